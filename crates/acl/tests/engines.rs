@@ -10,10 +10,9 @@ use opscope_acl::Process;
 use opscope_capture::{Purpose, Tap};
 use opscope_config::Environment;
 use opscope_engine::{
-    Engine, EngineError, LoadOptions, LoadedModel, ModelSource, SharedEngine, Signature,
+    Engine, EngineError, LoadOptions, LoadedModel, ModelDescription, ModelSource, SharedEngine,
     TakenEngine, TakenModel,
 };
-use opscope_store::record::Operator;
 use opscope_tensor::Tensor;
 use support::{FakeEngine, Fixture, bytes};
 
@@ -27,12 +26,8 @@ struct LimitedModel {
 }
 
 impl LoadedModel for LimitedModel {
-    fn signature(&self) -> &Signature {
-        self.model.signature()
-    }
-
-    fn operators(&self) -> &[Arc<Operator>] {
-        self.model.operators()
+    fn description(&self) -> &ModelDescription {
+        self.model.description()
     }
 
     fn refusal(&self, purpose: Purpose) -> Option<EngineError> {

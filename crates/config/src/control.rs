@@ -1,13 +1,13 @@
-//! The file by which a dump is switched while it runs: one JSON object with the members `enabled` and
-//! `config`, each of which may be left out.
+//! The file by which a dump is switched while it runs: one JSON object with the members `enabled`
+//! and `config`, each of which may be left out.
 //!
-//! It is a form of our own, so that what is not in it is refused: a misspelt key would change nothing
-//! without a word.
+//! It is a form of our own, so that what is not in it is refused: a misspelt key would change
+//! nothing without a word.
 
 use std::path::PathBuf;
 
 use crate::json::{self, Node, Value};
-use crate::load::Place;
+use crate::text_position::Place;
 use crate::{Environment, Issue, Severity};
 
 const ENABLED: &str = "enabled";
@@ -43,6 +43,8 @@ impl Control {
     /// # Errors
     /// All faults of the text, in file order; at least one issue.
     pub fn parse(text: &str, env: &Environment) -> Result<Control, Vec<Issue>> {
+        // Editors on some systems begin a file with a byte order mark, which is no part of the
+        // JSON.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let root = json::parse(text).map_err(|issue| vec![*issue])?;
         let Value::Object(members) = &root.value else {
@@ -58,19 +60,22 @@ impl Control {
                     read_config(&member.node, text, env).map(|config| control.config = Some(config))
                 }
                 name => {
+                    // Whoever writes the file chooses the key, and the message goes to a log.
                     let name: String = name.chars().take(NAME_CHARS_MAX).collect();
                     let message = format!("unknown key `{name}`, {EXPECTED}");
                     Err(Box::new(error("", member.place, message)))
                 }
             };
             issues.extend(read.err().map(|issue| *issue));
+            // A file of the wrong kind may have any number of keys, and each one would be told.
             if issues.len() == N_ISSUES_MAX {
                 break;
             }
         }
-        match issues.is_empty() {
-            true => Ok(control),
-            false => Err(issues),
+        if issues.is_empty() {
+            Ok(control)
+        } else {
+            Err(issues)
         }
     }
 }
@@ -89,8 +94,11 @@ fn read_enabled(node: &Node) -> Result<bool, Box<Issue>> {
 
 fn read_config(node: &Node, text: &str, env: &Environment) -> Result<ControlConfig, Box<Issue>> {
     match &node.value {
+        // The configuration is read later, by the dialect that it is in. The rest of the file is
+        // blanked, so that the lines and columns of its issues are those of this file.
         Value::Object(_) => Ok(ControlConfig::Inline(json::blank_beside(text, CONFIG))),
         Value::String(path) if !path.is_empty() => {
+            // The process may change its current directory before the file is read.
             let path = env.expand_home(path).unwrap_or_else(|| path.into());
             Ok(ControlConfig::File(env.absolute(path)))
         }

@@ -31,9 +31,8 @@ impl Dialect {
     }
 }
 
-/// Tells which dialect a file is in, by its top-level keys; of what is no JSON, by whether it mentions
-/// one of them. Whatever has no mark of another one is taken for [`Dialect::Acl`], which accepts any
-/// object.
+/// Tells which dialect a file is in, by its top-level keys, or by their names in the text if it is
+/// not valid JSON. A file without any mark is taken for [`Dialect::Acl`], which accepts any object.
 pub fn detect(text: &str) -> Dialect {
     let is_mindspore = match json::parse(text).map(|root| root.value) {
         Ok(Value::Object(members)) => {
@@ -41,13 +40,15 @@ pub fn detect(text: &str) -> Dialect {
             names.any(|name| MINDSPORE_KEYS.contains(&name))
         }
         Ok(_) => false,
+        // A file with a syntax error still has to be reported in the words of its own dialect.
         Err(_) => MINDSPORE_KEYS
             .iter()
             .any(|key| text.contains(&format!("\"{key}\""))),
     };
-    match is_mindspore {
-        true => Dialect::MindSpore,
-        false => Dialect::Acl,
+    if is_mindspore {
+        Dialect::MindSpore
+    } else {
+        Dialect::Acl
     }
 }
 

@@ -31,8 +31,10 @@ impl Environment {
     /// The surroundings of this process.
     ///
     /// # Errors
-    /// If the current directory cannot be told: it was removed, or is below one that is closed to us.
+    /// If the current directory cannot be told: it was removed, or is below one that is closed to
+    /// us.
     pub fn of_process() -> io::Result<Environment> {
+        // Shells and job systems often export a variable with nothing in it to switch it off.
         let variable = |name| env::var_os(name).filter(|value| !value.is_empty());
         let path = |name| variable(name).map(PathBuf::from);
         Ok(Environment {
@@ -50,10 +52,12 @@ impl Environment {
         })
     }
 
-    /// Replaces `$HOME` or `~` at the beginning of a path; `None` where there is neither, or no home.
+    /// Replaces `$HOME` or `~` at the beginning of a path; `None` where there is neither, or no
+    /// home.
     pub(crate) fn expand_home(&self, path: &str) -> Option<PathBuf> {
         let rest = home_prefix(path)?;
         let home = self.home.as_ref()?;
+        // `join` would take a rest that begins with a slash for an absolute path.
         Some(home.join(rest.trim_start_matches('/')))
     }
 
@@ -75,6 +79,7 @@ pub(crate) fn home_prefix(path: &str) -> Option<&str> {
     let rest = path
         .strip_prefix("$HOME")
         .or_else(|| path.strip_prefix('~'))?;
+    // `~user` and `$HOMEWORK` are other names, which nobody here can expand.
     (rest.is_empty() || rest.starts_with('/')).then_some(rest)
 }
 

@@ -20,9 +20,12 @@ impl FileStamp {
     pub fn of(path: &Path) -> Option<FileStamp> {
         let metadata = std::fs::metadata(path).ok()?;
         Some(FileStamp {
+            // A file that is replaced by renaming gets another inode, even if its size and time
+            // stay the same.
             file: (metadata.dev(), metadata.ino()),
             size: metadata.size(),
             modified: (metadata.mtime(), metadata.mtime_nsec()),
+            // A tool may set the time of writing back; this one it cannot set.
             changed: (metadata.ctime(), metadata.ctime_nsec()),
         })
     }

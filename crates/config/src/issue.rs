@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::load::Place;
 use crate::report::Report;
+use crate::text_position::Place;
 
 /// How much an issue matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

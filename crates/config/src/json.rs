@@ -9,8 +9,8 @@ use jsonc_parser::ast;
 use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
-use crate::load::Place;
 use crate::report::Report;
+use crate::text_position::Place;
 use crate::{Issue, Severity};
 
 /// Deepest nesting of objects, and of arrays, in a configuration file.
@@ -66,10 +66,13 @@ pub(crate) fn parse(text: &str) -> Result<Node, Box<Issue>> {
             column: error.column().max(1),
         };
         let message = error.to_string();
+        // The position is in the issue already, in the file's own counting.
         let message = message.split(" at line ").next().unwrap_or(&message);
         return Err(Box::new(syntax(place, message)));
     }
     let start = Place { line: 1, column: 1 };
+    // This parser is the more tolerant one, so it cannot fail on a text that the strict one took.
+    // Should it do so, the issue says why.
     let parsed = parse_to_ast(text, &CollectOptions::default(), &strict())
         .map_err(|error| Box::new(syntax(start, &error.to_string())))?;
     let value = parsed
@@ -78,8 +81,8 @@ pub(crate) fn parse(text: &str) -> Result<Node, Box<Issue>> {
     Ok(convert(&value, &Lines::new(text)))
 }
 
-/// [`parse`] of the first value of `text`; the second result is the place of what follows it, if anything but
-/// blanks does.
+/// [`parse`] of the first value of `text`; the second result is the place of what follows it, if
+/// anything but blanks does.
 pub(crate) fn parse_first(text: &str) -> Result<(Node, Option<Place>), Box<Issue>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<serde_json::Value>();
@@ -103,8 +106,8 @@ fn strict() -> ParseOptions {
     }
 }
 
-/// The value of the last member called `name` of the object in `text`, in its place: all else but line
-/// breaks is blank. Nothing but that if there is no such member.
+/// Blanks everything in `text` except line breaks and the value of the last member called `name`.
+/// Without such a member all of it is blank.
 ///
 /// [`parse`] must have taken `text`, which has no byte order mark.
 pub(crate) fn blank_beside(text: &str, name: &str) -> String {
@@ -120,11 +123,15 @@ pub(crate) fn blank_beside(text: &str, name: &str) -> String {
         }
         _ => 0..0,
     };
-    let blank = |(at, c): (usize, char)| match c == '\n' || kept.contains(&at) {
-        true => c,
-        false => ' ',
-    };
-    text.char_indices().map(blank).collect()
+    text.char_indices()
+        .map(|(at, c)| {
+            if c == '\n' || kept.contains(&at) {
+                c
+            } else {
+                ' '
+            }
+        })
+        .collect()
 }
 
 /// Refuses files whose objects or arrays are nested deeper than 10, as the vendor's library does
@@ -135,6 +142,7 @@ pub(crate) fn blank_beside(text: &str, name: &str) -> String {
 /// # Errors
 /// The place of the first bracket that is too deep.
 pub fn check_nesting(text: &str) -> Result<(), Box<Issue>> {
+    // The vendor's library reads the text as a C string.
     let text = text.split('\0').next().unwrap_or(text);
     let mut depths = [0_usize; 2];
     for (at, c) in text.char_indices() {
@@ -145,10 +153,12 @@ pub fn check_nesting(text: &str) -> Result<(), Box<Issue>> {
             ']' => (1, false),
             _ => continue,
         };
+        // Objects and arrays are counted apart, as in the vendor's check.
         let depth = &mut depths[kind];
         *depth = if is_open {
             *depth + 1
         } else {
+            // A closing bracket without an opening one is left to the parser.
             depth.saturating_sub(1)
         };
         if *depth > NESTING_MAX {
@@ -189,6 +199,8 @@ fn convert(value: &ast::Value<'_>, lines: &Lines<'_>) -> Node {
         ),
         ast::Value::Object(object) => {
             let properties = || object.properties.iter().enumerate();
+            // Of members with the same name the vendor's parser keeps the last, and so does every
+            // stage after this.
             let last: HashMap<&str, usize> =
                 properties().map(|(i, p)| (p.name.as_str(), i)).collect();
             let kept = properties().filter(|(i, p)| last.get(p.name.as_str()) == Some(i));
@@ -207,8 +219,8 @@ fn convert(value: &ast::Value<'_>, lines: &Lines<'_>) -> Node {
 struct Lines<'a> {
     text: &'a str,
     starts: Vec<usize>,
-    /// The last answer. Offsets mostly rise, and a file may be a single line of millions of values, so
-    /// characters are counted from there.
+    /// The last answer. Offsets mostly rise, and a file may be a single line of millions of values,
+    /// so characters are counted from there.
     last: Cell<(usize, Place)>,
 }
 
@@ -225,6 +237,8 @@ impl<'a> Lines<'a> {
     fn place(&self, offset: usize) -> Place {
         let line = self.starts.partition_point(|&start| start <= offset);
         let start = self.starts[line - 1];
+        // Counting from the start of the line each time would take quadratic time in a file of one
+        // long line.
         let (from, column) = match self.last.get() {
             (last, place) if place.line == line && last <= offset => (last, place.column),
             _ => (start, 1),

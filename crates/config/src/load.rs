@@ -6,19 +6,11 @@ use std::path::{Path, PathBuf};
 use opscope_store::regular_file;
 use thiserror::Error;
 
+use crate::text_position::Place;
 use crate::{Issue, json};
 
 /// Largest configuration file that is read.
 pub const CONFIG_BYTES_MAX: u64 = 10 << 20;
-
-/// A line and a column, both counted from 1; columns count characters.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Place {
-    /// The line.
-    pub line: usize,
-    /// The character in the line.
-    pub column: usize,
-}
 
 /// A configuration file that could not be read as text.
 #[derive(Debug, Error)]
@@ -50,7 +42,8 @@ pub enum ConfigError {
 }
 
 impl ConfigError {
-    /// The issue that this is of a file that could be read: text in another encoding is no JSON.
+    /// The error as an issue, if the file could be read: text in another encoding is not valid
+    /// JSON.
     pub fn issue(&self) -> Option<Issue> {
         match self {
             ConfigError::Encoding { place, .. } => Some(json::syntax(*place, "it is not UTF-8")),
@@ -74,6 +67,7 @@ pub fn read_text(path: &Path) -> Result<String, ConfigError> {
         reason,
     };
     let metadata = std::fs::metadata(path).map_err(io)?;
+    // Opening a named pipe would wait for somebody to write into it.
     if !metadata.is_file() {
         return Err(unusable("is not a regular file".into()));
     }
@@ -85,10 +79,12 @@ pub fn read_text(path: &Path) -> Result<String, ConfigError> {
     }
     let mut bytes = Vec::new();
     let (file, _) = regular_file::open(path).map_err(io)?;
+    // The file may have grown since its size was looked at.
     file.take(CONFIG_BYTES_MAX)
         .read_to_end(&mut bytes)
         .map_err(io)?;
     String::from_utf8(bytes).map_err(|error| {
+        // Positions count characters, which can be told only up to the first byte that is no text.
         let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         let line_start = valid
             .iter()

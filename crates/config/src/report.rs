@@ -113,6 +113,8 @@ impl Report {
     /// configuration's path as the caller gave it.
     pub fn placeholders(&self, file: &str) -> Vec<String> {
         let file = file.to_owned();
+        // The order of the values is that of the blanks in the vendor's messages, and differs from
+        // code to code.
         match self.clone() {
             Report::Item { item, reason } => vec![item, file, reason.to_string()],
             Report::Word {

@@ -179,8 +179,8 @@ fn reason_word(reason: Reason) -> &'static str {
     }
 }
 
-/// The pointer leads to a value, or for a missing one to the object that lacks it, and the place is in
-/// the text.
+/// The pointer leads to a value, or for a missing one to the object that lacks it, and the place is
+/// in the text.
 fn check_place(id: &str, text: &str, issue: &Issue) {
     let line = text.lines().nth(issue.place.line - 1);
     let line = line.unwrap_or_else(|| panic!("{id}: {issue}"));
@@ -209,7 +209,8 @@ fn check_meaning(id: &str, text: &str, config: &AclConfig, expected: &Value) {
         Mode::Watcher => "operator",
         mode => mode.name(),
     });
-    // The documents say that an empty list is about single operators; the checker makes nothing of it.
+    // The documents say that an empty list is about single operators; the checker makes nothing of
+    // it.
     let enabled = enabled.filter(|mode| *mode != Mode::SingleOperators.name());
     assert_eq!(json!(enabled), expected["enabled"], "{id}");
     let errors = config

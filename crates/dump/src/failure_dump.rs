@@ -15,7 +15,7 @@ use opscope_store::record::ModelId;
 use opscope_tensor::Tensor;
 use rustix::fs::{Access, access};
 
-use crate::model::{graph_view, input_names};
+use crate::model::input_names;
 use crate::sink::AclSink;
 
 /// Where a failing step is dumped.
@@ -88,7 +88,7 @@ impl FailureDump {
             Ok(session) => {
                 let names = input_names(model);
                 let id = Arc::new(id.clone());
-                let (mut tap, _) = session.attach_graph(&id, graph_view(model, &names));
+                let (mut tap, _) = session.attach_graph(&id, model.description().graph(&names));
                 model.prepare(&tap);
                 tap.begin_step(step);
                 // That it fails again is what is looked for.

@@ -17,7 +17,7 @@ mod sink;
 pub use destination::{DumpPlace, dump_times, free_time};
 pub use dry_run::{DryRun, DryRunForecast};
 pub use failure_dump::{FailureDump, FollowedEnvironment, follow_environment};
-pub use model::{graph_view, input_names};
+pub use model::input_names;
 pub use open_dump::{DumpOptions, OpenDump};
 pub use request::{DumpForm, DumpRequest};
 pub use run_record::{RunRecorder, add_steps, model_file, non_finite_finding, note_engine, now};

@@ -337,9 +337,9 @@ impl OpenDump {
         let graph = GraphText {
             name,
             graph_name: &id.graph_name,
-            opsets: model.opsets(),
+            opsets: &model.description().opsets,
             arguments: &input_names(model),
-            types: model.value_types(),
+            types: &model.description().value_types,
             operators: model.operators(),
         };
         let path = own::graph_file(&place.root, name);

@@ -1,4 +1,5 @@
-//! Choosing the engine: tract, which is part of a build, or ONNX Runtime, whose library is looked for.
+//! Choosing the engine: tract, which is part of a build, or ONNX Runtime, whose library is looked
+//! for.
 
 mod find;
 mod library;
@@ -83,14 +84,16 @@ pub struct Wanted {
 /// A library that a user named.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedLibrary {
-    /// The file, or a directory that has it: itself, in `lib`, or in the Python package `onnxruntime` below it.
+    /// The file, or a directory that has it: itself, in `lib`, or in the Python package
+    /// `onnxruntime` below it.
     pub path: PathBuf,
     /// The option, variable or other place that named it.
     pub named_by: &'static str,
 }
 
 impl Wanted {
-    /// Reads the choice from `OPSCOPE_ENGINE` and `OPSCOPE_ENGINE_LIB`. An empty variable is as none.
+    /// Reads the choice from `OPSCOPE_ENGINE` and `OPSCOPE_ENGINE_LIB`. An empty variable is as
+    /// none.
     ///
     /// # Errors
     /// [`EngineError::NoEngine`] if the first one has another word than those of [`EngineKind`].
@@ -101,6 +104,7 @@ impl Wanted {
     fn from_variables(
         variable: impl Fn(&str) -> Option<std::ffi::OsString>,
     ) -> Result<Wanted, EngineError> {
+        // Job files often export a variable with nothing in it to switch it off.
         let set = |name: &str| variable(name).filter(|value| !value.is_empty());
         let kind = match set(ENGINE_VARIABLE) {
             None => EngineKind::Auto,
@@ -128,16 +132,16 @@ pub struct Chosen {
     pub engine: SharedEngine,
     /// Its name and version, where it is, and why it was chosen, in one line.
     pub reason: String,
-    /// A library was found that could not be used, and what the reason was.
+    /// Why a library that was found could not be used.
     pub warning: Option<String>,
-    /// The engine that may be taken for a model that the first one lacks something for; `None` where the user
+    /// The engine to fall back on for a model that the first one cannot run; `None` if the user
     /// named the engine.
     pub other: Option<SharedEngine>,
 }
 
 impl Chosen {
-    /// Loads a model for runs of this purpose: with the engine that was chosen or, if the choice was open, with
-    /// the other one where only that one can.
+    /// Loads a model for runs of this purpose: with the engine that was chosen or, if the choice
+    /// was open, with the other one where only that one can.
     ///
     /// # Errors
     /// As for [`Engine::load`], in the words of the engine that was chosen.
@@ -147,6 +151,7 @@ impl Chosen {
         options: &LoadOptions,
         purpose: Purpose,
     ) -> Result<TakenModel, EngineError> {
+        // The chosen engine always tries first: another one may differ from it in the last digits.
         let loaded = self.engine.load(source, options);
         let reason = match &loaded {
             Ok(model) => model.refusal(purpose).map(|refusal| refusal.to_string()),
@@ -157,6 +162,7 @@ impl Chosen {
         let other = self.other.as_ref().filter(|_| is_plain);
         if let (Some(reason), Some(engine)) = (reason, other)
             && let Ok(model) = engine.load(source, options)
+            // An engine that loads the model and then refuses the run would be of no help.
             && model.refusal(purpose).is_none()
         {
             let engine = engine.clone();
@@ -167,9 +173,12 @@ impl Chosen {
     }
 }
 
-/// Says what an engine lacks for a model that is otherwise in order. A damaged model is left to nobody else.
+/// Says what the engine lacks to run a sound model. `None` for a damaged model, which no other
+/// engine could run either.
 fn lack(error: &EngineError) -> Option<String> {
     let is_lack = match error {
+        // Only what the engine lacks is worth another try. A damaged file stays damaged in every
+        // engine.
         EngineError::Unsupported { .. } => true,
         EngineError::Invalid { reason, .. } => is_lack_of_onnx_runtime(reason),
         _ => false,
@@ -197,11 +206,12 @@ impl fmt::Debug for Chosen {
     }
 }
 
-/// The engine that `wanted` means here. A library is loaded to see whether it can be.
+/// Chooses the engine that `wanted` asks for on this machine. A library is loaded to find out
+/// whether it works.
 ///
 /// # Errors
-/// [`EngineError::NoEngine`] with what would help: the wanted engine is not part of this build, there is no library, or
-/// it cannot be loaded. [`EngineKind::Auto`] fails only if nothing is left.
+/// [`EngineError::NoEngine`] with what would help: the wanted engine is not part of this build,
+/// there is no library, or it cannot be loaded. [`EngineKind::Auto`] fails only if nothing is left.
 pub fn choose(wanted: &Wanted) -> Result<Chosen, EngineError> {
     Chooser {
         around: Surroundings::of_process,
@@ -259,6 +269,8 @@ impl<A: Fn() -> Surroundings> Chooser<A> {
         match (wanted.kind, &wanted.library) {
             (EngineKind::Tract, _) => self.tract(),
             (EngineKind::Auto, None) => self.auto(),
+            // Whoever names a library wants it, so its faults are errors and no reason to fall
+            // back.
             (EngineKind::OnnxRuntime, _) | (EngineKind::Auto, Some(_)) => {
                 let chosen = self.onnx_runtime(wanted.library.as_ref());
                 chosen.map_err(|trouble| no_engine(trouble.text()))
@@ -297,6 +309,8 @@ impl<A: Fn() -> Surroundings> Chooser<A> {
         let title = title(&**engine);
         let engine = engine.clone();
         Ok(match trouble {
+            // A library that is there and does not work deserves a warning; one that is not there
+            // is the usual case.
             Trouble::Unusable(text) => Chosen {
                 kind: EngineKind::Tract,
                 engine,

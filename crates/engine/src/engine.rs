@@ -1,16 +1,15 @@
 //! The interface of engines.
 
-use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use opscope_capture::{Purpose, Quantised, Tap};
+use opscope_capture::{Purpose, Tap};
 use opscope_store::record::Operator;
-use opscope_store::record::graph::TensorType;
-use opscope_tensor::{DType, Tensor};
+use opscope_tensor::Tensor;
 
-use crate::EngineError;
+use crate::description::{ModelDescription, Signature};
+use crate::error::EngineError;
 
 /// An engine that several users hold.
 pub type SharedEngine = Arc<dyn Engine>;
@@ -40,7 +39,8 @@ pub trait Engine: Send + Sync {
         options: &LoadOptions,
     ) -> Result<Box<dyn LoadedModel>, EngineError>;
 
-    /// [`Engine::load`] for runs of this purpose. An engine that stands for several takes the one that can.
+    /// [`Engine::load`] for runs of this purpose. An engine that stands for several takes one that
+    /// can run the model for it.
     ///
     /// # Errors
     /// As for [`Engine::load`].
@@ -50,6 +50,7 @@ pub trait Engine: Send + Sync {
         options: &LoadOptions,
         purpose: Purpose,
     ) -> Result<TakenModel, EngineError> {
+        // An engine that is the only one has no choice to make.
         let _ = purpose;
         let model = self.load(source, options)?;
         Ok(TakenModel { model, taken: None })
@@ -80,7 +81,8 @@ pub enum ModelSource<'a> {
     File(&'a Path),
     /// The bytes of such a file. Data outside are looked for in the current directory.
     Memory(&'a [u8]),
-    /// The bytes of a model that was made of parts of the one at `path`. Data outside are looked for beside it.
+    /// The bytes of a model that was made of parts of the one at `path`. Data outside are looked
+    /// for beside it.
     Part {
         /// The bytes.
         bytes: &'a [u8],
@@ -91,34 +93,17 @@ pub enum ModelSource<'a> {
 
 /// A model that is ready to run. It may move from one thread to another.
 pub trait LoadedModel: Send {
+    /// The values, the operators and the rest that can be said of the model without running it.
+    fn description(&self) -> &ModelDescription;
+
     /// The values that the model takes and gives.
-    fn signature(&self) -> &Signature;
-
-    /// The operators that a run may execute, in order of execution. Operators of a branch that is
-    /// not taken are listed but do not execute.
-    fn operators(&self) -> &[Arc<Operator>];
-
-    /// Names of the values that are written into the graph as nodes of their own. Weights are not
-    /// among them.
-    fn constants(&self) -> &[String] {
-        &[]
+    fn signature(&self) -> &Signature {
+        &self.description().signature
     }
 
-    /// Values that a body is given by the operator that runs it, by the tasks of the operators that read them;
-    /// sorted.
-    fn carried(&self) -> &[(u32, String)] {
-        &[]
-    }
-
-    /// Types of inputs, weights and constants, by name, as far as the model says them; an extent that
-    /// it leaves open is -1.
-    fn value_types(&self) -> &[(String, TensorType)] {
-        &[]
-    }
-
-    /// Versions of the sets of operators that the model uses, by domain; the standard one has none.
-    fn opsets(&self) -> &[(String, i64)] {
-        &[]
+    /// The operators that a run may execute, in order of execution.
+    fn operators(&self) -> &[Arc<Operator>] {
+        &self.description().operators
     }
 
     /// Why the model cannot be run under a plan of this purpose, if so. Such a run is refused.
@@ -127,20 +112,15 @@ pub trait LoadedModel: Send {
         None
     }
 
-    /// Gets ready for runs with `tap`, which has begun no step yet, so that the first one takes no longer than
-    /// the others. If that fails, so does the run.
+    /// Prepares for runs with `tap`, so that the first run takes no longer than the others. The tap
+    /// has begun no step yet. If the preparation fails, the run reports it.
     fn prepare(&mut self, tap: &Tap) {
         let _ = tap;
     }
 
-    /// Takes the texts about the runs so far that should be told although they went well; each is given once.
+    /// Takes the warnings about runs that went well; each is returned once.
     fn take_warnings(&mut self) -> Vec<String> {
         Vec::new()
-    }
-
-    /// Where operators have quantised values; of an engine that does not look for them, nowhere.
-    fn quantised(&self) -> &[Quantised] {
-        &[]
     }
 
     /// Executes the model once.
@@ -150,8 +130,8 @@ pub trait LoadedModel: Send {
     /// [active](Tap::is_active), the run is as fast as the engine is.
     ///
     /// # Errors
-    /// [`EngineError::Operator`] if an operator fails or panics, [`EngineError::Stopped`] if the tap
-    /// asks to stop. What the tap has seen until then stays captured.
+    /// [`EngineError::Operator`] if an operator fails or panics, [`EngineError::Stopped`] if the
+    /// tap asks to stop. What the tap has seen until then stays captured.
     fn run(&mut self, inputs: &[Tensor], tap: Option<&Tap>) -> Result<Vec<Tensor>, EngineError>;
 }
 
@@ -162,8 +142,8 @@ pub struct LoadOptions {
     pub n_threads: usize,
     /// Which graph is run and shown.
     pub graph: GraphKind,
-    /// Names of the devices' interfaces that operators may run on, the preferred one first; what none of them has runs
-    /// on the CPU. Empty for the CPU alone.
+    /// Names of the devices' interfaces that operators may run on, the preferred one first; what
+    /// none of them has runs on the CPU. Empty for the CPU alone.
     pub providers: Vec<String>,
 }
 
@@ -215,75 +195,5 @@ impl FromStr for GraphKind {
         let all = [GraphKind::Original, GraphKind::Executed];
         let found = all.into_iter().find(|kind| kind.name() == text);
         found.ok_or_else(|| "expected original or executed".to_owned())
-    }
-}
-
-/// The values that a model takes and gives.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Signature {
-    /// The name that the graph carries inside the file.
-    pub graph_name: String,
-    /// The values that a caller has to provide, in order.
-    pub inputs: Vec<ValueInfo>,
-    /// Graph inputs that the file itself gives a value; they cannot be set.
-    pub initialised_inputs: Vec<String>,
-    /// The results, in order. What the file does not say of one is [`DType::Undefined`] or `None`;
-    /// nothing holds the engine to what it does say.
-    pub outputs: Vec<ValueInfo>,
-}
-
-/// A model's input or output as the file declares it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ValueInfo {
-    /// Its name.
-    pub name: String,
-    /// Type of its elements.
-    pub dtype: DType,
-    /// Extents, or `None` if the file does not say how many axes there are.
-    pub dims: Option<Vec<Dim>>,
-}
-
-/// An extent in a model file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Dim {
-    /// Known.
-    Fixed(usize),
-    /// Known by name only.
-    Named(String),
-    /// Not known.
-    Unknown,
-}
-
-impl fmt::Display for Dim {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Dim::Fixed(n) => write!(f, "{n}"),
-            Dim::Named(name) => f.write_str(name),
-            Dim::Unknown => f.write_str("?"),
-        }
-    }
-}
-
-impl ValueInfo {
-    /// The shape as text, such as `[batch,3,224,224]`.
-    pub fn shape_text(&self) -> String {
-        match &self.dims {
-            None => "of any shape".to_owned(),
-            Some(dims) => {
-                let dims: Vec<String> = dims.iter().map(ToString::to_string).collect();
-                format!("[{}]", dims.join(","))
-            }
-        }
-    }
-
-    /// Whether `shape` agrees with every extent that is known.
-    pub fn admits(&self, shape: &[usize]) -> bool {
-        self.dims.as_ref().is_none_or(|dims| {
-            dims.len() == shape.len()
-                && dims.iter().zip(shape).all(|(dim, n)| match dim {
-                    Dim::Fixed(fixed) => fixed == n,
-                    Dim::Named(_) | Dim::Unknown => true,
-                })
-        })
     }
 }

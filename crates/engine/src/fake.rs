@@ -7,7 +7,7 @@ use opscope_capture::{Probe, Tap};
 use opscope_store::record::{Operator, Side};
 use opscope_tensor::{Tensor, TensorView};
 
-use crate::{EngineError, LoadedModel, Signature};
+use crate::{EngineError, LoadedModel, ModelDescription, Signature};
 
 /// Computes an operator's outputs from its inputs, or says why it cannot.
 pub type Function = Box<dyn Fn(&[Tensor]) -> Result<Vec<Tensor>, String> + Send>;
@@ -15,8 +15,7 @@ pub type Function = Box<dyn Fn(&[Tensor]) -> Result<Vec<Tensor>, String> + Send>
 /// A chain of operators that run one after the other.
 #[derive(Default)]
 pub struct FakeModel {
-    signature: Signature,
-    operators: Vec<Arc<Operator>>,
+    description: ModelDescription,
     functions: Vec<Function>,
     /// The memory in which tensors are shown, if not in their own.
     lent: Option<Vec<u8>>,
@@ -29,7 +28,10 @@ impl FakeModel {
     /// A model with no operators yet.
     pub fn new(signature: Signature) -> FakeModel {
         FakeModel {
-            signature,
+            description: ModelDescription {
+                signature,
+                ..ModelDescription::default()
+            },
             ..FakeModel::default()
         }
     }
@@ -44,21 +46,21 @@ impl FakeModel {
         outputs: &[&str],
         function: impl Fn(&[Tensor]) -> Result<Vec<Tensor>, String> + Send + 'static,
     ) -> FakeModel {
-        let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-        self.operators.push(Arc::new(Operator {
-            task_id: u32::try_from(self.operators.len()).unwrap_or(u32::MAX),
+        let operators = &mut self.description.operators;
+        operators.push(Arc::new(Operator {
+            task_id: u32::try_from(operators.len()).unwrap_or(u32::MAX),
             op_type: op_type.to_owned(),
             op_name: op_name.to_owned(),
-            inputs: owned(inputs),
-            outputs: owned(outputs),
+            inputs: inputs.iter().map(|name| (*name).to_owned()).collect(),
+            outputs: outputs.iter().map(|name| (*name).to_owned()).collect(),
             ..Operator::default()
         }));
         self.functions.push(Box::new(function));
         self
     }
 
-    /// The same model in an engine that reuses its memory at once: all tensors are shown one after the
-    /// other in one buffer, which is overwritten as soon as each call returns.
+    /// The same model in an engine that reuses its memory at once: all tensors are shown one after
+    /// the other in one buffer, which is overwritten as soon as each call returns.
     #[must_use]
     pub fn in_place(self) -> FakeModel {
         let lent = Some(Vec::new());
@@ -81,6 +83,8 @@ fn show(probe: &mut Probe, side: Side, tensors: &[Tensor], lent: Option<&mut Vec
         let Ok(whole) = tensor.host_view() else {
             continue;
         };
+        // One buffer for all tensors, as an engine has it that plans its memory: who keeps a
+        // reference sees other values.
         lent.clear();
         lent.extend_from_slice(whole.bytes);
         let view = TensorView {
@@ -92,24 +96,27 @@ fn show(probe: &mut Probe, side: Side, tensors: &[Tensor], lent: Option<&mut Vec
             Side::Input => probe.input_borrowed(i, view),
             Side::Output => probe.output_borrowed(i, view),
         };
+        // A copy that is taken too late then shows in the values and cannot pass by chance.
         lent.fill(OVERWRITTEN);
     }
 }
 
 impl LoadedModel for FakeModel {
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn operators(&self) -> &[Arc<Operator>] {
-        &self.operators
+    fn description(&self) -> &ModelDescription {
+        &self.description
     }
 
     fn run(&mut self, inputs: &[Tensor], tap: Option<&Tap>) -> Result<Vec<Tensor>, EngineError> {
         let tap = tap.filter(|tap| tap.is_active());
-        let names = self.signature.inputs.iter().map(|value| value.name.clone());
+        let ModelDescription {
+            signature,
+            operators,
+            ..
+        } = &self.description;
+        let names = signature.inputs.iter().map(|value| value.name.clone());
         let mut values: HashMap<String, Tensor> = names.zip(inputs.iter().cloned()).collect();
-        for (operator, function) in self.operators.iter().zip(&self.functions) {
+        for (operator, function) in operators.iter().zip(&self.functions) {
+            // Asked between operators only, as the real engines do it.
             if tap.is_some_and(Tap::is_stopped) {
                 return Err(EngineError::Stopped);
             }
@@ -118,17 +125,11 @@ impl LoadedModel for FakeModel {
                 op_name: operator.op_name.clone(),
                 reason,
             };
-            let value = |name: &String| {
-                values
-                    .get(name)
-                    .cloned()
-                    .ok_or_else(|| fail(format!("`{name}` has no value")))
-            };
-            let read = operator
-                .inputs
-                .iter()
-                .map(value)
-                .collect::<Result<Vec<_>, _>>()?;
+            let mut read = Vec::with_capacity(operator.inputs.len());
+            for name in &operator.inputs {
+                let value = values.get(name).cloned();
+                read.push(value.ok_or_else(|| fail(format!("`{name}` has no value")))?);
+            }
             let mut probe = tap.and_then(|tap| tap.open(operator));
             if let Some(probe) = &mut probe {
                 show(probe, Side::Input, &read, self.lent.as_mut());
@@ -148,8 +149,7 @@ impl LoadedModel for FakeModel {
             }
             values.extend(operator.outputs.iter().cloned().zip(produced));
         }
-        Ok(self
-            .signature
+        Ok(signature
             .outputs
             .iter()
             .filter_map(|value| values.get(&value.name).cloned())

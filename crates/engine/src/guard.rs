@@ -16,12 +16,15 @@ thread_local! {
 ///
 /// A program that installs a panic hook can ask, and stay silent then.
 pub fn is_guarded() -> bool {
-    let is_engine = |name: &str| name.starts_with(ENGINE_THREAD);
-    IS_GUARDED.get() || thread::current().name().is_some_and(is_engine)
+    IS_GUARDED.get()
+        || thread::current()
+            .name()
+            .is_some_and(|name| name.starts_with(ENGINE_THREAD))
 }
 
-/// Installs a panic hook, once, that says nothing of panics that are caught and reported, and hands all
-/// others on. For whoever the hook belongs to: a binary, or a library of its own for another language.
+/// Installs a panic hook, once, that stays silent about panics that are caught and reported, and
+/// passes all others on. Only the owner of the process calls it: a binary, or a library for another
+/// language.
 pub fn silence_caught_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -36,11 +39,14 @@ pub fn silence_caught_panics() {
 
 /// Runs `work`; a panic becomes an error text.
 pub(crate) fn catch<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    // The value before is put back, since guarded code may call guarded code.
     let was_guarded = IS_GUARDED.replace(true);
+    // Whatever a panic leaves half done belongs to the run that fails with it.
     let result = catch_unwind(AssertUnwindSafe(work));
     IS_GUARDED.set(was_guarded);
     result.map_err(|panic| {
         let text = panic
+            // A panic with a plain text carries `&str`, one with a formatted text `String`.
             .downcast_ref::<&str>()
             .map(|text| (*text).to_owned())
             .or_else(|| panic.downcast_ref::<String>().cloned());

@@ -1,15 +1,16 @@
 //! Making and checking a model's inputs.
 
 mod random;
+mod room;
 
 use std::collections::BTreeMap;
 
-use opscope_store::memory_bytes;
 use opscope_tensor::{Shape, Tensor};
 
 use crate::{Dim, InputError, Signature, ValueInfo};
 
 pub use random::Random;
+pub use room::room;
 
 /// Puts named tensors into the model's order and checks them against what it declares.
 ///
@@ -19,6 +20,7 @@ pub fn arrange(
     signature: &Signature,
     mut given: BTreeMap<String, Tensor>,
 ) -> Result<Vec<Tensor>, InputError> {
+    // A misspelt name is both unknown and missing; the unknown one tells more.
     if let Some(name) = given.keys().find(|name| find(signature, name).is_none()) {
         return Err(unknown(signature, name));
     }
@@ -99,29 +101,9 @@ pub fn resolve_shape(value: &ValueInfo, wanted: Option<&Shape>) -> Result<Shape,
     Shape::new(dims).map_err(|source| InputError::TooLarge { name, source })
 }
 
-/// Room for an input of `n_bytes`, which a shape may make as large as it likes.
-///
-/// # Errors
-/// [`InputError::Memory`] if there is no such memory.
-pub fn room(name: &str, n_bytes: usize) -> Result<Vec<u8>, InputError> {
-    let none = |reason: String| InputError::Memory {
-        name: name.to_owned(),
-        n_bytes: n_bytes as u64,
-        reason,
-    };
-    let n_there = memory_bytes();
-    if n_bytes as u64 > n_there {
-        return Err(none(format!("there are {n_there} bytes of memory")));
-    }
-    let mut bytes = Vec::new();
-    match bytes.try_reserve_exact(n_bytes) {
-        Ok(()) => Ok(bytes),
-        Err(error) => Err(none(error.to_string())),
-    }
-}
-
 /// Whether an input fits what the model declares.
 pub(crate) fn check(value: &ValueInfo, tensor: &Tensor) -> Result<(), InputError> {
+    // Types are never converted: the run would no longer be that of the values that were given.
     if value.dtype != tensor.dtype() {
         return Err(InputError::Dtype {
             name: value.name.clone(),
@@ -137,9 +119,10 @@ pub(crate) fn check(value: &ValueInfo, tensor: &Tensor) -> Result<(), InputError
 /// # Errors
 /// [`InputError::Shape`] if they do not.
 pub fn check_shape(value: &ValueInfo, shape: &Shape) -> Result<(), InputError> {
-    match value.admits(shape) {
-        true => Ok(()),
-        false => Err(shape_error(value, shape)),
+    if value.admits(shape) {
+        Ok(())
+    } else {
+        Err(shape_error(value, shape))
     }
 }
 

@@ -1,7 +1,8 @@
 //! Running models and tapping their operators.
 //!
-//! Engines are existing ones; this crate only watches them. [`Engine`] loads a model, [`LoadedModel`]
-//! runs it and shows every operator's inputs and outputs to a `Tap` of `opscope-capture`.
+//! Engines are existing ones; this crate only watches them. [`Engine`] loads a model,
+//! [`LoadedModel`] runs it and shows every operator's inputs and outputs to a `Tap` of
+//! `opscope-capture`.
 //!
 //! | engine | feature | what it is |
 //! | --- | --- | --- |
@@ -10,6 +11,7 @@
 //! | [`fake::FakeModel`] | – | a graph of closures, for tests and examples |
 
 pub mod choice;
+mod description;
 mod engine;
 mod error;
 pub mod fake;
@@ -28,17 +30,17 @@ mod onnx_dtype;
 pub mod operator_source;
 pub mod single_operator;
 
+pub use description::{Dim, ModelDescription, Signature, ValueInfo};
 pub use engine::{
-    Dim, Engine, GraphKind, LoadOptions, LoadedModel, ModelSource, SharedEngine, Signature,
-    TakenEngine, TakenModel, ValueInfo,
+    Engine, GraphKind, LoadOptions, LoadedModel, ModelSource, SharedEngine, TakenEngine, TakenModel,
 };
 pub use error::{EngineError, InputError};
 pub use guard::{is_guarded, silence_caught_panics};
 
 /// Keeps the libraries of engines that this process loads from reporting their use to anybody.
 ///
-/// Loading an engine does this too. A program calls it first of all, as it sets an environment variable
-/// (`ORT_DISABLE_TELEMETRY`), which is best done while there is one thread.
+/// Loading an engine does this too. A program calls it first of all, as it sets an environment
+/// variable (`ORT_DISABLE_TELEMETRY`), which is best done while there is one thread.
 pub fn disable_telemetry() {
     #[cfg(feature = "onnxruntime")]
     onnx::disable_telemetry();

@@ -2,6 +2,8 @@
 
 mod attribute;
 mod defaults;
+#[cfg(any(feature = "tract", feature = "onnxruntime"))]
+mod description;
 mod known_types;
 mod layout;
 mod operators;
@@ -25,6 +27,3 @@ pub use ort::{OnnxRuntime, with_taps};
 pub(crate) use ort::{disable_telemetry, is_lack};
 #[cfg(feature = "tract")]
 pub use tract::Tract;
-
-/// How errors call a model that came as bytes.
-const MEMORY: &str = "model in memory";

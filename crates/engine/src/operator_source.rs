@@ -12,8 +12,8 @@ pub trait OperatorSource {
     /// The operators in file order, those of bodies right after the operator that they belong to.
     fn operators(&self) -> &[SourceOperator];
 
-    /// Whether a value that the operator of this index reads is a constant of the model: a weight, or the value
-    /// of a node that holds one.
+    /// Whether a value that the operator of this index reads is a constant of the model: a weight,
+    /// or the value of a node that holds one.
     fn is_constant(&self, index: usize, name: &str) -> bool;
 
     /// Whether the source has the value of that constant, so that it need not be given.
@@ -23,7 +23,8 @@ pub trait OperatorSource {
     /// positions.
     ///
     /// # Errors
-    /// [`EngineError`] if something that it reads is not given, if the engine cannot run it, or if it fails.
+    /// [`EngineError`] if something that it reads is not given, if the engine cannot run it, or if
+    /// it fails.
     fn run(
         &self,
         index: usize,
@@ -69,6 +70,7 @@ pub fn is_random(operator: &Operator, inputs: &BTreeMap<usize, Tensor>) -> bool 
     let is_standard = ["", "ai.onnx"].contains(&operator.domain.as_str());
     let is_training = || {
         let mode = inputs.get(&TRAINING_MODE);
+        // Training is switched on by the input, so the same operator may draw or not.
         let bytes = mode.and_then(|mode| mode.host_bytes().ok());
         bytes.is_some_and(|bytes| bytes.iter().any(|byte| *byte != 0))
     };

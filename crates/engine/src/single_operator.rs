@@ -1,66 +1,26 @@
 //! One operator on its own, as a model of one node.
 //!
-//! [`SingleOperator::for_engine`] gives the bytes of an ONNX model that any [`Engine`](crate::Engine)
-//! loads from memory, and [`EngineOperator::around`] makes the loaded model take, give and show what the
-//! description says. [`read_json`] reads descriptions, the vendor's single-operator files among them.
+//! [`SingleOperator::for_engine`] gives the bytes of an ONNX model that any
+//! [`Engine`](crate::Engine) loads from memory, and [`EngineOperator::around`] makes the loaded
+//! model take, give and show what the description says. [`read_json`] reads descriptions, the
+//! vendor's single-operator files among them.
 
 mod ascend;
 mod axes;
 mod json;
 mod lowering;
 mod onnx;
+mod operator;
 mod roles;
 mod sole;
 
-use opscope_tensor::{DType, Layout, Tensor};
-use thiserror::Error;
-
-use crate::{Dim, LoadedModel};
+use crate::LoadedModel;
 
 pub use json::{N_OPERATORS_MAX, read_json};
+pub use operator::{
+    Attribute, OPSET_DEFAULT, Operand, OperatorError, SingleOperator, numbered_name,
+};
 pub use sole::SoleOperator;
-
-/// Operator set of a description that names none.
-pub const OPSET_DEFAULT: i64 = 17;
-
-/// An operator with everything that is needed to run it.
-#[derive(Clone, Debug)]
-pub struct SingleOperator {
-    /// Its type, of ONNX or of Ascend.
-    pub op_type: String,
-    /// Its name; see [`numbered_name`] for those that are given none.
-    pub op_name: String,
-    /// Version of the ONNX operator set.
-    pub opset: i64,
-    /// The operands that it reads, in position; `None` where an optional input is absent.
-    pub inputs: Vec<Option<Operand>>,
-    /// The operands that it produces, in position; `None` where an optional output is absent.
-    pub outputs: Vec<Option<Operand>>,
-    /// Its attributes.
-    pub attributes: Vec<(String, Attribute)>,
-}
-
-/// The name of the operator before which `count` others of its type had none of their own.
-pub fn numbered_name(op_type: &str, count: u64) -> String {
-    format!("{op_type}_{count}")
-}
-
-/// An input or output.
-#[derive(Clone, Debug)]
-pub struct Operand {
-    /// Its name: the model's input or output of this name.
-    pub name: String,
-    /// Type of its elements.
-    pub dtype: DType,
-    /// Its extents, or `None` if their number is not known.
-    pub dims: Option<Vec<Dim>>,
-    /// The value of an input that is part of the model.
-    pub constant: Option<Tensor>,
-    /// The meaning of its axes; [`Layout::Nd`] if nothing is said, which stands for ONNX's order.
-    pub layout: Layout,
-    /// The meaning of the axes of the tensor that this one was made from, if it is said.
-    pub origin_layout: Option<Layout>,
-}
 
 /// An operator as an engine takes it.
 pub struct EngineOperator {
@@ -80,73 +40,17 @@ impl EngineOperator {
         changes.any(Option::is_some)
     }
 
-    /// The model that an engine made of the [bytes](EngineOperator::bytes), with the operands of the
-    /// description: in their layout they are taken, given and shown.
+    /// The model that an engine made of the [bytes](EngineOperator::bytes), with the operands of
+    /// the description: in their layout they are taken, given and shown.
     pub fn around(self, model: Box<dyn LoadedModel>) -> SoleOperator {
         SoleOperator::new(self.lowered, model)
     }
 }
 
-/// An attribute's value.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Attribute {
-    /// A whole number; booleans are 0 and 1.
-    Int(i64),
-    /// A number.
-    Float(f32),
-    /// Text.
-    Text(String),
-    /// Whole numbers.
-    Ints(Vec<i64>),
-    /// Numbers.
-    Floats(Vec<f32>),
-    /// Texts.
-    Texts(Vec<String>),
-}
-
-/// Why a description is no operator that can run.
-#[derive(Debug, Error, Clone, PartialEq, Eq)]
-pub enum OperatorError {
-    /// The text is no JSON.
-    #[error("line {line}, column {column}: not valid JSON: {reason}")]
-    Syntax {
-        /// Line, from 1.
-        line: usize,
-        /// Column, from 1.
-        column: usize,
-        /// The parser's words.
-        reason: String,
-    },
-    /// A value is missing or of the wrong kind.
-    #[error("at `{pointer}`: {reason}")]
-    Value {
-        /// JSON pointer to the value.
-        pointer: String,
-        /// A text with the value that was found, if any, and the one that is expected.
-        reason: String,
-    },
-    /// ONNX cannot say it.
-    #[error("operator `{op_type}`: {reason}")]
-    Inexpressible {
-        /// The operator's type.
-        op_type: String,
-        /// The part that cannot be said.
-        reason: String,
-    },
-    /// The formats of its operands cannot be computed with.
-    #[error("operator `{op_type}`: {reason}")]
-    Format {
-        /// The operator's type.
-        op_type: String,
-        /// Which operands, and what is expected of them.
-        reason: String,
-    },
-}
-
 impl SingleOperator {
-    /// An ONNX model with this operator as its only node. Operators that go by their Ascend names become
-    /// the ONNX operators of the same meaning, and operands whose axes stand in another order than ONNX
-    /// takes for granted are put into that order.
+    /// An ONNX model with this operator as its only node. Operators that go by their Ascend names
+    /// become the ONNX operators of the same meaning, and operands whose axes stand in another
+    /// order than ONNX takes for granted are put into that order.
     ///
     /// # Errors
     /// [`OperatorError::Inexpressible`] if a dtype or an attribute has no counterpart in ONNX,
@@ -157,31 +61,12 @@ impl SingleOperator {
         Ok(EngineOperator { bytes, lowered })
     }
 
-    /// The bytes of the model of [`SingleOperator::for_engine`]: what it computes with is in ONNX's order.
+    /// The bytes of the model of [`SingleOperator::for_engine`]: what it computes with is in ONNX's
+    /// order.
     ///
     /// # Errors
     /// As for [`SingleOperator::for_engine`].
     pub fn to_onnx(&self) -> Result<Vec<u8>, OperatorError> {
         Ok(self.for_engine()?.bytes)
-    }
-
-    fn inexpressible(&self, reason: impl Into<String>) -> OperatorError {
-        OperatorError::Inexpressible {
-            op_type: self.op_type.clone(),
-            reason: reason.into(),
-        }
-    }
-
-    fn misformatted(&self, reason: impl Into<String>) -> OperatorError {
-        OperatorError::Format {
-            op_type: self.op_type.clone(),
-            reason: reason.into(),
-        }
-    }
-
-    /// Takes an attribute out.
-    fn take(&mut self, name: &str) -> Option<Attribute> {
-        let at = self.attributes.iter().position(|(key, _)| key == name)?;
-        Some(self.attributes.remove(at).1)
     }
 }

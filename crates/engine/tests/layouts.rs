@@ -1,5 +1,5 @@
-//! Operators whose operands are described in other layouts than ONNX's, on every engine there is: expected values are
-//! computed here, in the described layout.
+//! Operators whose operands are described in other layouts than ONNX's, on every engine there is:
+//! expected values are computed here, in the described layout.
 
 use std::sync::Arc;
 
@@ -127,8 +127,8 @@ fn desc(format: &str, dims: &[usize]) -> String {
     format!(r#"{{"format": "{format}", "shape": {dims:?}, "type": "float"}}"#)
 }
 
-/// Batch, height, width, channels and height, width, channels of a group, output channels; strides, dilations, and pads at
-/// the top, bottom, left and right.
+/// Batch, height, width, channels and height, width, channels of a group, output channels; strides,
+/// dilations, and pads at the top, bottom, left and right.
 fn convolved(
     x: &Array,
     k: &Array,

@@ -130,12 +130,18 @@ fn the_operators_are_those_of_the_file() {
     let model = load(&engine, "char_lm.onnx", 1);
     let task_ids: Vec<u32> = model.operators().iter().map(|o| o.task_id).collect();
     assert!(task_ids.is_sorted_by(|a, b| a < b));
-    let is_constant = |name: &str| model.constants().iter().any(|constant| constant == name);
+    let is_constant = |name: &str| {
+        model
+            .description()
+            .constants
+            .iter()
+            .any(|constant| constant == name)
+    };
     for operator in model.operators() {
         assert!(!operator.op_name.is_empty());
         assert!(!operator.outputs.iter().any(|name| is_constant(name)));
     }
-    assert_eq!(model.opsets(), [(String::new(), 20)]);
+    assert_eq!(model.description().opsets, [(String::new(), 20)]);
     assert_eq!(model.signature().inputs[0].dtype, DType::I64);
 }
 

@@ -1,15 +1,18 @@
 //! AscendCL's `acl.json`: its `dump` object, and the variables that stand in for it.
 //!
-//! `docs/config/acl.md` lists every key. Which files are refused, with which codes and in which order,
-//! is what the vendor's checker does; unknown keys have no effect there and are warned about here.
+//! `docs/config/acl.md` lists every key. Which files are refused, with which codes and in which
+//! order, is what the vendor's checker does; unknown keys have no effect there and are warned about
+//! here.
 //!
 //! A file passes five stages: types (`raw`), words (`settings`), rules between settings (`checks`,
 //! `dump_path`, `dump_step`), the plan (`lower`), and what has no effect (`notes`).
 
 mod checks;
+mod dump;
 mod dump_path;
 mod dump_step;
 mod explain;
+mod judge;
 mod lower;
 mod notes;
 mod object;
@@ -17,102 +20,17 @@ mod raw;
 mod settings;
 mod surroundings;
 
-use std::path::PathBuf;
-
-use opscope_capture::{FailureDetail, Plan};
-use opscope_store::file_format::stats_csv::Columns;
-
+use self::judge::Judge;
 use self::object::{Cursor, Findings, Refused, nearest_hint, top_level_warning};
 use self::raw::Raw;
 use crate::json::{self, Member, Value};
-use crate::load::Place;
+use crate::text_position::Place;
 use crate::{Environment, Issue, Severity};
 
+pub use dump::{AclConfig, AclDump, Content, Mode};
 pub use explain::explain;
 pub use settings::{Level, Scene, Settings};
 pub use surroundings::{failures_in_force, from_environment};
-
-/// A configuration after it was checked: the dump to make, and remarks about the text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AclConfig {
-    /// The dump to make, or `None` if the configuration is accepted and asks for nothing. (A library
-    /// that had one in force keeps it then.)
-    pub dump: Option<AclDump>,
-    /// The settings as the file's words give them; `None` if it has no `dump` object, or an empty one.
-    pub settings: Option<Settings>,
-    /// Warnings and notes; no errors.
-    pub issues: Vec<Issue>,
-}
-
-/// Whose verdict counts where the vendor's checker does not do what its documents say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Judge {
-    /// The checker's, as it was recorded.
-    Checker,
-    /// The documents'.
-    Documents,
-}
-
-/// A dump.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AclDump {
-    /// Which kind of dump it is.
-    pub mode: Mode,
-    /// Rules that choose the values of models to keep.
-    pub plan: Plan,
-    /// The form in which a tensor is written.
-    pub content: Content,
-    /// Whether operators that run outside a model are kept too.
-    pub has_single_operators: bool,
-    /// Absolute directories, the first choice first: the first one that exists or can be created,
-    /// and can be read and written, is meant. There is at least one. All but dumps of failures have
-    /// exactly one, which exists unless it was given as `ip:path`.
-    pub places: Vec<PathBuf>,
-}
-
-/// Whether a tensor is written whole, as statistics, or as both. Configurations ask for the first two.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Content {
-    /// All of it.
-    Tensors,
-    /// A row of these statistics.
-    Statistics(Columns),
-    /// A row of these statistics, and all of it where the rules of a command choose it.
-    Both(Columns),
-    /// A row in a table that all operators of a step share. Creating files is most of what small tensors
-    /// cost.
-    StepTable,
-}
-
-/// The kinds of dumps; a configuration switches on one of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// Values of operators.
-    Operator,
-    /// Values of operators that run outside models, and of no model.
-    SingleOperators,
-    /// Values of operators that others may overwrite.
-    Watcher,
-    /// Operators that overflow.
-    Overflow,
-    /// Operators that fail.
-    Failures(FailureDetail),
-}
-
-impl Mode {
-    /// A short name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Mode::Operator => "operator",
-            Mode::SingleOperators => "single_operator",
-            Mode::Watcher => "watcher",
-            Mode::Overflow => "overflow",
-            Mode::Failures(FailureDetail::Brief) => "exception_brief",
-            Mode::Failures(FailureDetail::Normal) => "exception_norm",
-            Mode::Failures(FailureDetail::Full) => "exception_detail",
-        }
-    }
-}
 
 /// Whose reports of errors the library's caller is given.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -150,9 +68,9 @@ pub fn load(text: &str, env: &Environment) -> Result<AclConfig, Vec<Issue>> {
     judge(text, env, Judge::Documents)
 }
 
-/// [`load`] with the verdict of the vendor's own checker, also in the two places where its documents
-/// say something else: a `dump_list` beside `dump_debug`, and a `dump_path` that is the home directory
-/// itself.
+/// [`load`] with the verdict of the vendor's own checker, also in the two places where its
+/// documents say something else: a `dump_list` beside `dump_debug`, and a `dump_path` that is the
+/// home directory itself.
 ///
 /// # Errors
 /// As for [`load`].
@@ -162,11 +80,13 @@ pub fn check(text: &str, env: &Environment) -> Result<AclConfig, Vec<Issue>> {
 
 fn judge(text: &str, env: &Environment, judge: Judge) -> Result<AclConfig, Vec<Issue>> {
     let mut findings = Findings::default();
+    // The vendor's library takes a path to an empty file for "no configuration", not for an error.
     if text.is_empty() {
         return Ok(nothing(None, findings, "the file is empty"));
     }
     let root = json::parse(text).map_err(|issue| vec![*issue])?;
     let Value::Object(members) = &root.value else {
+        // Its checker only looks for the member `dump`, and finds none in any other value.
         return Ok(nothing(None, findings, "the file holds no object"));
     };
     warn_unknown(members, &mut findings);
@@ -231,6 +151,7 @@ fn warn_unknown(members: &[Member], findings: &mut Findings) {
             let message = "unknown key, it has no effect".to_owned();
             let mut issue = top_level_warning(name, member.place, message);
             issue.hint = nearest_hint(name, TOP_LEVEL_KEYS);
+            // The most frequent mistake is a key that stands one level too high.
             if raw::DUMP_KEYS.contains(&name) {
                 issue.hint = Some(format!("`{name}` belongs into the `dump` object"));
             }
@@ -285,6 +206,7 @@ fn dump_of(
         let places = dump_path::failure_places(raw.path.as_ref(), env);
         return Ok(Some(lower::failures(detail, places)));
     }
+    // The order of the checks is the vendor's: of several faults its report names the first.
     let place = dump_path::check(raw, env, judge, findings)?;
     checks::debug(raw, settings, judge, findings)?;
     if settings.is_debug_on {
@@ -294,6 +216,7 @@ fn dump_of(
         Some(text) => dump_step::read(text, findings)?,
         None => opscope_capture::Steps::every(),
     };
+    // These come last, since the vendor looks at the list only for dumps of values.
     checks::entries(raw, settings, findings)?;
     checks::stats(raw, settings, findings)?;
     Ok(lower::values(raw, settings, steps, place, findings))

@@ -16,6 +16,7 @@ pub struct Explanation {
 
 /// The first few, and how many more there are.
 pub(super) fn list(texts: &[String]) -> String {
+    // A list of kernels may have thousands of entries, and this is for a reader's eyes.
     let first = &texts[..texts.len().min(N_SHOWN_MAX)];
     match texts.len() - first.len() {
         0 if texts.is_empty() => "none".to_owned(),
@@ -26,12 +27,16 @@ pub(super) fn list(texts: &[String]) -> String {
 
 /// Numbers and stretches of numbers.
 pub(super) fn list_ranges(ranges: &[RangeInclusive<u64>]) -> String {
-    let range = |range: &RangeInclusive<u64>| {
-        if range.start() == range.end() {
-            range.start().to_string()
-        } else {
-            format!("{} to {}", range.start(), range.end())
-        }
-    };
-    list(&ranges.iter().map(range).collect::<Vec<_>>())
+    list(
+        &ranges
+            .iter()
+            .map(|range| {
+                if range.start() == range.end() {
+                    range.start().to_string()
+                } else {
+                    format!("{} to {}", range.start(), range.end())
+                }
+            })
+            .collect::<Vec<_>>(),
+    )
 }

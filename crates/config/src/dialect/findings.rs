@@ -1,6 +1,6 @@
 //! Issues while they are found, and the texts in them.
 
-use crate::load::Place;
+use crate::text_position::Place;
 use crate::{Issue, Severity};
 
 /// Longest text that a message repeats, in characters.
@@ -31,6 +31,7 @@ impl Findings {
     /// Notes a warning, unless there are very many: a file full of what has no effect would take a
     /// hundred times its size in memory.
     pub(in crate::dialect) fn warn(&mut self, issue: Issue) {
+        // Errors go past this limit. There are few of them, for reading stops with the first.
         if self.issues.len() < N_WARNINGS_MAX {
             self.push(issue);
         } else {
@@ -46,6 +47,8 @@ impl Findings {
     /// All of them: errors in the order in which they were found, for they are why the rest was not
     /// looked at, then warnings and notes in the order of the file.
     pub(in crate::dialect) fn into_issues(mut self) -> Vec<Issue> {
+        // The sort is stable, so that errors keep the order in which the vendor would have found
+        // them.
         self.issues.sort_by_key(|issue| match issue.severity {
             Severity::Error => (false, 0, 0),
             Severity::Warning | Severity::Note => (true, issue.place.line, issue.place.column),
@@ -78,6 +81,7 @@ pub(in crate::dialect) fn shown(text: &str) -> String {
     let mut shown: String = text
         .chars()
         .take(SHOWN_CHARS_MAX)
+        // A name from a file must not be able to move the cursor of a terminal.
         .flat_map(|c| c.escape_debug().filter(|c| *c != '\u{0}'))
         .collect();
     if text.chars().nth(SHOWN_CHARS_MAX).is_some() {
@@ -86,20 +90,24 @@ pub(in crate::dialect) fn shown(text: &str) -> String {
     shown
 }
 
-/// "did you mean", if one of `known` is at most three edits away and not a different word altogether.
+/// "did you mean", if one of `known` is at most three edits away and not a different word
+/// altogether.
 pub(in crate::dialect) fn nearest_hint(word: &str, known: &[&str]) -> Option<String> {
     let n_chars = word.chars().count();
     // The longest key has 16 characters; what is much longer is no typo.
     if n_chars > 40 {
         return None;
     }
+    // Half of a short word may be changed into almost any other word.
     let limit = (n_chars / 2).min(3);
     let (n, nearest) = known.iter().map(|key| (edits(word, key), *key)).min()?;
     (n <= limit).then(|| format!("did you mean `{nearest}`?"))
 }
 
-/// The number of letters to replace, insert, delete or swap with their neighbour, letter case apart.
+/// The number of letters to replace, insert, delete or swap with their neighbour, letter case
+/// apart.
 fn edits(a: &str, b: &str) -> usize {
+    // Keys in the wrong case are typos too.
     strsim::osa_distance(&a.to_lowercase(), &b.to_lowercase())
 }
 

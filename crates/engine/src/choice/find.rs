@@ -7,7 +7,7 @@ use super::library::{FILE_NAME, newest};
 use super::python::{library_dirs_in, places};
 use super::surroundings::Surroundings;
 
-/// A library, and how it came to be the one.
+/// A library, and the reason why it was taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) path: PathBuf,
@@ -26,9 +26,10 @@ pub(super) fn named(path: &Path, named_by: &str) -> Result<Found, String> {
             "{error}; expected ONNX Runtime's `{FILE_NAME}`, or a directory that has it"
         ))
     })?;
-    let found = match metadata.is_dir() {
-        false => Some(path.to_owned()),
-        true => newest_in(path),
+    let found = if metadata.is_dir() {
+        newest_in(path)
+    } else {
+        Some(path.to_owned())
     };
     let Some(found) = found else {
         return Err(wrong(format!(
@@ -41,10 +42,13 @@ pub(super) fn named(path: &Path, named_by: &str) -> Result<Found, String> {
     })
 }
 
-/// The newest library in a directory; if it has none itself, in one of those in which distributions have it.
+/// The newest library in a directory; if it has none itself, in one of those in which distributions
+/// have it.
 fn newest_in(dir: &Path) -> Option<PathBuf> {
     let own = [dir.to_owned(), dir.join("lib")];
     let all = own.into_iter().chain(library_dirs_in(dir));
+    // Each directory is asked by itself: an older library beside the named place wins over a newer
+    // one far below it.
     all.into_iter().find_map(|dir| newest(&[dir]))
 }
 
@@ -56,12 +60,15 @@ pub(super) fn find(around: &Surroundings) -> Result<Found, String> {
     let mut looked_in = Vec::new();
     for place in places(around) {
         if let Some(path) = newest(&place.library_dirs()) {
-            let how = match place.more.iter().any(|dir| path.parent() == Some(dir)) {
-                true => format!("found in {}", place.whose),
-                false => format!("found beside the Python package of {}", place.whose),
+            let how = if place.more.iter().any(|dir| path.parent() == Some(dir)) {
+                format!("found in {}", place.whose)
+            } else {
+                format!("found beside the Python package of {}", place.whose)
             };
             return Ok(Found { path, how });
         }
+        // Packages before 1.19 have the runtime inside their Python module, where no other program
+        // can load it.
         let remark = place.old_package().map(|old| {
             let version = old.version.map(|version| format!(" {version}"));
             format!(

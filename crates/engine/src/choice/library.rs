@@ -52,15 +52,19 @@ fn parse_version(text: &str) -> Option<Version> {
     text.split('.').map(|part| part.parse().ok()).collect()
 }
 
-/// The newest library in these directories, the first of several that are alike. Names that lead nowhere do not count.
+/// The newest library in these directories, the first of several that are alike. Names that lead
+/// nowhere do not count.
 pub(super) fn newest(dirs: &[PathBuf]) -> Option<PathBuf> {
     let mut newest: Option<(Version, PathBuf)> = None;
     for dir in dirs {
         for name in names_in(dir) {
             let path = dir.join(&name);
+            // An uninstalled package may leave links that lead nowhere.
             let Some(version) = version_of(&name, NAMING).filter(|_| path.is_file()) else {
                 continue;
             };
+            // Only a greater version replaces the one before, so that of equal ones the first
+            // directory counts.
             if newest.as_ref().is_none_or(|(known, _)| version > *known) {
                 newest = Some((version, path));
             }
@@ -75,6 +79,7 @@ pub(super) fn names_in(dir: &Path) -> Vec<String> {
     let mut names: Vec<String> = entries
         .filter_map(|entry| entry.file_name().into_string().ok())
         .collect();
+    // Directories list their entries in any order, and the choice must not depend on it.
     names.sort();
     names
 }

@@ -48,13 +48,12 @@ impl Place {
 
     /// A package that is there and brings no library of its own.
     pub(super) fn old_package(&self) -> Option<OldPackage> {
-        let is_installed = |dir: &&PathBuf| {
-            let names = names_in(&dir.join(LIBRARIES));
+        let dir = self.packages.iter().find(|package| {
+            let names = names_in(&package.join(LIBRARIES));
             names
                 .iter()
                 .any(|name| name.starts_with("onnxruntime_pybind11_state"))
-        };
-        let dir = self.packages.iter().find(is_installed)?;
+        })?;
         Some(OldPackage {
             version: installed_version(dir),
             dir: dir.clone(),
@@ -72,6 +71,8 @@ pub(super) struct OldPackage {
 /// The environments, those first that count most. Each root is listed once.
 pub(super) fn places(around: &Surroundings) -> Vec<Place> {
     let mut places = Vec::new();
+    // An interpreter around this program has already decided which package it imports; any other
+    // could be of another version.
     if let Some(package) = &around.host_package {
         places.push(Place {
             whose: "this interpreter".to_owned(),
@@ -89,6 +90,7 @@ pub(super) fn places(around: &Surroundings) -> Vec<Place> {
         let place = Place::of_prefix("CONDA_PREFIX", prefix);
         places.push(Place { more, ..place });
     }
+    // An environment that was not activated is still the one whose `python3` the shell finds.
     for prefix in prefixes_of_python(around) {
         places.push(Place::of_prefix("the `python3` on PATH", &prefix));
     }
@@ -104,6 +106,8 @@ pub(super) fn places(around: &Surroundings) -> Vec<Place> {
         places.push(Place::of_prefix("the user", &base));
     }
     let mut seen = BTreeSet::new();
+    // The same root may be named twice, as by VIRTUAL_ENV and by PATH, and a message lists each
+    // once.
     places.retain(|place| seen.insert(place.root.clone()));
     places
 }
@@ -120,6 +124,7 @@ pub(super) fn library_dirs_in(dir: &Path) -> Vec<PathBuf> {
 fn package_dirs(prefix: &Path) -> Vec<PathBuf> {
     let mut dirs = Vec::new();
     // Debian's pip installs into `local`.
+    // The version of Python is part of the path, so every one that is there is looked at.
     for lib in ["lib", "lib64", "local/lib"] {
         let lib = prefix.join(lib);
         let pythons = names_in(&lib);
@@ -135,12 +140,13 @@ fn package_dirs(prefix: &Path) -> Vec<PathBuf> {
     dirs
 }
 
-/// The prefixes of the `python3` that a shell would start: the one that it seems to be in, which is that of a virtual
-/// environment, and the one that it really is in.
+/// The prefixes of the `python3` that a shell would start: the one that its path names, which may
+/// be a virtual environment, and the one that it links to.
 fn prefixes_of_python(around: &Surroundings) -> Vec<PathBuf> {
-    let name = match cfg!(target_os = "windows") {
-        true => "python.exe",
-        false => "python3",
+    let name = if cfg!(target_os = "windows") {
+        "python.exe"
+    } else {
+        "python3"
     };
     let dirs = around.path("PATH").map(std::env::split_paths);
     let Some(python) = dirs
@@ -152,10 +158,13 @@ fn prefixes_of_python(around: &Surroundings) -> Vec<PathBuf> {
     else {
         return Vec::new();
     };
+    // The starter is a script whose own place says nothing about the version that it starts.
     if let Some(prefix) = prefix_of_pyenv(&python, around) {
         return vec![prefix];
     }
     let mut prefixes = Vec::new();
+    // A virtual environment links to the interpreter of another prefix, and either may have the
+    // package.
     prefixes.extend(prefix_of(&python));
     prefixes.extend(
         fs::canonicalize(&python)
@@ -170,14 +179,15 @@ fn prefixes_of_python(around: &Surroundings) -> Vec<PathBuf> {
 fn prefix_of(python: &Path) -> Option<PathBuf> {
     let dir = python.parent()?;
     let is_root = cfg!(target_os = "windows") && !dir.ends_with("Scripts");
-    match is_root {
-        true => Some(dir.to_owned()),
-        false => dir.parent().map(Path::to_owned),
+    if is_root {
+        Some(dir.to_owned())
+    } else {
+        dir.parent().map(Path::to_owned)
     }
 }
 
-/// The version that a starter of pyenv stands for, as the variable or pyenv's global file has it. Files of single
-/// directories are not looked for.
+/// The version that a starter of pyenv stands for, as the variable or pyenv's global file has it.
+/// Files of single directories are not looked for.
 fn prefix_of_pyenv(python: &Path, around: &Surroundings) -> Option<PathBuf> {
     let dir = python.parent()?;
     let root = dir.parent().filter(|_| dir.ends_with("shims"))?;
@@ -198,6 +208,7 @@ fn prefix_of_pyenv(python: &Path, around: &Surroundings) -> Option<PathBuf> {
     let first = chosen
         .split([':', ' ', '\n', '\r'])
         .find(|part| !part.is_empty())?;
+    // The text comes from a file and must not lead out of the directory of versions.
     let is_name = Path::new(first).components().count() == 1 && first != "..";
     let prefix = versions.join(first);
     (is_name && prefix.is_dir()).then_some(prefix)

@@ -23,11 +23,11 @@ type PackageOf = fn() -> Option<PathBuf>;
 
 static HOST_PACKAGE: OnceLock<PackageOf> = OnceLock::new();
 
-/// Lets a program that has a Python interpreter in it say where that one finds the package `onnxruntime`: the
-/// directory of that name.
+/// Lets a program that has a Python interpreter in it say where that one finds the package
+/// `onnxruntime`: the directory of that name.
 ///
-/// `package` is asked when an engine is chosen, not before. It ranks after what a user has named and before all other
-/// environments. The first caller counts.
+/// `package` is asked when an engine is chosen, not before. It ranks after what a user has named
+/// and before all other environments. The first caller counts.
 pub fn look_in_package(package: fn() -> Option<PathBuf>) {
     // Modules may be initialised twice, each time with the same function.
     let _ = HOST_PACKAGE.set(package);
@@ -47,6 +47,7 @@ pub(super) struct Surroundings {
 impl Surroundings {
     /// Those of this program.
     pub(super) fn of_process() -> Surroundings {
+        // The values are read once, so that the answer and the message about it agree.
         let variables = VARIABLES.into_iter().filter_map(|name| {
             let value = std::env::var_os(name)?;
             Some((name, value)).filter(|(_, value)| !value.is_empty())

@@ -32,7 +32,8 @@ const FAILS: Option<Loader> = Some(|_| {
     })
 });
 
-/// Returns the choice, or why there is none; with `@` for the directory of the library that is there.
+/// Returns the choice, or why there is none; with `@` for the directory of the library that is
+/// there.
 fn choose_in(
     dir: &Path,
     wanted: &Wanted,

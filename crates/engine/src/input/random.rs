@@ -3,6 +3,7 @@
 use opscope_tensor::convert::dtype::decode;
 use opscope_tensor::{DType, Shape, ShapeError, Tensor};
 
+use super::room::room;
 use crate::{InputError, ValueInfo};
 
 /// Numbers from a seed, the same on every machine: splitmix64.
@@ -23,6 +24,7 @@ impl Random {
     }
 
     fn next(&mut self) -> u64 {
+        // splitmix64 is written out, since no library promises the same sequence for ever.
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -30,9 +32,10 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A tensor for `value`: floats, and both parts of complex numbers, uniform in [0, 1), as finely as
-    /// every number there has all its digits; integers and booleans 0 or 1, which are valid as indices
-    /// into any axis of two or more. Of `float8_e8m0`, which has no 0, the powers of two from 1/8 to 1.
+    /// A tensor for `value`: floats, and both parts of complex numbers, uniform in [0, 1), as
+    /// finely as every number there has all its digits; integers and booleans 0 or 1, which are
+    /// valid as indices into any axis of two or more. Of `float8_e8m0`, which has no 0, the powers
+    /// of two from 1/8 to 1.
     ///
     /// # Errors
     /// [`InputError::NoRandom`] for text and other types without numbers, [`InputError::TooLarge`]
@@ -53,7 +56,7 @@ impl Random {
             }
             Ok(n_bytes) => n_bytes,
         };
-        let mut bytes = super::room(&value.name, n_bytes)?;
+        let mut bytes = room(&value.name, n_bytes)?;
         match Maker::of(dtype).ok_or_else(no_random)? {
             Maker::Whole(add) => (0..shape.n_elements()).for_each(|_| add(self, &mut bytes)),
             Maker::Codes { codes, n_bits } => {
@@ -70,6 +73,8 @@ impl Random {
     }
 
     fn one_of(&mut self, codes: &[u8]) -> u8 {
+        // The high bits scaled to the number of codes: no remainder, whose bias would depend on
+        // that number.
         let at = ((self.next() >> 32) * codes.len() as u64) >> 32;
         codes[at as usize]
     }
@@ -79,6 +84,8 @@ impl Maker {
     fn of(dtype: DType) -> Option<Maker> {
         macro_rules! integer {
             ($type:ty) => {
+                // The highest bit: integers are 0 or 1, which are valid as indices into any axis of
+                // two or more.
                 |random, out| out.extend(<$type>::from(random.next() >> 63 == 1).to_le_bytes())
             };
         }
@@ -114,6 +121,7 @@ impl Maker {
             F4E2M1 => 2,
             F8E8M0 => {
                 return Some(Maker::Codes {
+                    // The exponents of 1/8 to 1; the type has no zero.
                     codes: (124..=127).collect(),
                     n_bits: 8,
                 });
@@ -131,14 +139,15 @@ impl Maker {
             }
         };
         let n_bits = dtype.bits()? as usize;
-        let is_step = |code: &u8| {
-            value(dtype, *code).is_some_and(|value| {
-                (0.0..1.0).contains(&value)
-                    && value.is_sign_positive()
-                    && (value * f64::from(n_steps)).fract() == 0.0
+        let codes = (0..=u8::MAX >> (8 - n_bits))
+            .filter(|code| {
+                value(dtype, *code).is_some_and(|value| {
+                    (0.0..1.0).contains(&value)
+                        && value.is_sign_positive()
+                        && (value * f64::from(n_steps)).fract() == 0.0
+                })
             })
-        };
-        let codes = (0..=u8::MAX >> (8 - n_bits)).filter(is_step).collect();
+            .collect();
         Some(Maker::Codes { codes, n_bits })
     }
 }
@@ -161,6 +170,7 @@ fn put(bytes: &mut [u8], at: usize, code: u8) {
 }
 
 fn unit_f32(bits: u64) -> f32 {
+    // As many bits as the significand has: every number is exact, and 1 is never reached.
     (bits >> 40) as f32 / (1_u32 << 24) as f32
 }
 

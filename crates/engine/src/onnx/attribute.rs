@@ -9,8 +9,8 @@ const N_ELEMENTS_MAX: usize = 64;
 /// Most bytes of a text that are written out.
 const N_TEXT_BYTES_MAX: usize = 1024;
 
-/// An attribute's value: numbers as they are, texts in quotes, lists in brackets, tensors and graphs
-/// by name.
+/// An attribute's value: numbers as they are, texts in quotes, lists in brackets, tensors and
+/// graphs by name.
 pub(super) fn text(attribute: &AttributeProto) -> String {
     if let Some(tensor) = &attribute.t {
         return format!("tensor{:?}", tensor.dims);
@@ -32,6 +32,7 @@ pub(super) fn text(attribute: &AttributeProto) -> String {
         1 => attribute.f().to_string(),
         3 => quoted(attribute.s()),
         6..=14 => "[]".to_owned(),
+        // The type is missing, so the field that is filled tells what it must have been.
         _ if !attribute.s().is_empty() => quoted(attribute.s()),
         _ if attribute.f() != 0.0 => attribute.f().to_string(),
         _ => attribute.i().to_string(),
@@ -43,8 +44,10 @@ pub(super) fn text(attribute: &AttributeProto) -> String {
 pub(super) fn r#type(attribute: &AttributeProto) -> AttributeType {
     let is_short = |n: usize| n <= N_ELEMENTS_MAX;
     let is_plain = |bytes: &[u8]| {
-        let is_plain = |byte: &u8| (b' '..=b'~').contains(byte) && !b"\"\\'".contains(byte);
-        bytes.len() <= N_TEXT_BYTES_MAX && bytes.iter().all(is_plain)
+        bytes.len() <= N_TEXT_BYTES_MAX
+            && bytes
+                .iter()
+                .all(|byte| (b' '..=b'~').contains(byte) && !b"\"\\'".contains(byte))
     };
     match attribute.r#type.unwrap_or(0) {
         1 if attribute.f().is_finite() => AttributeType::Float,
@@ -106,6 +109,7 @@ pub(super) fn parse(name: &str, text: &str, r#type: AttributeType) -> Option<Att
 }
 
 fn list<T>(items: &[T], item: impl Fn(&T) -> String) -> String {
+    // A lookup table kept as an attribute may have millions of elements.
     let shown: Vec<String> = items.iter().take(N_ELEMENTS_MAX).map(item).collect();
     let more = if items.len() > N_ELEMENTS_MAX {
         format!(", … {} in all", items.len())

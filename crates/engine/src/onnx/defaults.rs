@@ -1,6 +1,7 @@
 //! Attributes that ONNX's operators have without naming them.
 //!
-//! Source: the operator schemas of the `onnx` package; `tests/e2e/onnx_defaults.py` writes the table.
+//! Source: the operator schemas of the `onnx` package; `tests/e2e/onnx_defaults.py` writes the
+//! table.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -9,8 +10,8 @@ use opscope_store::record::{AttributeType, DefaultAttribute, Operator};
 
 use super::proto::is_standard;
 
-/// Domain, type, first version of the operator set, then name, type and text of an attribute; versions that give the
-/// operator none have a line without one.
+/// Domain, type, first version of the operator set, then name, type and text of an attribute;
+/// versions that give the operator none have a line without one.
 const TABLE: &str = include_str!("defaults.tsv");
 
 /// By domain and type: the attributes from each version on, in rising order.
@@ -30,6 +31,7 @@ pub(super) fn add(operator: &mut Operator, opsets: &[(String, i64)]) {
         operator.domain.as_str()
     };
     let of_type = table().get(&(domain, operator.op_type.as_str()));
+    // The newest entry that is not newer than the model's operator set, as ONNX resolves versions.
     let since = of_type.and_then(|all| all.iter().rev().find(|(since, _)| since <= version));
     if let Some((_, attributes)) = since {
         operator.default_attributes = attributes.clone();
@@ -37,6 +39,7 @@ pub(super) fn add(operator: &mut Operator, opsets: &[(String, i64)]) {
 }
 
 fn table() -> &'static Table {
+    // The table has thousands of lines, and many programs never ask for one.
     static TABLE_BY_TYPE: OnceLock<Table> = OnceLock::new();
     TABLE_BY_TYPE.get_or_init(read)
 }

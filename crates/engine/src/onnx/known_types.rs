@@ -10,7 +10,8 @@ use crate::{Dim, Signature, ValueInfo};
 /// An extent that the file leaves open.
 const OPEN: i64 = -1;
 
-/// Types by name. Bodies are looked into for constants and weights; what their inputs are is not said.
+/// Types by name. Bodies are looked into for constants and weights; what their inputs are is not
+/// said.
 pub(super) fn of(graph: &GraphProto, signature: &Signature) -> Vec<(String, TensorType)> {
     let mut types: Vec<_> = signature.inputs.iter().filter_map(of_input).collect();
     add_weights(graph, &mut types);
@@ -32,11 +33,15 @@ fn add_weights(graph: &GraphProto, types: &mut Vec<(String, TensorType)>) {
 }
 
 fn of_input(input: &ValueInfo) -> Option<(String, TensorType)> {
-    let extent = |dim: &Dim| match dim {
-        Dim::Fixed(n) => i64::try_from(*n).unwrap_or(OPEN),
-        Dim::Named(_) | Dim::Unknown => OPEN,
-    };
-    let shape = input.dims.as_ref()?.iter().map(extent).collect();
+    let shape = input
+        .dims
+        .as_ref()?
+        .iter()
+        .map(|dim| match dim {
+            Dim::Fixed(n) => i64::try_from(*n).unwrap_or(OPEN),
+            Dim::Named(_) | Dim::Unknown => OPEN,
+        })
+        .collect();
     let dtype = input.dtype;
     Some((input.name.clone(), TensorType { dtype, shape }))
 }

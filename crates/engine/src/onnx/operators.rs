@@ -1,8 +1,8 @@
 //! Operators of an ONNX model that run one by one: each in a model of one node.
 //!
-//! The node keeps its attributes, operator set and bodies. What it reads gets a name of its own for each
-//! position, so that two inputs that were one value may be given apart. Constants of the model are constants
-//! again, which the engine treats otherwise than values that may change.
+//! The node keeps its attributes, operator set and bodies. What it reads gets a name of its own for
+//! each position, so that two inputs that were one value may be given apart. Constants of the model
+//! are constants again, which the engine treats otherwise than values that may change.
 
 mod described;
 
@@ -95,6 +95,8 @@ impl OnnxOperators {
         let inputs = graph.input.into_iter().map(|value| value.name);
         self.scopes.push(Scope {
             outer,
+            // An input that has a weight of its name is a default value, which ONNX lets a caller
+            // replace. Nobody does so here.
             computed: inputs.filter(|name| !weights.contains_key(name)).collect(),
             weights,
             ..Scope::default()
@@ -105,9 +107,12 @@ impl OnnxOperators {
     }
 
     fn add_node(&mut self, node: NodeProto, scope: usize) {
+        // Counted as in dumps: every node has a number, those of bodies after the node that they
+        // are in.
         let task_id = u32::try_from(self.nodes.len()).unwrap_or(u32::MAX);
         let own = &mut self.scopes[scope];
         match node.output.first() {
+            // The node is kept whole: it may hold its value in any of several attributes.
             Some(name) if node.op_type == proto::CONSTANT => {
                 own.holders.insert(name.clone(), node.clone());
             }
@@ -138,6 +143,7 @@ impl OnnxOperators {
             if let Some(node) = scope.holders.get(name) {
                 return Some(Held::Holder(node));
             }
+            // A computed value hides a constant of the same name in a graph around this one.
             if scope.computed.contains(name) {
                 return None;
             }
@@ -158,7 +164,11 @@ impl OnnxOperators {
             if name.is_empty() {
                 continue;
             }
+            // What was a constant stays one. An engine may round otherwise when it folds or packs a
+            // weight.
             let is_constant = self.is_constant(index, name);
+            // Each position has a name of its own, so that two inputs that were one value can be
+            // given apart.
             let own_name = input_name(i);
             match given.inputs.get(&i) {
                 Some(tensor) => add_value(&mut graph, &own_name, tensor, is_constant)
@@ -170,6 +180,7 @@ impl OnnxOperators {
         for name in &self.operators[index].captured {
             let is_constant = self.is_constant(index, name);
             match given.captured.get(name) {
+                // A body refers to outer values by name, so that these keep their own.
                 Some(tensor) => add_value(&mut graph, name, tensor, is_constant)
                     .map_err(|reason| self.refuse(index, reason))?,
                 None => self.add_held(&mut graph, node.scope, name, name)?,
@@ -293,8 +304,11 @@ fn add_value(
     let number = code(dtype)
         .and_then(|number| i32::try_from(number).ok())
         .ok_or_else(|| format!("ONNX has no dtype `{dtype}`"))?;
-    let extent = |&n: &usize| i64::try_from(n).unwrap_or(i64::MAX);
-    let dims = tensor.shape().dims().iter().map(extent);
+    let dims = tensor
+        .shape()
+        .dims()
+        .iter()
+        .map(|&n| i64::try_from(n).unwrap_or(i64::MAX));
     if is_constant {
         let view = tensor.host_view().map_err(|error| error.to_string())?;
         let (string_data, raw_data) = match text::iter(view) {

@@ -1,10 +1,11 @@
 //! Which operators of a model each operator of the graph that is executed came from.
 //!
-//! An engine that optimises a graph keeps the names of many values. These are the anchors: what computes a value of
-//! the original graph does the work of the original operators between it and the values that are read. For values
-//! that are new the module `pairing` finds out which original value they stand for. Operators that are joined by
-//! values that stand for none, such as the parts of a function, share their origins. Where nothing can be
-//! told, nothing is said.
+//! An engine that optimises a graph keeps the names of many values. These are the anchors: an
+//! operator that computes a value of the original graph does the work of the original operators
+//! between that value and the values that it reads. For values that are new, the module `pairing`
+//! finds out which original value they stand for. Operators that are joined by values that stand
+//! for none, such as the parts of a function, share their origins. Where nothing can be told,
+//! nothing is said.
 //!
 //! | module | job |
 //! | --- | --- |
@@ -31,10 +32,11 @@ use super::schema::{GraphProto, NodeProto};
 /// Where an operator of the executed graph came from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Origin {
-    /// Names of the original operators whose work it does, in file order. Empty if it is one of them unchanged, if it
-    /// only moves data for others, or if nothing can be told.
+    /// Names of the original operators whose work it does, in file order. Empty if it is one of
+    /// them unchanged, if it only moves data for others, or if nothing can be told.
     pub(super) names: Vec<String>,
-    /// For each output the original operator that computes this value, and which of its outputs it is.
+    /// For each output the original operator that computes this value, and which of its outputs it
+    /// is.
     pub(super) outputs: Vec<Option<(String, u32)>>,
 }
 
@@ -42,9 +44,10 @@ impl Origin {
     /// Writes it into the operator's record.
     pub(super) fn describe(self, operator: &mut Operator) {
         operator.original_names = self.names;
-        operator.original_outputs = match self.outputs.iter().any(Option::is_some) {
-            true => self.outputs,
-            false => Vec::new(),
+        operator.original_outputs = if self.outputs.iter().any(Option::is_some) {
+            self.outputs
+        } else {
+            Vec::new()
         };
     }
 }
@@ -63,8 +66,8 @@ pub(super) fn origins(original: &GraphProto, executed: &GraphProto) -> Vec<Origi
     found
 }
 
-/// The origins of a graph's operators and of those in its bodies. `outer` are the original values that names of the
-/// graphs around it stand for.
+/// The origins of a graph's operators and of those in its bodies. `outer` are the original values
+/// that names of the graphs around it stand for.
 fn of_body<'g>(
     source: &Source<'g>,
     body: &Body<'g>,
@@ -80,6 +83,8 @@ fn of_body<'g>(
             names: shown(source, names, node),
             outputs: outputs(source, &pairing, index),
         });
+        // A body is compared with the one in the node of the same name: elsewhere nothing says
+        // which belong together.
         let partner = pairing.namesake(index).map(|twin| &source.nodes[twin]);
         for (name, inner) in named_bodies(node) {
             let mut twins = partner.iter().flat_map(|partner| &partner.bodies);
@@ -87,6 +92,8 @@ fn of_body<'g>(
                 Some((_, twin)) => of_body(source, twin, inner, &pairing.classes, found),
                 None => {
                     let n_nodes = proto::all_nodes(inner).len();
+                    // The list has an entry for every node, so that those of an unknown body are
+                    // counted as well.
                     found.resize(found.len() + n_nodes, Origin::default());
                 }
             }
@@ -94,7 +101,7 @@ fn of_body<'g>(
     }
 }
 
-/// Operators of the executed graph that are joined by values without an original, and what was made into them.
+/// Operators of the executed graph that are joined by values without an original.
 struct Groups {
     /// By node, the first node of its group.
     of_node: Vec<usize>,
@@ -109,6 +116,8 @@ impl Groups {
                 let producer = pairing.producers.get(name);
                 if let Some(&producer) = producer.filter(|_| !pairing.is_known(name)) {
                     let (a, b) = (root(&parents, producer), root(&parents, index));
+                    // The first node of a group stands for it, which makes the result independent
+                    // of the order of merging.
                     parents[a.max(b)] = a.min(b);
                 }
             }
@@ -131,6 +140,7 @@ impl Groups {
     ) -> BTreeSet<usize> {
         let members = &self.members[&self.of_node[index]];
         let twin = pairing.twins[index];
+        // An unchanged operator is itself, even where it shares a value without a name with others.
         if members.len() > 1 && twin.is_some() {
             return twin.into_iter().collect();
         }
@@ -141,6 +151,8 @@ impl Groups {
             positions.remove(&other);
         }
         positions.extend(twin);
+        // An inserted transposition or cast computes nothing new; its name often begins with the
+        // operator that it was inserted for.
         if positions.is_empty() {
             positions.extend(pairing.moved(index));
         }

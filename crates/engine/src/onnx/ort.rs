@@ -1,10 +1,10 @@
 //! ONNX Runtime as an engine.
 //!
-//! Its library is loaded while the program runs, one for each process. A session runs the model's own graph, or the one
-//! that ONNX Runtime makes of it, with optimisation off.
+//! Its library is loaded while the program runs, one for each process. A session runs the model's
+//! own graph, or the one that ONNX Runtime makes of it, with optimisation off.
 //!
-//! Inputs have to be tensors: a model that takes a sequence or an optional is refused. Results that are none are
-//! computed, but neither listed in the signature nor returned.
+//! Inputs have to be tensors: a model that takes a sequence or an optional is refused. Results that
+//! are none are computed, but neither listed in the signature nor returned.
 
 mod by_reference;
 mod error;
@@ -32,14 +32,14 @@ mod weights;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use opscope_capture::{Purpose, Quantised, Tap};
+use opscope_capture::{Purpose, Tap};
 use opscope_store::record::Operator;
-use opscope_store::record::graph::TensorType;
 use opscope_tensor::Tensor;
 
 pub(crate) use self::error::is_lack;
 pub(crate) use self::native::disable_telemetry;
 
+use self::error::NAME;
 use self::executed::{Executed, PrivateDir};
 use self::library::Library;
 use self::prepared::{Origin, Prepared};
@@ -47,15 +47,15 @@ use self::session::{Session, Source};
 use self::shared::{Halt, Kept};
 use self::site::Wanted;
 use self::tapped::{Ended, TappedSession, inputs_of_failed};
-use super::proto::ModelBytes;
+use super::description::describe;
+use super::proto::{self, ModelBytes};
 use super::schema::GraphProto;
-use super::{defaults, known_types, proto, quantised, random};
+use super::{defaults, random};
 use crate::{
-    Engine, EngineError, GraphKind, LoadOptions, LoadedModel, ModelSource, Signature, input,
+    Engine, EngineError, GraphKind, LoadOptions, LoadedModel, ModelDescription, ModelSource,
+    Signature, input,
 };
 
-/// The engine's name.
-const NAME: &str = "ONNX Runtime";
 /// The engine to suggest where ONNX Runtime does not do.
 const OTHER_ENGINE: &str = "tract";
 
@@ -70,13 +70,7 @@ struct OrtModel {
     options: LoadOptions,
     /// Where the model was read from.
     path: PathBuf,
-    signature: Signature,
-    operators: Vec<Arc<Operator>>,
-    constants: Vec<String>,
-    carried: Vec<(u32, String)>,
-    value_types: Vec<(String, TensorType)>,
-    opsets: Vec<(String, i64)>,
-    quantised: Vec<Quantised>,
+    description: ModelDescription,
     prepared: Prepared,
     /// Runs the model when nobody looks. Let go of when somebody does, unless both go on.
     plain: Option<Session>,
@@ -150,10 +144,9 @@ impl Engine for OnnxRuntime {
         source: ModelSource<'_>,
         options: &LoadOptions,
     ) -> Result<Box<dyn LoadedModel>, EngineError> {
-        let memory = || PathBuf::from(super::MEMORY);
         let (model, path) = match source {
             ModelSource::File(path) => (proto::read(path)?, path.to_owned()),
-            ModelSource::Memory(bytes) => (proto::decode(bytes)?, memory()),
+            ModelSource::Memory(bytes) => (proto::decode(bytes)?, proto::MEMORY.into()),
             ModelSource::Part { bytes, path } => (proto::decode(bytes)?, path.to_owned()),
         };
         let is_file = matches!(source, ModelSource::File(_));
@@ -195,19 +188,16 @@ impl OrtModel {
             path: path.to_owned(),
             reason,
         };
+        // Seeds are written into the model before anything else reads it, so that each form of it
+        // draws the same numbers.
         let draws_numbers = random::pin_seeds(&mut model.proto);
         let proto = &model.proto;
         let empty = GraphProto::default();
         let graph = proto.graph.as_ref().unwrap_or(&empty);
-        let mut signature = proto::signature(graph).map_err(invalid)?;
-        let opsets = proto::opsets(proto);
-        let constants = proto::constants(graph);
-        let carried = proto::carried(graph);
+        let mut description = describe(proto, graph).map_err(invalid)?;
         for operator in &mut operators {
-            defaults::add(Arc::make_mut(operator), &opsets);
+            defaults::add(Arc::make_mut(operator), &description.opsets);
         }
-        let value_types = known_types::of(graph, &signature);
-        let quantised = quantised::find(graph);
         let origin = Origin {
             path: file.as_deref().unwrap_or(path),
             is_file: file.is_some(),
@@ -219,11 +209,18 @@ impl OrtModel {
             .iter()
             .map(|value| value.name.clone())
             .collect();
+        // The session with taps is made of the same form of the model, so that both compute the
+        // same to the last bit.
         let prepared = Prepared::new(model, &origin, &operators);
+        // The session is made at once, because only it can tell whether the library takes the
+        // model.
         let session = plain_session(library, options, &prepared, path)?;
-        let is_given = |name: &String| session.outputs().contains(name);
-        signature.outputs.retain(|value| is_given(&value.name));
-        if signature.outputs.is_empty() && !result_names.is_empty() {
+        description.operators = operators;
+        let outputs = &mut description.signature.outputs;
+        // The library computes results that are no tensors, and they have no place in a list of
+        // tensors.
+        outputs.retain(|value| session.outputs().contains(&value.name));
+        if outputs.is_empty() && !result_names.is_empty() {
             return Err(invalid(format!(
                 "none of its outputs (`{}`) is a tensor; expected at least one, as sequences and \
                  other types cannot be returned",
@@ -234,13 +231,7 @@ impl OrtModel {
             library: library.clone(),
             options: options.clone(),
             path: path.to_owned(),
-            signature,
-            operators,
-            constants,
-            carried,
-            value_types,
-            opsets,
-            quantised,
+            description,
             prepared,
             plain: Some(session),
             is_plain_needed: false,
@@ -253,7 +244,7 @@ impl OrtModel {
     }
 
     fn check(&self, inputs: &[Tensor]) -> Result<(), EngineError> {
-        let declared = &self.signature.inputs;
+        let declared = &self.description.signature.inputs;
         if declared.len() != inputs.len() {
             return Err(fail(format!(
                 "{} inputs were given of {}",
@@ -268,7 +259,7 @@ impl OrtModel {
     }
 
     fn run_plain(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, String> {
-        let names = names(&self.signature);
+        let names = names(&self.description.signature);
         self.is_plain_needed |= self.tapped.is_some();
         let session = match &mut self.plain {
             Some(session) => session,
@@ -290,24 +281,24 @@ impl OrtModel {
             return Err(EngineError::Stopped);
         }
         let wanted = Wanted::by(tap);
-        let is_shown = |task_id: &u32| wanted.of(*task_id).is_some();
         let tasks = self.prepared.main_tasks().iter();
         let unshown: Vec<u32> = tasks
-            .filter(|task_id| !is_shown(task_id))
+            .filter(|task_id| wanted.of(**task_id).is_none())
             .copied()
             .collect();
-        let result = match wanted.is_empty() {
-            true => self.run_plain(inputs).map_err(Ended::Failed),
-            false => {
-                self.prepare_tapped(wanted)?;
-                let names = names(&self.signature);
-                let session = self.tapped.as_mut();
-                let session = session.ok_or_else(|| fail("there is no session".into()))?;
-                session.run(&names, inputs, tap)
-            }
+        let result = if wanted.is_empty() {
+            self.run_plain(inputs).map_err(Ended::Failed)
+        } else {
+            self.prepare_tapped(wanted)?;
+            let names = names(&self.description.signature);
+            let session = self.tapped.as_mut();
+            let session = session.ok_or_else(|| fail("there is no session".into()))?;
+            session.run(&names, inputs, tap)
         };
         match result {
             Ok(outputs) => {
+                // Operators without a tap ran as well, and counts must not depend on what was
+                // selected.
                 tap.count_seen(unshown.len() as u64);
                 Ok(outputs)
             }
@@ -336,8 +327,8 @@ impl OrtModel {
         Ok(())
     }
 
-    /// Shows the operator that a failed run is about, with what it read if that is wanted. `unshown` are operators
-    /// without a tap.
+    /// Shows the operator that a failed run is about, with what it read if that is wanted.
+    /// `unshown` are operators without a tap.
     fn tell_failure(
         &self,
         text: &str,
@@ -345,18 +336,24 @@ impl OrtModel {
         tap: &Tap,
         unshown: &[u32],
     ) -> EngineError {
+        // The library tells which node failed in the text of its error and nowhere else.
         let failed = error::failed_operator(text);
         let operator = failed.and_then(|(_, name, _)| self.prepared.operator_of_node(name));
         let (Some(operator), Some((_, _, reason))) = (operator, failed) else {
             return self.error_of_run(text);
         };
         let reason = self.prepared.with_own_names(reason);
-        let is_before = |task_id: &&u32| **task_id < operator.task_id;
-        tap.count_seen(unshown.iter().filter(is_before).count() as u64);
+        tap.count_seen(
+            unshown
+                .iter()
+                .filter(|task_id| **task_id < operator.task_id)
+                .count() as u64,
+        );
+        // Only dumps of failures are worth a second run of the model.
         let is_told = matches!(tap.plan().purpose, Purpose::Failures(_));
         let is_kept = is_told && tap.selected().kept.contains_key(&operator.task_id);
         let kept = is_kept.then(|| {
-            let names = names(&self.signature);
+            let names = names(&self.description.signature);
             let (library, options) = (&self.library, &self.options);
             let task_id = operator.task_id;
             inputs_of_failed(library, options, &self.prepared, task_id, &names, inputs)
@@ -385,14 +382,14 @@ impl OrtModel {
     }
 }
 
-/// A model with a tap behind each of its operators, as a message. What of that goes wrong does so without the library;
-/// for tests that try any bytes.
+/// Encodes a model with a tap behind each of its operators. This needs no library; for tests that
+/// try any bytes.
 ///
 /// # Errors
 /// [`EngineError::Invalid`] if it is no model, or too large.
 #[doc(hidden)]
 pub fn with_taps(bytes: &[u8]) -> Result<Vec<u8>, EngineError> {
-    let path = Path::new(super::MEMORY);
+    let path = Path::new(proto::MEMORY);
     let model = proto::decode(bytes)?;
     let operators = model.proto.graph.as_ref().map(proto::operators);
     let operators = operators.unwrap_or_default();
@@ -434,6 +431,7 @@ fn plain_session(
             let source = Source::Bytes(&bytes, prepared.folder());
             Session::new(library, builder, source)
         }
+        // A model that is too large for a message can still be read from its own file.
         (Err(_), Some(file)) => Session::new(library, builder, Source::File(file)),
         (Err(text), None) => Err(text),
     };
@@ -444,28 +442,8 @@ fn plain_session(
 }
 
 impl LoadedModel for OrtModel {
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn operators(&self) -> &[Arc<Operator>] {
-        &self.operators
-    }
-
-    fn constants(&self) -> &[String] {
-        &self.constants
-    }
-
-    fn carried(&self) -> &[(u32, String)] {
-        &self.carried
-    }
-
-    fn value_types(&self) -> &[(String, TensorType)] {
-        &self.value_types
-    }
-
-    fn opsets(&self) -> &[(String, i64)] {
-        &self.opsets
+    fn description(&self) -> &ModelDescription {
+        &self.description
     }
 
     fn refusal(&self, purpose: Purpose) -> Option<EngineError> {
@@ -494,10 +472,6 @@ impl LoadedModel for OrtModel {
              them are in memory at once ({n_inversions} operators were shown late)",
             self.library.version
         )]
-    }
-
-    fn quantised(&self) -> &[Quantised] {
-        &self.quantised
     }
 
     fn run(&mut self, inputs: &[Tensor], tap: Option<&Tap>) -> Result<Vec<Tensor>, EngineError> {

@@ -15,14 +15,15 @@ use super::attribute;
 #[cfg(feature = "onnxruntime")]
 use super::schema::{DataLocation, TensorProto};
 use super::schema::{
-    DimValue, Dimension, ElementTypeProto, GraphProto, ModelProto, NodeProto, TypeValue,
-    ValueInfoProto,
+    DimValue, ElementTypeProto, GraphProto, ModelProto, NodeProto, TypeValue, ValueInfoProto,
 };
 use crate::{Dim, EngineError, Signature, ValueInfo, onnx_dtype};
 
 /// Deepest nesting of control-flow bodies.
 const BODY_DEPTH_MAX: usize = 32;
 
+/// How errors call a model that came as bytes.
+pub(super) const MEMORY: &str = "model in memory";
 /// The type of a node that holds a value.
 pub(super) const CONSTANT: &str = "Constant";
 
@@ -45,6 +46,7 @@ pub(super) fn read(path: &Path) -> Result<ModelBytes, EngineError> {
     if !metadata.is_file() {
         return Err(invalid("it is not a regular file".into()));
     }
+    // Zero bytes are a valid protobuf message, which would then lack everything.
     if metadata.len() == 0 {
         return Err(invalid("it is empty".into()));
     }
@@ -52,13 +54,14 @@ pub(super) fn read(path: &Path) -> Result<ModelBytes, EngineError> {
         path: path.to_owned(),
         source,
     })?;
+    // The message shares the mapped file: weights of many gigabytes are never copied.
     checked(Bytes::from_owner(bytes)).map_err(invalid)
 }
 
 /// Decodes and checks a model in memory.
 pub(super) fn decode(bytes: &[u8]) -> Result<ModelBytes, EngineError> {
     let invalid = |reason: String| EngineError::Invalid {
-        path: super::MEMORY.into(),
+        path: MEMORY.into(),
         reason,
     };
     if bytes.is_empty() {
@@ -70,6 +73,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<ModelBytes, EngineError> {
 fn checked(bytes: Bytes) -> Result<ModelBytes, String> {
     let proto = ModelProto::decode(bytes.clone()).map_err(|error| {
         let error = error.to_string();
+        // The decoder has no kinds of errors, only this text.
         let is_short = error.contains("buffer underflow");
         let what = if is_short {
             "it ends too early: truncated, or"
@@ -78,6 +82,7 @@ fn checked(bytes: Bytes) -> Result<ModelBytes, String> {
         };
         format!("{what} damaged or of another kind ({error})")
     })?;
+    // Almost any bytes decode as some message, and every ONNX file has this field.
     if proto.ir_version() <= 0 {
         return Err("it has no ONNX version; the file is of another kind".into());
     }
@@ -107,6 +112,7 @@ pub(super) fn signature(graph: &GraphProto) -> Result<Signature, String> {
             .filter(is_initialised)
             .map(|value| value.name.clone())
             .collect(),
+        // The type of a result is a hint only: engines compute some that files do not declare.
         outputs: graph
             .output
             .iter()
@@ -161,11 +167,11 @@ pub(super) fn operators(graph: &GraphProto) -> Vec<Arc<Operator>> {
 pub(super) fn has_data_outside(graph: &GraphProto) -> bool {
     let is_outside = |tensor: &TensorProto| tensor.data_location() == DataLocation::External;
     let holds = |graph: &GraphProto| graph.initializer.iter().any(is_outside);
-    let node_holds = |node: &NodeProto| {
-        let mut constants = node.attribute.iter().filter_map(|attr| attr.t.as_ref());
-        constants.any(is_outside) || bodies(node).any(holds)
-    };
-    holds(graph) || all_nodes(graph).into_iter().any(node_holds)
+    holds(graph)
+        || all_nodes(graph).into_iter().any(|node| {
+            let mut constants = node.attribute.iter().filter_map(|attr| attr.t.as_ref());
+            constants.any(is_outside) || bodies(node).any(holds)
+        })
 }
 
 /// The operator record of a node.
@@ -209,8 +215,8 @@ pub(super) fn constants(graph: &GraphProto) -> Vec<String> {
         .collect()
 }
 
-/// Values that a body is given by the node that runs it, such as what a loop carries, by the numbers of the nodes that
-/// read them; sorted.
+/// Values that a body is given by the node that runs it, such as what a loop carries, by the
+/// numbers of the nodes that read them; sorted.
 pub(super) fn carried(graph: &GraphProto) -> Vec<(u32, String)> {
     let mut found = Vec::new();
     add_carried(graph, &mut Vec::new(), &mut 0, &mut found);
@@ -296,6 +302,7 @@ pub(super) fn all_nodes(graph: &GraphProto) -> Vec<&NodeProto> {
 
 /// Checks that every value is produced before it is read, and every result produced at all.
 fn check_graph(graph: &GraphProto, outer: &HashSet<&str>, depth: usize) -> Result<(), String> {
+    // This and all later walks call themselves for each body.
     if depth > BODY_DEPTH_MAX {
         return Err(format!(
             "control flow is nested deeper than {BODY_DEPTH_MAX}"
@@ -322,6 +329,7 @@ fn check_graph(graph: &GraphProto, outer: &HashSet<&str>, depth: usize) -> Resul
         for body in bodies(node) {
             check_graph(body, &known, depth + 1)?;
         }
+        // ONNX demands topological order, so that one pass in file order is enough.
         known.extend(node.output.iter().map(String::as_str));
     }
     match graph
@@ -359,12 +367,15 @@ fn value_info(value: &ValueInfoProto) -> Result<ValueInfo, String> {
         )
     })?;
     let dims = tensor.shape.as_ref().map(|shape| {
-        let dim = |d: &Dimension| match &d.value {
-            Some(DimValue::DimValue(n)) => usize::try_from(*n).map_or(Dim::Unknown, Dim::Fixed),
-            Some(DimValue::DimParam(name)) if !name.is_empty() => Dim::Named(name.clone()),
-            _ => Dim::Unknown,
-        };
-        shape.dim.iter().map(dim).collect()
+        shape
+            .dim
+            .iter()
+            .map(|d| match &d.value {
+                Some(DimValue::DimValue(n)) => usize::try_from(*n).map_or(Dim::Unknown, Dim::Fixed),
+                Some(DimValue::DimParam(name)) if !name.is_empty() => Dim::Named(name.clone()),
+                _ => Dim::Unknown,
+            })
+            .collect()
     });
     Ok(ValueInfo {
         name: name.clone(),

@@ -1,7 +1,7 @@
 //! Where the nodes of a graph have quantised values.
 //!
-//! Of each operator that quantises, dequantises or computes with integers in place of floats: which of its
-//! inputs and outputs are quantised, and which others hold their scale and zero point.
+//! Of each operator that quantises, dequantises or computes with integers in place of floats: which
+//! of its inputs and outputs are quantised, and which others hold their scale and zero point.
 
 mod operators;
 
@@ -13,8 +13,9 @@ use self::operators::slots;
 use super::proto;
 use super::schema::GraphProto;
 
-/// The quantised values of a graph and of the bodies inside it, in the order of the nodes in the file. Tasks
-/// count like those of operators: the nodes of a body follow the node that it belongs to.
+/// The quantised values of a graph and of the bodies inside it, in the order of the nodes in the
+/// file. Tasks count like those of operators: the nodes of a body follow the node that it belongs
+/// to.
 pub(super) fn find(graph: &GraphProto) -> Vec<Quantised> {
     let mut finder = Finder::default();
     finder.look_at(graph);
@@ -26,8 +27,8 @@ struct Finder<'a> {
     found: Vec<Quantised>,
     n_tasks: u32,
     n_values: u32,
-    /// Numbers of the values that are known, by name; the innermost graph comes last. Two branches may give
-    /// different values the same name.
+    /// Numbers of the values that are known, by name; the innermost graph comes last. Two branches
+    /// may give different values the same name.
     scopes: Vec<HashMap<&'a str, u32>>,
 }
 
@@ -43,9 +44,12 @@ impl<'a> Finder<'a> {
         for node in &graph.node {
             let task_id = self.n_tasks;
             self.n_tasks += 1;
+            // Inputs are numbered first: an output in a body may have the name of an outer value
+            // that the node reads.
             let read: Vec<u32> = node.input.iter().map(|name| self.number(name)).collect();
             let given: Vec<u32> = node.output.iter().map(|name| self.declare(name)).collect();
             self.found.extend(slots(node, task_id, &read, &given));
+            // Bodies come after the node's own outputs, because tasks count in that order.
             for body in proto::bodies(node) {
                 self.look_at(body);
             }
@@ -53,15 +57,15 @@ impl<'a> Finder<'a> {
         self.scopes.pop();
     }
 
-    /// Numbers a value of the innermost graph; an input that has a weight of the same name is one value.
+    /// Numbers a value of the innermost graph; an input that has a weight of the same name is one
+    /// value.
     fn declare(&mut self, name: &'a str) -> u32 {
         let n_values = &mut self.n_values;
-        let fresh = || {
-            *n_values += 1;
-            *n_values
-        };
         match self.scopes.last_mut() {
-            Some(scope) => *scope.entry(name).or_insert_with(fresh),
+            Some(scope) => *scope.entry(name).or_insert_with(|| {
+                *n_values += 1;
+                *n_values
+            }),
             None => 0,
         }
     }

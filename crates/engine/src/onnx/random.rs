@@ -1,8 +1,8 @@
 //! Operators that draw random numbers.
 //!
-//! Two executions of a model are compared all the time: with a dump and without one, in one engine and in another.
-//! So an operator draws the same numbers at each execution, and one to which the model gives no seed has a seed that
-//! follows from its name.
+//! Two executions of a model are compared all the time: with a dump and without one, in one engine
+//! and in another. So an operator draws the same numbers at each execution, and one to which the
+//! model gives no seed has a seed that follows from its name.
 
 use opscope_tensor::digest::xxh3_128;
 
@@ -26,6 +26,7 @@ const DRAWING: &[(&str, bool)] = &[
 
 /// The seed of the operator that gives a value of this name: an integer that float32 holds exactly.
 pub(super) fn seed(value: &str) -> u16 {
+    // The name of the value is the same in every engine and at every load.
     let digest = xxh3_128(value.as_bytes());
     u16::from_le_bytes([digest[0], digest[1]])
 }
@@ -46,8 +47,8 @@ fn find(node: &NodeProto) -> Option<bool> {
     may_draw.then_some(*is_integer)
 }
 
-/// Gives a seed to each operator that draws numbers and has none, in bodies and functions too; returns whether any
-/// operator draws.
+/// Gives a seed to each operator that draws numbers and has none, in bodies and functions too;
+/// returns whether any operator draws.
 #[cfg(feature = "onnxruntime")]
 pub(super) fn pin_seeds(model: &mut ModelProto) -> bool {
     let functions = model
@@ -66,6 +67,7 @@ pub(super) fn pin_seeds(model: &mut ModelProto) -> bool {
 fn pin_nodes(nodes: &mut [NodeProto]) -> bool {
     let mut is_any = false;
     for node in nodes {
+        // Operators in a body draw as well, and a loop runs them many times.
         for body in proto::bodies_mut(node) {
             is_any |= pin_nodes(&mut body.node);
         }

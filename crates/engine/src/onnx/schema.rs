@@ -1,8 +1,9 @@
 //! The messages of an ONNX file.
 //!
-//! Names and numbers of the fields are those of ONNX 1.23 (IR version 14). Fields of later versions are passed over
-//! when a file is read, and are lost when it is written again. Where it matters whether a field was there at all,
-//! it is optional here. Bytes are not copied out of the buffer that a file is read from.
+//! Names and numbers of the fields are those of ONNX 1.23 (IR version 14). Fields of later versions
+//! are passed over when a file is read, and are lost when it is written again. Where it matters
+//! whether a field was there at all, it is optional here. Bytes are not copied out of the buffer
+//! that a file is read from.
 
 use prost::bytes::Bytes;
 use prost::{Enumeration, Message, Oneof};

@@ -1,8 +1,8 @@
 //! tract as the embedded engine.
 //!
-//! The un-typed plan is kept, in which one tract node is one ONNX node, so that every operator keeps
-//! its name, type and values; each node is evaluated through a small compiled plan of its own, which
-//! gives it about the speed of the whole optimised graph (`nodewise`).
+//! The un-typed plan is kept, in which one tract node is one ONNX node, so that every operator
+//! keeps its name, type and values; each node is evaluated through a small compiled plan of its
+//! own, which gives it about the speed of the whole optimised graph (`nodewise`).
 
 mod activation;
 mod attention;
@@ -11,6 +11,7 @@ mod cast;
 mod composition;
 mod constant_of_shape;
 mod dropout;
+mod error;
 mod extents;
 mod fourier;
 mod gemm;
@@ -35,44 +36,43 @@ mod value;
 mod wiring;
 
 use std::path::Path;
-use std::sync::Arc;
 
-use opscope_capture::{Quantised, Tap};
-use opscope_store::record::Operator;
-use opscope_store::record::graph::TensorType;
+use opscope_capture::Tap;
 use opscope_tensor::Tensor;
-use tract_onnx::model::ParsingContext;
-use tract_onnx::pb::NodeProto;
 use tract_onnx::prelude::*;
-use tract_onnx::tract_hir::internal::*;
 
+use self::activation::Activation;
+use self::attention::Attention;
+use self::bit_shift::BitShift;
+use self::composition::{Builder, build};
+use self::dropout::Dropout;
+use self::error::{NAME, quietly};
+use self::gemm::Gemm;
 use self::graph::Graph;
+use self::inverse_hyperbolic::InverseHyperbolic;
+use self::logarithm::{LogSoftmax, LogSumExp, Softplus};
+use self::pool::GlobalLpPool;
+use self::pow::Pow;
+use self::quantise::DynamicQuantizeLinear;
+use self::recurrent::Recurrent;
+use self::slice::Slice;
 
-use super::proto::ModelBytes;
+use super::description::describe;
+use super::proto::{self, ModelBytes};
 use super::schema::ModelProto;
-use super::{known_types, proto, quantised};
-use crate::guard;
-use crate::{Engine, EngineError, GraphKind, LoadOptions, LoadedModel, ModelSource, Signature};
+use crate::{
+    Engine, EngineError, GraphKind, LoadOptions, LoadedModel, ModelDescription, ModelSource,
+};
 
-/// The engine's name.
-const NAME: &str = "tract";
 /// The version that `Cargo.toml` pins.
 const VERSION: &str = "0.23.9";
-/// The engine to suggest where tract does not do.
-const OTHER_ENGINE: &str = "ONNX Runtime";
 
 /// The tract engine.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tract;
 
 struct TractModel {
-    signature: Signature,
-    operators: Vec<Arc<Operator>>,
-    constants: Vec<String>,
-    carried: Vec<(u32, String)>,
-    value_types: Vec<(String, TensorType)>,
-    opsets: Vec<(String, i64)>,
-    quantised: Vec<Quantised>,
+    description: ModelDescription,
     graph: Graph,
 }
 
@@ -90,6 +90,7 @@ impl Engine for Tract {
         source: ModelSource<'_>,
         options: &LoadOptions,
     ) -> Result<Box<dyn LoadedModel>, EngineError> {
+        // An option that is not followed would make a dump that is not what it says.
         if options.graph == GraphKind::Executed || !options.providers.is_empty() {
             return Err(EngineError::Engine {
                 engine: NAME,
@@ -99,7 +100,7 @@ impl Engine for Tract {
         }
         let (model, path) = match source {
             ModelSource::File(path) => (proto::read(path)?, path),
-            ModelSource::Memory(bytes) => (proto::decode(bytes)?, Path::new(super::MEMORY)),
+            ModelSource::Memory(bytes) => (proto::decode(bytes)?, Path::new(proto::MEMORY)),
             ModelSource::Part { bytes, path } => (proto::decode(bytes)?, path),
         };
         Ok(Box::new(TractModel::new(&model, path, options)?))
@@ -122,58 +123,33 @@ impl TractModel {
             .graph
             .as_ref()
             .ok_or_else(|| invalid("no graph".into()))?;
-        let signature = proto::signature(graph_proto).map_err(invalid)?;
+        let mut description = describe(proto, graph_proto).map_err(invalid)?;
         let framework = framework(proto);
+        // Before loading, as tract would load some of these models and compute wrong values.
         limits::check(&framework, proto, graph_proto)?;
         let dir = path.parent().and_then(Path::to_str).unwrap_or("");
         let own = message::decode(&model.bytes).map_err(invalid)?;
         let parsed = quietly(|| framework.parse(&own, Some(dir)))
             .map_err(|reason| limits::name_failing_node(proto, graph_proto, invalid(reason)))?;
+        // The second copy of the message has all weights, and the graph has taken over what it
+        // needs.
         drop(own);
-        let mut operators = Vec::new();
-        let opsets = proto::opsets(proto);
-        let plan = || Graph::new(parsed.model, graph_proto, options, &opsets, &mut operators);
-        let graph = quietly(plan).map_err(invalid)?;
+        let graph = quietly(|| {
+            let ModelDescription {
+                opsets, operators, ..
+            } = &mut description;
+            Graph::new(parsed.model, graph_proto, options, opsets, operators)
+        });
         Ok(TractModel {
-            opsets,
-            value_types: known_types::of(graph_proto, &signature),
-            signature,
-            operators,
-            constants: proto::constants(graph_proto),
-            carried: proto::carried(graph_proto),
-            quantised: quantised::find(graph_proto),
-            graph,
+            graph: graph.map_err(invalid)?,
+            description,
         })
     }
 }
 
 impl LoadedModel for TractModel {
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn operators(&self) -> &[Arc<Operator>] {
-        &self.operators
-    }
-
-    fn constants(&self) -> &[String] {
-        &self.constants
-    }
-
-    fn carried(&self) -> &[(u32, String)] {
-        &self.carried
-    }
-
-    fn value_types(&self) -> &[(String, TensorType)] {
-        &self.value_types
-    }
-
-    fn opsets(&self) -> &[(String, i64)] {
-        &self.opsets
-    }
-
-    fn quantised(&self) -> &[Quantised] {
-        &self.quantised
+    fn description(&self) -> &ModelDescription {
+        &self.description
     }
 
     fn run(&mut self, inputs: &[Tensor], tap: Option<&Tap>) -> Result<Vec<Tensor>, EngineError> {
@@ -189,11 +165,13 @@ impl LoadedModel for TractModel {
             .collect::<Result<TVec<_>, _>>()
             .map_err(fail)?;
         let outputs = self.graph.run(inputs, tap)?;
-        let to_tensor = |output: &TValue| {
-            value::to_tensor(output)
-                .ok_or_else(|| fail(format!("a result of type {:?}", output.datum_type())))
-        };
-        outputs.iter().map(to_tensor).collect()
+        outputs
+            .iter()
+            .map(|output| {
+                value::to_tensor(output)
+                    .ok_or_else(|| fail(format!("a result of type {:?}", output.datum_type())))
+            })
+            .collect()
     }
 }
 
@@ -202,65 +180,45 @@ fn framework(model: &ModelProto) -> tract_onnx::Onnx {
     let mut framework = onnx().with_ignore_value_info(true);
     let register = &mut framework.op_register;
     let builders: [(&'static str, Builder); 27] = [
-        ("Acosh", inverse_hyperbolic::acosh_of),
-        ("Asinh", inverse_hyperbolic::asinh_of),
-        ("Attention", attention::build),
-        ("BitShift", bit_shift::build),
-        ("Cast", cast::build),
-        ("Celu", activation::celu),
-        ("ConstantOfShape", constant_of_shape::build),
+        ("Acosh", build::<InverseHyperbolic>),
+        ("Asinh", build::<InverseHyperbolic>),
+        ("Attention", build::<Attention>),
+        ("BitShift", build::<BitShift>),
+        ("Cast", cast::cast_to),
+        ("Celu", build::<Activation>),
+        ("ConstantOfShape", constant_of_shape::constant_of_shape),
         ("DFT", fourier::dft),
-        ("DynamicQuantizeLinear", quantise::dynamic),
-        ("GRU", recurrent::gru),
-        ("Gelu", activation::gelu),
-        ("Gemm", gemm::build),
-        ("GlobalLpPool", pool::global_lp_pool),
-        ("HardSwish", activation::hard_swish),
-        ("LSTM", recurrent::lstm),
-        ("LogSoftmax", logarithm::log_softmax),
+        ("DynamicQuantizeLinear", build::<DynamicQuantizeLinear>),
+        ("GRU", build::<Recurrent>),
+        ("Gelu", build::<Activation>),
+        ("Gemm", build::<Gemm>),
+        ("GlobalLpPool", build::<GlobalLpPool>),
+        ("HardSwish", build::<Activation>),
+        ("LSTM", build::<Recurrent>),
+        ("LogSoftmax", build::<LogSoftmax>),
         ("MaxPool", pool::max_pool),
-        ("Pow", pow::build),
-        ("RNN", recurrent::rnn),
-        ("ReduceLogSumExp", logarithm::log_sum_exp),
-        ("Resize", resize::build),
+        ("Pow", build::<Pow>),
+        ("RNN", build::<Recurrent>),
+        ("ReduceLogSumExp", build::<LogSumExp>),
+        ("Resize", resize::resize),
         ("Selu", activation::selu),
-        ("Shrink", activation::shrink),
-        ("Sigmoid", activation::sigmoid),
-        ("Slice", slice::build),
-        ("Softplus", logarithm::softplus),
-        ("Swish", activation::swish),
+        ("Shrink", build::<Activation>),
+        ("Sigmoid", build::<Activation>),
+        ("Slice", build::<Slice>),
+        ("Softplus", build::<Softplus>),
+        ("Swish", build::<Activation>),
     ];
     for (op_type, builder) in builders {
+        // The registry goes by type alone, so that our builders take the place of tract's own.
         register.insert(op_type, builder);
     }
     for op_type in random::OP_TYPES {
-        register.insert(op_type, random::build);
+        register.insert(op_type, random::draw);
     }
     if proto::opset(model) < dropout::OPSET_WITH_FULL_MASK {
-        register.insert("Dropout", dropout::build);
+        register.insert("Dropout", build::<Dropout>);
     }
     framework
-}
-
-/// Makes an operator of a node; with it come the outer values that its bodies read.
-type Builder =
-    fn(&ParsingContext<'_>, &NodeProto) -> TractResult<(Box<dyn InferenceOp>, Vec<String>)>;
-
-/// The engine's own builder of an operator.
-fn builder_of_engine(op_type: &str) -> TractResult<Builder> {
-    let builder = onnx().op_register.0.get(op_type).copied();
-    builder.with_context(|| format!("the engine has no operator `{op_type}`"))
-}
-
-/// An error with its causes on one line.
-fn chain(error: &TractError) -> String {
-    let parts: Vec<String> = error.chain().map(ToString::to_string).collect();
-    parts.join(": ").replace('\n', " ")
-}
-
-/// Runs the engine's own code, turning its errors and panics into text.
-fn quietly<T>(work: impl FnOnce() -> TractResult<T>) -> Result<T, String> {
-    guard::catch(work)?.map_err(|error| chain(&error))
 }
 
 #[cfg(test)]

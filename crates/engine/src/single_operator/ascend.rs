@@ -8,7 +8,7 @@ mod window;
 use opscope_store::file_format::ascend_codes::dtype_from_graph_engine;
 use opscope_tensor::{DType, Layout};
 
-use super::{Attribute, OperatorError, SingleOperator};
+use super::operator::{Attribute, OperatorError, SingleOperator};
 use crate::onnx_dtype::code;
 
 /// Types that differ in name only.
@@ -58,6 +58,7 @@ pub(super) fn to_onnx_operator(operator: &SingleOperator) -> Result<SingleOperat
         if let Some(value) = onnx.take(from) {
             onnx.attributes.push(((*to).to_owned(), value));
         }
+        // All reductions among these types name it alike; the others have no such attribute.
         keep_dims(&mut onnx);
     }
     match operator.op_type.as_str() {
@@ -129,6 +130,7 @@ fn matrix_product(onnx: &mut SingleOperator) -> Result<(), OperatorError> {
         is_set(["transpose_x1", "adj_x1"]),
         is_set(["transpose_x2", "adj_x2"]),
     );
+    // It is for quantised inputs, which have operators of their own in ONNX.
     onnx.take("offset_x");
     let has_bias = onnx.inputs.get(2).is_some_and(Option::is_some);
     if !first && !second && !has_bias {
@@ -143,6 +145,7 @@ fn matrix_product(onnx: &mut SingleOperator) -> Result<(), OperatorError> {
             .and_then(|input| input.as_ref()?.dims.as_ref());
         dims.is_none_or(|dims| dims.len() == 2)
     };
+    // `Gemm` is the only product of ONNX that transposes, and it takes matrices only.
     if !is_matrix(0) || !is_matrix(1) {
         return Err(onnx.inexpressible("transposing or adding a bias takes matrices of two axes"));
     }
@@ -162,7 +165,8 @@ fn bias(onnx: &mut SingleOperator) {
 }
 
 /// The block goes by another name. The vendor's operator takes images with the channels at the end
-/// unless it is told otherwise, ONNX's those with the channels in front: one of both has to be said.
+/// unless it is told otherwise, ONNX's those with the channels in front: one of both has to be
+/// said.
 fn depth(onnx: &mut SingleOperator) -> Result<(), OperatorError> {
     let Some(size) = onnx.take("block_size") else {
         return Ok(());

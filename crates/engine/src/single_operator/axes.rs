@@ -17,12 +17,13 @@ pub(super) enum Change {
     },
     /// So many axes of extent 1 are added behind its own.
     TrailingAxes(usize),
-    /// It has one element (or two, starts and ends) for each axis of an image, whose axes are put into
-    /// another order: element `i` of the engine's is this one of the description's.
+    /// It has one element (or two, starts and ends) for each axis of an image, whose axes are put
+    /// into another order: element `i` of the engine's is this one of the description's.
     Elements(Vec<usize>),
 }
 
-/// Whether operators can be described with operands of this layout: one that names every axis, or none.
+/// Whether operators can be described with operands of this layout: one that names every axis, or
+/// none.
 pub(super) fn is_plain(layout: Layout) -> bool {
     matches!(layout, Layout::Nd | Layout::Nc | Layout::Ncl) || layout.n_named_axes().is_some()
 }
@@ -42,8 +43,10 @@ pub(super) fn is_reordered(layout: Layout) -> bool {
 
 /// For each axis of `to` its position in `from`; both name the same axes.
 pub(super) fn positions(from: Layout, to: Layout) -> Vec<usize> {
-    let position = |letter: char| from.name().find(letter).unwrap_or_default();
-    to.name().chars().map(position).collect()
+    to.name()
+        .chars()
+        .map(|letter| from.name().find(letter).unwrap_or_default())
+        .collect()
 }
 
 /// Where the channels are among the axes of `layout`.
@@ -139,6 +142,7 @@ fn picked(tensor: &Tensor, order: &[usize]) -> Result<Tensor, String> {
     let width = width.ok_or_else(|| format!("{} has no whole bytes", tensor.dtype()))?;
     let elements = host_bytes(tensor)?;
     let mut bytes = Vec::with_capacity(elements.len());
+    // Pads and regions have starts and ends for each axis, one list after the other.
     for half in elements.chunks_exact(n * width) {
         for &i in order {
             bytes.extend_from_slice(&half[i * width..(i + 1) * width]);

@@ -17,7 +17,9 @@ use std::collections::{HashMap, HashSet};
 use opscope_tensor::{DType, Layout, Shape, Tensor};
 use serde_json::{Map, Value};
 
-use super::{Attribute, OPSET_DEFAULT, Operand, OperatorError, SingleOperator};
+use super::operator::{
+    Attribute, OPSET_DEFAULT, Operand, OperatorError, SingleOperator, numbered_name,
+};
 use crate::Dim;
 
 /// Most operators in one description.
@@ -30,6 +32,7 @@ const N_OPERANDS_MAX: usize = 1024;
 /// # Errors
 /// [`OperatorError`] with the place and what was expected there.
 pub fn read_json(text: &str) -> Result<Vec<SingleOperator>, OperatorError> {
+    // Editors on some systems begin a file with a byte order mark.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let root: Value = serde_json::from_str(text).map_err(|error| {
         let reason = error.to_string();
@@ -58,8 +61,8 @@ pub fn read_json(text: &str) -> Result<Vec<SingleOperator>, OperatorError> {
     }
 }
 
-/// Names the operators that have none: by their type and how many of it were named so before, leaving
-/// out names that are given.
+/// Names the operators that have none: by their type and how many of it were named so before,
+/// leaving out names that are given.
 fn named(mut operators: Vec<SingleOperator>) -> Vec<SingleOperator> {
     let names = operators.iter().map(|operator| operator.op_name.clone());
     let given: HashSet<String> = names.collect();
@@ -67,7 +70,7 @@ fn named(mut operators: Vec<SingleOperator>) -> Vec<SingleOperator> {
     for operator in operators.iter_mut().filter(|one| one.op_name.is_empty()) {
         let count = counts.entry(operator.op_type.clone()).or_default();
         loop {
-            let name = super::numbered_name(&operator.op_type, *count);
+            let name = numbered_name(&operator.op_type, *count);
             *count += 1;
             if !given.contains(&name) {
                 operator.op_name = name;
@@ -107,6 +110,8 @@ fn operator(value: &Value, at: &str) -> Result<SingleOperator, OperatorError> {
     };
     let inputs = operands(object, &["input_desc", "inputs"], "x", at)?;
     let mut outputs = operands(object, &["output_desc", "outputs"], "y", at)?;
+    // Most operators have one output of the type of the first input, so the usual case needs no
+    // word.
     if outputs.is_empty() {
         let dtype = inputs
             .iter()
@@ -147,8 +152,11 @@ fn operands(
     for (i, item) in items.iter().enumerate() {
         let at = format!("{at}/{i}");
         let operand = operand(item, &format!("{prefix}{i}"), &at)?;
-        let is_taken = |known: &Operand| operand.as_ref().is_some_and(|o| o.name == known.name);
-        if operands.iter().flatten().any(is_taken) {
+        if operands
+            .iter()
+            .flatten()
+            .any(|known| operand.as_ref().is_some_and(|o| o.name == known.name))
+        {
             return Err(error(
                 &format!("{at}/name"),
                 "another operand has this name already",
@@ -210,8 +218,8 @@ fn operand(value: &Value, name: &str, at: &str) -> Result<Option<Operand>, Opera
     }))
 }
 
-/// A layout by the vendor's name, in either case; `None` where the key is absent or says that it is not
-/// known.
+/// A layout by the vendor's name, in either case; `None` where the key is absent or says that it is
+/// not known.
 fn layout(
     object: &Map<String, Value>,
     key: &str,
@@ -223,6 +231,7 @@ fn layout(
     let at = format!("{at}/{key}");
     let text = as_text(value, &at)?.to_ascii_uppercase();
     let name = text
+        // The same names stand in the vendor's headers with these prefixes.
         .trim_start_matches("ACL_")
         .trim_start_matches("FORMAT_");
     if matches!(name, "" | "UNDEFINED") {
@@ -238,17 +247,21 @@ fn layout(
 }
 
 fn dims(value: &Value, at: &str) -> Result<Vec<Dim>, OperatorError> {
-    let dim = |(i, value): (usize, &Value)| match value.as_i64() {
-        Some(-1) => Ok(Dim::Unknown),
-        Some(n) if n >= 0 => usize::try_from(n)
-            .map(Dim::Fixed)
-            .map_err(|_| error(at, "too large")),
-        _ => Err(error(
-            &format!("{at}/{i}"),
-            format!("found {value}, expected an extent or -1"),
-        )),
-    };
-    as_array(value, at)?.iter().enumerate().map(dim).collect()
+    as_array(value, at)?
+        .iter()
+        .enumerate()
+        .map(|(i, value)| match value.as_i64() {
+            // -1 is the vendor's word for an extent that is not known yet.
+            Some(-1) => Ok(Dim::Unknown),
+            Some(n) if n >= 0 => usize::try_from(n)
+                .map(Dim::Fixed)
+                .map_err(|_| error(at, "too large")),
+            _ => Err(error(
+                &format!("{at}/{i}"),
+                format!("found {value}, expected an extent or -1"),
+            )),
+        })
+        .collect()
 }
 
 /// A constant's elements, in C order, as one number or a list.
@@ -259,16 +272,18 @@ fn constant(
     at: &str,
 ) -> Result<Tensor, OperatorError> {
     let mut numbers = Vec::new();
+    // Lists may be nested like the shape or flat; the order of the elements is the same.
     flatten(value, at, &mut numbers)?;
     let fixed = dims.map(|dims| {
-        let extent = |dim: &Dim| {
-            if let Dim::Fixed(n) = dim {
-                Some(*n)
-            } else {
-                None
-            }
-        };
-        dims.iter().map(extent).collect::<Option<Vec<usize>>>()
+        dims.iter()
+            .map(|dim| {
+                if let Dim::Fixed(n) = dim {
+                    Some(*n)
+                } else {
+                    None
+                }
+            })
+            .collect::<Option<Vec<usize>>>()
     });
     let dims = match fixed {
         Some(Some(dims)) => dims,
@@ -337,10 +352,10 @@ fn attributes(
     };
     let at = format!("{at}/{key}");
     if let Value::Object(values) = value {
-        let read = |(name, value): (&String, &Value)| {
-            Ok((name.clone(), attribute(value, "", &format!("{at}/{name}"))?))
-        };
-        return values.iter().map(read).collect();
+        return values
+            .iter()
+            .map(|(name, value)| Ok((name.clone(), attribute(value, "", &format!("{at}/{name}"))?)))
+            .collect();
     }
     let read = |(i, item): (usize, &Value)| {
         let at = format!("{at}/{i}");
@@ -365,12 +380,6 @@ fn attributes(
 
 /// A value of the kind that its description names, or else of the kind that it looks like.
 fn attribute(value: &Value, kind: &str, at: &str) -> Result<Attribute, OperatorError> {
-    let wrong = || {
-        error(
-            at,
-            format!("found {value}, expected a value of the type `{kind}`"),
-        )
-    };
     let int = |v: &Value| v.as_i64().or_else(|| v.as_bool().map(i64::from));
     let float = |v: &Value| v.as_f64().map(|number| number as f32);
     let text = |v: &Value| v.as_str().map(str::to_owned);
@@ -409,7 +418,12 @@ fn attribute(value: &Value, kind: &str, at: &str) -> Result<Attribute, OperatorE
             ));
         }
     };
-    read.ok_or_else(wrong)
+    read.ok_or_else(|| {
+        error(
+            at,
+            format!("found {value}, expected a value of the type `{kind}`"),
+        )
+    })
 }
 
 /// A dtype by our name or by the vendor's.

@@ -2,9 +2,10 @@
 
 use opscope_tensor::Layout;
 
+use super::ascend;
 use super::axes::{Change, channel_axis, is_plain, is_reordered, order_of_onnx, positions};
+use super::operator::{Attribute, Operand, OperatorError, SingleOperator};
 use super::roles::{self, Role};
-use super::{Attribute, Operand, OperatorError, SingleOperator, ascend};
 use crate::Dim;
 
 /// An operator in ONNX's words, and what was done to its operands.
@@ -19,17 +20,19 @@ pub(super) struct Lowered {
 }
 
 /// # Errors
-/// [`OperatorError::Inexpressible`] for what ONNX cannot say, [`OperatorError::Format`] for layouts that
-/// contradict each other or have no order of axes that could be changed.
+/// [`OperatorError::Inexpressible`] for what ONNX cannot say, [`OperatorError::Format`] for layouts
+/// that contradict each other or have no order of axes that could be changed.
 pub(super) fn lower(operator: &SingleOperator) -> Result<Lowered, OperatorError> {
     let mut described = operator.clone();
     let name = ascend::name_in_onnx(&described.op_type).to_owned();
+    // Every operand has one layout before any of them is compared with another.
     settle_layouts(&mut described)?;
     let roles = roles::of_inputs(&name);
     settle_data_format(&mut described, roles)?;
     if roles.is_some() {
         settle_output(&mut described);
     } else if roles::is_elementwise(&name) {
+        // Such an operator pairs elements by position, whatever the axes are called.
         check_alike(&described)?;
     }
     let onnx = ascend::to_onnx_operator(&described)?;
@@ -44,6 +47,7 @@ pub(super) fn lower(operator: &SingleOperator) -> Result<Lowered, OperatorError>
         Some(roles) => lowered.reorder(roles)?,
         None => lowered.align_channels()?,
     }
+    // The changes are collected first: a later check may still refuse the operator.
     lowered.apply()?;
     Ok(lowered)
 }
@@ -169,14 +173,15 @@ impl Lowered {
     /// Notes how the operands of an operator get into the order of axes that it takes for granted.
     fn reorder(&mut self, roles: &[Role]) -> Result<(), OperatorError> {
         let role = |i: usize| roles.get(i).copied().unwrap_or(Role::Other);
-        let has_axes = |role: Role| matches!(role, Role::Image | Role::Kernel);
         let inputs = self.onnx.inputs.iter().enumerate();
-        let images = inputs.filter(|(i, _)| has_axes(role(*i)));
+        let images = inputs.filter(|(i, _)| matches!(role(*i), Role::Image | Role::Kernel));
         let images = images.map(|(_, operand)| operand);
         let mut images = images.chain(self.onnx.outputs.first()).flatten();
+        // In ONNX's order there is nothing to do, and the engine gets the operands as they are.
         if !images.any(|image| is_reordered(image.layout)) {
             return Ok(());
         }
+        // Positions count elements in one order of axes and cannot be translated like values.
         self.check_positions()?;
         for i in 0..self.onnx.inputs.len() {
             let Some(operand) = &self.onnx.inputs[i] else {
@@ -194,7 +199,8 @@ impl Lowered {
         self.reorder_attributes()
     }
 
-    /// Refuses operators with numbers that mean positions in an image: they stay those of ONNX's order.
+    /// Refuses operators with numbers that mean positions in an image: they stay those of ONNX's
+    /// order.
     fn check_positions(&self) -> Result<(), OperatorError> {
         let has_positions = match self.onnx.op_type.as_str() {
             "MaxPool" => self.onnx.outputs.get(1).is_some_and(Option::is_some),
@@ -305,7 +311,8 @@ impl Lowered {
         Ok(())
     }
 
-    /// One value for each channel, of `PRelu` and `BiasAdd`, goes along the axis that the image says.
+    /// One value for each channel, of `PRelu` and `BiasAdd`, goes along the axis that the image
+    /// says.
     fn align_channels(&mut self) -> Result<(), OperatorError> {
         let is_bias = self.described.op_type == "BiasAdd";
         if !is_bias && self.onnx.op_type != "PRelu" {
@@ -326,7 +333,8 @@ impl Lowered {
             };
         }
         let Some(axis) = channel_axis(image.layout) else {
-            // Two axes are batch and channels; with more of them it is not said which are the channels.
+            // Two axes are batch and channels; with more of them it is not said which are the
+            // channels.
             return if is_bias && n_axes != Some(2) {
                 Err(self.described.misformatted(
                     "it is not said which axis has the channels: give input 0 a format, or set `data_format`",
@@ -352,9 +360,6 @@ impl Lowered {
 
     /// Makes the changes in what the engine is told.
     fn apply(&mut self) -> Result<(), OperatorError> {
-        let wrong = |operator: &SingleOperator, i: usize, reason: String| {
-            operator.misformatted(format!("input {i}: {reason}"))
-        };
         let inputs = self.onnx.inputs.iter_mut().zip(&self.inputs);
         for (i, (operand, change)) in inputs.enumerate() {
             let (Some(operand), Some(change)) = (operand, change) else {
@@ -366,7 +371,10 @@ impl Lowered {
                 .map(|dims| change.dims_to_engine(dims));
             if let Some(constant) = &operand.constant {
                 let changed = change.to_engine(constant);
-                let changed = changed.map_err(|reason| wrong(&self.described, i, reason))?;
+                let changed = changed.map_err(|reason| {
+                    let described = &self.described;
+                    described.misformatted(format!("input {i}: {reason}"))
+                })?;
                 operand.constant = Some(changed);
             }
         }

@@ -5,7 +5,7 @@
 use opscope_store::file_format::protobuf::Writer;
 use opscope_tensor::{HostAccessError, TensorView, text};
 
-use super::{Attribute, Operand, OperatorError, SingleOperator};
+use super::operator::{Attribute, Operand, OperatorError, SingleOperator};
 use crate::Dim;
 use crate::onnx_dtype::code;
 
@@ -15,6 +15,7 @@ const IR_VERSION: u64 = 8;
 const PRODUCER: &str = "opscope";
 
 pub(super) fn encode(operator: &SingleOperator) -> Result<Vec<u8>, OperatorError> {
+    // Checked before anything is written, so that the writer below cannot fail.
     let operands = operator.inputs.iter().chain(&operator.outputs).flatten();
     for operand in operands {
         code(operand.dtype).ok_or_else(|| {
@@ -36,6 +37,7 @@ pub(super) fn encode(operator: &SingleOperator) -> Result<Vec<u8>, OperatorError
     model.varint(1, IR_VERSION);
     model.string(2, PRODUCER);
     model.message(7, |graph| write_graph(graph, operator, &inputs));
+    // Without a domain this is the set of ONNX's own operators.
     model.message(8, |opset| opset.varint(2, operator.opset.unsigned_abs()));
     Ok(model.into_bytes())
 }
@@ -61,6 +63,8 @@ fn write_graph(
 fn write_node(node: &mut Writer, operator: &SingleOperator) {
     let name = |operand: &Option<Operand>| operand.as_ref().map_or("", |o| &o.name).to_owned();
     for input in &operator.inputs {
+        // An empty name stands for an input that is absent, and must be written where a text field
+        // would be left out.
         node.bytes(1, name(input).as_bytes());
     }
     for output in &operator.outputs {

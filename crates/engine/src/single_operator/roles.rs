@@ -1,7 +1,7 @@
 //! Which operators of ONNX take it for granted what the axes of their operands mean.
 //!
-//! All others name axes by number, or treat all elements alike: they compute the same whatever the axes
-//! are called.
+//! All others name axes by number, or treat all elements alike: they compute the same whatever the
+//! axes are called.
 
 /// The part that an operand plays for such an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

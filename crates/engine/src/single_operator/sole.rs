@@ -6,51 +6,54 @@
 
 use std::sync::Arc;
 
-use opscope_capture::{Probe, Purpose, Quantised, Tap};
+use opscope_capture::{Probe, Purpose, Tap};
 use opscope_store::record::graph::TensorType;
 use opscope_store::record::{Operator, Side};
 use opscope_tensor::{Layout, Tensor};
 
 use super::lowering::Lowered;
-use super::{Operand, SingleOperator};
+use super::operator::{Operand, SingleOperator};
 use crate::onnx::layout_of;
-use crate::{Dim, EngineError, LoadedModel, Signature, ValueInfo};
+use crate::{Dim, EngineError, LoadedModel, ModelDescription, Signature, ValueInfo};
 
 /// One operator, ready to run.
 pub struct SoleOperator {
     model: Box<dyn LoadedModel>,
     lowered: Lowered,
-    signature: Signature,
-    operators: Vec<Arc<Operator>>,
-    value_types: Vec<(String, TensorType)>,
+    description: ModelDescription,
 }
 
 impl SoleOperator {
     pub(super) fn new(lowered: Lowered, model: Box<dyn LoadedModel>) -> SoleOperator {
-        let signature = signature(&lowered, model.signature());
-        let operators = match model.operators() {
-            [] => Vec::new(),
-            [operator, ..] => vec![Arc::new(described(&lowered.described, operator))],
+        let engine = model.description();
+        let first = engine.operators.first();
+        let description = ModelDescription {
+            signature: signature(&lowered, &engine.signature),
+            operators: first
+                .map(|operator| Arc::new(described(&lowered.described, operator)))
+                .into_iter()
+                .collect(),
+            value_types: value_types(&lowered.described, &engine.value_types),
+            // The only node of the model is in no body.
+            carried: Vec::new(),
+            ..engine.clone()
         };
-        let value_types = value_types(&lowered.described, model.value_types());
         SoleOperator {
             model,
             lowered,
-            signature,
-            operators,
-            value_types,
+            description,
         }
     }
 
     /// Gives the operator another name, for the runs to come.
     pub fn rename(&mut self, op_name: &str) {
-        for operator in &mut self.operators {
+        for operator in &mut self.description.operators {
             op_name.clone_into(&mut Arc::make_mut(operator).op_name);
         }
     }
 
     fn failed(&self, reason: String) -> EngineError {
-        let (op_type, op_name) = match self.operators.first() {
+        let (op_type, op_name) = match self.description.operators.first() {
             Some(operator) => (operator.op_type.clone(), operator.op_name.clone()),
             None => <(String, String)>::default(),
         };
@@ -64,12 +67,17 @@ impl SoleOperator {
     /// Returns the tensors that the operator reads, by position.
     fn read(&self, inputs: &[Tensor]) -> Vec<Option<Tensor>> {
         let mut given = inputs.iter();
-        let one = |operand: &Option<Operand>| {
-            let operand = operand.as_ref()?;
-            let constant = operand.constant.as_ref();
-            constant.or_else(|| given.next()).cloned()
-        };
-        self.lowered.described.inputs.iter().map(one).collect()
+        self.lowered
+            .described
+            .inputs
+            .iter()
+            .map(|operand| {
+                let operand = operand.as_ref()?;
+                let constant = operand.constant.as_ref();
+                // Constants are part of the model and are shown with the inputs all the same.
+                constant.or_else(|| given.next()).cloned()
+            })
+            .collect()
     }
 
     /// Returns the inputs for the engine: those that are no constants, changed.
@@ -143,11 +151,13 @@ impl SoleOperator {
 /// The engine's operator under the description's name and with its operands.
 fn described(description: &SingleOperator, engine: &Operator) -> Operator {
     let names = |operands: &[Option<Operand>]| {
-        let name = |one: &Option<Operand>| {
-            one.as_ref()
-                .map_or_else(String::new, |one| one.name.clone())
-        };
-        operands.iter().map(name).collect()
+        operands
+            .iter()
+            .map(|one| {
+                one.as_ref()
+                    .map_or_else(String::new, |one| one.name.clone())
+            })
+            .collect()
     };
     let op_name = match description.op_name.as_str() {
         "" => engine.op_name.clone(),
@@ -174,19 +184,23 @@ fn signature(lowered: &Lowered, engine: &Signature) -> Signature {
     };
     let changes = lowered.outputs.iter().zip(&lowered.onnx.outputs);
     let changes = changes.filter_map(|(change, operand)| operand.as_ref().map(|_| change));
-    let output = |(value, change): (&ValueInfo, &Option<super::axes::Change>)| {
-        let dims = value.dims.as_deref().map(|dims| match change {
-            Some(change) => change.dims_from_engine(dims),
-            None => dims.to_vec(),
-        });
-        ValueInfo {
-            dims,
-            ..value.clone()
-        }
-    };
     Signature {
         inputs: inputs.map(input).collect(),
-        outputs: engine.outputs.iter().zip(changes).map(output).collect(),
+        outputs: engine
+            .outputs
+            .iter()
+            .zip(changes)
+            .map(|(value, change)| {
+                let dims = value.dims.as_deref().map(|dims| match change {
+                    Some(change) => change.dims_from_engine(dims),
+                    None => dims.to_vec(),
+                });
+                ValueInfo {
+                    dims,
+                    ..value.clone()
+                }
+            })
+            .collect(),
         ..engine.clone()
     }
 }
@@ -196,15 +210,17 @@ fn value_types(
     described: &SingleOperator,
     known: &[(String, TensorType)],
 ) -> Vec<(String, TensorType)> {
-    let extent = |dim: &Dim| match dim {
-        Dim::Fixed(n) => i64::try_from(*n).unwrap_or(i64::MAX),
-        Dim::Named(_) | Dim::Unknown => -1,
-    };
     let operands = || described.inputs.iter().chain(&described.outputs).flatten();
     let known = known.iter().cloned().map(|(name, mut value)| {
         let operand = operands().find(|operand| operand.name == name);
         if let Some(dims) = operand.and_then(|operand| operand.dims.as_ref()) {
-            value.shape = dims.iter().map(extent).collect();
+            value.shape = dims
+                .iter()
+                .map(|dim| match dim {
+                    Dim::Fixed(n) => i64::try_from(*n).unwrap_or(i64::MAX),
+                    Dim::Named(_) | Dim::Unknown => -1,
+                })
+                .collect();
         }
         (name, value)
     });
@@ -212,24 +228,8 @@ fn value_types(
 }
 
 impl LoadedModel for SoleOperator {
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn operators(&self) -> &[Arc<Operator>] {
-        &self.operators
-    }
-
-    fn constants(&self) -> &[String] {
-        self.model.constants()
-    }
-
-    fn value_types(&self) -> &[(String, TensorType)] {
-        &self.value_types
-    }
-
-    fn opsets(&self) -> &[(String, i64)] {
-        self.model.opsets()
+    fn description(&self) -> &ModelDescription {
+        &self.description
     }
 
     fn refusal(&self, purpose: Purpose) -> Option<EngineError> {
@@ -240,10 +240,6 @@ impl LoadedModel for SoleOperator {
         self.model.take_warnings()
     }
 
-    fn quantised(&self) -> &[Quantised] {
-        self.model.quantised()
-    }
-
     fn run(&mut self, inputs: &[Tensor], tap: Option<&Tap>) -> Result<Vec<Tensor>, EngineError> {
         let tap = tap.filter(|tap| tap.is_active());
         if tap.is_some_and(Tap::is_stopped) {
@@ -251,15 +247,19 @@ impl LoadedModel for SoleOperator {
         }
         let read = self.read(inputs);
         let given = self.engine_inputs(&read)?;
-        let operator = self.operators.first();
+        let operator = self.description.operators.first();
         let mut probe = tap
             .zip(operator)
             .and_then(|(tap, operator)| tap.open(operator));
         if let Some(probe) = &mut probe {
             self.show(probe, Side::Input, &read);
         }
+        // The values are shown here in their described layout, so that the engine itself gets no
+        // tap.
         let produced = match self.model.run(&given, None) {
             Ok(results) => self.produced(&results),
+            // The engine knows the operator by its ONNX type, the user by the one of the
+            // description.
             Err(EngineError::Operator { reason, .. }) => Err(self.failed(reason)),
             Err(error) => Err(error),
         };

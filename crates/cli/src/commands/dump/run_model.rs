@@ -7,9 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 use opscope_capture::{Counters, Purpose, Session, SessionOptions, Summary, Tap};
-use opscope_dump::{
-    DryRunForecast, DumpRequest, OpenDump, RangeReport, StatsRows, graph_view, input_names,
-};
+use opscope_dump::{DryRunForecast, DumpRequest, OpenDump, RangeReport, StatsRows, input_names};
 use opscope_engine::{EngineError, LoadedModel};
 use opscope_store::record::ModelId;
 use opscope_store::temporary::LeftOvers;
@@ -197,7 +195,7 @@ fn capture(
     remote.begin(&control)?;
     let graph_inputs = input_names(&**model);
     let id = Arc::new(run.id.clone());
-    let (mut tap, selected) = session.attach_graph(&id, graph_view(&**model, &graph_inputs));
+    let (mut tap, selected) = session.attach_graph(&id, model.description().graph(&graph_inputs));
     let graph = run.engine.graph();
     unmatched::warn(&tap, (&id, &**model, graph), dump.is_acl());
     volume::warn_unused(&request.tensors, &selected, &**model, &id);

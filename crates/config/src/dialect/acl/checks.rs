@@ -1,6 +1,6 @@
 //! Rules between settings, in the order in which the vendor's checker looks.
 
-use super::Judge;
+use super::judge::Judge;
 use super::object::{Cursor, Findings, Refused};
 use super::raw::{Entry, Excluded, List, Raw, Text};
 use super::settings::{Level, Scene, Settings};
@@ -22,6 +22,7 @@ pub(super) fn scene(
     let other = ("dump_scene", word.value);
     conflict_with(settings.is_debug_on, &raw.debug, other, findings)?;
     conflict_with(settings.is_op_switch_on, &raw.op_switch, other, findings)?;
+    // A watcher looks at outputs alone, so only the word for them may stand beside it.
     let is_mode_other = raw.mode.as_ref().is_some_and(|mode| mode.value != "output");
     conflict_with(
         scene == Scene::Watcher && is_mode_other,
@@ -33,8 +34,8 @@ pub(super) fn scene(
 
 /// Refuses settings that cannot be combined with `dump_debug`, or warns about them.
 ///
-/// The documents call a dump of models beside it an error. The vendor's checker accepts it, and a second
-/// one inside its library then drops the overflows of models without a word.
+/// The documents call a dump of models beside it an error. The vendor's checker accepts it, and a
+/// second one inside its library then drops the overflows of models without a word.
 pub(super) fn debug(
     raw: &Raw<'_>,
     settings: &Settings,
@@ -44,11 +45,13 @@ pub(super) fn debug(
     let debug = ("dump_debug", "on");
     let is_conflict = settings.is_debug_on && settings.is_op_switch_on;
     conflict_with(is_conflict, &raw.op_switch, debug, findings)?;
+    // An empty list counts as none: it names no model.
     let list = raw.list.as_ref().filter(|list| !list.is_empty());
     let Some(list) = list.filter(|_| settings.is_debug_on) else {
         return Ok(());
     };
     let hint = Some("leave `dump_list` out".to_owned());
+    // A dump that silently lacks the overflows it was asked for is worse than a refusal.
     if judge == Judge::Documents {
         let issue = list.at.conflict(None, true, debug);
         return Err(findings.refuse(Issue { hint, ..issue }));
@@ -68,11 +71,14 @@ pub(super) fn entries(
 ) -> Result<(), Refused> {
     let entries = raw.list.iter().flat_map(|list| &list.members);
     for entry in entries {
+        // With the switch on, the vendor passes over entries that select nothing; `lower.rs` warns
+        // about them.
         if !settings.is_op_switch_on {
             selection(entry, findings)?;
         }
         watched(entry, settings, findings)?;
         let blacklists = [&entry.optype_blacklist, &entry.opname_blacklist];
+        // All lengths are looked at before any level, as the vendor's checker does it.
         for list in blacklists.into_iter().flatten() {
             blacklist_length(list, findings)?;
         }
@@ -166,6 +172,7 @@ fn needs_operator_level(
     settings: &Settings,
     findings: &mut Findings,
 ) -> Result<(), Refused> {
+    // Kernels have no names that a blacklist or a range could speak of.
     if is_empty || settings.level == Level::Operators {
         return Ok(());
     }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
 
-use super::Judge;
+use super::judge::Judge;
 use super::object::{Findings, Refused, shown};
 use super::raw::{Raw, Text};
 use crate::environment::home_prefix;
@@ -37,6 +37,8 @@ pub(super) fn check(
         let issue = text.at.unusable(value, Reason::PathTooLong, message);
         return Err(findings.refuse(issue));
     }
+    // The form with an address is for a device that sends its files over the network. No place on
+    // this machine is looked up for it.
     if let Some(path) = after_address(value) {
         if !has_allowed_characters(path) {
             let message = format!(
@@ -61,9 +63,11 @@ pub(super) fn note_home(raw: Option<&Text<'_>>, env: &Environment, findings: &mu
     }
 }
 
-/// Where dumps of operators that fail go, the first choice first. Nothing is checked: the first place
-/// that can be created and is a directory to read and write is meant.
+/// Where dumps of operators that fail go, the first choice first. Nothing is checked: the first
+/// place that can be created and is a directory to read and write is meant.
 pub(super) fn failure_places(raw: Option<&Text<'_>>, env: &Environment) -> Vec<PathBuf> {
+    // The order is that of the vendor's documents: variables go before the file, and the current
+    // directory is the last resort.
     let variables = [&env.dump_path, &env.work_path];
     let mut places: Vec<PathBuf> = variables
         .into_iter()
@@ -79,6 +83,7 @@ pub(super) fn failure_places(raw: Option<&Text<'_>>, env: &Environment) -> Vec<P
                 .unwrap_or_else(|| env.absolute(value)),
         });
     }
+    // A place that is tried twice would be reported as two failures.
     if !places.contains(&env.current_dir) {
         places.push(env.current_dir.clone());
     }
@@ -94,6 +99,7 @@ fn existing(
 ) -> Result<PathBuf, Refused> {
     let value = text.value;
     let at = &text.at;
+    // Such a value has the beginning of the form `ip:path` and no path.
     let ends_with_first_colon = value.find(':') == Some(value.len() - 1);
     let mut issues = Vec::new();
     if ends_with_first_colon {
@@ -136,8 +142,10 @@ fn existing(
             }
         }
     }
+    // The colon alone does not make the vendor refuse a directory that is there.
     let is_accepted = issues.len() == usize::from(ends_with_first_colon);
     for mut issue in issues {
+        // What was an error by itself is then only a warning.
         if is_accepted {
             issue.severity = Severity::Warning;
         }
@@ -175,8 +183,8 @@ fn home_note(text: &Text<'_>, path: &Path) -> Issue {
 
 /// Returns the text after an IPv4 address and a colon, if `value` has that form.
 ///
-/// The vendor converts the parts of the address as C does: blanks before a number and anything after
-/// it are passed over. A full stop at the address's end adds no part.
+/// The vendor converts the parts of the address as C does: blanks before a number and anything
+/// after it are passed over. A full stop at the address's end adds no part.
 fn after_address(value: &str) -> Option<&str> {
     let (host, path) = value.split_once(':')?;
     let mut parts: Vec<&str> = host.split('.').collect();
@@ -188,8 +196,7 @@ fn after_address(value: &str) -> Option<&str> {
 }
 
 fn is_address_part(part: &str) -> bool {
-    let is_blank = |c: char| matches!(c, ' ' | '\t' | '\n' | '\u{b}' | '\u{c}' | '\r');
-    let part = part.trim_start_matches(is_blank);
+    let part = part.trim_start_matches([' ', '\t', '\n', '\u{b}', '\u{c}', '\r']);
     let is_negative = part.starts_with('-');
     let part = part.strip_prefix(['+', '-']).unwrap_or(part);
     let n_digits = part.bytes().take_while(u8::is_ascii_digit).count();
@@ -199,7 +206,8 @@ fn is_address_part(part: &str) -> bool {
     }
 }
 
-/// The vendor's library puts the path behind an address below the current directory, absolute or not.
+/// The vendor's library puts the path behind an address below the current directory, absolute or
+/// not.
 fn below_current_dir(path: &str, env: &Environment) -> PathBuf {
     env.absolute(path.trim_start_matches('/'))
 }

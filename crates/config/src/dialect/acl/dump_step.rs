@@ -18,6 +18,8 @@ pub(super) fn read(text: &Text<'_>, findings: &mut Findings) -> Result<Steps, Re
     if text.is_empty() {
         return Ok(Steps::every());
     }
+    // The parts are counted before any is read: a text of many separators would otherwise be taken
+    // apart for nothing.
     let n = text.value.split('|').count();
     if n > N_PARTS_MAX {
         let message = format!("found {n} steps and ranges, at most {N_PARTS_MAX} are allowed");

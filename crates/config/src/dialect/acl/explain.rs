@@ -8,15 +8,15 @@ use opscope_capture::{
 use opscope_store::file_format::stats_csv::{Column, Columns};
 use opscope_store::tree::acl::{FAILURE_DIR, MODEL_FILE, SINGLE_FILE};
 
+use super::dump::{AclConfig, AclDump, Content, Mode};
 use super::object::shown;
 use super::settings::column_word;
 use super::surroundings::{asking_variable, failures_in_force};
-use super::{AclConfig, AclDump, Content, Mode};
 use crate::Environment;
 use crate::dialect::explanation::{Explanation, list, list_ranges};
 
-/// Says what would be dumped in a process with these surroundings, of what, in which form and where to.
-/// Keys without effect are among the configuration's issues.
+/// Says what would be dumped in a process with these surroundings, of what, in which form and where
+/// to. Keys without effect are among the configuration's issues.
 pub fn explain(config: &AclConfig, env: &Environment) -> Explanation {
     let of_file = config.dump.as_ref();
     let of_variable = asking_variable(env).map(|(variable, _)| variable);
@@ -201,6 +201,8 @@ fn form(dump: &AclDump) -> String {
         Content::StepTable => return "statistics, one table for each step".to_owned(),
         Content::Statistics(columns) | Content::Both(columns) => columns,
     };
+    // A plain dump of statistics has the columns that the vendor writes when `dump_stats` is left
+    // out.
     let columns = match columns {
         Columns::Plain => {
             use Column::{Average, Max, Min, NanCount, NegativeInfCount, PositiveInfCount};

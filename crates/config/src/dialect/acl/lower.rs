@@ -11,16 +11,16 @@ use opscope_capture::{
 use opscope_store::file_format::stats_csv::Columns;
 use opscope_store::record::Side;
 
+use super::dump::{AclDump, Content, Mode};
 use super::object::{Findings, shown};
 use super::raw::{Entry, Excluded, List, Raw, Text};
 use super::settings::{Level, Scene, Settings};
-use super::{AclDump, Content, Mode};
 
 /// Operators that a device never executes as such, and that leave no file for that reason: those
 /// that run other graphs, and constants.
 const NEVER_DUMPED: [&str; 4] = ["If", "Loop", "Scan", "Constant"];
-/// Operators that a device turns into places in memory, so that they leave no file unless somebody asks
-/// for them by name: under ONNX's names and under the vendor's.
+/// Operators that a device turns into places in memory, so that they leave no file unless somebody
+/// asks for them by name: under ONNX's names and under the vendor's.
 const DATA_FLOW: [&str; 10] = [
     "Concat",
     "ConcatD",
@@ -38,6 +38,7 @@ const DATA_FLOW: [&str; 10] = [
 pub(super) fn failures(detail: FailureDetail, places: Vec<PathBuf>) -> AclDump {
     AclDump {
         mode: Mode::Failures(detail),
+        // Operators that fail are looked for everywhere: no model and no slot is left out.
         plan: Plan {
             purpose: Purpose::Failures(detail),
             ..Plan::everything()
@@ -54,6 +55,7 @@ pub(super) fn failures(detail: FailureDetail, places: Vec<PathBuf>) -> AclDump {
 pub(super) fn overflow(raw: &Raw<'_>, place: PathBuf) -> AclDump {
     let models = match raw.list.as_ref().filter(|list| !list.is_empty()) {
         None => ModelSelection::Every(OperatorSelection::every()),
+        // Whoever reads with the verdict of the vendor's checker gets what its library does.
         Some(_) => ModelSelection::None,
     };
     AclDump {
@@ -80,6 +82,7 @@ pub(super) fn values(
 ) -> Option<AclDump> {
     let is_watcher = settings.scene == Some(Scene::Watcher);
     let list = raw.list.as_ref().filter(|list| !list.is_empty());
+    // Without a list and without the switch the file names nothing to dump.
     if list.is_none() && !settings.is_op_switch_on && !is_watcher {
         return single_operators(raw, settings, place, findings);
     }
@@ -97,6 +100,7 @@ pub(super) fn values(
         findings.warn(level.at.warning(message));
         models = ModelSelection::None;
     }
+    // Blacklists count for every entry, whether or not the entry selects anything.
     let exclusions = entries.iter().flat_map(|entry| exclusions(entry, findings));
     let excluded = exclusions.collect::<Vec<_>>();
     Some(AclDump {
@@ -137,8 +141,9 @@ pub(super) fn values(
     })
 }
 
-/// A dump of operators outside models, which the documents ask for by an empty `dump_list` without any
-/// word about `dump_op_switch`; the vendor's checker accepts that, and its library dumps nothing.
+/// A dump of operators outside models, which the documents ask for by an empty `dump_list` without
+/// any word about `dump_op_switch`; the vendor's checker accepts that, and its library dumps
+/// nothing.
 fn single_operators(
     raw: &Raw<'_>,
     settings: &Settings,
@@ -170,6 +175,8 @@ fn content(settings: &Settings) -> Content {
         None => Columns::Plain,
         Some(columns) => {
             let mut columns = columns.clone();
+            // The file's columns stand in the vendor's order, however often and in which order they
+            // were asked for.
             columns.sort_unstable();
             columns.dedup();
             Columns::Chosen(columns)
@@ -223,7 +230,10 @@ fn models(entries: &[&Entry<'_>], findings: &mut Findings) -> ModelSelection {
     let mut named = Vec::new();
     for entry in entries {
         let name = name_of(entry);
+        // Pointers are compared, because two entries may be equal word by word.
         let last = last.get(&name).filter(|last| !ptr::eq(**last, *entry));
+        // An entry for every model and one for a single model contradict each other; the vendor
+        // takes the first kind.
         if common.is_some() && name.is_some() {
             let message = "the entry selects nothing: another one has no `model_name` and is for \
                            every model";
@@ -268,7 +278,8 @@ fn selection(entry: &Entry<'_>) -> OperatorSelection {
     }
 }
 
-/// The tensors that an entry's blacklists leave out. They count even where the entry selects nothing.
+/// The tensors that an entry's blacklists leave out. They count even where the entry selects
+/// nothing.
 fn exclusions(entry: &Entry<'_>, findings: &mut Findings) -> Vec<Exclusion> {
     let model = entry.model_name.as_ref().map(|name| name.value.to_owned());
     let by_type = (&entry.optype_blacklist, true);
@@ -278,6 +289,8 @@ fn exclusions(entry: &Entry<'_>, findings: &mut Findings) -> Vec<Exclusion> {
         for excluded in list.iter().flat_map(|list| &list.members) {
             let name = excluded.name.as_ref().map_or("", |name| name.value);
             let slots = slots(excluded, findings);
+            // The vendor accepts such an entry without a word and leaves nothing out, which nobody
+            // can have meant.
             if name.is_empty() || slots.is_empty() {
                 let message = "this leaves nothing out: it needs a `name`, and `pos` with tensors";
                 findings.warn(excluded.at.warning(message));
@@ -322,6 +335,7 @@ fn slot(text: &str) -> Option<(Side, usize)> {
         Some(number) => (Side::Input, number),
         None => (Side::Output, text.strip_prefix("output")?),
     };
+    // `parse` alone would take a sign.
     let is_number = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
     is_number.then(|| Some((side, number.parse().ok()?)))?
 }

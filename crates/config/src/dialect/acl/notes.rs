@@ -1,8 +1,9 @@
-//! Warnings about settings that are accepted and have no effect in the mode that the others ask for.
+//! Warnings about settings that are accepted and have no effect in the mode that the others ask
+//! for.
 
+use super::dump::{AclDump, Mode};
 use super::object::{Cursor, Findings};
 use super::raw::Raw;
-use super::{AclDump, Mode};
 
 /// Warns about everything in `raw` that has no part in `dump`.
 pub(super) fn without_effect(raw: &Raw<'_>, dump: Option<&AclDump>, findings: &mut Findings) {
@@ -17,6 +18,8 @@ pub(super) fn without_effect(raw: &Raw<'_>, dump: Option<&AclDump>, findings: &m
                 let message = format!("it has no effect {when}: operators of every model count");
                 findings.warn(list.at.warning(message));
             }
+            // Dumps of failures and of overflows write whole tensors of both sides at any step,
+            // whatever these keys say.
             warn_all(raw, when, findings);
         }
         Some(Mode::Overflow) => warn_all(raw, "with `dump_debug` on", findings),
@@ -33,6 +36,7 @@ fn warn_all(raw: &Raw<'_>, when: &str, findings: &mut Findings) {
         let message = format!("it has no effect {when}");
         findings.warn(at.warning(message));
     }
+    // `all` is what happens anyway, so nobody waits for another effect of it.
     if let Some(mode) = raw.mode.as_ref().filter(|mode| mode.value != "all") {
         let message = format!("it has no effect {when}: both sides are dumped");
         findings.warn(mode.at.warning(message));

@@ -59,12 +59,17 @@ impl<'a> Cursor<'a> {
         let Value::Array(nodes) = &self.node.value else {
             return None;
         };
-        let cursor = |(i, node)| Cursor {
-            pointer: format!("{}/{i}", self.pointer),
-            item: format!("{}[{i}]", self.item),
-            node,
-        };
-        Some(nodes.iter().enumerate().map(cursor).collect())
+        Some(
+            nodes
+                .iter()
+                .enumerate()
+                .map(|(i, node)| Cursor {
+                    pointer: format!("{}/{i}", self.pointer),
+                    item: format!("{}[{i}]", self.item),
+                    node,
+                })
+                .collect(),
+        )
     }
 
     /// A warning about this value.
@@ -93,6 +98,7 @@ impl<'a> Cursor<'a> {
         Issue {
             pointer,
             expected: Some(expected.to_owned()),
+            // The vendor reports the path in its own form, while `pointer` is for programs.
             report: Some(Report::Item {
                 item: item.clone(),
                 reason: Reason::NotFound,
@@ -223,6 +229,7 @@ impl<'a> Cursor<'a> {
 
     fn paths_of(&self, name: &str) -> (String, String) {
         let pointer = format!("{}/{}", self.pointer, escape(name));
+        // The vendor's messages leave out the name of the object at the top.
         let item = if self.pointer == "/dump" {
             name.to_owned()
         } else {

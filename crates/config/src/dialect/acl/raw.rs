@@ -1,7 +1,7 @@
 //! The `dump` object as it stands in the file: every value of the right type, none looked at yet.
 
 use super::object::{Cursor, Findings, Refused, nearest_hint};
-use crate::json::{Member, Value};
+use crate::json::Value;
 use crate::report::Reason;
 
 /// Keys of the `dump` object.
@@ -98,8 +98,12 @@ impl<'a> Text<'a> {
 impl<'a> Raw<'a> {
     /// Checks the types, in the vendor's order. Keys that nobody knows are warned about.
     pub(super) fn read(at: Cursor<'a>, findings: &mut Findings) -> Result<Raw<'a>, Refused> {
+        // Unknown keys have no effect in the vendor's library, so they are no reason to refuse the
+        // file.
         warn_unknown(&at, DUMP_KEYS, findings);
         let mut texts = Vec::with_capacity(9);
+        // The order of the keys is that in which the vendor checks types; of several errors it
+        // tells only the first.
         for key in [
             "dump_path",
             "dump_mode",
@@ -115,14 +119,14 @@ impl<'a> Raw<'a> {
         }
         let stats = list(&at, "dump_stats", findings, texts_of)?;
         let list = list(&at, "dump_list", findings, |list, findings| {
-            let read = |entry: Cursor<'a>| {
+            elements(list, |entry: Cursor<'a>| {
                 if !matches!(entry.value(), Value::Object(_)) {
                     return Err(findings.refuse(entry.wrong_type("an object", Reason::NotObject)));
                 }
                 Entry::read(entry, findings)
-            };
-            elements(list, read)
+            })
         })?;
+        // Fields are taken in the order of the keys above.
         let mut texts = texts.into_iter();
         let mut next = || texts.next().flatten();
         Ok(Raw {
@@ -158,8 +162,11 @@ impl<'a> Entry<'a> {
 }
 
 fn warn_unknown(at: &Cursor<'_>, known: &[&str], findings: &mut Findings) {
-    let is_unknown = |member: &&Member| !known.contains(&member.name.as_str());
-    for member in at.members().iter().filter(is_unknown) {
+    for member in at
+        .members()
+        .iter()
+        .filter(|member| !known.contains(&member.name.as_str()))
+    {
         let mut issue = at.member_warning(member, "unknown key, it has no effect");
         issue.hint = nearest_hint(&member.name, known);
         findings.warn(issue);
@@ -218,8 +225,10 @@ fn texts_of<'a>(
 
 /// The vendor looks at the type of every member before it looks into one.
 fn check_objects(members: &[Cursor<'_>], findings: &mut Findings) -> Result<(), Refused> {
-    let is_other = |at: &&Cursor<'_>| !matches!(at.value(), Value::Object(_));
-    match members.iter().find(is_other) {
+    match members
+        .iter()
+        .find(|at| !matches!(at.value(), Value::Object(_)))
+    {
         Some(at) => Err(findings.refuse(at.wrong_type("an object", Reason::MemberNotObject))),
         None => Ok(()),
     }

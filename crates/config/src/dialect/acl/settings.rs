@@ -93,6 +93,7 @@ impl Settings {
             sides: word(&raw.mode, MODES, findings)?.unwrap_or(Sides::Outputs),
             is_statistics: word(&raw.data, DATA, findings)?.unwrap_or(false),
             is_op_switch_on: word(&raw.op_switch, SWITCH, findings)?.unwrap_or(false),
+            // The default that the documents give; models leave the files of operators with it.
             level: word(&raw.level, LEVELS, findings)?.unwrap_or(Level::All),
             is_debug_on: word(&raw.debug, SWITCH, findings)?.unwrap_or(false),
             scene: word(&raw.scene, SCENES, findings)?,
@@ -101,10 +102,12 @@ impl Settings {
                 None => None,
             },
             columns: match &raw.stats {
-                Some(list) => {
-                    let column = |text: &Text<'_>| one_of(text, text.value, COLUMNS, findings);
-                    Some(list.members.iter().map(column).collect::<Result<_, _>>()?)
-                }
+                Some(list) => Some(
+                    list.members
+                        .iter()
+                        .map(|text| one_of(text, text.value, COLUMNS, findings))
+                        .collect::<Result<_, _>>()?,
+                ),
                 None => None,
             },
         })
@@ -116,6 +119,7 @@ impl Settings {
 pub(super) fn environment_scene(scene: &str) -> Option<FailureDetail> {
     let (_, found) = SCENES.iter().find(|(word, _)| *word == scene)?;
     match found {
+        // `lite_exception` is the word of older versions, which the variable does not know.
         Scene::Failures(detail) if scene.starts_with("aic_err_") => Some(*detail),
         _ => None,
     }
@@ -128,11 +132,13 @@ pub(super) fn column_word(column: Column) -> &'static str {
 }
 
 fn kernel_data(text: &Text<'_>, findings: &mut Findings) -> Result<Vec<String>, Refused> {
-    let check = |part: &str| {
-        one_of(text, part, KERNEL_DATA, findings)?;
-        Ok(part.to_owned())
-    };
-    text.value.split(',').map(check).collect()
+    text.value
+        .split(',')
+        .map(|part| {
+            one_of(text, part, KERNEL_DATA, findings)?;
+            Ok(part.to_owned())
+        })
+        .collect()
 }
 
 fn word<T: Copy>(

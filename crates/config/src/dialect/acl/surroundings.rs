@@ -2,7 +2,8 @@
 
 use opscope_capture::FailureDetail;
 
-use super::{AclDump, Mode, dump_path, lower, settings};
+use super::dump::{AclDump, Mode};
+use super::{dump_path, lower, settings};
 use crate::Environment;
 
 /// The variable that asks for a dump of failures on its own, and how much detail it asks for.
@@ -16,8 +17,8 @@ pub(super) fn asking_variable(env: &Environment) -> Option<(&'static str, Failur
 }
 
 /// The dump of failures that variables alone ask for: by `ASCEND_DUMP_SCENE`, or else by
-/// `NPU_COLLECT_PATH`. It is in force from the start of the process, and goes before one that a file
-/// asks for.
+/// `NPU_COLLECT_PATH`. It is in force from the start of the process, and goes before one that a
+/// file asks for.
 pub fn from_environment(env: &Environment) -> Option<AclDump> {
     let (variable, detail) = asking_variable(env)?;
     let places = match &env.collect_path {
@@ -28,8 +29,8 @@ pub fn from_environment(env: &Environment) -> Option<AclDump> {
 }
 
 /// The dumps of failures of a process with these surroundings, the one that counts first: the
-/// environment's, then the one that the file asks for, which counts where no place of the first can be
-/// used.
+/// environment's, then the one that the file asks for, which counts where no place of the first can
+/// be used.
 pub fn failures_in_force(file: Option<&AclDump>, env: &Environment) -> Vec<AclDump> {
     let of_file = file.filter(|dump| matches!(dump.mode, Mode::Failures(_)));
     let dumps = from_environment(env).into_iter();

@@ -6,9 +6,11 @@ mod findings;
 mod places;
 mod selection;
 
+use std::path::PathBuf;
+
 use opscope_capture::{
-    Exclusion, FailureDetail, ModelSelection, NameRange, OperatorKey, OperatorSelection, Purpose,
-    Sides,
+    Exclusion, FailureDetail, ModelSelection, NameRange, OperatorKey, OperatorSelection, Plan,
+    Purpose, Sides,
 };
 use opscope_store::record::Side;
 

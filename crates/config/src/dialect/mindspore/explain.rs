@@ -4,9 +4,8 @@ use opscope_capture::{Purpose, Sides};
 use opscope_store::file_format::statistic_csv::{COMMON_COLUMNS, Category};
 use opscope_store::tree::mindspore::Target;
 
-use super::{
-    DevicePrecision, FileFormat, KernelRule, Kernels, MindSporeConfig, MindSporeDump, RuleKind,
-};
+use super::config::MindSporeConfig;
+use super::dump::{DevicePrecision, FileFormat, Kernels, MindSporeDump, RuleKind};
 use crate::dialect::explanation::{Explanation, list, list_ranges};
 use crate::dialect::findings::shown;
 
@@ -53,6 +52,7 @@ fn summary(dump: &MindSporeDump) -> &'static str {
         (Purpose::Overflow | Purpose::NonFinite, _) => {
             "Operators whose arithmetic overflows are dumped."
         }
+        // Neither of these devices tells which operator failed.
         (Purpose::Failures(_), Target::Cpu | Target::Gpu) => {
             "Parameters are dumped after each iteration; nothing of operators is."
         }
@@ -80,9 +80,10 @@ fn kernels(dump: &MindSporeDump, rows: &mut Vec<(&'static str, String)>) {
         Kernels::Listed(rules) => rules,
     };
     // Dumps of whole graphs know no types, and search names for regular expressions.
-    let (matches, contains) = match dump.target.has_ranks() {
-        true => ("whole name matches", "type contains"),
-        false => ("name has a part that matches", "name is"),
+    let (matches, contains) = if dump.target.has_ranks() {
+        ("whole name matches", "type contains")
+    } else {
+        ("name has a part that matches", "name is")
     };
     for (kind, subject) in [
         (RuleKind::Regex, matches),
@@ -91,9 +92,9 @@ fn kernels(dump: &MindSporeDump, rows: &mut Vec<(&'static str, String)>) {
     ] {
         let rules = rules.iter().filter(|rule| rule.kind == kind);
         // A backslash stands twice in a rule already.
-        let pattern = |rule: &KernelRule| shown(rule.pattern()).replace(r"\\", r"\");
-        let quoted = |rule: &KernelRule| format!("`{}`", pattern(rule));
-        let patterns: Vec<String> = rules.map(quoted).collect();
+        let patterns: Vec<String> = rules
+            .map(|rule| format!("`{}`", shown(rule.pattern()).replace(r"\\", r"\")))
+            .collect();
         if !patterns.is_empty() {
             rows.push(("operators", format!("{subject} {}", list(&patterns))));
         }
@@ -121,9 +122,10 @@ fn form(dump: &MindSporeDump, rows: &mut Vec<(&'static str, String)>) {
             FileFormat::Npy => "one npy file for each tensor",
             FileFormat::Bin => "one file of CANN's format for each operator",
         };
-        let layout = match dump.trans_flag || dump.target != Target::AscendKernels {
-            true => "",
-            false => ", as the device has them",
+        let layout = if dump.trans_flag || dump.target != Target::AscendKernels {
+            ""
+        } else {
+            ", as the device has them"
         };
         rows.push(("form", format!("{what}{layout}, {files}")));
     }
@@ -158,6 +160,7 @@ fn by_device(dump: &MindSporeDump) -> &'static str {
 
 fn place(dump: &MindSporeDump) -> String {
     let path = dump.path.to_string_lossy();
+    // The configured path may end with slashes, which would stand doubled before the rest.
     let path = path.trim_end_matches('/');
     let run = "{time}/{device_id}/{model_name}/{model_id}/{iteration}";
     match dump.target {

@@ -1,10 +1,11 @@
-//! Settings that are fine and change nothing: each is warned about, so that nobody waits for its effect.
+//! Settings that are fine and change nothing: each is warned about, so that nobody waits for its
+//! effect.
 //!
 //! Settings that the framework itself warns about are told where they are read.
 
 use opscope_store::tree::mindspore::Target;
 
-use super::FileFormat;
+use super::dump::FileFormat;
 use super::lower::is_graph;
 use super::section::{COMMON, E2E, Section};
 use super::settings::Settings;
@@ -36,6 +37,7 @@ fn warn_common(
     let has_kernels = kernels.is_some_and(
         |item| matches!(&item.node.value, Value::Array(entries) if !entries.is_empty()),
     );
+    // The list is required in every file, so an empty one asks for nothing.
     if has_kernels && settings.dump_mode != 1 {
         warn("kernels", "it has no effect: `dump_mode` is not 1");
     }
@@ -44,6 +46,7 @@ fn warn_common(
         let message = "`bin` has no effect: statistics go with npy files";
         warn("file_format", message);
     }
+    // MindSpore looks for overflows on Ascend and on a GPU only.
     if settings.overflow_number > 0 && target == Target::Cpu {
         let message = "it has no effect: on a CPU every operator is dumped";
         warn("overflow_number", message);

@@ -14,21 +14,22 @@ const SEPARATOR: char = '|';
 
 /// Whether MindSpore accepts the text.
 pub(super) fn is_accepted(text: &str) -> bool {
-    let is_list = |text: &str| {
-        text.bytes()
-            .all(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b'|'))
-    };
-    text == ALL || (!text.is_empty() && is_list(text))
+    let mut bytes = text.bytes();
+    text == ALL
+        || (!text.is_empty()
+            && bytes.all(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b'|')))
 }
 
-/// The iterations of an accepted text, as ranges that rise and do not touch: the text may have any number
-/// of pieces, and each iteration is looked up. Pieces that no iteration matches are left out.
+/// The iterations of an accepted text, as ranges that rise and do not touch: the text may have any
+/// number of pieces, and each iteration is looked up. Pieces that no iteration matches are left
+/// out.
 pub(super) fn steps(text: &str) -> Steps {
     if text == ALL {
         return Steps::every();
     }
     let pieces = text.split(SEPARATOR);
     let mut ranges: Vec<_> = pieces.filter_map(|piece| range(piece).ok()).collect();
+    // Overlapping pieces are joined, because every step of a run is looked up in these ranges.
     ranges.sort_unstable_by_key(|range| *range.start());
     let mut joined: Vec<RangeInclusive<u64>> = Vec::new();
     for range in ranges {
@@ -65,6 +66,7 @@ fn range(piece: &str) -> Result<RangeInclusive<u64>, &'static str> {
     };
     match piece.split_once('-') {
         None => number(piece).map(|step| step..=step),
+        // MindSpore accepts such a piece and matches no iteration with it.
         Some((_, high)) if high.contains('-') => Err("a range has two ends, not more"),
         Some((low, high)) => match (number(low)?, number(high)?) {
             (low, high) if low <= high => Ok(low..=high),

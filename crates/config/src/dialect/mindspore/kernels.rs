@@ -2,14 +2,16 @@
 
 use std::fmt::Write;
 
+use super::dump::{KernelRule, REGEX_MARKS, RuleKind};
+use super::regex_syntax;
 use super::section::Item;
-use super::{KernelRule, REGEX_MARKS, RuleKind, regex_syntax};
 use crate::dialect::findings::{Findings, Refused, shown};
 use crate::json::{Node, Value};
 
-/// The rules of the entries, sorted by their text. MindSpore tries them in that order, regexes first,
-/// then names, then types.
+/// The rules of the entries, sorted by their text. MindSpore tries them in that order, regexes
+/// first, then names, then types.
 pub(super) fn read(item: &Item<'_>, findings: &mut Findings) -> Result<Vec<KernelRule>, Refused> {
+    // MindSpore keeps the entries in a sorted map too, and tries them in its order.
     let mut rules: std::collections::BTreeMap<String, RuleKind> = Default::default();
     for (i, node) in item.array(findings)?.iter().enumerate() {
         let entry = item.element(i, node);
@@ -19,6 +21,7 @@ pub(super) fn read(item: &Item<'_>, findings: &mut Findings) -> Result<Vec<Kerne
             continue;
         }
         let rule = KernelRule {
+            // The kind is read off the text without quotes and blanks, as MindSpore does it.
             kind: kind(&text),
             text,
         };
@@ -50,6 +53,7 @@ fn kind(text: &str) -> RuleKind {
     if text.starts_with(begin) && text.ends_with(end) {
         RuleKind::Regex
     } else if text.contains('/') || text.contains("-op") {
+        // Full names of MindSpore have scopes and end in `-op` with a number.
         RuleKind::Name
     } else {
         RuleKind::Type
@@ -128,6 +132,7 @@ fn write_json(node: &Node, out: &mut String) {
 /// A number as MindSpore's parser prints it: whole ones of up to 64 bits in full, others with the
 /// fewest digits that tell them apart, in powers of ten below 1e-4 and from 1e15 on.
 fn number_text(text: &str) -> String {
+    // The parser of MindSpore keeps whole numbers apart from floats and prints them in full.
     if let Ok(whole) = text.parse::<i64>() {
         return whole.to_string();
     }
@@ -142,9 +147,10 @@ fn number_text(text: &str) -> String {
     let exponent: i32 = exponent.parse().unwrap_or(0);
     if (-4..15).contains(&exponent) {
         let plain = value.to_string();
-        return match plain.contains('.') {
-            true => plain,
-            false => plain + ".0",
+        return if plain.contains('.') {
+            plain
+        } else {
+            plain + ".0"
         };
     }
     let sign = if exponent < 0 { '-' } else { '+' };

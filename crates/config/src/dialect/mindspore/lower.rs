@@ -3,10 +3,11 @@
 use opscope_capture::{FailureDetail, Purpose, Sides};
 use opscope_store::tree::mindspore::Target;
 
+use super::dump::{DevicePrecision, FileFormat, Kernels, MindSporeDump, RuleKind, Saved};
+use super::iteration;
 use super::settings::{Backend, FAILURES, OVERFLOW, Settings};
-use super::{DevicePrecision, FileFormat, Kernels, MindSporeDump, RuleKind, Saved, iteration};
 use crate::dialect::findings::{Findings, Refused};
-use crate::load::Place;
+use crate::text_position::Place;
 use crate::{Issue, Severity};
 
 /// The dump that settings ask for, if they ask for one.
@@ -22,7 +23,9 @@ pub(super) fn dump(
     let is_graph = is_graph(target);
     let purpose = purpose(target, settings, findings);
     let saved = settings.saved_data;
+    // Samples are taken by the kernels' own dump; graphs and other devices write whole tensors.
     let is_sampled = settings.sample_mode == 1 && target == Target::AscendKernels;
+    // Zero is MindSpore's word for no limit.
     let is_limited = settings.overflow_number > 0 && purpose == Purpose::Overflow;
     Ok(Some(MindSporeDump {
         target,
@@ -46,14 +49,17 @@ pub(super) fn dump(
             statistics: saved.has_statistics().then(|| settings.categories.clone()),
         },
         overflow_number: is_limited.then(|| settings.overflow_number.into()),
-        file_format: match is_graph && !saved.has_statistics() {
-            true => settings.graph_file_format,
-            false => FileFormat::Npy,
+        file_format: if is_graph && !saved.has_statistics() {
+            settings.graph_file_format
+        } else {
+            FileFormat::Npy
         },
         device_precision: device_precision(target, settings),
+        // Only Ascend has layouts of its own. Everywhere else tensors lie as the host has them.
         trans_flag: settings.trans_flag || Backend::of(target) != Backend::Ascend,
         n_samples: is_sampled.then(|| settings.sample_num.into()),
         saves_kernel_args: settings.saves_kernel_args
+            // MindSpore saves them only where it waits for each operator.
             && settings.is_sync
             && target == Target::AscendKernels,
         devices: settings.devices.clone(),
@@ -61,7 +67,8 @@ pub(super) fn dump(
     }))
 }
 
-/// Devices compute statistics kernel by kernel only, and only where statistics are all that is saved.
+/// Devices compute statistics kernel by kernel only, and only where statistics are all that is
+/// saved.
 fn device_precision(target: Target, settings: &Settings) -> Option<DevicePrecision> {
     let precision = if settings.is_stat_precise {
         DevicePrecision::High
@@ -86,6 +93,8 @@ fn has_dump(target: Target, settings: &Settings, findings: &mut Findings) -> Res
     let message = if !settings.is_e2e_enabled && !settings.is_async_enabled {
         "nothing is dumped on this device"
     } else if target == Target::AscendKernels && settings.is_async_enabled {
+        // MindSpore takes the graph's own dump without the second section, and a run kernel by
+        // kernel has no graph to dump.
         "nothing is dumped: without `e2e_dump_settings` Ascend dumps whole graphs only"
     } else {
         let has_type = settings

@@ -5,7 +5,7 @@ use opscope_capture::{
     Sides,
 };
 
-use super::{Kernels, MindSporeDump, RuleKind};
+use super::dump::{Kernels, MindSporeDump, RuleKind};
 
 impl MindSporeDump {
     /// The plan that lets a session keep what the configuration asks for.
@@ -27,7 +27,8 @@ impl MindSporeDump {
         };
         let purpose = match self.purpose {
             Purpose::Failures(_) if has_parameters_only => Purpose::Values,
-            // Kernel by kernel it is what an operator makes that tells; a whole graph has a register.
+            // Kernel by kernel it is what an operator makes that tells; a whole graph has a
+            // register.
             Purpose::Overflow if has_ranks => Purpose::NonFinite,
             purpose => purpose,
         };
@@ -56,7 +57,8 @@ impl MindSporeDump {
     }
 }
 
-/// Dumps of whole graphs know no types, only names; their regular expressions may match a part of one.
+/// Dumps of whole graphs know no types, only names; their regular expressions may match a part of
+/// one.
 fn rule(rule: &super::KernelRule, has_ranks: bool) -> Result<KernelRule, PatternError> {
     match rule.kind {
         RuleKind::Name => Ok(KernelRule::name(&rule.text)),

@@ -1,7 +1,7 @@
 //! Whether a text is a regular expression to MindSpore, which uses C++'s own (ECMAScript) ones.
 //!
-//! Only the syntax is looked at. What is odd and accepted there is accepted here: `a**`, a lone `]` or
-//! `}`, a backslash before any letter.
+//! Only the syntax is looked at. What is odd and accepted there is accepted here: `a**`, a lone `]`
+//! or `}`, a backslash before any letter.
 
 mod bracket;
 
@@ -62,6 +62,8 @@ impl Parser {
 
     fn alternatives(&mut self) -> Result<(), &'static str> {
         self.n_open += 1;
+        // The parser calls itself for every group, and a configuration may have megabytes of
+        // parentheses.
         if self.n_open > NESTING_MAX {
             return Err("the groups are nested too deeply");
         }
@@ -82,9 +84,10 @@ impl Parser {
         }
         if self.eat("(?=") || self.eat("(?!") {
             self.alternatives()?;
-            return match self.eat(")") {
-                true => Ok(true),
-                false => Err("Parenthesis is not closed."),
+            return if self.eat(")") {
+                Ok(true)
+            } else {
+                Err("Parenthesis is not closed.")
             };
         }
         if !self.atom()? {
@@ -123,9 +126,10 @@ impl Parser {
             self.alternatives()?;
             self.open_groups.pop();
         }
-        match self.eat(")") {
-            true => Ok(()),
-            false => Err(MISMATCHED),
+        if self.eat(")") {
+            Ok(())
+        } else {
+            Err(MISMATCHED)
         }
     }
 
@@ -146,6 +150,7 @@ impl Parser {
                     n if n > self.n_groups => {
                         Err("Back-reference index exceeds current sub-expression count.")
                     }
+                    // A group cannot repeat what it is still matching.
                     n if self.open_groups.contains(&n) => {
                         Err("Back-reference referred to an opened sub-expression.")
                     }
@@ -166,6 +171,7 @@ impl Parser {
                     .map(Element::Char)
                     .ok_or("invalid '\\cX' control character in regular expression");
             }
+            // The two forms with a fixed number of hexadecimal digits.
             'x' => 2,
             'u' => 4,
             '0' => return Ok(Element::Char('\0')),
@@ -197,6 +203,8 @@ impl Parser {
             }
             _ => return Ok(false),
         }
+        // A question mark behind a quantifier makes it lazy, which changes nothing about the
+        // syntax.
         self.eat("?");
         Ok(true)
     }
@@ -205,9 +213,10 @@ impl Parser {
         let low = self
             .count()?
             .ok_or("Unexpected token in brace expression.")?;
-        let high = match self.eat(",") {
-            false => Some(low),
-            true => self.count()?,
+        let high = if self.eat(",") {
+            self.count()?
+        } else {
+            Some(low)
         };
         if !self.eat("}") {
             return Err("Unexpected end of brace expression.");

@@ -4,7 +4,7 @@
 
 use crate::dialect::findings::{Findings, Refused, escape, nearest_hint, shown};
 use crate::json::{Member, Node, Value};
-use crate::load::Place;
+use crate::text_position::Place;
 use crate::{Issue, Severity};
 
 /// Name of the section that every file has.
@@ -48,7 +48,7 @@ impl<'a> Section<'a> {
         })
     }
 
-    /// Stands for an item called `name` that is not there, at the place of the section.
+    /// An item called `name` that is not there; issues about it are at the place of the section.
     pub(super) fn absent(&self, name: &'static str) -> Item<'a> {
         Item {
             section: self.name,
@@ -143,6 +143,7 @@ impl<'a> Item<'a> {
         findings: &mut Findings,
     ) -> Result<u32, Refused> {
         let whole = match &self.node.value {
+            // MindSpore refuses `1.0` and `1e2`, although they are whole numbers.
             Value::Number(text) if text.bytes().all(|byte| byte.is_ascii_digit()) => {
                 text.parse::<u64>().ok()
             }
@@ -152,6 +153,7 @@ impl<'a> Item<'a> {
             let text = format!("Dump config parse failed, {name} should be unsigned int type");
             return Err(findings.refuse(self.wrong_type("a whole number from 0 on", text)));
         };
+        // MindSpore converts to 32 bits without a check.
         let kept = u32::try_from(whole & u64::from(u32::MAX)).unwrap_or(u32::MAX);
         if u64::from(kept) != whole {
             let message = format!("`{whole}` has more than 32 bits and is taken for {kept}");

@@ -3,177 +3,25 @@
 mod common;
 mod debug;
 mod e2e;
+mod reader;
 mod recorded;
 mod saved;
-
-use opscope_store::file_format::statistic_csv::Category;
-use opscope_store::tree::mindspore::Target;
+mod values;
 
 pub(super) use common::KEYS as COMMON_KEYS;
 pub(super) use debug::{FAILURES, OVERFLOW};
 pub(super) use e2e::KEYS as E2E_KEYS;
+pub(super) use reader::{Backend, Reader};
+pub use values::{SavedData, Settings};
 
-use super::section::{COMMON, E2E, Item, Section, missing};
-use super::{FileFormat, KernelRule, iteration, kernels};
+use super::section::{COMMON, E2E, Section, missing};
 use crate::dialect::findings::{Findings, Refused};
 use crate::json::Node;
-use crate::{Environment, Issue, Severity};
-
-/// The settings that MindSpore has in force once it has read a configuration.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settings {
-    /// Whether operators are dumped one by one.
-    pub is_e2e_enabled: bool,
-    /// Whether whole graphs are.
-    pub is_async_enabled: bool,
-    /// `enable`: whether it waits for each operator.
-    pub is_sync: bool,
-    /// `trans_flag`.
-    pub trans_flag: bool,
-    /// `save_kernel_args`.
-    pub saves_kernel_args: bool,
-    /// `stat_calc_mode`: whether the device computes statistics.
-    pub is_stat_on_device: bool,
-    /// `device_stat_precision_mode`: whether it computes them with high precision.
-    pub is_stat_precise: bool,
-    /// `sample_mode`.
-    pub sample_mode: u32,
-    /// `sample_num`.
-    pub sample_num: u32,
-    /// `dump_mode`.
-    pub dump_mode: u32,
-    /// `path`.
-    pub path: String,
-    /// `net_name`.
-    pub net_name: String,
-    /// `iteration`.
-    pub iteration: String,
-    /// `input_output`.
-    pub input_output: u32,
-    /// `kernels`, if `dump_mode` asked for them.
-    pub kernels: Vec<KernelRule>,
-    /// `support_device`, without duplicates.
-    pub devices: Vec<u32>,
-    /// `op_debug_mode`.
-    pub op_debug_mode: u32,
-    /// `file_format`.
-    pub file_format: FileFormat,
-    /// The same for dumps of whole graphs here, for which it counts beside `e2e_dump_settings` too.
-    pub graph_file_format: FileFormat,
-    /// `overflow_number`; 0 is no limit.
-    pub overflow_number: u32,
-    /// `saved_data`.
-    pub saved_data: SavedData,
-    /// `initial_iteration`.
-    pub initial_iteration: u32,
-    /// `statistic_category`, if statistics are saved.
-    pub categories: Vec<Category>,
-}
-
-/// The words of `saved_data`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SavedData {
-    /// Tensors.
-    Tensor,
-    /// Their statistics.
-    Statistic,
-    /// Both.
-    Full,
-}
-
-/// The kinds of devices that MindSpore tells apart when it reads a configuration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Backend {
-    Cpu,
-    Gpu,
-    Ascend,
-}
-
-/// Whose answers are given, and to what else.
-pub(super) struct Reader<'a> {
-    pub(super) backend: Backend,
-    /// Whether whole graphs are to be dumped, whatever MindSpore would make of the file.
-    pub(super) is_graph: bool,
-    pub(super) env: &'a Environment,
-    /// Whether `dump_mode` 2 is taken on every target.
-    pub(super) is_lenient: bool,
-}
+use crate::{Issue, Severity};
 
 /// The message that MindSpore prints three times, a second apart.
 const NO_E2E: &str = "For 'Dump', in the scenario where 'backend' is 'ms_backend', please configure \
                       'e2e_dump_setting', otherwise there will be no data.";
-
-impl SavedData {
-    /// The word.
-    pub fn name(self) -> &'static str {
-        match self {
-            SavedData::Tensor => "tensor",
-            SavedData::Statistic => "statistic",
-            SavedData::Full => "full",
-        }
-    }
-
-    /// Whether tensors are saved.
-    pub fn has_tensors(self) -> bool {
-        self != SavedData::Statistic
-    }
-
-    /// Whether statistics are.
-    pub fn has_statistics(self) -> bool {
-        self != SavedData::Tensor
-    }
-}
-
-impl Backend {
-    pub(super) fn of(target: Target) -> Backend {
-        match target {
-            Target::Cpu => Backend::Cpu,
-            Target::Gpu => Backend::Gpu,
-            Target::AscendKernels | Target::AscendGraph | Target::GraphEngine => Backend::Ascend,
-        }
-    }
-
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Backend::Cpu => "CPU",
-            Backend::Gpu => "GPU",
-            Backend::Ascend => "Ascend",
-        }
-    }
-}
-
-impl Settings {
-    /// Returns the settings in force before anything is read.
-    fn defaults(backend: Backend, has_e2e: bool) -> Settings {
-        let is_ascend = backend == Backend::Ascend;
-        Settings {
-            // Without the section, all but Ascend take it with its defaults.
-            is_e2e_enabled: has_e2e || !is_ascend,
-            is_async_enabled: is_ascend && !has_e2e,
-            is_sync: false,
-            trans_flag: has_e2e || !is_ascend,
-            saves_kernel_args: false,
-            is_stat_on_device: false,
-            is_stat_precise: true,
-            sample_mode: 0,
-            sample_num: 100,
-            dump_mode: 0,
-            path: String::new(),
-            net_name: String::new(),
-            iteration: iteration::ALL.to_owned(),
-            input_output: 0,
-            kernels: Vec::new(),
-            devices: Vec::new(),
-            op_debug_mode: 0,
-            file_format: FileFormat::Bin,
-            graph_file_format: FileFormat::Bin,
-            overflow_number: 0,
-            saved_data: SavedData::Tensor,
-            initial_iteration: 0,
-            categories: Vec::new(),
-        }
-    }
-}
 
 impl Reader<'_> {
     /// Reads both sections.
@@ -187,12 +35,17 @@ impl Reader<'_> {
                 ..Issue::of_file(Severity::Warning, root.place, self.without_e2e())
             }),
         }
+        // The second section is read first: which keys of this one are required depends on it.
         let Some(section) = Section::find(root, COMMON) else {
             return Err(findings.refuse(missing(root.place, "", COMMON)));
         };
         self.common(&section, &mut settings, findings)?;
+        // MindSpore decides where statistics are computed once it knows whether tensors are saved
+        // as well.
         self.stat_calc_mode(e2e.as_ref(), &mut settings, findings);
         self.statistic_category(&section, &mut settings, findings)?;
+        // As in MindSpore it comes last: errors in the rest are told on devices that do not dump,
+        // too.
         self.support_device(&section, &mut settings, findings)?;
         Ok(settings)
     }

@@ -1,3 +1,6 @@
+use std::path::PathBuf;
+
+use opscope_capture::Purpose;
 use proptest::prelude::*;
 
 use super::*;

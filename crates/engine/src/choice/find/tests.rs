@@ -30,7 +30,8 @@ impl Tree {
         ))
     }
 
-    /// Surroundings whose variables have `@` for this directory. The system's packages are in `system`.
+    /// Surroundings whose variables have `@` for this directory. The system's packages are in
+    /// `system`.
     fn around(&self, variables: &[(&'static str, &str)]) -> Surroundings {
         let root = self.0.path().display().to_string();
         let value = |value: &str| OsString::from(value.replace('@', &root));

@@ -16,20 +16,23 @@ use crate::operator_source::SourceOperator;
 const IR_VERSION: i64 = 8;
 
 pub(super) fn operators(engine: SharedEngine, path: &Path, graph: &GraphFile) -> OnnxOperators {
-    let import = |(domain, version): (&String, &i64)| OperatorSetIdProto {
-        domain: Some(match domain.as_str() {
-            STANDARD_DOMAIN => String::new(),
-            other => other.to_owned(),
-        }),
-        version: Some(*version),
-    };
     let (nodes, operators) = graph.operators.iter().map(of_operator).unzip();
     OnnxOperators {
         engine,
         path: path.to_owned(),
         frame: ModelProto {
             ir_version: Some(IR_VERSION),
-            opset_import: graph.opsets.iter().map(import).collect(),
+            opset_import: graph
+                .opsets
+                .iter()
+                .map(|(domain, version)| OperatorSetIdProto {
+                    domain: Some(match domain.as_str() {
+                        STANDARD_DOMAIN => String::new(),
+                        other => other.to_owned(),
+                    }),
+                    version: Some(*version),
+                })
+                .collect(),
             ..ModelProto::default()
         },
         scopes: vec![Scope::default()],
@@ -41,8 +44,10 @@ pub(super) fn operators(engine: SharedEngine, path: &Path, graph: &GraphFile) ->
 
 fn of_operator(described: &GraphOperator) -> (Node, SourceOperator) {
     let names = |names: &[Option<String>]| -> Vec<String> {
-        let name = |name: &Option<String>| name.clone().unwrap_or_default();
-        names.iter().map(name).collect()
+        names
+            .iter()
+            .map(|name| name.clone().unwrap_or_default())
+            .collect()
     };
     let mut obstacle = None;
     let mut attributes = Vec::new();
@@ -52,6 +57,7 @@ fn of_operator(described: &GraphOperator) -> (Node, SourceOperator) {
         match attribute::parse(name, text, known) {
             Some(attribute) => attributes.push(attribute),
             None => {
+                // The operator can still be listed and compared; only running it is impossible.
                 obstacle = Some(format!("it does not have all of the attribute `{name}`"));
             }
         }

@@ -25,8 +25,8 @@ const CAST_PREFIXES: [&str; 2] = ["InsertedPrecisionFreeCast_", "InsertedCast_"]
 /// The suffix that it puts behind the name of a value that it computes for each reader anew.
 const COPY_SUFFIX: &str = "/duplicated";
 
-/// The text that it puts behind a name that there is already, before a number.
-const AGAIN: &str = "_token_";
+/// ONNX Runtime appends this and a counter to make a duplicate name unique.
+const UNIQUE_SUFFIX: &str = "_token_";
 
 /// A graph of the executed model beside the original one.
 pub(super) struct Pairing<'a, 'g> {
@@ -82,6 +82,8 @@ impl<'a, 'g> Pairing<'a, 'g> {
         for index in 0..pairing.nodes.len() {
             pairing.name_results(index);
         }
+        // Names are the certain evidence, so they came first. Only now is it worked out what lies
+        // between them.
         pairing.spread();
         pairing.find_twins();
         let results = pairing.producers.keys();
@@ -144,6 +146,8 @@ impl<'a, 'g> Pairing<'a, 'g> {
             for index in (0..self.nodes.len()).rev() {
                 self.spread_through(index);
             }
+            // Stronger rules run until they find nothing more: a guess from a name must not go
+            // before them.
             if self.classes.len() > n_before {
                 continue;
             }
@@ -163,7 +167,8 @@ impl<'a, 'g> Pairing<'a, 'g> {
         }
     }
 
-    /// Spreads a class through an operator that only moves elements: its value is the same on both sides.
+    /// Spreads a class through an operator that only moves elements: its value is the same on both
+    /// sides.
     fn spread_through(&mut self, index: usize) {
         let node = self.nodes[index].proto;
         if !MOVING.contains(&node.op_type.as_str()) || self.namesake(index).is_some() {
@@ -188,8 +193,8 @@ impl<'a, 'g> Pairing<'a, 'g> {
         }
     }
 
-    /// An operator that kept name and type computes the same in another layout; one on blocked channels is named after
-    /// its output.
+    /// An operator that kept name and type computes the same in another layout; one on blocked
+    /// channels is named after its output.
     fn spread_by_name(&mut self, index: usize) {
         let node = self.nodes[index].proto;
         let [output] = &node.output[..] else {
@@ -219,6 +224,7 @@ impl<'a, 'g> Pairing<'a, 'g> {
 
     /// The only original node of this graph with the same name.
     pub(super) fn namesake(&self, index: usize) -> Option<usize> {
+        // Nodes without a name go by their first output in both graphs.
         let name = proto::node_name(self.nodes[index].proto);
         self.body.by_name.get(&name).copied().flatten()
     }
@@ -249,21 +255,23 @@ impl<'a, 'g> Pairing<'a, 'g> {
     fn is_twin(&self, index: usize, twin: usize) -> bool {
         let node = self.nodes[index].proto;
         let original = &self.source.nodes[twin];
-        let is_same_input = |(position, name): (usize, &String)| match name.is_empty() {
-            true => original.inputs.get(position).is_none_or(Option::is_none),
-            false => {
-                let class = self.classes.get(name.as_str()).copied();
-                let same = original.proto.input.get(position);
-                class.is_some()
-                    && original.inputs.get(position).copied().flatten() == class
-                    && same.is_some_and(|same| self.is_plain_copy(name, same))
-            }
-        };
         let n_inputs = |node: &NodeProto| node.input.iter().rposition(|name| !name.is_empty());
+        // A name alone proves nothing, for the library reuses names for operators that it has
+        // changed.
         is_same_type(node, original.proto)
             && n_inputs(node) == n_inputs(original.proto)
             && node.output.len() <= original.proto.output.len()
-            && node.input.iter().enumerate().all(is_same_input)
+            && node.input.iter().enumerate().all(|(position, name)| {
+                if name.is_empty() {
+                    original.inputs.get(position).is_none_or(Option::is_none)
+                } else {
+                    let class = self.classes.get(name.as_str()).copied();
+                    let same = original.proto.input.get(position);
+                    class.is_some()
+                        && original.inputs.get(position).copied().flatten() == class
+                        && same.is_some_and(|same| self.is_plain_copy(name, same))
+                }
+            })
             && has_attributes(node, original.proto)
     }
 
@@ -303,7 +311,7 @@ impl<'g> Executed<'g> {
 
 /// A name without the number that tells it from another one.
 fn unnumbered(name: &str) -> &str {
-    match name.rsplit_once(AGAIN) {
+    match name.rsplit_once(UNIQUE_SUFFIX) {
         Some((name, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => name,
         _ => name,
     }
@@ -313,15 +321,18 @@ fn is_same_type(a: &NodeProto, b: &NodeProto) -> bool {
     a.op_type == b.op_type && standard(&a.domain) == standard(&b.domain)
 }
 
-/// Whether a node has the attributes of an original one. Defaults may have been written out; only the standard
-/// operators are sure to have no others.
+/// Whether a node has the attributes of an original one. Defaults may have been written out; only
+/// the standard operators are sure to have no others.
 fn has_attributes(node: &NodeProto, original: &NodeProto) -> bool {
-    let is_kept = |wanted: &&super::super::schema::AttributeProto| {
-        let mut own = node.attribute.iter();
-        let is_graph = wanted.g.is_some() || !wanted.graphs.is_empty();
-        own.any(|a| a.name == wanted.name && (is_graph || plain(a) == plain(wanted)))
-    };
-    let n_kept = original.attribute.iter().filter(is_kept).count();
+    let n_kept = original
+        .attribute
+        .iter()
+        .filter(|wanted| {
+            let mut own = node.attribute.iter();
+            let is_graph = wanted.g.is_some() || !wanted.graphs.is_empty();
+            own.any(|a| a.name == wanted.name && (is_graph || plain(a) == plain(wanted)))
+        })
+        .count();
     n_kept == original.attribute.len()
         && (is_standard(&node.domain) || n_kept == node.attribute.len())
 }

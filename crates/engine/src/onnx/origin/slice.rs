@@ -72,7 +72,8 @@ impl<'a, 'g> Slice<'a, 'g> {
         }
     }
 
-    /// Positions of the original operators. None if the way back from the results leads past what is read.
+    /// Positions of the original operators; empty if the way back from the results passes a value
+    /// that is not read.
     pub(super) fn positions(&self) -> BTreeSet<usize> {
         let mut found = BTreeSet::new();
         let mut seen: HashSet<(Class, bool)> = HashSet::new();
@@ -80,20 +81,25 @@ impl<'a, 'g> Slice<'a, 'g> {
             self.results.iter().map(|&class| (class, false)).collect();
         let results: HashSet<Class> = self.results.iter().copied().collect();
         while let Some((class, is_shape)) = next.pop() {
+            // The way back ends at what the executed operators read.
             if self.reads.contains(&class) || !seen.insert((class, is_shape)) {
                 continue;
             }
-            let is_own = |&&(node, _): &&(usize, usize)| self.body.nodes.contains(&node);
-            let producers: Vec<usize> = (self.source.producers[class].iter().filter(is_own))
+            let producers: Vec<usize> = self.source.producers[class]
+                .iter()
                 .map(|(node, _)| *node)
+                .filter(|node| self.body.nodes.contains(node))
                 .collect();
             if producers.is_empty() {
                 if !self.source.is_constant[class] && !is_shape && self.body.given.contains(&class)
                 {
+                    // Then the operators compute the value from something else than is known, and a
+                    // wrong answer is worse than none.
                     return BTreeSet::new();
                 }
                 continue;
             }
+            // A value that another operator of the executed graph computes is no work of these.
             let is_elsewhere = !results.contains(&class) && self.pairing.computed.contains(&class);
             if is_elsewhere && !self.source.is_constant[class] && !self.is_repeated(class, 0) {
                 if !is_shape {
@@ -116,21 +122,20 @@ impl<'a, 'g> Slice<'a, 'g> {
         let Some(node) = self.source.producer(class) else {
             return false;
         };
-        let is_read = |&read: &Class| {
-            self.reads.contains(&read)
-                || self.source.is_constant[read]
-                || self.is_repeated(read, depth + 1)
-        };
         depth < N_REPEATED_MAX
             && REPEATED.contains(&node.proto.op_type.as_str())
-            && node.reads.iter().all(is_read)
+            && node.reads.iter().all(|&read| {
+                self.reads.contains(&read)
+                    || self.source.is_constant[read]
+                    || self.is_repeated(read, depth + 1)
+            })
     }
 
-    /// Adds the operators that compute one value. Those that other operators are, unchanged, are theirs.
+    /// Adds the operators that compute one value. An operator that another node of the executed
+    /// graph repeats unchanged belongs to that node.
     fn take(&self, producers: &[usize], found: &mut BTreeSet<usize>) {
-        let is_free =
-            |node: &&usize| self.twins.contains(node) || !self.pairing.twin_of.contains_key(node);
-        let mut taken: Vec<usize> = producers.iter().filter(is_free).copied().collect();
+        let mut taken: Vec<usize> = producers.to_vec();
+        taken.retain(|node| self.twins.contains(node) || !self.pairing.twin_of.contains_key(node));
         if taken.is_empty() {
             taken.extend(producers.first());
         }

@@ -7,8 +7,8 @@ use prost::Message;
 use super::super::proto;
 use super::super::schema::{AttributeProto, DataType, GraphProto, NodeProto, TensorProto};
 
-/// Number of a value. Names that stand for the same value have the same number: results of `Identity`, of operators
-/// that occur twice, small weights of the same content.
+/// Number of a value. Names that stand for the same value have the same number: results of
+/// `Identity`, of operators that occur twice, small weights of the same content.
 pub(super) type Class = usize;
 
 /// Largest weight that is compared by content, in bytes of its message.
@@ -28,8 +28,8 @@ const RANDOM: [&str; 6] = [
 pub(super) struct Source<'g> {
     /// Every node, in the order of [`proto::all_nodes`].
     pub(super) nodes: Vec<Node<'g>>,
-    /// By class, who computes it: nodes with the positions of their outputs, the first one first. None for what
-    /// a graph is given.
+    /// By class, who computes it: nodes with the positions of their outputs, the first one first.
+    /// None for what a graph is given.
     pub(super) producers: Vec<Vec<(usize, usize)>>,
     /// By class, whether it depends on nothing that a graph is given.
     pub(super) is_constant: Vec<bool>,
@@ -137,6 +137,7 @@ impl<'g> Source<'g> {
     }
 
     fn weight(&mut self, tensor: &TensorProto, known: &mut Known<'_>) -> Class {
+        // Comparing large weights by content would cost more than it tells.
         if !tensor.external_data.is_empty() || tensor.encoded_len() > WEIGHT_BYTES_MAX {
             return self.add(true);
         }
@@ -183,6 +184,7 @@ impl<'g> Source<'g> {
         body.nodes.insert(index);
         body.by_name
             .entry(proto::node_name(node))
+            // A name that two nodes have is no evidence for either.
             .and_modify(|known| *known = None)
             .or_insert(Some(index));
         let classes = self.results(node, inputs, is_constant, known);
@@ -193,6 +195,8 @@ impl<'g> Source<'g> {
                 body.outputs.insert(name, (index, position));
             }
         }
+        // The optimiser replaces an `If` by the branch that is taken when its condition is a
+        // constant.
         if let Some(value) = node.attribute.iter().find_map(|a| condition(a.t.as_ref()?))
             && is_constant_node
         {
@@ -202,6 +206,7 @@ impl<'g> Source<'g> {
                 .filter_map(|name| body.classes.get(name.as_str()));
             self.conditions.extend(classes.map(|&class| (class, value)));
         }
+        // A body sees the values that exist when its node runs, and no later ones.
         let mut around = outer.clone();
         around.extend(&body.classes);
         let inner = named_bodies(node).map(|(name, graph)| (name, self.read(graph, &around)));
@@ -218,6 +223,7 @@ impl<'g> Source<'g> {
         known: &mut Known<'g>,
     ) -> Vec<Class> {
         let passes_on = match node.op_type.as_str() {
+            // Its result is the same value, which the optimiser knows and removes.
             "Identity" => true,
             // What switches training on is the third input.
             "Dropout" => inputs.len() < 3,
@@ -228,6 +234,7 @@ impl<'g> Source<'g> {
             classes.extend(inputs.first().copied().flatten());
         }
         let has_bodies = proto::bodies(node).next().is_some();
+        // Two draws of random numbers differ, and the contents of bodies are not compared.
         let is_unique = has_bodies || RANDOM.contains(&node.op_type.as_str()) || passes_on;
         let formula = (!is_unique).then(|| Formula {
             op_type: (standard(&node.domain), &node.op_type),
@@ -253,8 +260,9 @@ impl<'g> Source<'g> {
         Some(&self.nodes[*node])
     }
 
-    /// The output that an operator really has where it bears the name of `output`: an activation that only cuts off
-    /// what quantising cuts off as well is left out, and what comes before it inherits the name.
+    /// The output that an operator really computes under the name of `output`. The optimiser drops
+    /// an activation that only cuts off what quantising cuts off as well, and the operator before
+    /// it inherits the name.
     pub(super) fn before_saturation(
         &self,
         class: Class,
@@ -266,11 +274,12 @@ impl<'g> Source<'g> {
         let has_it = executed.op_type == activation
             || executed.attribute.iter().any(|a| a.name == "activation");
         let readers = &self.consumers[class];
-        let quantises = |&reader: &usize| self.nodes[reader].proto.op_type == "QuantizeLinear";
         if has_it
             || !["Relu", "Clip"].contains(&activation)
             || readers.is_empty()
-            || !readers.iter().all(quantises)
+            || !readers
+                .iter()
+                .all(|&reader| self.nodes[reader].proto.op_type == "QuantizeLinear")
         {
             return output;
         }

@@ -3,8 +3,8 @@ use prost::bytes::Bytes;
 use super::super::schema::{AttributeProto, AttributeType, DataType, TensorProto, ValueInfoProto};
 use super::*;
 
-/// A graph from lines: `given: x`, `held: w b`, `gives: y`, and nodes as `Type name(key=text) x w -> y`. A type may have a
-/// domain before a colon; an underscore stands for a name that is absent.
+/// A graph from lines: `given: x`, `held: w b`, `gives: y`, and nodes as `Type name(key=text) x w
+/// -> y`. A type may have a domain before a colon; an underscore stands for a name that is absent.
 fn graph(text: &str) -> GraphProto {
     let mut graph = GraphProto::default();
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {

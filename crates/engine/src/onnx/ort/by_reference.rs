@@ -1,7 +1,8 @@
 //! Weights that stay in the model's file.
 //!
-//! A model that is handed over as bytes would hold its weights a second time, and may not have more than 2 GiB. So
-//! weights that lie in the file as they are become *external data* whose file is the model's own.
+//! A model that is handed over as bytes would hold its weights a second time, and may not have more
+//! than 2 GiB. So weights that lie in the file as they are become *external data* whose file is the
+//! model's own.
 
 use std::path::{Path, PathBuf};
 
@@ -15,12 +16,13 @@ use super::super::schema::{
 };
 use super::weights::{Weight, Weights};
 
-/// Smaller weights are handed over: the engine wants to know some of them early, and a reference is not free.
+/// Smaller weights are handed over: the engine wants to know some of them early, and a reference is
+/// not free.
 const N_BYTES_MIN: usize = 4 << 10;
 /// Most bytes of a protobuf message.
 pub(super) const N_MESSAGE_BYTES_MAX: usize = i32::MAX as usize;
 
-/// A model's file, as far as weights can be left in it.
+/// The folder and file of a model, in which its weights can stay.
 pub(super) struct Home {
     /// The folder that the engine is to look for data in.
     pub(super) folder: PathBuf,
@@ -36,10 +38,13 @@ impl Home {
             _ => PathBuf::from("."),
         };
         let folder = parent(path);
+        // The library follows no link that leads out of its folder, so that the folder is that of
+        // the real file.
         let real = path.canonicalize().ok();
         let real_folder = real.as_deref().map(parent);
         let is_same = real_folder.is_some() && real_folder == folder.canonicalize().ok();
-        // The engine follows no link out of the folder, but that is where data beside the model are.
+        // The engine follows no link out of the folder, but that is where data beside the model
+        // are.
         if !is_same && model.graph.as_ref().is_some_and(proto::has_data_outside) {
             return Home {
                 folder,
@@ -56,7 +61,8 @@ impl Home {
     }
 }
 
-/// Makes references of the weights that lie in `file`, the bytes of the file that is called `file_name`.
+/// Turns weights that lie in `file`, the bytes of the file called `file_name`, into references to
+/// it.
 pub(super) fn refer(model: &mut ModelProto, file: &[u8], file_name: &str) {
     if let Some(graph) = &mut model.graph {
         refer_in(graph, file, file_name);
@@ -68,10 +74,14 @@ fn refer_in(graph: &mut GraphProto, file: &[u8], file_name: &str) {
         let Some(bytes) = weight
             .raw_data
             .as_ref()
+            // Shapes and axes are needed when the graph is built, and the library may not have
+            // loaded outside data then.
             .filter(|bytes| bytes.len() >= N_BYTES_MIN)
         else {
             continue;
         };
+        // Messages share the bytes of the file, so that a weight's address tells where in the file
+        // it lies.
         if let Some(offset) = offset_in(file, bytes) {
             let entry = |key: &str, value: String| StringStringEntryProto {
                 key: key.to_owned(),
@@ -93,8 +103,8 @@ fn refer_in(graph: &mut GraphProto, file: &[u8], file_name: &str) {
     }
 }
 
-/// Hands over the weights that are kept outside, as far as `weights` has found them, for a library that finds no data
-/// outside of a model in memory.
+/// Puts weights that are kept outside into the model, if `weights` has found them. Older libraries
+/// find no outside data for a model in memory.
 pub(super) fn embed(model: &mut ModelProto, weights: &Weights) {
     if let Some(graph) = &mut model.graph {
         embed_in(graph, weights, &mut 0);
@@ -155,6 +165,7 @@ fn offset_in(whole: &[u8], part: &[u8]) -> Option<usize> {
 /// If it is larger than a message may be.
 pub(super) fn encode(model: &ModelProto) -> Result<Vec<u8>, String> {
     let n_bytes = model.encoded_len();
+    // protobuf counts the bytes of a message in 32 bits with a sign.
     if n_bytes > N_MESSAGE_BYTES_MAX {
         return Err(format!(
             "the model takes {n_bytes} bytes without the weights that can stay in its file, and a message holds at \

@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use super::super::proto;
-use super::super::schema::{GraphProto, ModelProto, NodeProto};
-use super::NAME;
+use super::super::schema::{GraphProto, ModelProto};
 use crate::EngineError;
 use crate::guard;
 
+/// The engine's name.
+pub(super) const NAME: &str = "ONNX Runtime";
 /// How the library begins what an operator's run ended with.
 const FAILED_RUN: &str = "Non-zero status code returned while running ";
 /// File names of the library's own source.
@@ -15,6 +16,8 @@ const SOURCE_ENDINGS: &[&str] = &[".h", ".hpp", ".cc", ".cpp", ".cu", ".cuh", ".
 
 /// Runs the library's code, turning its errors and panics into text.
 pub(super) fn quietly<T>(work: impl FnOnce() -> ort::Result<T>) -> Result<T, String> {
+    // The wrapper around the library is foreign code too, and a panic of it must not end the user's
+    // program.
     guard::catch(work)?.map_err(|error| readable(&error))
 }
 
@@ -43,6 +46,7 @@ pub(super) fn at_load(text: &str, path: &Path, model: &ModelProto, version: &str
     let empty = GraphProto::default();
     let graph = model.graph.as_ref().unwrap_or(&empty);
     let text = text
+        // The path is part of our own error already.
         .strip_prefix("Load model from ")
         .and_then(|text| text.split_once(" failed:"))
         .map_or(text, |(_, reason)| reason.trim());
@@ -60,8 +64,8 @@ pub(super) fn at_load(text: &str, path: &Path, model: &ModelProto, version: &str
     }
 }
 
-/// Whether the reason of an error of [`at_load`] is that this version of the library lacks something: only then
-/// is the library named.
+/// Whether the reason of an error of [`at_load`] is that this version of the library lacks
+/// something: only then is the library named.
 pub(crate) fn is_lack(reason: &str) -> bool {
     reason.contains(NAME)
 }
@@ -112,8 +116,10 @@ fn unknown_operator(text: &str, graph: &GraphProto, version: &str) -> Option<Str
     };
     // The library does not say which one; the first of them is as good as any.
     let nodes = proto::all_nodes(graph);
-    let is_meant = |node: &&&NodeProto| node.op_type == op_type && node.domain == domain;
-    let name = nodes.iter().find(is_meant).map(|node| node.name.as_str());
+    let name = nodes
+        .iter()
+        .find(|node| node.op_type == op_type && node.domain == domain)
+        .map(|node| node.name.as_str());
     let node = node_text(graph, op_type, name.unwrap_or_default());
     Some(lacks(node, &what))
 }
@@ -142,6 +148,8 @@ fn failing_node(text: &str) -> Option<(&str, &str, &str)> {
 
 /// Type and name of the innermost operator whose run failed, and why.
 pub(super) fn failed_operator(text: &str) -> Option<(&str, &str, &str)> {
+    // Errors in bodies come wrapped in those of the operators around them; the last one is the
+    // innermost.
     let (_, rest) = text.rsplit_once(FAILED_RUN)?;
     let (op_type, rest) = rest.split_once(" node. Name:'")?;
     let (name, reason) = rest.split_once("' Status Message: ")?;
@@ -159,9 +167,11 @@ fn node_text(graph: &GraphProto, op_type: &str, name: &str) -> String {
 
 /// The name that we give a node, if the library knows of none and no other node can be meant.
 fn known_name(graph: &GraphProto, op_type: &str, name: &str) -> String {
-    let is_meant = |node: &&NodeProto| node.op_type == op_type && node.name == name;
     let nodes = proto::all_nodes(graph);
-    let mut meant = nodes.into_iter().filter(is_meant);
+    let mut meant = nodes
+        .into_iter()
+        .filter(|node| node.op_type == op_type && node.name == name);
+    // Several nodes without a name may be of one type, and then none of them can be singled out.
     match (meant.next(), meant.next()) {
         (Some(node), None) => proto::node_name(node),
         _ => name.to_owned(),
@@ -175,6 +185,8 @@ fn without_places(text: &str) -> String {
     while !rest.is_empty() {
         let (word, after) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
         let after = after.trim_start();
+        // The library begins its messages with the file, line and function that raised them, which
+        // differ from build to build.
         if is_place(word) {
             rest = without_function(after, word.starts_with('/'));
         } else {

@@ -1,8 +1,8 @@
 //! The graph that ONNX Runtime really executes.
 //!
-//! A session with every optimisation writes the graph that it made into a private directory. That graph is then loaded like
-//! any other, with optimisation off: it computes the same to the last bit, and can be tapped. It fits the machine
-//! that it was made on.
+//! A session with every optimisation writes the graph that it made into a private directory. That
+//! graph is then loaded like any other, with optimisation off: it computes the same to the last
+//! bit, and can be tapped. It fits the machine that it was made on.
 
 use std::collections::HashSet;
 use std::fs::{self, DirBuilder};
@@ -18,9 +18,9 @@ use ort::session::builder::GraphOptimizationLevel;
 use super::super::origin;
 use super::super::proto::{self, ModelBytes};
 use super::super::schema::{DataType, GraphProto};
+use super::error::{self, NAME};
 use super::library::Library;
 use super::session::{self, Session, Source};
-use super::{NAME, error};
 use crate::{EngineError, LoadOptions};
 
 const MODEL_FILE: &str = "model.onnx";
@@ -31,8 +31,8 @@ const WEIGHTS_KEY: &str = "session.optimized_model_external_initializers_file_na
 const WEIGHTS_SIZE_KEY: &str = "session.optimized_model_external_initializers_min_size_in_bytes";
 /// The size, as text. Small ones stay, because operators want to know some of them early.
 const WEIGHTS_SIZE: &str = "4096";
-/// Models with more bytes of weights get a file for them: a message holds 2 GiB, and weights that are computed
-/// beforehand come on top.
+/// Models with more bytes of weights get a file for them: a message holds 2 GiB, and weights that
+/// are computed beforehand come on top.
 const WEIGHT_BYTES_INSIDE_MAX: u64 = 512 << 20;
 
 /// A graph that an engine made of a model.
@@ -60,11 +60,16 @@ impl Executed {
         };
         let empty = GraphProto::default();
         let graph = original.proto.graph.as_ref().unwrap_or(&empty);
+        // The file has the user's weights in it, so nobody else may read it.
         let dir = PrivateDir::new(&std::env::temp_dir()).map_err(fail)?;
         let file = dir.path.join(MODEL_FILE);
+        // Folding constants may double the weights, and a message that grew too large would lose
+        // the whole graph.
         let has_weights_file = weight_bytes(graph) > WEIGHT_BYTES_INSIDE_MAX;
         let builder = session::builder(library, options).map_err(fail)?;
         let builder = error::quietly(|| {
+            // The highest level is the library's default and hence what a program without a dump
+            // runs.
             let builder = builder.with_optimization_level(GraphOptimizationLevel::All)?;
             let builder = builder.with_optimized_model_path(&file)?;
             if !has_weights_file {
@@ -74,14 +79,18 @@ impl Executed {
             Ok(builder.with_config_entry(WEIGHTS_SIZE_KEY, WEIGHTS_SIZE)?)
         });
         let folder = proto::has_data_outside(graph).then(|| path.parent().unwrap_or(Path::new("")));
-        let source = match is_file {
-            true => Source::File(path),
-            false => Source::Bytes(&original.bytes, folder),
+        let source = if is_file {
+            Source::File(path)
+        } else {
+            Source::Bytes(&original.bytes, folder)
         };
+        // Only making the session writes the file; it is never run.
         let session = Session::new(library, builder.map_err(fail)?, source);
         session.map_err(|text| error::at_load(&text, path, &original.proto, &library.version))?;
         let mut model = proto::read(&file)?;
         if let Some(executed) = &mut model.proto.graph {
+            // Weights that were folded away stay listed as inputs, and a caller would be asked for
+            // them.
             keep_inputs(executed, graph);
         }
         let executed = model.proto.graph.as_ref().unwrap_or(&empty);
@@ -159,6 +168,7 @@ impl PrivateDir {
     /// Makes one in `parent`, and removes those that killed processes have left there.
     fn new(parent: &Path) -> Result<PrivateDir, String> {
         const N_TRIES: usize = 64;
+        // A process that was killed cannot remove its own.
         temporary::clean_directories(parent);
         for _ in 0..N_TRIES {
             let path = parent.join(TemporaryName::next().to_string());

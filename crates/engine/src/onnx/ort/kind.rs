@@ -1,8 +1,9 @@
 //! Which values of a model are no tensors that a custom operator can take.
 //!
-//! ONNX Runtime hands tensors to custom operators and nothing else, and not those of two bits or of `float8e8m0`. A model need not say
-//! what its values are, so it is followed from the operators that make such values. What is missed here shows when a
-//! session is created, and is left out then.
+//! ONNX Runtime hands tensors to custom operators and nothing else, and not those of two bits or of
+//! `float8e8m0`. A model need not say what its values are, so it is followed from the operators
+//! that make such values. What is missed here shows when a session is created, and is left out
+//! then.
 
 use std::collections::HashMap;
 
@@ -37,8 +38,8 @@ pub(super) enum Kind {
     Sparse,
 }
 
-/// The values that are no plain tensors, for each graph; graphs are numbered in the order of the file, each before
-/// those inside it.
+/// The values that are no plain tensors, for each graph; graphs are numbered in the order of the
+/// file, each before those inside it.
 #[derive(Debug, Default)]
 pub(super) struct Kinds(Vec<HashMap<String, Kind>>);
 
@@ -82,10 +83,11 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Follows a graph whose inputs are what `given` says, as far as the graph itself does not; gives what its
-    /// results are.
+    /// Follows a graph and returns the kinds of its results. `given` are the kinds of its inputs,
+    /// for those that the graph itself does not declare.
     fn graph(&mut self, graph: &'a GraphProto, scopes: &mut Scopes, given: &[Kind]) -> Vec<Kind> {
         let number = self.found.len();
+        // Functions are followed for the kinds of their results only.
         let is_noted = self.function_depth == 0;
         if is_noted {
             self.found.push(HashMap::new());
@@ -156,15 +158,18 @@ impl<'a> Walk<'a> {
         let is_standard = proto::is_standard(domain);
         let of_first = || inputs.first().copied().unwrap_or(Kind::Tensor);
         let all = |kind| vec![kind; node.output.len()];
-        let control_flow = match is_standard {
-            true => node.op_type.as_str(),
-            false => "",
+        let control_flow = if is_standard {
+            node.op_type.as_str()
+        } else {
+            ""
         };
         let given: Vec<Kind> = match control_flow {
+            // The body's first two inputs are the number of the iteration and the condition.
             "Loop" => [Kind::Tensor, Kind::Tensor]
                 .into_iter()
                 .chain(inputs.iter().skip(2).copied())
                 .collect(),
+            // The body is given the elements of the sequences, one at a time.
             "SequenceMap" => inputs.iter().map(|_| Kind::Tensor).collect(),
             _ => Vec::new(),
         };
@@ -176,6 +181,7 @@ impl<'a> Walk<'a> {
             ("ai.onnx.ml", "CastMap" | "DictVectorizer") => all(Kind::Tensor),
             _ if !is_standard => all(Kind::Tensor),
             (_, "If") => join(&results),
+            // The first result of a loop's body is the condition, which is no output of the node.
             (_, "Loop") => results
                 .into_iter()
                 .next()
@@ -218,6 +224,8 @@ impl<'a> Walk<'a> {
 
     fn call(&mut self, function: &'a FunctionProto, inputs: &[Kind]) -> Vec<Kind> {
         self.n_function_nodes = self.n_function_nodes.saturating_add(function.node.len());
+        // Functions that call each other twice grow exponentially, and a file may hold such a
+        // chain.
         let is_too_much = self.n_function_nodes > N_FUNCTION_NODES_MAX;
         if is_too_much || self.function_depth >= FUNCTION_DEPTH_MAX {
             return vec![Kind::Tensor; function.output.len()];
@@ -240,7 +248,8 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Operators whose first input and outputs are of one type, where that may be one that cannot be shown.
+/// Operators whose outputs have the type of their first input, which may be a type that cannot be
+/// shown.
 const KEEPING: &[&str] = &[
     "Concat",
     "Expand",
@@ -268,16 +277,18 @@ fn find(scopes: &Scopes, name: &str) -> Kind {
     found.copied().unwrap_or(Kind::Tensor)
 }
 
-/// Returns the kinds that the branches of an `If` give: both the same, unless one of them does not say.
+/// Returns the kinds that the branches of an `If` give: both the same, unless one of them does not
+/// say.
 fn join(branches: &[Vec<Kind>]) -> Vec<Kind> {
     let n = branches.iter().map(Vec::len).max().unwrap_or(0);
-    let of = |i: usize| {
-        let mut kinds = branches.iter().filter_map(|branch| branch.get(i).copied());
-        kinds
-            .find(|kind| *kind != Kind::Tensor)
-            .unwrap_or(Kind::Tensor)
-    };
-    (0..n).map(of).collect()
+    (0..n)
+        .map(|i| {
+            let mut kinds = branches.iter().filter_map(|branch| branch.get(i).copied());
+            kinds
+                .find(|kind| *kind != Kind::Tensor)
+                .unwrap_or(Kind::Tensor)
+        })
+        .collect()
 }
 
 fn declared(value: &ValueInfoProto) -> Option<Kind> {
@@ -320,9 +331,11 @@ fn of_constant(attributes: &[AttributeProto]) -> Kind {
 
 /// The type that an attribute names, or that of the zero point.
 fn of_cast(node: &NodeProto, inputs: &[Kind]) -> Kind {
-    let is_type =
-        |attribute: &&AttributeProto| ["to", "output_dtype"].contains(&attribute.name.as_str());
-    let named = node.attribute.iter().find(is_type).map(AttributeProto::i);
+    let named = node
+        .attribute
+        .iter()
+        .find(|attribute| ["to", "output_dtype"].contains(&attribute.name.as_str()))
+        .map(AttributeProto::i);
     let zero_point = inputs.get(2).copied().unwrap_or(Kind::Tensor);
     match named.and_then(|code| i32::try_from(code).ok()) {
         Some(code) if code != 0 => of_dtype(code),

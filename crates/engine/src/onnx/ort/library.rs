@@ -47,6 +47,8 @@ impl Library {
         // Whoever panicked while holding it had not stored anything.
         let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(library) = &*loaded {
+            // The library keeps its state in globals, and the wrapper its table of functions: a
+            // second one would mix with the first.
             if library.path == real_path {
                 return Ok(library.clone());
             }
@@ -72,6 +74,7 @@ impl Library {
                 .with_telemetry(false)
                 .with_logger(Arc::new(|_, _, _, _, _| {}));
             let environment = builder.build().map_err(|error| error::readable(&error))?;
+            // Logging to standard error would go between the lines of the user's program.
             environment.set_log_level(LogLevel::Fatal);
             Ok::<_, String>(environment)
         })??;
@@ -92,8 +95,11 @@ impl Library {
 /// The library's version and the second number of it.
 fn probe(path: &Path) -> Result<(String, u32), String> {
     let expected = "expected the shared library of ONNX Runtime";
+    // Asked before the wrapper loads it: a file that is no such library deserves an error that says
+    // what was expected.
     let probe = Probe::open(path).map_err(|reason| format!("{reason}; {expected}"))?;
     let version = probe.version()?;
+    // Builds of a development version have more behind the second number.
     let mut numbers = version.split('.').map_while(|n| n.parse::<u32>().ok());
     let (Some(1), Some(minor)) = (numbers.next(), numbers.next()) else {
         return Err(format!(

@@ -1,7 +1,7 @@
 //! Memory of the engine that is lent as tensors, for the time of one call.
 //!
-//! Writers work on other threads. Whoever lends waits until each of its tensors has been dropped, so that a tensor
-//! too large to be copied is written from where it is.
+//! Writers work on other threads. Whoever lends waits until each of its tensors has been dropped,
+//! so that a tensor too large to be copied is written from where it is.
 
 #![expect(
     unsafe_code,
@@ -41,7 +41,8 @@ unsafe impl Send for Loan {}
 // SAFETY: likewise.
 unsafe impl Sync for Loan {}
 
-/// Runs `work`, which may lend, and returns once every tensor that was lent has been dropped, also if `work` panics.
+/// Runs `work`, which may lend, and returns once every tensor that was lent has been dropped, also
+/// if `work` panics.
 pub(super) fn lending<'a, R>(work: impl FnOnce(&Lender<'a>) -> R) -> R {
     /// Waits for what is out.
     struct Return<'a>(Lender<'a>);
@@ -52,6 +53,7 @@ pub(super) fn lending<'a, R>(work: impl FnOnce(&Lender<'a>) -> R) -> R {
             }
         }
     }
+    // The wait is in a destructor, so that it happens when `work` panics as well.
     let lender = Return(Lender {
         loans: OnceCell::new(),
         memory: PhantomData,
@@ -63,6 +65,7 @@ impl<'a> Lender<'a> {
     /// A tensor with these elements, where they are; `None` if they do not fit its description.
     pub(super) fn lend(&self, dtype: DType, shape: Shape, bytes: &'a [u8]) -> Option<Tensor> {
         let loans = self.loans.get_or_init(Arc::default).clone();
+        // Counted before the tensor exists: it must not be able to come back before it was counted.
         *loans.lock() += 1;
         let loan = Loan {
             address: NonNull::from(bytes).cast(),
@@ -75,8 +78,9 @@ impl<'a> Lender<'a> {
 
 impl AsRef<[u8]> for Loan {
     fn as_ref(&self) -> &[u8] {
-        // SAFETY: address and length are those of a slice that is borrowed for a lifetime around `lending`, which
-        // does not return before this loan has been dropped. Nobody writes to a slice that is borrowed.
+        // SAFETY: address and length are those of a slice that is borrowed for a lifetime around
+        // `lending`, which does not return before this loan has been dropped. Nobody writes to a
+        // slice that is borrowed.
         unsafe { std::slice::from_raw_parts(self.address.as_ptr(), self.n_bytes) }
     }
 }
@@ -94,6 +98,7 @@ impl Drop for Loan {
 impl Loans {
     fn wait(&self) {
         let mut n_out = self.lock();
+        // A condition variable may wake up without a cause.
         while *n_out > 0 {
             let woken = self.is_back.wait(n_out);
             n_out = woken.unwrap_or_else(PoisonError::into_inner);

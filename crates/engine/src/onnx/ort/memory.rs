@@ -1,6 +1,8 @@
-//! The values of a kernel in ONNX Runtime's memory, and the memory that we lend it for the time of a run.
+//! The values of a kernel in ONNX Runtime's memory, and the memory that we lend it for the time of
+//! a run.
 //!
-//! The C functions are called directly: between two operators there is no time for objects around them.
+//! The C functions are called directly: between two operators there is no time for objects around
+//! them.
 
 #![expect(
     unsafe_code,
@@ -55,8 +57,8 @@ impl<'a> Seen<'a> {
         }
     }
 
-    /// The tensor where it is, for as long as `lender` waits for it; `None` if the engine keeps its elements in
-    /// another form.
+    /// The tensor where it is, for as long as `lender` waits for it; `None` if the engine keeps its
+    /// elements in another form.
     pub(super) fn lent(&self, lender: &Lender<'a>) -> Option<Tensor> {
         match self.elements {
             Elements::There(bytes) => lender.lend(self.dtype, self.shape.clone(), bytes),
@@ -113,16 +115,20 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// An input; `None` if it is absent, not in the CPU's memory, of a type that we lack, or its elements are
-    /// fewer or more than its shape asks for.
+    /// An input; `None` if it is absent, not in the CPU's memory, of a type that we lack, or its
+    /// elements are fewer or more than its shape asks for.
     pub(super) fn tensor(&self, index: usize) -> Option<Seen<'a>> {
         let value = self.value(index)?;
         let (code, shape) = self.description(value)?;
+        // The library may be newer than we are and have types that nobody here knows.
         let dtype = value::dtype_of_code(code)?;
+        // Asking takes a call of the library for each value, which is spared where no device was
+        // asked for.
         if self.has_devices && !self.is_on_cpu(value) {
             return None;
         }
         let elements = if dtype == DType::String {
+            // The library keeps texts as C++ objects, whose memory is no array of bytes.
             Elements::Made(self.texts(value, shape.n_elements())?)
         } else {
             Elements::There(self.bytes(value, shape.n_bytes(dtype).ok()?)?)
@@ -155,8 +161,8 @@ impl<'a> Inputs<'a> {
         }
         let mut code: i32 = 0;
         let mut n_axes = 0;
-        // SAFETY: the description was just made. The type is written as a plain number, because a newer library may
-        // have types that the enumeration lacks.
+        // SAFETY: the description was just made. The type is written as a plain number, because a
+        // newer library may have types that the enumeration lacks.
         let statuses = unsafe {
             [
                 (api.GetTensorElementType)(info, (&raw mut code).cast()),
@@ -186,13 +192,14 @@ impl<'a> Inputs<'a> {
             return false;
         }
         let mut device: i32 = -1;
-        // SAFETY: the description lives as long as the value. The device is written as a plain number, because a
-        // newer library may have more of them.
+        // SAFETY: the description lives as long as the value. The device is written as a plain
+        // number, because a newer library may have more of them.
         unsafe { (self.api.MemoryInfoGetDeviceType)(info, (&raw mut device).cast()) };
         device == sys::OrtMemoryInfoDeviceType::OrtMemoryInfoDeviceType_CPU as i32
     }
 
     fn bytes(&self, value: NonNull<sys::OrtValue>, n_bytes: usize) -> Option<&'a [u8]> {
+        // The library may give no address for a tensor without elements.
         if n_bytes == 0 {
             return Some(&[]);
         }
@@ -202,8 +209,9 @@ impl<'a> Inputs<'a> {
         if !self.is_ok(status) || data.is_null() {
             return None;
         }
-        // SAFETY: a dense tensor of this type and shape has that many bytes. They are on the CPU, and stay as they
-        // are until the kernel returns, which is not before this borrow of its context ends.
+        // SAFETY: a dense tensor of this type and shape has that many bytes. They are on the CPU,
+        // and stay as they are until the kernel returns, which is not before this borrow of its
+        // context ends.
         Some(unsafe { std::slice::from_raw_parts(data.cast::<u8>(), n_bytes) })
     }
 
@@ -219,9 +227,11 @@ impl<'a> Inputs<'a> {
         let mut all = Vec::new();
         all.try_reserve_exact(n_bytes).ok()?;
         all.resize(n_bytes, 0_u8);
+        // The library gives the beginnings only; each text ends where the next one begins.
         let mut starts = vec![0_usize; n];
         if n > 0 {
-            // SAFETY: both places are as large as is said, which are the sizes that the library asks for.
+            // SAFETY: both places are as large as is said, which are the sizes that the library
+            // asks for.
             let status = unsafe {
                 (self.api.GetStringTensorContent)(
                     value.as_ptr(),
@@ -254,11 +264,11 @@ impl<'a> Inputs<'a> {
     }
 }
 
-/// A place where something can be lent to those who share the place, for the time of a call.
+/// Lends a value to all who share the desk, for the time of a call.
 pub(super) struct Desk<T>(RwLock<Option<NonNull<T>>>);
 
-// SAFETY: what is lent is looked at from other threads only by shared reference, which `T: Sync` allows, and never
-// after the loan has ended.
+// SAFETY: what is lent is looked at from other threads only by shared reference, which `T: Sync`
+// allows, and never after the loan has ended.
 unsafe impl<T: Sync> Send for Desk<T> {}
 // SAFETY: likewise.
 unsafe impl<T: Sync> Sync for Desk<T> {}
@@ -287,8 +297,8 @@ impl<T> Desk<T> {
     /// Looks at what is lent now; `None` if nothing is.
     pub(super) fn look<R>(&self, work: impl FnOnce(&T) -> R) -> Option<R> {
         let lent = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: `lend` has put the address here and cannot return before it has taken it away, for which it waits
-        // until nobody holds the lock for reading.
+        // SAFETY: `lend` has put the address here and cannot return before it has taken it away,
+        // for which it waits until nobody holds the lock for reading.
         lent.map(|thing| work(unsafe { thing.as_ref() }))
     }
 

@@ -24,13 +24,14 @@ const TELEMETRY_SWITCH: (&str, &str) = ("ORT_DISABLE_TELEMETRY", "1");
 
 /// Keeps every library of ONNX Runtime that this process loads from now on from reporting its use.
 ///
-/// From 1.32 on, the library creates a store below `~/.cache` and looks up its vendor's host as soon
-/// as an environment is created, which is before the C interface can switch that off. Only the variable
-/// is read early enough.
+/// From 1.32 on, the library creates a store below `~/.cache` and looks up its vendor's host as
+/// soon as an environment is created, which is before the C interface can switch that off. Only the
+/// variable is read early enough.
 ///
 /// Programs call this while they start, when no other thread is likely to read the environment.
 pub(crate) fn disable_telemetry() {
     let (name, value) = TELEMETRY_SWITCH;
+    // Writing it again would race with threads that read the environment by now.
     if env::var_os(name).is_some_and(|found| found == value) {
         return;
     }
@@ -45,13 +46,15 @@ pub(super) struct Probe(&'static sys::OrtApiBase);
 impl Probe {
     /// Loads a library and looks for its entry.
     pub(super) fn open(path: &Path) -> Result<Probe, String> {
-        // SAFETY: loading runs the library's initialisers, which is what its user asks for by naming it.
+        // SAFETY: loading runs the library's initialisers, which is what its user asks for by
+        // naming it.
         let library = unsafe { Library::new(path) }.map_err(|error| {
             // What the system says is the cause; the error itself says only which call failed.
             let cause = std::error::Error::source(&error).map(ToString::to_string);
             cause.unwrap_or_else(|| error.to_string())
         })?;
-        // SAFETY: the type is that of ONNX Runtime's only entry; no other library has one of this name.
+        // SAFETY: the type is that of ONNX Runtime's only entry; no other library has one of this
+        // name.
         let entry = unsafe {
             library.get::<unsafe extern "C" fn() -> *const sys::OrtApiBase>(b"OrtGetApiBase\0")
         };
@@ -125,8 +128,8 @@ pub(super) struct Lent<'a> {
 }
 
 impl<'a> Lent<'a> {
-    /// Shows elements to ONNX Runtime where they are; it reads them only. `bytes` has to be as long as
-    /// type and shape ask for.
+    /// Shows elements to ONNX Runtime where they are; it reads them only. `bytes` has to be as long
+    /// as type and shape ask for.
     pub(super) fn new(
         element: TensorElementType,
         dims: &[i64],
@@ -134,10 +137,11 @@ impl<'a> Lent<'a> {
     ) -> ort::Result<Lent<'a>> {
         let info = MemoryInfo::default();
         let mut value: *mut sys::OrtValue = ptr::null_mut();
+        // The C function has no form for memory that is only read.
         let data = bytes.as_ptr().cast_mut().cast::<c_void>();
         let create = ort::api().CreateTensorWithDataAsOrtValue;
-        // SAFETY: `bytes` are borrowed for as long as the value lives; ONNX Runtime checks their number
-        // against type and shape, and writes to no input of a model.
+        // SAFETY: `bytes` are borrowed for as long as the value lives; ONNX Runtime checks their
+        // number against type and shape, and writes to no input of a model.
         unsafe {
             check(create(
                 info.ptr(),
@@ -150,7 +154,8 @@ impl<'a> Lent<'a> {
             ))?;
         }
         let value = NonNull::new(value).ok_or_else(|| Error::new("no value was made"))?;
-        // SAFETY: the value was just made and belongs to nobody else; it needs no allocator to be freed.
+        // SAFETY: the value was just made and belongs to nobody else; it needs no allocator to be
+        // freed.
         let value = unsafe { DynValue::from_ptr(value, Some(&Allocator::default())) };
         Ok(Lent {
             value,
@@ -171,12 +176,14 @@ pub(super) fn copied(
     bytes: &[u8],
 ) -> ort::Result<DynTensor> {
     let mut value = DynTensor::new(&Allocator::default(), element, dims)?;
+    // The copy below is as long as `bytes`, and the new tensor is as long as its shape says.
     if value.size() != Some(bytes.len()) {
         return Err(Error::new("the elements do not fill the tensor"));
     }
     let data = value.data_ptr_mut().cast::<u8>();
     if !bytes.is_empty() && !data.is_null() {
-        // SAFETY: the new tensor has as many bytes, as was just checked, and nobody else knows of it.
+        // SAFETY: the new tensor has as many bytes, as was just checked, and nobody else knows of
+        // it.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), data, bytes.len()) };
     }
     Ok(value)
@@ -191,7 +198,8 @@ pub(super) fn of_texts(dims: &[i64], texts: &[&[u8]]) -> ort::Result<DynTensor> 
         // SAFETY: the tensor is ours; a position that it does not have is refused.
         unsafe { check(resize(value.ptr_mut(), i, text.len(), &raw mut buffer)) }?;
         if !text.is_empty() && !buffer.is_null() {
-            // SAFETY: the element was just given room for as many bytes, and nobody else knows of it.
+            // SAFETY: the element was just given room for as many bytes, and nobody else knows of
+            // it.
             unsafe { ptr::copy_nonoverlapping(text.as_ptr(), buffer.cast::<u8>(), text.len()) };
         }
     }
@@ -202,7 +210,8 @@ pub(super) fn of_texts(dims: &[i64], texts: &[&[u8]]) -> ort::Result<DynTensor> 
 pub(super) fn texts(value: &DynTensor, n_texts: usize) -> ort::Result<(Vec<u8>, Vec<usize>)> {
     let mut n_bytes = 0;
     let api = ort::api();
-    // SAFETY: the value lives, and the place for the answer too. What is no tensor of texts is refused.
+    // SAFETY: the value lives, and the place for the answer too. What is no tensor of texts is
+    // refused.
     unsafe {
         check((api.GetStringTensorDataLength)(
             value.ptr(),
@@ -213,7 +222,8 @@ pub(super) fn texts(value: &DynTensor, n_texts: usize) -> ort::Result<(Vec<u8>, 
     let mut starts = vec![0_usize; n_texts];
     let read = api.GetStringTensorContent;
     let (into, starts_into) = (bytes.as_mut_ptr().cast(), starts.as_mut_ptr());
-    // SAFETY: both places have the lengths that are said; other lengths than the tensor's are refused.
+    // SAFETY: both places have the lengths that are said; other lengths than the tensor's are
+    // refused.
     unsafe { check(read(value.ptr(), into, n_bytes, starts_into, n_texts)) }?;
     Ok((bytes, starts))
 }
@@ -226,7 +236,8 @@ pub(super) struct OwnedBytes {
 }
 
 impl OwnedBytes {
-    /// Takes a tensor over. `None` if its memory is not the CPU's, or its elements have no fixed size.
+    /// Takes a tensor over. `None` if its memory is not the CPU's, or its elements have no fixed
+    /// size.
     pub(super) fn new(value: DynTensor) -> Option<OwnedBytes> {
         if !value.memory_info().is_cpu_accessible() {
             return None;
@@ -236,8 +247,9 @@ impl OwnedBytes {
         let bytes = if n_bytes == 0 || data.is_null() {
             &[]
         } else {
-            // SAFETY: the tensor has that many bytes, and keeps them where they are until it is dropped,
-            // which is when this reference goes too. It was given to us whole: nobody writes to it.
+            // SAFETY: the tensor has that many bytes, and keeps them where they are until it is
+            // dropped, which is when this reference goes too. It was given to us whole: nobody
+            // writes to it.
             unsafe { std::slice::from_raw_parts(data, n_bytes) }
         };
         Some(OwnedBytes {

@@ -14,11 +14,12 @@ use super::rewrite::{self, Known, Tapped};
 use super::site::Wanted;
 use super::weights::Weights;
 
-/// How the library begins the names of nodes that are inside a function; the function's name follows.
+/// How the library begins the names of nodes that are inside a function; the function's name
+/// follows.
 const FUNCTION_PREFIX: &str = "_inlfunc_";
 
-/// A model whose weights were taken, whose operators have names of their own, and whose large weights stay in its
-/// file where they can.
+/// A model whose weights were taken, whose operators have names of their own, and whose large
+/// weights stay in its file where they can.
 pub(super) struct Prepared {
     model: ModelProto,
     /// Where data outside of it are; `None` if there are none.
@@ -68,9 +69,11 @@ impl Prepared {
         let main_tasks = main_tasks(graph);
         let kinds = Kinds::of(&proto);
         let weights = Weights::take(&mut proto, &home.folder);
+        // Errors tell a node by its name only, so each operator gets one that no other has.
         let tasks = rewrite::name_nodes(&mut proto);
         let file = home.file_name.filter(|_| origin.is_file);
         match (origin.can_refer, file) {
+            // Libraries before 1.21 cannot be told where data outside of a model in memory are.
             (false, _) => by_reference::embed(&mut proto, &weights),
             (true, Some(file_name)) => by_reference::refer(&mut proto, &bytes, &file_name),
             (true, None) => {}
@@ -108,25 +111,26 @@ impl Prepared {
         &self.main_tasks
     }
 
-    /// The file that the library has to read if the model is too large to be handed over. It knows nodes by the names
-    /// that they have there.
+    /// The file that the library has to read if the model is too large to be handed over. It knows
+    /// nodes by the names that they have there.
     pub(super) fn file(&self) -> Option<&Path> {
         self.file.as_deref()
     }
 
-    /// The operator whose node has this name in the model that is given to the library, or has a node of this name
-    /// inside because it is a function. Of several calls of a function it is not known which one is meant.
+    /// The operator whose node has this name in the model that is given to the library, or has a
+    /// node of this name inside because it is a function. Of several calls of a function it is not
+    /// known which one is meant.
     pub(super) fn operator_of_node(&self, name: &str) -> Option<&Arc<Operator>> {
         if let Some(task_id) = self.tasks.get(name) {
             return self.operators.get(task_id);
         }
         let inside = name.strip_prefix(FUNCTION_PREFIX)?;
-        let is_call = |operator: &&Arc<Operator>| {
+        let mut calls = self.operators.values().filter(|operator: &&Arc<Operator>| {
             let rest = inside.strip_prefix(operator.op_type.as_str());
             rest.is_some_and(|rest| rest.starts_with('_'))
-        };
-        let mut calls = self.operators.values().filter(is_call);
+        });
         let call = calls.next()?;
+        // With several calls nothing tells which of them failed.
         calls.next().is_none().then_some(call)
     }
 
@@ -177,6 +181,7 @@ fn main_tasks(graph: &GraphProto) -> Vec<u32> {
         let n_inside: usize = proto::bodies(node)
             .map(|body| proto::all_nodes(body).len())
             .sum();
+        // A node counts with everything inside of it.
         next = next.saturating_add(u32::try_from(n_inside + 1).unwrap_or(u32::MAX));
     }
     tasks

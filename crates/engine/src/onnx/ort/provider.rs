@@ -23,12 +23,13 @@ const SHORT_NAMES: &[(&str, &str)] = &[
 
 /// Adds the execution providers of these names, the preferred one first.
 ///
-/// A name is `cpu`, `cuda`, `cuda:1`, another provider's, or the library's own, in any case of letters. What
-/// the library does not have is an error.
+/// A name is `cpu`, `cuda`, `cuda:1`, another provider's, or the library's own, in any case of
+/// letters. What the library does not have is an error.
 pub(super) fn append(
     mut builder: SessionBuilder,
     names: &[String],
 ) -> Result<SessionBuilder, String> {
+    // The library adds its CPU provider by itself.
     if names.is_empty() {
         return Ok(builder);
     }
@@ -36,6 +37,7 @@ pub(super) fn append(
     for (i, name) in names.iter().enumerate() {
         let (provider, device) = parse(name, &available)?;
         builder = match provider {
+            // It takes every operator, so that nothing would be left for a provider behind it.
             CPU => {
                 if i + 1 < names.len() {
                     return Err(format!(
@@ -45,6 +47,7 @@ pub(super) fn append(
                 }
                 builder
             }
+            // Only this one takes a number, for which the wrapper has its own options.
             CUDA => error::quietly(|| {
                 let cuda = ep::CUDA::default().with_device_id(device.unwrap_or(0));
                 Ok(builder.with_execution_providers([cuda.build().error_on_failure()])?)
@@ -62,12 +65,15 @@ fn parse<'a>(name: &str, available: &'a [String]) -> Result<(&'a str, Option<i32
         .split_once(':')
         .map_or((name, None), |(wanted, device)| (wanted, Some(device)));
     let found = available.iter().find(|has| {
+        // Nobody types `ExecutionProvider` on a command line.
         let short = has.strip_suffix(SUFFIX).unwrap_or(has);
         has.eq_ignore_ascii_case(wanted) || short.eq_ignore_ascii_case(wanted)
     });
     let Some(found) = found else {
-        let short = |has: &String| format!("`{}`", has.strip_suffix(SUFFIX).unwrap_or(has));
-        let has: Vec<String> = available.iter().map(short).collect();
+        let has: Vec<String> = available
+            .iter()
+            .map(|name| format!("`{}`", name.strip_suffix(SUFFIX).unwrap_or(name)))
+            .collect();
         return Err(format!(
             "the library has no provider `{wanted}`; it has {}",
             has.join(", ").to_lowercase()

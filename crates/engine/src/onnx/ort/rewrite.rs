@@ -1,15 +1,18 @@
 //! Putting taps into a model.
 //!
-//! Behind each operator comes a node of our own, a tap, that reads the operator's inputs and outputs and produces
-//! nothing. ONNX Runtime walks a graph back from the nodes that nobody reads, the last one in the file first. So the
-//! taps stand at the end of their graph in the reverse order of their operators: each runs right behind its
-//! operator, and no value is kept for longer than the model needs it. Only memory depends on that order.
+//! Behind each operator comes a node of our own, a tap, that reads the operator's inputs and
+//! outputs and produces nothing. ONNX Runtime walks a graph back from the nodes that nobody reads,
+//! the last one in the file first. So the taps stand at the end of their graph in the reverse order
+//! of their operators: each runs right behind its operator, and no value is kept for longer than
+//! the model needs it. Only memory depends on that order.
 //!
-//! The library also sorts the graph by the nodes' places in the file, several times, and looks through all
-//! nodes that are ready for each that becomes ready. Taps at the end would all be ready before the first of
-//! them has its turn, so taps take turns: only a few at a time do not wait for others (`turns.rs`).
+//! The library also sorts the graph by the nodes' places in the file, several times, and looks
+//! through all nodes that are ready for each that becomes ready. Taps at the end would all be ready
+//! before the first of them has its turn, so taps take turns: only a few at a time do not wait for
+//! others (`turns.rs`).
 
 mod names;
+mod own_node;
 mod scope;
 mod turns;
 
@@ -19,6 +22,8 @@ use std::sync::Arc;
 use opscope_store::record::Operator;
 
 pub(super) use self::names::{name_nodes, with_own_names};
+pub(super) use self::own_node::{DOMAIN, SITE, START, TAP, TICK};
+use self::own_node::{PREFIX, VERSION, own_node};
 use self::scope::{Binding, Scopes};
 pub(super) use self::turns::TURN_SHAPE;
 use self::turns::Turns;
@@ -29,21 +34,6 @@ use super::super::schema::{
 use super::kind::{Kind, Kinds};
 use super::site::{Given, SharedValue, Site, Source, Wanted, WantedSlots};
 use super::weights::{Weight, Weights};
-
-/// The domain of the operators that are put into models.
-pub(super) const DOMAIN: &str = "opscope";
-/// The operator that shows what it reads.
-pub(super) const TAP: &str = "Tap";
-/// The operator that produces a number that it has not produced before.
-pub(super) const START: &str = "Start";
-/// The operator that counts its runs from 0, anew for each number that it reads.
-pub(super) const TICK: &str = "Tick";
-/// The attribute of a tap: the number of its site.
-pub(super) const SITE: &str = "site";
-/// How names begin that are put into models.
-const PREFIX: &str = "opscope:";
-/// Version of our domain.
-const VERSION: i64 = 1;
 
 /// Facts that are known of a model whatever is tapped of it.
 pub(super) struct Known<'a> {
@@ -105,6 +95,7 @@ enum Place {
 }
 
 fn rewritten(known: &Known<'_>, wanted: &Wanted, place: Place) -> Tapped {
+    // The model itself stays free of taps: other plans want them elsewhere.
     let mut model = known.model.clone();
     let mut rewriter = Rewriter {
         known,
@@ -117,6 +108,8 @@ fn rewritten(known: &Known<'_>, wanted: &Wanted, place: Place) -> Tapped {
         values: Vec::new(),
     };
     if let Some(graph) = &mut model.graph {
+        // All graphs are walked in the order of the file, in which tasks and graphs are numbered
+        // elsewhere too.
         rewriter.graph(graph, &Iterations::default());
     }
     add_domain(&mut model);
@@ -127,7 +120,8 @@ fn rewritten(known: &Known<'_>, wanted: &Wanted, place: Place) -> Tapped {
     }
 }
 
-/// Puts one tap into a model, in front of the operator of this task, that reads what the operator reads.
+/// Puts one tap into a model, in front of the operator of this task, that reads what the operator
+/// reads.
 ///
 /// The tap is the last node of its graph, from which the engine begins to walk back.
 pub(super) fn tap_before(known: &Known<'_>, task_id: u32) -> Tapped {
@@ -154,7 +148,7 @@ fn add_domain(model: &mut ModelProto) {
 struct Iterations {
     /// Names of the values that hold the numbers of iterations, the outermost loop's first.
     counters: Vec<String>,
-    /// Whether somebody runs the graph of whom it is not known how often.
+    /// Whether it is unknown how often the graph runs.
     is_opaque: bool,
 }
 
@@ -188,9 +182,13 @@ impl Rewriter<'_> {
             for name in node.output.iter().filter(|name| !name.is_empty()) {
                 self.bind(number, name, iterations);
             }
+            // Without the number of the iteration, values of different iterations could not be told
+            // apart.
             if !proto::is_constant(&node) && !iterations.is_opaque {
                 self.tap(&node, task_id, iterations, (&mut nodes, &mut taps));
             }
+            // What bodies read counts as read by the node that has them: its tap is the last to
+            // show it.
             self.scopes.end_node();
             nodes.push(node);
         }
@@ -252,13 +250,19 @@ impl Rewriter<'_> {
             let mut inner = iterations.clone();
             let number = body.input.first().filter(|input| !input.name.is_empty());
             match (op_type.as_str(), number) {
+                // A branch runs at most once for each run of its node, so it needs no counter of
+                // its own.
                 ("If", _) => self.graph(body, &inner),
                 ("Loop", Some(number)) => {
+                    // The body of a loop is given the number of the iteration by the standard.
                     inner.counters.push(number.name.clone());
                     self.graph(body, &inner);
                 }
                 ("Loop" | "Scan" | "SequenceMap", _) => {
                     let start = format!("{PREFIX}start:{task_id}");
+                    // A scan gives its body no number, so that a node inside it counts. The count
+                    // begins anew with each value of `Start`, which runs once for each run of the
+                    // node.
                     let tick = format!("{PREFIX}tick:{task_id}:{i}");
                     if !std::mem::replace(&mut is_started, true) {
                         nodes.push(own_node(START, &start, Vec::new(), vec![start.clone()]));
@@ -266,6 +270,7 @@ impl Rewriter<'_> {
                     inner.counters.push(tick.clone());
                     self.graph(body, &inner);
                     let node = own_node(TICK, &tick, vec![start], vec![tick.clone()]);
+                    // It has to run before the taps that read it.
                     body.node.insert(0, node);
                 }
                 _ => {
@@ -276,7 +281,8 @@ impl Rewriter<'_> {
         }
     }
 
-    /// Adds the tap of an operator to `taps`, if something is wanted of it; what it needs goes to `nodes`.
+    /// Adds the tap of an operator to `taps`, if something is wanted of it; what it needs goes to
+    /// `nodes`.
     fn tap(
         &mut self,
         node: &NodeProto,
@@ -312,6 +318,7 @@ impl Rewriter<'_> {
         self.scopes.note_site(number);
         self.sites.push(site);
         let mut tap = own_node(TAP, &tap_name(number), inputs, Vec::new());
+        // A kernel learns from its node only what the node's attributes say.
         tap.attribute.push(AttributeProto {
             name: SITE.to_owned(),
             r#type: Some(AttributeType::Int as i32),
@@ -382,7 +389,8 @@ impl Rewriter<'_> {
         }
     }
 
-    /// The wire of a value that the engine can show, and how deep the graph lies that the value belongs to.
+    /// The wire of a value that the engine can show, and how deep the graph lies that the value
+    /// belongs to.
     fn wire(
         &self,
         name: &str,
@@ -393,22 +401,12 @@ impl Rewriter<'_> {
             return None;
         };
         let known = site.wires.iter().position(|known| *known == value);
+        // A value that an operator reads twice is handed over once.
         let wire = known.unwrap_or_else(|| {
             inputs.push(name.to_owned());
             site.wires.push(value);
             site.wires.len() - 1
         });
         Some((depth, wire))
-    }
-}
-
-fn own_node(op_type: &str, name: &str, input: Vec<String>, output: Vec<String>) -> NodeProto {
-    NodeProto {
-        input,
-        output,
-        name: name.to_owned(),
-        op_type: op_type.to_owned(),
-        domain: DOMAIN.to_owned(),
-        ..NodeProto::default()
     }
 }

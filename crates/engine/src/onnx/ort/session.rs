@@ -37,13 +37,15 @@ pub(super) enum Source<'a> {
 
 /// Options for a session that runs the graph it is given, operator by operator.
 ///
-/// They are those of the Python package with the graph's optimisation off: what the two compute is the same
-/// to the last bit.
+/// They are those of the Python package with the graph's optimisation off: what the two compute is
+/// the same to the last bit.
 pub(super) fn builder(library: &Library, options: &LoadOptions) -> Result<SessionBuilder, String> {
     let builder = error::quietly(|| {
         let builder = SessionBuilder::new(&library.environment)?
+            // Fused operators are no operators of the file, which is what is to be shown.
             .with_optimization_level(GraphOptimizationLevel::Disable)?
             .with_intra_threads(options.n_threads.max(1))?
+            // One operator at a time: taps rely on the order, and results on the order of sums.
             .with_inter_threads(1)?
             .with_parallel_execution(false)?;
         Ok(builder)
@@ -58,7 +60,8 @@ impl Session {
         mut builder: SessionBuilder,
         source: Source<'_>,
     ) -> Result<Session, String> {
-        // The library keeps one list of the domains of custom operators, which sessions add to without regard to others.
+        // The library keeps one list of the domains of custom operators, which sessions add to
+        // without regard to others.
         static MAKING: Mutex<()> = Mutex::new(());
         let making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
         let session = match source {
@@ -72,6 +75,8 @@ impl Session {
                         library.version
                     ));
                 }
+                // An empty path means the current directory here, and no folder at all to the
+                // library.
                 let folder = if folder.as_os_str().is_empty() {
                     Path::new(".")
                 } else {
@@ -89,12 +94,16 @@ impl Session {
                 })
             }
         }?;
+        // Only the making of sessions is serialised. What follows concerns this session alone.
         drop(making);
         // What is not a tensor is computed and stays with the library.
-        let is_tensor =
-            |value: &&ort::value::Outlet| matches!(value.dtype(), ValueType::Tensor { .. });
-        let outputs = session.outputs().iter().filter(is_tensor);
+        let outputs = session
+            .outputs()
+            .iter()
+            .filter(|value| matches!(value.dtype(), ValueType::Tensor { .. }));
         let outputs: Vec<String> = outputs.map(|value| value.name().to_owned()).collect();
+        // All outputs by name, because asking for the default would ask for those that are no
+        // tensors as well.
         let asked_for = outputs
             .iter()
             .fold(OutputSelector::no_default(), |selector, name| {

@@ -20,9 +20,9 @@ pub(super) struct Shared {
     sites: Vec<Site>,
     values: Vec<SharedValue>,
     has_devices: bool,
-    /// Whether a tap keeps what its operator is about to read, instead of showing anything.
+    /// Whether a tap keeps copies of its operator's inputs instead of showing them.
     is_keeping: bool,
-    /// Whom the kernels show values to, during a run.
+    /// The tap that the kernels show values to, during a run.
     desk: Desk<Tap>,
     run: Mutex<Run>,
     n_inversions: AtomicUsize,
@@ -81,8 +81,9 @@ impl Shared {
         }
     }
 
-    /// Runs `work`, the session, with `tap` to show to. Afterwards nothing of the run is left but what is returned:
-    /// why a kernel ended it, and what was kept.
+    /// Runs the session by `work` while its kernels show values to `tap`. Returns the result of
+    /// `work`, the reason why a kernel ended the run, and the inputs that were kept. Nothing else
+    /// of the run stays.
     pub(super) fn during<R>(
         &self,
         inputs: &[Tensor],
@@ -94,6 +95,8 @@ impl Shared {
             taken: self.values.iter().map(|_| None).collect(),
             ..Run::default()
         };
+        // The session outlives the run while the tap does not, so that the tap is lent for the time
+        // of the call.
         let result = match tap {
             Some(tap) => self.desk.lend(tap, work),
             None => work(),
@@ -102,8 +105,8 @@ impl Shared {
         (result, run.halt, run.kept)
     }
 
-    /// How often a tap ran before one whose operator comes earlier in the file. Then values are kept for longer than
-    /// they need to be.
+    /// How often a tap ran before one whose operator comes earlier in the file. Then values are
+    /// kept for longer than they need to be.
     pub(super) fn n_inversions(&self) -> usize {
         self.n_inversions.load(Ordering::Relaxed)
     }
@@ -121,7 +124,7 @@ impl Shared {
     /// The work of the tap of this number.
     ///
     /// # Errors
-    /// If the run is to end, which whoever runs the session hears of.
+    /// If the run has to end; [`Shared::during`] returns the reason.
     pub(super) fn compute(&self, number: usize, context: &ComputeContext) -> ort::Result<()> {
         // A panic would end the process: C++ is on the stack above.
         let halt = match guard::catch(|| self.call(number, context)) {
@@ -137,6 +140,7 @@ impl Shared {
         let Some(site) = self.sites.get(number) else {
             return Ok(());
         };
+        // Made anew for each call: the library's context is valid until the kernel returns.
         let inputs = Inputs::new(context, self.has_devices);
         if self.is_keeping {
             self.keep(site, &inputs);
@@ -154,18 +158,23 @@ impl Shared {
 
     fn show(&self, tap: &Tap, number: usize, site: &Site, inputs: &Inputs<'_>) {
         let counters = counters(site, inputs);
+        // One lock for the whole tap. The library runs one operator at a time, so nobody waits for
+        // it.
         let mut run = self.run();
+        // Taps in bodies run many times and have no place in the order of the main graph.
         if counters.is_empty() {
             let last = run.last_site.replace(number);
             let is_inverted = last.is_some_and(|last| last > number);
             self.n_inversions
                 .fetch_add(is_inverted.into(), Ordering::Relaxed);
         }
-        let probe = match counters.is_empty() {
-            true => tap.open(&site.operator),
-            false => tap.open(&in_iteration(&site.operator, &counters)),
+        let probe = if counters.is_empty() {
+            tap.open(&site.operator)
+        } else {
+            tap.open(&in_iteration(&site.operator, &counters))
         };
         let Some(mut probe) = probe else {
+            // Values that this tap would have shown last are let go of all the same.
             return run.release(site);
         };
         lending(|lender| {
@@ -184,7 +193,8 @@ impl Shared {
         });
     }
 
-    /// Shows values in the order of their positions. What cannot be taken stays away; the probe counts it.
+    /// Shows values in the order of their positions. What cannot be taken stays away; the probe
+    /// counts it.
     fn show_values(&self, probe: &mut Probe, call: &Call<'_, '_>, run: &mut Run) {
         let site = call.site;
         let layout = |is_output, position, tensor: &Tensor| {
@@ -214,8 +224,8 @@ impl Shared {
         }
     }
 
-    /// A value out of the engine's memory; once for all taps that show it, if their order allows and it need not be
-    /// lent. With the wire comes a side and a position where the operator has it.
+    /// Takes a value out of the engine's memory, once for all taps that show it, unless it has to
+    /// be lent. `is_output` and `position` say where the operator has the value.
     fn take(
         &self,
         probe: &Probe,
@@ -230,6 +240,8 @@ impl Shared {
         let number = *call.site.wires.get(wire)?;
         let value = self.values.get(number)?;
         let made_in = call.counters.get(..value.n_counters)?;
+        // A value made in an iteration of unknown number could be taken for that of another
+        // iteration.
         let is_shared = value.n_shown > 1 && !made_in.contains(&UNKNOWN);
         if let Some(tensor) = run.again(number, made_in).filter(|_| is_shared) {
             taken[wire] = Some(tensor.clone());
@@ -238,6 +250,7 @@ impl Shared {
         let seen = call.inputs.tensor(call.site.n_counters + wire)?;
         let op_type = &call.site.operator.op_type;
         let layout = layout_of(op_type, is_output, position, seen.n_axes());
+        // The session decides from this whether a copy would take more memory than it allows.
         let n_bytes_held =
             run.n_bytes_taken + taken.iter().flatten().map(n_element_bytes).sum::<usize>();
         let is_to_be_lent = probe.is_to_be_lent(seen.n_bytes(), n_bytes_held);
@@ -255,7 +268,7 @@ impl Shared {
         Some(tensor)
     }
 
-    /// Keeps copies of what the operator is about to read, in the place of those of an iteration before.
+    /// Keeps copies of the operator's inputs, in place of those of the iteration before.
     fn keep(&self, site: &Site, inputs: &Inputs<'_>) {
         let counters = counters(site, inputs);
         let mut run = self.run();
@@ -275,9 +288,10 @@ impl Shared {
                 kept.push((*position, tensor.with_layout(layout)));
             }
         }
-        let operator = match counters.is_empty() {
-            true => site.operator.clone(),
-            false => in_iteration(&site.operator, &counters),
+        let operator = if counters.is_empty() {
+            site.operator.clone()
+        } else {
+            in_iteration(&site.operator, &counters)
         };
         run.kept = Some(Kept {
             operator,
@@ -343,12 +357,13 @@ const UNKNOWN: i64 = -1;
 
 /// The numbers of the iterations that a tap runs in.
 fn counters(site: &Site, inputs: &Inputs<'_>) -> Vec<i64> {
-    let number = |i| inputs.number(i).unwrap_or(UNKNOWN);
-    (0..site.n_counters).map(number).collect()
+    (0..site.n_counters)
+        .map(|i| inputs.number(i).unwrap_or(UNKNOWN))
+        .collect()
 }
 
-/// An operator in a loop, with the numbers of the iterations at the end of its name and of those that it was made of,
-/// which ran in the same iteration.
+/// An operator in a loop, with the numbers of the iterations at the end of its name and of those
+/// that it was made of, which ran in the same iteration.
 fn in_iteration(operator: &Operator, counters: &[i64]) -> Arc<Operator> {
     let mut operator = operator.clone();
     let suffix: String = counters.iter().map(|number| format!(".{number}")).collect();

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use opscope_capture::{Kept, Purpose, Tap};
+use opscope_capture::{Purpose, Tap};
 use opscope_store::record::{Operator, Side};
 use opscope_tensor::Tensor;
 
@@ -21,44 +21,46 @@ pub(super) struct WantedSlots {
 impl Wanted {
     /// Returns the values that a tap asks for of a run in which no operator fails.
     pub(super) fn by(tap: &Tap) -> Wanted {
+        // Taps cost memory in every run, and no operator fails in most of them. A run that fails is
+        // repeated with one tap.
         if let Purpose::Failures(_) = tap.plan().purpose {
             return Wanted::default();
         }
-        let slots = |kept: &Arc<Kept>| WantedSlots {
-            inputs: kept.positions(Side::Input),
-            outputs: kept.positions(Side::Output),
-        };
-        let kept = tap.selected().kept.iter();
-        Wanted(
-            kept.map(|(task_id, kept)| (*task_id, slots(kept)))
-                .collect(),
-        )
+        let mut wanted = Wanted::default();
+        for (task_id, kept) in &tap.selected().kept {
+            let slots = WantedSlots {
+                inputs: kept.positions(Side::Input),
+                outputs: kept.positions(Side::Output),
+            };
+            wanted.0.insert(*task_id, slots);
+        }
+        wanted
     }
 
     /// Every value of these operators.
     pub(super) fn every(operators: &[Arc<Operator>]) -> Wanted {
-        let slots = |operator: &Arc<Operator>| WantedSlots {
-            inputs: (0..operator.inputs.len()).collect(),
-            outputs: (0..operator.outputs.len()).collect(),
-        };
-        let by_task = operators
-            .iter()
-            .map(|operator| (operator.task_id, slots(operator)));
-        Wanted(by_task.collect())
+        let mut wanted = Wanted::default();
+        for operator in operators {
+            let slots = WantedSlots {
+                inputs: (0..operator.inputs.len()).collect(),
+                outputs: (0..operator.outputs.len()).collect(),
+            };
+            wanted.0.insert(operator.task_id, slots);
+        }
+        wanted
     }
 
     /// Every input of one operator.
     pub(super) fn inputs_of(operator: Option<&Operator>) -> Wanted {
-        let slots = |operator: &Operator| WantedSlots {
-            inputs: (0..operator.inputs.len()).collect(),
-            outputs: Vec::new(),
-        };
-        Wanted(
-            operator
-                .map(|operator| (operator.task_id, slots(operator)))
-                .into_iter()
-                .collect(),
-        )
+        let mut wanted = Wanted::default();
+        if let Some(operator) = operator {
+            let slots = WantedSlots {
+                inputs: (0..operator.inputs.len()).collect(),
+                outputs: Vec::new(),
+            };
+            wanted.0.insert(operator.task_id, slots);
+        }
+        wanted
     }
 
     /// Whether nothing is to be shown of any operator.
@@ -72,8 +74,8 @@ impl Wanted {
     }
 }
 
-/// A tap in a model: the node behind one operator. Its inputs are the numbers of the iterations it is in, then a
-/// value for each wire.
+/// A tap in a model: the node behind one operator. Its inputs are the numbers of the iterations it
+/// is in, then a value for each wire.
 pub(super) struct Site {
     /// The operator.
     pub(super) operator: Arc<Operator>,

@@ -41,6 +41,7 @@ impl Operator for TapOperator {
     }
 
     fn inputs(&self) -> impl IntoIterator<Item = OperatorInput> {
+        // A tap reads as many values as its operator has slots, of any types.
         [OperatorInput::variadic(1)]
     }
 
@@ -62,9 +63,10 @@ impl Operator for TapOperator {
 impl Kernel for TapKernel {
     fn compute(&mut self, context: &ComputeContext) -> ort::Result<()> {
         self.shared.compute(self.site, context)?;
-        match self.shared.ends_turn(self.site) {
-            true => give(context, TURN_SHAPE, 0),
-            false => Ok(()),
+        if self.shared.ends_turn(self.site) {
+            give(context, TURN_SHAPE, 0)
+        } else {
+            Ok(())
         }
     }
 }
@@ -133,9 +135,11 @@ impl Operator for TickOperator {
 
 impl Kernel for TickKernel {
     fn compute(&mut self, context: &ComputeContext) -> ort::Result<()> {
+        // A kernel is called from C++, through which no panic may pass.
         let start = guard::catch(|| Inputs::new(context, false).number(0))
             .ok()
             .flatten();
+        // Another number means that the node around the body runs again.
         if start != self.start {
             self.start = start;
             self.n_runs = 0;

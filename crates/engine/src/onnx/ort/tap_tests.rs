@@ -1,5 +1,5 @@
-//! Taps in models that ONNX Runtime runs. Where its library is, `OPSCOPE_ENGINE_LIB` says; without, these tests pass
-//! and say that they did nothing.
+//! Taps in models that ONNX Runtime runs. Where its library is, `OPSCOPE_ENGINE_LIB` says; without,
+//! these tests pass and say that they did nothing.
 
 mod build;
 mod control_flow;

@@ -25,23 +25,25 @@ pub(super) struct TappedSession {
     shared: Arc<Shared>,
 }
 
-/// How a run ended that did not go well.
+/// Why a run did not finish.
 pub(super) enum Ended {
     /// A tap ended it.
     By(Halt),
-    /// The library did, and says this.
+    /// The library ended it, with this message.
     Failed(String),
 }
 
 impl TappedSession {
-    /// Makes a session that shows `wanted`. Values that the library does not hand to operators of ours are left out,
-    /// and `prepared` knows of them from now on.
+    /// Makes a session that shows `wanted`. Values that the library does not hand to operators of
+    /// ours are left out, and `prepared` knows of them from now on.
     pub(super) fn new(
         library: &Library,
         options: &LoadOptions,
         prepared: &mut Prepared,
         wanted: Wanted,
     ) -> Result<TappedSession, String> {
+        // The library names one value at a time that it does not hand to a tap, and only when a
+        // session is made.
         for _ in 0..N_REFUSED_MAX {
             let tapped = prepared.tapped(&wanted);
             match create(library, options, prepared, tapped, false) {
@@ -55,6 +57,7 @@ impl TappedSession {
                 Err(text) => {
                     let names = refused_values(&text, || prepared.tapped(&wanted));
                     let n_new = names.iter().filter(|name| prepared.refuse(name)).count();
+                    // Then leaving values out does not help, and the text is about something else.
                     if n_new == 0 {
                         return Err(text);
                     }
@@ -72,8 +75,9 @@ impl TappedSession {
         tap: &Tap,
     ) -> Result<Vec<Tensor>, Ended> {
         let session = &mut self.session;
-        let work = || session.run(names, inputs);
-        let (result, halt, _) = self.shared.during(inputs, Some(tap), work);
+        let (result, halt, _) = self
+            .shared
+            .during(inputs, Some(tap), || session.run(names, inputs));
         result.map_err(|text| halt.map_or(Ended::Failed(text), Ended::By))
     }
 
@@ -83,8 +87,8 @@ impl TappedSession {
     }
 }
 
-/// Runs a model that has just failed once more, to know what the operator read that failed. `None` if it does not
-/// fail again, or not there.
+/// Runs a model again that has just failed, and returns the inputs of the operator that failed.
+/// `None` if it does not fail again, or fails elsewhere.
 pub(super) fn inputs_of_failed(
     library: &Library,
     options: &LoadOptions,
@@ -95,10 +99,13 @@ pub(super) fn inputs_of_failed(
 ) -> Option<Kept> {
     let tapped = prepared.tapped_before(task_id);
     let (mut session, shared) = create(library, options, prepared, tapped, true).ok()?;
+    // Without a tap to show to: the kernel keeps what it reads.
     let (result, _, kept) = shared.during(inputs, None, || session.run(names, inputs));
     let text = result.err()?;
     let (_, name, _) = error::failed_operator(&text)?;
     let operator = prepared.operator_of_node(name)?;
+    // A model may fail elsewhere the second time, and its inputs would not be those of the first
+    // failure.
     kept.filter(|_| operator.task_id == task_id)
 }
 

@@ -28,8 +28,11 @@ impl Input<'_> {
     pub(super) fn new(tensor: &Tensor) -> Result<Input<'_>, String> {
         let element = element_type(tensor.dtype())
             .ok_or_else(|| format!("inputs of type {} are not supported", tensor.dtype()))?;
-        let extent = |&n: &usize| i64::try_from(n).map_err(|_| format!("an axis of {n} elements"));
-        let dims = tensor.shape().dims().iter().map(extent);
+        let dims = tensor
+            .shape()
+            .dims()
+            .iter()
+            .map(|&n| i64::try_from(n).map_err(|_| format!("an axis of {n} elements")));
         let dims = dims.collect::<Result<Vec<i64>, String>>()?;
         let view = tensor.host_view().map_err(|error| error.to_string())?;
         if view.dtype == DType::String {
@@ -38,6 +41,8 @@ impl Input<'_> {
             return error::quietly(|| native::of_texts(&dims, &texts)).map(Input::Copied);
         }
         let bytes = view.bytes;
+        // An address that is not aligned is slower at best, and changes the last digit of some
+        // sums.
         let is_aligned = bytes.as_ptr().addr().is_multiple_of(ALIGNMENT);
         error::quietly(|| {
             Ok(if is_aligned {
@@ -69,14 +74,17 @@ impl Input<'_> {
     }
 }
 
-/// A result as our tensor, without copying its elements. The library hands out an input that is a result as
-/// well where it lies, in memory that is ours and lives no longer than the run; that one is copied.
+/// A result as our tensor, without copying its elements. The library hands out an input that is a
+/// result as well where it lies, in memory that is ours and lives no longer than the run; that one
+/// is copied.
 pub(super) fn to_tensor(value: DynValue, inputs: &[Input<'_>]) -> Result<Tensor, String> {
     let value = error::quietly(|| value.downcast::<DynTensorValueType>())?;
     let element = *value.data_type();
     let dtype = dtype(element).ok_or_else(|| format!("a result of type {element}"))?;
-    let extent = |&n: &i64| usize::try_from(n).map_err(|_| format!("an axis of {n} elements"));
-    let dims = value.shape().iter().map(extent);
+    let dims = value
+        .shape()
+        .iter()
+        .map(|&n| usize::try_from(n).map_err(|_| format!("an axis of {n} elements")));
     let dims = dims.collect::<Result<Vec<usize>, String>>()?;
     let shape = Shape::new(dims).map_err(|error| error.to_string())?;
     if dtype == DType::String {
@@ -84,6 +92,7 @@ pub(super) fn to_tensor(value: DynValue, inputs: &[Input<'_>]) -> Result<Tensor,
         return Tensor::from_vec(dtype, shape, bytes).map_err(|error| error.to_string());
     }
     let bytes = OwnedBytes::new(value).ok_or("a result is not in the CPU's memory")?;
+    // A graph may pass an input on as a result. Then the library returns our own address.
     let is_ours = inputs.iter().any(|input| input.holds(bytes.as_ref()));
     let tensor = if is_ours {
         Tensor::from_vec(dtype, shape, bytes.as_ref().to_vec())
@@ -97,6 +106,7 @@ pub(super) fn to_tensor(value: DynValue, inputs: &[Input<'_>]) -> Result<Tensor,
 fn texts(value: &DynTensor, n_texts: usize) -> Result<Vec<u8>, String> {
     let (bytes, starts) = error::quietly(|| native::texts(value, n_texts))?;
     let mut builder = text::Builder::new(n_texts, bytes.len());
+    // The library tells where each text begins and how long all of them are.
     let ends = starts.iter().skip(1).copied().chain([bytes.len()]);
     for (&start, end) in starts.iter().zip(ends) {
         let text = bytes.get(start..end);

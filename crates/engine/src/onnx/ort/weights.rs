@@ -1,7 +1,7 @@
 //! Values that a model holds itself: weights and constants as tensors, made once.
 //!
-//! Operators are shown them from the file's own bytes. So an engine has nothing to hand over, and what was computed
-//! of a weight is remembered over all steps.
+//! Operators are shown them from the file's own bytes. So an engine has nothing to hand over, and
+//! what was computed of a weight is remembered over all steps.
 
 mod external;
 mod typed;
@@ -17,8 +17,8 @@ use self::external::Files;
 use super::super::proto;
 use super::super::schema::{AttributeProto, DataLocation, GraphProto, ModelProto, TensorProto};
 
-/// Weights and constants of all graphs of a model. Graphs are numbered in the order of the file, each before those
-/// inside it.
+/// Weights and constants of all graphs of a model. Graphs are numbered in the order of the file,
+/// each before those inside it.
 #[derive(Default)]
 pub(super) struct Weights {
     by_name: HashMap<(usize, String), Weight>,
@@ -34,8 +34,8 @@ pub(super) enum Weight {
 }
 
 impl Weights {
-    /// Takes the weights of a model whose data outside are beside the file in `folder`. Elements in fields for one
-    /// type only are put in the form that has all types, in the model too, so that both share their memory.
+    /// Takes the weights of a model; outside data lie in `folder`. Elements in typed fields move to
+    /// the raw form, in the model as well, so that both share their memory.
     pub(super) fn take(model: &mut ModelProto, folder: &Path) -> Weights {
         let mut walk = Walk {
             files: Files::new(folder),
@@ -91,6 +91,8 @@ impl Walk {
         let dtype = proto::dtype(tensor.data_type())?;
         let dims = tensor.dims.iter().map(|&n| usize::try_from(n).ok());
         let shape = Shape::new(dims.collect::<Option<Vec<_>>>()?).ok()?;
+        // Checked first: such a tensor has no elements of its own, and its other fields say
+        // nothing.
         if tensor.data_location == Some(DataLocation::External as i32) {
             let part = self
                 .files
@@ -104,6 +106,7 @@ impl Walk {
         }
         if tensor.raw_data.is_none() && shape.n_elements() > 0 {
             let bytes = typed::bytes(tensor, dtype, &shape)?;
+            // The model gets the same bytes, or the weight would be in memory twice.
             tensor.raw_data = Some(Bytes::from(bytes));
             typed::clear(tensor);
         }
@@ -154,6 +157,8 @@ where
     T: AsRef<[u8]> + Send + Sync + 'static,
 {
     let bytes = Arc::new(bytes);
+    // Weights keep their elements over all steps, so that what was computed of one is found again
+    // by this.
     let identity = Identity::of(&bytes);
     let tensor = Tensor::new(dtype, shape, bytes).ok()?;
     Some(tensor.with_identity(identity))

@@ -80,6 +80,8 @@ impl Slot {
             };
             names.get(i).is_some_and(|name| !name.is_empty())
         };
+        // Half of a product of scales would be a wrong scale. Without any, the scale counts as
+        // unknown.
         let has_scale = self.scale.iter().all(|at| is_there(*at));
         is_there(self.place).then(|| Slot {
             scale: if has_scale { self.scale } else { Vec::new() },
@@ -145,6 +147,7 @@ fn known(node: &NodeProto) -> (QuantisedKind, Vec<Slot>) {
                 given(6, 7),
             ],
         ),
+        // Scales of the first factor go along its rows, those of the second along its columns.
         "QLinearMatMul" => (
             Computes,
             vec![
@@ -180,6 +183,7 @@ fn of_runtime(node: &NodeProto) -> Vec<Slot> {
         "QAttention" => vec![read(0, 3, 6), read(1, 4, 7).along(-1)],
         "QEmbedLayerNormalization" => (2..7).map(|at| read(at, at + 6, at + 11)).collect(),
         "DynamicQuantizeMatMul" => vec![read(1, 2, 3).along(-1)],
+        // The result is a float already and has no scale.
         "MatMulIntegerToFloat" => vec![read(0, 2, 4).along(-2), read(1, 3, 5).along(-1)],
         "MulInteger" => vec![integers(0, 1), integers(2, 3), sums()],
         _ => Vec::new(),
@@ -187,8 +191,8 @@ fn of_runtime(node: &NodeProto) -> Vec<Slot> {
 }
 
 fn of_gemm(node: &NodeProto) -> Vec<Slot> {
-    let is_set = |name| integer(node, name).is_some_and(|n| n != 0);
-    let column = if is_set("transB") { 0 } else { -1 };
+    let is_transposed = integer(node, "transB").is_some_and(|n| n != 0);
+    let column = if is_transposed { 0 } else { -1 };
     let mut slots = vec![read(0, 1, 2), read(3, 4, 5).along(column)];
     // A factor of the products would be one of the scale too.
     let mut attributes = node.attribute.iter();

@@ -1,8 +1,9 @@
 //! Activations that tract computes otherwise.
 //!
-//! tract's `Celu` does not multiply by `alpha`, its `Swish` has none, and its `Selu` has defaults of six digits. Its sigmoid stays above
-//! 1e-7, which a factor makes large; its `HardSwish` squares before it limits, and its `Shrink` of integers takes a whole
-//! number for the bias. The formulas here are those of ONNX, which give NaN where infinity meets zero.
+//! tract's `Celu` does not multiply by `alpha`, its `Swish` has none, and its `Selu` has defaults
+//! of six digits. Its sigmoid stays above 1e-7, which a factor makes large; its `HardSwish` squares
+//! before it limits, and its `Shrink` of integers takes a whole number for the bias. The formulas
+//! here are those of ONNX, which give NaN where infinity meets zero.
 
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
@@ -13,7 +14,7 @@ use tract_onnx::tract_core::ops::logic::{comp_gt, comp_lt};
 use tract_onnx::tract_core::ops::math::{add, div, erf, exp, max, min, mul, neg, recip, sub};
 use tract_onnx::tract_hir::internal::*;
 
-use super::composition::{Built, Composition, compose, float};
+use super::composition::{Built, Composition, builder_of_engine, float};
 use super::wiring::Wiring;
 
 /// The factors of `Selu`, as the standard has them.
@@ -23,10 +24,11 @@ const SELU: [(&str, f32); 2] = [("alpha", 1.673_263_2), ("gamma", 1.050_701)];
 const SIXTH: f32 = 1.0 / 6.0;
 
 #[derive(Debug, Clone, Copy)]
-enum Activation {
+pub(super) enum Activation {
     /// `x` above zero, else `alpha * (exp(x / alpha) - 1)`.
     Celu { alpha: f32 },
-    /// `x * (1 + erf(x / sqrt(2))) / 2`, or with a hyperbolic tangent in place of the error function.
+    /// `x * (1 + erf(x / sqrt(2))) / 2`, or with a hyperbolic tangent in place of the error
+    /// function.
     Gelu { is_approximate: bool },
     /// `x * max(0, min(1, x / 6 + 1 / 2))`.
     HardSwish,
@@ -38,24 +40,6 @@ enum Activation {
     Swish { alpha: f32 },
 }
 
-pub(super) fn celu(_context: &ParsingContext<'_>, node: &NodeProto) -> Built {
-    let alpha = node.get_attr_opt("alpha")?.unwrap_or(1.0);
-    compose(Activation::Celu { alpha })
-}
-
-pub(super) fn gelu(_context: &ParsingContext<'_>, node: &NodeProto) -> Built {
-    let is_approximate = match node.get_attr_opt::<&str>("approximate")?.unwrap_or("none") {
-        "none" => false,
-        "tanh" => true,
-        other => bail!("approximate `{other}`, expected `none` or `tanh`"),
-    };
-    compose(Activation::Gelu { is_approximate })
-}
-
-pub(super) fn hard_swish(_context: &ParsingContext<'_>, _node: &NodeProto) -> Built {
-    compose(Activation::HardSwish)
-}
-
 pub(super) fn selu(context: &ParsingContext<'_>, node: &NodeProto) -> Built {
     let mut node = node.clone();
     for (name, value) in SELU {
@@ -63,26 +47,36 @@ pub(super) fn selu(context: &ParsingContext<'_>, node: &NodeProto) -> Built {
             node.attribute.push(float(name, value));
         }
     }
-    super::builder_of_engine("Selu")?(context, &node)
-}
-
-pub(super) fn shrink(_context: &ParsingContext<'_>, node: &NodeProto) -> Built {
-    compose(Activation::Shrink {
-        bias: node.get_attr_opt("bias")?.unwrap_or(0.0),
-        lambd: node.get_attr_opt("lambd")?.unwrap_or(0.5),
-    })
-}
-
-pub(super) fn sigmoid(_context: &ParsingContext<'_>, _node: &NodeProto) -> Built {
-    compose(Activation::Sigmoid)
-}
-
-pub(super) fn swish(_context: &ParsingContext<'_>, node: &NodeProto) -> Built {
-    let alpha = node.get_attr_opt("alpha")?.unwrap_or(1.0);
-    compose(Activation::Swish { alpha })
+    builder_of_engine("Selu")?(context, &node)
 }
 
 impl Composition for Activation {
+    fn from_node(_context: &ParsingContext<'_>, node: &NodeProto) -> TractResult<Self> {
+        Ok(match node.op_type.as_str() {
+            // Factors are read as float32, the type that the standard gives attributes.
+            "Celu" => Activation::Celu {
+                alpha: node.get_attr_opt("alpha")?.unwrap_or(1.0),
+            },
+            "Gelu" => Activation::Gelu {
+                is_approximate: match node.get_attr_opt::<&str>("approximate")? {
+                    None | Some("none") => false,
+                    Some("tanh") => true,
+                    Some(other) => bail!("approximate `{other}`, expected `none` or `tanh`"),
+                },
+            },
+            "HardSwish" => Activation::HardSwish,
+            "Shrink" => Activation::Shrink {
+                bias: node.get_attr_opt("bias")?.unwrap_or(0.0),
+                lambd: node.get_attr_opt("lambd")?.unwrap_or(0.5),
+            },
+            "Sigmoid" => Activation::Sigmoid,
+            "Swish" => Activation::Swish {
+                alpha: node.get_attr_opt("alpha")?.unwrap_or(1.0),
+            },
+            other => bail!("`{other}` is no activation that is composed here"),
+        })
+    }
+
     fn op_type(&self) -> StaticName {
         match self {
             Activation::Celu { .. } => "Celu".into(),
@@ -120,6 +114,7 @@ fn wire_celu(wiring: &mut Wiring<'_>, x: OutletId, alpha: f32) -> TractResult<Ou
     let grown = wiring.wire(exp(), &[scaled])?;
     let below = wiring.wire(sub(), &[grown, one])?;
     let below = wiring.wire(mul(), &[below, alpha])?;
+    // Selecting keeps an infinite exponential out of the result: above zero it is not used.
     let is_above = wiring.compare(comp_gt(), x, zero)?;
     wiring.select(is_above, x, below)
 }
@@ -151,6 +146,8 @@ fn wire_hard_swish(wiring: &mut Wiring<'_>, x: OutletId) -> TractResult<OutletId
     let (zero, one) = (wiring.number(0.0, x)?, wiring.number(1.0, x)?);
     let share = wiring.wire(mul(), &[x, sixth])?;
     let share = wiring.wire(add(), &[share, half])?;
+    // The limits go on the share and not on the product, as the standard writes the formula:
+    // infinity times zero is NaN there.
     let share = wiring.wire(min(), &[share, one])?;
     let share = wiring.wire(max(), &[share, zero])?;
     wiring.wire(mul(), &[x, share])
@@ -179,6 +176,7 @@ fn wire_shrink(
 
 fn wire_sigmoid(wiring: &mut Wiring<'_>, x: OutletId) -> TractResult<OutletId> {
     let one = wiring.number(1.0, x)?;
+    // Written out in exponentials, since tract's own sigmoid stays above 1e-7.
     let opposite = wiring.wire(neg(), &[x])?;
     let grown = wiring.wire(exp(), &[opposite])?;
     let sum = wiring.wire(add(), &[grown, one])?;

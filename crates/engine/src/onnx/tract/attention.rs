@@ -1,9 +1,10 @@
 //! `Attention` of the standard domain, complete.
 //!
-//! tract's own operator lacks soft caps, the scores as an output, windows and lengths without padding, takes a mask
-//! of booleans for numbers where it is causal, and counts positions wrongly where there is a past. This one
-//! is composed of tract's products and its softmax. Which keys a query may see is kept as booleans to
-//! the end, so that NaN in what is hidden does no harm and a query that sees nothing gives zeros.
+//! tract's own operator lacks soft caps, the scores as an output, windows and lengths without
+//! padding, takes a mask of booleans for numbers where it is causal, and counts positions wrongly
+//! where there is a past. This one is composed of tract's products and its softmax. Which keys a
+//! query may see is kept as booleans to the end, so that NaN in what is hidden does no harm and a
+//! query that sees nothing gives zeros.
 
 mod heads;
 mod visible;
@@ -12,7 +13,6 @@ use tract_onnx::model::ParsingContext;
 use tract_onnx::pb::NodeProto;
 use tract_onnx::prelude::*;
 use tract_onnx::tract_core::ops::array::TypedConcat;
-use tract_onnx::tract_core::ops::einsum::EinSum;
 use tract_onnx::tract_core::ops::logic::Iff;
 use tract_onnx::tract_core::ops::math::{add, div, mul, tanh};
 use tract_onnx::tract_core::ops::nn::{Softmax, SoftmaxKind};
@@ -20,13 +20,14 @@ use tract_onnx::tract_hir::internal::*;
 
 use self::heads::{Heads, join, split};
 use self::visible::{Mask, Visible};
+use super::composition::Composition;
 use super::wiring::Wiring;
 
 /// Most optional inputs and outputs that an `Attention` has.
 const N_SLOTS_MAX: usize = 7;
 
 #[derive(Debug, Clone)]
-struct Attention {
+pub(super) struct Attention {
     is_causal: bool,
     /// Most keys to the left and to the right of a query's own position; `None` for all.
     window: [Option<i64>; 2],
@@ -54,61 +55,50 @@ enum Scores {
     Shares,
 }
 
-pub(super) fn build(
-    _context: &ParsingContext<'_>,
-    node: &NodeProto,
-) -> TractResult<(Box<dyn InferenceOp>, Vec<String>)> {
-    let window = |name: &str| -> TractResult<Option<i64>> {
-        let n = node.get_attr_opt::<i64>(name)?.unwrap_or(-1);
-        ensure!(n >= -1, "`{name}` is {n}, expected -1 or more");
-        Ok((n >= 0).then_some(n))
-    };
-    let scores = match node.get_attr_opt::<i64>("qk_matmul_output_mode")? {
-        None | Some(0) => Scores::Raw,
-        Some(1) => Scores::Capped,
-        Some(2) => Scores::Masked,
-        Some(3) => Scores::Shares,
-        Some(other) => bail!("`qk_matmul_output_mode` is {other}, expected 0 to 3"),
-    };
-    let count = |name: &str| -> TractResult<Option<usize>> {
-        let n = node.get_attr_opt::<i64>(name)?;
-        n.map(|n| usize::try_from(n).with_context(|| format!("`{name}` is {n}")))
-            .transpose()
-    };
-    let is_there = |names: &[String], i: usize| names.get(i).is_some_and(|name| !name.is_empty());
-    let mut inputs = [None; N_SLOTS_MAX];
-    let present = (0..N_SLOTS_MAX).filter(|&i| is_there(&node.input, i));
-    for (position, i) in present.enumerate() {
-        inputs[i] = Some(position);
+impl Composition for Attention {
+    fn from_node(_context: &ParsingContext<'_>, node: &NodeProto) -> TractResult<Self> {
+        let scores = match node.get_attr_opt::<i64>("qk_matmul_output_mode")? {
+            None | Some(0) => Scores::Raw,
+            Some(1) => Scores::Capped,
+            Some(2) => Scores::Masked,
+            Some(3) => Scores::Shares,
+            Some(other) => bail!("`qk_matmul_output_mode` is {other}, expected 0 to 3"),
+        };
+        let mut inputs = [None; N_SLOTS_MAX];
+        let present = (0..N_SLOTS_MAX).filter(|&i| is_there(&node.input, i));
+        // tract passes on only the inputs that are there, so that positions shift.
+        for (position, i) in present.enumerate() {
+            inputs[i] = Some(position);
+        }
+        ensure!(
+            inputs[4].is_some() == inputs[5].is_some(),
+            "a past key needs a past value"
+        );
+        ensure!(
+            inputs[4].is_none() || inputs[6].is_none(),
+            "a past and lengths without padding exclude each other"
+        );
+        Ok(Attention {
+            is_causal: node.get_attr_opt::<i64>("is_causal")?.unwrap_or(0) != 0,
+            window: [
+                window(node, "left_window_size")?,
+                window(node, "right_window_size")?,
+            ],
+            scale: node.get_attr_opt("scale")?,
+            softcap: node.get_attr_opt("softcap")?.unwrap_or(0.0),
+            scores,
+            n_heads: n_heads(node, "q_num_heads")?.zip(n_heads(node, "kv_num_heads")?),
+            inputs,
+            outputs: std::array::from_fn(|i| is_there(&node.output, i)),
+        })
     }
-    ensure!(
-        inputs[4].is_some() == inputs[5].is_some(),
-        "a past key needs a past value"
-    );
-    ensure!(
-        inputs[4].is_none() || inputs[6].is_none(),
-        "a past and lengths without padding exclude each other"
-    );
-    let attention = Attention {
-        is_causal: node.get_attr_opt::<i64>("is_causal")?.unwrap_or(0) != 0,
-        window: [window("left_window_size")?, window("right_window_size")?],
-        scale: node.get_attr_opt("scale")?,
-        softcap: node.get_attr_opt("softcap")?.unwrap_or(0.0),
-        scores,
-        n_heads: count("q_num_heads")?.zip(count("kv_num_heads")?),
-        inputs,
-        outputs: std::array::from_fn(|i| is_there(&node.output, i)),
-    };
-    Ok((expand(attention), vec![]))
-}
 
-impl Expansion for Attention {
-    fn name(&self) -> StaticName {
+    fn op_type(&self) -> StaticName {
         "Attention".into()
     }
 
-    fn nboutputs(&self) -> TractResult<usize> {
-        Ok(self.outputs.iter().filter(|is_there| **is_there).count())
+    fn n_outputs(&self) -> usize {
+        self.outputs.iter().filter(|is_there| **is_there).count()
     }
 
     fn rules<'r, 'p: 'r, 's: 'r>(
@@ -123,32 +113,27 @@ impl Expansion for Attention {
         solver.equals(&inputs[0].rank, &outputs[0].rank)
     }
 
-    fn wire(
-        &self,
-        prefix: &str,
-        model: &mut TypedModel,
-        inputs: &[OutletId],
-    ) -> TractResult<TVec<OutletId>> {
+    fn wire(&self, wiring: &mut Wiring<'_>, inputs: &[OutletId]) -> TractResult<TVec<OutletId>> {
         let input = |i: usize| self.inputs[i].and_then(|at| inputs.get(at)).copied();
         let required = |i: usize| input(i).context("a required input is missing");
-        let mut wiring = Wiring::new(model, prefix);
         let has_three_axes = wiring.dims(required(0)?)?.len() == 3;
         let (mut query, mut key, mut value) = (required(0)?, required(1)?, required(2)?);
         if has_three_axes {
             let (n_query, n_key) = self.n_heads.context("three axes need numbers of heads")?;
-            query = split(&mut wiring, query, n_query)?;
-            key = split(&mut wiring, key, n_key)?;
-            value = split(&mut wiring, value, n_key)?;
+            query = split(wiring, query, n_query)?;
+            key = split(wiring, key, n_key)?;
+            value = split(wiring, value, n_key)?;
         }
         let mut n_past = 0;
         if let (Some(past_key), Some(past_value)) = (input(4), input(5)) {
             n_past = wiring.dims(past_key)?[2];
+            // The past comes first: positions count from its beginning.
             key = wiring.wire_as_is(TypedConcat { axis: 2 }, &[past_key, key])?;
             value = wiring.wire_as_is(TypedConcat { axis: 2 }, &[past_value, value])?;
         }
-        let heads = Heads::new(&mut wiring, query, key)?;
+        let heads = Heads::new(wiring, query, key)?;
         let mask = match input(3) {
-            Some(mask) => Mask::new(&mut wiring, mask, heads.n_keys)?,
+            Some(mask) => Mask::new(wiring, mask, heads.n_keys)?,
             None => Mask::default(),
         };
         let visible = Visible {
@@ -157,11 +142,11 @@ impl Expansion for Attention {
             n_past,
             lengths: input(6),
         };
-        let visible = visible.wire(&mut wiring, &heads, mask.admits)?;
-        let (scores, shares) = self.shares(&mut wiring, &heads, query, key, mask.bias, visible)?;
-        let mut result = heads.product(&mut wiring, shares, value)?;
+        let visible = visible.wire(wiring, &heads, mask.admits)?;
+        let (scores, shares) = self.shares(wiring, &heads, query, key, mask.bias, visible)?;
+        let mut result = heads.product(wiring, shares, value)?;
         if has_three_axes {
-            result = join(&mut wiring, result)?;
+            result = join(wiring, result)?;
         }
         let outputs = [result, key, value, scores];
         let wanted = outputs.into_iter().zip(self.outputs);
@@ -187,6 +172,7 @@ impl Attention {
         let query = wiring.wire(mul(), &[query, scale])?;
         let raw = heads.scores(wiring, query, key)?;
         let mut capped = raw;
+        // The cap goes before the mask, or hidden keys would come back with a finite score.
         if self.softcap > 0.0 {
             let cap = wiring.number(self.softcap, raw)?;
             capped = wiring.wire(div(), &[raw, cap])?;
@@ -201,10 +187,13 @@ impl Attention {
         if let Some(visible) = visible {
             masked = wiring.wire(Iff, &[visible, masked, lowest])?;
         }
+        // A softmax over nothing but `-inf` is NaN; the standard has zeros for a query that sees no
+        // key.
         let sees = visible::sees_any(wiring, visible, bias)?;
         let zero = wiring.number(0.0, raw)?;
         let mut exponents = masked;
         if let Some(sees) = sees {
+            // Any finite numbers will do here, since the result is replaced below.
             exponents = wiring.wire(Iff, &[sees, masked, zero])?;
         }
         let softmax = Softmax::new(tvec!(3), None, SoftmaxKind::Softmax);
@@ -222,14 +211,20 @@ impl Attention {
     }
 }
 
-/// A product along axes that an expression names.
-fn product(
-    wiring: &mut Wiring<'_>,
-    expression: &str,
-    a: OutletId,
-    b: OutletId,
-) -> TractResult<OutletId> {
-    let datum_type = wiring.model.outlet_fact(a)?.datum_type;
-    let product = EinSum::new(expression.parse()?, datum_type);
-    wiring.wire_as_is(product, &[a, b])
+/// The attribute that limits the window on one side; -1 is no limit.
+fn window(node: &NodeProto, name: &str) -> TractResult<Option<i64>> {
+    let n = node.get_attr_opt::<i64>(name)?.unwrap_or(-1);
+    ensure!(n >= -1, "`{name}` is {n}, expected -1 or more");
+    Ok((n >= 0).then_some(n))
+}
+
+fn n_heads(node: &NodeProto, name: &str) -> TractResult<Option<usize>> {
+    let n = node.get_attr_opt::<i64>(name)?;
+    n.map(|n| usize::try_from(n).with_context(|| format!("`{name}` is {n}")))
+        .transpose()
+}
+
+/// Whether the input or output at position `i` is there.
+fn is_there(names: &[String], i: usize) -> bool {
+    names.get(i).is_some_and(|name| !name.is_empty())
 }

@@ -1,8 +1,8 @@
 //! `BitShift` by any number of bits.
 //!
-//! tract shifts by the remainder of the number and the width of the type. A shift by a negative number, or by as
-//! many bits as the type has, or more, leaves nothing but copies of the sign: zero, or -1 where a negative
-//! number is shifted to the right.
+//! tract shifts by the remainder of the number and the width of the type. A shift by a negative
+//! number, or by as many bits as the type has, or more, leaves nothing but copies of the sign:
+//! zero, or -1 where a negative number is shifted to the right.
 
 use tract_onnx::model::ParsingContext;
 use tract_onnx::pb::NodeProto;
@@ -11,25 +11,25 @@ use tract_onnx::tract_core::ops::logic::{and, comp_gte, comp_lt};
 use tract_onnx::tract_core::ops::math::{shift_left, shift_right};
 use tract_onnx::tract_hir::internal::*;
 
-use super::composition::{Built, Composition, ResultShape, compose};
+use super::composition::{Composition, ResultShape};
 use super::wiring::Wiring;
 
 #[derive(Debug, Clone)]
-struct BitShift {
+pub(super) struct BitShift {
     is_right: bool,
-}
-
-pub(super) fn build(_context: &ParsingContext<'_>, node: &NodeProto) -> Built {
-    let is_right = match node.get_attr::<&str>("direction")? {
-        "LEFT" => false,
-        "RIGHT" => true,
-        other => bail!("direction `{other}`, expected `LEFT` or `RIGHT`"),
-    };
-    compose(BitShift { is_right })
 }
 
 impl Composition for BitShift {
     const RESULT_SHAPE: ResultShape = ResultShape::Broadcast;
+
+    fn from_node(_context: &ParsingContext<'_>, node: &NodeProto) -> TractResult<Self> {
+        let is_right = match node.get_attr::<&str>("direction")? {
+            "LEFT" => false,
+            "RIGHT" => true,
+            other => bail!("direction `{other}`, expected `LEFT` or `RIGHT`"),
+        };
+        Ok(BitShift { is_right })
+    }
 
     fn op_type(&self) -> StaticName {
         "BitShift".into()
@@ -40,6 +40,7 @@ impl Composition for BitShift {
         let datum_type = wiring.datum_type(x)?;
         let zero = wiring.number(0.0, x)?;
         let width = wiring.number(8.0 * datum_type.size_of() as f32, x)?;
+        // tract takes the remainder, so the number of bits is replaced before it gets there.
         let mut is_within = wiring.compare(comp_lt(), n_bits, width)?;
         if datum_type.is_signed() {
             let is_positive = wiring.compare(comp_gte(), n_bits, zero)?;

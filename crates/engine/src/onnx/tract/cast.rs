@@ -1,7 +1,8 @@
 //! `Cast` to integers that stay integers.
 //!
-//! tract takes `int64` that an operator computes for extents, and makes symbols of them. With symbols its operators
-//! calculate otherwise than with integers: a remainder has the sign of the dividend, a quotient is rounded down.
+//! tract takes `int64` that an operator computes for extents, and makes symbols of them. With
+//! symbols its operators calculate otherwise than with integers: a remainder has the sign of the
+//! dividend, a quotient is rounded down.
 
 use tract_onnx::model::ParsingContext;
 use tract_onnx::pb::NodeProto;
@@ -9,21 +10,26 @@ use tract_onnx::prelude::*;
 use tract_onnx::tract_core::ops::cast::cast;
 use tract_onnx::tract_hir::internal::*;
 
-use super::composition::{Built, Composition, compose};
+use super::composition::{Built, Composition, build, builder_of_engine};
 use super::wiring::Wiring;
 
 /// A cast to `int64`.
 #[derive(Debug, Clone)]
 struct CastToInteger;
 
-pub(super) fn build(context: &ParsingContext<'_>, node: &NodeProto) -> Built {
+pub(super) fn cast_to(context: &ParsingContext<'_>, node: &NodeProto) -> Built {
+    // Only this type is taken for extents; casts to all others are right.
     if node.get_attr::<DatumType>("to")? == DatumType::I64 {
-        return compose(CastToInteger);
+        return build::<CastToInteger>(context, node);
     }
-    super::builder_of_engine("Cast")?(context, node)
+    builder_of_engine("Cast")?(context, node)
 }
 
 impl Composition for CastToInteger {
+    fn from_node(_context: &ParsingContext<'_>, _node: &NodeProto) -> TractResult<Self> {
+        Ok(CastToInteger)
+    }
+
     fn op_type(&self) -> StaticName {
         "Cast".into()
     }

@@ -2,8 +2,9 @@
 
 use std::fmt::Debug;
 
-use tract_onnx::pb::AttributeProto;
+use tract_onnx::model::ParsingContext;
 use tract_onnx::pb::attribute_proto::AttributeType;
+use tract_onnx::pb::{AttributeProto, NodeProto};
 use tract_onnx::prelude::*;
 use tract_onnx::tract_core::broadcast::multi_broadcast;
 use tract_onnx::tract_hir::internal::*;
@@ -25,6 +26,9 @@ pub(super) trait Composition: Clone + Debug + Send + Sync + 'static {
     /// The shape of the first output.
     const RESULT_SHAPE: ResultShape = ResultShape::OfFirstInput;
 
+    /// Reads the operator from a node of the file.
+    fn from_node(context: &ParsingContext<'_>, node: &NodeProto) -> TractResult<Self>;
+
     /// The operator's type.
     fn op_type(&self) -> StaticName;
 
@@ -33,8 +37,8 @@ pub(super) trait Composition: Clone + Debug + Send + Sync + 'static {
         1
     }
 
-    /// Relates types and shapes of inputs and outputs. By default the output has the type of the first input
-    /// and [`Composition::RESULT_SHAPE`].
+    /// Relates types and shapes of inputs and outputs. By default the output has the type of the
+    /// first input and [`Composition::RESULT_SHAPE`].
     fn rules<'r, 'p: 'r, 's: 'r>(
         &'s self,
         solver: &mut Solver<'r>,
@@ -60,9 +64,19 @@ pub(super) trait Composition: Clone + Debug + Send + Sync + 'static {
 /// The result that the engine's loader asks for.
 pub(super) type Built = TractResult<(Box<dyn InferenceOp>, Vec<String>)>;
 
-/// The operator that `composition` describes.
-pub(super) fn compose(composition: impl Composition) -> Built {
-    Ok((expand(Composed(composition)), vec![]))
+/// Makes an operator of a node; with it come the outer values that its bodies read.
+pub(super) type Builder = fn(&ParsingContext<'_>, &NodeProto) -> Built;
+
+/// The [`Builder`] of a composition.
+pub(super) fn build<C: Composition>(context: &ParsingContext<'_>, node: &NodeProto) -> Built {
+    Ok((expand(Composed(C::from_node(context, node)?)), vec![]))
+}
+
+/// The engine's own builder of an operator.
+pub(super) fn builder_of_engine(op_type: &str) -> TractResult<Builder> {
+    // A fresh registry: the one that models are loaded with has our builders in it.
+    let builder = onnx().op_register.0.get(op_type).copied();
+    builder.with_context(|| format!("the engine has no operator `{op_type}`"))
 }
 
 /// An attribute that is a float.
@@ -121,9 +135,9 @@ impl<C: Composition> Expansion for Composed<C> {
 pub(super) struct Part(Box<dyn InferenceOp>);
 
 impl Part {
-    /// Takes what a builder of the engine gives.
-    pub(super) fn new(built: Built) -> TractResult<Part> {
-        let (op, outer_values) = built?;
+    /// Lets the engine build the operator of a node.
+    pub(super) fn new(context: &ParsingContext<'_>, node: &NodeProto) -> TractResult<Part> {
+        let (op, outer_values) = builder_of_engine(&node.op_type)?(context, node)?;
         ensure!(outer_values.is_empty(), "the operator reads outer values");
         Ok(Part(op))
     }
@@ -135,7 +149,10 @@ impl Part {
         inputs: &[OutletId],
     ) -> TractResult<TVec<OutletId>> {
         let expansion = self.0.as_op().downcast_ref::<Box<dyn Expansion>>();
+        // Only an expansion can be wired with known shapes, and all operators that are parts of
+        // others are such.
         let expansion = expansion.context("the engine builds this operator in another way")?;
+        // tract refuses two nodes of one name.
         let name = wiring.next_name();
         expansion.wire(&name, wiring.model, inputs)
     }

@@ -6,12 +6,12 @@ use tract_onnx::prelude::*;
 use tract_onnx::tract_hir::internal::*;
 use tract_onnx::tract_hir::ops::array::ConstantOfShape;
 
-use super::composition::Built;
+use super::composition::{Built, builder_of_engine};
 
-pub(super) fn build(context: &ParsingContext<'_>, node: &NodeProto) -> Built {
+pub(super) fn constant_of_shape(context: &ParsingContext<'_>, node: &NodeProto) -> Built {
     let has_value = node.attribute.iter().any(|attr| attr.name == "value");
     if has_value {
-        return super::builder_of_engine("ConstantOfShape")?(context, node);
+        return builder_of_engine("ConstantOfShape")?(context, node);
     }
     Ok((expand(ConstantOfShape::new(rctensor0(0.0_f32))), vec![]))
 }

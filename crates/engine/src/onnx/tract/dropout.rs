@@ -1,7 +1,7 @@
 //! `Dropout` before opset 12, with its mask.
 //!
-//! There inference leaves the mask unfilled; ONNX Runtime gives zeros. Before opset 10 the mask has the type of the data. tract
-//! gives the mask of later opsets, which is true everywhere.
+//! There inference leaves the mask unfilled; ONNX Runtime gives zeros. Before opset 10 the mask has
+//! the type of the data. tract gives the mask of later opsets, which is true everywhere.
 
 use tract_onnx::model::ParsingContext;
 use tract_onnx::pb::NodeProto;
@@ -10,7 +10,7 @@ use tract_onnx::tract_core::ops::array::MultiBroadcastTo;
 use tract_onnx::tract_core::ops::identity::Identity;
 use tract_onnx::tract_hir::internal::*;
 
-use super::composition::{Built, Composition, compose};
+use super::composition::Composition;
 use super::wiring::Wiring;
 
 /// The first opset with a mask that is filled, which tract's own builder is right for.
@@ -19,19 +19,19 @@ pub(super) const OPSET_WITH_FULL_MASK: i64 = 12;
 const OPSET_WITH_BOOL_MASK: i64 = 10;
 
 #[derive(Debug, Clone)]
-struct Dropout {
+pub(super) struct Dropout {
     has_mask: bool,
     is_mask_bool: bool,
 }
 
-pub(super) fn build(context: &ParsingContext<'_>, node: &NodeProto) -> Built {
-    compose(Dropout {
-        has_mask: node.output.get(1).is_some_and(|name| !name.is_empty()),
-        is_mask_bool: context.onnx_operator_set_version >= OPSET_WITH_BOOL_MASK,
-    })
-}
-
 impl Composition for Dropout {
+    fn from_node(context: &ParsingContext<'_>, node: &NodeProto) -> TractResult<Self> {
+        Ok(Dropout {
+            has_mask: node.output.get(1).is_some_and(|name| !name.is_empty()),
+            is_mask_bool: context.onnx_operator_set_version >= OPSET_WITH_BOOL_MASK,
+        })
+    }
+
     fn op_type(&self) -> StaticName {
         "Dropout".into()
     }

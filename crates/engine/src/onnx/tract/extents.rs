@@ -1,13 +1,15 @@
 //! Extents and positions that tract keeps in 32 bits.
 //!
-//! Wherever tract turns `int64` into an extent, it takes the lower 32 bits: `Expand` to 2^32 + 3 elements gives three. So
-//! extents that do not fit are refused, and so is what would not fit into memory.
+//! Wherever tract turns `int64` into an extent, it takes the lower 32 bits: `Expand` to 2^32 + 3
+//! elements gives three. So extents that do not fit are refused, and so is what would not fit into
+//! memory.
 
 use opscope_store::check_memory;
 use tract_onnx::prelude::*;
 use tract_onnx::tract_hir::internal::*;
 
-/// Operators with an input of extents, or of how often or how far to extend; by the input's position.
+/// Operators with an input of extents, or of how often or how far to extend; by the input's
+/// position.
 const WITH_EXTENTS: &[(&str, usize)] = &[
     ("ConstantOfShape", 0),
     ("Expand", 1),
@@ -28,6 +30,7 @@ const WITH_EXTENTS: &[(&str, usize)] = &[
 pub(super) fn check(op_type: &str, inputs: &TVec<TValue>) -> TractResult<()> {
     for (_, at) in WITH_EXTENTS.iter().filter(|(with, _)| *with == op_type) {
         let value = inputs.get(*at).filter(|value| is_int64(value));
+        // The bits that tract would cut off are gone afterwards without a trace.
         let large = value.map(too_large).transpose()?.flatten();
         if let Some(extent) = large {
             bail!("an extent of {extent}: the engine has 32 bits for one");
@@ -45,8 +48,10 @@ fn is_int64(value: &TValue) -> bool {
 
 fn too_large(value: &TValue) -> TractResult<Option<i64>> {
     let elements = value.try_as_plain_ram()?.as_slice::<i64>()?;
-    let is_large = |element: &&i64| i32::try_from(**element).is_err();
-    Ok(elements.iter().find(is_large).copied())
+    Ok(elements
+        .iter()
+        .find(|element| i32::try_from(**element).is_err())
+        .copied())
 }
 
 /// Bytes of the result, where the inputs say how many there are. [`u64::MAX`] for more.
@@ -63,6 +68,8 @@ fn n_bytes(op_type: &str, inputs: &TVec<TValue>) -> TractResult<Option<u64>> {
     let shape = data.shape();
     let n_axes = shape.len();
     let extents: Vec<u64> = match op_type {
+        // The shape is all that the input says; the data come from an attribute, and are counted as
+        // a byte each.
         "ConstantOfShape" => numbers.iter().map(|&extent| count(extent)).collect(),
         "Expand" => numbers.iter().map(|&extent| count(extent)).collect(),
         "Tile" if numbers.len() == n_axes => {
@@ -72,15 +79,18 @@ fn n_bytes(op_type: &str, inputs: &TVec<TValue>) -> TractResult<Option<u64>> {
                 .collect()
         }
         "Pad" if numbers.len() == 2 * n_axes => {
-            let padding =
-                |axis: usize| count(numbers[axis]).saturating_add(count(numbers[n_axes + axis]));
             let extents = shape.iter().enumerate();
             extents
-                .map(|(axis, &extent)| (extent as u64).saturating_add(padding(axis)))
+                .map(|(axis, &extent)| {
+                    let padding =
+                        count(numbers[axis]).saturating_add(count(numbers[n_axes + axis]));
+                    (extent as u64).saturating_add(padding)
+                })
                 .collect()
         }
         _ => return Ok(None),
     };
+    // An empty result takes no memory, however large its other extents are.
     if extents.contains(&0) {
         return Ok(Some(0));
     }

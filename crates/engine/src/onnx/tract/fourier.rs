@@ -5,7 +5,7 @@
 use tract_onnx::model::ParsingContext;
 use tract_onnx::pb::NodeProto;
 
-use super::composition::{Built, integer};
+use super::composition::{Built, builder_of_engine, integer};
 
 /// The first opset in which the axis is an input.
 const OPSET_WITH_AXIS_INPUT: i64 = 20;
@@ -13,7 +13,7 @@ const OPSET_WITH_AXIS_INPUT: i64 = 20;
 const AXIS: usize = 2;
 
 pub(super) fn dft(context: &ParsingContext<'_>, node: &NodeProto) -> Built {
-    let builder = super::builder_of_engine("DFT")?;
+    let builder = builder_of_engine("DFT")?;
     let has_axis = node.input.get(AXIS).is_some_and(|name| !name.is_empty());
     if has_axis || context.onnx_operator_set_version < OPSET_WITH_AXIS_INPUT {
         return builder(context, node);

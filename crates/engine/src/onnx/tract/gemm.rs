@@ -11,28 +11,27 @@ use tract_onnx::tract_core::ops::einsum::EinSum;
 use tract_onnx::tract_core::ops::math::{add, mul};
 use tract_onnx::tract_hir::internal::*;
 
-use super::composition::{Built, Composition, compose};
+use super::composition::Composition;
 use super::wiring::Wiring;
 
 #[derive(Debug, Clone)]
-struct Gemm {
+pub(super) struct Gemm {
     alpha: f32,
     beta: f32,
     is_a_transposed: bool,
     is_b_transposed: bool,
 }
 
-pub(super) fn build(_context: &ParsingContext<'_>, node: &NodeProto) -> Built {
-    let gemm = Gemm {
-        alpha: node.get_attr_opt("alpha")?.unwrap_or(1.0),
-        beta: node.get_attr_opt("beta")?.unwrap_or(1.0),
-        is_a_transposed: node.get_attr_opt("transA")?.unwrap_or(false),
-        is_b_transposed: node.get_attr_opt("transB")?.unwrap_or(false),
-    };
-    compose(gemm)
-}
-
 impl Composition for Gemm {
+    fn from_node(_context: &ParsingContext<'_>, node: &NodeProto) -> TractResult<Self> {
+        Ok(Gemm {
+            alpha: node.get_attr_opt("alpha")?.unwrap_or(1.0),
+            beta: node.get_attr_opt("beta")?.unwrap_or(1.0),
+            is_a_transposed: node.get_attr_opt("transA")?.unwrap_or(false),
+            is_b_transposed: node.get_attr_opt("transB")?.unwrap_or(false),
+        })
+    }
+
     fn op_type(&self) -> StaticName {
         "Gemm".into()
     }
@@ -56,6 +55,7 @@ impl Composition for Gemm {
         let product = EinSum::new(axes, dtype);
         let mut result = wiring.wire_as_is(product, &inputs[..2])?;
         result = scale(wiring, result, self.alpha)?;
+        // With a factor of zero the bias does not count at all, not even a NaN in it.
         if let (Some(&bias), true) = (inputs.get(2), self.beta != 0.0) {
             let bias = scale(wiring, bias, self.beta)?;
             result = wiring.wire(add(), &[result, bias])?;

@@ -1,4 +1,7 @@
 //! Executing an un-typed plan, node by node, under a tap.
+//!
+//! This file and `scan.rs` need each other, because the two things do: a graph has `Scan` nodes,
+//! and the body of a `Scan` node is a graph.
 
 use std::collections::{HashMap, HashSet};
 use std::error::Error;
@@ -17,13 +20,15 @@ use tract_onnx::tract_hir::ops::scan::InferenceScan;
 
 use super::super::schema::{GraphProto, NodeProto};
 use super::super::{defaults, layout, proto};
+use super::error::{NAME, chain, quietly};
 use super::scan::{self, ScanNode};
 use super::shared_cache::{SharedCache, SharedCaches};
-use super::{NAME, extents, quietly, value};
+use super::{extents, value};
 use crate::{EngineError, LoadOptions, guard};
 
-/// Nodes of a graph from which on nodes alike share their plans, and values are computed in the order in which they are
-/// asked for. What tract does to save memory takes time, and memory, that grow with the square of their number.
+/// Nodes of a graph from which on nodes alike share their plans, and values are computed in the
+/// order in which they are asked for. What tract does to save memory takes time, and memory, that
+/// grow with the square of their number.
 pub(super) const N_NODES_LARGE: usize = 10_000;
 
 type InferencePlan = SimplePlan<InferenceFact, Box<dyn InferenceOp>>;
@@ -77,12 +82,15 @@ impl Graph {
         opsets: &[(String, i64)],
         operators: &mut Vec<Arc<Operator>>,
     ) -> TractResult<Graph> {
+        // Nodes are told apart by address: neither names nor outputs of nodes need be unique over
+        // all bodies.
         let ids = proto::numbered(proto).map(|(task_id, node)| (std::ptr::from_ref(node), task_id));
         let task_ids = TaskIds {
             ids: ids.collect(),
             opsets: opsets.to_vec(),
         };
         let mut executor = None;
+        // One thread needs no executor, and operators then run on the caller's own.
         if options.n_threads > 1 {
             let name = guard::ENGINE_THREAD;
             executor = Some(Executor::multithread_with_name(options.n_threads, name));
@@ -107,7 +115,9 @@ impl Graph {
             let fact = fact.map_or_else(InferenceFact::default, InferenceFact::dt);
             model.set_input_fact(i, fact)?;
         }
+        // Taken out before planning, because the planner cannot handle them in an un-typed graph.
         let scans: HashMap<_, _> = scan::take_out(&mut model).into_iter().collect();
+        // A graph of very many nodes stays in memory as long as the model does.
         model.nodes.shrink_to_fit();
         let is_large = model.nodes.len() >= N_NODES_LARGE;
         let plan_options = RunOptions {
@@ -121,12 +131,14 @@ impl Graph {
         let by_value = nodes_by_value(model);
         let mut proto_of: HashMap<usize, &NodeProto> = HashMap::new();
         for node in &proto.node {
+            // The labels of values are those of the file, while tract may name a node otherwise.
             let first = node.output.iter().find(|name| !name.is_empty());
             if let Some(&id) = first.and_then(|name| by_value.get(name.as_str())) {
                 proto_of.insert(id, node);
             }
         }
         let mut nodes: Vec<Option<Node>> = model.nodes().iter().map(|_| None).collect();
+        // Operators are listed in the order in which they will run.
         for &id in plan.order_without_consts() {
             let Some(node_proto) = proto_of.get(&id) else {
                 continue;
@@ -179,19 +191,21 @@ impl Graph {
                     let outputs = plan::eval(context, op_state, tract_node, inputs)?;
                     outputs.into_iter().map(value::without_symbols).collect()
                 };
+                // Nodes that the loader added are no operators of the file and are not shown.
                 let Some(node) = &self.nodes[tract_node.id] else {
                     return interpret(inputs);
                 };
-                let eval = || node.eval(tap, tract_node, &inputs, interpret);
-                node.run(tap, &inputs, eval)
-                    .map_err(|error| TractError::new(Carried(error)))
+                node.run(tap, &inputs, || {
+                    node.eval(tap, tract_node, &inputs, interpret)
+                })
+                .map_err(|error| TractError::new(Carried(error)))
             })
         });
         result
             .map_err(fail)?
             .map_err(|error| match error.downcast::<Carried>() {
                 Ok(Carried(error)) => error,
-                Err(error) => fail(super::chain(&error)),
+                Err(error) => fail(chain(&error)),
             })
     }
 }
@@ -211,9 +225,16 @@ impl Node {
         let Some(mut probe) = tap.open(&self.operator) else {
             return eval();
         };
+        // Turning a value into a tensor costs something, which is spared for a side that nobody
+        // keeps.
         if probe.wants_inputs() {
-            let show = |probe: &mut Probe, i, tensor| probe.input(i, tensor);
-            self.show(&mut probe, false, &self.input_positions, inputs, show);
+            self.show(
+                &mut probe,
+                false,
+                &self.input_positions,
+                inputs,
+                |probe: &mut Probe, i, tensor| probe.input(i, tensor),
+            );
         }
         let outputs = match eval() {
             Ok(outputs) => outputs,
@@ -225,8 +246,13 @@ impl Node {
             }
         };
         if probe.wants_outputs() {
-            let show = |probe: &mut Probe, i, tensor| probe.output(i, tensor);
-            self.show(&mut probe, true, &self.output_positions, &outputs, show);
+            self.show(
+                &mut probe,
+                true,
+                &self.output_positions,
+                &outputs,
+                |probe: &mut Probe, i, tensor| probe.output(i, tensor),
+            );
         }
         probe.submit();
         Ok(outputs)
@@ -278,6 +304,8 @@ impl Node {
             }
         });
         let outputs = result.map_err(|reason| self.fail(reason))?;
+        // An operator may give fewer outputs than the file names, as long as nobody reads the
+        // others.
         if outputs.len() < self.n_outputs_read {
             let (n, wanted) = (outputs.len(), self.n_outputs_read);
             return Err(self.fail(format!("the engine gives {n} of {wanted} outputs")));
@@ -324,8 +352,10 @@ impl Branches {
         outer.sort();
         outer.dedup();
         let positions = |names: &[String]| -> Vec<usize> {
-            let position = |name: &String| outer.binary_search(&name).unwrap_or(0) + 1;
-            names.iter().map(position).collect()
+            names
+                .iter()
+                .map(|name| outer.binary_search(&name).unwrap_or(0) + 1)
+                .collect()
         };
         let mut build = |body: &InferenceModel, proto: &GraphProto, names: &[String]| {
             let graph = Graph::build(body.clone(), proto, task_ids, options, operators)?;
@@ -400,11 +430,12 @@ fn nodes_by_value(model: &InferenceModel) -> HashMap<&str, usize> {
 }
 
 fn n_outputs_read(results: &HashSet<OutletId>, node: &InferenceNode) -> usize {
-    let is_result = |slot| results.contains(&OutletId::new(node.id, slot));
-    let is_read = |slot: &usize| !node.outputs[*slot].successors.is_empty() || is_result(*slot);
     (0..node.outputs.len())
         .rev()
-        .find(is_read)
+        .find(|slot| {
+            !node.outputs[*slot].successors.is_empty()
+                || results.contains(&OutletId::new(node.id, *slot))
+        })
         .map_or(0, |slot| slot + 1)
 }
 

@@ -1,7 +1,7 @@
 //! `Acosh` and `Asinh` of numbers whose double is infinite.
 //!
-//! tract doubles them before it takes the logarithm. From 2^28 on both are the logarithm plus that of two, to the last
-//! digit of float64.
+//! tract doubles them before it takes the logarithm. From 2^28 on both are the logarithm plus that
+//! of two, to the last digit of float64.
 
 use tract_onnx::model::ParsingContext;
 use tract_onnx::pb::NodeProto;
@@ -10,26 +10,26 @@ use tract_onnx::tract_core::ops::logic::{comp_gt, comp_lt};
 use tract_onnx::tract_core::ops::math::{abs, acosh, add, asinh, ln, neg};
 use tract_onnx::tract_hir::internal::*;
 
-use super::composition::{Built, Composition, compose};
+use super::composition::Composition;
 use super::wiring::Wiring;
 
 const LARGE: f32 = (1 << 28) as f32;
 
 #[derive(Debug, Clone, Copy)]
-enum InverseHyperbolic {
+pub(super) enum InverseHyperbolic {
     Cosine,
     Sine,
 }
 
-pub(super) fn acosh_of(_context: &ParsingContext<'_>, _node: &NodeProto) -> Built {
-    compose(InverseHyperbolic::Cosine)
-}
-
-pub(super) fn asinh_of(_context: &ParsingContext<'_>, _node: &NodeProto) -> Built {
-    compose(InverseHyperbolic::Sine)
-}
-
 impl Composition for InverseHyperbolic {
+    fn from_node(_context: &ParsingContext<'_>, node: &NodeProto) -> TractResult<Self> {
+        Ok(if node.op_type == "Acosh" {
+            InverseHyperbolic::Cosine
+        } else {
+            InverseHyperbolic::Sine
+        })
+    }
+
     fn op_type(&self) -> StaticName {
         match self {
             InverseHyperbolic::Cosine => "Acosh".into(),
@@ -45,6 +45,7 @@ impl Composition for InverseHyperbolic {
             InverseHyperbolic::Cosine => x,
             InverseHyperbolic::Sine => wiring.wire(abs(), &[x])?,
         };
+        // `acosh(x)` is `ln(x + sqrt(x² - 1))`, in which the one vanishes beside a large square.
         let far = wiring.wire(ln(), &[size])?;
         let far = wiring.wire(add(), &[far, two])?;
         let is_far = wiring.compare(comp_gt(), size, large)?;
@@ -54,6 +55,7 @@ impl Composition for InverseHyperbolic {
                 wiring.select(is_far, far, near)?
             }
             InverseHyperbolic::Sine => {
+                // The sine is odd, so that one logarithm of the size serves both signs.
                 let opposite = wiring.wire(neg(), &[far])?;
                 let is_below = wiring.compare(comp_lt(), x, zero)?;
                 let far = wiring.select(is_below, opposite, far)?;

@@ -9,7 +9,7 @@ use tract_onnx::Onnx;
 use self::element_type::Lacking;
 use super::super::schema::{GraphProto, ModelProto, NodeProto};
 use super::super::{proto, random};
-use super::{NAME, OTHER_ENGINE};
+use super::error::NAME;
 use crate::EngineError;
 
 /// Domains whose operators tract looks up by type alone.
@@ -48,6 +48,7 @@ pub(super) fn check(
     model: &ModelProto,
     graph: &GraphProto,
 ) -> Result<(), EngineError> {
+    // Bodies count as well: a branch may run at any time.
     let nodes = proto::all_nodes(graph);
     let types = Lacking::of(graph);
     let opset = proto::opset(model);
@@ -76,6 +77,7 @@ pub(super) fn name_failing_node(
     graph: &GraphProto,
     error: EngineError,
 ) -> EngineError {
+    // The loader says which node it was at in the text of its error only.
     let text = error.to_string();
     let Some((_, rest)) = text.split_once("Building node ") else {
         return error;
@@ -110,6 +112,7 @@ fn unsupported(
 }
 
 fn reason_against(framework: &Onnx, opset: i64, node: &NodeProto) -> Option<String> {
+    // tract would take an operator of the same name for this one.
     if !DOMAINS.contains(&node.domain.as_str()) {
         return Some(format!("it is from the domain `{}`", node.domain));
     }
@@ -132,12 +135,8 @@ fn reason_against(framework: &Onnx, opset: i64, node: &NodeProto) -> Option<Stri
             "it knows only the form of opset {OPSET_WITHOUT_BATCHES} and later"
         ));
     }
-    let is_drawing = || {
-        proto::bodies(node)
-            .flat_map(proto::all_nodes)
-            .any(random::is_drawing)
-    };
-    if op_type == "Scan" && is_drawing() {
+    let mut inner = proto::bodies(node).flat_map(proto::all_nodes);
+    if op_type == "Scan" && inner.any(random::is_drawing) {
         return Some("it would draw the same random numbers in each iteration".into());
     }
     if op_type == "DFT" && is_present(1) {

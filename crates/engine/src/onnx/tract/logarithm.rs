@@ -1,7 +1,7 @@
 //! `Softplus`, `LogSoftmax` and `ReduceLogSumExp` of large numbers.
 //!
-//! tract takes the logarithm of what it has computed by then: an exponential that is infinite from 89 on, or a share
-//! that is zero. Here the largest number is set apart before.
+//! tract takes the logarithm of what it has computed by then: an exponential that is infinite from
+//! 89 on, or a share that is zero. Here the largest number is set apart before.
 
 use tract_onnx::model::ParsingContext;
 use tract_onnx::pb::NodeProto;
@@ -11,7 +11,7 @@ use tract_onnx::tract_core::ops::math::{abs, add, exp, ln, neg, sub};
 use tract_onnx::tract_core::ops::nn::{Reduce, Reducer};
 use tract_onnx::tract_hir::internal::*;
 
-use super::composition::{Built, Composition, Part, compose, integer};
+use super::composition::{Composition, Part, integer};
 use super::wiring::Wiring;
 
 /// The first opset in which `LogSoftmax` works along one axis, and not along all from one on.
@@ -19,18 +19,18 @@ const OPSET_WITH_ONE_AXIS: i64 = 13;
 
 /// `ln(1 + exp(x))`, which is `max(x, 0) + ln(1 + exp(-|x|))`.
 #[derive(Debug, Clone)]
-struct Softplus;
+pub(super) struct Softplus;
 
 /// `x - ln(sum(exp(x)))` along axes; the numbers are those of the attribute.
 #[derive(Debug, Clone)]
-struct LogSoftmax {
+pub(super) struct LogSoftmax {
     axis: i64,
     is_one_axis: bool,
 }
 
 /// `ln(sum(exp(x)))` of each group of elements, which is that of `x - m`, plus `m`.
 #[derive(Debug, Clone)]
-struct LogSumExp {
+pub(super) struct LogSumExp {
     /// The operator itself, which is right for numbers of which the largest is zero.
     of_shifted: Part,
     /// The largest of each group, in the shape of the result.
@@ -39,31 +39,11 @@ struct LogSumExp {
     largest_kept: Part,
 }
 
-pub(super) fn softplus(_context: &ParsingContext<'_>, _node: &NodeProto) -> Built {
-    compose(Softplus)
-}
-
-pub(super) fn log_softmax(context: &ParsingContext<'_>, node: &NodeProto) -> Built {
-    let is_one_axis = context.onnx_operator_set_version >= OPSET_WITH_ONE_AXIS;
-    let default = if is_one_axis { -1 } else { 1 };
-    let axis = node.get_attr_opt("axis")?.unwrap_or(default);
-    compose(LogSoftmax { axis, is_one_axis })
-}
-
-pub(super) fn log_sum_exp(context: &ParsingContext<'_>, node: &NodeProto) -> Built {
-    // The two have had the same attributes and inputs in each opset.
-    let maximum = super::builder_of_engine("ReduceMax")?;
-    let mut kept = node.clone();
-    kept.attribute.retain(|attr| attr.name != "keepdims");
-    kept.attribute.push(integer("keepdims", 1));
-    compose(LogSumExp {
-        of_shifted: Part::new(super::builder_of_engine("ReduceLogSumExp")?(context, node))?,
-        largest: Part::new(maximum(context, node))?,
-        largest_kept: Part::new(maximum(context, &kept))?,
-    })
-}
-
 impl Composition for Softplus {
+    fn from_node(_context: &ParsingContext<'_>, _node: &NodeProto) -> TractResult<Self> {
+        Ok(Softplus)
+    }
+
     fn op_type(&self) -> StaticName {
         "Softplus".into()
     }
@@ -74,6 +54,7 @@ impl Composition for Softplus {
         let is_above = wiring.compare(comp_gt(), x, zero)?;
         let above = wiring.select(is_above, x, zero)?;
         let size = wiring.wire(abs(), &[x])?;
+        // The exponent is never above zero, so that nothing overflows.
         let size = wiring.wire(neg(), &[size])?;
         let rest = wiring.wire(exp(), &[size])?;
         let rest = wiring.wire(add(), &[rest, one])?;
@@ -83,6 +64,13 @@ impl Composition for Softplus {
 }
 
 impl Composition for LogSoftmax {
+    fn from_node(context: &ParsingContext<'_>, node: &NodeProto) -> TractResult<Self> {
+        let is_one_axis = context.onnx_operator_set_version >= OPSET_WITH_ONE_AXIS;
+        let default = if is_one_axis { -1 } else { 1 };
+        let axis = node.get_attr_opt("axis")?.unwrap_or(default);
+        Ok(LogSoftmax { axis, is_one_axis })
+    }
+
     fn op_type(&self) -> StaticName {
         "LogSoftmax".into()
     }
@@ -100,6 +88,7 @@ impl Composition for LogSoftmax {
             reducer,
         };
         let largest = wiring.wire(reduce(Reducer::Max), &[x])?;
+        // With the largest set apart the sum is at least one, and its logarithm is finite.
         let below = wiring.wire(sub(), &[x, largest])?;
         let share = wiring.wire(exp(), &[below])?;
         let sum = wiring.wire(reduce(Reducer::Sum), &[share])?;
@@ -109,6 +98,23 @@ impl Composition for LogSoftmax {
 }
 
 impl Composition for LogSumExp {
+    fn from_node(context: &ParsingContext<'_>, node: &NodeProto) -> TractResult<Self> {
+        // The two have had the same attributes and inputs in each opset.
+        let maximum = NodeProto {
+            op_type: "ReduceMax".into(),
+            ..node.clone()
+        };
+        let mut kept = maximum.clone();
+        // The largest has to broadcast with the elements, whatever shape the result is to have.
+        kept.attribute.retain(|attr| attr.name != "keepdims");
+        kept.attribute.push(integer("keepdims", 1));
+        Ok(LogSumExp {
+            of_shifted: Part::new(context, node)?,
+            largest: Part::new(context, &maximum)?,
+            largest_kept: Part::new(context, &kept)?,
+        })
+    }
+
     fn op_type(&self) -> StaticName {
         "ReduceLogSumExp".into()
     }
@@ -139,7 +145,8 @@ impl Composition for LogSumExp {
     }
 }
 
-/// Puts zero in place of infinities and NaN. These cannot be set apart: an infinity minus itself is NaN.
+/// Puts zero in place of infinities and NaN. These cannot be set apart: an infinity minus itself is
+/// NaN.
 fn finite_or_zero(wiring: &mut Wiring<'_>, wire: OutletId) -> TractResult<OutletId> {
     let zero = wiring.number(0.0, wire)?;
     let difference = wiring.wire(sub(), &[wire, wire])?;

@@ -9,6 +9,7 @@ use tract_onnx::pb::{AttributeProto, GraphProto, ModelProto, NodeProto, TensorPr
 
 /// Decodes a model that was decoded before.
 pub(super) fn decode(bytes: &[u8]) -> Result<ModelProto, String> {
+    // tract has its own types for the same messages, so the bytes are decoded a second time.
     let mut model = ModelProto::decode(bytes).map_err(|error| error.to_string())?;
     if let Some(graph) = &mut model.graph {
         graph.initializer.iter_mut().for_each(repair_unsigned);
@@ -41,8 +42,8 @@ fn repair_unsigned(tensor: &mut TensorProto) {
 
 /// Makes operators of float constants, those of bodies too.
 ///
-/// The engine's loader merges constants that compare as equal, and zeros of either sign do. What a `Constant` gives it leaves
-/// as it is.
+/// The engine's loader merges constants that compare as equal, and zeros of either sign do. What a
+/// `Constant` gives it leaves as it is.
 fn keep_apart(graph: &mut GraphProto) {
     let initializers = std::mem::take(&mut graph.initializer);
     let (floats, others) = initializers.into_iter().partition(is_float);
@@ -51,6 +52,7 @@ fn keep_apart(graph: &mut GraphProto) {
     let names: HashSet<&str> = floats.iter().map(|tensor| tensor.name.as_str()).collect();
     graph
         .input
+        // A value cannot be an input and the result of a node.
         .retain(|input| !names.contains(input.name.as_str()));
     for node in &mut graph.node {
         for attribute in &mut node.attribute {
@@ -59,6 +61,7 @@ fn keep_apart(graph: &mut GraphProto) {
         }
     }
     let constants = floats.into_iter().map(constant);
+    // In front of all nodes, since values have to be there before they are read.
     graph.node.splice(..0, constants);
 }
 

@@ -1,10 +1,10 @@
 //! A compiled plan for each node.
 //!
 //! tract's un-typed interpreter wires a node anew at every evaluation. Here the wiring is optimised
-//! once for the dtypes and shapes that a node meets, and kept. Weights of products become constants of the
-//! small plan, so that they are packed once; other inputs (axes, shapes, …) do so only where the node
-//! cannot be wired without knowing them. For tract rewrites what it knows to be constant, and not always
-//! to the same: it takes zero times NaN for zero.
+//! once for the dtypes and shapes that a node meets, and kept. Weights of products become constants
+//! of the small plan, so that they are packed once; other inputs (axes, shapes, …) do so only where
+//! the node cannot be wired without knowing them. For tract rewrites what it knows to be constant,
+//! and not always to the same: it takes zero times NaN for zero.
 //!
 //! Arithmetic on float16 is done in float32 and rounded once at the end, as ONNX Runtime does it on
 //! a CPU: that is nearer to the true value, and faster where the CPU has no float16 arithmetic.
@@ -15,13 +15,14 @@ use tract_onnx::prelude::*;
 use tract_onnx::tract_core::ops::cast::cast;
 use tract_onnx::tract_hir::internal::*;
 
-use super::chain;
+use super::error::chain;
 use super::non_finite::Correction;
 use super::repeatable::RepeatablePlan;
 use super::wiring::add_constant;
 
-/// Different plans that are kept for one node. A node that meets more dtypes, shapes or pinned values than that (as in
-/// generating text, token by token) builds a plan again; without plans it would give other last digits.
+/// Different plans that are kept for one node. A node that meets more dtypes, shapes or pinned
+/// values than that (as in generating text, token by token) builds a plan again; without plans it
+/// would give other last digits.
 const N_PLANS_MAX: usize = 8;
 /// Nodes that share their plans count up to this number.
 const N_SHARING_MAX: usize = 8;
@@ -46,10 +47,12 @@ const WEIGHTED: &[&str] = &[
     "RNN",
 ];
 
-/// Operators whose plans are executed as they are wired. tract's optimiser divides by multiplying with the
-/// reciprocal, which is off in the last digit, and infinite or zero where the quotient is neither.
+/// Operators whose plans are executed as they are wired. tract's optimiser divides by multiplying
+/// with the reciprocal, which is off in the last digit, and infinite or zero where the quotient is
+/// neither.
 const AS_WIRED: &[&str] = &["Div"];
-/// Likewise for float64: the optimiser puts one operator that works in float32 in the place of several.
+/// Likewise for float64: the optimiser puts one operator that works in float32 in the place of
+/// several.
 const AS_WIRED_IN_DOUBLE: &[&str] = &["InstanceNormalization"];
 
 /// Operators whose result is rounded more than once if they work in float16. (One addition,
@@ -139,6 +142,7 @@ impl InputKey {
         match self {
             // Nodes that share plans may have others.
             InputKey::Constant(tensor) => Arc::ptr_eq(tensor, &value.clone().into_arc_tensor()),
+            // Compared by content, because computed values are new tensors at every run.
             InputKey::Pinned(tensor) => **tensor == **value,
             InputKey::Variable(datum_type, shape) => {
                 *datum_type == value.datum_type() && shape[..] == *value.shape()
@@ -155,8 +159,8 @@ impl NodeCache {
 
     /// Evaluates the node through its plan; `None` if it has none, and the interpreter is to do it.
     ///
-    /// Which of the two it is depends on the node and its inputs alone, not on what was executed before.
-    /// `is_constant` says which inputs are constants of the model.
+    /// Which of the two it is depends on the node and its inputs alone, not on what was executed
+    /// before. `is_constant` says which inputs are constants of the model.
     pub(super) fn eval(
         &mut self,
         node: &InferenceNode,
@@ -164,6 +168,7 @@ impl NodeCache {
         is_constant: &[bool],
         inputs: &TVec<TValue>,
     ) -> TractResult<Option<TVec<TValue>>> {
+        // Refused at the run and not at the load: the file need not say which type arrives.
         if SINGLE.contains(&op_type) && inputs[0].datum_type() == DatumType::F64 {
             bail!("the engine computes it in float32, and the values are float64");
         }
@@ -172,6 +177,8 @@ impl NodeCache {
             expansion: node.op_as::<Box<dyn Expansion>>().map(AsRef::as_ref),
             correction: Correction::needed(op_type, inputs),
         };
+        // Operators that are no expansion have no other form than the one that the interpreter
+        // runs.
         if target.expansion.is_none() && target.correction.is_none() {
             return Ok(None);
         }
@@ -197,12 +204,13 @@ impl NodeCache {
         is_constant: &[bool],
         inputs: &TVec<TValue>,
     ) -> &mut CompiledNode {
-        let admits = |plan: &CompiledNode| {
+        let compiled = match self.plans.iter().position(|plan: &CompiledNode| {
             plan.correction == target.correction
                 && plan.key.len() == inputs.len()
                 && plan.key.iter().zip(inputs).all(|(k, v)| k.admits(v))
-        };
-        let compiled = match self.plans.iter().position(admits) {
+        }) {
+            // The plan goes to the end, so that the one that was unused for longest is the first to
+            // go.
             Some(index) => self.plans.remove(index),
             None => compile(target, is_constant, inputs),
         };
@@ -266,6 +274,8 @@ fn compile(target: &Target<'_>, is_constant: &[bool], inputs: &TVec<TValue>) -> 
         }
     };
     let mut compiled = build(BuildingIn::Weights);
+    // Each step builds in more than the one before. What is built in may be rewritten, so as little
+    // as possible is.
     for more in [BuildingIn::Integers, BuildingIn::Constants] {
         if compiled.plan.is_err() {
             compiled = build(more);
@@ -301,6 +311,7 @@ fn build(target: &Target<'_>, key: &[InputKey]) -> TractResult<RepeatablePlan> {
     }
     let is_widened = WIDENED.contains(&target.op_type) && has_only_float16(&model, &wires)?;
     let (narrow, wide) = (DatumType::F16, DatumType::F32);
+    // All casts stand at the borders of the node: inside it nothing is rounded to float16.
     if is_widened {
         recast(&mut model, "widen", &mut wires, narrow, wide)?;
     }
@@ -322,6 +333,7 @@ fn build(target: &Target<'_>, key: &[InputKey]) -> TractResult<RepeatablePlan> {
     let is_as_wired = AS_WIRED.contains(&target.op_type)
         || (is_double && AS_WIRED_IN_DOUBLE.contains(&target.op_type));
     if !is_as_wired {
+        // The optimiser packs weights and fuses small steps, which is where the speed comes from.
         model = model.into_optimized()?;
     }
     model.nodes.shrink_to_fit();

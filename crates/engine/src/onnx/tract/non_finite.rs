@@ -1,11 +1,11 @@
 //! Corrections of tract's operators for NaN and infinities.
 //!
-//! tract's activations, `Clip`, `Max` and `Min` turn NaN into a number, and its largest and smallest
-//! values start from the largest finite number instead of an infinity. A tool that looks for the
-//! origin of NaN cannot live with that. Where an operator's inputs hold such values, and only there,
-//! the node is wired again with a correction made of the engine's own operators: NaN stays NaN in
-//! elementwise operators and reductions, and the maximum of nothing, or of `-inf` alone, is `-inf`.
-//! `MaxPool` passes over NaN, as ONNX Runtime's does.
+//! tract's activations, `Clip`, `Max` and `Min` turn NaN into a number, and its largest and
+//! smallest values start from the largest finite number instead of an infinity. A tool that looks
+//! for the origin of NaN cannot live with that. Where an operator's inputs hold such values, and
+//! only there, the node is wired again with a correction made of the engine's own operators: NaN
+//! stays NaN in elementwise operators and reductions, and the maximum of nothing, or of `-inf`
+//! alone, is `-inf`. `MaxPool` passes over NaN, as ONNX Runtime's does.
 
 use tract_onnx::prelude::*;
 use tract_onnx::tract_core::ops::binary::{BinMiniOp, TypedBinOp};
@@ -48,6 +48,8 @@ impl Correction {
             "MaxPool" => Correction::LargestInWindow,
             _ => return None,
         };
+        // Values are looked through before each evaluation, so only operators that get something
+        // wrong are.
         let first = inputs.first()?;
         if !first.datum_type().is_float() {
             return None;
@@ -122,12 +124,15 @@ fn largest(
     let mut result = rewire(model, "node", inputs)?[0];
     let lowest = constant(model, "lowest", f32::NEG_INFINITY, data)?;
     let above = compare(model, "above", comp_gt(), data, lowest)?;
+    // The node's own reduction is applied to ones and zeros, which keeps axes, windows and padding
+    // its own.
     let above = indicator(model, "any-above", inputs, above, rewire)?;
     let zero = constant(model, "zero", 0.0, above)?;
     let has_above = compare(model, "has-above", comp_gt(), above, zero)?;
     let lowest = constant(model, "lowest-result", f32::NEG_INFINITY, result)?;
     result = model.wire_node("not-lowest", Iff, &[has_above, result, lowest])?[0];
     if keeps_nan {
+        // NaN is the only value that is not equal to itself.
         let is_nan = compare(model, "is-nan", comp_ne(), data, data)?;
         let is_nan = indicator(model, "any-nan", inputs, is_nan, rewire)?;
         let has_nan = compare(model, "has-nan", comp_gt(), is_nan, zero)?;

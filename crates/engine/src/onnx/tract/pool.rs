@@ -1,7 +1,7 @@
 //! `GlobalLpPool`, of which tract has an average, and the positions of a `MaxPool` of integers.
 //!
-//! tract looks for something above the lowest number of the type. Where all elements of a window are that number, which is
-//! zero for `uint8`, it tells the position of another element.
+//! tract looks for something above the lowest number of the type. Where all elements of a window
+//! are that number, which is zero for `uint8`, it tells the position of another element.
 
 use tract_onnx::model::ParsingContext;
 use tract_onnx::pb::NodeProto;
@@ -10,7 +10,7 @@ use tract_onnx::tract_core::ops::math::{abs, mul, pow, sqrt};
 use tract_onnx::tract_core::ops::nn::{Reduce, Reducer};
 use tract_onnx::tract_hir::internal::*;
 
-use super::composition::{Built, Composition, Part, ResultShape, compose};
+use super::composition::{Built, Composition, Part, ResultShape, build, builder_of_engine};
 use super::wiring::Wiring;
 
 /// The first axis of an image.
@@ -18,7 +18,7 @@ const FIRST_SPATIAL_AXIS: usize = 2;
 
 /// `sum(|x|^p)^(1/p)` of each channel.
 #[derive(Debug, Clone)]
-struct GlobalLpPool {
+pub(super) struct GlobalLpPool {
     p: i64,
 }
 
@@ -26,22 +26,22 @@ struct GlobalLpPool {
 #[derive(Debug, Clone)]
 struct MaxPool(Part);
 
-pub(super) fn global_lp_pool(_context: &ParsingContext<'_>, node: &NodeProto) -> Built {
-    let p = node.get_attr_opt("p")?.unwrap_or(2);
-    ensure!(p > 0, "the exponent `p` is {p}, expected a positive number");
-    compose(GlobalLpPool { p })
-}
-
 pub(super) fn max_pool(context: &ParsingContext<'_>, node: &NodeProto) -> Built {
-    let pool = super::builder_of_engine("MaxPool")?(context, node);
-    match node.output.get(1) {
-        Some(positions) if !positions.is_empty() => compose(MaxPool(Part::new(pool)?)),
-        _ => pool,
+    let has_positions = node.output.get(1).is_some_and(|name| !name.is_empty());
+    if has_positions {
+        return build::<MaxPool>(context, node);
     }
+    builder_of_engine("MaxPool")?(context, node)
 }
 
 impl Composition for GlobalLpPool {
     const RESULT_SHAPE: ResultShape = ResultShape::OfSameRank;
+
+    fn from_node(_context: &ParsingContext<'_>, node: &NodeProto) -> TractResult<Self> {
+        let p = node.get_attr_opt("p")?.unwrap_or(2);
+        ensure!(p > 0, "the exponent `p` is {p}, expected a positive number");
+        Ok(GlobalLpPool { p })
+    }
 
     fn op_type(&self) -> StaticName {
         "GlobalLpPool".into()
@@ -52,6 +52,7 @@ impl Composition for GlobalLpPool {
         let axes = (FIRST_SPATIAL_AXIS..wiring.dims(x)?.len()).collect();
         let reducer = Reducer::Sum;
         let size = wiring.wire(abs(), &[x])?;
+        // The usual exponents need no general power, which is less exact.
         let powered = match self.p {
             1 => size,
             2 => wiring.wire(mul(), &[size, size])?,
@@ -74,6 +75,10 @@ impl Composition for GlobalLpPool {
 }
 
 impl Composition for MaxPool {
+    fn from_node(context: &ParsingContext<'_>, node: &NodeProto) -> TractResult<Self> {
+        Ok(MaxPool(Part::new(context, node)?))
+    }
+
     fn op_type(&self) -> StaticName {
         "MaxPool".into()
     }

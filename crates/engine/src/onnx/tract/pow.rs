@@ -1,7 +1,7 @@
 //! `Pow` of two types, and of integers.
 //!
-//! tract gives the wider of two types where ONNX gives that of the base, and takes a negative exponent of an integer for
-//! a very large one.
+//! tract gives the wider of two types where ONNX gives that of the base, and takes a negative
+//! exponent of an integer for a very large one.
 
 use tract_onnx::model::ParsingContext;
 use tract_onnx::pb::NodeProto;
@@ -10,18 +10,18 @@ use tract_onnx::tract_core::ops::logic::comp_lt;
 use tract_onnx::tract_core::ops::math::{max, pow};
 use tract_onnx::tract_hir::internal::*;
 
-use super::composition::{Built, Composition, ResultShape, compose};
+use super::composition::{Composition, ResultShape};
 use super::wiring::Wiring;
 
 #[derive(Debug, Clone)]
-struct Pow;
-
-pub(super) fn build(_context: &ParsingContext<'_>, _node: &NodeProto) -> Built {
-    compose(Pow)
-}
+pub(super) struct Pow;
 
 impl Composition for Pow {
     const RESULT_SHAPE: ResultShape = ResultShape::Broadcast;
+
+    fn from_node(_context: &ParsingContext<'_>, _node: &NodeProto) -> TractResult<Self> {
+        Ok(Pow)
+    }
 
     fn op_type(&self) -> StaticName {
         "Pow".into()
@@ -70,6 +70,7 @@ fn of_integers(
     );
     let zero = wiring.number(0.0, wide)?;
     let is_negative = wiring.compare(comp_lt(), wide, zero)?;
+    // A negative exponent would be taken for a very large one, although its result is not used.
     let positive = wiring.wire(max(), &[wide, zero])?;
     let whole = wiring.wire(pow(), &[wide_base, positive])?;
     let whole = wiring.cast(whole, datum_type)?;

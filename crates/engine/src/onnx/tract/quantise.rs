@@ -8,18 +8,17 @@ use tract_onnx::prelude::*;
 use tract_onnx::tract_core::ops::logic::comp_eq;
 use tract_onnx::tract_hir::internal::*;
 
-use super::composition::{Built, Composition, Part, compose};
+use super::composition::{Composition, Part};
 use super::wiring::Wiring;
 
 #[derive(Clone, Debug)]
-struct DynamicQuantizeLinear(Part);
-
-pub(super) fn dynamic(context: &ParsingContext<'_>, node: &NodeProto) -> Built {
-    let part = super::builder_of_engine("DynamicQuantizeLinear")?(context, node);
-    compose(DynamicQuantizeLinear(Part::new(part)?))
-}
+pub(super) struct DynamicQuantizeLinear(Part);
 
 impl Composition for DynamicQuantizeLinear {
+    fn from_node(context: &ParsingContext<'_>, node: &NodeProto) -> TractResult<Self> {
+        Ok(DynamicQuantizeLinear(Part::new(context, node)?))
+    }
+
     fn op_type(&self) -> StaticName {
         "DynamicQuantizeLinear".into()
     }
@@ -43,6 +42,7 @@ impl Composition for DynamicQuantizeLinear {
         let scale = outputs[1];
         let (zero, one) = (wiring.number(0.0, scale)?, wiring.number(1.0, scale)?);
         let is_zero = wiring.compare(comp_eq(), scale, zero)?;
+        // The quantised zeros are right already; only the scale beside them is not.
         outputs[1] = wiring.select(is_zero, one, scale)?;
         Ok(outputs)
     }

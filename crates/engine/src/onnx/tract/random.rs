@@ -1,7 +1,8 @@
 //! Operators that draw random numbers, with a seed in any case.
 //!
-//! tract's builder looks at the end of the node's name where it should look at its type, and draws float16 numbers
-//! from an even distribution where a normal one is asked for. These are drawn in float32 and rounded.
+//! tract's builder looks at the end of the node's name where it should look at its type, and draws
+//! float16 numbers from an even distribution where a normal one is asked for. These are drawn in
+//! float32 and rounded.
 
 use tract_onnx::model::ParsingContext;
 use tract_onnx::pb::NodeProto;
@@ -11,7 +12,7 @@ use tract_onnx::tract_core::ops::cast::cast;
 use tract_onnx::tract_hir::internal::*;
 
 use super::super::random::seed;
-use super::composition::{Built, float};
+use super::composition::{Built, builder_of_engine, float};
 
 /// The operators that are built here.
 pub(super) const OP_TYPES: &[&str] = &[
@@ -30,16 +31,18 @@ struct Rounded {
     is_like_input: bool,
 }
 
-pub(super) fn build(context: &ParsingContext<'_>, node: &NodeProto) -> Built {
+pub(super) fn draw(context: &ParsingContext<'_>, node: &NodeProto) -> Built {
     let mut node = node.clone();
     if !node.attribute.iter().any(|attr| attr.name == "seed") {
         let value = seed(node.output.first().map_or("", String::as_str));
         node.attribute.push(float("seed", value.into()));
     }
-    let builder = super::builder_of_engine(&node.op_type)?;
+    let builder = builder_of_engine(&node.op_type)?;
+    // It draws indices, so that neither its name nor a float type matters.
     if node.op_type == "Multinomial" {
         return builder(context, &node);
     }
+    // tract's builder looks at the end of the name to see what to draw.
     node.name.clone_from(&node.op_type);
     let dtype = node.attribute.iter_mut().find(|attr| attr.name == "dtype");
     let has_type = dtype.is_some();
@@ -50,6 +53,8 @@ pub(super) fn build(context: &ParsingContext<'_>, node: &NodeProto) -> Built {
         }
         is_half
     });
+    // Without a type of its own, the operator takes that of its input, which is known only when it
+    // is wired.
     let is_like_input = !has_type && node.op_type.ends_with("Like");
     let (single, closure) = builder(context, &node)?;
     if is_half || is_like_input {

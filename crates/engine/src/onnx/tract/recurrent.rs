@@ -1,8 +1,8 @@
 //! `GRU`, `LSTM` and `RNN` with checked shapes, initial states of any type, and either layout.
 //!
-//! tract multiplies as many columns as both factors have where the input is wider than its weights. States that are not
-//! given are float32 to it, and those of an `LSTM` one and the same constant. With the batch in front it joins two
-//! directions along the wrong axis.
+//! tract multiplies as many columns as both factors have where the input is wider than its weights.
+//! States that are not given are float32 to it, and those of an `LSTM` one and the same constant.
+//! With the batch in front it joins two directions along the wrong axis.
 
 use tract_onnx::model::ParsingContext;
 use tract_onnx::pb::NodeProto;
@@ -10,7 +10,7 @@ use tract_onnx::prelude::*;
 use tract_onnx::tract_core::ops::change_axes::AxisOp;
 use tract_onnx::tract_hir::internal::*;
 
-use super::composition::{Built, Composition, Part, compose};
+use super::composition::{Composition, Part};
 use super::wiring::Wiring;
 
 /// Positions among the inputs of the ONNX operator.
@@ -23,7 +23,7 @@ const INITIAL_C: usize = 6;
 const P: usize = 7;
 
 #[derive(Clone, Debug)]
-struct Recurrent {
+pub(super) struct Recurrent {
     op_type: &'static str,
     /// Rows of weights for each hidden value.
     n_gates: usize,
@@ -37,45 +37,6 @@ struct Recurrent {
     part: Part,
 }
 
-pub(super) fn gru(context: &ParsingContext<'_>, node: &NodeProto) -> Built {
-    build("GRU", 3, context, node)
-}
-
-pub(super) fn lstm(context: &ParsingContext<'_>, node: &NodeProto) -> Built {
-    build("LSTM", 4, context, node)
-}
-
-pub(super) fn rnn(context: &ParsingContext<'_>, node: &NodeProto) -> Built {
-    build("RNN", 1, context, node)
-}
-
-fn build(
-    op_type: &'static str,
-    n_gates: usize,
-    context: &ParsingContext<'_>,
-    node: &NodeProto,
-) -> Built {
-    let is_there = |names: &[String]| names.iter().map(|name| !name.is_empty()).collect();
-    let mut given = node.clone();
-    given.attribute.retain(|attr| attr.name != "layout");
-    for &state in states(op_type) {
-        if given.input.len() <= state {
-            given.input.resize(state + 1, String::new());
-        }
-        if given.input[state].is_empty() {
-            given.input[state] = format!("initial-{state}");
-        }
-    }
-    compose(Recurrent {
-        op_type,
-        n_gates,
-        has_input: is_there(&node.input),
-        has_output: is_there(&node.output),
-        is_batch_first: node.get_attr_opt::<i64>("layout")?.unwrap_or(0) == 1,
-        part: Part::new(super::builder_of_engine(op_type)?(context, &given))?,
-    })
-}
-
 /// The inputs that have an initial state.
 fn states(op_type: &str) -> &'static [usize] {
     if op_type == "LSTM" {
@@ -86,6 +47,36 @@ fn states(op_type: &str) -> &'static [usize] {
 }
 
 impl Composition for Recurrent {
+    fn from_node(context: &ParsingContext<'_>, node: &NodeProto) -> TractResult<Self> {
+        let (op_type, n_gates) = match node.op_type.as_str() {
+            "GRU" => ("GRU", 3),
+            "LSTM" => ("LSTM", 4),
+            "RNN" => ("RNN", 1),
+            other => bail!("`{other}` is no recurrent operator"),
+        };
+        let mut given = node.clone();
+        // The axes are moved here, because tract joins directions along the wrong one with the
+        // batch in front.
+        given.attribute.retain(|attr| attr.name != "layout");
+        for &state in states(op_type) {
+            if given.input.len() <= state {
+                given.input.resize(state + 1, String::new());
+            }
+            // tract would make a float32 state, and one constant for both states of an `LSTM`.
+            if given.input[state].is_empty() {
+                given.input[state] = format!("initial-{state}");
+            }
+        }
+        Ok(Recurrent {
+            op_type,
+            n_gates,
+            has_input: node.input.iter().map(|name| !name.is_empty()).collect(),
+            has_output: node.output.iter().map(|name| !name.is_empty()).collect(),
+            is_batch_first: node.get_attr_opt::<i64>("layout")?.unwrap_or(0) == 1,
+            part: Part::new(context, &given)?,
+        })
+    }
+
     fn op_type(&self) -> StaticName {
         self.op_type.into()
     }
@@ -112,6 +103,7 @@ impl Composition for Recurrent {
         for &is_there in &self.has_input {
             wires.push(if is_there { present.next() } else { None });
         }
+        // Optional inputs at the end may be left out of the file.
         wires.resize(wires.len().max(P + 1), None);
         if self.is_batch_first {
             for at in [X, INITIAL_H, INITIAL_C] {
@@ -120,6 +112,8 @@ impl Composition for Recurrent {
                 }
             }
         }
+        // tract multiplies as far as both factors reach, so that a wrong shape would give wrong
+        // numbers and no error.
         let state = self.check(wiring, &wires)?;
         for &at in states(self.op_type) {
             if wires[at].is_none() {

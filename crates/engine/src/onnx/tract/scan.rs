@@ -1,8 +1,9 @@
 //! `Scan`, whose body is executed as a graph of its own, once for each slice of what is scanned.
 //!
-//! tract can only run it in a typed graph. There the operators of the body go another way than those of the model:
-//! integers turn into symbols, nothing is put right that this adapter puts right, and a `Scan` or a recurrent operator
-//! inside goes on with the state of the iteration before.
+//! tract can only run it in a typed graph. There the operators of the body go another way than
+//! those of the model: integers turn into symbols, nothing is put right that this adapter puts
+//! right, and a `Scan` or a recurrent operator inside goes on with the state of the iteration
+//! before.
 
 use tract_onnx::prelude::*;
 use tract_onnx::tract_hir::internal::*;
@@ -43,6 +44,7 @@ pub(super) fn take_out(model: &mut InferenceModel) -> Vec<(usize, Box<InferenceS
     for node in model.nodes_mut() {
         if let Some(scan) = node.op_as::<InferenceScan>() {
             let scan = Box::new(scan.clone());
+            // The plan needs a node with as many outputs at this place.
             let placeholder = UnimplementedOp::new(node.outputs.len(), "Scan", "taken out");
             node.op = Box::new(placeholder);
             taken.push((node.id, scan));
@@ -78,13 +80,18 @@ impl ScanNode {
         &self,
         inputs: &TVec<TValue>,
     ) -> TractResult<Result<TVec<TValue>, EngineError>> {
+        // ONNX has no count of iterations: all scanned inputs have to be equally long.
         let n_iterations = self.n_iterations(inputs)?;
-        let is_state = |(mapping, _): &(&InputMapping, _)| mapping.is_state();
-        let states = self.inputs.iter().zip(inputs).filter(is_state);
+        let states = self
+            .inputs
+            .iter()
+            .zip(inputs)
+            .filter(|(mapping, _)| mapping.is_state());
         let mut states: Vec<TValue> = states.map(|(_, value)| value.clone()).collect();
         let mut stacks: Vec<Vec<TValue>> = self.outputs.iter().map(|_| Vec::new()).collect();
         for iteration in 0..n_iterations {
             let inputs = self.body_inputs(inputs, &states, iteration, n_iterations)?;
+            // Operators of the body are not shown, so it runs without a tap.
             let results = match self.body.run(inputs, None) {
                 Ok(results) => results,
                 Err(error) => return Ok(Err(error)),
@@ -131,9 +138,10 @@ impl ScanNode {
                 InputMapping::State => states.next().context("a state is missing")?.clone(),
                 InputMapping::Full => value.clone(),
                 InputMapping::Scan(info) => {
-                    let at = match info.chunk < 0 {
-                        true => n_iterations - 1 - iteration,
-                        false => iteration,
+                    let at = if info.chunk < 0 {
+                        n_iterations - 1 - iteration
+                    } else {
+                        iteration
                     };
                     value.slice(info.axis, at, at + 1)?.into_tvalue()
                 }
@@ -155,6 +163,7 @@ impl ScanNode {
                 output.last_slot.map_or(Ok(()), |slot| put(slot, state))?;
             }
             if let Some(scanned) = &output.scanned {
+                // Results are put in from the end, while iterations still run in order.
                 if scanned.is_reversed {
                     stack.reverse();
                 }
@@ -180,7 +189,8 @@ impl Stack {
     }
 }
 
-/// The type of an output of the body, and its shape with nothing along `axis`, where both are known.
+/// The type of an output of the body, and its shape with nothing along `axis`, where both are
+/// known.
 fn empty(body: &InferenceModel, i: usize, axis: usize) -> Option<(DatumType, TVec<usize>)> {
     let fact = body.output_fact(i).ok()?;
     let mut shape = fact.shape.as_concrete_finite().ok()??;

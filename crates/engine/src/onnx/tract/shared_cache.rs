@@ -1,7 +1,7 @@
 //! Plans that nodes of a large graph share.
 //!
-//! A plan takes some kilobytes. Graphs of very many nodes have few that differ, so nodes that are certain to be the
-//! same computation have their plans in one place.
+//! A plan takes some kilobytes. Graphs of very many nodes have few that differ, so nodes that are
+//! certain to be the same computation have their plans in one place.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -94,6 +94,8 @@ impl SharedCaches {
             .sum();
         let has_bodies = proto::bodies(node_proto).next().is_some();
         let has_state = WITH_STATE.contains(&node_proto.op_type.as_str());
+        // Each of these could make two nodes differ that look alike, or takes longer to compare
+        // than a plan to build.
         if !self.is_sharing || has_bodies || has_state || n_bytes > N_ATTRIBUTE_BYTES_MAX {
             return SharedCache::default();
         }
@@ -104,14 +106,8 @@ impl SharedCaches {
             .map(|inlet| constant(model, inlet))
             .collect();
         let is_all_constant = constants.iter().all(Option::is_some);
+        // The same rule as in `nodewise`: what a plan has built in must be the same constant.
         let is_built_in = is_all_constant || nodewise::is_weighted(&node_proto.op_type);
-        let source = |(inlet, constant): (&OutletId, &Option<&Const>)| match constant {
-            None => Source::Computed,
-            Some(constant) if !is_built_in && constant.val().datum_type().is_float() => {
-                Source::AnyConstant
-            }
-            Some(_) => Source::Constant(inlet.node),
-        };
         let are_there = |names: &[String]| names.iter().map(|name| !name.is_empty()).collect();
         let likeness = Likeness {
             op_type: node_proto.op_type.clone(),
@@ -121,7 +117,22 @@ impl SharedCaches {
                 .collect(),
             inputs: are_there(&node_proto.input),
             outputs: are_there(&node_proto.output),
-            sources: node.inputs.iter().zip(&constants).map(source).collect(),
+            sources: node
+                .inputs
+                .iter()
+                .zip(&constants)
+                .map(
+                    |(inlet, constant): (&OutletId, &Option<&Const>)| match constant {
+                        None => Source::Computed,
+                        Some(constant)
+                            if !is_built_in && constant.val().datum_type().is_float() =>
+                        {
+                            Source::AnyConstant
+                        }
+                        Some(_) => Source::Constant(inlet.node),
+                    },
+                )
+                .collect(),
         };
         match self.known.get(&likeness) {
             Some(cache) => {

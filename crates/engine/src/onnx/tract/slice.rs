@@ -1,7 +1,7 @@
 //! `Slice` with bounds that do not meet.
 //!
-//! tract takes no bounds that leave nothing, and before opset 10 it adds a length once to a start or an end that is
-//! further in front than that.
+//! tract takes no bounds that leave nothing, and before opset 10 it adds a length once to a start
+//! or an end that is further in front than that.
 
 use tract_onnx::model::{ParsingContext, optional_inputs};
 use tract_onnx::pb::NodeProto;
@@ -11,14 +11,14 @@ use tract_onnx::tract_core::ops::downsample::Downsample;
 use tract_onnx::tract_core::ops::identity::Identity;
 use tract_onnx::tract_hir::internal::*;
 
-use super::composition::{Built, Composition, ResultShape, compose};
+use super::composition::{Composition, ResultShape};
 use super::wiring::Wiring;
 
 /// The first opset in which starts, ends, axes and steps are inputs.
 const OPSET_WITH_INPUTS: i64 = 10;
 
 #[derive(Clone, Debug)]
-enum Slice {
+pub(super) enum Slice {
     /// The operator's attributes.
     Attributes(Bounds),
     /// Where the inputs are: axes and steps are optional.
@@ -30,31 +30,31 @@ enum Slice {
 
 /// Without axes all of them, in order; without steps every element.
 #[derive(Clone, Debug, Default)]
-struct Bounds {
+pub(super) struct Bounds {
     starts: Vec<i64>,
     ends: Vec<i64>,
     axes: Option<Vec<i64>>,
     steps: Option<Vec<i64>>,
 }
 
-pub(super) fn build(context: &ParsingContext<'_>, node: &NodeProto) -> Built {
-    if context.onnx_operator_set_version < OPSET_WITH_INPUTS {
-        return compose(Slice::Attributes(Bounds {
-            starts: node.get_attr_vec("starts")?,
-            ends: node.get_attr_vec("ends")?,
-            axes: node.get_attr_opt_vec("axes")?,
-            steps: None,
-        }));
-    }
-    let mut optional = optional_inputs(node).skip(3);
-    compose(Slice::Inputs {
-        axes: optional.next().flatten(),
-        steps: optional.next().flatten(),
-    })
-}
-
 impl Composition for Slice {
     const RESULT_SHAPE: ResultShape = ResultShape::OfSameRank;
+
+    fn from_node(context: &ParsingContext<'_>, node: &NodeProto) -> TractResult<Self> {
+        if context.onnx_operator_set_version < OPSET_WITH_INPUTS {
+            return Ok(Slice::Attributes(Bounds {
+                starts: node.get_attr_vec("starts")?,
+                ends: node.get_attr_vec("ends")?,
+                axes: node.get_attr_opt_vec("axes")?,
+                steps: None,
+            }));
+        }
+        let mut optional = optional_inputs(node).skip(3);
+        Ok(Slice::Inputs {
+            axes: optional.next().flatten(),
+            steps: optional.next().flatten(),
+        })
+    }
 
     fn op_type(&self) -> StaticName {
         "Slice".into()
@@ -83,6 +83,8 @@ impl Composition for Slice {
             }
             if range.step != 1 && range.first < range.end {
                 let thinned = Downsample::new(axis, range.step, 0);
+                // The stretch was cut out first, so that a step begins at its first element, or at
+                // its last if it is negative.
                 result = wiring.wire_as_is(thinned, &[result])?;
             }
         }
@@ -97,7 +99,8 @@ fn constant(wiring: &Wiring<'_>, inputs: &[OutletId], at: usize) -> TractResult<
     Ok(tensor.try_as_plain_ram()?.as_slice::<i64>()?.to_vec())
 }
 
-/// Elements of an axis, from `first` on up to `end`, which is not among them; backward with a negative step.
+/// Elements of an axis, from `first` on up to `end`, which is not among them; backward with a
+/// negative step.
 struct Range {
     first: usize,
     end: usize,
@@ -132,6 +135,7 @@ impl Bounds {
                 bound
             }
         };
+        // The standard adds the length once to a negative bound and clamps what is still outside.
         let (start, end) = (wrap(at(&self.starts)?), wrap(at(&self.ends)?));
         let (first, end) = if step > 0 {
             (start.clamp(0, dim), end.clamp(0, dim))

@@ -375,7 +375,8 @@ fn types_and_operators_that_only_look_known_are_refused() {
     assert!(found.starts_with(expected), "{found}");
 }
 
-/// A long chain gives what the same operators give one by one, and its nodes share a handful of plans.
+/// A long chain gives what the same operators give one by one, and its nodes share a handful of
+/// plans.
 #[test]
 fn nodes_of_a_large_graph_share_plans() {
     let n = super::graph::N_NODES_LARGE + 100;

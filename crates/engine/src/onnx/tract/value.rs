@@ -18,8 +18,8 @@ impl AsRef<[u8]> for TractBytes {
 
 /// The value with integers in place of symbols.
 ///
-/// Extents are symbols inside tract, and its operators calculate otherwise with them than with the integers that they
-/// are in ONNX. So no operator is ever given one.
+/// Extents are symbols inside tract, and its operators calculate otherwise with them than with the
+/// integers that they are in ONNX. So no operator is ever given one.
 pub(super) fn without_symbols(value: TValue) -> TractResult<TValue> {
     if value.datum_type() != TractType::TDim {
         return Ok(value);
@@ -29,13 +29,17 @@ pub(super) fn without_symbols(value: TValue) -> TractResult<TValue> {
 
 /// The value as our tensor, without copying its data; `None` if it has no plain bytes (text).
 pub(super) fn to_tensor(value: &TValue) -> Option<Tensor> {
+    // A second reference and no copy: a writer on another thread may hold it for longer than the
+    // run.
     let tensor = value.clone().into_arc_tensor();
+    // tract keeps texts as a list of strings.
     if !tensor.is_plain_ram() {
         return None;
     }
     let dtype = dtype(tensor.datum_type())?;
     let shape = Shape::new(tensor.shape()).ok()?;
-    // tract changes a tensor in place only if nobody else holds it, and then moves it to another count.
+    // tract changes a tensor in place only if nobody else holds it, and then moves it to another
+    // count.
     let identity = Identity::of(&tensor);
     let tensor = Tensor::new(dtype, shape, Arc::new(TractBytes(tensor))).ok()?;
     Some(tensor.with_identity(identity))

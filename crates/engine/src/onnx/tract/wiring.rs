@@ -32,6 +32,7 @@ impl Wiring<'_> {
         inputs: &[OutletId],
     ) -> TractResult<OutletId> {
         let name = self.next_name();
+        // tract's operators want inputs of equally many axes, while ONNX broadcasts any.
         Ok(wire_with_rank_broadcast(name, self.model, op, inputs)?[0])
     }
 
@@ -94,6 +95,7 @@ impl Wiring<'_> {
         like: OutletId,
     ) -> TractResult<OutletId> {
         let datum_type = self.datum_type(like)?;
+        // From float64, so that a factor is rounded to the type of the data once.
         let tensor = tensor0(value.into()).cast_to_dt(datum_type)?.into_owned();
         self.constant(tensor)
     }
@@ -111,8 +113,8 @@ impl Wiring<'_> {
     }
 }
 
-/// Adds a constant with a node of its own. The engine's way to add one takes another constant for it that compares as
-/// equal, and so a zero for a negative zero.
+/// Adds a constant with a node of its own. The engine's way to add one takes another constant for
+/// it that compares as equal, and so a zero for a negative zero.
 pub(super) fn add_constant(
     model: &mut TypedModel,
     name: impl Into<String>,

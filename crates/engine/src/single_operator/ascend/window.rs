@@ -3,11 +3,11 @@
 use opscope_tensor::Layout;
 
 use super::super::axes::order_of_onnx;
-use super::super::{Attribute, OperatorError, SingleOperator};
+use super::super::operator::{Attribute, OperatorError, SingleOperator};
 
-/// Lists come for every axis of the image, in its own order, or as ONNX has them for the spatial ones.
-/// The vendor's pads are those before and behind each spatial axis in turn; ONNX has all those before
-/// first.
+/// Lists come for every axis of the image, in its own order, or as ONNX has them for the spatial
+/// ones. The vendor's pads are those before and behind each spatial axis in turn; ONNX has all
+/// those before first.
 pub(super) fn convolution(
     onnx: &mut SingleOperator,
     is_vendors: bool,
@@ -83,6 +83,7 @@ fn spatial(onnx: &mut SingleOperator, name: &str, to: &str) -> Result<(), Operat
         _ => return Err(onnx.inexpressible(format!("`{name}` must be a list of numbers"))),
     };
     let n = values.len();
+    // ONNX lists spatial axes only, of which an image has at most three.
     let is_for_all = n > 3 && n_axes.is_none_or(|n_axes| n_axes == n);
     if !is_for_all {
         onnx.attributes
@@ -94,11 +95,13 @@ fn spatial(onnx: &mut SingleOperator, name: &str, to: &str) -> Result<(), Operat
         Layout::Nd => Layout::Ncdhw,
         named => named,
     };
+    // The letters of the layout tell which number is for which axis.
     if order_of_onnx(order).is_none() || order.n_named_axes() != Some(n) {
         let reason = format!("`{name}` has {n} numbers, and input 0 the format {layout}");
         return Err(onnx.inexpressible(reason));
     }
     let letters = || order.name().chars().zip(&values);
+    // ONNX cannot step over batches or channels.
     if letters().any(|(letter, &value)| matches!(letter, 'N' | 'C') && value != 1) {
         let reason = format!("`{name}` is {values:?}: batch and channels (of {order}) take 1 only");
         return Err(onnx.inexpressible(reason));
@@ -114,8 +117,10 @@ fn spatial(onnx: &mut SingleOperator, name: &str, to: &str) -> Result<(), Operat
 fn padding(onnx: &mut SingleOperator) -> Result<(), OperatorError> {
     let word = onnx.take("padding").or_else(|| onnx.take("padding_mode"));
     let pads = onnx.take("pads");
-    let are_all = |pads: &[i64]| !pads.is_empty() && pads.iter().all(|&pad| pad == -1);
-    let is_same = matches!(&pads, Some(Attribute::Ints(pads)) if are_all(pads));
+    let is_same = matches!(
+        &pads,
+        Some(Attribute::Ints(pads)) if !pads.is_empty() && pads.iter().all(|&pad| pad == -1)
+    );
     let auto_pad = match &word {
         Some(Attribute::Text(word)) if word == "SAME" => Some("SAME_UPPER"),
         Some(Attribute::Text(word)) if word == "VALID" => Some("VALID"),
@@ -139,6 +144,8 @@ fn padding(onnx: &mut SingleOperator) -> Result<(), OperatorError> {
             if pads.iter().any(|&pad| pad < 0) {
                 return Err(onnx.inexpressible(format!("`pads` are {pads:?}: one is negative")));
             }
+            // The vendor lists the two pads of an axis side by side, ONNX all first ones before all
+            // last ones.
             let before = pads.iter().step_by(2);
             let behind = pads.iter().skip(1).step_by(2);
             let sorted = before.chain(behind).copied().collect();

@@ -167,8 +167,8 @@ fn overflows() {
     assert_eq!(config.issues[0].pointer, "/dump/dump_data");
 }
 
-/// The documents call a dump of models beside one of overflows an error; the vendor's checker is on record
-/// for accepting it.
+/// The documents call a dump of models beside one of overflows an error; the vendor's checker is on
+/// record for accepting it.
 #[test]
 fn overflows_and_models() {
     let dir = tempfile::tempdir().unwrap();

@@ -17,6 +17,7 @@ const CLASSES: [&str; 15] = [
 impl Parser {
     pub(super) fn bracket(&mut self) -> Result<(), &'static str> {
         self.at += 1;
+        // A `]` right behind it ends the bracket in this syntax, other than in POSIX.
         self.eat("^");
         let mut last = None;
         loop {
@@ -81,6 +82,7 @@ impl Parser {
         match mark {
             ':' if CLASSES.contains(&name.as_str()) => Ok(Element::Class),
             ':' => Err(unknown),
+            // C++ knows collating elements by name, and every single character is one.
             _ if n == 1 => Ok(Element::Class),
             _ => Err(unknown),
         }

@@ -2,8 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use super::super::dump::FileFormat;
+use super::super::section::{Item, Section};
+use super::super::{iteration, kernels};
 use super::debug::read_overflow_number;
-use super::{Backend, FileFormat, Item, Reader, Section, Settings, iteration, kernels};
+use super::reader::{Backend, Reader};
+use super::values::Settings;
 use crate::dialect::findings::{Findings, Refused};
 use crate::json::Value;
 
@@ -36,15 +40,18 @@ impl Reader<'_> {
         settings: &mut Settings,
         findings: &mut Findings,
     ) -> Result<(), Refused> {
+        // All required keys are asked for before any value is looked at: MindSpore tells of a
+        // missing key first.
         let dump_mode = section.required("dump_mode", findings)?;
         let net_name = section.required("net_name", findings)?;
         let iteration = section.required("iteration", findings)?;
         let input_output = section.required("input_output", findings)?;
         let kernels = section.required("kernels", findings)?;
         let devices = section.required("support_device", findings)?;
-        let op_debug_mode = match settings.is_e2e_enabled {
-            true => section.item("op_debug_mode"),
-            false => Some(section.required("op_debug_mode", findings)?),
+        let op_debug_mode = if settings.is_e2e_enabled {
+            section.item("op_debug_mode")
+        } else {
+            Some(section.required("op_debug_mode", findings)?)
         };
 
         self.dump_mode(&dump_mode, settings, findings)?;
@@ -52,6 +59,7 @@ impl Reader<'_> {
         read_net_name(&net_name, settings, findings)?;
         read_iteration(&iteration, settings, findings)?;
         read_input_output(&input_output, settings, findings)?;
+        // The type counts in every mode, the entries in one only.
         kernels.array(findings)?;
         if settings.dump_mode == BY_KERNELS {
             settings.kernels = kernels::read(&kernels, findings)?;
@@ -82,6 +90,7 @@ impl Reader<'_> {
                 format!("Dump config parse failed, dump_mode should be 0, 1 or 2, but got {mode}");
             return Err(findings.refuse(item.unexpected(&mode.to_string(), "0/1/2", text)));
         }
+        // The operators that a model marks are known to the graph, which only Ascend has.
         if mode != BY_SET_DUMP || self.backend == Backend::Ascend {
             return Ok(());
         }
@@ -113,7 +122,8 @@ impl Reader<'_> {
             return Ok(());
         };
         if settings.is_e2e_enabled {
-            // MindSpore does not look at it beside `e2e_dump_settings`, so nothing in it is an error.
+            // MindSpore does not look at it beside `e2e_dump_settings`, so nothing in it is an
+            // error.
             let written = match &item.node.value {
                 Value::String(text) if self.is_graph => format_of(text),
                 _ => None,
@@ -194,7 +204,8 @@ impl Reader<'_> {
 }
 
 impl Reader<'_> {
-    /// The directory that `$HOME` or `~` at the beginning of a path stands for where Opscope's own reading counts.
+    /// The directory that `$HOME` or `~` at the beginning of a path stands for where Opscope's own
+    /// reading counts.
     fn home(&self, path: &str) -> Option<String> {
         let home = self.env.expand_home(path).filter(|_| self.is_lenient)?;
         Some(self.env.absolute(home).display().to_string())
@@ -207,8 +218,11 @@ fn read_net_name(
     findings: &mut Findings,
 ) -> Result<(), Refused> {
     let name = item.text(findings)?;
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
-    if name.is_empty() || !name.bytes().all(is_plain) {
+    if name.is_empty()
+        || !name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+    {
         let text =
             format!("net_name only supports alphabetic, digit, or {{'-', '_'}}, but got: {name}");
         let expected = "letters, digits, `-` and `_`";
@@ -263,6 +277,8 @@ fn read_devices(
             Value::Bool(value) => u32::from(*value),
             _ => return Err(findings.refuse(entry.wrong_element("number"))),
         };
+        // A fraction or a large number is cut to some device, which is rarely the one that was
+        // meant.
         let is_whole =
             matches!(&node.value, Value::Number(text) if text.parse::<u32>() == Ok(device));
         if !is_whole {
@@ -285,6 +301,7 @@ fn device_number(text: &str) -> u32 {
     if let Ok(whole) = text.parse::<u64>() {
         return low(whole);
     }
+    // A negative number wraps around, as a conversion to `uint32_t` does.
     if let Ok(whole) = text.parse::<i64>() {
         return low(whole.cast_unsigned());
     }

@@ -1,6 +1,9 @@
 //! `op_debug_mode`, and what goes with it.
 
-use super::{Backend, Item, Reader, Section, Settings, iteration};
+use super::super::iteration;
+use super::super::section::{Item, Section};
+use super::reader::{Backend, Reader};
+use super::values::Settings;
 use crate::dialect::findings::{Findings, Refused};
 
 /// `op_debug_mode`: operators that overflow.
@@ -20,6 +23,7 @@ impl Reader<'_> {
         settings.op_debug_mode = mode;
         match mode {
             0 | OVERFLOW => {}
+            // 1 and 2 asked for two kinds of overflows once, which are no longer told apart.
             1 | 2 => {
                 findings.warn(item.warning(format!("`{mode}` is taken for {OVERFLOW}")));
                 settings.op_debug_mode = OVERFLOW;
@@ -31,6 +35,8 @@ impl Reader<'_> {
                 return Err(findings.refuse(item.unexpected(&found, "0/3/4", text)));
             }
         }
+        // Which operators overflow or fail cannot be said beforehand, so rules about names would
+        // only hide some.
         if settings.op_debug_mode != 0 && settings.dump_mode != 0 {
             let found = settings.dump_mode;
             settings.dump_mode = 0;
@@ -89,6 +95,7 @@ fn overflow(
 ) {
     if settings.input_output != 0 {
         settings.input_output = 0;
+        // A value that was never written is spoken of at the setting that changes it.
         let place = section.item("input_output").unwrap_or_else(|| item.clone());
         findings.warn(place.vendor_warning(
             "it is taken for 0, since `op_debug_mode` is 3",

@@ -1,6 +1,7 @@
 //! `e2e_dump_settings`.
 
-use super::{Section, Settings};
+use super::super::section::Section;
+use super::values::Settings;
 use crate::dialect::findings::{Findings, Refused};
 
 /// The keys, in the order in which they are read.
@@ -74,10 +75,12 @@ fn samples(
     let Some(item) = number else {
         return Ok(());
     };
+    // The value is not even looked at then, so a wrong one is no error.
     if settings.sample_mode == 0 {
         findings.warn(item.warning("it has no effect unless `sample_mode` is 1"));
         return Ok(());
     }
+    // MindSpore's message names the other key here.
     settings.sample_num = item.unsigned_reported_as("sample_mode", findings)?;
     if settings.sample_num == 0 {
         let text = "Dump Json Parse Failed. sample_num should be greater than 0".to_owned();

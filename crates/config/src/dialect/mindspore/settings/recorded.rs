@@ -3,8 +3,8 @@
 use opscope_store::file_format::statistic_csv::Category;
 use serde_json::{Value, json};
 
-use super::super::FileFormat;
-use super::Settings;
+use super::super::dump::FileFormat;
+use super::values::Settings;
 
 impl Settings {
     /// The settings as one object, whose names are those of MindSpore's own parser.

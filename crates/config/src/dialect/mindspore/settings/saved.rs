@@ -2,8 +2,11 @@
 
 use opscope_store::file_format::statistic_csv::Category;
 
+use super::super::dump::FileFormat;
+use super::super::section::Section;
 use super::debug::FAILURES;
-use super::{Backend, FileFormat, Reader, SavedData, Section, Settings};
+use super::reader::{Backend, Reader};
+use super::values::{SavedData, Settings};
 use crate::dialect::findings::{Findings, Refused};
 use crate::json::Value;
 
@@ -27,6 +30,8 @@ impl Reader<'_> {
         let found = [SavedData::Tensor, SavedData::Statistic, SavedData::Full]
             .into_iter()
             .find(|saved| saved.name() == word);
+        // A dump of failures kernel by kernel saves tensors whatever this key says, so that no word
+        // in it is an error.
         let is_replaced = settings.is_e2e_enabled && settings.op_debug_mode == FAILURES;
         if is_replaced && found != Some(SavedData::Tensor) {
             findings.warn(
@@ -59,6 +64,7 @@ impl Reader<'_> {
             return Err(findings.refuse(issue));
         }
         let is_npy = settings.file_format == FileFormat::Npy;
+        // Whole graphs in CANN's own format have no file that statistics could go to.
         if self.backend == Backend::Ascend && !settings.is_e2e_enabled && !is_npy {
             let text = "Dump Json parse failed, storing statistic dump is only supported on Ascend \
                         when file_format is set to 'npy'.";
@@ -118,6 +124,7 @@ impl Reader<'_> {
                 ),
             ));
         }
+        // Names that are unknown are collected, because MindSpore prints all of them in one line.
         if unknown.is_empty() {
             return Ok(());
         }

@@ -1,7 +1,8 @@
 //! Operators on channels in blocks.
 //!
-//! ONNX Runtime names them after their output as it was when it brought in the blocks, `conv1_out_nchwc`. After that
-//! an addition and an activation may have been put into a convolution.
+//! ONNX Runtime names them after their output as it was when it brought in the blocks,
+//! `conv1_out_nchwc`. After that an addition and an activation may have been put into a
+//! convolution.
 
 use super::super::source::Class;
 use super::{CAST_PREFIXES, Pairing, unnumbered};
@@ -27,6 +28,8 @@ impl Pairing<'_, '_> {
         }
         if let Some(added) = node.input.get(ADDED_INPUT).filter(|name| !name.is_empty()) {
             let added = self.classes.get(added.as_str()).copied();
+            // The sum was fused into the convolution after it got its name, so the name is that of
+            // the value before.
             class = self.next(class, |position| {
                 let next = &self.source.nodes[position];
                 let is_sum = ["Add", "Sum"].contains(&next.proto.op_type.as_str());
@@ -75,10 +78,12 @@ impl Pairing<'_, '_> {
         names.find_map(|name| self.body.classes.get(name).copied())
     }
 
-    /// The original value that a node on blocked channels reads first: the input of the operator that gave it its type.
+    /// The original value that a node on blocked channels reads first: the input of the operator
+    /// that gave it its type.
     pub(super) fn blocked_input(&self, index: usize) -> Option<Class> {
         let node = self.nodes[index].proto;
         let mut class = self.named_result(index)?;
+        // The way back is bounded: it only has to pass what was fused into one operator.
         for _ in 0..N_INSIDE_MAX {
             let producer = self.source.producer(class)?;
             let mut inputs = producer.inputs.iter().copied().flatten();

@@ -1,7 +1,7 @@
 //! Operators on quantised values.
 //!
-//! An operator between `DequantizeLinear` and `QuantizeLinear` becomes one that takes and gives quantised values, and keeps
-//! its name. Values of the type int8 may become uint8.
+//! An operator between `DequantizeLinear` and `QuantizeLinear` becomes one that takes and gives
+//! quantised values, and keeps its name. Values of the type int8 may become uint8.
 
 use super::super::source::Class;
 use super::Pairing;
@@ -76,9 +76,11 @@ impl<'g> Pairing<'_, 'g> {
             .input
             .first()
             .and_then(|name| self.classes.get(name.as_str()).copied());
+        // An operator that reads the dequantised value itself was left as it was.
         if is_same && !(is_dequantised && read != before) {
             return Some(class);
         }
+        // An activation that nobody else reads may have been taken into the operator as well.
         if let [reader] = self.source.consumers[class][..] {
             let activation = &self.source.nodes[reader].proto;
             if ACTIVATIONS.contains(&activation.op_type.as_str()) {

@@ -1,3 +1,4 @@
+use super::super::super::schema::NodeProto;
 use super::*;
 
 fn graph(nodes: &[(&str, &str, &str)]) -> GraphProto {

@@ -4,9 +4,10 @@ use std::collections::HashMap;
 
 use super::super::super::proto;
 use super::super::super::schema::{GraphProto, ModelProto};
-use super::PREFIX;
+use super::own_node::PREFIX;
 
-/// A text of the library's in which names that were given here are replaced by those that `own` knows.
+/// A text of the library's in which names that were given here are replaced by those that `own`
+/// knows.
 pub(in super::super) fn with_own_names<'a>(
     text: &str,
     own: impl Fn(u32) -> Option<&'a str>,
@@ -15,6 +16,7 @@ pub(in super::super) fn with_own_names<'a>(
     let mut rest = text;
     while let Some((before, after)) = rest.split_once(PREFIX) {
         let n_digits = after.bytes().take_while(u8::is_ascii_digit).count();
+        // Names of taps begin alike and go on with a word; they stay as they are.
         let (digits, behind) = after.split_at(n_digits);
         result.push_str(before);
         match digits.parse().ok().and_then(&own) {
@@ -26,8 +28,8 @@ pub(in super::super) fn with_own_names<'a>(
     result + rest
 }
 
-/// Gives every operator of a model a name that no other has, by which errors can say which one it was; returns the
-/// tasks by name. Names that are unique stay.
+/// Gives every operator of a model a name that no other has, by which errors can say which one it
+/// was; returns the tasks by name. Names that are unique stay.
 pub(in super::super) fn name_nodes(model: &mut ModelProto) -> HashMap<String, u32> {
     let Some(graph) = &mut model.graph else {
         return HashMap::new();
@@ -37,6 +39,7 @@ pub(in super::super) fn name_nodes(model: &mut ModelProto) -> HashMap<String, u3
         *n_by_name.entry(node.name.clone()).or_default() += 1;
     }
     let is_unique = |name: &str| {
+        // A model that was written with taps in it may have names like ours.
         let is_free = !name.is_empty() && !name.starts_with(PREFIX);
         is_free && n_by_name.get(name) == Some(&1)
     };

@@ -49,7 +49,8 @@ impl Scopes {
         found.next()
     }
 
-    /// Notes that the current node shows a value of the graph at this depth as something that is read.
+    /// Notes that the current node shows a value of the graph at this depth as something that is
+    /// read.
     pub(super) fn note_read(&mut self, depth: usize, value: usize) {
         if let Some(frame) = self.0.get_mut(depth) {
             frame.read.push(value);

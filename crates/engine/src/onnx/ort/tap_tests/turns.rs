@@ -36,7 +36,8 @@ fn read_nodes(graph: &GraphProto) -> Vec<BTreeSet<usize>> {
     graph.node.iter().map(of).collect()
 }
 
-/// The most nodes that are ready at once where the one that comes first in the file is always taken.
+/// The most nodes that are ready at once where the one that comes first in the file is always
+/// taken.
 fn n_ready_max(graph: &GraphProto) -> usize {
     let read = read_nodes(graph);
     let mut n_missing: Vec<usize> = read.iter().map(BTreeSet::len).collect();
@@ -60,8 +61,8 @@ fn n_ready_max(graph: &GraphProto) -> usize {
     n_max
 }
 
-/// The nodes in the order in which the library runs them: back from those that nobody reads, the last one in the
-/// file first, and of what a node reads the last one in the file first.
+/// The nodes in the order in which the library runs them: back from those that nobody reads, the
+/// last one in the file first, and of what a node reads the last one in the file first.
 fn run_order(graph: &GraphProto) -> Vec<usize> {
     let read = read_nodes(graph);
     let is_read: BTreeSet<usize> = read.iter().flatten().copied().collect();

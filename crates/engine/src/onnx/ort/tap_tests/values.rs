@@ -17,8 +17,8 @@ fn path(name: &str) -> std::path::PathBuf {
         .join(name)
 }
 
-/// Runs a model with taps and without, and compares each value that operators of the main graph produce with the
-/// one that the engine gives as a result if asked for it.
+/// Runs a model with taps and without, and compares each value that operators of the main graph
+/// produce with the one that the engine gives as a result if asked for it.
 fn check(model: &ModelProto, inputs: &[Tensor]) -> Captured {
     let engine = engine().unwrap();
     let mut loaded = load(&engine, model);

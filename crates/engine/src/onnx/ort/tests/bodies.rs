@@ -68,7 +68,7 @@ fn they_are_numbered_after_their_node() {
         (7, "result"),
     ];
     assert_eq!(operators, expected);
-    assert_eq!(model.constants(), ["two", "two"]);
+    assert_eq!(model.description().constants, ["two", "two"]);
 }
 
 #[test]

@@ -55,7 +55,8 @@ fn elements_of_every_dtype_arrive_and_come_back() {
                 tensor(dtype, &[n], (0..n_bytes).map(|i| byte(i) as u8).collect())
             };
             let dims = [n as i64];
-            // What is a result as it is takes no kernel, which older libraries lack for young dtypes.
+            // What is a result as it is takes no kernel, which older libraries lack for young
+            // dtypes.
             let graph = graph(
                 vec![node("Identity", "", &["a"], &["b"])],
                 vec![value("x", code, &dims), value("a", FLOAT, &[1])],

@@ -40,8 +40,8 @@ impl Files {
         }
     }
 
-    /// The bytes that `entries` of a tensor of `n_bytes` bytes name; `None` if there are none such, or more or fewer
-    /// of them.
+    /// The bytes that the `entries` of a tensor name; `None` if they are not there or are not
+    /// `n_bytes` long.
     pub(super) fn part(
         &mut self,
         entries: &[StringStringEntryProto],
@@ -54,6 +54,8 @@ impl Files {
         let number = |key: &str| entry(key).map(|text| text.parse::<usize>().ok());
         let start = number("offset").unwrap_or(Some(0))?;
         let length = number("length").unwrap_or(Some(n_bytes))?;
+        // A length that contradicts the shape is for the engine to judge; reading on would show
+        // wrong elements.
         if length != n_bytes {
             return None;
         }
@@ -75,18 +77,23 @@ impl Files {
         file
     }
 
-    /// Where a file is; `None` if it is no regular file, or not below the folder, whatever links there are.
+    /// Where a file is; `None` if it is no regular file, or not below the folder, whatever links
+    /// there are.
     fn place(&self, location: &str) -> Option<PathBuf> {
         let relative = Path::new(location);
-        let is_plain =
-            |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
-        if !relative.components().all(is_plain) {
+        if !relative
+            .components()
+            .all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
+        {
             return None;
         }
-        let folder = match self.folder.as_os_str().is_empty() {
-            true => Path::new("."),
-            false => &self.folder,
+        let folder = if self.folder.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            &self.folder
         };
+        // Links are resolved on both sides before they are compared: a model must not read files
+        // outside of its folder.
         let folder = folder.canonicalize().ok()?;
         let path = folder.join(relative).canonicalize().ok()?;
         (path.starts_with(&folder) && path.is_file()).then_some(path)

@@ -4,8 +4,8 @@ use opscope_tensor::{DType, Shape};
 
 use super::super::super::schema::TensorProto;
 
-/// The elements as little-endian bytes, packed where the type is narrower than a byte; `None` if their number is not
-/// that of the shape, or the type is in none of the fields.
+/// The elements as little-endian bytes, packed where the type is narrower than a byte; `None` if
+/// their number is not that of the shape, or the type is in none of the fields.
 pub(super) fn bytes(tensor: &TensorProto, dtype: DType, shape: &Shape) -> Option<Vec<u8>> {
     let n_bytes = shape.n_bytes(dtype).ok()?;
     let bits = dtype.bits()?;
@@ -30,10 +30,11 @@ pub(super) fn bytes(tensor: &TensorProto, dtype: DType, shape: &Shape) -> Option
             .iter()
             .flat_map(|u| u.to_le_bytes())
             .collect(),
-        DType::U32 => {
-            let low = |u: &u64| (*u as u32).to_le_bytes();
-            tensor.uint64_data.iter().flat_map(low).collect()
-        }
+        DType::U32 => tensor
+            .uint64_data
+            .iter()
+            .flat_map(|u| (*u as u32).to_le_bytes())
+            .collect(),
         // One element each, or as many of a narrow type as fill a byte.
         _ => match bits {
             32 => tensor
@@ -41,10 +42,11 @@ pub(super) fn bytes(tensor: &TensorProto, dtype: DType, shape: &Shape) -> Option
                 .iter()
                 .flat_map(|i| i.to_le_bytes())
                 .collect(),
-            16 => {
-                let low = |i: &i32| (*i as u16).to_le_bytes();
-                tensor.int32_data.iter().flat_map(low).collect()
-            }
+            16 => tensor
+                .int32_data
+                .iter()
+                .flat_map(|i| (*i as u16).to_le_bytes())
+                .collect(),
             8 | 4 | 2 => tensor.int32_data.iter().map(|i| *i as u8).collect(),
             _ => return None,
         },

@@ -2,10 +2,10 @@
 
 use tract_onnx::prelude::*;
 use tract_onnx::tract_core::ops::change_axes::AxisOp;
+use tract_onnx::tract_core::ops::einsum::EinSum;
 use tract_onnx::tract_hir::internal::*;
 
 use super::super::wiring::Wiring;
-use super::product;
 
 /// The extents of an `Attention`.
 pub(super) struct Heads {
@@ -54,7 +54,7 @@ impl Heads {
         key: OutletId,
     ) -> TractResult<OutletId> {
         let query = self.group(wiring, query)?;
-        let scores = product(wiring, "bhsd,bhtd->bhst", query, key)?;
+        let scores = multiply(wiring, "bhsd,bhtd->bhst", query, key)?;
         self.ungroup(wiring, scores)
     }
 
@@ -66,12 +66,14 @@ impl Heads {
         value: OutletId,
     ) -> TractResult<OutletId> {
         let shares = self.group(wiring, shares)?;
-        let result = product(wiring, "bhst,bhtd->bhsd", shares, value)?;
+        let result = multiply(wiring, "bhst,bhtd->bhsd", shares, value)?;
         self.ungroup(wiring, result)
     }
 
     /// Queries of all heads that share a key's head come to stand in one row.
     fn group(&self, wiring: &mut Wiring<'_>, wire: OutletId) -> TractResult<OutletId> {
+        // Grouped queries turn many small products into few large ones, without a copy of the keys
+        // for each head.
         let (apart, together) = self.groups();
         reshape(wiring, wire, apart, together)
     }
@@ -124,4 +126,16 @@ pub(super) fn join(wiring: &mut Wiring<'_>, wire: OutletId) -> TractResult<Outle
     let to = tvec!((dims[1] * dims[3]).to_dim());
     let wire = wiring.wire_as_is(AxisOp::Move(1, 2), &[wire])?;
     wiring.wire_as_is(AxisOp::Reshape(2, from, to), &[wire])
+}
+
+/// A product along axes that an expression names.
+fn multiply(
+    wiring: &mut Wiring<'_>,
+    expression: &str,
+    a: OutletId,
+    b: OutletId,
+) -> TractResult<OutletId> {
+    let datum_type = wiring.model.outlet_fact(a)?.datum_type;
+    let product = EinSum::new(expression.parse()?, datum_type);
+    wiring.wire_as_is(product, &[a, b])
 }

@@ -28,6 +28,8 @@ impl Mask {
         let datum_type = wiring.model.outlet_fact(mask)?.datum_type;
         let mut dims = wiring.dims(mask)?;
         let mut mask = mask;
+        // The standard lets a mask be shorter than the keys. One element is broadcast and no short
+        // mask.
         if let Some(last) = dims.last_mut().filter(|n| **n < n_keys && **n != 1) {
             *last = n_keys - *last;
             let hidden = match datum_type {
@@ -64,8 +66,8 @@ pub(super) struct Visible {
 }
 
 impl Visible {
-    /// Booleans that `[batch, head, query, key]` broadcasts with, beginning with those of the mask; `None` if
-    /// every query sees every key.
+    /// Booleans that `[batch, head, query, key]` broadcasts with, beginning with those of the mask;
+    /// `None` if every query sees every key.
     pub(super) fn wire(
         &self,
         wiring: &mut Wiring<'_>,
@@ -76,6 +78,8 @@ impl Visible {
         let integer = |n: usize| i64::try_from(n).context("an extent beyond int64");
         let n_queries = integer(heads.n_queries)?;
         // The position of a key after that of the query that is the last but `n_queries`.
+        // Everything but the position of the first query is known from the shapes, so one constant
+        // serves all three rules.
         let distance = Array4::from_shape_fn(shape, |(_, _, i, j)| {
             (j as i64)
                 .saturating_sub(i as i64)
@@ -85,6 +89,7 @@ impl Visible {
         let end = match self.lengths {
             Some(lengths) => {
                 let mut end = wiring.wire_as_is(cast(DatumType::I64), &[lengths])?;
+                // One length for each batch has to broadcast over heads, queries and keys.
                 for axis in 1..4 {
                     end = wiring.wire_as_is(AxisOp::Add(axis), &[end])?;
                 }

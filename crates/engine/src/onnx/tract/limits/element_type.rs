@@ -46,8 +46,9 @@ impl<'a> Lacking<'a> {
     /// Why tract cannot run an operator, if it reads or gives such values as far as the file says.
     pub(super) fn reason_against(&self, node: &NodeProto) -> Option<String> {
         let read = node.input.iter().find_map(|name| self.0.get(name.as_str()));
-        let given = || node.attribute.iter().find_map(given);
-        let dtype = read.copied().or_else(given)?;
+        let dtype = read
+            .copied()
+            .or_else(|| node.attribute.iter().find_map(given))?;
         Some(format!("it has no type for {dtype}"))
     }
 }
@@ -60,7 +61,8 @@ fn given(attribute: &AttributeProto) -> Option<DType> {
     lacks(i32::try_from(attribute.i()).ok().filter(|_| is_type)?)
 }
 
-/// The type of this number in ONNX, if tract lacks it. Text it has, though its operators have little use for it.
+/// The type of this number in ONNX, if tract lacks it. Text it has, though its operators have
+/// little use for it.
 fn lacks(code: i32) -> Option<DType> {
     let dtype = proto::dtype(code)?;
     let is_complex = matches!(dtype.kind(), ElementKind::Complex(_));

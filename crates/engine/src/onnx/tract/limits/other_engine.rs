@@ -1,10 +1,10 @@
 //! Whether the other engine has an operator that tract lacks.
 //!
-//! The names are those of the kernels that ONNX Runtime 1.31 has on the CPU, whatever operator set they are
-//! of, and of the operators that ONNX itself writes out in others.
+//! The names are those of the kernels that ONNX Runtime 1.31 has on the CPU, whatever operator set
+//! they are of, and of the operators that ONNX itself writes out in others.
 
 use super::super::super::schema::{ModelProto, NodeProto};
-use super::OTHER_ENGINE;
+use super::super::error::OTHER_ENGINE;
 
 /// Of ONNX itself.
 const STANDARD: &str = "\

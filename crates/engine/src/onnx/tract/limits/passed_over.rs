@@ -69,19 +69,19 @@ const PASSED_OVER: &[(&[&str], &str, Harmless)] = &[
         Harmless::None,
     ),
 ];
-/// The type that `QuantizeLinear` gives without a zero point, whatever `output_dtype` says: `uint8`.
+/// The type that `QuantizeLinear` gives without a zero point, whatever `output_dtype` says:
+/// `uint8`.
 const UINT8: i64 = 2;
 
 /// The first attribute of the node that makes tract's result another one.
 pub(super) fn find(node: &NodeProto) -> Option<&str> {
-    let is_passed_over = |attr: &&AttributeProto| {
+    let found = node.attribute.iter().find(|attr: &&AttributeProto| {
         PASSED_OVER.iter().any(|(op_types, name, harmless)| {
             op_types.contains(&node.op_type.as_str())
                 && attr.name == *name
                 && !is_harmless(attr, harmless)
         }) || is_other_output(node, attr)
-    };
-    let found = node.attribute.iter().find(is_passed_over);
+    });
     found.map(|attr| attr.name.as_str())
 }
 
@@ -91,10 +91,12 @@ fn is_harmless(attr: &AttributeProto, harmless: &Harmless) -> bool {
         Harmless::Numbers(numbers) => numbers.contains(&attr.i()),
         Harmless::Words(words) => {
             let one = [attr.s()];
-            let given: Vec<&[u8]> = match attr.strings.is_empty() {
-                true => one.to_vec(),
-                false => attr.strings.iter().map(AsRef::as_ref).collect(),
+            let given: Vec<&[u8]> = if attr.strings.is_empty() {
+                one.to_vec()
+            } else {
+                attr.strings.iter().map(AsRef::as_ref).collect()
             };
+            // A bidirectional operator has the list twice, once for each direction.
             let mut pairs = given.iter().zip(words.iter().cycle());
             pairs.all(|(given, word)| given.eq_ignore_ascii_case(word.as_bytes()))
         }

@@ -198,7 +198,8 @@ fn wave(dims: &[usize]) -> Tensor {
     floats(dims, &elements)
 }
 
-/// The operator with two directions, three steps, a batch of two, two hidden values and an input of `width`.
+/// The operator with two directions, three steps, a batch of two, two hidden values and an input of
+/// `width`.
 fn recurrent(
     op_type: &str,
     n_gates: usize,

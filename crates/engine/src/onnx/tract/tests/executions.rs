@@ -11,7 +11,8 @@ fn wave(dims: &[usize], phase: f32) -> Tensor {
     floats(dims, &values)
 }
 
-/// A recurrent operator with its weights and states as inputs: 5 steps, a batch of 2, 3 values in and 4 hidden.
+/// A recurrent operator with its weights and states as inputs: 5 steps, a batch of 2, 3 values in
+/// and 4 hidden.
 fn recurrent(op_type: &str, attributes: Vec<AttributeProto>, x: Tensor) -> (Vec<u8>, Vec<Tensor>) {
     let n_gates = match op_type {
         "LSTM" => 4,

@@ -1,0 +1,119 @@
+//! What can be said of a model without running it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use opscope_capture::{GraphView, Quantised};
+use opscope_store::record::Operator;
+use opscope_store::record::graph::TensorType;
+use opscope_tensor::DType;
+
+/// A model as its file describes it, and as an engine lists its operators.
+#[derive(Clone, Debug, Default)]
+pub struct ModelDescription {
+    /// The values that the model takes and gives.
+    pub signature: Signature,
+    /// The operators that a run may execute, in order of execution. Operators of a branch that is
+    /// not taken are listed but do not execute.
+    pub operators: Vec<Arc<Operator>>,
+    /// Names of the values that are written into the graph as nodes of their own. Weights are not
+    /// among them.
+    pub constants: Vec<String>,
+    /// Values that a body is given by the operator that runs it, by the tasks of the operators that
+    /// read them; sorted.
+    pub carried: Vec<(u32, String)>,
+    /// Types of inputs, weights and constants, by name, as far as the model says them; an extent
+    /// that it leaves open is -1.
+    pub value_types: Vec<(String, TensorType)>,
+    /// Versions of the sets of operators that the model uses, by domain; the standard one has no
+    /// domain.
+    pub opsets: Vec<(String, i64)>,
+    /// Where operators have quantised values; empty if the engine does not look for them.
+    pub quantised: Vec<Quantised>,
+}
+
+impl ModelDescription {
+    /// The graph for a plan to be matched against. `inputs` are the names of the values that a
+    /// caller provides.
+    pub fn graph<'a>(&'a self, inputs: &'a [String]) -> GraphView<'a> {
+        GraphView {
+            operators: &self.operators,
+            inputs,
+            constants: &self.constants,
+            carried: &self.carried,
+            types: &self.value_types,
+            quantised: &self.quantised,
+            ..GraphView::default()
+        }
+    }
+}
+
+/// The values that a model takes and gives.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Signature {
+    /// The name that the graph carries inside the file.
+    pub graph_name: String,
+    /// The values that a caller has to provide, in order.
+    pub inputs: Vec<ValueInfo>,
+    /// Graph inputs that the file itself gives a value; they cannot be set.
+    pub initialised_inputs: Vec<String>,
+    /// The results, in order. What the file does not say of one is [`DType::Undefined`] or `None`;
+    /// nothing holds the engine to what it does say.
+    pub outputs: Vec<ValueInfo>,
+}
+
+/// A model's input or output as the file declares it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ValueInfo {
+    /// Its name.
+    pub name: String,
+    /// Type of its elements.
+    pub dtype: DType,
+    /// Extents, or `None` if the file does not say how many axes there are.
+    pub dims: Option<Vec<Dim>>,
+}
+
+/// An extent in a model file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Dim {
+    /// Known.
+    Fixed(usize),
+    /// Known by name only.
+    Named(String),
+    /// Not known.
+    Unknown,
+}
+
+impl fmt::Display for Dim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Dim::Fixed(n) => write!(f, "{n}"),
+            Dim::Named(name) => f.write_str(name),
+            Dim::Unknown => f.write_str("?"),
+        }
+    }
+}
+
+impl ValueInfo {
+    /// The shape as text, such as `[batch,3,224,224]`.
+    pub fn shape_text(&self) -> String {
+        match &self.dims {
+            None => "of any shape".to_owned(),
+            Some(dims) => {
+                let dims: Vec<String> = dims.iter().map(ToString::to_string).collect();
+                format!("[{}]", dims.join(","))
+            }
+        }
+    }
+
+    /// Whether `shape` agrees with every extent that is known.
+    pub fn admits(&self, shape: &[usize]) -> bool {
+        self.dims.as_ref().is_none_or(|dims| {
+            dims.len() == shape.len()
+                && dims.iter().zip(shape).all(|(dim, n)| match dim {
+                    Dim::Fixed(fixed) => fixed == n,
+                    Dim::Named(_) | Dim::Unknown => true,
+                })
+        })
+    }
+}
