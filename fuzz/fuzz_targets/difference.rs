@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use opscope_tensor::difference::{Options, difference};
+use opscope_tensor::difference::{DifferenceOptions, difference};
 use opscope_tensor::{DType, Layout, Shape, TensorView};
 
 fuzz_target!(|bytes: &[u8]| {
@@ -27,7 +27,7 @@ fuzz_target!(|bytes: &[u8]| {
         layout: Layout::Nd,
         bytes,
     });
-    let options = Options { has_kl: true };
+    let options = DifferenceOptions { has_kl: true };
     let (Ok(found), Ok(turned)) = (
         difference(views[0], views[1], options),
         difference(views[1], views[0], options),

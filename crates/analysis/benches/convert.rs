@@ -18,7 +18,7 @@ use opscope_analysis::default_jobs;
 use opscope_store::atomic_file::Modes;
 use opscope_store::file_format::dump_data::{DumpHeader, TensorEntry, dtype_code};
 use opscope_store::file_format::npy;
-use opscope_tensor::convert::layout::{Conversion, Plan};
+use opscope_tensor::convert::layout::{LayoutConversion, LayoutPlan};
 use opscope_tensor::{DType, Layout, Shape};
 
 /// Files in the directory, and extents of the `float32` tensor in each: 4 MB.
@@ -179,13 +179,14 @@ fn layouts() {
             (Layout::FractalNz, (Layout::Nd, [2, 2, 700, 500])),
         ] {
             let original = Shape::new(dims).unwrap();
-            let there = Plan::new(&Conversion::new(plain, &original, device, width)).unwrap();
+            let there =
+                LayoutPlan::new(&LayoutConversion::new(plain, &original, device, width)).unwrap();
             let n_plain = original.n_bytes(dtype).unwrap();
             let source: Vec<u8> = (0..n_plain).map(|i| (i % 251) as u8).collect();
             let stored = there.run_to_vec(&source).unwrap();
-            let back = Plan::new(&Conversion {
+            let back = LayoutPlan::new(&LayoutConversion {
                 original: Some((plain, &original)),
-                ..Conversion::new(device, there.out_shape(), plain, width)
+                ..LayoutConversion::new(device, there.out_shape(), plain, width)
             });
             measure(
                 &format!("{device} to {plain} {dtype} {original}"),
@@ -198,7 +199,7 @@ fn layouts() {
 }
 
 /// Takes as many tensors in turn as no cache holds, so that each comes from memory.
-fn measure(name: &str, plan: &Plan, stored: &[u8], expected: &[u8]) {
+fn measure(name: &str, plan: &LayoutPlan, stored: &[u8], expected: &[u8]) {
     let sources = vec![stored.to_vec(); N_LAYOUT_TENSORS];
     let mut copies = vec![vec![0; stored.len()]; N_LAYOUT_TENSORS];
     let mut outs = vec![vec![0; plan.out_bytes()]; N_LAYOUT_TENSORS];

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use half::f16;
-use opscope_tensor::convert::dtype::Decoded;
+use opscope_tensor::convert::dtype::DecodedElements;
 use opscope_tensor::{DType, NumpyType};
 
 /// One element of a tensor.
@@ -23,7 +23,7 @@ pub enum Element {
 
 impl Element {
     /// The first `n` elements.
-    pub fn first(decoded: &Decoded<'_>, n: usize) -> Vec<Element> {
+    pub fn first(decoded: &DecodedElements<'_>, n: usize) -> Vec<Element> {
         Element::all(decoded.dtype, &decoded.bytes)
             .take(n)
             .collect()

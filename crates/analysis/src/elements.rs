@@ -7,7 +7,7 @@ mod relayout;
 use std::borrow::Cow;
 
 use opscope_store::reader::{DumpTerm, OpenedTensor};
-use opscope_tensor::convert::dtype::{DecodeError, Decoded, decode};
+use opscope_tensor::convert::dtype::{DecodeError, DecodedElements, decode};
 use opscope_tensor::{DType, Layout, Shape};
 
 pub use array::{Array, stats_of};
@@ -79,7 +79,7 @@ impl<'a> Elements<'a> {
         let decoded = match self.bytes {
             Cow::Borrowed(bytes) => decode(self.dtype, &self.shape, bytes)?,
             Cow::Owned(bytes) => {
-                let Decoded {
+                let DecodedElements {
                     dtype,
                     shape,
                     bytes: decoded,
@@ -89,7 +89,7 @@ impl<'a> Elements<'a> {
                     // Decoding changed nothing.
                     Cow::Borrowed(_) => bytes,
                 };
-                Decoded {
+                DecodedElements {
                     dtype,
                     shape,
                     bytes: Cow::Owned(bytes),
@@ -114,13 +114,15 @@ impl<'a> Elements<'a> {
 }
 
 /// The tensor in a dtype that numpy has.
-pub(crate) fn decode_tensor(tensor: OpenedTensor<'_>) -> Result<Decoded<'_>, ElementsError> {
+pub(crate) fn decode_tensor(
+    tensor: OpenedTensor<'_>,
+) -> Result<DecodedElements<'_>, ElementsError> {
     let elements = Elements::from_tensor(tensor)?;
     let decoded = elements.decode().map_err(|source| ElementsError::Decode {
         slot: tensor.stored.label(),
         source,
     })?;
-    Ok(Decoded {
+    Ok(DecodedElements {
         dtype: decoded.dtype,
         shape: decoded.shape,
         bytes: decoded.bytes,

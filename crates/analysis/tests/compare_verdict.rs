@@ -6,7 +6,7 @@ use opscope_analysis::compare::result::{
     Comparison, Evidence, Level, Metrics, OperatorName, OperatorResult, SlotResult, TensorInfo,
 };
 use opscope_analysis::compare::verdict::{Thresholds, YardstickUse, judge};
-use opscope_tensor::difference::{Options, difference};
+use opscope_tensor::difference::{DifferenceOptions, difference};
 use opscope_tensor::{DType, Layout, Shape, TensorView};
 
 const N: usize = 60_000;
@@ -47,7 +47,11 @@ fn metrics(target: &[f64], golden: &[f64], dtypes: [DType; 2]) -> Metrics {
         layout: Layout::Nd,
         bytes,
     };
-    let found = difference(view(dtypes[0], &a), view(dtypes[1], &b), Options::default());
+    let found = difference(
+        view(dtypes[0], &a),
+        view(dtypes[1], &b),
+        DifferenceOptions::default(),
+    );
     Metrics::from_difference(&found.unwrap())
 }
 

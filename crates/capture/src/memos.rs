@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use opscope_tensor::{DType, Identity, Memo, Shape, Tensor};
+use opscope_tensor::{DType, Shape, Tensor, TensorIdentity, TensorMemo};
 
 /// How many tensors are remembered before those that are gone are looked for.
 const N_SWEEP_MIN: usize = 1024;
@@ -14,7 +14,7 @@ pub(crate) struct Memos(Mutex<Table>);
 
 #[derive(Default)]
 struct Table {
-    known: HashMap<Identity, Known>,
+    known: HashMap<TensorIdentity, Known>,
     /// How many there may be before the next sweep.
     n_max: usize,
 }
@@ -22,7 +22,7 @@ struct Table {
 struct Known {
     dtype: DType,
     shape: Shape,
-    memo: Arc<Memo>,
+    memo: Arc<TensorMemo>,
 }
 
 impl Memos {
@@ -71,7 +71,7 @@ mod tests {
     fn shown(owner: &Arc<Vec<u8>>, dtype: DType) -> Tensor {
         let shape = Shape::new([owner.len() / dtype.bytes().unwrap()]).unwrap();
         let tensor = Tensor::new(dtype, shape, owner.clone()).unwrap();
-        tensor.with_identity(Identity::of(owner))
+        tensor.with_identity(TensorIdentity::from_owner(owner))
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use opscope_store::StoreError;
 use opscope_store::record::{ModelId, Record, Side};
-use opscope_tensor::{HostAccessError, Observed, Tensor};
+use opscope_tensor::{HostAccessError, Tensor, TensorObserver};
 use thiserror::Error;
 
 use crate::overflow::Overflow;
@@ -96,16 +96,16 @@ pub trait Sink: Send + Sync {
 /// Computes what a sink wants to know of tensors while they are likely to be in a cache.
 pub trait TensorSummarizer {
     /// Computes what the sink wants of the elements of `tensor` and leaves it in the tensor's memo
-    /// ([`Observed::stats`], [`Observed::keep`]). Called on the engine's thread; a tensor that
+    /// ([`TensorObserver::stats`], [`TensorObserver::keep`]). Called on the engine's thread; a tensor that
     /// several operators share is computed once.
     ///
     /// Returns whether that is all: the record comes without the tensor's elements then.
-    fn summarize(&self, tensor: Observed<'_>) -> bool;
+    fn summarize(&self, tensor: TensorObserver<'_>) -> bool;
 
     /// [`TensorSummarizer::summarize`] of elements that lie side by side in memory in another order
     /// than row-major, the first one first. The memo must not depend on the order: returns `false`
     /// if it would, and the memo is not used then.
-    fn summarize_permuted(&self, _tensor: Observed<'_>) -> bool {
+    fn summarize_permuted(&self, _tensor: TensorObserver<'_>) -> bool {
         false
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use opscope_store::record::graph::TensorType;
 use opscope_store::record::{ModelId, Operator, Record};
-use opscope_tensor::{Observed, Tensor, TensorView};
+use opscope_tensor::{Tensor, TensorObserver, TensorView};
 
 use crate::control::{LiveSettings, StepSettings};
 use crate::counters::{DropReason, LiveCounters, add};
@@ -343,13 +343,13 @@ impl Tap {
 
     /// Lets the sink look at elements in borrowed memory, and returns whether it needs no more of them than
     /// what is in the memo then.
-    pub fn look_at(&self, tensor: Observed<'_>) -> bool {
+    pub fn look_at(&self, tensor: TensorObserver<'_>) -> bool {
         !self.selected.has_views && self.context.intake.tensors.is_enough(tensor)
     }
 
     /// [`Tap::look_at`] elements that lie side by side in another order than row-major, the first one first.
     /// Where this returns `false` the memo is of no use: what the sink wants depends on the order.
-    pub fn look_at_permuted(&self, tensor: Observed<'_>) -> bool {
+    pub fn look_at_permuted(&self, tensor: TensorObserver<'_>) -> bool {
         !self.selected.has_views && self.context.intake.tensors.is_enough_permuted(tensor)
     }
 

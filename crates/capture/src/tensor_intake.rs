@@ -4,7 +4,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use opscope_tensor::{Memo, Observed, Tensor, TensorError, TensorView};
+use opscope_tensor::{Tensor, TensorError, TensorMemo, TensorObserver, TensorView};
 use thiserror::Error;
 
 use crate::pool::Pool;
@@ -92,18 +92,18 @@ impl TensorIntake {
     }
 
     /// Whether the sink needs no more of a tensor than numbers, which are in its memo now.
-    pub(crate) fn is_enough(&self, tensor: Observed<'_>) -> bool {
+    pub(crate) fn is_enough(&self, tensor: TensorObserver<'_>) -> bool {
         self.is_enough_by(tensor, |summarizer| summarizer.summarize(tensor))
     }
 
     /// The same of elements that lie side by side in another order than row-major.
-    pub(crate) fn is_enough_permuted(&self, tensor: Observed<'_>) -> bool {
+    pub(crate) fn is_enough_permuted(&self, tensor: TensorObserver<'_>) -> bool {
         self.is_enough_by(tensor, |summarizer| summarizer.summarize_permuted(tensor))
     }
 
     fn is_enough_by(
         &self,
-        tensor: Observed<'_>,
+        tensor: TensorObserver<'_>,
         summarize: impl FnOnce(&dyn TensorSummarizer) -> bool,
     ) -> bool {
         let Some(summarizer) = self.sink.summarizer().filter(|_| self.summarizes_early) else {
@@ -125,8 +125,8 @@ impl TensorIntake {
     pub(crate) fn take(&self, view: TensorView<'_>) -> Result<Tensor, BorrowError> {
         // Before anything is computed from, or allocated for, bytes that nobody can use.
         view.check()?;
-        let memo = Arc::new(Memo::default());
-        if self.is_enough(Observed::new(view, &memo)) {
+        let memo = Arc::new(TensorMemo::default());
+        if self.is_enough(TensorObserver::new(view, &memo)) {
             return Ok(Tensor::from_memo(view, memo)?);
         }
         // The sink may have left something in the memo although it needs the elements too.

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use opscope_store::record::{Operator, Record, Side};
-use opscope_tensor::{Observed, Tensor};
+use opscope_tensor::{Tensor, TensorObserver};
 
 use crate::{KernelRule, PatternError, Selected, rule_for_operator};
 
@@ -122,7 +122,12 @@ impl TensorRule {
         }
     }
 
-    fn chooses(&self, operator: &Operator, slot: (Side, usize), tensor: Observed<'_>) -> bool {
+    fn chooses(
+        &self,
+        operator: &Operator,
+        slot: (Side, usize),
+        tensor: TensorObserver<'_>,
+    ) -> bool {
         match &self.test {
             Test::Name(_) | Test::Type(_) | Test::Pattern(_) => self.may_choose(operator),
             Test::Slot(_, side, index) => (*side, *index) == slot && self.may_choose(operator),
@@ -132,7 +137,7 @@ impl TensorRule {
     }
 }
 
-fn is_above(tensor: Observed<'_>, threshold: f64) -> bool {
+fn is_above(tensor: TensorObserver<'_>, threshold: f64) -> bool {
     let Ok(stats) = tensor.stats() else {
         return false;
     };
@@ -234,7 +239,7 @@ impl TensorRules {
 
     /// Whether no operator whatever could make a rule choose this tensor. What the rules want to know of
     /// the tensor's elements is in its memo afterwards.
-    pub fn rule_out(&self, tensor: Observed<'_>) -> bool {
+    pub fn rule_out(&self, tensor: TensorObserver<'_>) -> bool {
         let mut rules = self.0.iter();
         // Rules about values ask for no operator, so any will do.
         let operator = Operator::default();

@@ -8,7 +8,7 @@ use opscope_capture::{
 };
 use opscope_dump::StatsSink;
 use opscope_store::record::{ModelId, Operator, Record};
-use opscope_tensor::{DType, Identity, Observed, Shape, Tensor};
+use opscope_tensor::{DType, Shape, Tensor, TensorIdentity, TensorObserver};
 
 /// How often elements were looked at, and what records came with.
 #[derive(Default)]
@@ -32,7 +32,7 @@ impl Sink for Looks {
 }
 
 impl TensorSummarizer for Looks {
-    fn summarize(&self, tensor: Observed<'_>) -> bool {
+    fn summarize(&self, tensor: TensorObserver<'_>) -> bool {
         tensor.keep(|tensor| {
             assert!(!self.panics, "the sink broke");
             self.n_looks.fetch_add(1, Ordering::Relaxed);
@@ -57,7 +57,7 @@ fn operators(n: u32) -> Vec<Arc<Operator>> {
 fn tensor(owner: &Arc<Vec<u8>>) -> Tensor {
     let shape = Shape::new([owner.len() / 4]).unwrap();
     let tensor = Tensor::new(DType::F32, shape, owner.clone()).unwrap();
-    tensor.with_identity(Identity::of(owner))
+    tensor.with_identity(TensorIdentity::from_owner(owner))
 }
 
 /// An operator whose output three others read, all with the same weight, two times over.

@@ -11,7 +11,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use half::f16;
-use opscope_tensor::difference::{Difference, Options, difference};
+use opscope_tensor::difference::{DifferenceOptions, TensorDifference, difference};
 use opscope_tensor::{DType, Layout, Shape, TensorView};
 
 /// Bytes of one side.
@@ -76,7 +76,7 @@ fn compare(dtype: DType, n_bytes: usize) {
             layout: Layout::Nd,
             bytes,
         });
-        difference(a, b, Options { has_kl }).unwrap()
+        difference(a, b, DifferenceOptions { has_kl }).unwrap()
     };
     check(&run(&a, true), dtype, &a, &b);
     check(&run(&few, false), dtype, &few, &b);
@@ -123,7 +123,7 @@ fn read(bytes: &[u8]) -> u64 {
 }
 
 /// The definitions, in doubles.
-fn check(found: &Difference, dtype: DType, a: &[u8], b: &[u8]) {
+fn check(found: &TensorDifference, dtype: DType, a: &[u8], b: &[u8]) {
     let values = |bytes: &[u8]| -> Vec<f64> {
         match dtype {
             DType::F16 => {

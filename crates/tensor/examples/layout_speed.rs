@@ -11,7 +11,7 @@ use std::error::Error;
 use std::hint::black_box;
 use std::time::Instant;
 
-use opscope_tensor::convert::layout::{Conversion, Plan};
+use opscope_tensor::convert::layout::{LayoutConversion, LayoutPlan};
 use opscope_tensor::{Layout, Shape};
 
 /// Conversions in a measurement; the fastest of several measurements counts.
@@ -106,15 +106,15 @@ fn main() -> Result<(), Box<dyn Error>> {
         for case in CASES.iter().filter(is_asked) {
             let device = Shape::new(case.device)?;
             let plain = Shape::new(case.plain)?;
-            let conversion = Conversion {
+            let conversion = LayoutConversion {
                 original: Some((case.to, &plain)),
-                ..Conversion::new(case.from, &device, case.to, width)
+                ..LayoutConversion::new(case.from, &device, case.to, width)
             };
-            let there = Plan::new(&conversion)?;
-            let back = Plan::new(&Conversion {
+            let there = LayoutPlan::new(&conversion)?;
+            let back = LayoutPlan::new(&LayoutConversion {
                 original: None,
                 c0: Some(16),
-                ..Conversion::new(case.to, &plain, case.from, width)
+                ..LayoutConversion::new(case.to, &plain, case.from, width)
             })?;
             let n_src = device.n_elements() * width;
             let mut src = vec![vec![1_u8; n_src]; n_tensors];

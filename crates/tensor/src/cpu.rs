@@ -1,6 +1,6 @@
 //! Choosing code for the CPU at hand.
 //!
-//! A [`Task`] is written once, over a [`Machine`] that carries sixteen numbers at a time. [`run`]
+//! A [`LaneTask`] is written once, over a [`LaneMachine`] that carries sixteen numbers at a time. [`run`]
 //! compiles it three times, for AVX-512, for AVX2 and for whatever the target has, and picks one
 //! when it is called. Everything in a task must be inlined into it (`#[inline(always)]`): only then
 //! is it compiled for the CPU that was found, loops without any intrinsics included.
@@ -21,7 +21,7 @@ mod avx2;
 mod avx512;
 mod portable;
 
-pub(crate) use portable::{Portable, float16_to_float32};
+pub(crate) use portable::{PortableMachine, float16_to_float32};
 
 #[cfg(target_arch = "x86_64")]
 use avx2::Avx2;
@@ -34,7 +34,7 @@ pub(crate) const LANES: usize = 16;
 /// Sixteen lanes of arithmetic. Every machine gives the same bits.
 ///
 /// Words are 32 bits wide. Slices that are loaded hold exactly [`LANES`] elements.
-pub(crate) trait Machine: Copy {
+pub(crate) trait LaneMachine: Copy {
     /// Sixteen `f64`.
     type Reals: Copy;
     /// Sixteen words of 32 bits.
@@ -183,11 +183,11 @@ pub(crate) trait Machine: Copy {
 }
 
 /// Work that can be done on any machine.
-pub(crate) trait Task {
+pub(crate) trait LaneTask {
     /// The result of the task.
     type Output;
     /// Does it; to be marked `#[inline(always)]`.
-    fn run<M: Machine>(self, machine: M) -> Self::Output;
+    fn run<M: LaneMachine>(self, machine: M) -> Self::Output;
 }
 
 /// Whether a machine has instructions for lanes, instead of what every CPU has.
@@ -200,7 +200,7 @@ pub(crate) fn is_wide() -> bool {
 }
 
 /// Does the work with the widest machine that the CPU has.
-pub(crate) fn run<T: Task>(task: T) -> T::Output {
+pub(crate) fn run<T: LaneTask>(task: T) -> T::Output {
     #[cfg(target_arch = "x86_64")]
     {
         if let Some(machine) = Avx512::detect() {
@@ -212,27 +212,27 @@ pub(crate) fn run<T: Task>(task: T) -> T::Output {
             return unsafe { run_avx2(machine, task) };
         }
     }
-    task.run(Portable)
+    task.run(PortableMachine)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(
     enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt"
 )]
-fn run_avx512<T: Task>(machine: Avx512, task: T) -> T::Output {
+fn run_avx512<T: LaneTask>(machine: Avx512, task: T) -> T::Output {
     task.run(machine)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
-fn run_avx2<T: Task>(machine: Avx2, task: T) -> T::Output {
+fn run_avx2<T: LaneTask>(machine: Avx2, task: T) -> T::Output {
     task.run(machine)
 }
 
 /// Does the work once on every machine that the CPU has, for comparing them.
 #[cfg(test)]
-pub(crate) fn run_everywhere<T: Task + Clone>(task: &T) -> Vec<T::Output> {
-    let mut outputs = vec![task.clone().run(Portable)];
+pub(crate) fn run_everywhere<T: LaneTask + Clone>(task: &T) -> Vec<T::Output> {
+    let mut outputs = vec![task.clone().run(PortableMachine)];
     #[cfg(target_arch = "x86_64")]
     {
         if let Some(machine) = Avx512::detect() {

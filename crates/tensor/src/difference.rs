@@ -31,15 +31,15 @@ mod tests;
 mod ulp;
 mod wide;
 
-use self::kl::Divergence;
-use self::source::Source;
-use self::sweep::{Found, Sweep};
+use self::kl::DivergenceTask;
+use self::source::BlockSource;
+use self::sweep::{DifferenceSweep, SweepResult};
 use self::ulp::Ulps;
 use crate::{DType, TensorView, cpu};
 
 /// Numbers to compute beside those that are always computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Options {
+pub struct DifferenceOptions {
     /// Whether the Kullback-Leibler divergence is wanted, which takes another pass over the elements.
     pub has_kl: bool,
 }
@@ -58,10 +58,10 @@ pub struct Options {
 pub fn difference(
     target: TensorView<'_>,
     golden: TensorView<'_>,
-    options: Options,
-) -> Result<Difference, DifferenceError> {
+    options: DifferenceOptions,
+) -> Result<TensorDifference, DifferenceError> {
     let dtype = coarser(target.dtype, golden.dtype);
-    let sources = [Source::new(target)?, Source::new(golden)?];
+    let sources = [BlockSource::new(target)?, BlockSource::new(golden)?];
     let [a, b] = sources.map(|source| source.n());
     if a != b {
         return Err(DifferenceError::Size {
@@ -70,7 +70,7 @@ pub fn difference(
         });
     }
     let is_same_dtype = target.dtype == golden.dtype;
-    let found = cpu::run(Sweep {
+    let found = cpu::run(DifferenceSweep {
         sources,
         ulps: dtype.map(Ulps::new),
     });
@@ -82,7 +82,7 @@ pub fn difference(
             0.0
         } else {
             let ranges = found.pairs.ranges;
-            cpu::run(Divergence {
+            cpu::run(DivergenceTask {
                 sources,
                 ranges,
                 are_all_finite: result.n_finite == result.n,
@@ -92,10 +92,10 @@ pub fn difference(
     Ok(result)
 }
 
-impl Found {
-    fn difference(&self) -> Difference {
+impl SweepResult {
+    fn difference(&self) -> TensorDifference {
         let [target, golden] = self.sides.map(|side| side.summary());
-        let mut result = Difference {
+        let mut result = TensorDifference {
             n_equal: self.n_equal,
             is_identical: self.is_identical,
             n_nan_mismatches: self.n_nan_mismatches,
@@ -106,7 +106,7 @@ impl Found {
             golden,
             max_ulp: self.ulps.as_ref().map(Ulps::max),
             p99_ulp: self.ulps.as_ref().map(Ulps::p99),
-            ..Difference::default()
+            ..TensorDifference::default()
         };
         self.pairs.finish(&mut result);
         result
@@ -123,7 +123,7 @@ pub fn coarser(a: DType, b: DType) -> Option<DType> {
 /// The result of [`difference`]. Unless said otherwise, numbers are taken over the elements that
 /// are finite on both sides, in double precision.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Difference {
+pub struct TensorDifference {
     /// Number of elements of either tensor.
     pub n: u64,
     /// Number of elements that are finite on both sides.
@@ -139,9 +139,9 @@ pub struct Difference {
     /// Elements of opposite sign, neither of them zero.
     pub n_sign_flips: u64,
     /// The first tensor.
-    pub target: Summary,
+    pub target: SideSummary,
     /// The second tensor, the one that is right.
-    pub golden: Summary,
+    pub golden: SideSummary,
     /// Largest absolute difference.
     pub max_abs: f64,
     /// Mean absolute difference.
@@ -174,19 +174,19 @@ pub struct Difference {
     /// Share of elements whose relative difference is below 5/1000.
     pub share_5_1000: f64,
     /// Where the absolute difference is largest.
-    pub worst: Option<Worst>,
+    pub worst: Option<WorstElement>,
     /// The first element that is NaN or infinite on the target side and not equally so on the golden side.
     pub first_bad: Option<u64>,
     /// Number of elements by the decimal exponent of their relative difference: below 1e-12, then one bin for each power of ten up to 1e3, then above.
     pub histogram: [u64; N_BINS],
 }
 
-/// Bins of [`Difference::histogram`].
+/// Bins of [`TensorDifference::histogram`].
 pub const N_BINS: usize = 17;
 
 /// One side of a comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Summary {
+pub struct SideSummary {
     /// Smallest finite element; NaN if there is none.
     pub min: f64,
     /// Largest finite element; NaN if there is none.
@@ -209,7 +209,7 @@ pub struct Summary {
 
 /// The element with the largest absolute difference; the first of several.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Worst {
+pub struct WorstElement {
     /// Its position in row-major order.
     pub index: u64,
     /// Its value on the first side.

@@ -10,15 +10,15 @@ use std::sync::{Arc, Weak};
 /// Tensors with equal identities are the same one. An identity keeps the address of the count, so
 /// that it is never given out a second time, but not the tensor: the engine frees that when it likes.
 #[derive(Clone)]
-pub struct Identity {
+pub struct TensorIdentity {
     pin: Weak<dyn Any + Send + Sync>,
 }
 
-impl Identity {
+impl TensorIdentity {
     /// The identity of what `owner` counts.
-    pub fn of<T: Any + Send + Sync>(owner: &Arc<T>) -> Identity {
+    pub fn from_owner<T: Any + Send + Sync>(owner: &Arc<T>) -> TensorIdentity {
         let owner: Arc<dyn Any + Send + Sync> = owner.clone();
-        Identity {
+        TensorIdentity {
             pin: Arc::downgrade(&owner),
         }
     }
@@ -34,21 +34,21 @@ impl Identity {
     }
 }
 
-impl PartialEq for Identity {
-    fn eq(&self, other: &Identity) -> bool {
+impl PartialEq for TensorIdentity {
+    fn eq(&self, other: &TensorIdentity) -> bool {
         self.address() == other.address()
     }
 }
 
-impl Eq for Identity {}
+impl Eq for TensorIdentity {}
 
-impl Hash for Identity {
+impl Hash for TensorIdentity {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.address().hash(state);
     }
 }
 
-impl fmt::Debug for Identity {
+impl fmt::Debug for TensorIdentity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Identity({:#x})", self.address())
     }
@@ -61,12 +61,16 @@ mod tests {
     #[test]
     fn an_address_is_not_given_out_again_while_somebody_remembers_it() {
         let first = Arc::new([0_u8; 64]);
-        let identity = Identity::of(&first);
-        assert_eq!(identity, Identity::of(&first.clone()));
+        let identity = TensorIdentity::from_owner(&first);
+        assert_eq!(identity, TensorIdentity::from_owner(&first.clone()));
         assert!(identity.is_alive());
         drop(first);
         assert!(!identity.is_alive());
         let later: Vec<Arc<[u8; 64]>> = (0..1000).map(|_| Arc::new([0; 64])).collect();
-        assert!(later.iter().all(|owner| Identity::of(owner) != identity));
+        assert!(
+            later
+                .iter()
+                .all(|owner| TensorIdentity::from_owner(owner) != identity)
+        );
     }
 }

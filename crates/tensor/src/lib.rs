@@ -11,14 +11,14 @@
 //! | [`Layout`] | what the axes mean (`NCHW`, `ND`, `FRACTAL_NZ`, …) |
 //! | [`Tensor`] | dtype, shape, layout and shared elements; cloning copies no data |
 //! | [`TensorElements`] | where the elements are |
-//! | [`Identity`] | which of an engine's tensors one is |
+//! | [`TensorIdentity`] | which of an engine's tensors one is |
 //! | [`TensorView`] | a tensor in the host's memory, borrowed |
 //! | [`convert::dtype::decode`] | the same values in a dtype that numpy can hold |
 //! | [`convert::dequantise::dequantise`] | the floats that quantised elements stand for |
-//! | [`convert::layout::Plan`] | the same elements in the order of another layout |
+//! | [`convert::layout::LayoutPlan`] | the same elements in the order of another layout |
 //! | [`RangeLoss`] | what would overflow, vanish or become subnormal in a narrower dtype |
 //! | [`Stats`] | extremes, mean, norms, standard deviation and counts of what is special |
-//! | [`Partial`] | the same of a part of a tensor, to be put together in order |
+//! | [`PartialStats`] | the same of a part of a tensor, to be put together in order |
 //! | [`sequential`] | statistics that are summed one element after the other, as MindSpore's |
 //! | [`dense_copy`] | elements that do not lie side by side, put side by side |
 //! | [`difference`] | how far two tensors are apart |
@@ -41,14 +41,14 @@ mod tensor;
 pub mod text;
 
 pub use dtype::{DType, ElementKind, NumpyType, ParseDTypeError};
-pub use identity::Identity;
+pub use identity::TensorIdentity;
 pub use layout::{Layout, ParseLayoutError};
-pub use memo::{Memo, Observed};
-pub use range::{Largest, RangeLoss, is_wider_range, range_loss};
+pub use memo::{TensorMemo, TensorObserver};
+pub use range::{LargestElement, RangeLoss, is_wider_range, range_loss};
 pub use shape::{Shape, ShapeError};
 pub use stats::{
-    CHUNK_ELEMENTS, Chunk, Histogram, NonFinite, NonFinitePlaces, Options, Partial, Stats,
-    StatsError, WeighedStats, chunks, first_non_finite, has_non_finite, non_finite,
+    CHUNK_ELEMENTS, Histogram, NonFinite, NonFinitePlaces, PartialStats, Stats, StatsAndWeight,
+    StatsError, StatsOptions, TensorChunk, chunks, first_non_finite, has_non_finite, non_finite,
     non_finite_places, sequential, stats, stats_strided, weighed_stats,
 };
 pub use strided::{StridedError, dense_copy};

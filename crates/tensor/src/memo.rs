@@ -5,14 +5,14 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::stats::sequential::{SequentialStats, sequential_stats};
 use crate::{
-    DType, HostAccessError, NonFinite, NonFinitePlaces, Stats, StatsError, Tensor, TensorView,
-    WeighedStats, non_finite, non_finite_places, weighed_stats,
+    DType, HostAccessError, NonFinite, NonFinitePlaces, Stats, StatsAndWeight, StatsError, Tensor,
+    TensorView, non_finite, non_finite_places, weighed_stats,
 };
 
 /// Numbers that were computed from a tensor, shared by its clones.
 #[derive(Default)]
-pub struct Memo {
-    stats: OnceLock<Result<WeighedStats, StatsError>>,
+pub struct TensorMemo {
+    stats: OnceLock<Result<StatsAndWeight, StatsError>>,
     sequential: OnceLock<Result<SequentialStats, StatsError>>,
     non_finite: OnceLock<NonFinite>,
     places: OnceLock<NonFinitePlaces>,
@@ -24,16 +24,16 @@ pub struct Memo {
 /// Each method looks at the elements at most once, whichever clone of the tensor is asked; afterwards
 /// the tensor may lose its elements ([`Tensor::without_elements`]).
 #[derive(Clone, Copy)]
-pub struct Observed<'a> {
+pub struct TensorObserver<'a> {
     dtype: DType,
     view: Result<TensorView<'a>, HostAccessError>,
-    memo: &'a Memo,
+    memo: &'a TensorMemo,
 }
 
-impl<'a> Observed<'a> {
+impl<'a> TensorObserver<'a> {
     /// Observes `view` and keeps results computed from it in `memo`, which belongs to nothing else.
-    pub fn new(view: TensorView<'a>, memo: &'a Memo) -> Observed<'a> {
-        Observed {
+    pub fn new(view: TensorView<'a>, memo: &'a TensorMemo) -> TensorObserver<'a> {
+        TensorObserver {
             dtype: view.dtype,
             view: Ok(view),
             memo,
@@ -56,7 +56,7 @@ impl<'a> Observed<'a> {
     /// [`stats`](crate::stats()) of the tensor.
     ///
     /// # Errors
-    /// As for [`Observed::weighed_stats`].
+    /// As for [`TensorObserver::weighed_stats`].
     pub fn stats(self) -> Result<&'a Stats, StatsError> {
         Ok(&self.weighed_stats()?.stats)
     }
@@ -66,10 +66,10 @@ impl<'a> Observed<'a> {
     /// # Errors
     /// As for [`stats`](crate::stats()); [`StatsError::Elements`] if the elements were dropped before
     /// anybody asked.
-    pub fn weighed_stats(self) -> Result<&'a WeighedStats, StatsError> {
+    pub fn weighed_stats(self) -> Result<&'a StatsAndWeight, StatsError> {
         let computed = self.recall(&self.memo.stats, |view| {
             let computed = weighed_stats(view);
-            if let Ok(WeighedStats { stats, .. }) = &computed {
+            if let Ok(StatsAndWeight { stats, .. }) = &computed {
                 // The pass has counted them already, so nobody has to look for them again.
                 self.memo
                     .note(stats.n_nan, stats.n_pos_inf, stats.n_neg_inf);
@@ -82,7 +82,7 @@ impl<'a> Observed<'a> {
     /// [`sequential_stats`] of the tensor.
     ///
     /// # Errors
-    /// As for [`Observed::weighed_stats`].
+    /// As for [`TensorObserver::weighed_stats`].
     pub fn sequential_stats(self) -> Result<&'a SequentialStats, StatsError> {
         let computed = self.recall(&self.memo.sequential, |view| {
             let computed = sequential_stats(view);
@@ -133,7 +133,10 @@ impl<'a> Observed<'a> {
 
     /// Anything else, one value for each type `T`. `compute` may ask for the numbers above, but not for
     /// another `keep` of the same tensor.
-    pub fn keep<T: Any + Send + Sync>(self, compute: impl FnOnce(Observed<'_>) -> T) -> Arc<T> {
+    pub fn keep<T: Any + Send + Sync>(
+        self,
+        compute: impl FnOnce(TensorObserver<'_>) -> T,
+    ) -> Arc<T> {
         let others = self.memo.others.lock();
         let mut others = others.unwrap_or_else(PoisonError::into_inner);
         let mut kept = others
@@ -148,7 +151,7 @@ impl<'a> Observed<'a> {
         value
     }
 
-    /// Whether [`Observed::keep`] holds a value of type `T`.
+    /// Whether [`TensorObserver::keep`] holds a value of type `T`.
     pub fn has_kept<T: Any + Send + Sync>(self) -> bool {
         let others = self.memo.others.lock();
         let others = others.unwrap_or_else(PoisonError::into_inner);
@@ -158,29 +161,29 @@ impl<'a> Observed<'a> {
 
 impl Tensor {
     /// The elements together with what is remembered of them.
-    pub fn observed(&self) -> Observed<'_> {
-        Observed {
+    pub fn observed(&self) -> TensorObserver<'_> {
+        TensorObserver {
             dtype: self.dtype(),
             view: self.host_view(),
             memo: self.memo(),
         }
     }
 
-    /// [`Observed::stats`].
+    /// [`TensorObserver::stats`].
     ///
     /// # Errors
-    /// As for [`Observed::stats`].
+    /// As for [`TensorObserver::stats`].
     pub fn stats(&self) -> Result<&Stats, StatsError> {
         self.observed().stats()
     }
 
-    /// [`Observed::non_finite`].
+    /// [`TensorObserver::non_finite`].
     pub fn non_finite(&self) -> NonFinite {
         self.observed().non_finite()
     }
 }
 
-impl Memo {
+impl TensorMemo {
     fn note(&self, n_nan: u64, n_pos_inf: u64, n_neg_inf: u64) {
         // A value that is there already is the same.
         let _ = self.non_finite.set(NonFinite {

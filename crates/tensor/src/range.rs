@@ -22,12 +22,12 @@ pub struct RangeLoss {
     /// Elements that would become subnormal numbers, with fewer digits than others.
     pub n_subnormal: u64,
     /// The element with the largest magnitude, the first of them; `None` without finite elements.
-    pub largest: Option<Largest>,
+    pub largest: Option<LargestElement>,
 }
 
 /// An element with its position.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Largest {
+pub struct LargestElement {
     /// Its value, with its sign.
     pub value: f64,
     /// Its position in memory order.
@@ -36,7 +36,7 @@ pub struct Largest {
 
 /// Magnitudes at which rounding to a target changes its result.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Limits {
+struct RangeLimits {
     /// Half way from the largest finite number to the one that would follow.
     overflow: f64,
     /// Whether that tie is rounded up.
@@ -47,14 +47,19 @@ struct Limits {
     normal: f64,
 }
 
-impl Limits {
+impl RangeLimits {
     /// Limits of a format: its largest finite number, the exponent of its smallest normal number, the
     /// number of its mantissa bits, and whether the mantissa of the largest number ends with 1.
-    fn new(largest: f64, min_exponent: i32, n_mantissa_bits: i32, is_largest_odd: bool) -> Limits {
+    fn new(
+        largest: f64,
+        min_exponent: i32,
+        n_mantissa_bits: i32,
+        is_largest_odd: bool,
+    ) -> RangeLimits {
         let power = |exponent: i32| 2_f64.powi(exponent);
         let smallest = power(min_exponent - n_mantissa_bits);
         let last_exponent = largest.log2().floor() as i32;
-        Limits {
+        RangeLimits {
             overflow: largest + power(last_exponent - n_mantissa_bits - 1),
             is_tie_overflow: is_largest_odd,
             underflow: smallest / 2.0,
@@ -62,13 +67,13 @@ impl Limits {
         }
     }
 
-    fn of(target: DType) -> Option<Limits> {
+    fn for_target(target: DType) -> Option<RangeLimits> {
         Some(match target {
-            DType::F16 => Limits::new(65504.0, -14, 10, true),
-            DType::BF16 => Limits::new(bf16::MAX.to_f64(), -126, 7, true),
-            DType::F8E5M2 => Limits::new(57344.0, -14, 2, true),
+            DType::F16 => RangeLimits::new(65504.0, -14, 10, true),
+            DType::BF16 => RangeLimits::new(bf16::MAX.to_f64(), -126, 7, true),
+            DType::F8E5M2 => RangeLimits::new(57344.0, -14, 2, true),
             // The code that would follow 448 is NaN, so 448 ends with 0.
-            DType::F8E4M3FN => Limits::new(448.0, -6, 3, false),
+            DType::F8E4M3FN => RangeLimits::new(448.0, -6, 3, false),
             _ => return None,
         })
     }
@@ -89,7 +94,7 @@ pub fn is_wider_range(source: DType, target: DType) -> bool {
 
 /// Measures the effect of rounding `tensor` to `target`; `None` unless [`is_wider_range`].
 pub fn range_loss(tensor: TensorView<'_>, target: DType) -> Option<RangeLoss> {
-    let limits = Limits::of(target)?;
+    let limits = RangeLimits::for_target(target)?;
     if !is_wider_range(tensor.dtype, target) {
         return None;
     }
@@ -103,7 +108,11 @@ pub fn range_loss(tensor: TensorView<'_>, target: DType) -> Option<RangeLoss> {
     })
 }
 
-fn count<const N: usize>(bytes: &[u8], limits: Limits, read: impl Fn([u8; N]) -> f64) -> RangeLoss {
+fn count<const N: usize>(
+    bytes: &[u8],
+    limits: RangeLimits,
+    read: impl Fn([u8; N]) -> f64,
+) -> RangeLoss {
     let elements = bytes.as_chunks::<N>().0;
     let mut loss = RangeLoss {
         n_elements: elements.len() as u64,
@@ -123,7 +132,7 @@ fn count<const N: usize>(bytes: &[u8], limits: Limits, read: impl Fn([u8; N]) ->
         loss.n_subnormal += u64::from(!is_zero && magnitude < limits.normal);
         if is_finite && magnitude > largest {
             largest = magnitude;
-            loss.largest = Some(Largest { value, index });
+            loss.largest = Some(LargestElement { value, index });
         }
     }
     loss
@@ -134,7 +143,7 @@ mod tests {
     use super::*;
     use crate::{Layout, Shape};
 
-    fn of(dtype: DType, bytes: &[u8], target: DType) -> Option<RangeLoss> {
+    fn for_target(dtype: DType, bytes: &[u8], target: DType) -> Option<RangeLoss> {
         let shape = Shape::new([bytes.len() / dtype.bytes().unwrap()]).unwrap();
         let view = TensorView {
             dtype,
@@ -147,7 +156,7 @@ mod tests {
 
     /// Overflow, underflow and subnormal counts of one number.
     fn one(value: f64, target: DType) -> [u64; 3] {
-        let loss = of(DType::F64, &value.to_le_bytes(), target).unwrap();
+        let loss = for_target(DType::F64, &value.to_le_bytes(), target).unwrap();
         [loss.n_overflow, loss.n_underflow, loss.n_subnormal]
     }
 
@@ -247,17 +256,17 @@ mod tests {
     fn what_is_not_finite_stays_apart() {
         let values = [f32::NAN, 3.0, f32::INFINITY, -7e4, 7e4, f32::NEG_INFINITY];
         let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
-        let loss = of(DType::F32, &bytes, DType::F16).unwrap();
+        let loss = for_target(DType::F32, &bytes, DType::F16).unwrap();
         assert_eq!(
             (loss.n_elements, loss.n_non_finite, loss.n_overflow),
             (6, 3, 2)
         );
         let value = f64::from(-7e4_f32);
-        assert_eq!(loss.largest, Some(Largest { value, index: 3 }));
-        let none = of(DType::F32, &bytes[..4], DType::F16).unwrap();
+        assert_eq!(loss.largest, Some(LargestElement { value, index: 3 }));
+        let none = for_target(DType::F32, &bytes[..4], DType::F16).unwrap();
         assert_eq!((none.n_overflow, none.largest), (0, None));
         assert_eq!(
-            of(DType::F32, &[], DType::F16).unwrap(),
+            for_target(DType::F32, &[], DType::F16).unwrap(),
             RangeLoss::default()
         );
     }
@@ -266,14 +275,21 @@ mod tests {
     fn only_wider_dtypes_are_looked_at() {
         let half = f16::MAX.to_le_bytes();
         assert_eq!(
-            of(DType::F16, &half, DType::F8E4M3FN).unwrap().n_overflow,
+            for_target(DType::F16, &half, DType::F8E4M3FN)
+                .unwrap()
+                .n_overflow,
             1
         );
-        assert_eq!(of(DType::F16, &half, DType::BF16), None);
-        assert_eq!(of(DType::F16, &half, DType::F16), None);
-        assert_eq!(of(DType::I64, &[0xff; 8], DType::F16), None);
-        assert_eq!(of(DType::F64, &[0; 8], DType::F32), None);
+        assert_eq!(for_target(DType::F16, &half, DType::BF16), None);
+        assert_eq!(for_target(DType::F16, &half, DType::F16), None);
+        assert_eq!(for_target(DType::I64, &[0xff; 8], DType::F16), None);
+        assert_eq!(for_target(DType::F64, &[0; 8], DType::F32), None);
         let brain = bf16::MAX.to_le_bytes();
-        assert_eq!(of(DType::BF16, &brain, DType::F16).unwrap().n_overflow, 1);
+        assert_eq!(
+            for_target(DType::BF16, &brain, DType::F16)
+                .unwrap()
+                .n_overflow,
+            1
+        );
     }
 }

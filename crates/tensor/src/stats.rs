@@ -27,7 +27,7 @@ pub use histogram::Histogram;
 pub use non_finite::{
     NonFinite, NonFinitePlaces, first_non_finite, has_non_finite, non_finite, non_finite_places,
 };
-pub use partial::{CHUNK_ELEMENTS, Chunk, Options, Partial, chunks};
+pub use partial::{CHUNK_ELEMENTS, PartialStats, StatsOptions, TensorChunk, chunks};
 pub use strided::stats_strided;
 
 /// Numbers that describe one tensor's elements.
@@ -122,10 +122,10 @@ pub fn stats(tensor: TensorView<'_>) -> Result<Stats, StatsError> {
 
 /// Statistics, and what bounds the rounding of a sum that is taken element after element.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct WeighedStats {
+pub struct StatsAndWeight {
     /// The statistics.
     pub stats: Stats,
-    /// [`Partial::prefix_weight`].
+    /// [`PartialStats::prefix_weight`].
     pub prefix_weight: f64,
 }
 
@@ -133,12 +133,12 @@ pub struct WeighedStats {
 ///
 /// # Errors
 /// As for [`stats`](crate::stats()).
-pub fn weighed_stats(tensor: TensorView<'_>) -> Result<WeighedStats, StatsError> {
-    let mut total = Partial::default();
+pub fn weighed_stats(tensor: TensorView<'_>) -> Result<StatsAndWeight, StatsError> {
+    let mut total = PartialStats::default();
     for chunk in chunks(tensor.dtype, tensor.shape.n_elements(), tensor.bytes)? {
-        total.append(&chunk.look(Options::default()));
+        total.append(&chunk.look(StatsOptions::default()));
     }
-    Ok(WeighedStats {
+    Ok(StatsAndWeight {
         stats: total.finish(),
         prefix_weight: total.prefix_weight(),
     })

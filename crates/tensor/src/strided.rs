@@ -58,7 +58,7 @@ pub fn dense_copy(
     bytes: &[u8],
 ) -> Result<Vec<u8>, StridedError> {
     let width = dtype.bytes().ok_or(StridedError::Packed(dtype))?;
-    let walk = Walk::new(shape, strides, start, bytes.len() / width)?;
+    let walk = StridedWalk::new(shape, strides, start, bytes.len() / width)?;
     let n_bytes = shape.n_elements().saturating_mul(width);
     let mut dense = Vec::new();
     dense
@@ -72,13 +72,13 @@ pub fn dense_copy(
 
 /// Elements along the innermost axis.
 #[derive(Clone, Copy)]
-pub(crate) struct Run {
+pub(crate) struct StridedRun {
     at: usize,
     pub(crate) n: usize,
     stride: isize,
 }
 
-impl Run {
+impl StridedRun {
     /// Appends `n` elements from the `i`th on to `to`.
     pub(crate) fn copy(self, i: usize, n: usize, width: usize, bytes: &[u8], to: &mut Vec<u8>) {
         let position = |i: usize| {
@@ -118,19 +118,19 @@ fn append<const WIDTH: usize>(
 }
 
 /// Positions in row-major order, all of them within the elements.
-pub(crate) struct Walk {
+pub(crate) struct StridedWalk {
     dims: Vec<usize>,
     strides: Vec<isize>,
     start: usize,
 }
 
-impl Walk {
+impl StridedWalk {
     pub(crate) fn new(
         shape: &Shape,
         strides: &[isize],
         start: usize,
         n_elements: usize,
-    ) -> Result<Walk, StridedError> {
+    ) -> Result<StridedWalk, StridedError> {
         if strides.len() != shape.n_axes() {
             let (shape, n_strides) = (shape.clone(), strides.len());
             return Err(StridedError::Strides { shape, n_strides });
@@ -145,7 +145,7 @@ impl Walk {
                 n_elements,
             });
         }
-        Ok(Walk {
+        Ok(StridedWalk {
             dims: shape.to_vec(),
             strides: strides.to_vec(),
             start,
@@ -153,7 +153,7 @@ impl Walk {
     }
 
     /// Shows every run, in row-major order.
-    pub(crate) fn runs(&self, mut visit: impl FnMut(Run)) {
+    pub(crate) fn runs(&self, mut visit: impl FnMut(StridedRun)) {
         if self.dims.contains(&0) {
             return;
         }
@@ -165,7 +165,7 @@ impl Walk {
         let mut index = vec![0; outer];
         let mut at = self.start;
         loop {
-            visit(Run { at, n, stride });
+            visit(StridedRun { at, n, stride });
             // The next position of the outer axes, as an odometer counts.
             let mut axis = outer;
             loop {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use crate::memo::Memo;
+use crate::memo::TensorMemo;
 use crate::text::{self, TextError};
-use crate::{DType, Identity, Layout, Shape, ShapeError};
+use crate::{DType, Layout, Shape, ShapeError, TensorIdentity};
 
 /// Bytes that somebody owns and others may look at from any thread.
 ///
@@ -20,7 +20,7 @@ pub type SharedBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
 pub enum TensorElements {
     /// In the host's memory: dense, row-major and little-endian.
     Host(SharedBytes),
-    /// Nowhere any more. Numbers that the tensor's [`Memo`] holds are still known.
+    /// Nowhere any more. Numbers that the tensor's [`TensorMemo`] holds are still known.
     Dropped,
 }
 
@@ -40,8 +40,8 @@ pub struct Tensor {
     /// Kept apart from the elements, because queues and counters ask for it after a drop.
     n_bytes: usize,
     elements: TensorElements,
-    identity: Option<Identity>,
-    memo: Arc<Memo>,
+    identity: Option<TensorIdentity>,
+    memo: Arc<TensorMemo>,
 }
 
 /// A tensor whose bytes are borrowed. Elements are dense, row-major and little-endian.
@@ -118,7 +118,7 @@ impl Tensor {
 
     /// The same tensor with a name that the engine's other references to it have too.
     #[must_use]
-    pub fn with_identity(self, identity: Identity) -> Tensor {
+    pub fn with_identity(self, identity: TensorIdentity) -> Tensor {
         Tensor {
             identity: Some(identity),
             ..self
@@ -138,7 +138,7 @@ impl Tensor {
     ///
     /// # Errors
     /// As for [`Tensor::new`].
-    pub fn from_memo(view: TensorView<'_>, memo: Arc<Memo>) -> Result<Tensor, TensorError> {
+    pub fn from_memo(view: TensorView<'_>, memo: Arc<TensorMemo>) -> Result<Tensor, TensorError> {
         view.check()?;
         Ok(Tensor {
             dtype: view.dtype,
@@ -155,17 +155,17 @@ impl Tensor {
     ///
     /// `memo` has to belong to a tensor of the same dtype, shape and elements.
     #[must_use]
-    pub fn with_memo(self, memo: Arc<Memo>) -> Tensor {
+    pub fn with_memo(self, memo: Arc<TensorMemo>) -> Tensor {
         Tensor { memo, ..self }
     }
 
     /// Returns the memo of results computed from its elements.
-    pub fn memo(&self) -> &Arc<Memo> {
+    pub fn memo(&self) -> &Arc<TensorMemo> {
         &self.memo
     }
 
     /// Which of the engine's tensors it is; `None` if the engine does not say.
-    pub fn identity(&self) -> Option<&Identity> {
+    pub fn identity(&self) -> Option<&TensorIdentity> {
         self.identity.as_ref()
     }
 

@@ -49,7 +49,7 @@ pub enum TextError {
 /// The bytes of a tensor that holds `texts`.
 pub fn encode<T: AsRef<[u8]>>(texts: &[T]) -> Vec<u8> {
     let n_text_bytes = texts.iter().map(|text| text.as_ref().len()).sum();
-    let mut builder = Builder::new(texts.len(), n_text_bytes);
+    let mut builder = TextBuilder::new(texts.len(), n_text_bytes);
     for text in texts {
         builder.push(text.as_ref());
     }
@@ -60,12 +60,12 @@ pub fn encode<T: AsRef<[u8]>>(texts: &[T]) -> Vec<u8> {
 ///
 /// # Errors
 /// [`TextError`].
-pub fn iter<'a>(tensor: TensorView<'a>) -> Result<Texts<'a>, TextError> {
+pub fn iter<'a>(tensor: TensorView<'a>) -> Result<TextIter<'a>, TextError> {
     if tensor.dtype != DType::String {
         return Err(TextError::Dtype(tensor.dtype));
     }
     check(tensor.shape, tensor.bytes)?;
-    Ok(Texts {
+    Ok(TextIter {
         bytes: tensor.bytes,
         heads: heads(tensor.shape, tensor.bytes)?,
         next: 0,
@@ -97,13 +97,13 @@ pub(crate) fn check(shape: &Shape, bytes: &[u8]) -> Result<(), TextError> {
 
 /// Texts of a tensor whose heads were checked.
 #[derive(Clone, Debug)]
-pub struct Texts<'a> {
+pub struct TextIter<'a> {
     bytes: &'a [u8],
     heads: &'a [[u8; HEAD_BYTES]],
     next: usize,
 }
 
-impl<'a> Iterator for Texts<'a> {
+impl<'a> Iterator for TextIter<'a> {
     type Item = &'a [u8];
 
     fn next(&mut self) -> Option<&'a [u8]> {
@@ -119,24 +119,24 @@ impl<'a> Iterator for Texts<'a> {
     }
 }
 
-impl ExactSizeIterator for Texts<'_> {}
+impl ExactSizeIterator for TextIter<'_> {}
 
 /// Puts texts one behind the other.
 #[derive(Clone, Debug)]
-pub struct Builder {
+pub struct TextBuilder {
     bytes: Vec<u8>,
     n_texts: usize,
     n_pushed: usize,
 }
 
-impl Builder {
+impl TextBuilder {
     /// Room for `n_texts` texts, of `n_text_bytes` bytes together if that is known. Texts that are not
     /// pushed are empty.
-    pub fn new(n_texts: usize, n_text_bytes: usize) -> Builder {
+    pub fn new(n_texts: usize, n_text_bytes: usize) -> TextBuilder {
         let n_head_bytes = n_texts * HEAD_BYTES;
         let mut bytes = Vec::with_capacity(n_head_bytes + n_text_bytes);
         bytes.resize(n_head_bytes, 0);
-        Builder {
+        TextBuilder {
             bytes,
             n_texts,
             n_pushed: 0,

@@ -1,6 +1,6 @@
 //! Layouts of images and weights against one formula each, written out element by element.
 
-use opscope_tensor::convert::layout::{Conversion, LayoutError, Plan};
+use opscope_tensor::convert::layout::{LayoutConversion, LayoutError, LayoutPlan};
 use opscope_tensor::{Layout, Shape};
 use proptest::prelude::*;
 
@@ -221,9 +221,9 @@ fn check(plain: &Formula, device: &Formula, e: Axes, c0: usize, width: usize) {
     let src = noise(plain_shape.n_elements() * width);
     let expected = convert(&src, width, e, (plain, c0), (device, c0));
 
-    let there = Plan::new(&Conversion {
+    let there = LayoutPlan::new(&LayoutConversion {
         c0: Some(c0),
-        ..Conversion::new(plain.layout, &plain_shape, device.layout, width)
+        ..LayoutConversion::new(plain.layout, &plain_shape, device.layout, width)
     })
     .unwrap();
     let mut dst = vec![0xaa; there.out_bytes()];
@@ -235,9 +235,9 @@ fn check(plain: &Formula, device: &Formula, e: Axes, c0: usize, width: usize) {
     assert_eq!(there.out_shape(), &device_shape, "{name}");
     assert!(dst == expected, "{name}");
 
-    let back = Plan::new(&Conversion {
+    let back = LayoutPlan::new(&LayoutConversion {
         original: Some((plain.layout, &plain_shape)),
-        ..Conversion::new(device.layout, &device_shape, plain.layout, width)
+        ..LayoutConversion::new(device.layout, &device_shape, plain.layout, width)
     })
     .unwrap();
     assert_eq!(back.out_shape(), &plain_shape, "{name}, back");
@@ -289,9 +289,9 @@ fn from_device_to_device() {
     let (from, to) = (formula(Layout::Nc1hwc0), formula(Layout::FractalZ));
     let original = Shape::new([18, 21, 3, 5]).unwrap();
     let from_shape = Shape::new((from.shape)(e, 16)).unwrap();
-    let plan = Plan::new(&Conversion {
+    let plan = LayoutPlan::new(&LayoutConversion {
         original: Some((Layout::Nchw, &original)),
-        ..Conversion::new(from.layout, &from_shape, to.layout, 4)
+        ..LayoutConversion::new(from.layout, &from_shape, to.layout, 4)
     })
     .unwrap();
     let src = noise(from_shape.n_elements() * 4);
@@ -346,18 +346,18 @@ proptest! {
         let e = Axes { n: n * groups, c, d, h, w };
         let src = noise(e.n * c * d * h * w);
         let plain = Shape::new([e.n, c, d, h, w]).unwrap();
-        let to = Conversion {
+        let to = LayoutConversion {
             groups,
             c0: Some(c0),
-            ..Conversion::new(Layout::Ncdhw, &plain, Layout::FractalZ3d, 1)
+            ..LayoutConversion::new(Layout::Ncdhw, &plain, Layout::FractalZ3d, 1)
         };
-        let there = Plan::new(&to).unwrap();
+        let there = LayoutPlan::new(&to).unwrap();
         let dst = there.run_to_vec(&src).unwrap();
         prop_assert!(dst == grouped(&src, e, groups, c0));
-        let back = Plan::new(&Conversion {
+        let back = LayoutPlan::new(&LayoutConversion {
             groups,
             original: Some((Layout::Ncdhw, &plain)),
-            ..Conversion::new(Layout::FractalZ3d, there.out_shape(), Layout::Ncdhw, 1)
+            ..LayoutConversion::new(Layout::FractalZ3d, there.out_shape(), Layout::Ncdhw, 1)
         })
         .unwrap();
         prop_assert!(back.run_to_vec(&dst).unwrap() == src);
@@ -384,16 +384,16 @@ proptest! {
                 expected[at] = src[from];
             }
         }
-        let there = Plan::new(&Conversion {
+        let there = LayoutPlan::new(&LayoutConversion {
             c0: Some(c0),
-            ..Conversion::new(layout, &plain, Layout::FractalZC04, 1)
+            ..LayoutConversion::new(layout, &plain, Layout::FractalZC04, 1)
         })
         .unwrap();
         let dst = there.run_to_vec(&src).unwrap();
         prop_assert!(dst == expected);
-        let back = Plan::new(&Conversion {
+        let back = LayoutPlan::new(&LayoutConversion {
             original: Some((layout, &plain)),
-            ..Conversion::new(Layout::FractalZC04, there.out_shape(), layout, 1)
+            ..LayoutConversion::new(Layout::FractalZC04, there.out_shape(), layout, 1)
         })
         .unwrap();
         prop_assert!(back.run_to_vec(&dst).unwrap() == src);
@@ -406,22 +406,24 @@ fn what_the_original_shape_decides() {
     let device = Shape::new([2, 2, 3, 5, 16]).unwrap();
     let original = Shape::new([2, 3, 5, 20]).unwrap();
     let small = Shape::new([1, 5, 3, 4]).unwrap();
-    let to_nchw = Conversion::new(Layout::Nc1hwc0, &device, Layout::Nchw, 2);
-    let out = |conversion: &Conversion<'_>| Plan::new(conversion).unwrap().out_shape().to_vec();
+    let to_nchw = LayoutConversion::new(Layout::Nc1hwc0, &device, Layout::Nchw, 2);
+    let out = |conversion: &LayoutConversion<'_>| {
+        LayoutPlan::new(conversion).unwrap().out_shape().to_vec()
+    };
     assert_eq!(out(&to_nchw), [2, 32, 3, 5]);
-    let known = Conversion {
+    let known = LayoutConversion {
         original: Some((Layout::Nhwc, &original)),
         ..to_nchw
     };
     assert_eq!(out(&known), [2, 20, 3, 5]);
     assert_eq!(
-        out(&Conversion {
+        out(&LayoutConversion {
             to: Layout::Nd,
             ..known
         }),
         [2, 3, 5, 20]
     );
-    let part = Conversion {
+    let part = LayoutConversion {
         original: Some((Layout::Nchw, &small)),
         is_prefix: true,
         ..to_nchw
@@ -429,8 +431,8 @@ fn what_the_original_shape_decides() {
     assert_eq!(out(&part), [1, 5, 3, 4]);
 
     let src = noise(device.n_elements() * 2);
-    let whole = Plan::new(&to_nchw).unwrap().run_to_vec(&src).unwrap();
-    let part = Plan::new(&part).unwrap().run_to_vec(&src).unwrap();
+    let whole = LayoutPlan::new(&to_nchw).unwrap().run_to_vec(&src).unwrap();
+    let part = LayoutPlan::new(&part).unwrap().run_to_vec(&src).unwrap();
     for (i, element) in part.chunks(2).enumerate() {
         let (c, h, w) = (i / 12, i / 4 % 3, i % 4);
         let at = ((c * 3 + h) * 5 + w) * 2;
@@ -442,16 +444,19 @@ fn shape(dims: &[usize]) -> Shape {
     Shape::new(dims).unwrap()
 }
 
-fn check_error(conversion: &Conversion<'_>, message: &str) {
-    assert_eq!(Plan::new(conversion).unwrap_err().to_string(), message);
+fn check_error(conversion: &LayoutConversion<'_>, message: &str) {
+    assert_eq!(
+        LayoutPlan::new(conversion).unwrap_err().to_string(),
+        message
+    );
 }
 
 #[test]
 fn errors_say_which_shape_does_not_fit() {
     let device = shape(&[2, 2, 3, 5, 16]);
     let (wrong, flat) = (shape(&[2, 40, 3, 5]), shape(&[7]));
-    let base = Conversion::new(Layout::Nc1hwc0, &device, Layout::Nchw, 2);
-    let with = |original| Conversion {
+    let base = LayoutConversion::new(Layout::Nc1hwc0, &device, Layout::Nchw, 2);
+    let with = |original| LayoutConversion {
         original: Some((Layout::Nchw, original)),
         ..base
     };
@@ -460,7 +465,7 @@ fn errors_say_which_shape_does_not_fit() {
         "`NC1HWC0` of this original has shape [2,3,3,5,16], found [2,2,3,5,16]",
     );
     check_error(
-        &Conversion {
+        &LayoutConversion {
             is_prefix: true,
             ..with(&wrong)
         },
@@ -471,13 +476,13 @@ fn errors_say_which_shape_does_not_fit() {
         "shape [7] has 1 axes, which `NCHW` cannot have",
     );
     check_error(
-        &Conversion {
+        &LayoutConversion {
             from_shape: &flat,
             ..base
         },
         "shape [7] has 1 axes, which `NC1HWC0` cannot have",
     );
-    let plan = Plan::new(&base).unwrap();
+    let plan = LayoutPlan::new(&base).unwrap();
     let error = plan.run(&[0; 1919], &mut [0; 1920]).unwrap_err();
     assert_eq!(
         error,
@@ -496,14 +501,14 @@ fn errors_say_what_a_layout_cannot_hold() {
     let device = shape(&[2, 2, 3, 5, 16]);
     let weight = shape(&[12, 2, 16, 16]);
     let (deep, five) = (shape(&[1, 2, 3, 4, 5]), shape(&[1, 5, 2, 2]));
-    let base = Conversion::new(Layout::Nc1hwc0, &device, Layout::Nchw, 2);
-    let nchw = |to| Conversion::new(Layout::Nchw, &five, to, 2);
+    let base = LayoutConversion::new(Layout::Nc1hwc0, &device, Layout::Nchw, 2);
+    let nchw = |to| LayoutConversion::new(Layout::Nchw, &five, to, 2);
     check_error(
-        &Conversion::new(Layout::FractalZ, &weight, Layout::Nchw, 2),
+        &LayoutConversion::new(Layout::FractalZ, &weight, Layout::Nchw, 2),
         "leaving `FRACTAL_Z` takes the original shape",
     );
     check_error(
-        &Conversion::new(Layout::Ncdhw, &deep, Layout::Nc1hwc0, 2),
+        &LayoutConversion::new(Layout::Ncdhw, &deep, Layout::Nc1hwc0, 2),
         "`NC1HWC0` has no axis for a depth of 3",
     );
     check_error(
@@ -511,35 +516,35 @@ fn errors_say_what_a_layout_cannot_hold() {
         "`FRACTAL_Z_C04` holds at most 4 channels, found 5",
     );
     check_error(
-        &Conversion {
+        &LayoutConversion {
             groups: 3,
             ..nchw(Layout::FractalZ)
         },
         "1 output channels in blocks of 16 cannot form 3 groups",
     );
     check_error(
-        &Conversion {
+        &LayoutConversion {
             to: Layout::FractalNz,
             ..base
         },
         "no conversion from `NC1HWC0` to `FRACTAL_NZ`",
     );
     check_error(
-        &Conversion {
+        &LayoutConversion {
             from: Layout::BnWeight,
             ..base
         },
         "no conversion from `BN_WEIGHT` to `NCHW`",
     );
     check_error(
-        &Conversion {
+        &LayoutConversion {
             c0: Some(0),
             ..base
         },
         "blocks of 0 elements",
     );
     check_error(
-        &Conversion {
+        &LayoutConversion {
             element_bytes: 3,
             ..base
         },

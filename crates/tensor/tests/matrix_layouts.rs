@@ -1,7 +1,7 @@
 //! Layouts in blocks along the last two axes, and those of recurrent layers, against one formula
 //! each, written out element by element.
 
-use opscope_tensor::convert::layout::{Conversion, Plan, RnnSizes};
+use opscope_tensor::convert::layout::{LayoutConversion, LayoutPlan, RnnSizes};
 use opscope_tensor::{Layout, Shape};
 use proptest::prelude::*;
 
@@ -28,14 +28,14 @@ fn expected(
 }
 
 /// There gives `device`, back gives `src`.
-fn check(there: &Conversion<'_>, src: &[u8], device_shape: &[usize], device: &[u8]) {
-    let plan = Plan::new(there).unwrap();
+fn check(there: &LayoutConversion<'_>, src: &[u8], device_shape: &[usize], device: &[u8]) {
+    let plan = LayoutPlan::new(there).unwrap();
     let name = format!("{there:?}");
     assert_eq!(plan.out_shape().dims(), device_shape, "{name}");
     let mut dst = vec![0xaa; plan.out_bytes()];
     plan.run(src, &mut dst).unwrap();
     assert!(dst == device, "{name}");
-    let back = Plan::new(&Conversion {
+    let back = LayoutPlan::new(&LayoutConversion {
         from: there.to,
         from_shape: plan.out_shape(),
         to: there.from,
@@ -75,8 +75,8 @@ proptest! {
         });
         let mut device_shape = lead;
         device_shape.extend([n1, m1, 16, c0]);
-        let there = Conversion::new(Layout::Nd, &shape, Layout::FractalNz, width);
-        check(&Conversion { c0: Some(c0), ..there }, &src, &device_shape, &device);
+        let there = LayoutConversion::new(Layout::Nd, &shape, Layout::FractalNz, width);
+        check(&LayoutConversion { c0: Some(c0), ..there }, &src, &device_shape, &device);
     }
 
     #[test]
@@ -87,8 +87,8 @@ proptest! {
         let device = expected(&src, width, [l, m, n], l * m1 * n1 * 256, |l, m, n| {
             (((l * m1 + m / 16) * n1 + n / 16) * 16 + m % 16) * 16 + n % 16
         });
-        let there = Conversion::new(Layout::Nd, &shape, Layout::FractalZz, width);
-        check(&Conversion { c0: Some(16), ..there }, &src, &[l, m1, n1, 16, 16], &device);
+        let there = LayoutConversion::new(Layout::Nd, &shape, Layout::FractalZz, width);
+        check(&LayoutConversion { c0: Some(16), ..there }, &src, &[l, m1, n1, 16, 16], &device);
     }
 
     /// A matrix as a weight: the last axis is the output channels.
@@ -100,8 +100,8 @@ proptest! {
         let device = expected(&src, width, [1, k, n], k1 * n1 * 256, |_, k, n| {
             (k / 16 * n1 * 16 + n) * 16 + k % 16
         });
-        let there = Conversion::new(Layout::Nd, &shape, Layout::FractalZ, width);
-        check(&Conversion { c0: Some(16), ..there }, &src, &[k1, n1, 16, 16], &device);
+        let there = LayoutConversion::new(Layout::Nd, &shape, Layout::FractalZ, width);
+        check(&LayoutConversion { c0: Some(16), ..there }, &src, &[k1, n1, 16, 16], &device);
     }
 
     #[test]
@@ -124,18 +124,18 @@ proptest! {
             let n = n / hidden * gate + n % hidden;
             ((k / 16 * n1 + n / 16) * 16 + n % 16) * 16 + k % 16
         });
-        let there = Conversion {
+        let there = LayoutConversion {
             rnn: Some(RnnSizes { input, hidden }),
-            ..Conversion::new(Layout::Nd, &shape, Layout::FractalZnRnn, width)
+            ..LayoutConversion::new(Layout::Nd, &shape, Layout::FractalZnRnn, width)
         };
         check(&there, &src, &[k1, n1, 16, 16], &device);
 
         // An LSTM's weight is the same thing with four gates and both parts.
         if n_gates == 4 && rows == 0 {
-            let there = Conversion { to: Layout::FractalZnLstm, rnn: None, ..there };
+            let there = LayoutConversion { to: Layout::FractalZnLstm, rnn: None, ..there };
             check(&there, &src, &[k1, n1, 16, 16], &device);
             let hwcn = Shape::new([1, 1, m, n]).unwrap();
-            let there = Conversion { from: Layout::Hwcn, from_shape: &hwcn, ..there };
+            let there = LayoutConversion { from: Layout::Hwcn, from_shape: &hwcn, ..there };
             check(&there, &src, &[k1, n1, 16, 16], &device);
         }
     }
@@ -149,9 +149,9 @@ proptest! {
         let device = expected(&src, 4, sizes, lead * n_gates * gate, |_, l, n| {
             l * n_gates * gate + n / hidden * gate + n % hidden
         });
-        let there = Conversion {
+        let there = LayoutConversion {
             rnn: Some(RnnSizes { input: 1, hidden }),
-            ..Conversion::new(Layout::Nd, &shape, Layout::NdRnnBias, 4)
+            ..LayoutConversion::new(Layout::Nd, &shape, Layout::NdRnnBias, 4)
         };
         check(&there, &src, &[lead, n_gates * gate], &device);
     }
@@ -166,15 +166,15 @@ proptest! {
         rnn in prop::option::of((0_usize..9, 0_usize..9)),
         is_prefix in any::<bool>(),
     ) {
-        let conversion = Conversion {
+        let conversion = LayoutConversion {
             original: original.as_ref().map(|shape| (original_layout, shape)),
             groups,
             c0,
             rnn: rnn.map(|(input, hidden)| RnnSizes { input, hidden }),
             is_prefix,
-            ..Conversion::new(from, &from_shape, to, 2)
+            ..LayoutConversion::new(from, &from_shape, to, 2)
         };
-        if let Ok(plan) = Plan::new(&conversion) && plan.out_bytes() < 1 << 20 {
+        if let Ok(plan) = LayoutPlan::new(&conversion) && plan.out_bytes() < 1 << 20 {
             let src = vec![7; from_shape.n_elements() * 2];
             prop_assert_eq!(plan.run_to_vec(&src).unwrap().len(), plan.out_bytes());
         }
@@ -198,7 +198,7 @@ fn fractal_nz_of_one_axis() {
     let (shape, device) = (Shape::new([20]).unwrap(), [2, 1, 16, 16]);
     let src = noise(40);
     let expected = expected(&src, 2, [1, 1, 20], 512, |_, _, n| n / 16 * 256 + n % 16);
-    let there = Conversion::new(Layout::Nd, &shape, Layout::FractalNz, 2);
+    let there = LayoutConversion::new(Layout::Nd, &shape, Layout::FractalNz, 2);
     check(&there, &src, &device, &expected);
 }
 
@@ -206,15 +206,15 @@ fn fractal_nz_of_one_axis() {
 fn padding_may_stay_and_a_part_may_be_taken() {
     let device = Shape::new([3, 2, 2, 16, 16]).unwrap();
     let part = Shape::new([2, 5, 7]).unwrap();
-    let base = Conversion::new(Layout::FractalNz, &device, Layout::Nd, 1);
-    let whole = Plan::new(&base).unwrap();
+    let base = LayoutConversion::new(Layout::FractalNz, &device, Layout::Nd, 1);
+    let whole = LayoutPlan::new(&base).unwrap();
     assert_eq!(whole.out_shape().dims(), [3, 32, 32]);
-    let prefix = Conversion {
+    let prefix = LayoutConversion {
         original: Some((Layout::Nd, &part)),
         is_prefix: true,
         ..base
     };
-    let prefix = Plan::new(&prefix).unwrap();
+    let prefix = LayoutPlan::new(&prefix).unwrap();
     let src = noise(device.n_elements());
     let (whole, prefix) = (
         whole.run_to_vec(&src).unwrap(),
@@ -230,8 +230,8 @@ fn errors_say_what_does_not_fit() {
     let device = Shape::new([2, 2, 16, 16]).unwrap();
     let short = Shape::new([16, 16]).unwrap();
     let original = Shape::new([20, 35]).unwrap();
-    let base = Conversion::new(Layout::FractalNz, &device, Layout::Nd, 2);
-    let rnn = Conversion::new(Layout::FractalZnRnn, &device, Layout::Nd, 2);
+    let base = LayoutConversion::new(Layout::FractalNz, &device, Layout::Nd, 2);
+    let rnn = LayoutConversion::new(Layout::FractalZnRnn, &device, Layout::Nd, 2);
     let (nd, sizes) = (
         Some((Layout::Nd, &original)),
         Some(RnnSizes {
@@ -241,14 +241,14 @@ fn errors_say_what_does_not_fit() {
     );
     let cases = [
         (
-            Conversion {
+            LayoutConversion {
                 original: nd,
                 ..base
             },
             "`FRACTAL_NZ` of this original has shape [3,2,16,16], found [2,2,16,16]",
         ),
         (
-            Conversion {
+            LayoutConversion {
                 from_shape: &short,
                 ..base
             },
@@ -256,14 +256,14 @@ fn errors_say_what_does_not_fit() {
         ),
         (rnn, "leaving `FRACTAL_ZN_RNN` takes the original shape"),
         (
-            Conversion {
+            LayoutConversion {
                 original: nd,
                 ..rnn
             },
             "shape [20,35] does not fit a recurrent layer of unknown sizes",
         ),
         (
-            Conversion {
+            LayoutConversion {
                 original: nd,
                 rnn: sizes,
                 ..rnn
@@ -272,6 +272,9 @@ fn errors_say_what_does_not_fit() {
         ),
     ];
     for (conversion, message) in cases {
-        assert_eq!(Plan::new(&conversion).unwrap_err().to_string(), message);
+        assert_eq!(
+            LayoutPlan::new(&conversion).unwrap_err().to_string(),
+            message
+        );
     }
 }

@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering;
 
 use opscope_capture::Tap;
 use opscope_tensor::{
-    DType, Identity, Layout, Memo, Observed, SharedBytes, Tensor, TensorView, dense_copy,
+    DType, Layout, SharedBytes, Tensor, TensorIdentity, TensorMemo, TensorObserver, TensorView,
+    dense_copy,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyString;
@@ -35,7 +36,7 @@ pub(super) fn detached<T: Send>(
 pub(super) struct Known {
     place: (usize, usize),
     dtype: DType,
-    memo: Arc<Memo>,
+    memo: Arc<TensorMemo>,
     /// Whether the elements were looked at in row-major order. Numbers of elements in another order
     /// are only kept where the order makes no difference.
     is_row_major: bool,
@@ -185,9 +186,11 @@ impl Shared {
     fn shared_bytes<T: AsRef<[u8]> + Send + Sync + 'static>(
         &self,
         bytes: T,
-    ) -> (SharedBytes, Option<Identity>) {
+    ) -> (SharedBytes, Option<TensorIdentity>) {
         let owner = Arc::new(bytes);
-        let identity = self.has_identities.then(|| Identity::of(&owner));
+        let identity = self
+            .has_identities
+            .then(|| TensorIdentity::from_owner(&owner));
         (owner, identity)
     }
 
@@ -217,10 +220,10 @@ fn numbers(py: Python<'_>, lent: &Lent<'_, '_>, tap: &Tap) -> Result<(Tensor, bo
         layout: Layout::Nd,
         bytes: lent.bytes(),
     };
-    let memo = Arc::<Memo>::default();
+    let memo = Arc::<TensorMemo>::default();
     let is_row_major = lent.strides.is_none();
     let is_enough = detached(py, view.bytes.len(), || {
-        let tensor = Observed::new(view, &memo);
+        let tensor = TensorObserver::new(view, &memo);
         if is_row_major {
             tap.look_at(tensor)
         } else {

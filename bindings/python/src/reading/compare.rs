@@ -67,7 +67,7 @@ pub(super) fn compare_dumps(
         },
         matching: matching::Options::default(),
         n_threads: request.jobs.unwrap_or_else(default_jobs).max(1),
-        difference: difference::Options { has_kl: request.kl },
+        difference: difference::DifferenceOptions { has_kl: request.kl },
         judging: judging(py, judgement)?,
         program: format!("opscope {}", env!("CARGO_PKG_VERSION")),
         options: Vec::new(),

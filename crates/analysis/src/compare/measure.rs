@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use opscope_tensor::Layout;
-use opscope_tensor::difference::{self, Difference};
+use opscope_tensor::difference::{self, TensorDifference};
 
 use super::matching::{How, Matching, RunPair, SlotPair, SlotRef};
 use super::result::{
@@ -21,7 +21,7 @@ pub struct Options {
     /// Threads that work on slots.
     pub n_threads: usize,
     /// Further numbers to compute of each pair of tensors.
-    pub difference: difference::Options,
+    pub difference: difference::DifferenceOptions,
 }
 
 /// Two sides and what belongs together.
@@ -118,7 +118,7 @@ fn slot(
     sides: Sides<'_>,
     pair: SlotPair,
     yardsticks: Option<&Yardsticks<'_>>,
-    options: difference::Options,
+    options: difference::DifferenceOptions,
 ) -> Outcome {
     let target = slot_of(sides.target, pair.target);
     let golden = slot_of(sides.golden, pair.golden);
@@ -231,7 +231,7 @@ impl Yardsticks<'_> {
         &self,
         golden: &Slot,
         pair: SlotPair,
-        options: difference::Options,
+        options: difference::DifferenceOptions,
     ) -> Option<Metrics> {
         let partner = self.of_golden.get(&pair.golden)?;
         let slot = slot_of(self.side, partner.target);
@@ -252,8 +252,8 @@ enum Fault {
 fn tensors(
     (target, golden): (&Slot, &Slot),
     layout: Option<Layout>,
-    options: difference::Options,
-) -> Result<(Difference, u64), Fault> {
+    options: difference::DifferenceOptions,
+) -> Result<(TensorDifference, u64), Fault> {
     let a = target
         .load(layout_for(target, layout))
         .map_err(|error| Fault::Read(Party::Target, error))?;

@@ -1,6 +1,6 @@
 //! The numbers of a comparison by name.
 
-use opscope_tensor::difference::Difference;
+use opscope_tensor::difference::TensorDifference;
 
 use super::metric::{MetricId, TensorStatistic};
 use super::party::Party;
@@ -8,7 +8,7 @@ use super::result::Metrics;
 
 impl Metrics {
     /// The numbers of a difference, under the names and in the order of `docs/compare.md`.
-    pub fn from_difference(found: &Difference) -> Metrics {
+    pub fn from_difference(found: &TensorDifference) -> Metrics {
         let mut all: Vec<(MetricId, f64)> = Vec::with_capacity(48);
         if let Some(cosine) = found.cosine {
             all.push((MetricId::Cosine, cosine));

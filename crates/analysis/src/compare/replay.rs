@@ -5,7 +5,7 @@
 mod choice;
 
 use crate::compare::result::{Evidence, MetricId, RuleName};
-use opscope_tensor::difference::{self, Difference};
+use opscope_tensor::difference::{self, TensorDifference};
 use opscope_tensor::{Layout, Tensor};
 use serde::Serialize;
 
@@ -99,10 +99,10 @@ impl Blame {
 }
 
 /// Returns the difference of all elements, or the reason why there is none.
-fn whole_difference(target: &Tensor, golden: &Tensor) -> Result<Difference, String> {
+fn whole_difference(target: &Tensor, golden: &Tensor) -> Result<TensorDifference, String> {
     let target = target.host_view().map_err(|error| chain(&error))?;
     let golden = golden.host_view().map_err(|error| chain(&error))?;
-    let found = difference::difference(target, golden, difference::Options::default());
+    let found = difference::difference(target, golden, difference::DifferenceOptions::default());
     found.map_err(|error| chain(&error))
 }
 
@@ -138,7 +138,7 @@ pub fn compare(slot: &str, target: &Tensor, golden: &Tensor) -> SlotResult {
     }
 }
 
-fn with_numbers(result: SlotResult, found: &Difference) -> SlotResult {
+fn with_numbers(result: SlotResult, found: &TensorDifference) -> SlotResult {
     let histogram = match found.n_equal < found.n {
         true => found.histogram.to_vec(),
         false => Vec::new(),

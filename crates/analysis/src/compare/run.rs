@@ -32,7 +32,7 @@ pub struct Request {
     /// Threads that read headers and work on slots.
     pub n_threads: usize,
     /// Further numbers to compute of each pair of tensors.
-    pub difference: difference::Options,
+    pub difference: difference::DifferenceOptions,
     /// How the numbers are judged.
     pub judging: Judging,
     /// Version of the program, for the result.

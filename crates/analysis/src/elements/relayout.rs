@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use opscope_store::reader::StoredTensor;
 use opscope_tensor::convert::dtype::DecodeError;
-use opscope_tensor::convert::layout::{Conversion, LayoutError, Plan, default_c0};
+use opscope_tensor::convert::layout::{LayoutConversion, LayoutError, LayoutPlan, default_c0};
 use opscope_tensor::{DType, Layout, Shape};
 use thiserror::Error;
 
@@ -83,8 +83,8 @@ impl Relayout {
         let plans = match first {
             Err(LayoutError::ShapeMismatch { .. }) => {
                 let fitting = originals.filter_map(|original| request.plans(Some(&original)).ok());
-                let fitting: Vec<Vec<Plan>> = fitting.collect();
-                match <[Vec<Plan>; 1]>::try_from(fitting) {
+                let fitting: Vec<Vec<LayoutPlan>> = fitting.collect();
+                match <[Vec<LayoutPlan>; 1]>::try_from(fitting) {
                     Ok([plans]) => plans,
                     // The order of the axes cannot be told.
                     Err(_) => first?,
@@ -119,25 +119,25 @@ struct Request<'a> {
 impl Request<'_> {
     /// The conversions to make, one after the other: one, or two by way of the original layout
     /// where there is no direct way.
-    fn plans(&self, original: Option<&Original>) -> Result<Vec<Plan>, LayoutError> {
+    fn plans(&self, original: Option<&Original>) -> Result<Vec<LayoutPlan>, LayoutError> {
         let (from, to) = (self.from, self.relayout.target);
         // Only dtypes of whole bytes are left.
         let width = self.elements.dtype.bytes().unwrap_or(0);
-        let direct = Conversion {
+        let direct = LayoutConversion {
             original: original.map(|(layout, shape)| (*layout, shape)),
             groups: self.n_groups,
             c0: self.c0(from),
             is_prefix: self.relayout.shape.is_some(),
-            ..Conversion::new(from, &self.elements.shape, to, width)
+            ..LayoutConversion::new(from, &self.elements.shape, to, width)
         };
-        let plan = Plan::new(&direct);
+        let plan = LayoutPlan::new(&direct);
         let via = original.map_or(to, |(layout, _)| *layout);
         let is_detour = matches!(plan, Err(LayoutError::Unsupported { .. }));
         if !is_detour || [from, to].contains(&via) {
             return Ok(vec![plan?]);
         }
-        let there = Plan::new(&Conversion { to: via, ..direct })?;
-        let onward = Plan::new(&Conversion {
+        let there = LayoutPlan::new(&LayoutConversion { to: via, ..direct })?;
+        let onward = LayoutPlan::new(&LayoutConversion {
             from: via,
             from_shape: there.out_shape(),
             original: None,

@@ -30,7 +30,7 @@ fn compare(target: &Path, golden: &Path) -> Comparison {
     };
     let options = measure::Options {
         n_threads: 1,
-        difference: difference::Options::default(),
+        difference: difference::DifferenceOptions::default(),
     };
     let mut comparison = measure(sides, Config::default(), options);
     judge(&mut comparison, &Thresholds::default());

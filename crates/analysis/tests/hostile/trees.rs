@@ -166,7 +166,7 @@ fn request(choices: &mut Choices<'_>, target: PathBuf, golden: PathBuf) -> Reque
         selection: Selection::default(),
         matching,
         n_threads: 1,
-        difference: difference::Options::default(),
+        difference: difference::DifferenceOptions::default(),
         judging: Judging {
             thresholds: Thresholds::default(),
             n_ranked: 5,

@@ -137,9 +137,7 @@ fn check(matching: &Matching, target: &Side, golden: &Side) {
         slots.dedup();
         assert_eq!(slots.len(), n_compared, "a slot is in two pairs");
         let n_missing = matching.pairs.iter().flat_map(|pair| &pair.missing);
-        let n_missing = n_missing
-            .filter(|slot| slot.party.index() == i)
-            .count();
+        let n_missing = n_missing.filter(|slot| slot.party.index() == i).count();
         let in_pairs = matching
             .pairs
             .iter()

@@ -1,7 +1,7 @@
 //! A sink for records of which nothing is wanted.
 
 use opscope_store::record::Record;
-use opscope_tensor::Observed;
+use opscope_tensor::TensorObserver;
 
 use super::{Sink, SinkError, TensorSummarizer, Written};
 
@@ -21,7 +21,7 @@ impl Sink for NoSink {
 
 impl TensorSummarizer for NoSink {
     /// The session looks for NaN and infinities, which the statistics have.
-    fn summarize(&self, tensor: Observed<'_>) -> bool {
+    fn summarize(&self, tensor: TensorObserver<'_>) -> bool {
         let _ = tensor.stats();
         true
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use opscope_capture::SessionOptions;
 use opscope_capture::sink::MemorySink;
 use opscope_store::record::Record;
-use opscope_tensor::{Identity, Tensor};
+use opscope_tensor::{Tensor, TensorIdentity};
 use tempfile::TempDir;
 
 use crate::subject::Subject;
@@ -42,7 +42,7 @@ impl Unique {
         let (first, second): (Vec<Record>, Vec<Record>) =
             sink.take().into_iter().partition(|record| record.step == 0);
         let mut of_first = HashSet::new();
-        let different = |records: &[Record], seen: &mut HashSet<Identity>| -> Vec<Tensor> {
+        let different = |records: &[Record], seen: &mut HashSet<TensorIdentity>| -> Vec<Tensor> {
             let tensors = records.iter().flat_map(Record::slots);
             tensors
                 .filter(|(_, _, tensor)| seen.insert(tensor.identity().unwrap().clone()))
@@ -51,7 +51,7 @@ impl Unique {
         };
         let all = different(&first, &mut of_first);
         let fresh = different(&second, &mut of_first.clone());
-        let of_second: HashSet<Identity> = second
+        let of_second: HashSet<TensorIdentity> = second
             .iter()
             .flat_map(Record::slots)
             .map(|(_, _, tensor)| tensor.identity().unwrap().clone())

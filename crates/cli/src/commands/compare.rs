@@ -202,7 +202,7 @@ fn request(
             arguments.no_guesses,
         )?,
         n_threads: arguments.jobs.unwrap_or_else(default_jobs).max(1),
-        difference: difference::Options {
+        difference: difference::DifferenceOptions {
             has_kl: arguments.kl,
         },
         judging,

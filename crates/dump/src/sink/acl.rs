@@ -27,7 +27,7 @@ use opscope_store::tree::acl::{
     AclTree, FailureFile, Place, TRACE_SUFFIX, UNKNOWN_ID, hash_file_name, hash_name, stream_id,
     task_id,
 };
-use opscope_tensor::{HostAccessError, Observed};
+use opscope_tensor::{HostAccessError, TensorObserver};
 
 use self::outlet::Outlet;
 use super::ledger::{Ledger, Origin, StepKey};
@@ -370,7 +370,7 @@ impl Sink for AclSink {
 }
 
 impl TensorSummarizer for AclSink {
-    fn summarize(&self, tensor: Observed<'_>) -> bool {
+    fn summarize(&self, tensor: TensorObserver<'_>) -> bool {
         match &self.content {
             Content::Tensors => false,
             Content::Statistics(columns) => stats_csv::reduce(tensor, columns),
@@ -387,7 +387,7 @@ impl TensorSummarizer for AclSink {
         }
     }
 
-    fn summarize_permuted(&self, tensor: Observed<'_>) -> bool {
+    fn summarize_permuted(&self, tensor: TensorObserver<'_>) -> bool {
         match &self.content {
             Content::Tensors | Content::Both(_) => false,
             Content::Statistics(columns) => stats_csv::reduce_permuted(tensor, columns),

@@ -34,7 +34,7 @@ use opscope_store::temporary::LeftOvers;
 use opscope_store::tree::mindspore::{
     CONSTANT, MindSporeTree, PARAMETER, Target, TensorFileName, kernel_args_file_name,
 };
-use opscope_tensor::{Observed, Tensor};
+use opscope_tensor::{Tensor, TensorObserver};
 
 use self::files::Files;
 use self::graph::{GraphMaker, Values};
@@ -349,7 +349,7 @@ impl Sink for MindSporeSink {
 }
 
 impl TensorSummarizer for MindSporeSink {
-    fn summarize(&self, tensor: Observed<'_>) -> bool {
+    fn summarize(&self, tensor: TensorObserver<'_>) -> bool {
         let Some(categories) = &self.options.statistics else {
             return false;
         };

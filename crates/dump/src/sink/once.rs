@@ -381,9 +381,9 @@ fn n_bytes(parts: &[&[u8]]) -> u64 {
     parts.iter().map(|part| part.len() as u64).sum()
 }
 
-impl Identity for opscope_tensor::Identity {
+impl Identity for opscope_tensor::TensorIdentity {
     fn is_alive(&self) -> bool {
-        opscope_tensor::Identity::is_alive(self)
+        opscope_tensor::TensorIdentity::is_alive(self)
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use opscope_capture::{Sink, SinkError, TensorSummarizer, Written};
 use opscope_store::record::{Operator, Record, Side};
-use opscope_tensor::{DType, Observed, Shape, Stats};
+use opscope_tensor::{DType, Shape, Stats, TensorObserver};
 
 use super::spool::{N_IN_MEMORY_MAX, SpooledRows, Spooling};
 
@@ -104,7 +104,7 @@ impl Sink for StatsSink {
 }
 
 impl TensorSummarizer for StatsSink {
-    fn summarize(&self, tensor: Observed<'_>) -> bool {
+    fn summarize(&self, tensor: TensorObserver<'_>) -> bool {
         let _ = tensor.stats();
         true
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use opscope_capture::{Counters, Plan};
 use opscope_dump::{Dedup, MindSporeOptions};
 use opscope_store::tree::mindspore::Target;
-use opscope_tensor::{DType, Identity, Shape, Tensor};
+use opscope_tensor::{DType, Shape, Tensor, TensorIdentity};
 
 use crate::run::{execute, options, run_with};
 
@@ -16,7 +16,7 @@ use crate::run::{execute, options, run_with};
 fn shared(values: &Arc<Vec<u8>>) -> Tensor {
     let shape = Shape::new([values.len() / 4]).unwrap();
     let tensor = Tensor::new(DType::F32, shape, values.clone()).unwrap();
-    tensor.with_identity(Identity::of(values))
+    tensor.with_identity(TensorIdentity::from_owner(values))
 }
 
 fn bytes(of: f32) -> Arc<Vec<u8>> {

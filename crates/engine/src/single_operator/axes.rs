@@ -1,6 +1,6 @@
 //! The order of axes that a layout names, and changing it.
 
-use opscope_tensor::convert::layout::{Conversion, Plan};
+use opscope_tensor::convert::layout::{LayoutConversion, LayoutPlan};
 use opscope_tensor::{Layout, Tensor};
 
 use crate::Dim;
@@ -118,8 +118,8 @@ fn turned(tensor: &Tensor, from: Layout, to: Layout) -> Result<Tensor, String> {
     let shape = tensor.shape();
     let n_bytes = tensor.dtype().bytes();
     let n_bytes = n_bytes.ok_or_else(|| format!("{} has no whole bytes", tensor.dtype()))?;
-    let conversion = Conversion::new(from, shape, to, n_bytes);
-    let plan = Plan::new(&conversion).map_err(|error| error.to_string())?;
+    let conversion = LayoutConversion::new(from, shape, to, n_bytes);
+    let plan = LayoutPlan::new(&conversion).map_err(|error| error.to_string())?;
     let bytes = plan.run_to_vec(host_bytes(tensor)?);
     let bytes = bytes.map_err(|error| error.to_string())?;
     rebuilt(tensor, plan.out_shape().dims().to_vec(), bytes)

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use opscope_tensor::convert::layout::{Conversion, Plan};
+use opscope_tensor::convert::layout::{LayoutConversion, LayoutPlan};
 use opscope_tensor::{Layout, Shape};
 
 use crate::array::{Array, Geometry, Order, count, width};
@@ -124,10 +124,10 @@ impl<'a> Deferred<'a> {
         let from_shape = Shape::new(self.from_dims.as_slice()).ok()?;
         let original = Shape::new(ends).ok()?;
         let element_bytes = width(self.flat.dtype());
-        let plan = Plan::new(&Conversion {
+        let plan = LayoutPlan::new(&LayoutConversion {
             original: Some((self.to, &original)),
             is_prefix: true,
-            ..Conversion::new(self.from, &from_shape, self.to, element_bytes)
+            ..LayoutConversion::new(self.from, &from_shape, self.to, element_bytes)
         })
         .ok()?;
         if plan.out_shape().dims() != ends {

@@ -13,7 +13,7 @@ mod subject;
 
 use std::fmt::Write;
 
-use opscope_tensor::{Observed, Tensor};
+use opscope_tensor::{Tensor, TensorObserver};
 
 use crate::record::{Record, Side};
 
@@ -102,23 +102,23 @@ pub fn encode(record: &Record, columns: &Columns) -> String {
 ///
 /// Returns `false` for a long tensor whose average can only be had element after element: that takes
 /// many times as long as everything else, and [`encode`] does it where no model waits.
-pub fn reduce(tensor: Observed<'_>, columns: &Columns) -> bool {
+pub fn reduce(tensor: TensorObserver<'_>, columns: &Columns) -> bool {
     reduce_in(tensor, columns, ElementOrder::RowMajor)
 }
 
 /// [`reduce`] of elements that lie side by side in another order than row-major, the first one first.
 /// Returns `false` where the row depends on their order; the memo is of no use then.
-pub fn reduce_permuted(tensor: Observed<'_>, columns: &Columns) -> bool {
+pub fn reduce_permuted(tensor: TensorObserver<'_>, columns: &Columns) -> bool {
     reduce_in(tensor, columns, ElementOrder::Permuted)
 }
 
 /// Computes, for tensors that [`reduce`] has left, what needs all of their elements one after the other,
 /// and leaves it in their memos. For several tensors it takes hardly longer than for the longest of them.
-pub fn reduce_together(tensors: &[Observed<'_>], columns: &Columns) {
+pub fn reduce_together(tensors: &[TensorObserver<'_>], columns: &Columns) {
     cells::reduce_together(tensors, *columns != Columns::Plain);
 }
 
-fn reduce_in(tensor: Observed<'_>, columns: &Columns, order: ElementOrder) -> bool {
+fn reduce_in(tensor: TensorObserver<'_>, columns: &Columns, order: ElementOrder) -> bool {
     match columns {
         Columns::Plain => cells::reduce_plain(tensor, order),
         Columns::Chosen(_) => cells::reduce_any(tensor, order),

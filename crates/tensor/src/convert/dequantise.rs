@@ -108,7 +108,7 @@ pub fn dequantise(
     out.try_reserve_exact(n_bytes)
         .map_err(|_| DequantiseError::Memory(n_bytes))?;
     out.resize(n_bytes, 0);
-    let work = Work {
+    let work = DequantiseTask {
         grid: &grid,
         bytes: &codes.bytes,
         scale: &scale,
@@ -200,14 +200,14 @@ fn numbers<const N: usize, T>(bytes: &[u8], number: impl Fn([u8; N]) -> T) -> Ve
 }
 
 /// Elements on their way.
-struct Work<'a> {
+struct DequantiseTask<'a> {
     grid: &'a Grid,
     /// Elements as numpy can hold them.
     bytes: &'a [u8],
     scale: &'a [f32],
 }
 
-impl Work<'_> {
+impl DequantiseTask<'_> {
     /// Codes whose differences fit 32 bits.
     fn narrow<const N: usize>(
         &self,

@@ -19,7 +19,7 @@ pub(crate) use codes::{CodeValues, code_values};
 
 /// Elements that numpy can hold, little-endian and dense.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Decoded<'a> {
+pub struct DecodedElements<'a> {
     /// Type of the elements now.
     pub dtype: DType,
     /// The shape asked for; opaque data become one axis of bytes.
@@ -86,11 +86,11 @@ pub fn decode<'a>(
     dtype: DType,
     shape: &Shape,
     bytes: &'a [u8],
-) -> Result<Decoded<'a>, DecodeError> {
+) -> Result<DecodedElements<'a>, DecodeError> {
     let target = numpy_dtype(dtype).ok_or(DecodeError::NoValue(dtype))?;
     if dtype.bits().is_none() {
         let shape = Shape::new([bytes.len()])?;
-        return Ok(Decoded {
+        return Ok(DecodedElements {
             dtype: target,
             shape,
             bytes: Cow::Borrowed(bytes),
@@ -130,14 +130,14 @@ pub fn decode<'a>(
         Undefined | F32 | F16 | I8 | U8 | I16 | U16 | I32 | I64 | U32 | U64 | Bool | F64
         | String | DualSubI8 | DualSubU8 | C64 | C128 | QI8 | QI16 | QI32 | QU8 | QU16
         | Resource | StringRef | Dual | Variant | HiF4Scale => {
-            return Ok(Decoded {
+            return Ok(DecodedElements {
                 dtype: target,
                 shape: shape.clone(),
                 bytes: bytes.into(),
             });
         }
     };
-    Ok(Decoded {
+    Ok(DecodedElements {
         dtype: target,
         shape: shape.clone(),
         bytes: Cow::Owned(bytes),

@@ -1,12 +1,12 @@
 //! Converting a tensor from one layout to another.
 //!
-//! A [`Plan`] is made once from layouts and shapes, with every size checked; running it copies from
+//! A [`LayoutPlan`] is made once from layouts and shapes, with every size checked; running it copies from
 //! one slice to another that the caller owns. Device layouts pad axes to whole blocks: the padding
 //! is zero on the way there and dropped on the way back, so there and back is the identity.
 //!
 //! `docs/formats/layouts.md` describes each layout, with its formula and its source, and how the
 //! `-f` option of the reference converter differs. A drop-in gets that behaviour by its own choice
-//! of `original` and with [`Conversion::is_prefix`].
+//! of `original` and with [`LayoutConversion::is_prefix`].
 //!
 //! ```
 //! use opscope_tensor::convert::layout::{Conversion, Plan};
@@ -35,11 +35,11 @@ mod turn;
 pub use error::LayoutError;
 
 use crate::{DType, Layout, Shape};
-use nest::{Nest, Region};
+use nest::{CopyRegion, LoopNest};
 
-/// A conversion to plan. Fields beyond those of [`Conversion::new`] have defaults that suit most dumps.
+/// A conversion to plan. Fields beyond those of [`LayoutConversion::new`] have defaults that suit most dumps.
 #[derive(Clone, Copy, Debug)]
-pub struct Conversion<'a> {
+pub struct LayoutConversion<'a> {
     /// Layout of the source.
     pub from: Layout,
     /// Extents of the source as it lies in memory, padding included.
@@ -76,11 +76,11 @@ pub struct RnnSizes {
 
 /// A checked conversion, ready to run any number of times.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct LayoutPlan {
     out_shape: Shape,
     n_src_bytes: usize,
     n_dst_bytes: usize,
-    nests: Vec<Nest>,
+    nests: Vec<LoopNest>,
     has_padding: bool,
 }
 
@@ -96,10 +96,10 @@ pub fn default_c0(dtype: DType) -> usize {
     }
 }
 
-impl<'a> Conversion<'a> {
+impl<'a> LayoutConversion<'a> {
     /// A conversion without groups, with the block size of the source or the usual one.
     pub fn new(from: Layout, from_shape: &'a Shape, to: Layout, element_bytes: usize) -> Self {
-        Conversion {
+        LayoutConversion {
             from,
             from_shape,
             to,
@@ -128,7 +128,7 @@ impl<'a> Conversion<'a> {
 
 /// The module that knows how a layout lies in memory.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Family {
+enum LayoutFamily {
     /// Named axes in some order, or `ND`.
     Plain,
     /// Blocks along the channel axis of an image or a weight.
@@ -141,14 +141,14 @@ enum Family {
     Unknown,
 }
 
-fn family(layout: Layout) -> Family {
+fn family(layout: Layout) -> LayoutFamily {
     use Layout::*;
     match layout {
-        Nd | Nchw | Nhwc | Hwcn | Chwn | Ncdhw | Ndhwc | Dhwcn | Dhwnc => Family::Plain,
+        Nd | Nchw | Nhwc | Hwcn | Chwn | Ncdhw | Ndhwc | Dhwcn | Dhwnc => LayoutFamily::Plain,
         Nc1hwc0 | Nc1hwc0C04 | C1hwnc0 | C1hwncoc0 | Ndc1hwc0 | FractalZ | FractalZ3d
-        | FractalZ3dTranspose | FractalZC04 => Family::Conv,
-        FractalNz | FractalZz => Family::Matrix,
-        FractalZnRnn | FractalZnLstm | NdRnnBias => Family::Rnn,
+        | FractalZ3dTranspose | FractalZC04 => LayoutFamily::Conv,
+        FractalNz | FractalZz => LayoutFamily::Matrix,
+        FractalZnRnn | FractalZnLstm | NdRnnBias => LayoutFamily::Rnn,
         Nc1c0hwPad
         | Nhwc1c0
         | FsrNchw
@@ -176,17 +176,17 @@ fn family(layout: Layout) -> Family {
         | Ncl
         | FractalZWino
         | C1hwc0
-        | Max => Family::Unknown,
+        | Max => LayoutFamily::Unknown,
     }
 }
 
-impl Plan {
+impl LayoutPlan {
     /// Checks a conversion and works out what to copy.
     ///
     /// # Errors
     /// [`LayoutError`], which names what does not fit.
-    pub fn new(conversion: &Conversion<'_>) -> Result<Plan, LayoutError> {
-        use Family::{Conv, Matrix, Plain, Rnn};
+    pub fn new(conversion: &LayoutConversion<'_>) -> Result<LayoutPlan, LayoutError> {
+        use LayoutFamily::{Conv, Matrix, Plain, Rnn};
         let c = conversion;
         if ![1, 2, 4, 8, 16].contains(&c.element_bytes) {
             return Err(LayoutError::ElementBytes(c.element_bytes));
@@ -194,7 +194,8 @@ impl Plan {
         if c.c0 == Some(0) {
             return Err(LayoutError::EmptyBlock);
         }
-        let is_same = c.from == c.to && (c.original.is_none() || family(c.from) == Family::Unknown);
+        let is_same =
+            c.from == c.to && (c.original.is_none() || family(c.from) == LayoutFamily::Unknown);
         let is_unnamed = [c.from, c.to].contains(&Layout::Nd);
         let (out_shape, regions) = match (family(c.from), family(c.to)) {
             (Plain, Plain) if is_unnamed && c.original.is_none() => matrix::keep(c),
@@ -204,14 +205,14 @@ impl Plan {
             (Plain, Rnn) | (Rnn, Plain) => rnn::regions(c),
             _ => Err(c.unsupported()),
         }?;
-        Plan::from_regions(c, out_shape, &regions)
+        LayoutPlan::from_regions(c, out_shape, &regions)
     }
 
     fn from_regions(
-        conversion: &Conversion<'_>,
+        conversion: &LayoutConversion<'_>,
         out_shape: Shape,
-        regions: &[Region],
-    ) -> Result<Plan, LayoutError> {
+        regions: &[CopyRegion],
+    ) -> Result<LayoutPlan, LayoutError> {
         let width = conversion.element_bytes;
         // A shape's element count times 16 fits, whatever the shape.
         let n_src_bytes = conversion.from_shape.n_elements() * width;
@@ -228,9 +229,9 @@ impl Plan {
                 return Err(conversion.unsupported());
             }
         }
-        let n_copied: usize = nests.iter().map(Nest::n_bytes).sum();
+        let n_copied: usize = nests.iter().map(LoopNest::n_bytes).sum();
         let has_padding = n_copied < n_dst_bytes;
-        Ok(Plan {
+        Ok(LayoutPlan {
             out_shape,
             n_src_bytes,
             n_dst_bytes,
@@ -268,7 +269,7 @@ impl Plan {
     /// Converts `src` into memory of its own.
     ///
     /// # Errors
-    /// As for [`Plan::run`].
+    /// As for [`LayoutPlan::run`].
     pub fn run_to_vec(&self, src: &[u8]) -> Result<Vec<u8>, LayoutError> {
         check_bytes("source", self.n_src_bytes, src.len())?;
         let mut dst = vec![0; self.n_dst_bytes];

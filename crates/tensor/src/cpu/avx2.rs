@@ -6,7 +6,7 @@
 
 use std::arch::x86_64::*;
 
-use super::{LANES, Machine};
+use super::{LANES, LaneMachine};
 
 /// Proof that the CPU has AVX2, fused multiplication and conversion of `float16`.
 #[derive(Clone, Copy)]
@@ -21,7 +21,7 @@ impl Avx2 {
     }
 }
 
-impl Machine for Avx2 {
+impl LaneMachine for Avx2 {
     type Reals = [__m256d; 4];
     type Words = [__m256i; 2];
     type Longs = [__m256i; 4];

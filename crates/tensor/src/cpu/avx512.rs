@@ -6,7 +6,7 @@
 
 use std::arch::x86_64::*;
 
-use super::{LANES, Machine};
+use super::{LANES, LaneMachine};
 
 /// Proof that the CPU has AVX-512 with the extensions for bytes, doublewords and shorter
 /// vectors.
@@ -25,7 +25,7 @@ impl Avx512 {
     }
 }
 
-impl Machine for Avx512 {
+impl LaneMachine for Avx512 {
     type Reals = [__m512d; 2];
     type Words = [__m512i; 1];
     type Longs = [__m512i; 2];

@@ -1,10 +1,10 @@
 //! Sixteen lanes as plain arrays, which the compiler turns into what the target has.
 
-use super::{LANES, Machine};
+use super::{LANES, LaneMachine};
 
 /// The machine that exists everywhere.
 #[derive(Clone, Copy)]
-pub(crate) struct Portable;
+pub(crate) struct PortableMachine;
 
 #[inline(always)]
 fn map<A: Copy, B>(a: [A; LANES], f: impl Fn(A) -> B) -> [B; LANES] {
@@ -46,7 +46,7 @@ pub(crate) fn float16_to_float32(bits: u16) -> u32 {
     }
 }
 
-impl Machine for Portable {
+impl LaneMachine for PortableMachine {
     type Reals = [f64; LANES];
     type Words = [i32; LANES];
     type Longs = [i64; LANES];

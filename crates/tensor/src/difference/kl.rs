@@ -1,17 +1,17 @@
 //! The Kullback-Leibler divergence, which needs the extremes of both sides before it looks at any element.
 
 use super::side::{fold, padded};
-use super::source::{BLOCK, Source};
-use super::wide::{Total, Wide, power_of_two};
-use crate::cpu::{LANES, Machine, Task};
+use super::source::{BLOCK, BlockSource};
+use super::wide::{WideNumber, WideSum, power_of_two};
+use crate::cpu::{LANES, LaneMachine, LaneTask};
 
 /// The smallest normalised element, so that it has a logarithm.
 pub(super) const SMALLEST: f64 = f32::EPSILON as f64;
 
 /// The second look at both sides.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Divergence<'a> {
-    pub(super) sources: [Source<'a>; 2],
+pub(super) struct DivergenceTask<'a> {
+    pub(super) sources: [BlockSource<'a>; 2],
     /// Of the elements that are finite on both sides, of which there are some.
     pub(super) ranges: [(f64, f64); 2],
     /// Whether all elements of both sides are finite.
@@ -20,17 +20,17 @@ pub(super) struct Divergence<'a> {
 
 /// Brings elements between 0 and 1, of constants to 1.
 #[derive(Clone, Copy, Debug)]
-struct Norm {
+struct UnitRange {
     /// A power of two that keeps the range away from the ends of the exponents.
     scale: f64,
     shift: f64,
     factor: f64,
 }
 
-impl Norm {
-    fn of((min, max): (f64, f64)) -> Norm {
+impl UnitRange {
+    fn from_range((min, max): (f64, f64)) -> UnitRange {
         if min >= max {
-            return Norm {
+            return UnitRange {
                 scale: 0.0,
                 shift: -1.0,
                 factor: 1.0,
@@ -40,7 +40,7 @@ impl Norm {
         let largest = (max / 2.0 - min / 2.0).max(f64::MIN_POSITIVE);
         let exponent = ((largest.to_bits() >> 52) as i32 - 1023).clamp(-1000, 1000);
         let scale = power_of_two(-exponent);
-        Norm {
+        UnitRange {
             scale,
             shift: min * scale,
             factor: 1.0 / (max * scale - min * scale),
@@ -55,15 +55,15 @@ impl Norm {
     }
 }
 
-impl Task for Divergence<'_> {
+impl LaneTask for DivergenceTask<'_> {
     type Output = f64;
 
     #[inline(always)]
-    fn run<M: Machine>(self, m: M) -> f64 {
-        let [a_norm, b_norm] = self.ranges.map(Norm::of);
+    fn run<M: LaneMachine>(self, m: M) -> f64 {
+        let [a_norm, b_norm] = self.ranges.map(UnitRange::from_range);
         let n = self.sources[0].n();
         let mut buffers = [(); 3].map(|()| vec![0.0; n.min(BLOCK)]);
-        let mut totals = [Total::ZERO; 3];
+        let mut totals = [WideSum::ZERO; 3];
         for start in (0..n).step_by(BLOCK) {
             let n_block = (n - start).min(BLOCK);
             let [a, b, terms] = &mut buffers;
@@ -83,7 +83,7 @@ impl Task for Divergence<'_> {
                 *term = *a * log_ratio(*a, *b);
             }
             for (total, values) in totals.iter_mut().zip([&*a, &*b, &*terms]) {
-                total.add(Wide::new(sum(m, values), 0));
+                total.add(WideNumber::new(sum(m, values), 0));
             }
         }
         let [p, q, terms] = totals.map(|total| total.value());
@@ -104,7 +104,7 @@ fn keep_finite(a: &mut [f64], b: &mut [f64]) -> usize {
 }
 
 #[inline(always)]
-fn sum<M: Machine>(m: M, values: &[f64]) -> f64 {
+fn sum<M: LaneMachine>(m: M, values: &[f64]) -> f64 {
     let (groups, rest) = values.as_chunks::<LANES>();
     let mut sum = m.reals();
     for group in groups {

@@ -1,10 +1,10 @@
 //! Sums over pairs of finite elements.
 
-use super::relative::Relative;
+use super::relative::RelativeDifferences;
 use super::side::{SideBlock, fold, padded, quotient, scale_of};
-use super::wide::{Total, Wide, power_of_two};
-use super::{Difference, Worst};
-use crate::cpu::{LANES, Machine};
+use super::wide::{WideNumber, WideSum, power_of_two};
+use super::{TensorDifference, WorstElement};
+use crate::cpu::{LANES, LaneMachine};
 
 /// A block of pairs.
 pub(super) struct PairBlock<'a> {
@@ -19,37 +19,37 @@ pub(super) struct PairBlock<'a> {
 
 /// All blocks.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pairs {
+pub(super) struct PairSums {
     n: u64,
-    products: Total,
-    squares: [Total; 2],
-    distances: Total,
-    squared_distances: Total,
-    relative_sum: Total,
-    relative: Relative,
+    products: WideSum,
+    squares: [WideSum; 2],
+    distances: WideSum,
+    squared_distances: WideSum,
+    relative_sum: WideSum,
+    relative: RelativeDifferences,
     max_abs: f64,
-    worst: Option<Worst>,
+    worst: Option<WorstElement>,
     /// Smallest and largest element of each side, of those that are in pairs.
     pub(super) ranges: [(f64, f64); 2],
 }
 
 /// Sums of one block.
-struct Sums {
+struct BlockSums {
     products: f64,
     distances: f64,
     squared_distances: f64,
     relative: f64,
 }
 
-impl Pairs {
-    pub(super) const EMPTY: Pairs = Pairs {
+impl PairSums {
+    pub(super) const EMPTY: PairSums = PairSums {
         n: 0,
-        products: Total::ZERO,
-        squares: [Total::ZERO; 2],
-        distances: Total::ZERO,
-        squared_distances: Total::ZERO,
-        relative_sum: Total::ZERO,
-        relative: Relative::EMPTY,
+        products: WideSum::ZERO,
+        squares: [WideSum::ZERO; 2],
+        distances: WideSum::ZERO,
+        squared_distances: WideSum::ZERO,
+        relative_sum: WideSum::ZERO,
+        relative: RelativeDifferences::EMPTY,
         max_abs: 0.0,
         worst: None,
         ranges: [(f64::INFINITY, f64::NEG_INFINITY); 2],
@@ -61,7 +61,7 @@ impl Pairs {
         self.products.add(side.squares());
         self.relative.add_equal(values.len());
         if let (Some(&value), None) = (values.first(), self.worst) {
-            self.worst = Some(Worst {
+            self.worst = Some(WorstElement {
                 index,
                 target: value,
                 golden: value,
@@ -80,7 +80,7 @@ impl Pairs {
 
     /// Takes over a block, whose pairs stand at `index(0)`, `index(1)` and so on.
     #[inline(always)]
-    pub(super) fn add<M: Machine>(
+    pub(super) fn add<M: LaneMachine>(
         &mut self,
         m: M,
         block: PairBlock<'_>,
@@ -103,7 +103,7 @@ impl Pairs {
         if largest > self.max_abs || self.worst.is_none() {
             let at = distances.iter().position(|&d| d == largest).unwrap_or(0);
             self.max_abs = largest;
-            self.worst = Some(Worst {
+            self.worst = Some(WorstElement {
                 index: index(at),
                 target: target[at],
                 golden: golden[at],
@@ -115,33 +115,33 @@ impl Pairs {
         let factors = [power_of_two(a_scale), power_of_two(b_scale)];
         let sums = sums(m, target, golden, factors, distances, relative);
         self.products
-            .add(Wide::new(sums.products, -a_scale - b_scale));
-        self.distances.add(Wide::new(sums.distances, -scale));
+            .add(WideNumber::new(sums.products, -a_scale - b_scale));
+        self.distances.add(WideNumber::new(sums.distances, -scale));
         self.squared_distances
-            .add(Wide::new(sums.squared_distances, -2 * scale));
+            .add(WideNumber::new(sums.squared_distances, -2 * scale));
         self.relative_sum.add(if sums.relative < f64::INFINITY {
-            Wide::new(sums.relative, 0)
+            WideNumber::new(sums.relative, 0)
         } else {
             let parts = relative.iter().map(|r| r * power_of_two(-64));
-            Wide::new(parts.sum(), 64)
+            WideNumber::new(parts.sum(), 64)
         });
     }
 
-    pub(super) fn finish(&self, result: &mut Difference) {
-        let n = Wide::new(self.n as f64, 0);
-        let norm = |squares: &Total| squares.value().sqrt();
+    pub(super) fn finish(&self, result: &mut TensorDifference) {
+        let n = WideNumber::new(self.n as f64, 0);
+        let norm = |squares: &WideSum| squares.value().sqrt();
         let [a, b] = [norm(&self.squares[0]), norm(&self.squares[1])];
         let distance = norm(&self.squared_distances);
         let rms = if self.n == 0 {
-            Wide::ZERO
+            WideNumber::ZERO
         } else {
             self.squared_distances.value().over(n).sqrt()
         };
         let (min, max) = self.ranges[1];
         let largest = if self.n == 0 {
-            Wide::ZERO
+            WideNumber::ZERO
         } else {
-            Wide::new(min.abs().max(max.abs()), 0)
+            WideNumber::new(min.abs().max(max.abs()), 0)
         };
         result.n_finite = self.n;
         result.max_abs = self.max_abs;
@@ -160,7 +160,7 @@ impl Pairs {
         };
         result.snr_db = decibels(distance, b);
         result.psnr_db = decibels(rms, largest);
-        let measured = Wide::new(self.relative.n_measured as f64, 0);
+        let measured = WideNumber::new(self.relative.n_measured as f64, 0);
         result.max_rel = self.relative.max;
         result.accumulated_rel = self.relative_sum.value().to_f64();
         result.mean_rel = quotient(self.relative_sum.value(), measured).min(self.relative.max);
@@ -191,15 +191,15 @@ fn rescale(distances: &mut [f64], target: &[f64], golden: &[f64], largest: f64) 
 }
 
 #[inline(always)]
-fn sums<M: Machine>(
+fn sums<M: LaneMachine>(
     m: M,
     target: &[f64],
     golden: &[f64],
     factors: [f64; 2],
     distances: &[f64],
     relative: &[f64],
-) -> Sums {
-    let mut lanes = Lanes {
+) -> BlockSums {
+    let mut lanes = PairLanes {
         factors: [m.splat(factors[0]), m.splat(factors[1])],
         products: m.reals(),
         distances: m.reals(),
@@ -216,7 +216,7 @@ fn sums<M: Machine>(
     let [a, b] = [padded(a_rest), padded(b_rest)];
     let [d, r] = [padded(d_rest), padded(r_rest)];
     lanes.add(m, [&a, &b, &d, &r]);
-    Sums {
+    BlockSums {
         products: fold(m.array(lanes.products)),
         distances: fold(m.array(lanes.distances)),
         squared_distances: fold(m.array(lanes.squared_distances)),
@@ -224,8 +224,8 @@ fn sums<M: Machine>(
     }
 }
 
-/// [`Sums`] in the making.
-struct Lanes<M: Machine> {
+/// [`BlockSums`] in the making.
+struct PairLanes<M: LaneMachine> {
     factors: [M::Reals; 2],
     products: M::Reals,
     distances: M::Reals,
@@ -233,7 +233,7 @@ struct Lanes<M: Machine> {
     relative: M::Reals,
 }
 
-impl<M: Machine> Lanes<M> {
+impl<M: LaneMachine> PairLanes<M> {
     /// Takes over elements of both sides, distances and relative differences.
     #[inline(always)]
     fn add(&mut self, m: M, [a, b, d, r]: [&[f64; LANES]; 4]) {
@@ -248,7 +248,7 @@ impl<M: Machine> Lanes<M> {
 }
 
 /// A distance over what it is measured by: none is 0, some over nothing infinite.
-fn ratio(distance: Wide, by: Wide) -> f64 {
+fn ratio(distance: WideNumber, by: WideNumber) -> f64 {
     match (distance.is_zero(), by.is_zero()) {
         (true, _) => 0.0,
         (false, true) => f64::INFINITY,
@@ -257,7 +257,7 @@ fn ratio(distance: Wide, by: Wide) -> f64 {
 }
 
 /// The ratio of `of` to the distance, in decibels; infinite without a distance.
-fn decibels(distance: Wide, of: Wide) -> f64 {
+fn decibels(distance: WideNumber, of: WideNumber) -> f64 {
     match (distance.is_zero(), of.is_zero()) {
         (true, _) => f64::INFINITY,
         (false, true) => f64::NEG_INFINITY,

@@ -13,7 +13,7 @@ const N_BINS_SMALL: usize = 10;
 
 /// Relative differences of all blocks, but for their sum.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Relative {
+pub(super) struct RelativeDifferences {
     n: u64,
     /// Elements whose difference is finite.
     pub(super) n_measured: u64,
@@ -40,8 +40,8 @@ pub(super) fn bin(relative: f64) -> usize {
     DECADES.iter().filter(|&&limit| relative >= limit).count()
 }
 
-impl Relative {
-    pub(super) const EMPTY: Relative = Relative {
+impl RelativeDifferences {
+    pub(super) const EMPTY: RelativeDifferences = RelativeDifferences {
         n: 0,
         n_measured: 0,
         max: 0.0,

@@ -3,9 +3,9 @@
 //! Element `i` of a block goes to lane `i % 16`; lanes are added in pairs, and blocks in their order
 //! with what rounding took away. Nothing here depends on the machine.
 
-use super::Summary;
-use super::wide::{Total, Wide, power_of_two};
-use crate::cpu::{LANES, Machine};
+use super::SideSummary;
+use super::wide::{WideNumber, WideSum, power_of_two};
+use crate::cpu::{LANES, LaneMachine};
 
 /// Sums of one block of finite elements.
 #[derive(Clone, Copy, Debug)]
@@ -68,7 +68,7 @@ impl SideBlock {
 
     /// Looks at finite elements.
     #[inline(always)]
-    pub(super) fn of<M: Machine>(m: M, values: &[f64]) -> SideBlock {
+    pub(super) fn from_values<M: LaneMachine>(m: M, values: &[f64]) -> SideBlock {
         let mut block = sums(m, values, 0);
         let scale = scale_of(block.min.abs().max(block.max.abs()));
         // Seldom: squares at the ends of the exponents would overflow or vanish.
@@ -91,13 +91,13 @@ impl SideBlock {
     }
 
     /// The sum of squares.
-    pub(super) fn squares(&self) -> Wide {
-        Wide::new(self.squares, -2 * self.scale)
+    pub(super) fn squares(&self) -> WideNumber {
+        WideNumber::new(self.squares, -2 * self.scale)
     }
 }
 
 #[inline(always)]
-fn sums<M: Machine>(m: M, values: &[f64], scale: i32) -> SideBlock {
+fn sums<M: LaneMachine>(m: M, values: &[f64], scale: i32) -> SideBlock {
     let factor = m.splat(power_of_two(scale));
     let (groups, rest) = values.as_chunks::<LANES>();
     // An element, not infinity: idle lanes then need no rule of their own.
@@ -135,7 +135,7 @@ fn sums<M: Machine>(m: M, values: &[f64], scale: i32) -> SideBlock {
 
 /// `mean` is that of the scaled elements.
 #[inline(always)]
-fn deviation<M: Machine>(m: M, values: &[f64], mean: f64, scale: i32) -> f64 {
+fn deviation<M: LaneMachine>(m: M, values: &[f64], mean: f64, scale: i32) -> f64 {
     let factor = m.splat(power_of_two(scale));
     let lanes_of_mean = m.splat(mean);
     let (groups, rest) = values.as_chunks::<LANES>();
@@ -155,11 +155,11 @@ fn deviation<M: Machine>(m: M, values: &[f64], mean: f64, scale: i32) -> f64 {
 
 /// The sums of all blocks of a side.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Side {
+pub(super) struct SideSums {
     n: u64,
-    sum: Total,
-    squares: Total,
-    deviation: Total,
+    sum: WideSum,
+    squares: WideSum,
+    deviation: WideSum,
     min: f64,
     max: f64,
     pub(super) n_nan: u64,
@@ -168,12 +168,12 @@ pub(super) struct Side {
     pub(super) n_zero: u64,
 }
 
-impl Side {
-    pub(super) const EMPTY: Side = Side {
+impl SideSums {
+    pub(super) const EMPTY: SideSums = SideSums {
         n: 0,
-        sum: Total::ZERO,
-        squares: Total::ZERO,
-        deviation: Total::ZERO,
+        sum: WideSum::ZERO,
+        squares: WideSum::ZERO,
+        deviation: WideSum::ZERO,
         min: f64::INFINITY,
         max: f64::NEG_INFINITY,
         n_nan: 0,
@@ -186,8 +186,8 @@ impl Side {
         if block.n == 0 {
             return;
         }
-        let sum = Wide::new(block.sum, -block.scale);
-        let n = |n: u64| Wide::new(n as f64, 0);
+        let sum = WideNumber::new(block.sum, -block.scale);
+        let n = |n: u64| WideNumber::new(n as f64, 0);
         let n_block = block.n as u64;
         if self.n > 0 {
             // What the block's mean adds to the deviations from the mean of all.
@@ -199,7 +199,7 @@ impl Side {
         self.sum.add(sum);
         self.squares.add(block.squares());
         self.deviation
-            .add(Wide::new(block.deviation, -2 * block.scale));
+            .add(WideNumber::new(block.deviation, -2 * block.scale));
         self.min = self.min.min(block.min);
         self.max = self.max.max(block.max);
     }
@@ -211,10 +211,10 @@ impl Side {
         self.n_negative_inf += u64::from(value == f64::NEG_INFINITY);
     }
 
-    pub(super) fn summary(&self) -> Summary {
-        let n = Wide::new(self.n as f64, 0);
+    pub(super) fn summary(&self) -> SideSummary {
+        let n = WideNumber::new(self.n as f64, 0);
         let or_nan = |value: f64| if self.n == 0 { f64::NAN } else { value };
-        Summary {
+        SideSummary {
             min: or_nan(self.min),
             max: or_nan(self.max),
             // Rounding takes no mean beyond the elements.
@@ -234,7 +234,7 @@ impl Side {
 }
 
 /// `sum / n`, or 0 of nothing.
-pub(super) fn quotient(sum: Wide, n: Wide) -> f64 {
+pub(super) fn quotient(sum: WideNumber, n: WideNumber) -> f64 {
     if n.is_zero() {
         0.0
     } else {

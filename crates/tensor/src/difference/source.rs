@@ -2,7 +2,7 @@
 
 use super::DifferenceError;
 use crate::convert::dtype::{DecodeError, decode, numpy_dtype};
-use crate::cpu::{LANES, Machine};
+use crate::cpu::{LANES, LaneMachine};
 use crate::{DType, ElementKind, Shape, TensorView};
 
 /// Elements that are looked at together: four buffers of doubles stay in the nearest caches.
@@ -12,15 +12,15 @@ pub(super) const BLOCK: usize = 2048;
 
 /// One side of a comparison. Parts of complex numbers are elements of their own.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Source<'a> {
+pub(super) struct BlockSource<'a> {
     dtype: DType,
     bits: usize,
     n: usize,
     bytes: &'a [u8],
 }
 
-impl<'a> Source<'a> {
-    pub(super) fn new(tensor: TensorView<'a>) -> Result<Source<'a>, DifferenceError> {
+impl<'a> BlockSource<'a> {
+    pub(super) fn new(tensor: TensorView<'a>) -> Result<BlockSource<'a>, DifferenceError> {
         let TensorView {
             dtype,
             shape,
@@ -32,7 +32,7 @@ impl<'a> Source<'a> {
         };
         let Some(bits) = dtype.bits() else {
             // Opaque: bytes, however many there are.
-            return Ok(Source {
+            return Ok(BlockSource {
                 dtype: DType::U8,
                 bits: 8,
                 n: bytes.len(),
@@ -51,7 +51,7 @@ impl<'a> Source<'a> {
             .into());
         }
         let (dtype, n_parts) = dtype.parts();
-        Ok(Source {
+        Ok(BlockSource {
             dtype,
             bits: bits as usize / n_parts,
             // There are bytes for all of them, so that this cannot overflow.
@@ -84,14 +84,14 @@ impl<'a> Source<'a> {
     /// The bytes of the block of `n` elements that begins at element `start`, a multiple of [`BLOCK`].
     #[inline(always)]
     pub(super) fn block(&self, start: usize, n: usize) -> &'a [u8] {
-        // Both products are at most the number of all bits, which `Source::new` has counted.
+        // Both products are at most the number of all bits, which `BlockSource::new` has counted.
         let begin = start / 8 * self.bits;
         &self.bytes[begin..begin + (n * self.bits).div_ceil(8)]
     }
 
     /// Decodes the block that begins at `start` into all of `out`.
     #[inline(always)]
-    pub(super) fn fill<M: Machine>(&self, m: M, start: usize, out: &mut [f64]) {
+    pub(super) fn fill<M: LaneMachine>(&self, m: M, start: usize, out: &mut [f64]) {
         let bytes = self.block(start, out.len());
         let decoded;
         let (dtype, bytes) = if is_direct(self.dtype) {
@@ -112,7 +112,7 @@ fn is_direct(dtype: DType) -> bool {
 
 /// Writes elements of a dtype that [`is_direct`] as doubles.
 #[inline(always)]
-fn fill<M: Machine>(m: M, dtype: DType, bytes: &[u8], out: &mut [f64]) {
+fn fill<M: LaneMachine>(m: M, dtype: DType, bytes: &[u8], out: &mut [f64]) {
     macro_rules! cast {
         ($type:ty) => {
             for (out, bytes) in out.iter_mut().zip(bytes.as_chunks().0) {
@@ -147,7 +147,7 @@ fn fill<M: Machine>(m: M, dtype: DType, bytes: &[u8], out: &mut [f64]) {
 }
 
 #[inline(always)]
-fn fill_float16<M: Machine>(m: M, bytes: &[u8], out: &mut [f64]) {
+fn fill_float16<M: LaneMachine>(m: M, bytes: &[u8], out: &mut [f64]) {
     let (groups, rest) = bytes.as_chunks::<{ 2 * LANES }>();
     let (outs, out_rest) = out.as_chunks_mut::<LANES>();
     for (out, group) in outs.iter_mut().zip(groups) {
@@ -164,7 +164,7 @@ fn fill_float16<M: Machine>(m: M, bytes: &[u8], out: &mut [f64]) {
 /// Integers that have more digits than doubles are subtracted as integers, and the distance is rounded.
 #[inline(always)]
 pub(super) fn distances(
-    [target, golden]: [&Source<'_>; 2],
+    [target, golden]: [&BlockSource<'_>; 2],
     start: usize,
     a: &[f64],
     b: &[f64],
@@ -195,7 +195,7 @@ pub(super) fn distances(
             }
         }
         _ => {
-            let value = |source: &Source<'_>, bytes: &[u8], i: usize, value: f64| {
+            let value = |source: &BlockSource<'_>, bytes: &[u8], i: usize, value: f64| {
                 let long = bytes.as_chunks().0.get(i).copied().unwrap_or_default();
                 match numpy_dtype(source.dtype) {
                     Some(DType::I64) => i128::from(i64::from_le_bytes(long)),

@@ -2,8 +2,10 @@
 
 use half::{bf16, f16};
 
-use super::{Difference, DifferenceError, N_BINS, Options, Summary, Worst};
-use crate::convert::dtype::{Decoded, decode};
+use super::{
+    DifferenceError, DifferenceOptions, N_BINS, SideSummary, TensorDifference, WorstElement,
+};
+use crate::convert::dtype::{DecodedElements, decode};
 use crate::{DType, NumpyType, TensorView};
 
 /// The smallest share of a distribution, so that its logarithm exists.
@@ -17,7 +19,7 @@ const DECADES: [f64; N_BINS - 1] = [
 
 /// A pair of finite elements.
 #[derive(Clone, Copy)]
-struct Pair {
+struct ElementPair {
     index: usize,
     a: f64,
     b: f64,
@@ -27,8 +29,8 @@ struct Pair {
 pub(super) fn difference(
     target: TensorView<'_>,
     golden: TensorView<'_>,
-    options: Options,
-) -> Result<Difference, DifferenceError> {
+    options: DifferenceOptions,
+) -> Result<TensorDifference, DifferenceError> {
     let (a, b) = (values(target)?, values(golden)?);
     if a.len() != b.len() {
         return Err(DifferenceError::Size {
@@ -43,17 +45,17 @@ pub(super) fn difference(
         }
         _ => a.iter().zip(&b).map(|(a, b)| (a - b).abs()).collect(),
     };
-    let mut result = Difference {
+    let mut result = TensorDifference {
         n: a.len() as u64,
         is_identical: target.dtype == golden.dtype && target.bytes == golden.bytes,
         target: summary(&a),
         golden: summary(&b),
-        ..Difference::default()
+        ..TensorDifference::default()
     };
     count(&mut result, &a, &b, &distances);
-    let pairs: Vec<Pair> = (0..a.len())
+    let pairs: Vec<ElementPair> = (0..a.len())
         .filter(|&i| a[i].is_finite() && b[i].is_finite())
-        .map(|index| Pair {
+        .map(|index| ElementPair {
             index,
             a: a[index],
             b: b[index],
@@ -75,7 +77,8 @@ pub(super) fn difference(
 
 /// The elements of integer dtypes, with all their digits.
 fn integers(tensor: TensorView<'_>) -> Option<Vec<i128>> {
-    let Decoded { dtype, bytes, .. } = decode(tensor.dtype, tensor.shape, tensor.bytes).ok()?;
+    let DecodedElements { dtype, bytes, .. } =
+        decode(tensor.dtype, tensor.shape, tensor.bytes).ok()?;
     macro_rules! read {
         ($type:ty) => {{
             let elements = bytes.as_chunks().0.iter();
@@ -99,7 +102,7 @@ fn integers(tensor: TensorView<'_>) -> Option<Vec<i128>> {
 
 /// The elements as doubles; parts of complex numbers one after the other.
 fn values(tensor: TensorView<'_>) -> Result<Vec<f64>, DifferenceError> {
-    let Decoded { dtype, bytes, .. } = decode(tensor.dtype, tensor.shape, tensor.bytes)?;
+    let DecodedElements { dtype, bytes, .. } = decode(tensor.dtype, tensor.shape, tensor.bytes)?;
     macro_rules! read {
         ($type:ty) => {{
             let elements = bytes.chunks_exact(size_of::<$type>());
@@ -161,7 +164,7 @@ fn sum(values: impl Iterator<Item = f64>) -> f64 {
     sum + lost
 }
 
-fn summary(values: &[f64]) -> Summary {
+fn summary(values: &[f64]) -> SideSummary {
     let finite: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
     let n = finite.len() as f64;
     let power = exponent(finite.iter().copied());
@@ -170,7 +173,7 @@ fn summary(values: &[f64]) -> Summary {
     let square = |value: f64| value * value;
     let count = |is: fn(&f64) -> bool| values.iter().filter(|v| is(v)).count() as u64;
     let std = (sum(scaled().map(|v| square(v - mean))) / n).sqrt();
-    Summary {
+    SideSummary {
         min: finite.iter().copied().fold(f64::NAN, f64::min),
         max: finite.iter().copied().fold(f64::NAN, f64::max),
         mean: times_power(mean, power),
@@ -183,7 +186,7 @@ fn summary(values: &[f64]) -> Summary {
     }
 }
 
-fn count(result: &mut Difference, a: &[f64], b: &[f64], distances: &[f64]) {
+fn count(result: &mut TensorDifference, a: &[f64], b: &[f64], distances: &[f64]) {
     for (i, (&a, &b)) in a.iter().zip(b).enumerate() {
         let is_finite = a.is_finite() && b.is_finite();
         let is_equal = if is_finite {
@@ -202,11 +205,11 @@ fn count(result: &mut Difference, a: &[f64], b: &[f64], distances: &[f64]) {
     }
 }
 
-fn absolute(result: &mut Difference, pairs: &[Pair]) {
+fn absolute(result: &mut TensorDifference, pairs: &[ElementPair]) {
     for pair in pairs {
         if pair.distance > result.max_abs || result.worst.is_none() {
             result.max_abs = pair.distance;
-            result.worst = Some(Worst {
+            result.worst = Some(WorstElement {
                 index: pair.index as u64,
                 target: pair.a,
                 golden: pair.b,
@@ -215,15 +218,15 @@ fn absolute(result: &mut Difference, pairs: &[Pair]) {
     }
 }
 
-fn norms(result: &mut Difference, pairs: &[Pair]) {
+fn norms(result: &mut TensorDifference, pairs: &[ElementPair]) {
     let n = pairs.len() as f64;
     // Each side, and the distances, without the exponent of its largest element.
-    let quarter = |pair: &Pair| match pair.distance {
+    let quarter = |pair: &ElementPair| match pair.distance {
         f64::INFINITY => (pair.a / 4.0 - pair.b / 4.0).abs(),
         distance => distance / 4.0,
     };
     let is_far = result.max_abs == f64::INFINITY;
-    let distance = |pair: &Pair| if is_far { quarter(pair) } else { pair.distance };
+    let distance = |pair: &ElementPair| if is_far { quarter(pair) } else { pair.distance };
     let a_power = exponent(pairs.iter().map(|pair| pair.a));
     let b_power = exponent(pairs.iter().map(|pair| pair.b));
     let mut power = exponent(pairs.iter().map(distance));
@@ -271,7 +274,7 @@ fn ratio(distance: f64, by: f64) -> f64 {
     if distance == 0.0 { 0.0 } else { distance / by }
 }
 
-fn relative(result: &mut Difference, pairs: &[Pair]) {
+fn relative(result: &mut TensorDifference, pairs: &[ElementPair]) {
     let mut measured = Vec::new();
     for pair in pairs {
         let r = match pair.distance {
@@ -305,7 +308,7 @@ fn bin(r: f64) -> usize {
     DECADES.iter().filter(|&&limit| r >= limit).count()
 }
 
-fn ulps(result: &mut Difference, pairs: &[Pair], dtype: DType) {
+fn ulps(result: &mut TensorDifference, pairs: &[ElementPair], dtype: DType) {
     let step = |value: f64| -> i128 {
         match dtype {
             DType::F64 => order(value.to_bits().into(), 63),
@@ -320,7 +323,7 @@ fn ulps(result: &mut Difference, pairs: &[Pair], dtype: DType) {
             ),
         }
     };
-    let distance = |pair: &Pair| step(pair.a).abs_diff(step(pair.b)) as u64;
+    let distance = |pair: &ElementPair| step(pair.a).abs_diff(step(pair.b)) as u64;
     let mut distances: Vec<u64> = pairs.iter().map(distance).collect();
     distances.sort_unstable();
     let nth = (distances.len() * 99).div_ceil(100);
@@ -378,8 +381,8 @@ pub(super) fn rounded_up(distance: u64) -> u64 {
     (((distance >> below) + 1) << below).wrapping_sub(1)
 }
 
-fn kl(pairs: &[Pair]) -> f64 {
-    let shares = |of: fn(&Pair) -> f64| {
+fn kl(pairs: &[ElementPair]) -> f64 {
+    let shares = |of: fn(&ElementPair) -> f64| {
         let values = || pairs.iter().map(of);
         let min = values().fold(f64::INFINITY, f64::min);
         let max = values().fold(f64::NEG_INFINITY, f64::max);

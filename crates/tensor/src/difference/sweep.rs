@@ -5,26 +5,26 @@
 //!
 //! No closure uses the machine: it would be compiled for any CPU, unless it happens to be inlined.
 
-use super::pairs::{PairBlock, Pairs};
-use super::side::{Side, SideBlock};
-use super::source::{BLOCK, Source, distances};
+use super::pairs::{PairBlock, PairSums};
+use super::side::{SideBlock, SideSums};
+use super::source::{BLOCK, BlockSource, distances};
 use super::ulp::Ulps;
-use crate::cpu::{Machine, Task};
+use crate::cpu::{LaneMachine, LaneTask};
 
 /// The pass.
 #[derive(Clone, Debug)]
-pub(super) struct Sweep<'a> {
+pub(super) struct DifferenceSweep<'a> {
     /// Both with the same number of elements.
-    pub(super) sources: [Source<'a>; 2],
+    pub(super) sources: [BlockSource<'a>; 2],
     /// Nothing counted yet; none if both sides are not floats.
     pub(super) ulps: Option<Ulps>,
 }
 
 /// The result of the pass.
 #[derive(Clone, Debug)]
-pub(super) struct Found {
-    pub(super) sides: [Side; 2],
-    pub(super) pairs: Pairs,
+pub(super) struct SweepResult {
+    pub(super) sides: [SideSums; 2],
+    pub(super) pairs: PairSums,
     pub(super) ulps: Option<Ulps>,
     pub(super) n_equal: u64,
     pub(super) n_nan_mismatches: u64,
@@ -36,7 +36,7 @@ pub(super) struct Found {
 }
 
 /// Room for one block.
-struct Buffers {
+struct SweepBuffers {
     target: Vec<f64>,
     golden: Vec<f64>,
     distances: Vec<f64>,
@@ -45,24 +45,24 @@ struct Buffers {
     positions: Vec<u16>,
 }
 
-impl Task for Sweep<'_> {
-    type Output = Found;
+impl LaneTask for DifferenceSweep<'_> {
+    type Output = SweepResult;
 
     #[inline(always)]
-    fn run<M: Machine>(self, m: M) -> Found {
+    fn run<M: LaneMachine>(self, m: M) -> SweepResult {
         let [target, golden] = self.sources;
         let n = target.n();
         let room = || vec![0.0; n.min(BLOCK)];
-        let mut buffers = Buffers {
+        let mut buffers = SweepBuffers {
             target: room(),
             golden: room(),
             distances: room(),
             relative: room(),
             positions: vec![0; n.min(BLOCK)],
         };
-        let mut found = Found {
-            sides: [Side::EMPTY; 2],
-            pairs: Pairs::EMPTY,
+        let mut found = SweepResult {
+            sides: [SideSums::EMPTY; 2],
+            pairs: PairSums::EMPTY,
             ulps: self.ulps,
             n_equal: 0,
             n_nan_mismatches: 0,
@@ -118,10 +118,10 @@ fn n_zero(values: &[f64]) -> u64 {
     values.iter().map(|&value| u64::from(value == 0.0)).sum()
 }
 
-impl Found {
+impl SweepResult {
     /// A block that has the same elements on both sides.
     #[inline(always)]
-    fn add_same<M: Machine>(&mut self, m: M, start: usize, values: &mut [f64]) {
+    fn add_same<M: LaneMachine>(&mut self, m: M, start: usize, values: &mut [f64]) {
         let n = values.len();
         self.n_equal += n as u64;
         let n_zero = n_zero(values);
@@ -133,7 +133,7 @@ impl Found {
                 .iter()
                 .position(|value| value.is_finite())
                 .unwrap_or(0);
-            let mut counts = Side::EMPTY;
+            let mut counts = SideSums::EMPTY;
             n_finite = keep_finite(values, &mut counts);
             for side in &mut self.sides {
                 side.n_nan += counts.n_nan;
@@ -142,7 +142,7 @@ impl Found {
             }
         }
         let values = &values[..n_finite];
-        let side = SideBlock::of(m, values);
+        let side = SideBlock::from_values(m, values);
         self.sides.iter_mut().for_each(|sum| sum.add(&side));
         self.pairs.add_equal(values, &side, (start + first) as u64);
         if let Some(ulps) = &mut self.ulps {
@@ -152,14 +152,14 @@ impl Found {
 
     /// A block that has not, decoded, with its distances.
     #[inline(always)]
-    fn add_apart<M: Machine>(
+    fn add_apart<M: LaneMachine>(
         &mut self,
         m: M,
         start: usize,
         n: usize,
         bytes: [&[u8]; 2],
-        buffers: &mut Buffers,
-        sources: &[Source<'_>; 2],
+        buffers: &mut SweepBuffers,
+        sources: &[BlockSource<'_>; 2],
     ) {
         let block = [&mut buffers.target, &mut buffers.golden];
         let [a, b] = block.map(|buffer| &mut buffer[..n]);
@@ -181,7 +181,7 @@ impl Found {
             for (side, values) in self.sides.iter_mut().zip([&*a, &*b]) {
                 finite.copy_from_slice(values);
                 let n_finite = keep_finite(finite, side);
-                side.add(&SideBlock::of(m, &finite[..n_finite]));
+                side.add(&SideBlock::from_values(m, &finite[..n_finite]));
             }
             n_pairs = self.set_apart(start, [&mut *a, &mut *b, &mut *d], &mut buffers.positions);
         }
@@ -189,7 +189,7 @@ impl Found {
         let mut sides = [SideBlock::EMPTY; 2];
         // A loop, so that there is one copy of what is inlined.
         for (side, values) in sides.iter_mut().zip([a, b]) {
-            *side = SideBlock::of(m, values);
+            *side = SideBlock::from_values(m, values);
         }
         if are_all_finite {
             self.sides[0].add(&sides[0]);
@@ -254,7 +254,7 @@ impl Found {
 }
 
 /// Counts elements that are not finite, and moves the others to the front. How many these are.
-fn keep_finite(values: &mut [f64], side: &mut Side) -> usize {
+fn keep_finite(values: &mut [f64], side: &mut SideSums) -> usize {
     let mut n = 0;
     for i in 0..values.len() {
         let value = values[i];

@@ -3,7 +3,7 @@
 mod adversarial;
 mod known;
 
-use super::sweep::Sweep;
+use super::sweep::DifferenceSweep;
 use super::ulp::Ulps;
 use super::*;
 use crate::{Layout, Shape};
@@ -27,7 +27,7 @@ impl Case {
     }
 
     /// Values rounded to a float dtype, or cut off to an integer one.
-    fn of(dtype: DType, values: &[f64]) -> Case {
+    fn from_values(dtype: DType, values: &[f64]) -> Case {
         use half::{bf16, f16};
         macro_rules! write {
             ($convert:expr) => {
@@ -61,15 +61,15 @@ impl Case {
     }
 }
 
-const OPTIONS: Options = Options { has_kl: true };
+const OPTIONS: DifferenceOptions = DifferenceOptions { has_kl: true };
 
 /// Compares both with the specification, on every machine that the CPU has.
-fn check(target: &Case, golden: &Case) -> Difference {
+fn check(target: &Case, golden: &Case) -> TensorDifference {
     check_named("", target, golden)
 }
 
 /// The same of a kind of tensors that has a name.
-fn check_named(name: &str, target: &Case, golden: &Case) -> Difference {
+fn check_named(name: &str, target: &Case, golden: &Case) -> TensorDifference {
     let (a, b) = (target.view(), golden.view());
     let found = difference(a, b, OPTIONS).unwrap();
     let expected = specification::difference(a, b, OPTIONS).unwrap();
@@ -81,8 +81,8 @@ fn check_named(name: &str, target: &Case, golden: &Case) -> Difference {
         a.dtype,
         b.dtype
     );
-    let sources = [a, b].map(|view| Source::new(view).unwrap());
-    let sweep = Sweep {
+    let sources = [a, b].map(|view| BlockSource::new(view).unwrap());
+    let sweep = DifferenceSweep {
         sources,
         ulps: coarser(a.dtype, b.dtype).map(Ulps::new),
     };
@@ -98,7 +98,7 @@ fn check_named(name: &str, target: &Case, golden: &Case) -> Difference {
     );
     if found.n_finite > 0 {
         let ranges = machines[0].pairs.ranges;
-        let kl = cpu::run_everywhere(&Divergence {
+        let kl = cpu::run_everywhere(&DivergenceTask {
             sources,
             ranges,
             are_all_finite: found.n_finite == found.n,
@@ -109,7 +109,7 @@ fn check_named(name: &str, target: &Case, golden: &Case) -> Difference {
 }
 
 /// Lists the numbers that lie beyond the documented bounds.
-fn complaints(found: &Difference, expected: &Difference) -> Vec<String> {
+fn complaints(found: &TensorDifference, expected: &TensorDifference) -> Vec<String> {
     let mut complaints = Vec::new();
     let mut check = |name: &str, found: f64, expected: f64, bound: f64| {
         let is_same = found == expected || (found.is_nan() && expected.is_nan());
@@ -119,7 +119,7 @@ fn complaints(found: &Difference, expected: &Difference) -> Vec<String> {
             complaints.push(format!("{name} {found:e}, expected {expected:e}"));
         }
     };
-    let shares = |d: &Difference| [d.share_1_1000, d.share_5_1000, d.max_abs, d.max_rel];
+    let shares = |d: &TensorDifference| [d.share_1_1000, d.share_5_1000, d.max_abs, d.max_rel];
     for (i, (found, expected)) in shares(found).into_iter().zip(shares(expected)).enumerate() {
         check(
             ["1/1000", "5/1000", "max_abs", "max_rel"][i],
@@ -129,7 +129,7 @@ fn complaints(found: &Difference, expected: &Difference) -> Vec<String> {
         );
     }
     for (name, get) in [
-        ("mean_abs", (|d| d.mean_abs) as fn(&Difference) -> f64),
+        ("mean_abs", (|d| d.mean_abs) as fn(&TensorDifference) -> f64),
         ("rmse", |d| d.rmse),
         ("mean_rel", |d| d.mean_rel),
         ("accumulated_rel", |d| d.accumulated_rel),
@@ -142,7 +142,7 @@ fn complaints(found: &Difference, expected: &Difference) -> Vec<String> {
     for (name, get) in [
         (
             "cosine",
-            (|d| d.cosine.unwrap_or(2.0)) as fn(&Difference) -> f64,
+            (|d| d.cosine.unwrap_or(2.0)) as fn(&TensorDifference) -> f64,
         ),
         ("snr", |d| d.snr_db),
         ("psnr", |d| d.psnr_db),
@@ -157,7 +157,10 @@ fn complaints(found: &Difference, expected: &Difference) -> Vec<String> {
         };
         check(name, get(found), expected, bound);
     }
-    for side in [|d: &Difference| d.target, |d: &Difference| d.golden] {
+    for side in [
+        |d: &TensorDifference| d.target,
+        |d: &TensorDifference| d.golden,
+    ] {
         let (found, expected) = (side(found), side(expected));
         check("min", found.min, expected.min, 0.0);
         check("max", found.max, expected.max, 0.0);
@@ -174,8 +177,8 @@ fn complaints(found: &Difference, expected: &Difference) -> Vec<String> {
 }
 
 /// Formats the fields that involve no rounding as text.
-fn counts(d: &Difference) -> String {
-    let side = |s: &Summary| [s.n_nan, s.n_positive_inf, s.n_negative_inf, s.n_zero];
+fn counts(d: &TensorDifference) -> String {
+    let side = |s: &SideSummary| [s.n_nan, s.n_positive_inf, s.n_negative_inf, s.n_zero];
     let found = (
         (d.n, d.n_finite, d.n_equal, d.n_sign_flips),
         (d.n_nan_mismatches, d.n_inf_mismatches, d.first_bad),

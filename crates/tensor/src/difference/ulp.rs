@@ -36,7 +36,7 @@ fn steps(dtype: DType) -> Option<DType> {
 
 /// A float dtype narrower than a double.
 #[derive(Clone, Copy, Debug)]
-struct Narrow {
+struct NarrowFormat {
     /// Digits after the first one.
     digits: u32,
     /// The binary exponent of the smallest normal number.
@@ -45,16 +45,16 @@ struct Narrow {
     infinity: i64,
 }
 
-impl Narrow {
+impl NarrowFormat {
     /// `None` for doubles.
-    fn of(dtype: DType) -> Option<Narrow> {
+    fn for_dtype(dtype: DType) -> Option<NarrowFormat> {
         let (digits, min_exponent, infinity) = match dtype {
             DType::F32 => (23, -126, f32::INFINITY.to_bits()),
             DType::F16 => (10, -14, f16::INFINITY.to_bits().into()),
             DType::BF16 => (7, -126, bf16::INFINITY.to_bits().into()),
             _ => return None,
         };
-        Some(Narrow {
+        Some(NarrowFormat {
             digits,
             min_exponent,
             infinity: infinity.into(),
@@ -96,7 +96,7 @@ fn order(value: f64) -> i64 {
 /// Distances of all elements so far.
 #[derive(Clone, Debug)]
 pub(super) struct Ulps {
-    narrow: Option<Narrow>,
+    narrow: Option<NarrowFormat>,
     max: u64,
     counts: Box<[[u64; N_TABLES]]>,
     /// One block's.
@@ -107,7 +107,7 @@ impl Ulps {
     /// `dtype` is what [`coarser`] gave.
     pub(super) fn new(dtype: DType) -> Ulps {
         Ulps {
-            narrow: Narrow::of(dtype),
+            narrow: NarrowFormat::for_dtype(dtype),
             max: 0,
             counts: vec![[0; N_TABLES]; N_BUCKETS].into(),
             distances: vec![0; BLOCK].into(),
@@ -267,9 +267,9 @@ mod tests {
 
     #[test]
     fn steps_are_those_of_the_nearest_float() {
-        let f32_narrow = Narrow::of(DType::F32).unwrap();
-        let f16_narrow = Narrow::of(DType::F16).unwrap();
-        let bf16_narrow = Narrow::of(DType::BF16).unwrap();
+        let f32_narrow = NarrowFormat::for_dtype(DType::F32).unwrap();
+        let f16_narrow = NarrowFormat::for_dtype(DType::F16).unwrap();
+        let bf16_narrow = NarrowFormat::for_dtype(DType::BF16).unwrap();
         for bits in 0..=u16::MAX {
             let (half, brain) = (f16::from_bits(bits), bf16::from_bits(bits));
             let number = i64::from(bits & 0x7fff) * if bits >> 15 == 0 { 1 } else { -1 };

@@ -8,31 +8,31 @@ pub(super) const fn power_of_two(exponent: i32) -> f64 {
 
 /// A finite number times a power of two. Squares of doubles and their sums neither overflow nor vanish.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Wide {
+pub(super) struct WideNumber {
     /// Zero, or between 1 and 2 but for its sign.
     number: f64,
     exponent: i32,
 }
 
-impl Wide {
-    pub(super) const ZERO: Wide = Wide {
+impl WideNumber {
+    pub(super) const ZERO: WideNumber = WideNumber {
         number: 0.0,
         exponent: 0,
     };
 
     /// `value` times 2^`exponent`; `value` is finite.
     #[inline]
-    pub(super) fn new(value: f64, exponent: i32) -> Wide {
+    pub(super) fn new(value: f64, exponent: i32) -> WideNumber {
         let bits = value.to_bits();
         let field = ((bits >> 52) & 0x7ff) as i32;
         debug_assert!(field != 0x7ff, "{value} has no exponent");
         if value == 0.0 {
-            return Wide::ZERO;
+            return WideNumber::ZERO;
         }
         if field == 0 {
-            return Wide::new(value * power_of_two(64), exponent - 64);
+            return WideNumber::new(value * power_of_two(64), exponent - 64);
         }
-        Wide {
+        WideNumber {
             number: f64::from_bits((bits & !(0x7ff << 52)) | (1023 << 52)),
             exponent: exponent + field - 1023,
         }
@@ -56,17 +56,17 @@ impl Wide {
         }
     }
 
-    pub(super) fn times(self, other: Wide) -> Wide {
-        Wide::new(self.number * other.number, self.exponent + other.exponent)
+    pub(super) fn times(self, other: WideNumber) -> WideNumber {
+        WideNumber::new(self.number * other.number, self.exponent + other.exponent)
     }
 
     /// The quotient; `other` is not zero.
-    pub(super) fn over(self, other: Wide) -> Wide {
-        Wide::new(self.number / other.number, self.exponent - other.exponent)
+    pub(super) fn over(self, other: WideNumber) -> WideNumber {
+        WideNumber::new(self.number / other.number, self.exponent - other.exponent)
     }
 
-    pub(super) fn minus(self, other: Wide) -> Wide {
-        let negative = Wide {
+    pub(super) fn minus(self, other: WideNumber) -> WideNumber {
+        let negative = WideNumber {
             number: -other.number,
             ..other
         };
@@ -74,11 +74,11 @@ impl Wide {
     }
 
     /// The root of a number that is not negative.
-    pub(super) fn sqrt(self) -> Wide {
+    pub(super) fn sqrt(self) -> WideNumber {
         let odd = self.exponent & 1;
         // The exponent has to be even to be halved.
         let number = self.number * f64::from(1 + odd);
-        Wide::new(number.sqrt(), (self.exponent - odd) / 2)
+        WideNumber::new(number.sqrt(), (self.exponent - odd) / 2)
     }
 
     /// The decimal logarithm of a positive number.
@@ -88,13 +88,13 @@ impl Wide {
 
     /// The rounded sum, and what rounding took away.
     #[inline]
-    pub(super) fn plus(self, other: Wide) -> (Wide, Wide) {
+    pub(super) fn plus(self, other: WideNumber) -> (WideNumber, WideNumber) {
         if self.is_zero() || other.is_zero() {
             let sum = if self.is_zero() { other } else { self };
-            return (sum, Wide::ZERO);
+            return (sum, WideNumber::ZERO);
         }
         let exponent = self.exponent.max(other.exponent);
-        let align = |wide: Wide| {
+        let align = |wide: WideNumber| {
             let below = exponent - wide.exponent;
             // Below the last digit of the other by far, and the power could not be represented.
             if below > 900 {
@@ -108,32 +108,35 @@ impl Wide {
         // Knuth's two-sum: exactly what the addition rounds away, whichever number is larger.
         let part = sum - a;
         let lost = (a - (sum - part)) + (b - part);
-        (Wide::new(sum, exponent), Wide::new(lost, exponent))
+        (
+            WideNumber::new(sum, exponent),
+            WideNumber::new(lost, exponent),
+        )
     }
 }
 
 /// A sum that is rounded as if it were once, however many terms it has.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Total {
-    sum: Wide,
-    lost: Wide,
+pub(super) struct WideSum {
+    sum: WideNumber,
+    lost: WideNumber,
 }
 
-impl Total {
-    pub(super) const ZERO: Total = Total {
-        sum: Wide::ZERO,
-        lost: Wide::ZERO,
+impl WideSum {
+    pub(super) const ZERO: WideSum = WideSum {
+        sum: WideNumber::ZERO,
+        lost: WideNumber::ZERO,
     };
 
     #[inline]
-    pub(super) fn add(&mut self, term: Wide) {
+    pub(super) fn add(&mut self, term: WideNumber) {
         let (sum, lost) = self.sum.plus(term);
         self.sum = sum;
         // Summed apart, because added to the sum it would be lost again.
         self.lost = self.lost.plus(lost).0;
     }
 
-    pub(super) fn value(&self) -> Wide {
+    pub(super) fn value(&self) -> WideNumber {
         self.sum.plus(self.lost).0
     }
 }
@@ -154,32 +157,32 @@ mod tests {
             f64::MAX,
             f64::MIN,
         ] {
-            assert_eq!(Wide::new(value, 0).to_f64(), value);
+            assert_eq!(WideNumber::new(value, 0).to_f64(), value);
         }
-        assert_eq!(Wide::new(1.0, 5000).to_f64(), f64::INFINITY);
-        assert_eq!(Wide::new(-1.0, 5000).to_f64(), f64::NEG_INFINITY);
-        assert_eq!(Wide::new(1.0, -5000).to_f64(), 0.0);
+        assert_eq!(WideNumber::new(1.0, 5000).to_f64(), f64::INFINITY);
+        assert_eq!(WideNumber::new(-1.0, 5000).to_f64(), f64::NEG_INFINITY);
+        assert_eq!(WideNumber::new(1.0, -5000).to_f64(), 0.0);
     }
 
     #[test]
     fn arithmetic_goes_beyond_doubles() {
-        let (large, small) = (Wide::new(f64::MAX, 0), Wide::new(5e-324, 0));
+        let (large, small) = (WideNumber::new(f64::MAX, 0), WideNumber::new(5e-324, 0));
         assert_eq!(large.times(large).sqrt().to_f64(), f64::MAX);
         assert_eq!(small.times(small).sqrt().to_f64(), 5e-324);
         assert_eq!(large.times(small).over(large).to_f64(), 5e-324);
         assert_eq!(large.plus(small).0, large);
-        assert_eq!(large.minus(large), Wide::ZERO);
+        assert_eq!(large.minus(large), WideNumber::ZERO);
         for exponent in [-7, -6, 0, 1, 2] {
-            let square = Wide::new(2.25, 2 * exponent);
-            assert_eq!(square.sqrt(), Wide::new(1.5, exponent));
+            let square = WideNumber::new(2.25, 2 * exponent);
+            assert_eq!(square.sqrt(), WideNumber::new(1.5, exponent));
         }
     }
 
     #[test]
     fn totals_keep_what_is_small() {
-        let mut total = Total::ZERO;
+        let mut total = WideSum::ZERO;
         for value in [1e16, 1.0, 1.0, 1.0, -1e16] {
-            total.add(Wide::new(value, 0));
+            total.add(WideNumber::new(value, 0));
         }
         assert_eq!(total.value().to_f64(), 3.0);
     }

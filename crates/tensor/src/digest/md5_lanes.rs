@@ -9,7 +9,7 @@ mod steps;
 mod vector;
 
 use crate::cpu::{self, LANES};
-use vector::Advance;
+use vector::BlockAdvance;
 
 /// The bytes that one step of the state takes in.
 type Block = [u8; 64];
@@ -37,8 +37,8 @@ fn digests(inputs: &[&[u8]], n_active: usize) -> Vec<[u8; 16]> {
     let whole = inputs.iter().map(|input| input.as_chunks().0);
     take_all(&mut states, whole, n_active);
     // All ends take one or two blocks, so they go best side by side.
-    let ends: Vec<End> = inputs.iter().map(|input| End::new(input)).collect();
-    take_all(&mut states, ends.iter().map(End::blocks), n_active);
+    let ends: Vec<InputEnd> = inputs.iter().map(|input| InputEnd::new(input)).collect();
+    take_all(&mut states, ends.iter().map(InputEnd::blocks), n_active);
     states.into_iter().map(digest).collect()
 }
 
@@ -51,10 +51,10 @@ fn digest(state: [u32; 4]) -> [u8; 16] {
 }
 
 /// The last bytes of an input, a bit that ends them, and the length of all: one or two blocks.
-struct End([Block; 2], usize);
+struct InputEnd([Block; 2], usize);
 
-impl End {
-    fn new(input: &[u8]) -> End {
+impl InputEnd {
+    fn new(input: &[u8]) -> InputEnd {
         let rest = input.as_chunks::<64>().1;
         let mut blocks = [[0; 64]; 2];
         blocks[0][..rest.len()].copy_from_slice(rest);
@@ -62,7 +62,7 @@ impl End {
         let n_blocks = if rest.len() + 9 <= 64 { 1 } else { 2 };
         let n_bits = (input.len() as u64).wrapping_mul(8);
         blocks[n_blocks - 1][56..].copy_from_slice(&n_bits.to_le_bytes());
-        End(blocks, n_blocks)
+        InputEnd(blocks, n_blocks)
     }
 
     fn blocks(&self) -> &[Block] {
@@ -71,7 +71,7 @@ impl End {
 }
 
 /// An input on its way.
-struct Stream<'a> {
+struct InputStream<'a> {
     /// Position among the inputs.
     index: usize,
     /// Blocks that are left.
@@ -84,14 +84,14 @@ fn take_all<'a>(
     blocks: impl Iterator<Item = &'a [Block]>,
     n_active: usize,
 ) {
-    let mut waiting: Vec<Stream<'a>> = blocks
+    let mut waiting: Vec<InputStream<'a>> = blocks
         .enumerate()
-        .map(|(index, ahead)| Stream { index, ahead })
+        .map(|(index, ahead)| InputStream { index, ahead })
         .filter(|stream| !stream.ahead.is_empty())
         .collect();
     // Longest last, as they are taken from the end.
     waiting.sort_by_key(|stream| stream.ahead.len());
-    let mut active: Vec<Stream<'a>> = Vec::with_capacity(n_active);
+    let mut active: Vec<InputStream<'a>> = Vec::with_capacity(n_active);
     loop {
         // An input that ends makes room for the next, so that no lane waits for the longest.
         let n_staying = waiting.len().saturating_sub(n_active - active.len());
@@ -116,7 +116,7 @@ fn take_all<'a>(
 }
 
 fn advance_few<const N: usize>(
-    streams: [&Stream<'_>; N],
+    streams: [&InputStream<'_>; N],
     states: &mut [[u32; 4]],
     n_blocks: usize,
 ) {
@@ -134,12 +134,12 @@ fn advance_few<const N: usize>(
 
 /// For one stream at least and as many as there are lanes.
 fn advance_many<const GROUPS: usize>(
-    streams: &[Stream<'_>],
+    streams: &[InputStream<'_>],
     states: &mut [[u32; 4]],
     n_blocks: usize,
 ) {
     let lane = |i: usize| (i / LANES, i % LANES);
-    let mut task = Advance::<GROUPS> {
+    let mut task = BlockAdvance::<GROUPS> {
         states: [[[0; LANES]; GROUPS]; 4],
         // Idle lanes take what the first one takes.
         ahead: [[streams[0].ahead; LANES]; GROUPS],
@@ -210,7 +210,7 @@ mod tests {
                     })
                 })
             });
-            let task = Advance::<GROUPS> {
+            let task = BlockAdvance::<GROUPS> {
                 states,
                 ahead,
                 n_blocks,

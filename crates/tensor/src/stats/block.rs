@@ -12,7 +12,7 @@ pub(super) const BLOCK: usize = 4096;
 
 /// Sums and counts of one block. Sums, `min` and `max` cover the finite elements only.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Block {
+pub(super) struct StatsBlock {
     pub(super) n: u64,
     pub(super) n_nan: u64,
     pub(super) n_pos_inf: u64,
@@ -29,16 +29,16 @@ pub(super) struct Block {
     pub(super) max: f64,
     pub(super) sum: f64,
     pub(super) sum_of_magnitudes: f64,
-    /// Of the elements times [`Scale::factor`].
+    /// Of the elements times [`SquareScale::factor`].
     pub(super) sum_of_squares: f64,
-    pub(super) scale: Scale,
+    pub(super) scale: SquareScale,
     /// Sum of the squared distances from the block's mean.
     pub(super) deviation: f64,
 }
 
-impl Block {
+impl StatsBlock {
     /// A block without elements.
-    pub(super) const EMPTY: Block = Block {
+    pub(super) const EMPTY: StatsBlock = StatsBlock {
         n: 0,
         n_nan: 0,
         n_pos_inf: 0,
@@ -53,7 +53,7 @@ impl Block {
         sum: 0.0,
         sum_of_magnitudes: 0.0,
         sum_of_squares: 0.0,
-        scale: Scale::None,
+        scale: SquareScale::None,
         deviation: 0.0,
     };
 
@@ -66,7 +66,7 @@ impl Block {
 /// The factor that elements are multiplied by before they are squared, so that no square overflows
 /// or vanishes. Only `float64` ever needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Scale {
+pub(super) enum SquareScale {
     /// The largest magnitude is 2^-500 or less, and not zero.
     Up,
     /// In between.
@@ -75,18 +75,18 @@ pub(super) enum Scale {
     Down,
 }
 
-impl Scale {
+impl SquareScale {
     /// The scale of a block whose finite elements lie between `min` and `max`.
     #[inline(always)]
-    pub(super) fn of(min: f64, max: f64) -> Scale {
+    pub(super) fn for_range(min: f64, max: f64) -> SquareScale {
         // Of no elements the bounds are infinite, and nothing is scaled.
         let largest = min.abs().max(max.abs());
         if largest >= power_of_two(500) && largest.is_finite() {
-            Scale::Down
+            SquareScale::Down
         } else if largest <= power_of_two(-500) && largest > 0.0 {
-            Scale::Up
+            SquareScale::Up
         } else {
-            Scale::None
+            SquareScale::None
         }
     }
 
@@ -94,9 +94,9 @@ impl Scale {
     #[inline(always)]
     pub(super) fn factor(self) -> f64 {
         match self {
-            Scale::Up => power_of_two(600),
-            Scale::None => 1.0,
-            Scale::Down => power_of_two(-600),
+            SquareScale::Up => power_of_two(600),
+            SquareScale::None => 1.0,
+            SquareScale::Down => power_of_two(-600),
         }
     }
 }
@@ -120,13 +120,13 @@ pub(super) fn fold(mut lanes: [f64; LANES]) -> f64 {
 /// The block's sum of squared distances from its mean, from its sums; or `None` if these have
 /// nearly cancelled each other, and the distances must be squared and summed one by one.
 #[inline(always)]
-pub(super) fn deviation_from_sums(block: &Block) -> Option<f64> {
+pub(super) fn deviation_from_sums(block: &StatsBlock) -> Option<f64> {
     if block.min >= block.max {
         return Some(0.0);
     }
     let mean = block.sum / block.n_finite() as f64;
     let deviation = block.sum_of_squares - block.sum * mean;
     let is_accurate =
-        block.scale == Scale::None && deviation >= block.sum_of_squares * power_of_two(-12);
+        block.scale == SquareScale::None && deviation >= block.sum_of_squares * power_of_two(-12);
     is_accurate.then_some(deviation)
 }

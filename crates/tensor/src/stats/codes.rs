@@ -4,14 +4,14 @@
 //! pattern times its count, in ascending order of the patterns, so the order of the elements does
 //! not matter.
 
-use super::block::Block;
+use super::block::StatsBlock;
 use crate::convert::dtype::CodeValues;
 
 /// How often each code occurs.
 pub(super) type Counts = [u64; 256];
 
 /// The statistics of a chunk.
-pub(super) fn block(values: &CodeValues, n_elements: usize, bytes: &[u8]) -> Block {
+pub(super) fn block(values: &CodeValues, n_elements: usize, bytes: &[u8]) -> StatsBlock {
     of_counts(values, &count(values, n_elements, bytes))
 }
 
@@ -98,8 +98,8 @@ pub(super) fn each(
 }
 
 /// The statistics of elements of which each code occurs so often.
-fn of_counts(values: &CodeValues, counts: &Counts) -> Block {
-    let mut block = Block::EMPTY;
+fn of_counts(values: &CodeValues, counts: &Counts) -> StatsBlock {
+    let mut block = StatsBlock::EMPTY;
     let codes = || (0..=u8::MAX).zip(counts).filter(|(_, n)| **n > 0);
     for (code, &n) in codes() {
         let value = (values.value)(code);
@@ -127,7 +127,7 @@ fn of_counts(values: &CodeValues, counts: &Counts) -> Block {
     block
 }
 
-fn add_finite(block: &mut Block, values: &CodeValues, value: f64, n: u64) {
+fn add_finite(block: &mut StatsBlock, values: &CodeValues, value: f64, n: u64) {
     if value == 0.0 {
         block.n_zero += n;
         block.n_neg_zero += if value.is_sign_negative() { n } else { 0 };

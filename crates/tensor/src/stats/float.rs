@@ -6,18 +6,18 @@
 
 mod survey;
 
-use super::block::{BLOCK, Block, Scale, deviation_from_sums, fold};
-use crate::cpu::{LANES, Machine};
+use super::block::{BLOCK, SquareScale, StatsBlock, deviation_from_sums, fold};
+use crate::cpu::{LANES, LaneMachine};
 
 use survey::{survey_longs, survey_words};
 
 /// Bytes of the widest block.
 const BLOCK_BYTES: usize = BLOCK * 8;
-/// Bytes of the widest group of [`Float::count_small`].
+/// Bytes of the widest group of [`FloatFormat::count_small`].
 const GROUP_BYTES_MAX: usize = LANES * 8;
 
 /// The bits of one element.
-pub(super) trait Bits: Copy + Ord {
+pub(super) trait FloatPattern: Copy + Ord {
     /// Sign, and nothing else.
     const SIGN: Self;
     /// Zero.
@@ -39,7 +39,7 @@ pub(super) trait Bits: Copy + Ord {
 
 macro_rules! bits {
     ($($uint:ty),*) => {$(
-        impl Bits for $uint {
+        impl FloatPattern for $uint {
             const SIGN: Self = 1 << (<$uint>::BITS - 1);
             const ZERO: Self = 0;
             #[inline(always)]
@@ -83,9 +83,9 @@ macro_rules! bits {
 bits!(u16, u32, u64);
 
 /// A floating-point dtype.
-pub(super) trait Float {
+pub(super) trait FloatFormat {
     /// Its bits.
-    type Bits: Bits;
+    type Bits: FloatPattern;
     /// Bytes in an element.
     const WIDTH: usize;
     /// Bits of the smallest normal number.
@@ -97,19 +97,19 @@ pub(super) trait Float {
     /// The value.
     fn value(bits: Self::Bits) -> f64;
     /// The values of [`LANES`] elements.
-    fn reals<M: Machine>(m: M, bytes: &[u8]) -> M::Reals;
-    /// Bytes that [`Float::count_small`] looks at.
+    fn reals<M: LaneMachine>(m: M, bytes: &[u8]) -> M::Reals;
+    /// Bytes that [`FloatFormat::count_small`] looks at.
     const GROUP_BYTES: usize;
     /// How many elements are zero, negative zero, and smaller than normal numbers, zeros included.
-    fn count_small<M: Machine>(m: M, group: &[u8]) -> [u32; 3];
+    fn count_small<M: LaneMachine>(m: M, group: &[u8]) -> [u32; 3];
     /// How many elements have the largest magnitude.
-    fn count_largest<M: Machine>(m: M, group: &[u8]) -> u32;
+    fn count_largest<M: LaneMachine>(m: M, group: &[u8]) -> u32;
     /// Sums and extremes of elements that are taken to be finite.
-    fn survey<M: Machine>(m: M, bytes: &[u8]) -> Survey;
+    fn survey<M: LaneMachine>(m: M, bytes: &[u8]) -> FloatSurvey;
 }
 
 /// The result of one pass over a block. The sums mean something only if all elements are finite.
-pub(super) struct Survey {
+pub(super) struct FloatSurvey {
     sum: f64,
     sum_of_magnitudes: f64,
     sum_of_squares: f64,
@@ -130,7 +130,7 @@ pub(super) struct BF16;
 /// `float64`.
 pub(super) struct F64;
 
-impl Float for F32 {
+impl FloatFormat for F32 {
     type Bits = u32;
     const WIDTH: usize = 4;
     const SMALLEST_NORMAL: u32 = 0x0080_0000;
@@ -142,12 +142,12 @@ impl Float for F32 {
         f32::from_bits(bits).into()
     }
     #[inline(always)]
-    fn reals<M: Machine>(m: M, bytes: &[u8]) -> M::Reals {
+    fn reals<M: LaneMachine>(m: M, bytes: &[u8]) -> M::Reals {
         m.widen_floats(load_words::<M, Self>(m, bytes))
     }
     const GROUP_BYTES: usize = 64;
     #[inline(always)]
-    fn count_small<M: Machine>(m: M, group: &[u8]) -> [u32; 3] {
+    fn count_small<M: LaneMachine>(m: M, group: &[u8]) -> [u32; 3] {
         let bits = m.load_words(array(group));
         let magnitude = m.and_words(bits, m.words(i32::MAX));
         [
@@ -157,13 +157,13 @@ impl Float for F32 {
         ]
     }
     #[inline(always)]
-    fn count_largest<M: Machine>(m: M, group: &[u8]) -> u32 {
+    fn count_largest<M: LaneMachine>(m: M, group: &[u8]) -> u32 {
         let bits = m.load_words(array(group));
         let magnitude = m.and_words(bits, m.words(i32::MAX));
         m.count_equal_words(magnitude, Self::LARGEST.cast_signed())
     }
     #[inline(always)]
-    fn survey<M: Machine>(m: M, bytes: &[u8]) -> Survey {
+    fn survey<M: LaneMachine>(m: M, bytes: &[u8]) -> FloatSurvey {
         survey_words::<M, Self>(m, bytes)
     }
 }
@@ -172,7 +172,7 @@ impl Float for F32 {
 /// infinity, and the function that gives the bits of the same number in `float32`.
 macro_rules! half_floats {
     ($($float:ident: $smallest_normal:literal, $largest:literal, $infinity:literal, $to_float32:expr;)*) => {$(
-        impl Float for $float {
+        impl FloatFormat for $float {
             type Bits = u16;
             const WIDTH: usize = 2;
             const SMALLEST_NORMAL: u16 = $smallest_normal;
@@ -184,12 +184,12 @@ macro_rules! half_floats {
                 f32::from_bits($to_float32(bits)).into()
             }
             #[inline(always)]
-            fn reals<M: Machine>(m: M, bytes: &[u8]) -> M::Reals {
+            fn reals<M: LaneMachine>(m: M, bytes: &[u8]) -> M::Reals {
                 m.widen_floats(load_words::<M, Self>(m, bytes))
             }
             const GROUP_BYTES: usize = 64;
             #[inline(always)]
-            fn count_small<M: Machine>(m: M, group: &[u8]) -> [u32; 3] {
+            fn count_small<M: LaneMachine>(m: M, group: &[u8]) -> [u32; 3] {
                 let bits = m.load_halves(array(group));
                 let magnitude = m.and_halves(bits, m.halves(i16::MAX));
                 [
@@ -199,13 +199,13 @@ macro_rules! half_floats {
                 ]
             }
             #[inline(always)]
-            fn count_largest<M: Machine>(m: M, group: &[u8]) -> u32 {
+            fn count_largest<M: LaneMachine>(m: M, group: &[u8]) -> u32 {
                 let bits = m.load_halves(array(group));
                 let magnitude = m.and_halves(bits, m.halves(i16::MAX));
                 m.count_equal_halves(magnitude, Self::LARGEST.cast_signed())
             }
             #[inline(always)]
-            fn survey<M: Machine>(m: M, bytes: &[u8]) -> Survey {
+            fn survey<M: LaneMachine>(m: M, bytes: &[u8]) -> FloatSurvey {
                 survey_words::<M, Self>(m, bytes)
             }
         }
@@ -222,7 +222,7 @@ fn bfloat16_to_float32(bits: u16) -> u32 {
     u32::from(bits) << 16
 }
 
-impl Float for F64 {
+impl FloatFormat for F64 {
     type Bits = u64;
     const WIDTH: usize = 8;
     const SMALLEST_NORMAL: u64 = 0x0010_0000_0000_0000;
@@ -234,12 +234,12 @@ impl Float for F64 {
         f64::from_bits(bits)
     }
     #[inline(always)]
-    fn reals<M: Machine>(m: M, bytes: &[u8]) -> M::Reals {
+    fn reals<M: LaneMachine>(m: M, bytes: &[u8]) -> M::Reals {
         m.reals_of(m.load_longs(array(bytes)))
     }
     const GROUP_BYTES: usize = 128;
     #[inline(always)]
-    fn count_small<M: Machine>(m: M, group: &[u8]) -> [u32; 3] {
+    fn count_small<M: LaneMachine>(m: M, group: &[u8]) -> [u32; 3] {
         let bits = m.load_longs(array(group));
         let magnitude = m.and_longs(bits, m.longs(i64::MAX));
         [
@@ -249,46 +249,46 @@ impl Float for F64 {
         ]
     }
     #[inline(always)]
-    fn count_largest<M: Machine>(m: M, group: &[u8]) -> u32 {
+    fn count_largest<M: LaneMachine>(m: M, group: &[u8]) -> u32 {
         let bits = m.load_longs(array(group));
         let magnitude = m.and_longs(bits, m.longs(i64::MAX));
         m.count_equal_longs(magnitude, Self::LARGEST.cast_signed())
     }
     #[inline(always)]
-    fn survey<M: Machine>(m: M, bytes: &[u8]) -> Survey {
+    fn survey<M: LaneMachine>(m: M, bytes: &[u8]) -> FloatSurvey {
         survey_longs(m, bytes)
     }
 }
 
 /// [`LANES`] elements as the bits of `float32`.
 #[inline(always)]
-fn load_words<M: Machine, F: WordFloat>(m: M, bytes: &[u8]) -> M::Words {
+fn load_words<M: LaneMachine, F: WordFloat>(m: M, bytes: &[u8]) -> M::Words {
     F::load(m, bytes)
 }
 
 /// Dtypes whose values are `float32` exactly.
-trait WordFloat: Float {
+trait WordFloat: FloatFormat {
     /// Loads [`LANES`] elements as the bits of `float32`.
-    fn load<M: Machine>(m: M, bytes: &[u8]) -> M::Words;
+    fn load<M: LaneMachine>(m: M, bytes: &[u8]) -> M::Words;
 }
 
 impl WordFloat for F32 {
     #[inline(always)]
-    fn load<M: Machine>(m: M, bytes: &[u8]) -> M::Words {
+    fn load<M: LaneMachine>(m: M, bytes: &[u8]) -> M::Words {
         m.load_words(array(bytes))
     }
 }
 
 impl WordFloat for F16 {
     #[inline(always)]
-    fn load<M: Machine>(m: M, bytes: &[u8]) -> M::Words {
+    fn load<M: LaneMachine>(m: M, bytes: &[u8]) -> M::Words {
         m.load_float16(array(bytes))
     }
 }
 
 impl WordFloat for BF16 {
     #[inline(always)]
-    fn load<M: Machine>(m: M, bytes: &[u8]) -> M::Words {
+    fn load<M: LaneMachine>(m: M, bytes: &[u8]) -> M::Words {
         m.load_upper_halves(array(bytes))
     }
 }
@@ -301,7 +301,7 @@ pub(super) fn array<const N: usize>(bytes: &[u8]) -> &[u8; N] {
 
 /// The statistics of one block, at most [`BLOCK`] elements.
 #[inline(always)]
-pub(super) fn block<M: Machine, F: Float>(m: M, bytes: &[u8]) -> Block {
+pub(super) fn block<M: LaneMachine, F: FloatFormat>(m: M, bytes: &[u8]) -> StatsBlock {
     let n = bytes.len() / F::WIDTH;
     let survey = F::survey(m, bytes);
     if survey.is_finite {
@@ -309,9 +309,9 @@ pub(super) fn block<M: Machine, F: Float>(m: M, bytes: &[u8]) -> Block {
             m,
             bytes,
             &survey,
-            Block {
+            StatsBlock {
                 n: n as u64,
-                ..Block::EMPTY
+                ..StatsBlock::EMPTY
             },
         );
     }
@@ -326,7 +326,12 @@ pub(super) fn block<M: Machine, F: Float>(m: M, bytes: &[u8]) -> Block {
 
 /// Completes a block whose elements are all finite.
 #[inline(always)]
-fn finish<M: Machine, F: Float>(m: M, bytes: &[u8], survey: &Survey, mut block: Block) -> Block {
+fn finish<M: LaneMachine, F: FloatFormat>(
+    m: M,
+    bytes: &[u8],
+    survey: &FloatSurvey,
+    mut block: StatsBlock,
+) -> StatsBlock {
     (block.min, block.max) = (survey.min, survey.max);
     block.sum = survey.sum;
     block.sum_of_magnitudes = survey.sum_of_magnitudes;
@@ -335,8 +340,8 @@ fn finish<M: Machine, F: Float>(m: M, bytes: &[u8], survey: &Survey, mut block: 
     block.n_negative = survey.n_sign - block.n_neg_zero;
     // Squares of narrower floats neither overflow nor vanish in `f64`.
     if F::WIDTH == 8 {
-        block.scale = Scale::of(block.min, block.max);
-        if block.scale != Scale::None {
+        block.scale = SquareScale::for_range(block.min, block.max);
+        if block.scale != SquareScale::None {
             let factor = block.scale.factor();
             block.sum_of_squares = sum_of_squares::<M, F>(m, bytes, 0.0, factor);
         }
@@ -351,26 +356,26 @@ fn finish<M: Machine, F: Float>(m: M, bytes: &[u8], survey: &Survey, mut block: 
 /// Completes a block of which some elements are not finite. `survey` is of the same elements with
 /// zeros in their place, which changes no sum.
 #[inline(always)]
-fn finish_mixed<M: Machine, F: Float>(
+fn finish_mixed<M: LaneMachine, F: FloatFormat>(
     m: M,
     bytes: &[u8],
-    survey: &Survey,
-    mut block: Block,
-) -> Block {
+    survey: &FloatSurvey,
+    mut block: StatsBlock,
+) -> StatsBlock {
     (block.min, block.max) = extremes_without_zeros::<F>(bytes, survey);
     block.sum = survey.sum;
     block.sum_of_magnitudes = survey.sum_of_magnitudes;
     block.sum_of_squares = survey.sum_of_squares;
     // Something may be there of everything.
-    let everything = Survey {
+    let everything = FloatSurvey {
         smallest_magnitude: 0.0,
         min: f64::NEG_INFINITY,
         ..*survey
     };
     count::<M, F>(m, bytes, &everything, &mut block);
     block.n_negative = survey.n_sign - block.n_neg_zero + block.n_neg_inf;
-    block.scale = Scale::of(block.min, block.max);
-    if block.scale != Scale::None {
+    block.scale = SquareScale::for_range(block.min, block.max);
+    if block.scale != SquareScale::None {
         let factor = block.scale.factor();
         block.sum_of_squares = sum_of_finite_squares::<F>(bytes, |value| value * factor);
     }
@@ -383,7 +388,12 @@ fn finish_mixed<M: Machine, F: Float>(
 
 /// Counts what `survey` says there may be.
 #[inline(always)]
-fn count<M: Machine, F: Float>(m: M, bytes: &[u8], survey: &Survey, block: &mut Block) {
+fn count<M: LaneMachine, F: FloatFormat>(
+    m: M,
+    bytes: &[u8],
+    survey: &FloatSurvey,
+    block: &mut StatsBlock,
+) {
     let groups = bytes.chunks_exact(F::GROUP_BYTES);
     let mut last = [0; GROUP_BYTES_MAX];
     let last = &mut last[..F::GROUP_BYTES];
@@ -413,20 +423,20 @@ fn count<M: Machine, F: Float>(m: M, bytes: &[u8], survey: &Survey, block: &mut 
 
 /// Copies a block with zeros in place of what is not finite, and counts that.
 #[inline(always)]
-fn set_apart<F: Float>(bytes: &[u8], clean: &mut [u8]) -> Block {
+fn set_apart<F: FloatFormat>(bytes: &[u8], clean: &mut [u8]) -> StatsBlock {
     let [n_nan, n_inf, n_pos_inf] = F::Bits::set_apart(bytes, clean, F::INFINITY);
-    Block {
+    StatsBlock {
         n: (bytes.len() / F::WIDTH) as u64,
         n_nan: n_nan.number(),
         n_pos_inf: n_pos_inf.number(),
         n_neg_inf: n_inf.number() - n_pos_inf.number(),
-        ..Block::EMPTY
+        ..StatsBlock::EMPTY
     }
 }
 
 /// The extremes of the finite elements, from those that zeros have been added to.
 #[inline(always)]
-fn extremes_without_zeros<F: Float>(bytes: &[u8], survey: &Survey) -> (f64, f64) {
+fn extremes_without_zeros<F: FloatFormat>(bytes: &[u8], survey: &FloatSurvey) -> (f64, f64) {
     // Zeros that stand in for other elements are extremes only if all elements have one sign.
     if survey.min < 0.0 && survey.max > 0.0 {
         return (survey.min, survey.max);
@@ -455,7 +465,12 @@ fn extremes_without_zeros<F: Float>(bytes: &[u8], survey: &Survey) -> (f64, f64)
 ///
 /// Either is to be neutral, so that it changes nothing.
 #[inline(always)]
-fn sum_of_squares<M: Machine, F: Float>(m: M, bytes: &[u8], shift: f64, factor: f64) -> f64 {
+fn sum_of_squares<M: LaneMachine, F: FloatFormat>(
+    m: M,
+    bytes: &[u8],
+    shift: f64,
+    factor: f64,
+) -> f64 {
     let groups = bytes.chunks_exact(LANES * F::WIDTH);
     let tail = groups.remainder();
     let (shifts, factors) = (m.splat(shift), m.splat(factor));
@@ -475,7 +490,7 @@ fn sum_of_squares<M: Machine, F: Float>(m: M, bytes: &[u8], shift: f64, factor: 
 
 /// The same over the finite elements, one by one.
 #[inline(always)]
-fn sum_of_finite_squares<F: Float>(bytes: &[u8], term: impl Fn(f64) -> f64) -> f64 {
+fn sum_of_finite_squares<F: FloatFormat>(bytes: &[u8], term: impl Fn(f64) -> f64) -> f64 {
     let mut lanes = [0.0; LANES];
     let elements = bytes.chunks_exact(F::WIDTH).map(F::Bits::read);
     for (i, bits) in elements.enumerate() {

@@ -5,15 +5,15 @@
 
 use std::slice::ChunksExact;
 
-use super::block::{BLOCK, Block, deviation_from_sums, fold};
+use super::block::{BLOCK, StatsBlock, deviation_from_sums, fold};
 use super::float::array;
-use crate::cpu::{LANES, Machine};
+use crate::cpu::{LANES, LaneMachine};
 
 // What a word of sums takes in of a block: two elements, or two halves of squares, at a time.
 const _: () = assert!((BLOCK as u64 / (2 * LANES as u64) + 1) * 0x1_0000 <= i32::MAX as u64);
 
 /// An integer dtype.
-pub(super) trait Integer {
+pub(super) trait IntegerFormat {
     /// One element.
     type Value: Copy + Ord;
     /// Bytes in an element.
@@ -29,11 +29,11 @@ pub(super) trait Integer {
     /// The value, rounded if it has 64 bits.
     fn real(value: Self::Value) -> f64;
     /// The values of [`LANES`] elements.
-    fn reals<M: Machine>(m: M, bytes: &[u8]) -> M::Reals;
+    fn reals<M: LaneMachine>(m: M, bytes: &[u8]) -> M::Reals;
     /// The statistics of a block that is not empty, but for `n` and `deviation`.
-    fn survey<M: Machine>(m: M, bytes: &[u8]) -> Block;
-    /// Thirty-two elements of 8 or 16 bits as [`Short`] says; longer ones have none.
-    fn short<M: Machine>(m: M, bytes: &[u8]) -> M::Halves;
+    fn survey<M: LaneMachine>(m: M, bytes: &[u8]) -> StatsBlock;
+    /// Thirty-two elements of 8 or 16 bits as [`ShortInteger`] says; longer ones have none.
+    fn short<M: LaneMachine>(m: M, bytes: &[u8]) -> M::Halves;
     /// How many elements of a block `is_counted` holds for; of 32 or 64 bits only.
     fn count(bytes: &[u8], is_counted: impl Fn(Self::Value) -> bool) -> u64;
 }
@@ -51,9 +51,9 @@ pub(super) struct U64;
 
 /// The statistics of one block, at most [`BLOCK`] elements.
 #[inline(always)]
-pub(super) fn block<M: Machine, I: Integer>(m: M, bytes: &[u8]) -> Block {
+pub(super) fn block<M: LaneMachine, I: IntegerFormat>(m: M, bytes: &[u8]) -> StatsBlock {
     if bytes.is_empty() {
-        return Block::EMPTY;
+        return StatsBlock::EMPTY;
     }
     let mut block = I::survey(m, bytes);
     block.n = (bytes.len() / I::WIDTH) as u64;
@@ -64,7 +64,7 @@ pub(super) fn block<M: Machine, I: Integer>(m: M, bytes: &[u8]) -> Block {
 
 /// Everything but the deviation, of elements of 32 or 64 bits.
 #[inline(always)]
-fn survey_long<M: Machine, I: Integer>(m: M, bytes: &[u8]) -> Block {
+fn survey_long<M: LaneMachine, I: IntegerFormat>(m: M, bytes: &[u8]) -> StatsBlock {
     let lowest_and_highest =
         |(min, max): (I::Value, I::Value), value: I::Value| (min.min(value), max.max(value));
     let first = I::read(bytes);
@@ -73,13 +73,13 @@ fn survey_long<M: Machine, I: Integer>(m: M, bytes: &[u8]) -> Block {
     // Counting takes a pass for each value, which the extremes make unnecessary most of the time.
     let has = |value: I::Value| min <= value && value <= max;
     let [sum, sum_of_magnitudes, sum_of_squares] = sums_in_lanes::<M, I>(m, bytes);
-    let mut block = Block {
+    let mut block = StatsBlock {
         min: I::real(min),
         max: I::real(max),
         sum,
         sum_of_magnitudes,
         sum_of_squares,
-        ..Block::EMPTY
+        ..StatsBlock::EMPTY
     };
     if has(I::ZERO) {
         block.n_zero = I::count(bytes, |value| value == I::ZERO);
@@ -96,7 +96,7 @@ fn survey_long<M: Machine, I: Integer>(m: M, bytes: &[u8]) -> Block {
 }
 
 /// How short integers become signed halfwords.
-struct Short {
+struct ShortInteger {
     /// The number that was subtracted from them.
     offset: i16,
     /// The ends of the range, as halfwords, if they count as saturated.
@@ -105,7 +105,11 @@ struct Short {
 
 /// Everything but the deviation, of elements of 8 or 16 bits.
 #[inline(always)]
-fn survey_short<M: Machine, I: Integer>(m: M, bytes: &[u8], short: &Short) -> Block {
+fn survey_short<M: LaneMachine, I: IntegerFormat>(
+    m: M,
+    bytes: &[u8],
+    short: &ShortInteger,
+) -> StatsBlock {
     // Of each element y = x - offset: sums of y, of y where it is positive, and of y * y in two
     // halves of 16 bits; two elements at a time, as the products come.
     let (one, nought, lower_half) = (m.halves(1), m.halves(0), m.words(0xffff));
@@ -146,7 +150,7 @@ fn survey_short<M: Machine, I: Integer>(m: M, bytes: &[u8], short: &Short) -> Bl
     );
     let without_filling =
         |n: u32, is_counted: bool| u64::from(n) - if is_counted { n_behind } else { 0 };
-    Block {
+    StatsBlock {
         min: (i64::from(lowest) + short.offset()) as f64,
         max: (i64::from(highest) + short.offset()) as f64,
         sum,
@@ -158,14 +162,14 @@ fn survey_short<M: Machine, I: Integer>(m: M, bytes: &[u8], short: &Short) -> Bl
             n_saturated,
             short.ends.is_some_and(|ends| ends.contains(&filling)),
         ),
-        ..Block::EMPTY
+        ..StatsBlock::EMPTY
     }
 }
 
 /// Whole groups of thirty-two elements; the rest, filled up with its first element; and how many
 /// times it was used for that, if there is a rest.
 #[inline(always)]
-fn groups<I: Integer>(bytes: &[u8]) -> (ChunksExact<'_, u8>, [u8; 4 * LANES], u64) {
+fn groups<I: IntegerFormat>(bytes: &[u8]) -> (ChunksExact<'_, u8>, [u8; 4 * LANES], u64) {
     let n_group_bytes = 2 * LANES * I::WIDTH;
     let groups = bytes.chunks_exact(n_group_bytes);
     let tail = groups.remainder();
@@ -188,8 +192,8 @@ fn groups<I: Integer>(bytes: &[u8]) -> (ChunksExact<'_, u8>, [u8; 4 * LANES], u6
     )
 }
 
-impl Short {
-    /// [`Short::offset`] as a number that is added again.
+impl ShortInteger {
+    /// [`ShortInteger::offset`] as a number that is added again.
     fn offset(&self) -> i64 {
         i64::from(self.offset).rem_euclid(1 << 16)
     }
@@ -217,7 +221,7 @@ impl Short {
 
 /// Sums of elements, of their magnitudes and of their squares.
 #[inline(always)]
-fn sums_in_lanes<M: Machine, I: Integer>(m: M, bytes: &[u8]) -> [f64; 3] {
+fn sums_in_lanes<M: LaneMachine, I: IntegerFormat>(m: M, bytes: &[u8]) -> [f64; 3] {
     let groups = bytes.chunks_exact(LANES * I::WIDTH);
     let tail = groups.remainder();
     let (mut sum, mut magnitudes, mut squares) = (m.reals(), m.reals(), m.reals());
@@ -239,7 +243,7 @@ fn sums_in_lanes<M: Machine, I: Integer>(m: M, bytes: &[u8]) -> [f64; 3] {
 
 /// The sum of squared distances from the mean.
 #[inline(always)]
-fn deviation_in_lanes<M: Machine, I: Integer>(m: M, bytes: &[u8], mean: f64) -> f64 {
+fn deviation_in_lanes<M: LaneMachine, I: IntegerFormat>(m: M, bytes: &[u8], mean: f64) -> f64 {
     let groups = bytes.chunks_exact(LANES * I::WIDTH);
     let tail = groups.remainder();
     let means = m.splat(mean);
@@ -260,7 +264,7 @@ macro_rules! integers {
     ($($name:ident, $value:ty, $is_saturating:expr,
        |$m:ident, $b:ident| $reals:expr, |$survey_m:ident, $survey_b:ident| $survey:expr,
        |$short_m:ident, $short_b:ident| $short:expr;)*) => {$(
-        impl Integer for $name {
+        impl IntegerFormat for $name {
             type Value = $value;
             const WIDTH: usize = size_of::<$value>();
             const ZERO: $value = 0;
@@ -275,15 +279,15 @@ macro_rules! integers {
                 value as f64
             }
             #[inline(always)]
-            fn reals<M: Machine>($m: M, $b: &[u8]) -> M::Reals {
+            fn reals<M: LaneMachine>($m: M, $b: &[u8]) -> M::Reals {
                 $reals
             }
             #[inline(always)]
-            fn survey<M: Machine>($survey_m: M, $survey_b: &[u8]) -> Block {
+            fn survey<M: LaneMachine>($survey_m: M, $survey_b: &[u8]) -> StatsBlock {
                 $survey
             }
             #[inline(always)]
-            fn short<M: Machine>($short_m: M, $short_b: &[u8]) -> M::Halves {
+            fn short<M: LaneMachine>($short_m: M, $short_b: &[u8]) -> M::Halves {
                 $short
             }
             #[inline(always)]
@@ -299,20 +303,20 @@ macro_rules! integers {
 
 integers! {
     Bool, u8, false, |m, b| each::<_, 1>(m, b, |b| u8::from_le_bytes(b).into()),
-        |m, b| survey_short::<M, Self>(m, b, &Short { offset: 0, ends: None }),
+        |m, b| survey_short::<M, Self>(m, b, &ShortInteger { offset: 0, ends: None }),
         |m, b| m.load_unsigned_bytes(array(b));
     I8, i8, true, |m, b| each::<_, 1>(m, b, |b| i8::from_le_bytes(b).into()),
-        |m, b| survey_short::<M, Self>(m, b, &Short { offset: 0, ends: Some([-128, 127]) }),
+        |m, b| survey_short::<M, Self>(m, b, &ShortInteger { offset: 0, ends: Some([-128, 127]) }),
         |m, b| m.load_signed_bytes(array(b));
     U8, u8, true, |m, b| each::<_, 1>(m, b, |b| u8::from_le_bytes(b).into()),
-        |m, b| survey_short::<M, Self>(m, b, &Short { offset: 0, ends: Some([0, 255]) }),
+        |m, b| survey_short::<M, Self>(m, b, &ShortInteger { offset: 0, ends: Some([0, 255]) }),
         |m, b| m.load_unsigned_bytes(array(b));
     I16, i16, true, |m, b| each::<_, 2>(m, b, |b| i16::from_le_bytes(b).into()),
-        |m, b| survey_short::<M, Self>(m, b, &Short { offset: 0, ends: ENDS }),
+        |m, b| survey_short::<M, Self>(m, b, &ShortInteger { offset: 0, ends: ENDS }),
         |m, b| m.load_halves(array(b));
     // Less 2^15, so that they are signed.
     U16, u16, true, |m, b| each::<_, 2>(m, b, |b| u16::from_le_bytes(b).into()),
-        |m, b| survey_short::<M, Self>(m, b, &Short { offset: i16::MIN, ends: ENDS }),
+        |m, b| survey_short::<M, Self>(m, b, &ShortInteger { offset: i16::MIN, ends: ENDS }),
         |m, b| m.xor_halves(m.load_halves(array(b)), m.halves(i16::MIN));
     I32, i32, true, |m, b| m.widen_integers(m.load_words(array(b))),
         |m, b| survey_long::<M, Self>(m, b), |m, _b| m.halves(0);
@@ -329,7 +333,7 @@ const ENDS: Option<[i16; 2]> = Some([i16::MIN, i16::MAX]);
 
 /// [`LANES`] elements, one by one.
 #[inline(always)]
-fn each<M: Machine, const WIDTH: usize>(
+fn each<M: LaneMachine, const WIDTH: usize>(
     m: M,
     bytes: &[u8],
     real: impl Fn([u8; WIDTH]) -> f64,
@@ -343,7 +347,7 @@ fn each<M: Machine, const WIDTH: usize>(
 
 /// Unsigned words as signed ones, 2^31 lower; then both steps are exact.
 #[inline(always)]
-fn unsigned<M: Machine>(m: M, bytes: &[u8]) -> M::Reals {
+fn unsigned<M: LaneMachine>(m: M, bytes: &[u8]) -> M::Reals {
     let lower = m.subtract_words(m.load_words(array(bytes)), m.words(i32::MIN));
     m.add(m.widen_integers(lower), m.splat(2_147_483_648.0))
 }

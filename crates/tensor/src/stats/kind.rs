@@ -2,18 +2,18 @@
 
 use std::marker::PhantomData;
 
-use super::block::{BLOCK, Block};
+use super::block::{BLOCK, StatsBlock};
 use super::{codes, float, integer};
 use crate::DType;
 use crate::convert::dtype::{CodeValues, code_values};
-use crate::cpu::Machine;
+use crate::cpu::LaneMachine;
 
-use float::{Bits, Float};
-use integer::Integer;
+use float::{FloatFormat, FloatPattern};
+use integer::IntegerFormat;
 
 /// Dtypes that are looked at in the same way.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Kind {
+pub(super) enum StatsKind {
     F16,
     BF16,
     F32,
@@ -32,28 +32,28 @@ pub(super) enum Kind {
 }
 
 /// A dtype whose elements are whole bytes, looked at a block at a time.
-pub(super) trait Elements {
+pub(super) trait ElementReader {
     /// Bytes in an element.
     const WIDTH: usize;
     /// The statistics of at most a block.
-    fn block<M: Machine>(m: M, bytes: &[u8]) -> Block;
+    fn block<M: LaneMachine>(m: M, bytes: &[u8]) -> StatsBlock;
     /// The values of [`crate::cpu::LANES`] elements.
-    fn reals<M: Machine>(m: M, bytes: &[u8]) -> M::Reals;
+    fn reals<M: LaneMachine>(m: M, bytes: &[u8]) -> M::Reals;
     /// The value of one element.
     fn value(bytes: &[u8]) -> f64;
 }
 
 /// Elements of a float dtype.
-pub(super) struct Floats<F>(PhantomData<F>);
+pub(super) struct FloatReader<F>(PhantomData<F>);
 
-impl<F: Float> Elements for Floats<F> {
+impl<F: FloatFormat> ElementReader for FloatReader<F> {
     const WIDTH: usize = F::WIDTH;
     #[inline(always)]
-    fn block<M: Machine>(m: M, bytes: &[u8]) -> Block {
+    fn block<M: LaneMachine>(m: M, bytes: &[u8]) -> StatsBlock {
         float::block::<M, F>(m, bytes)
     }
     #[inline(always)]
-    fn reals<M: Machine>(m: M, bytes: &[u8]) -> M::Reals {
+    fn reals<M: LaneMachine>(m: M, bytes: &[u8]) -> M::Reals {
         F::reals(m, bytes)
     }
     #[inline(always)]
@@ -63,16 +63,16 @@ impl<F: Float> Elements for Floats<F> {
 }
 
 /// Elements of an integer dtype.
-pub(super) struct Integers<I>(PhantomData<I>);
+pub(super) struct IntegerReader<I>(PhantomData<I>);
 
-impl<I: Integer> Elements for Integers<I> {
+impl<I: IntegerFormat> ElementReader for IntegerReader<I> {
     const WIDTH: usize = I::WIDTH;
     #[inline(always)]
-    fn block<M: Machine>(m: M, bytes: &[u8]) -> Block {
+    fn block<M: LaneMachine>(m: M, bytes: &[u8]) -> StatsBlock {
         integer::block::<M, I>(m, bytes)
     }
     #[inline(always)]
-    fn reals<M: Machine>(m: M, bytes: &[u8]) -> M::Reals {
+    fn reals<M: LaneMachine>(m: M, bytes: &[u8]) -> M::Reals {
         I::reals(m, bytes)
     }
     #[inline(always)]
@@ -81,7 +81,7 @@ impl<I: Integer> Elements for Integers<I> {
     }
 }
 
-/// Evaluates an expression for the type of [`Elements`] that stands for a kind, or for the values of
+/// Evaluates an expression for the type of [`ElementReader`] that stands for a kind, or for the values of
 /// its codes.
 macro_rules! by_kind {
     ($kind:expr, $elements:ident => $if_elements:expr, $values:ident => $if_codes:expr) => {{
@@ -92,47 +92,47 @@ macro_rules! by_kind {
             }};
         }
         match $kind {
-            Kind::F16 => of!(Floats, float, F16),
-            Kind::BF16 => of!(Floats, float, BF16),
-            Kind::F32 => of!(Floats, float, F32),
-            Kind::F64 => of!(Floats, float, F64),
-            Kind::Bool => of!(Integers, integer, Bool),
-            Kind::I8 => of!(Integers, integer, I8),
-            Kind::U8 => of!(Integers, integer, U8),
-            Kind::I16 => of!(Integers, integer, I16),
-            Kind::U16 => of!(Integers, integer, U16),
-            Kind::I32 => of!(Integers, integer, I32),
-            Kind::U32 => of!(Integers, integer, U32),
-            Kind::I64 => of!(Integers, integer, I64),
-            Kind::U64 => of!(Integers, integer, U64),
-            Kind::Codes($values) => $if_codes,
+            StatsKind::F16 => of!(FloatReader, float, F16),
+            StatsKind::BF16 => of!(FloatReader, float, BF16),
+            StatsKind::F32 => of!(FloatReader, float, F32),
+            StatsKind::F64 => of!(FloatReader, float, F64),
+            StatsKind::Bool => of!(IntegerReader, integer, Bool),
+            StatsKind::I8 => of!(IntegerReader, integer, I8),
+            StatsKind::U8 => of!(IntegerReader, integer, U8),
+            StatsKind::I16 => of!(IntegerReader, integer, I16),
+            StatsKind::U16 => of!(IntegerReader, integer, U16),
+            StatsKind::I32 => of!(IntegerReader, integer, I32),
+            StatsKind::U32 => of!(IntegerReader, integer, U32),
+            StatsKind::I64 => of!(IntegerReader, integer, I64),
+            StatsKind::U64 => of!(IntegerReader, integer, U64),
+            StatsKind::Codes($values) => $if_codes,
         }
     }};
 }
 pub(super) use by_kind;
 
-impl Kind {
+impl StatsKind {
     /// The kind of a dtype, if its elements have an order.
-    pub(super) fn of(dtype: DType) -> Option<Kind> {
+    pub(super) fn for_dtype(dtype: DType) -> Option<StatsKind> {
         use DType::*;
         Some(match dtype {
-            F16 => Kind::F16,
-            BF16 => Kind::BF16,
-            F32 => Kind::F32,
-            F64 => Kind::F64,
-            Bool => Kind::Bool,
-            I8 | QI8 | DualSubI8 => Kind::I8,
-            U8 | QU8 | DualSubU8 => Kind::U8,
-            I16 | QI16 => Kind::I16,
-            U16 | QU16 => Kind::U16,
-            I32 | QI32 => Kind::I32,
-            U32 => Kind::U32,
-            I64 => Kind::I64,
-            U64 => Kind::U64,
+            F16 => StatsKind::F16,
+            BF16 => StatsKind::BF16,
+            F32 => StatsKind::F32,
+            F64 => StatsKind::F64,
+            Bool => StatsKind::Bool,
+            I8 | QI8 | DualSubI8 => StatsKind::I8,
+            U8 | QU8 | DualSubU8 => StatsKind::U8,
+            I16 | QI16 => StatsKind::I16,
+            U16 | QU16 => StatsKind::U16,
+            I32 | QI32 => StatsKind::I32,
+            U32 => StatsKind::U32,
+            I64 => StatsKind::I64,
+            U64 => StatsKind::U64,
             Undefined | String | C64 | C128 | Resource | StringRef | Dual | Variant | I4 | U1
             | I2 | U2 | C32 | HiF8 | F8E5M2 | F8E4M3FN | F8E8M0 | F6E3M2 | F6E2M3 | F4E2M1
             | F4E1M2 | HiF4 | HiF4Scale | U4 | F8E4M3FNUZ | F8E5M2FNUZ => {
-                Kind::Codes(code_values(dtype)?)
+                StatsKind::Codes(code_values(dtype)?)
             }
         })
     }
@@ -144,12 +144,12 @@ impl Kind {
 
     /// Looks at a chunk and hands over its blocks, in order. Codes make one block of a chunk.
     #[inline(always)]
-    pub(super) fn blocks<M: Machine>(
+    pub(super) fn blocks<M: LaneMachine>(
         self,
         m: M,
         bytes: &[u8],
         n_elements: usize,
-        push: &mut impl FnMut(&Block),
+        push: &mut impl FnMut(&StatsBlock),
     ) {
         // [`BLOCK`] is a multiple of eight, so that packed elements end at a whole byte.
         let n_block_bytes = BLOCK / 8 * self.bits();

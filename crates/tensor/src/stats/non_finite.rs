@@ -3,9 +3,9 @@
 use std::marker::PhantomData;
 
 use super::codes;
-use super::float::{BF16, Bits, F16, F32, F64, Float};
+use super::float::{BF16, F16, F32, F64, FloatFormat, FloatPattern};
 use crate::convert::dtype::{CodeValues, code_values};
-use crate::cpu::{self, Machine, Task};
+use crate::cpu::{self, LaneMachine, LaneTask};
 use crate::{DType, TensorView};
 
 /// How many elements are not finite.
@@ -33,10 +33,10 @@ impl NonFinite {
 pub fn non_finite(tensor: TensorView<'_>) -> NonFinite {
     let bytes = tensor.bytes;
     match tensor.dtype.parts().0 {
-        DType::F32 => cpu::run(Count::<F32>::of(bytes)),
-        DType::F64 => cpu::run(Count::<F64>::of(bytes)),
-        DType::F16 => cpu::run(Count::<F16>::of(bytes)),
-        DType::BF16 => cpu::run(Count::<BF16>::of(bytes)),
+        DType::F32 => cpu::run(NonFiniteCount::<F32>::from_bytes(bytes)),
+        DType::F64 => cpu::run(NonFiniteCount::<F64>::from_bytes(bytes)),
+        DType::F16 => cpu::run(NonFiniteCount::<F16>::from_bytes(bytes)),
+        DType::BF16 => cpu::run(NonFiniteCount::<BF16>::from_bytes(bytes)),
         dtype if dtype.is_float() => {
             let n_elements = tensor.shape.n_elements();
             code_values(dtype).map_or_else(NonFinite::default, |values| {
@@ -54,10 +54,12 @@ pub fn first_non_finite(tensor: TensorView<'_>) -> Option<usize> {
     let bytes = tensor.bytes;
     let (part, n_parts) = tensor.dtype.parts();
     let first = match part {
-        DType::F32 => cpu::run(First(Count::<F32>::of(bytes))),
-        DType::F64 => cpu::run(First(Count::<F64>::of(bytes))),
-        DType::F16 => cpu::run(First(Count::<F16>::of(bytes))),
-        DType::BF16 => cpu::run(First(Count::<BF16>::of(bytes))),
+        DType::F32 => cpu::run(FirstNonFiniteTask(NonFiniteCount::<F32>::from_bytes(bytes))),
+        DType::F64 => cpu::run(FirstNonFiniteTask(NonFiniteCount::<F64>::from_bytes(bytes))),
+        DType::F16 => cpu::run(FirstNonFiniteTask(NonFiniteCount::<F16>::from_bytes(bytes))),
+        DType::BF16 => cpu::run(FirstNonFiniteTask(NonFiniteCount::<BF16>::from_bytes(
+            bytes,
+        ))),
         dtype if dtype.is_float() => {
             let values = code_values(dtype)?;
             let bytes = bytes.iter().take(tensor.shape.n_elements());
@@ -112,7 +114,7 @@ pub fn non_finite_places(tensor: TensorView<'_>, counts: NonFinite) -> NonFinite
     places
 }
 
-fn places_of<F: Float>(bytes: &[u8], from: usize, counts: NonFinite) -> NonFinitePlaces {
+fn places_of<F: FloatFormat>(bytes: &[u8], from: usize, counts: NonFinite) -> NonFinitePlaces {
     let elements = bytes.chunks_exact(F::WIDTH).enumerate().skip(from);
     let values = elements.map(|(i, element)| {
         let bits = F::Bits::read(element);
@@ -165,14 +167,14 @@ fn of_codes(values: &CodeValues, n_elements: usize, bytes: &[u8]) -> NonFinite {
 const BLOCK: usize = 2048;
 
 /// Counts by bit pattern: exponent all ones, and a mantissa that is zero for an infinity.
-struct Count<'a, F> {
+struct NonFiniteCount<'a, F> {
     bytes: &'a [u8],
     float: PhantomData<F>,
 }
 
-impl<F> Count<'_, F> {
-    fn of(bytes: &[u8]) -> Count<'_, F> {
-        Count {
+impl<F> NonFiniteCount<'_, F> {
+    fn from_bytes(bytes: &[u8]) -> NonFiniteCount<'_, F> {
+        NonFiniteCount {
             bytes,
             float: PhantomData,
         }
@@ -181,7 +183,7 @@ impl<F> Count<'_, F> {
 
 /// Whether any element of a block is not finite.
 #[inline(always)]
-fn is_any<F: Float>(block: &[u8]) -> bool {
+fn is_any<F: FloatFormat>(block: &[u8]) -> bool {
     let zero = F::Bits::ZERO;
     let elements = block.chunks_exact(F::WIDTH).map(F::Bits::read);
     // A sum of comparisons and no early end, so that the compiler makes vector code of it.
@@ -190,11 +192,11 @@ fn is_any<F: Float>(block: &[u8]) -> bool {
     }) > zero
 }
 
-impl<F: Float> Task for Count<'_, F> {
+impl<F: FloatFormat> LaneTask for NonFiniteCount<'_, F> {
     type Output = NonFinite;
 
     #[inline(always)]
-    fn run<M: Machine>(self, _: M) -> NonFinite {
+    fn run<M: LaneMachine>(self, _: M) -> NonFinite {
         let mut total = NonFinite::default();
         // Most tensors hold none: look for any first, a block at a time, and tell them apart only
         // where there is one.
@@ -219,13 +221,13 @@ impl<F: Float> Task for Count<'_, F> {
 }
 
 /// Finds the first instead of counting.
-struct First<'a, F>(Count<'a, F>);
+struct FirstNonFiniteTask<'a, F>(NonFiniteCount<'a, F>);
 
-impl<F: Float> Task for First<'_, F> {
+impl<F: FloatFormat> LaneTask for FirstNonFiniteTask<'_, F> {
     type Output = Option<usize>;
 
     #[inline(always)]
-    fn run<M: Machine>(self, _: M) -> Option<usize> {
+    fn run<M: LaneMachine>(self, _: M) -> Option<usize> {
         let bytes = self.0.bytes;
         let blocks = bytes.chunks(BLOCK * F::WIDTH);
         let (i, block) = blocks.enumerate().find(|(_, block)| is_any::<F>(block))?;
@@ -294,7 +296,7 @@ mod tests {
         assert_eq!(places(DType::I32, &[1], &[255; 4]), (None, None));
     }
 
-    fn of(dtype: DType, bytes: &[u8]) -> NonFinite {
+    fn from_bytes(dtype: DType, bytes: &[u8]) -> NonFinite {
         let width = dtype.bytes().unwrap();
         let shape = Shape::new([bytes.len() / width]).unwrap();
         non_finite(TensorView {
@@ -309,7 +311,7 @@ mod tests {
     fn every_float16_pattern_is_classed_as_the_library_classes_it() {
         for bits in 0..=u16::MAX {
             let value = half::f16::from_bits(bits);
-            let found = of(DType::F16, &bits.to_le_bytes());
+            let found = from_bytes(DType::F16, &bits.to_le_bytes());
             assert_eq!(found.n_nan, u64::from(value.is_nan()), "{bits:#x}");
             assert_eq!(
                 found.n_pos_inf,
@@ -335,24 +337,24 @@ mod tests {
                 values[0] = f32::NEG_INFINITY;
             }
             let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
-            let found = of(DType::F32, &bytes);
+            let found = from_bytes(DType::F32, &bytes);
             assert_eq!(
                 (found.n_nan, found.n_neg_inf),
                 (u64::from(n > 0), u64::from(n > 1)),
                 "{n}"
             );
         }
-        let found = of(
+        let found = from_bytes(
             DType::F64,
             &[f64::INFINITY.to_le_bytes(), f64::MAX.to_le_bytes()].concat(),
         );
         assert_eq!((found.n_pos_inf, found.n_nan), (1, 0));
-        let found = of(DType::BF16, &[0xc0, 0x7f, 0x80, 0xff]);
+        let found = from_bytes(DType::BF16, &[0xc0, 0x7f, 0x80, 0xff]);
         assert_eq!((found.n_nan, found.n_neg_inf), (1, 1));
-        assert!(!of(DType::I32, &[0xff; 8]).any());
-        let found = of(DType::F8E5M2, &[0x7c, 0xfc, 0x7d, 0xff, 0x7b]);
+        assert!(!from_bytes(DType::I32, &[0xff; 8]).any());
+        let found = from_bytes(DType::F8E5M2, &[0x7c, 0xfc, 0x7d, 0xff, 0x7b]);
         assert_eq!((found.n_pos_inf, found.n_neg_inf, found.n_nan), (1, 1, 2));
-        assert_eq!(of(DType::F8E4M3FN, &[0x7f, 0x7e, 0xff]).n_nan, 2);
+        assert_eq!(from_bytes(DType::F8E4M3FN, &[0x7f, 0x7e, 0xff]).n_nan, 2);
     }
 
     #[test]
@@ -403,8 +405,8 @@ mod tests {
             for byte in 0..=u8::MAX {
                 let code = [byte];
                 let decoded = decode(dtype, &one, &code).unwrap();
-                let expected = of(decoded.dtype, &decoded.bytes);
-                assert_eq!(of(dtype, &code), expected, "{dtype} {byte:#x}");
+                let expected = from_bytes(decoded.dtype, &decoded.bytes);
+                assert_eq!(from_bytes(dtype, &code), expected, "{dtype} {byte:#x}");
             }
         }
     }

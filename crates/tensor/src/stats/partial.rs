@@ -1,11 +1,11 @@
 //! Statistics of a part of a tensor, which can be put together in order.
 
-use super::block::{Block, Scale, power_of_two};
+use super::block::{SquareScale, StatsBlock, power_of_two};
 use super::histogram::Histogram;
-use super::kind::Kind;
+use super::kind::StatsKind;
 use super::{Stats, StatsError};
 use crate::DType;
-use crate::cpu::{self, Machine, Task};
+use crate::cpu::{self, LaneMachine, LaneTask};
 
 /// Elements in a chunk: the unit that threads may share out.
 pub const CHUNK_ELEMENTS: usize = 1 << 20;
@@ -15,12 +15,12 @@ pub const CHUNK_ELEMENTS: usize = 1 << 20;
 /// A tensor's chunks ([`chunks`]) can be looked at on any threads, in any order; appending their
 /// results in the order of the chunks gives what [`stats`](crate::stats()) gives, bit for bit.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Partial {
-    counts: Block,
-    sum: Sum,
-    sum_of_magnitudes: Sum,
-    /// By [`Scale`].
-    sums_of_squares: [Sum; 3],
+pub struct PartialStats {
+    counts: StatsBlock,
+    sum: ExactSum,
+    sum_of_magnitudes: ExactSum,
+    /// By [`SquareScale`].
+    sums_of_squares: [ExactSum; 3],
     deviation: f64,
     prefix_weight: f64,
     histogram: Option<Box<Histogram>>,
@@ -28,12 +28,12 @@ pub struct Partial {
 
 /// A sum with what its roundings have lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Sum {
+struct ExactSum {
     total: f64,
     lost: f64,
 }
 
-impl Sum {
+impl ExactSum {
     fn add(&mut self, term: f64) {
         let total = self.total + term;
         // What the addition lost, exactly, whichever of the two is larger.
@@ -43,7 +43,7 @@ impl Sum {
         self.total = total;
     }
 
-    fn append(&mut self, next: Sum) {
+    fn append(&mut self, next: ExactSum) {
         self.add(next.total);
         self.lost += next.lost;
     }
@@ -58,13 +58,13 @@ impl Sum {
     }
 }
 
-impl Default for Partial {
-    fn default() -> Partial {
-        Partial {
-            counts: Block::EMPTY,
-            sum: Sum::default(),
-            sum_of_magnitudes: Sum::default(),
-            sums_of_squares: [Sum::default(); 3],
+impl Default for PartialStats {
+    fn default() -> PartialStats {
+        PartialStats {
+            counts: StatsBlock::EMPTY,
+            sum: ExactSum::default(),
+            sum_of_magnitudes: ExactSum::default(),
+            sums_of_squares: [ExactSum::default(); 3],
             deviation: 0.0,
             prefix_weight: 0.0,
             histogram: None,
@@ -72,9 +72,9 @@ impl Default for Partial {
     }
 }
 
-impl Partial {
+impl PartialStats {
     /// Appends the elements that follow.
-    pub fn append(&mut self, next: &Partial) {
+    pub fn append(&mut self, next: &PartialStats) {
         let deviation = self.joint_deviation(next.counts.n_finite(), next.sum, next.deviation);
         self.deviation = deviation;
         self.prefix_weight += next.prefix_weight + self.weight_before(next.counts.n);
@@ -89,8 +89,8 @@ impl Partial {
         }
     }
 
-    pub(super) fn push(&mut self, block: &Block) {
-        let sum = Sum {
+    pub(super) fn push(&mut self, block: &StatsBlock) {
+        let sum = ExactSum {
             total: block.sum,
             lost: 0.0,
         };
@@ -103,7 +103,7 @@ impl Partial {
         self.sums_of_squares[block.scale as usize].add(block.sum_of_squares);
     }
 
-    fn count(&mut self, next: &Block) {
+    fn count(&mut self, next: &StatsBlock) {
         let counts = &mut self.counts;
         counts.n += next.n;
         counts.n_nan += next.n_nan;
@@ -125,7 +125,7 @@ impl Partial {
 
     /// The sum of squared distances from the common mean, of this part and one with the given
     /// count, sum and deviation.
-    fn joint_deviation(&self, n_next: u64, sum: Sum, deviation: f64) -> f64 {
+    fn joint_deviation(&self, n_next: u64, sum: ExactSum, deviation: f64) -> f64 {
         let n = self.counts.n_finite();
         if n == 0 || n_next == 0 {
             return self.deviation + deviation;
@@ -205,7 +205,7 @@ impl Partial {
 
     /// The square root of the sum of squares, from the sums of each scale.
     fn root_of_squares(&self) -> f64 {
-        let [up, none, down] = self.sums_of_squares.map(Sum::value);
+        let [up, none, down] = self.sums_of_squares.map(ExactSum::value);
         let (square_up, square_down) = (power_of_two(600), power_of_two(-600));
         // Squares of one scale count 2^1200 times as much as those of the next.
         let smaller = |sum: f64| sum * square_down * square_down;
@@ -221,7 +221,7 @@ impl Partial {
 
 /// Numbers to compute beside the statistics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Options {
+pub struct StatsOptions {
     /// Whether to count magnitudes by their power of two, which costs several times as much as the
     /// statistics.
     pub has_histogram: bool,
@@ -229,18 +229,18 @@ pub struct Options {
 
 /// A stretch of a tensor of at most [`CHUNK_ELEMENTS`] elements.
 #[derive(Clone, Copy, Debug)]
-pub struct Chunk<'a> {
-    pub(super) kind: Kind,
+pub struct TensorChunk<'a> {
+    pub(super) kind: StatsKind,
     /// Number of elements.
     pub n_elements: usize,
     /// Their bytes, packed elements rounded up to whole bytes.
     pub bytes: &'a [u8],
 }
 
-impl Chunk<'_> {
+impl TensorChunk<'_> {
     /// The statistics of the chunk alone.
-    pub fn look(self, options: Options) -> Partial {
-        let mut part = Partial::default();
+    pub fn look(self, options: StatsOptions) -> PartialStats {
+        let mut part = PartialStats::default();
         if options.has_histogram {
             part.histogram = Some(Box::default());
         }
@@ -257,8 +257,8 @@ pub fn chunks(
     dtype: DType,
     n_elements: usize,
     bytes: &[u8],
-) -> Result<impl Iterator<Item = Chunk<'_>>, StatsError> {
-    let kind = Kind::of(dtype).ok_or(StatsError::Dtype(dtype))?;
+) -> Result<impl Iterator<Item = TensorChunk<'_>>, StatsError> {
+    let kind = StatsKind::for_dtype(dtype).ok_or(StatsError::Dtype(dtype))?;
     let bits = kind.bits();
     let n_there = bytes
         .len()
@@ -275,7 +275,7 @@ pub fn chunks(
         .map(move |(i, bytes)| {
             let n_elements = (n_elements - i * CHUNK_ELEMENTS).min(CHUNK_ELEMENTS);
             let bytes = &bytes[..(n_elements * bits).div_ceil(8)];
-            Chunk {
+            TensorChunk {
                 kind,
                 n_elements,
                 bytes,
@@ -285,17 +285,17 @@ pub fn chunks(
 
 /// Looks at one chunk.
 struct ChunkTask<'a> {
-    chunk: Chunk<'a>,
-    part: Partial,
+    chunk: TensorChunk<'a>,
+    part: PartialStats,
 }
 
-impl Task for ChunkTask<'_> {
-    type Output = Partial;
+impl LaneTask for ChunkTask<'_> {
+    type Output = PartialStats;
 
     #[inline(always)]
-    fn run<M: Machine>(self, m: M) -> Partial {
+    fn run<M: LaneMachine>(self, m: M) -> PartialStats {
         let ChunkTask { chunk, mut part } = self;
-        let Chunk {
+        let TensorChunk {
             kind,
             n_elements,
             bytes,
@@ -308,4 +308,4 @@ impl Task for ChunkTask<'_> {
     }
 }
 
-const _: () = assert!(Scale::Up as usize == 0 && Scale::None as usize == 1);
+const _: () = assert!(SquareScale::Up as usize == 0 && SquareScale::None as usize == 1);

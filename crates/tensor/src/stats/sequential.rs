@@ -6,11 +6,11 @@
 //! several partial sums within a chunk, so sixteen chunks are added side by side, each in a lane of
 //! its own. `docs/statistics.md` has the definition in full.
 
-use super::block::{BLOCK, Block};
-use super::kind::{Elements, Kind, by_kind};
+use super::block::{BLOCK, StatsBlock};
+use super::kind::{ElementReader, StatsKind, by_kind};
 use super::{StatsError, codes};
 use crate::convert::dtype::CodeValues;
-use crate::cpu::{self, LANES, Machine, Task};
+use crate::cpu::{self, LANES, LaneMachine, LaneTask};
 use crate::{DType, TensorView, convert, digest};
 
 /// Elements whose sum is taken on its own.
@@ -58,11 +58,11 @@ pub struct SequentialStats {
 /// # Errors
 /// [`StatsError::Dtype`] as for [`stats`](crate::stats()).
 pub fn sequential_stats(tensor: TensorView<'_>) -> Result<SequentialStats, StatsError> {
-    let kind = Kind::of(tensor.dtype).ok_or(StatsError::Dtype(tensor.dtype))?;
+    let kind = StatsKind::for_dtype(tensor.dtype).ok_or(StatsError::Dtype(tensor.dtype))?;
     let n_there = tensor.bytes.len().saturating_mul(8) / kind.bits();
     let n_elements = tensor.shape.n_elements().min(n_there);
     let bytes = &tensor.bytes[..(n_elements * kind.bits()).div_ceil(8)];
-    Ok(cpu::run(Sequential {
+    Ok(cpu::run(SequentialTask {
         kind,
         n_elements,
         bytes,
@@ -104,7 +104,7 @@ fn unpacked(tensor: TensorView<'_>) -> std::borrow::Cow<'_, [u8]> {
 
 /// The numbers of one chunk or of several.
 #[derive(Clone, Copy)]
-struct Sums {
+struct SequentialSums {
     n: u64,
     max: f64,
     min: f64,
@@ -112,8 +112,8 @@ struct Sums {
     sum_of_squares: f64,
 }
 
-impl Sums {
-    const NONE: Sums = Sums {
+impl SequentialSums {
+    const NONE: SequentialSums = SequentialSums {
         n: 0,
         max: f64::NEG_INFINITY,
         min: f64::INFINITY,
@@ -137,7 +137,7 @@ impl Sums {
     }
 
     /// Appends a chunk that is one of several.
-    fn append(&mut self, next: &Sums) {
+    fn append(&mut self, next: &SequentialSums) {
         let n = next.n as f64;
         let mean = quotient(next.sum, n);
         let sum = if mean.is_nan() { mean } else { mean * n };
@@ -181,18 +181,18 @@ fn quotient(a: f64, n: f64) -> f64 {
     if a.is_nan() { a } else { a / n }
 }
 
-struct Sequential<'a> {
-    kind: Kind,
+struct SequentialTask<'a> {
+    kind: StatsKind,
     n_elements: usize,
     bytes: &'a [u8],
 }
 
-impl Task for Sequential<'_> {
+impl LaneTask for SequentialTask<'_> {
     type Output = SequentialStats;
 
     #[inline(always)]
-    fn run<M: Machine>(self, m: M) -> SequentialStats {
-        let Sequential {
+    fn run<M: LaneMachine>(self, m: M) -> SequentialStats {
+        let SequentialTask {
             kind,
             n_elements,
             bytes,
@@ -200,7 +200,7 @@ impl Task for Sequential<'_> {
         // Every partial sum of short integers is exact, so their order cannot matter.
         let is_short_integer = matches!(
             kind,
-            Kind::Bool | Kind::I8 | Kind::U8 | Kind::I16 | Kind::U16
+            StatsKind::Bool | StatsKind::I8 | StatsKind::U8 | StatsKind::I16 | StatsKind::U16
         );
         by_kind!(kind,
             E => if is_short_integer { short_integers::<M, E>(m, bytes) } else { elements::<M, E>(m, bytes) },
@@ -210,8 +210,8 @@ impl Task for Sequential<'_> {
 
 /// Any elements of whole bytes.
 #[inline(always)]
-fn elements<M: Machine, E: Elements>(m: M, bytes: &[u8]) -> SequentialStats {
-    let mut total = Total::new(bytes.len() / E::WIDTH);
+fn elements<M: LaneMachine, E: ElementReader>(m: M, bytes: &[u8]) -> SequentialStats {
+    let mut total = SequentialTotal::new(bytes.len() / E::WIDTH);
     let (groups, rest) = bytes.split_at(bytes.len() / (CHUNK * E::WIDTH) * (CHUNK * E::WIDTH));
     for group in groups.chunks(LANES * CHUNK * E::WIDTH) {
         if group.len() >= SIDE_BY_SIDE_MIN * CHUNK * E::WIDTH {
@@ -232,10 +232,10 @@ fn elements<M: Machine, E: Elements>(m: M, bytes: &[u8]) -> SequentialStats {
 
 /// Integers of which every partial sum of a chunk is exact.
 #[inline(always)]
-fn short_integers<M: Machine, E: Elements>(m: M, bytes: &[u8]) -> SequentialStats {
-    let mut total = Total::new(bytes.len() / E::WIDTH);
+fn short_integers<M: LaneMachine, E: ElementReader>(m: M, bytes: &[u8]) -> SequentialStats {
+    let mut total = SequentialTotal::new(bytes.len() / E::WIDTH);
     for chunk in bytes.chunks(CHUNK * E::WIDTH) {
-        let mut sums = Sums::NONE;
+        let mut sums = SequentialSums::NONE;
         for bytes in chunk.chunks(BLOCK * E::WIDTH) {
             let block = E::block(m, bytes);
             total.count(&block);
@@ -252,7 +252,7 @@ fn short_integers<M: Machine, E: Elements>(m: M, bytes: &[u8]) -> SequentialStat
 
 /// Elements that may be narrower than a byte.
 fn of_codes(values: &CodeValues, n_elements: usize, bytes: &[u8]) -> SequentialStats {
-    let mut total = Total::new(n_elements);
+    let mut total = SequentialTotal::new(n_elements);
     let mut n_left = n_elements;
     let table: [f64; 256] = std::array::from_fn(|code| (values.value)(code as u8 & values.mask()));
     for chunk in bytes.chunks(CHUNK / 8 * values.n_bits) {
@@ -261,7 +261,7 @@ fn of_codes(values: &CodeValues, n_elements: usize, bytes: &[u8]) -> SequentialS
         if values.is_integer() {
             let block = codes::block(values, n, chunk);
             total.count(&block);
-            total.append(&Sums {
+            total.append(&SequentialSums {
                 n: block.n,
                 max: block.max,
                 min: block.min,
@@ -281,31 +281,31 @@ fn of_codes(values: &CodeValues, n_elements: usize, bytes: &[u8]) -> SequentialS
 }
 
 /// Counts, which need no order, and sums.
-struct Total {
+struct SequentialTotal {
     has_chunks: bool,
     n_nan: u64,
     n_neg_inf: u64,
     n_pos_inf: u64,
     n_zero: u64,
     n_negative: u64,
-    sums: Sums,
+    sums: SequentialSums,
 }
 
-impl Total {
-    fn new(n_elements: usize) -> Total {
-        Total {
+impl SequentialTotal {
+    fn new(n_elements: usize) -> SequentialTotal {
+        SequentialTotal {
             has_chunks: n_elements > CHUNK,
             n_nan: 0,
             n_neg_inf: 0,
             n_pos_inf: 0,
             n_zero: 0,
             n_negative: 0,
-            sums: Sums::NONE,
+            sums: SequentialSums::NONE,
         }
     }
 
     /// Appends the next chunk; one that is alone stands for itself.
-    fn append(&mut self, chunk: &Sums) {
+    fn append(&mut self, chunk: &SequentialSums) {
         if self.has_chunks {
             self.sums.append(chunk);
         } else {
@@ -315,8 +315,8 @@ impl Total {
 
     /// Adds the elements of a chunk one after the other, and counts them.
     #[inline(always)]
-    fn look_at_each(&mut self, values: impl Iterator<Item = f64>) -> Sums {
-        let mut sums = Sums::NONE;
+    fn look_at_each(&mut self, values: impl Iterator<Item = f64>) -> SequentialSums {
+        let mut sums = SequentialSums::NONE;
         for value in values {
             self.n_nan += u64::from(value.is_nan());
             self.n_neg_inf += u64::from(value == f64::NEG_INFINITY);
@@ -329,7 +329,7 @@ impl Total {
     }
 
     #[inline(always)]
-    fn count(&mut self, block: &Block) {
+    fn count(&mut self, block: &StatsBlock) {
         self.n_nan += block.n_nan;
         self.n_neg_inf += block.n_neg_inf;
         self.n_pos_inf += block.n_pos_inf;
@@ -361,7 +361,7 @@ impl Total {
 
 /// The state of a chunk while its blocks are added.
 #[derive(Clone, Copy)]
-struct Lane {
+struct ChunkLane {
     min: f64,
     max: f64,
     n_zero: u64,
@@ -369,9 +369,9 @@ struct Lane {
     is_mixed: bool,
 }
 
-impl Lane {
+impl ChunkLane {
     #[inline(always)]
-    fn add(&mut self, block: &Block) {
+    fn add(&mut self, block: &StatsBlock) {
         self.min = self.min.min(block.min);
         self.max = self.max.max(block.max);
         self.n_zero += block.n_zero;
@@ -382,9 +382,9 @@ impl Lane {
 
 /// Whole chunks, each in a lane.
 #[inline(always)]
-fn side_by_side<M: Machine, E: Elements>(m: M, bytes: &[u8], total: &mut Total) {
+fn side_by_side<M: LaneMachine, E: ElementReader>(m: M, bytes: &[u8], total: &mut SequentialTotal) {
     let chunks = || bytes.chunks_exact(CHUNK * E::WIDTH);
-    let none = Lane {
+    let none = ChunkLane {
         min: f64::INFINITY,
         max: f64::NEG_INFINITY,
         n_zero: 0,
@@ -417,7 +417,7 @@ fn side_by_side<M: Machine, E: Elements>(m: M, bytes: &[u8], total: &mut Total) 
     }
     let (sum, squares) = (m.array(sum), m.array(squares));
     for (i, (chunk, lane)) in chunks().zip(lanes).enumerate() {
-        let mut sums = Sums {
+        let mut sums = SequentialSums {
             n: CHUNK as u64,
             max: lane.max,
             min: lane.min,
@@ -429,7 +429,7 @@ fn side_by_side<M: Machine, E: Elements>(m: M, bytes: &[u8], total: &mut Total) 
             || !(sums.sum.is_finite() && sums.sum_of_squares.is_finite())
             || (1..lane.n_zero).contains(&lane.n_neg_zero);
         if is_plain {
-            sums = Sums::NONE;
+            sums = SequentialSums::NONE;
             chunk
                 .chunks_exact(E::WIDTH)
                 .for_each(|element| sums.add(E::value(element)));

@@ -2,12 +2,12 @@
 //!
 //! Nothing runs this but tests. The code that does run must give the same bits on every input.
 
-use super::block::{Block, Scale, deviation_from_sums, fold};
+use super::block::{SquareScale, StatsBlock, deviation_from_sums, fold};
 use crate::cpu::LANES;
 
 /// One element.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Element {
+pub(super) struct PlainElement {
     /// Its value; integers of 64 bits are rounded.
     pub(super) value: f64,
     /// Whether it is at an end of the range of its dtype.
@@ -15,8 +15,8 @@ pub(super) struct Element {
 }
 
 /// The statistics of a block. Magnitudes below `smallest_normal` are subnormal.
-pub(super) fn block(elements: &[Element], smallest_normal: f64) -> Block {
-    let mut block = Block::EMPTY;
+pub(super) fn block(elements: &[PlainElement], smallest_normal: f64) -> StatsBlock {
+    let mut block = StatsBlock::EMPTY;
     for element in elements {
         let value = element.value;
         block.n += 1;
@@ -38,7 +38,7 @@ pub(super) fn block(elements: &[Element], smallest_normal: f64) -> Block {
             }
         }
     }
-    block.scale = Scale::of(block.min, block.max);
+    block.scale = SquareScale::for_range(block.min, block.max);
     let factor = block.scale.factor();
     let square = |value: f64| value * value;
     block.sum = sum(elements, |value| value);
@@ -52,7 +52,7 @@ pub(super) fn block(elements: &[Element], smallest_normal: f64) -> Block {
 }
 
 /// Sums something of the finite elements, in lanes.
-fn sum(elements: &[Element], term: impl Fn(f64) -> f64) -> f64 {
+fn sum(elements: &[PlainElement], term: impl Fn(f64) -> f64) -> f64 {
     let mut lanes = [0.0; LANES];
     for (i, element) in elements.iter().enumerate() {
         if element.value.is_finite() {

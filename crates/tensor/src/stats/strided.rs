@@ -1,7 +1,7 @@
 //! Statistics of elements that do not lie side by side.
 
-use super::{CHUNK_ELEMENTS, Options, Partial, Stats, StatsError, chunks};
-use crate::strided::{StridedError, Walk};
+use super::{CHUNK_ELEMENTS, PartialStats, Stats, StatsError, StatsOptions, chunks};
+use crate::strided::{StridedError, StridedWalk};
 use crate::{DType, Shape};
 
 /// Computes the statistics of elements at regular distances: `strides` are steps in elements along
@@ -22,12 +22,12 @@ pub fn stats_strided(
     // Whether there are statistics at all comes first.
     drop(chunks(dtype, 0, &[])?);
     let width = dtype.bytes().ok_or(StridedError::Packed(dtype))?;
-    let walk = Walk::new(shape, strides, start, bytes.len() / width)?;
-    let mut total = Partial::default();
+    let walk = StridedWalk::new(shape, strides, start, bytes.len() / width)?;
+    let mut total = PartialStats::default();
     let mut dense = Vec::with_capacity(shape.n_elements().min(CHUNK_ELEMENTS) * width);
     let mut flush = |dense: &mut Vec<u8>| -> Result<(), StatsError> {
         for chunk in chunks(dtype, dense.len() / width, dense)? {
-            total.append(&chunk.look(Options::default()));
+            total.append(&chunk.look(StatsOptions::default()));
         }
         dense.clear();
         Ok(())

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
-use opscope_tensor::{DType, Memo, Shape, Tensor};
+use opscope_tensor::{DType, Shape, Tensor, TensorMemo};
 use pyo3::prelude::*;
 
 use crate::capture::reason::Reason;
@@ -55,7 +55,7 @@ pub(super) enum Content {
     /// A tensor without elements.
     Numbers(Tensor),
     /// A copy, as long as a writer has it.
-    Copy(Weak<dyn AsRef<[u8]> + Send + Sync>, Arc<Memo>),
+    Copy(Weak<dyn AsRef<[u8]> + Send + Sync>, Arc<TensorMemo>),
 }
 
 /// Keeps the address of torch's object; `None` if that is done already.

@@ -6,7 +6,7 @@
 use half::{bf16, f16};
 use opscope_config::dialect::mindspore::DevicePrecision;
 use opscope_store::file_format::statistic_csv::{Category, Cell};
-use opscope_tensor::{DType, Observed};
+use opscope_tensor::{DType, TensorObserver};
 
 const FLOATS: [DType; 3] = [DType::BF16, DType::F16, DType::F32];
 const NUMBERS: [DType; 9] = [
@@ -23,7 +23,7 @@ const NUMBERS: [DType; 9] = [
 
 /// A cell for each category. A type that the kernel does not take has no value.
 pub(super) fn cells(
-    tensor: Observed<'_>,
+    tensor: TensorObserver<'_>,
     categories: &[Category],
     precision: DevicePrecision,
 ) -> Vec<Cell> {

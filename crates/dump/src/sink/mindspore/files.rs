@@ -11,7 +11,7 @@ use opscope_store::dump::read_mapping;
 use opscope_store::file_format::{mapping_csv, zstd};
 use opscope_store::temporary::LeftOvers;
 use opscope_store::tree::mindspore::Digits;
-use opscope_tensor::Identity;
+use opscope_tensor::TensorIdentity;
 
 use crate::sink::Dedup;
 use crate::sink::ledger::{Ledger, Origin, StepKey};
@@ -22,7 +22,7 @@ const N_SHORT_NAMES_MAX: usize = 1000;
 
 pub(super) struct Files {
     creator: Arc<Creator>,
-    once: WriteOnce<Identity>,
+    once: WriteOnce<TensorIdentity>,
     digits: Digits,
     /// Keeps lines whole and in order, and a header before them.
     appending: Mutex<()>,
@@ -140,7 +140,7 @@ impl Files {
         names: &(impl Iterator<Item = String> + Clone),
         parts: &[&[u8]],
         compression: Option<zstd::Level>,
-        source: Option<Source<Identity>>,
+        source: Option<Source<TensorIdentity>>,
     ) -> Result<Written, SinkError> {
         self.with_request(dir, names, (parts, compression), |request| {
             self.once.put(source, request)

@@ -4,7 +4,7 @@ use opscope_store::file_format::statistic_csv::{Category, Cell};
 use opscope_store::record::Record;
 use opscope_tensor::digest::{hex, md5_many};
 use opscope_tensor::sequential::{SequentialStats, sequential_md5, sequential_sha1};
-use opscope_tensor::{DType, Observed, Tensor};
+use opscope_tensor::{DType, Tensor, TensorObserver};
 
 /// How many tensors are hashed side by side.
 pub(super) const N_HASHED_AT_ONCE: usize = 32;
@@ -43,7 +43,7 @@ pub(super) fn prepare(records: &[&Record], categories: &[Category]) {
 }
 
 /// A cell for each category; none of a type that has no numbers.
-pub(super) fn cells(tensor: Observed<'_>, categories: &[Category]) -> Vec<Cell> {
+pub(super) fn cells(tensor: TensorObserver<'_>, categories: &[Category]) -> Vec<Cell> {
     let stats = tensor.sequential_stats().ok();
     let of = |category: &Category| match category {
         Category::Md5 => {

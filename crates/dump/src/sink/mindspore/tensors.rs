@@ -10,7 +10,7 @@ use opscope_store::record::Operator;
 use opscope_store::tree::mindspore::{
     CONSTANT, DEFAULT_LAYOUT, PARAMETER, STATISTIC_FILE_NAME, Target, TensorFileName, clean_name,
 };
-use opscope_tensor::{DType, Observed, Shape, Tensor};
+use opscope_tensor::{DType, Shape, Tensor, TensorObserver};
 
 use super::{MindSporeSink, device_statistics, statistics};
 use crate::sink::once::Source;
@@ -137,7 +137,7 @@ impl MindSporeSink {
     }
 
     /// The statistics of a tensor, computed once.
-    pub(super) fn cells(&self, tensor: Observed<'_>, categories: &[Category]) -> Arc<Cells> {
+    pub(super) fn cells(&self, tensor: TensorObserver<'_>, categories: &[Category]) -> Arc<Cells> {
         if self.options.device_statistics.is_none() && statistics::has_digest(categories) {
             return Arc::new(Cells(statistics::cells(tensor, categories)));
         }

@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use opscope_tensor::Identity as Address;
+use opscope_tensor::TensorIdentity as Address;
 use tempfile::TempDir;
 
 use super::*;
@@ -84,7 +84,7 @@ impl Place {
 
 fn source(of: &Arc<Vec<u8>>, header: &[u8]) -> Option<Source<Address>> {
     Some(Source {
-        identity: Address::of(of),
+        identity: Address::from_owner(of),
         dtype: DType::U8,
         header: header.into(),
     })

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use opscope_store::record::Side;
-use opscope_tensor::{Largest, RangeLoss, Shape};
+use opscope_tensor::{LargestElement, RangeLoss, Shape};
 
 use super::RangeRow;
 use crate::sink::spool::{Common, StoredRow};
@@ -56,7 +56,7 @@ impl StoredRow for RangeRow {
         ] = counts;
         let [has_largest, value, largest_index] = largest;
         let (dtype, shape) = common.type_of(kind)?;
-        let largest = Largest {
+        let largest = LargestElement {
             value: f64::from_bits(value),
             index: usize::try_from(largest_index).ok()?,
         };

@@ -105,7 +105,7 @@ pub(super) fn to_tensor(value: DynValue, inputs: &[Input<'_>]) -> Result<Tensor,
 /// The texts of a tensor, in our form.
 fn texts(value: &DynTensor, n_texts: usize) -> Result<Vec<u8>, String> {
     let (bytes, starts) = error::quietly(|| native::texts(value, n_texts))?;
-    let mut builder = text::Builder::new(n_texts, bytes.len());
+    let mut builder = text::TextBuilder::new(n_texts, bytes.len());
     // The library tells where each text begins and how long all of them are.
     let ends = starts.iter().skip(1).copied().chain([bytes.len()]);
     for (&start, end) in starts.iter().zip(ends) {

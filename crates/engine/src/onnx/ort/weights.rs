@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use opscope_tensor::{DType, Identity, Shape, Tensor, text};
+use opscope_tensor::{DType, Shape, Tensor, TensorIdentity, text};
 use prost::bytes::Bytes;
 
 use self::external::Files;
@@ -159,7 +159,7 @@ where
     let bytes = Arc::new(bytes);
     // Weights keep their elements over all steps, so that what was computed of one is found again
     // by this.
-    let identity = Identity::of(&bytes);
+    let identity = TensorIdentity::from_owner(&bytes);
     let tensor = Tensor::new(dtype, shape, bytes).ok()?;
     Some(tensor.with_identity(identity))
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use opscope_tensor::{DType, Identity, NumpyType, Shape, Tensor};
+use opscope_tensor::{DType, NumpyType, Shape, Tensor, TensorIdentity};
 use tract_onnx::prelude::DatumType as TractType;
 use tract_onnx::prelude::Tensor as TractTensor;
 use tract_onnx::prelude::*;
@@ -40,7 +40,7 @@ pub(super) fn to_tensor(value: &TValue) -> Option<Tensor> {
     let shape = Shape::new(tensor.shape()).ok()?;
     // tract changes a tensor in place only if nobody else holds it, and then moves it to another
     // count.
-    let identity = Identity::of(&tensor);
+    let identity = TensorIdentity::from_owner(&tensor);
     let tensor = Tensor::new(dtype, shape, Arc::new(TractBytes(tensor))).ok()?;
     Some(tensor.with_identity(identity))
 }

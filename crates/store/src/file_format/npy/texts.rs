@@ -3,7 +3,7 @@
 //! numpy stores text of one length, filled up with zeros: characters of 32 bits, or bytes. Zeros at
 //! the end of a text are therefore not part of it.
 
-use opscope_tensor::text::{self, Builder, TextError};
+use opscope_tensor::text::{self, TextBuilder, TextError};
 use opscope_tensor::{Shape, TensorView};
 use thiserror::Error;
 
@@ -108,7 +108,7 @@ pub(super) fn from_items(
 ) -> Result<Vec<u8>, FormatError> {
     let n = shape.n_elements();
     let n_item_bytes = items.n_bytes(items.dtype());
-    let mut builder = Builder::new(n, 0);
+    let mut builder = TextBuilder::new(n, 0);
     // `chunks_exact` panics for chunks without bytes.
     if n_item_bytes == 0 {
         (0..n).for_each(|_| builder.push(&[]));

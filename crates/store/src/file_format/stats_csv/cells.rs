@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use opscope_tensor::convert::dtype::decode;
 use opscope_tensor::{
-    DType, Layout, NonFinite, NumpyType, Observed, TensorView, WeighedStats, non_finite,
+    DType, Layout, NonFinite, NumpyType, StatsAndWeight, TensorObserver, TensorView, non_finite,
     weighed_stats,
 };
 
@@ -77,7 +77,7 @@ const N_RULE_AT_ONCE_MAX: usize = 1024;
 
 /// Leaves the cells of the plain table in the tensor's memo if one look at the elements tells them, and
 /// returns whether it did.
-pub(super) fn reduce_plain(tensor: Observed<'_>, order: ElementOrder) -> bool {
+pub(super) fn reduce_plain(tensor: TensorObserver<'_>, order: ElementOrder) -> bool {
     if tensor.has_kept::<Option<Cells>>() {
         return true;
     }
@@ -91,7 +91,7 @@ pub(super) fn reduce_plain(tensor: Observed<'_>, order: ElementOrder) -> bool {
 }
 
 /// [`reduce_plain`] for a table of chosen columns.
-pub(super) fn reduce_any(tensor: Observed<'_>, order: ElementOrder) -> bool {
+pub(super) fn reduce_any(tensor: TensorObserver<'_>, order: ElementOrder) -> bool {
     if tensor.has_kept::<AnyCells>() {
         return true;
     }
@@ -112,8 +112,8 @@ pub(super) fn reduce_any(tensor: Observed<'_>, order: ElementOrder) -> bool {
 
 /// Leaves the cells of floats in their memos, where the average can only be had by its rule. Those of
 /// several tensors are computed in the time of one. `is_any` says that the table has chosen columns.
-pub(super) fn reduce_together(tensors: &[Observed<'_>], is_any: bool) {
-    let is_by_rule = |tensor: &Observed<'_>| {
+pub(super) fn reduce_together(tensors: &[TensorObserver<'_>], is_any: bool) {
+    let is_by_rule = |tensor: &TensorObserver<'_>| {
         let is_float = matches!(tensor.dtype(), DType::F16 | DType::F32 | DType::F64);
         let is_kept = || match is_any {
             true => tensor.has_kept::<AnyCells>(),
@@ -140,7 +140,7 @@ pub(super) fn reduce_together(tensors: &[Observed<'_>], is_any: bool) {
 }
 
 /// The cells, if they are known without the rule of the average; types other than floats are quick.
-fn tell(tensor: Observed<'_>, order: ElementOrder) -> Option<Option<Cells>> {
+fn tell(tensor: TensorObserver<'_>, order: ElementOrder) -> Option<Option<Cells>> {
     let view = tensor.view().ok()?;
     let known = match (tensor.dtype(), order) {
         (DType::F16 | DType::F32 | DType::F64, _) => match tensor.weighed_stats() {
@@ -159,7 +159,7 @@ fn tell(tensor: Observed<'_>, order: ElementOrder) -> Option<Option<Cells>> {
         ElementOrder::Permuted => {
             let stats = &known.stats;
             // A sum in another order can be off by what all magnitudes together can lose.
-            let known = WeighedStats {
+            let known = StatsAndWeight {
                 prefix_weight: stats.n_elements as f64 * stats.l1,
                 ..*known
             };
@@ -171,7 +171,7 @@ fn tell(tensor: Observed<'_>, order: ElementOrder) -> Option<Option<Cells>> {
 }
 
 /// Whether [`of_floats`] does without the rule of the average.
-fn is_average_told(known: &WeighedStats) -> bool {
+fn is_average_told(known: &StatsAndWeight) -> bool {
     let counts = counts(known);
     let is_finite = counts.n_nan + counts.n_neg_inf + counts.n_pos_inf == 0;
     let is_told = || Sums::of_stats(known).mean(magnitude(known)).is_some();
@@ -180,18 +180,18 @@ fn is_average_told(known: &WeighedStats) -> bool {
 
 /// Whether squares of the elements neither overflow nor lose bits, so that the sum in the statistics is
 /// of use.
-fn has_squares(known: &WeighedStats) -> bool {
+fn has_squares(known: &StatsAndWeight) -> bool {
     let magnitude = magnitude(known);
     magnitude == 0.0 || SQUARES.contains(&magnitude)
 }
 
 /// The cells of the plain table; `None` for types that it leaves empty and for tensors without
 /// elements.
-pub(super) fn plain(tensor: Observed<'_>) -> Arc<Option<Cells>> {
+pub(super) fn plain(tensor: TensorObserver<'_>) -> Arc<Option<Cells>> {
     tensor.keep(of_tensor)
 }
 
-fn of_tensor(tensor: Observed<'_>) -> Option<Cells> {
+fn of_tensor(tensor: TensorObserver<'_>) -> Option<Cells> {
     let view = tensor.view().ok()?;
     match tensor.dtype() {
         DType::F16 | DType::F32 | DType::F64 => of_floats(view, tensor.weighed_stats().ok()?),
@@ -200,11 +200,11 @@ fn of_tensor(tensor: Observed<'_>) -> Option<Cells> {
 }
 
 /// The cells of a table of chosen columns, for every type whose elements are numbers.
-pub(super) fn any(tensor: Observed<'_>) -> Arc<AnyCells> {
+pub(super) fn any(tensor: TensorObserver<'_>) -> Arc<AnyCells> {
     tensor.keep(|tensor| AnyCells(of_any(tensor)))
 }
 
-fn of_any(tensor: Observed<'_>) -> Option<Cells> {
+fn of_any(tensor: TensorObserver<'_>) -> Option<Cells> {
     let dtype = tensor.dtype();
     // Opaque bytes decode to themselves, but they are no numbers.
     if matches!(
@@ -231,12 +231,16 @@ fn of_any(tensor: Observed<'_>) -> Option<Cells> {
 }
 
 /// The cells of floats, by their statistics.
-fn of_floats(view: TensorView<'_>, known: &WeighedStats) -> Option<Cells> {
+fn of_floats(view: TensorView<'_>, known: &StatsAndWeight) -> Option<Cells> {
     of_floats_with(view, known, None)
 }
 
 /// [`of_floats`] where the average by its rule is known.
-fn of_floats_with(view: TensorView<'_>, known: &WeighedStats, mean: Option<f64>) -> Option<Cells> {
+fn of_floats_with(
+    view: TensorView<'_>,
+    known: &StatsAndWeight,
+    mean: Option<f64>,
+) -> Option<Cells> {
     let bytes = view.bytes;
     match view.dtype {
         DType::F16 => by_stats::<half::f16>(bytes, known, mean),
@@ -247,7 +251,7 @@ fn of_floats_with(view: TensorView<'_>, known: &WeighedStats, mean: Option<f64>)
     }
 }
 
-fn counts(known: &WeighedStats) -> NonFinite {
+fn counts(known: &StatsAndWeight) -> NonFinite {
     NonFinite {
         n_nan: known.stats.n_nan,
         n_pos_inf: known.stats.n_pos_inf,
@@ -255,7 +259,7 @@ fn counts(known: &WeighedStats) -> NonFinite {
     }
 }
 
-fn magnitude(known: &WeighedStats) -> f64 {
+fn magnitude(known: &StatsAndWeight) -> f64 {
     known.stats.max.abs().max(known.stats.min.abs())
 }
 
@@ -263,7 +267,7 @@ fn magnitude(known: &WeighedStats) -> f64 {
 /// rule of the average makes of a mean that is nearly a tie, unless `mean` is that.
 fn by_stats<E: Element<Value: Into<f64>>>(
     bytes: &[u8],
-    known: &WeighedStats,
+    known: &StatsAndWeight,
     mean: Option<f64>,
 ) -> Option<Cells> {
     let first = *E::blocks(bytes).next()?.as_slice().first()?;

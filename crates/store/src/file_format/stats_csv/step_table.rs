@@ -7,7 +7,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use opscope_tensor::{Observed, Stats, Tensor};
+use opscope_tensor::{Stats, Tensor, TensorObserver};
 
 use super::number::general;
 use super::{DESCRIPTION, FORMAT_NAME, Table, names, parse, shape_text};
@@ -49,7 +49,7 @@ pub fn header() -> String {
 }
 
 /// Computes what a row says about the elements of `tensor` and leaves it in the tensor's memo.
-pub fn reduce(tensor: Observed<'_>) {
+pub fn reduce(tensor: TensorObserver<'_>) {
     let _ = tensor.stats();
 }
 

@@ -9,7 +9,7 @@ pub(super) struct Grid {
     /// Number of scales.
     pub(super) n_parameters: usize,
     /// Extents outside of a row, and how many scales apart and how many elements long their positions are.
-    outer: Vec<Axis>,
+    outer: Vec<GridAxis>,
     /// Elements of a row.
     n_row: usize,
     /// Scales of a row.
@@ -19,7 +19,7 @@ pub(super) struct Grid {
 }
 
 #[derive(Clone, Copy)]
-struct Axis {
+struct GridAxis {
     extent: usize,
     /// Positions along the axis that share a scale.
     block: usize,
@@ -89,13 +89,13 @@ impl Grid {
     }
 }
 
-fn axes(dims: &[usize], parameters: &Shape, axis: i64, block_size: usize) -> Option<Vec<Axis>> {
-    let shared = |&extent: &usize| Axis {
+fn axes(dims: &[usize], parameters: &Shape, axis: i64, block_size: usize) -> Option<Vec<GridAxis>> {
+    let shared = |&extent: &usize| GridAxis {
         extent,
         block: 1,
         stride: 0,
     };
-    let mut axes: Vec<Axis> = dims.iter().map(shared).collect();
+    let mut axes: Vec<GridAxis> = dims.iter().map(shared).collect();
     let given = parameters.dims();
     if parameters.n_elements() == 1 {
         return Some(axes);

@@ -3,13 +3,15 @@
 mod groups;
 mod place;
 
-use super::nest::{Axis, Region, Walk};
-use super::{Conversion, Family, LayoutError, extent, family};
+use super::nest::{AxisWalk, AxisWalks, CopyRegion};
+use super::{LayoutConversion, LayoutError, LayoutFamily, extent, family};
 use crate::{Layout, Shape};
-use place::{Blocks, Extents, N0, Placement, axis_order, place, read_extents};
+use place::{ConvBlockSizes, ConvExtents, ConvPlacement, N0, axis_order, place, read_extents};
 
 /// Plans a conversion where neither side is in blocks along both matrix axes.
-pub(super) fn regions(conversion: &Conversion<'_>) -> Result<(Shape, Vec<Region>), LayoutError> {
+pub(super) fn regions(
+    conversion: &LayoutConversion<'_>,
+) -> Result<(Shape, Vec<CopyRegion>), LayoutError> {
     let c = conversion;
     let (from_blocks, to_blocks) = blocks(c)?;
     let (order, extents) = original(c)?;
@@ -22,7 +24,7 @@ pub(super) fn regions(conversion: &Conversion<'_>) -> Result<(Shape, Vec<Region>
     if out_shape.n_elements() == 0 || c.from_shape.n_elements() == 0 {
         return Ok((out_shape, vec![]));
     }
-    let region = Region {
+    let region = CopyRegion {
         src_base: 0,
         dst_base: 0,
         axes: pair(&src, &dst, extents),
@@ -31,9 +33,9 @@ pub(super) fn regions(conversion: &Conversion<'_>) -> Result<(Shape, Vec<Region>
 }
 
 /// The blocks of source and target.
-fn blocks(c: &Conversion<'_>) -> Result<(Blocks, Blocks), LayoutError> {
+fn blocks(c: &LayoutConversion<'_>) -> Result<(ConvBlockSizes, ConvBlockSizes), LayoutError> {
     // The last axis of a device layout is its C0, whatever is usual for the dtype.
-    let in_source = (family(c.from) == Family::Conv).then(|| c.from_shape.last().copied());
+    let in_source = (family(c.from) == LayoutFamily::Conv).then(|| c.from_shape.last().copied());
     let from_c0 = c.c0.or(in_source.flatten()).unwrap_or(c.usual_c0());
     let to_c0 = match c.to {
         Layout::Nc1hwc0C04 => c.c0.unwrap_or(4),
@@ -46,14 +48,17 @@ fn blocks(c: &Conversion<'_>) -> Result<(Blocks, Blocks), LayoutError> {
     if from_c0 == 0 || to_c0 == 0 || n0 == 0 {
         return Err(LayoutError::EmptyBlock);
     }
-    Ok((Blocks { c0: from_c0, n0 }, Blocks { c0: to_c0, n0 }))
+    Ok((
+        ConvBlockSizes { c0: from_c0, n0 },
+        ConvBlockSizes { c0: to_c0, n0 },
+    ))
 }
 
 /// Order of the axes for an unnamed target, and the extents without padding.
-fn original(c: &Conversion<'_>) -> Result<(&'static str, Extents), LayoutError> {
+fn original(c: &LayoutConversion<'_>) -> Result<(&'static str, ConvExtents), LayoutError> {
     let (layout, shape) = match c.original {
         Some(original) => original,
-        None if family(c.from) == Family::Plain => (c.from, c.from_shape),
+        None if family(c.from) == LayoutFamily::Plain => (c.from, c.from_shape),
         None => {
             let extents = padded(c, None)?.ok_or(LayoutError::MissingOriginal(c.from))?;
             return Ok((if extents.d == 1 { "NCHW" } else { "NCDHW" }, extents));
@@ -67,7 +72,10 @@ fn original(c: &Conversion<'_>) -> Result<(&'static str, Extents), LayoutError> 
 }
 
 /// The extents of a source with its padding, as far as its shape and the original tell them.
-fn padded(c: &Conversion<'_>, original: Option<Extents>) -> Result<Option<Extents>, LayoutError> {
+fn padded(
+    c: &LayoutConversion<'_>,
+    original: Option<ConvExtents>,
+) -> Result<Option<ConvExtents>, LayoutError> {
     use Layout::{C1hwnc0, C1hwncoc0, FractalZ, FractalZ3d, Nc1hwc0, Nc1hwc0C04, Ndc1hwc0};
     let shape = c.from_shape;
     let wrong = || LayoutError::AxisCount {
@@ -75,28 +83,28 @@ fn padded(c: &Conversion<'_>, original: Option<Extents>) -> Result<Option<Extent
         shape: shape.clone(),
     };
     let extents = match (c.from, shape.dims()) {
-        (Nc1hwc0 | Nc1hwc0C04, &[n, c1, h, w, c0]) => Extents {
+        (Nc1hwc0 | Nc1hwc0C04, &[n, c1, h, w, c0]) => ConvExtents {
             n,
             c: extent(&[c1, c0])?,
             d: 1,
             h,
             w,
         },
-        (Ndc1hwc0, &[n, d, c1, h, w, c0]) => Extents {
+        (Ndc1hwc0, &[n, d, c1, h, w, c0]) => ConvExtents {
             n,
             c: extent(&[c1, c0])?,
             d,
             h,
             w,
         },
-        (C1hwnc0, &[c1, h, w, n, c0]) => Extents {
+        (C1hwnc0, &[c1, h, w, n, c0]) => ConvExtents {
             n,
             c: extent(&[c1, c0])?,
             d: 1,
             h,
             w,
         },
-        (C1hwncoc0, &[c1, h, w, n, _, c0]) => Extents {
+        (C1hwncoc0, &[c1, h, w, n, _, c0]) => ConvExtents {
             n,
             c: extent(&[c1, c0])?,
             d: 1,
@@ -104,11 +112,11 @@ fn padded(c: &Conversion<'_>, original: Option<Extents>) -> Result<Option<Extent
             w,
         },
         (FractalZ | FractalZ3d, &[rows, n1, n0, c0]) => {
-            let Some(Extents { d, h, w, .. }) = original else {
+            let Some(ConvExtents { d, h, w, .. }) = original else {
                 return Ok(None);
             };
             let c1 = rows.checked_div(extent(&[d, h, w])?).unwrap_or(0);
-            Extents {
+            ConvExtents {
                 n: extent(&[n1, n0])?,
                 c: extent(&[c1, c0])?,
                 d,
@@ -121,7 +129,7 @@ fn padded(c: &Conversion<'_>, original: Option<Extents>) -> Result<Option<Extent
         }
         (layout, dims) => match axis_order(layout, dims.len()) {
             Some(order) => read_extents(order, dims),
-            None if family(layout) == Family::Plain => return Err(wrong()),
+            None if family(layout) == LayoutFamily::Plain => return Err(wrong()),
             None => return Ok(None),
         },
     };
@@ -129,14 +137,18 @@ fn padded(c: &Conversion<'_>, original: Option<Extents>) -> Result<Option<Extent
 }
 
 /// The placement of the source, checked against its shape.
-fn source(c: &Conversion<'_>, blocks: Blocks, extents: Extents) -> Result<Placement, LayoutError> {
+fn source(
+    c: &LayoutConversion<'_>,
+    blocks: ConvBlockSizes,
+    extents: ConvExtents,
+) -> Result<ConvPlacement, LayoutError> {
     let padded = if c.is_prefix {
         padded(c, Some(extents))?
     } else {
         None
     };
     let order = axis_order(c.from, c.from_shape.n_axes());
-    if order.is_none() && family(c.from) == Family::Plain {
+    if order.is_none() && family(c.from) == LayoutFamily::Plain {
         let shape = c.from_shape.clone();
         return Err(LayoutError::AxisCount {
             layout: c.from,
@@ -168,15 +180,15 @@ fn source(c: &Conversion<'_>, blocks: Blocks, extents: Extents) -> Result<Placem
 }
 
 /// The axes of both sides, where one of them may have height and width in one.
-fn pair(src: &Placement, dst: &Placement, e: Extents) -> Vec<Axis> {
-    let are_joined = |p: &Placement| matches!(p.w, Walk::Blocked { .. });
+fn pair(src: &ConvPlacement, dst: &ConvPlacement, e: ConvExtents) -> Vec<AxisWalks> {
+    let are_joined = |p: &ConvPlacement| matches!(p.w, AxisWalk::Blocked { .. });
     // FRACTAL_Z_C04 cuts height times width into blocks, so both are walked as one axis.
     let (h, w) = if are_joined(src) || are_joined(dst) {
         (1, e.h * e.w)
     } else {
         (e.h, e.w)
     };
-    let axis = |extent, src, dst| Axis { extent, src, dst };
+    let axis = |extent, src, dst| AxisWalks { extent, src, dst };
     vec![
         axis(e.n, src.n, dst.n),
         axis(e.c, src.c, dst.c),

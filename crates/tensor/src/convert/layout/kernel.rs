@@ -4,7 +4,7 @@
 //! smallest step in the target. Where they are the same loop, runs are copied one after the other.
 //! Where they differ, the two form a grid that must be turned, and it is turned tile by tile.
 
-use super::nest::{Loop, Nest};
+use super::nest::{CopyLoop, LoopNest};
 use super::turn;
 
 /// Bytes that a tile of runs spans in the source.
@@ -13,7 +13,7 @@ const TILE_SRC_BYTES: usize = 2048;
 const TILE_DST_BYTES: usize = 4096;
 
 /// The slices and the offsets that the remaining loops start from.
-pub(super) struct Cursor<'a> {
+pub(super) struct CopyCursor<'a> {
     pub src: &'a [u8],
     pub dst: &'a mut [u8],
     pub src_at: usize,
@@ -23,20 +23,20 @@ pub(super) struct Cursor<'a> {
 /// Copies the runs of one nest.
 ///
 /// The plan has checked that `nest.ends()` lie within both slices.
-pub(super) fn copy(nest: &Nest, src: &[u8], dst: &mut [u8]) {
-    let mut cursor = Cursor {
+pub(super) fn copy(nest: &LoopNest, src: &[u8], dst: &mut [u8]) {
+    let mut cursor = CopyCursor {
         src,
         dst,
         src_at: nest.src_base,
         dst_at: nest.dst_base,
     };
-    let once = Loop {
+    let once = CopyLoop {
         extent: 1,
         src: 0,
         dst: 0,
     };
     let mut outer = nest.loops.clone();
-    let mut take_nearest = |step: fn(&Loop) -> usize| {
+    let mut take_nearest = |step: fn(&CopyLoop) -> usize| {
         let nearest = (0..outer.len()).min_by_key(|&i| step(&outer[i]));
         nearest.map_or(once, |i| outer.remove(i))
     };
@@ -57,10 +57,10 @@ pub(super) fn copy(nest: &Nest, src: &[u8], dst: &mut [u8]) {
     });
 }
 
-type Inner = fn(&mut Cursor<'_>, usize, [Loop; 3]);
+type Inner = fn(&mut CopyCursor<'_>, usize, [CopyLoop; 3]);
 
 /// The inner loops for this length of run.
-fn select(run: usize, a: Loop, b: Loop) -> Inner {
+fn select(run: usize, a: CopyLoop, b: CopyLoop) -> Inner {
     if a.src == run && b.dst == run {
         match run {
             1 => return |cursor, _, [a, b, c]| turn::grids::<1, 16, 8>(cursor, a, b, c),
@@ -84,7 +84,7 @@ fn select(run: usize, a: Loop, b: Loop) -> Inner {
 }
 
 /// Runs of a length known to the compiler.
-fn runs<const RUN: usize>(cursor: &mut Cursor<'_>, _: usize, loops: [Loop; 3]) {
+fn runs<const RUN: usize>(cursor: &mut CopyCursor<'_>, _: usize, loops: [CopyLoop; 3]) {
     tiles(RUN, loops, |src_at, dst_at| {
         let (src_at, dst_at) = (cursor.src_at + src_at, cursor.dst_at + dst_at);
         // So many streams run side by side that the CPU would not see them as such.
@@ -93,7 +93,7 @@ fn runs<const RUN: usize>(cursor: &mut Cursor<'_>, _: usize, loops: [Loop; 3]) {
     });
 }
 
-fn any_runs(cursor: &mut Cursor<'_>, run: usize, loops: [Loop; 3]) {
+fn any_runs(cursor: &mut CopyCursor<'_>, run: usize, loops: [CopyLoop; 3]) {
     tiles(run, loops, |src_at, dst_at| {
         let (src_at, dst_at) = (cursor.src_at + src_at, cursor.dst_at + dst_at);
         cursor.dst[dst_at..dst_at + run].copy_from_slice(&cursor.src[src_at..src_at + run]);
@@ -102,7 +102,7 @@ fn any_runs(cursor: &mut Cursor<'_>, run: usize, loops: [Loop; 3]) {
 
 /// Visits every point of the loops, in tiles that are near one another in both slices.
 #[inline(always)]
-fn tiles(run: usize, [a, b, c]: [Loop; 3], mut visit: impl FnMut(usize, usize)) {
+fn tiles(run: usize, [a, b, c]: [CopyLoop; 3], mut visit: impl FnMut(usize, usize)) {
     let (a_tile, b_tile) = (TILE_SRC_BYTES.div_ceil(run), TILE_DST_BYTES.div_ceil(run));
     for k in 0..c.extent {
         for a_start in (0..a.extent).step_by(a_tile) {
@@ -121,7 +121,11 @@ fn tiles(run: usize, [a, b, c]: [Loop; 3], mut visit: impl FnMut(usize, usize)) 
 }
 
 /// Calls `visit` with the cursor at every combination of `loops`.
-fn for_each(loops: &[Loop], cursor: &mut Cursor<'_>, visit: &mut dyn FnMut(&mut Cursor<'_>)) {
+fn for_each(
+    loops: &[CopyLoop],
+    cursor: &mut CopyCursor<'_>,
+    visit: &mut dyn FnMut(&mut CopyCursor<'_>),
+) {
     let [outermost, rest @ ..] = loops else {
         visit(cursor);
         return;

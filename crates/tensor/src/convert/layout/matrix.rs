@@ -1,7 +1,7 @@
 //! Layouts in blocks along the last two axes, whatever these mean.
 
-use super::nest::{Axis, Region, Walk};
-use super::{Conversion, Family, LayoutError, extent, family};
+use super::nest::{AxisWalk, AxisWalks, CopyRegion};
+use super::{LayoutConversion, LayoutError, LayoutFamily, extent, family};
 use crate::{Layout, Shape};
 
 /// Rows of a block, where the source does not say.
@@ -9,36 +9,36 @@ const M0: usize = 16;
 
 /// A stack of matrices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Matrices {
+pub(super) struct MatrixStack {
     pub lead: usize,
     pub m: usize,
     pub n: usize,
 }
 
-struct Placement {
+struct MatrixPlacement {
     shape: Vec<usize>,
-    lead: Walk,
-    m: Walk,
-    n: Walk,
+    lead: AxisWalk,
+    m: AxisWalk,
+    n: AxisWalk,
 }
 
 #[derive(Clone, Copy)]
-struct Blocks {
+struct MatrixBlockSizes {
     m0: usize,
     c0: usize,
 }
 
 /// Copies everything as it is.
-pub(super) fn keep(c: &Conversion<'_>) -> Result<(Shape, Vec<Region>), LayoutError> {
-    let walk = Walk::Even(1);
-    let axes = vec![Axis {
+pub(super) fn keep(c: &LayoutConversion<'_>) -> Result<(Shape, Vec<CopyRegion>), LayoutError> {
+    let walk = AxisWalk::Even(1);
+    let axes = vec![AxisWalks {
         extent: c.from_shape.n_elements(),
         src: walk,
         dst: walk,
     }];
     Ok((
         c.from_shape.clone(),
-        vec![Region {
+        vec![CopyRegion {
             src_base: 0,
             dst_base: 0,
             axes,
@@ -47,7 +47,7 @@ pub(super) fn keep(c: &Conversion<'_>) -> Result<(Shape, Vec<Region>), LayoutErr
 }
 
 /// Plans a conversion to or from a layout in blocks along the last two axes.
-pub(super) fn regions(c: &Conversion<'_>) -> Result<(Shape, Vec<Region>), LayoutError> {
+pub(super) fn regions(c: &LayoutConversion<'_>) -> Result<(Shape, Vec<CopyRegion>), LayoutError> {
     let blocks = blocks(c)?;
     let original = original(c, blocks)?;
     let src = source(c, blocks, &original)?;
@@ -56,19 +56,19 @@ pub(super) fn regions(c: &Conversion<'_>) -> Result<(Shape, Vec<Region>), Layout
     if out_shape.n_elements() == 0 || c.from_shape.n_elements() == 0 {
         return Ok((out_shape, vec![]));
     }
-    let Matrices { lead, m, n } = split(&original)?;
+    let MatrixStack { lead, m, n } = split(&original)?;
     let axes = vec![
-        Axis {
+        AxisWalks {
             extent: lead,
             src: src.lead,
             dst: dst.lead,
         },
-        Axis {
+        AxisWalks {
             extent: m,
             src: src.m,
             dst: dst.m,
         },
-        Axis {
+        AxisWalks {
             extent: n,
             src: src.n,
             dst: dst.n,
@@ -76,7 +76,7 @@ pub(super) fn regions(c: &Conversion<'_>) -> Result<(Shape, Vec<Region>), Layout
     ];
     Ok((
         out_shape,
-        vec![Region {
+        vec![CopyRegion {
             src_base: 0,
             dst_base: 0,
             axes,
@@ -85,15 +85,15 @@ pub(super) fn regions(c: &Conversion<'_>) -> Result<(Shape, Vec<Region>), Layout
 }
 
 /// The last two axes as a matrix, the others as a stack. One axis is one row.
-pub(super) fn split(shape: &[usize]) -> Result<Matrices, LayoutError> {
+pub(super) fn split(shape: &[usize]) -> Result<MatrixStack, LayoutError> {
     Ok(match shape {
-        [] => Matrices {
+        [] => MatrixStack {
             lead: 1,
             m: 1,
             n: 1,
         },
-        &[n] => Matrices { lead: 1, m: 1, n },
-        &[ref lead @ .., m, n] => Matrices {
+        &[n] => MatrixStack { lead: 1, m: 1, n },
+        &[ref lead @ .., m, n] => MatrixStack {
             lead: extent(lead)?,
             m,
             n,
@@ -101,9 +101,9 @@ pub(super) fn split(shape: &[usize]) -> Result<Matrices, LayoutError> {
     })
 }
 
-fn blocks(c: &Conversion<'_>) -> Result<Blocks, LayoutError> {
+fn blocks(c: &LayoutConversion<'_>) -> Result<MatrixBlockSizes, LayoutError> {
     let (m0, c0) = match c.from_shape.dims() {
-        [_, _, .., m0, c0] if family(c.from) == Family::Matrix => (Some(*m0), Some(*c0)),
+        [_, _, .., m0, c0] if family(c.from) == LayoutFamily::Matrix => (Some(*m0), Some(*c0)),
         _ => (None, None),
     };
     let c0 = c.c0.or(c0).unwrap_or(c.usual_c0());
@@ -117,20 +117,20 @@ fn blocks(c: &Conversion<'_>) -> Result<Blocks, LayoutError> {
     if m0 == 0 || c0 == 0 {
         return Err(LayoutError::EmptyBlock);
     }
-    Ok(Blocks { m0, c0 })
+    Ok(MatrixBlockSizes { m0, c0 })
 }
 
 /// The extents without padding. The axes keep their order, so a plain target must be what the
 /// original was.
-fn original(c: &Conversion<'_>, blocks: Blocks) -> Result<Vec<usize>, LayoutError> {
+fn original(c: &LayoutConversion<'_>, blocks: MatrixBlockSizes) -> Result<Vec<usize>, LayoutError> {
     match c.original {
         Some((layout, shape)) => {
-            let plain = if family(c.to) == Family::Plain {
+            let plain = if family(c.to) == LayoutFamily::Plain {
                 c.to
             } else {
                 c.from
             };
-            let is_reordered = family(plain) == Family::Plain
+            let is_reordered = family(plain) == LayoutFamily::Plain
                 && layout != plain
                 && ![layout, plain].contains(&Layout::Nd);
             if is_reordered {
@@ -138,13 +138,16 @@ fn original(c: &Conversion<'_>, blocks: Blocks) -> Result<Vec<usize>, LayoutErro
             }
             Ok(shape.to_vec())
         }
-        None if family(c.from) == Family::Plain => Ok(c.from_shape.to_vec()),
+        None if family(c.from) == LayoutFamily::Plain => Ok(c.from_shape.to_vec()),
         None => padded(c, blocks),
     }
 }
 
 /// The extents of a device source with its padding.
-fn padded(c: &Conversion<'_>, Blocks { m0, c0 }: Blocks) -> Result<Vec<usize>, LayoutError> {
+fn padded(
+    c: &LayoutConversion<'_>,
+    MatrixBlockSizes { m0, c0 }: MatrixBlockSizes,
+) -> Result<Vec<usize>, LayoutError> {
     let [lead @ .., outer, inner, _, _] = c.from_shape.dims() else {
         return Err(LayoutError::AxisCount {
             layout: c.from,
@@ -164,13 +167,13 @@ fn padded(c: &Conversion<'_>, Blocks { m0, c0 }: Blocks) -> Result<Vec<usize>, L
 
 /// The placement of the source, checked against its shape.
 fn source(
-    c: &Conversion<'_>,
-    blocks: Blocks,
+    c: &LayoutConversion<'_>,
+    blocks: MatrixBlockSizes,
     original: &[usize],
-) -> Result<Placement, LayoutError> {
+) -> Result<MatrixPlacement, LayoutError> {
     let dims = match (c.is_prefix, family(c.from)) {
         (false, _) => original.to_vec(),
-        (true, Family::Plain) => c.from_shape.to_vec(),
+        (true, LayoutFamily::Plain) => c.from_shape.to_vec(),
         (true, _) => padded(c, blocks)?,
     };
     let placement = place(c.from, &dims, blocks)?;
@@ -199,9 +202,9 @@ fn source(
 fn place(
     layout: Layout,
     dims: &[usize],
-    Blocks { m0, c0 }: Blocks,
-) -> Result<Placement, LayoutError> {
-    let Matrices { m, n, .. } = split(dims)?;
+    MatrixBlockSizes { m0, c0 }: MatrixBlockSizes,
+) -> Result<MatrixPlacement, LayoutError> {
+    let MatrixStack { m, n, .. } = split(dims)?;
     let (m1, n1) = (m.div_ceil(m0), n.div_ceil(c0));
     let step = |dims: &[usize]| dims.iter().fold(1_usize, |a, &b| a.saturating_mul(b));
     let mut shape = dims[..dims.len().saturating_sub(2)].to_vec();
@@ -209,24 +212,24 @@ fn place(
         Layout::FractalNz => {
             shape.extend([n1, m1, m0, c0]);
             let outer = step(&[m1, m0, c0]);
-            let n = Walk::Blocked {
+            let n = AxisWalk::Blocked {
                 block: c0,
                 shift: 0,
                 outer,
                 inner: 1,
             };
-            (step(&[n1, outer]), Walk::Even(c0), n)
+            (step(&[n1, outer]), AxisWalk::Even(c0), n)
         }
         Layout::FractalZz => {
             shape.extend([m1, n1, m0, c0]);
             let outer = step(&[n1, m0, c0]);
-            let m = Walk::Blocked {
+            let m = AxisWalk::Blocked {
                 block: m0,
                 shift: 0,
                 outer,
                 inner: c0,
             };
-            let n = Walk::Blocked {
+            let n = AxisWalk::Blocked {
                 block: c0,
                 shift: 0,
                 outer: step(&[m0, c0]),
@@ -236,12 +239,12 @@ fn place(
         }
         _ => {
             shape = dims.to_vec();
-            (step(&[m, n]), Walk::Even(n), Walk::Even(1))
+            (step(&[m, n]), AxisWalk::Even(n), AxisWalk::Even(1))
         }
     };
-    Ok(Placement {
+    Ok(MatrixPlacement {
         shape,
-        lead: Walk::Even(lead),
+        lead: AxisWalk::Even(lead),
         m,
         n,
     })

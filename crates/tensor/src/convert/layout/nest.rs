@@ -1,13 +1,13 @@
 //! From "this axis lies so in the source and so in the target" to loops over bytes.
 //!
 //! Every layout is a way to walk along the axes of the same tensor: either in even steps or in
-//! blocks. A [`Region`] pairs the two walks of each axis. Lowering cuts blocked axes into whole
-//! blocks and a tail, so that padding is never read and never written, and gives one [`Nest`] for
+//! blocks. A [`CopyRegion`] pairs the two walks of each axis. Lowering cuts blocked axes into whole
+//! blocks and a tail, so that padding is never read and never written, and gives one [`LoopNest`] for
 //! each combination of pieces.
 
 /// How the offset grows along an axis, in elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Walk {
+pub(super) enum AxisWalk {
     /// Index `x` lies at `x * step`.
     Even(usize),
     /// Index `x` lies at `(x + shift) / block * outer + (x + shift) % block * inner`.
@@ -21,23 +21,23 @@ pub(super) enum Walk {
 
 /// One axis in source and target.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Axis {
+pub(super) struct AxisWalks {
     pub extent: usize,
-    pub src: Walk,
-    pub dst: Walk,
+    pub src: AxisWalk,
+    pub dst: AxisWalk,
 }
 
 /// A box of elements to copy; bases are in elements.
 #[derive(Clone, Debug)]
-pub(super) struct Region {
+pub(super) struct CopyRegion {
     pub src_base: usize,
     pub dst_base: usize,
-    pub axes: Vec<Axis>,
+    pub axes: Vec<AxisWalks>,
 }
 
-/// One loop; steps are in bytes once it is part of a [`Nest`].
+/// One loop; steps are in bytes once it is part of a [`LoopNest`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Loop {
+pub(super) struct CopyLoop {
     pub extent: usize,
     pub src: usize,
     pub dst: usize,
@@ -45,29 +45,29 @@ pub(super) struct Loop {
 
 /// Runs of bytes to copy, at every combination of the loops, outermost first.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Nest {
+pub(super) struct LoopNest {
     pub run: usize,
     pub src_base: usize,
     pub dst_base: usize,
-    pub loops: Vec<Loop>,
+    pub loops: Vec<CopyLoop>,
 }
 
 /// A part of an axis within which both walks are even, or even on two levels.
-struct Piece {
+struct AxisPiece {
     src_base: usize,
     dst_base: usize,
-    loops: [Loop; 2],
+    loops: [CopyLoop; 2],
 }
 
 /// Two walks in blocks of different sizes, which no two loops can follow.
 #[derive(Debug)]
-pub(super) struct BlocksDiffer;
+pub(super) struct BlockMismatch;
 
-impl Walk {
+impl AxisWalk {
     fn offset(self, x: usize) -> usize {
         match self {
-            Walk::Even(step) => x * step,
-            Walk::Blocked {
+            AxisWalk::Even(step) => x * step,
+            AxisWalk::Blocked {
                 block,
                 shift,
                 outer,
@@ -79,28 +79,28 @@ impl Walk {
     /// Steps from block to block and within a block.
     fn steps(self, block: usize) -> [usize; 2] {
         match self {
-            Walk::Even(step) => [block * step, step],
-            Walk::Blocked { outer, inner, .. } => [outer, inner],
+            AxisWalk::Even(step) => [block * step, step],
+            AxisWalk::Blocked { outer, inner, .. } => [outer, inner],
         }
     }
 
     /// Size of the blocks, and how many elements of the first one come before index 0.
     fn grid(self) -> Option<(usize, usize)> {
         match self {
-            Walk::Even(_) => None,
-            Walk::Blocked { block, shift, .. } => Some((block, shift % block)),
+            AxisWalk::Even(_) => None,
+            AxisWalk::Blocked { block, shift, .. } => Some((block, shift % block)),
         }
     }
 }
 
-impl Axis {
-    fn pieces(&self) -> Result<Vec<Piece>, BlocksDiffer> {
+impl AxisWalks {
+    fn pieces(&self) -> Result<Vec<AxisPiece>, BlockMismatch> {
         let (block, shift) = match (self.src.grid(), self.dst.grid()) {
             (None, None) => (self.extent, 0),
             (Some(grid), None) | (None, Some(grid)) => grid,
             // Blocks of one size on both sides are cut at the same places.
             (Some(src), Some(dst)) if src == dst => src,
-            _ => return Err(BlocksDiffer),
+            _ => return Err(BlockMismatch),
         };
         let mut pieces = Vec::new();
         let mut start = 0;
@@ -114,16 +114,16 @@ impl Axis {
             };
             let ([src_outer, src_inner], [dst_outer, dst_inner]) =
                 (self.src.steps(block), self.dst.steps(block));
-            pieces.push(Piece {
+            pieces.push(AxisPiece {
                 src_base: self.src.offset(start),
                 dst_base: self.dst.offset(start),
                 loops: [
-                    Loop {
+                    CopyLoop {
                         extent: n_blocks,
                         src: src_outer,
                         dst: dst_outer,
                     },
-                    Loop {
+                    CopyLoop {
                         extent: len,
                         src: src_inner,
                         dst: dst_inner,
@@ -136,10 +136,14 @@ impl Axis {
     }
 }
 
-impl Region {
+impl CopyRegion {
     /// Adds the nests that copy this region, for elements of `width` bytes.
-    pub(super) fn lower(&self, width: usize, nests: &mut Vec<Nest>) -> Result<(), BlocksDiffer> {
-        let mut partial = vec![Nest {
+    pub(super) fn lower(
+        &self,
+        width: usize,
+        nests: &mut Vec<LoopNest>,
+    ) -> Result<(), BlockMismatch> {
+        let mut partial = vec![LoopNest {
             run: width,
             src_base: self.src_base,
             dst_base: self.dst_base,
@@ -157,7 +161,7 @@ impl Region {
     }
 }
 
-impl Nest {
+impl LoopNest {
     /// Number of bytes that the nest copies.
     pub(super) fn n_bytes(&self) -> usize {
         self.loops.iter().map(|l| l.extent).product::<usize>() * self.run
@@ -176,7 +180,7 @@ impl Nest {
         )
     }
 
-    fn with(&self, piece: &Piece) -> Nest {
+    fn with(&self, piece: &AxisPiece) -> LoopNest {
         let mut nest = self.clone();
         nest.src_base += piece.src_base;
         nest.dst_base += piece.dst_base;
@@ -186,7 +190,7 @@ impl Nest {
         nest
     }
 
-    fn into_bytes(mut self, width: usize) -> Nest {
+    fn into_bytes(mut self, width: usize) -> LoopNest {
         self.src_base *= width;
         self.dst_base *= width;
         for l in &mut self.loops {
@@ -201,9 +205,9 @@ impl Nest {
     fn simplify(&mut self) {
         // Innermost first, so that each loop finds the one that it continues.
         self.loops.sort_by_key(|l| (l.dst, l.src));
-        let mut joined: Vec<Loop> = Vec::with_capacity(self.loops.len());
+        let mut joined: Vec<CopyLoop> = Vec::with_capacity(self.loops.len());
         for l in self.loops.drain(..) {
-            let continues = |inner: &Loop| {
+            let continues = |inner: &CopyLoop| {
                 l.src == inner.src * inner.extent && l.dst == inner.dst * inner.extent
             };
             if joined.is_empty() && l.src == self.run && l.dst == self.run {

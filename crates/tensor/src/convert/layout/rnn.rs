@@ -3,9 +3,9 @@
 //! The columns of a weight are gates of `hidden` columns each, its rows those of the input followed
 //! by those of the hidden state. Each gate and each part is padded to whole blocks on its own.
 
-use super::matrix::{Matrices, split};
-use super::nest::{Axis, Region, Walk};
-use super::{Conversion, Family, LayoutError, RnnSizes, extent, family};
+use super::matrix::{MatrixStack, split};
+use super::nest::{AxisWalk, AxisWalks, CopyRegion};
+use super::{LayoutConversion, LayoutError, LayoutFamily, RnnSizes, extent, family};
 use crate::{Layout, Shape};
 
 /// Blocks of weights are square.
@@ -14,15 +14,15 @@ const BLOCK: usize = 16;
 const N_LSTM_GATES: usize = 4;
 
 /// The contents of a recurrent layout: rows in one or two parts, columns in gates.
-struct Layer {
+struct RnnLayer {
     parts: Vec<usize>,
     n_gates: usize,
     hidden: usize,
 }
 
 /// Plans a conversion between a recurrent layout and a plain one.
-pub(super) fn regions(c: &Conversion<'_>) -> Result<(Shape, Vec<Region>), LayoutError> {
-    let is_to_device = family(c.to) == Family::Rnn;
+pub(super) fn regions(c: &LayoutConversion<'_>) -> Result<(Shape, Vec<CopyRegion>), LayoutError> {
+    let is_to_device = family(c.to) == LayoutFamily::Rnn;
     let device = if is_to_device { c.to } else { c.from };
     let plain_shape = match (is_to_device, c.original) {
         (true, _) => c.from_shape,
@@ -54,13 +54,13 @@ pub(super) fn regions(c: &Conversion<'_>) -> Result<(Shape, Vec<Region>), Layout
     Ok((out_shape, regions))
 }
 
-fn layer(c: &Conversion<'_>, device: Layout, shape: &Shape) -> Result<Layer, LayoutError> {
+fn layer(c: &LayoutConversion<'_>, device: Layout, shape: &Shape) -> Result<RnnLayer, LayoutError> {
     let sizes = c.rnn.map(|RnnSizes { input, hidden }| (input, hidden));
     let wrong = || LayoutError::Rnn {
         shape: shape.clone(),
         sizes,
     };
-    let Matrices { lead, m, n } = split(shape)?;
+    let MatrixStack { lead, m, n } = split(shape)?;
     if device == Layout::FractalZnLstm {
         // The columns hold all gates, the rows input and hidden state: the shape says both sizes.
         let hidden = n / N_LSTM_GATES;
@@ -68,7 +68,7 @@ fn layer(c: &Conversion<'_>, device: Layout, shape: &Shape) -> Result<Layer, Lay
         if !n.is_multiple_of(N_LSTM_GATES) || lead != 1 || shape.n_axes() < 2 {
             return Err(wrong());
         }
-        return Ok(Layer {
+        return Ok(RnnLayer {
             parts: vec![input, hidden],
             n_gates: N_LSTM_GATES,
             hidden,
@@ -85,14 +85,14 @@ fn layer(c: &Conversion<'_>, device: Layout, shape: &Shape) -> Result<Layer, Lay
         _ if m == input || m == hidden => vec![m],
         _ => return Err(wrong()),
     };
-    Ok(Layer {
+    Ok(RnnLayer {
         parts,
         n_gates: n / hidden,
         hidden,
     })
 }
 
-impl Layer {
+impl RnnLayer {
     /// Columns of a gate with its padding.
     fn gate(&self, block: usize) -> Result<usize, LayoutError> {
         extent(&[self.hidden.div_ceil(block), block])
@@ -100,7 +100,7 @@ impl Layer {
 
     fn shape(
         &self,
-        c: &Conversion<'_>,
+        c: &LayoutConversion<'_>,
         device: Layout,
         plain: &Shape,
     ) -> Result<Shape, LayoutError> {
@@ -124,14 +124,19 @@ impl Layer {
         Ok(Shape::new(dims)?)
     }
 
-    fn bias(&self, c: &Conversion<'_>, plain: &Shape, is_to_device: bool) -> Region {
+    fn bias(&self, c: &LayoutConversion<'_>, plain: &Shape, is_to_device: bool) -> CopyRegion {
         let gate = self.hidden.next_multiple_of(c.c0.unwrap_or(BLOCK));
         let n_gates = plain.n_elements() / self.hidden;
         let axes =
             [(n_gates, self.hidden, gate), (self.hidden, 1, 1)].map(|(extent, plain, device)| {
-                axis(extent, Walk::Even(plain), Walk::Even(device), is_to_device)
+                axis(
+                    extent,
+                    AxisWalk::Even(plain),
+                    AxisWalk::Even(device),
+                    is_to_device,
+                )
             });
-        Region {
+        CopyRegion {
             src_base: 0,
             dst_base: 0,
             axes: axes.to_vec(),
@@ -139,14 +144,14 @@ impl Layer {
     }
 
     /// One region for each part of the rows.
-    fn weight(&self, matrices: Matrices, is_to_device: bool) -> Vec<Region> {
-        let Matrices { lead, m, n } = matrices;
+    fn weight(&self, matrices: MatrixStack, is_to_device: bool) -> Vec<CopyRegion> {
+        let MatrixStack { lead, m, n } = matrices;
         let gate = self.hidden.next_multiple_of(BLOCK);
         // Rows within a block are next to one another, columns a block's side apart.
         let row_block = self.n_gates * gate * BLOCK;
         // Each part is padded on its own, so that the second one begins with a block.
         let n_row_blocks: usize = self.parts.iter().map(|part| part.div_ceil(BLOCK)).sum();
-        let row = Walk::Blocked {
+        let row = AxisWalk::Blocked {
             block: BLOCK,
             shift: 0,
             outer: row_block,
@@ -156,7 +161,7 @@ impl Layer {
         let (mut plain_base, mut device_base) = (0, 0);
         for &part in &self.parts {
             let axis = |extent, plain, device| axis(extent, plain, device, is_to_device);
-            let even = Walk::Even;
+            let even = AxisWalk::Even;
             let axes = vec![
                 axis(lead, even(m * n), even(n_row_blocks * row_block)),
                 axis(part, even(n), row),
@@ -168,7 +173,7 @@ impl Layer {
             } else {
                 (device_base, plain_base)
             };
-            regions.push(Region {
+            regions.push(CopyRegion {
                 src_base,
                 dst_base,
                 axes,
@@ -180,11 +185,11 @@ impl Layer {
     }
 }
 
-fn axis(extent: usize, plain: Walk, device: Walk, is_to_device: bool) -> Axis {
+fn axis(extent: usize, plain: AxisWalk, device: AxisWalk, is_to_device: bool) -> AxisWalks {
     let (src, dst) = if is_to_device {
         (plain, device)
     } else {
         (device, plain)
     };
-    Axis { extent, src, dst }
+    AxisWalks { extent, src, dst }
 }

@@ -6,13 +6,13 @@
 //! than the smallest square take the plain loop, [`plain`], which is the specification of the
 //! others.
 //!
-//! Unsafe because rows of a square are read and written without a check for each: [`Grids::new`]
+//! Unsafe because rows of a square are read and written without a check for each: [`TurnGrids::new`]
 //! has checked the furthest byte of all of them.
 
 #![allow(unsafe_code)]
 
-use super::kernel::Cursor;
-use super::nest::Loop;
+use super::kernel::CopyCursor;
+use super::nest::CopyLoop;
 
 /// Bytes copied one behind the other along the longer side of the grid. Several cache lines at a
 /// time, because steps that are multiples of a page make short visits expensive.
@@ -35,14 +35,14 @@ const NARROW_GRID_ROWS: usize = 64;
 ///
 /// Squares have a side of `SIDE` elements, which are 16 bytes, or of `HALF`, which are 8.
 pub(super) fn grids<const WIDTH: usize, const SIDE: usize, const HALF: usize>(
-    cursor: &mut Cursor<'_>,
-    a: Loop,
-    b: Loop,
-    c: Loop,
+    cursor: &mut CopyCursor<'_>,
+    a: CopyLoop,
+    b: CopyLoop,
+    c: CopyLoop,
 ) {
     const { assert!(WIDTH * SIDE == 16 && WIDTH * HALF == 8) };
     let narrowest = a.extent.min(b.extent);
-    let grids = match Grids::<WIDTH>::new(cursor, a, b, c) {
+    let grids = match TurnGrids::<WIDTH>::new(cursor, a, b, c) {
         Some(grids) if narrowest >= HALF && (HALF > 1 || narrowest >= SIDE) => grids,
         _ => return plain::<WIDTH>(cursor, a, b, c),
     };
@@ -65,7 +65,7 @@ pub(super) fn grids<const WIDTH: usize, const SIDE: usize, const HALF: usize>(
 }
 
 /// The specification: one element after the other.
-fn plain<const WIDTH: usize>(cursor: &mut Cursor<'_>, a: Loop, b: Loop, c: Loop) {
+fn plain<const WIDTH: usize>(cursor: &mut CopyCursor<'_>, a: CopyLoop, b: CopyLoop, c: CopyLoop) {
     for k in 0..c.extent {
         for i in 0..a.extent {
             for j in 0..b.extent {
@@ -79,17 +79,17 @@ fn plain<const WIDTH: usize>(cursor: &mut Cursor<'_>, a: Loop, b: Loop, c: Loop)
 }
 
 /// Grids that lie within their slices.
-struct Grids<'a, const WIDTH: usize> {
+struct TurnGrids<'a, const WIDTH: usize> {
     src: &'a [u8],
     dst: &'a mut [u8],
-    a: Loop,
-    b: Loop,
-    c: Loop,
+    a: CopyLoop,
+    b: CopyLoop,
+    c: CopyLoop,
 }
 
-impl<'a, const WIDTH: usize> Grids<'a, WIDTH> {
+impl<'a, const WIDTH: usize> TurnGrids<'a, WIDTH> {
     /// Cuts the slices to the grids; `None` if these do not lie within them.
-    fn new(cursor: &'a mut Cursor<'_>, a: Loop, b: Loop, c: Loop) -> Option<Self> {
+    fn new(cursor: &'a mut CopyCursor<'_>, a: CopyLoop, b: CopyLoop, c: CopyLoop) -> Option<Self> {
         let n_src = span(
             a.extent.checked_mul(WIDTH)?,
             [(b.extent, b.src), (c.extent, c.src)],
@@ -98,7 +98,7 @@ impl<'a, const WIDTH: usize> Grids<'a, WIDTH> {
             b.extent.checked_mul(WIDTH)?,
             [(a.extent, a.dst), (c.extent, c.dst)],
         )?;
-        Some(Grids {
+        Some(TurnGrids {
             src: cursor.src.get(cursor.src_at..)?.get(..n_src)?,
             dst: cursor.dst.get_mut(cursor.dst_at..)?.get_mut(..n_dst)?,
             a,
@@ -112,7 +112,7 @@ impl<'a, const WIDTH: usize> Grids<'a, WIDTH> {
     /// elements lie within the slices. Nothing is done if an extent is less than `SIDE`.
     #[inline(always)]
     fn in_squares<const SIDE: usize>(self, turn: impl Fn(*const u8, usize, *mut u8, usize)) {
-        let Grids { src, dst, a, b, c } = self;
+        let TurnGrids { src, dst, a, b, c } = self;
         let (src, dst) = (src.as_ptr(), dst.as_mut_ptr());
         let (Some(last_i), Some(last_j)) = (a.extent.checked_sub(SIDE), b.extent.checked_sub(SIDE))
         else {

@@ -140,7 +140,11 @@ fn kinds_of_differences() {
             let (a, b) = made(maker, n);
             for target in FLOATS {
                 for golden in FLOATS {
-                    check_named(name, &Case::of(target, &a), &Case::of(golden, &b));
+                    check_named(
+                        name,
+                        &Case::from_values(target, &a),
+                        &Case::from_values(golden, &b),
+                    );
                 }
             }
         }
@@ -174,12 +178,18 @@ fn doubles_out_of_the_range_of_their_squares() {
                 };
                 for n in [1, 3, 40] {
                     let (a, b) = (mix(1, n), mix(2, n));
-                    check(&Case::of(DType::F64, &a), &Case::of(DType::F64, &b));
+                    check(
+                        &Case::from_values(DType::F64, &a),
+                        &Case::from_values(DType::F64, &b),
+                    );
                 }
                 // Blocks of different ranges.
                 let long = [vec![x * scale; BLOCK], vec![y * scale; BLOCK], mix(3, 9)].concat();
                 let short: Vec<f64> = long.iter().map(|v| v * 0.5).collect();
-                check(&Case::of(DType::F64, &long), &Case::of(DType::F64, &short));
+                check(
+                    &Case::from_values(DType::F64, &long),
+                    &Case::from_values(DType::F64, &short),
+                );
             }
         }
     }
@@ -223,11 +233,14 @@ fn integers_with_more_digits_than_doubles() {
 fn equal_blocks_count_like_others() {
     for (name, maker) in MAKERS {
         let (a, _) = made(maker, 2 * BLOCK + 100);
-        let narrow = Case::of(DType::F32, &a);
+        let narrow = Case::from_values(DType::F32, &a);
         let values: Vec<f64> = a.iter().map(|&v| f64::from(v as f32)).collect();
-        let (same, wide) = (check(&narrow, &narrow), Case::of(DType::F64, &values));
+        let (same, wide) = (
+            check(&narrow, &narrow),
+            Case::from_values(DType::F64, &values),
+        );
         let decoded = difference(narrow.view(), wide.view(), OPTIONS).unwrap();
-        let decoded = Difference {
+        let decoded = TensorDifference {
             is_identical: true,
             ..decoded
         };

@@ -3,7 +3,7 @@
 use super::*;
 
 fn floats(values: &[f64]) -> Case {
-    Case::of(DType::F32, values)
+    Case::from_values(DType::F32, values)
 }
 
 #[test]
@@ -11,7 +11,7 @@ fn three_elements() {
     let found = check(&floats(&[1.0, 2.0, -4.0]), &floats(&[1.0, 4.0, 5.0]));
     assert_eq!((found.n, found.n_finite, found.n_equal), (3, 3, 1));
     assert_eq!((found.max_abs, found.n_sign_flips), (9.0, 1));
-    let worst = Worst {
+    let worst = WorstElement {
         index: 2,
         target: -4.0,
         golden: 5.0,
@@ -115,11 +115,11 @@ fn distances_in_steps() {
     let found = check(&floats(&[1e-45]), &floats(&[-1e-45]));
     assert_eq!(found.max_ulp, Some(2));
     let found = check(
-        &Case::of(DType::F16, &[1.0]),
+        &Case::from_values(DType::F16, &[1.0]),
         &floats(&[1.0 + 1.0 / 1024.0]),
     );
     assert_eq!(found.max_ulp, Some(1));
-    let found = check(&Case::of(DType::I32, &[1.0]), &floats(&[2.0]));
+    let found = check(&Case::from_values(DType::I32, &[1.0]), &floats(&[2.0]));
     assert_eq!(found.max_ulp, None);
 }
 

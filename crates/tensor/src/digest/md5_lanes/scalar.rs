@@ -1,13 +1,13 @@
 //! A few inputs side by side in plain registers: faster than lanes of which most are idle.
 
 use super::Block;
-use super::steps::{States, Words, sines, take_blocks};
+use super::steps::{Md5Words, States, sines, take_blocks};
 
 /// The blocks that are taken in, one word at a time.
 #[derive(Clone, Copy)]
-struct Scalar<'a, const N: usize>([&'a Block; N]);
+struct ScalarWords<'a, const N: usize>([&'a Block; N]);
 
-impl<const N: usize> Words<N> for Scalar<'_, N> {
+impl<const N: usize> Md5Words<N> for ScalarWords<'_, N> {
     type Word = u32;
 
     #[inline(always)]
@@ -47,7 +47,7 @@ pub(super) fn advance<const N: usize>(
     let mut working = *states;
     let ahead = ahead.map(|ahead| &ahead[..n_blocks]);
     for at in 0..n_blocks {
-        let blocks = Scalar(ahead.map(|ahead| &ahead[at]));
+        let blocks = ScalarWords(ahead.map(|ahead| &ahead[at]));
         take_blocks(blocks, &mut working, sines);
     }
     *states = working;

@@ -78,7 +78,7 @@ const SINES: [u32; 64] = [
 ];
 
 /// Words, one at a time or several side by side, and the blocks that `N` states take in.
-pub(super) trait Words<const N: usize>: Copy {
+pub(super) trait Md5Words<const N: usize>: Copy {
     /// Words of 32 bits.
     type Word: Copy;
     /// Wrapping sum.
@@ -110,7 +110,7 @@ pub(super) fn sines() -> &'static [u32; 64] {
 /// Takes one block into each state. The steps of the states take turns, because each step of a state
 /// waits for the one before and leaves the CPU time for others.
 #[inline(always)]
-pub(super) fn take_blocks<W: Words<N>, const N: usize>(
+pub(super) fn take_blocks<W: Md5Words<N>, const N: usize>(
     words: W,
     states: &mut States<W::Word, N>,
     sines: &[u32; 64],
@@ -130,7 +130,7 @@ pub(super) fn take_blocks<W: Words<N>, const N: usize>(
 
 /// Sixteen steps, spelled out so that every position is a constant.
 #[inline(always)]
-fn round<W: Words<N>, const N: usize, const ROUND: usize>(
+fn round<W: Md5Words<N>, const N: usize, const ROUND: usize>(
     words: W,
     states: &mut States<W::Word, N>,
     sines: &[u32; 64],
@@ -149,7 +149,7 @@ fn round<W: Words<N>, const N: usize, const ROUND: usize>(
 }
 
 #[inline(always)]
-fn step<W: Words<N>, const N: usize, const ROUND: usize, const I: usize>(
+fn step<W: Md5Words<N>, const N: usize, const ROUND: usize, const I: usize>(
     words: W,
     a: &mut [W::Word; N],
     b: &[W::Word; N],

@@ -1,26 +1,26 @@
 //! Many inputs side by side, each in a lane of a register.
 
 use super::Block;
-use super::steps::{States, Words, sines, take_blocks};
-use crate::cpu::{LANES, Machine, Task};
+use super::steps::{Md5Words, States, sines, take_blocks};
+use crate::cpu::{LANES, LaneMachine, LaneTask};
 
 /// Words of inputs by lane, in so many groups.
 pub(super) type Lanes<T, const GROUPS: usize> = [[T; LANES]; GROUPS];
 
 /// Takes the first `n_blocks` of each input into its state.
 #[derive(Clone)]
-pub(super) struct Advance<'a, const GROUPS: usize> {
+pub(super) struct BlockAdvance<'a, const GROUPS: usize> {
     pub(super) states: [Lanes<i32, GROUPS>; 4],
     pub(super) ahead: Lanes<&'a [Block], GROUPS>,
     pub(super) n_blocks: usize,
 }
 
-impl<const GROUPS: usize> Task for Advance<'_, GROUPS> {
+impl<const GROUPS: usize> LaneTask for BlockAdvance<'_, GROUPS> {
     /// The new states.
     type Output = [Lanes<i32, GROUPS>; 4];
 
     #[inline(always)]
-    fn run<M: Machine>(mut self, m: M) -> Self::Output {
+    fn run<M: LaneMachine>(mut self, m: M) -> Self::Output {
         let sines = sines();
         let mut states: States<M::Words, GROUPS> = [[m.words(0); GROUPS]; 4];
         for (state, words) in states
@@ -42,7 +42,7 @@ impl<const GROUPS: usize> Task for Advance<'_, GROUPS> {
                 }
                 *message = m.transpose_words(rows);
             }
-            take_blocks(Vector(m, &messages), &mut states, sines);
+            take_blocks(LaneWords(m, &messages), &mut states, sines);
         }
         for (words, state) in self
             .states
@@ -58,9 +58,9 @@ impl<const GROUPS: usize> Task for Advance<'_, GROUPS> {
 
 /// The blocks that are taken in, sixteen words at a time.
 #[derive(Clone, Copy)]
-struct Vector<'a, M: Machine, const GROUPS: usize>(M, &'a [[M::Words; 16]; GROUPS]);
+struct LaneWords<'a, M: LaneMachine, const GROUPS: usize>(M, &'a [[M::Words; 16]; GROUPS]);
 
-impl<M: Machine, const GROUPS: usize> Words<GROUPS> for Vector<'_, M, GROUPS> {
+impl<M: LaneMachine, const GROUPS: usize> Md5Words<GROUPS> for LaneWords<'_, M, GROUPS> {
     type Word = M::Words;
 
     #[inline(always)]

@@ -1,12 +1,12 @@
 //! The pass over a block that sums it and finds its extremes.
 
 use super::super::block::fold;
-use super::{Bits, Survey, WordFloat, array};
-use crate::cpu::{LANES, Machine};
+use super::{FloatPattern, FloatSurvey, WordFloat, array};
+use crate::cpu::{LANES, LaneMachine};
 
 /// Of elements that are `float32` exactly.
 #[inline(always)]
-pub(super) fn survey_words<M: Machine, F: WordFloat>(m: M, bytes: &[u8]) -> Survey {
+pub(super) fn survey_words<M: LaneMachine, F: WordFloat>(m: M, bytes: &[u8]) -> FloatSurvey {
     let groups = bytes.chunks_exact(LANES * F::WIDTH);
     let tail = groups.remainder();
     let (mut sum, mut magnitudes, mut squares) = (m.reals(), m.reals(), m.reals());
@@ -54,7 +54,7 @@ pub(super) fn survey_words<M: Machine, F: WordFloat>(m: M, bytes: &[u8]) -> Surv
             (key ^ (key >> 31 & i32::MAX)).cast_unsigned(),
         ))
     };
-    Survey {
+    FloatSurvey {
         sum: fold(sum),
         sum_of_magnitudes: fold(magnitudes),
         sum_of_squares: fold(squares),
@@ -69,7 +69,7 @@ pub(super) fn survey_words<M: Machine, F: WordFloat>(m: M, bytes: &[u8]) -> Surv
 
 /// Of `float64`.
 #[inline(always)]
-pub(super) fn survey_longs<M: Machine>(m: M, bytes: &[u8]) -> Survey {
+pub(super) fn survey_longs<M: LaneMachine>(m: M, bytes: &[u8]) -> FloatSurvey {
     let groups = bytes.chunks_exact(LANES * 8);
     let tail = groups.remainder();
     let (mut sum, mut magnitudes, mut squares) = (m.reals(), m.reals(), m.reals());
@@ -109,7 +109,7 @@ pub(super) fn survey_longs<M: Machine>(m: M, bytes: &[u8]) -> Survey {
     }
     let infinity = f64::INFINITY.to_bits().cast_signed();
     let value = |key: i64| f64::from_bits((key ^ (key >> 63 & i64::MAX)).cast_unsigned());
-    Survey {
+    FloatSurvey {
         sum: fold(sum),
         sum_of_magnitudes: fold(magnitudes),
         sum_of_squares: fold(squares),

@@ -1,10 +1,11 @@
 //! How far the sums may be from the true ones, and that parts make up the whole.
 
 use crate::{
-    CHUNK_ELEMENTS, DType, Layout, Options, Partial, Shape, Stats, TensorView, chunks, stats,
+    CHUNK_ELEMENTS, DType, Layout, PartialStats, Shape, Stats, StatsOptions, TensorView, chunks,
+    stats,
 };
 
-fn of(dtype: DType, bytes: &[u8]) -> Stats {
+fn stats_of_bytes(dtype: DType, bytes: &[u8]) -> Stats {
     let shape = Shape::new([bytes.len() / dtype.bytes().unwrap()]).unwrap();
     stats(TensorView {
         dtype,
@@ -55,7 +56,7 @@ fn sums_are_within_their_bounds() {
     let far: Vec<f64> = (0..n).map(|_| 1e6 + unit()).collect();
     for (name, values) in [("uniform", uniform), ("wide", wide), ("far", far)] {
         let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
-        let found = of(DType::F64, &bytes);
+        let found = stats_of_bytes(DType::F64, &bytes);
         let l1 = exact_sum(values.iter().map(|v| v.abs()));
         let sum = exact_sum(values.iter().copied());
         let bound = 3e-14;
@@ -93,7 +94,7 @@ fn norms_neither_overflow_nor_vanish() {
         (&[f64::MAX], f64::MAX),
         (&[0.0, 0.0], 0.0),
     ] {
-        let found = of(DType::F64, &bytes(values)).l2;
+        let found = stats_of_bytes(DType::F64, &bytes(values)).l2;
         assert!((found - l2).abs() <= 1e-15 * l2, "{values:?}: {found}");
     }
     // Blocks of different scales.
@@ -108,7 +109,7 @@ fn norms_neither_overflow_nor_vanish() {
         (16_384, 1e170),
     ];
     for (n, value) in expect {
-        let found = of(DType::F64, &bytes(&values[..n])).l2;
+        let found = stats_of_bytes(DType::F64, &bytes(&values[..n])).l2;
         assert!(
             (found - 64.0 * value).abs() <= 1e-14 * 64.0 * value,
             "{found}"
@@ -118,7 +119,10 @@ fn norms_neither_overflow_nor_vanish() {
         .iter()
         .flat_map(|v| v.to_le_bytes())
         .collect();
-    assert_eq!(of(DType::F32, &f32s).l2, f64::from(f32::MAX) * 10.0);
+    assert_eq!(
+        stats_of_bytes(DType::F32, &f32s).l2,
+        f64::from(f32::MAX) * 10.0
+    );
 }
 
 #[test]
@@ -126,14 +130,14 @@ fn standard_deviation_survives_a_large_mean() {
     let values: Vec<u8> = (0..100_000)
         .flat_map(|i| (1e9 + f64::from(i % 2)).to_le_bytes())
         .collect();
-    assert!((of(DType::F64, &values).std - 0.5).abs() < 1e-12);
+    assert!((stats_of_bytes(DType::F64, &values).std - 0.5).abs() < 1e-12);
     let constant: Vec<u8> = (0..50_000).flat_map(|_| 0.1_f32.to_le_bytes()).collect();
-    assert!(of(DType::F32, &constant).std < 1e-15);
+    assert!(stats_of_bytes(DType::F32, &constant).std < 1e-15);
     let ends: Vec<u8> = [1.0_f64, 2.0, 3.0, 4.0]
         .iter()
         .flat_map(|v| v.to_le_bytes())
         .collect();
-    assert_eq!(of(DType::F64, &ends).std, 1.25_f64.sqrt());
+    assert_eq!(stats_of_bytes(DType::F64, &ends).std, 1.25_f64.sqrt());
 }
 
 /// Chunks looked at apart and appended in order give the bits of the whole, and a histogram counts
@@ -162,7 +166,7 @@ fn parts_make_up_the_whole() {
         };
         let whole = stats(view).unwrap();
         assert_eq!(whole.n_elements, n as u64, "{dtype}");
-        let options = Options {
+        let options = StatsOptions {
             has_histogram: true,
         };
         let chunks: Vec<_> = chunks(dtype, n, &bytes).unwrap().collect();
@@ -173,7 +177,7 @@ fn parts_make_up_the_whole() {
             .rev()
             .map(|chunk| chunk.look(options))
             .collect();
-        let mut total = Partial::default();
+        let mut total = PartialStats::default();
         while let Some(part) = parts.pop() {
             total.append(&part);
         }
@@ -206,8 +210,8 @@ fn histogram_bins() {
     ];
     let bytes: Vec<u8> = values.iter().flat_map(|v: &f32| v.to_le_bytes()).collect();
     let chunk = chunks(DType::F32, 10, &bytes).unwrap().next().unwrap();
-    assert!(chunk.look(Options::default()).histogram().is_none());
-    let part = chunk.look(Options {
+    assert!(chunk.look(StatsOptions::default()).histogram().is_none());
+    let part = chunk.look(StatsOptions {
         has_histogram: true,
     });
     let histogram = part.histogram().unwrap();

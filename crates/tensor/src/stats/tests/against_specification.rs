@@ -1,22 +1,22 @@
 //! The code that runs against the specification, bit for bit, on every machine that the CPU has.
 
-use super::super::block::{BLOCK, Block};
-use super::super::kind::Kind;
-use super::super::specification::{self, Element};
+use super::super::block::{BLOCK, StatsBlock};
+use super::super::kind::StatsKind;
+use super::super::specification::{self, PlainElement};
 use crate::DType;
-use crate::cpu::{self, Machine, Task};
+use crate::cpu::{self, LaneMachine, LaneTask};
 
 #[derive(Clone)]
 struct Blocks<'a> {
-    kind: Kind,
+    kind: StatsKind,
     bytes: &'a [u8],
 }
 
-impl Task for Blocks<'_> {
-    type Output = Vec<Block>;
+impl LaneTask for Blocks<'_> {
+    type Output = Vec<StatsBlock>;
 
     #[inline(always)]
-    fn run<M: Machine>(self, m: M) -> Vec<Block> {
+    fn run<M: LaneMachine>(self, m: M) -> Vec<StatsBlock> {
         let mut blocks = Vec::new();
         let n_elements = self.bytes.len() * 8 / self.kind.bits();
         self.kind
@@ -26,7 +26,7 @@ impl Task for Blocks<'_> {
 }
 
 /// Elements as the specification wants them, and the smallest normal number.
-fn elements(dtype: DType, bytes: &[u8]) -> (Vec<Element>, f64) {
+fn elements(dtype: DType, bytes: &[u8]) -> (Vec<PlainElement>, f64) {
     macro_rules! integers {
         ($int:ty) => {{
             let ends = if dtype == DType::Bool {
@@ -37,7 +37,7 @@ fn elements(dtype: DType, bytes: &[u8]) -> (Vec<Element>, f64) {
             let element = |&b| {
                 let value = <$int>::from_le_bytes(b);
                 let is_saturated = ends.is_some_and(|ends| ends.contains(&value));
-                Element {
+                PlainElement {
                     value: value as f64,
                     is_saturated,
                 }
@@ -50,7 +50,7 @@ fn elements(dtype: DType, bytes: &[u8]) -> (Vec<Element>, f64) {
             let largest = $to_f64(<$float>::MAX);
             let element = |&b| {
                 let value: f64 = $to_f64(<$float>::from_le_bytes(b));
-                Element {
+                PlainElement {
                     value,
                     is_saturated: value.abs() == largest,
                 }
@@ -93,9 +93,9 @@ const DTYPES: [DType; 13] = [
 ];
 
 fn check(dtype: DType, bytes: &[u8], case: &str) {
-    let kind = Kind::of(dtype).unwrap();
+    let kind = StatsKind::for_dtype(dtype).unwrap();
     let width = dtype.bytes().unwrap();
-    let expected: Vec<Block> = bytes
+    let expected: Vec<StatsBlock> = bytes
         .chunks(BLOCK * width)
         .map(|bytes| {
             let (elements, smallest_normal) = elements(dtype, bytes);
@@ -292,7 +292,7 @@ fn whole_blocks_of_every_character() {
 fn codes_agree_with_the_specification_up_to_rounding() {
     let mut random = Random(4);
     for &dtype in DType::ALL {
-        let Some(kind @ Kind::Codes(values)) = Kind::of(dtype) else {
+        let Some(kind @ StatsKind::Codes(values)) = StatsKind::for_dtype(dtype) else {
             continue;
         };
         for n_bytes in [0, 1, 2, 3, 5, 8, 100, 3003] {
@@ -301,7 +301,7 @@ fn codes_agree_with_the_specification_up_to_rounding() {
             let mut elements = Vec::new();
             kind.each(n_elements, &bytes, |value| {
                 let is_saturated = values.is_saturated(value);
-                elements.push(Element {
+                elements.push(PlainElement {
                     value,
                     is_saturated,
                 });
@@ -328,7 +328,7 @@ fn codes_agree_with_the_specification_up_to_rounding() {
                     close(found.deviation, expected.deviation, squares),
                     "{dtype}"
                 );
-                let same = Block {
+                let same = StatsBlock {
                     sum: expected.sum,
                     sum_of_magnitudes: magnitudes,
                     sum_of_squares: squares,

@@ -9,7 +9,7 @@ use opscope_capture::{
     TensorSummarizer, Written,
 };
 use opscope_store::record::Side;
-use opscope_tensor::Observed;
+use opscope_tensor::TensorObserver;
 
 use super::build::*;
 use super::*;
@@ -211,7 +211,7 @@ fn a_run_stops_between_operators() {
         }
     }
     impl TensorSummarizer for Stopping {
-        fn summarize(&self, _: Observed<'_>) -> bool {
+        fn summarize(&self, _: TensorObserver<'_>) -> bool {
             self.n_seen.fetch_add(1, Ordering::Relaxed);
             self.flag.get().unwrap().store(true, Ordering::Relaxed);
             true

@@ -18,7 +18,7 @@
 //! Of floats the sum and `W` come from the tensor's statistics, whose blocks and lanes are others and
 //! within the same bounds.
 
-use opscope_tensor::WeighedStats;
+use opscope_tensor::StatsAndWeight;
 
 use super::LANES;
 use crate::file_format::stats_csv::number::general;
@@ -41,7 +41,7 @@ pub(super) struct Sums {
 
 impl Sums {
     /// The sums of elements that are finite, of which statistics are known.
-    pub(super) fn of_stats(known: &WeighedStats) -> Sums {
+    pub(super) fn of_stats(known: &StatsAndWeight) -> Sums {
         Sums {
             n: known.stats.n_elements as f64,
             sum: known.stats.sum,

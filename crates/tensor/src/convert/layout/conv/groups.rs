@@ -4,9 +4,9 @@
 //! channel axes: group `g` of such a bundle starts at input channel `g % E * c` and output channel
 //! `g % E * n`. The result is block-diagonal; what is off the diagonal is padding.
 
-use super::super::nest::{Axis, Region, Walk};
-use super::super::{Conversion, Family, LayoutError, family};
-use super::place::{Blocks, Extents, Placement, place, place_device};
+use super::super::nest::{AxisWalk, AxisWalks, CopyRegion};
+use super::super::{LayoutConversion, LayoutError, LayoutFamily, family};
+use super::place::{ConvBlockSizes, ConvExtents, ConvPlacement, place, place_device};
 use crate::{Layout, Shape};
 
 /// Larger blocks could ask for millions of regions, and no device has them.
@@ -20,30 +20,30 @@ pub(super) fn applies(layout: Layout) -> bool {
 /// Plans the conversion of a grouped weight. `whole` has all output channels, and the input
 /// channels of one group.
 pub(super) fn regions(
-    c: &Conversion<'_>,
-    blocks: Blocks,
+    c: &LayoutConversion<'_>,
+    blocks: ConvBlockSizes,
     order: &str,
-    whole: Extents,
-) -> Result<(Shape, Vec<Region>), LayoutError> {
+    whole: ConvExtents,
+) -> Result<(Shape, Vec<CopyRegion>), LayoutError> {
     let (device, plain, is_to_device) = if applies(c.to) {
         (c.to, c.from, true)
     } else {
         (c.from, c.to, false)
     };
-    if family(plain) != Family::Plain {
+    if family(plain) != LayoutFamily::Plain {
         return Err(c.unsupported());
     }
     let (n, groups, c0) = (whole.n, c.groups, blocks.c0);
     if !n.is_multiple_of(groups) || c0 > C0_MAX || blocks.n0 > C0_MAX {
         return Err(LayoutError::Groups { n, c0, groups });
     }
-    let group = Extents {
+    let group = ConvExtents {
         n: n / groups,
         ..whole
     };
     // The device packs groups diagonally, until both channel axes end at a whole block.
     let bundle = bundle_size(group, blocks, groups);
-    let bundled = Extents {
+    let bundled = ConvExtents {
         n: group.n.checked_mul(bundle).ok_or(LayoutError::TooLarge)?,
         c: group.c.checked_mul(bundle).ok_or(LayoutError::TooLarge)?,
         ..group
@@ -74,7 +74,7 @@ pub(super) fn regions(
     }
     let bundle_step = bundle_shape.n_elements();
     let regions = (0..bundle)
-        .map(|place_in_bundle| Member {
+        .map(|place_in_bundle| GroupMember {
             place_in_bundle,
             bundle,
             groups,
@@ -86,7 +86,11 @@ pub(super) fn regions(
 }
 
 /// How many groups fill whole blocks along both channel axes, but not more than there are.
-fn bundle_size(group: Extents, Blocks { c0, n0 }: Blocks, groups: usize) -> usize {
+fn bundle_size(
+    group: ConvExtents,
+    ConvBlockSizes { c0, n0 }: ConvBlockSizes,
+    groups: usize,
+) -> usize {
     if group.n == 0 || group.c == 0 {
         return 1;
     }
@@ -99,24 +103,30 @@ fn gcd(a: usize, b: usize) -> usize {
 }
 
 /// The groups at the same place of every bundle.
-struct Member {
+struct GroupMember {
     place_in_bundle: usize,
     bundle: usize,
     groups: usize,
     bundle_step: usize,
 }
 
-impl Member {
-    fn region(&self, image: &Placement, weight: &Placement, e: Extents, to_device: bool) -> Region {
+impl GroupMember {
+    fn region(
+        &self,
+        image: &ConvPlacement,
+        weight: &ConvPlacement,
+        e: ConvExtents,
+        to_device: bool,
+    ) -> CopyRegion {
         let at = self.place_in_bundle;
         let group_step = even_step(image.n) * e.n;
         let channel = match weight.c {
-            Walk::Blocked {
+            AxisWalk::Blocked {
                 block,
                 outer,
                 inner,
                 ..
-            } => Walk::Blocked {
+            } => AxisWalk::Blocked {
                 block,
                 // Each group begins where the one before it in the bundle ends, often within a
                 // block.
@@ -128,8 +138,8 @@ impl Member {
         };
         let n_bundles = (self.groups - at).div_ceil(self.bundle);
         let across = (
-            Walk::Even(self.bundle * group_step),
-            Walk::Even(self.bundle_step),
+            AxisWalk::Even(self.bundle * group_step),
+            AxisWalk::Even(self.bundle_step),
         );
         let axis = |extent, (plain, device)| {
             let (src, dst) = if to_device {
@@ -137,7 +147,7 @@ impl Member {
             } else {
                 (device, plain)
             };
-            Axis { extent, src, dst }
+            AxisWalks { extent, src, dst }
         };
         let (plain_base, device_base) = (at * group_step, at * e.n * even_step(weight.n));
         let (src_base, dst_base) = if to_device {
@@ -153,7 +163,7 @@ impl Member {
             axis(e.h, (image.h, weight.h)),
             axis(e.w, (image.w, weight.w)),
         ];
-        Region {
+        CopyRegion {
             src_base,
             dst_base,
             axes,
@@ -161,9 +171,9 @@ impl Member {
     }
 }
 
-fn even_step(walk: Walk) -> usize {
+fn even_step(walk: AxisWalk) -> usize {
     match walk {
-        Walk::Even(step) => step,
-        Walk::Blocked { .. } => 0,
+        AxisWalk::Even(step) => step,
+        AxisWalk::Blocked { .. } => 0,
     }
 }

@@ -1,7 +1,7 @@
 //! How images and weights lie in each layout.
 
-use super::super::nest::Walk;
-use super::super::{Family, LayoutError, extent, family};
+use super::super::nest::AxisWalk;
+use super::super::{LayoutError, LayoutFamily, extent, family};
 use crate::Layout;
 
 /// Rows of a block along the output channels, where the source does not say.
@@ -9,7 +9,7 @@ pub(super) const N0: usize = 16;
 
 /// Extents of the axes that images and weights have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Extents {
+pub(super) struct ConvExtents {
     pub n: usize,
     pub c: usize,
     pub d: usize,
@@ -18,18 +18,18 @@ pub(super) struct Extents {
 }
 
 /// Where a tensor lies: the shape of its memory and the walk along each axis.
-pub(super) struct Placement {
+pub(super) struct ConvPlacement {
     pub shape: Vec<usize>,
-    pub n: Walk,
-    pub c: Walk,
-    pub d: Walk,
-    pub h: Walk,
-    pub w: Walk,
+    pub n: AxisWalk,
+    pub c: AxisWalk,
+    pub d: AxisWalk,
+    pub h: AxisWalk,
+    pub w: AxisWalk,
 }
 
 /// Sizes of the blocks.
 #[derive(Clone, Copy)]
-pub(super) struct Blocks {
+pub(super) struct ConvBlockSizes {
     pub c0: usize,
     pub n0: usize,
 }
@@ -42,15 +42,15 @@ pub(super) fn axis_order(layout: Layout, n_axes: usize) -> Option<&'static str> 
         (Layout::Nd, 4) => "NCHW",
         (Layout::Nd, 5) => "NCDHW",
         (Layout::Nd, _) => return None,
-        _ if family(layout) == Family::Plain => layout.name(),
+        _ if family(layout) == LayoutFamily::Plain => layout.name(),
         _ => return None,
     };
     (order.len() == n_axes).then_some(order)
 }
 
 /// Extents from a shape whose axes are in this order.
-pub(super) fn read_extents(order: &str, shape: &[usize]) -> Extents {
-    let mut extents = Extents {
+pub(super) fn read_extents(order: &str, shape: &[usize]) -> ConvExtents {
+    let mut extents = ConvExtents {
         n: 1,
         c: 1,
         d: 1,
@@ -63,7 +63,7 @@ pub(super) fn read_extents(order: &str, shape: &[usize]) -> Extents {
     extents
 }
 
-impl Extents {
+impl ConvExtents {
     fn get_mut(&mut self, axis: char) -> &mut usize {
         match axis {
             'N' => &mut self.n,
@@ -75,7 +75,7 @@ impl Extents {
     }
 
     /// Whether no extent is larger than in `outer`.
-    pub(super) fn fits(&self, outer: &Extents) -> bool {
+    pub(super) fn fits(&self, outer: &ConvExtents) -> bool {
         let inside = [self.n, self.c, self.d, self.h, self.w];
         let outside = [outer.n, outer.c, outer.d, outer.h, outer.w];
         inside.iter().zip(outside).all(|(&a, b)| a <= b)
@@ -86,15 +86,15 @@ impl Extents {
 pub(super) fn place(
     layout: Layout,
     order: &str,
-    extents: Extents,
-    blocks: Blocks,
-) -> Result<Placement, LayoutError> {
+    extents: ConvExtents,
+    blocks: ConvBlockSizes,
+) -> Result<ConvPlacement, LayoutError> {
     let order = match layout {
         Layout::Nd => order,
         _ => axis_order(layout, layout.name().len()).unwrap_or(order),
     };
     let has_depth = order.contains('D');
-    if family(layout) == Family::Plain {
+    if family(layout) == LayoutFamily::Plain {
         if !has_depth && extents.d != 1 {
             return Err(LayoutError::Depth {
                 layout,
@@ -106,14 +106,14 @@ pub(super) fn place(
     place_device(layout, extents, blocks)
 }
 
-fn place_plain(order: &str, mut extents: Extents) -> Placement {
+fn place_plain(order: &str, mut extents: ConvExtents) -> ConvPlacement {
     let shape: Vec<usize> = order.chars().map(|axis| *extents.get_mut(axis)).collect();
     let step = |axis: char| match order.find(axis) {
-        Some(at) => Walk::Even(steps_product(&shape[at + 1..])),
-        None => Walk::Even(0),
+        Some(at) => AxisWalk::Even(steps_product(&shape[at + 1..])),
+        None => AxisWalk::Even(0),
     };
     let (n, c, d, h, w) = (step('N'), step('C'), step('D'), step('H'), step('W'));
-    Placement {
+    ConvPlacement {
         shape,
         n,
         c,
@@ -125,13 +125,13 @@ fn place_plain(order: &str, mut extents: Extents) -> Placement {
 
 pub(super) fn place_device(
     layout: Layout,
-    extents: Extents,
-    Blocks { c0, n0 }: Blocks,
-) -> Result<Placement, LayoutError> {
+    extents: ConvExtents,
+    ConvBlockSizes { c0, n0 }: ConvBlockSizes,
+) -> Result<ConvPlacement, LayoutError> {
     use Layout::{
         C1hwnc0, C1hwncoc0, FractalZ, FractalZ3d, FractalZ3dTranspose, FractalZC04, Ndc1hwc0,
     };
-    let Extents { n, c, d, h, w } = extents;
+    let ConvExtents { n, c, d, h, w } = extents;
     if d != 1 && !matches!(layout, Ndc1hwc0 | FractalZ3d | FractalZ3dTranspose) {
         return Err(LayoutError::Depth { layout, depth: d });
     }
@@ -147,7 +147,7 @@ pub(super) fn place_device(
         FractalZ => "CHWnc",
         FractalZ3d => "DCHWnc",
         FractalZ3dTranspose => return place_transposed(extents, c0),
-        FractalZC04 => return place_four_channels(extents, Blocks { c0, n0 }),
+        FractalZC04 => return place_four_channels(extents, ConvBlockSizes { c0, n0 }),
         _ => "NCHWc",
     };
     let extent_of = |axis| match axis {
@@ -166,14 +166,14 @@ pub(super) fn place_device(
     };
     let is_fractal = order.contains('n');
     let [n_step, d_step, h_step, w_step] =
-        [if is_fractal { 'n' } else { 'N' }, 'D', 'H', 'W'].map(|axis| Walk::Even(step(axis)));
+        [if is_fractal { 'n' } else { 'N' }, 'D', 'H', 'W'].map(|axis| AxisWalk::Even(step(axis)));
     // In C1HWNCoC0 only the diagonal of the last two axes is used.
     let inner = if layout == C1hwncoc0 {
         c0.saturating_add(1)
     } else {
         1
     };
-    let channel = Walk::Blocked {
+    let channel = AxisWalk::Blocked {
         block: c0,
         shift: 0,
         outer: step('C'),
@@ -184,7 +184,7 @@ pub(super) fn place_device(
     } else {
         dims
     };
-    Ok(Placement {
+    Ok(ConvPlacement {
         shape,
         n: n_step,
         c: channel,
@@ -201,15 +201,15 @@ fn steps_product(dims: &[usize]) -> usize {
 }
 
 /// `FRACTAL_Z_3D_TRANSPOSE`: `FRACTAL_Z_3D` with the channels' roles exchanged.
-fn place_transposed(extents: Extents, c0: usize) -> Result<Placement, LayoutError> {
-    let exchanged = Extents {
+fn place_transposed(extents: ConvExtents, c0: usize) -> Result<ConvPlacement, LayoutError> {
+    let exchanged = ConvExtents {
         n: extents.c,
         c: extents.n,
         ..extents
     };
-    let blocks = Blocks { c0, n0: N0 };
+    let blocks = ConvBlockSizes { c0, n0: N0 };
     let placement = place_device(Layout::FractalZ3d, exchanged, blocks)?;
-    Ok(Placement {
+    Ok(ConvPlacement {
         n: placement.c,
         c: placement.n,
         ..placement
@@ -218,10 +218,10 @@ fn place_transposed(extents: Extents, c0: usize) -> Result<Placement, LayoutErro
 
 /// `FRACTAL_Z_C04`: four channels, then places, in blocks of C0.
 fn place_four_channels(
-    extents: Extents,
-    Blocks { c0, n0 }: Blocks,
-) -> Result<Placement, LayoutError> {
-    let (layout, Extents { n, c, h, w, .. }) = (Layout::FractalZC04, extents);
+    extents: ConvExtents,
+    ConvBlockSizes { c0, n0 }: ConvBlockSizes,
+) -> Result<ConvPlacement, LayoutError> {
+    let (layout, ConvExtents { n, c, h, w, .. }) = (Layout::FractalZC04, extents);
     if c > 4 {
         return Err(LayoutError::Channels { layout, found: c });
     }
@@ -231,15 +231,15 @@ fn place_four_channels(
     let n1 = n.div_ceil(n0);
     let shape = vec![extent(&[4, h, w])?.div_ceil(c0), n1, n0, c0];
     let outer = extent(&[n1, n0, c0])?;
-    let place = Walk::Blocked {
+    let place = AxisWalk::Blocked {
         block: c0 / 4,
         shift: 0,
         outer,
         inner: 4,
     };
-    let [n, c, none] = [c0, 1, 0].map(Walk::Even);
+    let [n, c, none] = [c0, 1, 0].map(AxisWalk::Even);
     // Height and width are one axis here; `pair` joins those of the other side.
-    Ok(Placement {
+    Ok(ConvPlacement {
         shape,
         n,
         c,

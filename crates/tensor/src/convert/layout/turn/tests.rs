@@ -2,7 +2,7 @@
 
 use super::*;
 
-type Turn = fn(&mut Cursor<'_>, Loop, Loop, Loop);
+type Turn = fn(&mut CopyCursor<'_>, CopyLoop, CopyLoop, CopyLoop);
 
 /// Turns grids of every extent up to two squares and a bit, with odd steps and odd alignment, and
 /// expects the same bytes from both, those between the rows untouched.
@@ -11,17 +11,17 @@ fn check(width: usize, fast: Turn, slow: Turn) {
     for (n_a, n_b) in extents().flat_map(|a| extents().map(move |b| (a, b))) {
         for n_c in [1, 3] {
             let (b_src, a_dst) = (n_a * width + n_b % 5, n_b * width + n_a % 7);
-            let a = Loop {
+            let a = CopyLoop {
                 extent: n_a,
                 src: width,
                 dst: a_dst,
             };
-            let b = Loop {
+            let b = CopyLoop {
                 extent: n_b,
                 src: b_src,
                 dst: width,
             };
-            let c = Loop {
+            let c = CopyLoop {
                 extent: n_c,
                 src: n_b * b_src + 1,
                 dst: n_a * a_dst + 3,
@@ -32,7 +32,7 @@ fn check(width: usize, fast: Turn, slow: Turn) {
                 .collect();
             let turned = |turn: Turn| {
                 let mut dst = vec![0xee; at + n_c * c.dst];
-                let mut cursor = Cursor {
+                let mut cursor = CopyCursor {
                     src: &src,
                     dst: &mut dst,
                     src_at: at,
@@ -61,15 +61,15 @@ fn squares_agree_with_the_plain_loop() {
 #[test]
 fn words_agree_with_the_plain_loop() {
     fn in_words<const WIDTH: usize, const SIDE: usize>(
-        cursor: &mut Cursor<'_>,
-        a: Loop,
-        b: Loop,
-        c: Loop,
+        cursor: &mut CopyCursor<'_>,
+        a: CopyLoop,
+        b: CopyLoop,
+        c: CopyLoop,
     ) {
         if a.extent < SIDE || b.extent < SIDE {
             return plain::<WIDTH>(cursor, a, b, c);
         }
-        let grids = Grids::<WIDTH>::new(cursor, a, b, c).unwrap();
+        let grids = TurnGrids::<WIDTH>::new(cursor, a, b, c).unwrap();
         // SAFETY: `in_squares` promises the rows.
         grids.in_squares::<SIDE>(|src, src_step, dst, dst_step| unsafe {
             word_square::<WIDTH, SIDE>(src, src_step, dst, dst_step);
@@ -84,7 +84,7 @@ fn words_agree_with_the_plain_loop() {
 #[test]
 fn grids_beyond_the_slices_are_refused() {
     let (src, mut dst) = ([0; 64], [0; 64]);
-    let side = |extent, step| Loop {
+    let side = |extent, step| CopyLoop {
         extent,
         src: step,
         dst: step,
@@ -97,14 +97,14 @@ fn grids_beyond_the_slices_are_refused() {
         (side(0, 8), side(8, 8), side(1, 0), false),
     ];
     for (a, b, c, is_inside) in cases {
-        let mut cursor = Cursor {
+        let mut cursor = CopyCursor {
             src: &src,
             dst: &mut dst,
             src_at: 0,
             dst_at: 0,
         };
         assert_eq!(
-            Grids::<1>::new(&mut cursor, a, b, c).is_some(),
+            TurnGrids::<1>::new(&mut cursor, a, b, c).is_some(),
             is_inside,
             "{a:?} {b:?}"
         );
