@@ -5,14 +5,14 @@
 use libfuzzer_sys::fuzz_target;
 use opscope_config::dialect::{detect, mindspore};
 use opscope_config::{Environment, Severity};
-use opscope_store::tree::mindspore::Target;
+use opscope_store::tree::mindspore::TreeTarget;
 
-const TARGETS: [Target; 5] = [
-    Target::Cpu,
-    Target::Gpu,
-    Target::AscendKernels,
-    Target::AscendGraph,
-    Target::GraphEngine,
+const TARGETS: [TreeTarget; 5] = [
+    TreeTarget::Cpu,
+    TreeTarget::Gpu,
+    TreeTarget::AscendKernels,
+    TreeTarget::AscendGraph,
+    TreeTarget::GraphEngine,
 ];
 
 fuzz_target!(|text: &str| {

@@ -4,11 +4,11 @@
 
 use libfuzzer_sys::fuzz_target;
 use opscope_store::file_format::{ms_graph_ir, ms_graph_pb};
-use opscope_store::record::AttributeType;
+use opscope_store::record::AttributeKind;
 use opscope_store::record::graph::Literal;
 
 fuzz_target!(|text: &str| {
-    for r#type in [AttributeType::Python, AttributeType::Text, AttributeType::Other] {
+    for r#type in [AttributeKind::Python, AttributeKind::Text, AttributeKind::Other] {
         Literal::from_text(text, r#type).plain_text();
     }
     if let Ok(graph) = ms_graph_ir::decode(text) {

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use opscope_store::file_format::npy::{self, Items, NpyHeader};
+use opscope_store::file_format::npy::{self, ItemForm, NpyHeader};
 use opscope_tensor::DType;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -30,7 +30,7 @@ fuzz_target!(|bytes: &[u8]| {
         }
     };
     let (header, _) = NpyHeader::decode(&written).unwrap();
-    assert!(!matches!(header.items, Items::Void(_)));
+    assert!(!matches!(header.items, ItemForm::Void(_)));
     let again = npy::from_bytes(written).unwrap();
     assert_eq!(again.shape(), tensor.shape());
     assert_eq!(again.host_bytes().unwrap(), tensor.host_bytes().unwrap());

@@ -78,7 +78,7 @@ mod with_an_engine {
     use opscope_store::dump;
     use opscope_store::file_format::dump_data::{DumpFile, PayloadKind};
     use opscope_store::file_format::gears_json::{
-        Gear, GearInput, GearKind, GearOutput, Gears, encode,
+        ExtentGear, GearInput, GearKind, GearOutput, Gears, encode,
     };
     use opscope_tensor::Layout;
 
@@ -409,7 +409,7 @@ mod with_an_engine {
             name: (*name).to_owned(),
             dims: dims.to_vec(),
         };
-        let gear = |(values, dims): &(&[u64], &[i64])| Gear {
+        let gear = |(values, dims): &(&[u64], &[i64])| ExtentGear {
             values: values.to_vec(),
             outputs: vec![dims.to_vec()],
         };

@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use opscope_store::StoreError;
 use opscope_store::atomic_file::{Creator, Modes};
 use opscope_store::file_format::zstd;
-use opscope_store::record::Side;
+use opscope_store::record::SlotSide;
 
 use crate::elements::Relayout;
 use crate::job;
@@ -33,7 +33,7 @@ pub struct Options {
     /// Kind of file to write.
     pub kind: OutputKind,
     /// How hard arrays are compressed, if they are to be. Files of other kinds are not.
-    pub compression: Option<zstd::Level>,
+    pub compression: Option<zstd::CompressionLevel>,
     /// The layout to bring every tensor into; by default they keep theirs.
     pub relayout: Option<Relayout>,
     /// The only tensor to convert; by default all of them, and buffers and workspaces too.
@@ -68,7 +68,7 @@ pub enum OutputKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pick {
     /// Which side of the operator it is on.
-    pub side: Side,
+    pub side: SlotSide,
     /// Its position there.
     pub index: usize,
 }

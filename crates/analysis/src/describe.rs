@@ -6,7 +6,7 @@ use opscope_store::StoreError;
 use opscope_store::dump::real_name_of;
 use opscope_store::file_format::op_debug::OverflowRecord;
 use opscope_store::reader::{
-    DumpTerm, ExtraKind, FileFacts, FileKind, OpenedTensor, StoredTensor, TensorFile,
+    DumpTerm, ExtraKind, FileFacts, FileKind, MindSporeTensorFile, OpenedTensor, StoredTensor,
 };
 use opscope_store::tree::mindspore::TensorFileName;
 use opscope_tensor::{DType, Layout, NonFinite, Stats, TensorView, non_finite, stats, text};
@@ -88,7 +88,7 @@ pub struct TensorDescription {
 pub fn file(path: &Path) -> Result<FileDescription, StoreError> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let real_name = real_name_of(path)?;
-    let file = TensorFile::open(path, real_name.as_deref().unwrap_or(&name))?;
+    let file = MindSporeTensorFile::open(path, real_name.as_deref().unwrap_or(&name))?;
     let n_bytes = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
     let mut description = FileDescription {
         path: path.to_owned(),
@@ -117,13 +117,13 @@ pub fn file(path: &Path) -> Result<FileDescription, StoreError> {
     Ok(description)
 }
 
-fn extra_sizes(file: &TensorFile, is_wanted: impl Fn(ExtraKind) -> bool) -> Vec<u64> {
+fn extra_sizes(file: &MindSporeTensorFile, is_wanted: impl Fn(ExtraKind) -> bool) -> Vec<u64> {
     let extras = file.extras().filter(|(piece, _)| is_wanted(piece.kind));
     extras.map(|(piece, _)| piece.n_bytes).collect()
 }
 
 /// All inputs and outputs; without values only what the header says.
-pub(crate) fn tensors(file: &TensorFile, has_values: bool) -> Vec<TensorDescription> {
+pub(crate) fn tensors(file: &MindSporeTensorFile, has_values: bool) -> Vec<TensorDescription> {
     let descriptions = file.tensors().map(|tensor| {
         let mut description = TensorDescription {
             slot: file.slot_of(tensor),

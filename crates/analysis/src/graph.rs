@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use opscope_store::dump::mindspore::open_named;
-use opscope_store::file_format::statistic_csv::{self, Table};
+use opscope_store::file_format::statistic_csv::{self, StatisticRows};
 use opscope_store::file_format::{ms_graph_ir, ms_graph_pb};
-use opscope_store::record::graph::{Graph, TensorType, ValueType};
+use opscope_store::record::graph::{GraphRecord, TensorType, ValueType};
 use opscope_store::tree::mindspore::STATISTIC_FILE_NAME;
 use opscope_store::{FormatError, StoreError};
 
@@ -13,9 +13,9 @@ use opscope_store::{FormatError, StoreError};
 #[derive(Clone, Debug)]
 pub enum Beside {
     /// A graph of operators.
-    Graph(Graph),
+    Graph(GraphRecord),
     /// Statistics of tensors.
-    Statistics(Table),
+    Statistics(StatisticRows),
 }
 
 /// Reads a graph (`.ir`, `.pb`) or statistics (`statistic.csv`); none if the name is that of neither.

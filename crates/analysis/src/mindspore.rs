@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use opscope_store::StoreError;
-use opscope_store::dump::Listing;
+use opscope_store::dump::DumpListing;
 use opscope_store::file_format::op_debug;
 use opscope_store::reader::{
     self, DumpIndex, ExecutionRecord, FileContent, FileExpectation, FileHead, FileKind,
-    FileRequest, TensorFile, TensorRecord,
+    FileRequest, MindSporeTensorFile, TensorRecord,
 };
 use opscope_store::record::graph::GraphNode;
 
@@ -46,7 +46,7 @@ pub struct GraphOverview {
 
 /// Reads a listing on `n_threads` threads and describes the tensors of each file, with values or
 /// without.
-pub fn overview(listing: Listing, n_threads: usize, has_values: bool) -> MindSporeOverview {
+pub fn overview(listing: DumpListing, n_threads: usize, has_values: bool) -> MindSporeOverview {
     let mut described = HashMap::new();
     let index = reader::read_listing(listing, &mut |requests| {
         let files = job::map(requests, n_threads, |request| {
@@ -74,7 +74,7 @@ fn describe_file(
     if request.expectation != FileExpectation::Tensors {
         return Ok((request.read_whole()?, Vec::new()));
     }
-    let file = TensorFile::open(&request.path, &request.real_name)?;
+    let file = MindSporeTensorFile::open(&request.path, &request.real_name)?;
     let content = FileContent::Tensors(FileHead::from(&file));
     Ok((content, describe::tensors(&file, has_values)))
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use opscope_store::StoreError;
-use opscope_store::dump::Listing;
+use opscope_store::dump::DumpListing;
 use opscope_store::reader::{self, DumpIndex, FileRequest};
 
 use crate::job;
@@ -20,7 +20,7 @@ pub fn read_dump(path: &Path, n_threads: usize) -> Result<DumpIndex, StoreError>
 }
 
 /// Reads a listing, looking at every file from beginning to end, so that all damage is noticed.
-pub fn read_whole(listing: Listing, n_threads: usize) -> DumpIndex {
+pub fn read_whole(listing: DumpListing, n_threads: usize) -> DumpIndex {
     reader::read_listing(listing, &mut |requests| {
         job::map(requests, n_threads, FileRequest::read_whole)
     })

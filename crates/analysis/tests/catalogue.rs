@@ -9,7 +9,7 @@ use opscope_store::StoreError;
 use opscope_store::file_format::nano::{NanoHeader, NanoOriginal, NanoTensor};
 use opscope_store::file_format::npy::encode_header;
 use opscope_store::reader::{DumpIndex, RecordKind, TensorRecord};
-use opscope_store::record::Side;
+use opscope_store::record::SlotSide;
 use opscope_tensor::{DType, Shape};
 
 fn golden(part: &str) -> PathBuf {
@@ -127,7 +127,7 @@ fn formats_stand_beside_each_other_in_order() {
             )
         })
         .collect();
-    let output = |index| Some((Side::Output, index));
+    let output = |index| Some((SlotSide::Output, index));
     assert_eq!(
         found,
         [

@@ -11,8 +11,8 @@ use opscope_analysis::compare::result::{Cause, Comparison, Config, Level, NonFin
 use opscope_analysis::compare::side::Side;
 use opscope_analysis::compare::verdict::{Thresholds, judge};
 use opscope_store::file_format::dump_data::prelude;
-use opscope_store::file_format::statistic_csv::{self, Category, Cell, Subject};
-use opscope_store::file_format::stats_csv::{self, Columns};
+use opscope_store::file_format::statistic_csv::{self, Category, StatisticCell, StatisticSubject};
+use opscope_store::file_format::stats_csv::{self, StatsColumns};
 use opscope_store::record::{self, ModelId, Operator, Record};
 use opscope_tensor::digest::hex;
 use opscope_tensor::sequential::{sequential_md5, sequential_sha1, sequential_stats};
@@ -70,7 +70,7 @@ fn write_files(dir: &Path, ops: &[Op], form: Form) {
         };
         let path = dir.join(format!("MatMul.{name}.{i}.1.{}", record.timestamp_us));
         if form == Form::Table {
-            let text = stats_csv::encode(&record, &Columns::Plain);
+            let text = stats_csv::encode(&record, &StatsColumns::Plain);
             fs::write(format!("{}.csv", path.display()), text).unwrap();
             continue;
         }
@@ -86,29 +86,36 @@ fn write_rows(dir: &Path, ops: &[Op], columns: &[Category]) {
     fs::create_dir_all(&dir).unwrap();
     let mut text = statistic_csv::header(columns);
     for (i, (name, input, output)) in ops.iter().enumerate() {
-        for (side, values) in [(record::Side::Input, input), (record::Side::Output, output)] {
+        for (side, values) in [
+            (record::SlotSide::Input, input),
+            (record::SlotSide::Output, output),
+        ] {
             let tensor = tensor(values);
-            let subject = Subject {
+            let subject = StatisticSubject {
                 op_type: "MatMul".to_owned(),
                 op_name: (*name).to_owned(),
                 timestamp: 1_700_000_000_000_000 + i as u64,
                 side,
-                ..Subject::of_tensor(DType::F32, tensor.shape(), tensor.n_bytes() as u64)
+                ..StatisticSubject::of_tensor(DType::F32, tensor.shape(), tensor.n_bytes() as u64)
             };
             let stats = sequential_stats(tensor.host_view().unwrap()).unwrap();
             let cell = |category: &Category| match category {
-                Category::Max => Cell::Real(stats.max),
-                Category::Min => Cell::Real(stats.min),
-                Category::Average => Cell::Real(stats.mean),
-                Category::Count => Cell::Count(stats.n_elements),
-                Category::NanCount => Cell::Count(stats.n_nan),
-                Category::PositiveInfCount => Cell::Count(stats.n_pos_inf),
-                Category::L2Norm => Cell::Real(stats.l2),
-                Category::Md5 => Cell::Text(hex(&sequential_md5(tensor.host_view().unwrap()))),
-                Category::Sha1 => Cell::Text(hex(&sequential_sha1(tensor.host_view().unwrap()))),
-                _ => Cell::Null,
+                Category::Max => StatisticCell::Real(stats.max),
+                Category::Min => StatisticCell::Real(stats.min),
+                Category::Average => StatisticCell::Real(stats.mean),
+                Category::Count => StatisticCell::Count(stats.n_elements),
+                Category::NanCount => StatisticCell::Count(stats.n_nan),
+                Category::PositiveInfCount => StatisticCell::Count(stats.n_pos_inf),
+                Category::L2Norm => StatisticCell::Real(stats.l2),
+                Category::Md5 => {
+                    StatisticCell::Text(hex(&sequential_md5(tensor.host_view().unwrap())))
+                }
+                Category::Sha1 => {
+                    StatisticCell::Text(hex(&sequential_sha1(tensor.host_view().unwrap())))
+                }
+                _ => StatisticCell::Null,
             };
-            let cells: Vec<Cell> = columns.iter().map(cell).collect();
+            let cells: Vec<StatisticCell> = columns.iter().map(cell).collect();
             text += &statistic_csv::row(&subject, &cells);
         }
     }

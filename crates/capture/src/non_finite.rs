@@ -11,7 +11,7 @@ mod step;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use opscope_store::record::{CallSite, Record, Side};
+use opscope_store::record::{CallSite, Record, SlotSide};
 use opscope_tensor::NonFinite;
 
 pub(crate) use self::local::{Local, judge};
@@ -35,7 +35,7 @@ pub struct FirstNonFinite {
     /// Where the program calls it; empty texts where nobody knows.
     pub call_site: CallSite,
     /// Input or output.
-    pub side: Side,
+    pub side: SlotSide,
     /// Which of them.
     pub index: usize,
     /// The first such element in row-major order; `None` if the elements were gone when it was found.
@@ -162,7 +162,11 @@ fn keep_earlier(
 }
 
 /// A slot with its record, in words.
-fn told(record: &Record, (side, index): (Side, usize), origin: NonFiniteOrigin) -> FirstNonFinite {
+fn told(
+    record: &Record,
+    (side, index): (SlotSide, usize),
+    origin: NonFiniteOrigin,
+) -> FirstNonFinite {
     let operator = &record.operator;
     let mut slots = record.slots();
     let tensor = slots.find(|(s, i, _)| (*s, *i) == (side, index));

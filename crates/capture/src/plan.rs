@@ -3,7 +3,7 @@
 use std::num::NonZeroU64;
 use std::ops::RangeInclusive;
 
-use opscope_store::record::Side;
+use opscope_store::record::SlotSide;
 
 use crate::KernelSelection;
 
@@ -112,7 +112,7 @@ pub struct Exclusion {
     /// The operators it is about.
     pub operators: OperatorKey,
     /// The tensors to leave out; `None` leaves the operator out.
-    pub slots: Option<Vec<(Side, usize)>>,
+    pub slots: Option<Vec<(SlotSide, usize)>>,
 }
 
 /// One operator, or all of a kind.

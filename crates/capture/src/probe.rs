@@ -4,7 +4,7 @@ mod borrowed;
 
 use std::sync::Arc;
 
-use opscope_store::record::{Operator, Record, Side};
+use opscope_store::record::{Operator, Record, SlotSide};
 use opscope_tensor::Tensor;
 
 use crate::counters::DropReason;
@@ -60,7 +60,7 @@ impl Probe {
         let is_none =
             kept.inputs.is_empty() && kept.graph_inputs.is_empty() && kept.parameters.is_empty();
         let mut views = self.context.views();
-        !is_none || views.any(|view| view.needs_side(Side::Input))
+        !is_none || views.any(|view| view.needs_side(SlotSide::Input))
     }
 
     /// Whether outputs are to be shown when the operator went well.
@@ -68,14 +68,14 @@ impl Probe {
         let mut views = self.context.views();
         self.recorder.wants_outputs()
             && (!self.context.kept.outputs.is_empty()
-                || views.any(|view| view.needs_side(Side::Output)))
+                || views.any(|view| view.needs_side(SlotSide::Output)))
     }
 
     /// Shows the input at `index`. Ignored unless the plan wants it, and when it was shown before.
     pub fn input(&mut self, index: usize, tensor: Tensor) {
         let tensor = self.memos.recall(tensor);
         // Before the sink may let go of the elements, which the floats are computed from.
-        self.show_part((Side::Input, index), &tensor);
+        self.show_part((SlotSide::Input, index), &tensor);
         let (kept, Some(shown)) = (&self.context.kept, &mut self.shown) else {
             return;
         };
@@ -95,7 +95,7 @@ impl Probe {
 
     /// Shows the output at `index`. Ignored unless the plan wants it, and when it was shown before.
     pub fn output(&mut self, index: usize, tensor: Tensor) {
-        let place = (Side::Output, index);
+        let place = (SlotSide::Output, index);
         if !self.is_part(place) && !self.context.kept.outputs.contains(&index) {
             return;
         }

@@ -5,13 +5,13 @@ mod job;
 
 use std::sync::Arc;
 
-use opscope_store::record::{Operator, Side};
+use opscope_store::record::{Operator, SlotSide};
 
 pub(crate) use self::claims::Claims;
 pub(crate) use self::job::{Dequantising, Execution, Parts};
 
 /// Where an operator has a value: the side, and the position on it.
-pub type Place = (Side, usize);
+pub type Place = (SlotSide, usize);
 
 /// An operator's place at which it reads or gives quantised elements, and the places of what it takes to read
 /// them.
@@ -101,7 +101,7 @@ impl FloatView {
     }
 
     /// Whether it takes any tensor of this side.
-    pub fn needs_side(&self, side: Side) -> bool {
+    pub fn needs_side(&self, side: SlotSide) -> bool {
         self.places().any(|(of, _)| of == side)
     }
 

@@ -11,7 +11,7 @@ mod selected;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use opscope_store::record::{ModelId, Operator, Side};
+use opscope_store::record::{ModelId, Operator, SlotSide};
 
 use self::exclude::Exclusions;
 pub use self::graph_view::GraphView;
@@ -144,10 +144,10 @@ fn keep(
         ..Kept::default()
     };
     if sides.is_some_and(Sides::inputs) {
-        kept.inputs = positions(Side::Input, &operator.inputs);
+        kept.inputs = positions(SlotSide::Input, &operator.inputs);
     }
     if sides.is_some_and(Sides::outputs) {
-        kept.outputs = positions(Side::Output, &operator.outputs);
+        kept.outputs = positions(SlotSide::Output, &operator.outputs);
     }
     let mut seen = HashSet::new();
     for (position, name) in operator.inputs.iter().enumerate() {
@@ -160,7 +160,7 @@ fn keep(
                 outputs: vec![name.clone()],
                 ..Operator::default()
             };
-            if !exclusions.whole(&operator) && !exclusions.slot(&operator, Side::Output, 0) {
+            if !exclusions.whole(&operator) && !exclusions.slot(&operator, SlotSide::Output, 0) {
                 let operator = Arc::new(operator);
                 kept.graph_inputs.push(GraphInput { position, operator });
             }
@@ -176,14 +176,14 @@ impl Kept {
         (self.inputs.len() + self.outputs.len() + self.graph_inputs.len()) as u64
     }
     /// Positions on one side that an engine is to show, whatever for, in order.
-    pub fn positions(&self, side: Side) -> Vec<usize> {
+    pub fn positions(&self, side: SlotSide) -> Vec<usize> {
         let beside = self.graph_inputs.iter().chain(&self.parameters);
         let mut positions: Vec<usize> = match side {
-            Side::Input => {
+            SlotSide::Input => {
                 let beside = beside.map(|input| input.position);
                 self.inputs.iter().copied().chain(beside).collect()
             }
-            Side::Output => self.outputs.clone(),
+            SlotSide::Output => self.outputs.clone(),
         };
         let places = self.views.iter().flat_map(FloatView::places);
         positions.extend(places.filter(|(of, _)| *of == side).map(|(_, i)| i));

@@ -7,7 +7,7 @@ use std::ops::Add;
 use std::sync::Arc;
 
 use opscope_store::StoreError;
-use opscope_store::record::{ModelId, Record, Side};
+use opscope_store::record::{ModelId, Record, SlotSide};
 use opscope_tensor::{HostAccessError, Tensor, TensorObserver};
 use thiserror::Error;
 
@@ -167,14 +167,14 @@ pub struct Whole {
 
 impl Whole {
     /// One tensor.
-    pub fn one(side: Side, n_bytes: u64) -> Whole {
+    pub fn one(side: SlotSide, n_bytes: u64) -> Whole {
         match side {
-            Side::Input => Whole {
+            SlotSide::Input => Whole {
                 n_inputs: 1,
                 n_input_bytes: n_bytes,
                 ..Whole::default()
             },
-            Side::Output => Whole {
+            SlotSide::Output => Whole {
                 n_outputs: 1,
                 n_output_bytes: n_bytes,
                 ..Whole::default()
@@ -184,8 +184,9 @@ impl Whole {
 
     /// All tensors of `record`.
     pub fn all(record: &Record) -> Whole {
-        let one =
-            |(side, _, tensor): (Side, usize, &Tensor)| Whole::one(side, tensor.n_bytes() as u64);
+        let one = |(side, _, tensor): (SlotSide, usize, &Tensor)| {
+            Whole::one(side, tensor.n_bytes() as u64)
+        };
         record.slots().map(one).fold(Whole::default(), Add::add)
     }
 }

@@ -5,7 +5,7 @@ use std::slice::from_ref;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use opscope_store::record::{Operator, Record, Side};
+use opscope_store::record::{Operator, Record, SlotSide};
 use opscope_tensor::{Tensor, TensorObserver};
 
 use crate::{KernelRule, PatternError, Selected, rule_for_operator};
@@ -27,7 +27,7 @@ pub struct TensorRule {
 enum Test {
     Name(String),
     Type(String),
-    Slot(String, Side, usize),
+    Slot(String, SlotSide, usize),
     Pattern(KernelRule),
     NonFinite,
     /// The bits of the number.
@@ -73,7 +73,7 @@ impl TensorRule {
     }
 
     /// One tensor of the operator of exactly this name.
-    pub fn slot(name: &str, side: Side, index: usize) -> TensorRule {
+    pub fn slot(name: &str, side: SlotSide, index: usize) -> TensorRule {
         let text = format!("slot:{name}/{}.{index}", side.name());
         TensorRule::new(text, Test::Slot(name.to_owned(), side, index))
     }
@@ -125,7 +125,7 @@ impl TensorRule {
     fn chooses(
         &self,
         operator: &Operator,
-        slot: (Side, usize),
+        slot: (SlotSide, usize),
         tensor: TensorObserver<'_>,
     ) -> bool {
         match &self.test {
@@ -178,7 +178,7 @@ impl FromStr for TensorRule {
 fn slot(text: &str) -> Option<TensorRule> {
     let (name, slot) = text.rsplit_once('/')?;
     let (side, index) = slot.split_once('.')?;
-    let side = [Side::Input, Side::Output]
+    let side = [SlotSide::Input, SlotSide::Output]
         .into_iter()
         .find(|known| known.name() == side)?;
     // `parse` would take `+1` too, which no name of a slot has.
@@ -217,7 +217,7 @@ impl TensorRules {
     pub fn choose_tensor(
         &self,
         operator: &Operator,
-        side: Side,
+        side: SlotSide,
         index: usize,
         tensor: &Tensor,
     ) -> bool {
@@ -244,7 +244,7 @@ impl TensorRules {
         // Rules about values ask for no operator, so any will do.
         let operator = Operator::default();
         let may_choose = |rule: &TensorRule| {
-            !rule.is_about_values() || rule.chooses(&operator, (Side::Input, 0), tensor)
+            !rule.is_about_values() || rule.chooses(&operator, (SlotSide::Input, 0), tensor)
         };
         !self.is_empty() && !rules.any(may_choose)
     }

@@ -6,7 +6,7 @@ use opscope_capture::sink::MemorySink;
 use opscope_capture::{
     FirstNonFinite, NonFiniteOrigin, Plan, Session, SessionOptions, Sides, Summary,
 };
-use opscope_store::record::{ModelId, Operator, Side};
+use opscope_store::record::{ModelId, Operator, SlotSide};
 use opscope_tensor::{DType, Shape, Tensor};
 
 const NAN: f32 = f32::NAN;
@@ -63,7 +63,9 @@ fn run(sides: Sides, steps: &[&[Step<'_>]]) -> Summary {
     session.finish()
 }
 
-fn told(first: Option<&FirstNonFinite>) -> Option<(String, Side, Option<usize>, NonFiniteOrigin)> {
+fn told(
+    first: Option<&FirstNonFinite>,
+) -> Option<(String, SlotSide, Option<usize>, NonFiniteOrigin)> {
     first.map(|first| {
         (
             first.op_name.clone(),
@@ -78,7 +80,7 @@ fn told(first: Option<&FirstNonFinite>) -> Option<(String, Side, Option<usize>, 
 type MaskCase<'a> = (
     &'a str,
     &'a [Step<'a>],
-    Option<(&'a str, Side, usize, NonFiniteOrigin)>,
+    Option<(&'a str, SlotSide, usize, NonFiniteOrigin)>,
     u64,
 );
 
@@ -121,7 +123,7 @@ fn masks_are_told_apart_from_results() {
                 &[("x", &[1.0, 3e38]), ("y", &[1.0, 3e38])],
                 ("s", &[1.0, INF]),
             )],
-            Some(("op0", Side::Output, 1, Computed)),
+            Some(("op0", SlotSide::Output, 1, Computed)),
             0,
         ),
         (
@@ -131,7 +133,7 @@ fn masks_are_told_apart_from_results() {
                 &[("x", &[-INF, 3e38]), ("y", &[1.0, 3e38])],
                 ("s", &[-INF, INF]),
             )],
-            Some(("op0", Side::Output, 0, Computed)),
+            Some(("op0", SlotSide::Output, 0, Computed)),
             0,
         ),
         (
@@ -161,13 +163,13 @@ fn masks_are_told_apart_from_results() {
                 ("Softmax", &[("l", mask)], ("p", &[1.0, 0.0])),
                 ("Relu", &[("l", mask)], ("r", &[0.0, 0.0])),
             ],
-            Some(("op0", Side::Output, 1, Computed)),
+            Some(("op0", SlotSide::Output, 1, Computed)),
             0,
         ),
         (
             "one that is a result",
             &[("Log", &[("b", &[1.0, 0.0])], ("l", mask))],
-            Some(("op0", Side::Output, 1, Computed)),
+            Some(("op0", SlotSide::Output, 1, Computed)),
             0,
         ),
         (
@@ -176,7 +178,7 @@ fn masks_are_told_apart_from_results() {
                 ("Exp", &[("b", &[1.0, 99.0])], ("l", &[1.0, INF])),
                 ("Softmax", &[("l", &[1.0, INF])], ("p", &[0.0, NAN])),
             ],
-            Some(("op0", Side::Output, 1, Computed)),
+            Some(("op0", SlotSide::Output, 1, Computed)),
             0,
         ),
         (
@@ -189,19 +191,19 @@ fn masks_are_told_apart_from_results() {
                 ),
                 ("Softmax", &[("s", &[-INF, -INF])], ("p", &[NAN, NAN])),
             ],
-            Some(("op1", Side::Output, 0, Computed)),
+            Some(("op1", SlotSide::Output, 0, Computed)),
             1,
         ),
         (
             "a NaN that was given",
             &[("Relu", &[("x", &[1.0, NAN])], ("r", &[1.0, NAN]))],
-            Some(("op0", Side::Input, 1, Given)),
+            Some(("op0", SlotSide::Input, 1, Given)),
             0,
         ),
         (
             "a NaN that is a constant",
             &[("Constant", &[], ("c", &[NAN]))],
-            Some(("op0", Side::Output, 0, Constant)),
+            Some(("op0", SlotSide::Output, 0, Constant)),
             0,
         ),
         (

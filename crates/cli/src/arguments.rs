@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use opscope_store::atomic_file::Modes;
-use opscope_store::file_format::zstd::Level;
+use opscope_store::file_format::zstd::CompressionLevel;
 use opscope_tensor::{Layout, Shape};
 
 /// `NAME=FILE`.
@@ -143,13 +143,19 @@ pub(crate) fn layout(text: &str) -> Result<Layout, String> {
 }
 
 /// `zstd` or `zstd:LEVEL`.
-pub(crate) fn compression(text: &str) -> Result<Level, String> {
+pub(crate) fn compression(text: &str) -> Result<CompressionLevel, String> {
     let level = match text.split_once(':') {
-        None if text == "zstd" => return Ok(Level::default()),
-        Some(("zstd", level)) => level.parse().ok().and_then(Level::new),
+        None if text == "zstd" => return Ok(CompressionLevel::default()),
+        Some(("zstd", level)) => level.parse().ok().and_then(CompressionLevel::new),
         _ => return Err("expected zstd or zstd:LEVEL".into()),
     };
-    level.ok_or_else(|| format!("expected a level from {} to {}", Level::MIN, Level::MAX))
+    level.ok_or_else(|| {
+        format!(
+            "expected a level from {} to {}",
+            CompressionLevel::MIN,
+            CompressionLevel::MAX
+        )
+    })
 }
 
 fn mode(text: &str) -> Result<u32, String> {
@@ -178,11 +184,11 @@ mod tests {
 
     #[test]
     fn levels_of_compression_have_limits() {
-        assert_eq!(compression("zstd"), Ok(Level::default()));
+        assert_eq!(compression("zstd"), Ok(CompressionLevel::default()));
         for level in [1, 19] {
             assert_eq!(
                 compression(&format!("zstd:{level}")).ok(),
-                Level::new(level)
+                CompressionLevel::new(level)
             );
         }
         for text in [

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::io::{self, IsTerminal, StdoutLock, Write};
 
-use opscope_store::visible::{Form, VisibleWriter, visible, visible_lines};
+use opscope_store::visible::{EscapeForm, VisibleWriter, visible, visible_lines};
 use serde_json::Value;
 
 /// Standard output, for lines. Values that may hold a line feed go through [`shown`] before.
@@ -19,12 +19,12 @@ pub(crate) fn out() -> Out {
 
 /// Standard output, for lines with sequences of our own.
 pub(crate) fn coloured(own: &'static [&'static str]) -> Out {
-    VisibleWriter::new(io::stdout().lock(), Form::Lines, own)
+    VisibleWriter::new(io::stdout().lock(), EscapeForm::Lines, own)
 }
 
 /// Standard output, for JSON, which stays the same JSON.
 pub(crate) fn json_out() -> Out {
-    VisibleWriter::new(io::stdout().lock(), Form::Json, &[])
+    VisibleWriter::new(io::stdout().lock(), EscapeForm::Json, &[])
 }
 
 /// Prints a document.

@@ -43,7 +43,7 @@ fn images(dir: &Path) -> PathBuf {
     let plain = fs::read(digits("images.npy")).unwrap();
     let path = dir.join("image.npy.zst");
     let mut file = fs::File::create(&path).unwrap();
-    let level = opscope_store::file_format::zstd::Level::default();
+    let level = opscope_store::file_format::zstd::CompressionLevel::default();
     opscope_store::file_format::zstd::write(&mut file, &[&plain], level).unwrap();
     path
 }

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use opscope_store::file_format::dump_data::{
-    Attribute, DumpHeader, OriginalOp, TensorEntry, dtype_code, with_length,
+    DumpHeader, HeaderAttribute, OriginalOp, TensorEntry, dtype_code, with_length,
 };
 use opscope_store::file_format::npy;
 use opscope_tensor::{DType, Shape};
@@ -103,7 +103,7 @@ fn record(path: &Path, value: f32) {
         version: HOSTILE.to_owned(),
         dump_time: 1_700_000_000_000_000,
         op_name: HOSTILE.to_owned(),
-        attrs: vec![Attribute {
+        attrs: vec![HeaderAttribute {
             name: HOSTILE.to_owned(),
             value: HOSTILE.to_owned(),
         }],

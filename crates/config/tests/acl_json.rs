@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use opscope_capture::Sides;
 use opscope_config::dialect::acl::{self, AclConfig, Content, Level, Mode};
 use opscope_config::{Environment, Issue, Reason, Report, Severity, check_nesting};
-use opscope_store::file_format::stats_csv::{Column, Columns};
+use opscope_store::file_format::stats_csv::{StatsColumn, StatsColumns};
 use serde_json::{Value, json};
 
 /// The places that the recorded configurations speak of.
@@ -256,26 +256,26 @@ fn check_meaning(id: &str, text: &str, config: &AclConfig, expected: &Value) {
         assert_eq!(dump.plan.sides, settings.sides, "{id}");
         let content = match (data, stats.is_empty()) {
             ("tensor", _) => Content::Tensors,
-            (_, true) => Content::Statistics(Columns::Plain),
+            (_, true) => Content::Statistics(StatsColumns::Plain),
             (_, false) => {
-                let mut columns: Vec<Column> = columns.collect();
+                let mut columns: Vec<StatsColumn> = columns.collect();
                 columns.sort();
                 columns.dedup();
-                Content::Statistics(Columns::Chosen(columns))
+                Content::Statistics(StatsColumns::Chosen(columns))
             }
         };
         assert_eq!(dump.content, content, "{id}");
     }
 }
 
-fn column_word(column: Column) -> &'static str {
+fn column_word(column: StatsColumn) -> &'static str {
     match column {
-        Column::Max => "Max",
-        Column::Min => "Min",
-        Column::Average => "Avg",
-        Column::NanCount => "Nan",
-        Column::NegativeInfCount => "Negative Inf",
-        Column::PositiveInfCount => "Positive Inf",
-        Column::L2Norm => "L2norm",
+        StatsColumn::Max => "Max",
+        StatsColumn::Min => "Min",
+        StatsColumn::Average => "Avg",
+        StatsColumn::NanCount => "Nan",
+        StatsColumn::NegativeInfCount => "Negative Inf",
+        StatsColumn::PositiveInfCount => "Positive Inf",
+        StatsColumn::L2Norm => "L2norm",
     }
 }

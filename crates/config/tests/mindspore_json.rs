@@ -2,13 +2,13 @@
 
 use opscope_config::dialect::mindspore::{self, MindSporeConfig};
 use opscope_config::{Environment, Issue, Severity};
-use opscope_store::tree::mindspore::Target;
+use opscope_store::tree::mindspore::TreeTarget;
 use serde_json::Value;
 
-const TARGETS: [(&str, Target); 3] = [
-    ("CPU", Target::Cpu),
-    ("GPU", Target::Gpu),
-    ("Ascend", Target::AscendKernels),
+const TARGETS: [(&str, TreeTarget); 3] = [
+    ("CPU", TreeTarget::Cpu),
+    ("GPU", TreeTarget::Gpu),
+    ("Ascend", TreeTarget::AscendKernels),
 ];
 
 #[test]

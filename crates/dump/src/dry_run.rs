@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use opscope_capture::{Sink, Whole};
-use opscope_store::atomic_file::{Creator, Pretended};
-use opscope_store::{Space, StoreError, space};
+use opscope_store::atomic_file::{Creator, DryRunTotals};
+use opscope_store::{FreeSpace, StoreError, space};
 
 use crate::sink::{Amount, OperatorVolume, Volume, VolumeSink};
 
@@ -16,7 +16,7 @@ pub struct DryRun {
     sink: Arc<VolumeSink>,
     place: PathBuf,
     /// Totals that were taken already, of models that ran before.
-    taken: Mutex<Pretended>,
+    taken: Mutex<DryRunTotals>,
 }
 
 /// The files and bytes that a run would write, and the room there is for them.
@@ -24,11 +24,11 @@ pub struct DryRunForecast {
     /// By step and by operator.
     pub volume: Volume,
     /// All files, those that belong to no step included.
-    pub total: Pretended,
+    pub total: DryRunTotals,
     /// The directory that they would go to.
     pub place: PathBuf,
     /// Room in the file system, or why nobody knows.
-    pub space: Result<Space, StoreError>,
+    pub space: Result<FreeSpace, StoreError>,
     /// Bytes in whole blocks that the dump would take by now, earlier models included.
     pub n_bytes_needed: u64,
     /// Files and directories likewise.
@@ -69,8 +69,8 @@ impl DryRun {
     }
 }
 
-fn since(now: Pretended, earlier: Pretended) -> Pretended {
-    Pretended {
+fn since(now: DryRunTotals, earlier: DryRunTotals) -> DryRunTotals {
+    DryRunTotals {
         n_dirs: now.n_dirs.saturating_sub(earlier.n_dirs),
         n_files: now.n_files.saturating_sub(earlier.n_files),
         n_linked: now.n_linked.saturating_sub(earlier.n_linked),
@@ -153,14 +153,14 @@ mod tests {
     use super::*;
 
     fn check(needed: (u64, u64), n_files_free: Option<u64>, expected: bool) {
-        let space = Space {
+        let space = FreeSpace {
             n_bytes_free: 1000,
             n_files_free,
             block_bytes: 10,
         };
         let forecast = DryRunForecast {
             volume: Volume::default(),
-            total: Pretended::default(),
+            total: DryRunTotals::default(),
             place: PathBuf::new(),
             space: Ok(space),
             n_bytes_needed: needed.0,

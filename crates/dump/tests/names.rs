@@ -11,7 +11,7 @@ use opscope_dump::{AclSink, Dedup, MindSporeOptions, MindSporeSink, RuntimeMode}
 use opscope_store::atomic_file::Modes;
 use opscope_store::file_format::statistic_csv::Category;
 use opscope_store::record::{ModelId, Operator, Record};
-use opscope_store::tree::mindspore::Target;
+use opscope_store::tree::mindspore::TreeTarget;
 use opscope_tensor::{DType, Shape, Tensor};
 
 const TIME: &str = "20240102030405";
@@ -145,7 +145,7 @@ fn in_trees_of_acl() {
     }
 }
 
-fn options(dir: &Path, target: Target, net_name: &str) -> MindSporeOptions {
+fn options(dir: &Path, target: TreeTarget, net_name: &str) -> MindSporeOptions {
     MindSporeOptions {
         dedup: Dedup::default(),
         compression: None,
@@ -172,10 +172,10 @@ fn options(dir: &Path, target: Target, net_name: &str) -> MindSporeOptions {
 #[test]
 fn in_trees_of_mindspore() {
     for target in [
-        Target::Cpu,
-        Target::AscendKernels,
-        Target::AscendGraph,
-        Target::GraphEngine,
+        TreeTarget::Cpu,
+        TreeTarget::AscendKernels,
+        TreeTarget::AscendGraph,
+        TreeTarget::GraphEngine,
     ] {
         for name in names() {
             check(&name, 3, |dump| {
@@ -243,7 +243,7 @@ fn planted_links_are_not_followed() {
         let link = dump.join(link);
         fs::create_dir_all(link.parent().unwrap()).unwrap();
         std::os::unix::fs::symlink(target.join(leads_to), &link).unwrap();
-        let result = MindSporeSink::create(options(&dump, Target::Cpu, "Net"));
+        let result = MindSporeSink::create(options(&dump, TreeTarget::Cpu, "Net"));
         let record = record("op", false);
         let failed = match result {
             Err(_) => true,

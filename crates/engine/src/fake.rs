@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use opscope_capture::{Probe, Tap};
-use opscope_store::record::{Operator, Side};
+use opscope_store::record::{Operator, SlotSide};
 use opscope_tensor::{Tensor, TensorView};
 
 use crate::{EngineError, LoadedModel, ModelDescription, Signature};
@@ -69,12 +69,12 @@ impl FakeModel {
 }
 
 /// Shows tensors as they are, or lends them.
-fn show(probe: &mut Probe, side: Side, tensors: &[Tensor], lent: Option<&mut Vec<u8>>) {
+fn show(probe: &mut Probe, side: SlotSide, tensors: &[Tensor], lent: Option<&mut Vec<u8>>) {
     let Some(lent) = lent else {
         for (i, tensor) in tensors.iter().enumerate() {
             match side {
-                Side::Input => probe.input(i, tensor.clone()),
-                Side::Output => probe.output(i, tensor.clone()),
+                SlotSide::Input => probe.input(i, tensor.clone()),
+                SlotSide::Output => probe.output(i, tensor.clone()),
             }
         }
         return;
@@ -93,8 +93,8 @@ fn show(probe: &mut Probe, side: Side, tensors: &[Tensor], lent: Option<&mut Vec
         };
         // What the session cannot take it counts.
         let _ = match side {
-            Side::Input => probe.input_borrowed(i, view),
-            Side::Output => probe.output_borrowed(i, view),
+            SlotSide::Input => probe.input_borrowed(i, view),
+            SlotSide::Output => probe.output_borrowed(i, view),
         };
         // A copy that is taken too late then shows in the values and cannot pass by chance.
         lent.fill(OVERWRITTEN);
@@ -132,7 +132,7 @@ impl LoadedModel for FakeModel {
             }
             let mut probe = tap.and_then(|tap| tap.open(operator));
             if let Some(probe) = &mut probe {
-                show(probe, Side::Input, &read, self.lent.as_mut());
+                show(probe, SlotSide::Input, &read, self.lent.as_mut());
             }
             let produced = match function(&read) {
                 Ok(produced) => produced,
@@ -144,7 +144,7 @@ impl LoadedModel for FakeModel {
                 }
             };
             if let Some(mut probe) = probe {
-                show(&mut probe, Side::Output, &produced, self.lent.as_mut());
+                show(&mut probe, SlotSide::Output, &produced, self.lent.as_mut());
                 probe.submit();
             }
             values.extend(operator.outputs.iter().cloned().zip(produced));

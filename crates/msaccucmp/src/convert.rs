@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use opscope_store::atomic_file::TEMPORARY_PREFIX;
 use opscope_store::file_format::mapping_csv;
-use opscope_store::record::Side;
+use opscope_store::record::SlotSide;
 use opscope_store::tree::run::RUN_DIR;
 
 use crate::custom::Custom;
@@ -239,8 +239,8 @@ fn parse_shape(options: &ConvertOptions) -> Result<Option<Vec<usize>>, Failure> 
 fn parse_pick(options: &ConvertOptions) -> Result<Option<Pick>, Failure> {
     let index = |text: &'_ Option<String>| text.clone().filter(|text| !text.is_empty());
     let (side, text) = match (index(&options.output_index), index(&options.input_index)) {
-        (Some(text), _) => (Side::Output, text),
-        (_, Some(text)) => (Side::Input, text),
+        (Some(text), _) => (SlotSide::Output, text),
+        (_, Some(text)) => (SlotSide::Input, text),
         (None, None) => return Ok(None),
     };
     let text = text.strip_suffix('\n').unwrap_or(&text);

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use opscope_store::StoreError;
-use opscope_store::file_format::npy::{Items, NpyHeader};
+use opscope_store::file_format::npy::{ItemForm, NpyHeader};
 use opscope_store::file_format::torch_save;
 use opscope_tensor::Shape;
 
@@ -40,7 +40,7 @@ impl Output {
         let header = Shape::new(array.dims()).ok().and_then(|shape| {
             let header = NpyHeader {
                 dtype: array.dtype(),
-                items: Items::Numbers,
+                items: ItemForm::Numbers,
                 is_big_endian: false,
                 is_fortran_order: order == Order::Fortran,
                 shape,

@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use opscope_store::FormatError;
 use opscope_store::file_bytes::FileBytes;
 use opscope_store::file_format::dump_data::{
-    BufferEntry, DumpFile, DumpHeader, PayloadKind, Piece, TensorEntry, dtype_code, layout_code,
+    BufferEntry, DumpFile, DumpHeader, PayloadKind, PayloadPiece, TensorEntry, dtype_code,
+    layout_code,
 };
 use opscope_store::file_format::ffts_plus::{FftsPlus, SliceError, apply_slices, thread_in_name};
 use opscope_store::file_format::nano::{self, NanoHeader};
 use opscope_store::file_format::{npy, op_debug};
-use opscope_store::record::Side;
+use opscope_store::record::SlotSide;
 use opscope_tensor::{DType, Layout, TensorView};
 
 use crate::failure::{Code, Failure};
@@ -44,7 +45,7 @@ pub(super) struct Source {
 /// One input or output.
 #[derive(Clone, Copy)]
 pub(super) struct SourceTensor<'a> {
-    pub(super) side: Side,
+    pub(super) side: SlotSide,
     pub(super) index: usize,
     pub(super) entry: &'a TensorEntry,
     pub(super) bytes: &'a [u8],
@@ -126,7 +127,7 @@ impl Source {
     }
 
     /// The tensors of one side, in order.
-    pub(super) fn side(&self, side: Side) -> impl Iterator<Item = SourceTensor<'_>> {
+    pub(super) fn side(&self, side: SlotSide) -> impl Iterator<Item = SourceTensor<'_>> {
         self.tensors().filter(move |tensor| tensor.side == side)
     }
 
@@ -134,8 +135,8 @@ impl Source {
     pub(super) fn tensors(&self) -> impl Iterator<Item = SourceTensor<'_>> {
         self.file.tensors().map(|tensor| SourceTensor {
             side: match tensor.kind {
-                PayloadKind::Input => Side::Input,
-                _ => Side::Output,
+                PayloadKind::Input => SlotSide::Input,
+                _ => SlotSide::Output,
             },
             index: tensor.index,
             entry: tensor.entry,
@@ -185,7 +186,7 @@ impl Source {
             return Ok(());
         }
         let thread = thread_in_name(&self.file_name).map_err(slice_failure)?;
-        for side in [Side::Input, Side::Output] {
+        for side in [SlotSide::Input, SlotSide::Output] {
             let applied = apply_slices(self.file.header_mut(), &attribute, side, thread);
             applied.map_err(slice_failure)?;
         }
@@ -253,7 +254,7 @@ fn array_file(array: TensorView<'_>, bytes: Vec<u8>) -> DumpFile {
         outputs: vec![entry],
         ..DumpHeader::default()
     };
-    let piece = Piece {
+    let piece = PayloadPiece {
         kind: PayloadKind::Output,
         index: 0,
         range: 0..bytes.len(),

@@ -46,7 +46,7 @@ fn measure(dir: &Path) {
         n_bytes
     );
     for level in LEVELS {
-        let (n_packed, times) = measure_level(&files, zstd::Level::new(level).unwrap());
+        let (n_packed, times) = measure_level(&files, zstd::CompressionLevel::new(level).unwrap());
         let rate = |time: Duration| n_bytes as f64 / time.as_secs_f64() / 1e6;
         println!(
             "  level {level}: {:5.1} % of the bytes, {:5.0} MB/s in, {:5.0} MB/s out",
@@ -58,7 +58,7 @@ fn measure(dir: &Path) {
 }
 
 /// Bytes of all files together after compression, and the times of both ways.
-fn measure_level(files: &[Vec<u8>], level: zstd::Level) -> (usize, [Duration; 2]) {
+fn measure_level(files: &[Vec<u8>], level: zstd::CompressionLevel) -> (usize, [Duration; 2]) {
     let mut packed: Vec<Vec<u8>> = files.iter().map(|f| Vec::with_capacity(f.len())).collect();
     let mut times = [Duration::MAX; 2];
     for _ in 0..N_ROUNDS {

@@ -13,7 +13,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use opscope_store::atomic_file::{Creator, Linked, file_holds};
+use opscope_store::atomic_file::{Creator, LinkMethod, file_holds};
 
 /// Bytes of a file, and how many files a round writes.
 const CASES: [(usize, usize); 4] = [
@@ -129,7 +129,10 @@ impl Job<'_> {
         let time = timed(|| {
             for i in 0..self.n_files {
                 let linked = creator.link_file(&original, &path(i)).unwrap();
-                assert!(matches!(linked, Some(Linked::Hard | Linked::Reflink)));
+                assert!(matches!(
+                    linked,
+                    Some(LinkMethod::Hard | LinkMethod::Reflink)
+                ));
             }
         });
         for i in 0..self.n_files {

@@ -21,18 +21,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use self::append::Table;
-use self::directories::{Directories, split};
-use self::pace::Pace;
-use self::pretend::{Pretence, n_bytes, n_bytes_of};
+use self::append::AppendedTable;
+use self::directories::{KnownDirectories, split};
+use self::pace::WritePace;
+use self::pretend::{DryRunNames, n_bytes, n_bytes_of};
 use self::size_limit::without_signal;
-use self::target::{Directory, Target};
-use self::unnamed::Naming;
+use self::target::{TargetDirectory, TargetName};
+use self::unnamed::NamingOutcome;
 use crate::StoreError;
 use crate::temporary::{LeftOvers, TemporaryName};
 
-pub use link::{Linked, Sharing, Stamp, file_holds};
-pub use pretend::Pretended;
+pub use link::{FileIdentity, LinkMethod, SharingOutcome, file_holds};
+pub use pretend::DryRunTotals;
 pub(crate) use pretend::nearest;
 
 /// How temporary files begin; readers pass over them.
@@ -92,15 +92,15 @@ impl Modes {
 #[derive(Debug)]
 pub struct Creator {
     modes: Modes,
-    directories: Directories,
+    directories: KnownDirectories,
     /// Most names that a file is given.
     n_links_max: u64,
     /// Whether files without a name work, as far as is known.
     has_unnamed: AtomicBool,
-    pace: Pace,
-    last_table: Mutex<Option<Table>>,
+    pace: WritePace,
+    last_table: Mutex<Option<AppendedTable>>,
     /// Takes everything instead of the disk.
-    pretence: Option<Pretence>,
+    pretence: Option<DryRunNames>,
 }
 
 impl Default for Creator {
@@ -116,9 +116,9 @@ impl Creator {
             modes,
             n_links_max: u64::MAX,
             has_unnamed: AtomicBool::new(true),
-            pace: Pace::default(),
+            pace: WritePace::default(),
             last_table: Mutex::default(),
-            directories: Directories::default(),
+            directories: KnownDirectories::default(),
             pretence: None,
         }
     }
@@ -137,7 +137,7 @@ impl Creator {
     /// would be taken, and counts.
     pub fn pretending(modes: Modes) -> Creator {
         Creator {
-            pretence: Some(Pretence::default()),
+            pretence: Some(DryRunNames::default()),
             ..Creator::new(modes)
         }
     }
@@ -146,7 +146,7 @@ impl Creator {
     /// follows no symbolic link below `root`, whoever put it there.
     pub fn in_dump(root: &Path, modes: Modes) -> Creator {
         Creator {
-            directories: Directories::below(root, false),
+            directories: KnownDirectories::below(root, false),
             ..Creator::new(modes)
         }
     }
@@ -155,7 +155,7 @@ impl Creator {
     /// unfinished.
     pub fn in_shared_dump(root: &Path, modes: Modes) -> Creator {
         Creator {
-            directories: Directories::below(root, true),
+            directories: KnownDirectories::below(root, true),
             ..Creator::new(modes)
         }
     }
@@ -167,7 +167,7 @@ impl Creator {
 
     /// Returns the totals that a pretending creator would have written so far, where files take up room in
     /// multiples of `block_bytes`; `None` for a creator that writes.
-    pub fn pretended(&self, block_bytes: u64) -> Option<Pretended> {
+    pub fn pretended(&self, block_bytes: u64) -> Option<DryRunTotals> {
         let pretence = self.pretence.as_ref()?;
         Some(pretence.total(block_bytes))
     }
@@ -181,10 +181,10 @@ impl Creator {
     ///
     /// # Errors
     /// The operating system's.
-    pub fn stamp(&self, path: &Path) -> io::Result<Stamp> {
+    pub fn stamp(&self, path: &Path) -> io::Result<FileIdentity> {
         match &self.pretence {
             Some(pretence) => pretence.stamp(path),
-            None => Stamp::of(path),
+            None => FileIdentity::read(path),
         }
     }
 
@@ -263,9 +263,9 @@ impl Creator {
             let written = without_signal(|| write(&mut file));
             let result = written.and_then(|()| unnamed::name(&file, dir.target(name)));
             match result.map_err(StoreError::io("write", path))? {
-                Naming::Named => return Ok(true),
-                Naming::Taken => return Ok(false),
-                Naming::Refused => {}
+                NamingOutcome::Named => return Ok(true),
+                NamingOutcome::Taken => return Ok(false),
+                NamingOutcome::Refused => {}
             }
             self.has_unnamed.store(false, Ordering::Relaxed);
             return self.create_named(path, |copy| {
@@ -297,7 +297,7 @@ impl Creator {
         &self,
         path: &Path,
         write: impl FnOnce(&mut File) -> io::Result<()>,
-        publish: impl FnOnce(Target<'_>, Target<'_>) -> io::Result<T>,
+        publish: impl FnOnce(TargetName<'_>, TargetName<'_>) -> io::Result<T>,
     ) -> Result<T, StoreError> {
         let (dir, name) = split(path);
         let temporary = temporary_name();
@@ -362,15 +362,15 @@ impl Creator {
     fn in_dir<T>(
         &self,
         dir: &Path,
-        open: impl Fn(&Directory, u32) -> io::Result<T>,
-    ) -> Result<(Directory, T), StoreError> {
+        open: impl Fn(&TargetDirectory, u32) -> io::Result<T>,
+    ) -> Result<(TargetDirectory, T), StoreError> {
         let try_it = || {
             let directory = self.directories.open(dir)?;
             let opened = open(&directory, self.modes.file)?;
             Ok((directory, opened))
         };
         self.create_dir(dir)?;
-        let result: io::Result<(Directory, T)> = try_it();
+        let result: io::Result<(TargetDirectory, T)> = try_it();
         match result {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 self.forget_dir(dir);

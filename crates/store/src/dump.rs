@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::fs::DirEntry;
 use std::path::{Path, PathBuf};
 
-use crate::file_format::stats_csv::{self, Table, step_table};
+use crate::file_format::stats_csv::{self, StatsTable, step_table};
 use crate::file_format::{mapping_csv, op_debug};
 use crate::tree::acl::{DumpFileName, TRACE_SUFFIX};
 use crate::tree::mindspore::TensorFileName;
@@ -22,7 +22,7 @@ const MAPPING_BYTES_MAX: u64 = 256 << 20;
 
 /// One file of a dump.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct DumpEntry {
     /// Where it is.
     pub path: PathBuf,
     /// Its name, the real one where `mapping.csv` gives it.
@@ -33,7 +33,7 @@ pub struct Entry {
     pub n_bytes: u64,
 }
 
-impl Entry {
+impl DumpEntry {
     /// Returns the key that sorts a dump's files: directory (numbers in numeric order), task, time and name.
     pub fn order(&self) -> impl Ord + use<> {
         sort_key(self)
@@ -56,16 +56,16 @@ impl Entry {
 
 /// Result of [`list`].
 #[derive(Debug, Default)]
-pub struct Listing {
+pub struct DumpListing {
     /// Whether somebody named a file, and not a directory.
     pub is_single: bool,
     /// Files that are, or may be, dump files; sorted by directory (numbers in numeric order), task
     /// and timestamp.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<DumpEntry>,
     /// Files of statistics, in the same order.
-    pub tables: Vec<Entry>,
+    pub tables: Vec<DumpEntry>,
     /// Tables of whole steps.
-    pub step_tables: Vec<Entry>,
+    pub step_tables: Vec<DumpEntry>,
     /// Files and directories that hold nothing of a dump, or are not looked into.
     pub passed_over: Vec<PassedOver>,
     /// Entries that could not be read: directories, links, pipes and devices.
@@ -74,10 +74,10 @@ pub struct Listing {
 
 /// Lists the dump files below `dir`, following no symbolic links.
 ///
-/// Everything that is there comes up once: as a file to read, as [passed over](Listing::passed_over), or among the
-/// [errors](Listing::errors). A directory that cannot be read does not keep the others from being listed.
-pub fn list(dir: &Path) -> Listing {
-    let mut listing = Listing::default();
+/// Everything that is there comes up once: as a file to read, as [passed over](DumpListing::passed_over), or among the
+/// [errors](DumpListing::errors). A directory that cannot be read does not keep the others from being listed.
+pub fn list(dir: &Path) -> DumpListing {
+    let mut listing = DumpListing::default();
     walk(dir, 0, &mut listing);
     listing.passed_over.sort_by(|a, b| a.path.cmp(&b.path));
     listing.entries.sort_by_cached_key(sort_key);
@@ -88,7 +88,7 @@ pub fn list(dir: &Path) -> Listing {
 
 /// The rows of the tables of whole steps, as if each execution of an operator had a file of its own. Notes
 /// what cannot be read.
-pub fn of_step_tables(listing: &mut Listing) -> Vec<(Entry, Table)> {
+pub fn of_step_tables(listing: &mut DumpListing) -> Vec<(DumpEntry, StatsTable)> {
     let mut found = Vec::new();
     for entry in &listing.step_tables {
         match step_table::read_file(&entry.path) {
@@ -99,7 +99,7 @@ pub fn of_step_tables(listing: &mut Listing) -> Vec<(Entry, Table)> {
     found
 }
 
-fn as_file(entry: &Entry, operator: step_table::OperatorTable) -> (Entry, Table) {
+fn as_file(entry: &DumpEntry, operator: step_table::OperatorTable) -> (DumpEntry, StatsTable) {
     let name = DumpFileName {
         op_type: operator.op_type,
         op_name: operator.op_name,
@@ -108,7 +108,7 @@ fn as_file(entry: &Entry, operator: step_table::OperatorTable) -> (Entry, Table)
         timestamp: operator.timestamp.to_string(),
         sub_task: None,
     };
-    let entry = Entry {
+    let entry = DumpEntry {
         real_name: format!("{name}{}", stats_csv::FILE_NAME_SUFFIX),
         name: Some(name),
         ..entry.clone()
@@ -117,10 +117,10 @@ fn as_file(entry: &Entry, operator: step_table::OperatorTable) -> (Entry, Table)
 }
 
 /// [`list`] of a single file, whatever its name. Its real name is looked up in the `mapping.csv` beside it.
-pub fn list_file(path: &Path) -> Listing {
-    let mut listing = Listing {
+pub fn list_file(path: &Path) -> DumpListing {
+    let mut listing = DumpListing {
         is_single: true,
-        ..Listing::default()
+        ..DumpListing::default()
     };
     let file_name = path.file_name().unwrap_or_default().to_string_lossy();
     let real_name = real_name_of(path).unwrap_or_else(|error| {
@@ -137,7 +137,7 @@ pub fn list_file(path: &Path) -> Listing {
     listing
 }
 
-fn walk(dir: &Path, depth: usize, listing: &mut Listing) {
+fn walk(dir: &Path, depth: usize, listing: &mut DumpListing) {
     let entries = match std::fs::read_dir(dir) {
         Ok(entries) => entries,
         Err(error) => {
@@ -161,7 +161,7 @@ fn visit(
     entry: &DirEntry,
     depth: usize,
     real_names: &HashMap<String, String>,
-    listing: &mut Listing,
+    listing: &mut DumpListing,
 ) {
     let path = entry.path();
     let file_name = entry.file_name().to_string_lossy().into_owned();
@@ -190,7 +190,7 @@ fn visit(
     listing.errors.push(error);
 }
 
-impl Listing {
+impl DumpListing {
     /// Puts a file where it belongs; texts about failures hold nothing of a dump.
     fn add(&mut self, path: PathBuf, real_name: String, n_bytes: u64) {
         let named = |suffix| real_name.strip_suffix(suffix).and_then(DumpFileName::parse);
@@ -211,7 +211,7 @@ impl Listing {
             (false, true) => &mut self.step_tables,
             (false, false) => &mut self.entries,
         };
-        list.push(Entry {
+        list.push(DumpEntry {
             path,
             real_name,
             name,
@@ -258,7 +258,7 @@ pub fn read_mapping(dir: &Path) -> HashMap<String, String> {
 
 type SortKey = (Vec<(u64, String)>, u32, String, String);
 
-fn sort_key(entry: &Entry) -> SortKey {
+fn sort_key(entry: &DumpEntry) -> SortKey {
     let dirs = entry
         .path
         .parent()
@@ -347,7 +347,7 @@ mod tests {
             std::os::unix::fs::symlink(path(target), path(link)).unwrap();
         }
         let listing = list(dir.path());
-        let names = |entries: &[Entry]| entries.len();
+        let names = |entries: &[DumpEntry]| entries.len();
         assert_eq!(
             [&listing.entries, &listing.tables, &listing.step_tables].map(|list| names(list)),
             [2, 1, 1]

@@ -14,9 +14,9 @@ use crate::regular_file;
 const READ_BYTES_MAX: u64 = 64 << 10;
 
 /// All bytes of a file. Large files are mapped into memory, not read.
-pub struct FileBytes(Bytes);
+pub struct FileBytes(MappedBytes);
 
-enum Bytes {
+enum MappedBytes {
     Read(Vec<u8>),
     Mapped(memmap2::Mmap, File),
 }
@@ -41,12 +41,12 @@ impl FileBytes {
 
     fn of_opened((file, metadata): (File, Metadata)) -> io::Result<FileBytes> {
         if metadata.len() > READ_BYTES_MAX {
-            return map(&file).map(|map| FileBytes(Bytes::Mapped(map, file)));
+            return map(&file).map(|map| FileBytes(MappedBytes::Mapped(map, file)));
         }
         let mut bytes = Vec::with_capacity(metadata.len() as usize);
         // Bytes that are appended meanwhile are left out, as of a file that is mapped.
         file.take(metadata.len()).read_to_end(&mut bytes)?;
-        Ok(FileBytes(Bytes::Read(bytes)))
+        Ok(FileBytes(MappedBytes::Read(bytes)))
     }
 
     /// Writes a part of the file at the end of `out`. The kernel copies what is mapped, without a
@@ -58,8 +58,8 @@ impl FileBytes {
         let bytes = self.as_ref().get(range.clone());
         let bytes = bytes.ok_or(io::ErrorKind::UnexpectedEof)?;
         let n_copied = match &self.0 {
-            Bytes::Read(_) => 0,
-            Bytes::Mapped(_, file) => copy_in_kernel(file, range.start, bytes.len(), out),
+            MappedBytes::Read(_) => 0,
+            MappedBytes::Mapped(_, file) => copy_in_kernel(file, range.start, bytes.len(), out),
         };
         out.write_all(bytes.get(n_copied..).unwrap_or_default())
     }
@@ -91,15 +91,15 @@ fn copy_in_kernel(file: &File, start: usize, n_bytes: usize, out: &File) -> usiz
 
 impl From<Vec<u8>> for FileBytes {
     fn from(bytes: Vec<u8>) -> FileBytes {
-        FileBytes(Bytes::Read(bytes))
+        FileBytes(MappedBytes::Read(bytes))
     }
 }
 
 impl AsRef<[u8]> for FileBytes {
     fn as_ref(&self) -> &[u8] {
         match &self.0 {
-            Bytes::Read(bytes) => bytes,
-            Bytes::Mapped(map, _) => map,
+            MappedBytes::Read(bytes) => bytes,
+            MappedBytes::Mapped(map, _) => map,
         }
     }
 }

@@ -38,4 +38,4 @@ pub mod visible;
 
 pub use error::{FormatError, StoreError};
 pub use memory::{check_memory, memory_bytes};
-pub use space::{Space, space};
+pub use space::{FreeSpace, space};

@@ -21,7 +21,7 @@ mod tensor_file;
 use std::path::Path;
 
 use crate::StoreError;
-use crate::dump::{self, Entry, Listing, PassReason, PassedOver};
+use crate::dump::{self, DumpEntry, DumpListing, PassReason, PassedOver};
 
 pub use ascend::read_tables;
 pub use index::{
@@ -31,7 +31,7 @@ pub use index::{
 pub use mindspore::FORM as MINDSPORE_FORM;
 pub use tensor_file::{
     ExtraKind, ExtraPiece, FileContent, FileExpectation, FileFacts, FileHead, FileKind,
-    FileRequest, OpenedTensor, StoredTensor, TensorFile,
+    FileRequest, MindSporeTensorFile, OpenedTensor, StoredTensor,
 };
 
 /// Reads all of the files that a reader asks for; the results keep their order.
@@ -43,16 +43,16 @@ pub trait DumpReader: Sync {
     fn form(&self) -> &'static str;
 
     /// Whether a listing is a dump of this form.
-    fn detect(&self, listing: &Listing) -> bool;
+    fn detect(&self, listing: &DumpListing) -> bool;
 
     /// Why a listed file that is no table of statistics holds no tensors to convert, by its name;
     /// none if it may hold some.
-    fn reason_to_pass(&self, entry: &Entry) -> Option<PassReason>;
+    fn reason_to_pass(&self, entry: &DumpEntry) -> Option<PassReason>;
 
     /// Everything that a dump of this form holds. What cannot be read is noted among the errors,
     /// and everything else is there all the same. A damaged file whose name says that it is a part
     /// of the dump is there too, as one tensor without a dtype.
-    fn index(&self, listing: Listing, read: ReadFiles<'_>) -> DumpIndex;
+    fn index(&self, listing: DumpListing, read: ReadFiles<'_>) -> DumpIndex;
 }
 
 /// Every form. The first that knows a dump reads it; the last takes whatever is left.
@@ -63,13 +63,13 @@ const READERS: &[&dyn DumpReader] = &[
 ];
 
 /// The reader of a listing.
-pub fn reader_of(listing: &Listing) -> &'static dyn DumpReader {
+pub fn reader_of(listing: &DumpListing) -> &'static dyn DumpReader {
     let known = READERS.iter().find(|reader| reader.detect(listing));
     *known.unwrap_or(&READERS[READERS.len() - 1])
 }
 
 /// Reads a listing, whatever form it has.
-pub fn read_listing(listing: Listing, read: ReadFiles<'_>) -> DumpIndex {
+pub fn read_listing(listing: DumpListing, read: ReadFiles<'_>) -> DumpIndex {
     reader_of(&listing).index(listing, read)
 }
 

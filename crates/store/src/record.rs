@@ -24,7 +24,7 @@ pub struct Operator {
     pub attributes: Vec<(String, String)>,
     /// Types of the values that the texts of [`Operator::attributes`] stand for, in the same order; empty
     /// where nothing says them.
-    pub attribute_types: Vec<AttributeType>,
+    pub attribute_types: Vec<AttributeKind>,
     /// Attributes that it has without naming them, where somebody says which.
     pub default_attributes: Arc<[DefaultAttribute]>,
     /// In a loop: the iterations that this execution belongs to, those of the outermost loop first. The name
@@ -58,7 +58,7 @@ pub struct DefaultAttribute {
     /// Its value as text.
     pub text: String,
     /// The type of the value that the text stands for.
-    pub r#type: AttributeType,
+    pub r#type: AttributeKind,
 }
 
 impl Operator {
@@ -75,9 +75,9 @@ impl Operator {
     }
 
     /// Names, texts and types of its attributes; those that it names itself come first.
-    pub fn all_attributes(&self) -> impl Iterator<Item = (&str, &str, AttributeType)> {
+    pub fn all_attributes(&self) -> impl Iterator<Item = (&str, &str, AttributeKind)> {
         let types = self.attribute_types.iter().copied();
-        let types = types.chain(std::iter::repeat(AttributeType::Other));
+        let types = types.chain(std::iter::repeat(AttributeKind::Other));
         let own = self.attributes.iter().zip(types);
         let own = own.map(|((name, text), r#type)| (name.as_str(), text.as_str(), r#type));
         let has = |name: &str| self.attributes.iter().any(|(known, _)| known == name);
@@ -92,7 +92,7 @@ impl Operator {
 /// Type of the value that the text of an attribute stands for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum AttributeType {
+pub enum AttributeKind {
     /// A whole number.
     Int,
     /// A number of the type float32.
@@ -113,19 +113,19 @@ pub enum AttributeType {
 
 /// Which side of an operator a tensor is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Side {
+pub enum SlotSide {
     /// Read by the operator.
     Input,
     /// Produced by the operator.
     Output,
 }
 
-impl Side {
+impl SlotSide {
     /// `input` or `output`.
     pub fn name(self) -> &'static str {
         match self {
-            Side::Input => "input",
-            Side::Output => "output",
+            SlotSide::Input => "input",
+            SlotSide::Output => "output",
         }
     }
 }
@@ -175,9 +175,9 @@ impl Record {
     }
 
     /// The tensors, inputs first, with side and position.
-    pub fn slots(&self) -> impl Iterator<Item = (Side, usize, &Tensor)> {
-        let inputs = self.inputs.iter().map(|(i, t)| (Side::Input, *i, t));
-        let outputs = self.outputs.iter().map(|(i, t)| (Side::Output, *i, t));
+    pub fn slots(&self) -> impl Iterator<Item = (SlotSide, usize, &Tensor)> {
+        let inputs = self.inputs.iter().map(|(i, t)| (SlotSide::Input, *i, t));
+        let outputs = self.outputs.iter().map(|(i, t)| (SlotSide::Output, *i, t));
         inputs.chain(outputs)
     }
 }

@@ -64,25 +64,27 @@ impl WrittenFile {
 }
 
 /// A directory that files are taken out of.
-pub struct Emptying<'a> {
+pub struct EmptiedDirectory<'a> {
     dir: &'a Path,
     /// `None` if it is not there any more.
     opened: Option<OwnedFd>,
 }
 
-impl Emptying<'_> {
+impl EmptiedDirectory<'_> {
     /// Opens `dir`; one that is gone, or that something else has taken the place of, has no files.
     ///
     /// # Errors
     /// [`StoreError::Io`] if the operating system refuses.
-    pub fn open(dir: &Path) -> Result<Emptying<'_>, StoreError> {
+    pub fn open(dir: &Path) -> Result<EmptiedDirectory<'_>, StoreError> {
         let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::RDONLY | OFlags::CLOEXEC;
         match openat(CWD, dir, flags, Mode::empty()) {
-            Ok(opened) => Ok(Emptying {
+            Ok(opened) => Ok(EmptiedDirectory {
                 dir,
                 opened: Some(opened),
             }),
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(Emptying { dir, opened: None }),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {
+                Ok(EmptiedDirectory { dir, opened: None })
+            }
             Err(error) => Err(StoreError::io("open the directory", dir)(error.into())),
         }
     }
@@ -132,7 +134,7 @@ mod tests {
     use super::*;
 
     fn remove(dir: &Path, file: &WrittenFile) -> bool {
-        Emptying::open(dir).unwrap().remove(file).unwrap()
+        EmptiedDirectory::open(dir).unwrap().remove(file).unwrap()
     }
 
     #[test]

@@ -40,11 +40,11 @@ const N_NAME_ATTEMPTS: usize = 100;
 pub struct RunFile {
     root: PathBuf,
     creator: Creator,
-    state: Mutex<State>,
+    state: Mutex<RunFileState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct RunFileState {
     record: RunRecord,
     is_begun: bool,
     /// Why the record could not be begun when the first file was to come.
@@ -61,7 +61,7 @@ impl RunFile {
         RunFile {
             root: root.to_owned(),
             creator: Creator::in_dump(dump_path, modes),
-            state: Mutex::new(State {
+            state: Mutex::new(RunFileState {
                 record: RunRecord {
                     version: run_json::VERSION,
                     id: format!("{process}-{serial}"),
@@ -136,7 +136,7 @@ impl RunFile {
         }
     }
 
-    fn begin_in(&self, state: &mut State) -> Result<(), StoreError> {
+    fn begin_in(&self, state: &mut RunFileState) -> Result<(), StoreError> {
         let dir = run_dir(&self.root);
         self.creator.create_dir(&dir)?;
         let _turn = turn(&dir);
@@ -229,7 +229,7 @@ fn turn(dir: &Path) -> Option<OwnedFd> {
 }
 
 /// Locks the state even after a panic, since no panic leaves it half changed.
-fn lock(mutex: &Mutex<State>) -> MutexGuard<'_, State> {
+fn lock(mutex: &Mutex<RunFileState>) -> MutexGuard<'_, RunFileState> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -9,7 +9,7 @@ use crate::atomic_file::nearest;
 
 /// Room for those who are not the system itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Space {
+pub struct FreeSpace {
     /// Bytes that can still be written.
     pub n_bytes_free: u64,
     /// Files that can still be created; `None` where the file system sets no limit.
@@ -22,11 +22,11 @@ pub struct Space {
 ///
 /// # Errors
 /// [`StoreError::Io`] if the operating system does not tell.
-pub fn space(path: &Path) -> Result<Space, StoreError> {
+pub fn space(path: &Path) -> Result<FreeSpace, StoreError> {
     let path = nearest(path);
     let found = statvfs(path)
         .map_err(|error| StoreError::io("look for free space in", path)(error.into()))?;
-    Ok(Space {
+    Ok(FreeSpace {
         n_bytes_free: found.f_bavail.saturating_mul(found.f_frsize),
         n_files_free: (found.f_files > 0).then_some(found.f_favail),
         block_bytes: found.f_frsize.max(1),

@@ -24,17 +24,17 @@ pub fn is_hidden(c: char) -> bool {
 
 /// A text on one line.
 pub fn visible(text: &str) -> Cow<'_, str> {
-    Form::Line.apply(text)
+    EscapeForm::Line.apply(text)
 }
 
 /// A text of several lines of our own: line feeds stay.
 pub fn visible_lines(text: &str) -> Cow<'_, str> {
-    Form::Lines.apply(text)
+    EscapeForm::Lines.apply(text)
 }
 
 /// How characters that are not shown are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum EscapeForm {
     /// On one line.
     Line,
     /// Line feeds stay.
@@ -43,9 +43,9 @@ pub enum Form {
     Json,
 }
 
-impl Form {
+impl EscapeForm {
     fn is_kept(self, c: char) -> bool {
-        !is_hidden(c) || (c == '\n' && self != Form::Line)
+        !is_hidden(c) || (c == '\n' && self != EscapeForm::Line)
     }
 
     fn apply(self, text: &str) -> Cow<'_, str> {
@@ -56,7 +56,7 @@ impl Form {
         for c in text.chars() {
             if self.is_kept(c) {
                 shown.push(c);
-            } else if self == Form::Json {
+            } else if self == EscapeForm::Json {
                 for unit in c.encode_utf16(&mut [0; 2]) {
                     let _ = write!(shown, "\\u{unit:04x}");
                 }
@@ -72,7 +72,7 @@ impl Form {
 #[derive(Debug)]
 pub struct VisibleWriter<W> {
     inner: W,
-    form: Form,
+    form: EscapeForm,
     /// Sequences of our own that go through as they are.
     own: &'static [&'static str],
     /// The beginning of a character whose rest is still to come.
@@ -81,7 +81,7 @@ pub struct VisibleWriter<W> {
 
 impl<W: Write> VisibleWriter<W> {
     /// Writes to `inner`; `own` are the sequences for terminals that go through, such as colours.
-    pub fn new(inner: W, form: Form, own: &'static [&'static str]) -> VisibleWriter<W> {
+    pub fn new(inner: W, form: EscapeForm, own: &'static [&'static str]) -> VisibleWriter<W> {
         VisibleWriter {
             inner,
             form,
@@ -164,7 +164,7 @@ mod tests {
         }
         assert_eq!(visible_lines("a\nb\r\u{85}"), "a\nb\\u{d}\\u{85}");
         assert_eq!(
-            Form::Json.apply("\u{9b}\n\u{e0041}"),
+            EscapeForm::Json.apply("\u{9b}\n\u{e0041}"),
             "\\u009b\n\\udb40\\udc41"
         );
     }
@@ -175,7 +175,7 @@ mod tests {
         let bytes = [text, b"\xff\xc3z"].concat();
         for n in 1..bytes.len() {
             let mut out = Vec::new();
-            let mut writer = VisibleWriter::new(&mut out, Form::Lines, &["\u{1b}[1m"]);
+            let mut writer = VisibleWriter::new(&mut out, EscapeForm::Lines, &["\u{1b}[1m"]);
             // Our own sequences are written whole.
             let parts = match n {
                 1..8 => bytes.split_at(n),

@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use opscope_store::dump::mindspore::{FileName, MindSporeDump, RunKind};
+use opscope_store::dump::mindspore::{FileName, MindSporeListing, RunKind};
 use opscope_store::file_format::npy::{self, NpyHeader};
-use opscope_store::tree::mindspore::{Place, TensorFileName, clean_name};
+use opscope_store::tree::mindspore::{MindSporePlace, TensorFileName, clean_name};
 use serde_json::Value;
 use support::sha256;
 
@@ -45,7 +45,7 @@ fn number(value: &Value, key: &str) -> u64 {
 #[test]
 fn every_array_is_found_and_read() {
     for (case, dir, arrays) in cases() {
-        let dump = MindSporeDump::open(&dir).unwrap();
+        let dump = MindSporeListing::open(&dir).unwrap();
         assert!(dump.errors.is_empty(), "{case}: {:?}", dump.errors);
         assert_eq!(dump.files.len(), arrays.len(), "{case}");
         let by_path: BTreeMap<_, _> = dump.files.iter().map(|f| (f.path.clone(), f)).collect();
@@ -71,7 +71,7 @@ fn every_array_is_found_and_read() {
                 (name.layout.as_str(), name.dtype.as_deref()),
                 (text(array, "format"), array["dtype"].as_str())
             );
-            let place: Place = file.place.clone();
+            let place: MindSporePlace = file.place.clone();
             assert_eq!(place.graph_id, Some(number(array, "graph_id") as u32));
             assert_eq!(place.iteration, Some(number(array, "iteration")));
             let bytes = fs::read(&file.path).unwrap();
@@ -101,7 +101,7 @@ fn every_array_is_found_and_read() {
 fn records_have_their_full_names() {
     let mut n_renamed = 0;
     for (case, dir, arrays) in cases() {
-        let dump = MindSporeDump::open(&dir).unwrap();
+        let dump = MindSporeListing::open(&dir).unwrap();
         let mut by_file = BTreeMap::new();
         for record in &dump.records {
             for slot in &record.slots {
@@ -135,8 +135,8 @@ fn records_have_their_full_names() {
 #[test]
 fn records_come_in_execution_order() {
     for (case, dir, _) in cases() {
-        let dump = MindSporeDump::open(&dir).unwrap();
-        let mut by_place: BTreeMap<Place, Vec<u64>> = BTreeMap::new();
+        let dump = MindSporeListing::open(&dir).unwrap();
+        let mut by_place: BTreeMap<MindSporePlace, Vec<u64>> = BTreeMap::new();
         for record in dump.records.iter().filter(|r| r.kind == RunKind::Operator) {
             let first = record
                 .slots
@@ -162,7 +162,7 @@ fn records_come_in_execution_order() {
             assert!(times.is_sorted(), "{case}: {place:?}");
         }
     }
-    let dump = MindSporeDump::open(&golden().join("control_flow/dump")).unwrap();
+    let dump = MindSporeListing::open(&golden().join("control_flow/dump")).unwrap();
     let loops = dump
         .records
         .iter()
@@ -176,10 +176,10 @@ fn a_dump_without_anything_beside_it_is_read() {
     let source = golden().join("lenet_all/dump/rank_0/Net");
     let target = copy.path().join("rank_0/Net");
     support::copy_dir(&source, &target);
-    let dump = MindSporeDump::open(copy.path()).unwrap();
-    let whole = MindSporeDump::open(&golden().join("lenet_all/dump")).unwrap();
+    let dump = MindSporeListing::open(copy.path()).unwrap();
+    let whole = MindSporeListing::open(&golden().join("lenet_all/dump")).unwrap();
     assert!(dump.errors.is_empty() && dump.graphs.is_empty());
-    let names = |dump: &MindSporeDump| -> Vec<(Place, String, usize)> {
+    let names = |dump: &MindSporeListing| -> Vec<(MindSporePlace, String, usize)> {
         let records = dump.records.iter();
         records
             .map(|r| (r.place.clone(), r.op_name.clone(), r.slots.len()))

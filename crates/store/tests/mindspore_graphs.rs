@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use opscope_store::file_format::{ms_graph_ir, ms_graph_pb};
-use opscope_store::record::AttributeType;
+use opscope_store::record::AttributeKind;
 use opscope_store::record::graph::{
-    Attribute, AttributeGroup, Graph, GraphNode, Input, Literal, Source,
+    AttributeGroup, GraphAttribute, GraphNode, GraphRecord, InputOrigin, Literal, NodeSource,
 };
 use opscope_tensor::DType;
 
@@ -88,12 +88,12 @@ fn values() -> Vec<Literal> {
 #[test]
 fn attributes_of_every_kind_come_back_from_both_files() {
     for value in values() {
-        let attribute = |value| Attribute {
+        let attribute = |value| GraphAttribute {
             group: AttributeGroup::Operator,
             name: "a".to_owned(),
             value,
         };
-        let graph = Graph {
+        let graph = GraphRecord {
             name: "kernel_graph0".to_owned(),
             nodes: vec![GraphNode {
                 label: "CNode_0".to_owned(),
@@ -101,7 +101,7 @@ fn attributes_of_every_kind_come_back_from_both_files() {
                 attributes: vec![attribute(value.clone()), attribute(Literal::Bool(false))],
                 ..GraphNode::default()
             }],
-            ..Graph::default()
+            ..GraphRecord::default()
         };
         let text = ms_graph_ir::encode(&graph);
         let of_text = ms_graph_ir::decode(&text).unwrap();
@@ -131,19 +131,19 @@ fn attributes_are_written_as_mindspore_writes_them() {
     let made = |text, r#type| Literal::from_text(text, r#type);
     let attributes = &graph.nodes[0].attributes;
     assert_eq!(
-        made("[3, 3]", AttributeType::Ints).plain_text(),
+        made("[3, 3]", AttributeKind::Ints).plain_text(),
         attributes[0].value.plain_text()
     );
-    assert_eq!(made("\"same\"", AttributeType::Text), attributes[1].value);
-    assert_eq!(made("1", AttributeType::Int), attributes[2].value);
+    assert_eq!(made("\"same\"", AttributeKind::Text), attributes[1].value);
+    assert_eq!(made("1", AttributeKind::Int), attributes[2].value);
 }
 
 /// Facts that both files give of a node.
 type Facts = (String, String, String, String, Vec<String>, Vec<String>);
 
-fn facts(graph: &Graph, node: &GraphNode) -> Facts {
+fn facts(graph: &GraphRecord, node: &GraphNode) -> Facts {
     let inputs = node.inputs.iter().map(|input| match input {
-        Input::Constant(_) => "constant".to_owned(),
+        InputOrigin::Constant(_) => "constant".to_owned(),
         other => graph.input_name(other),
     });
     let operator = node.attributes.iter();
@@ -171,14 +171,14 @@ fn both_files_say_the_same() {
         assert_eq!((text.id, &text.name), (message.id, &message.name));
         assert_eq!(text.nodes.len(), message.nodes.len(), "{}", path.display());
         assert!(text.constants.len() <= message.constants.len());
-        let names = |graph: &Graph| -> Vec<String> {
+        let names = |graph: &GraphRecord| -> Vec<String> {
             graph.parameters.iter().map(|p| p.name.clone()).collect()
         };
         assert_eq!(names(&text), names(&message), "{}", path.display());
         assert_eq!(text.outputs, message.outputs);
         for (a, b) in text.nodes.iter().zip(&message.nodes) {
             assert_eq!(facts(&text, a), facts(&message, b), "{}", path.display());
-            let places = |sources: &[Source]| -> Vec<String> {
+            let places = |sources: &[NodeSource]| -> Vec<String> {
                 sources.iter().flat_map(|s| s.lines.clone()).collect()
             };
             // The text merges the candidates that the message keeps apart.

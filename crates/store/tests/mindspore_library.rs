@@ -5,8 +5,8 @@ use std::path::Path;
 
 use opscope_store::file_format::ms_dtype;
 use opscope_store::file_format::npy::{self, NpyHeader, mindspore_array, mindspore_header};
-use opscope_store::file_format::statistic_csv::{self, Category, Cell};
-use opscope_store::record::Side;
+use opscope_store::file_format::statistic_csv::{self, Category, StatisticCell};
+use opscope_store::record::SlotSide;
 use opscope_store::tree::mindspore::TensorFileName;
 use opscope_tensor::{DType, Layout, Shape, TensorView};
 use serde_json::Value;
@@ -118,8 +118,8 @@ fn statistics_come_back() {
         let mut written = statistic_csv::header(&categories);
         for (subject, values) in &table.rows {
             assert!(subject.op_name.starts_with("Default/"));
-            assert!(matches!(subject.side, Side::Input | Side::Output));
-            let cells: Vec<Cell> = categories
+            assert!(matches!(subject.side, SlotSide::Input | SlotSide::Output));
+            let cells: Vec<StatisticCell> = categories
                 .iter()
                 .zip(values)
                 .map(|(category, value)| cell(*category, value.as_deref().unwrap()))
@@ -133,14 +133,14 @@ fn statistics_come_back() {
 }
 
 /// Real numbers go through a float, so that their text is made anew.
-fn cell(category: Category, text: &str) -> Cell {
+fn cell(category: Category, text: &str) -> StatisticCell {
     match category {
-        Category::Md5 | Category::Sha1 => Cell::Text(text.to_owned()),
+        Category::Md5 | Category::Sha1 => StatisticCell::Text(text.to_owned()),
         Category::Max | Category::Min | Category::Average | Category::L2Norm => {
             let value: f64 = text.trim_start_matches('-').parse().unwrap();
             let sign = if text.starts_with('-') { -1.0 } else { 1.0 };
-            Cell::Real(value.copysign(sign))
+            StatisticCell::Real(value.copysign(sign))
         }
-        _ => Cell::Count(text.parse().unwrap()),
+        _ => StatisticCell::Count(text.parse().unwrap()),
     }
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use opscope_store::record::{AttributeType, CallSite, DefaultAttribute, Operator};
+use opscope_store::record::{AttributeKind, CallSite, DefaultAttribute, Operator};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -84,11 +84,11 @@ pub(super) struct OperatorDescription {
 const ARGUMENT_PREFIX: &str = "argument.";
 
 /// The type of the value that the text of an attribute of this name stands for.
-fn kind(name: &str) -> AttributeType {
+fn kind(name: &str) -> AttributeKind {
     if name.starts_with(ARGUMENT_PREFIX) {
-        AttributeType::Python
+        AttributeKind::Python
     } else {
-        AttributeType::Text
+        AttributeKind::Text
     }
 }
 
@@ -96,7 +96,7 @@ fn default((name, text): &(String, String)) -> DefaultAttribute {
     DefaultAttribute {
         name: name.clone(),
         text: text.clone(),
-        r#type: AttributeType::Python,
+        r#type: AttributeKind::Python,
     }
 }
 

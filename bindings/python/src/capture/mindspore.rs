@@ -7,7 +7,7 @@ use opscope_config::dialect::mindspore::{self, MindSporeConfig};
 use opscope_config::{ConfigError, Environment, Issue, Severity};
 use opscope_dump::DumpRequest;
 use opscope_store::atomic_file::Modes;
-use opscope_store::tree::mindspore::Target;
+use opscope_store::tree::mindspore::TreeTarget;
 use pyo3::exceptions::{PyNotImplementedError, PyValueError};
 use pyo3::prelude::*;
 
@@ -15,19 +15,19 @@ use super::request::{one_line, tell};
 use crate::os_error;
 
 /// Names of the devices whose trees there are.
-const TARGETS: [(&str, Target); 6] = [
-    ("cpu", Target::Cpu),
-    ("gpu", Target::Gpu),
-    ("ascend-o0", Target::AscendKernels),
-    ("ascend-o1", Target::AscendKernels),
-    ("ascend-o2", Target::AscendGraph),
-    ("ge", Target::GraphEngine),
+const TARGETS: [(&str, TreeTarget); 6] = [
+    ("cpu", TreeTarget::Cpu),
+    ("gpu", TreeTarget::Gpu),
+    ("ascend-o0", TreeTarget::AscendKernels),
+    ("ascend-o1", TreeTarget::AscendKernels),
+    ("ascend-o2", TreeTarget::AscendGraph),
+    ("ge", TreeTarget::GraphEngine),
 ];
 
 /// Whose dump it is said to be.
 #[derive(Clone, Copy)]
 pub(super) struct Place {
-    pub(super) target: Target,
+    pub(super) target: TreeTarget,
     pub(super) rank: u32,
     pub(super) device: u32,
 }

@@ -6,7 +6,7 @@ use opscope_capture::{FailureDetail, Plan, Purpose, Sides, Steps};
 use opscope_config::dialect::acl::{self, Content, Mode};
 use opscope_config::{Environment, Issue, Severity, check_nesting};
 use opscope_dump::{DumpForm, DumpRequest};
-use opscope_store::file_format::stats_csv::Columns;
+use opscope_store::file_format::stats_csv::StatsColumns;
 use opscope_store::visible::visible;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -122,7 +122,7 @@ fn content(data: &str, purpose: Purpose) -> PyResult<Content> {
         "tensor" => Ok(Content::Tensors),
         // Tables of steps are for sessions that write every record that they take.
         "table" if purpose == Purpose::Values => Ok(Content::StepTable),
-        "stats" | "table" => Ok(Content::Statistics(Columns::Plain)),
+        "stats" | "table" => Ok(Content::Statistics(StatsColumns::Plain)),
         _ => Err(PyValueError::new_err(format!(
             "data `{data}` is neither `tensor` nor `stats` nor `table`"
         ))),

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use opscope_analysis::convert::{self, OutputKind, Pick, Report, Source};
 use opscope_analysis::default_jobs;
 use opscope_store::atomic_file::Modes;
-use opscope_store::file_format::zstd::Level;
-use opscope_store::record::Side;
+use opscope_store::file_format::zstd::CompressionLevel;
+use opscope_store::record::SlotSide;
 use opscope_store::{StoreError, regular_file};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -140,8 +140,8 @@ impl Request {
         };
         let pick = match (self.only_output, self.only_input) {
             (Some(_), Some(_)) => return usage("only_output excludes only_input".to_owned()),
-            (Some(index), None) => Some((Side::Output, index)),
-            (None, Some(index)) => Some((Side::Input, index)),
+            (Some(index), None) => Some((SlotSide::Output, index)),
+            (None, Some(index)) => Some((SlotSide::Input, index)),
             (None, None) => None,
         };
         let is_one_file = matches!(paths, [path] if !path.is_dir());
@@ -149,9 +149,9 @@ impl Request {
             let message = "target_shape, only_output and only_input take a single file";
             return usage(message.to_owned());
         }
-        let compression = self.compress.map(Level::new);
+        let compression = self.compress.map(CompressionLevel::new);
         if compression == Some(None) {
-            let (min, max) = (Level::MIN, Level::MAX);
+            let (min, max) = (CompressionLevel::MIN, CompressionLevel::MAX);
             return usage(format!("compress: expected a level from {min} to {max}"));
         }
         if compression.is_some() && ![OutputKind::Npy, OutputKind::MsNpy].contains(&kind) {

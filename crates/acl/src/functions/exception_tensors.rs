@@ -5,7 +5,7 @@ use std::path::{Component, Path};
 use opscope_store::atomic_file::{Creator, Modes};
 use opscope_store::file_format::ascend_codes::dtype_from_graph_engine;
 use opscope_store::file_format::dump_data::{
-    Attribute, DumpHeader, SpaceEntry, TensorEntry, VERSION, dtype_code, with_length,
+    DumpHeader, HeaderAttribute, SpaceEntry, TensorEntry, VERSION, dtype_code, with_length,
 };
 use opscope_store::tree::acl::custom_file_name;
 
@@ -123,7 +123,7 @@ impl Process {
             ..DumpHeader::default()
         };
         header.attrs = user_tag
-            .map(|tag| Attribute {
+            .map(|tag| HeaderAttribute {
                 name: "user_tag".to_owned(),
                 value: tag.to_owned(),
             })

@@ -4,7 +4,7 @@ use crate::compare::result::Evidence;
 use crate::compare::result::Party;
 use std::collections::BTreeSet;
 
-use opscope_store::record::Side as SlotSide;
+use opscope_store::record::SlotSide;
 
 use super::matching::SlotRef;
 use super::measure::Sides;

@@ -27,7 +27,7 @@ mod reason;
 mod slots;
 
 use crate::compare::result::Party;
-use opscope_store::record::Side as SlotSide;
+use opscope_store::record::SlotSide;
 use opscope_tensor::Layout;
 
 use super::side::Side;

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use opscope_store::record::Side as SlotSide;
+use opscope_store::record::SlotSide;
 
 use super::matching::Matching;
 use super::side::{Run, Side};

@@ -10,7 +10,7 @@ use opscope_store::StoreError;
 use opscope_store::dump::{PassReason, PassedOver};
 use opscope_store::reader::{DumpTerm, RecordKind, TensorRecord};
 use opscope_store::record;
-use opscope_store::record::graph::Graph;
+use opscope_store::record::graph::GraphRecord;
 use opscope_tensor::{DType, Layout};
 
 use crate::error_chain::chain;
@@ -27,7 +27,7 @@ pub struct Side {
     /// Executions of operators, in order.
     pub runs: Vec<Run>,
     /// Graphs that lie beside the tensors, with their ranks.
-    pub graphs: Vec<(Option<u32>, Graph)>,
+    pub graphs: Vec<(Option<u32>, GraphRecord)>,
     /// Facts about its runs from the descriptions of graphs and the graphs beside the dump.
     pub described: Graphs,
     /// Names of the values of ONNX models that ran as they are, as far as descriptions of their graphs lie beside the
@@ -79,7 +79,7 @@ pub struct Run {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Slot {
     /// Input or output; an array of which nothing is known is an output.
-    pub side: record::Side,
+    pub side: record::SlotSide,
     /// Which one.
     pub index: u32,
     /// Element type; none if it is unknown.
@@ -112,7 +112,7 @@ pub struct Slot {
 impl Slot {
     /// A slot of which dtype and extents are known and nothing else: the dump has neither elements nor statistics
     /// of it.
-    pub fn described(side: record::Side, index: u32, dtype: DType, shape: &[u64]) -> Slot {
+    pub fn described(side: record::SlotSide, index: u32, dtype: DType, shape: &[u64]) -> Slot {
         Slot {
             side,
             index,
@@ -140,7 +140,7 @@ impl Slot {
 
 impl Run {
     /// The slot of this side and position.
-    pub fn slot(&self, side: record::Side, index: u32) -> Option<&Slot> {
+    pub fn slot(&self, side: record::SlotSide, index: u32) -> Option<&Slot> {
         let is_it = |slot: &&Slot| (slot.side, slot.index) == (side, index);
         self.slots.iter().find(is_it)
     }
@@ -288,7 +288,7 @@ impl Side {
             for slot in run
                 .slots
                 .iter_mut()
-                .filter(|slot| slot.side == record::Side::Output)
+                .filter(|slot| slot.side == record::SlotSide::Output)
             {
                 let known = outputs.get(slot.index as usize).cloned().flatten();
                 slot.original = slot.original.take().or(known);
@@ -304,7 +304,7 @@ impl Side {
 
 impl Slot {
     fn of(record: TensorRecord, problem: Option<String>) -> Slot {
-        let (side, index) = record.slot.unwrap_or((record::Side::Output, 0));
+        let (side, index) = record.slot.unwrap_or((record::SlotSide::Output, 0));
         let dtype = record.dtype.as_ref();
         let places = record.elements.as_ref();
         let original_shape = record.original_shape.clone();

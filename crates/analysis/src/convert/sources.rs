@@ -69,7 +69,7 @@ pub fn sources(path: &Path) -> FoundSources {
         return found;
     }
     let listing = dump::list(path);
-    let source = |entry: dump::Entry| {
+    let source = |entry: dump::DumpEntry| {
         let parent = entry.path.parent().unwrap_or(path);
         let source = Source {
             subdir: parent
@@ -103,7 +103,7 @@ pub fn sources(path: &Path) -> FoundSources {
 }
 
 impl FoundSources {
-    fn pass(&mut self, entry: dump::Entry, reason: PassReason) {
+    fn pass(&mut self, entry: dump::DumpEntry, reason: PassReason) {
         let path = entry.path;
         self.passed_over.push(PassedOver { path, reason });
     }

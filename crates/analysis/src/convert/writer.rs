@@ -12,8 +12,8 @@ use std::sync::{Mutex, PoisonError};
 use opscope_store::atomic_file::{Creator, write_all_vectored};
 use opscope_store::file_format::mapping_csv;
 use opscope_store::file_format::op_debug::OverflowRecord;
-use opscope_store::reader::{ExtraKind, OpenedTensor, TensorFile};
-use opscope_store::record::Side;
+use opscope_store::reader::{ExtraKind, MindSporeTensorFile, OpenedTensor};
+use opscope_store::record::SlotSide;
 
 use super::names::{OutputName, without_controls};
 use super::{ConvertError, Options, OutputKind, Pick, Source};
@@ -39,14 +39,14 @@ pub(super) struct Converted {
 /// A source that was opened, and the directory of its results.
 struct Opened<'a> {
     source: &'a Source,
-    file: TensorFile,
+    file: MindSporeTensorFile,
     dir: PathBuf,
     repeated_names: HashSet<usize>,
 }
 
 /// Positions of the tensors of an archive whose names are those of earlier ones once they are parts
 /// of file names.
-fn repeated_names(file: &TensorFile) -> HashSet<usize> {
+fn repeated_names(file: &MindSporeTensorFile) -> HashSet<usize> {
     let mut seen = HashSet::new();
     let named = file.tensors().filter(|tensor| tensor.stored.name.is_some());
     let repeated = named.filter(|tensor| !seen.insert(without_controls(&tensor.stored.label())));
@@ -64,7 +64,7 @@ impl<'a> Writer<'a> {
 
     pub(super) fn convert(&self, source: &Source) -> Converted {
         let mut converted = Converted::default();
-        let opened = TensorFile::open(&source.path, source.telling_name());
+        let opened = MindSporeTensorFile::open(&source.path, source.telling_name());
         let opened = match opened {
             Ok(file) => Opened {
                 source,
@@ -106,7 +106,11 @@ impl<'a> Writer<'a> {
     }
 
     /// The tensors to convert. One that is asked for and absent is an error.
-    fn picked<'f>(&self, file: &'f TensorFile, converted: &mut Converted) -> Vec<OpenedTensor<'f>> {
+    fn picked<'f>(
+        &self,
+        file: &'f MindSporeTensorFile,
+        converted: &mut Converted,
+    ) -> Vec<OpenedTensor<'f>> {
         let Some(Pick { side, index }) = self.options.pick else {
             return file.tensors().collect();
         };
@@ -141,7 +145,7 @@ impl<'a> Writer<'a> {
         let tensors = self.picked(&opened.file, converted);
         let outputs = tensors
             .into_iter()
-            .filter(|t| t.stored.side == Side::Output);
+            .filter(|t| t.stored.side == SlotSide::Output);
         for tensor in outputs {
             let slot = tensor.stored.label();
             let offset = opened.file.start_of(tensor);

@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use half::f16;
 use opscope_store::file_bytes::FileBytes;
-use opscope_store::reader::{OpenedTensor, TensorFile, TensorRecord};
-use opscope_store::record::Side;
+use opscope_store::reader::{MindSporeTensorFile, OpenedTensor, TensorRecord};
+use opscope_store::record::SlotSide;
 use opscope_tensor::convert::dtype::DecodeError;
 use opscope_tensor::{DType, Layout, Shape, Stats, StatsError, TensorView, stats};
 
@@ -128,19 +128,19 @@ pub fn stats_of(record: &TensorRecord) -> Result<Stats, ElementsError> {
     })?)
 }
 
-fn open_file(record: &TensorRecord) -> Result<TensorFile, ElementsError> {
+fn open_file(record: &TensorRecord) -> Result<MindSporeTensorFile, ElementsError> {
     let place = record.elements.as_ref().ok_or(ElementsError::NoElements)?;
-    let file = TensorFile::open_for(&record.path, &place.real_name, place.tensor);
+    let file = MindSporeTensorFile::open_for(&record.path, &place.real_name, place.tensor);
     Ok(file?)
 }
 
 /// The tensor in its file, which may have become another since it was listed.
 fn find_tensor<'f>(
     record: &TensorRecord,
-    file: &'f TensorFile,
+    file: &'f MindSporeTensorFile,
 ) -> Result<OpenedTensor<'f>, ElementsError> {
     let place = record.elements.as_ref().ok_or(ElementsError::NoElements)?;
-    let (side, index) = place.tensor.unwrap_or((Side::Output, 0));
+    let (side, index) = place.tensor.unwrap_or((SlotSide::Output, 0));
     file.tensor(side, index)
         .ok_or_else(|| ElementsError::NoSlot {
             slot: format!("{}.{index}", side.name()),

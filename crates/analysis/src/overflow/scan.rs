@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-use opscope_store::dump::{self, Entry, PassedOver};
+use opscope_store::dump::{self, DumpEntry, PassedOver};
 use opscope_store::file_format::dump_data;
 use opscope_store::file_format::op_debug::{self, OverflowRecord};
 use opscope_store::file_format::stats_csv;
-use opscope_store::reader::{DumpTerm, TensorFile};
-use opscope_store::record::Side;
+use opscope_store::reader::{DumpTerm, MindSporeTensorFile};
+use opscope_store::record::SlotSide;
 use opscope_store::tree::acl::DumpFileName;
 use opscope_store::tree::mindspore::TensorFileName;
 use opscope_store::{StoreError, regular_file};
@@ -101,11 +101,11 @@ pub fn scan(path: &Path, n_threads: usize) -> Scan {
     };
     let mut listing = dump::list(dir);
     let mut scan = Scan::default();
-    let looked_into: Vec<Entry> = match is_dir {
+    let looked_into: Vec<DumpEntry> = match is_dir {
         true => {
             scan.passed_over = std::mem::take(&mut listing.passed_over);
             scan.errors = listing.errors.drain(..).map(ScanError::from).collect();
-            let may_hold = |entry: &&Entry| {
+            let may_hold = |entry: &&DumpEntry| {
                 op_debug::is_record_name(&entry.real_name) || entry.has_lost_name()
             };
             listing.entries.iter().filter(may_hold).cloned().collect()
@@ -150,16 +150,16 @@ pub fn scan(path: &Path, n_threads: usize) -> Scan {
 }
 
 /// The records of a file; none if it is something else, which only a file without a name may be.
-fn look_into(entry: &Entry, is_named: bool) -> Result<Option<Vec<OverflowRecord>>, ScanError> {
+fn look_into(entry: &DumpEntry, is_named: bool) -> Result<Option<Vec<OverflowRecord>>, ScanError> {
     if is_named || op_debug::is_record_name(&entry.real_name) {
         return Ok(Some(read(entry)?));
     }
-    let file = match TensorFile::open(&entry.path, &entry.real_name) {
+    let file = match MindSporeTensorFile::open(&entry.path, &entry.real_name) {
         Ok(file) => file,
         Err(source) => return look_for_json_or_table(entry, source),
     };
     let is_record = file.tensors().all(|tensor| {
-        tensor.stored.side == Side::Output
+        tensor.stored.side == SlotSide::Output
             && tensor.stored.dtype == DumpTerm::Known(DType::U8)
             && (op_debug::has_magic(tensor.bytes) || is_record_op(&file.facts().op_name))
     });
@@ -174,7 +174,7 @@ fn look_into(entry: &Entry, is_named: bool) -> Result<Option<Vec<OverflowRecord>
 
 /// A file without tensors may still be a record in JSON, or statistics.
 fn look_for_json_or_table(
-    entry: &Entry,
+    entry: &DumpEntry,
     source: StoreError,
 ) -> Result<Option<Vec<OverflowRecord>>, ScanError> {
     let json_limit = op_debug::JSON_BYTES_MAX as u64;
@@ -203,17 +203,17 @@ fn sort_key(overflow: &Overflow) -> (u64, (usize, String), PathBuf) {
     (step, order(&overflow.timestamp), overflow.path.clone())
 }
 
-fn read(entry: &Entry) -> Result<Vec<OverflowRecord>, StoreError> {
-    let file = TensorFile::open(&entry.path, &entry.real_name)?;
+fn read(entry: &DumpEntry) -> Result<Vec<OverflowRecord>, StoreError> {
+    let file = MindSporeTensorFile::open(&entry.path, &entry.real_name)?;
     records(&entry.path, &file).map(|records| records.into_iter().map(|(_, r)| r).collect())
 }
 
 /// The records in a file, with the positions of their outputs.
 pub(crate) fn records(
     path: &Path,
-    file: &TensorFile,
+    file: &MindSporeTensorFile,
 ) -> Result<Vec<(usize, OverflowRecord)>, StoreError> {
-    let outputs = file.tensors().filter(|t| t.stored.side == Side::Output);
+    let outputs = file.tensors().filter(|t| t.stored.side == SlotSide::Output);
     let records = outputs.map(|tensor| {
         let record = OverflowRecord::decode(tensor.bytes);
         let record = record.map_err(|error| StoreError::Corrupt {
@@ -226,7 +226,7 @@ pub(crate) fn records(
     records.collect()
 }
 
-fn overflow(entry: &Entry, record: OverflowRecord) -> Option<Overflow> {
+fn overflow(entry: &DumpEntry, record: OverflowRecord) -> Option<Overflow> {
     let findings = findings(&record);
     let parent = entry.path.parent().and_then(Path::file_name);
     let timestamp = match &entry.name {
@@ -260,14 +260,14 @@ struct Operators<'a> {
 
 /// A file that may be of an operator that overflowed.
 struct Candidate<'a> {
-    entry: &'a Entry,
+    entry: &'a DumpEntry,
     name: DumpFileName,
     /// The only tensor in it, where the name says that.
-    slot: Option<(Side, u32)>,
+    slot: Option<(SlotSide, u32)>,
 }
 
 impl<'a> Operators<'a> {
-    fn of_entries(entries: &'a [Entry]) -> Operators<'a> {
+    fn of_entries(entries: &'a [DumpEntry]) -> Operators<'a> {
         let mut by_task: HashMap<u64, Vec<Candidate<'a>>> = HashMap::new();
         let entries = entries.iter();
         for entry in entries.filter(|entry| !op_debug::is_record_name(&entry.real_name)) {
@@ -294,7 +294,7 @@ impl<'a> Operators<'a> {
         };
         let first = *candidates.iter().min_by_key(turn)?;
         // Of each tensor with a file of its own the earliest.
-        let mut by_slot: BTreeMap<Option<(Side, u32)>, &Candidate<'_>> = BTreeMap::new();
+        let mut by_slot: BTreeMap<Option<(SlotSide, u32)>, &Candidate<'_>> = BTreeMap::new();
         for one in candidates.iter().filter(|one| one.is_beside(first)) {
             let known = by_slot.entry(one.slot).or_insert(one);
             if order(&one.name.timestamp) < order(&known.name.timestamp) {
@@ -317,7 +317,7 @@ impl<'a> Operators<'a> {
 }
 
 impl<'a> Candidate<'a> {
-    fn of_entry(entry: &'a Entry) -> Option<Candidate<'a>> {
+    fn of_entry(entry: &'a DumpEntry) -> Option<Candidate<'a>> {
         if let Some(name) = entry.name.clone() {
             let slot = None;
             return Some(Candidate { entry, name, slot });

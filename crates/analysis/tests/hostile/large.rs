@@ -2,7 +2,7 @@
 
 use opscope_analysis::compare::matching::{Matching, Options};
 use opscope_analysis::compare::side::{Run, RunPlace, Side, Slot};
-use opscope_store::record::Side as SlotSide;
+use opscope_store::record::SlotSide;
 use opscope_tensor::DType;
 
 use crate::is_child;

@@ -2,7 +2,7 @@
 
 use opscope_analysis::compare::matching::{FusedOperator, FusionRules, Matching, Options};
 use opscope_analysis::compare::side::{Run, Side};
-use opscope_store::record::Side as SlotSide;
+use opscope_store::record::SlotSide;
 
 use crate::{lines, matched, matched_by, op, same, side, slot_lines};
 

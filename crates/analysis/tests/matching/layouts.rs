@@ -2,7 +2,7 @@
 
 use opscope_analysis::compare::matching::{Hint, SlotPair};
 use opscope_analysis::compare::side::Slot;
-use opscope_store::record::Side as SlotSide;
+use opscope_store::record::SlotSide;
 use opscope_tensor::{DType, Layout};
 
 use crate::{matched, op, side};

@@ -10,7 +10,7 @@ mod properties;
 
 use opscope_analysis::compare::matching::{How, Matching, Options, RunPair};
 use opscope_analysis::compare::side::{Run, RunPlace, Side, Slot};
-use opscope_store::record::Side as SlotSide;
+use opscope_store::record::SlotSide;
 use opscope_tensor::DType;
 
 /// An operator with its inputs and outputs.

@@ -1,12 +1,12 @@
 //! Judging the NaNs and infinities of one operator by its own tensors.
 
-use opscope_store::record::{Record, Side};
+use opscope_store::record::{Record, SlotSide};
 use opscope_tensor::Tensor;
 
 use super::operators::{is_attention, is_elementwise, makes_up};
 
 /// A slot: side and position.
-pub(crate) type Slot = (Side, usize);
+pub(crate) type Slot = (SlotSide, usize);
 
 /// Judgement of one operator's NaNs and infinities by its own tensors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,25 +54,25 @@ impl Local {
 /// Judges a record by its own tensors. `is_beside` says that it is no execution of an operator, but what
 /// a model was given.
 pub(crate) fn judge(record: &Record, is_beside: bool) -> Local {
-    let is_bad = |(_, _, tensor): &(Side, usize, &Tensor)| tensor.non_finite().any();
+    let is_bad = |(_, _, tensor): &(SlotSide, usize, &Tensor)| tensor.non_finite().any();
     let Some(first) = record.slots().find(is_bad) else {
         return Local::Finite;
     };
     let operator = &record.operator;
-    let nan = |(_, _, tensor): &(Side, usize, &Tensor)| tensor.non_finite().n_nan > 0;
+    let nan = |(_, _, tensor): &(SlotSide, usize, &Tensor)| tensor.non_finite().n_nan > 0;
     // NaN goes before infinities: nobody wants it, while an infinity may be a mask.
     if let Some((side, index, _)) = record.slots().find(nan) {
         let source = match side {
             // Weights and inputs of the model come from outside, whatever the record says of an
             // operator.
             _ if is_beside => NanSource::Input,
-            Side::Input if record.outputs.is_empty() && !operator.outputs.is_empty() => {
+            SlotSide::Input if record.outputs.is_empty() && !operator.outputs.is_empty() => {
                 NanSource::Unseen
             }
-            Side::Input => NanSource::Input,
-            Side::Output if makes_up(operator) => NanSource::MadeUp,
-            Side::Output if !has_all_inputs(record) => NanSource::Unseen,
-            Side::Output => NanSource::Output,
+            SlotSide::Input => NanSource::Input,
+            SlotSide::Output if makes_up(operator) => NanSource::MadeUp,
+            SlotSide::Output if !has_all_inputs(record) => NanSource::Unseen,
+            SlotSide::Output => NanSource::Output,
         };
         return Local::Nan((side, index), source);
     }
@@ -98,14 +98,14 @@ fn judge_infinities(record: &Record, first: Slot, is_beside: bool) -> Local {
             false => Local::PassedOn(first),
         };
     };
-    let output = (Side::Output, *index);
+    let output = (SlotSide::Output, *index);
     // An attention that is given a boolean mask turns it into -Inf itself and may show the scores.
     if makes_up(operator) || (is_attention(operator) && is_negative) {
         return Local::MadeUp(output);
     }
     if has_infinite_input {
         return match more_than_passed_on(record) {
-            Some(index) => Local::Computed((Side::Output, index), false),
+            Some(index) => Local::Computed((SlotSide::Output, index), false),
             None => Local::PassedOn(first),
         };
     }

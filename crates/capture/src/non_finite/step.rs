@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 
-use opscope_store::record::{Operator, Record, Side};
+use opscope_store::record::{Operator, Record, SlotSide};
 
 use super::local::{NanSource, OnlyNegative, has_all_inputs};
 use super::operators::{is_asking, is_softmax};
@@ -99,7 +99,7 @@ impl Note {
             .filter(|&i| shown(i).is_none_or(|(_, tensor)| is_bad(tensor)));
         let gives = record.outputs.iter().filter(|(_, tensor)| is_bad(tensor));
         let (slot, origin) = match local {
-            Local::Finite => ((Side::Output, 0), NonFiniteOrigin::Unknown),
+            Local::Finite => ((SlotSide::Output, 0), NonFiniteOrigin::Unknown),
             Local::Nan(slot, source) => (slot, origin_of(source)),
             Local::MadeUp(slot) => (slot, NonFiniteOrigin::Constant),
             Local::PassedOn(slot) => (slot, NonFiniteOrigin::Given),
@@ -237,7 +237,7 @@ impl<'a> Step<'a> {
         &self,
         i: usize,
         note: &Note,
-        (side, is_negative): (Side, OnlyNegative),
+        (side, is_negative): (SlotSide, OnlyNegative),
         before: &[Verdict],
     ) -> Verdict {
         if note
@@ -249,7 +249,7 @@ impl<'a> Step<'a> {
         // An operator that dumps outputs only: if everything it read was given by operators that
         // had nothing, it must have computed the infinity.
         let is_known =
-            side == Side::Output && note.read_names().all(|name| self.given.contains(name));
+            side == SlotSide::Output && note.read_names().all(|name| self.given.contains(name));
         let verdict = match is_known {
             true => Verdict::Guilty,
             false => Verdict::Suspect,

@@ -1,6 +1,6 @@
 //! Tensors in memory that an engine lends for the time of one call.
 
-use opscope_store::record::Side;
+use opscope_store::record::SlotSide;
 use opscope_tensor::{Tensor, TensorView};
 
 use super::Probe;
@@ -21,7 +21,7 @@ impl Probe {
         view: TensorView<'_>,
     ) -> Result<(), BorrowError> {
         if self.lacks_input(index) {
-            let tensor = self.take((Side::Input, index), view)?;
+            let tensor = self.take((SlotSide::Input, index), view)?;
             self.input(index, tensor);
         }
         Ok(())
@@ -40,7 +40,7 @@ impl Probe {
             if self.context.kept.role == Role::Watched {
                 return Err(BorrowError::Watched);
             }
-            let tensor = self.take((Side::Output, index), view)?;
+            let tensor = self.take((SlotSide::Output, index), view)?;
             self.output(index, tensor);
         }
         Ok(())
@@ -87,7 +87,7 @@ impl Probe {
         let is_shown = shown.record.inputs.iter().any(|(shown, _)| *shown == index)
             || (shown.graph_inputs.iter()).any(|(i, _)| is_here(i, &kept.graph_inputs))
             || (shown.parameters.iter()).any(|(i, _)| is_here(i, &kept.parameters));
-        let place = (Side::Input, index);
+        let place = (SlotSide::Input, index);
         is_wanted && !is_shown || self.is_part(place) && !shown.parts.has(place)
     }
 
@@ -101,7 +101,7 @@ impl Probe {
             .outputs
             .iter()
             .any(|(shown, _)| *shown == index);
-        let place = (Side::Output, index);
+        let place = (SlotSide::Output, index);
         self.context.kept.outputs.contains(&index) && !is_shown
             || self.is_part(place) && !shown.parts.has(place)
     }

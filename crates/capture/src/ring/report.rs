@@ -4,7 +4,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use opscope_store::record::{ModelId, Operator, Side};
+use opscope_store::record::{ModelId, Operator, SlotSide};
 use opscope_tensor::NonFinite;
 
 use super::TriggerKind;
@@ -54,7 +54,7 @@ pub enum TriggerCause {
     /// A tensor was not finite.
     NonFinite {
         /// Input or output.
-        side: Side,
+        side: SlotSide,
         /// Which of them.
         index: usize,
         /// How many elements, by kind.

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use opscope_store::record::{ModelId, Operator, Side};
+use opscope_store::record::{ModelId, Operator, SlotSide};
 
 use crate::{Exclusion, OperatorKey, OperatorSelection, Plan, Purpose};
 
@@ -22,7 +22,7 @@ pub(super) struct Exclusions<'a> {
 #[derive(Default)]
 struct Excluded {
     is_whole: bool,
-    slots: HashSet<(Side, usize)>,
+    slots: HashSet<(SlotSide, usize)>,
 }
 
 impl<'a> Exclusions<'a> {
@@ -97,7 +97,7 @@ impl<'a> Exclusions<'a> {
     }
 
     /// Whether one of the operator's tensors is left out.
-    pub(super) fn slot(&self, operator: &Operator, side: Side, index: usize) -> bool {
+    pub(super) fn slot(&self, operator: &Operator, side: SlotSide, index: usize) -> bool {
         self.about(operator)
             .any(|excluded| excluded.slots.contains(&(side, index)))
     }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use opscope_store::record::{AttributeType, Operator, Side};
+use opscope_store::record::{AttributeKind, Operator, SlotSide};
 
 use super::graph_view::GraphView;
 use super::selected::Kept;
@@ -176,19 +176,19 @@ pub(super) fn add_views(
             continue;
         }
         let showing = match place.place.0 {
-            Side::Output => Showing::Always,
-            Side::Input if produced.contains(name) => Showing::ByFirstReader,
-            Side::Input => Showing::Once,
+            SlotSide::Output => Showing::Always,
+            SlotSide::Input if produced.contains(name) => Showing::ByFirstReader,
+            SlotSide::Input => Showing::Once,
         };
         let beside = record_of(operator, place);
-        if exclusions.whole(&beside) || exclusions.slot(&beside, Side::Output, 0) {
+        if exclusions.whole(&beside) || exclusions.slot(&beside, SlotSide::Output, 0) {
             continue;
         }
         if showing == Showing::Always {
             from_producer.insert(place.value);
         }
         let inputs =
-            (0..beside.inputs.len()).filter(|&i| !exclusions.slot(&beside, Side::Input, i));
+            (0..beside.inputs.len()).filter(|&i| !exclusions.slot(&beside, SlotSide::Input, i));
         views.push(FloatView {
             value: place.value,
             showing,
@@ -223,8 +223,8 @@ fn names_kept<'a>(
     let mut names = HashSet::new();
     for (task_id, entry) in kept {
         if let Some(operator) = by_task.get(task_id) {
-            let inputs = entry.inputs.iter().map(|&i| (Side::Input, i));
-            let outputs = entry.outputs.iter().map(|&i| (Side::Output, i));
+            let inputs = entry.inputs.iter().map(|&i| (SlotSide::Input, i));
+            let outputs = entry.outputs.iter().map(|&i| (SlotSide::Output, i));
             names.extend(inputs.chain(outputs).map(|place| name_at(operator, place)));
         }
     }
@@ -233,8 +233,8 @@ fn names_kept<'a>(
 
 fn name_at(operator: &Operator, (side, i): Place) -> &str {
     let names = match side {
-        Side::Input => &operator.inputs,
-        Side::Output => &operator.outputs,
+        SlotSide::Input => &operator.inputs,
+        SlotSide::Output => &operator.outputs,
     };
     names.get(i).map_or("", String::as_str)
 }
@@ -259,7 +259,7 @@ fn record_of(operator: &Operator, place: &Quantised) -> Operator {
         outputs: vec![format!("{op_name}_Output")],
         op_name,
         inputs,
-        attribute_types: vec![AttributeType::Int; attributes.len()],
+        attribute_types: vec![AttributeKind::Int; attributes.len()],
         attributes,
         ..Operator::default()
     }

@@ -124,7 +124,7 @@ fn one_of_the_fused_names_is_enough() {
 fn exclude(
     model: Option<&str>,
     operators: OperatorKey,
-    slots: Option<&[(Side, usize)]>,
+    slots: Option<&[(SlotSide, usize)]>,
 ) -> Exclusion {
     Exclusion {
         model: model.map(str::to_owned),
@@ -195,20 +195,24 @@ fn single_tensors_are_excluded_where_the_purpose_can_do_without() {
         exclude(
             None,
             by_name("add"),
-            Some(&[(Side::Input, 0), (Side::Input, 1)]),
+            Some(&[(SlotSide::Input, 0), (SlotSide::Input, 1)]),
         ),
-        exclude(None, by_type("Mul"), Some(&[(Side::Output, 0)])),
+        exclude(None, by_type("Mul"), Some(&[(SlotSide::Output, 0)])),
         exclude(
             None,
             by_name("mul"),
-            Some(&[(Side::Input, 1), (Side::Input, 9)]),
+            Some(&[(SlotSide::Input, 1), (SlotSide::Input, 9)]),
         ),
     ];
     let left = ["0: [2] [0]", "1: [0] []"];
     check_exclusions(slots.clone(), Purpose::Values, &left, &[]);
     check_exclusions(slots, Purpose::Overflow, &NOTHING_EXCLUDED, &[]);
     // An operator of which nothing is left is not kept.
-    let nothing = [(Side::Input, 0), (Side::Input, 2), (Side::Output, 0)];
+    let nothing = [
+        (SlotSide::Input, 0),
+        (SlotSide::Input, 2),
+        (SlotSide::Output, 0),
+    ];
     let excluded = vec![exclude(None, by_name("add"), Some(&nothing))];
     check_exclusions(excluded, Purpose::Values, &NOTHING_EXCLUDED[1..], &[]);
 }

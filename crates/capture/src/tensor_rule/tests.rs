@@ -90,7 +90,7 @@ fn what_rules_choose() {
 fn tensors_without_order_are_never_above() {
     let tensor = Tensor::from_vec(DType::C64, Shape::new([1]).unwrap(), vec![0xff; 8]).unwrap();
     let operator = operator(0, "Add", "a");
-    let choose = |text| rules(&[text]).choose_tensor(&operator, Side::Output, 0, &tensor);
+    let choose = |text| rules(&[text]).choose_tensor(&operator, SlotSide::Output, 0, &tensor);
     assert!(!choose("above:0"));
     assert!(choose("non-finite"), "both parts are NaN");
 }
@@ -104,7 +104,7 @@ fn verdicts_outlive_elements() {
         assert_eq!(rules.rule_out(tensor.observed()), !expected);
         let tensor = tensor.without_elements();
         let operator = operator(0, "Add", "a");
-        let is_chosen = rules.choose_tensor(&operator, Side::Output, 0, &tensor);
+        let is_chosen = rules.choose_tensor(&operator, SlotSide::Output, 0, &tensor);
         assert_eq!(is_chosen, expected);
     }
     assert!(!rules(&["name:x"]).rule_out(floats(&[1.0]).observed()));
@@ -165,7 +165,7 @@ fn texts_come_back() {
     }
     assert_eq!(TensorRule::above(0.5).to_string(), "above:0.5");
     assert_eq!(
-        TensorRule::slot("a", Side::Output, 2).to_string(),
+        TensorRule::slot("a", SlotSide::Output, 2).to_string(),
         "slot:a/output.2"
     );
 }

@@ -9,9 +9,9 @@ use opscope_config::dialect::acl::Content;
 use opscope_dump::{AclSink, Dedup, MindSporeOptions, MindSporeSink, RuntimeMode, StatsSink};
 use opscope_store::atomic_file::Modes;
 use opscope_store::file_format::statistic_csv::Category;
-use opscope_store::file_format::stats_csv::Columns;
+use opscope_store::file_format::stats_csv::StatsColumns;
 use opscope_store::record::Record;
-use opscope_store::tree::mindspore::Target;
+use opscope_store::tree::mindspore::TreeTarget;
 use opscope_tensor::stats;
 use tempfile::TempDir;
 
@@ -102,7 +102,7 @@ impl Mode {
             }
             Mode::Statistics => Some(statistics.clone()),
             Mode::OperatorStatistics => Some(Arc::new(
-                operators(dir.path()).with_content(Content::Statistics(Columns::Plain)),
+                operators(dir.path()).with_content(Content::Statistics(StatsColumns::Plain)),
             )),
             Mode::OperatorsRamDisk | Mode::OperatorsDisk => Some(Arc::new(operators(dir.path()))),
             Mode::Rows => Some(Arc::new(rows(dir.path(), false))),
@@ -149,7 +149,7 @@ fn arrays(dir: &Path) -> MindSporeSink {
 
 fn mindspore(dir: &Path, statistics: Option<Vec<Category>>) -> MindSporeSink {
     MindSporeSink::create(MindSporeOptions {
-        target: Target::Gpu,
+        target: TreeTarget::Gpu,
         path: dir.to_owned(),
         rank: 0,
         net_name: "Net".to_owned(),

@@ -10,7 +10,7 @@ use opscope_dump::StatsSink;
 use opscope_engine::input::{Random, resolve_shape};
 use opscope_engine::onnx::OnnxRuntime;
 use opscope_engine::{Dim, Engine, LoadOptions, LoadedModel, ModelSource, ValueInfo};
-use opscope_store::record::{ModelId, Record, Side};
+use opscope_store::record::{ModelId, Record, SlotSide};
 use opscope_tensor::{Shape, Tensor, stats};
 use tempfile::TempDir;
 
@@ -100,7 +100,7 @@ impl Subject {
         };
         self.captured(tensors.clone(), whole, 1);
         let records = tensors.take();
-        let key = |record: &Record, side: Side, i: usize| (record.operator.task_id, side, i);
+        let key = |record: &Record, side: SlotSide, i: usize| (record.operator.task_id, side, i);
         let expected: HashMap<_, Tensor> = records
             .iter()
             .flat_map(|record| {

@@ -8,7 +8,7 @@ use opscope_analysis::default_jobs;
 use opscope_analysis::elements::Relayout;
 use opscope_store::dump::PassedOver;
 use opscope_store::file_format::zstd;
-use opscope_store::record::Side;
+use opscope_store::record::SlotSide;
 use opscope_tensor::{Layout, Shape};
 use serde_json::json;
 
@@ -60,7 +60,7 @@ pub(crate) struct Arguments {
     /// Compress each array at a level from 1 (fastest) to 19, with `-t` npy or msnpy; names get `.zst`
     /// appended
     #[arg(long, value_name = "zstd[:LEVEL]", value_parser = compression)]
-    compress: Option<zstd::Level>,
+    compress: Option<zstd::CompressionLevel>,
     /// Number of threads [default: one for each processor]
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
@@ -166,8 +166,8 @@ fn paths(given: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
 }
 
 fn options(arguments: &Arguments, paths: &[PathBuf]) -> Result<convert::Options, Failure> {
-    let output = arguments.only_output.map(|index| (Side::Output, index));
-    let input = arguments.only_input.map(|index| (Side::Input, index));
+    let output = arguments.only_output.map(|index| (SlotSide::Output, index));
+    let input = arguments.only_input.map(|index| (SlotSide::Input, index));
     let pick = output.or(input).map(|(side, index)| Pick { side, index });
     let is_one_file = matches!(paths, [path] if !path.is_dir());
     if (pick.is_some() || arguments.target_shape.is_some()) && !is_one_file {

@@ -11,7 +11,7 @@ use opscope_engine::{
 };
 use opscope_store::atomic_file::Creator;
 use opscope_store::file_format::gears_json::{
-    self, FILE_BYTES_MAX, Gear, GearInput, GearKind, GearOutput, Gears, OPEN,
+    self, ExtentGear, FILE_BYTES_MAX, GearInput, GearKind, GearOutput, Gears, OPEN,
 };
 use opscope_store::regular_file;
 use opscope_tensor::{DType, Shape, Tensor};
@@ -140,7 +140,7 @@ impl Arguments {
             chosen.load(ModelSource::File(&self.model), &options, Purpose::Values)?;
         let signature = model.signature().clone();
         let inputs = self.inputs(kind, &signature)?;
-        let gear = |values| Gear {
+        let gear = |values| ExtentGear {
             values,
             outputs: Vec::new(),
         };

@@ -22,16 +22,16 @@ pub(crate) enum MindSporeTarget {
     Ge,
 }
 
-impl From<MindSporeTarget> for mindspore::Target {
-    fn from(target: MindSporeTarget) -> mindspore::Target {
+impl From<MindSporeTarget> for mindspore::TreeTarget {
+    fn from(target: MindSporeTarget) -> mindspore::TreeTarget {
         match target {
-            MindSporeTarget::Cpu => mindspore::Target::Cpu,
-            MindSporeTarget::Gpu => mindspore::Target::Gpu,
+            MindSporeTarget::Cpu => mindspore::TreeTarget::Cpu,
+            MindSporeTarget::Gpu => mindspore::TreeTarget::Gpu,
             MindSporeTarget::AscendO0 | MindSporeTarget::AscendO1 => {
-                mindspore::Target::AscendKernels
+                mindspore::TreeTarget::AscendKernels
             }
-            MindSporeTarget::AscendO2 => mindspore::Target::AscendGraph,
-            MindSporeTarget::Ge => mindspore::Target::GraphEngine,
+            MindSporeTarget::AscendO2 => mindspore::TreeTarget::AscendGraph,
+            MindSporeTarget::Ge => mindspore::TreeTarget::GraphEngine,
         }
     }
 }

@@ -18,7 +18,7 @@ mod settings;
 
 use std::path::Path;
 
-use opscope_store::tree::mindspore::Target;
+use opscope_store::tree::mindspore::TreeTarget;
 
 use self::section::{COMMON, E2E, Section};
 use self::settings::{Backend, COMMON_KEYS, E2E_KEYS, Reader};
@@ -42,7 +42,11 @@ const FILE_NAME_END: &str = "json";
 ///
 /// # Errors
 /// The issues, if any of them is an error; errors come first.
-pub fn load(text: &str, target: Target, env: &Environment) -> Result<MindSporeConfig, Vec<Issue>> {
+pub fn load(
+    text: &str,
+    target: TreeTarget,
+    env: &Environment,
+) -> Result<MindSporeConfig, Vec<Issue>> {
     read(text, target, env, true)
 }
 
@@ -51,7 +55,11 @@ pub fn load(text: &str, target: Target, env: &Environment) -> Result<MindSporeCo
 ///
 /// # Errors
 /// The issues, if any of them is an error; errors come first.
-pub fn check(text: &str, target: Target, env: &Environment) -> Result<MindSporeConfig, Vec<Issue>> {
+pub fn check(
+    text: &str,
+    target: TreeTarget,
+    env: &Environment,
+) -> Result<MindSporeConfig, Vec<Issue>> {
     read(text, target, env, false)
 }
 
@@ -84,7 +92,7 @@ pub fn check_file_name(path: &Path) -> Result<(), Box<Issue>> {
 
 fn read(
     text: &str,
-    target: Target,
+    target: TreeTarget,
     env: &Environment,
     is_lenient: bool,
 ) -> Result<MindSporeConfig, Vec<Issue>> {
@@ -147,12 +155,12 @@ fn warn_unknown(root: &Node, findings: &mut Findings) {
 
 /// Whose tree is meant where nothing else says it: the graph engine's if the variable asks for
 /// that.
-pub fn default_target(env: &Environment) -> Target {
+pub fn default_target(env: &Environment) -> TreeTarget {
     if env.has_ge_dump {
-        Target::GraphEngine
+        TreeTarget::GraphEngine
     } else {
         // Our engines run on the CPU, so that its tree is the nearest.
-        Target::Cpu
+        TreeTarget::Cpu
     }
 }
 

@@ -19,12 +19,12 @@ use opscope_config::dialect::acl::Content;
 use opscope_store::StoreError;
 use opscope_store::atomic_file::{Creator, Modes};
 use opscope_store::file_format::op_debug::OverflowRecord;
-use opscope_store::file_format::stats_csv::{self, Columns};
+use opscope_store::file_format::stats_csv::{self, StatsColumns};
 use opscope_store::file_format::{dump_data, mapping_csv};
 use opscope_store::record::{ModelId, Record};
 use opscope_store::run_file::RunFile;
 use opscope_store::tree::acl::{
-    AclTree, FailureFile, Place, TRACE_SUFFIX, UNKNOWN_ID, hash_file_name, hash_name, stream_id,
+    AclPlace, AclTree, FailureFile, TRACE_SUFFIX, UNKNOWN_ID, hash_file_name, hash_name, stream_id,
     task_id,
 };
 use opscope_tensor::{HostAccessError, TensorObserver};
@@ -202,7 +202,11 @@ impl AclSink {
         Ok(refused + Written { whole, ..written })
     }
 
-    fn write_statistics(&self, record: &Record, columns: &Columns) -> Result<Written, SinkError> {
+    fn write_statistics(
+        &self,
+        record: &Record,
+        columns: &StatsColumns,
+    ) -> Result<Written, SinkError> {
         let text = stats_csv::encode(record, columns);
         let places = |attempt| {
             let timestamp_us = record.timestamp_us.saturating_add(attempt);
@@ -219,8 +223,8 @@ impl AclSink {
         &self,
         record: &Record,
         parts: &[&[u8]],
-        short_name: fn(&Place) -> Option<String>,
-        places: impl Fn(u64) -> Place,
+        short_name: fn(&AclPlace) -> Option<String>,
+        places: impl Fn(u64) -> AclPlace,
     ) -> Result<(Written, u64), SinkError> {
         for attempt in 0..N_NAME_ATTEMPTS {
             let place = places(attempt);
@@ -247,7 +251,7 @@ impl AclSink {
     fn note(
         &self,
         record: &Record,
-        place: &Place,
+        place: &AclPlace,
         short_name: Option<String>,
         written: Written,
     ) -> Result<(), SinkError> {
@@ -319,7 +323,7 @@ impl Sink for AclSink {
             let time = local_time(timestamp_us);
             self.tree.failure_place(record, file, &time)
         };
-        let short = |place: &Place| hash_file_name(&place.file_name);
+        let short = |place: &AclPlace| hash_file_name(&place.file_name);
         let (written, taken) = self.put(record, &parts(&prelude, record)?, short, places)?;
         let whole = Whole::all(record);
         let written = refused + Written { whole, ..written };
@@ -452,7 +456,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn short_name(place: &Place) -> Option<String> {
+fn short_name(place: &AclPlace) -> Option<String> {
     hash_name(&place.dir, &place.file_name)
 }
 

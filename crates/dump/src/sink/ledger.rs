@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use opscope_capture::Removed;
 use opscope_store::StoreError;
 use opscope_store::atomic_file::Creator;
-use opscope_store::removal::{Emptying, WrittenFile, remove_empty_dir};
+use opscope_store::removal::{EmptiedDirectory, WrittenFile, remove_empty_dir};
 
 /// Files by step. Notes nothing until it is opened, and nothing of steps that have not begun.
 #[derive(Default)]
@@ -138,7 +138,7 @@ impl Ledger {
         };
         let mut removed = Removed::default();
         let mut first_error = None;
-        match Emptying::open(&key.0) {
+        match EmptiedDirectory::open(&key.0) {
             Ok(dir) => {
                 for entry in step.files.values() {
                     match dir.remove(&entry.file) {

@@ -29,10 +29,10 @@ use opscope_store::atomic_file::Creator;
 use opscope_store::file_format::execution_order::{self, IterationList};
 use opscope_store::file_format::{ms_graph_ir, ms_graph_pb, ms_json};
 use opscope_store::record::graph::Literal;
-use opscope_store::record::{AttributeType, ModelId, Operator, Record, Side};
+use opscope_store::record::{AttributeKind, ModelId, Operator, Record, SlotSide};
 use opscope_store::temporary::LeftOvers;
 use opscope_store::tree::mindspore::{
-    CONSTANT, MindSporeTree, PARAMETER, Target, TensorFileName, kernel_args_file_name,
+    CONSTANT, MindSporeTree, PARAMETER, TensorFileName, TreeTarget, kernel_args_file_name,
 };
 use opscope_tensor::{Tensor, TensorObserver};
 
@@ -109,7 +109,7 @@ impl MindSporeSink {
         }
         if sink.options.target.has_metadata() {
             let device = match sink.options.target {
-                Target::Gpu => "GPU",
+                TreeTarget::Gpu => "GPU",
                 _ => "CPU",
             };
             let producer = ms_json::producer(device, FRAMEWORK_VERSION);
@@ -186,7 +186,7 @@ impl MindSporeSink {
     fn write_slots<'r>(
         &self,
         record: &'r Record,
-        slots: impl Iterator<Item = (Side, usize, &'r Tensor)>,
+        slots: impl Iterator<Item = (SlotSide, usize, &'r Tensor)>,
     ) -> Result<Written, SinkError> {
         lock(&self.values).learn(record);
         let operator = &*record.operator;
@@ -195,7 +195,7 @@ impl MindSporeSink {
             false => self.step_dir(&record.model, record.step),
         };
         let mut rows = String::new();
-        let write = |(timestamp, (side, index, tensor)): (u64, (Side, usize, &Tensor))| {
+        let write = |(timestamp, (side, index, tensor)): (u64, (SlotSide, usize, &Tensor))| {
             let name = TensorFileName {
                 side,
                 slot: u32::try_from(index).unwrap_or(u32::MAX),
@@ -280,7 +280,10 @@ impl Sink for MindSporeSink {
         let record = &*without_iterations(record);
         let has_inputs = self.options.runtime != RuntimeMode::Values("output");
         let inputs = record.inputs.iter().filter(|_| has_inputs);
-        self.write_slots(record, inputs.map(|(i, tensor)| (Side::Input, *i, tensor)))
+        self.write_slots(
+            record,
+            inputs.map(|(i, tensor)| (SlotSide::Input, *i, tensor)),
+        )
     }
 
     fn open_model(
@@ -397,7 +400,7 @@ impl MindSporeSink {
     fn begin_ledger(&self, model: &ModelId, step: u64) {
         let key = self.step_key(model, step);
         let shared = match self.options.target {
-            Target::AscendGraph => self.options.path.clone(),
+            TreeTarget::AscendGraph => self.options.path.clone(),
             _ => key.0.parent().unwrap_or(&key.0).to_owned(),
         };
         self.files.ledger.begin(key, &shared, &self.tree.rank_dir());
@@ -410,7 +413,7 @@ impl MindSporeSink {
     fn write_kernel_args(&self, record: &Record) -> Result<Written, SinkError> {
         let operator: &Operator = &record.operator;
         let is_wanted = self.options.has_kernel_args
-            && self.options.target == Target::AscendKernels
+            && self.options.target == TreeTarget::AscendKernels
             && ![CONSTANT, PARAMETER].contains(&operator.op_type.as_str());
         if !is_wanted {
             return Ok(Written::default());
@@ -421,7 +424,7 @@ impl MindSporeSink {
             let value = match (Literal::from_text(text, r#type), r#type) {
                 (Literal::Text(text), _) => text,
                 // Python has printed it, and means it so.
-                (_, AttributeType::Python) => text.to_owned(),
+                (_, AttributeKind::Python) => text.to_owned(),
                 (value, _) => value.plain_text(),
             };
             (name.to_owned(), value)

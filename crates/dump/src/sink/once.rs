@@ -14,7 +14,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use opscope_capture::{SinkError, Written};
 use opscope_store::StoreError;
-use opscope_store::atomic_file::{Creator, Modes, Sharing, Stamp, file_holds};
+use opscope_store::atomic_file::{Creator, FileIdentity, Modes, SharingOutcome, file_holds};
 use opscope_store::file_bytes::FileBytes;
 use opscope_store::file_format::{npy_zst, zstd};
 use opscope_tensor::DType;
@@ -66,7 +66,7 @@ enum Key<I> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Original {
     path: Arc<Path>,
-    stamp: Stamp,
+    stamp: FileIdentity,
 }
 
 impl Original {
@@ -111,7 +111,7 @@ pub(super) type Place<'a> = dyn Fn(&mut dyn FnMut(&Path) -> Result<Attempt, Stor
 pub(super) struct Request<'a> {
     pub(super) creator: &'a Creator,
     pub(super) parts: &'a [&'a [u8]],
-    pub(super) compression: Option<zstd::Level>,
+    pub(super) compression: Option<zstd::CompressionLevel>,
     pub(super) place: &'a Place<'a>,
 }
 
@@ -199,7 +199,7 @@ impl<I: Identity> WriteOnce<I> {
         let put = match source.filter(|_| self.wants_identity()) {
             None => self.put_content(request)?,
             Some(source) => {
-                let make = |_: Option<Stamp>| self.put_content(request);
+                let make = |_: Option<FileIdentity>| self.put_content(request);
                 self.once(&Key::Source(source), request, &make)?
             }
         };
@@ -232,7 +232,7 @@ impl<I: Identity> WriteOnce<I> {
         &self,
         key: &Key<I>,
         request: &Request<'_>,
-        make: &dyn Fn(Option<Stamp>) -> Result<Put, SinkError>,
+        make: &dyn Fn(Option<FileIdentity>) -> Result<Put, SinkError>,
     ) -> Result<Put, SinkError> {
         let mut useless = None;
         while let Some(original) = self.wait_for(key, useless.as_ref()) {
@@ -360,9 +360,9 @@ fn link(original: &Original, request: &Request<'_>) -> Result<Option<Put>, SinkE
     let attempt = &mut |path: &Path| {
         let sharing = request.creator.share_file(&original.path, path)?;
         Ok(match sharing {
-            Sharing::Shared(_) => Attempt::Done,
-            Sharing::Taken => Attempt::Taken,
-            Sharing::Refused => Attempt::Refused,
+            SharingOutcome::Shared(_) => Attempt::Done,
+            SharingOutcome::Taken => Attempt::Taken,
+            SharingOutcome::Refused => Attempt::Refused,
         })
     };
     let path = (request.place)(attempt)?;

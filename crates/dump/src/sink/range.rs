@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use opscope_capture::overflow::Overflow;
 use opscope_capture::{Failure, GraphView, Selected, Sink, SinkError, StepRemover, Written};
-use opscope_store::record::{ModelId, Operator, Record, Side};
+use opscope_store::record::{ModelId, Operator, Record, SlotSide};
 use opscope_tensor::{DType, RangeLoss, Shape, range_loss};
 
 use super::spool::{N_IN_MEMORY_MAX, SpooledRows, Spooling, StoredRows};
@@ -23,7 +23,7 @@ pub struct RangeRow {
     /// The operator that shows the tensor first.
     pub operator: Arc<Operator>,
     /// Input or output.
-    pub side: Side,
+    pub side: SlotSide,
     /// Which of them.
     pub index: usize,
     /// Type of the elements.
@@ -171,8 +171,8 @@ impl RangeRow {
     /// The name that the graph gives the tensor.
     fn value_name(&self) -> &str {
         let names = match self.side {
-            Side::Input => &self.operator.inputs,
-            Side::Output => &self.operator.outputs,
+            SlotSide::Input => &self.operator.inputs,
+            SlotSide::Output => &self.operator.outputs,
         };
         names.get(self.index).map_or("", String::as_str)
     }

@@ -5,7 +5,7 @@ mod stored;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use opscope_capture::{Sink, SinkError, TensorSummarizer, Written};
-use opscope_store::record::{Operator, Record, Side};
+use opscope_store::record::{Operator, Record, SlotSide};
 use opscope_tensor::{DType, Shape, Stats, TensorObserver};
 
 use super::spool::{N_IN_MEMORY_MAX, SpooledRows, Spooling};
@@ -21,7 +21,7 @@ pub struct StatsRow {
     /// The operator.
     pub operator: Arc<Operator>,
     /// Input or output.
-    pub side: Side,
+    pub side: SlotSide,
     /// Which of them.
     pub index: usize,
     /// Type of the elements.

@@ -4,17 +4,17 @@ use std::path::{Path, PathBuf};
 
 use opscope_capture::{Plan, Summary};
 use opscope_dump::MindSporeOptions;
-use opscope_store::dump::mindspore::{FileName, MindSporeDump};
+use opscope_store::dump::mindspore::{FileName, MindSporeListing};
 use opscope_store::file_format::statistic_csv::Category;
 use opscope_store::file_format::{npy_zst, zstd};
-use opscope_store::record::Side;
-use opscope_store::tree::mindspore::{FILE_NAME_BYTES_MAX, Target};
+use opscope_store::record::SlotSide;
+use opscope_store::tree::mindspore::{FILE_NAME_BYTES_MAX, TreeTarget};
 
 use super::run::{floats, options, run};
 
-fn dump(dir: &Path, target: Target, level: Option<u8>) -> Summary {
+fn dump(dir: &Path, target: TreeTarget, level: Option<u8>) -> Summary {
     let options = MindSporeOptions {
-        compression: level.and_then(zstd::Level::new),
+        compression: level.and_then(zstd::CompressionLevel::new),
         statistics: Some(vec![Category::Max]),
         ..options(dir, target)
     };
@@ -22,11 +22,11 @@ fn dump(dir: &Path, target: Target, level: Option<u8>) -> Summary {
 }
 
 /// Operator, step, slot and content.
-type Array = (String, Option<u64>, Side, u32, Vec<u8>);
+type Array = (String, Option<u64>, SlotSide, u32, Vec<u8>);
 
 /// All arrays, in order.
 fn arrays(dir: &Path) -> Vec<Array> {
-    let dump = MindSporeDump::open(dir).unwrap();
+    let dump = MindSporeListing::open(dir).unwrap();
     assert!(dump.errors.is_empty());
     let array = |file: &opscope_store::dump::mindspore::MindSporeFile| {
         let FileName::Array(name) = &file.name else {
@@ -43,7 +43,7 @@ fn arrays(dir: &Path) -> Vec<Array> {
 }
 
 fn compressed_files(dir: &Path) -> Vec<PathBuf> {
-    let files = MindSporeDump::open(dir).unwrap().files;
+    let files = MindSporeListing::open(dir).unwrap().files;
     let paths = files.into_iter().map(|file| file.path);
     let is_compressed = |path: &PathBuf| path.to_str().unwrap().ends_with(npy_zst::SUFFIX);
     paths.filter(is_compressed).collect()
@@ -51,7 +51,11 @@ fn compressed_files(dir: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn only_names_and_sizes_change() {
-    for target in [Target::Cpu, Target::AscendKernels, Target::AscendGraph] {
+    for target in [
+        TreeTarget::Cpu,
+        TreeTarget::AscendKernels,
+        TreeTarget::AscendGraph,
+    ] {
         let (plain, packed) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let of_plain = dump(plain.path(), target, None).counters;
         let of_packed = dump(packed.path(), target, Some(1)).counters;
@@ -87,7 +91,7 @@ fn long_names_become_digits_with_both_suffixes() {
     long.is_compressed = true;
     let name = long.to_string();
     assert!(name.len() > FILE_NAME_BYTES_MAX);
-    let digits = opscope_store::tree::mindspore::Digits::default();
+    let digits = opscope_store::tree::mindspore::NameDigits::default();
     let short = digits.short_name(&name).unwrap();
     assert!(short.ends_with(npy_zst::SUFFIX), "{short}");
     // Listed under digits, the file keeps its real name.
@@ -95,6 +99,6 @@ fn long_names_become_digits_with_both_suffixes() {
     std::fs::create_dir_all(&leaf).unwrap();
     std::fs::write(leaf.join(&short), b"x").unwrap();
     std::fs::write(leaf.join("mapping.csv"), format!("{short},{name}\n")).unwrap();
-    let files = MindSporeDump::open(dir.path()).unwrap().files;
+    let files = MindSporeListing::open(dir.path()).unwrap().files;
     assert_eq!(files[0].name, FileName::Array(long));
 }

@@ -12,7 +12,7 @@ use opscope_dump::{MindSporeOptions, MindSporeSink, RuntimeMode};
 use opscope_store::file_format::npy;
 use opscope_store::file_format::statistic_csv::Category;
 use opscope_store::record::{Operator, Record};
-use opscope_store::tree::mindspore::{FILE_NAME_BYTES_MAX, Target};
+use opscope_store::tree::mindspore::{FILE_NAME_BYTES_MAX, TreeTarget};
 use opscope_tensor::DType;
 
 use super::run::{execute, files, floats, options, run, run_with, tensor, text};
@@ -42,7 +42,7 @@ fn the_tree_of_the_cpu_is_that_of_a_real_run() {
         ..with_parameters()
     };
     run(
-        options(dir.path(), Target::Cpu),
+        options(dir.path(), TreeTarget::Cpu),
         plan,
         2,
         &floats(&[2.0, 4.0]),
@@ -60,7 +60,7 @@ fn everything_on_the_cpu() {
     let dir = tempfile::tempdir().unwrap();
     let options = MindSporeOptions {
         first_iteration: 7,
-        ..options(dir.path(), Target::Cpu)
+        ..options(dir.path(), TreeTarget::Cpu)
     };
     let plan = Plan {
         steps: Steps::in_ranges(vec![1..=1]),
@@ -116,7 +116,7 @@ fn everything_on_the_cpu() {
 fn times_follow_the_order_of_execution_and_differ() {
     let dir = tempfile::tempdir().unwrap();
     run(
-        options(dir.path(), Target::Cpu),
+        options(dir.path(), TreeTarget::Cpu),
         with_parameters(),
         1,
         &floats(&[2.0]),
@@ -152,7 +152,12 @@ fn times_follow_the_order_of_execution_and_differ() {
 fn rules_choose_operators_and_parameters() {
     let dir = tempfile::tempdir().unwrap();
     let plan = chosen(vec![KernelRule::op_type("conv.w")], with_parameters());
-    run(options(dir.path(), Target::Gpu), plan, 1, &floats(&[2.0]));
+    run(
+        options(dir.path(), TreeTarget::Gpu),
+        plan,
+        1,
+        &floats(&[2.0]),
+    );
     let names = files(&dir.path().join("rank_0/Net/0"));
     // Not its type, but its name has it after the last slash.
     assert_eq!(
@@ -175,7 +180,7 @@ fn types_are_converted_or_refused() {
     ] {
         let dir = dir.path().join(dtype);
         let plan = chosen(vec![KernelRule::op_type("Conv")], Plan::everything());
-        run(options(&dir, Target::AscendKernels), plan, 1, &h);
+        run(options(&dir, TreeTarget::AscendKernels), plan, 1, &h);
         let dump = dir.join("rank_0/Net/0/0");
         let mut found = std::fs::read_dir(dump).unwrap().map(|e| e.unwrap().path());
         let path = found.find(|p| p.to_string_lossy().contains(&format!(".{dtype}.npy")));
@@ -187,7 +192,12 @@ fn types_are_converted_or_refused() {
         tensor(DType::C64, &[1], &[0; 8]),
     ] {
         let dir = tempfile::tempdir().unwrap();
-        let summary = run(options(dir.path(), Target::Gpu), Plan::everything(), 1, &h);
+        let summary = run(
+            options(dir.path(), TreeTarget::Gpu),
+            Plan::everything(),
+            1,
+            &h,
+        );
         let c = summary.counters;
         assert_eq!((c.n_refused, c.n_written), (2, 4), "{}", h.dtype());
     }
@@ -198,7 +208,7 @@ fn statistics_follow_the_tensors_and_add_up_over_sessions() {
     let dir = tempfile::tempdir().unwrap();
     let options = || MindSporeOptions {
         statistics: Some(vec![Category::Max, Category::L2Norm, Category::Count]),
-        ..options(dir.path(), Target::AscendKernels)
+        ..options(dir.path(), TreeTarget::AscendKernels)
     };
     let plan = || Plan {
         sides: Sides::Outputs,
@@ -247,7 +257,7 @@ fn samples_are_the_first_elements() {
     let options = MindSporeOptions {
         n_samples: Some(2),
         has_kernel_args: true,
-        ..options(dir.path(), Target::AscendKernels)
+        ..options(dir.path(), TreeTarget::AscendKernels)
     };
     let plan = chosen(vec![KernelRule::op_type("Conv")], Plan::everything());
     let summary = run(options, plan, 1, &floats(&[1.0, 2.0, 3.0]));
@@ -278,7 +288,7 @@ fn overflow_keeps_the_first_few_operators() {
         };
         let infinite = floats(&[f32::INFINITY, 1.0]);
         let summary = run(
-            options(dir.path(), Target::AscendKernels),
+            options(dir.path(), TreeTarget::AscendKernels),
             plan,
             3,
             &infinite,
@@ -301,7 +311,7 @@ fn a_failing_operator_leaves_its_inputs() {
     let dir = tempfile::tempdir().unwrap();
     let options = MindSporeOptions {
         runtime: RuntimeMode::Exceptions,
-        ..options(dir.path(), Target::AscendKernels)
+        ..options(dir.path(), TreeTarget::AscendKernels)
     };
     let plan = Plan {
         purpose: Purpose::Failures(FailureDetail::Brief),
@@ -326,7 +336,7 @@ fn a_failing_operator_leaves_its_inputs() {
 #[test]
 fn long_names_are_mapped() {
     let dir = tempfile::tempdir().unwrap();
-    let sink = MindSporeSink::create(options(dir.path(), Target::Cpu)).unwrap();
+    let sink = MindSporeSink::create(options(dir.path(), TreeTarget::Cpu)).unwrap();
     let record = |op_name: String| Record {
         model: Arc::default(),
         operator: Arc::new(Operator {
@@ -374,7 +384,7 @@ fn graph_files_take_the_models_word_for_what_no_record_shows() {
         };
         let dir = tempfile::tempdir().unwrap();
         run(
-            options(dir.path(), Target::AscendKernels),
+            options(dir.path(), TreeTarget::AscendKernels),
             plan,
             1,
             &floats(&[2.0]),
@@ -389,7 +399,7 @@ fn graph_files_take_the_models_word_for_what_no_record_shows() {
 fn a_parameter_that_was_overwritten_has_its_last_value() {
     let dir = tempfile::tempdir().unwrap();
     run_with(
-        options(dir.path(), Target::Cpu),
+        options(dir.path(), TreeTarget::Cpu),
         with_parameters(),
         |tap, operators| {
             tap.begin_step(0);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use opscope_capture::{Counters, Plan};
 use opscope_dump::{Dedup, MindSporeOptions};
-use opscope_store::tree::mindspore::Target;
+use opscope_store::tree::mindspore::TreeTarget;
 use opscope_tensor::{DType, Shape, Tensor, TensorIdentity};
 
 use crate::run::{execute, options, run_with};
@@ -28,7 +28,7 @@ fn dump(dir: &Path, dedup: Dedup, rank: u32) -> Counters {
     let options = MindSporeOptions {
         dedup,
         rank,
-        ..options(dir, Target::Cpu)
+        ..options(dir, TreeTarget::Cpu)
     };
     let plan = Plan {
         has_parameters: false,

@@ -8,7 +8,7 @@ use std::path::Path;
 use opscope_capture::{Plan, RingOptions, Summary, Triggers};
 use opscope_dump::MindSporeOptions;
 use opscope_store::file_format::statistic_csv::Category;
-use opscope_store::tree::mindspore::Target;
+use opscope_store::tree::mindspore::TreeTarget;
 
 use crate::run::{execute, files, floats, options, run_in_ring, text};
 
@@ -54,7 +54,7 @@ fn what_is_beside_the_steps_stays() {
     let dir = tempfile::tempdir().unwrap();
     let options = MindSporeOptions {
         statistics: Some(vec![Category::Max]),
-        ..options(dir.path(), Target::Cpu)
+        ..options(dir.path(), TreeTarget::Cpu)
     };
     let summary = run(options, false);
     let net = dir.path().join("rank_0/Net/0");
@@ -78,7 +78,7 @@ fn what_is_beside_the_steps_stays() {
 #[test]
 fn nothing_but_the_trigger_s_steps() {
     let dir = tempfile::tempdir().unwrap();
-    run(options(dir.path(), Target::AscendKernels), true);
+    run(options(dir.path(), TreeTarget::AscendKernels), true);
     assert_eq!(
         names(&dir.path().join("rank_0/Net/0")),
         ["3", "4", "constants"]
@@ -91,7 +91,7 @@ fn whole_graphs_have_steps_at_the_top() {
         let dir = tempfile::tempdir().unwrap();
         let of_graph = MindSporeOptions {
             is_bin,
-            ..options(dir.path(), Target::AscendGraph)
+            ..options(dir.path(), TreeTarget::AscendGraph)
         };
         run(of_graph, false);
         // Constants lie beside the first step, and stay.
@@ -102,7 +102,7 @@ fn whole_graphs_have_steps_at_the_top() {
         let dir = tempfile::tempdir().unwrap();
         let of_engine = MindSporeOptions {
             is_bin,
-            ..options(dir.path(), Target::GraphEngine)
+            ..options(dir.path(), TreeTarget::GraphEngine)
         };
         run(of_engine, false);
         let runs = dir.path().join("20240102030405/0/net/1");
@@ -121,7 +121,7 @@ fn an_earlier_dump_in_the_same_directories_stays() {
     }
     let options = MindSporeOptions {
         statistics: Some(vec![Category::Max]),
-        ..options(dir.path(), Target::Cpu)
+        ..options(dir.path(), TreeTarget::Cpu)
     };
     run(options, true);
     assert_eq!(names(&net), ["0", "3", "4", "constants"]);

@@ -8,10 +8,10 @@ use opscope_dump::{Dedup, MindSporeOptions, MindSporeSink, RuntimeMode};
 use opscope_store::atomic_file::Modes;
 use opscope_store::record::graph::TensorType;
 use opscope_store::record::{ModelId, Operator};
-use opscope_store::tree::mindspore::Target;
+use opscope_store::tree::mindspore::TreeTarget;
 use opscope_tensor::{DType, Shape, Tensor};
 
-pub(crate) fn options(dir: &Path, target: Target) -> MindSporeOptions {
+pub(crate) fn options(dir: &Path, target: TreeTarget) -> MindSporeOptions {
     MindSporeOptions {
         target,
         path: dir.to_owned(),

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use opscope_capture::Sink;
 use opscope_dump::{MindSporeOptions, MindSporeSink};
-use opscope_store::file_format::statistic_csv::{self, Category, Subject};
-use opscope_store::record::{ModelId, Operator, Record, Side};
-use opscope_store::tree::mindspore::Target;
+use opscope_store::file_format::statistic_csv::{self, Category, StatisticSubject};
+use opscope_store::record::{ModelId, Operator, Record, SlotSide};
+use opscope_store::tree::mindspore::TreeTarget;
 use opscope_tensor::{DType, Shape, Tensor};
 
 use super::run::{options, text};
@@ -18,7 +18,7 @@ fn read(path: &str) -> Vec<u8> {
     fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)).unwrap()
 }
 
-fn table(path: &str) -> (String, statistic_csv::Table) {
+fn table(path: &str) -> (String, statistic_csv::StatisticRows) {
     let text = String::from_utf8(read(path)).unwrap();
     let table = statistic_csv::parse(&text).unwrap();
     assert!(table.errors.is_empty(), "{path}");
@@ -43,11 +43,11 @@ fn tensors() -> HashMap<String, Tensor> {
     tensors
 }
 
-fn record(subject: &Subject, tensor: Tensor) -> Record {
+fn record(subject: &StatisticSubject, tensor: Tensor) -> Record {
     let slot = vec![(subject.slot as usize, tensor)];
     let (inputs, outputs) = match subject.side {
-        Side::Input => (slot, Vec::new()),
-        Side::Output => (Vec::new(), slot),
+        SlotSide::Input => (slot, Vec::new()),
+        SlotSide::Output => (Vec::new(), slot),
     };
     Record {
         model: Arc::new(ModelId::default()),
@@ -74,7 +74,7 @@ fn every_recorded_row_is_written_again() {
         let sink = MindSporeSink::create(MindSporeOptions {
             statistics: Some(table.columns.iter().map(category).collect()),
             has_tensors: false,
-            ..options(dir.path(), Target::Gpu)
+            ..options(dir.path(), TreeTarget::Gpu)
         })
         .unwrap();
         for (subject, _) in &table.rows {

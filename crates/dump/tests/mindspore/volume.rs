@@ -9,13 +9,13 @@ use opscope_capture::{Plan, Summary, TensorRules};
 use opscope_dump::{MindSporeOptions, MindSporeSink, Volume, VolumeSink};
 use opscope_store::atomic_file::{Creator, Modes};
 use opscope_store::file_format::statistic_csv::Category;
-use opscope_store::tree::mindspore::Target;
+use opscope_store::tree::mindspore::TreeTarget;
 use opscope_tensor::Tensor;
 
 use super::run::{files, floats, options, run_sink, run_steps, text};
 
 /// A plan of a dump of everything on these targets.
-fn plan(target: Target) -> Plan {
+fn plan(target: TreeTarget) -> Plan {
     Plan {
         has_parameters: target.has_parameters(),
         has_constants: target.has_ranks(),
@@ -48,7 +48,7 @@ fn check(texts: &[&str], h: &[f32], expected: &[&str]) {
     let dir = tempfile::tempdir().unwrap();
     let options = MindSporeOptions {
         statistics: Some(vec![Category::Max, Category::NanCount]),
-        ..options(dir.path(), Target::Cpu)
+        ..options(dir.path(), TreeTarget::Cpu)
     };
     let creator = Arc::new(Creator::default());
     let (summary, _) = run_by(&creator, &options, texts, &floats(h));
@@ -115,11 +115,11 @@ fn on_disk(dir: &Path) -> (u64, u64) {
 #[test]
 fn what_is_pretended_is_what_is_written_for_every_target() {
     let targets = [
-        Target::Cpu,
-        Target::Gpu,
-        Target::AscendKernels,
-        Target::AscendGraph,
-        Target::GraphEngine,
+        TreeTarget::Cpu,
+        TreeTarget::Gpu,
+        TreeTarget::AscendKernels,
+        TreeTarget::AscendGraph,
+        TreeTarget::GraphEngine,
     ];
     for target in targets {
         for (is_bin, statistics, texts) in [

@@ -7,7 +7,7 @@ use opscope_capture::{
 use opscope_dump::{MindSporeOptions, RuntimeMode};
 use opscope_store::file_format::dump_data::DumpFile;
 use opscope_store::record::ModelId;
-use opscope_store::tree::mindspore::Target;
+use opscope_store::tree::mindspore::TreeTarget;
 
 use super::run::{files, floats, operators, options, run, text};
 
@@ -20,7 +20,7 @@ fn array_files_below_step_and_time() {
         ..Plan::everything()
     };
     run(
-        options(dir.path(), Target::AscendGraph),
+        options(dir.path(), TreeTarget::AscendGraph),
         plan,
         2,
         &floats(&[2.0]),
@@ -51,9 +51,9 @@ fn array_files_below_step_and_time() {
 fn constants_lie_beside_iterations() {
     let name = "constants/Parameter.data-0.0.0.T.output.0.DefaultFormat.float32.npy";
     for (target, is_bin, place) in [
-        (Target::AscendGraph, false, "0/20240102030405/0/net/1"),
-        (Target::AscendGraph, true, "0/20240102030405/0/net/1"),
-        (Target::GraphEngine, true, "20240102030405/0/net/1"),
+        (TreeTarget::AscendGraph, false, "0/20240102030405/0/net/1"),
+        (TreeTarget::AscendGraph, true, "0/20240102030405/0/net/1"),
+        (TreeTarget::GraphEngine, true, "20240102030405/0/net/1"),
     ] {
         let dir = tempfile::tempdir().unwrap();
         let options = MindSporeOptions {
@@ -78,7 +78,7 @@ fn operator_files_of_the_graph_engine() {
     let dir = tempfile::tempdir().unwrap();
     let options = MindSporeOptions {
         is_bin: true,
-        ..options(dir.path(), Target::GraphEngine)
+        ..options(dir.path(), TreeTarget::GraphEngine)
     };
     run(options, Plan::everything(), 1, &floats(&[2.0]));
     assert_eq!(
@@ -108,7 +108,7 @@ fn overflow_leaves_a_record_in_the_form_of_the_tensors() {
         let options = MindSporeOptions {
             is_bin,
             runtime: RuntimeMode::Overflow,
-            ..options(dir.path(), Target::AscendGraph)
+            ..options(dir.path(), TreeTarget::AscendGraph)
         };
         let plan = Plan {
             purpose: Purpose::Overflow,

@@ -16,7 +16,7 @@ use opscope_store::file_format::{mapping_csv, npy, statistic_csv};
 use opscope_store::record::{ModelId, Operator, Record};
 use opscope_store::run_file::{self, RunFile};
 use opscope_store::temporary::TemporaryName;
-use opscope_store::tree::mindspore::{STATISTIC_FILE_NAME, Target};
+use opscope_store::tree::mindspore::{STATISTIC_FILE_NAME, TreeTarget};
 use opscope_tensor::{DType, Shape, Tensor};
 
 const JOB: &str = "OPSCOPE_TEST_JOB";
@@ -69,7 +69,7 @@ fn options(dir: &Path) -> MindSporeOptions {
     MindSporeOptions {
         dedup: Dedup::default(),
         compression: None,
-        target: Target::Cpu,
+        target: TreeTarget::Cpu,
         path: dir.to_owned(),
         rank: 0,
         net_name: "Net".into(),

@@ -8,7 +8,7 @@ use opscope_capture::{Plan, Sink, Summary, Tap, TensorRules};
 use opscope_config::dialect::acl::Content;
 use opscope_dump::{AclSink, Amount, Volume, VolumeSink};
 use opscope_store::atomic_file::{Creator, Modes};
-use opscope_store::file_format::stats_csv::Columns;
+use opscope_store::file_format::stats_csv::StatsColumns;
 use opscope_store::record::Operator;
 
 use super::double::{TIME, execute, files, floats, lazy_sink, operator, with_session};
@@ -56,7 +56,7 @@ fn run_step(tap: &Tap, operators: &[Arc<Operator>], sum: f32) {
 fn check(texts: &[&str], expected: &[&str], n_whole: u64) {
     let dir = tempfile::tempdir().unwrap();
     let sink = lazy_sink(dir.path())
-        .with_content(Content::Both(Columns::Plain))
+        .with_content(Content::Both(StatsColumns::Plain))
         .with_tensors_where(rules(texts));
     let counters = run(Arc::new(sink)).counters;
     let files = files(dir.path());
@@ -100,7 +100,7 @@ fn tables_of_all_and_tensors_of_some() {
 #[test]
 fn a_table_and_its_tensors_share_their_name() {
     let dir = tempfile::tempdir().unwrap();
-    let sink = lazy_sink(dir.path()).with_content(Content::Both(Columns::Plain));
+    let sink = lazy_sink(dir.path()).with_content(Content::Both(StatsColumns::Plain));
     run(Arc::new(sink));
     let names: Vec<String> = std::fs::read_dir(dir.path().join(AT))
         .unwrap()
@@ -149,7 +149,7 @@ fn pretend(dump_path: &Path, content: &Content, texts: &[&str]) -> Volume {
 #[test]
 fn what_is_pretended_is_what_is_written() {
     let dir = tempfile::tempdir().unwrap();
-    let tables = Content::Statistics(Columns::Plain);
+    let tables = Content::Statistics(StatsColumns::Plain);
     let volume = pretend(&dir.path().join("tables"), &tables, &[]);
     assert_eq!((volume.n_operators, volume.n_operators_selected), (3, 3));
     assert!(
@@ -159,7 +159,7 @@ fn what_is_pretended_is_what_is_written() {
             .all(|o| o.amount.whole == Whole::default())
     );
 
-    let both = Content::Both(Columns::Plain);
+    let both = Content::Both(StatsColumns::Plain);
     let volume = pretend(
         &dir.path().join("both"),
         &both,

@@ -7,7 +7,7 @@ use opscope_capture::{
     Counters, GraphView, ModelSelection, OperatorSelection, Place, Plan, Quantised, QuantisedKind,
     Session, SessionOptions, Sink, Tap,
 };
-use opscope_store::record::{ModelId, Operator, Record, Side};
+use opscope_store::record::{ModelId, Operator, Record, SlotSide};
 use opscope_tensor::{DType, Shape, Tensor};
 
 use super::double::{floats, operator};
@@ -62,13 +62,13 @@ pub(super) fn quantised() -> Vec<Quantised> {
                 place,
                 value,
                 kind,
-                scale: scale.iter().map(|&i| (Side::Input, i)).collect(),
-                zero_point: zero.map(|i| (Side::Input, i)),
+                scale: scale.iter().map(|&i| (SlotSide::Input, i)).collect(),
+                zero_point: zero.map(|i| (SlotSide::Input, i)),
                 axis,
                 block_size: 0,
             }
         };
-    let (input, output) = (|i| (Side::Input, i), (Side::Output, 0));
+    let (input, output) = (|i| (SlotSide::Input, i), (SlotSide::Output, 0));
     vec![
         at(0, output, 1, Quantises, (&[1], Some(2)), 1),
         at(1, input(0), 1, Computes, (&[1], Some(2)), 1),

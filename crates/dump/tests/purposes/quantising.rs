@@ -8,7 +8,7 @@ use opscope_capture::{
     SessionOptions, Sides, Tap, TensorRule, TensorRules,
 };
 use opscope_dump::StatsSink;
-use opscope_store::record::{ModelId, Operator, Record, Side};
+use opscope_store::record::{ModelId, Operator, Record, SlotSide};
 
 use super::double::{floats, operator};
 use super::quantised_model::{
@@ -125,18 +125,18 @@ fn views_are_walked_through_and_siblings_found() {
         place,
         value,
         kind,
-        scale: vec![(Side::Input, 1)],
+        scale: vec![(SlotSide::Input, 1)],
         zero_point: None,
         axis: 1,
         block_size: 0,
     };
     use QuantisedKind::{Computes, Dequantises, Quantises};
     let quantised = [
-        at(0, (Side::Output, 0), 1, Quantises),
-        at(2, (Side::Input, 0), 2, Dequantises),
-        at(4, (Side::Output, 0), 3, Quantises),
-        at(5, (Side::Input, 0), 3, Computes),
-        at(6, (Side::Input, 0), 3, Dequantises),
+        at(0, (SlotSide::Output, 0), 1, Quantises),
+        at(2, (SlotSide::Input, 0), 2, Dequantises),
+        at(4, (SlotSide::Output, 0), 3, Quantises),
+        at(5, (SlotSide::Input, 0), 3, Computes),
+        at(6, (SlotSide::Input, 0), 3, Dequantises),
     ];
     for (name, expected) in [
         ("relu", &[0, 2, 3, 4, 6][..]),
@@ -265,7 +265,10 @@ fn what_an_engine_is_to_show() {
     let (_, selected) = session.attach_graph(&Arc::new(ModelId::default()), graph);
     let positions = |task_id: u32| {
         let kept = &selected.kept[&task_id];
-        (kept.positions(Side::Input), kept.positions(Side::Output))
+        (
+            kept.positions(SlotSide::Input),
+            kept.positions(SlotSide::Output),
+        )
     };
     assert_eq!(positions(1), (vec![6, 7], vec![0]));
     assert_eq!(positions(2), (vec![0], vec![0]));
@@ -313,12 +316,15 @@ fn exclusions_count_for_floats_too() {
         names.contains(&"1:w_DequantizeLinear:3/1".to_owned()),
         "{names:?}"
     );
-    let names = without(of_type("DequantizeLinear"), Some(vec![(Side::Input, 1)]));
+    let names = without(
+        of_type("DequantizeLinear"),
+        Some(vec![(SlotSide::Input, 1)]),
+    );
     assert!(
         names.contains(&"1:w_DequantizeLinear:2/1".to_owned()),
         "{names:?}"
     );
-    let names = without(of_type("QLinearConv"), Some(vec![(Side::Output, 0)]));
+    let names = without(of_type("QLinearConv"), Some(vec![(SlotSide::Output, 0)]));
     assert!(
         names.iter().all(|name| !name.contains("y_Dequantize")),
         "{names:?}"
@@ -364,9 +370,9 @@ fn statistics_are_those_of_the_floats() {
             };
             rows.find(is_it).unwrap().stats.unwrap()
         };
-        let floats = row("x_DequantizeLinear", Side::Output);
+        let floats = row("x_DequantizeLinear", SlotSide::Output);
         assert_eq!((floats.min, floats.max), (-64.5, 1.0));
-        let integers = row("x_DequantizeLinear", Side::Input);
+        let integers = row("x_DequantizeLinear", SlotSide::Input);
         assert_eq!((integers.min, integers.max), (-128.0, 3.0));
     };
     check(false);

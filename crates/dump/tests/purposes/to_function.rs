@@ -8,7 +8,7 @@ use opscope_capture::{Plan, SinkError};
 use opscope_config::dialect::acl::Content;
 use opscope_dump::{AclSink, CHUNK_BYTES_MAX, Chunk};
 use opscope_store::file_format::dump_data::DumpFile;
-use opscope_store::file_format::stats_csv::Columns;
+use opscope_store::file_format::stats_csv::StatsColumns;
 use opscope_tensor::{DType, Shape, Tensor};
 
 use super::double::{TIME, execute, floats, operator, timeless, with_session};
@@ -114,7 +114,7 @@ fn large_files_come_in_chunks_and_tables_in_one() {
     let n_bytes = CHUNK_BYTES_MAX + 5;
     let (_, bytes) = check(Content::Tensors, of_size(n_bytes), 2);
     assert!(bytes.ends_with(&[7, 7]) && bytes.len() > n_bytes);
-    let (path, bytes) = check(Content::Statistics(Columns::Plain), of_size(5), 1);
+    let (path, bytes) = check(Content::Statistics(StatsColumns::Plain), of_size(5), 1);
     assert!(path.to_str().unwrap().ends_with(".csv"));
     assert!(bytes.ends_with(b",7,7,7,5,0,0,0\n"));
 }

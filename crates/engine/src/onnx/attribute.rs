@@ -1,6 +1,6 @@
 //! A node's attributes as text, and back.
 
-use opscope_store::record::AttributeType;
+use opscope_store::record::AttributeKind;
 
 use super::schema::AttributeProto;
 
@@ -39,9 +39,9 @@ pub(super) fn text(attribute: &AttributeProto) -> String {
     }
 }
 
-/// Returns the type that the text of an attribute stands for; [`AttributeType::Other`] if it does
+/// Returns the type that the text of an attribute stands for; [`AttributeKind::Other`] if it does
 /// not tell everything.
-pub(super) fn r#type(attribute: &AttributeProto) -> AttributeType {
+pub(super) fn r#type(attribute: &AttributeProto) -> AttributeKind {
     let is_short = |n: usize| n <= N_ELEMENTS_MAX;
     let is_plain = |bytes: &[u8]| {
         bytes.len() <= N_TEXT_BYTES_MAX
@@ -50,19 +50,19 @@ pub(super) fn r#type(attribute: &AttributeProto) -> AttributeType {
                 .all(|byte| (b' '..=b'~').contains(byte) && !b"\"\\'".contains(byte))
     };
     match attribute.r#type.unwrap_or(0) {
-        1 if attribute.f().is_finite() => AttributeType::Float,
-        2 => AttributeType::Int,
-        3 if is_plain(attribute.s()) => AttributeType::Text,
+        1 if attribute.f().is_finite() => AttributeKind::Float,
+        2 => AttributeKind::Int,
+        3 if is_plain(attribute.s()) => AttributeKind::Text,
         6 if is_short(attribute.floats.len()) && attribute.floats.iter().all(|f| f.is_finite()) => {
-            AttributeType::Floats
+            AttributeKind::Floats
         }
-        7 if is_short(attribute.ints.len()) => AttributeType::Ints,
-        _ => AttributeType::Other,
+        7 if is_short(attribute.ints.len()) => AttributeKind::Ints,
+        _ => AttributeKind::Other,
     }
 }
 
 /// The attribute that a text stands for; none if it does not tell.
-pub(super) fn parse(name: &str, text: &str, r#type: AttributeType) -> Option<AttributeProto> {
+pub(super) fn parse(name: &str, text: &str, r#type: AttributeKind) -> Option<AttributeProto> {
     let attribute = AttributeProto {
         name: name.to_owned(),
         ..AttributeProto::default()
@@ -73,22 +73,22 @@ pub(super) fn parse(name: &str, text: &str, r#type: AttributeType) -> Option<Att
         Some(items.collect())
     };
     Some(match r#type {
-        AttributeType::Float => AttributeProto {
+        AttributeKind::Float => AttributeProto {
             r#type: Some(1),
             f: Some(text.parse().ok()?),
             ..attribute
         },
-        AttributeType::Int => AttributeProto {
+        AttributeKind::Int => AttributeProto {
             r#type: Some(2),
             i: Some(text.parse().ok()?),
             ..attribute
         },
-        AttributeType::Text => AttributeProto {
+        AttributeKind::Text => AttributeProto {
             r#type: Some(3),
             s: Some(text.strip_prefix('"')?.strip_suffix('"')?.to_owned().into()),
             ..attribute
         },
-        AttributeType::Floats => AttributeProto {
+        AttributeKind::Floats => AttributeProto {
             r#type: Some(6),
             floats: items()?
                 .iter()
@@ -96,7 +96,7 @@ pub(super) fn parse(name: &str, text: &str, r#type: AttributeType) -> Option<Att
                 .collect::<Option<_>>()?,
             ..attribute
         },
-        AttributeType::Ints => AttributeProto {
+        AttributeKind::Ints => AttributeProto {
             r#type: Some(7),
             ints: items()?
                 .iter()
@@ -104,7 +104,7 @@ pub(super) fn parse(name: &str, text: &str, r#type: AttributeType) -> Option<Att
                 .collect::<Option<_>>()?,
             ..attribute
         },
-        AttributeType::Python | AttributeType::Other => return None,
+        AttributeKind::Python | AttributeKind::Other => return None,
     })
 }
 
@@ -134,11 +134,11 @@ mod tests {
 
     #[test]
     fn texts_become_attributes_again() {
-        let check = |attribute: AttributeProto, expected: AttributeType| {
+        let check = |attribute: AttributeProto, expected: AttributeKind| {
             let found = r#type(&attribute);
             assert_eq!(found, expected, "{attribute:?}");
             let again = parse("a", &text(&attribute), found);
-            let is_known = expected != AttributeType::Other;
+            let is_known = expected != AttributeKind::Other;
             assert_eq!(again, Some(attribute).filter(|_| is_known));
         };
         let named = || AttributeProto {
@@ -170,19 +170,19 @@ mod tests {
             floats,
             ..named()
         };
-        check(int(i64::MIN), AttributeType::Int);
-        check(int(0), AttributeType::Int);
-        check(float(1.0), AttributeType::Float);
-        check(float(0.1), AttributeType::Float);
-        check(float(f32::MIN_POSITIVE), AttributeType::Float);
-        check(float(f32::INFINITY), AttributeType::Other);
-        check(string(b"SAME_UPPER"), AttributeType::Text);
-        check(string(b""), AttributeType::Text);
-        check(string(b"a\"b"), AttributeType::Other);
-        check(ints(vec![]), AttributeType::Ints);
-        check(ints(vec![-1, 2]), AttributeType::Ints);
-        check(ints(vec![0; 65]), AttributeType::Other);
-        check(floats(vec![1.0, -0.5]), AttributeType::Floats);
+        check(int(i64::MIN), AttributeKind::Int);
+        check(int(0), AttributeKind::Int);
+        check(float(1.0), AttributeKind::Float);
+        check(float(0.1), AttributeKind::Float);
+        check(float(f32::MIN_POSITIVE), AttributeKind::Float);
+        check(float(f32::INFINITY), AttributeKind::Other);
+        check(string(b"SAME_UPPER"), AttributeKind::Text);
+        check(string(b""), AttributeKind::Text);
+        check(string(b"a\"b"), AttributeKind::Other);
+        check(ints(vec![]), AttributeKind::Ints);
+        check(ints(vec![-1, 2]), AttributeKind::Ints);
+        check(ints(vec![0; 65]), AttributeKind::Other);
+        check(floats(vec![1.0, -0.5]), AttributeKind::Floats);
     }
 
     #[test]

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use opscope_store::record::{AttributeType, DefaultAttribute, Operator};
+use opscope_store::record::{AttributeKind, DefaultAttribute, Operator};
 
 use super::proto::is_standard;
 
@@ -74,13 +74,13 @@ fn read() -> Table {
         .collect()
 }
 
-fn kind(name: &str) -> AttributeType {
+fn kind(name: &str) -> AttributeKind {
     match name {
-        "float" => AttributeType::Float,
-        "int" => AttributeType::Int,
-        "text" => AttributeType::Text,
-        "ints" => AttributeType::Ints,
-        _ => AttributeType::Other,
+        "float" => AttributeKind::Float,
+        "int" => AttributeKind::Int,
+        "text" => AttributeKind::Text,
+        "ints" => AttributeKind::Ints,
+        _ => AttributeKind::Other,
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Field numbers are those of `onnx.proto3`.
 
-use opscope_store::file_format::protobuf::Writer;
+use opscope_store::file_format::protobuf::MessageWriter;
 use opscope_tensor::{HostAccessError, TensorView, text};
 
 use super::operator::{Attribute, Operand, OperatorError, SingleOperator};
@@ -33,7 +33,7 @@ pub(super) fn encode(operator: &SingleOperator) -> Result<Vec<u8>, OperatorError
         })
         .collect::<Result<Vec<_>, HostAccessError>>()
         .map_err(|error| operator.inexpressible(error.to_string()))?;
-    let mut model = Writer::default();
+    let mut model = MessageWriter::default();
     model.varint(1, IR_VERSION);
     model.string(2, PRODUCER);
     model.message(7, |graph| write_graph(graph, operator, &inputs));
@@ -43,7 +43,7 @@ pub(super) fn encode(operator: &SingleOperator) -> Result<Vec<u8>, OperatorError
 }
 
 fn write_graph(
-    graph: &mut Writer,
+    graph: &mut MessageWriter,
     operator: &SingleOperator,
     inputs: &[(&Operand, Option<TensorView<'_>>)],
 ) {
@@ -60,7 +60,7 @@ fn write_graph(
     }
 }
 
-fn write_node(node: &mut Writer, operator: &SingleOperator) {
+fn write_node(node: &mut MessageWriter, operator: &SingleOperator) {
     let name = |operand: &Option<Operand>| operand.as_ref().map_or("", |o| &o.name).to_owned();
     for input in &operator.inputs {
         // An empty name stands for an input that is absent, and must be written where a text field
@@ -77,7 +77,7 @@ fn write_node(node: &mut Writer, operator: &SingleOperator) {
     }
 }
 
-fn write_attribute(out: &mut Writer, name: &str, value: &Attribute) {
+fn write_attribute(out: &mut MessageWriter, name: &str, value: &Attribute) {
     out.string(1, name);
     match value {
         Attribute::Float(number) => out.float(2, *number),
@@ -108,7 +108,7 @@ fn kind(value: &Attribute) -> u64 {
     }
 }
 
-fn write_value(out: &mut Writer, operand: &Operand) {
+fn write_value(out: &mut MessageWriter, operand: &Operand) {
     out.string(1, &operand.name);
     out.message(2, |r#type| {
         r#type.message(1, |tensor| {
@@ -129,7 +129,7 @@ fn write_value(out: &mut Writer, operand: &Operand) {
     });
 }
 
-fn write_tensor(out: &mut Writer, name: &str, tensor: TensorView<'_>) {
+fn write_tensor(out: &mut MessageWriter, name: &str, tensor: TensorView<'_>) {
     let dims: Vec<u64> = tensor.shape.dims().iter().map(|&n| n as u64).collect();
     out.packed_u64(1, &dims);
     out.varint(2, code(tensor.dtype).unwrap_or(0));

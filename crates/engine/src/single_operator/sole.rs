@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use opscope_capture::{Probe, Purpose, Tap};
 use opscope_store::record::graph::TensorType;
-use opscope_store::record::{Operator, Side};
+use opscope_store::record::{Operator, SlotSide};
 use opscope_tensor::{Layout, Tensor};
 
 use super::lowering::Lowered;
@@ -121,11 +121,11 @@ impl SoleOperator {
         Ok(produced)
     }
 
-    fn show(&self, probe: &mut Probe, side: Side, tensors: &[Option<Tensor>]) {
+    fn show(&self, probe: &mut Probe, side: SlotSide, tensors: &[Option<Tensor>]) {
         let described = &self.lowered.described;
         let (operands, is_output) = match side {
-            Side::Input => (&described.inputs, false),
-            Side::Output => (&described.outputs, true),
+            SlotSide::Input => (&described.inputs, false),
+            SlotSide::Output => (&described.outputs, true),
         };
         let shown = tensors.iter().zip(operands).enumerate();
         for (i, (tensor, operand)) in shown {
@@ -141,8 +141,8 @@ impl SoleOperator {
             };
             let tensor = tensor.clone().with_layout(layout);
             match side {
-                Side::Input => probe.input(i, tensor),
-                Side::Output => probe.output(i, tensor),
+                SlotSide::Input => probe.input(i, tensor),
+                SlotSide::Output => probe.output(i, tensor),
             }
         }
     }
@@ -252,7 +252,7 @@ impl LoadedModel for SoleOperator {
             .zip(operator)
             .and_then(|(tap, operator)| tap.open(operator));
         if let Some(probe) = &mut probe {
-            self.show(probe, Side::Input, &read);
+            self.show(probe, SlotSide::Input, &read);
         }
         // The values are shown here in their described layout, so that the engine itself gets no
         // tap.
@@ -266,7 +266,7 @@ impl LoadedModel for SoleOperator {
         match (produced, probe) {
             (Ok(produced), None) => Ok(produced.into_iter().flatten().collect()),
             (Ok(produced), Some(mut probe)) => {
-                self.show(&mut probe, Side::Output, &produced);
+                self.show(&mut probe, SlotSide::Output, &produced);
                 probe.submit();
                 Ok(produced.into_iter().flatten().collect())
             }

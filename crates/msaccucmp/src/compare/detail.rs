@@ -7,7 +7,7 @@ mod tensor_choice;
 
 use std::path::Path;
 
-use opscope_store::record::Side;
+use opscope_store::record::SlotSide;
 
 use super::align::{Aligned, has_depth};
 use super::fused::Fused;
@@ -122,7 +122,7 @@ pub(super) fn of_rule(
 /// Says which tensors of the operator overflowed.
 fn show_overflow(choice: &TensorChoice, fused: &Fused<'_>) -> Result<(), Stop> {
     let (_, dump) = fused.network.mine.load(&choice.op_name, None)?;
-    for side in [Side::Input, Side::Output] {
+    for side in [SlotSide::Input, SlotSide::Output] {
         for (i, tensor) in dump.side(side).iter().enumerate() {
             let label = format!("{} {}:{i}", choice.op_name, side.name());
             match overflow::of(tensor)? {

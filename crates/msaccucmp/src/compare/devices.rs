@@ -1,6 +1,6 @@
 //! Comparing the dumps of two devices, operator by operator.
 
-use opscope_store::record::Side;
+use opscope_store::record::SlotSide;
 
 use super::align::shape_text;
 use super::dump::{Dump, Tensor};
@@ -122,7 +122,7 @@ impl Devices<'_> {
         let golden = load(&op.key, golden)?;
         let mut results = Vec::new();
         let mut failures = Vec::new();
-        for side in [Side::Input, Side::Output] {
+        for side in [SlotSide::Input, SlotSide::Output] {
             match check_side(&op.key, &mine.dump, &golden.dump, side) {
                 Ok(()) => results.extend(self.compare_side(&op.key, &mine, &golden, side)?),
                 Err(message) => failures.push(message),
@@ -204,7 +204,7 @@ impl Devices<'_> {
         key: &str,
         mine: &Loaded,
         golden: &Loaded,
-        side: Side,
+        side: SlotSide,
     ) -> Result<Vec<TensorResult>, Stop> {
         let pairs = mine.dump.side(side).iter().zip(golden.dump.side(side));
         let results = pairs.enumerate().map(|(i, (my_tensor, golden_tensor))| {
@@ -220,7 +220,7 @@ impl Devices<'_> {
         key: &str,
         (mine, my_tensor): (&Loaded, &Tensor),
         (golden, golden_tensor): (&Loaded, &Tensor),
-        side: Side,
+        side: SlotSide,
         index: usize,
     ) -> Result<TensorResult, Stop> {
         let my_values = Values::of(&restore(my_tensor)?).into_floats();
@@ -283,7 +283,7 @@ fn load(key: &str, files: &Files) -> Result<Loaded, Stop> {
 }
 
 /// Why the tensors of a side cannot be compared: all of them or none.
-fn check_side(op: &str, mine: &Dump, golden: &Dump, side: Side) -> Result<(), String> {
+fn check_side(op: &str, mine: &Dump, golden: &Dump, side: SlotSide) -> Result<(), String> {
     let (mine, golden) = (mine.side(side), golden.side(side));
     let kind = side.name();
     if mine.len() != golden.len() {

@@ -8,7 +8,7 @@ use opscope_store::file_format::dump_data::{
     TensorEntry, dtype_code, dtype_from_code, layout_code,
 };
 use opscope_store::file_format::npy;
-use opscope_store::record::Side;
+use opscope_store::record::SlotSide;
 use opscope_tensor::{DType, Layout};
 use serde_json::Value;
 
@@ -54,7 +54,7 @@ pub(super) struct Tensor {
 #[derive(Clone)]
 pub(super) enum Content {
     /// In a file.
-    File(Arc<Source>, Side, usize),
+    File(Arc<Source>, SlotSide, usize),
     /// Here, as a dump file would have them.
     Bytes(Box<TensorEntry>, Vec<u8>),
     /// Here, decoded.
@@ -95,7 +95,7 @@ impl Dump {
             Some(_) => return Err(Stop::Fatal("'threadMode'".to_owned())),
         };
         // Outputs first: with two bad tensors that decides which of them is named.
-        for side in [Side::Output, Side::Input] {
+        for side in [SlotSide::Output, SlotSide::Input] {
             source
                 .side(side)
                 .try_for_each(|tensor| dtype::check(&tensor))?;
@@ -116,17 +116,17 @@ impl Dump {
         Ok(Dump {
             op_name: source.op_name.clone(),
             attribute,
-            inputs: side(Side::Input),
-            outputs: side(Side::Output),
+            inputs: side(SlotSide::Input),
+            outputs: side(SlotSide::Output),
             is_complete: !is_nano,
         })
     }
 
     /// The tensors of one side.
-    pub(super) fn side(&self, side: Side) -> &[Tensor] {
+    pub(super) fn side(&self, side: SlotSide) -> &[Tensor] {
         match side {
-            Side::Input => &self.inputs,
-            Side::Output => &self.outputs,
+            SlotSide::Input => &self.inputs,
+            SlotSide::Output => &self.outputs,
         }
     }
 }
@@ -197,7 +197,7 @@ fn array_dump(path: &Path) -> Result<Dump, Stop> {
 
 fn source_tensor<'a>(entry: &'a TensorEntry, bytes: &'a [u8]) -> SourceTensor<'a> {
     SourceTensor {
-        side: Side::Output,
+        side: SlotSide::Output,
         index: 0,
         entry,
         bytes,

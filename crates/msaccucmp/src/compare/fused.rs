@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use opscope_store::record::Side;
+use opscope_store::record::SlotSide;
 
 use super::align::{Aligned, Alignment, Golden};
 use super::dump::{Dump, Tensor, is_scalar};
@@ -44,10 +44,10 @@ impl Fused<'_> {
     pub(super) fn find_golden(
         &self,
         op: usize,
-        side: Side,
+        side: SlotSide,
         index: usize,
     ) -> Result<(Origin, Producer), Stop> {
-        let (producer, output) = self.rule.compared(op, index, side == Side::Input)?;
+        let (producer, output) = self.rule.compared(op, index, side == SlotSide::Input)?;
         let origin = self.rule.origin(producer, output)?;
         let op = &self.rule.ops[op].name;
         log::info(&format!(
@@ -186,7 +186,7 @@ impl Fused<'_> {
         result: &mut TensorResult,
     ) -> Result<(), Stop> {
         let (origin, producer) = self.find_golden(slot.op, slot.side, slot.index)?;
-        if slot.side == Side::Input {
+        if slot.side == SlotSide::Input {
             producers.insert(result.id.clone(), producer);
         }
         let mut found = self.load_golden(slot.op, origin)?;
@@ -244,16 +244,16 @@ impl Found {
 #[derive(Clone, Copy)]
 struct Slot {
     op: usize,
-    side: Side,
+    side: SlotSide,
     index: usize,
 }
 
 /// Inputs of operators that undo quantising have nothing to be compared with, nor have outputs of
 /// those that quantise.
-pub(super) fn compared_sides(op: &Op) -> impl Iterator<Item = Side> + use<> {
+pub(super) fn compared_sides(op: &Op) -> impl Iterator<Item = SlotSide> + use<> {
     let restores = op.op_type == DEQUANT_TYPE || DEQUANT_MARKS.iter().any(|m| op.name.ends_with(m));
     let quantises = op.op_type == QUANT_TYPE;
-    let sides = [(Side::Input, !restores), (Side::Output, !quantises)];
+    let sides = [(SlotSide::Input, !restores), (SlotSide::Output, !quantises)];
     sides
         .into_iter()
         .filter_map(|(side, is_compared)| is_compared.then_some(side))

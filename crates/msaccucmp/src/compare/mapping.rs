@@ -1,6 +1,6 @@
 //! The table of which tensors belong together, without comparing them.
 
-use opscope_store::record::Side;
+use opscope_store::record::SlotSide;
 
 use super::dump::Dump;
 use super::file_name::Kind;
@@ -97,7 +97,7 @@ fn group_rows(fused: &Fused<'_>, ops: &[usize]) -> Result<Vec<Row>, Stop> {
 }
 
 /// Where the golden tensor is.
-fn golden_path(fused: &Fused<'_>, op: usize, side: Side, index: usize) -> Result<String, Stop> {
+fn golden_path(fused: &Fused<'_>, op: usize, side: SlotSide, index: usize) -> Result<String, Stop> {
     let golden = &fused.network.golden;
     let found = fused.find_golden(op, side, index).and_then(|(origin, _)| {
         let index = (golden.kind != Kind::Offline).then_some(origin.index);

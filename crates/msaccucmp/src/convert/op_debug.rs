@@ -3,7 +3,7 @@
 use opscope_store::file_format::op_debug::{
     ACC_TYPE_OFFSET, BLOCK_RECORD_BYTES, OverflowRecord, has_magic,
 };
-use opscope_store::record::Side;
+use opscope_store::record::SlotSide;
 
 use crate::array::Order;
 use crate::failure::{Code, Failure};
@@ -16,7 +16,7 @@ pub(super) fn convert(output: &Output, source: &Source) -> Result<(), Failure> {
     source
         .tensors()
         .try_for_each(|tensor| dtype::check(&tensor))?;
-    for tensor in source.side(Side::Output) {
+    for tensor in source.side(SlotSide::Output) {
         let record = decode(source, &tensor)?;
         let name = format!("{}.output.{}.json", source.file_name, tensor.index);
         let path = output.text(&name, &record.to_json_text())?;

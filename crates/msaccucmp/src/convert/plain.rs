@@ -1,6 +1,6 @@
 //! Conversion without a change of layout.
 
-use opscope_store::record::Side;
+use opscope_store::record::SlotSide;
 
 use crate::array::Array;
 use crate::dtype::{self, Decoded};
@@ -22,7 +22,7 @@ pub(super) fn convert(output: &Output, kind: OutputKind, source: &Source) -> Res
     source
         .tensors()
         .try_for_each(|tensor| dtype::check(&tensor))?;
-    for side in [Side::Input, Side::Output] {
+    for side in [SlotSide::Input, SlotSide::Output] {
         if source.side(side).next().is_none() {
             warn_missing(source, side.name());
         }

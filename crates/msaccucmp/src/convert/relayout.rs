@@ -1,6 +1,6 @@
 //! Conversion to another layout.
 
-use opscope_store::record::Side;
+use opscope_store::record::SlotSide;
 use opscope_tensor::{DType, Layout};
 
 use super::plain;
@@ -30,7 +30,7 @@ pub(super) struct Relayout {
 /// The only tensor to convert.
 #[derive(Clone, Copy)]
 pub(super) struct Pick {
-    pub(super) side: Side,
+    pub(super) side: SlotSide,
     pub(super) index: usize,
 }
 

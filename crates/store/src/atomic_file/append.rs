@@ -69,7 +69,7 @@ impl Creator {
             false => lines.to_owned(),
         };
         write(&mut file, &text).map_err(StoreError::io("write", path))?;
-        *last = Table::new(path, file).ok();
+        *last = AppendedTable::new(path, file).ok();
         Ok(is_new)
     }
 
@@ -100,17 +100,17 @@ impl Creator {
 
 /// The file that was appended to last.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(super) struct AppendedTable {
     path: PathBuf,
     file: File,
     device: u64,
     inode: u64,
 }
 
-impl Table {
-    fn new(path: &Path, file: File) -> io::Result<Table> {
+impl AppendedTable {
+    fn new(path: &Path, file: File) -> io::Result<AppendedTable> {
         let metadata = file.metadata()?;
-        Ok(Table {
+        Ok(AppendedTable {
             path: path.to_owned(),
             device: metadata.dev(),
             inode: metadata.ino(),

@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::Modes;
-use super::target::{Directory, LINK_REASON};
+use super::target::{LINK_REASON, TargetDirectory};
 use crate::StoreError;
 use crate::temporary::{self, LeftOvers};
 
@@ -18,7 +18,7 @@ const CREATE: &str = "create the directory";
 
 /// Directories that are known to be there.
 #[derive(Debug, Default)]
-pub(super) struct Directories {
+pub(super) struct KnownDirectories {
     /// Below it no symbolic link is followed, and nothing is created elsewhere.
     root: Option<PathBuf>,
     is_cleaning: bool,
@@ -28,12 +28,12 @@ pub(super) struct Directories {
     left_overs: Mutex<LeftOvers>,
 }
 
-impl Directories {
-    pub(super) fn below(root: &Path, is_cleaning: bool) -> Directories {
-        Directories {
+impl KnownDirectories {
+    pub(super) fn below(root: &Path, is_cleaning: bool) -> KnownDirectories {
+        KnownDirectories {
             root: Some(root.to_owned()),
             is_cleaning,
-            ..Directories::default()
+            ..KnownDirectories::default()
         }
     }
 
@@ -41,7 +41,7 @@ impl Directories {
         *lock(&self.left_overs)
     }
 
-    /// Whether `path` was noted by [`Directories::note`].
+    /// Whether `path` was noted by [`KnownDirectories::note`].
     pub(super) fn knows(&self, path: &Path) -> bool {
         lock(&self.known).contains(path)
     }
@@ -52,7 +52,7 @@ impl Directories {
     }
 
     /// Opens a directory that is there. Inside a dump no link leads to it, also if somebody has put one in its place.
-    pub(super) fn open(&self, dir: &Path) -> io::Result<Directory> {
+    pub(super) fn open(&self, dir: &Path) -> io::Result<TargetDirectory> {
         let below = self.root.as_ref().and_then(|root| {
             let below = dir.strip_prefix(root).ok()?;
             let mut components = below.components();
@@ -60,8 +60,8 @@ impl Directories {
             is_plain.then_some((root, below))
         });
         match below {
-            None => Ok(Directory::At(dir.to_owned())),
-            Some((root, below)) => Directory::open(&self.real_root(root)?, below),
+            None => Ok(TargetDirectory::At(dir.to_owned())),
+            Some((root, below)) => TargetDirectory::open(&self.real_root(root)?, below),
         }
     }
 

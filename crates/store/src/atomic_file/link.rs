@@ -13,7 +13,7 @@ const COMPARE_BYTES: usize = 256 << 10;
 
 /// Which way a file came to another name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Linked {
+pub enum LinkMethod {
     /// One file with two names.
     Hard,
     /// Two files that share their blocks until one of them is changed.
@@ -24,9 +24,9 @@ pub enum Linked {
 
 /// How an attempt to share a file's bytes ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sharing {
-    /// The name is there, [`Linked::Hard`] or [`Linked::Reflink`].
-    Shared(Linked),
+pub enum SharingOutcome {
+    /// The name is there, [`LinkMethod::Hard`] or [`LinkMethod::Reflink`].
+    Shared(LinkMethod),
     /// The name was taken; what has it is untouched.
     Taken,
     /// The file system cannot share the bytes, the file has as many names as it may have, or it is gone.
@@ -42,15 +42,15 @@ impl Creator {
     ///
     /// # Errors
     /// [`StoreError::Io`] if the operating system refuses, as where `existing` is gone.
-    pub fn link_file(&self, existing: &Path, new: &Path) -> Result<Option<Linked>, StoreError> {
+    pub fn link_file(&self, existing: &Path, new: &Path) -> Result<Option<LinkMethod>, StoreError> {
         match self.share_file(existing, new)? {
-            Sharing::Shared(linked) => Ok(Some(linked)),
-            Sharing::Taken => Ok(None),
-            Sharing::Refused => {
+            SharingOutcome::Shared(linked) => Ok(Some(linked)),
+            SharingOutcome::Taken => Ok(None),
+            SharingOutcome::Refused => {
                 let opened = regular_file::open_in_dump(existing);
                 let (mut source, _) = opened.map_err(StoreError::io("open", existing))?;
                 let is_new = self.create_with(new, |file| io::copy(&mut source, file).map(drop))?;
-                Ok(is_new.then_some(Linked::Copy))
+                Ok(is_new.then_some(LinkMethod::Copy))
             }
         }
     }
@@ -59,7 +59,7 @@ impl Creator {
     ///
     /// # Errors
     /// [`StoreError::Io`] if the operating system fails.
-    pub fn share_file(&self, existing: &Path, new: &Path) -> Result<Sharing, StoreError> {
+    pub fn share_file(&self, existing: &Path, new: &Path) -> Result<SharingOutcome, StoreError> {
         if let Some(pretence) = &self.pretence {
             let result = pretence.link(existing, new);
             return result.map_err(StoreError::io("link", new));
@@ -79,10 +79,10 @@ impl Creator {
             result => result,
         };
         match result {
-            Ok(()) => Ok(Sharing::Shared(Linked::Hard)),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(Sharing::Taken),
+            Ok(()) => Ok(SharingOutcome::Shared(LinkMethod::Hard)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(SharingOutcome::Taken),
             Err(error) if is_refusal(&error) => self.reflink(existing, new),
-            Err(_) if !existing.exists() => Ok(Sharing::Refused),
+            Err(_) if !existing.exists() => Ok(SharingOutcome::Refused),
             Err(error) => Err(StoreError::io("link", new)(error)),
         }
     }
@@ -101,7 +101,7 @@ impl Creator {
         let temporary = temporary_name();
         if !matches!(
             self.share_file(existing, &dir.join(&temporary))?,
-            Sharing::Shared(_)
+            SharingOutcome::Shared(_)
         ) {
             return Ok(false);
         }
@@ -127,9 +127,9 @@ impl Creator {
         from_dir.target(from_name).link_to(to_dir.target(to_name))
     }
 
-    fn reflink(&self, existing: &Path, new: &Path) -> Result<Sharing, StoreError> {
+    fn reflink(&self, existing: &Path, new: &Path) -> Result<SharingOutcome, StoreError> {
         let Ok((source, _)) = regular_file::open_in_dump(existing) else {
-            return Ok(Sharing::Refused);
+            return Ok(SharingOutcome::Refused);
         };
         let mut is_refused = false;
         let result = self.create_with(new, |file| {
@@ -140,9 +140,9 @@ impl Creator {
             })
         });
         match result {
-            Ok(true) => Ok(Sharing::Shared(Linked::Reflink)),
-            Ok(false) => Ok(Sharing::Taken),
-            Err(_) if is_refused => Ok(Sharing::Refused),
+            Ok(true) => Ok(SharingOutcome::Shared(LinkMethod::Reflink)),
+            Ok(false) => Ok(SharingOutcome::Taken),
+            Err(_) if is_refused => Ok(SharingOutcome::Refused),
             Err(error) => Err(error),
         }
     }
@@ -152,17 +152,17 @@ impl Creator {
 ///
 /// Further names do not change it; writing into the file does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stamp {
+pub struct FileIdentity {
     device: u64,
     inode: u64,
     n_bytes: u64,
     changed: (i64, i64),
 }
 
-impl Stamp {
+impl FileIdentity {
     /// That of a file that is not there: no device has its number.
-    pub(super) fn pretended(serial: u64, n_bytes: u64) -> Stamp {
-        Stamp {
+    pub(super) fn pretended(serial: u64, n_bytes: u64) -> FileIdentity {
+        FileIdentity {
             device: u64::MAX,
             inode: serial,
             n_bytes,
@@ -174,12 +174,12 @@ impl Stamp {
     ///
     /// # Errors
     /// The operating system's, or [`io::ErrorKind::InvalidInput`] if it is something else.
-    pub fn of(path: &Path) -> io::Result<Stamp> {
+    pub fn read(path: &Path) -> io::Result<FileIdentity> {
         let metadata = path.symlink_metadata()?;
         if !metadata.is_file() {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        Ok(Stamp {
+        Ok(FileIdentity {
             device: metadata.dev(),
             inode: metadata.ino(),
             n_bytes: metadata.len(),

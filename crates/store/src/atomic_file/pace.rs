@@ -33,27 +33,27 @@ thread_local! {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum PathToDisk {
     Cached,
     Direct,
 }
 
 /// Seconds for a byte, either way.
 #[derive(Debug, Default)]
-pub(super) struct Pace(Mutex<Costs>);
+pub(super) struct WritePace(Mutex<PathCosts>);
 
 #[derive(Debug, Default)]
-struct Costs {
+struct PathCosts {
     cached: Option<f64>,
     direct: Option<f64>,
     is_impossible: bool,
     n_files: u32,
 }
 
-impl Costs {
-    fn choose(&mut self) -> Way {
+impl PathCosts {
+    fn choose(&mut self) -> PathToDisk {
         let Some(cached) = self.cached.filter(|_| !self.is_impossible) else {
-            return Way::Cached;
+            return PathToDisk::Cached;
         };
         self.n_files += 1;
         let is_trial = self.n_files.is_multiple_of(N_FILES_BEFORE_TRIAL);
@@ -63,21 +63,21 @@ impl Costs {
         };
         // A cache that keeps up is not compared with anything.
         match is_direct_faster != (is_trial && (is_direct_faster || cached > SLOW)) {
-            true => Way::Direct,
-            false => Way::Cached,
+            true => PathToDisk::Direct,
+            false => PathToDisk::Cached,
         }
     }
 
-    fn note(&mut self, way: Way, cost: f64) {
+    fn note(&mut self, way: PathToDisk, cost: f64) {
         let average = match way {
-            Way::Cached => &mut self.cached,
-            Way::Direct => &mut self.direct,
+            PathToDisk::Cached => &mut self.cached,
+            PathToDisk::Direct => &mut self.direct,
         };
         *average = Some(average.map_or(cost, |old| old + WEIGHT * (cost - old)));
     }
 }
 
-impl Pace {
+impl WritePace {
     /// Writes `parts` into the empty `file`.
     pub(super) fn write(&self, file: &mut File, parts: &[&[u8]]) -> io::Result<()> {
         let n_bytes: usize = parts.iter().map(|part| part.len()).sum();
@@ -85,11 +85,11 @@ impl Pace {
             return write_all_vectored(file, parts);
         }
         let start = Instant::now();
-        let mut way = self.with(Costs::choose);
-        if way == Way::Direct && !write_direct(file, parts)? {
+        let mut way = self.with(PathCosts::choose);
+        if way == PathToDisk::Direct && !write_direct(file, parts)? {
             self.with(|costs| costs.is_impossible = true);
-            way = Way::Cached;
-        } else if way == Way::Cached {
+            way = PathToDisk::Cached;
+        } else if way == PathToDisk::Cached {
             write_all_vectored(file, parts)?;
         }
         let cost = start.elapsed().as_secs_f64() / n_bytes as f64;
@@ -97,7 +97,7 @@ impl Pace {
         Ok(())
     }
 
-    fn with<T>(&self, work: impl FnOnce(&mut Costs) -> T) -> T {
+    fn with<T>(&self, work: impl FnOnce(&mut PathCosts) -> T) -> T {
         work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -188,23 +188,30 @@ mod tests {
             (3e-9, 5e-9, 8..=12),
         ];
         for (cached, direct, expected) in cases {
-            let mut costs = Costs::default();
+            let mut costs = PathCosts::default();
             let mut n_direct = 0;
             for _ in 0..320 {
                 let way = costs.choose();
-                n_direct += u32::from(way == Way::Direct);
-                costs.note(way, if way == Way::Direct { direct } else { cached });
+                n_direct += u32::from(way == PathToDisk::Direct);
+                costs.note(
+                    way,
+                    if way == PathToDisk::Direct {
+                        direct
+                    } else {
+                        cached
+                    },
+                );
             }
             assert!(
                 expected.contains(&n_direct),
                 "{cached} {direct}: {n_direct}"
             );
         }
-        let mut costs = Costs {
+        let mut costs = PathCosts {
             is_impossible: true,
-            ..Costs::default()
+            ..PathCosts::default()
         };
-        costs.note(Way::Cached, 1.0);
-        assert!((0..100).all(|_| costs.choose() == Way::Cached));
+        costs.note(PathToDisk::Cached, 1.0);
+        assert!((0..100).all(|_| costs.choose() == PathToDisk::Cached));
     }
 }

@@ -9,12 +9,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{Access, MemfdFlags, access, memfd_create};
 
-use self::known::Known;
-use super::{Linked, Sharing, Stamp};
+use self::known::KnownTree;
+use super::{FileIdentity, LinkMethod, SharingOutcome};
 
 /// Files and directories that a pretending [`Creator`](super::Creator) would have put on disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Pretended {
+pub struct DryRunTotals {
     /// Directories that would be new.
     pub n_dirs: u64,
     /// Files that would be new or take the place of others, links included.
@@ -31,23 +31,23 @@ pub struct Pretended {
 
 /// Names that would be taken. What is on disk counts as well: names must collide as they would.
 #[derive(Debug, Default)]
-pub(super) struct Pretence(Mutex<State>);
+pub(super) struct DryRunNames(Mutex<DryRunState>);
 
 #[derive(Debug, Default)]
-struct State {
-    known: Known,
+struct DryRunState {
+    known: KnownTree,
     n_serials: u64,
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct PretendedFile {
-    stamp: Stamp,
+    stamp: FileIdentity,
     n_bytes: u64,
     is_new: bool,
     is_link: bool,
 }
 
-impl Pretence {
+impl DryRunNames {
     pub(super) fn exists(&self, path: &Path) -> bool {
         let mut state = self.lock();
         state.known.file(path).is_some() || state.known.is_new_dir(path) || path.exists()
@@ -96,7 +96,7 @@ impl Pretence {
         let mut state = self.lock();
         state.n_serials += 1;
         let file = PretendedFile {
-            stamp: Stamp::pretended(state.n_serials, n_bytes),
+            stamp: FileIdentity::pretended(state.n_serials, n_bytes),
             n_bytes,
             is_new: true,
             is_link: false,
@@ -119,15 +119,15 @@ impl Pretence {
     }
 
     /// A disk cannot tell how many names it would have room for, so none is refused.
-    pub(super) fn link(&self, existing: &Path, new: &Path) -> io::Result<Sharing> {
+    pub(super) fn link(&self, existing: &Path, new: &Path) -> io::Result<SharingOutcome> {
         if self.stamp(existing).is_err() {
-            return Ok(Sharing::Refused);
+            return Ok(SharingOutcome::Refused);
         }
         if self.exists(new) || new.is_symlink() {
-            return Ok(Sharing::Taken);
+            return Ok(SharingOutcome::Taken);
         }
         self.link_replacing(existing, new)?;
-        Ok(Sharing::Shared(Linked::Hard))
+        Ok(SharingOutcome::Shared(LinkMethod::Hard))
     }
 
     pub(super) fn link_replacing(&self, existing: &Path, new: &Path) -> io::Result<bool> {
@@ -146,14 +146,14 @@ impl Pretence {
     }
 
     /// Returns the stamp of a file; one that is on disk has the stamp that it has there.
-    pub(super) fn stamp(&self, path: &Path) -> io::Result<Stamp> {
+    pub(super) fn stamp(&self, path: &Path) -> io::Result<FileIdentity> {
         match self.lock().known.file(path) {
             Some(file) if file.is_new => Ok(file.stamp),
-            _ => Stamp::of(path),
+            _ => FileIdentity::read(path),
         }
     }
 
-    pub(super) fn total(&self, block_bytes: u64) -> Pretended {
+    pub(super) fn total(&self, block_bytes: u64) -> DryRunTotals {
         self.lock().known.total(block_bytes)
     }
 
@@ -167,7 +167,7 @@ impl Pretence {
         can_grow(dir)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, DryRunState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -252,11 +252,11 @@ mod tests {
         tell(&["x/y", "old", "x/z"].map(|name| creator.exists(&path(name))));
         tell(&matches!(
             link("x/h", "links/one").unwrap(),
-            Sharing::Shared(_)
+            SharingOutcome::Shared(_)
         ));
         tell(&matches!(
             link("links/one", "links/two").unwrap(),
-            Sharing::Shared(_)
+            SharingOutcome::Shared(_)
         ));
         tell(&link("x/h", "old").unwrap());
         tell(&link("gone", "links/three").unwrap());
@@ -266,8 +266,8 @@ mod tests {
     }
 
     /// Adds up everything below a directory except what was there before.
-    fn on_disk(dir: &Path) -> Pretended {
-        let mut sum = Pretended::default();
+    fn on_disk(dir: &Path) -> DryRunTotals {
+        let mut sum = DryRunTotals::default();
         let mut seen = HashSet::new();
         let mut dirs = vec![dir.to_owned()];
         while let Some(dir) = dirs.pop() {
@@ -330,6 +330,6 @@ mod tests {
         assert!(creator.create_dir(Path::new("/dev/null/opscope")).is_err());
         let file = Path::new("/dev/null/opscope/file");
         assert!(creator.create_file(file, &[b"x"]).is_err());
-        assert_eq!(creator.pretended(1), Some(Pretended::default()));
+        assert_eq!(creator.pretended(1), Some(DryRunTotals::default()));
     }
 }

@@ -17,16 +17,16 @@ pub(super) const LINK_REASON: &str =
 
 /// A directory, open or by its path.
 #[derive(Debug)]
-pub(super) enum Directory {
+pub(super) enum TargetDirectory {
     /// Inside a dump: reached without following a link.
     Open(OwnedFd),
     /// Elsewhere links are the caller's choice.
     At(PathBuf),
 }
 
-impl Directory {
+impl TargetDirectory {
     /// Opens `dir`, which is `root` or below it; `root` has no links in it.
-    pub(super) fn open(root: &Path, below: &Path) -> io::Result<Directory> {
+    pub(super) fn open(root: &Path, below: &Path) -> io::Result<TargetDirectory> {
         let dir = root.join(below);
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let opened = match openat2(CWD, &dir, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
@@ -35,29 +35,29 @@ impl Directory {
             opened => opened,
         };
         match opened {
-            Ok(dir) => Ok(Directory::Open(dir)),
+            Ok(dir) => Ok(TargetDirectory::Open(dir)),
             Err(Errno::LOOP) => Err(io::Error::other(LINK_REASON)),
             Err(error) => Err(error.into()),
         }
     }
 
     /// A file or directory in it.
-    pub(super) fn target<'d>(&'d self, name: &'d Path) -> Target<'d> {
-        Target { dir: self, name }
+    pub(super) fn target<'d>(&'d self, name: &'d Path) -> TargetName<'d> {
+        TargetName { dir: self, name }
     }
 
     fn fd(&self) -> BorrowedFd<'_> {
         match self {
-            Directory::Open(fd) => fd.as_fd(),
-            Directory::At(_) => CWD,
+            TargetDirectory::Open(fd) => fd.as_fd(),
+            TargetDirectory::At(_) => CWD,
         }
     }
 
-    /// The path of a name in it, for a call with [`Directory::fd`].
+    /// The path of a name in it, for a call with [`TargetDirectory::fd`].
     fn path_of(&self, name: &Path) -> PathBuf {
         match self {
-            Directory::Open(_) => name.to_owned(),
-            Directory::At(dir) => dir.join(name),
+            TargetDirectory::Open(_) => name.to_owned(),
+            TargetDirectory::At(dir) => dir.join(name),
         }
     }
 
@@ -91,12 +91,12 @@ fn is_link(dir: &OwnedFd, name: &std::ffi::OsStr) -> bool {
 
 /// A name in a directory.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Target<'d> {
-    dir: &'d Directory,
+pub(super) struct TargetName<'d> {
+    dir: &'d TargetDirectory,
     name: &'d Path,
 }
 
-impl Target<'_> {
+impl TargetName<'_> {
     fn path(&self) -> PathBuf {
         self.dir.path_of(self.name)
     }
@@ -156,7 +156,7 @@ impl Target<'_> {
     }
 
     /// Gives the file of this name another one too, which must be free.
-    pub(super) fn link_to(&self, new: Target<'_>) -> io::Result<()> {
+    pub(super) fn link_to(&self, new: TargetName<'_>) -> io::Result<()> {
         let flags = AtFlags::empty();
         Ok(linkat(
             self.dir.fd(),
@@ -168,7 +168,7 @@ impl Target<'_> {
     }
 
     /// Gives the file of this name another one, which may be taken.
-    pub(super) fn rename_to(&self, new: Target<'_>) -> io::Result<()> {
+    pub(super) fn rename_to(&self, new: TargetName<'_>) -> io::Result<()> {
         Ok(renameat(
             self.dir.fd(),
             self.path(),
@@ -178,7 +178,7 @@ impl Target<'_> {
     }
 
     /// The same, unless it is taken: then `false`.
-    pub(super) fn rename_to_free(&self, new: Target<'_>) -> io::Result<bool> {
+    pub(super) fn rename_to_free(&self, new: TargetName<'_>) -> io::Result<bool> {
         let (from, to) = (self.path(), new.path());
         let flags = RenameFlags::NOREPLACE;
         match renameat_with(self.dir.fd(), from, new.dir.fd(), to, flags) {

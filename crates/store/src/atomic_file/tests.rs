@@ -128,7 +128,7 @@ fn a_directory_that_is_removed_comes_back() {
     creator.create_file(&parent.join("one"), &[b"x"]).unwrap();
     std::fs::remove_dir_all(dir.path().join("a")).unwrap();
     let linked = creator.link_file(&source, &parent.join("link")).unwrap();
-    assert_eq!(linked, Some(Linked::Hard));
+    assert_eq!(linked, Some(LinkMethod::Hard));
 }
 
 #[test]
@@ -140,25 +140,28 @@ fn further_names() {
     let creator = Creator::default().with_links_max(2);
     creator.create_file(&path("a"), &[b"content"]).unwrap();
     let link = |name: &str| creator.link_file(&path("a"), &path(name)).unwrap();
-    assert_eq!(link("sub/b"), Some(Linked::Hard));
+    assert_eq!(link("sub/b"), Some(LinkMethod::Hard));
     assert_eq!(link("sub/b"), None);
     let inode = |name: &str| std::fs::metadata(path(name)).unwrap().ino();
     assert_eq!(inode("a"), inode("sub/b"));
     // It has as many names as it may have: whatever else the file system can do.
     let linked = link("c").unwrap();
-    assert!([Linked::Reflink, Linked::Copy].contains(&linked));
+    assert!([LinkMethod::Reflink, LinkMethod::Copy].contains(&linked));
     assert_eq!(std::fs::read(path("c")).unwrap(), b"content");
     assert_ne!(inode("a"), inode("c"));
     assert_eq!(link("c"), None);
     let mode = std::fs::metadata(path("c")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let sharing = creator.share_file(&path("a"), &path("d")).unwrap();
-    assert_eq!(sharing == Sharing::Refused, linked == Linked::Copy);
+    assert_eq!(
+        sharing == SharingOutcome::Refused,
+        linked == LinkMethod::Copy
+    );
     let gone = creator.link_file(&path("gone"), &path("e"));
     assert!(gone.unwrap_err().to_string().contains("gone"));
     assert_eq!(
         creator.share_file(&path("gone"), &path("e")).unwrap(),
-        Sharing::Refused
+        SharingOutcome::Refused
     );
 }
 
@@ -192,18 +195,18 @@ fn stamps_tell_of_changes_and_not_of_names() {
     let path = |name: &str| dir.path().join(name);
     let creator = Creator::default();
     creator.create_file(&path("a"), &[b"abc"]).unwrap();
-    let stamp = Stamp::of(&path("a")).unwrap();
+    let stamp = FileIdentity::read(&path("a")).unwrap();
     assert_eq!(stamp.n_bytes(), 3);
     creator.link_file(&path("a"), &path("b")).unwrap();
-    assert_eq!(Stamp::of(&path("b")).unwrap(), stamp);
+    assert_eq!(FileIdentity::read(&path("b")).unwrap(), stamp);
     OpenOptions::new()
         .append(true)
         .open(path("b"))
         .unwrap()
         .write_all(b"d")
         .unwrap();
-    assert_ne!(Stamp::of(&path("a")).unwrap(), stamp);
-    assert!(Stamp::of(dir.path()).is_err());
+    assert_ne!(FileIdentity::read(&path("a")).unwrap(), stamp);
+    assert!(FileIdentity::read(dir.path()).is_err());
 }
 
 #[test]

@@ -8,10 +8,10 @@ use std::os::fd::AsRawFd;
 
 use rustix::io::Errno;
 
-use super::target::{Directory, Target};
+use super::target::{TargetDirectory, TargetName};
 
 /// A new file in `dir` that has no name; `None` where there are none.
-pub(super) fn open(dir: &Directory, mode: u32) -> io::Result<Option<File>> {
+pub(super) fn open(dir: &TargetDirectory, mode: u32) -> io::Result<Option<File>> {
     match dir.open_unnamed(mode) {
         Ok(file) => Ok(Some(file)),
         Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => Ok(None),
@@ -21,7 +21,7 @@ pub(super) fn open(dir: &Directory, mode: u32) -> io::Result<Option<File>> {
 
 /// How an attempt to give a file its name ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Naming {
+pub(super) enum NamingOutcome {
     Named,
     Taken,
     /// There is no way to do so here.
@@ -29,7 +29,7 @@ pub(super) enum Naming {
 }
 
 /// Gives `file` its name.
-pub(super) fn name(file: &File, target: Target<'_>) -> io::Result<Naming> {
+pub(super) fn name(file: &File, target: TargetName<'_>) -> io::Result<NamingOutcome> {
     let result = match target.name_file(file) {
         // Older kernels want a privilege for this, and a detour otherwise.
         Err(Errno::NOENT | Errno::INVAL | Errno::PERM) => {
@@ -39,10 +39,10 @@ pub(super) fn name(file: &File, target: Target<'_>) -> io::Result<Naming> {
         other => other,
     };
     match result {
-        Ok(()) => Ok(Naming::Named),
-        Err(Errno::EXIST) => Ok(Naming::Taken),
+        Ok(()) => Ok(NamingOutcome::Named),
+        Err(Errno::EXIST) => Ok(NamingOutcome::Taken),
         Err(Errno::NOENT | Errno::PERM | Errno::OPNOTSUPP | Errno::XDEV | Errno::NOSYS) => {
-            Ok(Naming::Refused)
+            Ok(NamingOutcome::Refused)
         }
         Err(error) => Err(error.into()),
     }

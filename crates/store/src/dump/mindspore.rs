@@ -12,22 +12,22 @@ mod records;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use super::{Entry, Listing, PassReason, PassedOver, read_mapping};
+use super::{DumpEntry, DumpListing, PassReason, PassedOver, read_mapping};
 use crate::StoreError;
-use crate::file_format::statistic_csv::Table;
+use crate::file_format::statistic_csv::StatisticRows;
 use crate::file_format::{npy_zst, op_debug};
-use crate::record::Side;
-use crate::record::graph::Graph;
+use crate::record::SlotSide;
+use crate::record::graph::GraphRecord;
 use crate::tree::acl::DumpFileName;
 use crate::tree::mindspore::{
-    self as tree, Place, STATISTIC_FILE_NAME, TensorFileName, is_acl_configuration,
+    self as tree, MindSporePlace, STATISTIC_FILE_NAME, TensorFileName, is_acl_configuration,
 };
 
 pub use beside::open_named;
 
 /// A dump and what lies beside its tensors.
 #[derive(Debug, Default)]
-pub struct MindSporeDump {
+pub struct MindSporeListing {
     /// Files with tensors.
     pub files: Vec<MindSporeFile>,
     /// Executions of operators, and parameters and constants; by rank, step and iteration, in
@@ -36,15 +36,15 @@ pub struct MindSporeDump {
     /// Graphs, from `.ir` files, and from `.pb` files where there is no `.ir` file.
     pub graphs: Vec<RankGraph>,
     /// Lists of operators.
-    pub orders: Vec<Order<String>>,
+    pub orders: Vec<GraphOrder<String>>,
     /// Lists of iterations.
-    pub iterations: Vec<Order<u64>>,
+    pub iterations: Vec<GraphOrder<u64>>,
     /// Statistics.
     pub tables: Vec<StatisticTable>,
-    /// Files of statistics that the runtime below wrote, and tables of whole steps, as in [`Listing`].
-    pub runtime_tables: Vec<Entry>,
+    /// Files of statistics that the runtime below wrote, and tables of whole steps, as in [`DumpListing`].
+    pub runtime_tables: Vec<DumpEntry>,
     /// Tables of whole steps.
-    pub step_tables: Vec<Entry>,
+    pub step_tables: Vec<DumpEntry>,
     /// Files and directories that are not read as a part of the dump.
     pub passed_over: Vec<PassedOver>,
     /// Errors of files and directories that could not be read.
@@ -59,7 +59,7 @@ pub struct MindSporeFile {
     /// Its name, the real one where `mapping.csv` gives it.
     pub real_name: String,
     /// Facts that its path gives.
-    pub place: Place,
+    pub place: MindSporePlace,
     /// Size in bytes.
     pub n_bytes: u64,
     /// Facts that its name gives.
@@ -94,7 +94,7 @@ pub enum FileRole {
 
 impl FileRole {
     /// The role of a file in a dump of MindSpore's.
-    pub fn of_entry(entry: &Entry) -> FileRole {
+    pub fn of_entry(entry: &DumpEntry) -> FileRole {
         let name = entry.real_name.as_str();
         if name == STATISTIC_FILE_NAME {
             FileRole::Statistics
@@ -126,12 +126,12 @@ pub struct RankGraph {
     /// The file that it was read from.
     pub path: PathBuf,
     /// The graph.
-    pub graph: Graph,
+    pub graph: GraphRecord,
 }
 
 /// A list that belongs to a graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Order<T> {
+pub struct GraphOrder<T> {
     /// The rank.
     pub rank: Option<u32>,
     /// The number in the file's name.
@@ -146,16 +146,16 @@ pub struct StatisticTable {
     /// The file.
     pub path: PathBuf,
     /// Facts that its path gives.
-    pub place: Place,
+    pub place: MindSporePlace,
     /// Its rows.
-    pub table: Table,
+    pub table: StatisticRows,
 }
 
 /// One execution of an operator, or the value of a parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OperatorRun {
     /// Rank, graph and iteration.
-    pub place: Place,
+    pub place: MindSporePlace,
     /// Kind of the record.
     pub kind: RunKind,
     /// The operator's type.
@@ -170,8 +170,8 @@ pub struct OperatorRun {
     /// Which execution in this iteration, counted from 0.
     pub run: usize,
     /// Its inputs and outputs; none where the tensors are in dump files of the runtime.
-    pub slots: Vec<Slot>,
-    /// Its dump files of the runtime, as indices into [`MindSporeDump::files`].
+    pub slots: Vec<MindSporeSlot>,
+    /// Its dump files of the runtime, as indices into [`MindSporeListing::files`].
     pub dump_files: Vec<usize>,
 }
 
@@ -188,9 +188,9 @@ pub enum RunKind {
 
 /// One tensor of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Slot {
+pub struct MindSporeSlot {
     /// Input or output.
-    pub side: Side,
+    pub side: SlotSide,
     /// Which one.
     pub index: u32,
     /// When it was written, in microseconds since 1970-01-01 UTC.
@@ -199,21 +199,21 @@ pub struct Slot {
     pub dtype: Option<String>,
     /// Name of the layout.
     pub layout: Option<String>,
-    /// Its file, as an index into [`MindSporeDump::files`].
+    /// Its file, as an index into [`MindSporeListing::files`].
     pub file: Option<usize>,
-    /// Its statistics: which of [`MindSporeDump::tables`], and which row.
+    /// Its statistics: which of [`MindSporeListing::tables`], and which row.
     pub row: Option<(usize, usize)>,
 }
 
-impl MindSporeDump {
+impl MindSporeListing {
     /// Takes a listing as MindSpore's.
-    pub fn from_listing(listing: Listing) -> MindSporeDump {
-        let mut dump = MindSporeDump {
+    pub fn from_listing(listing: DumpListing) -> MindSporeListing {
+        let mut dump = MindSporeListing {
             errors: listing.errors,
             runtime_tables: listing.tables,
             step_tables: listing.step_tables,
             passed_over: listing.passed_over,
-            ..MindSporeDump::default()
+            ..MindSporeListing::default()
         };
         for entry in listing.entries {
             dump.sort_in(entry);
@@ -225,10 +225,10 @@ impl MindSporeDump {
     }
 
     /// Lists and reads the dump below `dir`; none if there is nothing of MindSpore's.
-    pub fn open(dir: &Path) -> Option<MindSporeDump> {
+    pub fn open(dir: &Path) -> Option<MindSporeListing> {
         let listing = super::list(dir);
         let is_mindspore = listing.entries.iter().any(is_mindspore);
-        is_mindspore.then(|| MindSporeDump::from_listing(listing))
+        is_mindspore.then(|| MindSporeListing::from_listing(listing))
     }
 
     /// Puts the real names of networks in the place of those that stand for them.
@@ -252,7 +252,7 @@ impl MindSporeDump {
         }
     }
 
-    fn sort_in(&mut self, entry: Entry) {
+    fn sort_in(&mut self, entry: DumpEntry) {
         match FileRole::of_entry(&entry) {
             FileRole::Statistics => self.read_table(&entry),
             FileRole::Graph => self.read_beside(entry),
@@ -264,7 +264,7 @@ impl MindSporeDump {
         }
     }
 
-    fn add_file(&mut self, entry: Entry, name: FileName) {
+    fn add_file(&mut self, entry: DumpEntry, name: FileName) {
         self.files.push(MindSporeFile {
             place: place_of(&entry.path),
             path: entry.path,
@@ -275,14 +275,14 @@ impl MindSporeDump {
     }
 
     /// The graph of a rank.
-    pub fn graph(&self, rank: Option<u32>, graph_id: u32) -> Option<&Graph> {
+    pub fn graph(&self, rank: Option<u32>, graph_id: u32) -> Option<&GraphRecord> {
         let is_wanted = |g: &&RankGraph| (g.rank, g.graph_id) == (rank, graph_id);
         self.graphs.iter().find(is_wanted).map(|g| &g.graph)
     }
 }
 
 /// Whether a file's name is one that only MindSpore gives.
-pub fn is_mindspore(entry: &Entry) -> bool {
+pub fn is_mindspore(entry: &DumpEntry) -> bool {
     let name = entry.real_name.as_str();
     name == STATISTIC_FILE_NAME
         || tree::graph_id_of(name).is_some()
@@ -290,11 +290,11 @@ pub fn is_mindspore(entry: &Entry) -> bool {
         || TensorFileName::parse(name).is_some()
 }
 
-fn place_of(path: &Path) -> Place {
+fn place_of(path: &Path) -> MindSporePlace {
     let dir = path.parent().unwrap_or(Path::new("."));
     // A relative path may leave out the directories that say what it is.
     let absolute = std::path::absolute(dir);
-    Place::of(absolute.as_deref().unwrap_or(dir))
+    MindSporePlace::from_path(absolute.as_deref().unwrap_or(dir))
 }
 
 #[cfg(test)]

@@ -11,10 +11,10 @@ mod op_debug_file;
 pub use super::ascend_codes::{dtype_code, dtype_from_code, layout_code, layout_from_code};
 pub use exception_file::exception_prelude;
 pub use file::{
-    DumpFile, DumpTensor, LENGTH_BYTES, PayloadKind, Piece, VERSION, prelude, with_length,
+    DumpFile, DumpTensor, LENGTH_BYTES, PayloadKind, PayloadPiece, VERSION, prelude, with_length,
 };
 pub use header::{
-    Attribute, BufferEntry, DimRange, DumpHeader, OriginalOp, SpaceEntry, TensorEntry,
+    BufferEntry, DimRange, DumpHeader, HeaderAttribute, OriginalOp, SpaceEntry, TensorEntry,
 };
 pub use op_debug_file::{RECORD_OP_NAME, op_debug_file};
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::FormatError;
-use crate::record::Side;
+use crate::record::SlotSide;
 
 pub(crate) use slices::apply_own_slices;
 pub use slices::{SliceError, apply_slices, thread_in_name};
@@ -96,10 +96,14 @@ impl FftsPlus {
     ///
     /// # Errors
     /// [`FormatError`] if a part ends before it begins.
-    pub fn shapes(&self, side: Side, thread: usize) -> Result<Option<Vec<Vec<u64>>>, FormatError> {
+    pub fn shapes(
+        &self,
+        side: SlotSide,
+        thread: usize,
+    ) -> Result<Option<Vec<Vec<u64>>>, FormatError> {
         let slices = match side {
-            Side::Input => &self.input_slices,
-            Side::Output => &self.output_slices,
+            SlotSide::Input => &self.input_slices,
+            SlotSide::Output => &self.output_slices,
         };
         let Some(tensors) = slices.get(thread) else {
             return Ok(None);
@@ -161,11 +165,11 @@ mod tests {
         assert_eq!(attribute.slice_instance_num, Some(2));
         assert_eq!(attribute.output_cuts, [[2, 1]]);
         assert_eq!(
-            attribute.shapes(Side::Input, 1).unwrap(),
+            attribute.shapes(SlotSide::Input, 1).unwrap(),
             Some(vec![vec![3, 6]])
         );
-        assert_eq!(attribute.shapes(Side::Input, 2).unwrap(), None);
-        assert_eq!(attribute.shapes(Side::Output, 0).unwrap(), None);
+        assert_eq!(attribute.shapes(SlotSide::Input, 2).unwrap(), None);
+        assert_eq!(attribute.shapes(SlotSide::Output, 0).unwrap(), None);
         assert_eq!(FftsPlus::parse(&attribute.to_text()).unwrap(), attribute);
     }
 
@@ -195,7 +199,7 @@ mod tests {
         assert!(
             FftsPlus::parse(text)
                 .unwrap()
-                .shapes(Side::Input, 0)
+                .shapes(SlotSide::Input, 0)
                 .is_err()
         );
     }

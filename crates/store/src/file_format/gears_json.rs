@@ -60,7 +60,7 @@ pub struct GearOutput {
 /// Values that open extents have together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Gear {
+pub struct ExtentGear {
     /// The values; how many there are follows from the kind.
     pub values: Vec<u64>,
     /// Extents of each output; [`OPEN`] where they follow from values.
@@ -79,7 +79,7 @@ pub struct Gears {
     /// The model's outputs.
     pub outputs: Vec<GearOutput>,
     /// The gears, in the order of the list that was given.
-    pub gears: Vec<Gear>,
+    pub gears: Vec<ExtentGear>,
 }
 
 /// Where the gears of a model are: beside it, under its whole name and `.gears.json`.
@@ -123,7 +123,7 @@ impl Gears {
         kind: GearKind,
         inputs: Vec<GearInput>,
         outputs: Vec<GearOutput>,
-        gears: Vec<Gear>,
+        gears: Vec<ExtentGear>,
     ) -> Result<Gears, String> {
         let gears = Gears {
             version: VERSION,
@@ -148,7 +148,7 @@ impl Gears {
     }
 
     /// The extents of every input in a gear.
-    pub fn input_dims(&self, gear: &Gear) -> Vec<Vec<u64>> {
+    pub fn input_dims(&self, gear: &ExtentGear) -> Vec<Vec<u64>> {
         let mut left = gear.values.iter().copied();
         let input = |input: &GearInput| {
             // Batch and size are the same for every input.
@@ -284,7 +284,7 @@ mod tests {
             name: name.into(),
             dims: dims.to_vec(),
         };
-        let gear = |values: &[u64]| Gear {
+        let gear = |values: &[u64]| ExtentGear {
             values: values.to_vec(),
             outputs: vec![],
         };

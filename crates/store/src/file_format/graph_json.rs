@@ -15,7 +15,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::json_object;
 use crate::FormatError;
 use crate::record::graph::TensorType;
-use crate::record::{AttributeType, Operator};
+use crate::record::{AttributeKind, Operator};
 
 /// Name of the format in errors.
 pub const FORMAT_NAME: &str = "graph description";
@@ -83,7 +83,7 @@ pub struct GraphOperator {
     #[serde(deserialize_with = "texts")]
     pub attributes: BTreeMap<String, String>,
     /// Types of the values that the texts stand for, where they are known.
-    pub attribute_types: BTreeMap<String, AttributeType>,
+    pub attribute_types: BTreeMap<String, AttributeKind>,
     /// Names of the operators that it was fused from.
     pub original_names: Vec<String>,
     /// For each output the operator before fusion that made it, and which of its outputs it was; empty where nothing
@@ -117,11 +117,11 @@ pub fn write<O: AsRef<Operator>>(mut out: impl Write, graph: &GraphText<'_, O>) 
     member(&mut out, "opsets", &opsets)?;
     member(&mut out, "arguments", &graph.arguments)?;
     member(&mut out, "constants", &constants)?;
-    member(&mut out, "values", &Values(graph.types))?;
+    member(&mut out, "values", &JsonValues(graph.types))?;
     out.write_all(b",\n \"operators\": [")?;
     for (i, operator) in graph.operators.iter().enumerate() {
         out.write_all(if i == 0 { b"\n  " } else { b",\n  " })?;
-        serde_json::to_writer(&mut out, &Written(operator.as_ref()))?;
+        serde_json::to_writer(&mut out, &JsonOperator(operator.as_ref()))?;
     }
     out.write_all(b"\n ]\n}\n")
 }
@@ -152,39 +152,39 @@ pub fn parse(bytes: &[u8]) -> Result<GraphFile, FormatError> {
 fn texts<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, String>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
-    enum Known {
+    enum KnownShape {
         Text(String),
         Else(serde::de::IgnoredAny),
     }
-    let all: BTreeMap<String, Known> = BTreeMap::deserialize(from)?;
+    let all: BTreeMap<String, KnownShape> = BTreeMap::deserialize(from)?;
     let texts = all.into_iter().filter_map(|(name, value)| match value {
-        Known::Text(text) => Some((name, text)),
-        Known::Else(_) => None,
+        KnownShape::Text(text) => Some((name, text)),
+        KnownShape::Else(_) => None,
     });
     Ok(texts.collect())
 }
 
-struct Values<'a>(&'a [(String, TensorType)]);
+struct JsonValues<'a>(&'a [(String, TensorType)]);
 
-impl Serialize for Values<'_> {
+impl Serialize for JsonValues<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
-        struct Value<'a> {
+        struct JsonTensorType<'a> {
             dtype: &'a str,
             shape: &'a [i64],
         }
         let values = self.0.iter().map(|(name, known)| {
             let dtype = known.dtype.name();
             let shape = &known.shape;
-            (name, Value { dtype, shape })
+            (name, JsonTensorType { dtype, shape })
         });
         to.collect_map(values)
     }
 }
 
-struct Written<'a>(&'a Operator);
+struct JsonOperator<'a>(&'a Operator);
 
-impl Serialize for Written<'_> {
+impl Serialize for JsonOperator<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let operator = self.0;
         let names = |names: &'_ [String]| -> Vec<Option<String>> {
@@ -207,7 +207,7 @@ impl Serialize for Written<'_> {
             .collect();
         map.serialize_entry("attributes", &attributes)?;
         let names = operator.attributes.iter().map(|(name, _)| name.as_str());
-        let types: BTreeMap<&str, AttributeType> = names
+        let types: BTreeMap<&str, AttributeKind> = names
             .zip(operator.attribute_types.iter().copied())
             .collect();
         map.serialize_entry("attribute_types", &types)?;

@@ -3,7 +3,7 @@
 use opscope_tensor::DType;
 
 /// The names of one dtype.
-struct Names {
+struct DTypeNames {
     /// In names of files that the CPU writes, and in `.ir` files.
     camel: &'static str,
     /// In names of files that accelerators write, and in `statistic.csv`.
@@ -19,8 +19,8 @@ const fn names(
     lower: &'static str,
     short: &'static str,
     number: Option<u64>,
-) -> Names {
-    Names {
+) -> DTypeNames {
+    DTypeNames {
         camel,
         lower,
         short,
@@ -29,7 +29,7 @@ const fn names(
 }
 
 /// One row for each dtype; MindSpore lacks those at the end.
-fn names_of(dtype: DType) -> Option<Names> {
+fn names_of(dtype: DType) -> Option<DTypeNames> {
     use DType::*;
     Some(match dtype {
         Bool => names("Bool", "bool", "Bool", Some(1)),
@@ -94,7 +94,7 @@ pub fn from_number(number: u64) -> Option<DType> {
     find(|names| names.number == Some(number))
 }
 
-fn find(is_wanted: impl Fn(&Names) -> bool) -> Option<DType> {
+fn find(is_wanted: impl Fn(&DTypeNames) -> bool) -> Option<DType> {
     let mut dtypes = DType::ALL.iter().copied();
     dtypes.find(|&dtype| names_of(dtype).is_some_and(|names| is_wanted(&names)))
 }

@@ -9,7 +9,7 @@ mod encode;
 use opscope_tensor::DType;
 
 use super::ascend_codes::{dtype_code, dtype_from_graph_engine};
-use super::dump_data::{DumpFile, DumpHeader, PayloadKind, Piece, TensorEntry};
+use super::dump_data::{DumpFile, DumpHeader, PayloadKind, PayloadPiece, TensorEntry};
 use crate::FormatError;
 use crate::file_bytes::FileBytes;
 
@@ -116,7 +116,7 @@ impl NanoHeader {
                 let size = usize::try_from(tensor.size).unwrap_or(usize::MAX);
                 let end = start.saturating_add(size);
                 let range = start..end;
-                pieces.push(Piece { kind, index, range });
+                pieces.push(PayloadPiece { kind, index, range });
                 start = end;
             }
         }

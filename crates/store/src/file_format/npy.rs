@@ -19,8 +19,8 @@ use std::path::Path;
 use opscope_tensor::{DType, NumpyType, Shape, Tensor};
 
 pub use header::{NpyHeader, encode_header};
-pub use items::Items;
-pub use mindspore::{MindSporeArray, Refusal, mindspore_array, mindspore_header};
+pub use items::ItemForm;
+pub use mindspore::{ArrayRefusal, MindSporeArray, mindspore_array, mindspore_header};
 pub use texts::{TEXT_BYTES_MAX, TextArrayError, text_array};
 
 use crate::{FormatError, StoreError};
@@ -110,7 +110,7 @@ pub fn from_bytes_as(mut bytes: Vec<u8>, wanted: Option<DType>) -> Result<Tensor
             found.to_string(),
         ));
     }
-    let is_text = matches!(header.items, Items::Characters(_) | Items::Bytes(_));
+    let is_text = matches!(header.items, ItemForm::Characters(_) | ItemForm::Bytes(_));
     if is_text {
         texts::check_number(header.items, &header.shape)?;
     }

@@ -28,7 +28,7 @@ const EXPANSION_MAX: u64 = 1032;
 /// An archive that is open.
 pub struct Archive {
     path: PathBuf,
-    members: Members<BufReader<File>>,
+    members: ZipMembers<BufReader<File>>,
 }
 
 impl Archive {
@@ -39,7 +39,7 @@ impl Archive {
     /// [`N_MEMBERS_MAX`] arrays, two of one name, or two that share bytes.
     pub fn open(path: &Path) -> Result<Archive, StoreError> {
         let (file, _) = regular_file::open(path).map_err(StoreError::io("open", path))?;
-        let members = Members::new(BufReader::new(file));
+        let members = ZipMembers::new(BufReader::new(file));
         Ok(Archive {
             path: path.to_owned(),
             members: members.map_err(StoreError::corrupt(FORMAT_NAME, path))?,
@@ -87,21 +87,21 @@ pub fn read_file(path: &Path) -> Result<Vec<(String, Tensor)>, StoreError> {
 /// # Errors
 /// [`FormatError`] as described at [`read_file`].
 pub fn from_bytes(bytes: &[u8]) -> Result<Vec<(String, Tensor)>, FormatError> {
-    let mut members = Members::new(Cursor::new(bytes))?;
+    let mut members = ZipMembers::new(Cursor::new(bytes))?;
     let names = members.names.clone();
     let read = |name: String| Ok((name.clone(), members.read(&name, None)?));
     names.into_iter().map(read).collect()
 }
 
 /// The arrays of a zip file.
-struct Members<R> {
+struct ZipMembers<R> {
     zip: ZipArchive<R>,
     names: Vec<String>,
     by_name: HashMap<String, usize>,
 }
 
-impl<R: Read + Seek> Members<R> {
-    fn new(reader: R) -> Result<Members<R>, FormatError> {
+impl<R: Read + Seek> ZipMembers<R> {
+    fn new(reader: R) -> Result<ZipMembers<R>, FormatError> {
         let mut zip = ZipArchive::new(reader).map_err(|error| not_a_zip(0, &error))?;
         let list_start = zip.central_directory_start();
         let wrong = |expected: &str, found: String| FormatError::new(list_start, expected, found);
@@ -125,7 +125,7 @@ impl<R: Read + Seek> Members<R> {
             let found = "arrays that share bytes, or reach into the list".to_owned();
             return Err(wrong("bytes of its own for each array", found));
         }
-        Ok(Members {
+        Ok(ZipMembers {
             zip,
             names,
             by_name,

@@ -10,7 +10,7 @@ const GROUP_DEPTH_MAX: u32 = 32;
 
 /// One field's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Value<'a> {
+pub enum FieldValue<'a> {
     /// An integer, boolean or enumeration.
     Varint(u64),
     /// Eight bytes, little-endian.
@@ -24,16 +24,16 @@ pub enum Value<'a> {
 }
 
 /// Walks over the fields of one message.
-pub struct Reader<'a> {
+pub struct MessageReader<'a> {
     bytes: &'a [u8],
     pos: usize,
     base: u64,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> MessageReader<'a> {
     /// Reads `bytes`, which begin at byte `base` of the file.
-    pub fn new(bytes: &'a [u8], base: u64) -> Reader<'a> {
-        Reader {
+    pub fn new(bytes: &'a [u8], base: u64) -> MessageReader<'a> {
+        MessageReader {
             bytes,
             pos: 0,
             base,
@@ -49,25 +49,25 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// [`FormatError`] if the bytes break off or are no field.
-    pub fn field(&mut self) -> Result<Option<(u32, Value<'a>)>, FormatError> {
+    pub fn field(&mut self) -> Result<Option<(u32, FieldValue<'a>)>, FormatError> {
         if self.pos == self.bytes.len() {
             return Ok(None);
         }
         let (number, wire_type) = self.tag()?;
         let value = match wire_type {
-            0 => Value::Varint(self.varint()?),
-            1 => Value::Fixed64(u64::from_le_bytes(self.array()?)),
+            0 => FieldValue::Varint(self.varint()?),
+            1 => FieldValue::Fixed64(u64::from_le_bytes(self.array()?)),
             2 => {
                 let at = self.offset();
                 let len = self.varint()?;
                 let start = self.offset();
-                Value::Bytes(self.take(len, at)?, start)
+                FieldValue::Bytes(self.take(len, at)?, start)
             }
             3 => {
                 self.skip_group(number, 0)?;
-                Value::Group
+                FieldValue::Group
             }
-            5 => Value::Fixed32(u32::from_le_bytes(self.array()?)),
+            5 => FieldValue::Fixed32(u32::from_le_bytes(self.array()?)),
             other => return Err(self.error("a protobuf field", format!("wire type {other}"))),
         };
         Ok(Some((number, value)))
@@ -155,11 +155,11 @@ impl<'a> Reader<'a> {
 ///
 /// # Errors
 /// [`FormatError`] if a packed list breaks off in the middle of an integer.
-pub fn read_repeated_u64(value: Value<'_>, out: &mut Vec<u64>) -> Result<(), FormatError> {
+pub fn read_repeated_u64(value: FieldValue<'_>, out: &mut Vec<u64>) -> Result<(), FormatError> {
     match value {
-        Value::Varint(v) => out.push(v),
-        Value::Bytes(bytes, base) => {
-            let mut reader = Reader::new(bytes, base);
+        FieldValue::Varint(v) => out.push(v),
+        FieldValue::Bytes(bytes, base) => {
+            let mut reader = MessageReader::new(bytes, base);
             while reader.pos < bytes.len() {
                 out.push(reader.varint()?);
             }
@@ -171,9 +171,9 @@ pub fn read_repeated_u64(value: Value<'_>, out: &mut Vec<u64>) -> Result<(), For
 
 /// Appends fields to a message. Default values (0, empty) are left out, as proto3 asks.
 #[derive(Default)]
-pub struct Writer(Vec<u8>);
+pub struct MessageWriter(Vec<u8>);
 
-impl Writer {
+impl MessageWriter {
     /// The bytes written so far.
     pub fn into_bytes(self) -> Vec<u8> {
         self.0
@@ -194,8 +194,8 @@ impl Writer {
     }
 
     /// A message field, present even when it is empty.
-    pub fn message(&mut self, number: u32, fill: impl FnOnce(&mut Writer)) {
-        let mut inner = Writer::default();
+    pub fn message(&mut self, number: u32, fill: impl FnOnce(&mut MessageWriter)) {
+        let mut inner = MessageWriter::default();
         fill(&mut inner);
         self.bytes(number, &inner.0);
     }
@@ -203,7 +203,7 @@ impl Writer {
     /// A packed `repeated uint64` field; nothing if the list is empty.
     pub fn packed_u64(&mut self, number: u32, values: &[u64]) {
         if !values.is_empty() {
-            let mut inner = Writer::default();
+            let mut inner = MessageWriter::default();
             values.iter().for_each(|&v| inner.raw_varint(v));
             self.bytes(number, &inner.0);
         }
@@ -249,23 +249,26 @@ mod tests {
 
     #[test]
     fn fields_come_back() {
-        let mut writer = Writer::default();
+        let mut writer = MessageWriter::default();
         writer.varint(1, 300);
         writer.varint(2, 0);
         writer.string(3, "ab");
         writer.packed_u64(4, &[1, u64::MAX]);
         writer.message(5, |_| {});
         let bytes = writer.into_bytes();
-        let mut reader = Reader::new(&bytes, 100);
-        assert_eq!(reader.field().unwrap(), Some((1, Value::Varint(300))));
-        assert_eq!(reader.field().unwrap(), Some((3, Value::Bytes(b"ab", 105))));
+        let mut reader = MessageReader::new(&bytes, 100);
+        assert_eq!(reader.field().unwrap(), Some((1, FieldValue::Varint(300))));
+        assert_eq!(
+            reader.field().unwrap(),
+            Some((3, FieldValue::Bytes(b"ab", 105)))
+        );
         let (number, value) = reader.field().unwrap().unwrap();
         let mut dims = Vec::new();
         read_repeated_u64(value, &mut dims).unwrap();
         assert_eq!((number, dims), (4, vec![1, u64::MAX]));
         assert!(matches!(
             reader.field().unwrap(),
-            Some((5, Value::Bytes(b"", _)))
+            Some((5, FieldValue::Bytes(b"", _)))
         ));
         assert_eq!(reader.field().unwrap(), None);
     }
@@ -280,7 +283,7 @@ mod tests {
             (&[0x00, 0], 10),          // field number 0
         ];
         for (bytes, offset) in cases {
-            let error = Reader::new(bytes, 10).field().unwrap_err();
+            let error = MessageReader::new(bytes, 10).field().unwrap_err();
             assert_eq!(error.offset, offset, "{bytes:x?}: {error}");
         }
     }
@@ -288,10 +291,10 @@ mod tests {
     #[test]
     fn groups_are_skipped() {
         let bytes = [0x0b, 0x10, 0x01, 0x13, 0x14, 0x0c, 0x18, 0x07];
-        let mut reader = Reader::new(&bytes, 0);
-        assert_eq!(reader.field().unwrap(), Some((1, Value::Group)));
-        assert_eq!(reader.field().unwrap(), Some((3, Value::Varint(7))));
+        let mut reader = MessageReader::new(&bytes, 0);
+        assert_eq!(reader.field().unwrap(), Some((1, FieldValue::Group)));
+        assert_eq!(reader.field().unwrap(), Some((3, FieldValue::Varint(7))));
         let deep = [0x0b; 100];
-        assert!(Reader::new(&deep, 0).field().is_err());
+        assert!(MessageReader::new(&deep, 0).field().is_err());
     }
 }

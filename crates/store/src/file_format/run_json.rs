@@ -112,7 +112,7 @@ pub struct RunRecord {
     /// Counts of the unfinished files of earlier, killed runs that this run removed.
     pub left_overs: LeftOvers,
     /// When a later run removed what this one left unfinished.
-    pub cleaned: Option<Cleaned>,
+    pub cleaned: Option<CleanedUp>,
 }
 
 /// A program and its version.
@@ -230,7 +230,7 @@ pub struct OverflowFinding {
 /// That a later run cleaned up after this one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Cleaned {
+pub struct CleanedUp {
     /// When, as [`RunRecord::started`].
     pub at: String,
     /// Counts of the unfinished files that it found.
@@ -356,7 +356,7 @@ mod tests {
             models: vec![ModelFile::default()],
             first_non_finite: Some(NonFiniteFinding::default()),
             first_overflow: Some(OverflowFinding::default()),
-            cleaned: Some(Cleaned::default()),
+            cleaned: Some(CleanedUp::default()),
             ..RunRecord::default()
         }
     }

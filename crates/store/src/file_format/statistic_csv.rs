@@ -12,11 +12,11 @@ use std::fmt::Write;
 use opscope_tensor::{DType, Shape};
 
 pub use category::Category;
-pub use parse::{Table, parse};
+pub use parse::{StatisticRows, parse};
 
 use super::ms_dtype;
 use super::number_text::general;
-use crate::record::Side;
+use crate::record::SlotSide;
 
 /// The name used in error messages.
 pub const FORMAT_NAME: &str = "MindSpore statistics";
@@ -38,7 +38,7 @@ const NULL: &str = "null";
 
 /// Whose statistics a row holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Subject {
+pub struct StatisticSubject {
     /// The operator's type; `Parameter` for a parameter.
     pub op_type: String,
     /// The operator's full name, unchanged. A parameter's has its characters replaced as in file
@@ -51,7 +51,7 @@ pub struct Subject {
     /// Microseconds since 1970-01-01 UTC, those of the tensor's file if there is one.
     pub timestamp: u64,
     /// Input or output.
-    pub side: Side,
+    pub side: SlotSide,
     /// Which one.
     pub slot: u32,
     /// Bytes of the tensor as it was, packed types packed.
@@ -64,7 +64,7 @@ pub struct Subject {
 
 /// The value in one column.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Cell {
+pub enum StatisticCell {
     /// A real number, with six significant digits.
     Real(f64),
     /// A count.
@@ -75,16 +75,16 @@ pub enum Cell {
     Null,
 }
 
-impl Subject {
+impl StatisticSubject {
     /// Dtype and shape of a tensor, the rest empty.
-    pub fn of_tensor(dtype: DType, shape: &Shape, n_bytes: u64) -> Subject {
-        Subject {
+    pub fn of_tensor(dtype: DType, shape: &Shape, n_bytes: u64) -> StatisticSubject {
+        StatisticSubject {
             op_type: String::new(),
             op_name: String::new(),
             task_id: 0,
             stream_id: 0,
             timestamp: 0,
-            side: Side::Output,
+            side: SlotSide::Output,
             slot: 0,
             n_bytes,
             dtype: ms_dtype::lower(dtype).unwrap_or(dtype.name()).to_owned(),
@@ -102,7 +102,7 @@ pub fn header(categories: &[Category]) -> String {
 
 /// One row, with a cell for each category. A line break in a name becomes `_`: it would begin a row
 /// of its own.
-pub fn row(subject: &Subject, cells: &[Cell]) -> String {
+pub fn row(subject: &StatisticSubject, cells: &[StatisticCell]) -> String {
     let one_line = |name: &str| name.replace(|c: char| c.is_control(), "_");
     let shape: Vec<_> = subject.shape.iter().map(u64::to_string).collect();
     let mut row = format!(
@@ -121,10 +121,10 @@ pub fn row(subject: &Subject, cells: &[Cell]) -> String {
     for cell in cells {
         // Writing to a `String` cannot fail.
         let _ = match cell {
-            Cell::Real(value) => write!(row, "{},", general(*value)),
-            Cell::Count(value) => write!(row, "{value},"),
-            Cell::Text(text) => write!(row, "{text},"),
-            Cell::Null => write!(row, "{NULL},"),
+            StatisticCell::Real(value) => write!(row, "{},", general(*value)),
+            StatisticCell::Count(value) => write!(row, "{value},"),
+            StatisticCell::Text(text) => write!(row, "{text},"),
+            StatisticCell::Null => write!(row, "{NULL},"),
         };
     }
     row + "\n"

@@ -15,13 +15,13 @@ use std::fmt::Write;
 
 use opscope_tensor::{Tensor, TensorObserver};
 
-use crate::record::{Record, Side};
+use crate::record::{Record, SlotSide};
 
-use self::cells::{Cells, ElementOrder};
+use self::cells::{ElementOrder, StatsCells};
 use self::number::general;
 
-pub use self::parse::{FORMAT_NAME, Table, may_be_table, parse, read_file, read_if_table};
-pub use self::subject::Subject;
+pub use self::parse::{FORMAT_NAME, StatsTable, may_be_table, parse, read_file, read_if_table};
+pub use self::subject::StatsSubject;
 
 /// Text that every header line begins with.
 const DESCRIPTION: &str = "Input/Output,Index,Data Size,Data Type,Format,Shape";
@@ -32,17 +32,17 @@ pub const FILE_NAME_SUFFIX: &str = ".csv";
 
 /// Which columns follow dtype, layout and shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Columns {
+pub enum StatsColumns {
     /// Maximum, minimum, average, count and the counts of what is not finite.
     Plain,
-    /// The count and these, in the order of [`Column`]. Repetitions change nothing. The six of
-    /// [`Columns::Plain`] together are written in its order.
-    Chosen(Vec<Column>),
+    /// The count and these, in the order of [`StatsColumn`]. Repetitions change nothing. The six of
+    /// [`StatsColumns::Plain`] together are written in its order.
+    Chosen(Vec<StatsColumn>),
 }
 
 /// A column that can be asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Column {
+pub enum StatsColumn {
     /// The largest element.
     Max,
     /// The smallest element.
@@ -60,25 +60,25 @@ pub enum Column {
 }
 
 /// The columns of the plain table, the count left out.
-const PLAIN: [Column; 6] = [
-    Column::Max,
-    Column::Min,
-    Column::Average,
-    Column::NanCount,
-    Column::NegativeInfCount,
-    Column::PositiveInfCount,
+const PLAIN: [StatsColumn; 6] = [
+    StatsColumn::Max,
+    StatsColumn::Min,
+    StatsColumn::Average,
+    StatsColumn::NanCount,
+    StatsColumn::NegativeInfCount,
+    StatsColumn::PositiveInfCount,
 ];
 
 /// A cell after the description of the tensor.
 #[derive(Clone, Copy)]
-enum Cell {
+enum StatsCell {
     Count,
-    Statistic(Column),
+    Statistic(StatsColumn),
 }
 
 /// The whole text of the file of `record`: the header line, one line for each input, one for each
 /// output. Positions are counted through the record, so that they agree with its tensor file.
-pub fn encode(record: &Record, columns: &Columns) -> String {
+pub fn encode(record: &Record, columns: &StatsColumns) -> String {
     let cells = columns.cells();
     let mut text = DESCRIPTION.to_owned();
     for cell in &cells {
@@ -87,8 +87,8 @@ pub fn encode(record: &Record, columns: &Columns) -> String {
     }
     text.push('\n');
     for (side, tensors) in [
-        (Side::Input, &record.inputs),
-        (Side::Output, &record.outputs),
+        (SlotSide::Input, &record.inputs),
+        (SlotSide::Output, &record.outputs),
     ] {
         for (index, (_, tensor)) in tensors.iter().enumerate() {
             row(&mut text, side, index, tensor, columns, &cells);
@@ -102,41 +102,41 @@ pub fn encode(record: &Record, columns: &Columns) -> String {
 ///
 /// Returns `false` for a long tensor whose average can only be had element after element: that takes
 /// many times as long as everything else, and [`encode`] does it where no model waits.
-pub fn reduce(tensor: TensorObserver<'_>, columns: &Columns) -> bool {
+pub fn reduce(tensor: TensorObserver<'_>, columns: &StatsColumns) -> bool {
     reduce_in(tensor, columns, ElementOrder::RowMajor)
 }
 
 /// [`reduce`] of elements that lie side by side in another order than row-major, the first one first.
 /// Returns `false` where the row depends on their order; the memo is of no use then.
-pub fn reduce_permuted(tensor: TensorObserver<'_>, columns: &Columns) -> bool {
+pub fn reduce_permuted(tensor: TensorObserver<'_>, columns: &StatsColumns) -> bool {
     reduce_in(tensor, columns, ElementOrder::Permuted)
 }
 
 /// Computes, for tensors that [`reduce`] has left, what needs all of their elements one after the other,
 /// and leaves it in their memos. For several tensors it takes hardly longer than for the longest of them.
-pub fn reduce_together(tensors: &[TensorObserver<'_>], columns: &Columns) {
-    cells::reduce_together(tensors, *columns != Columns::Plain);
+pub fn reduce_together(tensors: &[TensorObserver<'_>], columns: &StatsColumns) {
+    cells::reduce_together(tensors, *columns != StatsColumns::Plain);
 }
 
-fn reduce_in(tensor: TensorObserver<'_>, columns: &Columns, order: ElementOrder) -> bool {
+fn reduce_in(tensor: TensorObserver<'_>, columns: &StatsColumns, order: ElementOrder) -> bool {
     match columns {
-        Columns::Plain => cells::reduce_plain(tensor, order),
-        Columns::Chosen(_) => cells::reduce_any(tensor, order),
+        StatsColumns::Plain => cells::reduce_plain(tensor, order),
+        StatsColumns::Chosen(_) => cells::reduce_any(tensor, order),
     }
 }
 
 fn row(
     text: &mut String,
-    side: Side,
+    side: SlotSide,
     index: usize,
     tensor: &Tensor,
-    columns: &Columns,
-    cells: &[Cell],
+    columns: &StatsColumns,
+    cells: &[StatsCell],
 ) {
-    let is_plain = *columns == Columns::Plain;
+    let is_plain = *columns == StatsColumns::Plain;
     let side = match side {
-        Side::Input => "Input",
-        Side::Output => "Output",
+        SlotSide::Input => "Input",
+        SlotSide::Output => "Output",
     };
     let (dtype, layout) = if is_plain {
         (
@@ -163,15 +163,22 @@ fn row(
     text.push('\n');
 }
 
-fn push_cells(text: &mut String, cells: &[Cell], n_elements: u64, computed: Option<&Cells>) {
+fn push_cells(
+    text: &mut String,
+    cells: &[StatsCell],
+    n_elements: u64,
+    computed: Option<&StatsCells>,
+) {
     for (i, cell) in cells.iter().enumerate() {
         if i > 0 {
             text.push(',');
         }
         match (cell, computed) {
-            (Cell::Count, _) => text.push_str(&n_elements.to_string()),
-            (Cell::Statistic(_), None) => text.push_str("NA"),
-            (Cell::Statistic(column), Some(computed)) => text.push_str(&computed.text(*column)),
+            (StatsCell::Count, _) => text.push_str(&n_elements.to_string()),
+            (StatsCell::Statistic(_), None) => text.push_str("NA"),
+            (StatsCell::Statistic(column), Some(computed)) => {
+                text.push_str(&computed.text(*column))
+            }
         }
     }
 }
@@ -184,47 +191,47 @@ fn shape_text(dims: &[usize]) -> String {
     dims.join("x")
 }
 
-impl Columns {
+impl StatsColumns {
     /// The cells that follow the description, in order.
-    fn cells(&self) -> Vec<Cell> {
+    fn cells(&self) -> Vec<StatsCell> {
         let mut chosen = match self {
-            Columns::Plain => PLAIN.to_vec(),
-            Columns::Chosen(columns) => columns.clone(),
+            StatsColumns::Plain => PLAIN.to_vec(),
+            StatsColumns::Chosen(columns) => columns.clone(),
         };
         chosen.sort_unstable();
         chosen.dedup();
         let count_at = if chosen == PLAIN { 3 } else { 0 };
-        let mut cells: Vec<Cell> = chosen.into_iter().map(Cell::Statistic).collect();
-        cells.insert(count_at, Cell::Count);
+        let mut cells: Vec<StatsCell> = chosen.into_iter().map(StatsCell::Statistic).collect();
+        cells.insert(count_at, StatsCell::Count);
         cells
     }
 }
 
-impl Cell {
+impl StatsCell {
     fn title(self) -> &'static str {
         match self {
-            Cell::Count => "Count",
-            Cell::Statistic(Column::Max) => "Max Value",
-            Cell::Statistic(Column::Min) => "Min Value",
-            Cell::Statistic(Column::Average) => "Avg Value",
-            Cell::Statistic(Column::NanCount) => "Nan Count",
-            Cell::Statistic(Column::NegativeInfCount) => "Negative Inf Count",
-            Cell::Statistic(Column::PositiveInfCount) => "Positive Inf Count",
-            Cell::Statistic(Column::L2Norm) => "l2norm",
+            StatsCell::Count => "Count",
+            StatsCell::Statistic(StatsColumn::Max) => "Max Value",
+            StatsCell::Statistic(StatsColumn::Min) => "Min Value",
+            StatsCell::Statistic(StatsColumn::Average) => "Avg Value",
+            StatsCell::Statistic(StatsColumn::NanCount) => "Nan Count",
+            StatsCell::Statistic(StatsColumn::NegativeInfCount) => "Negative Inf Count",
+            StatsCell::Statistic(StatsColumn::PositiveInfCount) => "Positive Inf Count",
+            StatsCell::Statistic(StatsColumn::L2Norm) => "l2norm",
         }
     }
 }
 
-impl Cells {
-    fn text(&self, column: Column) -> String {
+impl StatsCells {
+    fn text(&self, column: StatsColumn) -> String {
         match column {
-            Column::Max => self.max.to_string(),
-            Column::Min => self.min.to_string(),
-            Column::Average => general(self.average),
-            Column::NanCount => self.n_nan.to_string(),
-            Column::NegativeInfCount => self.n_neg_inf.to_string(),
-            Column::PositiveInfCount => self.n_pos_inf.to_string(),
-            Column::L2Norm => general(self.l2),
+            StatsColumn::Max => self.max.to_string(),
+            StatsColumn::Min => self.min.to_string(),
+            StatsColumn::Average => general(self.average),
+            StatsColumn::NanCount => self.n_nan.to_string(),
+            StatsColumn::NegativeInfCount => self.n_neg_inf.to_string(),
+            StatsColumn::PositiveInfCount => self.n_pos_inf.to_string(),
+            StatsColumn::L2Norm => general(self.l2),
         }
     }
 }

@@ -15,7 +15,7 @@ use zip::{CompressionMethod, ZipWriter};
 const ALIGN: u16 = 64;
 
 /// How a dtype's elements are stored.
-enum Storage {
+enum TorchStorage {
     /// A storage class of that name in module `torch`.
     Typed(&'static str),
     /// Plain bytes; the tensor names the dtype.
@@ -53,24 +53,24 @@ pub fn write(
     Ok(())
 }
 
-fn storage(dtype: DType) -> Option<Storage> {
+fn storage(dtype: DType) -> Option<TorchStorage> {
     use DType::*;
     Some(match dtype {
-        F16 => Storage::Typed("HalfStorage"),
-        F32 => Storage::Typed("FloatStorage"),
-        F64 => Storage::Typed("DoubleStorage"),
-        BF16 => Storage::Typed("BFloat16Storage"),
-        U8 => Storage::Typed("ByteStorage"),
-        I8 => Storage::Typed("CharStorage"),
-        I16 => Storage::Typed("ShortStorage"),
-        I32 => Storage::Typed("IntStorage"),
-        I64 => Storage::Typed("LongStorage"),
-        Bool => Storage::Typed("BoolStorage"),
-        C64 => Storage::Typed("ComplexFloatStorage"),
-        C128 => Storage::Typed("ComplexDoubleStorage"),
-        U16 => Storage::Untyped("uint16"),
-        U32 => Storage::Untyped("uint32"),
-        U64 => Storage::Untyped("uint64"),
+        F16 => TorchStorage::Typed("HalfStorage"),
+        F32 => TorchStorage::Typed("FloatStorage"),
+        F64 => TorchStorage::Typed("DoubleStorage"),
+        BF16 => TorchStorage::Typed("BFloat16Storage"),
+        U8 => TorchStorage::Typed("ByteStorage"),
+        I8 => TorchStorage::Typed("CharStorage"),
+        I16 => TorchStorage::Typed("ShortStorage"),
+        I32 => TorchStorage::Typed("IntStorage"),
+        I64 => TorchStorage::Typed("LongStorage"),
+        Bool => TorchStorage::Typed("BoolStorage"),
+        C64 => TorchStorage::Typed("ComplexFloatStorage"),
+        C128 => TorchStorage::Typed("ComplexDoubleStorage"),
+        U16 => TorchStorage::Untyped("uint16"),
+        U32 => TorchStorage::Untyped("uint32"),
+        U64 => TorchStorage::Untyped("uint64"),
         Undefined | String | DualSubI8 | DualSubU8 | QI8 | QI16 | QI32 | QU8 | QU16 | Resource
         | StringRef | Dual | Variant | I4 | U1 | I2 | U2 | C32 | HiF8 | F8E5M2 | F8E4M3FN
         | F8E8M0 | F6E3M2 | F6E2M3 | F4E2M1 | F4E1M2 | HiF4 | HiF4Scale | U4 | F8E4M3FNUZ
@@ -79,12 +79,12 @@ fn storage(dtype: DType) -> Option<Storage> {
 }
 
 /// Protocol 2, which every Python 3 reads.
-fn pickle(storage: &Storage, shape: &[usize], n_bytes: usize) -> Vec<u8> {
+fn pickle(storage: &TorchStorage, shape: &[usize], n_bytes: usize) -> Vec<u8> {
     let n_elements = shape.iter().product::<usize>();
-    let mut p = Pickle(vec![0x80, 2]);
+    let mut p = PickleWriter(vec![0x80, 2]);
     let (rebuild, class, n) = match storage {
-        Storage::Typed(class) => ("_rebuild_tensor_v2", ("torch", *class), n_elements),
-        Storage::Untyped(_) => (
+        TorchStorage::Typed(class) => ("_rebuild_tensor_v2", ("torch", *class), n_elements),
+        TorchStorage::Untyped(_) => (
             "_rebuild_tensor_v3",
             ("torch.storage", "UntypedStorage"),
             n_bytes,
@@ -106,7 +106,7 @@ fn pickle(storage: &Storage, shape: &[usize], n_bytes: usize) -> Vec<u8> {
     p.0.push(0x89);
     p.global("collections", "OrderedDict");
     p.0.extend_from_slice(b")R");
-    if let Storage::Untyped(dtype) = storage {
+    if let TorchStorage::Untyped(dtype) = storage {
         p.global("torch", dtype);
     }
     p.tuple();
@@ -122,9 +122,9 @@ fn strides(shape: &[usize]) -> Vec<usize> {
     strides
 }
 
-struct Pickle(Vec<u8>);
+struct PickleWriter(Vec<u8>);
 
-impl Pickle {
+impl PickleWriter {
     fn mark(&mut self) {
         self.0.push(b'(');
     }
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn the_pickle_names_shape_and_strides() {
-        let pickle = pickle(&Storage::Typed("FloatStorage"), &[2, 3], 24);
+        let pickle = pickle(&TorchStorage::Typed("FloatStorage"), &[2, 3], 24);
         let expected: &[u8] = b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\n((X\x07\0\0\0storage\
             ctorch\nFloatStorage\nX\x01\0\0\x000X\x03\0\0\0cpuJ\x06\0\0\0tQJ\0\0\0\0\
             (J\x02\0\0\0J\x03\0\0\0t(J\x03\0\0\0J\x01\0\0\0t\x89ccollections\nOrderedDict\n)RtR.";

@@ -20,19 +20,19 @@ const EXPANSION_MAX: u64 = (128 << 10) / 4;
 
 /// How hard to compress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Level(u8);
+pub struct CompressionLevel(u8);
 
-impl Level {
+impl CompressionLevel {
     /// The fastest.
     pub const MIN: u8 = 1;
     /// The strongest that needs little memory for reading.
     pub const MAX: u8 = 19;
 
-    /// A level from [`Level::MIN`] to [`Level::MAX`].
-    pub fn new(level: u8) -> Option<Level> {
-        (Level::MIN..=Level::MAX)
+    /// A level from [`CompressionLevel::MIN`] to [`CompressionLevel::MAX`].
+    pub fn new(level: u8) -> Option<CompressionLevel> {
+        (CompressionLevel::MIN..=CompressionLevel::MAX)
             .contains(&level)
-            .then_some(Level(level))
+            .then_some(CompressionLevel(level))
     }
 
     /// The number.
@@ -41,9 +41,9 @@ impl Level {
     }
 }
 
-impl Default for Level {
-    fn default() -> Level {
-        Level(Level::MIN)
+impl Default for CompressionLevel {
+    fn default() -> CompressionLevel {
+        CompressionLevel(CompressionLevel::MIN)
     }
 }
 
@@ -52,7 +52,7 @@ impl Default for Level {
 ///
 /// # Errors
 /// Any that `out` reports, or that there is no memory.
-pub fn write(out: &mut impl Write, parts: &[&[u8]], level: Level) -> io::Result<u64> {
+pub fn write(out: &mut impl Write, parts: &[&[u8]], level: CompressionLevel) -> io::Result<u64> {
     let mut context = CCtx::try_create().ok_or(io::ErrorKind::OutOfMemory)?;
     let n_content: u64 = parts.iter().map(|part| part.len() as u64).sum();
     for parameter in [
@@ -212,7 +212,12 @@ mod tests {
 
     fn frame(content: &[u8], level: u8) -> Vec<u8> {
         let mut bytes = Vec::new();
-        let n = write(&mut bytes, &[content], Level::new(level).unwrap()).unwrap();
+        let n = write(
+            &mut bytes,
+            &[content],
+            CompressionLevel::new(level).unwrap(),
+        )
+        .unwrap();
         assert_eq!(n, bytes.len() as u64);
         bytes
     }
@@ -234,7 +239,7 @@ mod tests {
             .map(|i| (i.wrapping_mul(i) >> 7) as u8)
             .collect();
         for n in [0, 1, 1000, content.len()] {
-            for level in Level::MIN..=Level::MAX {
+            for level in CompressionLevel::MIN..=CompressionLevel::MAX {
                 let bytes = frame(&content[..n], level);
                 assert!(bytes.starts_with(&MAGIC));
                 assert_eq!(
@@ -249,15 +254,18 @@ mod tests {
                 assert!(decoder.finish(n).unwrap() == content[..n]);
             }
         }
-        assert_eq!((Level::new(0), Level::new(20)), (None, None));
+        assert_eq!(
+            (CompressionLevel::new(0), CompressionLevel::new(20)),
+            (None, None)
+        );
     }
 
     #[test]
     fn parts_make_one_frame() {
         let mut bytes = Vec::new();
         let parts: [&[u8]; 3] = [b"one", b"", b"two"];
-        write(&mut bytes, &parts, Level::default()).unwrap();
-        assert_eq!(bytes, frame(b"onetwo", Level::MIN));
+        write(&mut bytes, &parts, CompressionLevel::default()).unwrap();
+        assert_eq!(bytes, frame(b"onetwo", CompressionLevel::MIN));
     }
 
     #[test]

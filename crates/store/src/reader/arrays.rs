@@ -11,9 +11,9 @@ use super::index::{
 };
 use super::tensor_file::{FileContent, FileHead};
 use super::{DumpReader, ReadFiles};
-use crate::dump::{Entry, Listing, PassReason};
+use crate::dump::{DumpEntry, DumpListing, PassReason};
 use crate::file_format::{npy_zst, npz, op_debug, safetensors};
-use crate::record::Side;
+use crate::record::SlotSide;
 use crate::tree::acl::DumpFileName;
 use crate::tree::arrays::{ArrayName, ArraysPlace};
 
@@ -26,19 +26,19 @@ impl DumpReader for ArraysReader {
         "arrays"
     }
 
-    fn detect(&self, listing: &Listing) -> bool {
+    fn detect(&self, listing: &DumpListing) -> bool {
         let has_tables = !listing.tables.is_empty() || !listing.step_tables.is_empty();
         !has_tables
             && !listing.entries.iter().any(has_vendor_name)
             && listing.entries.iter().any(is_telling)
     }
 
-    fn reason_to_pass(&self, entry: &Entry) -> Option<PassReason> {
+    fn reason_to_pass(&self, entry: &DumpEntry) -> Option<PassReason> {
         let is_record = op_debug::is_json_record_name(&entry.real_name);
         is_record.then_some(PassReason::Converted)
     }
 
-    fn index(&self, listing: Listing, read: ReadFiles<'_>) -> DumpIndex {
+    fn index(&self, listing: DumpListing, read: ReadFiles<'_>) -> DumpIndex {
         let mut index = DumpIndex {
             form: self.form(),
             passed_over: listing.passed_over,
@@ -71,14 +71,14 @@ impl DumpReader for ArraysReader {
 type ArrayRecord = (ExecutionRecord, TensorRecord);
 
 /// The records of a single archive that lies in a dump of another form.
-pub(super) fn records(entry: &Entry, head: &FileHead) -> Vec<TensorRecord> {
+pub(super) fn records(entry: &DumpEntry, head: &FileHead) -> Vec<TensorRecord> {
     let mut executions = ExecutionGroups::default();
     executions.add(entry.path.parent(), named_tensors(entry, head));
     executions.into_records()
 }
 
 /// The operators of a single archive that lies in a dump of another form.
-pub(super) fn operators_in_file(entry: &Entry, head: &FileHead) -> Vec<OperatorInFile> {
+pub(super) fn operators_in_file(entry: &DumpEntry, head: &FileHead) -> Vec<OperatorInFile> {
     operators(&named_tensors(entry, head))
 }
 
@@ -90,14 +90,14 @@ fn stem_of(real_name: &str) -> Option<&str> {
         .or_else(|| real_name.strip_suffix(safetensors::SUFFIX))
 }
 
-fn is_archive(entry: &Entry) -> bool {
+fn is_archive(entry: &DumpEntry) -> bool {
     [npz::SUFFIX, safetensors::SUFFIX]
         .iter()
         .any(|suffix| entry.real_name.ends_with(suffix))
 }
 
 /// Whether a file has the name of a dump file, or of what the vendor's tools make of one.
-fn has_vendor_name(entry: &Entry) -> bool {
+fn has_vendor_name(entry: &DumpEntry) -> bool {
     let stem = npy_zst::split_name(&entry.real_name).map(|(stem, _)| stem);
     entry.name.is_some()
         || result_name(entry).is_some()
@@ -106,7 +106,7 @@ fn has_vendor_name(entry: &Entry) -> bool {
 
 /// Whether a file is an archive, or an array whose path says a slot or a step. Arrays with other
 /// names may be anything: weights, or inputs.
-fn is_telling(entry: &Entry) -> bool {
+fn is_telling(entry: &DumpEntry) -> bool {
     let has_slot = || {
         let (stem, _) = npy_zst::split_name(&entry.real_name)?;
         let place = place_of(entry, stem);
@@ -116,14 +116,14 @@ fn is_telling(entry: &Entry) -> bool {
     is_archive(entry) || has_slot().unwrap_or(false)
 }
 
-fn place_of(entry: &Entry, stem: &str) -> ArraysPlace {
+fn place_of(entry: &DumpEntry, stem: &str) -> ArraysPlace {
     let dir = entry.path.parent().unwrap_or(Path::new("."));
     // A relative path may leave out the directories that say what it is.
     let absolute = std::path::absolute(dir);
     ArraysPlace::from_path(absolute.as_deref().unwrap_or(dir), stem)
 }
 
-fn named_tensors(entry: &Entry, head: &FileHead) -> Vec<ArrayRecord> {
+fn named_tensors(entry: &DumpEntry, head: &FileHead) -> Vec<ArrayRecord> {
     let tensors = head.tensors.iter().map(|stored| {
         let (execution, mut record) = named_tensor(entry, stored.name.as_deref());
         record.take_stored(stored);
@@ -135,7 +135,7 @@ fn named_tensors(entry: &Entry, head: &FileHead) -> Vec<ArrayRecord> {
 
 /// Everything that the file's path and the tensor's name in it say. Tensors without a name go by
 /// that of the file.
-fn named_tensor(entry: &Entry, name: Option<&str>) -> ArrayRecord {
+fn named_tensor(entry: &DumpEntry, name: Option<&str>) -> ArrayRecord {
     let stem = stem_of(&entry.real_name).unwrap_or(&entry.real_name);
     let place = place_of(entry, stem);
     let array = ArrayName::parse(name.unwrap_or(stem));
@@ -147,7 +147,7 @@ fn named_tensor(entry: &Entry, name: Option<&str>) -> ArrayRecord {
     };
     let mut record = TensorRecord {
         path: entry.path.clone(),
-        slot: Some(array.slot.unwrap_or((Side::Output, 0))),
+        slot: Some(array.slot.unwrap_or((SlotSide::Output, 0))),
         ..TensorRecord::default()
     };
     if array.op_name.is_empty() {
@@ -165,7 +165,7 @@ fn named_tensor(entry: &Entry, name: Option<&str>) -> ArrayRecord {
     (execution, record)
 }
 
-fn damaged_tensor(entry: &Entry) -> ArrayRecord {
+fn damaged_tensor(entry: &DumpEntry) -> ArrayRecord {
     let (execution, record) = named_tensor(entry, None);
     let record = TensorRecord {
         slot: None,
@@ -194,15 +194,15 @@ fn operators(tensors: &[ArrayRecord]) -> Vec<OperatorInFile> {
             operators.len() - 1
         });
         let operator = &mut operators[position];
-        operator.n_inputs += u64::from(side == Side::Input);
-        operator.n_outputs += u64::from(side == Side::Output);
+        operator.n_inputs += u64::from(side == SlotSide::Input);
+        operator.n_outputs += u64::from(side == SlotSide::Output);
         operator.n_bytes += record.n_bytes.unwrap_or(0);
     }
     operators
 }
 
 /// Which operator of which directory and step a tensor belongs to, and its slot there.
-type SlotKey = (Option<PathBuf>, ExecutionRecord, Option<(Side, u32)>);
+type SlotKey = (Option<PathBuf>, ExecutionRecord, Option<(SlotSide, u32)>);
 
 /// Tensors put together into executions: those of one operator in one directory and step. A slot
 /// that comes again belongs to the operator's next execution.

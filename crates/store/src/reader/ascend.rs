@@ -13,11 +13,11 @@ use super::index::{
 use super::tensor_file::{FileContent, FileExpectation, FileHead, FileKind, FileRequest};
 use super::{DumpReader, ReadFiles, arrays};
 use crate::StoreError;
-use crate::dump::{Entry, Listing, PassReason, of_step_tables};
-use crate::file_format::stats_csv::{self, Table};
+use crate::dump::{DumpEntry, DumpListing, PassReason, of_step_tables};
+use crate::file_format::stats_csv::{self, StatsTable};
 use crate::file_format::{npy_zst, op_debug, safetensors};
-use crate::record::Side;
-use crate::tree::acl::{DumpFileName, Origin, ResultName};
+use crate::record::SlotSide;
+use crate::tree::acl::{DumpFileName, PathOrigin, ResultName};
 
 use order::by_execution;
 
@@ -28,7 +28,7 @@ const TIMESTAMP_DIGITS_MAX: usize = 16;
 type FileKey = (Option<PathBuf>, String);
 
 /// A listed file and its contents; none if it is damaged.
-type ReadEntry = (Entry, Option<FileContent>);
+type ReadEntry = (DumpEntry, Option<FileContent>);
 
 /// Reads what no other reader knows.
 pub(super) struct AscendReader;
@@ -38,18 +38,18 @@ impl DumpReader for AscendReader {
         "ascendcl"
     }
 
-    fn detect(&self, _: &Listing) -> bool {
+    fn detect(&self, _: &DumpListing) -> bool {
         true
     }
 
-    fn reason_to_pass(&self, entry: &Entry) -> Option<PassReason> {
+    fn reason_to_pass(&self, entry: &DumpEntry) -> Option<PassReason> {
         let name = entry.path.file_name().unwrap_or_default().to_string_lossy();
         let is_array = npy_zst::split_name(&name).is_some() || name.ends_with(safetensors::SUFFIX);
         let is_result = is_array || op_debug::is_json_record_name(&entry.real_name);
         is_result.then_some(PassReason::Converted)
     }
 
-    fn index(&self, mut listing: Listing, read: ReadFiles<'_>) -> DumpIndex {
+    fn index(&self, mut listing: DumpListing, read: ReadFiles<'_>) -> DumpIndex {
         let mut index = DumpIndex {
             form: self.form(),
             passed_over: std::mem::take(&mut listing.passed_over),
@@ -84,7 +84,7 @@ impl DumpReader for AscendReader {
 
 /// Reads the files of a listing and notes those that cannot be read.
 pub(super) fn read_entries(
-    entries: Vec<Entry>,
+    entries: Vec<DumpEntry>,
     read: ReadFiles<'_>,
     errors: &mut Vec<StoreError>,
 ) -> Vec<ReadEntry> {
@@ -102,7 +102,7 @@ fn is_of_table(error: &StoreError) -> bool {
 ///
 /// # Errors
 /// The first [`StoreError`] of a table that cannot be read.
-pub fn read_tables(mut listing: Listing) -> Result<Vec<TableRecord>, StoreError> {
+pub fn read_tables(mut listing: DumpListing) -> Result<Vec<TableRecord>, StoreError> {
     let mut tables = Vec::new();
     let files = std::mem::take(&mut listing.tables).into_iter();
     for entry in files.chain(std::mem::take(&mut listing.entries)) {
@@ -119,7 +119,7 @@ pub fn read_tables(mut listing: Listing) -> Result<Vec<TableRecord>, StoreError>
 }
 
 /// Names that do not follow the pattern, and those that are lost, leave it to the content.
-fn request(entry: &Entry) -> FileRequest {
+fn request(entry: &DumpEntry) -> FileRequest {
     let expectation = match &entry.name {
         Some(_) if is_table(entry) => FileExpectation::Table,
         None if stats_csv::may_be_table(&entry.real_name) => FileExpectation::Either,
@@ -136,7 +136,7 @@ fn request(entry: &Entry) -> FileRequest {
 pub(super) fn add_records(index: &mut DumpIndex, mut entries: Vec<ReadEntry>, is_single: bool) {
     entries.sort_by_cached_key(|(entry, _)| execution_key(entry));
     let entries = by_execution(entries);
-    let tables: HashMap<FileKey, &Table> = entries
+    let tables: HashMap<FileKey, &StatsTable> = entries
         .iter()
         .filter_map(|(entry, content)| match content {
             Some(FileContent::Table(table)) => Some((file_key(entry, ""), table)),
@@ -170,12 +170,12 @@ pub(super) fn add_records(index: &mut DumpIndex, mut entries: Vec<ReadEntry>, is
 }
 
 /// The order of execution. What a dump file was converted to stands where that would stand.
-fn execution_key(entry: &Entry) -> impl Ord + use<> {
+fn execution_key(entry: &DumpEntry) -> impl Ord + use<> {
     let result = result_name(entry);
     let slot = result.as_ref().map(|result| result.slot);
     let entry = match result {
         None => entry.clone(),
-        Some(result) => Entry {
+        Some(result) => DumpEntry {
             real_name: result.file.to_string(),
             name: Some(result.file),
             ..entry.clone()
@@ -185,22 +185,22 @@ fn execution_key(entry: &Entry) -> impl Ord + use<> {
 }
 
 /// Parses the name of a converted tensor; `None` if the file is not named like one.
-pub(super) fn result_name(entry: &Entry) -> Option<ResultName> {
+pub(super) fn result_name(entry: &DumpEntry) -> Option<ResultName> {
     let (stem, _) = npy_zst::split_name(&entry.real_name)?;
     ResultName::parse(stem)
 }
 
-fn file_key(entry: &Entry, suffix: &str) -> FileKey {
+fn file_key(entry: &DumpEntry, suffix: &str) -> FileKey {
     let dir = entry.path.parent().map(Path::to_owned);
     (dir, format!("{}{suffix}", entry.real_name))
 }
 
 /// Whether the name is that of a part of a dump, whatever the file holds.
-fn is_part_of_dump(entry: &Entry) -> bool {
+fn is_part_of_dump(entry: &DumpEntry) -> bool {
     entry.name.is_some() || npy_zst::split_name(&entry.real_name).is_some()
 }
 
-fn is_table(entry: &Entry) -> bool {
+fn is_table(entry: &DumpEntry) -> bool {
     entry.real_name.ends_with(stats_csv::FILE_NAME_SUFFIX)
 }
 
@@ -222,7 +222,7 @@ fn file_record((entry, content): &ReadEntry) -> Option<FileRecord> {
     })
 }
 
-fn operator_in_file(entry: &Entry, head: &FileHead) -> OperatorInFile {
+fn operator_in_file(entry: &DumpEntry, head: &FileHead) -> OperatorInFile {
     let (op_type, op_name, task_id) = match &entry.name {
         Some(name) => (name.op_type.clone(), &name.op_name, Some(name.task_id)),
         None => (String::new(), &entry.real_name, None),
@@ -235,8 +235,8 @@ fn operator_in_file(entry: &Entry, head: &FileHead) -> OperatorInFile {
         op_type,
         op_name: op_name.clone(),
         task_id,
-        n_inputs: count(Side::Input),
-        n_outputs: count(Side::Output),
+        n_inputs: count(SlotSide::Input),
+        n_outputs: count(SlotSide::Output),
         n_bytes: entry.n_bytes,
     }
 }
@@ -258,17 +258,17 @@ pub(super) fn table_record((entry, content): &ReadEntry) -> Option<TableRecord> 
 }
 
 /// Everything that the path and name of a file say.
-struct NamedFile {
+struct DescribedFile {
     execution: ExecutionRecord,
     tensor: TensorRecord,
 }
 
-impl NamedFile {
-    fn from_entry(entry: &Entry) -> NamedFile {
+impl DescribedFile {
+    fn from_entry(entry: &DumpEntry) -> DescribedFile {
         let dir = entry.path.parent().unwrap_or(Path::new("."));
         // A relative path may leave out the directories that say what it is.
         let absolute = std::path::absolute(dir);
-        let origin = Origin::of(absolute.as_deref().unwrap_or(dir));
+        let origin = PathOrigin::from_path(absolute.as_deref().unwrap_or(dir));
         let is_record = op_debug::is_record_name(&entry.real_name);
         let execution = ExecutionRecord {
             kind: if is_record {
@@ -286,7 +286,7 @@ impl NamedFile {
             path: entry.path.clone(),
             ..TensorRecord::default()
         };
-        let mut named = NamedFile { execution, tensor };
+        let mut named = DescribedFile { execution, tensor };
         if let Some(name) = &entry.name {
             named.take_name(name);
         } else if let Some(result) = result_name(entry) {
@@ -309,7 +309,7 @@ impl NamedFile {
             return;
         };
         self.execution.op_name = op_name.to_owned();
-        self.tensor.slot = Some((Side::Output, output));
+        self.tensor.slot = Some((SlotSide::Output, output));
         self.tensor.timestamp = microseconds(time);
     }
 
@@ -346,8 +346,12 @@ fn microseconds(digits: &str) -> Option<u64> {
     is_time.then(|| digits.parse().ok()).flatten()
 }
 
-fn tensor_records(entry: &Entry, head: &FileHead, table: Option<&Table>) -> Vec<TensorRecord> {
-    let mut named = NamedFile::from_entry(entry);
+fn tensor_records(
+    entry: &DumpEntry,
+    head: &FileHead,
+    table: Option<&StatsTable>,
+) -> Vec<TensorRecord> {
+    let mut named = DescribedFile::from_entry(entry);
     if !head.op_name.is_empty() {
         named.execution.op_name.clone_from(&head.op_name);
     }
@@ -371,7 +375,7 @@ fn tensor_records(entry: &Entry, head: &FileHead, table: Option<&Table>) -> Vec<
 }
 
 /// Takes over the row of a table about the record's tensor, if there is one.
-pub(super) fn take_statistics(record: &mut TensorRecord, table: &Table) {
+pub(super) fn take_statistics(record: &mut TensorRecord, table: &StatsTable) {
     let Some(slot) = record.slot else { return };
     let row = (0..table.rows.len()).find(|&row| {
         let subject = table.subject(row);
@@ -382,8 +386,8 @@ pub(super) fn take_statistics(record: &mut TensorRecord, table: &Table) {
     }
 }
 
-fn statistics_records(entry: &Entry, table: &Table) -> Vec<TensorRecord> {
-    let of_file = NamedFile::from_entry(entry).into_record();
+fn statistics_records(entry: &DumpEntry, table: &StatsTable) -> Vec<TensorRecord> {
+    let of_file = DescribedFile::from_entry(entry).into_record();
     let records = (0..table.rows.len()).filter_map(|row| {
         let subject = table.subject(row)?;
         Some(TensorRecord {
@@ -399,7 +403,7 @@ fn statistics_records(entry: &Entry, table: &Table) -> Vec<TensorRecord> {
     records.collect()
 }
 
-fn statistics(table: &Table, row: usize) -> Vec<(String, Option<String>)> {
+fn statistics(table: &StatsTable, row: usize) -> Vec<(String, Option<String>)> {
     let cells = table.statistics(row);
     cells
         .map(|(column, cell)| {
@@ -409,9 +413,9 @@ fn statistics(table: &Table, row: usize) -> Vec<(String, Option<String>)> {
         .collect()
 }
 
-fn damaged_record(entry: &Entry) -> TensorRecord {
+fn damaged_record(entry: &DumpEntry) -> TensorRecord {
     TensorRecord {
         elements: Some(ElementsPlace::in_damaged_file(&entry.real_name)),
-        ..NamedFile::from_entry(entry).into_record()
+        ..DescribedFile::from_entry(entry).into_record()
     }
 }

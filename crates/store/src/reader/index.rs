@@ -10,9 +10,9 @@ use opscope_tensor::{DType, Layout};
 use super::tensor_file::{FileKind, StoredTensor};
 use crate::StoreError;
 use crate::dump::PassedOver;
-use crate::dump::mindspore::{Order, RankGraph};
-use crate::file_format::stats_csv::Table;
-use crate::record::Side;
+use crate::dump::mindspore::{GraphOrder, RankGraph};
+use crate::file_format::stats_csv::StatsTable;
+use crate::record::SlotSide;
 
 /// Everything that reading a dump finds, without the elements of its tensors.
 ///
@@ -37,9 +37,9 @@ pub struct DumpIndex {
     /// Graphs of the models that ran.
     pub graphs: Vec<RankGraph>,
     /// Operators of graphs in the order in which they were planned.
-    pub orders: Vec<Order<String>>,
+    pub orders: Vec<GraphOrder<String>>,
     /// Iterations in which graphs ran.
-    pub iterations: Vec<Order<u64>>,
+    pub iterations: Vec<GraphOrder<u64>>,
     /// Files and directories that are not read as a part of the dump.
     pub passed_over: Vec<PassedOver>,
     /// Errors of files and directories that could not be read.
@@ -144,7 +144,7 @@ pub struct TensorRecord {
     /// When it was written, in microseconds since 1970-01-01 UTC.
     pub timestamp: Option<u64>,
     /// Side and position; none of an array whose name does not say, and of a damaged file.
-    pub slot: Option<(Side, u32)>,
+    pub slot: Option<(SlotSide, u32)>,
     /// The dtype that the tensor had. None if nothing says it, as in a damaged file.
     pub dtype: Option<DumpTerm<DType>>,
     /// The dtype that its file has: another one if the writer converted it.
@@ -195,7 +195,7 @@ pub struct ElementsPlace {
     pub kind: Option<FileKind>,
     /// Side and position within the file, which may differ from the operator's; none of a damaged
     /// file.
-    pub tensor: Option<(Side, usize)>,
+    pub tensor: Option<(SlotSide, usize)>,
     /// Where its bytes begin in the file; none where they are compressed or in an order of their
     /// own.
     pub offset: Option<u64>,
@@ -266,7 +266,7 @@ pub struct TableRecord {
     /// The operator's name, or that of the file.
     pub op_name: String,
     /// The rows.
-    pub table: Table,
+    pub table: StatsTable,
 }
 
 /// A dtype or a layout, as a dump has it.

@@ -15,10 +15,11 @@ use super::index::{
 use super::tensor_file::{FileContent, FileExpectation, FileHead, FileRequest};
 use super::{DumpReader, ReadFiles};
 use crate::dump::mindspore::{
-    FileName, FileRole, MindSporeDump, MindSporeFile, OperatorRun, RunKind, Slot, is_mindspore,
+    FileName, FileRole, MindSporeFile, MindSporeListing, MindSporeSlot, OperatorRun, RunKind,
+    is_mindspore,
 };
-use crate::dump::{Entry, Listing, PassReason, of_step_tables};
-use crate::file_format::stats_csv::{self, Table};
+use crate::dump::{DumpEntry, DumpListing, PassReason, of_step_tables};
+use crate::file_format::stats_csv::{self, StatsTable};
 use crate::file_format::{ms_dtype, op_debug};
 
 /// The form's name.
@@ -34,11 +35,11 @@ impl DumpReader for MindSporeReader {
         FORM
     }
 
-    fn detect(&self, listing: &Listing) -> bool {
+    fn detect(&self, listing: &DumpListing) -> bool {
         listing.entries.iter().any(is_mindspore)
     }
 
-    fn reason_to_pass(&self, entry: &Entry) -> Option<PassReason> {
+    fn reason_to_pass(&self, entry: &DumpEntry) -> Option<PassReason> {
         if op_debug::is_json_record_name(&entry.real_name) {
             return Some(PassReason::Converted);
         }
@@ -50,8 +51,8 @@ impl DumpReader for MindSporeReader {
         }
     }
 
-    fn index(&self, listing: Listing, read: ReadFiles<'_>) -> DumpIndex {
-        let mut dump = MindSporeDump::from_listing(listing);
+    fn index(&self, listing: DumpListing, read: ReadFiles<'_>) -> DumpIndex {
+        let mut dump = MindSporeListing::from_listing(listing);
         let mut index = DumpIndex {
             form: FORM,
             passed_over: std::mem::take(&mut dump.passed_over),
@@ -59,9 +60,9 @@ impl DumpReader for MindSporeReader {
             ..DumpIndex::default()
         };
         // The runtime below MindSpore writes tables of its own.
-        let mut of_runtime = Listing {
+        let mut of_runtime = DumpListing {
             step_tables: std::mem::take(&mut dump.step_tables),
-            ..Listing::default()
+            ..DumpListing::default()
         };
         let tables = std::mem::take(&mut dump.runtime_tables);
         let mut tables = read_entries(tables, read, &mut index.errors);
@@ -101,7 +102,7 @@ impl DumpReader for MindSporeReader {
 
 /// The descriptions of the tensors in each file; none of a damaged one, which is noted.
 fn read_heads(
-    dump: &MindSporeDump,
+    dump: &MindSporeListing,
     read: ReadFiles<'_>,
     index: &mut DumpIndex,
 ) -> Vec<Option<FileHead>> {
@@ -133,7 +134,7 @@ fn file_record(file: &MindSporeFile) -> FileRecord {
 
 /// The positions of the files that tables of the runtime describe, by directory and name of the
 /// table.
-fn file_positions(dump: &MindSporeDump) -> HashMap<(Option<&Path>, String), usize> {
+fn file_positions(dump: &MindSporeListing) -> HashMap<(Option<&Path>, String), usize> {
     let files = dump.files.iter().enumerate();
     files
         .map(|(index, file)| {
@@ -145,10 +146,10 @@ fn file_positions(dump: &MindSporeDump) -> HashMap<(Option<&Path>, String), usiz
 
 fn add_run(
     index: &mut DumpIndex,
-    dump: &MindSporeDump,
+    dump: &MindSporeListing,
     run: &OperatorRun,
     heads: &[Option<FileHead>],
-    beside: &HashMap<usize, Table>,
+    beside: &HashMap<usize, StatsTable>,
 ) {
     let execution = Arc::new(execution(run));
     let slots = run.slots.iter();
@@ -190,9 +191,9 @@ fn execution(run: &OperatorRun) -> ExecutionRecord {
 }
 
 fn slot_record(
-    dump: &MindSporeDump,
+    dump: &MindSporeListing,
     execution: &Arc<ExecutionRecord>,
-    slot: &Slot,
+    slot: &MindSporeSlot,
     heads: &[Option<FileHead>],
 ) -> TensorRecord {
     let mut record = TensorRecord {
@@ -267,7 +268,7 @@ fn add_dump_file(
     execution: &Arc<ExecutionRecord>,
     file: &MindSporeFile,
     head: Option<&FileHead>,
-    table: Option<&Table>,
+    table: Option<&StatsTable>,
 ) {
     let mut of_file = TensorRecord {
         execution: execution.clone(),

@@ -20,7 +20,7 @@ use super::index::DumpTerm;
 use crate::file_bytes::FileBytes;
 use crate::file_format::dump_data::{self as dump_format, DumpFile};
 use crate::file_format::{ffts_plus, nano, npy, npy_zst, npz, op_debug, safetensors};
-use crate::record::Side;
+use crate::record::SlotSide;
 use crate::tree::mindspore::TensorFileName;
 use crate::{FormatError, StoreError};
 
@@ -69,7 +69,7 @@ impl FileKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredTensor {
     /// Input or output; of an archive everything is an output.
-    pub side: Side,
+    pub side: SlotSide,
     /// Position among the inputs or outputs of the file.
     pub index: usize,
     /// Its name, in an archive.
@@ -93,7 +93,7 @@ pub struct StoredTensor {
     /// Where the elements begin in the file; none where they are compressed or brought into another
     /// order.
     pub offset: Option<u64>,
-    /// Where the elements are among the bytes of the [`TensorFile`].
+    /// Where the elements are among the bytes of the [`MindSporeTensorFile`].
     range: Range<usize>,
 }
 
@@ -101,7 +101,7 @@ impl StoredTensor {
     /// A dense array without a history.
     pub fn array(dtype: DType, shape: &Shape, layout: Layout, range: Range<usize>) -> StoredTensor {
         StoredTensor {
-            side: Side::Output,
+            side: SlotSide::Output,
             index: 0,
             name: None,
             dtype: DumpTerm::Known(dtype),
@@ -189,7 +189,7 @@ pub enum ExtraKind {
 }
 
 /// A checked file.
-pub struct TensorFile {
+pub struct MindSporeTensorFile {
     kind: FileKind,
     /// Its name; the real one where the file goes by digits.
     file_name: String,
@@ -203,7 +203,7 @@ pub struct TensorFile {
     bytes: FileBytes,
 }
 
-impl TensorFile {
+impl MindSporeTensorFile {
     /// Opens a file of any format. `file_name` is its real name.
     ///
     /// Tensors of a dump that one FFTS+ thread wrote get the shapes of that thread's parts. Another
@@ -211,20 +211,20 @@ impl TensorFile {
     ///
     /// # Errors
     /// [`StoreError`] if the file cannot be read or is damaged.
-    pub fn open(path: &Path, file_name: &str) -> Result<TensorFile, StoreError> {
-        TensorFile::open_for(path, file_name, None)
+    pub fn open(path: &Path, file_name: &str) -> Result<MindSporeTensorFile, StoreError> {
+        MindSporeTensorFile::open_for(path, file_name, None)
     }
 
-    /// [`TensorFile::open`] for the sake of one tensor, given by side and position: others of an
+    /// [`MindSporeTensorFile::open`] for the sake of one tensor, given by side and position: others of an
     /// archive whose parts are compressed are left out.
     ///
     /// # Errors
-    /// As for [`TensorFile::open`].
+    /// As for [`MindSporeTensorFile::open`].
     pub fn open_for(
         path: &Path,
         file_name: &str,
-        wanted: Option<(Side, usize)>,
-    ) -> Result<TensorFile, StoreError> {
+        wanted: Option<(SlotSide, usize)>,
+    ) -> Result<MindSporeTensorFile, StoreError> {
         if file_name.ends_with(npz::SUFFIX) {
             return archive::open_npz(path, file_name, wanted.map(|(_, index)| index));
         }
@@ -248,13 +248,13 @@ impl TensorFile {
             return file.map_err(corrupt(npy::FORMAT_NAME));
         }
         if nano::is_nano(bytes.as_ref()) {
-            let file = TensorFile::from_nano(bytes, file_name);
+            let file = MindSporeTensorFile::from_nano(bytes, file_name);
             return file.map_err(corrupt(nano::FORMAT_NAME));
         }
         let mut file = DumpFile::from_bytes(bytes).map_err(corrupt(dump_format::FORMAT_NAME))?;
         ffts_plus::apply_own_slices(file.header_mut(), file_name)
             .map_err(|error| corrupt(ffts_plus::FORMAT_NAME)(error.into()))?;
-        Ok(TensorFile::from_dump(file, file_name))
+        Ok(MindSporeTensorFile::from_dump(file, file_name))
     }
 
     /// Writes `bytes` at the end of `out`, from file to file if they are a part of this one.
@@ -339,12 +339,12 @@ impl TensorFile {
     }
 
     /// Number of inputs, or of outputs.
-    pub fn n_tensors(&self, side: Side) -> usize {
+    pub fn n_tensors(&self, side: SlotSide) -> usize {
         self.tensors.iter().filter(|t| t.side == side).count()
     }
 
     /// The tensor at a position; none if there is no such.
-    pub fn tensor(&self, side: Side, index: usize) -> Option<OpenedTensor<'_>> {
+    pub fn tensor(&self, side: SlotSide, index: usize) -> Option<OpenedTensor<'_>> {
         self.tensors()
             .find(|tensor| (tensor.stored.side, tensor.stored.index) == (side, index))
     }

@@ -1,7 +1,7 @@
 //! A graph of operators, as the graph files beside a dump describe it.
 //!
 //! Neutral where it can be: nodes, edges, types, attributes and where in the source a node comes from.
-//! Positions are indices into the lists of [`Graph`].
+//! Positions are indices into the lists of [`GraphRecord`].
 
 mod completion;
 mod literal;
@@ -33,7 +33,7 @@ const NO_KERNELS: [&str; 13] = [
 
 /// One graph.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Graph {
+pub struct GraphRecord {
     /// Number of the graph in its process.
     pub id: u32,
     /// Its name, such as `kernel_graph0`.
@@ -51,7 +51,7 @@ pub struct Graph {
     /// The operators, in topological order.
     pub nodes: Vec<GraphNode>,
     /// Values that the graph returns.
-    pub outputs: Vec<Input>,
+    pub outputs: Vec<InputOrigin>,
     /// How the node that returns it is called.
     pub result: GraphResult,
 }
@@ -98,15 +98,15 @@ pub struct GraphNode {
     /// Name of the member that holds the operator in the source.
     pub instance_name: Option<String>,
     /// Its inputs, in position.
-    pub inputs: Vec<Input>,
+    pub inputs: Vec<InputOrigin>,
     /// Type of its output; a tuple where there are several outputs.
     pub output: ValueType,
     /// How its inputs and outputs lie on the device; none for nodes that are no kernels.
     pub kernel: Option<KernelView>,
     /// Its attributes.
-    pub attributes: Vec<Attribute>,
+    pub attributes: Vec<GraphAttribute>,
     /// Where it comes from.
-    pub source: Vec<Source>,
+    pub source: Vec<NodeSource>,
 }
 
 /// The node that returns the outputs.
@@ -117,12 +117,12 @@ pub struct GraphResult {
     /// Its name with its scope.
     pub full_name: String,
     /// Its attributes.
-    pub attributes: Vec<Attribute>,
+    pub attributes: Vec<GraphAttribute>,
 }
 
 /// Where an input comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Input {
+pub enum InputOrigin {
     /// The output of a node.
     Node(usize),
     /// A parameter.
@@ -196,7 +196,7 @@ pub struct DeviceTensor {
 
 /// A named value of a node.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Attribute {
+pub struct GraphAttribute {
     /// Owner of the attribute.
     pub group: AttributeGroup,
     /// Its name.
@@ -241,29 +241,29 @@ pub enum Literal {
 
 /// Part of a node's history.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Source {
+pub struct NodeSource {
     /// How sure the lines are, in the words of the file.
     pub heading: Option<String>,
     /// Places in the source with the text there, outermost call first.
     pub lines: Vec<String>,
 }
 
-impl Graph {
+impl GraphRecord {
     /// The type of what an input reads; none if the file does not define it.
-    pub fn type_of(&self, input: &Input) -> Option<ValueType> {
+    pub fn type_of(&self, input: &InputOrigin) -> Option<ValueType> {
         match input {
-            Input::Node(index) => Some(self.nodes.get(*index)?.output.clone()),
-            Input::Parameter(index) => Some(self.parameters.get(*index)?.value.clone()),
-            Input::Constant(index) => Some(self.constants.get(*index)?.value.value_type()),
-            Input::Unknown(_) => None,
+            InputOrigin::Node(index) => Some(self.nodes.get(*index)?.output.clone()),
+            InputOrigin::Parameter(index) => Some(self.parameters.get(*index)?.value.clone()),
+            InputOrigin::Constant(index) => Some(self.constants.get(*index)?.value.value_type()),
+            InputOrigin::Unknown(_) => None,
         }
     }
 
     /// The constant of this value, added unless it is there. Tensors are always added.
-    pub fn constant(&mut self, value: Literal) -> Input {
+    pub fn constant(&mut self, value: Literal) -> InputOrigin {
         let is_tensor = matches!(value, Literal::Tensor(..));
         let known = self.constants.iter().position(|c| c.value == value);
-        Input::Constant(known.filter(|_| !is_tensor).unwrap_or_else(|| {
+        InputOrigin::Constant(known.filter(|_| !is_tensor).unwrap_or_else(|| {
             let full_name = None;
             self.constants.push(Constant { value, full_name });
             self.constants.len() - 1
@@ -271,12 +271,12 @@ impl Graph {
     }
 
     /// A short name of what an input reads, for people.
-    pub fn input_name(&self, input: &Input) -> String {
+    pub fn input_name(&self, input: &InputOrigin) -> String {
         let name = match input {
-            Input::Node(index) => self.nodes.get(*index).map(|n| n.full_name.clone()),
-            Input::Parameter(index) => self.parameters.get(*index).map(|p| p.name.clone()),
-            Input::Constant(index) => Some(format!("constant {index}")),
-            Input::Unknown(text) => Some(text.clone()),
+            InputOrigin::Node(index) => self.nodes.get(*index).map(|n| n.full_name.clone()),
+            InputOrigin::Parameter(index) => self.parameters.get(*index).map(|p| p.name.clone()),
+            InputOrigin::Constant(index) => Some(format!("constant {index}")),
+            InputOrigin::Unknown(text) => Some(text.clone()),
         };
         name.unwrap_or_default()
     }

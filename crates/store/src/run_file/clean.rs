@@ -10,7 +10,7 @@ use super::find::{end_of, times_below};
 use super::{RunEnd, read, record_paths, turn};
 use crate::StoreError;
 use crate::atomic_file::{Creator, Modes};
-use crate::file_format::run_json::{self, Cleaned, RunRecord};
+use crate::file_format::run_json::{self, CleanedUp, RunRecord};
 use crate::temporary::{self, LeftOvers};
 use crate::tree::acl::failure_root;
 use crate::tree::run::{levels_below, run_dir};
@@ -119,7 +119,7 @@ fn note(
             continue;
         };
         if is_cut_off(&path, &record) {
-            record.cleaned = Some(Cleaned {
+            record.cleaned = Some(CleanedUp {
                 at: now.to_owned(),
                 left_overs: found,
             });

@@ -25,7 +25,7 @@ pub use extra_info::{FailureFile, TRACE_SUFFIX, custom_file_name, failure_root};
 pub use file_name::{DumpFileName, SubTask};
 pub(super) use long_name::shorten_component;
 pub use long_name::{FILE_NAME_BYTES_MAX, hash_file_name, hash_name};
-pub use origin::Origin;
+pub use origin::PathOrigin;
 pub use result_name::ResultName;
 
 use crate::record::{ModelId, Record};
@@ -55,7 +55,7 @@ pub struct AclTree {
 
 /// A record's place in the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct AclPlace {
     /// The directory.
     pub dir: PathBuf,
     /// The file's name as the pattern gives it, however long.
@@ -110,7 +110,7 @@ impl AclTree {
     }
 
     /// Directory and file name of `record`, stamped with `timestamp_us`.
-    pub fn place(&self, record: &Record, timestamp_us: u64) -> Place {
+    pub fn place(&self, record: &Record, timestamp_us: u64) -> AclPlace {
         let operator = &record.operator;
         let file_name = DumpFileName {
             op_type: clean_name(&operator.op_type),
@@ -120,7 +120,7 @@ impl AclTree {
             timestamp: timestamp_us.to_string(),
             sub_task: None,
         };
-        Place {
+        AclPlace {
             dir: self.step_dir(&record.model, record.step),
             file_name: file_name.to_string(),
         }
@@ -128,9 +128,9 @@ impl AclTree {
 
     /// Directory and file name of the overflow record of `record`'s operator, stamped with
     /// `timestamp_us`.
-    pub fn op_debug_place(&self, record: &Record, timestamp_us: u64) -> Place {
+    pub fn op_debug_place(&self, record: &Record, timestamp_us: u64) -> AclPlace {
         let task_id = task_id(record);
-        Place {
+        AclPlace {
             dir: self.step_dir(&record.model, record.step),
             file_name: op_debug_file_name(task_id, stream_id(&record.model), timestamp_us),
         }

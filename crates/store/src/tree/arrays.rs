@@ -5,16 +5,16 @@
 use std::path::Path;
 
 use super::{directory_names, number};
-use crate::record::Side;
+use crate::record::SlotSide;
 
 /// Characters between the parts of a name.
 const SEPARATORS: [char; 3] = ['.', '/', '_'];
 /// Words for a side. The longer ones come first, as the others end like them.
-const SIDES: [(&str, Side); 4] = [
-    ("inputs", Side::Input),
-    ("outputs", Side::Output),
-    ("input", Side::Input),
-    ("output", Side::Output),
+const SIDES: [(&str, SlotSide); 4] = [
+    ("inputs", SlotSide::Input),
+    ("outputs", SlotSide::Output),
+    ("input", SlotSide::Input),
+    ("output", SlotSide::Output),
 ];
 /// Beginnings of names that end in the number of a step.
 const STEP_PREFIXES: [&str; 2] = ["step_", "iter_"];
@@ -27,7 +27,7 @@ pub struct ArrayName<'a> {
     /// The operator's name; empty if the name says the slot and nothing else.
     pub op_name: &'a str,
     /// Side and position; none if the name does not say them.
-    pub slot: Option<(Side, u32)>,
+    pub slot: Option<(SlotSide, u32)>,
 }
 
 impl<'a> ArrayName<'a> {
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn names_have_a_slot_or_are_operators() {
-        let (input, output) = (Side::Input, Side::Output);
+        let (input, output) = (SlotSide::Input, SlotSide::Output);
         let cases = [
             (
                 "layer1.0.conv1/output.0",

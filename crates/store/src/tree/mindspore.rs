@@ -19,8 +19,8 @@ mod place;
 use std::path::{Path, PathBuf};
 
 pub use file_name::{LAYOUT_NAMES, TensorFileName};
-pub use long_name::{Digits, FILE_NAME_BYTES_MAX, SHORT_NAME_END};
-pub use place::Place;
+pub use long_name::{FILE_NAME_BYTES_MAX, NameDigits, SHORT_NAME_END};
+pub use place::MindSporePlace;
 
 use super::number;
 use crate::file_format::ms_dtype;
@@ -55,7 +55,7 @@ const ACL_CONFIGURATION_PREFIX: &str = "acl_dump_";
 
 /// Whose dump it is, which decides on directories and names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum TreeTarget {
     /// The CPU.
     Cpu,
     /// A GPU.
@@ -68,26 +68,29 @@ pub enum Target {
     GraphEngine,
 }
 
-impl Target {
+impl TreeTarget {
     /// Whether the tree begins with a directory for each rank.
     pub fn has_ranks(self) -> bool {
-        matches!(self, Target::Cpu | Target::Gpu | Target::AscendKernels)
+        matches!(
+            self,
+            TreeTarget::Cpu | TreeTarget::Gpu | TreeTarget::AscendKernels
+        )
     }
 
     /// Whether a copy of the configuration is kept.
     pub fn has_metadata(self) -> bool {
-        matches!(self, Target::Cpu | Target::Gpu)
+        matches!(self, TreeTarget::Cpu | TreeTarget::Gpu)
     }
 
     /// Whether parameters are written at the end of a step.
     pub fn has_parameters(self) -> bool {
-        matches!(self, Target::Cpu | Target::Gpu)
+        matches!(self, TreeTarget::Cpu | TreeTarget::Gpu)
     }
 
     /// The dtype as this target spells it in file names; `None` for one that it cannot name.
     pub fn dtype_name(self, dtype: DType) -> Option<&'static str> {
         match self {
-            Target::Cpu => ms_dtype::camel(dtype),
+            TreeTarget::Cpu => ms_dtype::camel(dtype),
             _ => ms_dtype::lower(dtype),
         }
     }
@@ -97,7 +100,7 @@ impl Target {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MindSporeTree {
     path: PathBuf,
-    target: Target,
+    target: TreeTarget,
     rank: u32,
     net_name: String,
     /// Without what the file system asks for.
@@ -123,7 +126,7 @@ pub struct GraphRun<'a> {
 
 impl MindSporeTree {
     /// The tree below `path`. `net_name` is cleaned, since it becomes a directory.
-    pub fn new(path: &Path, target: Target, rank: u32, net_name: &str) -> MindSporeTree {
+    pub fn new(path: &Path, target: TreeTarget, rank: u32, net_name: &str) -> MindSporeTree {
         MindSporeTree {
             path: path.to_owned(),
             target,
@@ -134,7 +137,7 @@ impl MindSporeTree {
     }
 
     /// Whose tree it is.
-    pub fn target(&self) -> Target {
+    pub fn target(&self) -> TreeTarget {
         self.target
     }
 
@@ -189,7 +192,7 @@ impl MindSporeTree {
 
     fn model_dir(&self, run: &GraphRun<'_>) -> PathBuf {
         let mut dir = self.path.clone();
-        if self.target != Target::GraphEngine {
+        if self.target != TreeTarget::GraphEngine {
             dir.push(run.step.to_string());
         }
         dir.push(directory_name(run.time));

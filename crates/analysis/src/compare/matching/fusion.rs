@@ -52,7 +52,7 @@ fn origins(
     let mut known = HashMap::new();
     let mut seen = HashSet::new();
     let slots = board.run(side, run).slots.iter();
-    for slot in slots.filter(|slot| slot.side == opscope_store::record::Side::Output) {
+    for slot in slots.filter(|slot| slot.side == opscope_store::record::SlotSide::Output) {
         // Of several outputs of one position the first counts.
         if !seen.insert(slot.index) {
             continue;

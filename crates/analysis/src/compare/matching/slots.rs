@@ -6,7 +6,7 @@ mod layouts;
 use crate::compare::result::Party;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use opscope_store::record::Side as SlotSide;
+use opscope_store::record::SlotSide;
 
 use super::{How, MissingSlot, RunPair, SlotPair, SlotRef};
 use crate::compare::side::{Run, Side, Slot};

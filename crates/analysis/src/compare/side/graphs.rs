@@ -190,8 +190,8 @@ impl Side {
                 continue;
             }
             for (side, values) in [
-                (record::Side::Input, &operator.inputs),
-                (record::Side::Output, &operator.outputs),
+                (record::SlotSide::Input, &operator.inputs),
+                (record::SlotSide::Output, &operator.outputs),
             ] {
                 let is_present: Vec<bool> = values.iter().map(Option::is_some).collect();
                 for (slot, position) in positions(run, side, &is_present) {
@@ -240,7 +240,7 @@ impl Described {
 
 /// Which of an operator's inputs, or outputs, each of a run's slots is: pairs of the slot's place in the run and the
 /// position. Files of the runtime leave absent optional ones out and count on; array files do not.
-pub fn positions(run: &Run, side: record::Side, is_present: &[bool]) -> Vec<(usize, usize)> {
+pub fn positions(run: &Run, side: record::SlotSide, is_present: &[bool]) -> Vec<(usize, usize)> {
     let slots = run.slots.iter().enumerate();
     let own: Vec<(usize, usize)> = slots
         .filter(|(_, slot)| slot.side == side)
@@ -300,7 +300,7 @@ fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Store
 
 #[cfg(test)]
 mod tests {
-    use opscope_store::record::Side as SlotSide;
+    use opscope_store::record::SlotSide;
 
     use super::super::Slot;
     use super::*;

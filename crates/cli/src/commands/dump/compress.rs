@@ -13,7 +13,7 @@ pub(crate) struct CompressArguments {
     /// Compress each array file of a dump in MindSpore's form, at a level from 1 (fastest) to 19; names
     /// get `.zst` appended
     #[arg(long, value_name = "zstd[:LEVEL]", value_parser = compression)]
-    compress: Option<zstd::Level>,
+    compress: Option<zstd::CompressionLevel>,
 }
 
 impl CompressArguments {

@@ -5,7 +5,7 @@ use opscope_config::dialect::acl::Content;
 use opscope_dump::{DumpForm, MindSporeOptions};
 use opscope_engine::LoadedModel;
 use opscope_store::file_format::statistic_csv::Category;
-use opscope_store::file_format::stats_csv::Columns;
+use opscope_store::file_format::stats_csv::StatsColumns;
 use opscope_store::record::ModelId;
 
 use crate::console::tell;
@@ -100,7 +100,7 @@ impl ContentKind {
     /// The columns of the configuration stay.
     fn of_acl(self, configured: Content) -> Content {
         let columns = match configured {
-            Content::Tensors | Content::StepTable => Columns::Plain,
+            Content::Tensors | Content::StepTable => StatsColumns::Plain,
             Content::Statistics(columns) | Content::Both(columns) => columns,
         };
         match self {

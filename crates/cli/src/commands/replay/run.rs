@@ -10,7 +10,7 @@ use opscope_analysis::compare::side::{Run, Side};
 use opscope_analysis::compare::verdict::Thresholds;
 use opscope_engine::LoadOptions;
 use opscope_engine::operator_source::{Given, OperatorSource, is_random};
-use opscope_store::record::Side as SlotSide;
+use opscope_store::record::SlotSide;
 use opscope_tensor::Tensor;
 
 use super::Refusal;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use opscope_analysis::compare::matching::SlotRef;
 use opscope_analysis::compare::side::{LoadError, Run, RunPlace, Side, Slot, positions};
-use opscope_store::record::Side as SlotSide;
+use opscope_store::record::SlotSide;
 use opscope_tensor::{Layout, Tensor};
 
 use super::Refusal;

@@ -6,9 +6,9 @@ use std::path::Path;
 use opscope_analysis::graph::{Beside, type_text};
 use opscope_store::file_format::ms_graph_pb;
 use opscope_store::file_format::number_text::general;
-use opscope_store::file_format::statistic_csv::Table;
+use opscope_store::file_format::statistic_csv::StatisticRows;
 use opscope_store::record::graph::{
-    Attribute, AttributeGroup, Graph, GraphNode, Input, Literal, ValueType,
+    AttributeGroup, GraphAttribute, GraphNode, GraphRecord, InputOrigin, Literal, ValueType,
 };
 use serde_json::{Value, json};
 
@@ -36,7 +36,7 @@ pub(super) fn show(path: &Path, beside: &Beside, is_json: bool) -> Result<(), Fa
     }
 }
 
-fn print_graph(graph: &Graph) -> Result<(), Failure> {
+fn print_graph(graph: &GraphRecord) -> Result<(), Failure> {
     let mut out = console::out();
     line!(out, "graph     {} (number {})", graph.name, graph.id)?;
     for parameter in &graph.parameters {
@@ -85,9 +85,9 @@ fn outputs(output: &ValueType) -> &[ValueType] {
     }
 }
 
-fn input_text(graph: &Graph, input: &Input) -> String {
+fn input_text(graph: &GraphRecord, input: &InputOrigin) -> String {
     match input {
-        Input::Constant(index) => match graph.constants.get(*index) {
+        InputOrigin::Constant(index) => match graph.constants.get(*index) {
             Some(constant) => literal_text(&constant.value),
             None => String::new(),
         },
@@ -115,7 +115,7 @@ fn literal_text(value: &Literal) -> String {
     }
 }
 
-fn graph_json(path: &Path, graph: &Graph) -> Value {
+fn graph_json(path: &Path, graph: &GraphRecord) -> Value {
     // The message has no place for some of it.
     let is_text = path
         .extension()
@@ -139,10 +139,12 @@ fn graph_json(path: &Path, graph: &Graph) -> Value {
     })
 }
 
-fn node_json(graph: &Graph, node: &GraphNode, is_text: bool) -> Value {
+fn node_json(graph: &GraphRecord, node: &GraphNode, is_text: bool) -> Value {
     let inputs = node.inputs.iter().map(|input| {
         let constant = match input {
-            Input::Constant(index) => graph.constants.get(*index).map(|constant| &constant.value),
+            InputOrigin::Constant(index) => {
+                graph.constants.get(*index).map(|constant| &constant.value)
+            }
             _ => None,
         };
         let tensor = constant.filter(|value| matches!(value, Literal::Tensor(..)));
@@ -158,17 +160,17 @@ fn node_json(graph: &Graph, node: &GraphNode, is_text: bool) -> Value {
         };
         object["constant"] = tensor.map_or(Value::Null, constant_json);
         object["kind"] = match input {
-            Input::Node(_) => "operator",
-            Input::Parameter(_) => "parameter",
-            Input::Constant(_) => "constant",
-            Input::Unknown(_) => "unknown",
+            InputOrigin::Node(_) => "operator",
+            InputOrigin::Parameter(_) => "parameter",
+            InputOrigin::Constant(_) => "constant",
+            InputOrigin::Unknown(_) => "unknown",
         }
         .into();
         object
     });
     let attributes = |group| -> serde_json::Map<String, Value> {
         let of_group = node.attributes.iter().filter(|a| a.group == group);
-        let pair = |a: &Attribute| (a.name.clone(), literal_text(&a.value).into());
+        let pair = |a: &GraphAttribute| (a.name.clone(), literal_text(&a.value).into());
         of_group.map(pair).collect()
     };
     let source = node.source.iter().flat_map(|source| &source.lines);
@@ -207,7 +209,7 @@ fn type_json(value: &ValueType) -> Value {
     }
 }
 
-fn print_table(path: &Path, table: &Table) -> Result<(), Failure> {
+fn print_table(path: &Path, table: &StatisticRows) -> Result<(), Failure> {
     let mut header = vec!["type", "operator", "slot", "dtype", "shape", "bytes"];
     header.extend(table.columns.iter().map(String::as_str));
     let rows = table.rows.iter().map(|(subject, values)| {
@@ -234,20 +236,20 @@ fn print_table(path: &Path, table: &Table) -> Result<(), Failure> {
     Ok(())
 }
 
-fn print_damage(path: &Path, table: &Table) {
+fn print_damage(path: &Path, table: &StatisticRows) {
     for error in &table.errors {
         tell!("opscope: `{}`: {error}", path.display());
     }
 }
 
-fn table_verdict(table: &Table) -> Result<(), Failure> {
+fn table_verdict(table: &StatisticRows) -> Result<(), Failure> {
     match table.errors.is_empty() {
         true => Ok(()),
         false => Err(Failure::silent(PARTIAL)),
     }
 }
 
-fn table_json(path: &Path, table: &Table) -> Value {
+fn table_json(path: &Path, table: &StatisticRows) -> Value {
     let rows = table.rows.iter().map(|(subject, values)| {
         let columns = table.columns.iter().cloned();
         let values = values.iter().map(|value| Value::from(value.clone()));

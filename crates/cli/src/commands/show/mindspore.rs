@@ -5,7 +5,7 @@ use std::path::Path;
 
 use opscope_analysis::default_jobs;
 use opscope_analysis::mindspore::{self, GraphNodes, MindSporeOverview, is_dump_file};
-use opscope_store::dump::Listing;
+use opscope_store::dump::DumpListing;
 use opscope_store::reader::{ExecutionRecord, RecordKind, TensorRecord};
 use opscope_store::run_file::FoundRun;
 use opscope_store::tree::mindspore::TensorFileName;
@@ -20,7 +20,7 @@ use crate::{format, passed_over};
 
 pub(super) fn show(
     path: &Path,
-    listing: Listing,
+    listing: DumpListing,
     runs: &[FoundRun],
     is_json: bool,
 ) -> Result<(), Failure> {

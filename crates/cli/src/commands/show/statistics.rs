@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use opscope_store::file_format::stats_csv::Table;
+use opscope_store::file_format::stats_csv::StatsTable;
 use opscope_store::reader::TableRecord;
 use serde_json::{Map, Value, json};
 
@@ -12,7 +12,7 @@ use crate::exit::Failure;
 use crate::format;
 
 /// One file.
-pub(super) fn show(path: &Path, table: &Table, is_json: bool) -> Result<(), Failure> {
+pub(super) fn show(path: &Path, table: &StatsTable, is_json: bool) -> Result<(), Failure> {
     if is_json {
         return super::print_json(&json!({ "path": path, "rows": rows_json(table) }));
     }
@@ -75,7 +75,7 @@ fn rows(one: &TableRecord) -> impl Iterator<Item = Vec<String>> + '_ {
     })
 }
 
-fn rows_json(table: &Table) -> Vec<Value> {
+fn rows_json(table: &StatsTable) -> Vec<Value> {
     let object = |cells: &Vec<String>| {
         let members = table
             .columns

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use opscope_capture::{FailureDetail, Plan};
-use opscope_store::file_format::stats_csv::Columns;
+use opscope_store::file_format::stats_csv::StatsColumns;
 
 use super::settings::Settings;
 use crate::Issue;
@@ -45,9 +45,9 @@ pub enum Content {
     /// All of it.
     Tensors,
     /// A row of these statistics.
-    Statistics(Columns),
+    Statistics(StatsColumns),
     /// A row of these statistics, and all of it where the rules of a command choose it.
-    Both(Columns),
+    Both(StatsColumns),
     /// A row in a table that all operators of a step share. Creating files is most of what small
     /// tensors cost.
     StepTable,

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use opscope_capture::{
     Exclusion, FailureDetail, ModelSelection, OperatorKey, OperatorSelection, Purpose, Sides,
 };
-use opscope_store::file_format::stats_csv::{Column, Columns};
+use opscope_store::file_format::stats_csv::{StatsColumn, StatsColumns};
 use opscope_store::tree::acl::{FAILURE_DIR, MODEL_FILE, SINGLE_FILE};
 
 use super::dump::{AclConfig, AclDump, Content, Mode};
@@ -204,8 +204,8 @@ fn form(dump: &AclDump) -> String {
     // A plain dump of statistics has the columns that the vendor writes when `dump_stats` is left
     // out.
     let columns = match columns {
-        Columns::Plain => {
-            use Column::{Average, Max, Min, NanCount, NegativeInfCount, PositiveInfCount};
+        StatsColumns::Plain => {
+            use StatsColumn::{Average, Max, Min, NanCount, NegativeInfCount, PositiveInfCount};
             vec![
                 Max,
                 Min,
@@ -215,7 +215,7 @@ fn form(dump: &AclDump) -> String {
                 PositiveInfCount,
             ]
         }
-        Columns::Chosen(columns) => columns.clone(),
+        StatsColumns::Chosen(columns) => columns.clone(),
     };
     let words: Vec<&str> = columns.into_iter().map(column_word).collect();
     format!(

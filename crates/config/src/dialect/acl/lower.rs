@@ -8,8 +8,8 @@ use opscope_capture::{
     Exclusion, FailureDetail, ModelSelection, NameRange, OperatorKey, OperatorSelection, Plan,
     Purpose, Sides, Steps,
 };
-use opscope_store::file_format::stats_csv::Columns;
-use opscope_store::record::Side;
+use opscope_store::file_format::stats_csv::StatsColumns;
+use opscope_store::record::SlotSide;
 
 use super::dump::{AclDump, Content, Mode};
 use super::object::{Findings, shown};
@@ -172,14 +172,14 @@ fn content(settings: &Settings) -> Content {
         return Content::Tensors;
     }
     Content::Statistics(match &settings.columns {
-        None => Columns::Plain,
+        None => StatsColumns::Plain,
         Some(columns) => {
             let mut columns = columns.clone();
             // The file's columns stand in the vendor's order, however often and in which order they
             // were asked for.
             columns.sort_unstable();
             columns.dedup();
-            Columns::Chosen(columns)
+            StatsColumns::Chosen(columns)
         }
     })
 }
@@ -311,7 +311,7 @@ fn exclusions(entry: &Entry<'_>, findings: &mut Findings) -> Vec<Exclusion> {
     exclusions
 }
 
-fn slots(excluded: &Excluded<'_>, findings: &mut Findings) -> Vec<(Side, usize)> {
+fn slots(excluded: &Excluded<'_>, findings: &mut Findings) -> Vec<(SlotSide, usize)> {
     let mut slots = Vec::new();
     for text in excluded.pos.iter().flat_map(|list| &list.members) {
         match slot(text.value) {
@@ -330,10 +330,10 @@ fn slots(excluded: &Excluded<'_>, findings: &mut Findings) -> Vec<(Side, usize)>
 }
 
 /// `input0`, `output12`. Numbers that no tensor can have count as no position.
-fn slot(text: &str) -> Option<(Side, usize)> {
+fn slot(text: &str) -> Option<(SlotSide, usize)> {
     let (side, number) = match text.strip_prefix("input") {
-        Some(number) => (Side::Input, number),
-        None => (Side::Output, text.strip_prefix("output")?),
+        Some(number) => (SlotSide::Input, number),
+        None => (SlotSide::Output, text.strip_prefix("output")?),
     };
     // `parse` alone would take a sign.
     let is_number = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
@@ -347,8 +347,8 @@ mod tests {
     #[test]
     fn positions() {
         for (text, expected) in [
-            ("input0", Some((Side::Input, 0))),
-            ("output012", Some((Side::Output, 12))),
+            ("input0", Some((SlotSide::Input, 0))),
+            ("output012", Some((SlotSide::Output, 12))),
             ("input", None),
             ("in0", None),
             ("input-1", None),

@@ -1,7 +1,7 @@
 //! The words of a configuration, each turned into what it means.
 
 use opscope_capture::{FailureDetail, Sides};
-use opscope_store::file_format::stats_csv::Column;
+use opscope_store::file_format::stats_csv::StatsColumn;
 
 use super::object::{Findings, Refused};
 use super::raw::{Raw, Text};
@@ -14,7 +14,7 @@ pub struct Settings {
     /// `dump_data`: whether rows of statistics are written in place of tensors.
     pub is_statistics: bool,
     /// `dump_stats`: which of them, as listed; `None` if it is not given.
-    pub columns: Option<Vec<Column>>,
+    pub columns: Option<Vec<StatsColumn>>,
     /// `dump_op_switch`: whether operators that run outside a model are dumped.
     pub is_op_switch_on: bool,
     /// `dump_level`: which kind of file.
@@ -76,14 +76,14 @@ const KERNEL_DATA: Words<()> = &[
     ("assert", ()),
     ("timestamp", ()),
 ];
-const COLUMNS: Words<Column> = &[
-    ("Max", Column::Max),
-    ("Min", Column::Min),
-    ("Avg", Column::Average),
-    ("Nan", Column::NanCount),
-    ("Negative Inf", Column::NegativeInfCount),
-    ("Positive Inf", Column::PositiveInfCount),
-    ("L2norm", Column::L2Norm),
+const COLUMNS: Words<StatsColumn> = &[
+    ("Max", StatsColumn::Max),
+    ("Min", StatsColumn::Min),
+    ("Avg", StatsColumn::Average),
+    ("Nan", StatsColumn::NanCount),
+    ("Negative Inf", StatsColumn::NegativeInfCount),
+    ("Positive Inf", StatsColumn::PositiveInfCount),
+    ("L2norm", StatsColumn::L2Norm),
 ];
 
 impl Settings {
@@ -126,7 +126,7 @@ pub(super) fn environment_scene(scene: &str) -> Option<FailureDetail> {
 }
 
 /// The word that `dump_stats` has for a column.
-pub(super) fn column_word(column: Column) -> &'static str {
+pub(super) fn column_word(column: StatsColumn) -> &'static str {
     let found = COLUMNS.iter().find(|(_, known)| *known == column);
     found.map_or("", |(word, _)| word)
 }

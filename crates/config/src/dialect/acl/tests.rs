@@ -12,7 +12,7 @@ use opscope_capture::{
     Exclusion, FailureDetail, ModelSelection, NameRange, OperatorKey, OperatorSelection, Plan,
     Purpose, Sides,
 };
-use opscope_store::record::Side;
+use opscope_store::record::SlotSide;
 
 use super::*;
 

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use opscope_capture::{Purpose, Sides, Steps};
 use opscope_store::file_format::statistic_csv::Category;
-use opscope_store::tree::mindspore::Target;
+use opscope_store::tree::mindspore::TreeTarget;
 
 /// A dump.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MindSporeDump {
     /// Whose directories and names are used.
-    pub target: Target,
+    pub target: TreeTarget,
     /// Absolute directory below which everything is written. It may not exist yet.
     pub path: PathBuf,
     /// Name of the network, which becomes a directory.
@@ -113,7 +113,7 @@ impl MindSporeDump {
     /// Whether a device dumps. On the CPU every one does, whatever `support_device` says.
     pub fn is_device_selected(&self, device: u32) -> bool {
         // MindSpore does not look at the list on a CPU.
-        self.target == Target::Cpu || self.devices.contains(&device)
+        self.target == TreeTarget::Cpu || self.devices.contains(&device)
     }
 
     /// A short name of what the dump is about.

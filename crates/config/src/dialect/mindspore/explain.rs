@@ -2,7 +2,7 @@
 
 use opscope_capture::{Purpose, Sides};
 use opscope_store::file_format::statistic_csv::{COMMON_COLUMNS, Category};
-use opscope_store::tree::mindspore::Target;
+use opscope_store::tree::mindspore::TreeTarget;
 
 use super::config::MindSporeConfig;
 use super::dump::{DevicePrecision, FileFormat, Kernels, MindSporeDump, RuleKind};
@@ -36,7 +36,7 @@ pub fn explain(config: &MindSporeConfig) -> Explanation {
         rows.push(("at most", format!("{n} operators that overflow")));
     }
     form(dump, &mut rows);
-    if dump.target != Target::Cpu {
+    if dump.target != TreeTarget::Cpu {
         let devices: Vec<String> = dump.devices.iter().map(u32::to_string).collect();
         rows.push(("devices", list(&devices)));
     }
@@ -53,7 +53,7 @@ fn summary(dump: &MindSporeDump) -> &'static str {
             "Operators whose arithmetic overflows are dumped."
         }
         // Neither of these devices tells which operator failed.
-        (Purpose::Failures(_), Target::Cpu | Target::Gpu) => {
+        (Purpose::Failures(_), TreeTarget::Cpu | TreeTarget::Gpu) => {
             "Parameters are dumped after each iteration; nothing of operators is."
         }
         (Purpose::Failures(_), _) => "What operators that fail read is dumped.",
@@ -61,13 +61,13 @@ fn summary(dump: &MindSporeDump) -> &'static str {
     }
 }
 
-fn target(target: Target) -> &'static str {
+fn target(target: TreeTarget) -> &'static str {
     match target {
-        Target::Cpu => "a CPU",
-        Target::Gpu => "a GPU",
-        Target::AscendKernels => "Ascend, kernel by kernel (O0, O1)",
-        Target::AscendGraph => "Ascend, whole graphs (O2)",
-        Target::GraphEngine => "Ascend, by the graph engine's own dump",
+        TreeTarget::Cpu => "a CPU",
+        TreeTarget::Gpu => "a GPU",
+        TreeTarget::AscendKernels => "Ascend, kernel by kernel (O0, O1)",
+        TreeTarget::AscendGraph => "Ascend, whole graphs (O2)",
+        TreeTarget::GraphEngine => "Ascend, by the graph engine's own dump",
     }
 }
 
@@ -122,7 +122,7 @@ fn form(dump: &MindSporeDump, rows: &mut Vec<(&'static str, String)>) {
             FileFormat::Npy => "one npy file for each tensor",
             FileFormat::Bin => "one file of CANN's format for each operator",
         };
-        let layout = if dump.trans_flag || dump.target != Target::AscendKernels {
+        let layout = if dump.trans_flag || dump.target != TreeTarget::AscendKernels {
             ""
         } else {
             ", as the device has them"
@@ -164,11 +164,11 @@ fn place(dump: &MindSporeDump) -> String {
     let path = path.trim_end_matches('/');
     let run = "{time}/{device_id}/{model_name}/{model_id}/{iteration}";
     match dump.target {
-        Target::Cpu | Target::Gpu | Target::AscendKernels => {
+        TreeTarget::Cpu | TreeTarget::Gpu | TreeTarget::AscendKernels => {
             let net_name = &dump.net_name;
             format!("{path}/rank_{{rank}}/{net_name}/{{graph_id}}/{{iteration}}")
         }
-        Target::AscendGraph => format!("{path}/{{step}}/{run}"),
-        Target::GraphEngine => format!("{path}/{run}"),
+        TreeTarget::AscendGraph => format!("{path}/{{step}}/{run}"),
+        TreeTarget::GraphEngine => format!("{path}/{run}"),
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! Settings that the framework itself warns about are told where they are read.
 
-use opscope_store::tree::mindspore::Target;
+use opscope_store::tree::mindspore::TreeTarget;
 
 use super::dump::FileFormat;
 use super::lower::is_graph;
@@ -13,7 +13,7 @@ use crate::dialect::findings::Findings;
 use crate::json::{Node, Value};
 
 /// Warns about what has no effect on this target, or beside the other settings.
-pub(super) fn warn(root: &Node, target: Target, settings: &Settings, findings: &mut Findings) {
+pub(super) fn warn(root: &Node, target: TreeTarget, settings: &Settings, findings: &mut Findings) {
     if let Some(section) = Section::find(root, COMMON) {
         warn_common(&section, target, settings, findings);
     }
@@ -24,7 +24,7 @@ pub(super) fn warn(root: &Node, target: Target, settings: &Settings, findings: &
 
 fn warn_common(
     section: &Section<'_>,
-    target: Target,
+    target: TreeTarget,
     settings: &Settings,
     findings: &mut Findings,
 ) {
@@ -47,14 +47,19 @@ fn warn_common(
         warn("file_format", message);
     }
     // MindSpore looks for overflows on Ascend and on a GPU only.
-    if settings.overflow_number > 0 && target == Target::Cpu {
+    if settings.overflow_number > 0 && target == TreeTarget::Cpu {
         let message = "it has no effect: on a CPU every operator is dumped";
         warn("overflow_number", message);
     }
 }
 
-fn warn_e2e(section: &Section<'_>, target: Target, settings: &Settings, findings: &mut Findings) {
-    let is_by_kernels = target == Target::AscendKernels;
+fn warn_e2e(
+    section: &Section<'_>,
+    target: TreeTarget,
+    settings: &Settings,
+    findings: &mut Findings,
+) {
+    let is_by_kernels = target == TreeTarget::AscendKernels;
     let mut warn = |name, message: &str| {
         if let Some(item) = section.item(name) {
             findings.warn(item.warning(message));

@@ -1,7 +1,7 @@
 //! From settings to a dump.
 
 use opscope_capture::{FailureDetail, Purpose, Sides};
-use opscope_store::tree::mindspore::Target;
+use opscope_store::tree::mindspore::TreeTarget;
 
 use super::dump::{DevicePrecision, FileFormat, Kernels, MindSporeDump, RuleKind, Saved};
 use super::iteration;
@@ -13,7 +13,7 @@ use crate::{Issue, Severity};
 /// The dump that settings ask for, if they ask for one.
 pub(super) fn dump(
     text: &str,
-    target: Target,
+    target: TreeTarget,
     settings: &Settings,
     findings: &mut Findings,
 ) -> Result<Option<MindSporeDump>, Refused> {
@@ -24,7 +24,7 @@ pub(super) fn dump(
     let purpose = purpose(target, settings, findings);
     let saved = settings.saved_data;
     // Samples are taken by the kernels' own dump; graphs and other devices write whole tensors.
-    let is_sampled = settings.sample_mode == 1 && target == Target::AscendKernels;
+    let is_sampled = settings.sample_mode == 1 && target == TreeTarget::AscendKernels;
     // Zero is MindSpore's word for no limit.
     let is_limited = settings.overflow_number > 0 && purpose == Purpose::Overflow;
     Ok(Some(MindSporeDump {
@@ -61,7 +61,7 @@ pub(super) fn dump(
         saves_kernel_args: settings.saves_kernel_args
             // MindSpore saves them only where it waits for each operator.
             && settings.is_sync
-            && target == Target::AscendKernels,
+            && target == TreeTarget::AscendKernels,
         devices: settings.devices.clone(),
         text: text.to_owned(),
     }))
@@ -69,30 +69,34 @@ pub(super) fn dump(
 
 /// Devices compute statistics kernel by kernel only, and only where statistics are all that is
 /// saved.
-fn device_precision(target: Target, settings: &Settings) -> Option<DevicePrecision> {
+fn device_precision(target: TreeTarget, settings: &Settings) -> Option<DevicePrecision> {
     let precision = if settings.is_stat_precise {
         DevicePrecision::High
     } else {
         DevicePrecision::Low
     };
-    let is_on_device = settings.is_stat_on_device && target == Target::AscendKernels;
+    let is_on_device = settings.is_stat_on_device && target == TreeTarget::AscendKernels;
     is_on_device.then_some(precision)
 }
 
 /// Whether whole graphs are dumped.
-pub(super) fn is_graph(target: Target) -> bool {
-    matches!(target, Target::AscendGraph | Target::GraphEngine)
+pub(super) fn is_graph(target: TreeTarget) -> bool {
+    matches!(target, TreeTarget::AscendGraph | TreeTarget::GraphEngine)
 }
 
 /// Whether anything is dumped on this target and device.
-fn has_dump(target: Target, settings: &Settings, findings: &mut Findings) -> Result<bool, Refused> {
-    if target == Target::GraphEngine && settings.op_debug_mode == FAILURES {
+fn has_dump(
+    target: TreeTarget,
+    settings: &Settings,
+    findings: &mut Findings,
+) -> Result<bool, Refused> {
+    if target == TreeTarget::GraphEngine && settings.op_debug_mode == FAILURES {
         let message = "the graph engine's own dump has no `op_debug_mode` 4";
         return Err(findings.refuse(of_file(Severity::Error, message)));
     }
     let message = if !settings.is_e2e_enabled && !settings.is_async_enabled {
         "nothing is dumped on this device"
-    } else if target == Target::AscendKernels && settings.is_async_enabled {
+    } else if target == TreeTarget::AscendKernels && settings.is_async_enabled {
         // MindSpore takes the graph's own dump without the second section, and a run kernel by
         // kernel has no graph to dump.
         "nothing is dumped: without `e2e_dump_settings` Ascend dumps whole graphs only"
@@ -112,9 +116,9 @@ fn has_dump(target: Target, settings: &Settings, findings: &mut Findings) -> Res
     Ok(false)
 }
 
-fn purpose(target: Target, settings: &Settings, findings: &mut Findings) -> Purpose {
+fn purpose(target: TreeTarget, settings: &Settings, findings: &mut Findings) -> Purpose {
     match settings.op_debug_mode {
-        OVERFLOW if target == Target::Cpu => {
+        OVERFLOW if target == TreeTarget::Cpu => {
             let message =
                 "on a CPU `op_debug_mode` 3 dumps all operators, not only those that overflow";
             findings.warn(of_file(Severity::Warning, message));

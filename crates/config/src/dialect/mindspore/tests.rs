@@ -20,7 +20,7 @@ fn file(more: &str, e2e: &str) -> String {
     format!(r#"{{"common_dump_settings": {{{COMMON_REST}, {more}}}{e2e}}}"#)
 }
 
-fn dump_of(target: Target, more: &str) -> MindSporeDump {
+fn dump_of(target: TreeTarget, more: &str) -> MindSporeDump {
     let text = file(
         more,
         r#", "e2e_dump_settings": {"enable": true, "sample_mode": 1, "sample_num": 5, "save_kernel_args": true, "trans_flag": false}"#,
@@ -32,7 +32,7 @@ fn dump_of(target: Target, more: &str) -> MindSporeDump {
 fn what_targets_do_not_have_is_left_out() {
     let more = r#""dump_mode": 0, "iteration": "1|3-4|9-2|x"#.replace("|x", "\"");
     let more = format!(r#"{more}, "kernels": []"#);
-    let cpu = dump_of(Target::Cpu, &more);
+    let cpu = dump_of(TreeTarget::Cpu, &more);
     let ranges = [1..=1, 3..=4];
     assert_eq!(cpu.iteration.ranges(), Some(&ranges[..]));
     assert_eq!(
@@ -40,7 +40,7 @@ fn what_targets_do_not_have_is_left_out() {
         (None, true, false)
     );
     assert!(cpu.is_device_selected(7));
-    let ascend = dump_of(Target::AscendKernels, &more);
+    let ascend = dump_of(TreeTarget::AscendKernels, &more);
     assert_eq!(
         (
             ascend.n_samples,
@@ -68,18 +68,18 @@ fn home_is_the_users_in_a_dump_of_ours() {
     ] {
         let text = file(r#""dump_mode": 0, "iteration": "all", "kernels": []"#, "");
         let text = text.replace("/p", path);
-        let loaded = load(&text, Target::Cpu, &env).ok();
+        let loaded = load(&text, TreeTarget::Cpu, &env).ok();
         let found = loaded.map(|config| config.dump.unwrap().path);
         assert_eq!(found, expected.map(PathBuf::from), "{path}");
         // MindSpore's own verdict stays.
-        assert!(check(&text, Target::Cpu, &env).is_err(), "{path}");
+        assert!(check(&text, TreeTarget::Cpu, &env).is_err(), "{path}");
     }
 }
 
 #[test]
 fn marked_operators_are_dumped_on_every_target() {
     let more = r#""dump_mode": 2, "iteration": "all", "kernels": []"#;
-    for target in [Target::Cpu, Target::Gpu, Target::AscendKernels] {
+    for target in [TreeTarget::Cpu, TreeTarget::Gpu, TreeTarget::AscendKernels] {
         assert_eq!(
             dump_of(target, more).kernels,
             Kernels::BySetDump,
@@ -87,7 +87,11 @@ fn marked_operators_are_dumped_on_every_target() {
         );
         let is_accepted =
             check(&file(more, r#", "e2e_dump_settings": {}"#), target, &env()).is_ok();
-        assert_eq!(is_accepted, target == Target::AscendKernels, "{target:?}");
+        assert_eq!(
+            is_accepted,
+            target == TreeTarget::AscendKernels,
+            "{target:?}"
+        );
     }
 }
 
@@ -95,11 +99,11 @@ fn marked_operators_are_dumped_on_every_target() {
 fn purposes() {
     use opscope_capture::FailureDetail::Brief;
     for (mode, target, expected) in [
-        (0, Target::Cpu, Purpose::Values),
-        (2, Target::Cpu, Purpose::Values),
-        (2, Target::Gpu, Purpose::Overflow),
-        (3, Target::AscendKernels, Purpose::Overflow),
-        (4, Target::AscendKernels, Purpose::Failures(Brief)),
+        (0, TreeTarget::Cpu, Purpose::Values),
+        (2, TreeTarget::Cpu, Purpose::Values),
+        (2, TreeTarget::Gpu, Purpose::Overflow),
+        (3, TreeTarget::AscendKernels, Purpose::Overflow),
+        (4, TreeTarget::AscendKernels, Purpose::Failures(Brief)),
     ] {
         let more = format!(
             r#""dump_mode": 0, "iteration": "all", "kernels": [], "op_debug_mode": {mode}"#
@@ -117,13 +121,13 @@ fn without_a_section_ascend_dumps_whole_graphs_only() {
     let more = r#""dump_mode": 0, "iteration": "all", "kernels": [], "op_debug_mode": 0"#;
     let text = file(more, "");
     let dump = |target| load(&text, target, &env()).unwrap().dump;
-    assert!(dump(Target::AscendKernels).is_none());
+    assert!(dump(TreeTarget::AscendKernels).is_none());
     assert_eq!(
-        dump(Target::AscendGraph).unwrap().file_format,
+        dump(TreeTarget::AscendGraph).unwrap().file_format,
         FileFormat::Bin
     );
-    assert_eq!(dump(Target::Gpu).unwrap().file_format, FileFormat::Npy);
-    assert_eq!(dump(Target::Cpu).unwrap().text, text);
+    assert_eq!(dump(TreeTarget::Gpu).unwrap().file_format, FileFormat::Npy);
+    assert_eq!(dump(TreeTarget::Cpu).unwrap().text, text);
 }
 
 #[test]
@@ -136,7 +140,7 @@ fn what_follows_the_first_value_is_passed_over() {
         ("\n{ x", Some(2)),
     ] {
         let text = format!("\u{feff}{whole}{after}");
-        let config = check(&text, Target::Cpu, &env()).unwrap();
+        let config = check(&text, TreeTarget::Cpu, &env()).unwrap();
         let warned = config
             .issues
             .iter()
@@ -146,18 +150,18 @@ fn what_follows_the_first_value_is_passed_over() {
     }
     // Text that is no value is refused all the same.
     for text in ["", " ", "}", "{\"common_dump_settings\":", "{} {"] {
-        assert!(check(text, Target::Cpu, &env()).is_err(), "{text:?}");
+        assert!(check(text, TreeTarget::Cpu, &env()).is_err(), "{text:?}");
     }
 }
 
 #[test]
 fn the_variable_asks_for_the_graph_engine() {
-    assert_eq!(default_target(&env()), Target::Cpu);
+    assert_eq!(default_target(&env()), TreeTarget::Cpu);
     let asking = Environment {
         has_ge_dump: true,
         ..env()
     };
-    assert_eq!(default_target(&asking), Target::GraphEngine);
+    assert_eq!(default_target(&asking), TreeTarget::GraphEngine);
 }
 
 #[test]
@@ -172,7 +176,7 @@ fn whole_graphs_follow_the_format_beside_the_other_section() {
             r#""dump_mode": 0, "iteration": "all", "kernels": [], "file_format": {written}"#
         );
         let text = file(&more, r#", "e2e_dump_settings": {"enable": true}"#);
-        for target in [Target::AscendGraph, Target::GraphEngine] {
+        for target in [TreeTarget::AscendGraph, TreeTarget::GraphEngine] {
             let config = check(&text, target, &env()).unwrap();
             let warned = config
                 .issues
@@ -185,7 +189,7 @@ fn whole_graphs_follow_the_format_beside_the_other_section() {
             );
         }
         // Everywhere else MindSpore does not look at it.
-        for target in [Target::Cpu, Target::Gpu, Target::AscendKernels] {
+        for target in [TreeTarget::Cpu, TreeTarget::Gpu, TreeTarget::AscendKernels] {
             let config = check(&text, target, &env()).unwrap();
             assert!(
                 config
@@ -203,37 +207,37 @@ fn precision_is_that_of_the_device() {
     use DevicePrecision::{High, Low};
     for (target, e2e, saved, expected) in [
         (
-            Target::AscendKernels,
+            TreeTarget::AscendKernels,
             r#""stat_calc_mode": "device""#,
             "statistic",
             Some(High),
         ),
         (
-            Target::AscendKernels,
+            TreeTarget::AscendKernels,
             r#""stat_calc_mode": "device", "device_stat_precision_mode": "low""#,
             "statistic",
             Some(Low),
         ),
         (
-            Target::AscendKernels,
+            TreeTarget::AscendKernels,
             r#""device_stat_precision_mode": "low""#,
             "statistic",
             None,
         ),
         (
-            Target::AscendKernels,
+            TreeTarget::AscendKernels,
             r#""stat_calc_mode": "device""#,
             "full",
             None,
         ),
         (
-            Target::AscendGraph,
+            TreeTarget::AscendGraph,
             r#""stat_calc_mode": "device""#,
             "statistic",
             None,
         ),
         (
-            Target::Gpu,
+            TreeTarget::Gpu,
             r#""stat_calc_mode": "device""#,
             "statistic",
             None,
@@ -255,7 +259,7 @@ fn precision_is_that_of_the_device() {
 fn rules_come_in_the_order_in_which_they_are_tried() {
     let more = r#""dump_mode": 1, "iteration": "all",
         "kernels": ["relu", "Default/a-op1", "name-regex(.* b)", "", "relu", 5]"#;
-    let Kernels::Listed(rules) = dump_of(Target::Cpu, more).kernels else {
+    let Kernels::Listed(rules) = dump_of(TreeTarget::Cpu, more).kernels else {
         panic!("rules are expected")
     };
     let rules: Vec<_> = rules
@@ -270,7 +274,7 @@ fn rules_come_in_the_order_in_which_they_are_tried() {
     ];
     assert_eq!(rules, expected);
     let more = r#""dump_mode": 1, "iteration": "all", "kernels": [" ", ""]"#;
-    assert_eq!(dump_of(Target::Cpu, more).kernels, Kernels::Every);
+    assert_eq!(dump_of(TreeTarget::Cpu, more).kernels, Kernels::Every);
 }
 
 #[test]
@@ -278,7 +282,7 @@ fn numbers_keep_their_low_32_bits() {
     let more = r#""dump_mode": 4294967296, "iteration": "all", "kernels": [], "initial_iteration": 8589934599"#;
     let config = load(
         &file(more, r#", "e2e_dump_settings": {}"#),
-        Target::Cpu,
+        TreeTarget::Cpu,
         &env(),
     )
     .unwrap();
@@ -296,7 +300,7 @@ fn what_has_no_effect_is_warned_about() {
         more,
         r#", "e2e_dump_settings": {"enabel": true}, "other": 1"#,
     );
-    let config = load(&text, Target::Cpu, &env()).unwrap();
+    let config = load(&text, TreeTarget::Cpu, &env()).unwrap();
     let mut pointers: Vec<_> = config
         .issues
         .iter()
@@ -337,7 +341,7 @@ proptest! {
         let entry = serde_json::Value::from(entry);
         let more = format!(r#""dump_mode": 1, "iteration": "all", "kernels": [{entry}]"#);
         let text = file(&more, r#", "e2e_dump_settings": {}"#);
-        match load(&text, Target::Cpu, &env()) {
+        match load(&text, TreeTarget::Cpu, &env()) {
             Ok(config) => prop_assert!(config.dump.is_some()),
             Err(issues) => prop_assert!(issues[0].pointer == "/common_dump_settings/kernels/0"),
         }

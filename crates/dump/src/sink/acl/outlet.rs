@@ -7,7 +7,7 @@ use opscope_capture::{SinkError, Written};
 use opscope_store::StoreError;
 use opscope_store::atomic_file::Creator;
 use opscope_store::file_format::mapping_csv;
-use opscope_store::tree::acl::Place;
+use opscope_store::tree::acl::AclPlace;
 
 /// Most bytes of a file that a function gets at once.
 pub const CHUNK_BYTES_MAX: usize = 128 << 20;
@@ -65,7 +65,7 @@ impl Outlet {
     /// name is taken.
     pub(super) fn put(
         &self,
-        place: &Place,
+        place: &AclPlace,
         short_name: Option<String>,
         parts: &[&[u8]],
     ) -> Result<Option<Written>, SinkError> {
@@ -100,7 +100,7 @@ impl Outlet {
 fn create_mapped(
     creator: &Creator,
     mapping: &Mutex<()>,
-    place: &Place,
+    place: &AclPlace,
     short_name: &str,
     parts: &[&[u8]],
 ) -> Result<bool, StoreError> {

@@ -5,7 +5,7 @@
 
 use half::{bf16, f16};
 use opscope_config::dialect::mindspore::DevicePrecision;
-use opscope_store::file_format::statistic_csv::{Category, Cell};
+use opscope_store::file_format::statistic_csv::{Category, StatisticCell};
 use opscope_tensor::{DType, TensorObserver};
 
 const FLOATS: [DType; 3] = [DType::BF16, DType::F16, DType::F32];
@@ -26,9 +26,9 @@ pub(super) fn cells(
     tensor: TensorObserver<'_>,
     categories: &[Category],
     precision: DevicePrecision,
-) -> Vec<Cell> {
+) -> Vec<StatisticCell> {
     let Ok(stats) = tensor.sequential_stats() else {
-        return categories.iter().map(|_| Cell::Null).collect();
+        return categories.iter().map(|_| StatisticCell::Null).collect();
     };
     let dtype = tensor.dtype();
     let is_high = precision == DevicePrecision::High;
@@ -38,28 +38,28 @@ pub(super) fn cells(
         Category::Max | Category::Min if dtype == DType::I64 => {
             let is_max = *category == Category::Max;
             let view = tensor.view();
-            view.map_or(Cell::Null, |view| i64_extreme(view.bytes, is_max))
+            view.map_or(StatisticCell::Null, |view| i64_extreme(view.bytes, is_max))
         }
         Category::Max if is_bool || NUMBERS.contains(&dtype) => extreme(stats.max, dtype),
         Category::Min if is_bool || NUMBERS.contains(&dtype) => extreme(stats.min, dtype),
         Category::Average if NUMBERS.contains(&dtype) => rounded(stats.mean, wide),
         Category::L2Norm if FLOATS.contains(&dtype) => rounded(stats.l2, wide),
-        _ => Cell::Null,
+        _ => StatisticCell::Null,
     };
     categories.iter().map(of).collect()
 }
 
 /// An element of the tensor, in its own type.
-fn extreme(value: f64, dtype: DType) -> Cell {
+fn extreme(value: f64, dtype: DType) -> StatisticCell {
     match dtype {
-        DType::Bool => Cell::Text(if value == 0.0 { "False" } else { "True" }.to_owned()),
-        DType::I8 | DType::U8 | DType::I16 | DType::I32 => Cell::Text(format!("{value}")),
-        _ => Cell::Real(value),
+        DType::Bool => StatisticCell::Text(if value == 0.0 { "False" } else { "True" }.to_owned()),
+        DType::I8 | DType::U8 | DType::I16 | DType::I32 => StatisticCell::Text(format!("{value}")),
+        _ => StatisticCell::Real(value),
     }
 }
 
 /// Doubles do not hold all of these.
-fn i64_extreme(bytes: &[u8], is_max: bool) -> Cell {
+fn i64_extreme(bytes: &[u8], is_max: bool) -> StatisticCell {
     let (elements, _) = bytes.as_chunks::<8>();
     let elements = elements.iter().map(|bytes| i64::from_le_bytes(*bytes));
     let found = if is_max {
@@ -67,25 +67,27 @@ fn i64_extreme(bytes: &[u8], is_max: bool) -> Cell {
     } else {
         elements.min()
     };
-    found.map_or(Cell::Null, |value| Cell::Text(value.to_string()))
+    found.map_or(StatisticCell::Null, |value| {
+        StatisticCell::Text(value.to_string())
+    })
 }
 
 /// A result of the type that the kernel gives.
-fn rounded(value: f64, dtype: DType) -> Cell {
+fn rounded(value: f64, dtype: DType) -> StatisticCell {
     match dtype {
-        DType::F16 => Cell::Real(f16::from_f64(value).to_f64()),
-        DType::BF16 => Cell::Real(bf16::from_f64(value).to_f64()),
-        DType::F32 => Cell::Real(f64::from(value as f32)),
-        DType::F64 => Cell::Real(value),
+        DType::F16 => StatisticCell::Real(f16::from_f64(value).to_f64()),
+        DType::BF16 => StatisticCell::Real(bf16::from_f64(value).to_f64()),
+        DType::F32 => StatisticCell::Real(f64::from(value as f32)),
+        DType::F64 => StatisticCell::Real(value),
         // Of integers the kernel gives an integer.
-        _ => Cell::Text(format!("{}", value.trunc())),
+        _ => StatisticCell::Text(format!("{}", value.trunc())),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use opscope_store::file_format::statistic_csv;
-    use opscope_store::file_format::statistic_csv::Subject;
+    use opscope_store::file_format::statistic_csv::StatisticSubject;
     use opscope_tensor::{Shape, Tensor};
 
     use super::*;
@@ -100,7 +102,7 @@ mod tests {
             Category::Average,
             Category::L2Norm,
         ];
-        let subject = Subject::of_tensor(dtype, tensor.shape(), 0);
+        let subject = StatisticSubject::of_tensor(dtype, tensor.shape(), 0);
         let row = statistic_csv::row(&subject, &cells(tensor.observed(), &categories, precision));
         let (_, values) = row.split_once("]\",").unwrap();
         assert_eq!(values, format!("{expected},\n"), "{dtype}");

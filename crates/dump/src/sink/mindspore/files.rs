@@ -10,7 +10,7 @@ use opscope_store::atomic_file::Creator;
 use opscope_store::dump::read_mapping;
 use opscope_store::file_format::{mapping_csv, zstd};
 use opscope_store::temporary::LeftOvers;
-use opscope_store::tree::mindspore::Digits;
+use opscope_store::tree::mindspore::NameDigits;
 use opscope_tensor::TensorIdentity;
 
 use crate::sink::Dedup;
@@ -23,7 +23,7 @@ const N_SHORT_NAMES_MAX: usize = 1000;
 pub(super) struct Files {
     creator: Arc<Creator>,
     once: WriteOnce<TensorIdentity>,
-    digits: Digits,
+    digits: NameDigits,
     /// Keeps lines whole and in order, and a header before them.
     appending: Mutex<()>,
     /// Each step has a directory of its own here, so the directory says which step a file is of.
@@ -36,7 +36,7 @@ impl Files {
         Files {
             once: WriteOnce::new(dedup, root, creator.modes()),
             creator,
-            digits: Digits::default(),
+            digits: NameDigits::default(),
             appending: Mutex::new(()),
             ledger: Ledger::default(),
         }
@@ -125,7 +125,7 @@ impl Files {
         dir: &Path,
         names: &(impl Iterator<Item = String> + Clone),
         parts: &[&[u8]],
-        compression: Option<zstd::Level>,
+        compression: Option<zstd::CompressionLevel>,
     ) -> Result<Written, SinkError> {
         self.with_request(dir, names, (parts, compression), |request| {
             self.once.put_alone(request)
@@ -139,7 +139,7 @@ impl Files {
         dir: &Path,
         names: &(impl Iterator<Item = String> + Clone),
         parts: &[&[u8]],
-        compression: Option<zstd::Level>,
+        compression: Option<zstd::CompressionLevel>,
         source: Option<Source<TensorIdentity>>,
     ) -> Result<Written, SinkError> {
         self.with_request(dir, names, (parts, compression), |request| {
@@ -151,7 +151,7 @@ impl Files {
         &self,
         dir: &Path,
         names: &(impl Iterator<Item = String> + Clone),
-        (parts, compression): (&[&[u8]], Option<zstd::Level>),
+        (parts, compression): (&[&[u8]], Option<zstd::CompressionLevel>),
         work: impl FnOnce(&Request<'_>) -> Result<Written, SinkError>,
     ) -> Result<Written, SinkError> {
         let placed = RefCell::new(None);

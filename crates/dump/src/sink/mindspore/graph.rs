@@ -6,10 +6,10 @@ use std::sync::Arc;
 use opscope_capture::GraphView;
 use opscope_store::file_format::ms_dtype;
 use opscope_store::record::graph::{
-    Attribute, AttributeGroup, DeviceTensor, Graph, GraphNode, GraphParameter, GraphResult, Input,
-    KernelView, Literal, TensorType, ValueType,
+    AttributeGroup, DeviceTensor, GraphAttribute, GraphNode, GraphParameter, GraphRecord,
+    GraphResult, InputOrigin, KernelView, Literal, TensorType, ValueType,
 };
-use opscope_store::record::{AttributeType, Operator, Record, Side};
+use opscope_store::record::{AttributeKind, Operator, Record, SlotSide};
 use opscope_store::tree::mindspore::DEFAULT_LAYOUT;
 use opscope_tensor::Tensor;
 
@@ -38,8 +38,8 @@ impl Values {
         let operator = &record.operator;
         for (side, index, tensor) in record.slots() {
             let names = match side {
-                Side::Input => &operator.inputs,
-                Side::Output => &operator.outputs,
+                SlotSide::Input => &operator.inputs,
+                SlotSide::Output => &operator.outputs,
             };
             if let Some(name) = names.get(index) {
                 self.types.insert((graph, name.clone()), type_of(tensor));
@@ -87,8 +87,8 @@ impl GraphMaker {
     }
 
     /// The graph with the types that are known so far; the others are dtype `undefined`, no shape.
-    pub(super) fn graph(&self, values: &Values) -> Graph {
-        let mut graph = Graph {
+    pub(super) fn graph(&self, values: &Values) -> GraphRecord {
+        let mut graph = GraphRecord {
             id: self.id,
             name: format!("kernel_graph{}", self.id),
             instance: self.id.into(),
@@ -98,14 +98,14 @@ impl GraphMaker {
                 full_name: "Default/Return-op0".to_owned(),
                 attributes: Vec::new(),
             },
-            ..Graph::default()
+            ..GraphRecord::default()
         };
-        let mut sources: HashMap<&str, Input> = HashMap::new();
+        let mut sources: HashMap<&str, InputOrigin> = HashMap::new();
         for (i, operator) in self.operators.iter().enumerate() {
             let outputs = operator
                 .outputs
                 .iter()
-                .map(|name| (&**name, Input::Node(i)));
+                .map(|name| (&**name, InputOrigin::Node(i)));
             sources.extend(outputs.filter(|(name, _)| !name.is_empty()));
         }
         let read = self.operators.iter().flat_map(|operator| &operator.inputs);
@@ -120,7 +120,7 @@ impl GraphMaker {
                 }
                 false => {
                     graph.parameters.push(self.parameter(values, name));
-                    Input::Parameter(graph.parameters.len() - 1)
+                    InputOrigin::Parameter(graph.parameters.len() - 1)
                 }
             };
             sources.insert(name, input);
@@ -135,10 +135,10 @@ impl GraphMaker {
         let nodes = self.operators.iter().enumerate();
         let results = nodes
             .filter(|(_, operator)| is_result(operator))
-            .map(|(i, _)| Input::Node(i));
+            .map(|(i, _)| InputOrigin::Node(i));
         let tuple = tuple(&graph, results.collect());
         graph.nodes.push(tuple);
-        graph.outputs = vec![Input::Node(self.operators.len())];
+        graph.outputs = vec![InputOrigin::Node(self.operators.len())];
         graph
     }
 
@@ -170,7 +170,7 @@ impl GraphMaker {
     fn node(
         &self,
         values: &Values,
-        sources: &HashMap<&str, Input>,
+        sources: &HashMap<&str, InputOrigin>,
         i: usize,
         operator: &Operator,
     ) -> GraphNode {
@@ -210,7 +210,7 @@ impl GraphMaker {
                 .iter()
                 .map(|name| {
                     let known = sources.get(name.as_str()).cloned();
-                    known.unwrap_or_else(|| Input::Unknown(name.clone()))
+                    known.unwrap_or_else(|| InputOrigin::Unknown(name.clone()))
                 })
                 .collect(),
             output,
@@ -222,7 +222,7 @@ impl GraphMaker {
 }
 
 /// The node that holds the results together. Every graph ends in one, of a single result too.
-fn tuple(graph: &Graph, results: Vec<Input>) -> GraphNode {
+fn tuple(graph: &GraphRecord, results: Vec<InputOrigin>) -> GraphNode {
     let types = results.iter().filter_map(|input| graph.type_of(input));
     GraphNode {
         label: format!("CNode_{}", graph.nodes.len()),
@@ -235,9 +235,9 @@ fn tuple(graph: &Graph, results: Vec<Input>) -> GraphNode {
 }
 
 /// Attributes that the model gives; those that it leaves at their defaults are not among them.
-fn attributes(operator: &Operator) -> Vec<Attribute> {
+fn attributes(operator: &Operator) -> Vec<GraphAttribute> {
     let own = operator.all_attributes().take(operator.attributes.len());
-    let attribute = |(name, text, r#type): (&str, &str, AttributeType)| Attribute {
+    let attribute = |(name, text, r#type): (&str, &str, AttributeKind)| GraphAttribute {
         group: AttributeGroup::Operator,
         name: name.to_owned(),
         value: Literal::from_text(text, r#type),

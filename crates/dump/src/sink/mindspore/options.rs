@@ -7,8 +7,8 @@ use opscope_config::dialect::mindspore::{DevicePrecision, FileFormat, MindSporeD
 use opscope_store::atomic_file::Modes;
 use opscope_store::file_format::statistic_csv::Category;
 use opscope_store::file_format::zstd;
-use opscope_store::record::Side;
-use opscope_store::tree::mindspore::Target;
+use opscope_store::record::SlotSide;
+use opscope_store::tree::mindspore::TreeTarget;
 
 use crate::sink::Dedup;
 
@@ -16,7 +16,7 @@ use crate::sink::Dedup;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MindSporeOptions {
     /// Whose tree.
-    pub target: Target,
+    pub target: TreeTarget,
     /// The directory below which everything goes.
     pub path: PathBuf,
     /// The rank.
@@ -41,7 +41,7 @@ pub struct MindSporeOptions {
     /// Which tensors share a file.
     pub dedup: Dedup,
     /// How hard array files are compressed, if they are to be. MindSpore's are not.
-    pub compression: Option<zstd::Level>,
+    pub compression: Option<zstd::CompressionLevel>,
     /// Whether the attributes of operators are written.
     pub has_kernel_args: bool,
     /// Whether only parameters are written, so that no execution is listed.
@@ -122,7 +122,7 @@ pub enum RuntimeMode {
 fn side_word(sides: Sides) -> &'static str {
     match sides {
         Sides::Both => "all",
-        Sides::Inputs => Side::Input.name(),
-        Sides::Outputs => Side::Output.name(),
+        Sides::Inputs => SlotSide::Input.name(),
+        Sides::Outputs => SlotSide::Output.name(),
     }
 }

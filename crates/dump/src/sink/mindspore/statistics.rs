@@ -1,6 +1,6 @@
 //! The columns of `statistic.csv` as the host computes them.
 
-use opscope_store::file_format::statistic_csv::{Category, Cell};
+use opscope_store::file_format::statistic_csv::{Category, StatisticCell};
 use opscope_store::record::Record;
 use opscope_tensor::digest::{hex, md5_many};
 use opscope_tensor::sequential::{SequentialStats, sequential_md5, sequential_sha1};
@@ -43,39 +43,39 @@ pub(super) fn prepare(records: &[&Record], categories: &[Category]) {
 }
 
 /// A cell for each category; none of a type that has no numbers.
-pub(super) fn cells(tensor: TensorObserver<'_>, categories: &[Category]) -> Vec<Cell> {
+pub(super) fn cells(tensor: TensorObserver<'_>, categories: &[Category]) -> Vec<StatisticCell> {
     let stats = tensor.sequential_stats().ok();
     let of = |category: &Category| match category {
         Category::Md5 => {
             let digest = tensor.keep(|tensor| Md5(tensor.view().ok().map(sequential_md5)));
-            digest
-                .0
-                .map_or(Cell::Null, |digest| Cell::Text(hex(&digest)))
+            digest.0.map_or(StatisticCell::Null, |digest| {
+                StatisticCell::Text(hex(&digest))
+            })
         }
         Category::Sha1 => {
             let digest = tensor.keep(|tensor| Sha1(tensor.view().ok().map(sequential_sha1)));
-            digest
-                .0
-                .map_or(Cell::Null, |digest| Cell::Text(hex(&digest)))
+            digest.0.map_or(StatisticCell::Null, |digest| {
+                StatisticCell::Text(hex(&digest))
+            })
         }
-        _ => stats.map_or(Cell::Null, |stats| cell(stats, *category)),
+        _ => stats.map_or(StatisticCell::Null, |stats| cell(stats, *category)),
     };
     categories.iter().map(of).collect()
 }
 
-fn cell(stats: &SequentialStats, category: Category) -> Cell {
+fn cell(stats: &SequentialStats, category: Category) -> StatisticCell {
     match category {
-        Category::Max => Cell::Real(stats.max),
-        Category::Min => Cell::Real(stats.min),
-        Category::Average => Cell::Real(stats.mean),
-        Category::Count => Cell::Count(stats.n_elements),
-        Category::NegativeZeroCount => Cell::Count(stats.n_negative),
-        Category::PositiveZeroCount => Cell::Count(stats.n_positive),
-        Category::NanCount => Cell::Count(stats.n_nan),
-        Category::NegativeInfCount => Cell::Count(stats.n_neg_inf),
-        Category::PositiveInfCount => Cell::Count(stats.n_pos_inf),
-        Category::ZeroCount => Cell::Count(stats.n_zero),
-        Category::L2Norm => Cell::Real(stats.l2),
-        Category::Md5 | Category::Sha1 => Cell::Null,
+        Category::Max => StatisticCell::Real(stats.max),
+        Category::Min => StatisticCell::Real(stats.min),
+        Category::Average => StatisticCell::Real(stats.mean),
+        Category::Count => StatisticCell::Count(stats.n_elements),
+        Category::NegativeZeroCount => StatisticCell::Count(stats.n_negative),
+        Category::PositiveZeroCount => StatisticCell::Count(stats.n_positive),
+        Category::NanCount => StatisticCell::Count(stats.n_nan),
+        Category::NegativeInfCount => StatisticCell::Count(stats.n_neg_inf),
+        Category::PositiveInfCount => StatisticCell::Count(stats.n_pos_inf),
+        Category::ZeroCount => StatisticCell::Count(stats.n_zero),
+        Category::L2Norm => StatisticCell::Real(stats.l2),
+        Category::Md5 | Category::Sha1 => StatisticCell::Null,
     }
 }

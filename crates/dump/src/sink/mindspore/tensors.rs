@@ -4,11 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use opscope_capture::{SinkError, Whole, Written};
-use opscope_store::file_format::npy::{Refusal, mindspore_array};
-use opscope_store::file_format::statistic_csv::{self, Category, Cell, Subject};
+use opscope_store::file_format::npy::{ArrayRefusal, mindspore_array};
+use opscope_store::file_format::statistic_csv::{self, Category, StatisticCell, StatisticSubject};
 use opscope_store::record::Operator;
 use opscope_store::tree::mindspore::{
-    CONSTANT, DEFAULT_LAYOUT, PARAMETER, STATISTIC_FILE_NAME, Target, TensorFileName, clean_name,
+    CONSTANT, DEFAULT_LAYOUT, PARAMETER, STATISTIC_FILE_NAME, TensorFileName, TreeTarget,
+    clean_name,
 };
 use opscope_tensor::{DType, Shape, Tensor, TensorObserver};
 
@@ -16,7 +17,7 @@ use super::{MindSporeSink, device_statistics, statistics};
 use crate::sink::once::Source;
 
 /// The cells of a row, by category.
-pub(super) struct Cells(Vec<Cell>);
+pub(super) struct Cells(Vec<StatisticCell>);
 
 impl MindSporeSink {
     /// The name of an operator's files without what differs from tensor to tensor.
@@ -55,12 +56,12 @@ impl MindSporeSink {
         let tensor = sample.as_ref().unwrap_or(tensor);
         let target = self.options.target;
         let dtype = tensor.dtype();
-        let is_refused = dtype == DType::C64 && target != Target::Cpu;
+        let is_refused = dtype == DType::C64 && target != TreeTarget::Cpu;
         let Some(dtype_name) = target.dtype_name(dtype).filter(|_| !is_refused) else {
-            return Ok(self.refuse(Refusal::DType(dtype).to_string()));
+            return Ok(self.refuse(ArrayRefusal::DType(dtype).to_string()));
         };
         if tensor.shape().n_elements() == 0 {
-            return Ok(self.refuse(Refusal::Empty.to_string()));
+            return Ok(self.refuse(ArrayRefusal::Empty.to_string()));
         }
         let name = TensorFileName {
             layout: match name.is_parameter() {
@@ -75,10 +76,12 @@ impl MindSporeSink {
         if is_whole {
             let array = match mindspore_array(tensor.host_view()?) {
                 Ok(array) => array,
-                Err(refusal @ (Refusal::DType(_) | Refusal::Empty)) => {
+                Err(refusal @ (ArrayRefusal::DType(_) | ArrayRefusal::Empty)) => {
                     return Ok(self.refuse(refusal.to_string()));
                 }
-                Err(Refusal::Decode(error)) => return Err(SinkError::Other(error.to_string())),
+                Err(ArrayRefusal::Decode(error)) => {
+                    return Err(SinkError::Other(error.to_string()));
+                }
             };
             // A name that is taken gets a later time.
             let names = (name.timestamp..).map(|timestamp| {
@@ -118,10 +121,15 @@ impl MindSporeSink {
     }
 
     /// Returns the subject of a row.
-    fn subject(&self, operator: &Operator, name: &TensorFileName, tensor: &Tensor) -> Subject {
+    fn subject(
+        &self,
+        operator: &Operator,
+        name: &TensorFileName,
+        tensor: &Tensor,
+    ) -> StatisticSubject {
         let n_bytes = tensor.n_bytes() as u64;
         let is_full_name = self.options.target.has_ranks() && !name.is_parameter();
-        Subject {
+        StatisticSubject {
             op_type: name.op_type.clone(),
             op_name: match is_full_name {
                 true => operator.op_name.clone(),
@@ -132,7 +140,7 @@ impl MindSporeSink {
             timestamp: name.timestamp,
             side: name.side,
             slot: name.slot,
-            ..Subject::of_tensor(tensor.dtype(), tensor.shape(), n_bytes)
+            ..StatisticSubject::of_tensor(tensor.dtype(), tensor.shape(), n_bytes)
         }
     }
 
@@ -151,9 +159,9 @@ impl MindSporeSink {
 
     fn layout_name(&self, tensor: &Tensor) -> String {
         let is_host = match self.options.target {
-            Target::Cpu | Target::Gpu => true,
-            Target::AscendKernels => self.options.has_host_layout,
-            Target::AscendGraph | Target::GraphEngine => false,
+            TreeTarget::Cpu | TreeTarget::Gpu => true,
+            TreeTarget::AscendKernels => self.options.has_host_layout,
+            TreeTarget::AscendGraph | TreeTarget::GraphEngine => false,
         };
         match is_host {
             true => DEFAULT_LAYOUT.to_owned(),
@@ -164,7 +172,7 @@ impl MindSporeSink {
     /// The first elements, if there are more than are wanted.
     fn sample(&self, tensor: &Tensor) -> Result<Option<Tensor>, String> {
         let n_samples = match (self.options.target, self.options.n_samples) {
-            (Target::AscendKernels, Some(n)) => usize::try_from(n).unwrap_or(usize::MAX),
+            (TreeTarget::AscendKernels, Some(n)) => usize::try_from(n).unwrap_or(usize::MAX),
             _ => return Ok(None),
         };
         if tensor.shape().n_elements() <= n_samples {

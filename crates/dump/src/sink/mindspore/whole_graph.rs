@@ -10,7 +10,7 @@ use opscope_store::file_format::ms_json::{self, RuntimeDump};
 use opscope_store::file_format::op_debug::OverflowRecord;
 use opscope_store::record::{ModelId, Record};
 use opscope_store::tree::acl::{DumpFileName, op_debug_file_name, stream_id, task_id};
-use opscope_store::tree::mindspore::{GraphRun, Target, clean_name};
+use opscope_store::tree::mindspore::{GraphRun, TreeTarget, clean_name};
 
 use super::{MindSporeSink, RuntimeMode, lock};
 use crate::sink::acl::parts;
@@ -133,7 +133,7 @@ impl MindSporeSink {
         iteration: Option<u64>,
     ) -> Result<Written, SinkError> {
         // The graph engine gets options instead of a file.
-        if self.options.target != Target::AscendGraph {
+        if self.options.target != TreeTarget::AscendGraph {
             return Ok(Written::default());
         }
         let path = match iteration {

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use opscope_capture::SinkError;
-use opscope_store::atomic_file::{Creator, Modes, Sharing, Stamp};
+use opscope_store::atomic_file::{Creator, FileIdentity, Modes, SharingOutcome};
 use opscope_store::tree::own::content_dir;
 use opscope_tensor::digest::hex;
 
@@ -35,7 +35,7 @@ impl Index {
         &self,
         digest: &[u8; 16],
         request: &Request<'_>,
-        useless: Option<Stamp>,
+        useless: Option<FileIdentity>,
     ) -> Option<Original> {
         let original = Original::new(request.creator, self.path(digest))?;
         let is_usable = Some(original.stamp) != useless
@@ -59,11 +59,11 @@ impl Index {
         };
         let path = self.path(digest);
         let is_added = match creator.share_file(&original.path, &path) {
-            Ok(Sharing::Shared(_)) => true,
-            Ok(Sharing::Taken) => creator
+            Ok(SharingOutcome::Shared(_)) => true,
+            Ok(SharingOutcome::Taken) => creator
                 .share_file_replacing(&original.path, &path)
                 .is_ok_and(|is_replaced| is_replaced),
-            Ok(Sharing::Refused) | Err(_) => false,
+            Ok(SharingOutcome::Refused) | Err(_) => false,
         };
         // The index keeps the file when its own name is removed from the dump.
         let of_index = is_added.then(|| Original::new(creator, path)).flatten();

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use opscope_store::record::Side;
+use opscope_store::record::SlotSide;
 use opscope_tensor::{LargestElement, RangeLoss, Shape};
 
 use super::RangeRow;
@@ -18,7 +18,7 @@ impl StoredRow for RangeRow {
         vec![
             self.step,
             common.operator(&self.operator),
-            u64::from(self.side == Side::Output),
+            u64::from(self.side == SlotSide::Output),
             self.index as u64,
             common.r#type(self.dtype, &self.shape),
             common.r#type(self.target, &Shape::scalar()),
@@ -63,7 +63,11 @@ impl StoredRow for RangeRow {
         Some(RangeRow {
             step,
             operator: common.operator_of(operator)?,
-            side: if side == 1 { Side::Output } else { Side::Input },
+            side: if side == 1 {
+                SlotSide::Output
+            } else {
+                SlotSide::Input
+            },
             index: usize::try_from(index).ok()?,
             dtype,
             shape,

@@ -94,12 +94,12 @@ fn each_tensor_once_where_it_comes_first() {
     assert_eq!(
         rows,
         [
-            (0, Side::Input, DType::F16, 0),
-            (0, Side::Input, DType::F8E5M2, 0),
-            (0, Side::Output, DType::F16, 1),
-            (0, Side::Output, DType::F8E5M2, 1),
-            (1, Side::Output, DType::F16, 0),
-            (1, Side::Output, DType::F8E5M2, 0),
+            (0, SlotSide::Input, DType::F16, 0),
+            (0, SlotSide::Input, DType::F8E5M2, 0),
+            (0, SlotSide::Output, DType::F16, 1),
+            (0, SlotSide::Output, DType::F8E5M2, 1),
+            (1, SlotSide::Output, DType::F16, 0),
+            (1, SlotSide::Output, DType::F8E5M2, 0),
         ]
     );
     assert_eq!(memory.take().len(), 2);

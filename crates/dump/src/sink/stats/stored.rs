@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use opscope_store::record::Side;
+use opscope_store::record::SlotSide;
 use opscope_tensor::Stats;
 
 use super::StatsRow;
@@ -21,7 +21,7 @@ impl StoredRow for StatsRow {
             self.step,
             common.operator(&self.operator),
             common.r#type(self.dtype, &self.shape),
-            u64::from(self.side == Side::Output),
+            u64::from(self.side == SlotSide::Output),
             self.index as u64,
             self.stats.is_some().into(),
         ];
@@ -37,7 +37,11 @@ impl StoredRow for StatsRow {
         Some(StatsRow {
             step,
             operator: common.operator_of(operator)?,
-            side: if side == 1 { Side::Output } else { Side::Input },
+            side: if side == 1 {
+                SlotSide::Output
+            } else {
+                SlotSide::Input
+            },
             index: usize::try_from(index).ok()?,
             dtype,
             shape,
@@ -54,7 +58,7 @@ impl StoredRow for StatsRow {
     }
 }
 
-fn place(row: &StatsRow) -> (u64, u32, &str, Side, usize) {
+fn place(row: &StatsRow) -> (u64, u32, &str, SlotSide, usize) {
     let operator = &row.operator;
     (
         row.step,

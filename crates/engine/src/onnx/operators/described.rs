@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 use opscope_store::file_format::graph_json::{GraphFile, GraphOperator, STANDARD_DOMAIN};
-use opscope_store::record::{AttributeType, Operator};
+use opscope_store::record::{AttributeKind, Operator};
 
 use super::super::attribute;
 use super::super::schema::{ModelProto, NodeProto, OperatorSetIdProto};
@@ -51,7 +51,7 @@ fn of_operator(described: &GraphOperator) -> (Node, SourceOperator) {
     };
     let mut obstacle = None;
     let mut attributes = Vec::new();
-    let types: &BTreeMap<String, AttributeType> = &described.attribute_types;
+    let types: &BTreeMap<String, AttributeKind> = &described.attribute_types;
     for (name, text) in &described.attributes {
         let known = types.get(name).copied().unwrap_or_default();
         match attribute::parse(name, text, known) {

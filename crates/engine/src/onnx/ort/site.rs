@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use opscope_capture::{Purpose, Tap};
-use opscope_store::record::{Operator, Side};
+use opscope_store::record::{Operator, SlotSide};
 use opscope_tensor::Tensor;
 
 /// The values that are to be shown, by the task of their operator.
@@ -29,8 +29,8 @@ impl Wanted {
         let mut wanted = Wanted::default();
         for (task_id, kept) in &tap.selected().kept {
             let slots = WantedSlots {
-                inputs: kept.positions(Side::Input),
-                outputs: kept.positions(Side::Output),
+                inputs: kept.positions(SlotSide::Input),
+                outputs: kept.positions(SlotSide::Output),
             };
             wanted.0.insert(*task_id, slots);
         }

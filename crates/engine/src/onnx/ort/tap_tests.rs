@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use opscope_capture::sink::MemorySink;
 use opscope_capture::{Counters, Plan, Session, SessionOptions};
-use opscope_store::record::{ModelId, Record, Side};
+use opscope_store::record::{ModelId, Record, SlotSide};
 use opscope_tensor::{DType, Shape, Tensor};
 
 use self::build::bytes;
@@ -93,14 +93,14 @@ fn names(records: &[Record]) -> Vec<&str> {
 }
 
 /// The value at a position of the operator of this name.
-fn shown<'a>(records: &'a [Record], op_name: &str, side: Side, position: usize) -> &'a Tensor {
+fn shown<'a>(records: &'a [Record], op_name: &str, side: SlotSide, position: usize) -> &'a Tensor {
     let record = records
         .iter()
         .find(|record| record.operator.op_name == op_name);
     let record = record.unwrap_or_else(|| panic!("no record of {op_name} in {:?}", names(records)));
     let slots = match side {
-        Side::Input => &record.inputs,
-        Side::Output => &record.outputs,
+        SlotSide::Input => &record.inputs,
+        SlotSide::Output => &record.outputs,
     };
     let slot = slots.iter().find(|(i, _)| *i == position);
     &slot

@@ -1,7 +1,7 @@
 //! Which operators have quantised values, and where.
 
 use opscope_capture::{Place, Quantised, QuantisedKind};
-use opscope_store::record::Side;
+use opscope_store::record::SlotSide;
 
 use super::super::proto;
 use super::super::schema::NodeProto;
@@ -23,9 +23,9 @@ struct Slot {
 /// Input `at`, with scale and zero point in two other inputs.
 fn read(at: usize, scale: usize, zero_point: usize) -> Slot {
     Slot {
-        place: (Side::Input, at),
-        scale: vec![(Side::Input, scale)],
-        zero_point: Some((Side::Input, zero_point)),
+        place: (SlotSide::Input, at),
+        scale: vec![(SlotSide::Input, scale)],
+        zero_point: Some((SlotSide::Input, zero_point)),
         axis: AXIS_DEFAULT,
     }
 }
@@ -33,7 +33,7 @@ fn read(at: usize, scale: usize, zero_point: usize) -> Slot {
 /// The first output, likewise.
 fn given(scale: usize, zero_point: usize) -> Slot {
     Slot {
-        place: (Side::Output, 0),
+        place: (SlotSide::Output, 0),
         ..read(0, scale, zero_point)
     }
 }
@@ -49,7 +49,7 @@ fn integers(at: usize, zero_point: usize) -> Slot {
 /// The first output of such an operator.
 fn sums() -> Slot {
     Slot {
-        place: (Side::Output, 0),
+        place: (SlotSide::Output, 0),
         scale: Vec::new(),
         zero_point: None,
         axis: AXIS_DEFAULT,
@@ -59,8 +59,8 @@ fn sums() -> Slot {
 /// Integers that are added to products of two inputs, and so have the product of their scales.
 fn bias(at: usize, scales: (usize, usize)) -> Slot {
     Slot {
-        place: (Side::Input, at),
-        scale: vec![(Side::Input, scales.0), (Side::Input, scales.1)],
+        place: (SlotSide::Input, at),
+        scale: vec![(SlotSide::Input, scales.0), (SlotSide::Input, scales.1)],
         zero_point: None,
         axis: -1,
     }
@@ -75,8 +75,8 @@ impl Slot {
     fn of(self, node: &NodeProto) -> Option<Slot> {
         let is_there = |(side, i): Place| {
             let names = match side {
-                Side::Input => &node.input,
-                Side::Output => &node.output,
+                SlotSide::Input => &node.input,
+                SlotSide::Output => &node.output,
             };
             names.get(i).is_some_and(|name| !name.is_empty())
         };
@@ -103,8 +103,8 @@ pub(super) fn slots(node: &NodeProto, task_id: u32, read: &[u32], given: &[u32])
     let quantised = slots.filter_map(|slot| {
         let (side, i) = slot.place;
         let values = match side {
-            Side::Input => read,
-            Side::Output => given,
+            SlotSide::Input => read,
+            SlotSide::Output => given,
         };
         Some(Quantised {
             task_id,
@@ -132,8 +132,8 @@ fn known(node: &NodeProto) -> (QuantisedKind, Vec<Slot>) {
         "DequantizeLinear" => (Dequantises, vec![read(0, 1, 2).along(axis)]),
         "DynamicQuantizeLinear" => {
             let slot = Slot {
-                scale: vec![(Side::Output, 1)],
-                zero_point: Some((Side::Output, 2)),
+                scale: vec![(SlotSide::Output, 1)],
+                zero_point: Some((SlotSide::Output, 2)),
                 ..sums()
             };
             (Quantises, vec![slot])

@@ -1,5 +1,5 @@
 use opscope_capture::{Place, QuantisedKind};
-use opscope_store::record::Side::{Input, Output};
+use opscope_store::record::SlotSide::{Input, Output};
 
 use super::super::schema::{AttributeProto, NodeProto, TensorProto, ValueInfoProto};
 use super::*;
@@ -76,7 +76,7 @@ fn given(scale: usize, zero: usize, axis: i64) -> Line {
     ((Output, 0), vec![(Input, scale)], zero, axis)
 }
 
-fn integers(side: opscope_store::record::Side, at: usize, zero: Option<usize>) -> Line {
+fn integers(side: opscope_store::record::SlotSide, at: usize, zero: Option<usize>) -> Line {
     ((side, at), Vec::new(), zero.map(|at| (Input, at)), 1)
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use opscope_store::record::Side;
+use opscope_store::record::SlotSide;
 
 use crate::compare::dump::Dump;
 use crate::compare::file_name::is_number;
@@ -17,7 +17,7 @@ const N_TOP_MAX: i64 = 10_000;
 /// The tensor to list, and how much of it.
 pub(in crate::compare) struct TensorChoice {
     pub(super) op_name: String,
-    pub(super) side: Side,
+    pub(super) side: SlotSide,
     pub(super) index: usize,
     pub(super) n_top: i64,
     pub(super) is_summary_only: bool,
@@ -40,9 +40,9 @@ impl TensorChoice {
         }
         let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
         let (side, index) = match (given(&options.output_index), given(&options.input_index)) {
-            (Some(index), _) => (Side::Output, index),
-            (None, Some(index)) => (Side::Input, index),
-            (None, None) => (Side::Output, "0".to_owned()),
+            (Some(index), _) => (SlotSide::Output, index),
+            (None, Some(index)) => (SlotSide::Input, index),
+            (None, None) => (SlotSide::Output, "0".to_owned()),
         };
         if !is_number(&index) {
             let message = format!(

@@ -8,7 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
-use super::{Pretended, PretendedFile};
+use super::{DryRunTotals, PretendedFile};
 
 /// How many files are known by name before those of directories that are no longer used are forgotten.
 const N_FILES_MAX: usize = 1 << 16;
@@ -19,11 +19,11 @@ const N_BLOCK_SIZES: usize = 32;
 
 /// Directories and files that are there, or would be.
 #[derive(Debug)]
-pub(super) struct Known {
-    dirs: HashMap<PathBuf, Dir>,
+pub(super) struct KnownTree {
+    dirs: HashMap<PathBuf, KnownDirectory>,
     /// Hashes of new directories whose files were forgotten.
     settled_dirs: HashSet<u64>,
-    settled: Sum,
+    settled: FileTotals,
     n_files: usize,
     /// How many files there may be before the next look.
     n_files_max: usize,
@@ -32,7 +32,7 @@ pub(super) struct Known {
 }
 
 #[derive(Debug, Default)]
-struct Dir {
+struct KnownDirectory {
     /// Whether it would be new.
     is_new: bool,
     files: HashMap<OsString, PretendedFile>,
@@ -41,18 +41,18 @@ struct Dir {
 
 /// Totals over files.
 #[derive(Clone, Debug, Default)]
-struct Sum {
-    total: Pretended,
+struct FileTotals {
+    total: DryRunTotals,
     /// Bytes in whole blocks, by the binary logarithm of the block size.
     in_blocks: [u64; N_BLOCK_SIZES],
 }
 
-impl Default for Known {
+impl Default for KnownTree {
     fn default() -> Self {
-        Known {
+        KnownTree {
             dirs: HashMap::new(),
             settled_dirs: HashSet::new(),
-            settled: Sum::default(),
+            settled: FileTotals::default(),
             n_files: 0,
             n_files_max: N_FILES_MAX,
             clock: 0,
@@ -60,7 +60,7 @@ impl Default for Known {
     }
 }
 
-impl Sum {
+impl FileTotals {
     fn add(&mut self, file: &PretendedFile) {
         let total = &mut self.total;
         total.n_files += u64::from(file.is_new);
@@ -76,7 +76,7 @@ impl Sum {
     }
 }
 
-impl Known {
+impl KnownTree {
     /// A file that would be there, or that was appended to.
     pub(super) fn file(&mut self, path: &Path) -> Option<&mut PretendedFile> {
         self.clock += 1;
@@ -90,7 +90,7 @@ impl Known {
         self.clock += 1;
         let (dir, name) = split(path);
         if !self.dirs.contains_key(dir) {
-            self.dirs.insert(dir.to_owned(), Dir::default());
+            self.dirs.insert(dir.to_owned(), KnownDirectory::default());
         }
         if let Some(dir) = self.dirs.get_mut(dir) {
             dir.last_use = self.clock;
@@ -124,14 +124,14 @@ impl Known {
     }
 
     /// Returns the totals of everything, with blocks of so many bytes.
-    pub(super) fn total(&self, block_bytes: u64) -> Pretended {
+    pub(super) fn total(&self, block_bytes: u64) -> DryRunTotals {
         let mut sum = self.settled.clone();
         for file in self.dirs.values().flat_map(|dir| dir.files.values()) {
             sum.add(file);
         }
         let n_dirs = self.dirs.values().filter(|dir| dir.is_new).count();
         let exponent = block_bytes.max(1).next_power_of_two().ilog2() as usize;
-        Pretended {
+        DryRunTotals {
             n_dirs: (n_dirs + self.settled_dirs.len()) as u64,
             n_bytes_in_blocks: sum.in_blocks[exponent.min(N_BLOCK_SIZES - 1)],
             ..sum.total
@@ -186,12 +186,12 @@ fn hash(path: &Path) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Stamp;
+    use super::super::FileIdentity;
     use super::*;
 
     fn file(n_bytes: u64) -> PretendedFile {
         PretendedFile {
-            stamp: Stamp::pretended(n_bytes, n_bytes),
+            stamp: FileIdentity::pretended(n_bytes, n_bytes),
             n_bytes,
             is_new: true,
             is_link: false,
@@ -200,8 +200,8 @@ mod tests {
 
     /// Steps of so many files each, all of them linked to one that is in the first step, and a list that every step
     /// adds to.
-    fn after(n_steps: usize, n_files: usize) -> Known {
-        let mut known = Known::default();
+    fn after(n_steps: usize, n_files: usize) -> KnownTree {
+        let mut known = KnownTree::default();
         known.add_dir(Path::new("dump"), true);
         known.add_file(Path::new("dump/list"), file(1));
         for step in 0..n_steps {
@@ -221,12 +221,12 @@ mod tests {
         for (n_steps, n_files) in [(3, 10), (500, 1000), (3, N_FILES_MAX)] {
             let mut known = after(n_steps, n_files);
             let n = (n_steps * n_files) as u64;
-            let expected = Pretended {
+            let expected = DryRunTotals {
                 n_dirs: n_steps as u64 + 1,
                 n_files: n + 1,
                 n_bytes: 10 * n + 1 + n_steps as u64,
                 n_bytes_in_blocks: 16 * n + (1 + n_steps as u64).next_multiple_of(16),
-                ..Pretended::default()
+                ..DryRunTotals::default()
             };
             assert_eq!(known.total(16), expected);
             let most = N_FILES_MAX.max((N_DIRS_KEPT + 1) * n_files);

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use super::{Entry, FileName, MindSporeDump, Order, RankGraph, StatisticTable, place_of};
+use super::{
+    DumpEntry, FileName, GraphOrder, MindSporeListing, RankGraph, StatisticTable, place_of,
+};
 use crate::file_bytes::FileBytes;
 use crate::file_format::{execution_order, ms_graph_ir, ms_graph_pb, statistic_csv};
 use crate::tree::mindspore::{
@@ -13,8 +15,8 @@ use crate::{FormatError, StoreError};
 /// Largest file beside the tensors that is read.
 const BESIDE_BYTES_MAX: usize = 2 << 30;
 
-impl MindSporeDump {
-    pub(super) fn read_table(&mut self, entry: &Entry) {
+impl MindSporeListing {
+    pub(super) fn read_table(&mut self, entry: &DumpEntry) {
         let path = &entry.path;
         match read_text(path, statistic_csv::FORMAT_NAME, statistic_csv::parse) {
             Ok(mut table) => {
@@ -32,7 +34,7 @@ impl MindSporeDump {
         }
     }
 
-    pub(super) fn read_beside(&mut self, entry: Entry) {
+    pub(super) fn read_beside(&mut self, entry: DumpEntry) {
         let name = entry.real_name.as_str();
         let Some(graph_id) = graph_id_of(name) else {
             return;
@@ -50,7 +52,7 @@ impl MindSporeDump {
                 };
                 let lines = read_text(&entry.path, "execution order", parse);
                 lines.map(|lines| {
-                    let order = Order {
+                    let order = GraphOrder {
                         rank,
                         graph_id,
                         lines,
@@ -61,7 +63,7 @@ impl MindSporeDump {
                 let parse = |text: &str| Ok(execution_order::parse_iterations(text));
                 let lines = read_text(&entry.path, "list of iterations", parse);
                 lines.map(|lines| {
-                    let order = Order {
+                    let order = GraphOrder {
                         rank,
                         graph_id,
                         lines,
@@ -78,7 +80,7 @@ impl MindSporeDump {
 
     fn read_graph(
         &mut self,
-        entry: Entry,
+        entry: DumpEntry,
         rank: Option<u32>,
         graph_id: u32,
     ) -> Result<(), StoreError> {

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::{MindSporeDump, RunKind};
-use crate::tree::mindspore::{Place, clean_name};
+use super::{MindSporeListing, RunKind};
+use crate::tree::mindspore::{MindSporePlace, clean_name};
 
 /// Rank and graph.
 type GraphKey = (Option<u32>, Option<u32>);
@@ -20,22 +20,22 @@ struct GraphNames {
 }
 
 /// Names of all graphs.
-pub(super) struct Names {
+pub(super) struct NameIndex {
     by_graph: HashMap<GraphKey, GraphNames>,
 }
 
 /// Result of looking up a name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct NameMatch {
     pub(super) full_name: Option<String>,
     pub(super) listed_name: Option<String>,
     /// Place in the execution order.
     pub(super) position: Option<usize>,
 }
 
-impl Names {
+impl NameIndex {
     /// Lists come first: they have kernels only, in the order in which they run.
-    pub(super) fn of(dump: &MindSporeDump) -> Names {
+    pub(super) fn collect(dump: &MindSporeListing) -> NameIndex {
         let mut by_graph: HashMap<GraphKey, GraphNames> = HashMap::new();
         for order in &dump.orders {
             let names = by_graph
@@ -69,12 +69,17 @@ impl Names {
                     .or_insert_with(|| parameter.name.clone());
             }
         }
-        Names { by_graph }
+        NameIndex { by_graph }
     }
 
     /// Looks up the operators of a graph that have these replaced names; those of equal stem must be given in
     /// the order in which they ran.
-    pub(super) fn find(&self, place: &Place, kind: RunKind, op_names: &[String]) -> Vec<Found> {
+    pub(super) fn find(
+        &self,
+        place: &MindSporePlace,
+        kind: RunKind,
+        op_names: &[String],
+    ) -> Vec<NameMatch> {
         let of_graph = self.by_graph.get(&(place.rank, place.graph_id));
         let mut others: Vec<_> = self
             .by_graph
@@ -117,17 +122,17 @@ impl GraphNames {
         self.operators.insert(cleaned, entry);
     }
 
-    fn parameter(&self, op_name: &str) -> Option<Found> {
+    fn parameter(&self, op_name: &str) -> Option<NameMatch> {
         let full_name = self.parameters.get(op_name)?;
-        Some(Found {
+        Some(NameMatch {
             full_name: Some(full_name.clone()),
-            ..Found::default()
+            ..NameMatch::default()
         })
     }
 
     /// The name itself, or, since numbers change between compilation and execution, the name with
     /// another number.
-    fn operator(&self, op_name: &str, running: &HashMap<&str, Vec<&str>>) -> Option<Found> {
+    fn operator(&self, op_name: &str, running: &HashMap<&str, Vec<&str>>) -> Option<NameMatch> {
         let (stem, number) = split_number(op_name);
         let listed = self.by_stem.get(stem)?;
         let running = running.get(stem)?;
@@ -146,7 +151,7 @@ impl GraphNames {
             Some((full_name, _)) => full_name.clone(),
             None => format!("{}{number}", split_number(&listed.first()?.0).0),
         };
-        Some(Found {
+        Some(NameMatch {
             full_name: Some(full_name),
             listed_name: found.map(|(name, _)| name.clone()),
             position: found.map(|(_, position)| *position),

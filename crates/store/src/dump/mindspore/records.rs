@@ -2,32 +2,33 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::names::{Found, Names};
-use super::{FileName, MindSporeDump, OperatorRun, RunKind, Slot};
-use crate::record::Side;
-use crate::tree::mindspore::{PARAMETER, Place, clean_name};
+use super::names::{NameIndex, NameMatch};
+use super::{FileName, MindSporeListing, MindSporeSlot, OperatorRun, RunKind};
+use crate::record::SlotSide;
+use crate::tree::mindspore::{MindSporePlace, PARAMETER, clean_name};
 
 /// Everything of one operator in one iteration.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct OperatorKey {
-    place: Place,
+struct MindSporeOperatorKey {
+    place: MindSporePlace,
     op_type: String,
     op_name: String,
 }
 
 #[derive(Default)]
-struct Gathered {
-    slots: Vec<Slot>,
+struct GatheredFiles {
+    slots: Vec<MindSporeSlot>,
     dump_files: Vec<usize>,
     /// From a row of statistics.
     full_name: Option<String>,
 }
 
-pub(super) fn records(dump: &MindSporeDump) -> Vec<OperatorRun> {
+pub(super) fn records(dump: &MindSporeListing) -> Vec<OperatorRun> {
     let mut gathered = files(dump);
     add_rows(dump, &mut gathered);
-    let names = Names::of(dump);
-    let mut by_place: BTreeMap<Place, Vec<(OperatorKey, Gathered)>> = BTreeMap::new();
+    let names = NameIndex::collect(dump);
+    let mut by_place: BTreeMap<MindSporePlace, Vec<(MindSporeOperatorKey, GatheredFiles)>> =
+        BTreeMap::new();
     for (key, of_key) in gathered {
         let group = by_place.entry(key.place.clone()).or_default();
         group.push((key, of_key));
@@ -51,7 +52,7 @@ type PlaceKey<'a> = (
     Option<u32>,
 );
 
-fn sort_key(place: &Place) -> PlaceKey<'_> {
+fn sort_key(place: &MindSporePlace) -> PlaceKey<'_> {
     (
         place.rank,
         place.net_name.as_deref(),
@@ -62,8 +63,8 @@ fn sort_key(place: &Place) -> PlaceKey<'_> {
     )
 }
 
-fn files(dump: &MindSporeDump) -> BTreeMap<OperatorKey, Gathered> {
-    let mut gathered: BTreeMap<OperatorKey, Gathered> = BTreeMap::new();
+fn files(dump: &MindSporeListing) -> BTreeMap<MindSporeOperatorKey, GatheredFiles> {
+    let mut gathered: BTreeMap<MindSporeOperatorKey, GatheredFiles> = BTreeMap::new();
     for (index, file) in dump.files.iter().enumerate() {
         let (op_type, op_name) = match &file.name {
             FileName::Array(name) => (name.op_type.clone(), name.op_name.clone()),
@@ -72,7 +73,7 @@ fn files(dump: &MindSporeDump) -> BTreeMap<OperatorKey, Gathered> {
         };
         let place = file.place.clone();
         let of_key = gathered
-            .entry(OperatorKey {
+            .entry(MindSporeOperatorKey {
                 place,
                 op_type,
                 op_name,
@@ -80,7 +81,7 @@ fn files(dump: &MindSporeDump) -> BTreeMap<OperatorKey, Gathered> {
             .or_default();
         match &file.name {
             FileName::Dump(_) | FileName::Foreign => of_key.dump_files.push(index),
-            FileName::Array(name) => of_key.slots.push(Slot {
+            FileName::Array(name) => of_key.slots.push(MindSporeSlot {
                 side: name.side,
                 index: name.slot,
                 timestamp: name.timestamp,
@@ -89,8 +90,8 @@ fn files(dump: &MindSporeDump) -> BTreeMap<OperatorKey, Gathered> {
                 file: Some(index),
                 row: None,
             }),
-            FileName::Unknown => of_key.slots.push(Slot {
-                side: Side::Output,
+            FileName::Unknown => of_key.slots.push(MindSporeSlot {
+                side: SlotSide::Output,
                 index: 0,
                 timestamp: 0,
                 dtype: None,
@@ -105,11 +106,12 @@ fn files(dump: &MindSporeDump) -> BTreeMap<OperatorKey, Gathered> {
 
 /// Rows belong to the file of the same tensor with the same time. Where tensors are written later
 /// than rows, the times differ; then equal numbers of files and rows belong together in their order.
-fn add_rows(dump: &MindSporeDump, gathered: &mut BTreeMap<OperatorKey, Gathered>) {
-    let mut left: BTreeMap<(OperatorKey, Side, u32), Vec<Slot>> = BTreeMap::new();
+fn add_rows(dump: &MindSporeListing, gathered: &mut BTreeMap<MindSporeOperatorKey, GatheredFiles>) {
+    let mut left: BTreeMap<(MindSporeOperatorKey, SlotSide, u32), Vec<MindSporeSlot>> =
+        BTreeMap::new();
     for (table_index, table) in dump.tables.iter().enumerate() {
         for (row_index, (subject, _)) in table.table.rows.iter().enumerate() {
-            let key = OperatorKey {
+            let key = MindSporeOperatorKey {
                 place: table.place.clone(),
                 op_type: clean_name(&subject.op_type),
                 op_name: clean_name(&subject.op_name),
@@ -119,7 +121,7 @@ fn add_rows(dump: &MindSporeDump, gathered: &mut BTreeMap<OperatorKey, Gathered>
             if of_key.full_name.is_none() && key.op_name != subject.op_name {
                 of_key.full_name = Some(subject.op_name.clone());
             }
-            let is_same = |slot: &&mut Slot| {
+            let is_same = |slot: &&mut MindSporeSlot| {
                 slot.row.is_none()
                     && (slot.side, slot.index) == (subject.side, subject.slot)
                     && slot.timestamp == subject.timestamp
@@ -128,7 +130,7 @@ fn add_rows(dump: &MindSporeDump, gathered: &mut BTreeMap<OperatorKey, Gathered>
                 slot.row = row;
                 continue;
             }
-            let slot = Slot {
+            let slot = MindSporeSlot {
                 side: subject.side,
                 index: subject.slot,
                 timestamp: subject.timestamp,
@@ -143,8 +145,9 @@ fn add_rows(dump: &MindSporeDump, gathered: &mut BTreeMap<OperatorKey, Gathered>
     }
     for ((key, side, index), rows) in left {
         let of_key = gathered.entry(key).or_default();
-        let is_open =
-            |slot: &&mut Slot| slot.row.is_none() && (slot.side, slot.index) == (side, index);
+        let is_open = |slot: &&mut MindSporeSlot| {
+            slot.row.is_none() && (slot.side, slot.index) == (side, index)
+        };
         let mut open: Vec<_> = of_key.slots.iter_mut().filter(is_open).collect();
         open.sort_by_key(|slot| slot.timestamp);
         if open.len() == rows.len() {
@@ -158,13 +161,13 @@ fn add_rows(dump: &MindSporeDump, gathered: &mut BTreeMap<OperatorKey, Gathered>
 }
 
 fn of_place(
-    place: &Place,
-    mut group: Vec<(OperatorKey, Gathered)>,
-    names: &Names,
+    place: &MindSporePlace,
+    mut group: Vec<(MindSporeOperatorKey, GatheredFiles)>,
+    names: &NameIndex,
 ) -> Vec<OperatorRun> {
-    let first_time = |g: &Gathered| g.slots.iter().map(|slot| slot.timestamp).min();
+    let first_time = |g: &GatheredFiles| g.slots.iter().map(|slot| slot.timestamp).min();
     group.sort_by_key(|(_, gathered)| first_time(gathered));
-    let mut records: Vec<(OperatorRun, Found)> = Vec::new();
+    let mut records: Vec<(OperatorRun, NameMatch)> = Vec::new();
     for kind in [RunKind::Constant, RunKind::Operator, RunKind::Parameter] {
         let of_kind: Vec<_> = group
             .iter()
@@ -196,12 +199,12 @@ fn of_place(
 }
 
 /// The CPU spells dtypes with capitals.
-fn is_of_cpu(slot: &Slot) -> bool {
+fn is_of_cpu(slot: &MindSporeSlot) -> bool {
     let dtype = slot.dtype.as_deref().unwrap_or_default();
     dtype.starts_with(|c: char| c.is_ascii_uppercase())
 }
 
-fn kind_of(key: &OperatorKey) -> RunKind {
+fn kind_of(key: &MindSporeOperatorKey) -> RunKind {
     match (key.op_type == PARAMETER, key.place.is_constants) {
         (_, true) => RunKind::Constant,
         (true, false) => RunKind::Parameter,
@@ -210,7 +213,12 @@ fn kind_of(key: &OperatorKey) -> RunKind {
 }
 
 /// The executions of one operator: a new one begins where a tensor comes again.
-fn runs(key: &OperatorKey, gathered: &Gathered, kind: RunKind, found: &Found) -> Vec<OperatorRun> {
+fn runs(
+    key: &MindSporeOperatorKey,
+    gathered: &GatheredFiles,
+    kind: RunKind,
+    found: &NameMatch,
+) -> Vec<OperatorRun> {
     let new_run = |run: usize| OperatorRun {
         place: key.place.clone(),
         kind,
@@ -225,7 +233,7 @@ fn runs(key: &OperatorKey, gathered: &Gathered, kind: RunKind, found: &Found) ->
     let mut slots = gathered.slots.clone();
     slots.sort_by_key(|slot| (slot.timestamp, slot.side, slot.index));
     let mut runs: Vec<OperatorRun> = Vec::new();
-    let mut last_run: HashMap<(Side, u32), usize> = HashMap::new();
+    let mut last_run: HashMap<(SlotSide, u32), usize> = HashMap::new();
     for slot in slots {
         let is_seen = last_run.get(&(slot.side, slot.index)) == runs.len().checked_sub(1).as_ref();
         if runs.is_empty() || is_seen {

@@ -15,7 +15,7 @@ fn statistics_alone_make_records() {
                 Add,Default/a.b/Add-op0,0,0,7,input,0,8,float32,\"[2]\",3,\n\
                 broken\n";
     write(dir.path(), "rank_1/Net/0/2/statistic.csv", rows);
-    let dump = MindSporeDump::open(dir.path()).unwrap();
+    let dump = MindSporeListing::open(dir.path()).unwrap();
     assert_eq!(dump.records.len(), 2);
     let first = &dump.records[0];
     assert_eq!(first.full_name.as_deref(), Some("Default/a.b/Add-op0"));
@@ -45,7 +45,7 @@ fn rows_meet_the_files_of_their_tensors() {
         "0/0/Mul.y.0.0.9.output.0.DefaultFormat.float32.npy",
         "",
     );
-    let dump = MindSporeDump::open(dir.path()).unwrap();
+    let dump = MindSporeListing::open(dir.path()).unwrap();
     let pairs: Vec<_> = dump
         .records
         .iter()
@@ -72,12 +72,12 @@ fn whole_graphs_have_steps_and_other_files() {
         &format!("{leaf}/mapping.csv"),
         "77.npy,Sub.c.4.7.19.input.0.ND.int8.npy\n",
     );
-    let dump = MindSporeDump::open(dir.path()).unwrap();
+    let dump = MindSporeListing::open(dir.path()).unwrap();
     let types: Vec<_> = dump.records.iter().map(|r| r.op_type.as_str()).collect();
     assert_eq!(types, ["Add", "", "Mul", "Sub"]);
     assert!(dump.records.iter().all(|r| r.place.step == Some(3)));
     assert_eq!(dump.records[0].dump_files.len(), 1);
-    assert_eq!(dump.records[3].slots[0].side, Side::Input);
+    assert_eq!(dump.records[3].slots[0].side, SlotSide::Input);
 }
 
 #[test]
@@ -85,8 +85,8 @@ fn other_directories_are_given_back() {
     let dir = tempfile::tempdir().unwrap();
     write(dir.path(), "Add.a.1.0.5", "x");
     write(dir.path(), "Add.a.1.0.5.output.0.npy", "x");
-    assert!(MindSporeDump::open(dir.path()).is_none());
-    assert!(MindSporeDump::open(&dir.path().join("absent")).is_none());
+    assert!(MindSporeListing::open(dir.path()).is_none());
+    assert!(MindSporeListing::open(&dir.path().join("absent")).is_none());
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn damage_beside_the_tensors_is_reported() {
         "rank_0/N/0/0/Add.Default_Add-op0.0.0.5.output.0.DefaultFormat.Float32.npy",
         "",
     );
-    let dump = MindSporeDump::open(dir.path()).unwrap();
+    let dump = MindSporeListing::open(dir.path()).unwrap();
     assert_eq!((dump.errors.len(), dump.records.len()), (2, 1));
     assert_eq!(dump.records[0].full_name, None);
 }
@@ -123,7 +123,7 @@ fn accelerators_follow_the_list_and_the_cpu_its_times() {
                 format!("{name}.Default_{name}-op0.0.0.{time}.output.0.DefaultFormat.{dtype}.npy");
             write(dir.path(), &format!("rank_0/Net/0/0/{file}"), "");
         }
-        let dump = MindSporeDump::open(dir.path()).unwrap();
+        let dump = MindSporeListing::open(dir.path()).unwrap();
         let types: Vec<_> = dump.records.iter().map(|r| r.op_type.as_str()).collect();
         assert_eq!(types, expected);
         let mul = dump.records.iter().find(|r| r.op_type == "Mul").unwrap();

@@ -48,7 +48,7 @@ impl PayloadKind {
 
 /// A piece of the payload and its place in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Piece {
+pub struct PayloadPiece {
     /// Its kind.
     pub kind: PayloadKind,
     /// Position among the pieces of its kind.
@@ -61,7 +61,7 @@ pub struct Piece {
 pub struct DumpFile {
     path: PathBuf,
     bytes: FileBytes,
-    checked: Checked,
+    checked: CheckedFile,
 }
 
 /// An input or output of a [`DumpFile`].
@@ -77,9 +77,9 @@ pub struct DumpTensor<'a> {
     pub bytes: &'a [u8],
 }
 
-struct Checked {
+struct CheckedFile {
     header: DumpHeader,
-    pieces: Vec<Piece>,
+    pieces: Vec<PayloadPiece>,
     n_header_bytes: u64,
 }
 
@@ -119,13 +119,13 @@ impl DumpFile {
     pub fn from_parts(
         bytes: impl Into<FileBytes>,
         header: DumpHeader,
-        pieces: Vec<Piece>,
+        pieces: Vec<PayloadPiece>,
         n_header_bytes: u64,
     ) -> DumpFile {
         DumpFile {
             path: PathBuf::new(),
             bytes: bytes.into(),
-            checked: Checked {
+            checked: CheckedFile {
                 header,
                 pieces,
                 n_header_bytes,
@@ -159,17 +159,17 @@ impl DumpFile {
     }
 
     /// All bytes of the file, what the header says, and where the payload's pieces are.
-    pub fn into_parts(self) -> (FileBytes, DumpHeader, Vec<Piece>) {
+    pub fn into_parts(self) -> (FileBytes, DumpHeader, Vec<PayloadPiece>) {
         (self.bytes, self.checked.header, self.checked.pieces)
     }
 
     /// The pieces of the payload in file order.
-    pub fn pieces(&self) -> &[Piece] {
+    pub fn pieces(&self) -> &[PayloadPiece] {
         &self.checked.pieces
     }
 
     /// The bytes of one piece.
-    pub fn bytes_of(&self, piece: &Piece) -> &[u8] {
+    pub fn bytes_of(&self, piece: &PayloadPiece) -> &[u8] {
         self.bytes
             .as_ref()
             .get(piece.range.clone())
@@ -185,7 +185,7 @@ impl DumpFile {
                 PayloadKind::Buffer | PayloadKind::Space => return None,
             };
             let entry = entries.get(piece.index)?;
-            let Piece { kind, index, .. } = *piece;
+            let PayloadPiece { kind, index, .. } = *piece;
             Some(DumpTensor {
                 kind,
                 index,
@@ -270,7 +270,7 @@ pub(super) fn entry(tensor: &Tensor) -> TensorEntry {
     }
 }
 
-fn check(bytes: &[u8]) -> Result<Checked, FormatError> {
+fn check(bytes: &[u8]) -> Result<CheckedFile, FormatError> {
     let n_file = bytes.len() as u64;
     // A length and nothing after it is what is left of a file that was never filled.
     let Some(length) = bytes
@@ -299,14 +299,14 @@ fn check(bytes: &[u8]) -> Result<Checked, FormatError> {
             let expected = format!("{size} bytes of {} {index}", kind.name());
             return Err(FormatError::new(pos, expected, (n_file - pos).to_string()));
         };
-        pieces.push(Piece {
+        pieces.push(PayloadPiece {
             kind,
             index,
             range: pos as usize..end as usize,
         });
         pos = end;
     }
-    Ok(Checked {
+    Ok(CheckedFile {
         header,
         pieces,
         n_header_bytes,

@@ -19,7 +19,7 @@ pub struct DumpHeader {
     /// The operator's name before characters were replaced for the file name.
     pub op_name: String,
     /// Free attributes.
-    pub attrs: Vec<Attribute>,
+    pub attrs: Vec<HeaderAttribute>,
     /// Workspaces.
     pub spaces: Vec<SpaceEntry>,
     /// Text that exception dumps carry.
@@ -101,7 +101,7 @@ pub struct SpaceEntry {
 
 /// A name with a value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Attribute {
+pub struct HeaderAttribute {
     /// Its name.
     pub name: String,
     /// Its value.
@@ -157,7 +157,7 @@ mod tests {
                 version: "2.0".into(), dump_time, outputs, inputs, op_name,
                 buffers: vec![BufferEntry { buffer_type: 0, size: 6 }],
                 spaces: vec![SpaceEntry { space_type: 0, size: 5, arg_index: 2 }],
-                attrs: vec![Attribute { name: "a".into(), value: "b".into() }],
+                attrs: vec![HeaderAttribute { name: "a".into(), value: "b".into() }],
                 dfx_message: "x".into(),
             };
             prop_assert_eq!(DumpHeader::decode(&header.encode(), 8).unwrap(), header);

@@ -5,7 +5,7 @@ use thiserror::Error;
 use super::FftsPlus;
 use crate::FormatError;
 use crate::file_format::dump_data::DumpHeader;
-use crate::record::Side;
+use crate::record::SlotSide;
 
 /// Why the parts cannot be told.
 #[derive(Debug, Error)]
@@ -74,14 +74,14 @@ pub fn thread_in_name(file_name: &str) -> Result<usize, SliceError> {
 pub fn apply_slices(
     header: &mut DumpHeader,
     attribute: &FftsPlus,
-    side: Side,
+    side: SlotSide,
     thread: usize,
 ) -> Result<(), SliceError> {
     let shapes = attribute.shapes(side, thread)?;
     let shapes = shapes.ok_or(SliceError::Thread(thread))?;
     let entries = match side {
-        Side::Input => &mut header.inputs,
-        Side::Output => &mut header.outputs,
+        SlotSide::Input => &mut header.inputs,
+        SlotSide::Output => &mut header.outputs,
     };
     if entries.len() != shapes.len() {
         return Err(SliceError::Count {
@@ -107,8 +107,8 @@ pub(crate) fn apply_own_slices(header: &mut DumpHeader, file_name: &str) -> Resu
     }
     let thread = thread_in_name(file_name)?;
     for (side, slices) in [
-        (Side::Input, &attribute.input_slices),
-        (Side::Output, &attribute.output_slices),
+        (SlotSide::Input, &attribute.input_slices),
+        (SlotSide::Output, &attribute.output_slices),
     ] {
         if !slices.is_empty() {
             apply_slices(header, &attribute, side, thread)?;

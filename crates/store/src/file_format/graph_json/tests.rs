@@ -12,7 +12,7 @@ fn operator() -> Arc<Operator> {
         inputs: vec!["x".into(), String::new(), "w".into()],
         outputs: vec!["y".into()],
         attributes: vec![("pads".into(), "[1, 1]".into())],
-        attribute_types: vec![AttributeType::Ints],
+        attribute_types: vec![AttributeKind::Ints],
         domain: "com.example".into(),
         original_names: vec!["c".into()],
         original_outputs: vec![Some(("c".into(), 1)), None],
@@ -53,7 +53,7 @@ fn what_is_written_is_read() {
     assert_eq!((found.task_id, found.op_name.as_str()), (3, "a/\"b\""));
     assert_eq!(found.inputs, [name("x"), None, name("w")]);
     assert_eq!(found.attributes["pads"], "[1, 1]");
-    assert_eq!(found.attribute_types["pads"], AttributeType::Ints);
+    assert_eq!(found.attribute_types["pads"], AttributeKind::Ints);
     assert_eq!(found.original_names, ["c"]);
     assert_eq!(found.original_outputs, operator().original_outputs);
     assert_eq!(found.domain, "com.example");
@@ -69,7 +69,7 @@ fn unknown_keys_and_kinds_are_passed_over() {
     let read = parse(text).unwrap();
     assert_eq!(read.operators[0].inputs, [None, Some("a".to_owned())]);
     assert_eq!(read.operators[0].attributes.len(), 1);
-    assert_eq!(read.operators[0].attribute_types["y"], AttributeType::Other);
+    assert_eq!(read.operators[0].attribute_types["y"], AttributeKind::Other);
 }
 
 #[test]

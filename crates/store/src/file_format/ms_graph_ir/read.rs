@@ -8,7 +8,8 @@ use super::values::{extents, parse_device, parse_literal, parse_type};
 use super::{FUNCTIONAL_PREFIX, IN_FILE};
 use crate::FormatError;
 use crate::record::graph::{
-    Attribute, AttributeGroup, Graph, GraphNode, GraphParameter, Input, KernelView, Source,
+    AttributeGroup, GraphAttribute, GraphNode, GraphParameter, GraphRecord, InputOrigin,
+    KernelView, NodeSource,
 };
 
 /// How the line with a node's name begins; the second one is that of older versions.
@@ -23,8 +24,8 @@ const GROUPS: [(AttributeGroup, &str); 3] = [
 ///
 /// # Errors
 /// [`FormatError`] if the text names no graph, or a node cannot be taken apart.
-pub fn decode(text: &str) -> Result<Graph, FormatError> {
-    let mut reader = Reader::default();
+pub fn decode(text: &str) -> Result<GraphRecord, FormatError> {
+    let mut reader = GraphIrReader::default();
     let mut offset = 0;
     let mut lines = text.split_inclusive('\n').peekable();
     while let Some(line) = lines.next() {
@@ -70,7 +71,7 @@ fn continues_node(line: &str) -> bool {
 
 /// Which part of the file the line is in.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum Part {
+enum IrFilePart {
     #[default]
     Head,
     Attributes,
@@ -82,16 +83,16 @@ enum Part {
 }
 
 #[derive(Default)]
-struct Reader {
-    graph: Graph,
-    part: Part,
+struct GraphIrReader {
+    graph: GraphRecord,
+    part: IrFilePart,
     /// Numbers of nodes as the file gives them.
     by_number: HashMap<u64, usize>,
 }
 
 type LineResult = Result<(), &'static str>;
 
-impl Reader {
+impl GraphIrReader {
     fn line(&mut self, line: &str) -> LineResult {
         let trimmed = line.trim();
         if let Some(part) = self.heading(trimmed) {
@@ -99,11 +100,11 @@ impl Reader {
             return Ok(());
         }
         match self.part {
-            Part::Attributes => self.graph.entry_attributes.extend(pair(trimmed)),
-            Part::GraphAttributes => self.graph_attribute(trimmed),
-            Part::Parameters if trimmed.starts_with("%para") => self.parameter(trimmed)?,
-            Part::Nodes | Part::Result => self.node_line(trimmed)?,
-            Part::Order if trimmed.contains("> Return, ") => {
+            IrFilePart::Attributes => self.graph.entry_attributes.extend(pair(trimmed)),
+            IrFilePart::GraphAttributes => self.graph_attribute(trimmed),
+            IrFilePart::Parameters if trimmed.starts_with("%para") => self.parameter(trimmed)?,
+            IrFilePart::Nodes | IrFilePart::Result => self.node_line(trimmed)?,
+            IrFilePart::Order if trimmed.contains("> Return, ") => {
                 let label = trimmed
                     .split_once('{')
                     .and_then(|(head, _)| head.rsplit(':').next());
@@ -115,7 +116,7 @@ impl Reader {
     }
 
     /// The part that a line opens or closes.
-    fn heading(&mut self, line: &str) -> Option<Part> {
+    fn heading(&mut self, line: &str) -> Option<IrFilePart> {
         let name = line.strip_prefix("# IR entry: @");
         let subgraph = line
             .strip_prefix("subgraph @")
@@ -126,23 +127,27 @@ impl Reader {
             self.graph.id = name[digits..].parse().unwrap_or(0);
             self.by_number.clear();
             return Some(if subgraph.is_some() {
-                Part::Nodes
+                IrFilePart::Nodes
             } else {
-                Part::Head
+                IrFilePart::Head
             });
         }
         if line.starts_with("subgraph instance:") {
             let address = line.rsplit_once("0x").map_or("", |(_, address)| address);
             self.graph.instance = u64::from_str_radix(address, 16).unwrap_or(0);
-            return Some(Part::Head);
+            return Some(IrFilePart::Head);
         }
         match line {
-            "# Attrs:" => Some(Part::Attributes),
-            "# Params:" => Some(Part::Parameters),
-            "subgraph attr:" => Some(Part::GraphAttributes),
-            "# Order:" => Some(Part::Order),
-            "" if matches!(self.part, Part::Attributes | Part::Parameters) => Some(Part::Head),
-            "}" if matches!(self.part, Part::Nodes | Part::Result) => Some(Part::Head),
+            "# Attrs:" => Some(IrFilePart::Attributes),
+            "# Params:" => Some(IrFilePart::Parameters),
+            "subgraph attr:" => Some(IrFilePart::GraphAttributes),
+            "# Order:" => Some(IrFilePart::Order),
+            "" if matches!(self.part, IrFilePart::Attributes | IrFilePart::Parameters) => {
+                Some(IrFilePart::Head)
+            }
+            "}" if matches!(self.part, IrFilePart::Nodes | IrFilePart::Result) => {
+                Some(IrFilePart::Head)
+            }
             _ => None,
         }
     }
@@ -197,7 +202,7 @@ impl Reader {
         if let Some(name) = full_name {
             let name = name.strip_suffix(')').unwrap_or(name).to_owned();
             match (self.part, self.graph.nodes.last_mut()) {
-                (Part::Result, _) => self.graph.result.full_name = name,
+                (IrFilePart::Result, _) => self.graph.result.full_name = name,
                 (_, Some(node)) => node.full_name = name,
                 (_, None) => {}
             }
@@ -207,7 +212,7 @@ impl Reader {
             .graph
             .nodes
             .last_mut()
-            .filter(|_| self.part == Part::Nodes)
+            .filter(|_| self.part == IrFilePart::Nodes)
         else {
             return Ok(());
         };
@@ -215,13 +220,13 @@ impl Reader {
             view(node, views);
         } else if let Some(place) = line.strip_prefix(IN_FILE) {
             if node.source.is_empty() {
-                node.source.push(Source::default());
+                node.source.push(NodeSource::default());
             }
             if let Some(source) = node.source.last_mut() {
                 source.lines.push(place.to_owned());
             }
         } else if let Some(heading) = inside(line, "# Corresponding ", ":") {
-            node.source.push(Source {
+            node.source.push(NodeSource {
                 heading: Some(format!("Corresponding {heading}")),
                 lines: Vec::new(),
             });
@@ -259,7 +264,7 @@ impl Reader {
     }
 
     fn result(&mut self, arguments: &str) -> LineResult {
-        self.part = Part::Result;
+        self.part = IrFilePart::Result;
         let (outputs, rest) = self.inputs(arguments).ok_or("`Return(%0)`")?;
         self.graph.outputs = outputs;
         self.graph.result.attributes = attributes(rest);
@@ -267,7 +272,7 @@ impl Reader {
     }
 
     /// The arguments up to the closing parenthesis, and what follows that.
-    fn inputs<'a>(&mut self, text: &'a str) -> Option<(Vec<Input>, &'a str)> {
+    fn inputs<'a>(&mut self, text: &'a str) -> Option<(Vec<InputOrigin>, &'a str)> {
         let mut inputs = Vec::new();
         let mut rest = text;
         while !rest.starts_with(')') {
@@ -293,7 +298,7 @@ impl Reader {
         is_end.then_some(text.len() - rest.len())
     }
 
-    fn input(&mut self, text: &str) -> Input {
+    fn input(&mut self, text: &str) -> InputOrigin {
         if let Some(rest) = text.strip_prefix("%para") {
             let (number, name) = rest.split_once('_').unwrap_or((rest, ""));
             let index = number.parse::<usize>().ok().and_then(|n| n.checked_sub(1));
@@ -304,7 +309,7 @@ impl Reader {
                     let listed = std::mem::replace(&mut parameter.name, name.to_owned());
                     parameter.listed_name = Some(listed);
                 }
-                return Input::Parameter(index);
+                return InputOrigin::Parameter(index);
             }
         }
         let number = text
@@ -312,8 +317,8 @@ impl Reader {
             .and_then(|number| number.parse().ok());
         let node = number.and_then(|number: u64| self.by_number.get(&number));
         match node {
-            Some(&index) => Input::Node(index),
-            None if text.starts_with('%') => Input::Unknown(text.to_owned()),
+            Some(&index) => InputOrigin::Node(index),
+            None if text.starts_with('%') => InputOrigin::Unknown(text.to_owned()),
             None => self.graph.constant(parse_literal(text)),
         }
     }
@@ -352,7 +357,7 @@ fn split_types(text: &str) -> Vec<&str> {
     types
 }
 
-fn attributes(text: &str) -> Vec<Attribute> {
+fn attributes(text: &str) -> Vec<GraphAttribute> {
     let mut attributes = Vec::new();
     for (group, title) in GROUPS {
         let Some(start) = find_outside(text, &[title]) else {
@@ -362,7 +367,7 @@ fn attributes(text: &str) -> Vec<Attribute> {
         let Some(end) = closing(body) else { continue };
         for part in split(&body[1..end], ", ") {
             if let Some((name, value)) = part.split_once(": ") {
-                attributes.push(Attribute {
+                attributes.push(GraphAttribute {
                     group,
                     name: name.to_owned(),
                     value: parse_attribute(value),

@@ -1,8 +1,8 @@
 use super::*;
-use crate::record::graph::{Graph, GraphNode, Input, Literal, TensorType, ValueType};
+use crate::record::graph::{GraphNode, GraphRecord, InputOrigin, Literal, TensorType, ValueType};
 use opscope_tensor::DType;
 
-fn node(text: &str) -> Result<Graph, crate::FormatError> {
+fn node(text: &str) -> Result<GraphRecord, crate::FormatError> {
     decode(&format!("subgraph @kernel_graph7() {{\n{text}\n}}\n"))
 }
 
@@ -30,7 +30,7 @@ fn arguments_are_told_apart() {
     ];
     assert_eq!(values, expected);
     let concat = &graph.nodes[0];
-    assert_eq!(concat.inputs[5], Input::Unknown("%9".to_owned()));
+    assert_eq!(concat.inputs[5], InputOrigin::Unknown("%9".to_owned()));
     assert_eq!(concat.output, ValueType::Tensor(tensor));
     assert_eq!((graph.id, concat.is_functional), (7, true));
 }
@@ -57,11 +57,11 @@ fn the_dialect_of_older_versions_is_read() {
 
 #[test]
 fn a_graph_made_by_hand_comes_back() {
-    let mut graph = Graph {
+    let mut graph = GraphRecord {
         id: 3,
         name: "kernel_graph3".to_owned(),
         instance: 0x10,
-        ..Graph::default()
+        ..GraphRecord::default()
     };
     let axis = graph.constant(Literal::Int(Some(DType::I64), 0));
     assert_eq!(graph.constant(Literal::Int(Some(DType::I64), 0)), axis);
@@ -73,7 +73,7 @@ fn a_graph_made_by_hand_comes_back() {
         output: ValueType::Tuple(vec![ValueType::Scalar(DType::I64); 3]),
         ..GraphNode::default()
     });
-    graph.outputs = vec![Input::Node(0)];
+    graph.outputs = vec![InputOrigin::Node(0)];
     graph.result.label = "CNode_2".to_owned();
     graph.result.full_name = "Default/Return-op0".to_owned();
     let text = encode(&graph);

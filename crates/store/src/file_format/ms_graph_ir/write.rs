@@ -4,14 +4,14 @@ use super::attribute::write_attribute;
 use super::values::{joined, write_device, write_literal, write_type};
 use super::{FUNCTIONAL_PREFIX, IN_FILE};
 use crate::record::graph::{
-    Attribute, AttributeGroup, Graph, GraphNode, GraphParameter, Input, ValueType,
+    AttributeGroup, GraphAttribute, GraphNode, GraphParameter, GraphRecord, InputOrigin, ValueType,
 };
 
 /// Operators whose arguments are shown with their kind although they are no kernels.
 const TUPLE_OPERATORS: [&str; 2] = ["MakeTuple", "TupleGetItem"];
 
 /// The file of a graph.
-pub fn encode(graph: &Graph) -> String {
+pub fn encode(graph: &GraphRecord) -> String {
     let name = &graph.name;
     let n_cnodes = graph.nodes.len() + 1;
     // Every operator node has a node of its own for the primitive that it applies.
@@ -28,7 +28,7 @@ pub fn encode(graph: &Graph) -> String {
         .collect();
     let result = result_text(graph);
     let returned = graph.outputs.first().map(|output| match output {
-        Input::Node(index) => graph.nodes.get(*index).map_or("", |n| &n.label).to_owned(),
+        InputOrigin::Node(index) => graph.nodes.get(*index).map_or("", |n| &n.label).to_owned(),
         other => graph.input_name(other),
     });
     format!(
@@ -68,7 +68,7 @@ fn parameter_line(i: usize, parameter: &GraphParameter) -> String {
     line + &format!("  :  IsWeight: {}\n", parameter.is_weight)
 }
 
-fn node_text(graph: &Graph, i: usize, node: &GraphNode) -> String {
+fn node_text(graph: &GraphRecord, i: usize, node: &GraphNode) -> String {
     let prefix = if node.is_functional {
         FUNCTIONAL_PREFIX
     } else {
@@ -108,7 +108,7 @@ fn node_text(graph: &Graph, i: usize, node: &GraphNode) -> String {
     text
 }
 
-fn result_text(graph: &Graph) -> String {
+fn result_text(graph: &GraphRecord) -> String {
     let mut text = "  Return(".to_owned();
     write_inputs(&mut text, graph, &graph.outputs);
     text.push(')');
@@ -121,30 +121,30 @@ fn result_text(graph: &Graph) -> String {
     )
 }
 
-fn write_inputs(text: &mut String, graph: &Graph, inputs: &[Input]) {
+fn write_inputs(text: &mut String, graph: &GraphRecord, inputs: &[InputOrigin]) {
     write_list(text, inputs, |text, input| match input {
-        Input::Node(index) => *text += &format!("%{index}"),
-        Input::Parameter(index) => {
+        InputOrigin::Node(index) => *text += &format!("%{index}"),
+        InputOrigin::Parameter(index) => {
             let name = graph.parameters.get(*index).map_or("", |p| &p.name);
             *text += &format!("%para{}_{name}", index + 1);
         }
-        Input::Constant(index) => {
+        InputOrigin::Constant(index) => {
             if let Some(constant) = graph.constants.get(*index) {
                 write_literal(text, &constant.value);
             }
         }
-        Input::Unknown(unknown) => text.push_str(unknown),
+        InputOrigin::Unknown(unknown) => text.push_str(unknown),
     });
 }
 
-fn write_input_types(text: &mut String, graph: &Graph, inputs: &[Input]) {
+fn write_input_types(text: &mut String, graph: &GraphRecord, inputs: &[InputOrigin]) {
     write_list(text, inputs, |text, input| {
         let value = graph.type_of(input).unwrap_or_default();
-        write_type(text, &value, matches!(input, Input::Constant(_)));
+        write_type(text, &value, matches!(input, InputOrigin::Constant(_)));
     });
 }
 
-fn write_attributes(text: &mut String, attributes: &[Attribute]) {
+fn write_attributes(text: &mut String, attributes: &[GraphAttribute]) {
     for (group, title) in [
         (AttributeGroup::Operator, "primitive_attrs"),
         (AttributeGroup::Node, "cnode_attrs"),
@@ -163,12 +163,12 @@ fn write_attributes(text: &mut String, attributes: &[Attribute]) {
     }
 }
 
-fn kinds_line(graph: &Graph, node: &GraphNode) -> String {
+fn kinds_line(graph: &GraphRecord, node: &GraphNode) -> String {
     let kinds = node.inputs.iter().filter_map(|input| {
         let value = graph.type_of(input).unwrap_or_default();
         // Kernels are not given monads.
         let is_hidden = node.kernel.is_some() && matches!(value, ValueType::Monad(_));
-        let kind = kind(&value, matches!(input, Input::Constant(_)));
+        let kind = kind(&value, matches!(input, InputOrigin::Constant(_)));
         (!is_hidden).then_some(kind)
     });
     let kinds: Vec<_> = kinds.collect();

@@ -11,19 +11,19 @@ use super::numbers::{
 use super::{DEPTH_MAX, FORMAT_NAME};
 use crate::FormatError;
 use crate::file_format::ms_dtype;
-use crate::file_format::protobuf::{Reader, Value, read_repeated_u64};
+use crate::file_format::protobuf::{FieldValue, MessageReader, read_repeated_u64};
 use crate::record::graph::{
-    ANY_RANK, Attribute, AttributeGroup, Constant, Graph, GraphNode, GraphParameter, Input,
-    Literal, NONE, Source, TensorType, ValueType,
+    ANY_RANK, AttributeGroup, Constant, GraphAttribute, GraphNode, GraphParameter, GraphRecord,
+    InputOrigin, Literal, NONE, NodeSource, TensorType, ValueType,
 };
 
 /// Reads a graph from a file's bytes.
 ///
 /// # Errors
 /// [`FormatError`] if the bytes are no protobuf message, or one without a graph.
-pub fn decode(bytes: &[u8]) -> Result<Graph, FormatError> {
+pub fn decode(bytes: &[u8]) -> Result<GraphRecord, FormatError> {
     let mut graph = None;
-    each_field(Value::Bytes(bytes, 0), |number, value| {
+    each_field(FieldValue::Bytes(bytes, 0), |number, value| {
         if number == model::GRAPH {
             graph = Some(read_graph(value)?);
         }
@@ -35,8 +35,8 @@ pub fn decode(bytes: &[u8]) -> Result<Graph, FormatError> {
 /// Names of inputs, to be looked up when all nodes are known.
 type InputNames = Vec<String>;
 
-fn read_graph(value: Value<'_>) -> Result<Graph, FormatError> {
-    let mut graph = Graph::default();
+fn read_graph(value: FieldValue<'_>) -> Result<GraphRecord, FormatError> {
+    let mut graph = GraphRecord::default();
     let mut inputs: Vec<InputNames> = Vec::new();
     let mut outputs = InputNames::new();
     let mut by_name = HashMap::new();
@@ -45,21 +45,21 @@ fn read_graph(value: Value<'_>) -> Result<Graph, FormatError> {
         match number {
             graph_field::NODE => {
                 let (name, node, names) = read_node(value)?;
-                by_name.insert(name, Input::Node(graph.nodes.len()));
+                by_name.insert(name, InputOrigin::Node(graph.nodes.len()));
                 graph.nodes.push(node);
                 inputs.push(names);
             }
             graph_field::NAME => graph.name = text(value)?,
             graph_field::PARAMETER => {
                 let parameter = read_parameter(value)?;
-                let input = Input::Parameter(graph.parameters.len());
+                let input = InputOrigin::Parameter(graph.parameters.len());
                 by_name.insert(parameter.name.clone(), input);
                 graph.parameters.push(parameter);
             }
             graph_field::OUTPUT => outputs.push(name_of(value)?),
             graph_field::CONSTANT => {
                 let (name, constant) = read_constant(value)?;
-                by_name.insert(name, Input::Constant(graph.constants.len()));
+                by_name.insert(name, InputOrigin::Constant(graph.constants.len()));
                 graph.constants.push(constant);
             }
             graph_field::ROOT_NAME => root_name = text(value)?,
@@ -67,10 +67,10 @@ fn read_graph(value: Value<'_>) -> Result<Graph, FormatError> {
         }
         Ok(())
     })?;
-    let resolve = |names: InputNames| -> Vec<Input> {
+    let resolve = |names: InputNames| -> Vec<InputOrigin> {
         let found = names.into_iter().map(|name| match by_name.get(&name) {
             Some(input) => input.clone(),
-            None => Input::Unknown(name),
+            None => InputOrigin::Unknown(name),
         });
         found.collect()
     };
@@ -82,7 +82,7 @@ fn read_graph(value: Value<'_>) -> Result<Graph, FormatError> {
     Ok(graph)
 }
 
-fn read_node(value: Value<'_>) -> Result<(String, GraphNode, InputNames), FormatError> {
+fn read_node(value: FieldValue<'_>) -> Result<(String, GraphNode, InputNames), FormatError> {
     let mut name = String::new();
     let mut inputs = InputNames::new();
     let mut found = GraphNode::default();
@@ -102,7 +102,7 @@ fn read_node(value: Value<'_>) -> Result<(String, GraphNode, InputNames), Format
     Ok((name, found, inputs))
 }
 
-fn read_parameter(value: Value<'_>) -> Result<GraphParameter, FormatError> {
+fn read_parameter(value: FieldValue<'_>) -> Result<GraphParameter, FormatError> {
     let mut parameter = GraphParameter {
         name: String::new(),
         listed_name: None,
@@ -123,7 +123,7 @@ fn read_parameter(value: Value<'_>) -> Result<GraphParameter, FormatError> {
     Ok(parameter)
 }
 
-fn read_constant(value: Value<'_>) -> Result<(String, Constant), FormatError> {
+fn read_constant(value: FieldValue<'_>) -> Result<(String, Constant), FormatError> {
     let mut name = String::new();
     // Tensors have no value.
     let mut constant = Constant {
@@ -142,8 +142,8 @@ fn read_constant(value: Value<'_>) -> Result<(String, Constant), FormatError> {
     Ok((name, constant))
 }
 
-fn read_attribute(value: Value<'_>) -> Result<Attribute, FormatError> {
-    let mut attribute = Attribute {
+fn read_attribute(value: FieldValue<'_>) -> Result<GraphAttribute, FormatError> {
+    let mut attribute = GraphAttribute {
         group: AttributeGroup::Operator,
         name: String::new(),
         value: Literal::Name(String::new()),
@@ -160,7 +160,7 @@ fn read_attribute(value: Value<'_>) -> Result<Attribute, FormatError> {
 }
 
 /// The first field of an input or an output.
-fn name_of(value: Value<'_>) -> Result<String, FormatError> {
+fn name_of(value: FieldValue<'_>) -> Result<String, FormatError> {
     let mut name = String::new();
     each_field(value, |number, value| {
         if number == named::NAME {
@@ -171,7 +171,7 @@ fn name_of(value: Value<'_>) -> Result<String, FormatError> {
     Ok(name)
 }
 
-fn read_type(value: Value<'_>, depth: usize) -> Result<ValueType, FormatError> {
+fn read_type(value: FieldValue<'_>, depth: usize) -> Result<ValueType, FormatError> {
     check_depth(value, depth)?;
     let mut data_type = 0;
     let mut tensor = None;
@@ -203,7 +203,7 @@ fn read_type(value: Value<'_>, depth: usize) -> Result<ValueType, FormatError> {
 }
 
 /// The values of a tuple: without a shape, nothing is said of its extents.
-fn read_element(value: Value<'_>, depth: usize) -> Result<ValueType, FormatError> {
+fn read_element(value: FieldValue<'_>, depth: usize) -> Result<ValueType, FormatError> {
     let mut found = read_type(value, depth)?;
     let mut has_shape = false;
     each_field(value, |number, value| {
@@ -222,7 +222,7 @@ fn read_element(value: Value<'_>, depth: usize) -> Result<ValueType, FormatError
 }
 
 /// None if the dtype has no counterpart here.
-fn read_tensor_type(value: Value<'_>) -> Result<Option<TensorType>, FormatError> {
+fn read_tensor_type(value: FieldValue<'_>) -> Result<Option<TensorType>, FormatError> {
     let mut dtype = 0;
     let mut shape = Vec::new();
     each_field(value, |number, value| {
@@ -242,7 +242,7 @@ fn read_tensor_type(value: Value<'_>) -> Result<Option<TensorType>, FormatError>
     Ok(dtype.map(|dtype| TensorType { dtype, shape }))
 }
 
-fn read_dim(value: Value<'_>) -> Result<i64, FormatError> {
+fn read_dim(value: FieldValue<'_>) -> Result<i64, FormatError> {
     let mut size = 0;
     each_field(value, |number, value| {
         if number == kind::SIZE {
@@ -253,7 +253,7 @@ fn read_dim(value: Value<'_>) -> Result<i64, FormatError> {
     Ok(size)
 }
 
-fn read_value(value: Value<'_>, depth: usize) -> Result<Literal, FormatError> {
+fn read_value(value: FieldValue<'_>, depth: usize) -> Result<Literal, FormatError> {
     check_depth(value, depth)?;
     let mut data_type = None;
     let mut content = None;
@@ -290,7 +290,7 @@ fn read_value(value: Value<'_>, depth: usize) -> Result<Literal, FormatError> {
     })
 }
 
-fn read_tensor_value(value: Value<'_>) -> Result<Literal, FormatError> {
+fn read_tensor_value(value: FieldValue<'_>) -> Result<Literal, FormatError> {
     let mut dims = Vec::new();
     let mut dtype = 0;
     each_field(value, |number, value| {
@@ -306,7 +306,7 @@ fn read_tensor_value(value: Value<'_>) -> Result<Literal, FormatError> {
     Ok(Literal::Tensor(known, String::new()))
 }
 
-fn type_name(value: Value<'_>) -> Result<String, FormatError> {
+fn type_name(value: FieldValue<'_>) -> Result<String, FormatError> {
     let mut data_type = 0;
     each_field(value, |number, value| {
         if number == kind::DATA_TYPE {
@@ -323,8 +323,8 @@ fn type_name(value: Value<'_>) -> Result<String, FormatError> {
 }
 
 /// One source for lines without a heading, one for each candidate below a heading.
-fn sources(text: &str) -> Vec<Source> {
-    let mut sources: Vec<Source> = Vec::new();
+fn sources(text: &str) -> Vec<NodeSource> {
+    let mut sources: Vec<NodeSource> = Vec::new();
     let mut heading = None;
     for line in text.lines() {
         let line = line.trim_start().strip_prefix('#').unwrap_or(line);
@@ -338,7 +338,7 @@ fn sources(text: &str) -> Vec<Source> {
         match place {
             Some(place) => {
                 if is_first {
-                    sources.push(Source {
+                    sources.push(NodeSource {
                         heading: heading.clone(),
                         lines: Vec::new(),
                     });
@@ -355,22 +355,22 @@ fn sources(text: &str) -> Vec<Source> {
 }
 
 fn each_field<'a>(
-    value: Value<'a>,
-    mut use_field: impl FnMut(u32, Value<'a>) -> Result<(), FormatError>,
+    value: FieldValue<'a>,
+    mut use_field: impl FnMut(u32, FieldValue<'a>) -> Result<(), FormatError>,
 ) -> Result<(), FormatError> {
-    let Value::Bytes(bytes, base) = value else {
+    let FieldValue::Bytes(bytes, base) = value else {
         return Ok(());
     };
-    let mut reader = Reader::new(bytes, base);
+    let mut reader = MessageReader::new(bytes, base);
     while let Some((number, value)) = reader.field()? {
         use_field(number, value)?;
     }
     Ok(())
 }
 
-fn check_depth(value: Value<'_>, depth: usize) -> Result<(), FormatError> {
+fn check_depth(value: FieldValue<'_>, depth: usize) -> Result<(), FormatError> {
     let offset = match value {
-        Value::Bytes(_, offset) => offset,
+        FieldValue::Bytes(_, offset) => offset,
         _ => 0,
     };
     if depth < DEPTH_MAX {
@@ -380,8 +380,8 @@ fn check_depth(value: Value<'_>, depth: usize) -> Result<(), FormatError> {
     Err(FormatError::new(offset, "less nesting", found))
 }
 
-fn text(value: Value<'_>) -> Result<String, FormatError> {
-    let Value::Bytes(bytes, offset) = value else {
+fn text(value: FieldValue<'_>) -> Result<String, FormatError> {
+    let FieldValue::Bytes(bytes, offset) = value else {
         return Ok(String::new());
     };
     let text = str::from_utf8(bytes).map_err(|error| {
@@ -391,17 +391,17 @@ fn text(value: Value<'_>) -> Result<String, FormatError> {
     Ok(text.to_owned())
 }
 
-fn integer(value: Value<'_>) -> u64 {
+fn integer(value: FieldValue<'_>) -> u64 {
     match value {
-        Value::Varint(value) => value,
+        FieldValue::Varint(value) => value,
         _ => 0,
     }
 }
 
-fn float(value: Value<'_>) -> Option<Literal> {
+fn float(value: FieldValue<'_>) -> Option<Literal> {
     match value {
-        Value::Fixed32(bits) => Some(Literal::Float(DType::F32, f32::from_bits(bits).into())),
-        Value::Fixed64(bits) => Some(Literal::Float(DType::F64, f64::from_bits(bits))),
+        FieldValue::Fixed32(bits) => Some(Literal::Float(DType::F32, f32::from_bits(bits).into())),
+        FieldValue::Fixed64(bits) => Some(Literal::Float(DType::F64, f64::from_bits(bits))),
         _ => None,
     }
 }

@@ -8,20 +8,21 @@ use super::numbers::{
     named, node, tensor, value as value_field,
 };
 use crate::file_format::ms_dtype;
-use crate::file_format::protobuf::Writer;
+use crate::file_format::protobuf::MessageWriter;
 use crate::record::graph::{
-    AttributeGroup, Graph, GraphNode, Input, Literal, NONE, Source, TensorType, ValueType,
+    AttributeGroup, GraphNode, GraphRecord, InputOrigin, Literal, NONE, NodeSource, TensorType,
+    ValueType,
 };
 
 /// The file of a graph.
-pub fn encode(graph: &Graph) -> Vec<u8> {
-    let mut writer = Writer::default();
+pub fn encode(graph: &GraphRecord) -> Vec<u8> {
+    let mut writer = MessageWriter::default();
     writer.varint_always(model::IR_VERSION, IR_VERSION);
     writer.message(model::GRAPH, |writer| write_graph(writer, graph));
     writer.into_bytes()
 }
 
-fn write_graph(writer: &mut Writer, graph: &Graph) {
+fn write_graph(writer: &mut MessageWriter, graph: &GraphRecord) {
     for (i, node) in graph.nodes.iter().enumerate() {
         writer.message(graph_field::NODE, |writer| {
             write_node(writer, graph, i, node);
@@ -55,7 +56,7 @@ fn write_graph(writer: &mut Writer, graph: &Graph) {
     text(writer, graph_field::ROOT_NAME, &graph.id.to_string());
 }
 
-fn write_node(writer: &mut Writer, graph: &Graph, i: usize, node: &GraphNode) {
+fn write_node(writer: &mut MessageWriter, graph: &GraphRecord, i: usize, node: &GraphNode) {
     for input in &node.inputs {
         writer.message(node::INPUT, |writer| {
             text(writer, named::NAME, &input_name(graph, input));
@@ -65,7 +66,8 @@ fn write_node(writer: &mut Writer, graph: &Graph, i: usize, node: &GraphNode) {
     text(writer, node::NAME, &node_name(i));
     text(writer, node::OP_TYPE, &node.op_type);
     text(writer, node::SCOPE, node.scope());
-    let of_operator = |a: &&crate::record::graph::Attribute| a.group == AttributeGroup::Operator;
+    let of_operator =
+        |a: &&crate::record::graph::GraphAttribute| a.group == AttributeGroup::Operator;
     for attribute in node.attributes.iter().filter(of_operator) {
         writer.message(node::ATTRIBUTE, |writer| {
             text(writer, named::NAME, &attribute.name);
@@ -85,16 +87,16 @@ fn constant_name(i: usize) -> String {
     format!("cst{}", i + 1)
 }
 
-fn input_name(graph: &Graph, input: &Input) -> String {
+fn input_name(graph: &GraphRecord, input: &InputOrigin) -> String {
     match input {
-        Input::Node(index) => node_name(*index),
-        Input::Constant(index) => constant_name(*index),
-        Input::Parameter(_) | Input::Unknown(_) => graph.input_name(input),
+        InputOrigin::Node(index) => node_name(*index),
+        InputOrigin::Constant(index) => constant_name(*index),
+        InputOrigin::Parameter(_) | InputOrigin::Unknown(_) => graph.input_name(input),
     }
 }
 
 /// Innermost call first, and a mark where one candidate begins.
-fn source_text(sources: &[Source]) -> String {
+fn source_text(sources: &[NodeSource]) -> String {
     let mut out = String::new();
     let mut last_heading = None;
     for source in sources {
@@ -116,7 +118,7 @@ fn source_text(sources: &[Source]) -> String {
     out
 }
 
-fn write_type(writer: &mut Writer, value: &ValueType) {
+fn write_type(writer: &mut MessageWriter, value: &ValueType) {
     match value {
         ValueType::Tensor(tensor) | ValueType::Reference { tensor, .. } => {
             writer.varint_always(kind::DATA_TYPE, TENSOR);
@@ -141,7 +143,7 @@ fn write_type(writer: &mut Writer, value: &ValueType) {
 
 /// MindSpore leaves out the extents of what is in a tuple. Where they are known they are written all the same, also
 /// where there are none: so they are told from those that were left out.
-fn write_element(writer: &mut Writer, value: &ValueType) {
+fn write_element(writer: &mut MessageWriter, value: &ValueType) {
     match value {
         ValueType::Tensor(tensor) | ValueType::Reference { tensor, .. } => {
             writer.varint_always(kind::DATA_TYPE, TENSOR);
@@ -156,7 +158,7 @@ fn write_element(writer: &mut Writer, value: &ValueType) {
     }
 }
 
-fn write_dims(writer: &mut Writer, tensor: &TensorType) {
+fn write_dims(writer: &mut MessageWriter, tensor: &TensorType) {
     for dim in &tensor.shape {
         writer.message(kind::DIM, |w| {
             w.varint_always(kind::SIZE, dim.cast_unsigned());
@@ -164,7 +166,7 @@ fn write_dims(writer: &mut Writer, tensor: &TensorType) {
     }
 }
 
-fn write_tensor_type(writer: &mut Writer, tensor: &TensorType) {
+fn write_tensor_type(writer: &mut MessageWriter, tensor: &TensorType) {
     writer.varint_always(kind::ELEMENT, number(tensor.dtype));
     // A tensor without axes has no shape at all.
     if !tensor.shape.is_empty() {
@@ -172,7 +174,7 @@ fn write_tensor_type(writer: &mut Writer, tensor: &TensorType) {
     }
 }
 
-fn write_value(writer: &mut Writer, value: &Literal) {
+fn write_value(writer: &mut MessageWriter, value: &Literal) {
     match value {
         Literal::Bool(value) => {
             writer.varint_always(value_field::DATA_TYPE, number(DType::Bool));
@@ -229,20 +231,20 @@ fn write_value(writer: &mut Writer, value: &Literal) {
     }
 }
 
-fn write_values(writer: &mut Writer, data_type: u64, values: &[Literal]) {
+fn write_values(writer: &mut MessageWriter, data_type: u64, values: &[Literal]) {
     writer.varint_always(value_field::DATA_TYPE, data_type);
     for value in values {
         writer.message(value_field::VALUES, |w| write_value(w, value));
     }
 }
 
-fn write_text(writer: &mut Writer, value: &str) {
+fn write_text(writer: &mut MessageWriter, value: &str) {
     writer.varint_always(value_field::DATA_TYPE, number(DType::String));
     text(writer, value_field::TEXT, value);
 }
 
 /// A string that is there even if it is empty.
-fn text(writer: &mut Writer, field: u32, value: &str) {
+fn text(writer: &mut MessageWriter, field: u32, value: &str) {
     writer.bytes(field, value.as_bytes());
 }
 

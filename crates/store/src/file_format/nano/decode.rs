@@ -30,7 +30,7 @@ impl NanoHeader {
             let expected = format!("a header length of at most {}", rest.len());
             return Err(FormatError::new(0, expected, length.to_string()));
         };
-        let mut cursor = Cursor {
+        let mut cursor = NanoCursor {
             bytes: header_bytes,
             pos: 0,
             base: LENGTH_BYTES,
@@ -45,8 +45,8 @@ impl NanoHeader {
             ));
         }
         let version = cursor.u32()?;
-        let inputs = cursor.entries(TAG_INPUTS, Cursor::input)?;
-        let outputs = cursor.entries(TAG_OUTPUTS, Cursor::output)?;
+        let inputs = cursor.entries(TAG_INPUTS, NanoCursor::input)?;
+        let outputs = cursor.entries(TAG_OUTPUTS, NanoCursor::output)?;
         let header = NanoHeader {
             version,
             inputs,
@@ -57,13 +57,13 @@ impl NanoHeader {
 }
 
 /// Walks over bytes that begin at byte `base` of the file.
-struct Cursor<'a> {
+struct NanoCursor<'a> {
     bytes: &'a [u8],
     pos: usize,
     base: usize,
 }
 
-impl<'a> Cursor<'a> {
+impl<'a> NanoCursor<'a> {
     fn take(&mut self, n: usize) -> Result<&'a [u8], FormatError> {
         let rest = self.bytes.get(self.pos..).unwrap_or_default();
         let Some(taken) = rest.get(..n) else {
@@ -92,14 +92,14 @@ impl<'a> Cursor<'a> {
     }
 
     /// The value of the next piece, with its tag.
-    fn piece(&mut self) -> Result<(u32, Cursor<'a>), FormatError> {
+    fn piece(&mut self) -> Result<(u32, NanoCursor<'a>), FormatError> {
         let tag = self.u32()?;
         let length = self.u32()? as usize;
         let base = self.base + self.pos;
         let bytes = self.take(length)?;
         Ok((
             tag,
-            Cursor {
+            NanoCursor {
                 bytes,
                 pos: 0,
                 base,
@@ -115,7 +115,7 @@ impl<'a> Cursor<'a> {
     fn entries(
         &mut self,
         tag: u32,
-        entry: fn(&mut Cursor<'a>) -> Result<NanoTensor, FormatError>,
+        entry: fn(&mut NanoCursor<'a>) -> Result<NanoTensor, FormatError>,
     ) -> Result<Vec<NanoTensor>, FormatError> {
         let next = self
             .bytes
@@ -169,7 +169,7 @@ impl<'a> Cursor<'a> {
         let n_list = self.u32()? as usize;
         let base = self.base + self.pos;
         let bytes = self.take(n_list)?;
-        let mut list = Cursor {
+        let mut list = NanoCursor {
             bytes,
             pos: 0,
             base,

@@ -2,7 +2,7 @@
 
 use opscope_tensor::{DType, Shape};
 
-use super::items::Items;
+use super::items::ItemForm;
 use super::mindspore::BFLOAT16_DESCR;
 use super::{HEADER_BYTES_MAX, descr};
 use crate::FormatError;
@@ -21,7 +21,7 @@ pub struct NpyHeader {
     /// Type of the elements: [`DType::String`] of text.
     pub dtype: DType,
     /// Form in which the file stores each of them.
-    pub items: Items,
+    pub items: ItemForm,
     /// Whether elements are stored with the most significant byte first.
     pub is_big_endian: bool,
     /// Whether the first axis varies fastest.
@@ -35,7 +35,7 @@ pub struct NpyHeader {
 pub fn encode_header(dtype: DType, shape: &Shape) -> Option<Vec<u8>> {
     NpyHeader {
         dtype,
-        items: Items::Numbers,
+        items: ItemForm::Numbers,
         is_big_endian: false,
         is_fortran_order: false,
         shape: shape.clone(),
@@ -105,7 +105,7 @@ impl NpyHeader {
             let at = text_start + error.valid_up_to();
             FormatError::new(at as u64, "header text", "bytes that are not")
         })?;
-        let header = Dictionary {
+        let header = HeaderDictionary {
             text,
             pos: 0,
             base: text_start,
@@ -124,10 +124,10 @@ impl NpyHeader {
     /// Bytes that are reversed together in a big-endian array.
     pub(super) fn swap_width(&self) -> usize {
         match (self.items, self.dtype) {
-            (Items::Bytes(_) | Items::Void(_), _) => 1,
-            (Items::Characters(_), _) => 4,
+            (ItemForm::Bytes(_) | ItemForm::Void(_), _) => 1,
+            (ItemForm::Characters(_), _) => 4,
             // Of a complex number each part is reversed.
-            (Items::Numbers, dtype) => dtype.parts().0.bytes().unwrap_or(1),
+            (ItemForm::Numbers, dtype) => dtype.parts().0.bytes().unwrap_or(1),
         }
     }
 }
@@ -174,20 +174,20 @@ fn bytes_at<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
 }
 
 /// Content of `descr`.
-struct Descr {
+struct DescrContent {
     dtype: DType,
-    items: Items,
+    items: ItemForm,
     is_big_endian: bool,
 }
 
 /// Reads the literal `{'descr': …, 'fortran_order': …, 'shape': …}` with any spacing and key order.
-struct Dictionary<'a> {
+struct HeaderDictionary<'a> {
     text: &'a str,
     pos: usize,
     base: usize,
 }
 
-impl<'a> Dictionary<'a> {
+impl<'a> HeaderDictionary<'a> {
     fn parse(mut self) -> Result<NpyHeader, FormatError> {
         let (mut descr, mut is_fortran_order, mut shape) = (None, None, None);
         self.expect('{')?;
@@ -233,16 +233,16 @@ impl<'a> Dictionary<'a> {
         }
     }
 
-    fn descr(&mut self) -> Result<Descr, FormatError> {
+    fn descr(&mut self) -> Result<DescrContent, FormatError> {
         self.skip_space();
         let at = self.pos;
         if self.rest().starts_with('[') {
             return Err(self.error_at(at, "a plain dtype", "a record dtype"));
         }
         let text = self.quoted()?;
-        let numbers = |dtype, is_big_endian| Descr {
+        let numbers = |dtype, is_big_endian| DescrContent {
             dtype,
-            items: Items::Numbers,
+            items: ItemForm::Numbers,
             is_big_endian,
         };
         // This name is checked before the order is cut off, because it looks like a byte order and
@@ -258,8 +258,8 @@ impl<'a> Dictionary<'a> {
         if code == FLOAT8_DESCR {
             return Ok(numbers(DType::F8E5M2, false));
         }
-        if let Some(items) = Items::of_code(code) {
-            return Ok(Descr {
+        if let Some(items) = ItemForm::of_code(code) {
+            return Ok(DescrContent {
                 dtype: items.dtype(),
                 items,
                 is_big_endian,

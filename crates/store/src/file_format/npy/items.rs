@@ -12,7 +12,7 @@ pub(super) const CHARACTER_BYTES: usize = 4;
 
 /// Form in which an array file stores each element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Items {
+pub enum ItemForm {
     /// A number of the header's dtype.
     Numbers,
     /// So many characters of 32 bits, zeros at the end (`<U3`).
@@ -23,22 +23,22 @@ pub enum Items {
     Void(usize),
 }
 
-impl Items {
+impl ItemForm {
     /// Returns the items that a code such as `U3` stands for; `None` for codes of numbers and for anything
     /// that is no code or too large.
-    pub(super) fn of_code(code: &str) -> Option<Items> {
+    pub(super) fn of_code(code: &str) -> Option<ItemForm> {
         let kind = code.chars().next()?;
         let digits = &code[kind.len_utf8()..];
         let is_number = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
         let n: usize = digits.parse().ok().filter(|_| is_number)?;
         let items = match kind {
-            'U' => Items::Characters(n),
-            'S' | 'a' => Items::Bytes(n),
-            'V' => Items::Void(n),
+            'U' => ItemForm::Characters(n),
+            'S' | 'a' => ItemForm::Bytes(n),
+            'V' => ItemForm::Void(n),
             _ => return None,
         };
         let n_bytes = match items {
-            Items::Characters(n) => n.checked_mul(CHARACTER_BYTES)?,
+            ItemForm::Characters(n) => n.checked_mul(CHARACTER_BYTES)?,
             _ => n,
         };
         (n_bytes <= ITEM_BYTES_MAX).then_some(items)
@@ -47,28 +47,28 @@ impl Items {
     /// The dtype that elements of items other than numbers get.
     pub(super) fn dtype(self) -> DType {
         match self {
-            Items::Characters(_) | Items::Bytes(_) => DType::String,
-            Items::Numbers | Items::Void(_) => DType::Undefined,
+            ItemForm::Characters(_) | ItemForm::Bytes(_) => DType::String,
+            ItemForm::Numbers | ItemForm::Void(_) => DType::Undefined,
         }
     }
 
     /// Bytes of one item.
     pub(super) fn n_bytes(self, dtype: DType) -> usize {
         match self {
-            Items::Numbers => dtype.bytes().unwrap_or(1),
+            ItemForm::Numbers => dtype.bytes().unwrap_or(1),
             // `of_code` has checked that it fits.
-            Items::Characters(n) => n.saturating_mul(CHARACTER_BYTES),
-            Items::Bytes(n) | Items::Void(n) => n,
+            ItemForm::Characters(n) => n.saturating_mul(CHARACTER_BYTES),
+            ItemForm::Bytes(n) | ItemForm::Void(n) => n,
         }
     }
 
     /// Returns the `descr` of a header for such items; `None` where numpy has no name.
     pub(super) fn descr(self, dtype: DType) -> Option<String> {
         match self {
-            Items::Numbers => descr(dtype).map(str::to_owned),
-            Items::Characters(n) => Some(format!("<U{n}")),
-            Items::Bytes(n) => Some(format!("|S{n}")),
-            Items::Void(_) => None,
+            ItemForm::Numbers => descr(dtype).map(str::to_owned),
+            ItemForm::Characters(n) => Some(format!("<U{n}")),
+            ItemForm::Bytes(n) => Some(format!("|S{n}")),
+            ItemForm::Void(_) => None,
         }
     }
 
@@ -76,7 +76,7 @@ impl Items {
     /// [`FormatError`] if the file does not say what the elements are.
     pub(crate) fn check_known(self) -> Result<(), FormatError> {
         match self {
-            Items::Void(n) => Err(FormatError::new(
+            ItemForm::Void(n) => Err(FormatError::new(
                 0,
                 "a dtype of numbers, booleans or text",
                 format!("`V{n}`, {n} bytes that may be anything"),

@@ -27,7 +27,7 @@ pub struct MindSporeArray<'a> {
 
 /// Why there is no file for a tensor.
 #[derive(Debug, Error)]
-pub enum Refusal {
+pub enum ArrayRefusal {
     /// Nothing is in it.
     #[error("a tensor without elements has no file")]
     Empty,
@@ -65,19 +65,19 @@ pub fn mindspore_header(dtype: DType, shape: &Shape) -> Option<Vec<u8>> {
 /// uint8; the other dtypes of numpy stay as they are.
 ///
 /// # Errors
-/// [`Refusal`] if the tensor is empty, has another dtype, or its bytes do not fit.
-pub fn mindspore_array<'a>(tensor: TensorView<'a>) -> Result<MindSporeArray<'a>, Refusal> {
+/// [`ArrayRefusal`] if the tensor is empty, has another dtype, or its bytes do not fit.
+pub fn mindspore_array<'a>(tensor: TensorView<'a>) -> Result<MindSporeArray<'a>, ArrayRefusal> {
     let TensorView { dtype, shape, .. } = tensor;
     // numpy has none of the three, and MindSpore widens them rather than refusing the tensor.
     let is_converted = matches!(dtype, DType::BF16 | DType::I4 | DType::U1);
     if !is_converted && descr(dtype).is_none() {
-        return Err(Refusal::DType(dtype));
+        return Err(ArrayRefusal::DType(dtype));
     }
     if shape.n_elements() == 0 {
-        return Err(Refusal::Empty);
+        return Err(ArrayRefusal::Empty);
     }
     let decoded = decode(dtype, shape, tensor.bytes)?;
-    let header = mindspore_header(decoded.dtype, shape).ok_or(Refusal::DType(dtype))?;
+    let header = mindspore_header(decoded.dtype, shape).ok_or(ArrayRefusal::DType(dtype))?;
     Ok(MindSporeArray {
         header,
         payload: decoded.bytes,
@@ -90,7 +90,11 @@ mod tests {
 
     use super::*;
 
-    fn array(dtype: DType, dims: &[usize], bytes: &[u8]) -> Result<(Vec<u8>, String), Refusal> {
+    fn array(
+        dtype: DType,
+        dims: &[usize],
+        bytes: &[u8],
+    ) -> Result<(Vec<u8>, String), ArrayRefusal> {
         let shape = Shape::new(dims).unwrap();
         let view = TensorView {
             dtype,
@@ -131,17 +135,17 @@ mod tests {
             DType::I2,
         ] {
             assert!(
-                matches!(array(dtype, &[1], &[0]), Err(Refusal::DType(_))),
+                matches!(array(dtype, &[1], &[0]), Err(ArrayRefusal::DType(_))),
                 "{dtype}"
             );
         }
         assert!(matches!(
             array(DType::F32, &[0, 3], &[]),
-            Err(Refusal::Empty)
+            Err(ArrayRefusal::Empty)
         ));
         assert!(matches!(
             array(DType::F32, &[3], &[0]),
-            Err(Refusal::Decode(_))
+            Err(ArrayRefusal::Decode(_))
         ));
     }
 }

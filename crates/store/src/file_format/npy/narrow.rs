@@ -5,7 +5,7 @@
 
 use opscope_tensor::DType;
 
-use super::Items;
+use super::ItemForm;
 use crate::FormatError;
 
 /// Bytes of a void item that can hold an element; `None` for dtypes that numpy has, or that no program
@@ -33,11 +33,11 @@ fn byte_dtype(dtype: DType) -> Option<DType> {
 }
 
 /// Whether an array of `items` of `found` holds elements of `wanted`, in another form than a tensor's.
-pub(super) fn is_stored_as(wanted: DType, items: Items, found: DType) -> bool {
+pub(super) fn is_stored_as(wanted: DType, items: ItemForm, found: DType) -> bool {
     match items {
-        Items::Void(n) => n_void_bytes(wanted) == Some(n),
-        Items::Numbers => byte_dtype(wanted) == Some(found),
-        Items::Characters(_) | Items::Bytes(_) => false,
+        ItemForm::Void(n) => n_void_bytes(wanted) == Some(n),
+        ItemForm::Numbers => byte_dtype(wanted) == Some(found),
+        ItemForm::Characters(_) | ItemForm::Bytes(_) => false,
     }
 }
 
@@ -48,7 +48,7 @@ pub(super) fn is_stored_as(wanted: DType, items: Items, found: DType) -> bool {
 /// [`FormatError`] if a byte holds more than such an element. `start` is where the data begin.
 pub(super) fn elements(
     dtype: DType,
-    items: Items,
+    items: ItemForm,
     data: Vec<u8>,
     start: usize,
 ) -> Result<Vec<u8>, FormatError> {
@@ -64,7 +64,7 @@ pub(super) fn elements(
         let extended = (byte << n_above).cast_signed() >> n_above;
         match (is_signed, items) {
             (false, _) => is_pattern,
-            (true, Items::Numbers) => extended == byte.cast_signed(),
+            (true, ItemForm::Numbers) => extended == byte.cast_signed(),
             (true, _) => is_pattern || extended == byte.cast_signed(),
         }
     };

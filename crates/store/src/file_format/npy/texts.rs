@@ -8,7 +8,7 @@ use opscope_tensor::{Shape, TensorView};
 use thiserror::Error;
 
 use super::items::CHARACTER_BYTES;
-use super::{Items, NpyHeader};
+use super::{ItemForm, NpyHeader};
 use crate::FormatError;
 
 /// Most texts of an array whose texts have no bytes at all, because nothing in the file bounds them.
@@ -45,11 +45,11 @@ pub fn text_array(tensor: TensorView<'_>) -> Result<(Vec<u8>, Vec<u8>), TextArra
             let n = texts.iter().map(|text| text.chars().count()).max();
             // numpy reads an item without characters as one with a single character.
             let n = n.unwrap_or(0).max(1);
-            (Items::Characters(n), n.saturating_mul(CHARACTER_BYTES))
+            (ItemForm::Characters(n), n.saturating_mul(CHARACTER_BYTES))
         }
         None => {
             let n = texts.clone().map(<[u8]>::len).max().unwrap_or(0).max(1);
-            (Items::Bytes(n), n)
+            (ItemForm::Bytes(n), n)
         }
     };
     let (n, longest) = (texts.len(), n_item_bytes);
@@ -86,7 +86,7 @@ pub fn text_array(tensor: TensorView<'_>) -> Result<(Vec<u8>, Vec<u8>), TextArra
 /// # Errors
 /// [`FormatError`] if there are so many texts without characters that nothing in the file accounts for
 /// their heads.
-pub(super) fn check_number(items: Items, shape: &Shape) -> Result<(), FormatError> {
+pub(super) fn check_number(items: ItemForm, shape: &Shape) -> Result<(), FormatError> {
     let n = shape.n_elements();
     if items.n_bytes(items.dtype()) > 0 || n <= N_EMPTY_TEXTS_MAX {
         return Ok(());
@@ -101,7 +101,7 @@ pub(super) fn check_number(items: Items, shape: &Shape) -> Result<(), FormatErro
 /// # Errors
 /// [`FormatError`] if a character is none of Unicode's. [`check_number`] comes before.
 pub(super) fn from_items(
-    items: Items,
+    items: ItemForm,
     shape: &Shape,
     data: &[u8],
     start: usize,
@@ -116,7 +116,7 @@ pub(super) fn from_items(
     }
     let mut text = String::new();
     for (i, item) in data.chunks_exact(n_item_bytes).enumerate() {
-        let Items::Characters(_) = items else {
+        let ItemForm::Characters(_) = items else {
             builder.push(without_zeros(item, &0));
             continue;
         };

@@ -32,7 +32,7 @@ fn array(dtype: DType, dims: &[usize]) -> Vec<u8> {
 
 fn compressed(parts: &[&[u8]]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    zstd::write(&mut bytes, parts, zstd::Level::default()).unwrap();
+    zstd::write(&mut bytes, parts, zstd::CompressionLevel::default()).unwrap();
     bytes
 }
 

@@ -1,8 +1,8 @@
 //! Reading the file.
 
-use super::{COMMON_COLUMNS, NULL, Subject};
+use super::{COMMON_COLUMNS, NULL, StatisticSubject};
 use crate::FormatError;
-use crate::record::Side;
+use crate::record::SlotSide;
 
 /// Fields between the operator's name and the shape.
 const N_MIDDLE_FIELDS: usize = 7;
@@ -11,12 +11,12 @@ const AXES_MAX: usize = 1 << 10;
 
 /// A file's rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Table {
+pub struct StatisticRows {
     /// Titles of the columns after the shape.
     pub columns: Vec<String>,
     /// Each tensor with its values as text, one for each column; none where the file has `null`, or
     /// too few values.
-    pub rows: Vec<(Subject, Vec<Option<String>>)>,
+    pub rows: Vec<(StatisticSubject, Vec<Option<String>>)>,
     /// Lines that are no rows.
     pub errors: Vec<FormatError>,
 }
@@ -24,11 +24,11 @@ pub struct Table {
 /// Reads a file's text.
 ///
 /// Names may hold commas, since they are taken from both ends of a line. A line that is no row is noted
-/// in [`Table::errors`], and the others are read all the same.
+/// in [`StatisticRows::errors`], and the others are read all the same.
 ///
 /// # Errors
 /// [`FormatError`] if the first line is not the header.
-pub fn parse(text: &str) -> Result<Table, FormatError> {
+pub fn parse(text: &str) -> Result<StatisticRows, FormatError> {
     let common = COMMON_COLUMNS.join(",");
     let first = text.lines().next().unwrap_or_default();
     let columns = first.trim_end().strip_prefix(&common).ok_or_else(|| {
@@ -36,12 +36,12 @@ pub fn parse(text: &str) -> Result<Table, FormatError> {
         FormatError::new(0, format!("the header `{common}`"), format!("`{found}`"))
     })?;
     let columns = columns.split(',').map(str::trim);
-    let mut table = Table {
+    let mut table = StatisticRows {
         columns: columns
             .filter(|c| !c.is_empty())
             .map(str::to_owned)
             .collect(),
-        ..Table::default()
+        ..StatisticRows::default()
     };
     let mut offset = 0;
     for line in text.split_inclusive('\n') {
@@ -65,7 +65,7 @@ pub fn parse(text: &str) -> Result<Table, FormatError> {
     Ok(table)
 }
 
-fn row(line: &str, n_columns: usize) -> Option<(Subject, Vec<Option<String>>)> {
+fn row(line: &str, n_columns: usize) -> Option<(StatisticSubject, Vec<Option<String>>)> {
     let starts = [",\"[", ",\"("].into_iter().filter_map(|s| line.rfind(s));
     let (head, rest) = line.split_at(starts.max()?);
     let (shape, values) = rest.get(3..)?.split_once('"')?;
@@ -75,15 +75,15 @@ fn row(line: &str, n_columns: usize) -> Option<(Subject, Vec<Option<String>>)> {
     let n_bytes = fields.next()?.parse().ok()?;
     let slot = fields.next()?.parse().ok()?;
     let side = match fields.next()? {
-        "input" => Side::Input,
-        "output" => Side::Output,
+        "input" => SlotSide::Input,
+        "output" => SlotSide::Output,
         _ => return None,
     };
     let timestamp = fields.next()?.parse().ok()?;
     let stream_id = fields.next()?.parse().ok()?;
     let task_id = fields.next()?.parse().ok()?;
     let (op_type, op_name) = fields.next()?.split_once(',')?;
-    let subject = Subject {
+    let subject = StatisticSubject {
         op_type: op_type.to_owned(),
         op_name: op_name.to_owned(),
         task_id,

@@ -1,13 +1,13 @@
 use super::*;
 
-fn subject(op_name: &str, shape: &[u64]) -> Subject {
-    Subject {
+fn subject(op_name: &str, shape: &[u64]) -> StatisticSubject {
+    StatisticSubject {
         op_type: "Conv2D".to_owned(),
         op_name: op_name.to_owned(),
         task_id: 1,
         stream_id: 2,
         timestamp: 1_700_000_000_000_000,
-        side: Side::Output,
+        side: SlotSide::Output,
         slot: 3,
         n_bytes: 48,
         dtype: "float32".to_owned(),
@@ -18,16 +18,16 @@ fn subject(op_name: &str, shape: &[u64]) -> Subject {
 #[test]
 fn the_recorded_row() {
     let row = row(
-        &Subject {
+        &StatisticSubject {
             task_id: 0,
             stream_id: 0,
             slot: 0,
             ..subject("Default/conv1-Conv2d/Conv2D-op0", &[3, 4])
         },
         &[
-            Cell::Real(6.0),
-            Cell::Real(-5.0),
-            Cell::Real(146_f64.sqrt()),
+            StatisticCell::Real(6.0),
+            StatisticCell::Real(-5.0),
+            StatisticCell::Real(146_f64.sqrt()),
         ],
     );
     assert_eq!(
@@ -49,10 +49,10 @@ fn rows_come_back() {
         Category::Md5,
     ];
     let cells = [
-        Cell::Real(f64::NEG_INFINITY),
-        Cell::Count(u64::MAX),
-        Cell::Text("ab12".to_owned()),
-        Cell::Null,
+        StatisticCell::Real(f64::NEG_INFINITY),
+        StatisticCell::Count(u64::MAX),
+        StatisticCell::Text("ab12".to_owned()),
+        StatisticCell::Null,
     ];
     let subjects = [
         subject("a,b,\"[1]\",c", &[]),
@@ -99,7 +99,7 @@ fn damage_is_noted_and_the_rest_read() {
     let text = header(&[Category::Max])
         + "nonsense\n"
         + "A,b,0,0,1,sideways,0,4,float32,\"[1]\",1,\n"
-        + &row(&subject("x", &[1]), &[Cell::Real(1.0)])
+        + &row(&subject("x", &[1]), &[StatisticCell::Real(1.0)])
         + "A,b,0,0,1,input,0,4,float32,\"[1";
     let table = parse(&text).unwrap();
     assert_eq!((table.rows.len(), table.errors.len()), (1, 3));

@@ -17,8 +17,8 @@ use opscope_tensor::{
     weighed_stats,
 };
 
-use self::element::Element;
-use self::mean::Sums;
+use self::element::CellElement;
+use self::mean::MeanSums;
 use self::side_by_side::running_means;
 use super::number::general;
 
@@ -30,9 +30,9 @@ const LANES: usize = 8;
 const SQUARES: std::ops::Range<f64> = 1e-140..1e140;
 
 /// Numbers that a row gives of the elements of a tensor.
-pub(super) struct Cells {
-    pub(super) max: Number,
-    pub(super) min: Number,
+pub(super) struct StatsCells {
+    pub(super) max: PrintedNumber,
+    pub(super) min: PrintedNumber,
     /// A number that prints as the average does.
     pub(super) average: f64,
     pub(super) l2: f64,
@@ -42,23 +42,23 @@ pub(super) struct Cells {
     pub(super) n_pos_inf: u64,
 }
 
-/// [`Cells`] of a table of chosen columns.
-pub(super) struct AnyCells(pub(super) Option<Cells>);
+/// [`StatsCells`] of a table of chosen columns.
+pub(super) struct AnyCells(pub(super) Option<StatsCells>);
 
 /// An element, as it is printed.
 #[derive(Clone, Copy)]
-pub(super) enum Number {
+pub(super) enum PrintedNumber {
     Float(f64),
     Signed(i64),
     Unsigned(u64),
 }
 
-impl fmt::Display for Number {
+impl fmt::Display for PrintedNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Number::Float(value) => f.write_str(&general(*value)),
-            Number::Signed(value) => value.fmt(f),
-            Number::Unsigned(value) => value.fmt(f),
+            PrintedNumber::Float(value) => f.write_str(&general(*value)),
+            PrintedNumber::Signed(value) => value.fmt(f),
+            PrintedNumber::Unsigned(value) => value.fmt(f),
         }
     }
 }
@@ -78,7 +78,7 @@ const N_RULE_AT_ONCE_MAX: usize = 1024;
 /// Leaves the cells of the plain table in the tensor's memo if one look at the elements tells them, and
 /// returns whether it did.
 pub(super) fn reduce_plain(tensor: TensorObserver<'_>, order: ElementOrder) -> bool {
-    if tensor.has_kept::<Option<Cells>>() {
+    if tensor.has_kept::<Option<StatsCells>>() {
         return true;
     }
     match tell(tensor, order) {
@@ -117,7 +117,7 @@ pub(super) fn reduce_together(tensors: &[TensorObserver<'_>], is_any: bool) {
         let is_float = matches!(tensor.dtype(), DType::F16 | DType::F32 | DType::F64);
         let is_kept = || match is_any {
             true => tensor.has_kept::<AnyCells>(),
-            false => tensor.has_kept::<Option<Cells>>(),
+            false => tensor.has_kept::<Option<StatsCells>>(),
         };
         let is_told = |known| !has_squares(known) || is_average_told(known);
         is_float && !is_kept() && tensor.weighed_stats().is_ok_and(|known| !is_told(known))
@@ -140,7 +140,7 @@ pub(super) fn reduce_together(tensors: &[TensorObserver<'_>], is_any: bool) {
 }
 
 /// The cells, if they are known without the rule of the average; types other than floats are quick.
-fn tell(tensor: TensorObserver<'_>, order: ElementOrder) -> Option<Option<Cells>> {
+fn tell(tensor: TensorObserver<'_>, order: ElementOrder) -> Option<Option<StatsCells>> {
     let view = tensor.view().ok()?;
     let known = match (tensor.dtype(), order) {
         (DType::F16 | DType::F32 | DType::F64, _) => match tensor.weighed_stats() {
@@ -174,7 +174,7 @@ fn tell(tensor: TensorObserver<'_>, order: ElementOrder) -> Option<Option<Cells>
 fn is_average_told(known: &StatsAndWeight) -> bool {
     let counts = counts(known);
     let is_finite = counts.n_nan + counts.n_neg_inf + counts.n_pos_inf == 0;
-    let is_told = || Sums::of_stats(known).mean(magnitude(known)).is_some();
+    let is_told = || MeanSums::of_stats(known).mean(magnitude(known)).is_some();
     has_squares(known) && (!is_finite || is_told())
 }
 
@@ -187,11 +187,11 @@ fn has_squares(known: &StatsAndWeight) -> bool {
 
 /// The cells of the plain table; `None` for types that it leaves empty and for tensors without
 /// elements.
-pub(super) fn plain(tensor: TensorObserver<'_>) -> Arc<Option<Cells>> {
+pub(super) fn plain(tensor: TensorObserver<'_>) -> Arc<Option<StatsCells>> {
     tensor.keep(of_tensor)
 }
 
-fn of_tensor(tensor: TensorObserver<'_>) -> Option<Cells> {
+fn of_tensor(tensor: TensorObserver<'_>) -> Option<StatsCells> {
     let view = tensor.view().ok()?;
     match tensor.dtype() {
         DType::F16 | DType::F32 | DType::F64 => of_floats(view, tensor.weighed_stats().ok()?),
@@ -204,7 +204,7 @@ pub(super) fn any(tensor: TensorObserver<'_>) -> Arc<AnyCells> {
     tensor.keep(|tensor| AnyCells(of_any(tensor)))
 }
 
-fn of_any(tensor: TensorObserver<'_>) -> Option<Cells> {
+fn of_any(tensor: TensorObserver<'_>) -> Option<StatsCells> {
     let dtype = tensor.dtype();
     // Opaque bytes decode to themselves, but they are no numbers.
     if matches!(
@@ -231,7 +231,7 @@ fn of_any(tensor: TensorObserver<'_>) -> Option<Cells> {
 }
 
 /// The cells of floats, by their statistics.
-fn of_floats(view: TensorView<'_>, known: &StatsAndWeight) -> Option<Cells> {
+fn of_floats(view: TensorView<'_>, known: &StatsAndWeight) -> Option<StatsCells> {
     of_floats_with(view, known, None)
 }
 
@@ -240,7 +240,7 @@ fn of_floats_with(
     view: TensorView<'_>,
     known: &StatsAndWeight,
     mean: Option<f64>,
-) -> Option<Cells> {
+) -> Option<StatsCells> {
     let bytes = view.bytes;
     match view.dtype {
         DType::F16 => by_stats::<half::f16>(bytes, known, mean),
@@ -265,23 +265,23 @@ fn magnitude(known: &StatsAndWeight) -> f64 {
 
 /// Looks at elements again only for what statistics do not say: which one comes first, and what the
 /// rule of the average makes of a mean that is nearly a tie, unless `mean` is that.
-fn by_stats<E: Element<Value: Into<f64>>>(
+fn by_stats<E: CellElement<Value: Into<f64>>>(
     bytes: &[u8],
     known: &StatsAndWeight,
     mean: Option<f64>,
-) -> Option<Cells> {
+) -> Option<StatsCells> {
     let first = *E::blocks(bytes).next()?.as_slice().first()?;
     let (counts, stats) = (counts(known), &known.stats);
     let extreme = |found: f64| match (first.into().is_nan(), found == 0.0) {
-        (true, _) => Number::Float(f64::NAN),
+        (true, _) => PrintedNumber::Float(f64::NAN),
         (false, true) => E::number(first_zero::<E>(bytes, E::Value::default())),
-        (false, false) => Number::Float(found),
+        (false, false) => PrintedNumber::Float(found),
     };
     let average = average(counts, || {
-        let told = Sums::of_stats(known).mean(magnitude(known));
+        let told = MeanSums::of_stats(known).mean(magnitude(known));
         told.or(mean).unwrap_or_else(|| running_mean::<E>(bytes))
     });
-    Some(Cells {
+    Some(StatsCells {
         max: extreme(stats.max),
         min: extreme(stats.min),
         average,
@@ -308,7 +308,7 @@ fn average(counts: NonFinite, of_finite: impl FnOnce() -> f64) -> f64 {
     }
 }
 
-fn of_bytes(dtype: DType, bytes: &[u8], counts: NonFinite) -> Option<Cells> {
+fn of_bytes(dtype: DType, bytes: &[u8], counts: NonFinite) -> Option<StatsCells> {
     match dtype.as_numpy()? {
         NumpyType::I8 => over::<i8>(bytes, counts),
         NumpyType::U8 => over::<u8>(bytes, counts),
@@ -324,11 +324,11 @@ fn of_bytes(dtype: DType, bytes: &[u8], counts: NonFinite) -> Option<Cells> {
 }
 
 /// Bytes after the last whole element are passed over.
-fn over<E: Element>(bytes: &[u8], counts: NonFinite) -> Option<Cells> {
+fn over<E: CellElement>(bytes: &[u8], counts: NonFinite) -> Option<StatsCells> {
     let first = *E::blocks(bytes).next()?.as_slice().first()?;
     let mut max = [first; LANES];
     let mut min = [first; LANES];
-    let mut sums = Sums::default();
+    let mut sums = MeanSums::default();
     for block in E::blocks(bytes) {
         let (groups, rest) = block.as_slice().as_chunks::<LANES>();
         for group in groups {
@@ -350,7 +350,7 @@ fn over<E: Element>(bytes: &[u8], counts: NonFinite) -> Option<Cells> {
         let told = sums.mean(magnitude);
         told.unwrap_or_else(|| running_mean::<E>(bytes))
     });
-    Some(Cells {
+    Some(StatsCells {
         max: E::number(max),
         min: E::number(min),
         average,
@@ -363,7 +363,7 @@ fn over<E: Element>(bytes: &[u8], counts: NonFinite) -> Option<Cells> {
 }
 
 /// The average by its rule, element after element.
-fn running_mean<E: Element>(bytes: &[u8]) -> f64 {
+fn running_mean<E: CellElement>(bytes: &[u8]) -> f64 {
     let (mut mean, mut n) = (0.0_f64, 0.0_f64);
     for block in E::blocks(bytes) {
         for &x in block.as_slice() {
@@ -383,7 +383,7 @@ fn smaller<T: PartialOrd>(kept: T, x: T) -> T {
 }
 
 /// The first of the elements that are zero, if `extreme` is one of them: they may differ in sign.
-fn first_zero<E: Element>(bytes: &[u8], extreme: E::Value) -> E::Value {
+fn first_zero<E: CellElement>(bytes: &[u8], extreme: E::Value) -> E::Value {
     if E::value(extreme) != 0.0 {
         return extreme;
     }

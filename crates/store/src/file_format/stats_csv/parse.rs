@@ -15,7 +15,7 @@ const FILE_BYTES_MAX: u64 = 64 << 20;
 
 /// A statistics file as it stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Table {
+pub struct StatsTable {
     /// Names of the columns.
     pub columns: Vec<String>,
     /// The cells of each tensor, as many as there are columns.
@@ -31,7 +31,7 @@ pub fn may_be_table(real_name: &str) -> bool {
 ///
 /// # Errors
 /// [`StoreError`] if it cannot be read, is too large, or is damaged further on.
-pub fn read_if_table(path: &Path) -> Result<Option<Table>, StoreError> {
+pub fn read_if_table(path: &Path) -> Result<Option<StatsTable>, StoreError> {
     let io = || StoreError::io("read", path);
     let (file, _) = regular_file::open(path).map_err(io())?;
     let mut start = Vec::new();
@@ -47,7 +47,7 @@ pub fn read_if_table(path: &Path) -> Result<Option<Table>, StoreError> {
 ///
 /// # Errors
 /// [`StoreError`] if it cannot be read, is too large, or holds something else.
-pub fn read_file(path: &Path) -> Result<Table, StoreError> {
+pub fn read_file(path: &Path) -> Result<StatsTable, StoreError> {
     let bytes = regular_file::read(path, FILE_BYTES_MAX).map_err(StoreError::io("read", path))?;
     parse(&String::from_utf8_lossy(&bytes)).map_err(StoreError::corrupt(FORMAT_NAME, path))
 }
@@ -56,12 +56,12 @@ pub fn read_file(path: &Path) -> Result<Table, StoreError> {
 ///
 /// # Errors
 /// [`FormatError`] if the first line is another, or a row has another number of cells than it.
-pub fn parse(text: &str) -> Result<Table, FormatError> {
+pub fn parse(text: &str) -> Result<StatsTable, FormatError> {
     rows_after(text, DESCRIPTION)
 }
 
 /// Reads a table whose first line begins with `description`.
-pub(super) fn rows_after(text: &str, description: &str) -> Result<Table, FormatError> {
+pub(super) fn rows_after(text: &str, description: &str) -> Result<StatsTable, FormatError> {
     let mut at = 0;
     let mut lines = text.split_inclusive('\n').map(|line| {
         let start = at;
@@ -85,7 +85,7 @@ pub(super) fn rows_after(text: &str, description: &str) -> Result<Table, FormatE
         }
         rows.push(line.split(',').map(str::to_owned).collect());
     }
-    Ok(Table {
+    Ok(StatsTable {
         columns: columns.into_iter().map(str::to_owned).collect(),
         rows,
     })

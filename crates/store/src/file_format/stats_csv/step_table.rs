@@ -10,7 +10,7 @@ use std::path::Path;
 use opscope_tensor::{Stats, Tensor, TensorObserver};
 
 use super::number::general;
-use super::{DESCRIPTION, FORMAT_NAME, Table, names, parse, shape_text};
+use super::{DESCRIPTION, FORMAT_NAME, StatsTable, names, parse, shape_text};
 use crate::record::Record;
 use crate::{FormatError, StoreError, regular_file};
 
@@ -40,7 +40,7 @@ pub struct OperatorTable {
     /// Microseconds since 1970-01-01 UTC.
     pub timestamp: u64,
     /// The table that a file of the operator's own would hold.
-    pub table: Table,
+    pub table: StatsTable,
 }
 
 /// The first line.
@@ -140,7 +140,7 @@ pub fn operators(text: &str) -> Result<Vec<OperatorTable>, FormatError> {
             last.table.rows.push(rest);
             continue;
         }
-        operator.table = Table {
+        operator.table = StatsTable {
             columns: columns.clone(),
             rows: vec![rest],
         };
@@ -161,7 +161,7 @@ fn operator(cells: &[String]) -> Option<OperatorTable> {
         task_id: task_id.parse().ok()?,
         stream_id: stream_id.parse().ok()?,
         timestamp: timestamp.parse().ok()?,
-        table: Table::default(),
+        table: StatsTable::default(),
     })
 }
 
@@ -180,7 +180,7 @@ mod tests {
     use opscope_tensor::{DType, Shape};
 
     use super::*;
-    use crate::record::{ModelId, Operator, Side};
+    use crate::record::{ModelId, Operator, SlotSide};
 
     fn tensor(values: &[f32]) -> Tensor {
         let bytes = values.iter().flat_map(|v| v.to_le_bytes()).collect();
@@ -213,7 +213,7 @@ mod tests {
         assert_eq!((first.op_name.as_str(), first.task_id), ("c", 2));
         assert_eq!((second.op_name.as_str(), second.stream_id), ("a_b", 1));
         let subject = second.table.subject(1).unwrap();
-        assert_eq!((subject.side, subject.shape), (Side::Output, vec![3]));
+        assert_eq!((subject.side, subject.shape), (SlotSide::Output, vec![3]));
         let cells: Vec<_> = second.table.statistics(1).map(|(_, cell)| cell).collect();
         assert_eq!(cells, ["4", "3", "3.5", "5", "3", "1", "0", "0"]);
         let of_input: Vec<_> = second.table.statistics(0).map(|(_, cell)| cell).collect();

@@ -2,17 +2,17 @@
 
 use opscope_tensor::{DType, Layout};
 
-use super::{Table, names};
-use crate::record::Side;
+use super::{StatsTable, names};
+use crate::record::SlotSide;
 
 /// Cells before the statistics.
 const N_CELLS: usize = 6;
 
 /// The tensor that a row describes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Subject {
+pub struct StatsSubject {
     /// Input or output.
-    pub side: Side,
+    pub side: SlotSide,
     /// Position among the inputs or outputs of the file.
     pub index: u32,
     /// Bytes of the tensor.
@@ -25,23 +25,23 @@ pub struct Subject {
     pub shape: Vec<u64>,
 }
 
-impl Table {
+impl StatsTable {
     /// Returns the subject of a row; `None` if there is no such row, or it does not name its subject.
-    pub fn subject(&self, row: usize) -> Option<Subject> {
+    pub fn subject(&self, row: usize) -> Option<StatsSubject> {
         let [side, index, n_bytes, dtype, layout, shape] = self.rows.get(row)?.get(..N_CELLS)?
         else {
             return None;
         };
         let side = match side.as_str() {
-            "Input" => Side::Input,
-            "Output" => Side::Output,
+            "Input" => SlotSide::Input,
+            "Output" => SlotSide::Output,
             _ => return None,
         };
         let dims: Option<Vec<u64>> = match shape.as_str() {
             "-" | "" => Some(Vec::new()),
             dims => dims.split('x').map(|dim| dim.parse().ok()).collect(),
         };
-        Some(Subject {
+        Some(StatsSubject {
             side,
             index: index.parse().ok()?,
             n_bytes: n_bytes.parse().ok()?,
@@ -78,7 +78,7 @@ mod tests {
         let first = table.subject(0).unwrap();
         assert_eq!(
             (first.side, first.index, first.n_bytes),
-            (Side::Input, 0, 48)
+            (SlotSide::Input, 0, 48)
         );
         assert_eq!(
             (first.dtype, first.layout),

@@ -35,7 +35,7 @@ fn bytes_of_hex(hex: &str) -> Vec<u8> {
 }
 
 /// The line of a tensor that is the only output.
-fn output_row(tensor: Tensor, columns: &Columns) -> String {
+fn output_row(tensor: Tensor, columns: &StatsColumns) -> String {
     let text = encode(&record(vec![], vec![tensor]), columns);
     text.lines().nth(1).unwrap().to_owned()
 }
@@ -66,7 +66,7 @@ fn recorded_rows() {
         } else {
             (vec![], vec![tensor])
         };
-        let text = encode(&record(inputs, outputs), &Columns::Plain);
+        let text = encode(&record(inputs, outputs), &StatsColumns::Plain);
         let header = recorded["header"].as_str().unwrap();
         let expected = format!("{header}\n{}\n", row["row"].as_str().unwrap());
         assert_eq!(text, expected, "{}", row["id"]);
@@ -97,11 +97,11 @@ fn types_that_the_plain_table_leaves_empty() {
     ];
     for (dtype, bytes, expected) in cases {
         let tensor = Tensor::from_vec(dtype, shape(), bytes).unwrap();
-        assert_eq!(output_row(tensor, &Columns::Plain), expected);
+        assert_eq!(output_row(tensor, &StatsColumns::Plain), expected);
     }
     let empty = Tensor::from_vec(DType::F32, Shape::new([0, 3]).unwrap(), vec![]).unwrap();
     assert_eq!(
-        output_row(empty.with_layout(Layout::Max), &Columns::Plain),
+        output_row(empty.with_layout(Layout::Max), &StatsColumns::Plain),
         "Output,0,0,DT_FLOAT,-,0x3,,,,,,,"
     );
 }
@@ -114,16 +114,16 @@ fn a_mean_over_many_elements() {
     let shape = Shape::new([4, 50, 50, 16]).unwrap();
     let tensor = Tensor::from_vec(DType::F32, shape, bytes).unwrap();
     assert_eq!(
-        output_row(tensor.with_layout(Layout::Nhwc), &Columns::Plain),
+        output_row(tensor.with_layout(Layout::Nhwc), &StatsColumns::Plain),
         "Output,0,640000,DT_FLOAT,NHWC,4x50x50x16,1.99999,1,1.5,160000,0,0,0"
     );
 }
 
 #[test]
 fn chosen_columns_come_in_their_own_order() {
-    use Column::*;
-    let check = |columns: &[Column], header: &str, row: &str| {
-        let columns = Columns::Chosen(columns.to_vec());
+    use StatsColumn::*;
+    let check = |columns: &[StatsColumn], header: &str, row: &str| {
+        let columns = StatsColumns::Chosen(columns.to_vec());
         let tensor = floats(&[3.0, -4.0]);
         let text = encode(&record(vec![], vec![tensor]), &columns);
         let expected = format!("{DESCRIPTION}{header}\nOutput,0,8,DT_FLOAT,ND,2{row}\n");
@@ -145,7 +145,11 @@ fn chosen_columns_come_in_their_own_order() {
 
 #[test]
 fn chosen_columns_know_newer_types() {
-    let columns = Columns::Chosen(vec![Column::Max, Column::Average, Column::L2Norm]);
+    let columns = StatsColumns::Chosen(vec![
+        StatsColumn::Max,
+        StatsColumn::Average,
+        StatsColumn::L2Norm,
+    ]);
     let brain: Vec<u8> = [1.5_f32, -2.0]
         .iter()
         .flat_map(|&v| bf16::from_f32(v).to_le_bytes())
@@ -202,7 +206,7 @@ fn chosen_columns_know_newer_types() {
 #[test]
 fn inputs_go_before_outputs_and_each_side_counts_from_zero() {
     let tensors = || vec![floats(&[1.0]), floats(&[2.0])];
-    let text = encode(&record(tensors(), tensors()), &Columns::Plain);
+    let text = encode(&record(tensors(), tensors()), &StatsColumns::Plain);
     let starts: Vec<&str> = text
         .lines()
         .map(|line| &line[..9.min(line.len())])
@@ -223,7 +227,7 @@ fn inputs_go_before_outputs_and_each_side_counts_from_zero() {
 #[test]
 fn of_zeros_the_first_one_stays() {
     let row = |values: &[f32]| {
-        let row = output_row(floats(values), &Columns::Plain);
+        let row = output_row(floats(values), &StatsColumns::Plain);
         row.split(',').skip(6).take(2).collect::<Vec<_>>().join(" ")
     };
     let mut values = [-5.0; 12];
@@ -264,20 +268,24 @@ proptest! {
         let bytes = bits.iter().flat_map(|b| b.to_le_bytes()).collect();
         let shape = Shape::new([bits.len()]).unwrap();
         let tensor = Tensor::from_vec(DType::F16, shape, bytes).unwrap();
-        prop_assert_eq!(output_row(tensor, &Columns::Plain), expected);
+        prop_assert_eq!(output_row(tensor, &StatsColumns::Plain), expected);
     }
 }
 
 /// The rows of a tensor that was reduced, if that was possible, and of the same tensor with its elements.
-fn rows_of_both(whole: &Tensor, reduced: &Tensor, columns: &Columns) -> (String, String) {
+fn rows_of_both(whole: &Tensor, reduced: &Tensor, columns: &StatsColumns) -> (String, String) {
     let reduced = output_row(reduced.clone().without_elements(), columns);
     (reduced, output_row(whole.clone(), columns))
 }
 
-fn choices() -> [Columns; 2] {
+fn choices() -> [StatsColumns; 2] {
     [
-        Columns::Plain,
-        Columns::Chosen(vec![Column::Average, Column::Max, Column::L2Norm]),
+        StatsColumns::Plain,
+        StatsColumns::Chosen(vec![
+            StatsColumn::Average,
+            StatsColumn::Max,
+            StatsColumn::L2Norm,
+        ]),
     ]
 }
 

@@ -5,8 +5,8 @@ use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 
 use super::result_name;
-use crate::dump::Entry;
-use crate::tree::acl::Origin;
+use crate::dump::DumpEntry;
+use crate::tree::acl::PathOrigin;
 
 /// The files of one directory.
 struct FileGroup<T> {
@@ -16,12 +16,12 @@ struct FileGroup<T> {
     load_dir: PathBuf,
     /// When the first of its files was written.
     first_time: Option<u64>,
-    entries: Vec<(Entry, T)>,
+    entries: Vec<(DumpEntry, T)>,
 }
 
 /// Brings sorted files into the order of execution: a device's models ran in turns, each with its
 /// steps in order. Whose turn it was, the times in the files' names tell.
-pub(super) fn by_execution<T>(entries: Vec<(Entry, T)>) -> Vec<(Entry, T)> {
+pub(super) fn by_execution<T>(entries: Vec<(DumpEntry, T)>) -> Vec<(DumpEntry, T)> {
     let mut groups: VecDeque<FileGroup<T>> = VecDeque::new();
     for (entry, content) in entries {
         let dir = entry.path.parent().unwrap_or(Path::new(""));
@@ -46,7 +46,7 @@ pub(super) fn by_execution<T>(entries: Vec<(Entry, T)>) -> Vec<(Entry, T)> {
 }
 
 /// Takes the earliest of the loads' next steps, again and again.
-fn merge<T>(groups: Vec<FileGroup<T>>, ordered: &mut Vec<(Entry, T)>) {
+fn merge<T>(groups: Vec<FileGroup<T>>, ordered: &mut Vec<(DumpEntry, T)>) {
     let mut loads: Vec<VecDeque<FileGroup<T>>> = Vec::new();
     let mut of_dir: HashMap<PathBuf, usize> = HashMap::new();
     for group in groups {
@@ -69,9 +69,9 @@ fn merge<T>(groups: Vec<FileGroup<T>>, ordered: &mut Vec<(Entry, T)>) {
 }
 
 impl<T> FileGroup<T> {
-    fn new(entry: Entry, content: T) -> FileGroup<T> {
+    fn new(entry: DumpEntry, content: T) -> FileGroup<T> {
         let dir = entry.path.parent().unwrap_or(Path::new(""));
-        let origin = Origin::of(dir);
+        let origin = PathOrigin::from_path(dir);
         let load_dir = dir.parent().unwrap_or(Path::new("")).to_owned();
         let device_dir = load_dir.parent().and_then(Path::parent);
         let is_of_model = origin.device.is_some() && origin.model_id.is_some();
@@ -85,7 +85,7 @@ impl<T> FileGroup<T> {
         group
     }
 
-    fn add(&mut self, entry: Entry, content: T) {
+    fn add(&mut self, entry: DumpEntry, content: T) {
         let result = || Some(result_name(&entry)?.file);
         let name = entry.name.clone().or_else(result);
         let time = name.and_then(|name| name.timestamp.parse::<u64>().ok());
@@ -107,7 +107,7 @@ mod tests {
         let entry = |path: &&str| {
             let path = PathBuf::from(path);
             let real_name = path.file_name().unwrap().to_string_lossy().into_owned();
-            Entry {
+            DumpEntry {
                 name: DumpFileName::parse(&real_name),
                 path,
                 real_name,
@@ -115,7 +115,7 @@ mod tests {
             }
         };
         let ordered = by_execution(paths.iter().map(|path| (entry(path), ())).collect());
-        let text = |(entry, ()): &(Entry, ())| entry.path.to_string_lossy().into_owned();
+        let text = |(entry, ()): &(DumpEntry, ())| entry.path.to_string_lossy().into_owned();
         ordered.iter().map(text).collect()
     }
 

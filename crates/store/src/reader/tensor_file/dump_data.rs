@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{ExtraKind, ExtraPiece, FileFacts, FileKind, StoredTensor, TensorFile};
+use super::{ExtraKind, ExtraPiece, FileFacts, FileKind, MindSporeTensorFile, StoredTensor};
 use crate::FormatError;
 use crate::file_bytes::FileBytes;
 use crate::file_format::dump_data::{
@@ -10,7 +10,7 @@ use crate::file_format::dump_data::{
 };
 use crate::file_format::nano::NanoHeader;
 use crate::reader::index::DumpTerm;
-use crate::record::Side;
+use crate::record::SlotSide;
 
 /// The kind of on-chip buffer that has a name.
 const L1_BUFFER: u32 = 0;
@@ -22,9 +22,9 @@ const LAYOUT_MASK: u32 = 0xff;
 /// Field of a nano dump's name that holds the operator's name.
 const OP_NAME_FIELD: usize = 1;
 
-impl TensorFile {
+impl MindSporeTensorFile {
     /// A dump file of AscendCL.
-    pub(super) fn from_dump(file: DumpFile, file_name: &str) -> TensorFile {
+    pub(super) fn from_dump(file: DumpFile, file_name: &str) -> MindSporeTensorFile {
         let n_start = LENGTH_BYTES.saturating_add(file.n_header_bytes());
         let (bytes, header, pieces) = file.into_parts();
         let mut tensors = Vec::new();
@@ -32,8 +32,8 @@ impl TensorFile {
         for piece in pieces {
             let (index, range) = (piece.index, piece.range);
             let (side, entries) = match piece.kind {
-                PayloadKind::Input => (Side::Input, &header.inputs),
-                PayloadKind::Output => (Side::Output, &header.outputs),
+                PayloadKind::Input => (SlotSide::Input, &header.inputs),
+                PayloadKind::Output => (SlotSide::Output, &header.outputs),
                 PayloadKind::Buffer | PayloadKind::Space => {
                     extras.push(extra_piece(&header, piece.kind, index, range));
                     continue;
@@ -42,7 +42,7 @@ impl TensorFile {
             let entry = entries.get(index);
             tensors.extend(entry.map(|entry| stored_tensor(side, index, entry, range)));
         }
-        TensorFile {
+        MindSporeTensorFile {
             kind: FileKind::DumpData,
             file_name: file_name.to_owned(),
             facts: file_facts(header),
@@ -55,11 +55,14 @@ impl TensorFile {
     }
 
     /// A file of the nano runtime; its name has the operator's, as its header lacks it.
-    pub(super) fn from_nano(bytes: FileBytes, file_name: &str) -> Result<TensorFile, FormatError> {
+    pub(super) fn from_nano(
+        bytes: FileBytes,
+        file_name: &str,
+    ) -> Result<MindSporeTensorFile, FormatError> {
         let (header, n_header) = NanoHeader::decode(bytes.as_ref())?;
         header.check_size(n_header, bytes.as_ref().len())?;
         let file = header.to_dump_file(n_header, bytes);
-        let mut file = TensorFile::from_dump(file, file_name);
+        let mut file = MindSporeTensorFile::from_dump(file, file_name);
         let op_name = file_name.split('.').nth(OP_NAME_FIELD).unwrap_or_default();
         file.kind = FileKind::Nano;
         op_name.clone_into(&mut file.facts.op_name);
@@ -100,7 +103,7 @@ fn file_facts(header: DumpHeader) -> FileFacts {
 
 /// The tensor that an entry of the header describes.
 fn stored_tensor(
-    side: Side,
+    side: SlotSide,
     index: usize,
     entry: &TensorEntry,
     range: Range<usize>,

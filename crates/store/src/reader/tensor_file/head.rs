@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use opscope_tensor::{DType, Layout};
 
-use super::{FileKind, StoredTensor, TensorFile, archive};
+use super::{FileKind, MindSporeTensorFile, StoredTensor, archive};
 use crate::StoreError;
 use crate::file_bytes::FileBytes;
-use crate::file_format::stats_csv::{self, Table};
+use crate::file_format::stats_csv::{self, StatsTable};
 use crate::file_format::{npy_zst, npz};
 
 /// A file whose contents a reader asks for.
@@ -38,7 +38,7 @@ pub enum FileContent {
     /// Descriptions of tensors.
     Tensors(FileHead),
     /// Statistics of tensors.
-    Table(Table),
+    Table(StatsTable),
 }
 
 /// The descriptions of a file's tensors.
@@ -72,7 +72,7 @@ impl FileRequest {
     /// As for [`FileRequest::read_head`].
     pub fn read_whole(&self) -> Result<FileContent, StoreError> {
         self.read_with(|| {
-            Ok(FileHead::from(&TensorFile::open(
+            Ok(FileHead::from(&MindSporeTensorFile::open(
                 &self.path,
                 &self.real_name,
             )?))
@@ -90,7 +90,7 @@ impl FileRequest {
     }
 
     /// Reads the table; none if the file holds tensors.
-    pub(in crate::reader) fn read_table(&self) -> Result<Option<Table>, StoreError> {
+    pub(in crate::reader) fn read_table(&self) -> Result<Option<StatsTable>, StoreError> {
         match self.expectation {
             FileExpectation::Tensors => Ok(None),
             FileExpectation::Table => stats_csv::read_file(&self.path).map(Some),
@@ -99,8 +99,8 @@ impl FileRequest {
     }
 }
 
-impl From<&TensorFile> for FileHead {
-    fn from(file: &TensorFile) -> FileHead {
+impl From<&MindSporeTensorFile> for FileHead {
+    fn from(file: &MindSporeTensorFile) -> FileHead {
         FileHead {
             kind: file.kind,
             holds_records: file.holds_records(),
@@ -122,7 +122,7 @@ impl FileHead {
         {
             return Ok(FileHead::from_arrays(FileKind::Npy, vec![array]));
         }
-        Ok(FileHead::from(&TensorFile::open(path, file_name)?))
+        Ok(FileHead::from(&MindSporeTensorFile::open(path, file_name)?))
     }
 
     fn from_arrays(kind: FileKind, tensors: Vec<StoredTensor>) -> FileHead {

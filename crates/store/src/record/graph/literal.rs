@@ -5,7 +5,7 @@ use opscope_tensor::DType;
 use super::Literal;
 use crate::file_format::ms_dtype;
 use crate::file_format::number_text::general;
-use crate::record::AttributeType;
+use crate::record::AttributeKind;
 
 /// Deepest nesting of lists that is followed.
 const DEPTH_MAX: usize = 32;
@@ -14,15 +14,15 @@ const CUT: char = '…';
 
 impl Literal {
     /// The value that the text of an attribute stands for. Text of several meanings stays text.
-    pub fn from_text(text: &str, r#type: AttributeType) -> Literal {
+    pub fn from_text(text: &str, r#type: AttributeKind) -> Literal {
         let known = match r#type {
-            AttributeType::Int => int(text),
-            AttributeType::Float => float(text),
-            AttributeType::Ints => list(text, int).map(Literal::Tuple),
-            AttributeType::Floats => list(text, float).map(Literal::Tuple),
-            AttributeType::Text => Some(Literal::Text(unquoted(text))),
-            AttributeType::Python => python(text),
-            AttributeType::Other => guessed(text),
+            AttributeKind::Int => int(text),
+            AttributeKind::Float => float(text),
+            AttributeKind::Ints => list(text, int).map(Literal::Tuple),
+            AttributeKind::Floats => list(text, float).map(Literal::Tuple),
+            AttributeKind::Text => Some(Literal::Text(unquoted(text))),
+            AttributeKind::Python => python(text),
+            AttributeKind::Other => guessed(text),
         };
         known.unwrap_or_else(|| Literal::Text(text.to_owned()))
     }
@@ -252,14 +252,14 @@ impl Scanner<'_> {
 mod tests {
     use super::*;
 
-    fn check(text: &str, r#type: AttributeType, expected: &str) {
+    fn check(text: &str, r#type: AttributeKind, expected: &str) {
         let value = Literal::from_text(text, r#type);
         assert_eq!(value.plain_text(), expected, "{text} {value:?}");
     }
 
     #[test]
     fn values_print_themselves_as_in_mindspore() {
-        use AttributeType::{Float, Floats, Int, Ints, Other, Python, Text};
+        use AttributeKind::{Float, Floats, Int, Ints, Other, Python, Text};
         for (text, r#type, expected) in [
             ("-3", Int, "-3"),
             ("1", Float, "1.000000"),

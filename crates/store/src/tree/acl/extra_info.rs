@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{AclTree, Place, clean_name, stream_id, task_id};
+use super::{AclPlace, AclTree, clean_name, stream_id, task_id};
 use crate::record::Record;
 
 /// How the name of the text file ends that lies beside a failing operator's dump.
@@ -33,7 +33,7 @@ pub fn custom_file_name(name: &str, local_time: &str) -> String {
 
 impl AclTree {
     /// The place of `record`, whose operator failed at `local_time`.
-    pub fn failure_place(&self, record: &Record, file: FailureFile, local_time: &str) -> Place {
+    pub fn failure_place(&self, record: &Record, file: FailureFile, local_time: &str) -> AclPlace {
         let operator = &record.operator;
         let (task_id, stream_id) = (task_id(record), stream_id(&record.model));
         let file_name = match file {
@@ -47,7 +47,7 @@ impl AclTree {
                 format!("{op_type}.{op_name}.{task_id}.{local_time}")
             }
         };
-        Place {
+        AclPlace {
             dir: self.failure_dir(record.model.device),
             file_name,
         }

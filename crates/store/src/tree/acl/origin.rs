@@ -12,7 +12,7 @@ const RANK: &str = "_global_rank";
 
 /// Facts that the path of a directory with dump files gives. Those that it does not give are left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Origin {
+pub struct PathOrigin {
     /// Local time, `YYYYMMDDhhmmss`.
     pub time: Option<String>,
     /// The rank, where the tree stands below `worldsize{N}_global_rank{R}`, as trees of TorchAir do.
@@ -27,11 +27,11 @@ pub struct Origin {
     pub step: Option<u64>,
 }
 
-impl Origin {
+impl PathOrigin {
     /// Takes the end of a directory's path apart: `{time}/{device}/{model}/{model_id}/{step}`,
     /// `{time}/{device}` of operators that run on their own, or the last part of these that is left of a
     /// tree that was taken apart.
-    pub fn of(dir: &Path) -> Origin {
+    pub fn from_path(dir: &Path) -> PathOrigin {
         let names = directory_names(dir);
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         in_model(&names)
@@ -40,11 +40,11 @@ impl Origin {
     }
 }
 
-fn in_model(names: &[&str]) -> Option<Origin> {
+fn in_model(names: &[&str]) -> Option<PathOrigin> {
     let [above @ .., time, device, model, model_id, step] = names else {
         return None;
     };
-    Some(Origin {
+    Some(PathOrigin {
         time: Some(time_of(time)?),
         rank: rank_of(above),
         device: Some(number(device)?),
@@ -54,23 +54,23 @@ fn in_model(names: &[&str]) -> Option<Origin> {
     })
 }
 
-fn on_its_own(names: &[&str]) -> Option<Origin> {
+fn on_its_own(names: &[&str]) -> Option<PathOrigin> {
     let [above @ .., time, device] = names else {
         return None;
     };
-    Some(Origin {
+    Some(PathOrigin {
         time: Some(time_of(time)?),
         rank: rank_of(above),
         device: Some(number(device)?),
-        ..Origin::default()
+        ..PathOrigin::default()
     })
 }
 
-fn without_root(names: &[&str]) -> Origin {
+fn without_root(names: &[&str]) -> PathOrigin {
     let step = names.last().and_then(|name| number(name));
     let model_id = names.iter().rev().nth(1).and_then(|name| number(name));
     let is_in_model = step.is_some() && model_id.is_some();
-    Origin {
+    PathOrigin {
         step,
         model_id,
         model: names
@@ -79,7 +79,7 @@ fn without_root(names: &[&str]) -> Origin {
             .nth(2)
             .filter(|_| is_in_model)
             .map(|name| (*name).to_owned()),
-        ..Origin::default()
+        ..PathOrigin::default()
     }
 }
 
@@ -125,14 +125,14 @@ mod tests {
             ("", (None, None, None, None, None)),
         ];
         for (dir, expected) in cases {
-            let Origin {
+            let PathOrigin {
                 time,
                 device,
                 model,
                 model_id,
                 step,
                 rank: _,
-            } = Origin::of(Path::new(dir));
+            } = PathOrigin::from_path(Path::new(dir));
             let found = (time.as_deref(), device, model.as_deref(), model_id, step);
             assert_eq!(found, *expected, "{dir}");
         }
@@ -153,7 +153,7 @@ mod tests {
             ("d/worldsize8_global_rankx/20240102030405/0", None),
             ("d/20240102030405/0/graph_1/1/0", None),
         ] {
-            assert_eq!(Origin::of(Path::new(dir)).rank, rank, "{dir}");
+            assert_eq!(PathOrigin::from_path(Path::new(dir)).rank, rank, "{dir}");
         }
     }
 }

@@ -2,7 +2,7 @@
 //! converted to.
 
 use super::DumpFileName;
-use crate::record::Side;
+use crate::record::SlotSide;
 
 /// The parts of the name of a converted tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub struct ResultName {
     /// The name of the dump file.
     pub file: DumpFileName,
     /// Side and position.
-    pub slot: (Side, u32),
+    pub slot: (SlotSide, u32),
 }
 
 impl ResultName {
@@ -29,7 +29,7 @@ impl ResultName {
 fn parse_exactly(stem: &str) -> Option<ResultName> {
     let (rest, index) = stem.rsplit_once('.')?;
     let (file, side) = rest.rsplit_once('.')?;
-    let side = [Side::Input, Side::Output]
+    let side = [SlotSide::Input, SlotSide::Output]
         .into_iter()
         .find(|known| known.name() == side)?;
     let index = Some(index).filter(|index| is_number(index))?.parse().ok()?;
@@ -53,13 +53,13 @@ mod tests {
         let file = "Add.a.1.0.5".to_owned();
         assert_eq!(
             slot("Add.a.1.0.5.input.3"),
-            Some((file.clone(), (Side::Input, 3)))
+            Some((file.clone(), (SlotSide::Input, 3)))
         );
         let relaid = "Add.a.1.0.5.output.12.1x3x2";
-        assert_eq!(slot(relaid), Some((file.clone(), (Side::Output, 12))));
+        assert_eq!(slot(relaid), Some((file.clone(), (SlotSide::Output, 12))));
         assert_eq!(
             slot("Add.a.1.0.5.output.0.7"),
-            Some((file, (Side::Output, 0)))
+            Some((file, (SlotSide::Output, 0)))
         );
         for stem in [
             "",

@@ -7,7 +7,7 @@ use opscope_tensor::DType;
 
 use super::{PARAMETER, clean_name, number};
 use crate::file_format::{ms_dtype, npy_zst};
-use crate::record::Side;
+use crate::record::SlotSide;
 use crate::tree::acl::{DumpFileName, SubTask};
 
 /// Names of layouts in file names.
@@ -90,7 +90,7 @@ pub struct TensorFileName {
     /// Four more numbers in names that begin with that of a newer runtime's file.
     pub sub_task: Option<SubTask>,
     /// Input or output.
-    pub side: Side,
+    pub side: SlotSide,
     /// Which one.
     pub slot: u32,
     /// Name of the layout.
@@ -165,7 +165,7 @@ impl TensorFileName {
             stream_id: 0,
             timestamp: 0,
             sub_task: None,
-            side: Side::Output,
+            side: SlotSide::Output,
             slot: 0,
             layout: super::DEFAULT_LAYOUT.to_owned(),
             dtype: None,
@@ -221,8 +221,8 @@ fn last<'a>(rest: &mut &'a str) -> Option<&'a str> {
     Some(field)
 }
 
-fn side_of(field: &str) -> Option<Side> {
-    [Side::Input, Side::Output]
+fn side_of(field: &str) -> Option<SlotSide> {
+    [SlotSide::Input, SlotSide::Output]
         .into_iter()
         .find(|side| side.name() == field)
 }
@@ -259,7 +259,7 @@ mod tests {
             (parsed.task_id, parsed.stream_id, parsed.timestamp),
             (1, 2, 3)
         );
-        assert_eq!((parsed.side, parsed.slot), (Side::Input, 4));
+        assert_eq!((parsed.side, parsed.slot), (SlotSide::Input, 4));
         assert_eq!(parsed.known_dtype(), Some(DType::I8));
         let name = "Add.a.5.7.17.4.1.2.0.output.1.ND.float16.npy";
         let parsed = TensorFileName::parse(name).unwrap();

@@ -17,12 +17,12 @@ pub const SHORT_NAME_END: u64 = 1 << 31;
 
 /// Makes the short names. Two of them can be equal, so a name that is taken asks for another.
 #[derive(Debug, Default)]
-pub struct Digits {
+pub struct NameDigits {
     keys: RandomState,
     n_made: AtomicU64,
 }
 
-impl Digits {
+impl NameDigits {
     /// The name to use in place of `file_name`, if that is too long.
     pub fn short_name(&self, file_name: &str) -> Option<String> {
         if file_name.len() <= FILE_NAME_BYTES_MAX {

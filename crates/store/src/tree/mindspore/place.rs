@@ -11,7 +11,7 @@ const TIME_DIGITS: usize = 14;
 
 /// Facts that the path of a directory with tensors gives.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct MindSporePlace {
     /// The rank, or the device where there are no ranks.
     pub rank: Option<u32>,
     /// Name of the network, or of the model.
@@ -28,9 +28,9 @@ pub struct Place {
     pub is_constants: bool,
 }
 
-impl Place {
+impl MindSporePlace {
     /// Takes the end of a directory's path apart. What the path does not say is left out.
-    pub fn of(dir: &Path) -> Place {
+    pub fn from_path(dir: &Path) -> MindSporePlace {
         let names = directory_names(dir);
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         with_rank(&names)
@@ -40,11 +40,11 @@ impl Place {
 }
 
 /// `…/rank_0/{net_name}/{graph_id}/{iteration}`
-fn with_rank(names: &[&str]) -> Option<Place> {
+fn with_rank(names: &[&str]) -> Option<MindSporePlace> {
     let [.., rank, net_name, graph_id, leaf] = names else {
         return None;
     };
-    Some(Place {
+    Some(MindSporePlace {
         rank: Some(number(rank.strip_prefix(RANK_PREFIX)?)?),
         net_name: Some((*net_name).to_owned()),
         graph_id: Some(number(graph_id)?),
@@ -53,12 +53,12 @@ fn with_rank(names: &[&str]) -> Option<Place> {
 }
 
 /// `…/[{step}/]{time}/{device}/{model_name}/{model_id}/{iteration}`
-fn with_time(names: &[&str]) -> Option<Place> {
+fn with_time(names: &[&str]) -> Option<MindSporePlace> {
     let [before @ .., time, device, model_name, model_id, leaf] = names else {
         return None;
     };
     number::<u64>(time).filter(|_| time.len() == TIME_DIGITS)?;
-    Some(Place {
+    Some(MindSporePlace {
         rank: Some(number(device)?),
         net_name: Some((*model_name).to_owned()),
         step: before.last().and_then(|step| number(step)),
@@ -69,22 +69,22 @@ fn with_time(names: &[&str]) -> Option<Place> {
 }
 
 /// A part of a tree that was taken out of it.
-fn without_root(names: &[&str]) -> Place {
+fn without_root(names: &[&str]) -> MindSporePlace {
     let Some(place) = names.last().and_then(|leaf| leaf_of(leaf)) else {
-        return Place::default();
+        return MindSporePlace::default();
     };
-    Place {
+    MindSporePlace {
         graph_id: names.iter().rev().nth(1).and_then(|id| number(id)),
         ..place
     }
 }
 
-fn leaf_of(leaf: &str) -> Option<Place> {
+fn leaf_of(leaf: &str) -> Option<MindSporePlace> {
     let is_constants = leaf == CONSTANTS_DIR;
     let iteration = number(leaf);
-    (is_constants || iteration.is_some()).then(|| Place {
+    (is_constants || iteration.is_some()).then(|| MindSporePlace {
         iteration,
         is_constants,
-        ..Place::default()
+        ..MindSporePlace::default()
     })
 }

@@ -6,7 +6,7 @@ use super::*;
 
 #[test]
 fn paths_for_every_target() {
-    let tree = MindSporeTree::new(Path::new("/d"), Target::Cpu, 3, "ResNet50");
+    let tree = MindSporeTree::new(Path::new("/d"), TreeTarget::Cpu, 3, "ResNet50");
     assert_eq!(
         tree.iteration_dir(1, 7),
         Path::new("/d/rank_3/ResNet50/1/7")
@@ -39,37 +39,43 @@ fn paths_for_every_target() {
         model_id: 2,
         iteration: 9,
     };
-    let tree = MindSporeTree::new(Path::new("/d"), Target::AscendGraph, 0, "n");
+    let tree = MindSporeTree::new(Path::new("/d"), TreeTarget::AscendGraph, 0, "n");
     let dir = tree.run_dir(&run);
     assert_eq!(dir, Path::new("/d/5/20240102030405/1/net_a_b/2/9"));
     assert_eq!(tree.acl_configuration(1), Path::new("/d/acl_dump_1.json"));
-    let place = Place::of(&dir);
+    let place = MindSporePlace::from_path(&dir);
     assert_eq!(
         (place.rank, place.step, place.iteration),
         (Some(1), Some(5), Some(9))
     );
-    let tree = MindSporeTree::new(Path::new("/d"), Target::GraphEngine, 0, "n");
+    let tree = MindSporeTree::new(Path::new("/d"), TreeTarget::GraphEngine, 0, "n");
     let dir = tree.run_dir(&run);
     assert_eq!(dir, Path::new("/d/20240102030405/1/net_a_b/2/9"));
-    assert_eq!(Place::of(&dir).step, None);
+    assert_eq!(MindSporePlace::from_path(&dir).step, None);
     let dir = tree.run_constants_dir(&run);
     assert_eq!(dir, Path::new("/d/20240102030405/1/net_a_b/2/constants"));
-    let place = Place::of(&dir);
+    let place = MindSporePlace::from_path(&dir);
     assert!(place.is_constants && place.iteration.is_none());
 }
 
 #[test]
 fn places_are_read_back() {
-    let place = Place::of(Path::new("/x/rank_2/Net/3/4"));
+    let place = MindSporePlace::from_path(Path::new("/x/rank_2/Net/3/4"));
     assert_eq!(
         (place.rank, place.graph_id, place.iteration),
         (Some(2), Some(3), Some(4))
     );
     assert_eq!(place.net_name.as_deref(), Some("Net"));
-    let constants = Place::of(Path::new("rank_0/Net/3/constants"));
+    let constants = MindSporePlace::from_path(Path::new("rank_0/Net/3/constants"));
     assert!(constants.is_constants && constants.iteration.is_none());
-    assert_eq!(Place::of(Path::new("3/4")).graph_id, Some(3));
-    assert_eq!(Place::of(Path::new("/elsewhere")), Place::default());
+    assert_eq!(
+        MindSporePlace::from_path(Path::new("3/4")).graph_id,
+        Some(3)
+    );
+    assert_eq!(
+        MindSporePlace::from_path(Path::new("/elsewhere")),
+        MindSporePlace::default()
+    );
 }
 
 #[test]
@@ -93,7 +99,7 @@ fn names_of_nodes() {
 
 #[test]
 fn long_names_become_digits() {
-    let digits = Digits::default();
+    let digits = NameDigits::default();
     assert_eq!(digits.short_name(&"x".repeat(255)), None);
     let names: Vec<String> = (0..100)
         .map(|_| digits.short_name(&"x".repeat(256)).unwrap())
@@ -118,7 +124,7 @@ fn long_names_become_digits() {
 proptest! {
     #[test]
     fn no_name_leaves_the_tree(net in ".{0,12}", op_type in ".{0,12}", name in ".{0,12}") {
-        let tree = MindSporeTree::new(Path::new("/d"), Target::Cpu, 0, &net);
+        let tree = MindSporeTree::new(Path::new("/d"), TreeTarget::Cpu, 0, &net);
         let file = TensorFileName::of_operator(&op_type, &name).to_string();
         for (path, n) in [
             (tree.iteration_dir(0, 0).join(file), 5),

@@ -10,7 +10,7 @@ use crate::compare::matching::board::{Board, Gap};
 use crate::compare::matching::name::file_name;
 use crate::compare::matching::places::Scope;
 use crate::compare::matching::slots::{self, Group};
-use opscope_store::record::Side as SlotSide;
+use opscope_store::record::SlotSide;
 use prefixes::Prefixes;
 
 /// Most operators that one stands for without anything that says so.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use opscope_store::record::Side as SlotSide;
+use opscope_store::record::SlotSide;
 
 use super::{Mapping, MappingError, OperatorMapping};
 use crate::compare::matching::board::Board;

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use opscope_store::record::Side as SlotSide;
+use opscope_store::record::SlotSide;
 
 use super::{Position, Two, described, extents, is_made_up, missing, original_extents};
 use crate::compare::matching::name::file_name;

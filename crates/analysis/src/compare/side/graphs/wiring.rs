@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use opscope_store::dump::mindspore::RankGraph;
-use opscope_store::record::Side as SlotSide;
-use opscope_store::record::graph::{Graph, GraphNode, Input, Literal, ValueType};
+use opscope_store::record::SlotSide;
+use opscope_store::record::graph::{GraphNode, GraphRecord, InputOrigin, Literal, ValueType};
 use opscope_store::tree::acl::clean_name;
 
 use super::super::super::matching::SlotRef;
@@ -165,7 +165,8 @@ impl<'a> Nodes<'a> {
     fn wires(&self, (g, n): (usize, usize), first: usize) -> Wires<'a> {
         let graph = &self.graphs[g].graph;
         let node = &graph.nodes[n];
-        let is_value = |input: &&Input| !matches!(graph.type_of(input), Some(ValueType::Monad(_)));
+        let is_value =
+            |input: &&InputOrigin| !matches!(graph.type_of(input), Some(ValueType::Monad(_)));
         let inputs = node.inputs.iter().filter(is_value);
         Wires {
             graph: first + g,
@@ -187,13 +188,15 @@ fn name_of(node: usize, output: usize) -> Cow<'static, str> {
 }
 
 /// The node and output that an input reads, through nodes that only hand it on.
-fn value_of(graph: &Graph, input: &Input) -> Value<'static> {
+fn value_of(graph: &GraphRecord, input: &InputOrigin) -> Value<'static> {
     let (mut input, mut output) = (input, 0);
     for _ in 0..N_HANDED_ON_MAX {
-        let Input::Node(at) = input else { return None };
+        let InputOrigin::Node(at) = input else {
+            return None;
+        };
         let node = graph.nodes.get(*at)?;
         match (node.op_type.as_str(), &node.inputs[..]) {
-            ("TupleGetItem", [tuple, Input::Constant(index)]) => {
+            ("TupleGetItem", [tuple, InputOrigin::Constant(index)]) => {
                 let Literal::Int(_, index) = graph.constants.get(*index)?.value else {
                     return None;
                 };
@@ -241,7 +244,12 @@ mod tests {
         }
     }
 
-    fn node(op_type: &str, full_name: &str, inputs: Vec<Input>, output: ValueType) -> GraphNode {
+    fn node(
+        op_type: &str,
+        full_name: &str,
+        inputs: Vec<InputOrigin>,
+        output: ValueType,
+    ) -> GraphNode {
         GraphNode {
             op_type: op_type.to_owned(),
             full_name: full_name.to_owned(),
@@ -261,7 +269,7 @@ mod tests {
         };
         let tuple = ValueType::Tuple(vec![tensor(), tensor()]);
         let monad = ValueType::Monad("UMonad".to_owned());
-        let graph = Graph {
+        let graph = GraphRecord {
             constants: vec![Constant {
                 value: Literal::Int(None, 1),
                 full_name: None,
@@ -272,23 +280,27 @@ mod tests {
                 node(
                     "TupleGetItem",
                     "net/g",
-                    vec![Input::Node(0), Input::Constant(0)],
+                    vec![InputOrigin::Node(0), InputOrigin::Constant(0)],
                     tensor(),
                 ),
                 node(
                     "Depend",
                     "net/d",
-                    vec![Input::Node(2), Input::Node(1)],
+                    vec![InputOrigin::Node(2), InputOrigin::Node(1)],
                     tensor(),
                 ),
                 node(
                     "Add",
                     "net/Add-op1",
-                    vec![Input::Node(1), Input::Node(3), Input::Node(0)],
+                    vec![
+                        InputOrigin::Node(1),
+                        InputOrigin::Node(3),
+                        InputOrigin::Node(0),
+                    ],
                     tensor(),
                 ),
             ],
-            ..Graph::default()
+            ..GraphRecord::default()
         };
         let graphs = [RankGraph {
             rank: Some(2),

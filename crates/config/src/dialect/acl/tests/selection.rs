@@ -111,10 +111,10 @@ fn ranges_and_blacklists() {
         exclusion(
             "a",
             OperatorKey::Name("x".into()),
-            vec![(Side::Input, 0), (Side::Output, 2)],
+            vec![(SlotSide::Input, 0), (SlotSide::Output, 2)],
         ),
-        exclusion("b", op_type("Conv"), vec![(Side::Input, 1)]),
-        exclusion("b", op_type("Add"), vec![(Side::Input, 1)]),
+        exclusion("b", op_type("Conv"), vec![(SlotSide::Input, 1)]),
+        exclusion("b", op_type("Add"), vec![(SlotSide::Input, 1)]),
     ];
     excluded.extend(never_dumped());
     assert_eq!(dump.plan.excluded, excluded);

@@ -1,6 +1,6 @@
 //! The reader of a configuration, and the device that it reads for.
 
-use opscope_store::tree::mindspore::Target;
+use opscope_store::tree::mindspore::TreeTarget;
 
 use crate::Environment;
 
@@ -23,11 +23,13 @@ pub(in crate::dialect::mindspore) struct Reader<'a> {
 }
 
 impl Backend {
-    pub(in crate::dialect::mindspore) fn of(target: Target) -> Backend {
+    pub(in crate::dialect::mindspore) fn of(target: TreeTarget) -> Backend {
         match target {
-            Target::Cpu => Backend::Cpu,
-            Target::Gpu => Backend::Gpu,
-            Target::AscendKernels | Target::AscendGraph | Target::GraphEngine => Backend::Ascend,
+            TreeTarget::Cpu => Backend::Cpu,
+            TreeTarget::Gpu => Backend::Gpu,
+            TreeTarget::AscendKernels | TreeTarget::AscendGraph | TreeTarget::GraphEngine => {
+                Backend::Ascend
+            }
         }
     }
 

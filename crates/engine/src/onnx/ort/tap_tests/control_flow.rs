@@ -1,6 +1,6 @@
 //! Operators in the bodies of others.
 
-use opscope_store::record::Side;
+use opscope_store::record::SlotSide;
 
 use super::super::super::schema::{GraphProto, NodeProto};
 use super::build::*;
@@ -76,13 +76,13 @@ fn each_iteration_has_its_record() {
         for (i, expected) in [1.0, 2.0, 4.0].into_iter().enumerate() {
             let name = format!("Add_sum.{i}");
             assert_eq!(
-                f32s(shown(&captured.records, &name, Side::Output, 0)),
+                f32s(shown(&captured.records, &name, SlotSide::Output, 0)),
                 [expected]
             );
-            let carried = f32s(shown(&captured.records, &name, Side::Input, 0));
+            let carried = f32s(shown(&captured.records, &name, SlotSide::Input, 0));
             assert_eq!(carried, [expected - i as f32]);
             assert_eq!(
-                f32s(shown(&captured.records, &name, Side::Input, 1)),
+                f32s(shown(&captured.records, &name, SlotSide::Input, 1)),
                 [i as f32]
             );
         }
@@ -204,7 +204,7 @@ fn scans_count_their_own_iterations() {
         let last = format!("Add_next.{}", n - 1);
         let sum = (n * (n + 1) / 2) as f32;
         assert_eq!(
-            f32s(shown(&captured.records, &last, Side::Output, 0)),
+            f32s(shown(&captured.records, &last, SlotSide::Output, 0)),
             [sum]
         );
         assert_eq!(captured.counters.n_dropped, 0);
@@ -283,7 +283,7 @@ fn functions_are_one_operator_and_their_failing_parts_too() {
     assert_eq!(f32s(&captured.outputs.unwrap()[0]), [-4.0]);
     assert_eq!(names(&captured.records), ["Twice_t", "Neg_y"]);
     assert_eq!(
-        f32s(shown(&captured.records, "Twice_t", Side::Output, 0)),
+        f32s(shown(&captured.records, "Twice_t", SlotSide::Output, 0)),
         [4.0]
     );
     let captured = capture(

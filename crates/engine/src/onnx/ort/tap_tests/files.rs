@@ -3,7 +3,7 @@
 use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
 
-use opscope_store::record::Side;
+use opscope_store::record::SlotSide;
 use prost::bytes::Bytes;
 
 use super::super::super::schema::{DataLocation, StringStringEntryProto, TensorProto};
@@ -108,7 +108,7 @@ fn weights_inside_and_outside_are_the_same() {
         assert_eq!(found, expected, "{}", path.display());
         for name in ["MatMul_p", "MatMul_q"] {
             assert_eq!(
-                shown(&captured.records, name, Side::Input, 1)
+                shown(&captured.records, name, SlotSide::Input, 1)
                     .host_bytes()
                     .unwrap(),
                 elements
@@ -186,7 +186,7 @@ fn more_than_two_gibibytes() {
         plain[1].host_bytes().unwrap()
     );
     for (name, end) in [("Gather_x", n_bytes), ("Gather_y", 2 * n_bytes)] {
-        let row = f32s(shown(&captured.records, name, Side::Output, 0));
+        let row = f32s(shown(&captured.records, name, SlotSide::Output, 0));
         assert_eq!((row[0], row[1023]), (0.0, end as f32));
     }
 }

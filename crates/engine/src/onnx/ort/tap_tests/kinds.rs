@@ -1,6 +1,6 @@
 //! Values that are no tensors, and types of elements.
 
-use opscope_store::record::Side;
+use opscope_store::record::SlotSide;
 use prost::bytes::Bytes;
 
 use super::super::super::proto;
@@ -44,19 +44,19 @@ fn sequences_are_counted_and_all_else_is_shown() {
         .filter(|name| !without.contains(name));
     assert_eq!(names(records), expected.collect::<Vec<_>>());
     assert_eq!(
-        f32s(shown(records, "SequenceAt_part", Side::Output, 0)),
+        f32s(shown(records, "SequenceAt_part", SlotSide::Output, 0)),
         [2.0]
     );
     assert_eq!(
-        i64s(shown(records, "SequenceLength_length", Side::Output, 0)),
+        i64s(shown(records, "SequenceLength_length", SlotSide::Output, 0)),
         [3]
     );
     assert_eq!(
-        f32s(shown(records, "OptionalGetElement_y", Side::Output, 0)),
+        f32s(shown(records, "OptionalGetElement_y", SlotSide::Output, 0)),
         [2.0]
     );
     assert_eq!(
-        f32s(shown(records, "ConcatFromSequence_z", Side::Output, 0)),
+        f32s(shown(records, "ConcatFromSequence_z", SlotSide::Output, 0)),
         [1.0, 2.0, 3.0]
     );
     let counters = captured.counters;

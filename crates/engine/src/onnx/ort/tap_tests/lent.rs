@@ -52,7 +52,7 @@ fn run(model: &ModelProto, inputs: &[Tensor], plan: Plan, options: SessionOption
 
 /// Describes the contents of records, without their times.
 fn told(records: &[Record]) -> Vec<String> {
-    let slot = |(side, i, tensor): (Side, usize, &Tensor)| {
+    let slot = |(side, i, tensor): (SlotSide, usize, &Tensor)| {
         let dims = tensor.shape().dims();
         format!(
             "{side:?} {i} {} {dims:?} {:?}",

@@ -8,7 +8,7 @@ use opscope_capture::{
     FailureDetail, ModelSelection, OperatorSelection, Purpose, Sides, Sink, SinkError,
     TensorSummarizer, Written,
 };
-use opscope_store::record::Side;
+use opscope_store::record::SlotSide;
 use opscope_tensor::TensorObserver;
 
 use super::build::*;
@@ -294,12 +294,12 @@ fn several_models_on_several_threads() {
             let captured = capture(&mut *loaded, &inputs);
             captured.outputs.unwrap();
             assert_eq!(
-                f32s(shown(&captured.records, "Relu_r", Side::Output, 0)),
+                f32s(shown(&captured.records, "Relu_r", SlotSide::Output, 0)),
                 [k as f32, i as f32]
             );
             let picked = [k as f32, i as f32][(i % 2) as usize];
             assert_eq!(
-                f32s(shown(&captured.records, "Neg_y", Side::Output, 0)),
+                f32s(shown(&captured.records, "Neg_y", SlotSide::Output, 0)),
                 [-picked]
             );
         }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use opscope_store::record::Side;
+use opscope_store::record::SlotSide;
 use prost::Message;
 
 use super::super::super::proto;
@@ -222,18 +222,26 @@ fn in_every_place_that_an_operator_has() {
     let mul = &records[1];
     assert_eq!(mul.inputs.len(), 2);
     assert_eq!(f32s(&records[0].inputs[1].1), [1.0, 2.0, 3.0, 4.0]);
-    assert_eq!(f32s(shown(records, "c", Side::Input, 2)), [0.0]);
-    assert_eq!(f32s(shown(records, "Add_d", Side::Input, 1)), [0.5, -0.5]);
+    assert_eq!(f32s(shown(records, "c", SlotSide::Input, 2)), [0.0]);
     assert_eq!(
-        shown(records, "Concat_e", Side::Output, 0).shape().dims(),
+        f32s(shown(records, "Add_d", SlotSide::Input, 1)),
+        [0.5, -0.5]
+    );
+    assert_eq!(
+        shown(records, "Concat_e", SlotSide::Output, 0)
+            .shape()
+            .dims(),
         [0]
     );
-    assert_eq!(i64s(shown(records, "Reshape_f", Side::Input, 1)), [-1, 2]);
+    assert_eq!(
+        i64s(shown(records, "Reshape_f", SlotSide::Input, 1)),
+        [-1, 2]
+    );
     // A value that two operators have is taken once.
-    let produced = shown(records, "c", Side::Output, 0);
+    let produced = shown(records, "c", SlotSide::Output, 0);
     assert!(std::ptr::eq(
         produced.host_bytes().unwrap(),
-        shown(records, "Add_d", Side::Input, 0)
+        shown(records, "Add_d", SlotSide::Input, 0)
             .host_bytes()
             .unwrap()
     ));
@@ -264,12 +272,12 @@ fn of_text() {
     let mut loaded = load(&engine, &model);
     let captured = capture(&mut *loaded, &[tensor(&[2], &[1.5, -2.0])]);
     captured.outputs.unwrap();
-    let output = shown(&captured.records, "StringConcat_y", Side::Output, 0);
+    let output = shown(&captured.records, "StringConcat_y", SlotSide::Output, 0);
     let found: Vec<&[u8]> = opscope_tensor::text::iter(output.host_view().unwrap())
         .unwrap()
         .collect();
     assert_eq!(found, ["1.5-ä".as_bytes(), b"-2"]);
-    let weight = shown(&captured.records, "StringConcat_y", Side::Input, 1);
+    let weight = shown(&captured.records, "StringConcat_y", SlotSide::Input, 1);
     let found: Vec<&[u8]> = opscope_tensor::text::iter(weight.host_view().unwrap())
         .unwrap()
         .collect();

@@ -1,8 +1,10 @@
 //! From bytes to [`DumpHeader`].
 
-use super::{Attribute, BufferEntry, DimRange, DumpHeader, OriginalOp, SpaceEntry, TensorEntry};
+use super::{
+    BufferEntry, DimRange, DumpHeader, HeaderAttribute, OriginalOp, SpaceEntry, TensorEntry,
+};
 use crate::FormatError;
-use crate::file_format::protobuf::{Reader, Value, read_repeated_u64};
+use crate::file_format::protobuf::{FieldValue, MessageReader, read_repeated_u64};
 
 impl DumpHeader {
     /// Reads a header whose first byte is byte `base` of the file.
@@ -11,18 +13,18 @@ impl DumpHeader {
     /// [`FormatError`] if the bytes are no `DumpData` message. Unknown fields are skipped.
     pub fn decode(bytes: &[u8], base: u64) -> Result<DumpHeader, FormatError> {
         let mut header = DumpHeader::default();
-        let mut reader = Reader::new(bytes, base);
+        let mut reader = MessageReader::new(bytes, base);
         while let Some(field) = reader.field()? {
             match field {
-                (1, Value::Bytes(text, at)) => header.version = string(text, at)?,
-                (2, Value::Varint(v)) => header.dump_time = v,
-                (3, Value::Bytes(b, at)) => header.outputs.push(TensorEntry::output(b, at)?),
-                (4, Value::Bytes(b, at)) => header.inputs.push(TensorEntry::input(b, at)?),
-                (5, Value::Bytes(b, at)) => header.buffers.push(BufferEntry::decode(b, at)?),
-                (6, Value::Bytes(text, at)) => header.op_name = string(text, at)?,
-                (7, Value::Bytes(b, at)) => header.attrs.push(Attribute::decode(b, at)?),
-                (8, Value::Bytes(b, at)) => header.spaces.push(SpaceEntry::decode(b, at)?),
-                (9, Value::Bytes(text, at)) => header.dfx_message = string(text, at)?,
+                (1, FieldValue::Bytes(text, at)) => header.version = string(text, at)?,
+                (2, FieldValue::Varint(v)) => header.dump_time = v,
+                (3, FieldValue::Bytes(b, at)) => header.outputs.push(TensorEntry::output(b, at)?),
+                (4, FieldValue::Bytes(b, at)) => header.inputs.push(TensorEntry::input(b, at)?),
+                (5, FieldValue::Bytes(b, at)) => header.buffers.push(BufferEntry::decode(b, at)?),
+                (6, FieldValue::Bytes(text, at)) => header.op_name = string(text, at)?,
+                (7, FieldValue::Bytes(b, at)) => header.attrs.push(HeaderAttribute::decode(b, at)?),
+                (8, FieldValue::Bytes(b, at)) => header.spaces.push(SpaceEntry::decode(b, at)?),
+                (9, FieldValue::Bytes(text, at)) => header.dfx_message = string(text, at)?,
                 _ => {}
             }
         }
@@ -33,21 +35,21 @@ impl DumpHeader {
 impl TensorEntry {
     fn output(bytes: &[u8], base: u64) -> Result<TensorEntry, FormatError> {
         let mut entry = TensorEntry::default();
-        let mut reader = Reader::new(bytes, base);
+        let mut reader = MessageReader::new(bytes, base);
         while let Some(field) = reader.field()? {
             match field {
-                (3, Value::Bytes(b, at)) => merge_shape(&mut entry.shape, b, at)?,
-                (4, Value::Bytes(b, at)) => {
+                (3, FieldValue::Bytes(b, at)) => merge_shape(&mut entry.shape, b, at)?,
+                (4, FieldValue::Bytes(b, at)) => {
                     entry.original_op.get_or_insert_default().merge(b, at)?;
                 }
-                (5, Value::Bytes(b, _)) => entry.n_inline_bytes = b.len() as u64,
-                (6, Value::Varint(v)) => entry.size = v,
-                (7, Value::Bytes(b, at)) => merge_shape(&mut entry.original_shape, b, at)?,
-                (8, Value::Varint(v)) => entry.sub_format = v as i32,
-                (9, Value::Varint(v)) => entry.address = v,
-                (10, Value::Bytes(b, at)) => entry.dim_ranges.push(DimRange::decode(b, at)?),
-                (11, Value::Varint(v)) => entry.offset = v,
-                (12, Value::Varint(v)) => entry.arg_index = v as u32,
+                (5, FieldValue::Bytes(b, _)) => entry.n_inline_bytes = b.len() as u64,
+                (6, FieldValue::Varint(v)) => entry.size = v,
+                (7, FieldValue::Bytes(b, at)) => merge_shape(&mut entry.original_shape, b, at)?,
+                (8, FieldValue::Varint(v)) => entry.sub_format = v as i32,
+                (9, FieldValue::Varint(v)) => entry.address = v,
+                (10, FieldValue::Bytes(b, at)) => entry.dim_ranges.push(DimRange::decode(b, at)?),
+                (11, FieldValue::Varint(v)) => entry.offset = v,
+                (12, FieldValue::Varint(v)) => entry.arg_index = v as u32,
                 other => entry.common_field(other),
             }
         }
@@ -56,28 +58,28 @@ impl TensorEntry {
 
     fn input(bytes: &[u8], base: u64) -> Result<TensorEntry, FormatError> {
         let mut entry = TensorEntry::default();
-        let mut reader = Reader::new(bytes, base);
+        let mut reader = MessageReader::new(bytes, base);
         while let Some(field) = reader.field()? {
             match field {
-                (3, Value::Bytes(b, at)) => merge_shape(&mut entry.shape, b, at)?,
-                (4, Value::Bytes(b, _)) => entry.n_inline_bytes = b.len() as u64,
-                (5, Value::Varint(v)) => entry.size = v,
-                (6, Value::Bytes(b, at)) => merge_shape(&mut entry.original_shape, b, at)?,
-                (7, Value::Varint(v)) => entry.sub_format = v as i32,
-                (8, Value::Varint(v)) => entry.address = v,
-                (9, Value::Varint(v)) => entry.offset = v,
-                (10, Value::Varint(v)) => entry.arg_index = v as u32,
-                (11, Value::Varint(v)) => entry.input_type = v as u32,
+                (3, FieldValue::Bytes(b, at)) => merge_shape(&mut entry.shape, b, at)?,
+                (4, FieldValue::Bytes(b, _)) => entry.n_inline_bytes = b.len() as u64,
+                (5, FieldValue::Varint(v)) => entry.size = v,
+                (6, FieldValue::Bytes(b, at)) => merge_shape(&mut entry.original_shape, b, at)?,
+                (7, FieldValue::Varint(v)) => entry.sub_format = v as i32,
+                (8, FieldValue::Varint(v)) => entry.address = v,
+                (9, FieldValue::Varint(v)) => entry.offset = v,
+                (10, FieldValue::Varint(v)) => entry.arg_index = v as u32,
+                (11, FieldValue::Varint(v)) => entry.input_type = v as u32,
                 other => entry.common_field(other),
             }
         }
         Ok(entry)
     }
 
-    fn common_field(&mut self, field: (u32, Value<'_>)) {
+    fn common_field(&mut self, field: (u32, FieldValue<'_>)) {
         match field {
-            (1, Value::Varint(v)) => self.data_type = v as u32,
-            (2, Value::Varint(v)) => self.format = v as u32,
+            (1, FieldValue::Varint(v)) => self.data_type = v as u32,
+            (2, FieldValue::Varint(v)) => self.format = v as u32,
             _ => {}
         }
     }
@@ -85,13 +87,13 @@ impl TensorEntry {
 
 impl OriginalOp {
     fn merge(&mut self, bytes: &[u8], base: u64) -> Result<(), FormatError> {
-        let mut reader = Reader::new(bytes, base);
+        let mut reader = MessageReader::new(bytes, base);
         while let Some(field) = reader.field()? {
             match field {
-                (1, Value::Bytes(text, at)) => self.name = string(text, at)?,
-                (2, Value::Varint(v)) => self.output_index = v as u32,
-                (3, Value::Varint(v)) => self.data_type = v as u32,
-                (4, Value::Varint(v)) => self.format = v as u32,
+                (1, FieldValue::Bytes(text, at)) => self.name = string(text, at)?,
+                (2, FieldValue::Varint(v)) => self.output_index = v as u32,
+                (3, FieldValue::Varint(v)) => self.data_type = v as u32,
+                (4, FieldValue::Varint(v)) => self.format = v as u32,
                 _ => {}
             }
         }
@@ -102,11 +104,11 @@ impl OriginalOp {
 impl DimRange {
     fn decode(bytes: &[u8], base: u64) -> Result<DimRange, FormatError> {
         let mut range = DimRange::default();
-        let mut reader = Reader::new(bytes, base);
+        let mut reader = MessageReader::new(bytes, base);
         while let Some(field) = reader.field()? {
             match field {
-                (1, Value::Varint(v)) => range.start = v as i32,
-                (2, Value::Varint(v)) => range.end = v as i32,
+                (1, FieldValue::Varint(v)) => range.start = v as i32,
+                (2, FieldValue::Varint(v)) => range.end = v as i32,
                 _ => {}
             }
         }
@@ -117,11 +119,11 @@ impl DimRange {
 impl BufferEntry {
     fn decode(bytes: &[u8], base: u64) -> Result<BufferEntry, FormatError> {
         let mut buffer = BufferEntry::default();
-        let mut reader = Reader::new(bytes, base);
+        let mut reader = MessageReader::new(bytes, base);
         while let Some(field) = reader.field()? {
             match field {
-                (1, Value::Varint(v)) => buffer.buffer_type = v as u32,
-                (3, Value::Varint(v)) => buffer.size = v,
+                (1, FieldValue::Varint(v)) => buffer.buffer_type = v as u32,
+                (3, FieldValue::Varint(v)) => buffer.size = v,
                 _ => {}
             }
         }
@@ -132,12 +134,12 @@ impl BufferEntry {
 impl SpaceEntry {
     fn decode(bytes: &[u8], base: u64) -> Result<SpaceEntry, FormatError> {
         let mut space = SpaceEntry::default();
-        let mut reader = Reader::new(bytes, base);
+        let mut reader = MessageReader::new(bytes, base);
         while let Some(field) = reader.field()? {
             match field {
-                (1, Value::Varint(v)) => space.space_type = v as u32,
-                (3, Value::Varint(v)) => space.size = v,
-                (4, Value::Varint(v)) => space.arg_index = v as u32,
+                (1, FieldValue::Varint(v)) => space.space_type = v as u32,
+                (3, FieldValue::Varint(v)) => space.size = v,
+                (4, FieldValue::Varint(v)) => space.arg_index = v as u32,
                 _ => {}
             }
         }
@@ -145,14 +147,14 @@ impl SpaceEntry {
     }
 }
 
-impl Attribute {
-    fn decode(bytes: &[u8], base: u64) -> Result<Attribute, FormatError> {
-        let mut attr = Attribute::default();
-        let mut reader = Reader::new(bytes, base);
+impl HeaderAttribute {
+    fn decode(bytes: &[u8], base: u64) -> Result<HeaderAttribute, FormatError> {
+        let mut attr = HeaderAttribute::default();
+        let mut reader = MessageReader::new(bytes, base);
         while let Some(field) = reader.field()? {
             match field {
-                (1, Value::Bytes(text, at)) => attr.name = string(text, at)?,
-                (2, Value::Bytes(text, at)) => attr.value = string(text, at)?,
+                (1, FieldValue::Bytes(text, at)) => attr.name = string(text, at)?,
+                (2, FieldValue::Bytes(text, at)) => attr.value = string(text, at)?,
                 _ => {}
             }
         }
@@ -162,7 +164,7 @@ impl Attribute {
 
 fn merge_shape(dims: &mut Option<Vec<u64>>, bytes: &[u8], base: u64) -> Result<(), FormatError> {
     let dims = dims.get_or_insert_default();
-    let mut reader = Reader::new(bytes, base);
+    let mut reader = MessageReader::new(bytes, base);
     while let Some((number, value)) = reader.field()? {
         if number == 1 {
             read_repeated_u64(value, dims)?;

@@ -1,12 +1,12 @@
 //! From [`DumpHeader`] to bytes.
 
 use super::{DumpHeader, TensorEntry};
-use crate::file_format::protobuf::Writer;
+use crate::file_format::protobuf::MessageWriter;
 
 impl DumpHeader {
     /// The bytes of the header, fields in ascending order, defaults left out.
     pub fn encode(&self) -> Vec<u8> {
-        let mut writer = Writer::default();
+        let mut writer = MessageWriter::default();
         writer.string(1, &self.version);
         writer.varint(2, self.dump_time);
         for output in &self.outputs {
@@ -41,7 +41,7 @@ impl DumpHeader {
 }
 
 impl TensorEntry {
-    fn encode_output(&self, w: &mut Writer) {
+    fn encode_output(&self, w: &mut MessageWriter) {
         w.varint(1, self.data_type.into());
         w.varint(2, self.format.into());
         encode_shape(w, 3, self.shape.as_deref());
@@ -67,7 +67,7 @@ impl TensorEntry {
         w.varint(12, self.arg_index.into());
     }
 
-    fn encode_input(&self, w: &mut Writer) {
+    fn encode_input(&self, w: &mut MessageWriter) {
         w.varint(1, self.data_type.into());
         w.varint(2, self.format.into());
         encode_shape(w, 3, self.shape.as_deref());
@@ -86,7 +86,7 @@ fn sign_extended(value: i32) -> u64 {
     i64::from(value) as u64
 }
 
-fn encode_shape(writer: &mut Writer, number: u32, dims: Option<&[u64]>) {
+fn encode_shape(writer: &mut MessageWriter, number: u32, dims: Option<&[u64]>) {
     if let Some(dims) = dims {
         writer.message(number, |w| w.packed_u64(1, dims));
     }

@@ -3,10 +3,10 @@
 use half::f16;
 use half::slice::HalfFloatSliceExt;
 
-use super::{BLOCK, Number};
+use super::{BLOCK, PrintedNumber};
 
 /// A type of elements that have cells.
-pub(super) trait Element {
+pub(super) trait CellElement {
     /// Type that an element is decoded to.
     type Value: Copy + PartialOrd + Default;
 
@@ -18,13 +18,13 @@ pub(super) trait Element {
 
     fn value(x: Self::Value) -> f64;
 
-    fn number(x: Self::Value) -> Number;
+    fn number(x: Self::Value) -> PrintedNumber;
 
     /// The elements in order. Bytes after the last whole element are passed over.
-    fn blocks(bytes: &[u8]) -> impl Iterator<Item = Block<Self::Value>> {
+    fn blocks(bytes: &[u8]) -> impl Iterator<Item = DecodedBlock<Self::Value>> {
         let n_whole = bytes.len() / Self::WIDTH * Self::WIDTH;
         bytes[..n_whole].chunks(BLOCK * Self::WIDTH).map(|bytes| {
-            let mut block = Block {
+            let mut block = DecodedBlock {
                 values: [Self::Value::default(); BLOCK],
                 n: bytes.len() / Self::WIDTH,
             };
@@ -35,12 +35,12 @@ pub(super) trait Element {
 }
 
 /// Up to [`BLOCK`] decoded elements.
-pub(super) struct Block<T> {
+pub(super) struct DecodedBlock<T> {
     values: [T; BLOCK],
     n: usize,
 }
 
-impl<T> Block<T> {
+impl<T> DecodedBlock<T> {
     pub(super) fn as_slice(&self) -> &[T] {
         &self.values[..self.n]
     }
@@ -48,7 +48,7 @@ impl<T> Block<T> {
 
 macro_rules! elements {
     ($($type:ty: $variant:ident($wide:ty);)*) => {
-        $(impl Element for $type {
+        $(impl CellElement for $type {
             type Value = $type;
 
             const WIDTH: usize = size_of::<$type>();
@@ -64,8 +64,8 @@ macro_rules! elements {
                 x as f64
             }
 
-            fn number(x: $type) -> Number {
-                Number::$variant(x as $wide)
+            fn number(x: $type) -> PrintedNumber {
+                PrintedNumber::$variant(x as $wide)
             }
         })*
     };
@@ -84,7 +84,7 @@ elements! {
     u64: Unsigned(u64);
 }
 
-impl Element for f16 {
+impl CellElement for f16 {
     type Value = f32;
 
     const WIDTH: usize = 2;
@@ -103,13 +103,13 @@ impl Element for f16 {
         f64::from(x)
     }
 
-    fn number(x: f32) -> Number {
-        Number::Float(f64::from(x))
+    fn number(x: f32) -> PrintedNumber {
+        PrintedNumber::Float(f64::from(x))
     }
 }
 
 /// Any byte but 0 is true, and is printed as 1.
-impl Element for bool {
+impl CellElement for bool {
     type Value = u8;
 
     const WIDTH: usize = 1;
@@ -124,7 +124,7 @@ impl Element for bool {
         f64::from(x)
     }
 
-    fn number(x: u8) -> Number {
-        Number::Unsigned(x.into())
+    fn number(x: u8) -> PrintedNumber {
+        PrintedNumber::Unsigned(x.into())
     }
 }

@@ -31,7 +31,7 @@ const MAGNITUDES: std::ops::Range<f64> = 1e-290..1e300;
 
 /// Sums over blocks of elements.
 #[derive(Default)]
-pub(super) struct Sums {
+pub(super) struct MeanSums {
     n: f64,
     sum: f64,
     squares: f64,
@@ -39,10 +39,10 @@ pub(super) struct Sums {
     weight: f64,
 }
 
-impl Sums {
+impl MeanSums {
     /// The sums of elements that are finite, of which statistics are known.
-    pub(super) fn of_stats(known: &StatsAndWeight) -> Sums {
-        Sums {
+    pub(super) fn of_stats(known: &StatsAndWeight) -> MeanSums {
+        MeanSums {
             n: known.stats.n_elements as f64,
             sum: known.stats.sum,
             squares: f64::NAN,
@@ -132,13 +132,13 @@ mod tests {
         let tensor = Tensor::from_vec(DType::F64, shape, bytes).unwrap();
         let known = tensor.observed().weighed_stats().unwrap();
         let magnitude = known.stats.max.abs().max(known.stats.min.abs());
-        Sums::of_stats(known).mean(magnitude).map(general)
+        MeanSums::of_stats(known).mean(magnitude).map(general)
     }
 
     /// The rule's text, and the one that the sums give if they can tell.
     fn both(values: &[f64]) -> (String, Option<String>) {
         let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
-        let mut sums = Sums::default();
+        let mut sums = MeanSums::default();
         for block in values.chunks(BLOCK) {
             sums.add(block, |x| x);
         }

@@ -5,7 +5,7 @@
 
 use opscope_tensor::{DType, TensorView};
 
-use super::element::Element;
+use super::element::CellElement;
 
 /// Tensors at a time.
 const LANES: usize = 8;
@@ -19,12 +19,12 @@ pub(super) fn running_means(views: &[TensorView<'_>]) -> Vec<f64> {
     let mut waiting = views
         .iter()
         .enumerate()
-        .map(|(i, view)| Lane::new(i, *view));
-    let mut lanes: [Option<Lane<'_>>; LANES] = [const { None }; LANES];
-    let mut block = Block::default();
+        .map(|(i, view)| TensorLane::new(i, *view));
+    let mut lanes: [Option<TensorLane<'_>>; LANES] = [const { None }; LANES];
+    let mut block = LaneBlock::default();
     loop {
         for lane in &mut lanes {
-            while lane.as_ref().is_none_or(Lane::is_done) {
+            while lane.as_ref().is_none_or(TensorLane::is_done) {
                 if let Some(done) = lane.take() {
                     means[done.position] = done.mean;
                 }
@@ -34,7 +34,7 @@ pub(super) fn running_means(views: &[TensorView<'_>]) -> Vec<f64> {
                 }
             }
         }
-        let n_left = lanes.iter().flatten().map(Lane::n_left);
+        let n_left = lanes.iter().flatten().map(TensorLane::n_left);
         let Some(n) = n_left.min() else {
             return means;
         };
@@ -43,7 +43,7 @@ pub(super) fn running_means(views: &[TensorView<'_>]) -> Vec<f64> {
 }
 
 /// A tensor on its way.
-struct Lane<'a> {
+struct TensorLane<'a> {
     position: usize,
     dtype: DType,
     rest: &'a [u8],
@@ -52,9 +52,9 @@ struct Lane<'a> {
     n: f64,
 }
 
-impl<'a> Lane<'a> {
-    fn new(position: usize, view: TensorView<'a>) -> Lane<'a> {
-        Lane {
+impl<'a> TensorLane<'a> {
+    fn new(position: usize, view: TensorView<'a>) -> TensorLane<'a> {
+        TensorLane {
             position,
             dtype: view.dtype,
             rest: view.bytes,
@@ -93,7 +93,7 @@ impl<'a> Lane<'a> {
     }
 }
 
-fn decode_as<E: Element>(bytes: &[u8], out: &mut [f64]) {
+fn decode_as<E: CellElement>(bytes: &[u8], out: &mut [f64]) {
     let mut values = [E::Value::default(); N_DECODED];
     E::decode(bytes, &mut values);
     for (out, &value) in out.iter_mut().zip(&values) {
@@ -102,24 +102,24 @@ fn decode_as<E: Element>(bytes: &[u8], out: &mut [f64]) {
 }
 
 /// Elements of all lanes.
-struct Block {
+struct LaneBlock {
     decoded: [f64; N_DECODED],
     /// By element, then by lane.
     elements: [[f64; LANES]; N_DECODED],
 }
 
-impl Default for Block {
-    fn default() -> Block {
-        Block {
+impl Default for LaneBlock {
+    fn default() -> LaneBlock {
+        LaneBlock {
             decoded: [0.0; N_DECODED],
             elements: [[0.0; LANES]; N_DECODED],
         }
     }
 }
 
-impl Block {
+impl LaneBlock {
     /// Takes the next `n` elements of every lane.
-    fn advance(&mut self, lanes: &mut [Option<Lane<'_>>; LANES], n: usize) {
+    fn advance(&mut self, lanes: &mut [Option<TensorLane<'_>>; LANES], n: usize) {
         let mut means = [0.0; LANES];
         // A lane without a tensor divides zeros.
         let mut counts = [1.0; LANES];
