@@ -9,11 +9,11 @@ use std::sync::{Mutex, PoisonError};
 /// written; so what is taken does not depend on how fast anything is written.
 pub(crate) struct Budget {
     /// `None` where nothing is limited.
-    left: Option<Mutex<Left>>,
+    left: Option<Mutex<BudgetLeft>>,
     is_spent: AtomicBool,
 }
 
-struct Left {
+struct BudgetLeft {
     n_bytes: u64,
     n_records: u64,
 }
@@ -22,7 +22,7 @@ impl Budget {
     pub(crate) fn new(n_bytes_max: Option<u64>, n_records_max: Option<u64>) -> Budget {
         let is_limited = n_bytes_max.is_some() || n_records_max.is_some();
         let left = is_limited.then(|| {
-            Mutex::new(Left {
+            Mutex::new(BudgetLeft {
                 n_bytes: n_bytes_max.unwrap_or(u64::MAX),
                 n_records: n_records_max.unwrap_or(u64::MAX),
             })
@@ -59,7 +59,7 @@ impl Budget {
             left.n_records.checked_sub(n_records),
         );
         if let (Some(n_bytes), Some(n_records)) = after {
-            *left = Left { n_bytes, n_records };
+            *left = BudgetLeft { n_bytes, n_records };
             return true;
         }
         self.is_spent.store(true, Ordering::Relaxed);

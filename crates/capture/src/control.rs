@@ -12,11 +12,11 @@ use thiserror::Error;
 use opscope_store::record::ModelId;
 
 use crate::select::select_marked;
-use crate::{GraphView, Plan, Purpose, Selected};
+use crate::{GraphView, Plan, Purpose, SelectedOperators};
 
 /// A handle to switch a session with, from any thread and for as long as one likes.
 #[derive(Clone)]
-pub struct Control(pub(crate) Arc<LiveSettings>);
+pub struct SessionControl(pub(crate) Arc<LiveSettings>);
 
 /// Why a plan cannot take the place of the one that a session began with.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -50,13 +50,13 @@ pub(crate) struct LiveSettings {
     first_plan: Arc<Plan>,
     /// Counts changes, so that a tap sees without a lock that there was none.
     n_changes: AtomicU64,
-    state: Mutex<State>,
+    state: Mutex<ControlState>,
     /// Operators and scopes that were switched on or off.
     marks: Mutex<Vec<(String, bool)>>,
 }
 
 #[derive(Clone)]
-struct State {
+struct ControlState {
     is_enabled: bool,
     plan: Arc<Plan>,
 }
@@ -69,7 +69,7 @@ pub(crate) struct StepSettings {
     pub(crate) plan: Arc<Plan>,
 }
 
-impl Control {
+impl SessionControl {
     /// Switches the dump on or off from the next step of each model on. While it is off, models run
     /// as they do without a tap.
     pub fn set_enabled(&self, is_enabled: bool) {
@@ -103,7 +103,7 @@ impl Control {
     /// Both at once: no step sees one change without the other. What is `None` stays as it is.
     ///
     /// # Errors
-    /// As for [`Control::replace_plan`].
+    /// As for [`SessionControl::replace_plan`].
     pub fn change(&self, is_enabled: Option<bool>, plan: Option<Plan>) -> Result<(), PlanRefused> {
         if let Some(plan) = &plan {
             check(&self.0.first_plan, plan)?;
@@ -127,7 +127,7 @@ impl LiveSettings {
         LiveSettings {
             first_plan: plan.clone(),
             n_changes: AtomicU64::new(0),
-            state: Mutex::new(State {
+            state: Mutex::new(ControlState {
                 is_enabled: true,
                 plan,
             }),
@@ -142,7 +142,12 @@ impl LiveSettings {
     }
 
     /// Returns what a plan selects of a model, as operators are marked now.
-    pub(crate) fn select(&self, plan: &Plan, model: &ModelId, graph: GraphView<'_>) -> Selected {
+    pub(crate) fn select(
+        &self,
+        plan: &Plan,
+        model: &ModelId,
+        graph: GraphView<'_>,
+    ) -> SelectedOperators {
         let marks = self.marks().clone();
         select_marked(plan, model, graph, &marks)
     }
@@ -169,7 +174,7 @@ impl LiveSettings {
         (!is_same).then(|| self.in_force())
     }
 
-    fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+    fn change<T>(&self, change: impl FnOnce(&mut ControlState) -> T) -> T {
         let mut state = self.lock();
         let result = change(&mut state);
         // Under the lock, so that the number belongs to the state.
@@ -178,7 +183,7 @@ impl LiveSettings {
     }
 
     /// Changes are assignments, so a panic cannot leave one half-done.
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, ControlState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::Written;
+use crate::WrittenFiles;
 
 /// Counts of one session. A *record* here is one tensor of one operator execution: one slot.
 ///
@@ -41,7 +41,7 @@ pub struct Counters {
     /// Selected tensors that never reached the sink; [`Counters::dropped`] says why.
     pub n_dropped: u64,
     /// The same, by reason.
-    pub dropped: Dropped,
+    pub dropped: DropCounts,
     /// Tensors that the sink refused.
     pub n_failed: u64,
     /// Executions of selected operators that nobody looked at, because capturing had ended or the
@@ -74,7 +74,7 @@ impl Counters {
 
 /// Selected tensors that never reached the sink, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Dropped {
+pub struct DropCounts {
     /// The engine did not show them: it holds the value in a form without bytes, such as a sequence, or
     /// where it cannot be read. Or they were to be computed ([`FloatView`](crate::FloatView)), and what
     /// that takes was not shown or does not fit.
@@ -92,7 +92,7 @@ pub struct Dropped {
     pub n_ended: u64,
 }
 
-impl Dropped {
+impl DropCounts {
     /// All of them.
     pub fn total(&self) -> u64 {
         self.by_reason().iter().map(|(_, n)| n).sum()
@@ -111,7 +111,7 @@ impl Dropped {
     }
 }
 
-/// Why a selected tensor never reached the sink; see [`Dropped`].
+/// Why a selected tensor never reached the sink; see [`DropCounts`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DropReason {
     NotShown,
@@ -151,7 +151,7 @@ macro_rules! live_counters {
 
         impl LiveCounters {
             pub(crate) fn snapshot(&self) -> Counters {
-                let dropped = Dropped { $($reason: self.dropped.$reason.load(Ordering::Relaxed),)* };
+                let dropped = DropCounts { $($reason: self.dropped.$reason.load(Ordering::Relaxed),)* };
                 Counters {
                     $($field: self.$field.load(Ordering::Relaxed),)*
                     n_dropped: dropped.total(),
@@ -192,7 +192,7 @@ impl LiveCounters {
     }
 
     /// Counts the files that a sink created.
-    pub(crate) fn add_files(&self, written: Written) {
+    pub(crate) fn add_files(&self, written: WrittenFiles) {
         add(&self.n_files, written.n_files);
         add(&self.n_linked, written.n_linked);
         add(&self.n_bytes_written, written.n_bytes);

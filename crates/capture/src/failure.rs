@@ -7,7 +7,7 @@ use crate::FailureDetail;
 
 /// Why, and in which circumstances, an operator failed.
 #[derive(Clone, Debug)]
-pub struct Failure {
+pub struct OperatorFailure {
     /// How much is to be told.
     pub detail: FailureDetail,
     /// The engine's error message.

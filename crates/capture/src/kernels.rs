@@ -18,21 +18,21 @@ const NUMBER_MARK: &str = "-op";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KernelSelection {
     /// Those that match a rule.
-    Rules(Vec<KernelRule>),
-    /// Those that [`Session::set_dump`](crate::Session::set_dump) marks; where no mark is about an operator,
+    Rules(Vec<CompiledKernelRule>),
+    /// Those that [`Session::set_dump`](crate::CaptureSession::set_dump) marks; where no mark is about an operator,
     /// those with the attribute `dump` of the value `true`.
     Marked,
 }
 
 /// One rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KernelRule {
+pub struct CompiledKernelRule {
     text: String,
-    test: Test,
+    test: KernelTest,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Test {
+enum KernelTest {
     Name(String),
     /// In lower case.
     Type(String),
@@ -56,19 +56,19 @@ pub struct PatternError {
     pub reason: String,
 }
 
-impl KernelRule {
+impl CompiledKernelRule {
     /// The operator of this name.
-    pub fn name(name: impl Into<String>) -> KernelRule {
+    pub fn name(name: impl Into<String>) -> CompiledKernelRule {
         let text = name.into();
-        let test = Test::Name(text.clone());
-        KernelRule { text, test }
+        let test = KernelTest::Name(text.clone());
+        CompiledKernelRule { text, test }
     }
 
     /// Operators whose type contains this text, letter case apart; and the operator that is called so.
-    pub fn op_type(part: impl Into<String>) -> KernelRule {
+    pub fn op_type(part: impl Into<String>) -> CompiledKernelRule {
         let text = part.into();
-        let test = Test::Type(text.to_lowercase());
-        KernelRule { text, test }
+        let test = KernelTest::Type(text.to_lowercase());
+        CompiledKernelRule { text, test }
     }
 
     /// Operators whose whole name matches `pattern`, an ECMAScript regular expression; `text` is what
@@ -76,15 +76,18 @@ impl KernelRule {
     ///
     /// # Errors
     /// [`PatternError`] if it is not one.
-    pub fn regex(text: impl Into<String>, pattern: &str) -> Result<KernelRule, PatternError> {
+    pub fn regex(
+        text: impl Into<String>,
+        pattern: &str,
+    ) -> Result<CompiledKernelRule, PatternError> {
         // On its own first: parentheses around it could make sense of what makes none.
         compiled(pattern, pattern)?;
         // Without the group an alternative would bind weaker than the anchors.
         let source = format!("^(?:{pattern})$");
         let regex = compiled(pattern, &source)?;
-        Ok(KernelRule {
+        Ok(CompiledKernelRule {
             text: text.into(),
-            test: Test::Pattern(Pattern { source, regex }),
+            test: KernelTest::Pattern(Pattern { source, regex }),
         })
     }
 
@@ -95,12 +98,12 @@ impl KernelRule {
     pub fn regex_anywhere(
         text: impl Into<String>,
         pattern: &str,
-    ) -> Result<KernelRule, PatternError> {
+    ) -> Result<CompiledKernelRule, PatternError> {
         let regex = compiled(pattern, pattern)?;
         let source = pattern.to_owned();
-        Ok(KernelRule {
+        Ok(CompiledKernelRule {
             text: text.into(),
-            test: Test::Pattern(Pattern { source, regex }),
+            test: KernelTest::Pattern(Pattern { source, regex }),
         })
     }
 
@@ -112,17 +115,17 @@ impl KernelRule {
     /// Regular expressions are tried first, then names, then types.
     fn rank(&self) -> u8 {
         match self.test {
-            Test::Pattern(_) => 0,
-            Test::Name(_) => 1,
-            Test::Type(_) => 2,
+            KernelTest::Pattern(_) => 0,
+            KernelTest::Name(_) => 1,
+            KernelTest::Type(_) => 2,
         }
     }
 
     fn matches(&self, name: &str, op_type: Option<&str>) -> bool {
         match &self.test {
-            Test::Name(wanted) => wanted == name,
-            Test::Pattern(pattern) => pattern.regex.find(name).is_some(),
-            Test::Type(part) => {
+            KernelTest::Name(wanted) => wanted == name,
+            KernelTest::Pattern(pattern) => pattern.regex.find(name).is_some(),
+            KernelTest::Type(part) => {
                 let has = |text: &str| text.to_lowercase().contains(part);
                 let in_name = || has(short_name(name));
                 match op_type {
@@ -140,17 +143,17 @@ impl KernelRule {
 
 /// The rule that chooses an operator, by its position in `rules`: the first that matches, where
 /// regular expressions go before names and names before types.
-pub fn rule_for_operator(rules: &[KernelRule], operator: &Operator) -> Option<usize> {
+pub fn rule_for_operator(rules: &[CompiledKernelRule], operator: &Operator) -> Option<usize> {
     first(rules, &operator.op_name, Some(&operator.op_type))
 }
 
 /// The rule that chooses a parameter or anything else that has only a name. Its type is the part
 /// after the last `/`, cut at the last `-`.
-pub fn rule_for_name(rules: &[KernelRule], name: &str) -> Option<usize> {
+pub fn rule_for_name(rules: &[CompiledKernelRule], name: &str) -> Option<usize> {
     first(rules, name, None)
 }
 
-fn first(rules: &[KernelRule], name: &str, op_type: Option<&str>) -> Option<usize> {
+fn first(rules: &[CompiledKernelRule], name: &str, op_type: Option<&str>) -> Option<usize> {
     let hits = rules.iter().enumerate();
     hits.filter(|(_, rule)| rule.matches(name, op_type))
         // The order in which MindSpore tries its rules: it decides which of them count as used.

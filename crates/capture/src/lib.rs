@@ -1,10 +1,10 @@
 //! From an engine's tensors to records in a sink.
 //!
-//! A [`Plan`] says what to keep. A [`Session`] holds a plan, a [`Sink`] and the writer threads
+//! A [`Plan`] says what to keep. A [`CaptureSession`] holds a plan, a [`Sink`] and the writer threads
 //! between them. For each loaded model the session hands out a [`Tap`]; an engine opens a [`Probe`]
 //! on it for every operator that it executes, shows it the tensors, and submits it. What the plan
 //! does not select costs a table look-up; what it selects travels by reference count through a queue
-//! that is bounded by bytes. A [`Control`] switches a session on and off, or gives it another plan,
+//! that is bounded by bytes. A [`SessionControl`] switches a session on and off, or gives it another plan,
 //! while models run.
 //!
 //! This crate knows no configuration file and no engine. It never panics its host, never blocks it
@@ -42,28 +42,31 @@ mod writer;
 
 pub use opscope_overflow as overflow;
 
-pub use control::{Control, PlanRefused};
-pub use counters::{Counters, Dropped, FirstOverflow};
-pub use failure::{Failure, FailureTrace};
-pub use kernels::{KernelRule, KernelSelection, PatternError, rule_for_name, rule_for_operator};
+pub use control::{PlanRefused, SessionControl};
+pub use counters::{Counters, DropCounts, FirstOverflow};
+pub use failure::{FailureTrace, OperatorFailure};
+pub use kernels::{
+    CompiledKernelRule, KernelSelection, PatternError, rule_for_name, rule_for_operator,
+};
 pub use non_finite::{DeliberateInfinities, FirstNonFinite, NonFiniteOrigin};
-pub use overwrite::{Difference, Overwrite};
+pub use overwrite::{ByteDifference, OverwrittenValue};
 pub use plan::{
-    Exclusion, FailureDetail, ModelSelection, NameRange, OperatorKey, OperatorSelection, Plan,
-    Purpose, Sides, Steps,
+    Exclusion, FailureDetail, ModelSelection, NameRange, OperatorRule, OperatorSelection, Plan,
+    Purpose, SlotSides, Steps,
 };
 pub use policy::{FailurePolicy, WhenBehind};
 pub use pool::{Pool, PooledBytes};
 pub use probe::Probe;
-pub use quantised::{FloatView, Place, Quantised, QuantisedKind, Showing};
+pub use quantised::{FloatView, OverflowPlace, QuantisedKind, QuantisedPlace, ShowingRule};
 pub use ring::{
-    KeptSteps, N_STEPS_BEHIND_MAX, RingOptions, RingReport, TriggerCause, TriggerKind, Triggered,
-    Triggers,
+    KeptSteps, N_STEPS_BEHIND_MAX, RingOptions, RingReport, TriggerCause, TriggerEvent,
+    TriggerKind, Triggers,
 };
-pub use select::{GraphInput, GraphView, Kept, Role, Selected, select};
-pub use session::{Session, SessionOptions, Summary, Watch};
+pub use select::{GraphInput, GraphView, SelectedOperators, SelectedSlots, WatchRole, select};
+pub use session::{CaptureSession, SessionCounts, SessionOptions, SessionSummary};
 pub use sink::{
-    BatchPreparer, Removed, Sink, SinkError, StepRemover, TensorSummarizer, Whole, Written,
+    BatchPreparer, Sink, SinkError, StepRemoval, StepRemover, TensorSummarizer, WholeTensors,
+    WrittenFiles,
 };
 pub use tap::Tap;
 pub use tensor_intake::BorrowError;

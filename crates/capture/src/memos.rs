@@ -10,16 +10,16 @@ const N_SWEEP_MIN: usize = 1024;
 
 /// Memos by identity.
 #[derive(Default)]
-pub(crate) struct Memos(Mutex<Table>);
+pub(crate) struct Memos(Mutex<MemoEntries>);
 
 #[derive(Default)]
-struct Table {
-    known: HashMap<TensorIdentity, Known>,
+struct MemoEntries {
+    known: HashMap<TensorIdentity, KnownMemo>,
     /// How many there may be before the next sweep.
     n_max: usize,
 }
 
-struct Known {
+struct KnownMemo {
     dtype: DType,
     shape: Shape,
     memo: Arc<TensorMemo>,
@@ -41,7 +41,7 @@ impl Memos {
                 false => tensor,
             };
         }
-        let known = Known {
+        let known = KnownMemo {
             dtype: tensor.dtype(),
             shape: tensor.shape().clone(),
             memo: tensor.memo().clone(),
@@ -54,7 +54,7 @@ impl Memos {
     }
 }
 
-impl Table {
+impl MemoEntries {
     /// Forgets tensors that are gone, each time their number may have doubled.
     fn sweep(&mut self) {
         if self.known.len() > self.n_max.max(N_SWEEP_MIN) {

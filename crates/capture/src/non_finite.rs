@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use opscope_store::record::{CallSite, Record, SlotSide};
 use opscope_tensor::NonFinite;
 
-pub(crate) use self::local::{Local, judge};
+pub(crate) use self::local::{LocalJudgement, judge};
 pub(crate) use self::step::StepNotes;
 use crate::home::HomeProcess;
 use crate::record_order::RecordOrder;
@@ -85,15 +85,15 @@ pub struct DeliberateInfinities {
 
 /// Findings of a session's steps, merged as they end.
 #[derive(Default)]
-pub(crate) struct Findings {
-    merged: Mutex<Merged>,
+pub(crate) struct NonFiniteFindings {
+    merged: Mutex<MergedFindings>,
     /// Steps that are not judged yet.
     open: Mutex<Vec<Weak<StepNotes>>>,
     home: HomeProcess,
 }
 
 #[derive(Default)]
-struct Merged {
+struct MergedFindings {
     first: Option<(RecordOrder, FirstNonFinite)>,
     /// The first of those that may be deliberate.
     first_unknown: Option<(RecordOrder, FirstNonFinite)>,
@@ -103,16 +103,16 @@ struct Merged {
 
 /// Findings of one step.
 #[derive(Default)]
-struct Judged {
+struct StepJudgement {
     first: Option<(RecordOrder, FirstNonFinite)>,
     first_unknown: Option<(RecordOrder, FirstNonFinite)>,
     n_deliberate: u64,
     first_deliberate: Option<(RecordOrder, FirstNonFinite)>,
 }
 
-impl Findings {
+impl NonFiniteFindings {
     /// Takes notes of a step until everybody has let go of them.
-    pub(crate) fn begin_step(self: &Arc<Findings>) -> Arc<StepNotes> {
+    pub(crate) fn begin_step(self: &Arc<NonFiniteFindings>) -> Arc<StepNotes> {
         let notes = Arc::new(StepNotes::new(self.clone()));
         let mut open = lock(&self.open);
         // Only where the list would grow, so that looking for ended steps costs nothing on average.
@@ -123,7 +123,7 @@ impl Findings {
         notes
     }
 
-    fn merge(&self, judged: Judged) {
+    fn merge(&self, judged: StepJudgement) {
         let mut merged = lock(&self.merged);
         keep_earlier(&mut merged.first, judged.first);
         keep_earlier(&mut merged.first_unknown, judged.first_unknown);

@@ -6,19 +6,19 @@ use opscope_store::record::Record;
 use opscope_tensor::Tensor;
 
 use crate::counters::{DropReason, LiveCounters};
-use crate::quantised::Parts;
-use crate::queue::Work;
+use crate::quantised::ShownParts;
+use crate::queue::RecordWork;
 use crate::record_intake::RecordIntake;
 use crate::record_order::RecordOrder;
 use crate::running_step::RunningStep;
-use crate::{FloatView, Kept};
+use crate::{FloatView, SelectedSlots};
 
 /// An execution as it is known before the operator runs.
 pub(crate) struct OperatorContext {
     pub(crate) intake: Arc<RecordIntake>,
     pub(crate) step: Arc<RunningStep>,
-    pub(crate) kept: Arc<Kept>,
-    /// Which of [`Kept::views`] this execution shows.
+    pub(crate) kept: Arc<SelectedSlots>,
+    /// Which of [`SelectedSlots::views`] this execution shows.
     pub(crate) views: Vec<usize>,
     pub(crate) place: OperatorPlace,
 }
@@ -35,12 +35,12 @@ pub(crate) struct OperatorPlace {
 /// The tensors that an operator has shown.
 pub(crate) struct ShownTensors {
     pub(crate) record: Record,
-    /// Graph inputs with their index in [`Kept::graph_inputs`].
+    /// Graph inputs with their index in [`SelectedSlots::graph_inputs`].
     pub(crate) graph_inputs: Vec<(usize, Tensor)>,
-    /// Likewise of [`Kept::parameters`].
+    /// Likewise of [`SelectedSlots::parameters`].
     pub(crate) parameters: Vec<(usize, Tensor)>,
     /// Tensors that [`OperatorContext::views`] take, elements and all.
-    pub(crate) parts: Parts,
+    pub(crate) parts: ShownParts,
 }
 
 impl OperatorContext {
@@ -67,12 +67,12 @@ impl OperatorContext {
         self.counters().count_dropped(reason, n_missing);
     }
 
-    pub(crate) fn push(&self, nth: u32, record: Record, work: Work) {
+    pub(crate) fn push(&self, nth: u32, record: Record, work: RecordWork) {
         self.intake
             .push(self.order(nth), record, work, self.step.ticket());
     }
 
-    pub(crate) fn push_within_limit(&self, nth: u32, record: Record, work: Work) {
+    pub(crate) fn push_within_limit(&self, nth: u32, record: Record, work: RecordWork) {
         self.intake
             .push_within_limit(self.order(nth), record, work, self.step.ticket());
     }

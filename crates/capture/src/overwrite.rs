@@ -14,14 +14,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use opscope_store::record::{Operator, Record};
 use opscope_tensor::Tensor;
 
-pub use self::difference::Difference;
+pub use self::difference::ByteDifference;
 
 /// Most changes that are remembered; all are counted.
 const N_OVERWRITES_MAX: usize = 1000;
 
 /// A watched value that changed after its operator had run.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Overwrite {
+pub struct OverwrittenValue {
     /// Execution of the model.
     pub step: u64,
     /// The operator after which the change was seen. Operators that the plan does not select are not
@@ -47,8 +47,8 @@ pub struct Overwrite {
 
 /// The changes that a session saw.
 #[derive(Default)]
-pub(crate) struct Overwrites {
-    list: Vec<(u64, Overwrite)>,
+pub(crate) struct OverwriteLog {
+    list: Vec<(u64, OverwrittenValue)>,
     n_total: u64,
 }
 
@@ -56,21 +56,21 @@ pub(crate) struct Overwrites {
 #[derive(Default)]
 pub(crate) struct Watcher {
     has_any: AtomicBool,
-    values: Mutex<Vec<Value>>,
+    values: Mutex<Vec<WatchedValue>>,
 }
 
 /// Contents of a watched operator's outputs now.
-pub(crate) struct Look {
+pub(crate) struct WatchedContents {
     pub(crate) watched: Arc<Operator>,
     pub(crate) outputs: Vec<(usize, Tensor)>,
 }
 
-struct Value {
+struct WatchedValue {
     operator: Arc<Operator>,
-    outputs: Vec<Output>,
+    outputs: Vec<WatchedOutput>,
 }
 
-struct Output {
+struct WatchedOutput {
     index: usize,
     /// The engine's memory.
     live: Tensor,
@@ -86,11 +86,11 @@ impl Watcher {
 
     /// Watches the outputs of `record` from now on; returns copies of them.
     pub(crate) fn watch(&self, record: &Record) -> Vec<(usize, Tensor)> {
-        let outputs: Vec<Output> = record
+        let outputs: Vec<WatchedOutput> = record
             .outputs
             .iter()
             .filter_map(|(index, live)| {
-                Some(Output {
+                Some(WatchedOutput {
                     index: *index,
                     live: live.clone(),
                     copy: copy(live)?,
@@ -102,7 +102,7 @@ impl Watcher {
         // An operator in a loop runs again and writes where it wrote before: the latest execution
         // counts.
         values.retain(|value| value.operator.task_id != record.operator.task_id);
-        values.push(Value {
+        values.push(WatchedValue {
             operator: record.operator.clone(),
             outputs,
         });
@@ -112,7 +112,12 @@ impl Watcher {
 
     /// Looks at every value but those of the operator of `record`, which has just run as number
     /// `order`. What changed since the last look goes to `found`.
-    pub(crate) fn look(&self, record: &Record, order: u64, found: &Mutex<Overwrites>) -> Vec<Look> {
+    pub(crate) fn look(
+        &self,
+        record: &Record,
+        order: u64,
+        found: &Mutex<OverwriteLog>,
+    ) -> Vec<WatchedContents> {
         let mut looks = Vec::new();
         for value in self.values().iter_mut() {
             // An operator may write to its own outputs.
@@ -123,7 +128,7 @@ impl Watcher {
                 let Some(difference) = output.refresh() else {
                     continue;
                 };
-                let overwrite = Overwrite {
+                let overwrite = OverwrittenValue {
                     step: record.step,
                     seen_after: record.operator.clone(),
                     watched: value.operator.clone(),
@@ -138,7 +143,7 @@ impl Watcher {
                 let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
                 found.add(order, overwrite);
             }
-            looks.push(Look {
+            looks.push(WatchedContents {
                 watched: value.operator.clone(),
                 outputs: copies(&value.outputs),
             });
@@ -146,28 +151,29 @@ impl Watcher {
         looks
     }
 
-    fn values(&self) -> MutexGuard<'_, Vec<Value>> {
+    fn values(&self) -> MutexGuard<'_, Vec<WatchedValue>> {
         self.values.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Output {
+impl WatchedOutput {
     /// Takes a new copy if the memory changed, and says how.
-    fn refresh(&mut self) -> Option<Difference> {
+    fn refresh(&mut self) -> Option<ByteDifference> {
         // A comparison of memory, not of numbers: NaN equals itself here, and -0 differs from 0.
         if self.live.host_bytes() == self.copy.host_bytes() {
             return None;
         }
         let now = copy(&self.live)?;
-        let difference = Difference::between(self.copy.host_view().ok()?, now.host_view().ok()?)?;
+        let difference =
+            ByteDifference::between(self.copy.host_view().ok()?, now.host_view().ok()?)?;
         // The next operator is only accused of what changes from here on.
         self.copy = now;
         Some(difference)
     }
 }
 
-impl Overwrites {
-    fn add(&mut self, order: u64, overwrite: Overwrite) {
+impl OverwriteLog {
+    fn add(&mut self, order: u64, overwrite: OverwrittenValue) {
         self.n_total += 1;
         if self.list.len() < N_OVERWRITES_MAX {
             self.list.push((order, overwrite));
@@ -175,7 +181,7 @@ impl Overwrites {
     }
 
     /// The changes by order of execution, and how many there were.
-    pub(crate) fn take(&mut self) -> (Vec<Overwrite>, u64) {
+    pub(crate) fn take(&mut self) -> (Vec<OverwrittenValue>, u64) {
         let mut list = std::mem::take(&mut self.list);
         list.sort_by_key(|(order, _)| *order);
         let list = list.into_iter().map(|(_, overwrite)| overwrite).collect();
@@ -183,7 +189,7 @@ impl Overwrites {
     }
 }
 
-fn copies(outputs: &[Output]) -> Vec<(usize, Tensor)> {
+fn copies(outputs: &[WatchedOutput]) -> Vec<(usize, Tensor)> {
     let copies = outputs.iter().map(|o| (o.index, o.copy.clone()));
     copies.collect()
 }

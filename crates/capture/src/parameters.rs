@@ -10,9 +10,9 @@ use crate::counters::DropReason;
 
 /// The parameters that a step has shown, by the names of their values.
 #[derive(Default)]
-pub(crate) struct Parameters(Mutex<BTreeMap<String, Parameter>>);
+pub(crate) struct Parameters(Mutex<BTreeMap<String, ShownParameter>>);
 
-pub(crate) struct Parameter {
+pub(crate) struct ShownParameter {
     /// The operator of its record.
     pub(crate) operator: Arc<Operator>,
     /// Its value, or why nobody looked at it.
@@ -28,7 +28,7 @@ impl Parameters {
         let operator = operator.clone();
         let value = Ok(tensor);
         self.lock()
-            .insert(name.clone(), Parameter { operator, value });
+            .insert(name.clone(), ShownParameter { operator, value });
     }
 
     /// Replaces the value of one that was shown.
@@ -48,16 +48,16 @@ impl Parameters {
         if !shown.contains_key(name) {
             let operator = operator.clone();
             let value = Err(reason);
-            shown.insert(name.clone(), Parameter { operator, value });
+            shown.insert(name.clone(), ShownParameter { operator, value });
         }
     }
 
     /// All of them, by name; none are left.
-    pub(crate) fn take(&self) -> Vec<Parameter> {
+    pub(crate) fn take(&self) -> Vec<ShownParameter> {
         std::mem::take(&mut *self.lock()).into_values().collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Parameter>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, ShownParameter>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -18,7 +18,7 @@ pub struct Plan {
     pub excluded: Vec<Exclusion>,
     /// Which sides of a selected operator. [`Purpose::Overflow`] and [`Purpose::Failures`] keep both
     /// whatever this says, [`Purpose::Watch`] outputs.
-    pub sides: Sides,
+    pub sides: SlotSides,
     /// Which executions of the model.
     pub steps: Steps,
     /// Whether each graph input that a selected operator reads is kept as a record of its own, of the
@@ -110,14 +110,14 @@ pub struct Exclusion {
     /// The model it is about, by either name as in [`ModelSelection::Named`]; `None` is every model.
     pub model: Option<String>,
     /// The operators it is about.
-    pub operators: OperatorKey,
+    pub operators: OperatorRule,
     /// The tensors to leave out; `None` leaves the operator out.
     pub slots: Option<Vec<(SlotSide, usize)>>,
 }
 
 /// One operator, or all of a kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum OperatorKey {
+pub enum OperatorRule {
     /// By exact name.
     Name(String),
     /// By exact type.
@@ -162,7 +162,7 @@ impl OperatorSelection {
 
 /// Which sides of an operator to keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sides {
+pub enum SlotSides {
     /// The values that it reads.
     Inputs,
     /// The values that it produces.
@@ -171,15 +171,15 @@ pub enum Sides {
     Both,
 }
 
-impl Sides {
+impl SlotSides {
     /// Whether inputs are kept.
     pub fn inputs(self) -> bool {
-        self != Sides::Outputs
+        self != SlotSides::Outputs
     }
 
     /// Whether outputs are kept.
     pub fn outputs(self) -> bool {
-        self != Sides::Inputs
+        self != SlotSides::Inputs
     }
 }
 
@@ -189,12 +189,12 @@ pub struct Steps {
     /// Those in any of these; `None` is all.
     ranges: Option<Vec<RangeInclusive<u64>>>,
     /// Of these only the ones that every stride meets.
-    strides: Vec<Stride>,
+    strides: Vec<StepStride>,
 }
 
 /// Every execution whose number leaves `rest` when it is divided by `divisor`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stride {
+struct StepStride {
     divisor: NonZeroU64,
     rest: u64,
 }
@@ -217,7 +217,7 @@ impl Steps {
     pub fn every_nth(n: NonZeroU64) -> Steps {
         Steps {
             ranges: None,
-            strides: vec![Stride {
+            strides: vec![StepStride {
                 divisor: n,
                 rest: 0,
             }],
@@ -256,14 +256,14 @@ impl Steps {
             let end = range.end().checked_sub(first)?;
             Some(range.start().saturating_sub(first)..=end)
         };
-        let turn = |stride: Stride| {
+        let turn = |stride: StepStride| {
             let divisor = stride.divisor.get();
             let back = first % divisor;
             let rest = match stride.rest >= back {
                 true => stride.rest - back,
                 false => stride.rest + (divisor - back),
             };
-            Stride { rest, ..stride }
+            StepStride { rest, ..stride }
         };
         Steps {
             ranges: self
@@ -275,7 +275,7 @@ impl Steps {
 
     /// Whether execution `step` is kept.
     pub fn contains(&self, step: u64) -> bool {
-        let meets = |stride: &Stride| step % stride.divisor == stride.rest;
+        let meets = |stride: &StepStride| step % stride.divisor == stride.rest;
         self.ranges
             .as_ref()
             .is_none_or(|ranges| ranges.iter().any(|range| range.contains(&step)))
@@ -290,7 +290,7 @@ impl Plan {
             purpose: Purpose::Values,
             models: ModelSelection::Every(OperatorSelection::every()),
             excluded: Vec::new(),
-            sides: Sides::Both,
+            sides: SlotSides::Both,
             steps: Steps::every(),
             has_graph_inputs: false,
             has_parameters: false,

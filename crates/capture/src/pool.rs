@@ -16,12 +16,12 @@ const SLACK_MAX: usize = 2;
 /// Buffers, in use and free. Together they hold no more than the limit, unless those in use alone do.
 pub struct Pool {
     bytes_max: usize,
-    buffers: Mutex<Buffers>,
+    buffers: Mutex<PooledBuffers>,
     home: HomeProcess,
 }
 
 #[derive(Default)]
-struct Buffers {
+struct PooledBuffers {
     /// By capacity; no list is empty.
     free: BTreeMap<usize, Vec<Vec<u8>>>,
     free_bytes: usize,
@@ -98,13 +98,13 @@ impl Pool {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Buffers> {
+    fn lock(&self) -> MutexGuard<'_, PooledBuffers> {
         // Nothing panics while the lock is held, short of memory running out.
         self.buffers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Buffers {
+impl PooledBuffers {
     fn has_room(&self, n_bytes: usize, bytes_max: usize) -> bool {
         let total = self.free_bytes.saturating_add(self.used_bytes);
         total.saturating_add(n_bytes) <= bytes_max

@@ -10,10 +10,10 @@ use opscope_tensor::Tensor;
 use crate::counters::DropReason;
 use crate::memos::Memos;
 use crate::operator_context::{OperatorContext, ShownTensors};
-use crate::quantised::Parts;
+use crate::quantised::ShownParts;
 use crate::recorder::PurposeRecorder;
 use crate::ring::TriggerCause;
-use crate::{FloatView, Place};
+use crate::{FloatView, OverflowPlace};
 
 /// One execution of one selected operator, from before it runs until its outputs are there.
 ///
@@ -49,7 +49,7 @@ impl Probe {
                 record,
                 graph_inputs: Vec::new(),
                 parameters: Vec::new(),
-                parts: Parts::default(),
+                parts: ShownParts::default(),
             }),
         }
     }
@@ -111,12 +111,12 @@ impl Probe {
     }
 
     /// Whether a view takes the tensor at this place.
-    fn is_part(&self, place: Place) -> bool {
+    fn is_part(&self, place: OverflowPlace) -> bool {
         self.context.views().any(|view| view.needs(place))
     }
 
     /// Keeps a tensor that a view takes, before a sink may let go of its elements.
-    fn show_part(&mut self, place: Place, tensor: &Tensor) {
+    fn show_part(&mut self, place: OverflowPlace, tensor: &Tensor) {
         if self.is_part(place)
             && let Some(shown) = &mut self.shown
         {

@@ -7,28 +7,28 @@ use std::sync::Arc;
 
 use opscope_store::record::{Operator, SlotSide};
 
-pub(crate) use self::claims::Claims;
-pub(crate) use self::job::{Dequantising, Execution, Parts};
+pub(crate) use self::claims::ValueClaims;
+pub(crate) use self::job::{DequantiseJob, OperatorTurn, ShownParts};
 
 /// Where an operator has a value: the side, and the position on it.
-pub type Place = (SlotSide, usize);
+pub type OverflowPlace = (SlotSide, usize);
 
 /// An operator's place at which it reads or gives quantised elements, and the places of what it takes to read
 /// them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Quantised {
+pub struct QuantisedPlace {
     /// The operator.
     pub task_id: u32,
     /// Where it has the elements.
-    pub place: Place,
+    pub place: OverflowPlace,
     /// Which value that is: a number that all places of one value share.
     pub value: u32,
     /// How the operator uses it.
     pub kind: QuantisedKind,
     /// Where it has the factors of the scale; none if it has no scale for these elements.
-    pub scale: Vec<Place>,
+    pub scale: Vec<OverflowPlace>,
     /// Where it has the zero point, if there is one.
-    pub zero_point: Option<Place>,
+    pub zero_point: Option<OverflowPlace>,
     /// The axis that a scale with one axis runs along; negative ones count from the end.
     pub axis: i64,
     /// Elements that share a scale along that axis; 0 without blocks.
@@ -49,19 +49,19 @@ pub enum QuantisedKind {
 /// The floats that a quantised value stands for, kept beside the record of an operator that has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FloatView {
-    /// Which value, as in [`Quantised::value`].
+    /// Which value, as in [`QuantisedPlace::value`].
     pub value: u32,
     /// Which executions show it.
-    pub showing: Showing,
+    pub showing: ShowingRule,
     /// Where the operator has the elements.
-    pub elements: Place,
+    pub elements: OverflowPlace,
     /// Where it has the factors of the scale, at least one.
-    pub scale: Vec<Place>,
+    pub scale: Vec<OverflowPlace>,
     /// Where it has the zero point, if there is one.
-    pub zero_point: Option<Place>,
-    /// As [`Quantised::axis`].
+    pub zero_point: Option<OverflowPlace>,
+    /// As [`QuantisedPlace::axis`].
     pub axis: i64,
-    /// As [`Quantised::block_size`].
+    /// As [`QuantisedPlace::block_size`].
     pub block_size: usize,
     /// Name of the operator that has the elements.
     pub of: String,
@@ -74,7 +74,7 @@ pub struct FloatView {
 
 /// Which executions of operators that have a value show the floats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Showing {
+pub enum ShowingRule {
     /// Every one: the operator produces the value.
     Always,
     /// Every one of the operator that is first to read it in a step.
@@ -90,13 +90,13 @@ impl FloatView {
     }
 
     /// The places of the operator that it takes tensors from.
-    pub fn places(&self) -> impl Iterator<Item = Place> {
+    pub fn places(&self) -> impl Iterator<Item = OverflowPlace> {
         let scales = self.scale.iter().copied();
         scales.chain([self.elements]).chain(self.zero_point)
     }
 
     /// Whether it takes the operator's tensor at this place.
-    pub fn needs(&self, place: Place) -> bool {
+    pub fn needs(&self, place: OverflowPlace) -> bool {
         self.places().any(|needed| needed == place)
     }
 
@@ -110,7 +110,7 @@ impl FloatView {
     /// knows.
     pub(crate) fn operator_for(&self, op_name: &str) -> Arc<Operator> {
         let suffix = op_name.strip_prefix(&self.of).unwrap_or_default();
-        if suffix.is_empty() || self.showing == Showing::Once {
+        if suffix.is_empty() || self.showing == ShowingRule::Once {
             return self.operator.clone();
         }
         let mut operator = Operator::clone(&self.operator);

@@ -7,10 +7,10 @@ use std::time::Duration;
 use opscope_store::record::Record;
 
 use crate::counters::DropReason;
-use crate::quantised::Dequantising;
+use crate::quantised::DequantiseJob;
 use crate::record_order::RecordOrder;
 use crate::running_step::StepTicket;
-use crate::{Failure, WhenBehind};
+use crate::{OperatorFailure, WhenBehind};
 
 /// Bytes that a record takes in the queue beside its tensors.
 const RECORD_OVERHEAD_BYTES: u64 = 1 << 10;
@@ -23,17 +23,17 @@ const N_LIGHT_AT_ONCE: usize = 64;
 const GATHERING_MAX: Duration = Duration::from_millis(10);
 
 /// A record on its way to the sink.
-pub(crate) struct Job {
+pub(crate) struct WriteJob {
     /// Its place among all records, by the order in which operators were executed.
     pub(crate) order: RecordOrder,
     pub(crate) record: Record,
-    pub(crate) work: Work,
+    pub(crate) work: RecordWork,
     /// The record's output, if a writer has to compute it.
-    pub(crate) floats: Option<Dequantising>,
+    pub(crate) floats: Option<DequantiseJob>,
     pub(crate) ticket: StepTicket,
 }
 
-impl Job {
+impl WriteJob {
     /// The room that it takes in the queue: elements that were let go take none, those that are to be
     /// computed do.
     pub(crate) fn cost(&self) -> u64 {
@@ -66,7 +66,7 @@ impl Job {
 }
 
 /// The work to do on a record.
-pub(crate) enum Work {
+pub(crate) enum RecordWork {
     /// Writing it.
     Write,
     /// Writing it; it belongs to an operator that has, or may have, another record.
@@ -74,26 +74,26 @@ pub(crate) enum Work {
     /// Writing it if its arithmetic overflowed.
     WriteOverflow,
     /// Writing it as that of an operator that failed.
-    WriteFailure(Failure),
+    WriteFailure(OperatorFailure),
 }
 
 /// Records in order.
 pub(crate) struct Queue {
     bytes_max: u64,
     when_behind: WhenBehind,
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
     has_room: Condvar,
     has_work: Condvar,
 }
 
 #[derive(Default)]
-struct State {
-    items: VecDeque<Job>,
+struct QueueState {
+    items: VecDeque<WriteJob>,
     /// How many of them hold on to elements.
     n_heavy: usize,
     /// The room of what waits and of what writers are at.
     bytes: u64,
-    end: End,
+    end: QueueEnd,
     /// Threads that wait for room, or are about to wake up. Waking costs a system call even when
     /// nobody waits, so these are counted.
     n_waiting_for_room: usize,
@@ -104,7 +104,7 @@ struct State {
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum End {
+enum QueueEnd {
     #[default]
     Open,
     /// Records that are there are still written.
@@ -113,7 +113,7 @@ enum End {
     Abandoned,
 }
 
-impl State {
+impl QueueState {
     /// How many records to wait for where `n` are taken at once.
     fn n_wanted(&self, n: usize) -> usize {
         match self.n_heavy {
@@ -153,7 +153,7 @@ impl Queue {
     /// the whole budget is taken once nothing else is there, so at any time the queue and the writers
     /// together hold no more than the budget or one record. Where the model may be kept waiting, it goes on after
     /// such a record once that is written: otherwise it would make further tensors beside it.
-    pub(crate) fn push(&self, job: Job) -> Result<(), DropReason> {
+    pub(crate) fn push(&self, job: WriteJob) -> Result<(), DropReason> {
         let bytes = job.cost();
         self.admit(job, bytes)?;
         // A record of that size was taken alone and holds all of the budget.
@@ -166,16 +166,16 @@ impl Queue {
     /// Waits while more is there than the budget allows.
     fn wait_for_budget(&self) {
         let mut state = self.lock();
-        while state.end == End::Open && state.bytes > self.bytes_max {
+        while state.end == QueueEnd::Open && state.bytes > self.bytes_max {
             state.n_waiting_for_room += 1;
             state = wait(&self.has_room, state);
             state.n_waiting_for_room -= 1;
         }
     }
 
-    fn admit(&self, job: Job, bytes: u64) -> Result<(), DropReason> {
+    fn admit(&self, job: WriteJob, bytes: u64) -> Result<(), DropReason> {
         let mut state = self.lock();
-        while state.end == End::Open && !self.has_room_for(&state, bytes) {
+        while state.end == QueueEnd::Open && !self.has_room_for(&state, bytes) {
             if self.when_behind == WhenBehind::Drop {
                 return Err(DropReason::Behind);
             }
@@ -188,9 +188,9 @@ impl Queue {
             state.n_waiting_for_room -= 1;
         }
         match state.end {
-            End::Open => {}
-            End::Closed => return Err(DropReason::Ended),
-            End::Abandoned => return Err(DropReason::Stopped),
+            QueueEnd::Open => {}
+            QueueEnd::Closed => return Err(DropReason::Ended),
+            QueueEnd::Abandoned => return Err(DropReason::Stopped),
         }
         state.bytes += bytes;
         state.n_heavy += usize::from(job.is_heavy());
@@ -210,7 +210,7 @@ impl Queue {
     /// Takes the oldest `n` records, or more of them if none holds on to elements; waits until there are so
     /// many, or until half of the budget is used up, but not for long: the model may be waiting for those
     /// that are there, or be idle. Fewer once the queue has ended, and none when it is empty then.
-    pub(crate) fn pop(&self, n: usize) -> Vec<Job> {
+    pub(crate) fn pop(&self, n: usize) -> Vec<WriteJob> {
         let mut state = self.lock();
         state.n_at_once = state.n_at_once.max(n);
         let mut is_late = false;
@@ -219,8 +219,8 @@ impl Queue {
             let is_full = state.bytes > self.bytes_max / 2 || state.n_waiting_for_room > 0;
             let n_wanted = state.n_wanted(n);
             let is_enough = n_there >= n_wanted || ((is_full || is_late) && n_there > 0);
-            if is_enough || state.end != End::Open {
-                let taken: Vec<Job> = state.items.drain(..n_there.min(n_wanted)).collect();
+            if is_enough || state.end != QueueEnd::Open {
+                let taken: Vec<WriteJob> = state.items.drain(..n_there.min(n_wanted)).collect();
                 state.n_heavy -= taken.iter().filter(|job| job.is_heavy()).count();
                 if !state.items.is_empty() && state.n_waiting_for_work > 0 {
                     self.has_work.notify_one();
@@ -259,27 +259,27 @@ impl Queue {
     pub(crate) fn close(&self) {
         let mut state = self.lock();
         // A queue that was abandoned stays so: its records were counted as lost.
-        if state.end == End::Open {
-            state.end = End::Closed;
+        if state.end == QueueEnd::Open {
+            state.end = QueueEnd::Closed;
         }
         drop(state);
         self.wake_all();
     }
 
     /// Takes everything that no writer has begun with; from now on nothing is taken in.
-    pub(crate) fn abandon(&self) -> VecDeque<Job> {
+    pub(crate) fn abandon(&self) -> VecDeque<WriteJob> {
         let mut state = self.lock();
-        state.end = End::Abandoned;
+        state.end = QueueEnd::Abandoned;
         let items = std::mem::take(&mut state.items);
         state.n_heavy = 0;
-        let bytes: u64 = items.iter().map(Job::cost).sum();
+        let bytes: u64 = items.iter().map(WriteJob::cost).sum();
         state.bytes = state.bytes.saturating_sub(bytes);
         drop(state);
         self.wake_all();
         items
     }
 
-    fn has_room_for(&self, state: &State, bytes: u64) -> bool {
+    fn has_room_for(&self, state: &QueueState, bytes: u64) -> bool {
         state.bytes == 0 || state.bytes.saturating_add(bytes) <= self.bytes_max
     }
 
@@ -288,7 +288,7 @@ impl Queue {
         self.has_room.notify_all();
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
         // A panic while the lock is held cannot leave the state half-changed.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -302,7 +302,7 @@ fn n_element_bytes(record: &Record) -> u64 {
         .sum()
 }
 
-fn wait<'a>(condition: &Condvar, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+fn wait<'a>(condition: &Condvar, state: MutexGuard<'a, QueueState>) -> MutexGuard<'a, QueueState> {
     condition
         .wait(state)
         .unwrap_or_else(PoisonError::into_inner)

@@ -8,7 +8,7 @@ use opscope_store::record::Record;
 
 use crate::budget::Budget;
 use crate::counters::{DropReason, LiveCounters, add};
-use crate::queue::{Job, Work};
+use crate::queue::{RecordWork, WriteJob};
 use crate::record_order::RecordOrder;
 use crate::running_step::StepTicket;
 use crate::tensor_intake::TensorIntake;
@@ -56,7 +56,7 @@ impl RecordIntake {
         &self,
         order: RecordOrder,
         record: Record,
-        work: Work,
+        work: RecordWork,
         ticket: StepTicket,
     ) {
         match self.admit(record.n_slots(), record.n_bytes()) {
@@ -70,7 +70,7 @@ impl RecordIntake {
         &self,
         order: RecordOrder,
         mut record: Record,
-        work: Work,
+        work: RecordWork,
         ticket: StepTicket,
     ) {
         record.timestamp_us = self.next_timestamp_us(record.n_slots());
@@ -86,7 +86,7 @@ impl RecordIntake {
                 *tensor = self.tensors.summarize_at_once(tensor.clone());
             }
         }
-        self.writer.queue_or_drop(Job {
+        self.writer.queue_or_drop(WriteJob {
             order,
             record,
             work,

@@ -21,16 +21,16 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use opscope_store::record::{ModelId, Operator};
 
-use self::report::Log;
-use self::steps::{Model, Serial};
+use self::report::RingLog;
+use self::steps::{RingModel, Serial};
 use crate::counters::{LiveCounters, add};
 use crate::home::HomeProcess;
 use crate::record_order::RecordOrder;
-use crate::{Removed, Sink, SinkError, WhenBehind};
+use crate::{Sink, SinkError, StepRemoval, WhenBehind};
 
-pub(crate) use self::hold::Hold;
+pub(crate) use self::hold::StepHold;
 pub use self::options::{RingOptions, TriggerKind, Triggers};
-pub use self::report::{RingReport, TriggerCause, Triggered};
+pub use self::report::{RingReport, TriggerCause, TriggerEvent};
 pub use self::steps::KeptSteps;
 
 /// How many steps before the current one may be waiting for writers when it begins. The dump of a model
@@ -46,7 +46,7 @@ pub(crate) struct Ring {
     counters: Arc<LiveCounters>,
     /// Set by a signal handler to keep what is there.
     flag: Arc<AtomicBool>,
-    state: Mutex<State>,
+    state: Mutex<RingState>,
     /// Told when a writer is done with a step.
     is_written: Condvar,
     /// Whether a step may have become removable.
@@ -56,10 +56,10 @@ pub(crate) struct Ring {
 }
 
 #[derive(Default)]
-struct State {
-    models: Vec<Model>,
+struct RingState {
+    models: Vec<RingModel>,
     n_begun: Serial,
-    log: Log,
+    log: RingLog,
 }
 
 /// Steps of a model that leave the ring, and whether they are kept.
@@ -96,11 +96,11 @@ impl Ring {
     }
 
     /// Begins a step. Waits while too many earlier ones are being written, if the session ever waits.
-    pub(crate) fn begin(self: &Arc<Ring>, model: &Arc<ModelId>, step: u64) -> Hold {
+    pub(crate) fn begin(self: &Arc<Ring>, model: &Arc<ModelId>, step: u64) -> StepHold {
         self.look_at_flag();
         let mut state = self.lock();
         let model_idx = state.model_idx(model);
-        let is_behind = |state: &State| state.models[model_idx].n_behind() > N_STEPS_BEHIND_MAX;
+        let is_behind = |state: &RingState| state.models[model_idx].n_behind() > N_STEPS_BEHIND_MAX;
         // With `WhenBehind::Drop` the model never waits, whatever the disk then holds for a while.
         while self.when_behind == WhenBehind::Wait && is_behind(&state) {
             state = self
@@ -112,8 +112,8 @@ impl Ring {
         state.n_begun += 1;
         let serial = state.models[model_idx].begin(next, step);
         drop(state);
-        let hold = Hold::new(self.clone(), model_idx, serial);
-        self.sweep(Ask::Wait);
+        let hold = StepHold::new(self.clone(), model_idx, serial);
+        self.sweep(SweepMode::Wait);
         hold
     }
 
@@ -124,13 +124,13 @@ impl Ring {
         }
         let mut state = self.lock();
         let n = self.options.n_steps.get();
-        let State { models, log, .. } = &mut *state;
+        let RingState { models, log, .. } = &mut *state;
         for model in models {
             let serial = model.newest();
             let Some(step) = serial.and_then(|serial| model.keep(serial, n)) else {
                 continue;
             };
-            let triggered = Triggered {
+            let triggered = TriggerEvent {
                 cause: TriggerCause::Signal,
                 model: model.id.clone(),
                 step,
@@ -147,7 +147,7 @@ impl Ring {
         }
         let mut state = self.lock();
         let model_idx = state.model_idx(model);
-        let State {
+        let RingState {
             models,
             log,
             n_begun,
@@ -159,7 +159,7 @@ impl Ring {
         if let Some(serial) = serial {
             model.keep(serial, self.options.n_steps.get());
         }
-        let triggered = Triggered {
+        let triggered = TriggerEvent {
             cause: TriggerCause::Failure(reason.to_owned()),
             model: model.id.clone(),
             step,
@@ -180,12 +180,12 @@ impl Ring {
             return;
         }
         let mut state = self.lock();
-        let State { models, log, .. } = &mut *state;
+        let RingState { models, log, .. } = &mut *state;
         let model = &mut models[model_idx];
         let Some(step) = model.keep(serial, self.options.n_steps.get()) else {
             return;
         };
-        let triggered = Triggered {
+        let triggered = TriggerEvent {
             cause,
             model: model.id.clone(),
             step,
@@ -197,15 +197,15 @@ impl Ring {
     /// Removes the steps that are too old, if any may have become so.
     pub(crate) fn sweep_if_due(&self) {
         if self.is_due.swap(false, Ordering::Relaxed) {
-            self.sweep(Ask::Try);
+            self.sweep(SweepMode::Try);
         }
     }
 
-    fn sweep(&self, ask: Ask) {
+    fn sweep(&self, ask: SweepMode) {
         let _removing = match ask {
-            Ask::Wait => self.removing.lock().unwrap_or_else(PoisonError::into_inner),
+            SweepMode::Wait => self.removing.lock().unwrap_or_else(PoisonError::into_inner),
             // Whoever removes now may have passed the step by; the next step looks again.
-            Ask::Try => match self.removing.try_lock() {
+            SweepMode::Try => match self.removing.try_lock() {
                 Ok(guard) => guard,
                 Err(_) => return,
             },
@@ -221,7 +221,7 @@ impl Ring {
     /// Decides on what is left, when every record is written, and reports.
     pub(crate) fn finish(&self) -> RingReport {
         self.look_at_flag();
-        self.sweep(Ask::Wait);
+        self.sweep(SweepMode::Wait);
         let keeps_rest = !self.options.keeps_only_triggered;
         let mut leaving = Vec::new();
         for model in &mut self.lock().models {
@@ -230,7 +230,7 @@ impl Ring {
         }
         self.let_go(&leaving);
         let mut state = self.lock();
-        let kept = state.models.iter_mut().filter_map(Model::take_kept);
+        let kept = state.models.iter_mut().filter_map(RingModel::take_kept);
         let kept = kept.collect();
         std::mem::take(&mut state.log).into_report(kept)
     }
@@ -240,7 +240,7 @@ impl Ring {
         let Some(remover) = self.sink.step_remover() else {
             return;
         };
-        let mut removed = Removed::default();
+        let mut removed = StepRemoval::default();
         let mut n_steps = 0;
         let mut first_error = None;
         let steps = leaving
@@ -273,17 +273,17 @@ impl Ring {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, RingState> {
         // Nothing that changes the state panics half way.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl RingState {
     fn model_idx(&mut self, id: &Arc<ModelId>) -> usize {
         let known = self.models.iter().position(|model| model.id == *id);
         known.unwrap_or_else(|| {
-            self.models.push(Model::new(id.clone()));
+            self.models.push(RingModel::new(id.clone()));
             self.models.len() - 1
         })
     }
@@ -291,7 +291,7 @@ impl State {
 
 /// Whether to wait for another thread that removes steps.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Ask {
+enum SweepMode {
     Wait,
     Try,
 }

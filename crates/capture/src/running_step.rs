@@ -8,8 +8,8 @@ use opscope_store::record::ModelId;
 use crate::non_finite::StepNotes;
 use crate::overwrite::Watcher;
 use crate::parameters::Parameters;
-use crate::quantised::Claims;
-use crate::ring::Hold;
+use crate::quantised::ValueClaims;
+use crate::ring::StepHold;
 
 /// One execution of a model, for as long as its tap is in it or one of its operators runs.
 pub(crate) struct RunningStep {
@@ -22,16 +22,16 @@ pub(crate) struct RunningStep {
     pub(crate) watcher: Watcher,
     pub(crate) parameters: Parameters,
     /// Which operators show the floats of quantised values.
-    pub(crate) claims: Claims,
+    pub(crate) claims: ValueClaims,
     /// Keeps the ring from deciding on the step. Empty without a ring, and until the ring has room.
-    pub(crate) hold: OnceLock<Hold>,
+    pub(crate) hold: OnceLock<StepHold>,
     /// Notes about operators with NaN or infinities.
     notes: Arc<StepNotes>,
 }
 
 /// A record's part in its step, which is judged and decided on once the last of them is gone.
 pub(crate) struct StepTicket {
-    pub(crate) hold: Option<Hold>,
+    pub(crate) hold: Option<StepHold>,
     pub(crate) notes: Arc<StepNotes>,
 }
 
@@ -43,7 +43,7 @@ impl RunningStep {
             n_operators: AtomicU64::new(0),
             watcher: Watcher::default(),
             parameters: Parameters::default(),
-            claims: Claims::default(),
+            claims: ValueClaims::default(),
             hold: OnceLock::new(),
             notes,
         }
@@ -52,7 +52,7 @@ impl RunningStep {
     /// Returns a ticket for a record on its way to the sink.
     pub(crate) fn ticket(&self) -> StepTicket {
         StepTicket {
-            hold: self.hold.get().map(Hold::for_record),
+            hold: self.hold.get().map(StepHold::for_record),
             notes: self.notes.clone(),
         }
     }

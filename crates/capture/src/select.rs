@@ -13,10 +13,10 @@ use std::sync::Arc;
 
 use opscope_store::record::{ModelId, Operator, SlotSide};
 
-use self::exclude::Exclusions;
+use self::exclude::ModelExclusions;
 pub use self::graph_view::GraphView;
-pub use self::selected::{GraphInput, Kept, Role, Selected};
-use crate::{FloatView, ModelSelection, NameRange, OperatorSelection, Plan, Purpose, Sides};
+pub use self::selected::{GraphInput, SelectedOperators, SelectedSlots, WatchRole};
+use crate::{FloatView, ModelSelection, NameRange, OperatorSelection, Plan, Purpose, SlotSides};
 
 /// The type of a record that holds a graph input.
 const GRAPH_INPUT_TYPE: &str = "Data";
@@ -32,7 +32,7 @@ pub fn select(
     model: &ModelId,
     operators: &[Arc<Operator>],
     graph_inputs: &[String],
-) -> Selected {
+) -> SelectedOperators {
     let graph = GraphView {
         operators,
         inputs: graph_inputs,
@@ -48,43 +48,43 @@ pub(crate) fn select_marked(
     model: &ModelId,
     graph: GraphView<'_>,
     marks: &[(String, bool)],
-) -> Selected {
+) -> SelectedOperators {
     let GraphView {
         operators,
         inputs: graph_inputs,
         ..
     } = graph;
     let Some(rule) = rule_for(&plan.models, model) else {
-        return Selected::default();
+        return SelectedOperators::default();
     };
     let mut unmatched = Vec::new();
     let mut is_selected = matching(rule, operators, &mut unmatched);
     // The order matters from here on: rules add to names and ranges, quantising adds neighbours of
     // what both chose, and exclusions take away from all.
-    let mut chosen = kernels::Chosen::new(rule, marks);
+    let mut chosen = kernels::KernelMatches::new(rule, marks);
     chosen.mark(operators, &mut is_selected);
     let quantising = quantised::bring(plan, graph, &mut is_selected);
-    let parameters = parameters::of(plan, graph, &mut chosen);
+    let parameters = parameters::parameters_read(plan, graph, &mut chosen);
     // Only now are the marks known that are about parameters.
     unmatched.extend(chosen.unmatched_marks(operators));
     let is_watched = watched(plan, rule, operators, &mut unmatched);
-    let exclusions = Exclusions::new(plan, rule, model);
+    let exclusions = ModelExclusions::new(plan, rule, model);
     exclusions.add_unmatched(operators, graph_inputs, &mut unmatched);
     let graph_inputs = graph_inputs_kept(plan, graph_inputs);
     let tells_failures = matches!(plan.purpose, Purpose::Failures(_));
     let mut kept = HashMap::new();
     for (i, operator) in operators.iter().enumerate() {
         let role = match (plan.purpose, is_watched[i]) {
-            (Purpose::Watch, true) => Role::Watched,
-            (Purpose::Watch, false) => Role::Suspect {
+            (Purpose::Watch, true) => WatchRole::Watched,
+            (Purpose::Watch, false) => WatchRole::Suspect {
                 is_collective: operator.op_type.starts_with(COLLECTIVE_PREFIX),
             },
-            _ => Role::None,
+            _ => WatchRole::None,
         };
         let is_kept = (is_selected[i] || is_watched[i])
             && (tells_failures || !is_without_outputs(operator))
             && !exclusions.whole(operator);
-        let mut entry = Kept::default();
+        let mut entry = SelectedSlots::default();
         if is_kept {
             let task_id = &operator.task_id;
             let has_both = graph.both_sides.contains(task_id) || quantising.contains(task_id);
@@ -93,7 +93,7 @@ pub(crate) fn select_marked(
         // An operator that is not kept itself may be the only one to read a weight.
         entry.parameters = parameters::read_by(operator, &parameters, graph);
         // A failure is told even of an operator that has no tensors.
-        let has_use = entry.n_slots() > 0 || role != Role::None || tells_failures;
+        let has_use = entry.n_slots() > 0 || role != WatchRole::None || tells_failures;
         if (is_kept && has_use) || !entry.parameters.is_empty() {
             kept.insert(operator.task_id, entry);
         }
@@ -102,7 +102,7 @@ pub(crate) fn select_marked(
     let mut said = HashSet::new();
     // A name may be listed, and end a range too.
     unmatched.retain(|name| said.insert(name.clone()));
-    Selected {
+    SelectedOperators {
         kept: (kept.into_iter())
             .map(|(task_id, entry)| (task_id, Arc::new(entry)))
             .collect(),
@@ -118,15 +118,15 @@ pub(crate) fn select_marked(
 fn keep(
     plan: &Plan,
     operator: &Operator,
-    (role, has_both): (Role, bool),
-    exclusions: &Exclusions<'_>,
+    (role, has_both): (WatchRole, bool),
+    exclusions: &ModelExclusions<'_>,
     graph_inputs: &BTreeSet<&str>,
-) -> Kept {
+) -> SelectedSlots {
     let sides = match (plan.purpose, role) {
-        (Purpose::Values, _) if has_both => Some(Sides::Both),
+        (Purpose::Values, _) if has_both => Some(SlotSides::Both),
         (Purpose::Values, _) => Some(plan.sides),
-        (Purpose::Overflow | Purpose::NonFinite | Purpose::Failures(_), _) => Some(Sides::Both),
-        (Purpose::Watch, Role::Watched) => Some(Sides::Outputs),
+        (Purpose::Overflow | Purpose::NonFinite | Purpose::Failures(_), _) => Some(SlotSides::Both),
+        (Purpose::Watch, WatchRole::Watched) => Some(SlotSides::Outputs),
         (Purpose::Watch, _) => None,
     };
     let positions = |side, names: &[String]| -> Vec<usize> {
@@ -139,14 +139,14 @@ fn keep(
             .filter(|&i| !exclusions.slot(operator, side, i))
             .collect()
     };
-    let mut kept = Kept {
+    let mut kept = SelectedSlots {
         role,
-        ..Kept::default()
+        ..SelectedSlots::default()
     };
-    if sides.is_some_and(Sides::inputs) {
+    if sides.is_some_and(SlotSides::inputs) {
         kept.inputs = positions(SlotSide::Input, &operator.inputs);
     }
-    if sides.is_some_and(Sides::outputs) {
+    if sides.is_some_and(SlotSides::outputs) {
         kept.outputs = positions(SlotSide::Output, &operator.outputs);
     }
     let mut seen = HashSet::new();
@@ -169,7 +169,7 @@ fn keep(
     kept
 }
 
-impl Kept {
+impl SelectedSlots {
     /// Number of tensors in the operator's own record and in those of graph inputs; parameters do not
     /// count, they are offered at the end of the step, nor do views, which not every execution shows.
     pub fn n_slots(&self) -> u64 {

@@ -11,7 +11,7 @@ use crate::budget::Budget;
 use crate::control::LiveSettings;
 use crate::counters::LiveCounters;
 use crate::home::HomeProcess;
-use crate::overwrite::Overwrites;
+use crate::overwrite::OverwriteLog;
 use crate::policy::FailureResponse;
 use crate::queue::Queue;
 use crate::record_intake::RecordIntake;
@@ -24,9 +24,9 @@ use crate::tap::TapContext;
 use crate::tensor_intake::TensorIntake;
 use crate::writer::{RecordWriter, guarded};
 use crate::{
-    Control, Counters, DeliberateInfinities, FailurePolicy, FirstNonFinite, FirstOverflow,
-    GraphView, Overwrite, Plan, PlanRefused, Pool, Purpose, RingOptions, RingReport, Selected,
-    Sink, SinkError, Tap, TriggerKind, WhenBehind,
+    Counters, DeliberateInfinities, FailurePolicy, FirstNonFinite, FirstOverflow, GraphView,
+    OverwrittenValue, Plan, PlanRefused, Pool, Purpose, RingOptions, RingReport, SelectedOperators,
+    SessionControl, Sink, SinkError, Tap, TriggerKind, WhenBehind,
 };
 
 /// How much a session may hold and use.
@@ -66,18 +66,18 @@ impl Default for SessionOptions {
 }
 
 /// A plan at work: writer threads that carry what taps submit to a sink.
-pub struct Session {
+pub struct CaptureSession {
     context: TapContext,
     writer: Arc<RecordWriter>,
-    overwrites: Arc<Mutex<Overwrites>>,
+    overwrites: Arc<Mutex<OverwriteLog>>,
     threads: Vec<JoinHandle<()>>,
 }
 
 /// The counts of a session while it is at work.
 #[derive(Clone)]
-pub struct Watch(Arc<LiveCounters>);
+pub struct SessionCounts(Arc<LiveCounters>);
 
-impl Watch {
+impl SessionCounts {
     /// The counts so far. They are read one by one, so they need not add up before the end.
     pub fn counters(&self) -> Counters {
         self.0.snapshot()
@@ -86,7 +86,7 @@ impl Watch {
 
 /// The outcome of a finished session.
 #[derive(Debug)]
-pub struct Summary {
+pub struct SessionSummary {
     /// Counts of everything that was offered.
     pub counters: Counters,
     /// The first tensor with NaN or an infinity among those selected. Infinities that somebody wants do not
@@ -104,24 +104,24 @@ pub struct Summary {
     pub first_overflow: Option<FirstOverflow>,
     /// Watched values that changed after their operator had run, by order of execution; the first
     /// 1000.
-    pub overwrites: Vec<Overwrite>,
+    pub overwrites: Vec<OverwrittenValue>,
     /// How many changes there were.
     pub n_overwrites: u64,
     /// Which steps stay, with [`SessionOptions::ring`].
     pub ring: Option<RingReport>,
 }
 
-impl Session {
-    /// [`Session::start_with_detector`] with [`ValueDetector`].
+impl CaptureSession {
+    /// [`CaptureSession::start_with_detector`] with [`ValueDetector`].
     ///
     /// # Errors
-    /// As for [`Session::start_with_detector`].
+    /// As for [`CaptureSession::start_with_detector`].
     pub fn start(
         plan: Plan,
         sink: Arc<dyn Sink>,
         options: SessionOptions,
-    ) -> std::io::Result<Session> {
-        Session::start_with_detector(plan, sink, options, Arc::new(ValueDetector))
+    ) -> std::io::Result<CaptureSession> {
+        CaptureSession::start_with_detector(plan, sink, options, Arc::new(ValueDetector))
     }
 
     /// Starts the writer threads. `detector` decides which operators overflowed.
@@ -134,7 +134,7 @@ impl Session {
         sink: Arc<dyn Sink>,
         options: SessionOptions,
         detector: Arc<dyn OverflowDetector>,
-    ) -> std::io::Result<Session> {
+    ) -> std::io::Result<CaptureSession> {
         // Refused before anything is written: a ring that cannot remove steps would fill the disk.
         if options.ring.is_some() {
             let text = "this kind of dump cannot take steps back";
@@ -161,7 +161,7 @@ impl Session {
         });
         let tensors = TensorIntake::new(sink, may_summarize, options.queue_bytes_max);
         let budget = Budget::new(options.n_bytes_max, options.n_records_max);
-        let mut session = Session {
+        let mut session = CaptureSession {
             context: TapContext {
                 intake: Arc::new(RecordIntake::new(tensors, budget, writer.clone())),
                 recorder,
@@ -191,7 +191,7 @@ impl Session {
         model: &Arc<ModelId>,
         operators: &[Arc<Operator>],
         graph_inputs: &[String],
-    ) -> (Tap, Selected) {
+    ) -> (Tap, SelectedOperators) {
         self.attach_graph(
             model,
             GraphView {
@@ -202,8 +202,12 @@ impl Session {
         )
     }
 
-    /// [`Session::attach`] where constants of the model are known.
-    pub fn attach_graph(&self, model: &Arc<ModelId>, graph: GraphView<'_>) -> (Tap, Selected) {
+    /// [`CaptureSession::attach`] where constants of the model are known.
+    pub fn attach_graph(
+        &self,
+        model: &Arc<ModelId>,
+        graph: GraphView<'_>,
+    ) -> (Tap, SelectedOperators) {
         let tap = Tap::new(self.context.clone(), model.clone(), graph);
         let selected = tap.selected().clone();
         (tap, selected)
@@ -220,21 +224,21 @@ impl Session {
     }
 
     /// A handle to switch the dump with from other threads.
-    pub fn control(&self) -> Control {
-        Control(self.context.settings.clone())
+    pub fn control(&self) -> SessionControl {
+        SessionControl(self.context.settings.clone())
     }
 
-    /// [`Control::set_enabled`].
+    /// [`SessionControl::set_enabled`].
     pub fn set_enabled(&self, is_enabled: bool) {
         self.control().set_enabled(is_enabled);
     }
 
-    /// [`Control::is_enabled`].
+    /// [`SessionControl::is_enabled`].
     pub fn is_enabled(&self) -> bool {
         self.control().is_enabled()
     }
 
-    /// [`Control::replace_plan`].
+    /// [`SessionControl::replace_plan`].
     ///
     /// # Errors
     /// [`PlanRefused`] if the plan has another purpose or another limit of overflowing operators.
@@ -260,19 +264,19 @@ impl Session {
         self.writer.ring.as_ref().map(|ring| ring.flag())
     }
 
-    /// A look at the counts from another thread, also while [`Session::finish`] writes the rest.
-    pub fn watch(&self) -> Watch {
-        Watch(self.writer.counters.clone())
+    /// A look at the counts from another thread, also while [`CaptureSession::finish`] writes the rest.
+    pub fn watch(&self) -> SessionCounts {
+        SessionCounts(self.writer.counters.clone())
     }
 
     /// Writes everything that was submitted, ends the writers and reports.
     ///
     /// In a fork of the process that began the session nothing is written and nothing waited for: the
     /// summary has the counts at the fork, and no findings.
-    pub fn finish(mut self) -> Summary {
+    pub fn finish(mut self) -> SessionSummary {
         let writer = self.writer.clone();
         if self.context.home.is_elsewhere() {
-            return Summary::without_findings(writer.counters.snapshot());
+            return SessionSummary::without_findings(writer.counters.snapshot());
         }
         self.end_writers();
         // Before the sink hears of the end: removing steps is still its work.
@@ -281,7 +285,7 @@ impl Session {
         let (overwrites, n_overwrites) = lock(&self.overwrites).take();
         let (first_non_finite, deliberate_infinities) = self.context.findings.finish();
         let first_overflow = lock(&writer.first_overflow).take();
-        Summary {
+        SessionSummary {
             counters: writer.counters.snapshot(),
             first_non_finite,
             deliberate_infinities,
@@ -309,7 +313,7 @@ impl Session {
     }
 }
 
-impl Drop for Session {
+impl Drop for CaptureSession {
     fn drop(&mut self) {
         // Nobody will hear of the results any more, so models need not go on for them.
         self.context.is_stopped.store(true, Ordering::Relaxed);
@@ -317,10 +321,10 @@ impl Drop for Session {
     }
 }
 
-impl Summary {
+impl SessionSummary {
     /// The counts alone.
-    fn without_findings(counters: Counters) -> Summary {
-        Summary {
+    fn without_findings(counters: Counters) -> SessionSummary {
+        SessionSummary {
             counters,
             first_non_finite: None,
             deliberate_infinities: DeliberateInfinities::default(),
@@ -337,7 +341,7 @@ impl Summary {
 fn recorder_for(
     plan: &Plan,
     detector: &Arc<dyn OverflowDetector>,
-    overwrites: &Arc<Mutex<Overwrites>>,
+    overwrites: &Arc<Mutex<OverwriteLog>>,
 ) -> Arc<dyn PurposeRecorder> {
     let limit = FindingLimit::new(plan.n_overflows_max);
     match plan.purpose {

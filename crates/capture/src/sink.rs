@@ -12,7 +12,7 @@ use opscope_tensor::{HostAccessError, Tensor, TensorObserver};
 use thiserror::Error;
 
 use crate::overflow::Overflow;
-use crate::{Failure, GraphView, Selected};
+use crate::{GraphView, OperatorFailure, SelectedOperators};
 
 pub use memory::MemorySink;
 pub use nothing::NoSink;
@@ -23,7 +23,7 @@ pub trait Sink: Send + Sync {
     ///
     /// # Errors
     /// [`SinkError`] if nothing of the record was kept; the session counts it as failed.
-    fn write(&self, record: &Record) -> Result<Written, SinkError>;
+    fn write(&self, record: &Record) -> Result<WrittenFiles, SinkError>;
 
     /// Whether the sink holds on to tensors after [`Sink::write`]. The memory of one that does not
     /// may be the engine's own, which then waits until it has it back.
@@ -35,7 +35,11 @@ pub trait Sink: Send + Sync {
     ///
     /// # Errors
     /// As for [`Sink::write`].
-    fn write_overflow(&self, record: &Record, _overflow: &Overflow) -> Result<Written, SinkError> {
+    fn write_overflow(
+        &self,
+        record: &Record,
+        _overflow: &Overflow,
+    ) -> Result<WrittenFiles, SinkError> {
         self.write(record)
     }
 
@@ -43,7 +47,11 @@ pub trait Sink: Send + Sync {
     ///
     /// # Errors
     /// As for [`Sink::write`].
-    fn write_failure(&self, record: &Record, _failure: &Failure) -> Result<Written, SinkError> {
+    fn write_failure(
+        &self,
+        record: &Record,
+        _failure: &OperatorFailure,
+    ) -> Result<WrittenFiles, SinkError> {
         self.write(record)
     }
 
@@ -55,25 +63,25 @@ pub trait Sink: Send + Sync {
         &self,
         _model: &Arc<ModelId>,
         _graph: GraphView<'_>,
-        _selected: &Selected,
-    ) -> Result<Written, SinkError> {
-        Ok(Written::default())
+        _selected: &SelectedOperators,
+    ) -> Result<WrittenFiles, SinkError> {
+        Ok(WrittenFiles::default())
     }
 
     /// Hears that a selected step begins.
     ///
     /// # Errors
     /// As for [`Sink::open_model`].
-    fn begin_step(&self, _model: &ModelId, _step: u64) -> Result<Written, SinkError> {
-        Ok(Written::default())
+    fn begin_step(&self, _model: &ModelId, _step: u64) -> Result<WrittenFiles, SinkError> {
+        Ok(WrittenFiles::default())
     }
 
     /// Hears that there are no more records.
     ///
     /// # Errors
     /// As for [`Sink::open_model`].
-    fn finish(&self) -> Result<Written, SinkError> {
-        Ok(Written::default())
+    fn finish(&self) -> Result<WrittenFiles, SinkError> {
+        Ok(WrittenFiles::default())
     }
 
     /// The part that computes what the sink wants of a tensor before its record is written; `None`
@@ -129,7 +137,7 @@ pub trait StepRemover {
     ///
     /// # Errors
     /// [`SinkError`] if something could not be removed; the rest is removed all the same.
-    fn remove_step(&self, model: &ModelId, step: u64) -> Result<Removed, SinkError>;
+    fn remove_step(&self, model: &ModelId, step: u64) -> Result<StepRemoval, SinkError>;
 
     /// Forgets a step that will never be removed.
     fn keep_step(&self, _model: &ModelId, _step: u64) {}
@@ -137,7 +145,7 @@ pub trait StepRemover {
 
 /// Files and bytes written for a record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Written {
+pub struct WrittenFiles {
     /// Files created, links included.
     pub n_files: u64,
     /// Those of the files that are further names of bytes that were there already.
@@ -149,12 +157,12 @@ pub struct Written {
     /// Tensors of the record that the form of the dump has no place for.
     pub n_refused: u64,
     /// Tensors of which all elements were written.
-    pub whole: Whole,
+    pub whole: WholeTensors,
 }
 
 /// Tensors that were written with all their elements, by side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Whole {
+pub struct WholeTensors {
     /// Number of inputs.
     pub n_inputs: u64,
     /// Bytes of their elements.
@@ -165,37 +173,40 @@ pub struct Whole {
     pub n_output_bytes: u64,
 }
 
-impl Whole {
+impl WholeTensors {
     /// One tensor.
-    pub fn one(side: SlotSide, n_bytes: u64) -> Whole {
+    pub fn one(side: SlotSide, n_bytes: u64) -> WholeTensors {
         match side {
-            SlotSide::Input => Whole {
+            SlotSide::Input => WholeTensors {
                 n_inputs: 1,
                 n_input_bytes: n_bytes,
-                ..Whole::default()
+                ..WholeTensors::default()
             },
-            SlotSide::Output => Whole {
+            SlotSide::Output => WholeTensors {
                 n_outputs: 1,
                 n_output_bytes: n_bytes,
-                ..Whole::default()
+                ..WholeTensors::default()
             },
         }
     }
 
     /// All tensors of `record`.
-    pub fn all(record: &Record) -> Whole {
+    pub fn all(record: &Record) -> WholeTensors {
         let one = |(side, _, tensor): (SlotSide, usize, &Tensor)| {
-            Whole::one(side, tensor.n_bytes() as u64)
+            WholeTensors::one(side, tensor.n_bytes() as u64)
         };
-        record.slots().map(one).fold(Whole::default(), Add::add)
+        record
+            .slots()
+            .map(one)
+            .fold(WholeTensors::default(), Add::add)
     }
 }
 
-impl Add for Whole {
-    type Output = Whole;
+impl Add for WholeTensors {
+    type Output = WholeTensors;
 
-    fn add(self, other: Whole) -> Whole {
-        Whole {
+    fn add(self, other: WholeTensors) -> WholeTensors {
+        WholeTensors {
             n_inputs: self.n_inputs + other.n_inputs,
             n_input_bytes: self.n_input_bytes + other.n_input_bytes,
             n_outputs: self.n_outputs + other.n_outputs,
@@ -206,20 +217,20 @@ impl Add for Whole {
 
 /// The result of taking a step back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Removed {
-    /// Files, of those that [`Written::n_files`] counts.
+pub struct StepRemoval {
+    /// Files, of those that [`WrittenFiles::n_files`] counts.
     pub n_files: u64,
-    /// Bytes, of those that [`Written::n_bytes`] counts.
+    /// Bytes, of those that [`WrittenFiles::n_bytes`] counts.
     pub n_bytes: u64,
     /// Files that were written and stay, because somebody has changed, replaced or removed them.
     pub n_left: u64,
 }
 
-impl Add for Removed {
-    type Output = Removed;
+impl Add for StepRemoval {
+    type Output = StepRemoval;
 
-    fn add(self, other: Removed) -> Removed {
-        Removed {
+    fn add(self, other: StepRemoval) -> StepRemoval {
+        StepRemoval {
             n_files: self.n_files + other.n_files,
             n_bytes: self.n_bytes + other.n_bytes,
             n_left: self.n_left + other.n_left,
@@ -227,11 +238,11 @@ impl Add for Removed {
     }
 }
 
-impl Add for Written {
-    type Output = Written;
+impl Add for WrittenFiles {
+    type Output = WrittenFiles;
 
-    fn add(self, other: Written) -> Written {
-        Written {
+    fn add(self, other: WrittenFiles) -> WrittenFiles {
+        WrittenFiles {
             n_files: self.n_files + other.n_files,
             n_linked: self.n_linked + other.n_linked,
             n_bytes: self.n_bytes + other.n_bytes,

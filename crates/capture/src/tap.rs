@@ -11,16 +11,19 @@ use crate::control::{LiveSettings, StepSettings};
 use crate::counters::{DropReason, LiveCounters, add};
 use crate::home::HomeProcess;
 use crate::memos::Memos;
-use crate::non_finite::Findings;
+use crate::non_finite::NonFiniteFindings;
 use crate::operator_context::{OperatorContext, OperatorPlace};
-use crate::parameters::Parameter;
-use crate::queue::Work;
+use crate::parameters::ShownParameter;
+use crate::queue::RecordWork;
 use crate::record_intake::RecordIntake;
 use crate::record_order::RecordOrder;
 use crate::recorder::PurposeRecorder;
 use crate::running_step::RunningStep;
 use crate::writer::guarded;
-use crate::{BorrowError, GraphView, Kept, Plan, Probe, Quantised, Role, Selected, Written};
+use crate::{
+    BorrowError, GraphView, Plan, Probe, QuantisedPlace, SelectedOperators, SelectedSlots,
+    WatchRole, WrittenFiles,
+};
 
 /// The parts of a session that its taps need.
 #[derive(Clone)]
@@ -28,7 +31,7 @@ pub(crate) struct TapContext {
     pub(crate) intake: Arc<RecordIntake>,
     pub(crate) recorder: Arc<dyn PurposeRecorder>,
     pub(crate) settings: Arc<LiveSettings>,
-    pub(crate) findings: Arc<Findings>,
+    pub(crate) findings: Arc<NonFiniteFindings>,
     pub(crate) is_stopped: Arc<AtomicBool>,
     /// The process that has the writers.
     pub(crate) home: HomeProcess,
@@ -38,10 +41,10 @@ pub(crate) struct TapContext {
 pub struct Tap {
     context: TapContext,
     model: Arc<ModelId>,
-    graph: Arc<Graph>,
+    graph: Arc<TappedGraph>,
     /// Settings in force when the step began.
     settings: StepSettings,
-    selected: Selected,
+    selected: SelectedOperators,
     /// Whether the sink has heard of the model.
     is_model_open: bool,
     is_active: bool,
@@ -51,17 +54,17 @@ pub struct Tap {
 }
 
 /// The model, kept for plans that come later.
-struct Graph {
+struct TappedGraph {
     operators: Vec<Arc<Operator>>,
     inputs: Vec<String>,
     constants: Vec<String>,
     types: Vec<(String, TensorType)>,
     both_sides: Vec<u32>,
-    quantised: Vec<Quantised>,
+    quantised: Vec<QuantisedPlace>,
     carried: Vec<(u32, String)>,
 }
 
-impl Graph {
+impl TappedGraph {
     fn view(&self) -> GraphView<'_> {
         GraphView {
             operators: &self.operators,
@@ -80,7 +83,7 @@ impl Tap {
         let settings = context.settings.in_force();
         let mut tap = Tap {
             selected: context.settings.select(&settings.plan, &model, graph),
-            graph: Arc::new(Graph {
+            graph: Arc::new(TappedGraph {
                 operators: graph.operators.to_vec(),
                 inputs: graph.inputs.to_vec(),
                 constants: graph.constants.to_vec(),
@@ -130,7 +133,7 @@ impl Tap {
         let mut written = guarded(open);
         if self.is_model_open {
             // Its files take the place of those that were counted before.
-            written = written.map(|_| Written::default());
+            written = written.map(|_| WrittenFiles::default());
         }
         self.is_model_open |= written.is_ok();
         writer.note(written);
@@ -153,7 +156,7 @@ impl Tap {
     }
 
     /// Says which execution of the model the following operators belong to. What was asked of the
-    /// session's [`Control`](crate::Control) until now takes effect.
+    /// session's [`Control`](crate::SessionControl) until now takes effect.
     /// In a fork of the session's process nothing is kept of any step.
     pub fn begin_step(&mut self, step: u64) {
         if self.context.home.is_elsewhere() {
@@ -212,7 +215,7 @@ impl Tap {
         self.step.parameters.refresh(name, tensor);
     }
 
-    fn hand_over(&self, nth: u32, parameter: Parameter) {
+    fn hand_over(&self, nth: u32, parameter: ShownParameter) {
         let counters = self.counters();
         add(&counters.n_offered, 1);
         add(&counters.n_selected, 1);
@@ -224,7 +227,7 @@ impl Tap {
         };
         let record = self.record_beside(parameter.operator, vec![(0, tensor)]);
         let order = self.order_beside(nth);
-        intake.push(order, record, Work::WriteBeside, self.step.ticket());
+        intake.push(order, record, RecordWork::WriteBeside, self.step.ticket());
     }
 
     /// Hands over a record beside those of the model's operators: what `operator`, which need not be one of
@@ -241,7 +244,7 @@ impl Tap {
         let record = self.record_beside(operator, outputs);
         let (order, ticket) = (self.order_beside(0), self.step.ticket());
         let intake = &self.context.intake;
-        intake.push_within_limit(order, record, Work::WriteBeside, ticket);
+        intake.push_within_limit(order, record, RecordWork::WriteBeside, ticket);
     }
 
     fn record_beside(&self, operator: Arc<Operator>, outputs: Vec<(usize, Tensor)>) -> Record {
@@ -285,7 +288,7 @@ impl Tap {
     }
 
     /// Counts what an operator would have shown, `n_beside` of it beside its own record.
-    fn skip(&self, kept: &Kept, n_beside: u64, reason: DropReason) {
+    fn skip(&self, kept: &SelectedSlots, n_beside: u64, reason: DropReason) {
         let recorder = &self.context.recorder;
         if recorder.selects_ahead() {
             self.counters()
@@ -327,7 +330,7 @@ impl Tap {
     }
 
     /// Returns what that plan selects of the model.
-    pub fn selected(&self) -> &Selected {
+    pub fn selected(&self) -> &SelectedOperators {
         &self.selected
     }
 
@@ -364,7 +367,7 @@ impl Tap {
     pub fn open_as(
         &self,
         operator: &Arc<Operator>,
-        adapt: impl FnOnce(&Arc<Kept>) -> Arc<Kept>,
+        adapt: impl FnOnce(&Arc<SelectedSlots>) -> Arc<SelectedSlots>,
     ) -> Option<Probe> {
         let place = self.count(operator)?;
         let kept = adapt(self.selected.kept.get(&operator.task_id)?);
@@ -373,7 +376,7 @@ impl Tap {
 
     /// [`Tap::open`] for an operator that nobody knew before it ran; `kept` says what the caller found the
     /// plan to keep of it.
-    pub fn open_kept(&self, operator: &Arc<Operator>, kept: &Arc<Kept>) -> Option<Probe> {
+    pub fn open_kept(&self, operator: &Arc<Operator>, kept: &Arc<SelectedSlots>) -> Option<Probe> {
         let place = self.count(operator)?;
         self.probe(operator, kept, place)
     }
@@ -413,12 +416,12 @@ impl Tap {
     fn probe(
         &self,
         operator: &Arc<Operator>,
-        kept: &Arc<Kept>,
+        kept: &Arc<SelectedSlots>,
         place: OperatorPlace,
     ) -> Option<Probe> {
         let counters = self.counters();
         // Nothing can be overwritten before the first watched operator has run.
-        let is_suspect = matches!(kept.role, Role::Suspect { .. });
+        let is_suspect = matches!(kept.role, WatchRole::Suspect { .. });
         if is_suspect && self.step.watcher.is_empty() {
             return None;
         }
@@ -448,7 +451,7 @@ impl Tap {
     }
 
     /// Which of the operator's views this execution is to show.
-    fn claim(&self, kept: &Kept) -> Vec<usize> {
+    fn claim(&self, kept: &SelectedSlots) -> Vec<usize> {
         let views = kept.views.iter().enumerate();
         views
             .filter(|(_, view)| self.step.claims.take(view))

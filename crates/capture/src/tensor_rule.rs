@@ -8,7 +8,7 @@ use std::sync::Arc;
 use opscope_store::record::{Operator, Record, SlotSide};
 use opscope_tensor::{Tensor, TensorObserver};
 
-use crate::{KernelRule, PatternError, Selected, rule_for_operator};
+use crate::{CompiledKernelRule, PatternError, SelectedOperators, rule_for_operator};
 
 /// The forms of a rule, as error messages list them.
 const FORMS: &str = "`name:NAME`, `type:TYPE`, `regex:PATTERN`, `slot:NAME/output.0`, `non-finite` \
@@ -19,16 +19,16 @@ const FORMS: &str = "`name:NAME`, `type:TYPE`, `regex:PATTERN`, `slot:NAME/outpu
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorRule {
     text: String,
-    test: Test,
+    test: TensorTest,
 }
 
 /// Cheap ones first: rules are tried in this order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Test {
+enum TensorTest {
     Name(String),
     Type(String),
     Slot(String, SlotSide, usize),
-    Pattern(KernelRule),
+    Pattern(CompiledKernelRule),
     NonFinite,
     /// The bits of the number.
     Above(u64),
@@ -54,12 +54,15 @@ pub enum TensorRuleError {
 impl TensorRule {
     /// Tensors of the operator of exactly this name.
     pub fn name(name: &str) -> TensorRule {
-        TensorRule::new(format!("name:{name}"), Test::Name(name.to_owned()))
+        TensorRule::new(format!("name:{name}"), TensorTest::Name(name.to_owned()))
     }
 
     /// Tensors of operators of this type, letter case apart.
     pub fn op_type(op_type: &str) -> TensorRule {
-        TensorRule::new(format!("type:{op_type}"), Test::Type(op_type.to_owned()))
+        TensorRule::new(
+            format!("type:{op_type}"),
+            TensorTest::Type(op_type.to_owned()),
+        )
     }
 
     /// Tensors of operators whose whole name matches `pattern`, an ECMAScript regular expression.
@@ -68,19 +71,19 @@ impl TensorRule {
     /// [`PatternError`] if it is not one.
     pub fn regex(pattern: &str) -> Result<TensorRule, PatternError> {
         let text = format!("regex:{pattern}");
-        let rule = KernelRule::regex(text.clone(), pattern)?;
-        Ok(TensorRule::new(text, Test::Pattern(rule)))
+        let rule = CompiledKernelRule::regex(text.clone(), pattern)?;
+        Ok(TensorRule::new(text, TensorTest::Pattern(rule)))
     }
 
     /// One tensor of the operator of exactly this name.
     pub fn slot(name: &str, side: SlotSide, index: usize) -> TensorRule {
         let text = format!("slot:{name}/{}.{index}", side.name());
-        TensorRule::new(text, Test::Slot(name.to_owned(), side, index))
+        TensorRule::new(text, TensorTest::Slot(name.to_owned(), side, index))
     }
 
     /// Tensors that hold NaN or an infinity.
     pub fn non_finite() -> TensorRule {
-        TensorRule::new("non-finite".to_owned(), Test::NonFinite)
+        TensorRule::new("non-finite".to_owned(), TensorTest::NonFinite)
     }
 
     /// Tensors with an element whose magnitude is more than `threshold`, or that is NaN. Types that
@@ -88,37 +91,37 @@ impl TensorRule {
     pub fn above(threshold: f64) -> TensorRule {
         TensorRule::new(
             format!("above:{threshold}"),
-            Test::Above(threshold.to_bits()),
+            TensorTest::Above(threshold.to_bits()),
         )
     }
 
-    fn new(text: String, test: Test) -> TensorRule {
+    fn new(text: String, test: TensorTest) -> TensorRule {
         TensorRule { text, test }
     }
 
     /// Whether the rule asks what tensors hold.
     fn is_about_values(&self) -> bool {
-        matches!(self.test, Test::NonFinite | Test::Above(_))
+        matches!(self.test, TensorTest::NonFinite | TensorTest::Above(_))
     }
 
     fn cost(&self) -> u8 {
         match &self.test {
-            Test::Name(_) | Test::Type(_) | Test::Slot(..) => 0,
-            Test::Pattern(_) => 1,
-            Test::NonFinite => 2,
+            TensorTest::Name(_) | TensorTest::Type(_) | TensorTest::Slot(..) => 0,
+            TensorTest::Pattern(_) => 1,
+            TensorTest::NonFinite => 2,
             // The maximum takes statistics of the whole tensor, more than the search for a first
             // NaN.
-            Test::Above(_) => 3,
+            TensorTest::Above(_) => 3,
         }
     }
 
     /// Whether the rule may choose a tensor of `operator`.
     fn may_choose(&self, operator: &Operator) -> bool {
         match &self.test {
-            Test::Name(name) | Test::Slot(name, ..) => *name == operator.op_name,
-            Test::Type(op_type) => op_type.eq_ignore_ascii_case(&operator.op_type),
-            Test::Pattern(rule) => rule_for_operator(from_ref(rule), operator).is_some(),
-            Test::NonFinite | Test::Above(_) => true,
+            TensorTest::Name(name) | TensorTest::Slot(name, ..) => *name == operator.op_name,
+            TensorTest::Type(op_type) => op_type.eq_ignore_ascii_case(&operator.op_type),
+            TensorTest::Pattern(rule) => rule_for_operator(from_ref(rule), operator).is_some(),
+            TensorTest::NonFinite | TensorTest::Above(_) => true,
         }
     }
 
@@ -129,10 +132,14 @@ impl TensorRule {
         tensor: TensorObserver<'_>,
     ) -> bool {
         match &self.test {
-            Test::Name(_) | Test::Type(_) | Test::Pattern(_) => self.may_choose(operator),
-            Test::Slot(_, side, index) => (*side, *index) == slot && self.may_choose(operator),
-            Test::NonFinite => tensor.non_finite().any(),
-            Test::Above(bits) => is_above(tensor, f64::from_bits(*bits)),
+            TensorTest::Name(_) | TensorTest::Type(_) | TensorTest::Pattern(_) => {
+                self.may_choose(operator)
+            }
+            TensorTest::Slot(_, side, index) => {
+                (*side, *index) == slot && self.may_choose(operator)
+            }
+            TensorTest::NonFinite => tensor.non_finite().any(),
+            TensorTest::Above(bits) => is_above(tensor, f64::from_bits(*bits)),
         }
     }
 }
@@ -250,7 +257,11 @@ impl TensorRules {
     }
 
     /// The rules that choose nothing of what a plan selects, whatever tensors will hold.
-    pub fn unused(&self, selected: &Selected, operators: &[Arc<Operator>]) -> Vec<&TensorRule> {
+    pub fn unused(
+        &self,
+        selected: &SelectedOperators,
+        operators: &[Arc<Operator>],
+    ) -> Vec<&TensorRule> {
         let kept = || {
             // Of some operators nothing is kept but what is beside them.
             let has_record = move |operator: &&Arc<Operator>| {

@@ -8,10 +8,10 @@ use opscope_store::record::Record;
 
 use crate::counters::{DropReason, LiveCounters, add};
 use crate::policy::FailureResponse;
-use crate::queue::{Job, Queue, Work};
+use crate::queue::{Queue, RecordWork, WriteJob};
 use crate::record_order::RecordOrder;
-use crate::ring::{Hold, Ring, TriggerCause, TriggerKind};
-use crate::{FirstOverflow, Sink, SinkError, Written, non_finite};
+use crate::ring::{Ring, StepHold, TriggerCause, TriggerKind};
+use crate::{FirstOverflow, Sink, SinkError, WrittenFiles, non_finite};
 
 /// The way from the queue to the sink, which the writer threads work at. The engine's own thread writes
 /// through it too when an operator has failed.
@@ -35,7 +35,7 @@ impl RecordWriter {
             if jobs.is_empty() {
                 return;
             }
-            let costs: Vec<u64> = jobs.iter().map(Job::cost).collect();
+            let costs: Vec<u64> = jobs.iter().map(WriteJob::cost).collect();
             for job in &mut jobs {
                 let n_missing = job.complete();
                 self.counters.count_dropped(DropReason::NotShown, n_missing);
@@ -58,7 +58,7 @@ impl RecordWriter {
     }
 
     /// Does the work of one job and counts what became of it.
-    pub(crate) fn write(&self, job: &Job) {
+    pub(crate) fn write(&self, job: &WriteJob) {
         let record = &job.record;
         let result = guarded(|| self.hand_over(job));
         let counters = &self.counters;
@@ -67,7 +67,7 @@ impl RecordWriter {
             return;
         }
         // These are selected by what they turned out to be.
-        if let Work::WriteOverflow | Work::WriteFailure(_) = job.work {
+        if let RecordWork::WriteOverflow | RecordWork::WriteFailure(_) = job.work {
             add(&counters.n_selected, n_slots);
             add(&counters.n_bytes_selected, record.n_bytes());
         }
@@ -75,7 +75,7 @@ impl RecordWriter {
             Ok(None) => {}
             Ok(Some(written)) => {
                 let is_written = written.n_refused < n_slots || n_slots == 0;
-                if is_written && !matches!(job.work, Work::WriteBeside) {
+                if is_written && !matches!(job.work, RecordWork::WriteBeside) {
                     add(&counters.n_operators_written, 1);
                 }
                 let n_refused = written.n_refused.min(n_slots);
@@ -93,19 +93,19 @@ impl RecordWriter {
     }
 
     /// Gives the record to the sink, unless there is no reason to: `None`.
-    fn hand_over(&self, job: &Job) -> Result<Option<Written>, SinkError> {
+    fn hand_over(&self, job: &WriteJob) -> Result<Option<WrittenFiles>, SinkError> {
         let record = &job.record;
         let written = match &job.work {
-            Work::Write | Work::WriteBeside => {
+            RecordWork::Write | RecordWork::WriteBeside => {
                 note_non_finite(job);
                 self.look_for_overflow(job);
                 self.sink.write(record)?
             }
-            Work::WriteFailure(failure) => {
+            RecordWork::WriteFailure(failure) => {
                 note_non_finite(job);
                 self.sink.write_failure(record, failure)?
             }
-            Work::WriteOverflow => {
+            RecordWork::WriteOverflow => {
                 let Some(overflow) = self.detector.detect(record) else {
                     return Ok(None);
                 };
@@ -138,9 +138,9 @@ impl RecordWriter {
     }
 
     /// Asks for an overflow that is no reason to write, only one to keep the last steps.
-    fn look_for_overflow(&self, job: &Job) {
-        let is_operator = matches!(job.work, Work::Write);
-        let is_wanted = |hold: &Hold| hold.wants(TriggerKind::Overflow);
+    fn look_for_overflow(&self, job: &WriteJob) {
+        let is_operator = matches!(job.work, RecordWork::Write);
+        let is_wanted = |hold: &StepHold| hold.wants(TriggerKind::Overflow);
         if is_operator
             && job.ticket.hold.as_ref().is_some_and(is_wanted)
             && let Some(overflow) = self.detector.detect(&job.record)
@@ -150,7 +150,7 @@ impl RecordWriter {
     }
 
     /// Counts what a sink wrote beside records, or remembers why it could not.
-    pub(crate) fn note(&self, result: Result<Written, SinkError>) {
+    pub(crate) fn note(&self, result: Result<WrittenFiles, SinkError>) {
         match result {
             Ok(written) => self.counters.add_files(written),
             Err(error) => self.fail(error),
@@ -167,7 +167,7 @@ impl RecordWriter {
     }
 
     /// Queues a record; one that is not taken is counted.
-    pub(crate) fn queue_or_drop(&self, job: Job) {
+    pub(crate) fn queue_or_drop(&self, job: WriteJob) {
         let (is_judged, n_slots) = (is_judged(&job), job.n_slots());
         if let Err(reason) = self.queue.push(job) {
             self.count_lost(is_judged, n_slots, reason);
@@ -185,8 +185,8 @@ impl RecordWriter {
 
 /// Whether the tensors of a record are counted as selected. Those of an operator that may have
 /// overflowed are not, until a writer has looked.
-fn is_judged(job: &Job) -> bool {
-    !matches!(job.work, Work::WriteOverflow)
+fn is_judged(job: &WriteJob) -> bool {
+    !matches!(job.work, RecordWork::WriteOverflow)
 }
 
 /// Calls the sink. One that panics must not take the host's thread, or other records, with it.
@@ -196,10 +196,10 @@ pub(crate) fn guarded<T>(call: impl FnOnce() -> Result<T, SinkError>) -> Result<
 }
 
 /// Notes what a record has that is not finite, and keeps the last steps if that may be a result.
-fn note_non_finite(job: &Job) {
+fn note_non_finite(job: &WriteJob) {
     let record = &job.record;
     // What was computed by a writer, and what belongs to no operator, was given from outside.
-    let is_execution = matches!(job.work, Work::Write | Work::WriteOverflow);
+    let is_execution = matches!(job.work, RecordWork::Write | RecordWork::WriteOverflow);
     let local = non_finite::judge(record, !is_execution);
     job.ticket.notes.add(job.order, record, local);
     if !local.is_suspicious() {
@@ -219,7 +219,7 @@ fn note_non_finite(job: &Job) {
 }
 
 /// Keeps the last steps because of a record, where steps may be removed again.
-fn fire(job: &Job, cause: impl FnOnce() -> TriggerCause) {
+fn fire(job: &WriteJob, cause: impl FnOnce() -> TriggerCause) {
     if let Some(hold) = &job.ticket.hold {
         hold.fire(job.order, &job.record.operator, cause());
     }

@@ -6,8 +6,9 @@ use std::thread;
 
 use opscope_capture::sink::MemorySink;
 use opscope_capture::{
-    FailureDetail, GraphView, Kept, ModelSelection, OperatorSelection, Plan, PlanRefused, Purpose,
-    Selected, Session, SessionOptions, Sides, Sink, SinkError, Steps, Tap, Written,
+    CaptureSession, FailureDetail, GraphView, ModelSelection, OperatorSelection, Plan, PlanRefused,
+    Purpose, SelectedOperators, SelectedSlots, SessionOptions, Sink, SinkError, SlotSides, Steps,
+    Tap, WrittenFiles,
 };
 use opscope_store::record::{ModelId, Operator, Record};
 use opscope_tensor::{DType, Shape, Tensor};
@@ -38,8 +39,8 @@ fn tensor() -> Tensor {
     Tensor::from_vec(DType::F32, Shape::new([1]).unwrap(), vec![0; 4]).unwrap()
 }
 
-fn start(plan: Plan, sink: Arc<dyn Sink>) -> (Session, Tap, Vec<Arc<Operator>>) {
-    let session = Session::start(plan, sink, SessionOptions::default()).unwrap();
+fn start(plan: Plan, sink: Arc<dyn Sink>) -> (CaptureSession, Tap, Vec<Arc<Operator>>) {
+    let session = CaptureSession::start(plan, sink, SessionOptions::default()).unwrap();
     let operators = operators();
     let (tap, _) = session.attach(&model(), &operators, &[]);
     (session, tap, operators)
@@ -69,7 +70,7 @@ fn kept(sink: &MemorySink) -> Vec<(u64, u32, u64)> {
     records.iter().map(key).collect()
 }
 
-fn only(names: &[&str], sides: Sides) -> Plan {
+fn only(names: &[&str], sides: SlotSides) -> Plan {
     Plan {
         models: ModelSelection::Every(OperatorSelection::named(names.iter().copied())),
         sides,
@@ -80,7 +81,7 @@ fn only(names: &[&str], sides: Sides) -> Plan {
 #[test]
 fn steps_while_the_dump_is_off_leave_no_trace() {
     let sink = Arc::new(MemorySink::default());
-    let (session, mut tap, operators) = start(only(&["op1"], Sides::Both), sink.clone());
+    let (session, mut tap, operators) = start(only(&["op1"], SlotSides::Both), sink.clone());
     for step in 0..10 {
         session.set_enabled(!(3..7).contains(&step));
         assert_eq!(session.is_enabled(), !(3..7).contains(&step));
@@ -98,7 +99,8 @@ fn steps_while_the_dump_is_off_leave_no_trace() {
 #[test]
 fn off_from_the_start_and_operators_that_are_shown_all_the_same() {
     let sink = Arc::new(MemorySink::default());
-    let session = Session::start(Plan::everything(), sink.clone(), SessionOptions::default());
+    let session =
+        CaptureSession::start(Plan::everything(), sink.clone(), SessionOptions::default());
     let session = session.unwrap();
     assert!(!session.control().toggle());
     let operators = operators();
@@ -140,7 +142,9 @@ fn a_change_during_a_step_waits_for_the_next_one() {
     for step in 0..4 {
         run_step(&mut tap, &operators, step, |task_id| {
             if (step, task_id) == (0, 2) {
-                control.replace_plan(only(&["op3"], Sides::Inputs)).unwrap();
+                control
+                    .replace_plan(only(&["op3"], SlotSides::Inputs))
+                    .unwrap();
             }
             if (step, task_id) == (1, 2) {
                 control.set_enabled(false);
@@ -163,7 +167,7 @@ fn a_change_during_a_step_waits_for_the_next_one() {
 fn each_step_is_by_one_plan() {
     let sink = Arc::new(MemorySink::default());
     let pairs = [["op0", "op1"], ["op2", "op3"]];
-    let (session, mut tap, operators) = start(only(&pairs[0], Sides::Both), sink.clone());
+    let (session, mut tap, operators) = start(only(&pairs[0], SlotSides::Both), sink.clone());
     let control = session.control();
     let (is_done, n_swaps) = (AtomicBool::new(false), AtomicU64::new(0));
     thread::scope(|scope| {
@@ -173,7 +177,7 @@ fn each_step_is_by_one_plan() {
                     break;
                 }
                 control
-                    .replace_plan(only(&pairs[i % 2], Sides::Both))
+                    .replace_plan(only(&pairs[i % 2], SlotSides::Both))
                     .unwrap();
                 n_swaps.fetch_add(1, Ordering::Relaxed);
             }
@@ -237,18 +241,18 @@ fn another_tap_has_a_step_of_its_own() {
 #[test]
 fn a_value_in_several_slots() {
     let sink = Arc::new(MemorySink::default());
-    let (session, mut tap, operators) = start(only(&["op1"], Sides::Both), sink.clone());
+    let (session, mut tap, operators) = start(only(&["op1"], SlotSides::Both), sink.clone());
     tap.begin_step(0);
     for operator in &operators {
         let wide = Arc::new(Operator {
             outputs: vec!["c.indices".into(), "c.values".into()],
             ..Operator::clone(operator)
         });
-        let adapt = |kept: &Arc<Kept>| {
+        let adapt = |kept: &Arc<SelectedSlots>| {
             let outputs = kept.outputs.iter().flat_map(|_| [0, 1]).collect();
-            Arc::new(Kept {
+            Arc::new(SelectedSlots {
                 outputs,
-                ..Kept::clone(kept)
+                ..SelectedSlots::clone(kept)
             })
         };
         if let Some(mut probe) = tap.open_as(&wide, adapt) {
@@ -307,23 +311,23 @@ fn what_a_plan_may_not_change() {
 struct Listener(Mutex<Vec<Vec<u32>>>);
 
 impl Sink for Listener {
-    fn write(&self, _record: &Record) -> Result<Written, SinkError> {
-        Ok(Written::default())
+    fn write(&self, _record: &Record) -> Result<WrittenFiles, SinkError> {
+        Ok(WrittenFiles::default())
     }
 
     fn open_model(
         &self,
         _model: &Arc<ModelId>,
         graph: GraphView<'_>,
-        selected: &Selected,
-    ) -> Result<Written, SinkError> {
+        selected: &SelectedOperators,
+    ) -> Result<WrittenFiles, SinkError> {
         assert_eq!(graph.operators.len(), N_OPERATORS as usize);
         let mut tasks: Vec<u32> = selected.kept.keys().copied().collect();
         tasks.sort_unstable();
         self.0.lock().unwrap().push(tasks);
-        Ok(Written {
+        Ok(WrittenFiles {
             n_files: 1,
-            ..Written::default()
+            ..WrittenFiles::default()
         })
     }
 }
@@ -334,8 +338,8 @@ fn the_sink_hears_of_the_model_again_when_the_plan_changes() {
     let (session, mut tap, _) = start(Plan::nothing(), sink.clone());
     let plans = [
         Plan::nothing(),
-        only(&["op1"], Sides::Both),
-        only(&["op0", "nope"], Sides::Both),
+        only(&["op1"], SlotSides::Both),
+        only(&["op0", "nope"], SlotSides::Both),
     ];
     for (step, plan) in (0..).zip(plans) {
         session.replace_plan(plan).unwrap();

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use opscope_capture::sink::MemorySink;
 use opscope_capture::{
-    FirstNonFinite, NonFiniteOrigin, Plan, Session, SessionOptions, Sides, Summary,
+    CaptureSession, FirstNonFinite, NonFiniteOrigin, Plan, SessionOptions, SessionSummary,
+    SlotSides,
 };
 use opscope_store::record::{ModelId, Operator, SlotSide};
 use opscope_tensor::{DType, Shape, Tensor};
@@ -32,7 +33,7 @@ fn operator(task_id: usize, (op_type, inputs, output): &Step<'_>) -> Arc<Operato
 }
 
 /// Runs each list of operators as one step.
-fn run(sides: Sides, steps: &[&[Step<'_>]]) -> Summary {
+fn run(sides: SlotSides, steps: &[&[Step<'_>]]) -> SessionSummary {
     let plan = Plan {
         sides,
         ..Plan::everything()
@@ -41,7 +42,7 @@ fn run(sides: Sides, steps: &[&[Step<'_>]]) -> Summary {
         n_writers: 3,
         ..SessionOptions::default()
     };
-    let session = Session::start(plan, Arc::new(MemorySink::default()), options).unwrap();
+    let session = CaptureSession::start(plan, Arc::new(MemorySink::default()), options).unwrap();
     let graph: Vec<_> = steps[0]
         .iter()
         .enumerate()
@@ -226,7 +227,7 @@ fn masks_are_told_apart_from_results() {
         ),
     ];
     for (name, step, expected, n_deliberate) in cases {
-        let summary = run(Sides::Both, &[step]);
+        let summary = run(SlotSides::Both, &[step]);
         let expected = expected
             .map(|(op, side, element, origin)| (op.to_owned(), side, Some(element), origin));
         assert_eq!(told(summary.first_non_finite.as_ref()), expected, "{name}");
@@ -249,15 +250,15 @@ fn a_mask_of_an_earlier_step_does_not_hide_a_nan() {
         ("Log", &[("y", &[1.0, 1.0])], ("l", &[0.0, 0.0])),
     ];
     let bad: &[Step<'_>] = &[good[0], ("Log", &[("y", &[1.0, -1.0])], ("l", &[0.0, NAN]))];
-    for sides in [Sides::Both, Sides::Outputs, Sides::Inputs] {
+    for sides in [SlotSides::Both, SlotSides::Outputs, SlotSides::Inputs] {
         let summary = run(sides, &[good, good, bad]);
         let first = summary.first_non_finite.as_ref();
         // Nobody sees a result that nobody reads, where inputs alone are dumped.
-        let step = if sides == Sides::Inputs { 0 } else { 2 };
+        let step = if sides == SlotSides::Inputs { 0 } else { 2 };
         assert_eq!(first.map(|first| first.step), Some(step), "{sides:?}");
         assert_eq!(
             first.unwrap().value.is_nan(),
-            sides != Sides::Inputs,
+            sides != SlotSides::Inputs,
             "{sides:?}"
         );
     }

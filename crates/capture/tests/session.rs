@@ -6,8 +6,8 @@ use std::thread;
 
 use opscope_capture::sink::MemorySink;
 use opscope_capture::{
-    FailurePolicy, ModelSelection, OperatorSelection, Plan, Session, SessionOptions, Sides, Sink,
-    SinkError, Steps, Summary, Written,
+    CaptureSession, FailurePolicy, ModelSelection, OperatorSelection, Plan, SessionOptions,
+    SessionSummary, Sink, SinkError, SlotSides, Steps, WrittenFiles,
 };
 use opscope_store::record::{ModelId, Operator, Record};
 use opscope_tensor::{DType, Shape, Tensor};
@@ -48,8 +48,8 @@ fn run(
     options: SessionOptions,
     n_operators: u32,
     n_steps: u64,
-) -> Summary {
-    let session = Session::start(plan, sink, options).unwrap();
+) -> SessionSummary {
+    let session = CaptureSession::start(plan, sink, options).unwrap();
     let operators: Vec<_> = (0..n_operators).map(operator).collect();
     let (mut tap, _) = session.attach(&model(), &operators, &[]);
     for step in 0..n_steps {
@@ -113,7 +113,7 @@ fn the_plan_decides() {
     let names = OperatorSelection::named(["op3", "op5"]);
     let plan = Plan {
         models: ModelSelection::Named(vec![("m".into(), names)]),
-        sides: Sides::Inputs,
+        sides: SlotSides::Inputs,
         steps: Steps::in_ranges(vec![1..=1]),
         ..Plan::everything()
     };
@@ -138,14 +138,14 @@ fn the_plan_decides() {
 struct BadSink(AtomicU64);
 
 impl Sink for BadSink {
-    fn write(&self, record: &Record) -> Result<Written, SinkError> {
+    fn write(&self, record: &Record) -> Result<WrittenFiles, SinkError> {
         match self.0.fetch_add(1, Ordering::Relaxed) {
             n if n % 3 == 0 => Err(SinkError::Other("full".into())),
             n if n % 5 == 0 => panic!("broken"),
-            _ => Ok(Written {
+            _ => Ok(WrittenFiles {
                 n_files: 1,
                 n_bytes: record.n_bytes(),
-                ..Written::default()
+                ..WrittenFiles::default()
             }),
         }
     }
@@ -175,13 +175,13 @@ struct SlowSink {
 }
 
 impl Sink for SlowSink {
-    fn write(&self, record: &Record) -> Result<Written, SinkError> {
+    fn write(&self, record: &Record) -> Result<WrittenFiles, SinkError> {
         let _gate = self.gate.lock().unwrap();
         thread::yield_now();
-        Ok(Written {
+        Ok(WrittenFiles {
             n_files: 0,
             n_bytes: record.n_bytes(),
-            ..Written::default()
+            ..WrittenFiles::default()
         })
     }
 }
@@ -204,7 +204,7 @@ fn a_queue_smaller_than_one_record_still_moves() {
 fn an_operator_that_fails_counts_as_dropped() {
     let sink = Arc::new(MemorySink::default());
     let session =
-        Session::start(Plan::everything(), sink.clone(), SessionOptions::default()).unwrap();
+        CaptureSession::start(Plan::everything(), sink.clone(), SessionOptions::default()).unwrap();
     let operators = [operator(0), operator(1)];
     let (tap, _) = session.attach(&model(), &operators, &[]);
     drop(tap.open(&operators[0]));
@@ -219,7 +219,7 @@ fn an_operator_that_fails_counts_as_dropped() {
 #[test]
 fn the_first_non_finite_operator_is_found_whatever_the_order_of_writing() {
     let sink = Arc::new(MemorySink::default());
-    let session = Session::start(
+    let session = CaptureSession::start(
         Plan::everything(),
         sink,
         SessionOptions {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-use opscope_capture::Sides;
+use opscope_capture::SlotSides;
 use opscope_config::dialect::acl::{self, AclConfig, Content, Level, Mode};
 use opscope_config::{Environment, Issue, Reason, Report, Severity, check_nesting};
 use opscope_store::file_format::stats_csv::{StatsColumn, StatsColumns};
@@ -231,9 +231,9 @@ fn check_meaning(id: &str, text: &str, config: &AclConfig, expected: &Value) {
         return;
     };
     let mode = match settings.sides {
-        Sides::Inputs => "input",
-        Sides::Outputs => "output",
-        Sides::Both => "all",
+        SlotSides::Inputs => "input",
+        SlotSides::Outputs => "output",
+        SlotSides::Both => "all",
     };
     assert_eq!(mode, expected["mode"], "{id}");
     let level = match settings.level {

@@ -4,11 +4,11 @@ use std::cmp::Reverse;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use opscope_capture::{Sink, Whole};
+use opscope_capture::{Sink, WholeTensors};
 use opscope_store::atomic_file::{Creator, DryRunTotals};
 use opscope_store::{FreeSpace, StoreError, space};
 
-use crate::sink::{Amount, OperatorVolume, Volume, VolumeSink};
+use crate::sink::{FileAmount, OperatorVolume, Volume, VolumeSink};
 
 /// Counts what a dump would write.
 pub struct DryRun {
@@ -93,7 +93,7 @@ impl DryRunForecast {
 
     /// Files and bytes that belong to no step: graphs, lists of names and the like.
     pub fn beside_steps(&self) -> (u64, u64) {
-        let mut steps = Amount::default();
+        let mut steps = FileAmount::default();
         self.volume
             .steps
             .values()
@@ -105,8 +105,8 @@ impl DryRunForecast {
     }
 
     /// Sums by type of operator, largest first.
-    pub fn by_type(&self) -> Vec<(&str, Amount)> {
-        let mut types: Vec<(&str, Amount)> = Vec::new();
+    pub fn by_type(&self) -> Vec<(&str, FileAmount)> {
+        let mut types: Vec<(&str, FileAmount)> = Vec::new();
         // Operators come sorted by type.
         for OperatorVolume { operator, amount } in &self.volume.operators {
             match types.last_mut() {
@@ -127,8 +127,8 @@ impl DryRunForecast {
     }
 
     /// Stretches of steps, first and last, of each of which the same amount is written.
-    pub fn stretches(&self) -> Vec<(u64, u64, Amount)> {
-        let mut stretches: Vec<(u64, u64, Amount)> = Vec::new();
+    pub fn stretches(&self) -> Vec<(u64, u64, FileAmount)> {
+        let mut stretches: Vec<(u64, u64, FileAmount)> = Vec::new();
         for (&step, &amount) in &self.volume.steps {
             match stretches.last_mut() {
                 Some((_, last, same)) if *last + 1 == step && *same == amount => *last = step,
@@ -139,8 +139,8 @@ impl DryRunForecast {
     }
 
     /// Tensors that are written with all their elements.
-    pub fn whole(&self) -> Whole {
-        let mut sum = Amount::default();
+    pub fn whole(&self) -> WholeTensors {
+        let mut sum = FileAmount::default();
         for operator in &self.volume.operators {
             sum += operator.amount;
         }

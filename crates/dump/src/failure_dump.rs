@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use opscope_capture::{Plan, Session, SessionOptions};
+use opscope_capture::{CaptureSession, Plan, SessionOptions};
 use opscope_config::Environment;
 use opscope_config::dialect::acl::{self, AclDump, Mode};
 use opscope_engine::LoadedModel;
@@ -84,7 +84,7 @@ impl FailureDump {
             n_writers: 1,
             ..SessionOptions::default()
         };
-        let reason = match Session::start(self.plan.clone(), self.sink.clone(), options) {
+        let reason = match CaptureSession::start(self.plan.clone(), self.sink.clone(), options) {
             Ok(session) => {
                 let names = input_names(model);
                 let id = Arc::new(id.clone());

@@ -22,8 +22,8 @@ pub use open_dump::{DumpOptions, OpenDump};
 pub use request::{DumpForm, DumpRequest};
 pub use run_record::{RunRecorder, add_steps, model_file, non_finite_finding, note_engine, now};
 pub use sink::{
-    AclSink, Amount, CHUNK_BYTES_MAX, Chunk, ChunkFunction, Dedup, DistinctRows, MindSporeOptions,
-    MindSporeSink, OperatorVolume, RangeReport, RangeRow, RangeRows, RangeSink, RangeTotal,
-    RuntimeMode, SpooledRows, StatsRow, StatsRows, StatsSink, StoredRow, StoredRows, Volume,
-    VolumeSink,
+    AclSink, CHUNK_BYTES_MAX, ChunkFunction, DistinctRows, FileAmount, FileChunk, FileSharing,
+    MindSporeOptions, MindSporeSink, OperatorVolume, RangeReport, RangeRow, RangeRows, RangeSink,
+    RangeTotal, RuntimeMode, SpooledRows, StatsRow, StatsRows, StatsSink, StoredRow, StoredRows,
+    Volume, VolumeSink,
 };

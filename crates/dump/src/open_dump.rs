@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use opscope_capture::sink::NoSink;
-use opscope_capture::{Plan, Session, SessionOptions, Sink, SinkError};
+use opscope_capture::{CaptureSession, Plan, SessionOptions, Sink, SinkError};
 use opscope_config::dialect::Dialect;
 use opscope_engine::LoadedModel;
 use opscope_store::StoreError;
@@ -196,11 +196,11 @@ impl OpenDump {
     /// them there is nothing to be removed again.
     ///
     /// # Errors
-    /// As for [`Session::start`].
-    pub fn start_session(&self, plan: Plan, options: SessionOptions) -> io::Result<Session> {
+    /// As for [`CaptureSession::start`].
+    pub fn start_session(&self, plan: Plan, options: SessionOptions) -> io::Result<CaptureSession> {
         let has_files = self.place().is_some() && self.dry_run.is_none();
         let ring = options.ring.filter(|_| has_files);
-        Session::start(plan, self.sink.clone(), SessionOptions { ring, ..options })
+        CaptureSession::start(plan, self.sink.clone(), SessionOptions { ring, ..options })
     }
 
     /// The directories of the dump; `None` if nothing is written.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use opscope_capture::{
-    FirstNonFinite, ModelSelection, OperatorSelection, Plan, Purpose, Sides, Summary,
+    FirstNonFinite, ModelSelection, OperatorSelection, Plan, Purpose, SessionSummary, SlotSides,
 };
 use opscope_engine::Engine;
 use opscope_store::StoreError;
@@ -65,7 +65,7 @@ impl RunRecorder {
     }
 
     /// Adds what a session did.
-    pub fn add(&self, n_steps: u64, summary: &Summary) {
+    pub fn add(&self, n_steps: u64, summary: &SessionSummary) {
         if let Some(file) = &self.file {
             add_steps(file, n_steps, summary);
         }
@@ -120,9 +120,9 @@ pub(crate) fn plan_in_short(plan: &Plan) -> BTreeMap<String, String> {
         Purpose::Watch => "watch",
     };
     let sides = match plan.sides {
-        Sides::Inputs => "inputs",
-        Sides::Outputs => "outputs",
-        Sides::Both => "both",
+        SlotSides::Inputs => "inputs",
+        SlotSides::Outputs => "outputs",
+        SlotSides::Both => "both",
     };
     let (models, operators) = match &plan.models {
         ModelSelection::None => ("none".to_owned(), "none".to_owned()),
@@ -174,7 +174,7 @@ fn in_short(operators: &OperatorSelection) -> String {
 }
 
 /// Adds the steps of a session to the record of its run.
-pub fn add_steps(run: &RunFile, n_steps: u64, summary: &Summary) {
+pub fn add_steps(run: &RunFile, n_steps: u64, summary: &SessionSummary) {
     run.update(|record| {
         record.n_steps += n_steps;
         add_summary(record, summary);
@@ -219,7 +219,7 @@ fn configuration_file(path: &Path) -> ConfigurationFile {
 }
 
 /// Adds what the session did to the record: counts are summed up, of findings the first stays.
-fn add_summary(record: &mut RunRecord, summary: &Summary) {
+fn add_summary(record: &mut RunRecord, summary: &SessionSummary) {
     let dropped = ("n_dropped", summary.counters.n_dropped);
     for (name, n) in summary.counters.fields().into_iter().chain([dropped]) {
         let sum = record.counters.entry(name.to_owned()).or_default();

@@ -10,10 +10,10 @@ mod spool;
 mod stats;
 mod volume;
 
-pub use acl::{AclSink, CHUNK_BYTES_MAX, Chunk, ChunkFunction};
+pub use acl::{AclSink, CHUNK_BYTES_MAX, ChunkFunction, FileChunk};
 pub use mindspore::{MindSporeOptions, MindSporeSink, RuntimeMode};
-pub use once::Dedup;
+pub use once::FileSharing;
 pub use range::{DistinctRows, RangeReport, RangeRow, RangeRows, RangeSink, RangeTotal};
 pub use spool::{SpooledRows, StoredRow, StoredRows};
 pub use stats::{StatsRow, StatsRows, StatsSink};
-pub use volume::{Amount, OperatorVolume, Volume, VolumeSink};
+pub use volume::{FileAmount, OperatorVolume, Volume, VolumeSink};

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use opscope_capture::{Plan, Session, SessionOptions, Sink};
+use opscope_capture::{CaptureSession, Plan, SessionOptions, Sink};
 use opscope_dump::AclSink;
 use opscope_store::atomic_file::Modes;
 use opscope_store::dump;
@@ -78,7 +78,8 @@ fn long_names_are_mapped_and_found_again() {
 fn a_session_counts_what_is_on_disk() {
     let dir = tempfile::tempdir().unwrap();
     let options = SessionOptions::default();
-    let session = Session::start(Plan::everything(), Arc::new(sink(dir.path())), options).unwrap();
+    let session =
+        CaptureSession::start(Plan::everything(), Arc::new(sink(dir.path())), options).unwrap();
     let template = record("op", 0);
     let (tap, _) = session.attach(
         &template.model,
@@ -118,7 +119,7 @@ fn dtypes_that_cann_lacks_are_left_out_and_counted() {
     let dir = tempfile::tempdir().unwrap();
     let options = SessionOptions::default();
     let acl = Arc::new(sink(dir.path()));
-    let session = Session::start(Plan::everything(), acl.clone(), options).unwrap();
+    let session = CaptureSession::start(Plan::everything(), acl.clone(), options).unwrap();
     let mut template = record("op", 0);
     let operator = Arc::make_mut(&mut template.operator);
     operator.outputs.push("z".into());

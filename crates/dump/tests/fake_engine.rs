@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use opscope_capture::sink::MemorySink;
 use opscope_capture::{
-    FailureDetail, ModelSelection, OperatorSelection, Plan, Purpose, Session, SessionOptions, Sink,
-    Summary,
+    CaptureSession, FailureDetail, ModelSelection, OperatorSelection, Plan, Purpose,
+    SessionOptions, SessionSummary, Sink,
 };
 use opscope_dump::AclSink;
 use opscope_engine::fake::FakeModel;
@@ -18,8 +18,12 @@ use opscope_store::file_bytes::FileBytes;
 use opscope_store::record::ModelId;
 use opscope_tensor::{DType, Shape, Tensor};
 
-fn run(mut model: FakeModel, plan: Plan, sink: Arc<dyn Sink>) -> (Summary, Option<EngineError>) {
-    let session = Session::start(plan, sink, SessionOptions::default()).unwrap();
+fn run(
+    mut model: FakeModel,
+    plan: Plan,
+    sink: Arc<dyn Sink>,
+) -> (SessionSummary, Option<EngineError>) {
+    let session = CaptureSession::start(plan, sink, SessionOptions::default()).unwrap();
     let id = ModelId {
         file_stem: "net".into(),
         load: Some(1),
@@ -117,7 +121,7 @@ fn an_operator_that_fails_leaves_its_inputs() {
 #[test]
 fn a_step_while_the_dump_is_off_runs_as_without_a_tap() {
     let (plan, sink) = (Plan::everything(), Arc::new(MemorySink::default()));
-    let session = Session::start(plan, sink.clone(), SessionOptions::default()).unwrap();
+    let session = CaptureSession::start(plan, sink.clone(), SessionOptions::default()).unwrap();
     let mut model = FakeModel::new(Signature::default())
         .with("Relu", "only", &[], &["a"], |_| Ok(vec![bytes(&[7])]));
     let (mut tap, _) = session.attach(&Arc::default(), model.operators(), &[]);

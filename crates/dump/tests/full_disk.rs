@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::{env, fs};
 
-use opscope_capture::{FailurePolicy, Plan, Session, SessionOptions};
+use opscope_capture::{CaptureSession, FailurePolicy, Plan, SessionOptions};
 use opscope_dump::AclSink;
 use opscope_store::atomic_file::Modes;
 use opscope_store::record::{ModelId, Operator};
@@ -48,7 +48,7 @@ fn with_limited_files(dir: &Path) {
             n_writers: 1,
             ..SessionOptions::default()
         };
-        let session = Session::start(Plan::everything(), sink, options).unwrap();
+        let session = CaptureSession::start(Plan::everything(), sink, options).unwrap();
         let model = ModelId {
             file_stem: "net".into(),
             load: Some(1),

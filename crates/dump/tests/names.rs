@@ -6,8 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use opscope_capture::{GraphView, Selected, Sink};
-use opscope_dump::{AclSink, Dedup, MindSporeOptions, MindSporeSink, RuntimeMode};
+use opscope_capture::{GraphView, SelectedOperators, Sink};
+use opscope_dump::{AclSink, FileSharing, MindSporeOptions, MindSporeSink, RuntimeMode};
 use opscope_store::atomic_file::Modes;
 use opscope_store::file_format::statistic_csv::Category;
 use opscope_store::record::{ModelId, Operator, Record};
@@ -147,7 +147,7 @@ fn in_trees_of_acl() {
 
 fn options(dir: &Path, target: TreeTarget, net_name: &str) -> MindSporeOptions {
     MindSporeOptions {
-        dedup: Dedup::default(),
+        dedup: FileSharing::default(),
         compression: None,
         target,
         path: dir.to_owned(),
@@ -190,7 +190,8 @@ fn in_trees_of_mindspore() {
                     ..GraphView::default()
                 };
                 let model = record.model.clone();
-                sink.open_model(&model, view, &Selected::default()).unwrap();
+                sink.open_model(&model, view, &SelectedOperators::default())
+                    .unwrap();
                 sink.begin_step(&model, 0).unwrap();
                 sink.write(&record).unwrap();
                 sink.write(&record).unwrap();

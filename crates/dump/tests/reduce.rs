@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use opscope_capture::{
-    Plan, Session, SessionOptions, Sink, SinkError, Tap, TensorSummarizer, Written,
+    CaptureSession, Plan, SessionOptions, Sink, SinkError, Tap, TensorSummarizer, WrittenFiles,
 };
 use opscope_dump::StatsSink;
 use opscope_store::record::{ModelId, Operator, Record};
@@ -20,10 +20,10 @@ struct Looks {
 }
 
 impl Sink for Looks {
-    fn write(&self, record: &Record) -> Result<Written, SinkError> {
+    fn write(&self, record: &Record) -> Result<WrittenFiles, SinkError> {
         let has_elements = record.slots().map(|(_, _, tensor)| tensor.has_elements());
         self.has_elements.lock().unwrap().extend(has_elements);
-        Ok(Written::default())
+        Ok(WrittenFiles::default())
     }
 
     fn summarizer(&self) -> Option<&dyn TensorSummarizer> {
@@ -83,8 +83,9 @@ fn run(tap: &mut Tap, operators: &[Arc<Operator>]) {
     }
 }
 
-fn session(sink: Arc<dyn Sink>) -> (Session, Tap, Vec<Arc<Operator>>) {
-    let session = Session::start(Plan::everything(), sink, SessionOptions::default()).unwrap();
+fn session(sink: Arc<dyn Sink>) -> (CaptureSession, Tap, Vec<Arc<Operator>>) {
+    let session =
+        CaptureSession::start(Plan::everything(), sink, SessionOptions::default()).unwrap();
     let operators = operators(4);
     let model = Arc::new(ModelId::default());
     let (tap, _) = session.attach(&model, &operators, &[]);
@@ -136,12 +137,12 @@ fn a_look_that_panics_keeps_the_elements() {
 }
 
 /// A queue of which `n_bytes` are a large part.
-fn small_queue(sink: Arc<dyn Sink>, n_bytes: usize) -> (Session, Tap, Vec<Arc<Operator>>) {
+fn small_queue(sink: Arc<dyn Sink>, n_bytes: usize) -> (CaptureSession, Tap, Vec<Arc<Operator>>) {
     let options = SessionOptions {
         queue_bytes_max: 2 * n_bytes as u64,
         ..SessionOptions::default()
     };
-    let session = Session::start(Plan::everything(), sink, options).unwrap();
+    let session = CaptureSession::start(Plan::everything(), sink, options).unwrap();
     let operators = operators(1);
     let (tap, _) = session.attach(&Arc::new(ModelId::default()), &operators, &[]);
     (session, tap, operators)
@@ -167,9 +168,9 @@ fn a_large_part_of_the_queue_is_looked_at_at_once() {
 struct Whole;
 
 impl Sink for Whole {
-    fn write(&self, record: &Record) -> Result<Written, SinkError> {
+    fn write(&self, record: &Record) -> Result<WrittenFiles, SinkError> {
         assert!(record.slots().all(|(_, _, tensor)| tensor.has_elements()));
-        Ok(Written::default())
+        Ok(WrittenFiles::default())
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use opscope_capture::{GraphView, Quantised};
+use opscope_capture::{GraphView, QuantisedPlace};
 use opscope_store::record::Operator;
 use opscope_store::record::graph::TensorType;
 use opscope_tensor::DType;
@@ -29,7 +29,7 @@ pub struct ModelDescription {
     /// domain.
     pub opsets: Vec<(String, i64)>,
     /// Where operators have quantised values; empty if the engine does not look for them.
-    pub quantised: Vec<Quantised>,
+    pub quantised: Vec<QuantisedPlace>,
 }
 
 impl ModelDescription {

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use opscope_capture::overflow::Overflow;
-use opscope_capture::{Plan, Purpose, Session, SessionOptions, Sink, SinkError, Written};
+use opscope_capture::{
+    CaptureSession, Plan, Purpose, SessionOptions, Sink, SinkError, WrittenFiles,
+};
 use opscope_engine::input::{Random, resolve_shape};
 use opscope_engine::onnx::Tract;
 use opscope_engine::{Engine, LoadOptions, LoadedModel, ModelSource};
@@ -17,14 +19,18 @@ use opscope_tensor::{DType, Shape, Tensor};
 struct Overflows(Mutex<Vec<(String, u64)>>);
 
 impl Sink for Overflows {
-    fn write(&self, record: &Record) -> Result<Written, SinkError> {
+    fn write(&self, record: &Record) -> Result<WrittenFiles, SinkError> {
         panic!("`{}` did not overflow", record.operator.op_name);
     }
 
-    fn write_overflow(&self, record: &Record, overflow: &Overflow) -> Result<Written, SinkError> {
+    fn write_overflow(
+        &self,
+        record: &Record,
+        overflow: &Overflow,
+    ) -> Result<WrittenFiles, SinkError> {
         let name = record.operator.op_name.clone();
         self.0.lock().unwrap().push((name, overflow.status));
-        Ok(Written::default())
+        Ok(WrittenFiles::default())
     }
 }
 
@@ -43,7 +49,7 @@ fn overflows(model: &mut dyn LoadedModel, inputs: &[Tensor]) -> Vec<(String, u64
         purpose: Purpose::Overflow,
         ..Plan::everything()
     };
-    let session = Session::start(plan, sink.clone(), SessionOptions::default()).unwrap();
+    let session = CaptureSession::start(plan, sink.clone(), SessionOptions::default()).unwrap();
     let id = ModelId {
         file_stem: "m".into(),
         graph_name: "g".into(),

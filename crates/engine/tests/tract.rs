@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use opscope_capture::sink::MemorySink;
-use opscope_capture::{Plan, Session, SessionOptions};
+use opscope_capture::{CaptureSession, Plan, SessionOptions};
 use opscope_engine::input::{Random, resolve_shape};
 use opscope_engine::onnx::Tract;
 use opscope_engine::{Engine, EngineError, GraphKind, LoadOptions, LoadedModel, ModelSource};
@@ -62,7 +62,7 @@ fn random_inputs(model: &dyn LoadedModel, shape: Option<&[usize]>) -> Vec<Tensor
 fn capture(model: &mut dyn LoadedModel, inputs: &[Tensor]) -> (Vec<Tensor>, Vec<Record>) {
     let sink = Arc::new(MemorySink::default());
     let session =
-        Session::start(Plan::everything(), sink.clone(), SessionOptions::default()).unwrap();
+        CaptureSession::start(Plan::everything(), sink.clone(), SessionOptions::default()).unwrap();
     let id = ModelId {
         file_stem: "m".into(),
         graph_name: "g".into(),
@@ -135,7 +135,7 @@ fn new_shapes_and_many_of_them_run_on_one_loaded_model() {
 fn a_stopped_run_says_so() {
     let mut model = load("shapes_cnn_f32.onnx", 1);
     let inputs = random_inputs(&*model, Some(&[1, 1, 32, 32]));
-    let session = Session::start(
+    let session = CaptureSession::start(
         Plan::everything(),
         Arc::<MemorySink>::default(),
         SessionOptions::default(),

@@ -4,12 +4,12 @@ use opscope_store::file_format::op_debug::StatusCause;
 use opscope_store::record::Record;
 
 use super::Place;
-use super::integers::{Bounds, Integers};
+use super::integers::{IntegerBounds, IntegerTensor};
 use super::tally::Tally;
-use super::walk::Walk;
+use super::walk::OperandWalk;
 
 /// The accumulator of the operators that are named for their integers, and of quantised ones.
-pub(super) const I32: Bounds = Bounds {
+pub(super) const I32: IntegerBounds = IntegerBounds {
     min: i32::MIN as i128,
     max: i32::MAX as i128,
 };
@@ -18,7 +18,7 @@ pub(super) const I32: Bounds = Bounds {
 /// whatever sum up to `start` it begins with. Nearly every operator ends here, having read its inputs
 /// once.
 pub(super) fn always_fits(
-    bounds: Bounds,
+    bounds: IntegerBounds,
     n_products: usize,
     factors: &[u128],
     start: u128,
@@ -29,16 +29,16 @@ pub(super) fn always_fits(
 }
 
 /// Products to be summed.
-pub(super) struct Contraction {
+pub(super) struct ProductSum {
     /// The accumulator.
-    pub(super) bounds: Bounds,
+    pub(super) bounds: IntegerBounds,
     /// The loops; the operands are the factors and, last, the result.
-    pub(super) walk: Walk,
+    pub(super) walk: OperandWalk,
     /// Values that the results start with: zeros or a bias.
     pub(super) results: Vec<i128>,
 }
 
-impl Contraction {
+impl ProductSum {
     /// Sums that do not fit the accumulator, in whatever order they are summed: only the end counts.
     pub(super) fn place(mut self, factors: &[&[i128]]) -> Option<Place> {
         let results = &mut self.results;
@@ -91,8 +91,8 @@ pub(super) fn zeros(record: &Record, dims: &[usize]) -> Option<Vec<i128>> {
 /// The elements of a quantised tensor with its zero point taken off. `zero_dims` is the shape in
 /// which the zero points are broadcast against the elements.
 pub(super) fn centred(
-    elements: &Integers,
-    zero: Option<&Integers>,
+    elements: &IntegerTensor,
+    zero: Option<&IntegerTensor>,
     zero_dims: &[usize],
 ) -> Option<Vec<i128>> {
     let mut values = elements.to_wide();
@@ -104,7 +104,7 @@ pub(super) fn centred(
         return None;
     }
     let mut start = 0;
-    Walk::broadcast(&[elements.dims, zero_dims])?.each_run(|len, offsets, strides| {
+    OperandWalk::broadcast(&[elements.dims, zero_dims])?.each_run(|len, offsets, strides| {
         for i in 0..len {
             if let Some(value) = values.get_mut(start + i) {
                 *value -= zeros[offsets[1] + i * strides[1]];

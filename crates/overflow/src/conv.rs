@@ -3,10 +3,10 @@
 use opscope_store::record::Record;
 
 use super::Place;
-use super::contract::{Contraction, I32, always_fits, centred, zeros};
-use super::integers::Integers;
+use super::contract::{I32, ProductSum, always_fits, centred, zeros};
+use super::integers::IntegerTensor;
 use super::operators::{int, ints, text};
-use super::walk::{Walk, dense_strides};
+use super::walk::{OperandWalk, dense_strides};
 
 /// Most elements of a padded input that are looked at one by one: 1 GiB of memory.
 const N_PADDED_MAX: usize = 1 << 26;
@@ -22,7 +22,7 @@ pub(super) fn qlinear_conv(record: &Record) -> Option<Place> {
 }
 
 /// One spatial axis.
-struct Axis {
+struct SpatialAxis {
     input: usize,
     kernel: usize,
     output: usize,
@@ -35,7 +35,7 @@ struct Axis {
 
 /// Inputs and weights are given as the positions of their elements and their zero point.
 fn place(record: &Record, x: [usize; 2], w: [usize; 2], bias: Option<usize>) -> Option<Place> {
-    let input = |index| Integers::input(record, index);
+    let input = |index| IntegerTensor::input(record, index);
     let (x, zero_x) = (input(x[0])?, input(x[1]));
     let (w, zero_w) = (input(w[0])?, input(w[1]));
     let ([n, channels, x_spatial @ ..], [n_kernels, depth, w_spatial @ ..]) = (x.dims, w.dims)
@@ -53,7 +53,7 @@ fn place(record: &Record, x: [usize; 2], w: [usize; 2], bias: Option<usize>) -> 
         x.magnitude_around(zero_x.as_ref()),
         w.magnitude_around(zero_w.as_ref()),
     ];
-    let start = bias.as_ref().map_or(0, Integers::magnitude_max);
+    let start = bias.as_ref().map_or(0, IntegerTensor::magnitude_max);
     if always_fits(
         I32,
         depth * w_spatial.iter().product::<usize>(),
@@ -83,7 +83,7 @@ fn place(record: &Record, x: [usize; 2], w: [usize; 2], bias: Option<usize>) -> 
             *result = *bias.get(i / n_outputs % n_kernels)?;
         }
     }
-    let contraction = Contraction {
+    let contraction = ProductSum {
         bounds: I32,
         walk: walk([*n, n_groups, n_kernels / n_groups, *depth], &axes),
         results,
@@ -92,8 +92,8 @@ fn place(record: &Record, x: [usize; 2], w: [usize; 2], bias: Option<usize>) -> 
 }
 
 /// The loops over the padded input, the weights and the result.
-fn walk([n, n_groups, n_kernels, depth]: [usize; 4], axes: &[Axis]) -> Walk {
-    let strides = |extent: fn(&Axis) -> usize| {
+fn walk([n, n_groups, n_kernels, depth]: [usize; 4], axes: &[SpatialAxis]) -> OperandWalk {
+    let strides = |extent: fn(&SpatialAxis) -> usize| {
         let dims: Vec<usize> = axes.iter().map(extent).collect();
         (dense_strides(&dims), dims.iter().product::<usize>())
     };
@@ -125,11 +125,11 @@ fn walk([n, n_groups, n_kernels, depth]: [usize; 4], axes: &[Axis]) -> Walk {
             vec![axis.stride * x_strides[i], 0, to_strides[i]],
         ));
     }
-    Walk::new(3, nest)
+    OperandWalk::new(3, nest)
 }
 
 /// The input with zeros around it.
-fn padded(x: &[i128], n_planes: usize, axes: &[Axis]) -> Option<Vec<i128>> {
+fn padded(x: &[i128], n_planes: usize, axes: &[SpatialAxis]) -> Option<Vec<i128>> {
     let area = axes
         .iter()
         .try_fold(1_usize, |area, axis| area.checked_mul(axis.padded))?;
@@ -146,7 +146,7 @@ fn padded(x: &[i128], n_planes: usize, axes: &[Axis]) -> Option<Vec<i128>> {
         nest.push((kept, vec![from, stride]));
         start = axis.pad_before.saturating_mul(stride).saturating_add(start);
     }
-    Walk::new(2, nest).each_run(|len, offsets, strides| {
+    OperandWalk::new(2, nest).each_run(|len, offsets, strides| {
         for i in 0..len {
             padded[start + offsets[1] + i * strides[1]] = x[offsets[0] + i * strides[0]];
         }
@@ -155,7 +155,7 @@ fn padded(x: &[i128], n_planes: usize, axes: &[Axis]) -> Option<Vec<i128>> {
 }
 
 /// The spatial axes, from attributes and from the extents of the recorded result.
-fn axes(record: &Record, x: &[usize], w: &[usize]) -> Option<Vec<Axis>> {
+fn axes(record: &Record, x: &[usize], w: &[usize]) -> Option<Vec<SpatialAxis>> {
     let operator = &record.operator;
     let list = |name, default: usize, n: usize| {
         let list = ints(operator, name).unwrap_or_else(|| vec![default as i64; n]);
@@ -184,7 +184,7 @@ fn axes(record: &Record, x: &[usize], w: &[usize]) -> Option<Vec<Axis>> {
             .checked_mul(strides[i])?
             .checked_add(reach)?;
         let missing = padded.saturating_sub(x[i]);
-        Some(Axis {
+        Some(SpatialAxis {
             input: x[i],
             kernel: w[i],
             output: outputs[i],

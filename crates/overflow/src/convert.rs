@@ -58,7 +58,7 @@ fn non_finite_elements_or_none(tensor: &Tensor) -> Option<Vec<usize>> {
 
 /// Numbers of -1 and less; what lies between -1 and 0 is cut to 0 and fits.
 fn negative_to_unsigned(from: &Tensor) -> Option<Place> {
-    let float = FloatBits::of(from.dtype())?;
+    let float = FloatBits::for_dtype(from.dtype())?;
     let low = float.positions(from.host_bytes().ok()?, |number| {
         float.is_at_most_minus_one(number)
     });

@@ -3,24 +3,24 @@
 use opscope_store::record::Record;
 
 use super::Place;
-use super::contract::{Contraction, always_fits, zeros};
-use super::integers::Integers;
+use super::contract::{ProductSum, always_fits, zeros};
+use super::integers::IntegerTensor;
 use super::operators::text;
-use super::walk::{Walk, dense_strides};
+use super::walk::{OperandWalk, dense_strides};
 
 /// The name of an axis: a letter, or a position behind an ellipsis counted from the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Label {
+enum AxisLabel {
     Ellipsis(std::cmp::Reverse<usize>),
     Letter(char),
 }
 
 /// Results of `Einsum` that do not fit, accumulated in the dtype of the operands.
 pub(super) fn place(record: &Record) -> Option<Place> {
-    let operands: Vec<Integers> = record
+    let operands: Vec<IntegerTensor> = record
         .inputs
         .iter()
-        .map(|(_, tensor)| Integers::filled(tensor))
+        .map(|(_, tensor)| IntegerTensor::filled(tensor))
         .collect::<Option<_>>()?;
     let equation: String = text(&record.operator, "equation")?
         .chars()
@@ -34,19 +34,20 @@ pub(super) fn place(record: &Record) -> Option<Place> {
     if terms.len() != operands.len() {
         return None;
     }
-    let terms: Vec<Vec<Label>> = terms
+    let terms: Vec<Vec<AxisLabel>> = terms
         .iter()
         .zip(&operands)
         .map(|(term, operand)| labels(term, operand.dims.len()))
         .collect::<Option<_>>()?;
-    let mut every: Vec<Label> = terms.iter().flatten().copied().collect();
+    let mut every: Vec<AxisLabel> = terms.iter().flatten().copied().collect();
     // The implicit result has the ellipsis first and then letters in alphabetical order, which is
-    // the order of `Label`.
+    // the order of `AxisLabel`.
     every.sort_unstable();
-    let is_ellipsis = |label: &Label| matches!(label, Label::Ellipsis(_));
+    let is_ellipsis = |label: &AxisLabel| matches!(label, AxisLabel::Ellipsis(_));
     let result = match result {
         Some(result) => {
-            let mut n_ellipsis: Vec<Label> = every.iter().copied().filter(is_ellipsis).collect();
+            let mut n_ellipsis: Vec<AxisLabel> =
+                every.iter().copied().filter(is_ellipsis).collect();
             n_ellipsis.dedup();
             let n_letters = result.replace("...", "").chars().count();
             let has_ellipsis = result.contains("...");
@@ -57,7 +58,7 @@ pub(super) fn place(record: &Record) -> Option<Place> {
         }
         // Without a right side: what the ellipsis stands for, then every letter that occurs once.
         None => {
-            let n_times = |label: &Label| every.iter().filter(|other| *other == label).count();
+            let n_times = |label: &AxisLabel| every.iter().filter(|other| *other == label).count();
             let mut kept = every.clone();
             kept.dedup();
             kept.retain(|label| is_ellipsis(label) || n_times(label) == 1);
@@ -70,13 +71,13 @@ pub(super) fn place(record: &Record) -> Option<Place> {
 
 fn contraction(
     record: &Record,
-    operands: &[Integers],
-    terms: &[Vec<Label>],
-    result: &[Label],
-    every: &[Label],
+    operands: &[IntegerTensor],
+    terms: &[Vec<AxisLabel>],
+    result: &[AxisLabel],
+    every: &[AxisLabel],
 ) -> Option<Place> {
     // An axis of one element may be repeated.
-    let extent = |label: Label| {
+    let extent = |label: AxisLabel| {
         let labelled = terms.iter().zip(operands).flat_map(|(term, operand)| {
             let axes = term.iter().zip(operand.dims);
             axes.filter(move |(own, _)| **own == label)
@@ -90,7 +91,7 @@ fn contraction(
         .iter()
         .map(|label| extent(*label))
         .collect::<Option<_>>()?;
-    let summed: Vec<Label> = every
+    let summed: Vec<AxisLabel> = every
         .iter()
         .copied()
         .filter(|label| !result.contains(label))
@@ -113,22 +114,22 @@ fn contraction(
         axes.push((dim, strides));
     }
     let bounds = operands.first()?.bounds;
-    let magnitudes: Vec<u128> = operands.iter().map(Integers::magnitude_max).collect();
+    let magnitudes: Vec<u128> = operands.iter().map(IntegerTensor::magnitude_max).collect();
     if always_fits(bounds, n_products, &magnitudes, 0) {
         return None;
     }
-    let contraction = Contraction {
+    let contraction = ProductSum {
         bounds,
-        walk: Walk::new(operands.len() + 1, axes),
+        walk: OperandWalk::new(operands.len() + 1, axes),
         results: zeros(record, &result_dims)?,
     };
-    let values: Vec<Vec<i128>> = operands.iter().map(Integers::to_wide).collect();
+    let values: Vec<Vec<i128>> = operands.iter().map(IntegerTensor::to_wide).collect();
     let factors: Vec<&[i128]> = values.iter().map(Vec::as_slice).collect();
     contraction.place(&factors)
 }
 
 /// How far one step along `label` moves in a dense tensor; a label that occurs twice is a diagonal.
-fn stride(label: Label, term: &[Label], dims: &[usize]) -> usize {
+fn stride(label: AxisLabel, term: &[AxisLabel], dims: &[usize]) -> usize {
     let strides = dense_strides(dims);
     let axes = term.iter().zip(dims).zip(strides);
     axes.filter(|((own, dim), _)| **own == label && **dim != 1)
@@ -137,9 +138,9 @@ fn stride(label: Label, term: &[Label], dims: &[usize]) -> usize {
 }
 
 /// The labels of a term of `n_axes` axes.
-fn labels(term: &str, n_axes: usize) -> Option<Vec<Label>> {
-    let letters = |text: &str| -> Option<Vec<Label>> {
-        let letter = |c: char| c.is_ascii_alphabetic().then_some(Label::Letter(c));
+fn labels(term: &str, n_axes: usize) -> Option<Vec<AxisLabel>> {
+    let letters = |text: &str| -> Option<Vec<AxisLabel>> {
+        let letter = |c: char| c.is_ascii_alphabetic().then_some(AxisLabel::Letter(c));
         text.chars().map(letter).collect()
     };
     let found = match term.split_once("...") {
@@ -149,7 +150,7 @@ fn labels(term: &str, n_axes: usize) -> Option<Vec<Label>> {
             let n_more = n_axes.checked_sub(before.len() + after.len())?;
             let more = (0..n_more)
                 .rev()
-                .map(|i| Label::Ellipsis(std::cmp::Reverse(i)));
+                .map(|i| AxisLabel::Ellipsis(std::cmp::Reverse(i)));
             before.into_iter().chain(more).chain(after).collect()
         }
     };

@@ -5,13 +5,13 @@ use opscope_store::record::Record;
 use opscope_tensor::DType;
 
 use super::Place;
-use super::integers::{Bounds, Integer, Integers, tensor, with_integer};
+use super::integers::{IntegerBounds, IntegerTensor, StoredInteger, tensor, with_integer};
 use super::tally::Tally;
-use super::walk::Walk;
+use super::walk::OperandWalk;
 
 /// An operator on two integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Binary {
+pub(super) enum BinaryOperation {
     Add,
     Sub,
     Mul,
@@ -20,31 +20,35 @@ pub(super) enum Binary {
     PRelu,
 }
 
-impl Binary {
+impl BinaryOperation {
     /// The exact result, cut to the range of `i128`. A division by zero has none: it fails or gives
     /// what it likes, but it does not overflow.
     fn exact(self, a: i128, b: i128) -> Option<i128> {
         Some(match self {
-            Binary::Add => a + b,
-            Binary::Sub => a - b,
-            Binary::Mul => a.saturating_mul(b),
-            Binary::Div => a.checked_div(b)?,
-            Binary::Pow => power(a, b)?,
-            Binary::PRelu if a < 0 => a.saturating_mul(b),
-            Binary::PRelu => a,
+            BinaryOperation::Add => a + b,
+            BinaryOperation::Sub => a - b,
+            BinaryOperation::Mul => a.saturating_mul(b),
+            BinaryOperation::Div => a.checked_div(b)?,
+            BinaryOperation::Pow => power(a, b)?,
+            BinaryOperation::PRelu if a < 0 => a.saturating_mul(b),
+            BinaryOperation::PRelu => a,
         })
     }
 
     /// Whether no result for operands between these ends can leave `bounds`; `false` if that takes
     /// looking at each.
-    fn always_fits(self, bounds: Bounds, a: (i128, i128), b: (i128, i128)) -> bool {
+    fn always_fits(self, bounds: IntegerBounds, a: (i128, i128), b: (i128, i128)) -> bool {
         let ends: [i128; 4] = match self {
-            Binary::Add => [a.0 + b.0, a.1 + b.1, 0, 0],
-            Binary::Sub => [a.0 - b.1, a.1 - b.0, 0, 0],
+            BinaryOperation::Add => [a.0 + b.0, a.1 + b.1, 0, 0],
+            BinaryOperation::Sub => [a.0 - b.1, a.1 - b.0, 0, 0],
             // A product is largest in magnitude at a corner of the two ranges.
-            Binary::Mul | Binary::PRelu => {
+            BinaryOperation::Mul | BinaryOperation::PRelu => {
                 let times = i128::saturating_mul;
-                let held = if self == Binary::PRelu { a } else { (0, 0) };
+                let held = if self == BinaryOperation::PRelu {
+                    a
+                } else {
+                    (0, 0)
+                };
                 let corners = [
                     times(a.0, b.0),
                     times(a.0, b.1),
@@ -57,8 +61,10 @@ impl Binary {
                     .all(|end| bounds.contains(end));
             }
             // Only the smallest integer by -1 is larger than any.
-            Binary::Div => return a.0 > bounds.min || b.0 > -1 || b.1 < -1 || bounds.min == 0,
-            Binary::Pow => {
+            BinaryOperation::Div => {
+                return a.0 > bounds.min || b.0 > -1 || b.1 < -1 || bounds.min == 0;
+            }
+            BinaryOperation::Pow => {
                 let base = a.0.unsigned_abs().max(a.1.unsigned_abs());
                 let base = i128::try_from(base).unwrap_or(i128::MAX);
                 // Magnitudes grow with base and exponent. Negative exponents give 0, 1 or -1, which
@@ -86,17 +92,17 @@ fn power(base: i128, exponent: i128) -> Option<i128> {
 }
 
 /// Results of a binary operator that do not fit their dtype.
-pub(super) fn binary(record: &Record, operator: Binary) -> Option<Place> {
-    let a = Integers::input(record, 0)?;
-    let Some(b) = Integers::input(record, 1) else {
+pub(super) fn binary(record: &Record, operator: BinaryOperation) -> Option<Place> {
+    let a = IntegerTensor::input(record, 0)?;
+    let Some(b) = IntegerTensor::input(record, 1) else {
         return float_power(record, operator, &a);
     };
     let (ends_a, ends_b) = (a.extremes()?, b.extremes()?);
     if operator.always_fits(a.bounds, ends_a, ends_b) {
         return None;
     }
-    let walk = Walk::broadcast(&[a.dims, b.dims])?;
-    let tally = if operator == Binary::Pow {
+    let walk = OperandWalk::broadcast(&[a.dims, b.dims])?;
+    let tally = if operator == BinaryOperation::Pow {
         // The exponent may be of another type.
         let (bases, exponents) = (a.to_wide(), b.to_wide());
         tally(&walk, |x, y| {
@@ -112,7 +118,7 @@ pub(super) fn binary(record: &Record, operator: Binary) -> Option<Place> {
 }
 
 /// Counts the pairs of positions that do not fit, in the order of the result.
-fn tally(walk: &Walk, fits: impl Fn(usize, usize) -> bool) -> Tally {
+fn tally(walk: &OperandWalk, fits: impl Fn(usize, usize) -> bool) -> Tally {
     let mut tally = Tally::default();
     let mut start = 0;
     walk.each_run(|len, offsets, strides| {
@@ -125,11 +131,16 @@ fn tally(walk: &Walk, fits: impl Fn(usize, usize) -> bool) -> Tally {
 }
 
 /// Picks the operator before the loops begin.
-fn count<Int: Integer>(operator: Binary, walk: &Walk, a: &Integers, b: &Integers) -> Tally {
+fn count<Int: StoredInteger>(
+    operator: BinaryOperation,
+    walk: &OperandWalk,
+    a: &IntegerTensor,
+    b: &IntegerTensor,
+) -> Tally {
     macro_rules! of {
         ($($name:ident)*) => {
             match operator {
-                $(Binary::$name => count_with::<Int>(walk, a, b, |x, y| Binary::$name.exact(x, y)),)*
+                $(BinaryOperation::$name => count_with::<Int>(walk, a, b, |x, y| BinaryOperation::$name.exact(x, y)),)*
             }
         };
     }
@@ -137,10 +148,10 @@ fn count<Int: Integer>(operator: Binary, walk: &Walk, a: &Integers, b: &Integers
 }
 
 #[inline(always)]
-fn count_with<Int: Integer>(
-    walk: &Walk,
-    a: &Integers,
-    b: &Integers,
+fn count_with<Int: StoredInteger>(
+    walk: &OperandWalk,
+    a: &IntegerTensor,
+    b: &IntegerTensor,
     exact: impl Fn(i128, i128) -> Option<i128>,
 ) -> Tally {
     let bounds = a.bounds;
@@ -182,15 +193,15 @@ fn count_with<Int: Integer>(
 }
 
 /// An integer to the power of a floating-point number, computed in `f64`.
-fn float_power(record: &Record, operator: Binary, base: &Integers) -> Option<Place> {
+fn float_power(record: &Record, operator: BinaryOperation, base: &IntegerTensor) -> Option<Place> {
     let exponent = tensor(record, 1)?;
-    if operator != Binary::Pow || !exponent.dtype().is_float() {
+    if operator != BinaryOperation::Pow || !exponent.dtype().is_float() {
         return None;
     }
     let exponents = super::floats::to_f64(exponent)?;
     let bases = base.to_wide();
-    let walk = Walk::broadcast(&[base.dims, exponent.shape().dims()])?;
-    let Bounds { min, max } = base.bounds;
+    let walk = OperandWalk::broadcast(&[base.dims, exponent.shape().dims()])?;
+    let IntegerBounds { min, max } = base.bounds;
     // 0 to a negative power is a division by zero. The bounds are powers of two or one less, where
     // `f64` is exact enough.
     let fits = |x: usize, y: usize| {
@@ -204,7 +215,7 @@ fn float_power(record: &Record, operator: Binary, base: &Integers) -> Option<Pla
 
 /// `Neg` and `Abs`: only the smallest signed integer has no counterpart.
 pub(super) fn negate(record: &Record) -> Option<Place> {
-    let a = Integers::input(record, 0)?;
+    let a = IntegerTensor::input(record, 0)?;
     let min = a.bounds.min;
     if min == 0 || a.extremes()?.0 > min {
         return None;
@@ -219,15 +230,15 @@ pub(super) fn negate(record: &Record) -> Option<Place> {
 
 /// `Sum` of any number of tensors.
 pub(super) fn sum(record: &Record) -> Option<Place> {
-    let inputs: Vec<Integers> = record
+    let inputs: Vec<IntegerTensor> = record
         .inputs
         .iter()
-        .map(|(_, tensor)| Integers::filled(tensor))
+        .map(|(_, tensor)| IntegerTensor::filled(tensor))
         .collect::<Option<_>>()?;
     let bounds = inputs.first()?.bounds;
     let ends: Vec<(i128, i128)> = inputs
         .iter()
-        .map(Integers::extremes)
+        .map(IntegerTensor::extremes)
         .collect::<Option<_>>()?;
     let (low, high) = ends
         .iter()
@@ -236,8 +247,8 @@ pub(super) fn sum(record: &Record) -> Option<Place> {
         return None;
     }
     let shapes: Vec<&[usize]> = inputs.iter().map(|input| input.dims).collect();
-    let walk = Walk::broadcast(&shapes)?;
-    let values: Vec<Vec<i128>> = inputs.iter().map(Integers::to_wide).collect();
+    let walk = OperandWalk::broadcast(&shapes)?;
+    let values: Vec<Vec<i128>> = inputs.iter().map(IntegerTensor::to_wide).collect();
     let mut tally = Tally::default();
     let mut start = 0;
     walk.each_run(|len, offsets, strides| {

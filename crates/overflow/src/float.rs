@@ -75,7 +75,7 @@ fn is_masked(record: &Record, output: usize) -> bool {
 /// The positions of the elements that are not finite. A complex element is one element.
 pub(super) fn non_finite_elements(tensor: TensorView<'_>) -> Vec<usize> {
     let (part, n_parts) = tensor.dtype.parts();
-    let Some(float) = FloatBits::of(part) else {
+    let Some(float) = FloatBits::for_dtype(part) else {
         let is_bad = |i: &usize| is_non_finite_byte(tensor.dtype, tensor.bytes[*i]);
         return (0..tensor.bytes.len()).filter(is_bad).collect();
     };

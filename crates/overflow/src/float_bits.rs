@@ -19,7 +19,7 @@ pub(super) struct FloatBits {
 
 impl FloatBits {
     /// The format of `dtype`'s numbers, if they are floating-point ones.
-    pub(super) fn of(dtype: DType) -> Option<FloatBits> {
+    pub(super) fn for_dtype(dtype: DType) -> Option<FloatBits> {
         let ieee = |n_bytes: usize, n_mantissa_bits: u32| {
             let n_exponent_bits = 8 * n_bytes as u32 - 1 - n_mantissa_bits;
             let infinity = ((1_u64 << n_exponent_bits) - 1) << n_mantissa_bits;
@@ -105,8 +105,8 @@ mod tests {
 
     #[test]
     fn every_16_bit_pattern_is_classed_as_the_library_classes_it() {
-        let half = FloatBits::of(DType::F16).unwrap();
-        let brain = FloatBits::of(DType::BF16).unwrap();
+        let half = FloatBits::for_dtype(DType::F16).unwrap();
+        let brain = FloatBits::for_dtype(DType::BF16).unwrap();
         for bits in 0..=u16::MAX {
             let (h, b) = (f16::from_bits(bits), bf16::from_bits(bits));
             assert_eq!(half.is_finite(bits.into()), h.is_finite(), "{bits:#x}");
@@ -128,7 +128,8 @@ mod tests {
 
     #[test]
     fn eight_bits() {
-        let [e5m2, e4m3] = [DType::F8E5M2, DType::F8E4M3FN].map(|d| FloatBits::of(d).unwrap());
+        let [e5m2, e4m3] =
+            [DType::F8E5M2, DType::F8E4M3FN].map(|d| FloatBits::for_dtype(d).unwrap());
         // 57344 is the largest of one, 448 of the other.
         assert!(e5m2.is_finite(0x7b) && !e5m2.is_finite(0x7c) && !e5m2.is_finite(0xff));
         assert!(e4m3.is_finite(0x7e) && !e4m3.is_finite(0x7f) && !e4m3.is_finite(0xff));

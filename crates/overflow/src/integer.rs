@@ -2,7 +2,7 @@
 
 use opscope_store::record::Record;
 
-use super::elementwise::{Binary, binary, negate, sum};
+use super::elementwise::{BinaryOperation, binary, negate, sum};
 use super::reduce::{Fold, cumulate, reduce};
 use super::{Place, conv, einsum, matmul};
 
@@ -10,12 +10,12 @@ use super::{Place, conv, einsum, matmul};
 /// from the inputs and the operator alone, in wider arithmetic: the engine's results do not matter.
 pub(super) fn place(record: &Record) -> Option<Place> {
     match record.operator.op_type.as_str() {
-        "Add" => binary(record, Binary::Add),
-        "Sub" => binary(record, Binary::Sub),
-        "Mul" => binary(record, Binary::Mul),
-        "Div" => binary(record, Binary::Div),
-        "Pow" => binary(record, Binary::Pow),
-        "PRelu" => binary(record, Binary::PRelu),
+        "Add" => binary(record, BinaryOperation::Add),
+        "Sub" => binary(record, BinaryOperation::Sub),
+        "Mul" => binary(record, BinaryOperation::Mul),
+        "Div" => binary(record, BinaryOperation::Div),
+        "Pow" => binary(record, BinaryOperation::Pow),
+        "PRelu" => binary(record, BinaryOperation::PRelu),
         "Sum" => sum(record),
         // The magnitude of the smallest integer has no place in its type, with or without the sign.
         "Neg" | "Abs" => negate(record),

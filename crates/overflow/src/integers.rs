@@ -8,14 +8,14 @@ use opscope_tensor::{DType, ElementKind, Tensor};
 
 /// The range of an integer dtype.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Bounds {
+pub(super) struct IntegerBounds {
     pub(super) min: i128,
     pub(super) max: i128,
 }
 
-impl Bounds {
+impl IntegerBounds {
     /// The bounds of `dtype`, if it is an integer type. `bool` is none.
-    pub(super) fn of(dtype: DType) -> Option<Bounds> {
+    pub(super) fn for_dtype(dtype: DType) -> Option<IntegerBounds> {
         let is_signed = match dtype.kind() {
             ElementKind::Signed => true,
             ElementKind::Unsigned => false,
@@ -30,7 +30,7 @@ impl Bounds {
         let n_bits = dtype.bits()? - u32::from(is_signed);
         let max = (1_i128 << n_bits) - 1;
         let min = if is_signed { -max - 1 } else { 0 };
-        Some(Bounds { min, max })
+        Some(IntegerBounds { min, max })
     }
 
     /// Whether `value` can be held.
@@ -45,7 +45,7 @@ impl Bounds {
 }
 
 /// An integer as it stands in memory.
-pub(super) trait Integer: Copy + Ord + Into<i128> {
+pub(super) trait StoredInteger: Copy + Ord + Into<i128> {
     /// Its bytes.
     type Bytes: Copy;
     /// The smallest and the largest.
@@ -58,7 +58,7 @@ pub(super) trait Integer: Copy + Ord + Into<i128> {
 
 macro_rules! integers {
     ($($int:ident)*) => {$(
-        impl Integer for $int {
+        impl StoredInteger for $int {
             type Bytes = [u8; size_of::<$int>()];
             const ENDS: ($int, $int) = ($int::MIN, $int::MAX);
             fn cut(bytes: &[u8]) -> &[Self::Bytes] {
@@ -117,9 +117,9 @@ macro_rules! with_integer {
 pub(super) use with_integer;
 
 /// A tensor of integers.
-pub(super) struct Integers<'a> {
+pub(super) struct IntegerTensor<'a> {
     /// Range of an element.
-    pub(super) bounds: Bounds,
+    pub(super) bounds: IntegerBounds,
     /// How elements are stored in `bytes`: packed ones take a byte each.
     pub(super) storage: DType,
     /// Extents of the axes.
@@ -128,12 +128,12 @@ pub(super) struct Integers<'a> {
     pub(super) bytes: Cow<'a, [u8]>,
 }
 
-impl<'a> Integers<'a> {
+impl<'a> IntegerTensor<'a> {
     /// A look at `tensor`, if it holds integers.
-    pub(super) fn of(tensor: &'a Tensor) -> Option<Integers<'a>> {
-        let bounds = Bounds::of(tensor.dtype())?;
+    pub(super) fn read(tensor: &'a Tensor) -> Option<IntegerTensor<'a>> {
+        let bounds = IntegerBounds::for_dtype(tensor.dtype())?;
         let decoded = decode(tensor.dtype(), tensor.shape(), tensor.host_bytes().ok()?).ok()?;
-        Some(Integers {
+        Some(IntegerTensor {
             bounds,
             storage: decoded.dtype,
             dims: tensor.shape().dims(),
@@ -143,13 +143,13 @@ impl<'a> Integers<'a> {
 
     /// The same for a tensor that has elements at all. Then no product of some of its extents
     /// overflows.
-    pub(super) fn filled(tensor: &'a Tensor) -> Option<Integers<'a>> {
-        Integers::of(tensor).filter(|integers| !integers.bytes.is_empty())
+    pub(super) fn filled(tensor: &'a Tensor) -> Option<IntegerTensor<'a>> {
+        IntegerTensor::read(tensor).filter(|integers| !integers.bytes.is_empty())
     }
 
     /// The input of `record` at `index`, if it is there and has elements, and they are integers.
-    pub(super) fn input(record: &'a Record, index: usize) -> Option<Integers<'a>> {
-        Integers::filled(tensor(record, index)?)
+    pub(super) fn input(record: &'a Record, index: usize) -> Option<IntegerTensor<'a>> {
+        IntegerTensor::filled(tensor(record, index)?)
     }
 
     /// The smallest and the largest element; `None` without elements.
@@ -163,9 +163,9 @@ impl<'a> Integers<'a> {
     }
 
     /// The largest magnitude of an element with a zero point taken off.
-    pub(super) fn magnitude_around(&self, zero: Option<&Integers>) -> u128 {
+    pub(super) fn magnitude_around(&self, zero: Option<&IntegerTensor>) -> u128 {
         let (min, max) = self.extremes().unwrap_or_default();
-        let (zero_min, zero_max) = zero.and_then(Integers::extremes).unwrap_or_default();
+        let (zero_min, zero_max) = zero.and_then(IntegerTensor::extremes).unwrap_or_default();
         // Which zero point belongs to which element does not matter for a bound: the worst pair is
         // assumed.
         let (min, max) = (min - zero_max, max - zero_min);
@@ -189,7 +189,7 @@ pub(super) fn tensor(record: &Record, index: usize) -> Option<&Tensor> {
         .map(|(_, tensor)| tensor)
 }
 
-fn extremes<Int: Integer>(bytes: &[u8]) -> Option<(i128, i128)> {
+fn extremes<Int: StoredInteger>(bytes: &[u8]) -> Option<(i128, i128)> {
     let elements = Int::cut(bytes);
     // Starting from the opposite ends needs no first element, and so no branch for it in the loop.
     let (smallest, largest) = Int::ENDS;
@@ -226,10 +226,14 @@ mod tests {
             (DType::U1, 0, 1),
         ];
         for (dtype, min, max) in cases {
-            assert_eq!(Bounds::of(dtype), Some(Bounds { min, max }), "{dtype}");
+            assert_eq!(
+                IntegerBounds::for_dtype(dtype),
+                Some(IntegerBounds { min, max }),
+                "{dtype}"
+            );
         }
         for dtype in [DType::Bool, DType::F32, DType::String, DType::C64] {
-            assert_eq!(Bounds::of(dtype), None, "{dtype}");
+            assert_eq!(IntegerBounds::for_dtype(dtype), None, "{dtype}");
         }
     }
 
@@ -237,7 +241,7 @@ mod tests {
     fn extremes_of_packed_and_empty_tensors() {
         let of = |dtype, dims: &[usize], bytes: &[u8]| {
             let tensor = Tensor::from_vec(dtype, Shape::new(dims).unwrap(), bytes.to_vec());
-            Integers::of(&tensor.unwrap()).unwrap().extremes()
+            IntegerTensor::read(&tensor.unwrap()).unwrap().extremes()
         };
         assert_eq!(of(DType::I4, &[3], &[0x98, 0xf7]), Some((-8, 7)));
         assert_eq!(of(DType::I16, &[2], &[0xff, 0xff, 1, 0]), Some((-1, 1)));

@@ -3,14 +3,17 @@
 use opscope_store::record::Record;
 
 use super::Place;
-use super::contract::{Contraction, I32, always_fits, centred, zeros};
-use super::integers::{Bounds, Integers};
+use super::contract::{I32, ProductSum, always_fits, centred, zeros};
+use super::integers::{IntegerBounds, IntegerTensor};
 use super::operators::{int, text};
-use super::walk::{Walk, broadcast_dims, broadcast_strides};
+use super::walk::{OperandWalk, broadcast_dims, broadcast_strides};
 
 /// `MatMul` of integers, accumulated in their own dtype.
 pub(super) fn matmul(record: &Record) -> Option<Place> {
-    let (a, b) = (Integers::input(record, 0)?, Integers::input(record, 1)?);
+    let (a, b) = (
+        IntegerTensor::input(record, 0)?,
+        IntegerTensor::input(record, 1)?,
+    );
     product(
         record,
         a.bounds,
@@ -31,7 +34,7 @@ pub(super) fn qlinear_matmul(record: &Record) -> Option<Place> {
 
 /// The product of two factors, each given as the positions of its elements and its zero point.
 fn quantised(record: &Record, a: [usize; 2], b: [usize; 2]) -> Option<Place> {
-    let input = |index| Integers::input(record, index);
+    let input = |index| IntegerTensor::input(record, index);
     let (a, zero_a) = (input(a[0])?, input(a[1]));
     let (b, zero_b) = (input(b[0])?, input(b[1]));
     let magnitudes = [
@@ -55,7 +58,7 @@ fn quantised(record: &Record, a: [usize; 2], b: [usize; 2]) -> Option<Place> {
 /// A matrix product as numpy defines it for any number of axes.
 fn product(
     record: &Record,
-    bounds: Bounds,
+    bounds: IntegerBounds,
     (a_dims, a): (&[usize], &[i128]),
     (b_dims, b): (&[usize], &[i128]),
 ) -> Option<Place> {
@@ -88,9 +91,9 @@ fn product(
     // Columns go innermost: that is the order of the second factor and of the result in memory.
     let matrix = [(m, vec![k, 0, n]), (k, vec![1, n, 0]), (n, vec![0, 1, 1])];
     let results = zeros(record, &[&batch[..], &[m, n]].concat())?;
-    let contraction = Contraction {
+    let contraction = ProductSum {
         bounds,
-        walk: Walk::new(3, batches.chain(matrix)),
+        walk: OperandWalk::new(3, batches.chain(matrix)),
         results,
     };
     contraction.place(&[a, b])
@@ -98,7 +101,10 @@ fn product(
 
 /// `Gemm` of integers: factors that are integers themselves, and a bias.
 pub(super) fn gemm(record: &Record) -> Option<Place> {
-    let (a, b) = (Integers::input(record, 0)?, Integers::input(record, 1)?);
+    let (a, b) = (
+        IntegerTensor::input(record, 0)?,
+        IntegerTensor::input(record, 1)?,
+    );
     let operator = &record.operator;
     let is_turned = |name| int(operator, name).is_some_and(|value| value != 0);
     let ([a_rows, a_columns], [b_rows, b_columns]) = (a.dims, b.dims) else {
@@ -123,9 +129,9 @@ pub(super) fn gemm(record: &Record) -> Option<Place> {
     if k != b_k {
         return None;
     }
-    let c = Integers::input(record, 2);
+    let c = IntegerTensor::input(record, 2);
     let magnitudes = [a.magnitude_max(), b.magnitude_max(), alpha.unsigned_abs()];
-    let bias = c.as_ref().map_or(0, Integers::magnitude_max) * beta.unsigned_abs();
+    let bias = c.as_ref().map_or(0, IntegerTensor::magnitude_max) * beta.unsigned_abs();
     if always_fits(a.bounds, k, &magnitudes, bias) {
         return None;
     }
@@ -137,7 +143,7 @@ pub(super) fn gemm(record: &Record) -> Option<Place> {
     if let Some(c) = c {
         let bias = c.to_wide();
         let mut start = 0;
-        Walk::broadcast(&[&[m, n], c.dims])?.each_run(|len, offsets, strides| {
+        OperandWalk::broadcast(&[&[m, n], c.dims])?.each_run(|len, offsets, strides| {
             for i in 0..len {
                 if let Some(result) = results.get_mut(start + i) {
                     *result = bias[offsets[1] + i * strides[1]] * beta;
@@ -151,9 +157,9 @@ pub(super) fn gemm(record: &Record) -> Option<Place> {
         (k, vec![a_strides[1], b_strides[0], 0]),
         (n, vec![0, b_strides[1], 1]),
     ];
-    let contraction = Contraction {
+    let contraction = ProductSum {
         bounds: a.bounds,
-        walk: Walk::new(3, axes),
+        walk: OperandWalk::new(3, axes),
         results,
     };
     contraction.place(&[&scaled, &b.to_wide()])

@@ -4,10 +4,10 @@ use opscope_store::file_format::op_debug::StatusCause;
 use opscope_store::record::Record;
 
 use super::Place;
-use super::integers::{Bounds, Integers, tensor};
+use super::integers::{IntegerBounds, IntegerTensor, tensor};
 use super::operators::{int, ints};
 use super::tally::Tally;
-use super::walk::{Walk, dense_strides};
+use super::walk::{OperandWalk, dense_strides};
 
 /// How elements are put together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ impl Fold {
     }
 
     /// Whether no `n` elements of that magnitude can leave `bounds`.
-    fn always_fits(self, bounds: Bounds, magnitude: u128, n: usize) -> bool {
+    fn always_fits(self, bounds: IntegerBounds, magnitude: u128, n: usize) -> bool {
         let n_wide = n as u128;
         let largest = match self {
             Fold::Sum | Fold::SumOfMagnitudes => magnitude.saturating_mul(n_wide),
@@ -65,7 +65,7 @@ impl Fold {
 
 /// `ReduceSum` and its like.
 pub(super) fn reduce(record: &Record, fold: Fold) -> Option<Place> {
-    let input = Integers::input(record, 0)?;
+    let input = IntegerTensor::input(record, 0)?;
     let is_reduced = reduced_axes(record, input.dims.len())?;
     let of_kind = |reduced: bool| {
         let axes = input.dims.iter().zip(&is_reduced);
@@ -93,7 +93,7 @@ pub(super) fn reduce(record: &Record, fold: Fold) -> Option<Place> {
         };
     }
     let elements = input.to_wide();
-    Walk::new(2, axes.into_iter().rev()).each_run(|len, offsets, strides| {
+    OperandWalk::new(2, axes.into_iter().rev()).each_run(|len, offsets, strides| {
         for i in 0..len {
             let total = &mut results[offsets[1] + i * strides[1]];
             *total = fold.put(*total, elements[offsets[0] + i * strides[0]]);
@@ -110,7 +110,7 @@ pub(super) fn reduce(record: &Record, fold: Fold) -> Option<Place> {
 /// Which axes are reduced: those of the second input or of the attribute, all where there is neither.
 fn reduced_axes(record: &Record, n_axes: usize) -> Option<Vec<bool>> {
     let axes = match tensor(record, 1) {
-        Some(axes) => Integers::of(axes)?.to_wide(),
+        Some(axes) => IntegerTensor::read(axes)?.to_wide(),
         // The axes are an input that was not shown, so nothing is known about them.
         None if is_named(record, 1) => return None,
         None => {
@@ -132,8 +132,8 @@ fn reduced_axes(record: &Record, n_axes: usize) -> Option<Vec<bool>> {
 
 /// `CumSum` and `CumProd`: every element of the running result.
 pub(super) fn cumulate(record: &Record, fold: Fold) -> Option<Place> {
-    let input = Integers::input(record, 0)?;
-    let axis = *Integers::input(record, 1)?.to_wide().first()?;
+    let input = IntegerTensor::input(record, 0)?;
+    let axis = *IntegerTensor::input(record, 1)?.to_wide().first()?;
     let axis = position(axis, input.dims.len())?;
     let len = *input.dims.get(axis)?;
     if fold.always_fits(input.bounds, input.magnitude_max(), len) {

@@ -3,20 +3,20 @@
 /// A nest of loops. Each axis has an extent and, for every operand, the distance between its
 /// neighbours along the axis: 0 where the operand is repeated or summed into.
 #[derive(Clone, Debug)]
-pub(super) struct Walk {
+pub(super) struct OperandWalk {
     dims: Vec<usize>,
     /// `strides[axis][operand]`.
     strides: Vec<Vec<usize>>,
     n_operands: usize,
 }
 
-impl Walk {
+impl OperandWalk {
     /// A nest from its axes, outermost first.
     pub(super) fn new(
         n_operands: usize,
         axes: impl IntoIterator<Item = (usize, Vec<usize>)>,
-    ) -> Walk {
-        let mut walk = Walk {
+    ) -> OperandWalk {
+        let mut walk = OperandWalk {
             dims: Vec::new(),
             strides: Vec::new(),
             n_operands,
@@ -47,7 +47,7 @@ impl Walk {
 
     /// The nest that broadcasts dense operands against each other as numpy does; `None` where their
     /// shapes do not go together.
-    pub(super) fn broadcast(shapes: &[&[usize]]) -> Option<Walk> {
+    pub(super) fn broadcast(shapes: &[&[usize]]) -> Option<OperandWalk> {
         let dims = broadcast_dims(shapes)?;
         let strides: Vec<Vec<usize>> = shapes
             .iter()
@@ -57,7 +57,7 @@ impl Walk {
             let of_axis = strides.iter().map(|strides| strides[axis]).collect();
             (dims[axis], of_axis)
         });
-        Some(Walk::new(shapes.len(), axes))
+        Some(OperandWalk::new(shapes.len(), axes))
     }
 
     /// Calls `f` for each run of the innermost loop with its length, the operands' offsets at its
@@ -155,7 +155,7 @@ mod tests {
     /// Every position of the two operands, in the order of the walk.
     fn positions(shapes: [&[usize]; 2]) -> Option<Vec<(usize, usize)>> {
         let mut found = Vec::new();
-        Walk::broadcast(&shapes)?.each_run(|len, offsets, strides| {
+        OperandWalk::broadcast(&shapes)?.each_run(|len, offsets, strides| {
             let at = |i: usize| (offsets[0] + i * strides[0], offsets[1] + i * strides[1]);
             found.extend((0..len).map(at));
         });
@@ -185,7 +185,7 @@ mod tests {
     fn even_loops_become_one() {
         let count = |shapes: [&[usize]; 2]| {
             let mut n_runs = 0;
-            let walk = Walk::broadcast(&shapes).unwrap();
+            let walk = OperandWalk::broadcast(&shapes).unwrap();
             walk.each_run(|_, _, _| n_runs += 1);
             n_runs
         };

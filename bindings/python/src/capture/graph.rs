@@ -87,7 +87,7 @@ type Described<'a> = (
 impl Graph {
     pub(super) fn attach(
         shared: &Arc<Shared>,
-        session: &opscope_capture::Session,
+        session: &opscope_capture::CaptureSession,
         model: ModelId,
         (operators, values, bodies): Described<'_>,
         beside: &Beside,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use opscope_capture::{ModelSelection, Plan, Selected};
+use opscope_capture::{ModelSelection, Plan, SelectedOperators};
 use opscope_store::record::ModelId;
 
 /// Most names of models that are remembered.
@@ -42,7 +42,7 @@ impl AskedNames {
     }
 
     /// Notes a model, and with it what the plan selects, unless its operators are not known yet.
-    pub(super) fn note(&self, model: &ModelId, selected: Option<&Selected>) {
+    pub(super) fn note(&self, model: &ModelId, selected: Option<&SelectedOperators>) {
         let mut state = self.lock();
         for name in [&model.graph_name, &model.file_stem] {
             state.models.remove(name);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use opscope_capture::Kept;
+use opscope_capture::SelectedSlots;
 use opscope_store::record::Operator;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -61,7 +61,7 @@ impl Parts {
         &mut self,
         operator: Arc<Operator>,
         described: &OperatorDescription,
-        kept: Option<&Kept>,
+        kept: Option<&SelectedSlots>,
     ) {
         let mut part = OperatorPart {
             operator,

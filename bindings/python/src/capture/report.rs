@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use opscope_capture::{Counters, FirstNonFinite, Summary};
+use opscope_capture::{Counters, FirstNonFinite, SessionSummary};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -41,7 +41,7 @@ pub(super) fn counters<'py>(
 /// reason.
 pub(super) fn summary<'py>(
     py: Python<'py>,
-    summary: &Summary,
+    summary: &SessionSummary,
     refused: Vec<(String, u64)>,
     shared: &Shared,
 ) -> PyResult<Bound<'py, PyDict>> {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use opscope_capture::{FailureDetail, Plan, Purpose, Sides, Steps};
+use opscope_capture::{FailureDetail, Plan, Purpose, SlotSides, Steps};
 use opscope_config::dialect::acl::{self, Content, Mode};
 use opscope_config::{Environment, Issue, Severity, check_nesting};
 use opscope_dump::{DumpForm, DumpRequest};
@@ -129,11 +129,11 @@ fn content(data: &str, purpose: Purpose) -> PyResult<Content> {
     }
 }
 
-fn sides(mode: &str) -> PyResult<Sides> {
+fn sides(mode: &str) -> PyResult<SlotSides> {
     match mode {
-        "input" => Ok(Sides::Inputs),
-        "output" => Ok(Sides::Outputs),
-        "all" => Ok(Sides::Both),
+        "input" => Ok(SlotSides::Inputs),
+        "output" => Ok(SlotSides::Outputs),
+        "all" => Ok(SlotSides::Both),
         _ => Err(PyValueError::new_err(format!(
             "mode `{mode}` is neither `input` nor `output` nor `all`"
         ))),

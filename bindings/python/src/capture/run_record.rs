@@ -1,6 +1,6 @@
 //! The record of a dump, beside it.
 
-use opscope_capture::Summary;
+use opscope_capture::SessionSummary;
 use opscope_dump::{add_steps, now};
 use opscope_store::StoreError;
 use opscope_store::file_format::run_json::{ModelFile, Program, RunRecord, RunState};
@@ -39,7 +39,7 @@ pub(super) fn note_graph(run: &RunFile, name: &str) {
 ///
 /// # Errors
 /// As for [`RunFile::finish`].
-pub(super) fn end(run: &RunFile, summary: &Summary) -> Result<(), StoreError> {
+pub(super) fn end(run: &RunFile, summary: &SessionSummary) -> Result<(), StoreError> {
     add_steps(run, summary.counters.n_steps, summary);
     run.finish(RunState::Finished, now())
 }

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use opscope_capture::{SessionOptions, Summary};
+use opscope_capture::{SessionOptions, SessionSummary};
 use opscope_config::dialect::acl::Content;
 use opscope_dump::{DumpForm, DumpOptions, DumpRequest, OpenDump};
 use opscope_store::StoreError;
@@ -39,7 +39,7 @@ const DEVICE: u32 = 0;
 #[pyclass(frozen, module = "opscope._native.capture")]
 pub(super) struct Session {
     /// `None` once it is finished.
-    session: Mutex<Option<opscope_capture::Session>>,
+    session: Mutex<Option<opscope_capture::CaptureSession>>,
     shared: Arc<Shared>,
     root: PathBuf,
     failure_dir: PathBuf,
@@ -272,7 +272,10 @@ impl Session {
     /// The counts so far; they add up once the session is finished.
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         tidy(py, &self.shared);
-        let watch = self.lock().as_ref().map(opscope_capture::Session::watch);
+        let watch = self
+            .lock()
+            .as_ref()
+            .map(opscope_capture::CaptureSession::watch);
         match watch {
             Some(watch) => report::counters(py, &watch.counters(), &self.shared),
             None => Err(PyRuntimeError::new_err("the dump is finished")),
@@ -291,7 +294,7 @@ impl Session {
         };
         let (summary, ended) = py.detach(|| {
             self.background.finish();
-            let summary: Summary = session.finish();
+            let summary: SessionSummary = session.finish();
             let ended = run_record::end(&self.run, &summary);
             (summary, ended.and(self.shared.executions.write()))
         });
@@ -426,7 +429,9 @@ impl Session {
         })
     }
 
-    pub(super) fn lock(&self) -> std::sync::MutexGuard<'_, Option<opscope_capture::Session>> {
+    pub(super) fn lock(
+        &self,
+    ) -> std::sync::MutexGuard<'_, Option<opscope_capture::CaptureSession>> {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use opscope_capture::{GraphInput, Kept};
+use opscope_capture::{GraphInput, SelectedSlots};
 use opscope_store::record::Operator;
 use opscope_tensor::Tensor;
 
@@ -104,14 +104,14 @@ impl Slots {
     }
 
     /// Returns what is kept of the operator, slot by slot.
-    pub(super) fn kept(&self, kept: &Kept) -> Arc<Kept> {
-        Arc::new(Kept {
+    pub(super) fn kept(&self, kept: &SelectedSlots) -> Arc<SelectedSlots> {
+        Arc::new(SelectedSlots {
             inputs: self.inputs.all(&kept.inputs),
             outputs: self.outputs.all(&kept.outputs),
             graph_inputs: self.beside(&kept.graph_inputs),
             parameters: self.beside(&kept.parameters),
             role: kept.role,
-            ..Kept::default()
+            ..SelectedSlots::default()
         })
     }
 

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use opscope_capture::{GraphView, Role, Session, Tap};
+use opscope_capture::{CaptureSession, GraphView, Tap, WatchRole};
 use opscope_store::record::{ModelId, Operator};
 use opscope_tensor::Tensor;
 use pyo3::prelude::*;
@@ -44,7 +44,7 @@ type StorageState = (u64, u64, u64);
 impl Watch {
     pub(super) fn attach(
         shared: &Arc<Shared>,
-        session: &Session,
+        session: &CaptureSession,
         model: ModelId,
         (operators, values): (&[OperatorDescription], &[ValueDescription]),
         (state, bytes_max): (Py<PyAny>, u64),
@@ -64,11 +64,11 @@ impl Watch {
         let role = |operator: &Arc<Operator>| {
             let kept = selected.kept.get(&operator.task_id)?;
             Some(match kept.role {
-                Role::Watched => "watched",
-                Role::Suspect {
+                WatchRole::Watched => "watched",
+                WatchRole::Suspect {
                     is_collective: true,
                 } => "collective",
-                Role::Suspect { .. } | Role::None => "suspect",
+                WatchRole::Suspect { .. } | WatchRole::None => "suspect",
             })
         };
         Ok(Watch {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use opscope_capture::Difference;
+use opscope_capture::ByteDifference;
 use opscope_tensor::{DType, Shape, Tensor, dense_copy};
 use pyo3::prelude::*;
 
@@ -26,7 +26,7 @@ pub(super) struct Watched {
 
 /// A value before and after something wrote to it.
 pub(super) struct Change {
-    pub(super) difference: Difference,
+    pub(super) difference: ByteDifference,
     pub(super) n_elements: u64,
     pub(super) before: Tensor,
     pub(super) after: Tensor,
@@ -95,7 +95,7 @@ impl Watched {
             .host_view()
             .and_then(|before| Ok((before, after.host_view()?)));
         let (before_view, after_view) = views.map_err(|_| Reason::NoMemory)?;
-        let Some(difference) = Difference::between(before_view, after_view) else {
+        let Some(difference) = ByteDifference::between(before_view, after_view) else {
             return Ok(None);
         };
         let width = self.dtype.bytes().unwrap_or(1).max(1) as u64;

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use opscope_capture::Summary;
+use opscope_capture::SessionSummary;
 use opscope_config::dialect::Dialect;
 use opscope_config::dialect::acl::AclDump;
 use opscope_dump::{DumpPlace, add_steps, note_engine, now};
@@ -62,7 +62,7 @@ pub(crate) fn note_taken_engine(run: Option<&RunFile>, taken: Option<&TakenEngin
 }
 
 /// Adds an execution to the record.
-pub(crate) fn note_execution(run: Option<&RunFile>, model: &ModelId, summary: &Summary) {
+pub(crate) fn note_execution(run: Option<&RunFile>, model: &ModelId, summary: &SessionSummary) {
     let Some(run) = run else {
         return;
     };

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use opscope_capture::{Sink, SinkError, Summary};
+use opscope_capture::{SessionSummary, Sink, SinkError};
 use opscope_config::dialect::acl::Content;
-use opscope_dump::{AclSink, Chunk as Piece};
+use opscope_dump::{AclSink, FileChunk as Piece};
 use opscope_store::atomic_file::Modes;
 use opscope_store::run_file::RunFile;
 
@@ -56,7 +56,7 @@ impl Process {
     }
 
     /// Reports what a session could not write.
-    pub(crate) fn check_written(&self, summary: &Summary) {
+    pub(crate) fn check_written(&self, summary: &SessionSummary) {
         if let Some(error) = &summary.first_error {
             let n = summary.counters.n_failed + summary.counters.dropped.n_stopped;
             self.dump_failed(&format!(

@@ -4,7 +4,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use opscope_capture::{Session, SessionOptions, Tap};
+use opscope_capture::{CaptureSession, SessionOptions, Tap};
 use opscope_engine::{EngineError, LoadedModel, TakenEngine, ValueInfo};
 use opscope_store::record::ModelId;
 use opscope_tensor::Tensor;
@@ -77,7 +77,7 @@ impl Process {
         };
         // A session for each execution: when it ends its files are complete, whatever the program
         // does next, and no thread waits in between.
-        let session = match Session::start(plan, sink, execution.options) {
+        let session = match CaptureSession::start(plan, sink, execution.options) {
             Ok(session) => session,
             Err(error) => {
                 self.dump_failed(&format!("no thread could be started to write it: {error}"));

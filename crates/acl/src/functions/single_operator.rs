@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use opscope_capture::overflow::Overflow;
 use opscope_capture::{
-    Exclusion, Failure, ModelSelection, OperatorSelection, Plan, Purpose, SessionOptions, Sink,
-    SinkError, Steps, Written,
+    Exclusion, ModelSelection, OperatorFailure, OperatorSelection, Plan, Purpose, SessionOptions,
+    Sink, SinkError, Steps, WrittenFiles,
 };
 use opscope_engine::single_operator::{Operand, OperatorError, SingleOperator, numbered_name};
 use opscope_engine::{Dim, EngineError, LoadedModel, ModelSource, TakenModel};
@@ -321,16 +321,24 @@ impl Sink for Alone {
         self.0.keeps_tensors()
     }
 
-    fn write(&self, record: &Record) -> Result<Written, SinkError> {
+    fn write(&self, record: &Record) -> Result<WrittenFiles, SinkError> {
         self.0.write(&Alone::without_task(record))
     }
 
-    fn write_overflow(&self, record: &Record, overflow: &Overflow) -> Result<Written, SinkError> {
+    fn write_overflow(
+        &self,
+        record: &Record,
+        overflow: &Overflow,
+    ) -> Result<WrittenFiles, SinkError> {
         self.0
             .write_overflow(&Alone::without_task(record), overflow)
     }
 
-    fn write_failure(&self, record: &Record, failure: &Failure) -> Result<Written, SinkError> {
+    fn write_failure(
+        &self,
+        record: &Record,
+        failure: &OperatorFailure,
+    ) -> Result<WrittenFiles, SinkError> {
         self.0.write_failure(&Alone::without_task(record), failure)
     }
 }

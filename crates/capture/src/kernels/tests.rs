@@ -4,21 +4,21 @@ use super::*;
 const TABLE: &str = include_str!("mindspore_table.tsv");
 
 /// The forms in which rules are written in a configuration.
-fn rule(text: &str) -> Result<KernelRule, PatternError> {
+fn rule(text: &str) -> Result<CompiledKernelRule, PatternError> {
     let pattern = text
         .strip_prefix("name-regex(")
         .and_then(|rest| rest.strip_suffix(')'));
     match pattern {
-        Some(pattern) => KernelRule::regex(text, pattern),
-        None if text.contains('/') || text.contains("-op") => Ok(KernelRule::name(text)),
-        None => Ok(KernelRule::op_type(text)),
+        Some(pattern) => CompiledKernelRule::regex(text, pattern),
+        None if text.contains('/') || text.contains("-op") => Ok(CompiledKernelRule::name(text)),
+        None => Ok(CompiledKernelRule::op_type(text)),
     }
 }
 
 #[test]
 fn as_mindspore_chooses() {
     let mut names: Vec<&str> = Vec::new();
-    let mut rules: Vec<KernelRule> = Vec::new();
+    let mut rules: Vec<CompiledKernelRule> = Vec::new();
     let mut n_checked = 0;
     for line in TABLE.lines() {
         let mut fields = line.split('\t').filter(|field| !field.is_empty());
@@ -82,7 +82,7 @@ fn types_of_nodes_with_free_names() {
 #[test]
 fn half_an_expression_is_none_in_parentheses_either() {
     for bad in ["a)(b", "(", "a{2,1}", "(?<"] {
-        assert!(KernelRule::regex("r", bad).is_err(), "{bad}");
+        assert!(CompiledKernelRule::regex("r", bad).is_err(), "{bad}");
     }
 }
 
@@ -96,10 +96,15 @@ fn a_part_of_a_name_is_enough_where_that_is_asked_for() {
         ("pool", false, false),
     ] {
         let name = "net/conv1/Conv";
-        let chooses = |rule: Result<KernelRule, _>| rule_for_name(&[rule.unwrap()], name).is_some();
-        assert_eq!(chooses(KernelRule::regex("r", pattern)), whole, "{pattern}");
-        let anywhere = KernelRule::regex_anywhere("r", pattern);
+        let chooses =
+            |rule: Result<CompiledKernelRule, _>| rule_for_name(&[rule.unwrap()], name).is_some();
+        assert_eq!(
+            chooses(CompiledKernelRule::regex("r", pattern)),
+            whole,
+            "{pattern}"
+        );
+        let anywhere = CompiledKernelRule::regex_anywhere("r", pattern);
         assert_eq!(chooses(anywhere), part, "{pattern}");
     }
-    assert!(KernelRule::regex_anywhere("r", "(").is_err());
+    assert!(CompiledKernelRule::regex_anywhere("r", "(").is_err());
 }

@@ -10,7 +10,7 @@ pub(crate) type Slot = (SlotSide, usize);
 
 /// Judgement of one operator's NaNs and infinities by its own tensors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Local {
+pub(crate) enum LocalJudgement {
     /// Everything is finite.
     Finite,
     /// There is a NaN; whether an input has one, and whether both sides were looked at.
@@ -41,22 +41,22 @@ pub(crate) enum NanSource {
 /// Whether there is -Inf and no +Inf.
 pub(crate) type OnlyNegative = bool;
 
-impl Local {
+impl LocalJudgement {
     /// Whether it is a reason to look at the step: a NaN, or an infinity that may be a result.
     pub(crate) fn is_suspicious(self) -> bool {
         matches!(
             self,
-            Local::Nan(..) | Local::Computed(..) | Local::Unseen(..)
+            LocalJudgement::Nan(..) | LocalJudgement::Computed(..) | LocalJudgement::Unseen(..)
         )
     }
 }
 
 /// Judges a record by its own tensors. `is_beside` says that it is no execution of an operator, but what
 /// a model was given.
-pub(crate) fn judge(record: &Record, is_beside: bool) -> Local {
+pub(crate) fn judge(record: &Record, is_beside: bool) -> LocalJudgement {
     let is_bad = |(_, _, tensor): &(SlotSide, usize, &Tensor)| tensor.non_finite().any();
     let Some(first) = record.slots().find(is_bad) else {
-        return Local::Finite;
+        return LocalJudgement::Finite;
     };
     let operator = &record.operator;
     let nan = |(_, _, tensor): &(SlotSide, usize, &Tensor)| tensor.non_finite().n_nan > 0;
@@ -74,12 +74,12 @@ pub(crate) fn judge(record: &Record, is_beside: bool) -> Local {
             SlotSide::Output if !has_all_inputs(record) => NanSource::Unseen,
             SlotSide::Output => NanSource::Output,
         };
-        return Local::Nan((side, index), source);
+        return LocalJudgement::Nan((side, index), source);
     }
     judge_infinities(record, (first.0, first.1), is_beside)
 }
 
-fn judge_infinities(record: &Record, first: Slot, is_beside: bool) -> Local {
+fn judge_infinities(record: &Record, first: Slot, is_beside: bool) -> LocalJudgement {
     let operator = &record.operator;
     let is_infinite = |(_, tensor): &&(usize, Tensor)| n_infinities(tensor) > 0;
     let output = record.outputs.iter().find(is_infinite);
@@ -88,30 +88,30 @@ fn judge_infinities(record: &Record, first: Slot, is_beside: bool) -> Local {
         .slots()
         .all(|(_, _, tensor)| tensor.non_finite().n_pos_inf == 0);
     if is_beside {
-        return Local::PassedOn(first);
+        return LocalJudgement::PassedOn(first);
     }
     let Some((index, _)) = output else {
         // Only inputs are infinite. Whoever gave them is judged by itself.
         let is_one_sided = record.outputs.is_empty() && !operator.outputs.is_empty();
         return match is_one_sided {
-            true => Local::Unseen(first, is_negative),
-            false => Local::PassedOn(first),
+            true => LocalJudgement::Unseen(first, is_negative),
+            false => LocalJudgement::PassedOn(first),
         };
     };
     let output = (SlotSide::Output, *index);
     // An attention that is given a boolean mask turns it into -Inf itself and may show the scores.
     if makes_up(operator) || (is_attention(operator) && is_negative) {
-        return Local::MadeUp(output);
+        return LocalJudgement::MadeUp(output);
     }
     if has_infinite_input {
         return match more_than_passed_on(record) {
-            Some(index) => Local::Computed((SlotSide::Output, index), false),
-            None => Local::PassedOn(first),
+            Some(index) => LocalJudgement::Computed((SlotSide::Output, index), false),
+            None => LocalJudgement::PassedOn(first),
         };
     }
     match has_all_inputs(record) {
-        true => Local::Computed(output, is_negative),
-        false => Local::Unseen(output, is_negative),
+        true => LocalJudgement::Computed(output, is_negative),
+        false => LocalJudgement::Unseen(output, is_negative),
     }
 }
 

@@ -7,7 +7,9 @@ use opscope_store::record::{Operator, Record, SlotSide};
 
 use super::local::{NanSource, OnlyNegative, has_all_inputs};
 use super::operators::{is_asking, is_softmax};
-use super::{Findings, FirstNonFinite, Judged, Local, NonFiniteOrigin, lock, told};
+use super::{
+    FirstNonFinite, LocalJudgement, NonFiniteFindings, NonFiniteOrigin, StepJudgement, lock, told,
+};
 use crate::record_order::RecordOrder;
 
 /// How many operators of a step are looked at together; the rest are judged by themselves.
@@ -16,21 +18,21 @@ const N_NOTES_MAX: usize = 1 << 18;
 /// Notes of the operators of one step that have anything that is not finite. Judged as soon as nobody
 /// can add any more: the tap holds them while the step runs, and each of its records until it is written.
 pub(crate) struct StepNotes {
-    findings: Arc<Findings>,
-    state: Mutex<State>,
+    findings: Arc<NonFiniteFindings>,
+    state: Mutex<StepState>,
 }
 
 #[derive(Default)]
-struct State {
-    notes: Vec<Note>,
+struct StepState {
+    notes: Vec<OperatorNote>,
     /// Values that operators gave, where inputs are not looked at.
     given: HashSet<String>,
 }
 
-struct Note {
+struct OperatorNote {
     order: RecordOrder,
     operator: Arc<Operator>,
-    local: Local,
+    local: LocalJudgement,
     told: FirstNonFinite,
     /// Inputs in which an infinity was seen, or that nobody looked at.
     reads: Vec<usize>,
@@ -50,7 +52,7 @@ impl Drop for StepNotes {
 }
 
 impl StepNotes {
-    pub(super) fn new(findings: Arc<Findings>) -> StepNotes {
+    pub(super) fn new(findings: Arc<NonFiniteFindings>) -> StepNotes {
         StepNotes {
             findings,
             state: Mutex::default(),
@@ -58,12 +60,12 @@ impl StepNotes {
     }
 
     /// Adds what a record says.
-    pub(crate) fn add(&self, order: RecordOrder, record: &Record, local: Local) {
+    pub(crate) fn add(&self, order: RecordOrder, record: &Record, local: LocalJudgement) {
         // Without inputs nobody can say whether an infinity was read or computed, so what the
         // operator gave is remembered: a later one may read it.
         let is_blind = !has_all_inputs(record);
         let is_end = is_blind && is_softmax(&record.operator, None);
-        if local == Local::Finite && !is_blind {
+        if local == LocalJudgement::Finite && !is_blind {
             return;
         }
         let mut state = lock(&self.state);
@@ -73,40 +75,41 @@ impl StepNotes {
             state.given.extend(names.cloned());
         }
         // A finite softmax is noted too: it may be where the -Inf of a mask ends.
-        if (local == Local::Finite && !is_end) || state.notes.len() >= N_NOTES_MAX {
+        if (local == LocalJudgement::Finite && !is_end) || state.notes.len() >= N_NOTES_MAX {
             return;
         }
-        state.notes.push(Note::new(order, record, local));
+        state.notes.push(OperatorNote::new(order, record, local));
     }
 
     /// Judges what was noted until now.
     pub(super) fn judge(&self) {
-        let State { mut notes, given } = std::mem::take(&mut *lock(&self.state));
+        let StepState { mut notes, given } = std::mem::take(&mut *lock(&self.state));
         if notes.is_empty() {
             return;
         }
         // Writers add notes in whatever order they finish; the verdicts must not depend on it.
         notes.sort_by_key(|note| note.order);
-        self.findings.merge(Step::new(&notes, &given).judged());
+        self.findings
+            .merge(StepReview::new(&notes, &given).judged());
     }
 }
 
-impl Note {
-    fn new(order: RecordOrder, record: &Record, local: Local) -> Note {
+impl OperatorNote {
+    fn new(order: RecordOrder, record: &Record, local: LocalJudgement) -> OperatorNote {
         let is_bad = |tensor: &opscope_tensor::Tensor| tensor.non_finite().any();
         let shown = |position: usize| record.inputs.iter().find(|(i, _)| *i == position);
         let reads = (0..record.operator.inputs.len())
             .filter(|&i| shown(i).is_none_or(|(_, tensor)| is_bad(tensor)));
         let gives = record.outputs.iter().filter(|(_, tensor)| is_bad(tensor));
         let (slot, origin) = match local {
-            Local::Finite => ((SlotSide::Output, 0), NonFiniteOrigin::Unknown),
-            Local::Nan(slot, source) => (slot, origin_of(source)),
-            Local::MadeUp(slot) => (slot, NonFiniteOrigin::Constant),
-            Local::PassedOn(slot) => (slot, NonFiniteOrigin::Given),
-            Local::Computed(slot, _) => (slot, NonFiniteOrigin::Computed),
-            Local::Unseen(slot, _) => (slot, NonFiniteOrigin::Unknown),
+            LocalJudgement::Finite => ((SlotSide::Output, 0), NonFiniteOrigin::Unknown),
+            LocalJudgement::Nan(slot, source) => (slot, origin_of(source)),
+            LocalJudgement::MadeUp(slot) => (slot, NonFiniteOrigin::Constant),
+            LocalJudgement::PassedOn(slot) => (slot, NonFiniteOrigin::Given),
+            LocalJudgement::Computed(slot, _) => (slot, NonFiniteOrigin::Computed),
+            LocalJudgement::Unseen(slot, _) => (slot, NonFiniteOrigin::Unknown),
         };
-        Note {
+        OperatorNote {
             order,
             operator: record.operator.clone(),
             local,
@@ -144,7 +147,7 @@ fn origin_of(source: NanSource) -> NonFiniteOrigin {
 
 /// Verdict on one operator.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Verdict {
+enum NonFiniteVerdict {
     /// It is to be told of.
     Guilty,
     /// It is, unless there is anything certain.
@@ -158,8 +161,8 @@ enum Verdict {
 }
 
 /// The notes of one step, in the order of execution.
-struct Step<'a> {
-    notes: &'a [Note],
+struct StepReview<'a> {
+    notes: &'a [OperatorNote],
     given: &'a HashSet<String>,
     /// Which notes read a value.
     readers: HashMap<&'a str, Vec<usize>>,
@@ -167,8 +170,8 @@ struct Step<'a> {
     givers: HashMap<&'a str, usize>,
 }
 
-impl<'a> Step<'a> {
-    fn new(notes: &'a [Note], given: &'a HashSet<String>) -> Step<'a> {
+impl<'a> StepReview<'a> {
+    fn new(notes: &'a [OperatorNote], given: &'a HashSet<String>) -> StepReview<'a> {
         let mut readers: HashMap<&str, Vec<usize>> = HashMap::new();
         let mut givers = HashMap::new();
         for (i, note) in notes.iter().enumerate() {
@@ -179,7 +182,7 @@ impl<'a> Step<'a> {
                 givers.insert(name, i);
             }
         }
-        Step {
+        StepReview {
             notes,
             given,
             readers,
@@ -187,20 +190,20 @@ impl<'a> Step<'a> {
         }
     }
 
-    fn judged(&self) -> Judged {
-        let mut judged = Judged::default();
+    fn judged(&self) -> StepJudgement {
+        let mut judged = StepJudgement::default();
         let mut verdicts = Vec::with_capacity(self.notes.len());
         for (i, note) in self.notes.iter().enumerate() {
             let verdict = self.verdict(i, note, &verdicts);
             verdicts.push(verdict);
             let place = match verdict {
-                Verdict::Guilty => &mut judged.first,
-                Verdict::Suspect => &mut judged.first_unknown,
-                Verdict::Deliberate => {
+                NonFiniteVerdict::Guilty => &mut judged.first,
+                NonFiniteVerdict::Suspect => &mut judged.first_unknown,
+                NonFiniteVerdict::Deliberate => {
                     judged.n_deliberate += 1;
                     &mut judged.first_deliberate
                 }
-                Verdict::Reached | Verdict::None => continue,
+                NonFiniteVerdict::Reached | NonFiniteVerdict::None => continue,
             };
             // Notes are in the order of execution, so the first of a kind is the earliest.
             place.get_or_insert_with(|| (note.order, note.told.clone()));
@@ -208,27 +211,40 @@ impl<'a> Step<'a> {
         judged
     }
 
-    fn verdict(&self, i: usize, note: &Note, before: &[Verdict]) -> Verdict {
+    fn verdict(
+        &self,
+        i: usize,
+        note: &OperatorNote,
+        before: &[NonFiniteVerdict],
+    ) -> NonFiniteVerdict {
         match note.local {
-            Local::Finite => Verdict::None,
+            LocalJudgement::Finite => NonFiniteVerdict::None,
             // Nobody masks with NaN.
-            Local::Nan(..) => Verdict::Guilty,
-            Local::MadeUp(_) | Local::PassedOn(_) => self.inherited(note, before),
-            Local::Computed(_, is_negative) => self.unless_masking(i, is_negative, Verdict::Guilty),
-            Local::Unseen(slot, is_negative) => self.unseen(i, note, (slot.0, is_negative), before),
+            LocalJudgement::Nan(..) => NonFiniteVerdict::Guilty,
+            LocalJudgement::MadeUp(_) | LocalJudgement::PassedOn(_) => self.inherited(note, before),
+            LocalJudgement::Computed(_, is_negative) => {
+                self.unless_masking(i, is_negative, NonFiniteVerdict::Guilty)
+            }
+            LocalJudgement::Unseen(slot, is_negative) => {
+                self.unseen(i, note, (slot.0, is_negative), before)
+            }
         }
     }
 
     /// Of an operator with infinities that it did not compute: wanted ones, unless they come from one that did.
-    fn inherited(&self, note: &Note, before: &[Verdict]) -> Verdict {
+    fn inherited(&self, note: &OperatorNote, before: &[NonFiniteVerdict]) -> NonFiniteVerdict {
         let givers = note.read_names().filter_map(|name| self.givers.get(name));
         let mut verdicts = givers.filter_map(|&giver| before.get(giver));
-        let is_spread = verdicts
-            .any(|one| matches!(one, Verdict::Guilty | Verdict::Suspect | Verdict::Reached));
+        let is_spread = verdicts.any(|one| {
+            matches!(
+                one,
+                NonFiniteVerdict::Guilty | NonFiniteVerdict::Suspect | NonFiniteVerdict::Reached
+            )
+        });
         if is_spread {
-            Verdict::Reached
+            NonFiniteVerdict::Reached
         } else {
-            Verdict::Deliberate
+            NonFiniteVerdict::Deliberate
         }
     }
 
@@ -236,10 +252,10 @@ impl<'a> Step<'a> {
     fn unseen(
         &self,
         i: usize,
-        note: &Note,
+        note: &OperatorNote,
         (side, is_negative): (SlotSide, OnlyNegative),
-        before: &[Verdict],
-    ) -> Verdict {
+        before: &[NonFiniteVerdict],
+    ) -> NonFiniteVerdict {
         if note
             .read_names()
             .any(|name| self.givers.get(name).is_some_and(|&giver| giver < i))
@@ -251,16 +267,21 @@ impl<'a> Step<'a> {
         let is_known =
             side == SlotSide::Output && note.read_names().all(|name| self.given.contains(name));
         let verdict = match is_known {
-            true => Verdict::Guilty,
-            false => Verdict::Suspect,
+            true => NonFiniteVerdict::Guilty,
+            false => NonFiniteVerdict::Suspect,
         };
         self.unless_masking(i, is_negative, verdict)
     }
 
     /// A mask may be computed as well: -Inf that goes to a softmax, and nowhere else, is wanted.
-    fn unless_masking(&self, i: usize, is_negative: OnlyNegative, verdict: Verdict) -> Verdict {
+    fn unless_masking(
+        &self,
+        i: usize,
+        is_negative: OnlyNegative,
+        verdict: NonFiniteVerdict,
+    ) -> NonFiniteVerdict {
         if is_negative && self.only_masks(i) {
-            Verdict::Deliberate
+            NonFiniteVerdict::Deliberate
         } else {
             verdict
         }
@@ -287,7 +308,7 @@ impl<'a> Step<'a> {
                     // A reader that gives only finite values has used the -Inf for something else
                     // than masking.
                     let goes_on = !self.notes[reader].gives.is_empty();
-                    let is_nan = matches!(self.notes[reader].local, Local::Nan(..));
+                    let is_nan = matches!(self.notes[reader].local, LocalJudgement::Nan(..));
                     if !goes_on || is_nan {
                         return false;
                     }

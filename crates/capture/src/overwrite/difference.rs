@@ -12,7 +12,7 @@ const BLOCK: usize = 1024;
 
 /// Where two states of a tensor differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Difference {
+pub struct ByteDifference {
     /// The bytes of elements that differ, neighbours joined; the first 16 such ranges.
     pub ranges: Vec<Range<u64>>,
     /// How many such ranges there are.
@@ -27,15 +27,15 @@ pub struct Difference {
     pub after: String,
 }
 
-impl Difference {
+impl ByteDifference {
     /// The elements that differ, bytes where elements are packed or have no fixed size. `None` if
     /// nothing differs, or if the sizes do.
-    pub fn between(before: TensorView<'_>, after: TensorView<'_>) -> Option<Difference> {
+    pub fn between(before: TensorView<'_>, after: TensorView<'_>) -> Option<ByteDifference> {
         if before.bytes.len() != after.bytes.len() {
             return None;
         }
         let width = before.dtype.bytes().unwrap_or(1);
-        let mut ranges = Ranges::default();
+        let mut ranges = JoinedRanges::default();
         let blocks = before.bytes.chunks(BLOCK * width);
         for (n, (old, new)) in blocks.zip(after.bytes.chunks(BLOCK * width)).enumerate() {
             // Whole blocks first: most of them are equal, and the comparison of slices is the
@@ -51,7 +51,7 @@ impl Difference {
         }
         let first = ranges.first?;
         let at = first as usize..(first as usize + width).min(before.bytes.len());
-        Some(Difference {
+        Some(ByteDifference {
             first_element: match before.dtype.bits() {
                 // Packed elements share bytes, so the first of those in the byte is named.
                 Some(bits) if bits > 0 => first * 8 / u64::from(bits),
@@ -68,7 +68,7 @@ impl Difference {
 
 /// Ranges that are added in ascending order, neighbours joined.
 #[derive(Default)]
-struct Ranges {
+struct JoinedRanges {
     listed: Vec<Range<u64>>,
     first: Option<u64>,
     last_end: Option<u64>,
@@ -76,7 +76,7 @@ struct Ranges {
     n_bytes: u64,
 }
 
-impl Ranges {
+impl JoinedRanges {
     fn add(&mut self, start: u64, n_bytes: u64) {
         let end = start + n_bytes;
         self.first.get_or_insert(start);
@@ -135,7 +135,7 @@ mod tests {
 
     use super::*;
 
-    fn between(dtype: DType, before: &[u8], after: &[u8]) -> Option<Difference> {
+    fn between(dtype: DType, before: &[u8], after: &[u8]) -> Option<ByteDifference> {
         let shape = Shape::new([before.len() * 8 / dtype.bits().unwrap() as usize]).unwrap();
         let layout = Layout::Nd;
         let view = |bytes| TensorView {
@@ -144,7 +144,7 @@ mod tests {
             layout,
             bytes,
         };
-        Difference::between(view(before), view(after))
+        ByteDifference::between(view(before), view(after))
     }
 
     #[test]

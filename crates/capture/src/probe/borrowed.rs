@@ -4,7 +4,7 @@ use opscope_store::record::SlotSide;
 use opscope_tensor::{Tensor, TensorView};
 
 use super::Probe;
-use crate::{BorrowError, GraphInput, Place, Role};
+use crate::{BorrowError, GraphInput, OverflowPlace, WatchRole};
 
 /// Smaller tensors are always copied: to wait for a writer costs more.
 const LENT_BYTES_MIN: usize = 1 << 20;
@@ -37,7 +37,7 @@ impl Probe {
         view: TensorView<'_>,
     ) -> Result<(), BorrowError> {
         if self.lacks_output(index) {
-            if self.context.kept.role == Role::Watched {
+            if self.context.kept.role == WatchRole::Watched {
                 return Err(BorrowError::Watched);
             }
             let tensor = self.take((SlotSide::Output, index), view)?;
@@ -59,12 +59,12 @@ impl Probe {
             && writer.queue.may_wait()
             && !writer.sink.keeps_tensors()
             && kept.parameters.is_empty()
-            && kept.role != Role::Watched
+            && kept.role != WatchRole::Watched
             && self.context.views.is_empty()
     }
 
     /// A tensor at this place, elements and all if something is to be computed of them.
-    fn take(&self, place: Place, view: TensorView<'_>) -> Result<Tensor, BorrowError> {
+    fn take(&self, place: OverflowPlace, view: TensorView<'_>) -> Result<Tensor, BorrowError> {
         let tensors = &self.context.intake.tensors;
         if self.is_part(place) {
             tensors.take_whole(view)

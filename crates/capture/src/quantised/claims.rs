@@ -3,21 +3,23 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use super::{FloatView, Showing};
+use super::{FloatView, ShowingRule};
 
 /// The operators that were first to read a value in a step, by value.
 #[derive(Default)]
-pub(crate) struct Claims(Mutex<HashMap<u32, u32>>);
+pub(crate) struct ValueClaims(Mutex<HashMap<u32, u32>>);
 
-impl Claims {
+impl ValueClaims {
     /// Whether an operator that is about to run shows the floats.
     pub(crate) fn take(&self, view: &FloatView) -> bool {
         let task_id = view.operator.task_id;
         match view.showing {
-            Showing::Always => true,
-            Showing::ByFirstReader => *self.lock().entry(view.value).or_insert(task_id) == task_id,
+            ShowingRule::Always => true,
+            ShowingRule::ByFirstReader => {
+                *self.lock().entry(view.value).or_insert(task_id) == task_id
+            }
             // Nothing in the model produces the value, so every reader sees the same one.
-            Showing::Once => self.lock().insert(view.value, task_id).is_none(),
+            ShowingRule::Once => self.lock().insert(view.value, task_id).is_none(),
         }
     }
 

@@ -7,10 +7,10 @@ use opscope_store::record::{ModelId, Operator, Record};
 use opscope_tensor::convert::dequantise::{Quantisation, check, dequantise};
 use opscope_tensor::{DType, HostAccessError, Layout, Tensor};
 
-use super::{FloatView, Place};
+use super::{FloatView, OverflowPlace};
 
 /// Which execution of an operator has shown something.
-pub(crate) struct Execution {
+pub(crate) struct OperatorTurn {
     pub(crate) model: Arc<ModelId>,
     pub(crate) operator: Arc<Operator>,
     pub(crate) step: u64,
@@ -18,22 +18,22 @@ pub(crate) struct Execution {
 
 /// The tensors, among those that views take, that an operator has shown.
 #[derive(Default)]
-pub(crate) struct Parts(Vec<(Place, Tensor)>);
+pub(crate) struct ShownParts(Vec<(OverflowPlace, Tensor)>);
 
-impl Parts {
+impl ShownParts {
     /// Keeps a tensor; the first one of a place counts.
-    pub(crate) fn show(&mut self, place: Place, tensor: &Tensor) {
+    pub(crate) fn show(&mut self, place: OverflowPlace, tensor: &Tensor) {
         if !self.has(place) {
             self.0.push((place, tensor.clone()));
         }
     }
 
     /// Whether the place was shown.
-    pub(crate) fn has(&self, place: Place) -> bool {
+    pub(crate) fn has(&self, place: OverflowPlace) -> bool {
         self.0.iter().any(|(shown, _)| *shown == place)
     }
 
-    fn get(&self, place: Place) -> Option<Tensor> {
+    fn get(&self, place: OverflowPlace) -> Option<Tensor> {
         let shown = self.0.iter().find(|(shown, _)| *shown == place);
         // Of a tensor whose elements are gone nothing can be computed.
         shown
@@ -46,8 +46,8 @@ impl Parts {
     pub(crate) fn view(
         &self,
         view: &FloatView,
-        execution: &Execution,
-    ) -> Option<(Record, Dequantising)> {
+        execution: &OperatorTurn,
+    ) -> Option<(Record, DequantiseJob)> {
         // The layout is that of an operator that only dequantises.
         let elements = self.get(view.elements)?.with_layout(Layout::Nd);
         let factors: Option<Vec<Tensor>> = view.scale.iter().map(|at| self.get(*at)).collect();
@@ -56,7 +56,7 @@ impl Parts {
             Some(place) => Some(self.get(place)?),
             None => None,
         };
-        let mut work = Dequantising {
+        let mut work = DequantiseJob {
             elements,
             scale,
             zero_point,
@@ -96,7 +96,7 @@ impl Parts {
 }
 
 /// The floats of a view that nobody has computed yet.
-pub(crate) struct Dequantising {
+pub(crate) struct DequantiseJob {
     elements: Tensor,
     scale: Tensor,
     zero_point: Option<Tensor>,
@@ -108,7 +108,7 @@ pub(crate) struct Dequantising {
     pub(crate) n_bytes_beside: u64,
 }
 
-impl Dequantising {
+impl DequantiseJob {
     /// The floats; `None` if there is no memory for them.
     pub(crate) fn run(&self) -> Option<Tensor> {
         let shape = self.elements.shape().clone();

@@ -6,8 +6,8 @@ use super::PurposeRecorder;
 use crate::counters::add;
 use crate::failure::FailureTrace;
 use crate::operator_context::{OperatorContext, ShownTensors};
-use crate::queue::{Job, Work};
-use crate::{Failure, FailureDetail};
+use crate::queue::{RecordWork, WriteJob};
+use crate::{FailureDetail, OperatorFailure};
 
 /// The recorder of [`Purpose::Failures`](crate::Purpose::Failures).
 pub(crate) struct FailureRecorder {
@@ -32,7 +32,7 @@ impl PurposeRecorder for FailureRecorder {
             return context.counters().count_dropped(reason, n_slots);
         }
         let place = context.place;
-        let failure = Failure {
+        let failure = OperatorFailure {
             detail: self.detail,
             reason: reason.to_owned(),
             notes: notes.to_owned(),
@@ -40,13 +40,13 @@ impl PurposeRecorder for FailureRecorder {
                 .then(|| FailureTrace::capture(place.position_in_step, place.order)),
         };
         // Past the queue, whose writers may not run again before the process ends.
-        context.intake.writer.write(&Job {
+        context.intake.writer.write(&WriteJob {
             order: context.order(0),
             record: Record {
                 timestamp_us: context.intake.next_timestamp_us(n_slots),
                 ..record.clone()
             },
-            work: Work::WriteFailure(failure),
+            work: RecordWork::WriteFailure(failure),
             floats: None,
             ticket: context.step.ticket(),
         });

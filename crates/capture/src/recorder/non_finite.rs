@@ -5,7 +5,7 @@ use opscope_tensor::{DType, Tensor};
 use super::{FindingLimit, PurposeRecorder};
 use crate::counters::add;
 use crate::operator_context::{OperatorContext, ShownTensors};
-use crate::queue::Work;
+use crate::queue::RecordWork;
 
 /// The recorder of [`Purpose::NonFinite`](crate::Purpose::NonFinite).
 pub(crate) struct NonFiniteRecorder {
@@ -25,7 +25,7 @@ impl PurposeRecorder for NonFiniteRecorder {
         add(&context.counters().n_operators_overflowed, 1);
         if self.limit.has_room() {
             add(&context.counters().n_selected, record.n_slots());
-            context.push_within_limit(0, record, Work::Write);
+            context.push_within_limit(0, record, RecordWork::Write);
         }
     }
 }

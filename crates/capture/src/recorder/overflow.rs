@@ -7,7 +7,7 @@ use opscope_overflow::OverflowDetector;
 use super::{FindingLimit, PurposeRecorder};
 use crate::counters::add;
 use crate::operator_context::{OperatorContext, ShownTensors};
-use crate::queue::{Job, Work};
+use crate::queue::{RecordWork, WriteJob};
 
 /// The recorder of [`Purpose::Overflow`](crate::Purpose::Overflow).
 pub(crate) struct OverflowRecorder {
@@ -41,10 +41,10 @@ impl PurposeRecorder for OverflowRecorder {
         record.timestamp_us = intake.next_timestamp_us(n_slots);
         // Whether it is selected is known only after a look at it; until then it counts as neither
         // selected nor dropped.
-        intake.writer.queue_or_drop(Job {
+        intake.writer.queue_or_drop(WriteJob {
             order: context.order(0),
             record,
-            work: Work::WriteOverflow,
+            work: RecordWork::WriteOverflow,
             floats: None,
             ticket: context.step.ticket(),
         });

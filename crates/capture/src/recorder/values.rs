@@ -6,15 +6,15 @@ use opscope_tensor::Tensor;
 use super::PurposeRecorder;
 use crate::counters::{DropReason, add};
 use crate::operator_context::{OperatorContext, ShownTensors};
-use crate::quantised::{Execution, Parts};
-use crate::queue::{Job, Work};
+use crate::quantised::{OperatorTurn, ShownParts};
+use crate::queue::{RecordWork, WriteJob};
 
 /// The recorder of [`Purpose::Values`](crate::Purpose::Values).
 pub(crate) struct ValueRecorder;
 
 impl PurposeRecorder for ValueRecorder {
     fn record(&self, context: &OperatorContext, shown: ShownTensors) {
-        let execution = Execution {
+        let execution = OperatorTurn {
             model: shown.record.model.clone(),
             operator: shown.record.operator.clone(),
             step: shown.record.step,
@@ -53,15 +53,15 @@ fn submit_shown(context: &OperatorContext, record: Record, mut graph_inputs: Vec
             inputs: Vec::new(),
             outputs: vec![(0, tensor)],
         };
-        context.push(nth as u32, input, Work::WriteBeside);
+        context.push(nth as u32, input, RecordWork::WriteBeside);
     }
     if record.n_slots() > 0 {
-        context.push(u32::MAX, record, Work::Write);
+        context.push(u32::MAX, record, RecordWork::Write);
     }
 }
 
 /// Hands over the records of the views, for writers to compute the floats.
-fn submit_views(context: &OperatorContext, parts: &Parts, execution: &Execution) {
+fn submit_views(context: &OperatorContext, parts: &ShownParts, execution: &OperatorTurn) {
     let counters = context.counters();
     for (nth, view) in context.views().enumerate() {
         let n_slots = view.n_slots();
@@ -77,13 +77,13 @@ fn submit_views(context: &OperatorContext, parts: &Parts, execution: &Execution)
         add(&counters.n_bytes_selected, n_bytes);
         // Behind the graph inputs, which are numbered from 0 on.
         let nth = context.kept.graph_inputs.len() + nth;
-        context.intake.writer.queue_or_drop(Job {
+        context.intake.writer.queue_or_drop(WriteJob {
             order: context.order(u32::try_from(nth).unwrap_or(u32::MAX)),
             record: Record {
                 timestamp_us: context.intake.next_timestamp_us(n_slots),
                 ..beside
             },
-            work: Work::WriteBeside,
+            work: RecordWork::WriteBeside,
             floats: Some(floats),
             ticket: context.step.ticket(),
         });

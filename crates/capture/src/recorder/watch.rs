@@ -5,15 +5,15 @@ use std::sync::{Arc, Mutex};
 use opscope_store::record::{Operator, Record};
 
 use super::PurposeRecorder;
-use crate::Role;
+use crate::WatchRole;
 use crate::counters::{DropReason, add};
 use crate::operator_context::{OperatorContext, ShownTensors};
-use crate::overwrite::{Look, Overwrites};
-use crate::queue::Work;
+use crate::overwrite::{OverwriteLog, WatchedContents};
+use crate::queue::RecordWork;
 
 /// The recorder of [`Purpose::Watch`](crate::Purpose::Watch).
 pub(crate) struct WatchRecorder {
-    pub(crate) overwrites: Arc<Mutex<Overwrites>>,
+    pub(crate) overwrites: Arc<Mutex<OverwriteLog>>,
 }
 
 impl PurposeRecorder for WatchRecorder {
@@ -26,22 +26,22 @@ impl PurposeRecorder for WatchRecorder {
         // compared with itself.
         let looks = watcher.look(&record, context.place.order, &self.overwrites);
         match context.kept.role {
-            Role::Watched => {
+            WatchRole::Watched => {
                 // The copies are written, not the memory: that may be overwritten before a writer
                 // gets to it.
                 record.outputs = watcher.watch(&record);
                 if record.n_slots() > 0 {
-                    context.push_within_limit(0, record, Work::Write);
+                    context.push_within_limit(0, record, RecordWork::Write);
                 }
             }
-            Role::Suspect {
+            WatchRole::Suspect {
                 is_collective: false,
             } => {
                 for (nth, look) in looks.into_iter().enumerate() {
                     let record = look_record(&record, look);
                     add(&context.counters().n_offered, record.n_slots());
                     add(&context.counters().n_selected, record.n_slots());
-                    context.push_within_limit(nth as u32, record, Work::WriteBeside);
+                    context.push_within_limit(nth as u32, record, RecordWork::WriteBeside);
                 }
             }
             _ => {}
@@ -54,7 +54,7 @@ impl PurposeRecorder for WatchRecorder {
 }
 
 /// Returns the record of a watched operator's outputs as they are after `suspect` has run.
-fn look_record(suspect: &Record, look: Look) -> Record {
+fn look_record(suspect: &Record, look: WatchedContents) -> Record {
     let operator = Operator {
         task_id: suspect.operator.task_id,
         op_type: look.watched.op_type.clone(),

@@ -11,17 +11,17 @@ use crate::record_order::RecordOrder;
 
 /// Says that more may come of a step: its tap is in it, an operator of it runs, or a record of it waits
 /// to be written. Tap and operators share one hold. The step is decided on when the last one is gone.
-pub(crate) struct Hold {
+pub(crate) struct StepHold {
     ring: Arc<Ring>,
     model_idx: usize,
     serial: Serial,
     is_record: bool,
 }
 
-impl Hold {
+impl StepHold {
     /// The first hold of a step that was just begun, which counts already.
-    pub(super) fn new(ring: Arc<Ring>, model_idx: usize, serial: Serial) -> Hold {
-        Hold {
+    pub(super) fn new(ring: Arc<Ring>, model_idx: usize, serial: Serial) -> StepHold {
+        StepHold {
             ring,
             model_idx,
             serial,
@@ -30,10 +30,10 @@ impl Hold {
     }
 
     /// Another hold for a record on its way to the sink.
-    pub(crate) fn for_record(&self) -> Hold {
+    pub(crate) fn for_record(&self) -> StepHold {
         let mut state = self.ring.lock();
         state.models[self.model_idx].hold_for_record(self.serial);
-        Hold {
+        StepHold {
             ring: self.ring.clone(),
             model_idx: self.model_idx,
             serial: self.serial,
@@ -53,7 +53,7 @@ impl Hold {
     }
 }
 
-impl Drop for Hold {
+impl Drop for StepHold {
     fn drop(&mut self) {
         if self.ring.home.is_elsewhere() {
             return;

@@ -22,7 +22,7 @@ pub struct RingReport {
     pub kept: Vec<KeptSteps>,
     /// Triggers that kept steps for good, in the order of steps: of each kind, the first in each
     /// step. The first 1000.
-    pub triggers: Vec<Triggered>,
+    pub triggers: Vec<TriggerEvent>,
     /// How many there were.
     pub n_triggers: u64,
     /// Steps that were removed.
@@ -35,7 +35,7 @@ pub struct RingReport {
 
 /// Something that kept steps for good.
 #[derive(Clone, Debug)]
-pub struct Triggered {
+pub struct TriggerEvent {
     /// The cause.
     pub cause: TriggerCause,
     /// In which model.
@@ -80,8 +80,8 @@ impl TriggerCause {
 
 /// Notes for the report, taken while the session runs.
 #[derive(Default)]
-pub(super) struct Log {
-    triggers: BTreeMap<(Serial, TriggerKind), (RecordOrder, Triggered)>,
+pub(super) struct RingLog {
+    triggers: BTreeMap<(Serial, TriggerKind), (RecordOrder, TriggerEvent)>,
     n_triggers: u64,
     /// Triggers of steps after those that are told, so that each counts once.
     untold: BTreeSet<(Serial, TriggerKind)>,
@@ -90,9 +90,9 @@ pub(super) struct Log {
     pub(super) first_error: Option<SinkError>,
 }
 
-impl Log {
+impl RingLog {
     /// Notes a trigger unless an earlier operator pulled the same in the same step.
-    pub(super) fn trigger(&mut self, serial: Serial, order: RecordOrder, triggered: Triggered) {
+    pub(super) fn trigger(&mut self, serial: Serial, order: RecordOrder, triggered: TriggerEvent) {
         let key = (serial, triggered.cause.kind());
         if self.untold.contains(&key) {
             return;

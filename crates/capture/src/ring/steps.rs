@@ -18,14 +18,14 @@ pub struct KeptSteps {
 /// Counts the steps of a session in the order in which they began.
 pub(super) type Serial = u64;
 
-pub(super) struct Model {
+pub(super) struct RingModel {
     pub(super) id: Arc<ModelId>,
     /// In the order in which they began. Steps leave at the front only.
-    steps: VecDeque<Step>,
+    steps: VecDeque<RingStep>,
     kept: Vec<RangeInclusive<u64>>,
 }
 
-struct Step {
+struct RingStep {
     serial: Serial,
     number: u64,
     /// Taps that are in it, each with the operators that run.
@@ -38,16 +38,16 @@ struct Step {
     is_superseded: bool,
 }
 
-impl Step {
+impl RingStep {
     /// Whether all is known of it.
     fn is_settled(&self) -> bool {
         self.n_open == 0 && self.n_records == 0
     }
 }
 
-impl Model {
-    pub(super) fn new(id: Arc<ModelId>) -> Model {
-        Model {
+impl RingModel {
+    pub(super) fn new(id: Arc<ModelId>) -> RingModel {
+        RingModel {
             id,
             steps: VecDeque::new(),
             kept: Vec::new(),
@@ -67,7 +67,7 @@ impl Model {
         for step in &mut self.steps {
             step.is_superseded |= step.number == number;
         }
-        self.steps.push_back(Step {
+        self.steps.push_back(RingStep {
             serial,
             number,
             n_open: 1,
@@ -130,7 +130,7 @@ impl Model {
                 // The newest may begin again.
                 true => self.steps.len() > 1 && first.is_settled(),
                 // Any of these steps could keep the first.
-                false => self.steps.len() > n && self.steps.range(..n).all(Step::is_settled),
+                false => self.steps.len() > n && self.steps.range(..n).all(RingStep::is_settled),
             };
             if !is_decided {
                 break;
@@ -143,7 +143,7 @@ impl Model {
         left
     }
 
-    fn let_go(&mut self, step: &Step, is_kept: bool, left: &mut Vec<(u64, bool)>) {
+    fn let_go(&mut self, step: &RingStep, is_kept: bool, left: &mut Vec<(u64, bool)>) {
         if is_kept {
             self.note_kept(step.number);
         }
@@ -191,13 +191,13 @@ impl Model {
             .ok()
     }
 
-    fn find(&mut self, serial: Serial) -> Option<&mut Step> {
+    fn find(&mut self, serial: Serial) -> Option<&mut RingStep> {
         let position = self.position(serial)?;
         self.steps.get_mut(position)
     }
 }
 
-impl Step {
+impl RingStep {
     fn count(&mut self, is_record: bool) -> &mut usize {
         match is_record {
             true => &mut self.n_records,
@@ -214,14 +214,14 @@ mod tests {
     /// those in `triggers` keep what is there. Returns the steps that stay.
     fn check(n: usize, n_steps: u64, triggers: &[u64], keeps_rest: bool, expected: &[u64]) {
         for is_late in [false, true] {
-            let mut model = Model::new(Arc::default());
+            let mut model = RingModel::new(Arc::default());
             let mut kept = Vec::new();
             let mut n_removed = 0;
             let mut tell = |(step, is_kept): (u64, bool)| match is_kept {
                 true => kept.push(step),
                 false => n_removed += 1,
             };
-            let fire = |model: &mut Model, step| {
+            let fire = |model: &mut RingModel, step| {
                 if triggers.contains(&step) {
                     assert_eq!(model.keep(step, n), Some(step));
                 }
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn a_number_that_comes_again_takes_its_directory_along() {
-        let mut model = Model::new(Arc::default());
+        let mut model = RingModel::new(Arc::default());
         for (serial, number) in [(0, 7), (1, 8), (2, 7)] {
             assert_eq!(model.begin(serial, number), serial);
         }
@@ -294,7 +294,7 @@ mod tests {
 
     #[test]
     fn kept_steps_are_told_as_ranges() {
-        let mut model = Model::new(Arc::default());
+        let mut model = RingModel::new(Arc::default());
         for step in [0, 1, 2, 5, 4, u64::MAX] {
             model.note_kept(step);
         }

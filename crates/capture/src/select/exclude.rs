@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use opscope_store::record::{ModelId, Operator, SlotSide};
 
-use crate::{Exclusion, OperatorKey, OperatorSelection, Plan, Purpose};
+use crate::{Exclusion, OperatorRule, OperatorSelection, Plan, Purpose};
 
 /// The exclusions that are about one model, by the operators they are about.
-pub(super) struct Exclusions<'a> {
-    by_name: HashMap<&'a str, Excluded>,
-    by_type: HashMap<&'a str, Excluded>,
+pub(super) struct ModelExclusions<'a> {
+    by_name: HashMap<&'a str, ExcludedSlots>,
+    by_type: HashMap<&'a str, ExcludedSlots>,
     /// Of these types operators are left out unless the plan names them.
     unnamed_types: HashSet<&'a str>,
     /// The names that the plan has of operators, for whatever reason.
@@ -20,12 +20,12 @@ pub(super) struct Exclusions<'a> {
 }
 
 #[derive(Default)]
-struct Excluded {
+struct ExcludedSlots {
     is_whole: bool,
     slots: HashSet<(SlotSide, usize)>,
 }
 
-impl<'a> Exclusions<'a> {
+impl<'a> ModelExclusions<'a> {
     /// The exclusions of `plan` that concern `model`, which `rule` is for.
     ///
     /// Single tensors stay when the purpose is overflow or failures: neither can be judged from
@@ -34,13 +34,13 @@ impl<'a> Exclusions<'a> {
         plan: &'a Plan,
         rule: &'a OperatorSelection,
         model: &ModelId,
-    ) -> Exclusions<'a> {
+    ) -> ModelExclusions<'a> {
         let ends = rule
             .ranges
             .iter()
             .flat_map(|range| [&range.begin, &range.end]);
         let named = rule.names.iter().flatten().chain(&rule.watched).chain(ends);
-        let mut exclusions = Exclusions {
+        let mut exclusions = ModelExclusions {
             by_name: HashMap::new(),
             by_type: HashMap::new(),
             unnamed_types: HashSet::new(),
@@ -51,12 +51,12 @@ impl<'a> Exclusions<'a> {
         let has_slots = matches!(plan.purpose, Purpose::Values | Purpose::Watch);
         for exclusion in plan.excluded.iter().filter(|e| concerns(e, model)) {
             let excluded = match &exclusion.operators {
-                OperatorKey::Name(name) => {
+                OperatorRule::Name(name) => {
                     exclusions.names.push(name);
                     exclusions.by_name.entry(name).or_default()
                 }
-                OperatorKey::Type(op_type) => exclusions.by_type.entry(op_type).or_default(),
-                OperatorKey::UnnamedOfType(op_type) => {
+                OperatorRule::Type(op_type) => exclusions.by_type.entry(op_type).or_default(),
+                OperatorRule::UnnamedOfType(op_type) => {
                     exclusions.unnamed_types.insert(op_type);
                     continue;
                 }
@@ -102,7 +102,7 @@ impl<'a> Exclusions<'a> {
             .any(|excluded| excluded.slots.contains(&(side, index)))
     }
 
-    fn about(&self, operator: &Operator) -> impl Iterator<Item = &Excluded> {
+    fn about(&self, operator: &Operator) -> impl Iterator<Item = &ExcludedSlots> {
         let by_name = self.by_name.get(operator.op_name.as_str());
         by_name
             .into_iter()

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use opscope_store::record::Operator;
 use opscope_store::record::graph::TensorType;
 
-use crate::Quantised;
+use crate::QuantisedPlace;
 
 /// The parts of a model that a plan asks about.
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,7 +21,7 @@ pub struct GraphView<'a> {
     /// Tasks of operators whose values are kept on both sides, whichever side the plan asks for.
     pub both_sides: &'a [u32],
     /// Where operators have quantised values.
-    pub quantised: &'a [Quantised],
+    pub quantised: &'a [QuantisedPlace],
     /// Values that a body is given by the operator that runs it, such as what a loop carries, by the tasks of the
     /// operators that read them; sorted. They are neither weights nor inputs of the model.
     pub carried: &'a [(u32, String)],

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use opscope_store::record::Operator;
 
-use crate::{KernelRule, KernelSelection, OperatorSelection, rule_for_name, rule_for_operator};
+use crate::{
+    CompiledKernelRule, KernelSelection, OperatorSelection, rule_for_name, rule_for_operator,
+};
 
 /// Character that separates a scope from the names in it.
 const SCOPE_END: char = '/';
@@ -13,7 +15,7 @@ const SCOPE_END: char = '/';
 const MARK: (&str, &str) = ("dump", "true");
 
 /// Rules at work, and which of them were of use.
-pub(super) struct Chosen<'a> {
+pub(super) struct KernelMatches<'a> {
     selection: Option<&'a KernelSelection>,
     marks: &'a [(String, bool)],
     used: HashSet<usize>,
@@ -21,9 +23,12 @@ pub(super) struct Chosen<'a> {
     used_marks: HashSet<String>,
 }
 
-impl<'a> Chosen<'a> {
-    pub(super) fn new(rule: &'a OperatorSelection, marks: &'a [(String, bool)]) -> Chosen<'a> {
-        Chosen {
+impl<'a> KernelMatches<'a> {
+    pub(super) fn new(
+        rule: &'a OperatorSelection,
+        marks: &'a [(String, bool)],
+    ) -> KernelMatches<'a> {
+        KernelMatches {
             selection: rule.kernels.as_ref(),
             marks,
             used: HashSet::new(),
@@ -96,7 +101,7 @@ impl<'a> Chosen<'a> {
 
     /// Texts of the rules that chose nothing.
     pub(super) fn unused(&self) -> Vec<String> {
-        let rules: &[KernelRule] = match self.selection {
+        let rules: &[CompiledKernelRule] = match self.selection {
             Some(KernelSelection::Rules(rules)) => rules,
             _ => &[],
         };

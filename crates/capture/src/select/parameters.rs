@@ -7,16 +7,16 @@ use opscope_store::record::Operator;
 use opscope_store::tree::mindspore::{CONSTANT, PARAMETER};
 
 use super::graph_view::GraphView;
-use super::kernels::Chosen;
+use super::kernels::KernelMatches;
 use super::selected::GraphInput;
 use crate::{Plan, Purpose};
 
 /// The records of parameters by the names of their values: of the type `Parameter` and under the
 /// value's name, or of the type `Constant` and under `data-` with a number that counts from 0.
-pub(super) fn of<'a>(
+pub(super) fn parameters_read<'a>(
     plan: &Plan,
     graph: GraphView<'a>,
-    chosen: &mut Chosen<'_>,
+    chosen: &mut KernelMatches<'_>,
 ) -> BTreeMap<&'a str, Operator> {
     let has_purpose = matches!(plan.purpose, Purpose::Values | Purpose::NonFinite);
     let mut records = BTreeMap::new();

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use opscope_store::record::{AttributeKind, Operator, SlotSide};
 
 use super::graph_view::GraphView;
-use super::selected::Kept;
-use crate::quantised::{FloatView, Place, Quantised, QuantisedKind, Showing};
-use crate::select::exclude::Exclusions;
+use super::selected::SelectedSlots;
+use crate::quantised::{FloatView, OverflowPlace, QuantisedKind, QuantisedPlace, ShowingRule};
+use crate::select::exclude::ModelExclusions;
 use crate::{Plan, Purpose};
 
 /// The type of a record that holds floats that quantised elements stand for.
@@ -37,7 +37,7 @@ pub(super) fn bring(plan: &Plan, graph: GraphView<'_>, is_selected: &mut [bool])
         .filter(|place| place.kind != QuantisedKind::Computes)
         .map(|place| place.task_id)
         .collect();
-    let neighbours = Neighbours::new(graph, &quantising);
+    let neighbours = ValueNeighbours::new(graph, &quantising);
     let chosen = is_selected.iter().enumerate();
     // A list of those that were chosen before: what is brought along must not bring more along in
     // turn.
@@ -55,7 +55,7 @@ fn is_asked_for(plan: &Plan) -> bool {
 }
 
 /// Who produces and who reads which value.
-struct Neighbours<'a> {
+struct ValueNeighbours<'a> {
     operators: &'a [Arc<Operator>],
     quantising: &'a HashSet<u32>,
     producer: HashMap<&'a str, Vec<usize>>,
@@ -64,8 +64,8 @@ struct Neighbours<'a> {
     siblings: HashMap<u32, Vec<usize>>,
 }
 
-impl<'a> Neighbours<'a> {
-    fn new(graph: GraphView<'a>, quantising: &'a HashSet<u32>) -> Neighbours<'a> {
+impl<'a> ValueNeighbours<'a> {
+    fn new(graph: GraphView<'a>, quantising: &'a HashSet<u32>) -> ValueNeighbours<'a> {
         let operators = graph.operators;
         let (mut producer, mut readers) = (HashMap::new(), HashMap::new());
         for (i, operator) in operators.iter().enumerate() {
@@ -87,7 +87,7 @@ impl<'a> Neighbours<'a> {
             let near = dequantising.get(&place.value).into_iter().flatten();
             siblings.entry(place.task_id).or_default().extend(near);
         }
-        Neighbours {
+        ValueNeighbours {
             operators,
             quantising,
             producer,
@@ -144,8 +144,8 @@ fn values(table: &HashMap<&str, Vec<usize>>, names: &[String]) -> Vec<usize> {
 pub(super) fn add_views(
     plan: &Plan,
     graph: GraphView<'_>,
-    exclusions: &Exclusions<'_>,
-    kept: &mut HashMap<u32, Kept>,
+    exclusions: &ModelExclusions<'_>,
+    kept: &mut HashMap<u32, SelectedSlots>,
 ) -> bool {
     if !is_asked_for(plan) {
         return false;
@@ -153,7 +153,7 @@ pub(super) fn add_views(
     let operators = graph.operators.iter();
     let by_task: HashMap<u32, &Operator> = operators.map(|op| (op.task_id, &**op)).collect();
     let kept_values = names_kept(&by_task, kept);
-    let is_floats = |place: &&Quantised| place.kind == QuantisedKind::Dequantises;
+    let is_floats = |place: &&QuantisedPlace| place.kind == QuantisedKind::Dequantises;
     let places = graph.quantised.iter();
     let dequantised: HashSet<u32> = places.filter(is_floats).map(|place| place.value).collect();
     let constants: HashSet<&str> = graph.constants.iter().map(String::as_str).collect();
@@ -176,15 +176,15 @@ pub(super) fn add_views(
             continue;
         }
         let showing = match place.place.0 {
-            SlotSide::Output => Showing::Always,
-            SlotSide::Input if produced.contains(name) => Showing::ByFirstReader,
-            SlotSide::Input => Showing::Once,
+            SlotSide::Output => ShowingRule::Always,
+            SlotSide::Input if produced.contains(name) => ShowingRule::ByFirstReader,
+            SlotSide::Input => ShowingRule::Once,
         };
         let beside = record_of(operator, place);
         if exclusions.whole(&beside) || exclusions.slot(&beside, SlotSide::Output, 0) {
             continue;
         }
-        if showing == Showing::Always {
+        if showing == ShowingRule::Always {
             from_producer.insert(place.value);
         }
         let inputs =
@@ -202,7 +202,8 @@ pub(super) fn add_views(
             operator: Arc::new(beside),
         });
     }
-    views.retain(|view| view.showing == Showing::Always || !from_producer.contains(&view.value));
+    views
+        .retain(|view| view.showing == ShowingRule::Always || !from_producer.contains(&view.value));
     let has_views = !views.is_empty();
     for view in views {
         // The operator that knows the scale need not be a selected one.
@@ -218,7 +219,7 @@ pub(super) fn add_views(
 /// Names of the values that are kept anywhere.
 fn names_kept<'a>(
     by_task: &HashMap<u32, &'a Operator>,
-    kept: &HashMap<u32, Kept>,
+    kept: &HashMap<u32, SelectedSlots>,
 ) -> HashSet<&'a str> {
     let mut names = HashSet::new();
     for (task_id, entry) in kept {
@@ -231,7 +232,7 @@ fn names_kept<'a>(
     names
 }
 
-fn name_at(operator: &Operator, (side, i): Place) -> &str {
+fn name_at(operator: &Operator, (side, i): OverflowPlace) -> &str {
     let names = match side {
         SlotSide::Input => &operator.inputs,
         SlotSide::Output => &operator.outputs,
@@ -241,7 +242,7 @@ fn name_at(operator: &Operator, (side, i): Place) -> &str {
 
 /// Returns the operator for the record of the floats. The names are those that ONNX Runtime's
 /// quantiser gives where it leaves a `DequantizeLinear` in the model.
-fn record_of(operator: &Operator, place: &Quantised) -> Operator {
+fn record_of(operator: &Operator, place: &QuantisedPlace) -> Operator {
     let value = name_at(operator, place.place);
     let mut suffixes = QUANTISED_SUFFIXES.iter();
     let float = suffixes.find_map(|suffix| value.strip_suffix(suffix));

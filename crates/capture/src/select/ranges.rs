@@ -7,7 +7,7 @@ use opscope_store::record::Operator;
 use crate::NameRange;
 
 /// Where the walk through the operators is.
-enum State {
+enum WalkState {
     Before,
     Inside,
     After,
@@ -19,20 +19,20 @@ enum State {
 /// An end that comes before its begin, or a begin that comes again after the end, makes the rest of
 /// the range meaningless: nothing more is marked.
 pub(super) fn mark(range: &NameRange, operators: &[Arc<Operator>], is_marked: &mut [bool]) {
-    let mut state = State::Before;
+    let mut state = WalkState::Before;
     for (operator, is_marked) in operators.iter().zip(is_marked) {
         let is_begin = operator.op_name == range.begin;
         let is_end = operator.op_name == range.end;
         state = match state {
-            State::Before if is_begin => State::Inside,
-            State::Before if is_end => return,
-            State::After if is_begin => return,
+            WalkState::Before if is_begin => WalkState::Inside,
+            WalkState::Before if is_end => return,
+            WalkState::After if is_begin => return,
             state => state,
         };
-        if let State::Inside = state {
+        if let WalkState::Inside = state {
             *is_marked = true;
             if is_end {
-                state = State::After;
+                state = WalkState::After;
             }
         }
     }

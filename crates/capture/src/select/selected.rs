@@ -9,9 +9,9 @@ use crate::FloatView;
 
 /// The operators and tensors that a plan keeps of one model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Selected {
+pub struct SelectedOperators {
     /// The operators of which anything is kept, by task id.
-    pub kept: HashMap<u32, Arc<Kept>>,
+    pub kept: HashMap<u32, Arc<SelectedSlots>>,
     /// Names of operators that the plan gives and the model lacks: listed ones in the plan's order,
     /// then ends of ranges, watched ones, excluded ones. None is said twice.
     pub unmatched: Vec<String>,
@@ -30,7 +30,7 @@ pub struct Selected {
 
 /// The tensors that a plan keeps of one operator.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Kept {
+pub struct SelectedSlots {
     /// Positions of the inputs in the operator's own record.
     pub inputs: Vec<usize>,
     /// Positions of the outputs in the operator's own record.
@@ -42,7 +42,7 @@ pub struct Kept {
     /// Floats that quantised values among its own stand for, with records of their own.
     pub views: Vec<FloatView>,
     /// How the operator relates to watched ones.
-    pub role: Role,
+    pub role: WatchRole,
 }
 
 /// A graph input that is kept under an operator that reads it.
@@ -56,7 +56,7 @@ pub struct GraphInput {
 
 /// How an operator relates to watched ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Role {
+pub enum WatchRole {
     /// Nothing: the plan watches none.
     #[default]
     None,

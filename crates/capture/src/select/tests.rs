@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Exclusion, NameRange, OperatorKey};
+use crate::{Exclusion, NameRange, OperatorRule};
 
 fn operator(task_id: u32, op_type: &str, op_name: &str, inputs: &[&str]) -> Arc<Operator> {
     Arc::new(Operator {
@@ -48,7 +48,7 @@ fn check(models: ModelSelection, tasks: &[u32], unmatched: &[&str], is_model_mat
     assert_eq!(selected.is_model_matched, is_model_matched);
 }
 
-fn sorted(selected: &Selected) -> Vec<u32> {
+fn sorted(selected: &SelectedOperators) -> Vec<u32> {
     let mut tasks: Vec<u32> = selected.kept.keys().copied().collect();
     tasks.sort_unstable();
     tasks
@@ -123,7 +123,7 @@ fn one_of_the_fused_names_is_enough() {
 
 fn exclude(
     model: Option<&str>,
-    operators: OperatorKey,
+    operators: OperatorRule,
     slots: Option<&[(SlotSide, usize)]>,
 ) -> Exclusion {
     Exclusion {
@@ -133,12 +133,12 @@ fn exclude(
     }
 }
 
-fn by_name(name: &str) -> OperatorKey {
-    OperatorKey::Name(name.to_owned())
+fn by_name(name: &str) -> OperatorRule {
+    OperatorRule::Name(name.to_owned())
 }
 
-fn by_type(op_type: &str) -> OperatorKey {
-    OperatorKey::Type(op_type.to_owned())
+fn by_type(op_type: &str) -> OperatorRule {
+    OperatorRule::Type(op_type.to_owned())
 }
 
 /// Slots kept of operators `add` and `mul` when nothing is excluded.
@@ -245,14 +245,14 @@ fn graph_inputs_come_under_each_reader_once() {
     };
     let plan = Plan {
         has_graph_inputs: true,
-        sides: Sides::Outputs,
+        sides: SlotSides::Outputs,
         ..Plan::everything()
     };
     check(
         plan.clone(),
         &["3 Data.x at 0", "4 Data.y at 0", "4 Data.x at 1"],
     );
-    for sides in [Sides::Inputs, Sides::Both] {
+    for sides in [SlotSides::Inputs, SlotSides::Both] {
         let n = if sides.outputs() { 3 } else { 0 };
         let all = ["3 Data.x at 0", "4 Data.y at 0", "4 Data.x at 1"];
         check(
@@ -265,7 +265,7 @@ fn graph_inputs_come_under_each_reader_once() {
     }
     let excluded = vec![Exclusion {
         model: None,
-        operators: OperatorKey::Name("x".into()),
+        operators: OperatorRule::Name("x".into()),
         slots: None,
     }];
     check(
@@ -309,11 +309,16 @@ fn roles_of_watching() {
         ..Plan::everything()
     };
     let selected = select(&plan, &model(), &operators, &[]);
-    let roles: Vec<Role> = (0..4).map(|task| selected.kept[&task].role).collect();
-    let suspect = |is_collective| Role::Suspect { is_collective };
+    let roles: Vec<WatchRole> = (0..4).map(|task| selected.kept[&task].role).collect();
+    let suspect = |is_collective| WatchRole::Suspect { is_collective };
     assert_eq!(
         roles,
-        [Role::Watched, Role::Watched, suspect(true), suspect(false)]
+        [
+            WatchRole::Watched,
+            WatchRole::Watched,
+            suspect(true),
+            suspect(false)
+        ]
     );
     assert_eq!(selected.unmatched, ["gone"]);
     let slots = |task: u32| {
@@ -350,9 +355,9 @@ fn an_operator_may_keep_both_sides_whichever_the_plan_asks_for() {
         operator(1, "Relu", "relu", &["quantise_out"]),
     ];
     for (sides, expected) in [
-        (Sides::Inputs, (vec![0], Vec::new())),
-        (Sides::Outputs, (Vec::new(), vec![0])),
-        (Sides::Both, (vec![0], vec![0])),
+        (SlotSides::Inputs, (vec![0], Vec::new())),
+        (SlotSides::Outputs, (Vec::new(), vec![0])),
+        (SlotSides::Both, (vec![0], vec![0])),
     ] {
         let plan = Plan {
             sides,
@@ -395,7 +400,7 @@ fn types_are_excluded_unless_the_plan_names_an_operator() {
             models: ModelSelection::Every(rule),
             excluded: vec![Exclusion {
                 model: None,
-                operators: OperatorKey::UnnamedOfType("Concat".into()),
+                operators: OperatorRule::UnnamedOfType("Concat".into()),
                 slots: None,
             }],
             ..Plan::everything()

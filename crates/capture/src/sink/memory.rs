@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use opscope_store::record::{ModelId, Record};
 
-use super::{Removed, Sink, SinkError, StepRemover, Written};
+use super::{Sink, SinkError, StepRemoval, StepRemover, WrittenFiles};
 
 /// Keeps every record. Their tensors stay shared with the engine: no data is copied.
 #[derive(Default)]
@@ -27,16 +27,16 @@ impl Sink for MemorySink {
         true
     }
 
-    fn write(&self, record: &Record) -> Result<Written, SinkError> {
+    fn write(&self, record: &Record) -> Result<WrittenFiles, SinkError> {
         let n_bytes = record.n_bytes();
         self.records
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .push(record.clone());
-        Ok(Written {
+        Ok(WrittenFiles {
             n_files: 0,
             n_bytes,
-            ..Written::default()
+            ..WrittenFiles::default()
         })
     }
 
@@ -49,8 +49,8 @@ impl StepRemover for MemorySink {
     // Records in memory say themselves which step they are of.
     fn remember_steps(&self) {}
 
-    fn remove_step(&self, model: &ModelId, step: u64) -> Result<Removed, SinkError> {
-        let mut removed = Removed::default();
+    fn remove_step(&self, model: &ModelId, step: u64) -> Result<StepRemoval, SinkError> {
+        let mut removed = StepRemoval::default();
         let mut records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
         records.retain(|record| {
             let is_kept = record.step != step || *record.model != *model;

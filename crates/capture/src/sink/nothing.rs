@@ -3,15 +3,15 @@
 use opscope_store::record::Record;
 use opscope_tensor::TensorObserver;
 
-use super::{Sink, SinkError, TensorSummarizer, Written};
+use super::{Sink, SinkError, TensorSummarizer, WrittenFiles};
 
 /// Takes everything and keeps nothing, for whoever wants counts alone.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoSink;
 
 impl Sink for NoSink {
-    fn write(&self, _: &Record) -> Result<Written, SinkError> {
-        Ok(Written::default())
+    fn write(&self, _: &Record) -> Result<WrittenFiles, SinkError> {
+        Ok(WrittenFiles::default())
     }
 
     fn summarizer(&self) -> Option<&dyn TensorSummarizer> {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use opscope_capture::{
-    Plan, Purpose, Session, SessionOptions, Sink, SinkError, WhenBehind, Written,
+    CaptureSession, Plan, Purpose, SessionOptions, Sink, SinkError, WhenBehind, WrittenFiles,
 };
 use opscope_store::record::Record;
 use opscope_tensor::{DType, Shape, Tensor};
@@ -22,12 +22,12 @@ const OVERHEAD: u64 = 1024;
 struct Gated(Arc<Mutex<()>>);
 
 impl Sink for Gated {
-    fn write(&self, record: &Record) -> Result<Written, SinkError> {
+    fn write(&self, record: &Record) -> Result<WrittenFiles, SinkError> {
         let _gate = self.0.lock().unwrap();
         thread::yield_now();
-        Ok(Written {
+        Ok(WrittenFiles {
             n_bytes: record.n_bytes(),
-            ..Written::default()
+            ..WrittenFiles::default()
         })
     }
 }
@@ -146,7 +146,7 @@ fn a_session_that_is_dropped_frees_an_engine_that_waits() {
         queue_bytes_max: 1,
         ..one_writer()
     };
-    let session = Session::start(Plan::everything(), sink, options).unwrap();
+    let session = CaptureSession::start(Plan::everything(), sink, options).unwrap();
     let watch = session.watch();
     let operators = additions(20);
     let (mut tap, _) = session.attach(&model(), &operators, &[]);
@@ -168,7 +168,8 @@ fn a_session_that_is_dropped_frees_an_engine_that_waits() {
 
 #[test]
 fn what_is_shown_after_the_end_is_counted() {
-    let session = Session::start(Plan::everything(), Arc::new(Gated::default()), one_writer());
+    let session =
+        CaptureSession::start(Plan::everything(), Arc::new(Gated::default()), one_writer());
     let session = session.unwrap();
     let watch = session.watch();
     let operators = additions(2);

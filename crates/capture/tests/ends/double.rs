@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use opscope_capture::{
-    Counters, Failure, GraphView, Plan, Selected, Session, SessionOptions, Sink, SinkError,
-    Summary, Tap, Written, overflow::Overflow,
+    CaptureSession, Counters, GraphView, OperatorFailure, Plan, SelectedOperators, SessionOptions,
+    SessionSummary, Sink, SinkError, Tap, WrittenFiles, overflow::Overflow,
 };
 use opscope_store::record::{ModelId, Operator, Record};
 use opscope_tensor::{DType, Shape, Tensor};
@@ -58,8 +58,8 @@ pub(crate) fn with_session(
     options: SessionOptions,
     operators: &[Arc<Operator>],
     body: impl FnOnce(&mut Tap),
-) -> Summary {
-    let session = Session::start(plan, sink, options).unwrap();
+) -> SessionSummary {
+    let session = CaptureSession::start(plan, sink, options).unwrap();
     let graph_inputs = ["x".to_owned()];
     let (mut tap, _) = session.attach(&model(), operators, &graph_inputs);
     body(&mut tap);
@@ -120,14 +120,14 @@ impl<F: Fn(u64) -> Result<(), SinkError> + Send + Sync> Scripted<F> {
 }
 
 impl<F: Fn(u64) -> Result<(), SinkError> + Send + Sync> Sink for Scripted<F> {
-    fn write(&self, record: &Record) -> Result<Written, SinkError> {
+    fn write(&self, record: &Record) -> Result<WrittenFiles, SinkError> {
         (self.script)(self.n_calls.fetch_add(1, Ordering::Relaxed))?;
         let name = record.operator.op_name.clone();
         self.kept.lock().unwrap().push(name);
-        Ok(Written {
+        Ok(WrittenFiles {
             n_files: 1,
             n_bytes: record.n_bytes(),
-            ..Written::default()
+            ..WrittenFiles::default()
         })
     }
 }
@@ -145,22 +145,22 @@ pub(crate) fn full() -> SinkError {
 pub(crate) struct Broken(pub(crate) &'static str);
 
 impl Broken {
-    fn call(&self, method: &str) -> Result<Written, SinkError> {
+    fn call(&self, method: &str) -> Result<WrittenFiles, SinkError> {
         assert!(self.0 != method, "broken in {method}");
-        Ok(Written::default())
+        Ok(WrittenFiles::default())
     }
 }
 
 impl Sink for Broken {
-    fn write(&self, _: &Record) -> Result<Written, SinkError> {
+    fn write(&self, _: &Record) -> Result<WrittenFiles, SinkError> {
         self.call("write")
     }
 
-    fn write_overflow(&self, _: &Record, _: &Overflow) -> Result<Written, SinkError> {
+    fn write_overflow(&self, _: &Record, _: &Overflow) -> Result<WrittenFiles, SinkError> {
         self.call("write_overflow")
     }
 
-    fn write_failure(&self, _: &Record, _: &Failure) -> Result<Written, SinkError> {
+    fn write_failure(&self, _: &Record, _: &OperatorFailure) -> Result<WrittenFiles, SinkError> {
         self.call("write_failure")
     }
 
@@ -168,16 +168,16 @@ impl Sink for Broken {
         &self,
         _: &Arc<ModelId>,
         _: GraphView<'_>,
-        _: &Selected,
-    ) -> Result<Written, SinkError> {
+        _: &SelectedOperators,
+    ) -> Result<WrittenFiles, SinkError> {
         self.call("open_model")
     }
 
-    fn begin_step(&self, _: &ModelId, _: u64) -> Result<Written, SinkError> {
+    fn begin_step(&self, _: &ModelId, _: u64) -> Result<WrittenFiles, SinkError> {
         self.call("begin_step")
     }
 
-    fn finish(&self) -> Result<Written, SinkError> {
+    fn finish(&self) -> Result<WrittenFiles, SinkError> {
         self.call("finish")
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use opscope_capture::sink::MemorySink;
-use opscope_capture::{BorrowError, ModelSelection, OperatorSelection, Plan, Purpose, Sides};
+use opscope_capture::{BorrowError, ModelSelection, OperatorSelection, Plan, Purpose, SlotSides};
 use opscope_store::record::Record;
 use opscope_tensor::{DType, Layout, Shape, TensorView};
 
@@ -106,7 +106,7 @@ fn a_tensor_with_several_places_is_copied_once() {
 fn sizes_are_checked_where_the_tensor_is_wanted() {
     let operators = additions(1);
     let plan = Plan {
-        sides: Sides::Outputs,
+        sides: SlotSides::Outputs,
         ..Plan::everything()
     };
     let sink = Arc::new(MemorySink::default());

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use opscope_capture::{
-    FailureDetail, ModelSelection, OperatorSelection, Plan, Purpose, SessionOptions, Sides,
+    FailureDetail, ModelSelection, OperatorSelection, Plan, Purpose, SessionOptions, SlotSides,
 };
 use opscope_store::record::Operator;
 
@@ -73,7 +73,7 @@ fn graph_inputs_belong_to_the_operator_that_reads_them() {
     let operators = additions(2);
     let plan = Plan {
         has_graph_inputs: true,
-        sides: Sides::Outputs,
+        sides: SlotSides::Outputs,
         ..Plan::everything()
     };
     for (n_max, n_written) in [(4, 4), (3, 2), (2, 2), (1, 0)] {

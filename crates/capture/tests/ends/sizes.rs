@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use memmap2::MmapMut;
-use opscope_capture::{Plan, Sides};
+use opscope_capture::{Plan, SlotSides};
 use opscope_tensor::{DType, Shape, Tensor};
 
 use crate::double::{addition, additions, float, one_writer, willing, with_session};
@@ -13,7 +13,7 @@ fn a_hundred_thousand_tiny_tensors() {
     const N_STEPS: u64 = 1000;
     let operators = additions(100);
     let plan = Plan {
-        sides: Sides::Outputs,
+        sides: SlotSides::Outputs,
         ..Plan::everything()
     };
     let tensor = float(1.0);
@@ -51,7 +51,7 @@ fn a_tensor_of_four_gigabytes() {
     let tensor = Tensor::new(DType::U8, shape, Arc::new(memory)).unwrap();
     let operators = [addition(0), addition(1)];
     let plan = Plan {
-        sides: Sides::Outputs,
+        sides: SlotSides::Outputs,
         ..Plan::everything()
     };
     for (n_bytes_max, n_written) in [(None, 2), (Some(N as u64), 1), (Some(N as u64 - 1), 0)] {

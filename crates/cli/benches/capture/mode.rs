@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use opscope_capture::{Counters, SessionOptions, Sink};
 use opscope_config::dialect::acl::Content;
-use opscope_dump::{AclSink, Dedup, MindSporeOptions, MindSporeSink, RuntimeMode, StatsSink};
+use opscope_dump::{AclSink, FileSharing, MindSporeOptions, MindSporeSink, RuntimeMode, StatsSink};
 use opscope_store::atomic_file::Modes;
 use opscope_store::file_format::statistic_csv::Category;
 use opscope_store::file_format::stats_csv::StatsColumns;
@@ -161,7 +161,7 @@ fn mindspore(dir: &Path, statistics: Option<Vec<Category>>) -> MindSporeSink {
         has_host_layout: true,
         is_bin: false,
         compression: None,
-        dedup: Dedup::default(),
+        dedup: FileSharing::default(),
         has_kernel_args: false,
         has_parameters_only: false,
         runtime: RuntimeMode::Values("all"),

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use opscope_capture::{Plan, Session, SessionOptions, Sink, Summary};
+use opscope_capture::{CaptureSession, Plan, SessionOptions, SessionSummary, Sink};
 use opscope_engine::input::{Random, resolve_shape};
 use opscope_engine::onnx::Tract;
 use opscope_engine::{Dim, Engine, LoadOptions, LoadedModel, ModelSource};
@@ -50,7 +50,7 @@ impl Subject {
     /// Runs under a dump that is off.
     pub(crate) fn run_switched_off(&mut self, sink: Arc<dyn Sink>, n_steps: u64) {
         let options = SessionOptions::default();
-        let session = Session::start(Plan::everything(), sink, options).unwrap();
+        let session = CaptureSession::start(Plan::everything(), sink, options).unwrap();
         session.set_enabled(false);
         let (mut tap, _) = session.attach(&id(), self.model.operators(), &[]);
         for step in 0..n_steps {
@@ -68,8 +68,8 @@ impl Subject {
         sink: Arc<dyn Sink>,
         options: SessionOptions,
         n_steps: u64,
-    ) -> Summary {
-        let session = Session::start(Plan::everything(), sink, options).unwrap();
+    ) -> SessionSummary {
+        let session = CaptureSession::start(Plan::everything(), sink, options).unwrap();
         let (mut tap, _) = session.attach(&id(), self.model.operators(), &[]);
         for step in 0..n_steps {
             tap.begin_step(step);

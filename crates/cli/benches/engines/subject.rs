@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use opscope_capture::sink::MemorySink;
-use opscope_capture::{Plan, Session, SessionOptions, Sink, Summary};
+use opscope_capture::{CaptureSession, Plan, SessionOptions, SessionSummary, Sink};
 use opscope_dump::StatsSink;
 use opscope_engine::input::{Random, resolve_shape};
 use opscope_engine::onnx::OnnxRuntime;
@@ -79,8 +79,13 @@ impl Subject {
         assert_eq!(counters.n_operators_seen, n_steps * n_operators);
     }
 
-    fn captured(&mut self, sink: Arc<dyn Sink>, options: SessionOptions, n_steps: u64) -> Summary {
-        let session = Session::start(Plan::everything(), sink, options).unwrap();
+    fn captured(
+        &mut self,
+        sink: Arc<dyn Sink>,
+        options: SessionOptions,
+        n_steps: u64,
+    ) -> SessionSummary {
+        let session = CaptureSession::start(Plan::everything(), sink, options).unwrap();
         let (mut tap, _) = session.attach(&id(), self.model.operators(), &[]);
         for step in 0..n_steps {
             tap.begin_step(step);

@@ -12,8 +12,8 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use opscope_capture::overflow::Overflow;
 use opscope_capture::{
-    BatchPreparer, Failure, FailureDetail, Removed, Sink, SinkError, StepRemover, TensorRules,
-    TensorSummarizer, Whole, Written,
+    BatchPreparer, FailureDetail, OperatorFailure, Sink, SinkError, StepRemoval, StepRemover,
+    TensorRules, TensorSummarizer, WholeTensors, WrittenFiles,
 };
 use opscope_config::dialect::acl::Content;
 use opscope_store::StoreError;
@@ -30,10 +30,10 @@ use opscope_store::tree::acl::{
 use opscope_tensor::{HostAccessError, TensorObserver};
 
 use self::outlet::Outlet;
-use super::ledger::{Ledger, Origin, StepKey};
+use super::ledger::{FileOrigin, Ledger, StepKey};
 use super::refusals::Refusals;
 
-pub use outlet::{CHUNK_BYTES_MAX, Chunk, ChunkFunction};
+pub use outlet::{CHUNK_BYTES_MAX, ChunkFunction, FileChunk};
 
 /// How often a taken name is tried again with a later time stamp.
 const N_NAME_ATTEMPTS: u64 = 1000;
@@ -51,7 +51,7 @@ pub struct AclSink {
     /// Which operators are written whole under [`Content::Both`].
     tensors: TensorRules,
     /// Results of rows that were appended together, by the time stamps of their records.
-    appended: Mutex<HashMap<u64, Written>>,
+    appended: Mutex<HashMap<u64, WrittenFiles>>,
     outlet: Outlet,
     ledger: Ledger,
     run: OnceLock<Arc<RunFile>>,
@@ -185,7 +185,7 @@ impl AclSink {
         self.refusals.all().into_iter().collect()
     }
 
-    fn write_tensors(&self, record: &Record) -> Result<Written, SinkError> {
+    fn write_tensors(&self, record: &Record) -> Result<WrittenFiles, SinkError> {
         let (record, refused) = self.refusals.numbered(record);
         let record = &*record;
         if record.n_bytes() == 0 {
@@ -198,15 +198,15 @@ impl AclSink {
             self.tree.place(record, timestamp_us)
         };
         let (written, _) = self.put(record, &parts, short_name, places)?;
-        let whole = Whole::all(record);
-        Ok(refused + Written { whole, ..written })
+        let whole = WholeTensors::all(record);
+        Ok(refused + WrittenFiles { whole, ..written })
     }
 
     fn write_statistics(
         &self,
         record: &Record,
         columns: &StatsColumns,
-    ) -> Result<Written, SinkError> {
+    ) -> Result<WrittenFiles, SinkError> {
         let text = stats_csv::encode(record, columns);
         let places = |attempt| {
             let timestamp_us = record.timestamp_us.saturating_add(attempt);
@@ -225,7 +225,7 @@ impl AclSink {
         parts: &[&[u8]],
         short_name: fn(&AclPlace) -> Option<String>,
         places: impl Fn(u64) -> AclPlace,
-    ) -> Result<(Written, u64), SinkError> {
+    ) -> Result<(WrittenFiles, u64), SinkError> {
         for attempt in 0..N_NAME_ATTEMPTS {
             let place = places(attempt);
             // The record goes first: what is left of a killed run is looked for where there is one.
@@ -253,18 +253,18 @@ impl AclSink {
         record: &Record,
         place: &AclPlace,
         short_name: Option<String>,
-        written: Written,
+        written: WrittenFiles,
     ) -> Result<(), SinkError> {
         let key = (place.dir.clone(), record.step);
         if short_name.is_some() {
             let mapping = place.dir.join(mapping_csv::FILE_NAME);
-            self.ledger.note(&key, &mapping, 0, Origin::Uncounted)?;
+            self.ledger.note(&key, &mapping, 0, FileOrigin::Uncounted)?;
         }
         let path = place
             .dir
             .join(short_name.unwrap_or_else(|| place.file_name.clone()));
         self.ledger
-            .note(&key, &path, written.n_bytes, Origin::New)?;
+            .note(&key, &path, written.n_bytes, FileOrigin::New)?;
         Ok(())
     }
 
@@ -274,9 +274,9 @@ impl AclSink {
 }
 
 impl Sink for AclSink {
-    fn write(&self, record: &Record) -> Result<Written, SinkError> {
+    fn write(&self, record: &Record) -> Result<WrittenFiles, SinkError> {
         if record.n_bytes() == 0 {
-            return Ok(Written::default());
+            return Ok(WrittenFiles::default());
         }
         match &self.content {
             Content::Tensors => self.write_tensors(record),
@@ -293,7 +293,11 @@ impl Sink for AclSink {
     }
 
     /// The overflow record goes first: when it cannot be written, nothing is kept of the operator.
-    fn write_overflow(&self, record: &Record, overflow: &Overflow) -> Result<Written, SinkError> {
+    fn write_overflow(
+        &self,
+        record: &Record,
+        overflow: &Overflow,
+    ) -> Result<WrittenFiles, SinkError> {
         let model_id = record.model.load.unwrap_or(UNKNOWN_ID);
         let (stream_id, task_id) = (stream_id(&record.model), task_id(record));
         let block = overflow.to_record(model_id.into(), stream_id.into(), task_id.into());
@@ -306,7 +310,11 @@ impl Sink for AclSink {
         Ok(written + self.write(record)?)
     }
 
-    fn write_failure(&self, record: &Record, failure: &Failure) -> Result<Written, SinkError> {
+    fn write_failure(
+        &self,
+        record: &Record,
+        failure: &OperatorFailure,
+    ) -> Result<WrittenFiles, SinkError> {
         let message = failure_text::message(record, failure);
         let (record, refused) = self.refusals.numbered(record);
         let record = &*record;
@@ -325,8 +333,8 @@ impl Sink for AclSink {
         };
         let short = |place: &AclPlace| hash_file_name(&place.file_name);
         let (written, taken) = self.put(record, &parts(&prelude, record)?, short, places)?;
-        let whole = Whole::all(record);
-        let written = refused + Written { whole, ..written };
+        let whole = WholeTensors::all(record);
+        let written = refused + WrittenFiles { whole, ..written };
         let Some(trace) = &failure.trace else {
             return Ok(written);
         };
@@ -340,19 +348,19 @@ impl Sink for AclSink {
         Ok(written + beside)
     }
 
-    fn begin_step(&self, model: &ModelId, step: u64) -> Result<Written, SinkError> {
+    fn begin_step(&self, model: &ModelId, step: u64) -> Result<WrittenFiles, SinkError> {
         let model_dir = self.tree.model_dir(model);
         let root = self.tree.root().parent().unwrap_or(self.tree.root());
         self.ledger
             .begin(self.step_key(model, step), &model_dir, root);
-        Ok(Written::default())
+        Ok(WrittenFiles::default())
     }
 
-    fn finish(&self) -> Result<Written, SinkError> {
+    fn finish(&self) -> Result<WrittenFiles, SinkError> {
         if let Outlet::Files { creator, .. } = &self.outlet {
             self.ledger.remove_upper_dirs(creator)?;
         }
-        Ok(Written::default())
+        Ok(WrittenFiles::default())
     }
 
     fn summarizer(&self) -> Option<&dyn TensorSummarizer> {
@@ -428,12 +436,12 @@ impl StepRemover for AclSink {
         self.ledger.open();
     }
 
-    fn remove_step(&self, model: &ModelId, step: u64) -> Result<Removed, SinkError> {
+    fn remove_step(&self, model: &ModelId, step: u64) -> Result<StepRemoval, SinkError> {
         match &self.outlet {
             Outlet::Files { creator, .. } => {
                 Ok(self.ledger.remove(&self.step_key(model, step), creator)?)
             }
-            Outlet::Function { .. } => Ok(Removed::default()),
+            Outlet::Function { .. } => Ok(StepRemoval::default()),
         }
     }
 

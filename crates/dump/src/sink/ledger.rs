@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use opscope_capture::Removed;
+use opscope_capture::StepRemoval;
 use opscope_store::StoreError;
 use opscope_store::atomic_file::Creator;
 use opscope_store::removal::{EmptiedDirectory, WrittenFile, remove_empty_dir};
@@ -15,35 +15,35 @@ use opscope_store::removal::{EmptiedDirectory, WrittenFile, remove_empty_dir};
 #[derive(Default)]
 pub(super) struct Ledger {
     is_open: AtomicBool,
-    state: Mutex<State>,
+    state: Mutex<LedgerState>,
 }
 
 /// The directory of a step, and its number where several steps share a directory.
 pub(super) type StepKey = (PathBuf, u64);
 
 #[derive(Default)]
-struct State {
-    steps: HashMap<StepKey, Step>,
+struct LedgerState {
+    steps: HashMap<StepKey, LedgerStep>,
     /// Directories that hold those of steps and were not there before.
     upper_dirs: BTreeSet<PathBuf>,
 }
 
 #[derive(Default)]
-struct Step {
+struct LedgerStep {
     /// Directories that only this step has and that were not there before, the innermost first.
     dirs: Vec<PathBuf>,
-    files: HashMap<PathBuf, Entry>,
+    files: HashMap<PathBuf, LedgerEntry>,
 }
 
-struct Entry {
+struct LedgerEntry {
     file: WrittenFile,
     /// Files and bytes that counters have of it: none for files beside the tensors.
-    counted: Removed,
+    counted: StepRemoval,
 }
 
 /// How a file came about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(super) enum FileOrigin {
     /// It was created.
     New,
     /// Lines were added to it; it is ours only if it was before.
@@ -96,7 +96,7 @@ impl Ledger {
         key: &StepKey,
         path: &Path,
         n_bytes: u64,
-        origin: Origin,
+        origin: FileOrigin,
     ) -> Result<(), StoreError> {
         if !self.is_open() {
             return Ok(());
@@ -107,18 +107,18 @@ impl Ledger {
         };
         // A list of names in a directory of our own is ours: nobody was there before.
         let is_ours = match origin {
-            Origin::New => true,
-            Origin::Appended => step.files.contains_key(path),
-            Origin::Uncounted => !step.dirs.is_empty(),
+            FileOrigin::New => true,
+            FileOrigin::Appended => step.files.contains_key(path),
+            FileOrigin::Uncounted => !step.dirs.is_empty(),
         };
         // Others may add to the file too: the size is looked up under the lock, so that the last look
         // sees all of it.
         let Some(file) = WrittenFile::look(path)?.filter(|_| is_ours) else {
             return Ok(());
         };
-        let counted = Removed {
-            n_files: u64::from(origin == Origin::New),
-            n_bytes: if origin == Origin::Uncounted {
+        let counted = StepRemoval {
+            n_files: u64::from(origin == FileOrigin::New),
+            n_bytes: if origin == FileOrigin::Uncounted {
                 0
             } else {
                 n_bytes
@@ -127,16 +127,21 @@ impl Ledger {
         };
         let before = step.files.get(path).map(|entry| entry.counted);
         let counted = before.unwrap_or_default() + counted;
-        step.files.insert(path.to_owned(), Entry { file, counted });
+        step.files
+            .insert(path.to_owned(), LedgerEntry { file, counted });
         Ok(())
     }
 
     /// Removes what was noted for a step, and its directories as far as nothing else is in them.
-    pub(super) fn remove(&self, key: &StepKey, creator: &Creator) -> Result<Removed, StoreError> {
+    pub(super) fn remove(
+        &self,
+        key: &StepKey,
+        creator: &Creator,
+    ) -> Result<StepRemoval, StoreError> {
         let Some(step) = self.lock().steps.remove(key) else {
-            return Ok(Removed::default());
+            return Ok(StepRemoval::default());
         };
-        let mut removed = Removed::default();
+        let mut removed = StepRemoval::default();
         let mut first_error = None;
         match EmptiedDirectory::open(&key.0) {
             Ok(dir) => {
@@ -183,7 +188,7 @@ impl Ledger {
         Ok(())
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, LedgerState> {
         // Every change leaves the maps whole.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

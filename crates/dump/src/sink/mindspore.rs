@@ -21,8 +21,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use opscope_capture::overflow::Overflow;
 use opscope_capture::{
-    BatchPreparer, Failure, GraphView, Removed, Selected, Sink, SinkError, StepRemover,
-    TensorRules, TensorSummarizer, Written,
+    BatchPreparer, GraphView, OperatorFailure, SelectedOperators, Sink, SinkError, StepRemoval,
+    StepRemover, TensorRules, TensorSummarizer, WrittenFiles,
 };
 use opscope_store::StoreError;
 use opscope_store::atomic_file::Creator;
@@ -36,8 +36,8 @@ use opscope_store::tree::mindspore::{
 };
 use opscope_tensor::{Tensor, TensorObserver};
 
-use self::files::Files;
-use self::graph::{GraphMaker, Values};
+use self::files::TensorFiles;
+use self::graph::{GraphMaker, GraphValues};
 use super::AclSink;
 use super::ledger::StepKey;
 use super::refusals::Refusals;
@@ -53,12 +53,12 @@ pub struct MindSporeSink {
     /// Which tensors are written whole, if any are.
     tensors: TensorRules,
     tree: MindSporeTree,
-    files: Files,
+    files: TensorFiles,
     /// Where whole graphs have the operators that failed.
     failures: AclSink,
     iterations: Mutex<IterationList>,
     graphs: Mutex<HashMap<u32, GraphMaker>>,
-    values: Mutex<Values>,
+    values: Mutex<GraphValues>,
     /// By graph: whether an earlier dump has written its constants.
     earlier_constants: Mutex<HashMap<u32, bool>>,
     refusals: Refusals,
@@ -92,7 +92,7 @@ impl MindSporeSink {
         );
         let sink = MindSporeSink {
             failures: AclSink::lazy_by(creator.clone(), &options.path, &options.time),
-            files: Files::new(creator, options.dedup, &options.path),
+            files: TensorFiles::new(creator, options.dedup, &options.path),
             tensors: TensorRules::default(),
             tree,
             options,
@@ -178,7 +178,7 @@ impl MindSporeSink {
         step.saturating_add(self.options.first_iteration)
     }
 
-    fn refuse(&self, reason: String) -> Written {
+    fn refuse(&self, reason: String) -> WrittenFiles {
         self.refusals.refuse(reason)
     }
 
@@ -187,7 +187,7 @@ impl MindSporeSink {
         &self,
         record: &'r Record,
         slots: impl Iterator<Item = (SlotSide, usize, &'r Tensor)>,
-    ) -> Result<Written, SinkError> {
+    ) -> Result<WrittenFiles, SinkError> {
         lock(&self.values).learn(record);
         let operator = &*record.operator;
         let dir = match operator.op_type == CONSTANT {
@@ -208,7 +208,7 @@ impl MindSporeSink {
         let written = written.reduce(|sum, next| Ok(sum? + next?));
         // Rows of tensors before one that fails are true all the same.
         let of_rows = self.write_rows(&dir, &rows);
-        Ok(written.unwrap_or_else(|| Ok(Written::default()))? + of_rows?)
+        Ok(written.unwrap_or_else(|| Ok(WrittenFiles::default()))? + of_rows?)
     }
 
     fn constants_dir(&self, record: &Record) -> PathBuf {
@@ -228,11 +228,11 @@ impl MindSporeSink {
             && lock(&self.values).claim_constant(id, &record.operator.op_name)
     }
 
-    fn write_graphs(&self, maker: &GraphMaker) -> Result<Written, SinkError> {
+    fn write_graphs(&self, maker: &GraphMaker) -> Result<WrittenFiles, SinkError> {
         let graph = maker.graph(&lock(&self.values));
         let text = ms_graph_ir::encode(&graph);
         let bytes = ms_graph_pb::encode(&graph);
-        let mut written = Written::default();
+        let mut written = WrittenFiles::default();
         for (extension, bytes) in [("ir", text.as_bytes()), ("pb", &bytes)] {
             let path = self.tree.graph_file(graph.id, extension);
             written = written + self.files.replace(&path, bytes)?;
@@ -242,15 +242,15 @@ impl MindSporeSink {
 }
 
 impl Sink for MindSporeSink {
-    fn write(&self, record: &Record) -> Result<Written, SinkError> {
+    fn write(&self, record: &Record) -> Result<WrittenFiles, SinkError> {
         let record = &*without_iterations(record);
         if record.operator.op_type == CONSTANT {
             // Array files in all trees: the document gives constants no other form.
             return match self.has_place_for_constant(record) {
                 true => self.write_slots(record, record.slots()),
-                false => Ok(Written {
+                false => Ok(WrittenFiles {
                     n_refused: record.n_slots(),
-                    ..Written::default()
+                    ..WrittenFiles::default()
                 }),
             };
         }
@@ -262,7 +262,11 @@ impl Sink for MindSporeSink {
     }
 
     /// Whole graphs have a record of the overflow too; it goes first.
-    fn write_overflow(&self, record: &Record, overflow: &Overflow) -> Result<Written, SinkError> {
+    fn write_overflow(
+        &self,
+        record: &Record,
+        overflow: &Overflow,
+    ) -> Result<WrittenFiles, SinkError> {
         if self.options.target.has_ranks() {
             return self.write(record);
         }
@@ -273,7 +277,11 @@ impl Sink for MindSporeSink {
 
     /// Kernel by kernel the inputs are written, like any others; whole graphs have files of their own
     /// for operators that fail.
-    fn write_failure(&self, record: &Record, failure: &Failure) -> Result<Written, SinkError> {
+    fn write_failure(
+        &self,
+        record: &Record,
+        failure: &OperatorFailure,
+    ) -> Result<WrittenFiles, SinkError> {
         if !self.options.target.has_ranks() {
             return self.failures.write_failure(record, failure);
         }
@@ -290,8 +298,8 @@ impl Sink for MindSporeSink {
         &self,
         model: &Arc<ModelId>,
         graph: GraphView<'_>,
-        selected: &Selected,
-    ) -> Result<Written, SinkError> {
+        selected: &SelectedOperators,
+    ) -> Result<WrittenFiles, SinkError> {
         if !self.options.target.has_ranks() {
             return self.tell_runtime(model, graph, selected);
         }
@@ -307,31 +315,31 @@ impl Sink for MindSporeSink {
         Ok(written + of_graphs)
     }
 
-    fn begin_step(&self, model: &ModelId, step: u64) -> Result<Written, SinkError> {
+    fn begin_step(&self, model: &ModelId, step: u64) -> Result<WrittenFiles, SinkError> {
         self.begin_ledger(model, step);
         self.files.forget_dead();
         if !self.options.target.has_ranks() {
             return self.tell_runtime_step(model, step);
         }
         if !self.options.target.has_metadata() || self.options.has_parameters_only {
-            return Ok(Written::default());
+            return Ok(WrittenFiles::default());
         }
         let mut iterations = lock(&self.iterations);
         let Some(line) = iterations.line(self.iteration(step)) else {
-            return Ok(Written::default());
+            return Ok(WrittenFiles::default());
         };
         let path = self.tree.global_execution_order_file(graph_id(model));
         Ok(self.files.append(&path, "", &line)?)
     }
 
     /// Types and shapes of values are known only now.
-    fn finish(&self) -> Result<Written, SinkError> {
+    fn finish(&self) -> Result<WrittenFiles, SinkError> {
         self.files.remove_upper_dirs()?;
         for maker in lock(&self.graphs).values() {
             // The files were counted when they were first written.
             self.write_graphs(maker)?;
         }
-        Ok(Written::default())
+        Ok(WrittenFiles::default())
     }
 
     fn summarizer(&self) -> Option<&dyn TensorSummarizer> {
@@ -386,7 +394,7 @@ impl StepRemover for MindSporeSink {
         self.files.ledger.open();
     }
 
-    fn remove_step(&self, model: &ModelId, step: u64) -> Result<Removed, SinkError> {
+    fn remove_step(&self, model: &ModelId, step: u64) -> Result<StepRemoval, SinkError> {
         Ok(self.files.remove_step(&self.step_key(model, step))?)
     }
 
@@ -410,13 +418,13 @@ impl MindSporeSink {
         (self.step_dir(model, step), 0)
     }
 
-    fn write_kernel_args(&self, record: &Record) -> Result<Written, SinkError> {
+    fn write_kernel_args(&self, record: &Record) -> Result<WrittenFiles, SinkError> {
         let operator: &Operator = &record.operator;
         let is_wanted = self.options.has_kernel_args
             && self.options.target == TreeTarget::AscendKernels
             && ![CONSTANT, PARAMETER].contains(&operator.op_type.as_str());
         if !is_wanted {
-            return Ok(Written::default());
+            return Ok(WrittenFiles::default());
         }
         let name = kernel_args_file_name(&operator.op_type, &operator.op_name);
         let dir = self.step_dir(&record.model, record.step);

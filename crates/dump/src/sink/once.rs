@@ -2,7 +2,7 @@
 //!
 //! A table remembers the file of each tensor that was written, by the tensor's identity or by a
 //! digest of the file's bytes. The thread that asks first writes; those that ask meanwhile wait for
-//! it and link, or write themselves if it failed. Under [`Dedup::Content`] an index on disk remembers
+//! it and link, or write themselves if it failed. Under [`FileSharing::Content`] an index on disk remembers
 //! beyond the process.
 
 mod index;
@@ -12,7 +12,7 @@ use std::hash::Hash;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use opscope_capture::{SinkError, Written};
+use opscope_capture::{SinkError, WrittenFiles};
 use opscope_store::StoreError;
 use opscope_store::atomic_file::{Creator, FileIdentity, Modes, SharingOutcome, file_holds};
 use opscope_store::file_bytes::FileBytes;
@@ -20,7 +20,7 @@ use opscope_store::file_format::{npy_zst, zstd};
 use opscope_tensor::DType;
 use opscope_tensor::digest::xxh3_128_parts;
 
-use self::index::Index;
+use self::index::SourceIndex;
 
 /// Entries that are kept before those that are no longer of use are looked for.
 const N_ENTRIES_MIN: usize = 1024;
@@ -29,7 +29,7 @@ const N_CONTENTS_MAX: usize = 1 << 18;
 
 /// Which tensors share a file, where a sink writes one file for each tensor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Dedup {
+pub enum FileSharing {
     /// None: every tensor has a file of its own.
     Off,
     /// Those that are the same memory of the engine: an operator's output and the inputs that it
@@ -41,7 +41,7 @@ pub enum Dedup {
 }
 
 /// An identity that two tensors share only if they are the same memory.
-pub(super) trait Identity: Clone + Eq + Hash {
+pub(super) trait MemoryIdentity: Clone + Eq + Hash {
     /// Whether there can still be a tensor with this identity.
     fn is_alive(&self) -> bool;
 }
@@ -49,32 +49,32 @@ pub(super) trait Identity: Clone + Eq + Hash {
 /// The origin of a file: a tensor's memory, how it is understood, and the header that goes before
 /// it. The bytes after the header follow from these.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Source<I> {
+pub(super) struct FileSource<I> {
     pub(super) identity: I,
     pub(super) dtype: DType,
     pub(super) header: Box<[u8]>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Key<I> {
-    Source(Source<I>),
+enum SourceKey<I> {
+    Source(FileSource<I>),
     /// The digest of all bytes of a file.
     Content([u8; 16]),
 }
 
 /// A finished file that others can be links to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Original {
+struct OriginalFile {
     path: Arc<Path>,
     stamp: FileIdentity,
 }
 
-impl Original {
+impl OriginalFile {
     /// `None` if it is gone already.
-    fn new(creator: &Creator, path: PathBuf) -> Option<Original> {
+    fn new(creator: &Creator, path: PathBuf) -> Option<OriginalFile> {
         let stamp = creator.stamp(&path).ok()?;
         let path = path.into();
-        Some(Original { path, stamp })
+        Some(OriginalFile { path, stamp })
     }
 
     /// Whether nobody has removed or changed it.
@@ -85,15 +85,15 @@ impl Original {
     }
 }
 
-enum Entry {
+enum SourceEntry {
     /// A thread is about to write the file.
     Pending,
-    Written(Original),
+    Written(OriginalFile),
 }
 
 /// How an attempt to create a file under a name ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Attempt {
+pub(super) enum CreateAttempt {
     Done,
     /// The name is taken; another one may do.
     Taken,
@@ -103,19 +103,21 @@ pub(super) enum Attempt {
 
 /// Finds a name for a file: calls the function with one path after the other until it is done or
 /// refuses, `None`.
-pub(super) type Place<'a> = dyn Fn(&mut dyn FnMut(&Path) -> Result<Attempt, StoreError>) -> Result<Option<PathBuf>, SinkError>
+pub(super) type Place<'a> = dyn Fn(
+        &mut dyn FnMut(&Path) -> Result<CreateAttempt, StoreError>,
+    ) -> Result<Option<PathBuf>, SinkError>
     + 'a;
 
 /// A file to be created.
 #[derive(Clone, Copy)]
-pub(super) struct Request<'a> {
+pub(super) struct WriteRequest<'a> {
     pub(super) creator: &'a Creator,
     pub(super) parts: &'a [&'a [u8]],
     pub(super) compression: Option<zstd::CompressionLevel>,
     pub(super) place: &'a Place<'a>,
 }
 
-impl Request<'_> {
+impl WriteRequest<'_> {
     /// The digest of what the file is made of. A file that is compressed is another one.
     fn digest(&self) -> [u8; 16] {
         match self.compression {
@@ -150,34 +152,34 @@ impl Request<'_> {
 }
 
 /// The outcome of writing a file; the original is the one that further files can be links to.
-struct Put {
-    written: Written,
-    original: Option<Original>,
+struct FileOutcome {
+    written: WrittenFiles,
+    original: Option<OriginalFile>,
 }
 
 /// Writes files, or links them to files that have been written.
 pub(super) struct WriteOnce<I> {
-    dedup: Dedup,
-    index: Option<Index>,
-    table: Mutex<Table<I>>,
+    dedup: FileSharing,
+    index: Option<SourceIndex>,
+    table: Mutex<SourceTable<I>>,
     /// Something that was pending is no longer.
     settled: Condvar,
 }
 
-struct Table<I> {
-    entries: HashMap<Key<I>, Entry>,
+struct SourceTable<I> {
+    entries: HashMap<SourceKey<I>, SourceEntry>,
     /// How many entries there may be before the next sweep.
     n_entries_max: usize,
 }
 
-impl<I: Identity> WriteOnce<I> {
+impl<I: MemoryIdentity> WriteOnce<I> {
     /// `root` is the directory below which files with equal bytes are linked under
-    /// [`Dedup::Content`].
-    pub(super) fn new(dedup: Dedup, root: &Path, modes: Modes) -> WriteOnce<I> {
+    /// [`FileSharing::Content`].
+    pub(super) fn new(dedup: FileSharing, root: &Path, modes: Modes) -> WriteOnce<I> {
         WriteOnce {
             dedup,
-            index: (dedup == Dedup::Content).then(|| Index::new(root, modes)),
-            table: Mutex::new(Table {
+            index: (dedup == FileSharing::Content).then(|| SourceIndex::new(root, modes)),
+            table: Mutex::new(SourceTable {
                 entries: HashMap::new(),
                 n_entries_max: N_ENTRIES_MIN,
             }),
@@ -187,31 +189,31 @@ impl<I: Identity> WriteOnce<I> {
 
     /// Whether tensors are looked up by their identity.
     pub(super) fn wants_identity(&self) -> bool {
-        self.dedup != Dedup::Off
+        self.dedup != FileSharing::Off
     }
 
     /// Creates a file, as a link if its bytes are there already.
     pub(super) fn put(
         &self,
-        source: Option<Source<I>>,
-        request: &Request<'_>,
-    ) -> Result<Written, SinkError> {
+        source: Option<FileSource<I>>,
+        request: &WriteRequest<'_>,
+    ) -> Result<WrittenFiles, SinkError> {
         let put = match source.filter(|_| self.wants_identity()) {
             None => self.put_content(request)?,
             Some(source) => {
                 let make = |_: Option<FileIdentity>| self.put_content(request);
-                self.once(&Key::Source(source), request, &make)?
+                self.once(&SourceKey::Source(source), request, &make)?
             }
         };
         Ok(put.written)
     }
 
     /// Creates a file that no other one is a link to.
-    pub(super) fn put_alone(&self, request: &Request<'_>) -> Result<Written, SinkError> {
+    pub(super) fn put_alone(&self, request: &WriteRequest<'_>) -> Result<WrittenFiles, SinkError> {
         write(request).map(|put| put.written)
     }
 
-    fn put_content(&self, request: &Request<'_>) -> Result<Put, SinkError> {
+    fn put_content(&self, request: &WriteRequest<'_>) -> Result<FileOutcome, SinkError> {
         let Some(index) = &self.index else {
             return write(request);
         };
@@ -223,17 +225,17 @@ impl<I: Identity> WriteOnce<I> {
                 None => index.add(&digest, write(request)?, request.creator),
             },
         };
-        self.once(&Key::Content(digest), request, &make)
+        self.once(&SourceKey::Content(digest), request, &make)
     }
 
     /// Links to what the table has for `key`, or makes it. `make` is told of an original that is there
     /// and that no file can be linked to.
     fn once(
         &self,
-        key: &Key<I>,
-        request: &Request<'_>,
-        make: &dyn Fn(Option<FileIdentity>) -> Result<Put, SinkError>,
-    ) -> Result<Put, SinkError> {
+        key: &SourceKey<I>,
+        request: &WriteRequest<'_>,
+        make: &dyn Fn(Option<FileIdentity>) -> Result<FileOutcome, SinkError>,
+    ) -> Result<FileOutcome, SinkError> {
         let mut useless = None;
         while let Some(original) = self.wait_for(key, useless.as_ref()) {
             if let Some(put) = link(&original, request)? {
@@ -254,24 +256,24 @@ impl<I: Identity> WriteOnce<I> {
 
     /// The file for `key`. `None` if there is none, or only the useless one: the caller has to make
     /// it, and others wait for it.
-    fn wait_for(&self, key: &Key<I>, useless: Option<&Original>) -> Option<Original> {
+    fn wait_for(&self, key: &SourceKey<I>, useless: Option<&OriginalFile>) -> Option<OriginalFile> {
         let mut table = self.lock();
         loop {
             match table.entries.get(key) {
-                Some(Entry::Pending) => {
+                Some(SourceEntry::Pending) => {
                     table = self
                         .settled
                         .wait(table)
                         .unwrap_or_else(PoisonError::into_inner);
                 }
-                Some(Entry::Written(original)) if Some(original) != useless => {
+                Some(SourceEntry::Written(original)) if Some(original) != useless => {
                     return Some(original.clone());
                 }
-                Some(Entry::Written(_)) | None => {
+                Some(SourceEntry::Written(_)) | None => {
                     if table.entries.len() >= table.n_entries_max {
                         table.sweep();
                     }
-                    table.entries.insert(key.clone(), Entry::Pending);
+                    table.entries.insert(key.clone(), SourceEntry::Pending);
                     return None;
                 }
             }
@@ -283,38 +285,38 @@ impl<I: Identity> WriteOnce<I> {
         self.lock().sweep();
     }
 
-    fn lock(&self) -> MutexGuard<'_, Table<I>> {
+    fn lock(&self) -> MutexGuard<'_, SourceTable<I>> {
         // Every change to the table is one step.
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<I: Identity> Table<I> {
+impl<I: MemoryIdentity> SourceTable<I> {
     fn sweep(&mut self) {
-        let is_content = |key: &Key<I>| matches!(key, Key::Content(_));
+        let is_content = |key: &SourceKey<I>| matches!(key, SourceKey::Content(_));
         let n_contents = self.entries.keys().filter(|key| is_content(key)).count();
         self.entries.retain(|key, entry| match key {
-            _ if matches!(entry, Entry::Pending) => true,
-            Key::Source(source) => source.identity.is_alive(),
-            Key::Content(_) => n_contents < N_CONTENTS_MAX,
+            _ if matches!(entry, SourceEntry::Pending) => true,
+            SourceKey::Source(source) => source.identity.is_alive(),
+            SourceKey::Content(_) => n_contents < N_CONTENTS_MAX,
         });
         self.n_entries_max = N_ENTRIES_MIN.max(2 * self.entries.len());
     }
 }
 
 /// The right and the duty to make a file; ends when it is dropped.
-struct Claim<'a, I: Identity> {
+struct Claim<'a, I: MemoryIdentity> {
     once: &'a WriteOnce<I>,
-    key: &'a Key<I>,
-    original: Option<Original>,
+    key: &'a SourceKey<I>,
+    original: Option<OriginalFile>,
 }
 
-impl<I: Identity> Drop for Claim<'_, I> {
+impl<I: MemoryIdentity> Drop for Claim<'_, I> {
     fn drop(&mut self) {
         let mut table = self.once.lock();
         match self.original.take() {
             Some(original) => {
-                let entry = Entry::Written(original);
+                let entry = SourceEntry::Written(original);
                 table.entries.insert(self.key.clone(), entry);
             }
             None => {
@@ -325,7 +327,7 @@ impl<I: Identity> Drop for Claim<'_, I> {
     }
 }
 
-fn write(request: &Request<'_>) -> Result<Put, SinkError> {
+fn write(request: &WriteRequest<'_>) -> Result<FileOutcome, SinkError> {
     let mut n_bytes = n_bytes(request.parts);
     let attempt = &mut |path: &Path| {
         let is_new = match request.compression {
@@ -336,42 +338,45 @@ fn write(request: &Request<'_>) -> Result<Put, SinkError> {
             })?,
         };
         Ok(if is_new {
-            Attempt::Done
+            CreateAttempt::Done
         } else {
-            Attempt::Taken
+            CreateAttempt::Taken
         })
     };
     let path = (request.place)(attempt)?;
-    Ok(Put {
-        written: Written {
+    Ok(FileOutcome {
+        written: WrittenFiles {
             n_files: 1,
             n_bytes,
-            ..Written::default()
+            ..WrittenFiles::default()
         },
-        original: path.and_then(|path| Original::new(request.creator, path)),
+        original: path.and_then(|path| OriginalFile::new(request.creator, path)),
     })
 }
 
 /// `None` if no file can be linked to `original`.
-fn link(original: &Original, request: &Request<'_>) -> Result<Option<Put>, SinkError> {
+fn link(
+    original: &OriginalFile,
+    request: &WriteRequest<'_>,
+) -> Result<Option<FileOutcome>, SinkError> {
     if !original.is_intact(request.creator) {
         return Ok(None);
     }
     let attempt = &mut |path: &Path| {
         let sharing = request.creator.share_file(&original.path, path)?;
         Ok(match sharing {
-            SharingOutcome::Shared(_) => Attempt::Done,
-            SharingOutcome::Taken => Attempt::Taken,
-            SharingOutcome::Refused => Attempt::Refused,
+            SharingOutcome::Shared(_) => CreateAttempt::Done,
+            SharingOutcome::Taken => CreateAttempt::Taken,
+            SharingOutcome::Refused => CreateAttempt::Refused,
         })
     };
     let path = (request.place)(attempt)?;
-    Ok(path.map(|_| Put {
-        written: Written {
+    Ok(path.map(|_| FileOutcome {
+        written: WrittenFiles {
             n_files: 1,
             n_linked: 1,
             n_bytes_linked: original.stamp.n_bytes(),
-            ..Written::default()
+            ..WrittenFiles::default()
         },
         original: Some(original.clone()),
     }))
@@ -381,7 +386,7 @@ fn n_bytes(parts: &[&[u8]]) -> u64 {
     parts.iter().map(|part| part.len() as u64).sum()
 }
 
-impl Identity for opscope_tensor::TensorIdentity {
+impl MemoryIdentity for opscope_tensor::TensorIdentity {
     fn is_alive(&self) -> bool {
         opscope_tensor::TensorIdentity::is_alive(self)
     }

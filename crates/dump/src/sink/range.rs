@@ -7,11 +7,13 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use opscope_capture::overflow::Overflow;
-use opscope_capture::{Failure, GraphView, Selected, Sink, SinkError, StepRemover, Written};
+use opscope_capture::{
+    GraphView, OperatorFailure, SelectedOperators, Sink, SinkError, StepRemover, WrittenFiles,
+};
 use opscope_store::record::{ModelId, Operator, Record, SlotSide};
 use opscope_tensor::{DType, RangeLoss, Shape, range_loss};
 
-use super::spool::{N_IN_MEMORY_MAX, SpooledRows, Spooling, StoredRows};
+use super::spool::{N_IN_MEMORY_MAX, RowSpooler, SpooledRows, StoredRows};
 
 pub use report::{RangeReport, RangeTotal};
 
@@ -91,7 +93,7 @@ impl Iterator for DistinctRows<'_> {
 pub struct RangeSink {
     targets: Vec<DType>,
     next: Option<Arc<dyn Sink>>,
-    rows: Mutex<Spooling<RangeRow>>,
+    rows: Mutex<RowSpooler<RangeRow>>,
     n_in_memory_max: usize,
 }
 
@@ -158,11 +160,14 @@ impl RangeSink {
     fn hand_on(
         &self,
         record: &Record,
-        write: impl FnOnce(&dyn Sink) -> Result<Written, SinkError>,
-    ) -> Result<Written, SinkError> {
+        write: impl FnOnce(&dyn Sink) -> Result<WrittenFiles, SinkError>,
+    ) -> Result<WrittenFiles, SinkError> {
         // A row that cannot be stored keeps nobody from writing the record.
         let looked_at = self.look_at(record);
-        let written = self.next.as_deref().map_or(Ok(Written::default()), write)?;
+        let written = self
+            .next
+            .as_deref()
+            .map_or(Ok(WrittenFiles::default()), write)?;
         looked_at.map(|()| written)
     }
 }
@@ -183,15 +188,23 @@ impl Sink for RangeSink {
         self.next.as_ref().is_some_and(|next| next.keeps_tensors())
     }
 
-    fn write(&self, record: &Record) -> Result<Written, SinkError> {
+    fn write(&self, record: &Record) -> Result<WrittenFiles, SinkError> {
         self.hand_on(record, |next| next.write(record))
     }
 
-    fn write_overflow(&self, record: &Record, overflow: &Overflow) -> Result<Written, SinkError> {
+    fn write_overflow(
+        &self,
+        record: &Record,
+        overflow: &Overflow,
+    ) -> Result<WrittenFiles, SinkError> {
         self.hand_on(record, |next| next.write_overflow(record, overflow))
     }
 
-    fn write_failure(&self, record: &Record, failure: &Failure) -> Result<Written, SinkError> {
+    fn write_failure(
+        &self,
+        record: &Record,
+        failure: &OperatorFailure,
+    ) -> Result<WrittenFiles, SinkError> {
         self.hand_on(record, |next| next.write_failure(record, failure))
     }
 
@@ -199,26 +212,26 @@ impl Sink for RangeSink {
         &self,
         model: &Arc<ModelId>,
         graph: GraphView<'_>,
-        selected: &Selected,
-    ) -> Result<Written, SinkError> {
+        selected: &SelectedOperators,
+    ) -> Result<WrittenFiles, SinkError> {
         let next = self.next.as_ref();
         next.map_or_else(
-            || Ok(Written::default()),
+            || Ok(WrittenFiles::default()),
             |next| next.open_model(model, graph, selected),
         )
     }
 
-    fn begin_step(&self, model: &ModelId, step: u64) -> Result<Written, SinkError> {
+    fn begin_step(&self, model: &ModelId, step: u64) -> Result<WrittenFiles, SinkError> {
         let next = self.next.as_ref();
         next.map_or_else(
-            || Ok(Written::default()),
+            || Ok(WrittenFiles::default()),
             |next| next.begin_step(model, step),
         )
     }
 
-    fn finish(&self) -> Result<Written, SinkError> {
+    fn finish(&self) -> Result<WrittenFiles, SinkError> {
         let next = self.next.as_ref();
-        next.map_or_else(|| Ok(Written::default()), |next| next.finish())
+        next.map_or_else(|| Ok(WrittenFiles::default()), |next| next.finish())
     }
 
     /// The rows of a step that is removed stay: they are no part of the dump.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use opscope_capture::Written;
+use opscope_capture::WrittenFiles;
 use opscope_store::file_format::dump_data;
 use opscope_store::record::Record;
 use opscope_tensor::{DType, Tensor};
@@ -15,11 +15,11 @@ pub(super) struct Refusals(Mutex<BTreeMap<String, u64>>);
 
 impl Refusals {
     /// Counts a tensor.
-    pub(super) fn refuse(&self, reason: String) -> Written {
+    pub(super) fn refuse(&self, reason: String) -> WrittenFiles {
         *self.lock().entry(reason).or_default() += 1;
-        Written {
+        WrittenFiles {
             n_refused: 1,
-            ..Written::default()
+            ..WrittenFiles::default()
         }
     }
 
@@ -29,13 +29,13 @@ impl Refusals {
     }
 
     /// The record without the tensors of dtypes that `DumpData` has no number for, which are counted.
-    pub(super) fn numbered<'r>(&self, record: &'r Record) -> (Cow<'r, Record>, Written) {
+    pub(super) fn numbered<'r>(&self, record: &'r Record) -> (Cow<'r, Record>, WrittenFiles) {
         let has_number = |tensor: &Tensor| dump_data::dtype_code(tensor.dtype()).is_some();
         if record.slots().all(|(_, _, tensor)| has_number(tensor)) {
-            return (Cow::Borrowed(record), Written::default());
+            return (Cow::Borrowed(record), WrittenFiles::default());
         }
         let mut kept = record.clone();
-        let mut written = Written::default();
+        let mut written = WrittenFiles::default();
         for slots in [&mut kept.inputs, &mut kept.outputs] {
             slots.retain(|(_, tensor)| {
                 let is_kept = has_number(tensor);

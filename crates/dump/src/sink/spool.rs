@@ -23,10 +23,10 @@ pub trait StoredRow: Clone {
     const N_WORDS: usize;
 
     /// The numbers, of which those may name what many rows have in common.
-    fn to_words(&self, common: &mut Common) -> Vec<u64>;
+    fn to_words(&self, common: &mut SharedValues) -> Vec<u64>;
 
     /// The row that these numbers are; `None` if they are no row's.
-    fn from_words(words: &[u64], common: &Common) -> Option<Self>;
+    fn from_words(words: &[u64], common: &SharedValues) -> Option<Self>;
 
     /// Which of two rows comes first.
     fn compare(&self, other: &Self) -> Ordering;
@@ -34,15 +34,15 @@ pub trait StoredRow: Clone {
 
 /// Values that many rows share, known by number.
 #[derive(Default)]
-pub struct Common {
-    operators: Numbered<OperatorKey>,
-    types: Numbered<(DType, Shape)>,
+pub struct SharedValues {
+    operators: NumberedValues<SpooledOperator>,
+    types: NumberedValues<(DType, Shape)>,
 }
 
-impl Common {
+impl SharedValues {
     /// The number of an operator; rows tell its task, name and type, and names of its values.
     pub(super) fn operator(&mut self, operator: &Arc<Operator>) -> u64 {
-        self.operators.number(OperatorKey(operator.clone()))
+        self.operators.number(SpooledOperator(operator.clone()))
     }
 
     pub(super) fn operator_of(&self, number: u64) -> Option<Arc<Operator>> {
@@ -64,29 +64,29 @@ pub(super) struct Spool {
     file: Option<File>,
     /// Where stretches begin and end, in bytes.
     stretches: Vec<(u64, u64)>,
-    common: Common,
+    common: SharedValues,
 }
 
 /// Rows on their way to a file: few of them are in memory.
-pub(super) struct Spooling<R> {
+pub(super) struct RowSpooler<R> {
     rows: Vec<R>,
     spool: Spool,
 }
 
-impl<R> Default for Spooling<R> {
+impl<R> Default for RowSpooler<R> {
     fn default() -> Self {
-        Spooling {
+        RowSpooler {
             rows: Vec::new(),
             spool: Spool {
                 file: None,
                 stretches: Vec::new(),
-                common: Common::default(),
+                common: SharedValues::default(),
             },
         }
     }
 }
 
-impl<R: StoredRow> Spooling<R> {
+impl<R: StoredRow> RowSpooler<R> {
     /// Adds rows. If about `n_max` are in memory already, these go to the file first.
     ///
     /// # Errors
@@ -103,7 +103,7 @@ impl<R: StoredRow> Spooling<R> {
 
     /// All rows.
     pub(super) fn finish(self) -> SpooledRows<R> {
-        let Spooling { mut rows, spool } = self;
+        let RowSpooler { mut rows, spool } = self;
         sort(&mut rows);
         SpooledRows { rows, spool }
     }
@@ -116,21 +116,21 @@ impl<R: StoredRow> Spooling<R> {
 }
 
 /// Values that are known by number.
-struct Numbered<T> {
+struct NumberedValues<T> {
     values: Vec<T>,
     numbers: HashMap<T, u64>,
 }
 
-impl<T> Default for Numbered<T> {
+impl<T> Default for NumberedValues<T> {
     fn default() -> Self {
-        Numbered {
+        NumberedValues {
             values: Vec::new(),
             numbers: HashMap::new(),
         }
     }
 }
 
-impl<T: Clone + Eq + std::hash::Hash> Numbered<T> {
+impl<T: Clone + Eq + std::hash::Hash> NumberedValues<T> {
     fn number(&mut self, value: T) -> u64 {
         if let Some(number) = self.numbers.get(&value) {
             return *number;
@@ -148,9 +148,9 @@ impl<T: Clone + Eq + std::hash::Hash> Numbered<T> {
 
 /// An operator, by what rows say of it.
 #[derive(Clone)]
-struct OperatorKey(Arc<Operator>);
+struct SpooledOperator(Arc<Operator>);
 
-impl PartialEq for OperatorKey {
+impl PartialEq for SpooledOperator {
     fn eq(&self, other: &Self) -> bool {
         let (a, b) = (&*self.0, &*other.0);
         std::ptr::eq(a, b)
@@ -159,9 +159,9 @@ impl PartialEq for OperatorKey {
     }
 }
 
-impl Eq for OperatorKey {}
+impl Eq for SpooledOperator {}
 
-impl std::hash::Hash for OperatorKey {
+impl std::hash::Hash for SpooledOperator {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         (self.0.task_id, &self.0.op_name).hash(state);
     }
@@ -219,7 +219,7 @@ impl<R: StoredRow> SpooledRows<R> {
             all: self,
             sources: (self.spool.stretches.iter())
                 .map(|&(start, end)| {
-                    Stretch::new(self.spool.file.as_ref(), (start, end), R::N_WORDS)
+                    SortedStretch::new(self.spool.file.as_ref(), (start, end), R::N_WORDS)
                 })
                 .collect(),
             n_taken_of_memory: 0,
@@ -235,7 +235,7 @@ impl<R: StoredRow> SpooledRows<R> {
 /// Rows on their way out of memory and a file.
 pub struct StoredRows<'a, R> {
     all: &'a SpooledRows<R>,
-    sources: Vec<Option<Stretch<'a>>>,
+    sources: Vec<Option<SortedStretch<'a>>>,
     n_taken_of_memory: usize,
     /// The next row of each source.
     next: BinaryHeap<Reverse<NextRow<R>>>,
@@ -275,23 +275,23 @@ impl<R: StoredRow> Iterator for StoredRows<'_, R> {
 }
 
 /// A sorted part of a file.
-struct Stretch<'a> {
-    rows: BufReader<Section<'a>>,
+struct SortedStretch<'a> {
+    rows: BufReader<StretchReader<'a>>,
     row: Vec<u8>,
 }
 
-impl<'a> Stretch<'a> {
+impl<'a> SortedStretch<'a> {
     fn new(
         file: Option<&'a File>,
         (start, end): (u64, u64),
         n_words: usize,
-    ) -> Option<Stretch<'a>> {
-        let section = Section {
+    ) -> Option<SortedStretch<'a>> {
+        let section = StretchReader {
             file: file?,
             start,
             end,
         };
-        Some(Stretch {
+        Some(SortedStretch {
             rows: BufReader::with_capacity(N_READ_BYTES, section),
             row: vec![0; n_words * N_WORD_BYTES],
         })
@@ -308,13 +308,13 @@ impl<'a> Stretch<'a> {
 }
 
 /// The rest, still to be read, of a part of a file.
-struct Section<'a> {
+struct StretchReader<'a> {
     file: &'a File,
     start: u64,
     end: u64,
 }
 
-impl Read for Section<'_> {
+impl Read for StretchReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let n_left = usize::try_from(self.end - self.start).unwrap_or(usize::MAX);
         let n_wanted = buffer.len().min(n_left);

@@ -4,11 +4,11 @@ mod stored;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use opscope_capture::{Sink, SinkError, TensorSummarizer, Written};
+use opscope_capture::{Sink, SinkError, TensorSummarizer, WrittenFiles};
 use opscope_store::record::{Operator, Record, SlotSide};
 use opscope_tensor::{DType, Shape, Stats, TensorObserver};
 
-use super::spool::{N_IN_MEMORY_MAX, SpooledRows, Spooling};
+use super::spool::{N_IN_MEMORY_MAX, RowSpooler, SpooledRows};
 
 /// Rows by step, task, name, side and position.
 pub type StatsRows = SpooledRows<StatsRow>;
@@ -35,7 +35,7 @@ pub struct StatsRow {
 /// Keeps a row for each tensor and no tensor. However many steps there are, it holds no more memory than for some
 /// thousands of rows: the others wait in a file without a name, where temporary files are.
 pub struct StatsSink {
-    rows: Mutex<Spooling<StatsRow>>,
+    rows: Mutex<RowSpooler<StatsRow>>,
     n_in_memory_max: usize,
 }
 
@@ -73,14 +73,14 @@ impl StatsSink {
         self.lock().n_in_memory()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Spooling<StatsRow>> {
+    fn lock(&self) -> MutexGuard<'_, RowSpooler<StatsRow>> {
         // Rows are added whole.
         self.rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Sink for StatsSink {
-    fn write(&self, record: &Record) -> Result<Written, SinkError> {
+    fn write(&self, record: &Record) -> Result<WrittenFiles, SinkError> {
         let rows: Vec<StatsRow> = record
             .slots()
             .map(|(side, index, tensor)| StatsRow {
@@ -95,7 +95,7 @@ impl Sink for StatsSink {
             .collect();
         // What cannot be stored stays in memory, and the record is told to have failed.
         self.lock().add(rows, self.n_in_memory_max)?;
-        Ok(Written::default())
+        Ok(WrittenFiles::default())
     }
 
     fn summarizer(&self) -> Option<&dyn TensorSummarizer> {

@@ -6,15 +6,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use opscope_capture::overflow::Overflow;
 use opscope_capture::{
-    BatchPreparer, Failure, GraphView, Selected, Sink, SinkError, StepRemover, TensorSummarizer,
-    Whole, Written,
+    BatchPreparer, GraphView, OperatorFailure, SelectedOperators, Sink, SinkError, StepRemover,
+    TensorSummarizer, WholeTensors, WrittenFiles,
 };
 use opscope_store::record::{ModelId, Operator, Record};
 
 /// Hands everything on and counts what becomes of it.
 pub struct VolumeSink {
     next: Arc<dyn Sink>,
-    counted: Mutex<Counted>,
+    counted: Mutex<VolumeCounts>,
 }
 
 /// How much was written.
@@ -25,14 +25,14 @@ pub struct Volume {
     /// Those of which the plan keeps anything.
     pub n_operators_selected: u64,
     /// Amount written of each step, files beside its records included.
-    pub steps: BTreeMap<u64, Amount>,
+    pub steps: BTreeMap<u64, FileAmount>,
     /// Amount written of each operator, by type and name.
     pub operators: Vec<OperatorVolume>,
 }
 
 /// Files, and what was written to them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Amount {
+pub struct FileAmount {
     /// Records, executions of operators for the most part, of which something was written.
     pub n_records: u64,
     /// Files that were created.
@@ -40,7 +40,7 @@ pub struct Amount {
     /// Bytes, headers included.
     pub n_bytes: u64,
     /// Tensors that were written with all elements.
-    pub whole: Whole,
+    pub whole: WholeTensors,
 }
 
 /// The amount that was written of one operator in all steps.
@@ -49,14 +49,14 @@ pub struct OperatorVolume {
     /// The operator.
     pub operator: Arc<Operator>,
     /// How much it was.
-    pub amount: Amount,
+    pub amount: FileAmount,
 }
 
 #[derive(Default)]
-struct Counted {
+struct VolumeCounts {
     n_operators: u64,
     n_operators_selected: u64,
-    steps: BTreeMap<u64, Amount>,
+    steps: BTreeMap<u64, FileAmount>,
     /// By type, name and task.
     operators: HashMap<(String, String, u32), OperatorVolume>,
 }
@@ -86,13 +86,13 @@ impl VolumeSink {
     fn count(
         &self,
         record: &Record,
-        written: Result<Written, SinkError>,
-    ) -> Result<Written, SinkError> {
+        written: Result<WrittenFiles, SinkError>,
+    ) -> Result<WrittenFiles, SinkError> {
         let written = written?;
         let is_written = written.n_files > 0 || written.n_bytes > 0;
-        let amount = Amount {
+        let amount = FileAmount {
             n_records: is_written.into(),
-            ..Amount::of(written)
+            ..FileAmount::from_written(written)
         };
         let mut counted = self.lock();
         *counted.steps.entry(record.step).or_default() += amount;
@@ -107,20 +107,20 @@ impl VolumeSink {
             .entry(key)
             .or_insert_with(|| OperatorVolume {
                 operator: operator.clone(),
-                amount: Amount::default(),
+                amount: FileAmount::default(),
             });
         volume.amount += amount;
         Ok(written)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Counted> {
+    fn lock(&self) -> MutexGuard<'_, VolumeCounts> {
         self.counted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Amount {
-    fn of(written: Written) -> Amount {
-        Amount {
+impl FileAmount {
+    fn from_written(written: WrittenFiles) -> FileAmount {
+        FileAmount {
             n_records: 0,
             n_files: written.n_files,
             n_bytes: written.n_bytes,
@@ -129,9 +129,9 @@ impl Amount {
     }
 }
 
-impl AddAssign for Amount {
-    fn add_assign(&mut self, other: Amount) {
-        *self = Amount {
+impl AddAssign for FileAmount {
+    fn add_assign(&mut self, other: FileAmount) {
+        *self = FileAmount {
             n_records: self.n_records + other.n_records,
             n_files: self.n_files + other.n_files,
             n_bytes: self.n_bytes + other.n_bytes,
@@ -145,15 +145,23 @@ impl Sink for VolumeSink {
         self.next.keeps_tensors()
     }
 
-    fn write(&self, record: &Record) -> Result<Written, SinkError> {
+    fn write(&self, record: &Record) -> Result<WrittenFiles, SinkError> {
         self.count(record, self.next.write(record))
     }
 
-    fn write_overflow(&self, record: &Record, overflow: &Overflow) -> Result<Written, SinkError> {
+    fn write_overflow(
+        &self,
+        record: &Record,
+        overflow: &Overflow,
+    ) -> Result<WrittenFiles, SinkError> {
         self.count(record, self.next.write_overflow(record, overflow))
     }
 
-    fn write_failure(&self, record: &Record, failure: &Failure) -> Result<Written, SinkError> {
+    fn write_failure(
+        &self,
+        record: &Record,
+        failure: &OperatorFailure,
+    ) -> Result<WrittenFiles, SinkError> {
         self.count(record, self.next.write_failure(record, failure))
     }
 
@@ -161,8 +169,8 @@ impl Sink for VolumeSink {
         &self,
         model: &Arc<ModelId>,
         graph: GraphView<'_>,
-        selected: &Selected,
-    ) -> Result<Written, SinkError> {
+        selected: &SelectedOperators,
+    ) -> Result<WrittenFiles, SinkError> {
         let is_kept = |operator: &&Arc<Operator>| {
             let kept = selected.kept.get(&operator.task_id);
             kept.is_some_and(|kept| kept.n_slots() > 0)
@@ -174,13 +182,13 @@ impl Sink for VolumeSink {
         self.next.open_model(model, graph, selected)
     }
 
-    fn begin_step(&self, model: &ModelId, step: u64) -> Result<Written, SinkError> {
+    fn begin_step(&self, model: &ModelId, step: u64) -> Result<WrittenFiles, SinkError> {
         let written = self.next.begin_step(model, step)?;
-        *self.lock().steps.entry(step).or_default() += Amount::of(written);
+        *self.lock().steps.entry(step).or_default() += FileAmount::from_written(written);
         Ok(written)
     }
 
-    fn finish(&self) -> Result<Written, SinkError> {
+    fn finish(&self) -> Result<WrittenFiles, SinkError> {
         self.next.finish()
     }
 

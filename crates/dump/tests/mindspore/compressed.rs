@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use opscope_capture::{Plan, Summary};
+use opscope_capture::{Plan, SessionSummary};
 use opscope_dump::MindSporeOptions;
 use opscope_store::dump::mindspore::{FileName, MindSporeListing};
 use opscope_store::file_format::statistic_csv::Category;
@@ -12,7 +12,7 @@ use opscope_store::tree::mindspore::{FILE_NAME_BYTES_MAX, TreeTarget};
 
 use super::run::{floats, options, run};
 
-fn dump(dir: &Path, target: TreeTarget, level: Option<u8>) -> Summary {
+fn dump(dir: &Path, target: TreeTarget, level: Option<u8>) -> SessionSummary {
     let options = MindSporeOptions {
         compression: level.and_then(zstd::CompressionLevel::new),
         statistics: Some(vec![Category::Max]),

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use opscope_capture::{
-    FailureDetail, KernelRule, KernelSelection, ModelSelection, OperatorSelection, Plan, Purpose,
-    Sides, Sink, Steps,
+    CompiledKernelRule, FailureDetail, KernelSelection, ModelSelection, OperatorSelection, Plan,
+    Purpose, Sink, SlotSides, Steps,
 };
 use opscope_config::dialect::mindspore::DevicePrecision;
 use opscope_dump::{MindSporeOptions, MindSporeSink, RuntimeMode};
@@ -26,7 +26,7 @@ fn with_parameters() -> Plan {
     }
 }
 
-fn chosen(rules: Vec<KernelRule>, plan: Plan) -> Plan {
+fn chosen(rules: Vec<CompiledKernelRule>, plan: Plan) -> Plan {
     let kernels = KernelSelection::Rules(rules);
     Plan {
         models: ModelSelection::Every(OperatorSelection::by_kernels(kernels)),
@@ -151,7 +151,10 @@ fn times_follow_the_order_of_execution_and_differ() {
 #[test]
 fn rules_choose_operators_and_parameters() {
     let dir = tempfile::tempdir().unwrap();
-    let plan = chosen(vec![KernelRule::op_type("conv.w")], with_parameters());
+    let plan = chosen(
+        vec![CompiledKernelRule::op_type("conv.w")],
+        with_parameters(),
+    );
     run(
         options(dir.path(), TreeTarget::Gpu),
         plan,
@@ -179,7 +182,10 @@ fn types_are_converted_or_refused() {
         (tensor(DType::Bool, &[], &[1]), DType::Bool, "bool"),
     ] {
         let dir = dir.path().join(dtype);
-        let plan = chosen(vec![KernelRule::op_type("Conv")], Plan::everything());
+        let plan = chosen(
+            vec![CompiledKernelRule::op_type("Conv")],
+            Plan::everything(),
+        );
         run(options(&dir, TreeTarget::AscendKernels), plan, 1, &h);
         let dump = dir.join("rank_0/Net/0/0");
         let mut found = std::fs::read_dir(dump).unwrap().map(|e| e.unwrap().path());
@@ -211,8 +217,11 @@ fn statistics_follow_the_tensors_and_add_up_over_sessions() {
         ..options(dir.path(), TreeTarget::AscendKernels)
     };
     let plan = || Plan {
-        sides: Sides::Outputs,
-        ..chosen(vec![KernelRule::name("/conv/Conv")], Plan::everything())
+        sides: SlotSides::Outputs,
+        ..chosen(
+            vec![CompiledKernelRule::name("/conv/Conv")],
+            Plan::everything(),
+        )
     };
     for _ in 0..2 {
         run(options(), plan(), 1, &floats(&[3.0, -4.0]));
@@ -259,7 +268,10 @@ fn samples_are_the_first_elements() {
         has_kernel_args: true,
         ..options(dir.path(), TreeTarget::AscendKernels)
     };
-    let plan = chosen(vec![KernelRule::op_type("Conv")], Plan::everything());
+    let plan = chosen(
+        vec![CompiledKernelRule::op_type("Conv")],
+        Plan::everything(),
+    );
     let summary = run(options, plan, 1, &floats(&[1.0, 2.0, 3.0]));
     assert_eq!(summary.counters.n_written, 3);
     let dump = dir.path().join("rank_0/Net/0/0");

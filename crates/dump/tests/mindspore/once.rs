@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use opscope_capture::{Counters, Plan};
-use opscope_dump::{Dedup, MindSporeOptions};
+use opscope_dump::{FileSharing, MindSporeOptions};
 use opscope_store::tree::mindspore::TreeTarget;
 use opscope_tensor::{DType, Shape, Tensor, TensorIdentity};
 
@@ -24,7 +24,7 @@ fn bytes(of: f32) -> Arc<Vec<u8>> {
 }
 
 /// Three steps of the same values; the weights stay where they are in memory.
-fn dump(dir: &Path, dedup: Dedup, rank: u32) -> Counters {
+fn dump(dir: &Path, dedup: FileSharing, rank: u32) -> Counters {
     let options = MindSporeOptions {
         dedup,
         rank,
@@ -73,12 +73,12 @@ fn arrays(dir: &Path) -> (usize, usize) {
 #[test]
 fn an_output_and_its_readers_are_one_file_and_weights_are_one_for_all_steps() {
     let off = tempfile::tempdir().unwrap();
-    let of_off = dump(off.path(), Dedup::Off, 0);
+    let of_off = dump(off.path(), FileSharing::Off, 0);
     assert_eq!(arrays(off.path()), (18, 18));
     assert_eq!((of_off.n_linked, of_off.n_bytes_linked), (0, 0));
 
     let dir = tempfile::tempdir().unwrap();
-    let found = dump(dir.path(), Dedup::Identity, 0);
+    let found = dump(dir.path(), FileSharing::Identity, 0);
     // Of each step x, h and y, and w and c of all.
     assert_eq!(arrays(dir.path()), (18, 3 * 3 + 2));
     assert_eq!(found.n_linked, 18 - 11);
@@ -91,9 +91,9 @@ fn an_output_and_its_readers_are_one_file_and_weights_are_one_for_all_steps() {
 #[test]
 fn equal_bytes_are_one_file_for_all_ranks() {
     let dir = tempfile::tempdir().unwrap();
-    let first = dump(dir.path(), Dedup::Content, 0);
+    let first = dump(dir.path(), FileSharing::Content, 0);
     assert_eq!(first.n_linked, 18 - 5);
-    let second = dump(dir.path(), Dedup::Content, 1);
+    let second = dump(dir.path(), FileSharing::Content, 1);
     assert_eq!(second.n_linked, 18);
     for rank in ["rank_0", "rank_1"] {
         assert_eq!(arrays(&dir.path().join(rank)), (18, 5), "{rank}");

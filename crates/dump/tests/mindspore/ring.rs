@@ -5,7 +5,7 @@ use std::fs;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use opscope_capture::{Plan, RingOptions, Summary, Triggers};
+use opscope_capture::{Plan, RingOptions, SessionSummary, Triggers};
 use opscope_dump::MindSporeOptions;
 use opscope_store::file_format::statistic_csv::Category;
 use opscope_store::tree::mindspore::TreeTarget;
@@ -13,7 +13,7 @@ use opscope_store::tree::mindspore::TreeTarget;
 use crate::run::{execute, files, floats, options, run_in_ring, text};
 
 /// Runs ten steps with a ring of two; the first operator makes NaN in step 4.
-fn run(options: MindSporeOptions, keeps_only_triggered: bool) -> Summary {
+fn run(options: MindSporeOptions, keeps_only_triggered: bool) -> SessionSummary {
     let ring = RingOptions {
         n_steps: NonZeroUsize::new(2).unwrap(),
         triggers: Triggers::all(),

@@ -3,8 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use opscope_capture::{GraphView, Plan, RingOptions, Session, SessionOptions, Sink, Summary, Tap};
-use opscope_dump::{Dedup, MindSporeOptions, MindSporeSink, RuntimeMode};
+use opscope_capture::{
+    CaptureSession, GraphView, Plan, RingOptions, SessionOptions, SessionSummary, Sink, Tap,
+};
+use opscope_dump::{FileSharing, MindSporeOptions, MindSporeSink, RuntimeMode};
 use opscope_store::atomic_file::Modes;
 use opscope_store::record::graph::TensorType;
 use opscope_store::record::{ModelId, Operator};
@@ -24,7 +26,7 @@ pub(crate) fn options(dir: &Path, target: TreeTarget) -> MindSporeOptions {
         n_samples: None,
         has_host_layout: true,
         is_bin: false,
-        dedup: Dedup::default(),
+        dedup: FileSharing::default(),
         compression: None,
         has_kernel_args: false,
         has_parameters_only: false,
@@ -87,7 +89,12 @@ pub(crate) fn execute(tap: &Tap, operator: &Arc<Operator>, inputs: &[Tensor], ou
 }
 
 /// Runs the model `n_steps` times; `h` is what the first operator makes.
-pub(crate) fn run(options: MindSporeOptions, plan: Plan, n_steps: u64, h: &Tensor) -> Summary {
+pub(crate) fn run(
+    options: MindSporeOptions,
+    plan: Plan,
+    n_steps: u64,
+    h: &Tensor,
+) -> SessionSummary {
     run_with(options, plan, |tap, operators| {
         run_steps(tap, operators, n_steps, h);
     })
@@ -108,7 +115,7 @@ pub(crate) fn run_with(
     options: MindSporeOptions,
     plan: Plan,
     work: impl FnOnce(&mut Tap, &[Arc<Operator>]),
-) -> Summary {
+) -> SessionSummary {
     run_in_ring(options, plan, None, work)
 }
 
@@ -118,7 +125,7 @@ pub(crate) fn run_in_ring(
     plan: Plan,
     ring: Option<RingOptions>,
     work: impl FnOnce(&mut Tap, &[Arc<Operator>]),
-) -> Summary {
+) -> SessionSummary {
     let sink = MindSporeSink::create(options).unwrap();
     run_sink(Arc::new(sink), plan, ring, work)
 }
@@ -128,13 +135,13 @@ pub(crate) fn run_sink(
     plan: Plan,
     ring: Option<RingOptions>,
     work: impl FnOnce(&mut Tap, &[Arc<Operator>]),
-) -> Summary {
+) -> SessionSummary {
     let one_writer = SessionOptions {
         n_writers: 1,
         ring,
         ..SessionOptions::default()
     };
-    let session = Session::start(plan, sink, one_writer).unwrap();
+    let session = CaptureSession::start(plan, sink, one_writer).unwrap();
     let model = Arc::new(ModelId {
         file_stem: "net".into(),
         graph_name: "g".into(),

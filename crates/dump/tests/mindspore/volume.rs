@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use opscope_capture::{Plan, Summary, TensorRules};
+use opscope_capture::{Plan, SessionSummary, TensorRules};
 use opscope_dump::{MindSporeOptions, MindSporeSink, Volume, VolumeSink};
 use opscope_store::atomic_file::{Creator, Modes};
 use opscope_store::file_format::statistic_csv::Category;
@@ -28,7 +28,7 @@ fn run_by(
     options: &MindSporeOptions,
     texts: &[&str],
     h: &Tensor,
-) -> (Summary, Volume) {
+) -> (SessionSummary, Volume) {
     let rules = TensorRules::new(texts.iter().map(|text| text.parse().unwrap()).collect());
     let sink = MindSporeSink::create_by(creator.clone(), options.clone()).unwrap();
     let sink = Arc::new(VolumeSink::new(Arc::new(sink.with_tensors_where(rules))));

@@ -1,8 +1,8 @@
 //! Ascend by whole graphs, and the graph engine.
 
 use opscope_capture::{
-    KernelSelection, ModelSelection, OperatorSelection, Plan, Purpose, Session, SessionOptions,
-    Steps,
+    CaptureSession, KernelSelection, ModelSelection, OperatorSelection, Plan, Purpose,
+    SessionOptions, Steps,
 };
 use opscope_dump::{MindSporeOptions, RuntimeMode};
 use opscope_store::file_format::dump_data::DumpFile;
@@ -150,7 +150,7 @@ fn marks_switch_operators_and_scopes_on_and_off() {
     };
     let check = |marks: &[(&str, bool)], expected: &[u32]| {
         let sink = std::sync::Arc::new(opscope_capture::sink::MemorySink::default());
-        let session = Session::start(plan(), sink, SessionOptions::default()).unwrap();
+        let session = CaptureSession::start(plan(), sink, SessionOptions::default()).unwrap();
         for (target, enabled) in marks {
             session.set_dump(target, *enabled);
         }
@@ -176,7 +176,7 @@ fn operators_may_mark_themselves() {
     };
     let check = |texts: [Option<&str>; 2], marks: &[(&str, bool)], expected: &[u32]| {
         let sink = std::sync::Arc::new(opscope_capture::sink::MemorySink::default());
-        let session = Session::start(plan.clone(), sink, SessionOptions::default()).unwrap();
+        let session = CaptureSession::start(plan.clone(), sink, SessionOptions::default()).unwrap();
         for (target, enabled) in marks {
             session.set_dump(target, *enabled);
         }

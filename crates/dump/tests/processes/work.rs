@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
 use opscope_capture::Sink;
-use opscope_dump::{AclSink, Dedup, MindSporeOptions, MindSporeSink, RuntimeMode};
+use opscope_dump::{AclSink, FileSharing, MindSporeOptions, MindSporeSink, RuntimeMode};
 use opscope_store::atomic_file::Modes;
 use opscope_store::dump::read_mapping;
 use opscope_store::file_format::dump_data::DumpFile;
@@ -67,7 +67,7 @@ pub(crate) fn is_done_here() -> bool {
 
 fn options(dir: &Path) -> MindSporeOptions {
     MindSporeOptions {
-        dedup: Dedup::default(),
+        dedup: FileSharing::default(),
         compression: None,
         target: TreeTarget::Cpu,
         path: dir.to_owned(),

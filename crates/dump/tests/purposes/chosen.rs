@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use opscope_capture::Whole;
-use opscope_capture::{Plan, Sink, Summary, Tap, TensorRules};
+use opscope_capture::WholeTensors;
+use opscope_capture::{Plan, SessionSummary, Sink, Tap, TensorRules};
 use opscope_config::dialect::acl::Content;
-use opscope_dump::{AclSink, Amount, Volume, VolumeSink};
+use opscope_dump::{AclSink, FileAmount, Volume, VolumeSink};
 use opscope_store::atomic_file::{Creator, Modes};
 use opscope_store::file_format::stats_csv::StatsColumns;
 use opscope_store::record::Operator;
@@ -28,7 +28,7 @@ fn rules(texts: &[&str]) -> TensorRules {
 }
 
 /// Two steps; what `add` makes has NaN in the second.
-fn run(sink: Arc<dyn Sink>) -> Summary {
+fn run(sink: Arc<dyn Sink>) -> SessionSummary {
     let operators = operators();
     with_session(Plan::everything(), sink, &operators, &["x"], |tap| {
         for step in 0..2 {
@@ -156,7 +156,7 @@ fn what_is_pretended_is_what_is_written() {
         volume
             .operators
             .iter()
-            .all(|o| o.amount.whole == Whole::default())
+            .all(|o| o.amount.whole == WholeTensors::default())
     );
 
     let both = Content::Both(StatsColumns::Plain);
@@ -173,16 +173,16 @@ fn what_is_pretended_is_what_is_written() {
     assert_eq!(names, ["add", "conv", "relu"]);
     let add = volume.operators[0].amount;
     assert_eq!((add.n_records, add.n_files), (2, 3));
-    let whole = Whole {
+    let whole = WholeTensors {
         n_inputs: 2,
         n_input_bytes: 12,
         n_outputs: 1,
         n_output_bytes: 8,
     };
     assert_eq!(add.whole, whole);
-    let mut sum = Amount::default();
+    let mut sum = FileAmount::default();
     volume.operators.iter().for_each(|o| sum += o.amount);
-    let mut of_steps = Amount::default();
+    let mut of_steps = FileAmount::default();
     volume.steps.values().for_each(|amount| of_steps += *amount);
     assert_eq!(sum, of_steps);
     assert_eq!(volume.steps[&1].n_files, volume.steps[&0].n_files + 1);

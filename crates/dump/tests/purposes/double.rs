@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use opscope_capture::{Plan, Session, SessionOptions, Sink, Summary, Tap};
+use opscope_capture::{CaptureSession, Plan, SessionOptions, SessionSummary, Sink, Tap};
 use opscope_dump::AclSink;
 use opscope_store::atomic_file::Modes;
 use opscope_store::record::{ModelId, Operator};
@@ -69,9 +69,9 @@ pub(crate) fn with_session(
     operators: &[Arc<Operator>],
     graph_inputs: &[&str],
     body: impl FnOnce(&mut Tap),
-) -> Summary {
+) -> SessionSummary {
     let graph_inputs: Vec<String> = graph_inputs.iter().map(|name| (*name).into()).collect();
-    let session = Session::start(plan, sink, SessionOptions::default()).unwrap();
+    let session = CaptureSession::start(plan, sink, SessionOptions::default()).unwrap();
     let (mut tap, _) = session.attach(&model(), operators, &graph_inputs);
     body(&mut tap);
     let summary = session.finish();

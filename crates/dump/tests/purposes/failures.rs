@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use opscope_capture::{Failure, FailureDetail, Plan, Purpose, Sink, SinkError, Summary, Written};
-use opscope_dump::{AclSink, Chunk};
+use opscope_capture::{
+    FailureDetail, OperatorFailure, Plan, Purpose, SessionSummary, Sink, SinkError, WrittenFiles,
+};
+use opscope_dump::{AclSink, FileChunk};
 use opscope_store::file_format::dump_data::{DumpFile, DumpHeader};
 use opscope_store::record::{Operator, Record};
 use opscope_tensor::{DType, Layout};
@@ -20,7 +22,7 @@ fn plan(detail: FailureDetail) -> Plan {
 }
 
 /// One operator goes well, then one with a present and an absent input fails with one output there.
-fn run(detail: FailureDetail, sink: Arc<dyn Sink>, at_failure: impl FnOnce()) -> Summary {
+fn run(detail: FailureDetail, sink: Arc<dyn Sink>, at_failure: impl FnOnce()) -> SessionSummary {
     let mut failing = (*operator(7, "Conv", "a/b", &["x", "", "w"], &["y", "z"])).clone();
     failing.attributes = vec![("group".into(), "2".into())];
     let operators = [
@@ -158,7 +160,7 @@ fn a_function_gets_the_longer_name() {
     let paths = Arc::new(Mutex::new(Vec::new()));
     let function = Arc::new({
         let paths = paths.clone();
-        move |chunk: &Chunk<'_>| {
+        move |chunk: &FileChunk<'_>| {
             paths.lock().unwrap().push(chunk.path.to_owned());
             Ok(())
         }
@@ -185,7 +187,7 @@ fn long_names_are_hashed_without_their_directory() {
             inputs: vec![],
             outputs: vec![(0, floats(&[1.0]))],
         };
-        let failure = Failure {
+        let failure = OperatorFailure {
             detail: FailureDetail::Normal,
             notes: String::new(),
             reason: "no".into(),
@@ -208,11 +210,11 @@ fn long_names_are_hashed_without_their_directory() {
 struct BadSink;
 
 impl Sink for BadSink {
-    fn write(&self, _: &Record) -> Result<Written, SinkError> {
-        Ok(Written::default())
+    fn write(&self, _: &Record) -> Result<WrittenFiles, SinkError> {
+        Ok(WrittenFiles::default())
     }
 
-    fn write_failure(&self, _: &Record, _: &Failure) -> Result<Written, SinkError> {
+    fn write_failure(&self, _: &Record, _: &OperatorFailure) -> Result<WrittenFiles, SinkError> {
         panic!("broken")
     }
 }

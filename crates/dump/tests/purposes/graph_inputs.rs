@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use opscope_capture::sink::MemorySink;
-use opscope_capture::{ModelSelection, OperatorSelection, Plan, Sides, Steps};
+use opscope_capture::{ModelSelection, OperatorSelection, Plan, SlotSides, Steps};
 use opscope_store::file_format::dump_data::DumpFile;
 use opscope_tensor::Layout;
 
 use super::double::{execute, files, floats, lazy_sink, operator, with_session};
 
-fn plan(sides: Sides) -> Plan {
+fn plan(sides: SlotSides) -> Plan {
     Plan {
         sides,
         has_graph_inputs: true,
@@ -28,7 +28,7 @@ fn each_reader_has_a_file_with_its_own_task() {
     let selected = OperatorSelection::named(["add", "mul"]);
     let plan = Plan {
         models: ModelSelection::Every(selected),
-        ..plan(Sides::Outputs)
+        ..plan(SlotSides::Outputs)
     };
     let sink = Arc::new(lazy_sink(dir.path()));
     let summary = with_session(plan, sink, &operators, &["x"], |tap| {
@@ -73,9 +73,9 @@ fn each_reader_has_a_file_with_its_own_task() {
 fn inputs_of_the_operator_are_kept_beside_them_only_if_both_sides_are() {
     let operators = [operator(0, "Add", "add", &["x", "w"], &["s"])];
     for (sides, n_inputs, n_records) in [
-        (Sides::Outputs, 0, 2),
-        (Sides::Both, 2, 2),
-        (Sides::Inputs, 2, 1),
+        (SlotSides::Outputs, 0, 2),
+        (SlotSides::Both, 2, 2),
+        (SlotSides::Inputs, 2, 1),
     ] {
         let sink = Arc::new(MemorySink::default());
         with_session(plan(sides), sink.clone(), &operators, &["x"], |tap| {
@@ -100,7 +100,7 @@ fn what_is_not_shown_counts_as_dropped() {
     let sink = Arc::new(MemorySink::default());
     let plan = Plan {
         steps: Steps::in_ranges(vec![0..=1]),
-        ..plan(Sides::Outputs)
+        ..plan(SlotSides::Outputs)
     };
     let summary = with_session(plan, sink, &operators, &["x"], |tap| {
         // The operator fails; shows no input; shows one twice; runs in a step that is not kept.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use opscope_capture::overflow::{Overflow, OverflowDetector};
 use opscope_capture::sink::MemorySink;
 use opscope_capture::{
-    FirstOverflow, Plan, Purpose, Session, SessionOptions, Sides, Sink, Summary,
+    CaptureSession, FirstOverflow, Plan, Purpose, SessionOptions, SessionSummary, Sink, SlotSides,
 };
 use opscope_store::file_format::dump_data::DumpFile;
 use opscope_store::file_format::op_debug::{OverflowRecord, TaskInfo};
@@ -17,13 +17,13 @@ fn plan() -> Plan {
     Plan {
         purpose: Purpose::Overflow,
         // Overflow is told from both sides whatever this says.
-        sides: Sides::Outputs,
+        sides: SlotSides::Outputs,
         ..Plan::everything()
     }
 }
 
 /// Three operators in two steps; the second one overflows in the second step.
-fn run(sink: Arc<dyn Sink>) -> Summary {
+fn run(sink: Arc<dyn Sink>) -> SessionSummary {
     let operators = [
         operator(3, "Neg", "fine", &["x"], &["y"]),
         operator(4, "Add", "a/b", &["y", "y"], &["z"]),
@@ -140,7 +140,8 @@ fn a_session_asks_the_detector_that_it_is_given() {
         ["Add", "Identity"].map(|op_type| operator(0, op_type, op_type, &["x"], &["y"]));
     let sink = Arc::new(MemorySink::default());
     let (options, detector) = (SessionOptions::default(), Arc::new(IdentityDetector));
-    let session = Session::start_with_detector(plan(), sink.clone(), options, detector).unwrap();
+    let session =
+        CaptureSession::start_with_detector(plan(), sink.clone(), options, detector).unwrap();
     for operator in &operators {
         let (mut tap, _) = session.attach(&model(), std::slice::from_ref(operator), &[]);
         tap.begin_step(0);

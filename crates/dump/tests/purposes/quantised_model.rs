@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use opscope_capture::sink::MemorySink;
 use opscope_capture::{
-    Counters, GraphView, ModelSelection, OperatorSelection, Place, Plan, Quantised, QuantisedKind,
-    Session, SessionOptions, Sink, Tap,
+    CaptureSession, Counters, GraphView, ModelSelection, OperatorSelection, OverflowPlace, Plan,
+    QuantisedKind, QuantisedPlace, SessionOptions, Sink, Tap,
 };
 use opscope_store::record::{ModelId, Operator, Record, SlotSide};
 use opscope_tensor::{DType, Shape, Tensor};
@@ -53,21 +53,25 @@ pub(super) fn operators() -> Vec<Arc<Operator>> {
     ]
 }
 
-pub(super) fn quantised() -> Vec<Quantised> {
+pub(super) fn quantised() -> Vec<QuantisedPlace> {
     use QuantisedKind::{Computes, Dequantises, Quantises};
-    let at =
-        |task_id, place: Place, value, kind, (scale, zero): (&[usize], Option<usize>), axis| {
-            Quantised {
-                task_id,
-                place,
-                value,
-                kind,
-                scale: scale.iter().map(|&i| (SlotSide::Input, i)).collect(),
-                zero_point: zero.map(|i| (SlotSide::Input, i)),
-                axis,
-                block_size: 0,
-            }
-        };
+    let at = |task_id,
+              place: OverflowPlace,
+              value,
+              kind,
+              (scale, zero): (&[usize], Option<usize>),
+              axis| {
+        QuantisedPlace {
+            task_id,
+            place,
+            value,
+            kind,
+            scale: scale.iter().map(|&i| (SlotSide::Input, i)).collect(),
+            zero_point: zero.map(|i| (SlotSide::Input, i)),
+            axis,
+            block_size: 0,
+        }
+    };
     let (input, output) = (|i| (SlotSide::Input, i), (SlotSide::Output, 0));
     vec![
         at(0, output, 1, Quantises, (&[1], Some(2)), 1),
@@ -148,7 +152,7 @@ pub(super) fn with_options(
     options: SessionOptions,
     run: impl FnOnce(&mut Tap, &[Arc<Operator>]),
 ) -> Counters {
-    let session = Session::start(plan, sink, options).unwrap();
+    let session = CaptureSession::start(plan, sink, options).unwrap();
     let (operators, quantised) = (operators(), quantised());
     let graph = GraphView {
         operators: &operators,

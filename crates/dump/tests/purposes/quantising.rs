@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use opscope_capture::sink::MemorySink;
 use opscope_capture::{
-    Exclusion, GraphView, OperatorKey, Place, Plan, Quantised, QuantisedKind, Session,
-    SessionOptions, Sides, Tap, TensorRule, TensorRules,
+    CaptureSession, Exclusion, GraphView, OperatorRule, OverflowPlace, Plan, QuantisedKind,
+    QuantisedPlace, SessionOptions, SlotSides, Tap, TensorRule, TensorRules,
 };
 use opscope_dump::StatsSink;
 use opscope_store::record::{ModelId, Operator, Record, SlotSide};
@@ -120,7 +120,7 @@ fn views_are_walked_through_and_siblings_found() {
         operator(6, "DequantizeLinear", "d2", &["k", "t"], &["h"]),
         operator(7, "Tanh", "tanh", &["h"], &["o"]),
     ];
-    let at = |task_id, place: Place, value, kind| Quantised {
+    let at = |task_id, place: OverflowPlace, value, kind| QuantisedPlace {
         task_id,
         place,
         value,
@@ -145,7 +145,7 @@ fn views_are_walked_through_and_siblings_found() {
         ("shape", &[0, 1, 2]),
         ("q", &[0, 2]),
     ] {
-        let session = Session::start(
+        let session = CaptureSession::start(
             only(name),
             Arc::new(MemorySink::default()),
             SessionOptions::default(),
@@ -173,7 +173,7 @@ fn what_quantises_has_both_sides_whichever_is_asked_for() {
     };
     // Weights are not kept where outputs are.
     assert_eq!(
-        lines(&records(of_side(Sides::Outputs), once)),
+        lines(&records(of_side(SlotSides::Outputs), once)),
         [
             "0:quantise:3/1",
             "0:x_DequantizeLinear:3/1",
@@ -186,7 +186,7 @@ fn what_quantises_has_both_sides_whichever_is_asked_for() {
             "5:relu:0/1",
         ]
     );
-    let names = lines(&records(of_side(Sides::Inputs), once));
+    let names = lines(&records(of_side(SlotSides::Inputs), once));
     assert!(names.contains(&"1:conv:9/0".to_owned()), "{names:?}");
     assert!(
         names.contains(&"4:z_DequantizeLinear:3/1".to_owned()),
@@ -250,7 +250,7 @@ fn floats_are_called_after_their_iteration() {
 
 #[test]
 fn what_an_engine_is_to_show() {
-    let session = Session::start(
+    let session = CaptureSession::start(
         only("pool"),
         Arc::new(MemorySink::default()),
         SessionOptions::default(),
@@ -301,13 +301,13 @@ fn exclusions_count_for_floats_too() {
         };
         lines(&records(plan, once))
     };
-    let of_type = |name: &str| OperatorKey::Type(name.to_owned());
+    let of_type = |name: &str| OperatorRule::Type(name.to_owned());
     let names = without(of_type("DequantizeLinear"), None);
     assert!(
         names.iter().all(|name| !name.contains("Dequantize")),
         "{names:?}"
     );
-    let names = without(OperatorKey::Name("y_DequantizeLinear".into()), None);
+    let names = without(OperatorRule::Name("y_DequantizeLinear".into()), None);
     assert!(
         names.iter().all(|name| !name.contains("y_Dequantize")),
         "{names:?}"

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use opscope_capture::{Plan, Sides, Sink};
+use opscope_capture::{Plan, Sink, SlotSides};
 use opscope_config::dialect::acl::Content;
 use opscope_store::file_format::mapping_csv;
 use opscope_store::file_format::stats_csv::{StatsColumn, StatsColumns};
@@ -111,7 +111,7 @@ fn nothing_is_created_before_there_is_something_to_write() {
     let dir = tempfile::tempdir().unwrap();
     let operators = [operator(0, "Add", "a", &["x"], &["s"])];
     let plan = Plan {
-        sides: Sides::Outputs,
+        sides: SlotSides::Outputs,
         ..Plan::nothing()
     };
     let sink = Arc::new(lazy_sink(dir.path()));

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use opscope_capture::{Plan, SinkError};
 use opscope_config::dialect::acl::Content;
-use opscope_dump::{AclSink, CHUNK_BYTES_MAX, Chunk};
+use opscope_dump::{AclSink, CHUNK_BYTES_MAX, FileChunk};
 use opscope_store::file_format::dump_data::DumpFile;
 use opscope_store::file_format::stats_csv::StatsColumns;
 use opscope_tensor::{DType, Shape, Tensor};
@@ -22,7 +22,7 @@ struct Received {
 }
 
 impl Received {
-    fn take(&mut self, chunk: &Chunk<'_>) {
+    fn take(&mut self, chunk: &FileChunk<'_>) {
         assert!(chunk.n_bytes > 0 && chunk.n_bytes <= CHUNK_BYTES_MAX);
         let (path, bytes) = self
             .open
@@ -40,7 +40,7 @@ impl Received {
 
 fn sink_into(received: &Arc<Mutex<Received>>, dump_path: &Path) -> AclSink {
     let received = received.clone();
-    let function = Arc::new(move |chunk: &Chunk<'_>| {
+    let function = Arc::new(move |chunk: &FileChunk<'_>| {
         received.lock().unwrap().take(chunk);
         Ok(())
     });
@@ -122,8 +122,8 @@ fn large_files_come_in_chunks_and_tables_in_one() {
 #[test]
 fn a_function_that_refuses_or_panics_is_counted() {
     let operators = [operator(0, "Add", "a", &[], &["y"])];
-    let refuse = |_: &Chunk<'_>| Err(SinkError::Other("no".into()));
-    let explode = |_: &Chunk<'_>| panic!("boom");
+    let refuse = |_: &FileChunk<'_>| Err(SinkError::Other("no".into()));
+    let explode = |_: &FileChunk<'_>| panic!("boom");
     let dir = Path::new("/d");
     for sink in [
         AclSink::to_function(dir, TIME, Arc::new(refuse)).unwrap(),

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use opscope_capture::sink::MemorySink;
-use opscope_capture::{ModelSelection, OperatorSelection, Plan, Purpose, Sides};
+use opscope_capture::{ModelSelection, OperatorSelection, Plan, Purpose, SlotSides};
 use opscope_store::file_bytes::FileBytes;
 use opscope_store::file_format::dump_data::DumpFile;
 use opscope_store::record::{Operator, Record};
@@ -42,7 +42,7 @@ fn plan(layer: Option<&[&str]>, watched: &[&str]) -> Plan {
             ..rule
         }),
         // Watching is about outputs whatever this says.
-        sides: Sides::Inputs,
+        sides: SlotSides::Inputs,
         ..Plan::everything()
     }
 }

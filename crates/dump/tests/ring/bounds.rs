@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use opscope_capture::{
-    BatchPreparer, N_STEPS_BEHIND_MAX, Plan, Session, SessionOptions, Sink, SinkError, StepRemover,
-    TriggerKind, WhenBehind, Written,
+    BatchPreparer, CaptureSession, N_STEPS_BEHIND_MAX, Plan, SessionOptions, Sink, SinkError,
+    StepRemover, TriggerKind, WhenBehind, WrittenFiles,
 };
 use opscope_dump::{AclSink, StatsSink};
 use opscope_store::record::{ModelId, Record};
@@ -32,7 +32,7 @@ impl Counting {
 }
 
 impl Sink for Counting {
-    fn write(&self, record: &Record) -> Result<Written, SinkError> {
+    fn write(&self, record: &Record) -> Result<WrittenFiles, SinkError> {
         // Some records take much longer than others.
         for _ in 0..record.step % 7 {
             thread::yield_now();
@@ -42,7 +42,7 @@ impl Sink for Counting {
         written
     }
 
-    fn begin_step(&self, model: &ModelId, step: u64) -> Result<Written, SinkError> {
+    fn begin_step(&self, model: &ModelId, step: u64) -> Result<WrittenFiles, SinkError> {
         self.look();
         self.sink.begin_step(model, step)
     }
@@ -137,7 +137,7 @@ fn files_of_single_operators_go_one_by_one() {
         ring: Some(ring(2, &[])),
         ..SessionOptions::default()
     };
-    let session = Session::start(Plan::everything(), sink.clone(), options).unwrap();
+    let session = CaptureSession::start(Plan::everything(), sink.clone(), options).unwrap();
     let operators = operators();
     let (mut tap, _) = session.attach(&Arc::new(ModelId::default()), &operators, &[]);
     for number in 0..5 {
@@ -156,7 +156,7 @@ fn a_sink_that_cannot_take_steps_back_is_refused() {
         ring: Some(ring(1, &[])),
         ..SessionOptions::default()
     };
-    let result = Session::start(Plan::everything(), Arc::new(StatsSink::default()), options);
+    let result = CaptureSession::start(Plan::everything(), Arc::new(StatsSink::default()), options);
     let error = result.err().unwrap();
     assert_eq!(error.kind(), std::io::ErrorKind::Unsupported);
     assert!(
@@ -172,12 +172,12 @@ struct Standing {
 }
 
 impl Sink for Standing {
-    fn write(&self, record: &Record) -> Result<Written, SinkError> {
+    fn write(&self, record: &Record) -> Result<WrittenFiles, SinkError> {
         let _turn = self.turn.lock().unwrap();
         self.sink.write(record)
     }
 
-    fn begin_step(&self, model: &ModelId, step: u64) -> Result<Written, SinkError> {
+    fn begin_step(&self, model: &ModelId, step: u64) -> Result<WrittenFiles, SinkError> {
         self.sink.begin_step(model, step)
     }
 
@@ -199,7 +199,7 @@ fn a_model_that_never_waits_does_not_wait_for_steps_either() {
         when_behind: WhenBehind::Drop,
         ..SessionOptions::default()
     };
-    let session = Session::start(Plan::everything(), sink, options).unwrap();
+    let session = CaptureSession::start(Plan::everything(), sink, options).unwrap();
     let operators = operators();
     let (mut tap, _) = session.attach(&model(), &operators, &[]);
     let held = turn.lock().unwrap();
@@ -228,11 +228,11 @@ impl Sink for Gathering {
         Some(self)
     }
 
-    fn write(&self, record: &Record) -> Result<Written, SinkError> {
+    fn write(&self, record: &Record) -> Result<WrittenFiles, SinkError> {
         self.0.write(record)
     }
 
-    fn begin_step(&self, model: &ModelId, step: u64) -> Result<Written, SinkError> {
+    fn begin_step(&self, model: &ModelId, step: u64) -> Result<WrittenFiles, SinkError> {
         self.0.begin_step(model, step)
     }
 

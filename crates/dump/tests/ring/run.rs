@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use opscope_capture::{
-    Plan, RingOptions, RingReport, Session, SessionOptions, Sink, Summary, Tap, TriggerKind,
-    Triggers,
+    CaptureSession, Plan, RingOptions, RingReport, SessionOptions, SessionSummary, Sink, Tap,
+    TriggerKind, Triggers,
 };
 use opscope_dump::AclSink;
 use opscope_store::atomic_file::Modes;
@@ -92,14 +92,14 @@ pub(crate) fn run(
     sink: Arc<dyn Sink>,
     ring: RingOptions,
     n_writers: usize,
-    work: impl FnOnce(&Session, &mut Tap, &[Arc<Operator>]),
-) -> (Summary, RingReport) {
+    work: impl FnOnce(&CaptureSession, &mut Tap, &[Arc<Operator>]),
+) -> (SessionSummary, RingReport) {
     let options = SessionOptions {
         n_writers,
         ring: Some(ring),
         ..SessionOptions::default()
     };
-    let session = Session::start(plan, sink, options).unwrap();
+    let session = CaptureSession::start(plan, sink, options).unwrap();
     let operators = operators();
     let (mut tap, _) = session.attach(&model(), &operators, &[]);
     work(&session, &mut tap, &operators);
@@ -114,7 +114,11 @@ pub(crate) fn run(
 }
 
 /// Runs a step for each of `values` into `dir`; checks what counters say against the disk.
-pub(crate) fn run_values(dir: &Path, ring: RingOptions, values: &[f32]) -> (Summary, RingReport) {
+pub(crate) fn run_values(
+    dir: &Path,
+    ring: RingOptions,
+    values: &[f32],
+) -> (SessionSummary, RingReport) {
     let result = run(
         Plan::everything(),
         Arc::new(acl_sink(dir)),
@@ -131,7 +135,7 @@ pub(crate) fn run_values(dir: &Path, ring: RingOptions, values: &[f32]) -> (Summ
 }
 
 /// Files and bytes on disk are those that were written and not removed; steps are those that are told.
-pub(crate) fn check_counters(dir: &Path, (summary, report): &(Summary, RingReport)) {
+pub(crate) fn check_counters(dir: &Path, (summary, report): &(SessionSummary, RingReport)) {
     let c = summary.counters;
     let entries = dump::list(dir).entries;
     assert_eq!(c.n_files - c.n_files_removed, entries.len() as u64);

@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use opscope_capture::sink::MemorySink;
 use opscope_capture::{
-    Plan, RingReport, Sink, SinkError, StepRemover, Steps, TriggerCause, TriggerKind, Written,
+    Plan, RingReport, Sink, SinkError, StepRemover, Steps, TriggerCause, TriggerKind, WrittenFiles,
 };
 use opscope_dump::AclSink;
 use opscope_store::record::{ModelId, Record};
@@ -171,7 +171,7 @@ struct Slow {
 }
 
 impl Sink for Slow {
-    fn write(&self, record: &Record) -> Result<Written, SinkError> {
+    fn write(&self, record: &Record) -> Result<WrittenFiles, SinkError> {
         let mut is_open = self.is_open.lock().unwrap();
         while !*is_open {
             is_open = self.opened.wait(is_open).unwrap();
@@ -180,7 +180,7 @@ impl Sink for Slow {
         self.sink.write(record)
     }
 
-    fn begin_step(&self, model: &ModelId, step: u64) -> Result<Written, SinkError> {
+    fn begin_step(&self, model: &ModelId, step: u64) -> Result<WrittenFiles, SinkError> {
         if step == 4 {
             *self.is_open.lock().unwrap() = true;
             self.opened.notify_all();

@@ -7,7 +7,7 @@ mod operators;
 
 use std::collections::HashMap;
 
-use opscope_capture::Quantised;
+use opscope_capture::QuantisedPlace;
 
 use self::operators::slots;
 use super::proto;
@@ -16,7 +16,7 @@ use super::schema::GraphProto;
 /// The quantised values of a graph and of the bodies inside it, in the order of the nodes in the
 /// file. Tasks count like those of operators: the nodes of a body follow the node that it belongs
 /// to.
-pub(super) fn find(graph: &GraphProto) -> Vec<Quantised> {
+pub(super) fn find(graph: &GraphProto) -> Vec<QuantisedPlace> {
     let mut finder = Finder::default();
     finder.look_at(graph);
     finder.found
@@ -24,7 +24,7 @@ pub(super) fn find(graph: &GraphProto) -> Vec<Quantised> {
 
 #[derive(Default)]
 struct Finder<'a> {
-    found: Vec<Quantised>,
+    found: Vec<QuantisedPlace>,
     n_tasks: u32,
     n_values: u32,
     /// Numbers of the values that are known, by name; the innermost graph comes last. Two branches

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use opscope_capture::{Kept, ModelSelection, OperatorSelection, Plan, Role, select};
+use opscope_capture::{ModelSelection, OperatorSelection, Plan, SelectedSlots, WatchRole, select};
 use opscope_store::record::{ModelId, Operator};
 use pyo3::exceptions::PyNotImplementedError;
 use pyo3::prelude::*;
@@ -22,7 +22,7 @@ pub(super) struct Chooser {
     /// Asked besides: name, alias, target, base and module of an operator.
     choose: Option<Py<PyAny>>,
     /// Slots to keep of operators with so many inputs, and outputs as given.
-    of_shape: Mutex<HashMap<Form, Arc<Kept>>>,
+    of_shape: Mutex<HashMap<Form, Arc<SelectedSlots>>>,
 }
 
 impl Chooser {
@@ -89,7 +89,7 @@ impl Chooser {
     }
 
     /// Returns the slots to keep of an operator; `None` if there are none.
-    pub(super) fn kept(&self, operator: &Operator) -> Option<Arc<Kept>> {
+    pub(super) fn kept(&self, operator: &Operator) -> Option<Arc<SelectedSlots>> {
         if !self.is_every {
             let operator = Arc::new(Operator {
                 task_id: 0,
@@ -106,7 +106,7 @@ impl Chooser {
                 .iter()
                 .enumerate()
                 .filter(|(_, is_there)| **is_there);
-            Arc::new(Kept {
+            Arc::new(SelectedSlots {
                 inputs: if self.wants_inputs() {
                     (0..*n).collect()
                 } else {
@@ -117,8 +117,8 @@ impl Chooser {
                 } else {
                     Vec::new()
                 },
-                role: Role::None,
-                ..Kept::default()
+                role: WatchRole::None,
+                ..SelectedSlots::default()
             })
         });
         Some(kept.clone()).filter(|kept| kept.n_slots() > 0)

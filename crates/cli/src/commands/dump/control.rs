@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::anyhow;
-use opscope_capture::{Control, Plan, Tap};
+use opscope_capture::{Plan, SessionControl, Tap};
 use opscope_config::{Control as ControlFile, ControlConfig, FileStamp};
 use opscope_dump::DumpRequest;
 use signal_hook::consts::SIGUSR1;
@@ -98,7 +98,7 @@ impl<'a> RemoteControl<'a> {
     }
 
     /// Gives a session, before models are attached to it, what was asked for so far.
-    pub(super) fn begin(&self, control: &Control) -> Result<(), Failure> {
+    pub(super) fn begin(&self, control: &SessionControl) -> Result<(), Failure> {
         let state = self.state();
         control
             .change(Some(state.is_enabled), state.plan.clone())
@@ -108,7 +108,7 @@ impl<'a> RemoteControl<'a> {
     /// Does `work` and switches `control` meanwhile.
     pub(super) fn during<T>(
         &self,
-        control: &Control,
+        control: &SessionControl,
         work: impl FnOnce() -> T,
     ) -> Result<T, Failure> {
         let is_done = AtomicBool::new(false);
@@ -128,7 +128,7 @@ impl<'a> RemoteControl<'a> {
         })
     }
 
-    fn watch(&self, control: &Control, is_done: &AtomicBool) {
+    fn watch(&self, control: &SessionControl, is_done: &AtomicBool) {
         loop {
             let n_signals = self.wait();
             match &self.arguments.control.control {
@@ -166,7 +166,7 @@ impl<'a> RemoteControl<'a> {
     }
 
     /// Follows the control file if it changed, or if that is asked for.
-    fn look(&self, path: &Path, control: &Control, is_asked: bool) {
+    fn look(&self, path: &Path, control: &SessionControl, is_asked: bool) {
         let stamp = FileStamp::of(path);
         let mut state = self.state();
         if !is_asked && stamp == state.stamp {

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use opscope_dump::{Amount, DryRunForecast};
+use opscope_dump::{DryRunForecast, FileAmount};
 use serde_json::{Value, json};
 
 use super::run_model::DumpReport;
@@ -100,7 +100,7 @@ fn print_tables(forecast: &DryRunForecast, out: &mut impl Write) -> Result<(), F
     if forecast.volume.operators.is_empty() {
         return Ok(());
     }
-    let cells = |amount: &Amount| {
+    let cells = |amount: &FileAmount| {
         vec![
             amount.n_records.to_string(),
             amount.n_files.to_string(),
@@ -141,7 +141,7 @@ fn print_tables(forecast: &DryRunForecast, out: &mut impl Write) -> Result<(), F
 
 /// The same as a JSON object.
 pub(super) fn to_json(forecast: &DryRunForecast, report: &DumpReport) -> Value {
-    let amount_json = |amount: &Amount| {
+    let amount_json = |amount: &FileAmount| {
         json!({
             "executions": amount.n_records,
             "files": amount.n_files,
@@ -150,7 +150,7 @@ pub(super) fn to_json(forecast: &DryRunForecast, report: &DumpReport) -> Value {
             "output_bytes": amount.whole.n_output_bytes,
         })
     };
-    let with = |members: Value, amount: &Amount| {
+    let with = |members: Value, amount: &FileAmount| {
         let mut object = amount_json(amount);
         if let (Some(object), Value::Object(members)) = (object.as_object_mut(), members) {
             object.extend(members);

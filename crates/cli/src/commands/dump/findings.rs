@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use opscope_capture::{FirstOverflow, Overwrite, Purpose};
+use opscope_capture::{FirstOverflow, OverwrittenValue, Purpose};
 use opscope_store::file_format::op_debug::causes;
 use serde_json::{Map, Value, json};
 
@@ -147,7 +147,7 @@ fn overflow_json(first: &FirstOverflow) -> Value {
 }
 
 /// The changed bytes, such as `0..4, 16..24 and 7 more`.
-fn ranges(overwrite: &Overwrite) -> String {
+fn ranges(overwrite: &OverwrittenValue) -> String {
     let shown = overwrite.ranges.iter().take(N_RANGES_SHOWN);
     let shown: Vec<String> = shown
         .map(|range| format!("{}..{}", range.start, range.end))
@@ -161,7 +161,7 @@ fn ranges(overwrite: &Overwrite) -> String {
     format!("{}{more}", shown.join(", "))
 }
 
-fn overwrite_json(overwrite: &Overwrite) -> Value {
+fn overwrite_json(overwrite: &OverwrittenValue) -> Value {
     let ranges: Vec<[u64; 2]> = overwrite.ranges.iter().map(|r| [r.start, r.end]).collect();
     json!({
         "step": overwrite.step,

@@ -1,7 +1,7 @@
 //! Which tensors of a dump share a file.
 
 use clap::ValueEnum;
-use opscope_dump::{Dedup, DumpForm};
+use opscope_dump::{DumpForm, FileSharing};
 
 use crate::console::tell;
 
@@ -29,9 +29,9 @@ impl OnceArguments {
     pub(super) fn apply(&self, mut form: DumpForm) -> DumpForm {
         if let DumpForm::MindSpore(options) = &mut form {
             options.dedup = match self.dedup.unwrap_or(DedupChoice::Identity) {
-                DedupChoice::Off => Dedup::Off,
-                DedupChoice::Identity => Dedup::Identity,
-                DedupChoice::Content => Dedup::Content,
+                DedupChoice::Off => FileSharing::Off,
+                DedupChoice::Identity => FileSharing::Identity,
+                DedupChoice::Content => FileSharing::Content,
             };
         }
         form

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use anyhow::anyhow;
 use clap::ValueEnum;
-use opscope_capture::{Counters, FailurePolicy, SessionOptions, Summary, WhenBehind};
+use opscope_capture::{Counters, FailurePolicy, SessionOptions, SessionSummary, WhenBehind};
 use serde_json::{Map, Value};
 
 use crate::console::line;
@@ -94,7 +94,7 @@ fn size(text: &str) -> Result<u64, String> {
 /// A model that stopped because of a failed dump did as it was told: the failure is what to report.
 pub(super) fn without_own_stop(
     result: Result<(), Failure>,
-    summary: &Summary,
+    summary: &SessionSummary,
     is_signalled: bool,
 ) -> Result<(), Failure> {
     match result {
@@ -108,7 +108,7 @@ pub(super) fn without_own_stop(
 }
 
 /// Says what is missing from a dump. What a limit left out is not: that was asked for.
-pub(super) fn check(summary: Summary) -> Result<(), Failure> {
+pub(super) fn check(summary: SessionSummary) -> Result<(), Failure> {
     let c = summary.counters;
     let partial = |message: String| Err(Failure::message(PARTIAL, message));
     if let Some(error) = summary.first_error {

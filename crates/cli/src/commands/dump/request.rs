@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use opscope_capture::{Exclusion, OperatorKey, Plan, Purpose};
+use opscope_capture::{Exclusion, OperatorRule, Plan, Purpose};
 use opscope_config::dialect::acl::{self, AclDump, Content};
 use opscope_config::dialect::mindspore::{self, MindSporeDump};
 use opscope_config::dialect::{Dialect, detect};
@@ -229,7 +229,7 @@ impl RunArguments {
         let mut request = request.map_err(|error| Failure::new(USAGE, anyhow!(error)))?;
         let excluded = NO_KERNELS.map(|op_type| Exclusion {
             model: None,
-            operators: OperatorKey::Type(op_type.to_owned()),
+            operators: OperatorRule::Type(op_type.to_owned()),
             slots: None,
         });
         request.plan.excluded = excluded.into();

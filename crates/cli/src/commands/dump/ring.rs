@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use anyhow::anyhow;
 use clap::ValueEnum;
 use opscope_capture::{
-    RingOptions, RingReport, Session, Steps, TriggerCause, TriggerKind, Triggered,
+    CaptureSession, RingOptions, RingReport, Steps, TriggerCause, TriggerEvent, TriggerKind,
 };
 use serde_json::{Value, json};
 use signal_hook::SigId;
@@ -126,7 +126,7 @@ impl RingArguments {
     }
 
     /// Lets the signal keep the last steps of `session` until the result is dropped.
-    pub(super) fn listen_for(&self, session: &Session) -> Result<Listening, Failure> {
+    pub(super) fn listen_for(&self, session: &CaptureSession) -> Result<Listening, Failure> {
         match session.ring_flag() {
             Some(flag) if self.trigger.contains(&TriggerWord::Signal) => self.listen(flag),
             _ => Ok(Listening {
@@ -258,7 +258,7 @@ fn word(kind: TriggerKind) -> &'static str {
 }
 
 /// Such as ``nan at step 4: Div `/div` output.0: 1 NaN, 0 +Inf, 0 -Inf``.
-fn trigger_text(triggered: &Triggered) -> String {
+fn trigger_text(triggered: &TriggerEvent) -> String {
     let mut text = format!(
         "{} at step {}",
         word(triggered.cause.kind()),
@@ -285,7 +285,7 @@ fn trigger_text(triggered: &Triggered) -> String {
     }
 }
 
-fn trigger_json(triggered: &Triggered) -> Value {
+fn trigger_json(triggered: &TriggerEvent) -> Value {
     let operator = triggered.operator.as_ref();
     let mut value = json!({
         "trigger": word(triggered.cause.kind()),

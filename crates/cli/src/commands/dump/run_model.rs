@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
-use opscope_capture::{Counters, Purpose, Session, SessionOptions, Summary, Tap};
+use opscope_capture::{CaptureSession, Counters, Purpose, SessionOptions, SessionSummary, Tap};
 use opscope_dump::{DryRunForecast, DumpRequest, OpenDump, RangeReport, StatsRows, input_names};
 use opscope_engine::{EngineError, LoadedModel};
 use opscope_store::record::ModelId;
@@ -45,7 +45,7 @@ pub(crate) struct DumpReport {
     pub(crate) model: ModelId,
     pub(crate) purpose: Purpose,
     pub(crate) n_steps: u64,
-    pub(crate) summary: Summary,
+    pub(crate) summary: SessionSummary,
     /// Wall time of all steps until the last byte was handed to the operating system.
     pub(crate) time: Duration,
     /// Wall time of one step without the dump.
@@ -168,7 +168,7 @@ fn baseline(
 
 /// Result of capturing, also where it ended early.
 struct CaptureResult {
-    summary: Summary,
+    summary: SessionSummary,
     time: Duration,
     /// Steps that were begun.
     n_steps: u64,
@@ -307,7 +307,7 @@ fn start(
     request: &DumpRequest,
     dump: &OpenDump,
     n_steps: u64,
-) -> Result<Session, Failure> {
+) -> Result<CaptureSession, Failure> {
     let options = SessionOptions {
         queue_bytes_max: u64::from(arguments.queue_mib) << 20,
         n_writers: request.n_writers(arguments.writers.into()),

@@ -1,6 +1,6 @@
 //! How much a run writes: tensors, statistics or both, of everything or of what rules choose.
 
-use opscope_capture::{Selected, TensorRule, TensorRules};
+use opscope_capture::{SelectedOperators, TensorRule, TensorRules};
 use opscope_config::dialect::acl::Content;
 use opscope_dump::{DumpForm, MindSporeOptions};
 use opscope_engine::LoadedModel;
@@ -133,7 +133,7 @@ impl ContentKind {
 /// their own a rule may well mean the others.
 pub(super) fn warn_unused(
     rules: &TensorRules,
-    selected: &Selected,
+    selected: &SelectedOperators,
     model: &dyn LoadedModel,
     id: &ModelId,
 ) {

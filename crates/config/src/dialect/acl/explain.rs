@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use opscope_capture::{
-    Exclusion, FailureDetail, ModelSelection, OperatorKey, OperatorSelection, Purpose, Sides,
+    Exclusion, FailureDetail, ModelSelection, OperatorRule, OperatorSelection, Purpose, SlotSides,
 };
 use opscope_store::file_format::stats_csv::{StatsColumn, StatsColumns};
 use opscope_store::tree::acl::{FAILURE_DIR, MODEL_FILE, SINGLE_FILE};
@@ -63,9 +63,9 @@ fn summary(dump: &AclDump) -> &'static str {
     }
     match dump.mode {
         Mode::Operator => match dump.plan.sides {
-            Sides::Inputs => "What operators read is dumped.",
-            Sides::Outputs => "What operators write is dumped.",
-            Sides::Both => "What operators read and write is dumped.",
+            SlotSides::Inputs => "What operators read is dumped.",
+            SlotSides::Outputs => "What operators write is dumped.",
+            SlotSides::Both => "What operators read and write is dumped.",
         },
         Mode::SingleOperators => {
             "Operators that run outside models are dumped, and nothing of models."
@@ -146,9 +146,9 @@ fn left_out(excluded: &[Exclusion], rows: &mut Vec<(&'static str, String)>) {
     let mut unnamed = Vec::new();
     for exclusion in excluded {
         let operators = match &exclusion.operators {
-            OperatorKey::Name(name) => format!("operator `{}`", shown(name)),
-            OperatorKey::Type(name) => format!("operators of type `{}`", shown(name)),
-            OperatorKey::UnnamedOfType(name) => {
+            OperatorRule::Name(name) => format!("operator `{}`", shown(name)),
+            OperatorRule::Type(name) => format!("operators of type `{}`", shown(name)),
+            OperatorRule::UnnamedOfType(name) => {
                 unnamed.push(format!("`{}`", shown(name)));
                 continue;
             }
@@ -182,9 +182,11 @@ fn left_out(excluded: &[Exclusion], rows: &mut Vec<(&'static str, String)>) {
 fn sides(dump: &AclDump) -> &'static str {
     match (dump.mode, dump.plan.sides) {
         (Mode::Overflow | Mode::Failures(_), _)
-        | (Mode::Operator | Mode::SingleOperators, Sides::Both) => "inputs and outputs",
-        (Mode::Watcher, _) | (Mode::Operator | Mode::SingleOperators, Sides::Outputs) => "outputs",
-        (Mode::Operator | Mode::SingleOperators, Sides::Inputs) => "inputs",
+        | (Mode::Operator | Mode::SingleOperators, SlotSides::Both) => "inputs and outputs",
+        (Mode::Watcher, _) | (Mode::Operator | Mode::SingleOperators, SlotSides::Outputs) => {
+            "outputs"
+        }
+        (Mode::Operator | Mode::SingleOperators, SlotSides::Inputs) => "inputs",
     }
 }
 

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::ptr;
 
 use opscope_capture::{
-    Exclusion, FailureDetail, ModelSelection, NameRange, OperatorKey, OperatorSelection, Plan,
-    Purpose, Sides, Steps,
+    Exclusion, FailureDetail, ModelSelection, NameRange, OperatorRule, OperatorSelection, Plan,
+    Purpose, SlotSides, Steps,
 };
 use opscope_store::file_format::stats_csv::StatsColumns;
 use opscope_store::record::SlotSide;
@@ -123,7 +123,7 @@ pub(super) fn values(
                 .chain(data_flow().filter(|_| !is_watcher))
                 .collect(),
             sides: if is_watcher {
-                Sides::Outputs
+                SlotSides::Outputs
             } else {
                 settings.sides
             },
@@ -187,7 +187,7 @@ fn content(settings: &Settings) -> Content {
 pub(super) fn never_dumped() -> impl Iterator<Item = Exclusion> {
     NEVER_DUMPED.iter().map(|op_type| Exclusion {
         model: None,
-        operators: OperatorKey::Type((*op_type).to_owned()),
+        operators: OperatorRule::Type((*op_type).to_owned()),
         slots: None,
     })
 }
@@ -195,7 +195,7 @@ pub(super) fn never_dumped() -> impl Iterator<Item = Exclusion> {
 pub(super) fn data_flow() -> impl Iterator<Item = Exclusion> {
     DATA_FLOW.iter().map(|op_type| Exclusion {
         model: None,
-        operators: OperatorKey::UnnamedOfType((*op_type).to_owned()),
+        operators: OperatorRule::UnnamedOfType((*op_type).to_owned()),
         slots: None,
     })
 }
@@ -300,9 +300,9 @@ fn exclusions(entry: &Entry<'_>, findings: &mut Findings) -> Vec<Exclusion> {
             exclusions.push(Exclusion {
                 model: model.clone(),
                 operators: if is_type {
-                    OperatorKey::Type(name)
+                    OperatorRule::Type(name)
                 } else {
-                    OperatorKey::Name(name)
+                    OperatorRule::Name(name)
                 },
                 slots: Some(slots),
             });

@@ -1,6 +1,6 @@
 //! The words of a configuration, each turned into what it means.
 
-use opscope_capture::{FailureDetail, Sides};
+use opscope_capture::{FailureDetail, SlotSides};
 use opscope_store::file_format::stats_csv::StatsColumn;
 
 use super::object::{Findings, Refused};
@@ -10,7 +10,7 @@ use super::raw::{Raw, Text};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// `dump_mode`: which sides. It counts for dumps of values only.
-    pub sides: Sides,
+    pub sides: SlotSides,
     /// `dump_data`: whether rows of statistics are written in place of tensors.
     pub is_statistics: bool,
     /// `dump_stats`: which of them, as listed; `None` if it is not given.
@@ -50,10 +50,10 @@ pub enum Scene {
 /// The words of one key, each with its meaning.
 pub(super) type Words<T> = &'static [(&'static str, T)];
 
-const MODES: Words<Sides> = &[
-    ("input", Sides::Inputs),
-    ("output", Sides::Outputs),
-    ("all", Sides::Both),
+const MODES: Words<SlotSides> = &[
+    ("input", SlotSides::Inputs),
+    ("output", SlotSides::Outputs),
+    ("all", SlotSides::Both),
 ];
 const DATA: Words<bool> = &[("tensor", false), ("stats", true)];
 const SWITCH: Words<bool> = &[("off", false), ("on", true)];
@@ -90,7 +90,7 @@ impl Settings {
     /// Checks the words, in the vendor's order.
     pub(super) fn read(raw: &Raw<'_>, findings: &mut Findings) -> Result<Settings, Refused> {
         Ok(Settings {
-            sides: word(&raw.mode, MODES, findings)?.unwrap_or(Sides::Outputs),
+            sides: word(&raw.mode, MODES, findings)?.unwrap_or(SlotSides::Outputs),
             is_statistics: word(&raw.data, DATA, findings)?.unwrap_or(false),
             is_op_switch_on: word(&raw.op_switch, SWITCH, findings)?.unwrap_or(false),
             // The default that the documents give; models leave the files of operators with it.

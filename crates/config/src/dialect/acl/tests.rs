@@ -9,8 +9,8 @@ mod selection;
 use std::path::PathBuf;
 
 use opscope_capture::{
-    Exclusion, FailureDetail, ModelSelection, NameRange, OperatorKey, OperatorSelection, Plan,
-    Purpose, Sides,
+    Exclusion, FailureDetail, ModelSelection, NameRange, OperatorRule, OperatorSelection, Plan,
+    Purpose, SlotSides,
 };
 use opscope_store::record::SlotSide;
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use opscope_capture::{Purpose, Sides, Steps};
+use opscope_capture::{Purpose, SlotSides, Steps};
 use opscope_store::file_format::statistic_csv::Category;
 use opscope_store::tree::mindspore::TreeTarget;
 
@@ -20,7 +20,7 @@ pub struct MindSporeDump {
     /// Number of the first iteration.
     pub initial_iteration: u64,
     /// Which sides of an operator.
-    pub sides: Sides,
+    pub sides: SlotSides,
     /// The property that makes an operator worth keeping: [`Purpose::Values`],
     /// [`Purpose::Overflow`] or [`Purpose::Failures`].
     pub purpose: Purpose,

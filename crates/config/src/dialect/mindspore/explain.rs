@@ -1,6 +1,6 @@
 //! A configuration in plain words.
 
-use opscope_capture::{Purpose, Sides};
+use opscope_capture::{Purpose, SlotSides};
 use opscope_store::file_format::statistic_csv::{COMMON_COLUMNS, Category};
 use opscope_store::tree::mindspore::TreeTarget;
 
@@ -103,12 +103,12 @@ fn kernels(dump: &MindSporeDump, rows: &mut Vec<(&'static str, String)>) {
 
 fn sides(dump: &MindSporeDump) -> &'static str {
     match (dump.purpose, dump.sides) {
-        (Purpose::Failures(_), Sides::Outputs) => {
+        (Purpose::Failures(_), SlotSides::Outputs) => {
             "none: of operators that fail only inputs are kept"
         }
-        (Purpose::Failures(_), _) | (_, Sides::Inputs) => "inputs",
-        (_, Sides::Outputs) => "outputs",
-        (_, Sides::Both) => "inputs and outputs",
+        (Purpose::Failures(_), _) | (_, SlotSides::Inputs) => "inputs",
+        (_, SlotSides::Outputs) => "outputs",
+        (_, SlotSides::Both) => "inputs and outputs",
     }
 }
 

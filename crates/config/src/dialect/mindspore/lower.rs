@@ -1,6 +1,6 @@
 //! From settings to a dump.
 
-use opscope_capture::{FailureDetail, Purpose, Sides};
+use opscope_capture::{FailureDetail, Purpose, SlotSides};
 use opscope_store::tree::mindspore::TreeTarget;
 
 use super::dump::{DevicePrecision, FileFormat, Kernels, MindSporeDump, RuleKind, Saved};
@@ -34,9 +34,9 @@ pub(super) fn dump(
         iteration: iteration::steps(&settings.iteration),
         initial_iteration: settings.initial_iteration.into(),
         sides: match settings.input_output {
-            1 => Sides::Inputs,
-            2 => Sides::Outputs,
-            _ => Sides::Both,
+            1 => SlotSides::Inputs,
+            2 => SlotSides::Outputs,
+            _ => SlotSides::Both,
         },
         purpose,
         kernels: match settings.dump_mode {

@@ -1,8 +1,8 @@
 //! The plan of a dump that a configuration asks for.
 
 use opscope_capture::{
-    KernelRule, KernelSelection, ModelSelection, OperatorSelection, PatternError, Plan, Purpose,
-    Sides,
+    CompiledKernelRule, KernelSelection, ModelSelection, OperatorSelection, PatternError, Plan,
+    Purpose, SlotSides,
 };
 
 use super::dump::{Kernels, MindSporeDump, RuleKind};
@@ -38,7 +38,7 @@ impl MindSporeDump {
             excluded: Vec::new(),
             sides: match self.purpose {
                 // The outputs of an operator that fails are worth nothing.
-                Purpose::Failures(_) if !has_parameters_only && has_ranks => Sides::Inputs,
+                Purpose::Failures(_) if !has_parameters_only && has_ranks => SlotSides::Inputs,
                 _ => self.sides,
             },
             steps: self.iteration.clone().counted_from(self.initial_iteration),
@@ -59,12 +59,12 @@ impl MindSporeDump {
 
 /// Dumps of whole graphs know no types, only names; their regular expressions may match a part of
 /// one.
-fn rule(rule: &super::KernelRule, has_ranks: bool) -> Result<KernelRule, PatternError> {
+fn rule(rule: &super::KernelRule, has_ranks: bool) -> Result<CompiledKernelRule, PatternError> {
     match rule.kind {
-        RuleKind::Name => Ok(KernelRule::name(&rule.text)),
-        RuleKind::Type if has_ranks => Ok(KernelRule::op_type(&rule.text)),
-        RuleKind::Type => Ok(KernelRule::name(&rule.text)),
-        RuleKind::Regex if has_ranks => KernelRule::regex(&rule.text, rule.pattern()),
-        RuleKind::Regex => KernelRule::regex_anywhere(&rule.text, rule.pattern()),
+        RuleKind::Name => Ok(CompiledKernelRule::name(&rule.text)),
+        RuleKind::Type if has_ranks => Ok(CompiledKernelRule::op_type(&rule.text)),
+        RuleKind::Type => Ok(CompiledKernelRule::name(&rule.text)),
+        RuleKind::Regex if has_ranks => CompiledKernelRule::regex(&rule.text, rule.pattern()),
+        RuleKind::Regex => CompiledKernelRule::regex_anywhere(&rule.text, rule.pattern()),
     }
 }

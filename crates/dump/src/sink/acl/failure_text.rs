@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use opscope_capture::{Failure, FailureDetail, FailureTrace};
+use opscope_capture::{FailureDetail, FailureTrace, OperatorFailure};
 use opscope_store::record::Record;
 use opscope_store::tree::acl::stream_id;
 
@@ -11,7 +11,7 @@ const MESSAGE_BYTES_MAX: usize = 64 << 10;
 
 /// The text in the header: what failed and why; beyond [`FailureDetail::Brief`] also the tensors and
 /// attributes; at the end what the engine notes.
-pub(super) fn message(record: &Record, failure: &Failure) -> String {
+pub(super) fn message(record: &Record, failure: &OperatorFailure) -> String {
     let operator = &record.operator;
     let mut text = format!(
         "{} `{}` failed: {}\n",

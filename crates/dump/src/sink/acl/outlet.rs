@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use opscope_capture::{SinkError, Written};
+use opscope_capture::{SinkError, WrittenFiles};
 use opscope_store::StoreError;
 use opscope_store::atomic_file::Creator;
 use opscope_store::file_format::mapping_csv;
@@ -14,11 +14,11 @@ pub const CHUNK_BYTES_MAX: usize = 128 << 20;
 
 /// Takes the chunks of files. An error counts the file's tensors as failed; its other chunks are not
 /// handed over then.
-pub type ChunkFunction = dyn Fn(&Chunk<'_>) -> Result<(), SinkError> + Send + Sync;
+pub type ChunkFunction = dyn Fn(&FileChunk<'_>) -> Result<(), SinkError> + Send + Sync;
 
 /// A piece of a file. The pieces of a file come in order, one after the other, and never empty.
 #[derive(Clone, Copy, Debug)]
-pub struct Chunk<'a> {
+pub struct FileChunk<'a> {
     /// The absolute path that the file would have, its name however long.
     pub path: &'a Path,
     /// The bytes, in several pieces so that nobody has to copy them first.
@@ -68,7 +68,7 @@ impl Outlet {
         place: &AclPlace,
         short_name: Option<String>,
         parts: &[&[u8]],
-    ) -> Result<Option<Written>, SinkError> {
+    ) -> Result<Option<WrittenFiles>, SinkError> {
         let n_bytes = parts.iter().map(|part| part.len() as u64).sum();
         match self {
             Outlet::Files { creator, mapping } => {
@@ -76,20 +76,20 @@ impl Outlet {
                     None => creator.create_file(&place.dir.join(&place.file_name), parts)?,
                     Some(short_name) => create_mapped(creator, mapping, place, &short_name, parts)?,
                 };
-                Ok(is_new.then_some(Written {
+                Ok(is_new.then_some(WrittenFiles {
                     n_files: 1,
                     n_bytes,
-                    ..Written::default()
+                    ..WrittenFiles::default()
                 }))
             }
             Outlet::Function { function, turn } => {
                 let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
                 let path = place.dir.join(&place.file_name);
                 hand_over(&**function, &path, parts, CHUNK_BYTES_MAX)?;
-                Ok(Some(Written {
+                Ok(Some(WrittenFiles {
                     n_files: 0,
                     n_bytes,
-                    ..Written::default()
+                    ..WrittenFiles::default()
                 }))
             }
         }
@@ -136,7 +136,7 @@ fn hand_over(
             n_bytes += head.len();
             rest -= head.len();
             if n_bytes == bytes_max || rest == 0 {
-                function(&Chunk {
+                function(&FileChunk {
                     path,
                     parts: &chunk,
                     n_bytes,

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use opscope_capture::{SinkError, Written};
+use opscope_capture::{SinkError, WrittenFiles};
 use opscope_store::file_format::stats_csv::step_table;
 use opscope_store::record::Record;
 use opscope_store::tree::acl::{stream_id, task_id};
 
 use super::AclSink;
 use super::outlet::Outlet;
-use crate::sink::ledger::Origin;
+use crate::sink::ledger::FileOrigin;
 
 /// Operators whose rows are appended together, if there are so many soon.
 pub(super) const N_AT_ONCE: usize = 64;
@@ -33,12 +33,12 @@ impl AclSink {
             let mut appended = super::lock(&self.appended);
             for record in of_step {
                 appended.insert(record.timestamp_us, written);
-                written = Written::default();
+                written = WrittenFiles::default();
             }
         }
     }
 
-    pub(super) fn write_row(&self, record: &Record) -> Result<Written, SinkError> {
+    pub(super) fn write_row(&self, record: &Record) -> Result<WrittenFiles, SinkError> {
         match super::lock(&self.appended).remove(&record.timestamp_us) {
             Some(written) => Ok(written),
             None => self.append(record, &rows(record)),
@@ -46,7 +46,7 @@ impl AclSink {
     }
 
     /// Appends to the table of the step that `record` is of.
-    fn append(&self, record: &Record, rows: &str) -> Result<Written, SinkError> {
+    fn append(&self, record: &Record, rows: &str) -> Result<WrittenFiles, SinkError> {
         let Outlet::Files { creator, mapping } = &self.outlet else {
             let text = "rows cannot be appended to what a function was handed";
             return Err(SinkError::Other(text.to_owned()));
@@ -63,15 +63,15 @@ impl AclSink {
         let is_new = creator.append(&path, &header, rows)?;
         drop(guard);
         let (n_header_bytes, origin) = match is_new {
-            true => (header.len(), Origin::New),
-            false => (0, Origin::Appended),
+            true => (header.len(), FileOrigin::New),
+            false => (0, FileOrigin::Appended),
         };
         let n_bytes = (n_header_bytes + rows.len()) as u64;
         self.note_rows(&dir, record.step, (&path, n_bytes, origin))?;
-        Ok(Written {
+        Ok(WrittenFiles {
             n_files: is_new.into(),
             n_bytes,
-            ..Written::default()
+            ..WrittenFiles::default()
         })
     }
 
@@ -79,7 +79,7 @@ impl AclSink {
         &self,
         dir: &Path,
         step: u64,
-        (path, n_bytes, origin): (&Path, u64, Origin),
+        (path, n_bytes, origin): (&Path, u64, FileOrigin),
     ) -> Result<(), SinkError> {
         let key = (dir.to_owned(), step);
         Ok(self.ledger.note(&key, path, n_bytes, origin)?)

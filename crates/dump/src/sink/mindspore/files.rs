@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use opscope_capture::{Removed, SinkError, Written};
+use opscope_capture::{SinkError, StepRemoval, WrittenFiles};
 use opscope_store::StoreError;
 use opscope_store::atomic_file::Creator;
 use opscope_store::dump::read_mapping;
@@ -13,14 +13,14 @@ use opscope_store::temporary::LeftOvers;
 use opscope_store::tree::mindspore::NameDigits;
 use opscope_tensor::TensorIdentity;
 
-use crate::sink::Dedup;
-use crate::sink::ledger::{Ledger, Origin, StepKey};
-use crate::sink::once::{Attempt, Place, Request, Source, WriteOnce};
+use crate::sink::FileSharing;
+use crate::sink::ledger::{FileOrigin, Ledger, StepKey};
+use crate::sink::once::{CreateAttempt, FileSource, Place, WriteOnce, WriteRequest};
 
 /// How many short names are tried.
 const N_SHORT_NAMES_MAX: usize = 1000;
 
-pub(super) struct Files {
+pub(super) struct TensorFiles {
     creator: Arc<Creator>,
     once: WriteOnce<TensorIdentity>,
     digits: NameDigits,
@@ -30,10 +30,10 @@ pub(super) struct Files {
     pub(super) ledger: Ledger,
 }
 
-impl Files {
+impl TensorFiles {
     /// `root` is the directory below which files are shared by their content.
-    pub(super) fn new(creator: Arc<Creator>, dedup: Dedup, root: &Path) -> Files {
-        Files {
+    pub(super) fn new(creator: Arc<Creator>, dedup: FileSharing, root: &Path) -> TensorFiles {
+        TensorFiles {
             once: WriteOnce::new(dedup, root, creator.modes()),
             creator,
             digits: NameDigits::default(),
@@ -43,7 +43,7 @@ impl Files {
     }
 
     /// Removes what was written into the directory of a step.
-    pub(super) fn remove_step(&self, key: &StepKey) -> Result<Removed, StoreError> {
+    pub(super) fn remove_step(&self, key: &StepKey) -> Result<StepRemoval, StoreError> {
         self.ledger.remove(key, &self.creator)
     }
 
@@ -52,7 +52,7 @@ impl Files {
         self.ledger.remove_upper_dirs(&self.creator)
     }
 
-    fn note(&self, path: &Path, n_bytes: u64, origin: Origin) -> Result<(), StoreError> {
+    fn note(&self, path: &Path, n_bytes: u64, origin: FileOrigin) -> Result<(), StoreError> {
         let dir = path.parent().unwrap_or(path);
         self.ledger
             .note(&(dir.to_owned(), 0), path, n_bytes, origin)
@@ -77,19 +77,19 @@ impl Files {
     }
 
     /// Creates a file or takes the place of the one that is there.
-    pub(super) fn replace(&self, path: &Path, bytes: &[u8]) -> Result<Written, StoreError> {
+    pub(super) fn replace(&self, path: &Path, bytes: &[u8]) -> Result<WrittenFiles, StoreError> {
         self.creator.replace_file(path, &[bytes])?;
-        self.note(path, bytes.len() as u64, Origin::New)?;
+        self.note(path, bytes.len() as u64, FileOrigin::New)?;
         Ok(one_file(n_bytes(&[bytes])))
     }
 
-    /// [`Files::replace`] of a file whose name may be too long for the file system.
+    /// [`TensorFiles::replace`] of a file whose name may be too long for the file system.
     pub(super) fn replace_named(
         &self,
         dir: &Path,
         name: &str,
         bytes: &[u8],
-    ) -> Result<Written, StoreError> {
+    ) -> Result<WrittenFiles, StoreError> {
         match self.digits.short_name(name) {
             None => self.replace(&dir.join(name), bytes),
             Some(short) => {
@@ -126,13 +126,13 @@ impl Files {
         names: &(impl Iterator<Item = String> + Clone),
         parts: &[&[u8]],
         compression: Option<zstd::CompressionLevel>,
-    ) -> Result<Written, SinkError> {
+    ) -> Result<WrittenFiles, SinkError> {
         self.with_request(dir, names, (parts, compression), |request| {
             self.once.put_alone(request)
         })
     }
 
-    /// [`Files::put`] of a file that is a link where its bytes have been written before. `source` is
+    /// [`TensorFiles::put`] of a file that is a link where its bytes have been written before. `source` is
     /// what it is made of, if that has an identity.
     pub(super) fn put_once(
         &self,
@@ -140,8 +140,8 @@ impl Files {
         names: &(impl Iterator<Item = String> + Clone),
         parts: &[&[u8]],
         compression: Option<zstd::CompressionLevel>,
-        source: Option<Source<TensorIdentity>>,
-    ) -> Result<Written, SinkError> {
+        source: Option<FileSource<TensorIdentity>>,
+    ) -> Result<WrittenFiles, SinkError> {
         self.with_request(dir, names, (parts, compression), |request| {
             self.once.put(source, request)
         })
@@ -152,8 +152,8 @@ impl Files {
         dir: &Path,
         names: &(impl Iterator<Item = String> + Clone),
         (parts, compression): (&[&[u8]], Option<zstd::CompressionLevel>),
-        work: impl FnOnce(&Request<'_>) -> Result<Written, SinkError>,
-    ) -> Result<Written, SinkError> {
+        work: impl FnOnce(&WriteRequest<'_>) -> Result<WrittenFiles, SinkError>,
+    ) -> Result<WrittenFiles, SinkError> {
         let placed = RefCell::new(None);
         let place: &Place<'_> = &|attempt| {
             let path = self.place(dir, names.clone(), attempt)?;
@@ -161,14 +161,14 @@ impl Files {
             Ok(path)
         };
         let creator = &self.creator;
-        let written = work(&Request {
+        let written = work(&WriteRequest {
             creator,
             parts,
             compression,
             place,
         })?;
         if let Some(path) = placed.take() {
-            self.note(&path, written.n_bytes, Origin::New)?;
+            self.note(&path, written.n_bytes, FileOrigin::New)?;
         }
         Ok(written)
     }
@@ -177,7 +177,7 @@ impl Files {
         &self,
         dir: &Path,
         names: impl Iterator<Item = String>,
-        attempt: &mut dyn FnMut(&Path) -> Result<Attempt, StoreError>,
+        attempt: &mut dyn FnMut(&Path) -> Result<CreateAttempt, StoreError>,
     ) -> Result<Option<PathBuf>, SinkError> {
         let mut last = String::new();
         for name in names.take(N_SHORT_NAMES_MAX) {
@@ -193,9 +193,9 @@ impl Files {
                 self.append(&dir.join(mapping_csv::FILE_NAME), "", &line)?;
             }
             match attempt(&path)? {
-                Attempt::Refused => return Ok(None),
-                Attempt::Taken => last = name,
-                Attempt::Done => return Ok(Some(path)),
+                CreateAttempt::Refused => return Ok(None),
+                CreateAttempt::Taken => last = name,
+                CreateAttempt::Done => return Ok(Some(path)),
             }
         }
         Err(SinkError::Other(format!("no free file name for `{last}`")))
@@ -207,7 +207,7 @@ impl Files {
         path: &Path,
         header: &str,
         lines: &str,
-    ) -> Result<Written, StoreError> {
+    ) -> Result<WrittenFiles, StoreError> {
         if let Some(dir) = path.parent() {
             self.creator.create_dir(dir)?;
         }
@@ -220,15 +220,15 @@ impl Files {
         // Nobody counts the lines of a list of names.
         let is_counted = !path.ends_with(mapping_csv::FILE_NAME);
         let origin = match (is_counted, is_new) {
-            (true, true) => Origin::New,
-            (true, false) => Origin::Appended,
-            (false, _) => Origin::Uncounted,
+            (true, true) => FileOrigin::New,
+            (true, false) => FileOrigin::Appended,
+            (false, _) => FileOrigin::Uncounted,
         };
         self.note(path, (n_header_bytes + lines.len()) as u64, origin)?;
-        Ok(Written {
+        Ok(WrittenFiles {
             n_files: is_new.into(),
             n_bytes: (n_header_bytes + lines.len()) as u64,
-            ..Written::default()
+            ..WrittenFiles::default()
         })
     }
 }
@@ -237,10 +237,10 @@ fn n_bytes(parts: &[&[u8]]) -> u64 {
     parts.iter().map(|part| part.len() as u64).sum()
 }
 
-fn one_file(n_bytes: u64) -> Written {
-    Written {
+fn one_file(n_bytes: u64) -> WrittenFiles {
+    WrittenFiles {
         n_files: 1,
         n_bytes,
-        ..Written::default()
+        ..WrittenFiles::default()
     }
 }

@@ -17,13 +17,13 @@ use super::graph_id;
 
 /// Types and shapes of values, by graph and name: as records have shown them, or as the model says.
 #[derive(Default)]
-pub(super) struct Values {
+pub(super) struct GraphValues {
     types: HashMap<(u32, String), TensorType>,
     /// Constants that were written or are about to be.
     constants: HashSet<(u32, String)>,
 }
 
-impl Values {
+impl GraphValues {
     /// Takes the model's word for values that no record has shown.
     pub(super) fn assume(&mut self, graph: u32, types: &[(String, TensorType)]) {
         for (name, known) in types {
@@ -87,7 +87,7 @@ impl GraphMaker {
     }
 
     /// The graph with the types that are known so far; the others are dtype `undefined`, no shape.
-    pub(super) fn graph(&self, values: &Values) -> GraphRecord {
+    pub(super) fn graph(&self, values: &GraphValues) -> GraphRecord {
         let mut graph = GraphRecord {
             id: self.id,
             name: format!("kernel_graph{}", self.id),
@@ -142,7 +142,7 @@ impl GraphMaker {
         graph
     }
 
-    fn parameter(&self, values: &Values, name: &str) -> GraphParameter {
+    fn parameter(&self, values: &GraphValues, name: &str) -> GraphParameter {
         let known = values.get(self.id, name);
         let is_carried = self.carried.contains(name);
         let is_input = self.inputs.iter().any(|input| input == name);
@@ -169,7 +169,7 @@ impl GraphMaker {
 
     fn node(
         &self,
-        values: &Values,
+        values: &GraphValues,
         sources: &HashMap<&str, InputOrigin>,
         i: usize,
         operator: &Operator,

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use opscope_capture::{Purpose, Sides};
+use opscope_capture::{Purpose, SlotSides};
 use opscope_config::dialect::mindspore::{DevicePrecision, FileFormat, MindSporeDump};
 use opscope_store::atomic_file::Modes;
 use opscope_store::file_format::statistic_csv::Category;
@@ -10,7 +10,7 @@ use opscope_store::file_format::zstd;
 use opscope_store::record::SlotSide;
 use opscope_store::tree::mindspore::TreeTarget;
 
-use crate::sink::Dedup;
+use crate::sink::FileSharing;
 
 /// Which files to write, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub struct MindSporeOptions {
     /// Whether whole graphs have one file for each operator instead of one for each tensor.
     pub is_bin: bool,
     /// Which tensors share a file.
-    pub dedup: Dedup,
+    pub dedup: FileSharing,
     /// How hard array files are compressed, if they are to be. MindSpore's are not.
     pub compression: Option<zstd::CompressionLevel>,
     /// Whether the attributes of operators are written.
@@ -73,7 +73,7 @@ impl MindSporeOptions {
             n_samples: dump.n_samples,
             has_host_layout: dump.trans_flag,
             is_bin: dump.file_format == FileFormat::Bin,
-            dedup: Dedup::default(),
+            dedup: FileSharing::default(),
             compression: None,
             has_kernel_args: dump.saves_kernel_args,
             runtime: match dump.purpose {
@@ -119,10 +119,10 @@ pub enum RuntimeMode {
 }
 
 /// The word that tells the runtime which sides to write.
-fn side_word(sides: Sides) -> &'static str {
+fn side_word(sides: SlotSides) -> &'static str {
     match sides {
-        Sides::Both => "all",
-        Sides::Inputs => SlotSide::Input.name(),
-        Sides::Outputs => SlotSide::Output.name(),
+        SlotSides::Both => "all",
+        SlotSides::Inputs => SlotSide::Input.name(),
+        SlotSides::Outputs => SlotSide::Output.name(),
     }
 }

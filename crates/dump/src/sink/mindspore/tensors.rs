@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use opscope_capture::{SinkError, Whole, Written};
+use opscope_capture::{SinkError, WholeTensors, WrittenFiles};
 use opscope_store::file_format::npy::{ArrayRefusal, mindspore_array};
 use opscope_store::file_format::statistic_csv::{self, Category, StatisticCell, StatisticSubject};
 use opscope_store::record::Operator;
@@ -14,10 +14,10 @@ use opscope_store::tree::mindspore::{
 use opscope_tensor::{DType, Shape, Tensor, TensorObserver};
 
 use super::{MindSporeSink, device_statistics, statistics};
-use crate::sink::once::Source;
+use crate::sink::once::FileSource;
 
 /// The cells of a row, by category.
-pub(super) struct Cells(Vec<StatisticCell>);
+pub(super) struct StatisticCells(Vec<StatisticCell>);
 
 impl MindSporeSink {
     /// The name of an operator's files without what differs from tensor to tensor.
@@ -44,7 +44,7 @@ impl MindSporeSink {
         name: TensorFileName,
         tensor: &Tensor,
         rows: &mut String,
-    ) -> Result<Written, SinkError> {
+    ) -> Result<WrittenFiles, SinkError> {
         let slot = usize::try_from(name.slot).unwrap_or(usize::MAX);
         let is_whole = self.options.has_tensors
             && (self.tensors).choose_tensor(operator, name.side, slot, tensor);
@@ -72,7 +72,7 @@ impl MindSporeSink {
             is_compressed: self.options.compression.is_some(),
             ..name
         };
-        let mut written = Written::default();
+        let mut written = WrittenFiles::default();
         if is_whole {
             let array = match mindspore_array(tensor.host_view()?) {
                 Ok(array) => array,
@@ -89,7 +89,7 @@ impl MindSporeSink {
                 TensorFileName { timestamp, ..name }.to_string()
             });
             let parts: [&[u8]; 2] = [&array.header, &array.payload];
-            let source = identity.map(|identity| Source {
+            let source = identity.map(|identity| FileSource {
                 identity: identity.clone(),
                 dtype,
                 header: array.header.as_slice().into(),
@@ -99,7 +99,7 @@ impl MindSporeSink {
                 + self
                     .files
                     .put_once(dir, &names, &parts, compression, source)?;
-            written.whole = Whole::one(name.side, array.payload.len() as u64);
+            written.whole = WholeTensors::one(name.side, array.payload.len() as u64);
         }
         if let Some(categories) = &self.options.statistics {
             let subject = self.subject(operator, &name, tensor);
@@ -110,10 +110,10 @@ impl MindSporeSink {
     }
 
     /// Appends the rows of a record with one call.
-    pub(super) fn write_rows(&self, dir: &Path, rows: &str) -> Result<Written, SinkError> {
+    pub(super) fn write_rows(&self, dir: &Path, rows: &str) -> Result<WrittenFiles, SinkError> {
         let categories = self.options.statistics.as_deref().unwrap_or_default();
         if rows.is_empty() {
-            return Ok(Written::default());
+            return Ok(WrittenFiles::default());
         }
         let header = statistic_csv::header(categories);
         let path = dir.join(STATISTIC_FILE_NAME);
@@ -145,12 +145,16 @@ impl MindSporeSink {
     }
 
     /// The statistics of a tensor, computed once.
-    pub(super) fn cells(&self, tensor: TensorObserver<'_>, categories: &[Category]) -> Arc<Cells> {
+    pub(super) fn cells(
+        &self,
+        tensor: TensorObserver<'_>,
+        categories: &[Category],
+    ) -> Arc<StatisticCells> {
         if self.options.device_statistics.is_none() && statistics::has_digest(categories) {
-            return Arc::new(Cells(statistics::cells(tensor, categories)));
+            return Arc::new(StatisticCells(statistics::cells(tensor, categories)));
         }
         tensor.keep(|tensor| {
-            Cells(match self.options.device_statistics {
+            StatisticCells(match self.options.device_statistics {
                 None => statistics::cells(tensor, categories),
                 Some(precision) => device_statistics::cells(tensor, categories, precision),
             })

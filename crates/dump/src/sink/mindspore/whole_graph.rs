@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use opscope_capture::overflow::Overflow;
-use opscope_capture::{GraphView, Selected, SinkError, Whole, Written};
+use opscope_capture::{GraphView, SelectedOperators, SinkError, WholeTensors, WrittenFiles};
 use opscope_store::file_format::dump_data;
 use opscope_store::file_format::ms_json::{self, RuntimeDump};
 use opscope_store::file_format::op_debug::OverflowRecord;
@@ -44,9 +44,9 @@ impl MindSporeSink {
     }
 
     /// One file with all tensors of an operator, as the runtime writes it.
-    pub(super) fn write_operator_file(&self, record: &Record) -> Result<Written, SinkError> {
+    pub(super) fn write_operator_file(&self, record: &Record) -> Result<WrittenFiles, SinkError> {
         if record.n_bytes() == 0 {
-            return Ok(Written::default());
+            return Ok(WrittenFiles::default());
         }
         let (record, refused) = self.refusals.numbered(record);
         let record = &*record;
@@ -68,8 +68,8 @@ impl MindSporeSink {
         });
         let dir = self.run_dir(&record.model, record.step);
         let written = self.files.put(&dir, &names, &parts, None)?;
-        let whole = Whole::all(record);
-        Ok(refused + Written { whole, ..written })
+        let whole = WholeTensors::all(record);
+        Ok(refused + WrittenFiles { whole, ..written })
     }
 
     /// A file that says how an operator overflowed: JSON beside array files, binary beside binary.
@@ -77,7 +77,7 @@ impl MindSporeSink {
         &self,
         record: &Record,
         overflow: &Overflow,
-    ) -> Result<Written, SinkError> {
+    ) -> Result<WrittenFiles, SinkError> {
         let (stream_id, task_id) = (stream_id(&record.model), task_id(record));
         let model_id = record.model.load.unwrap_or(0);
         let block = overflow.to_record(model_id.into(), stream_id.into(), task_id.into());
@@ -99,8 +99,8 @@ impl MindSporeSink {
         &self,
         model: &Arc<ModelId>,
         graph: GraphView<'_>,
-        selected: &Selected,
-    ) -> Result<Written, SinkError> {
+        selected: &SelectedOperators,
+    ) -> Result<WrittenFiles, SinkError> {
         let has_tensors = |task_id: &u32| {
             let kept = selected.kept.get(task_id);
             kept.is_some_and(|kept| kept.n_slots() > 0)
@@ -117,24 +117,24 @@ impl MindSporeSink {
         &self,
         model: &ModelId,
         step: u64,
-    ) -> Result<Written, SinkError> {
+    ) -> Result<WrittenFiles, SinkError> {
         let run = self.graph_run(model, step);
         if let Some((dir, short, long)) = self.tree.long_model_name(&run) {
             self.files.map_name(&dir, &short, &long)?;
         }
         // The file was counted when it was first written.
         self.write_runtime_file(model, Some(self.iteration(step)))
-            .map(|_| Written::default())
+            .map(|_| WrittenFiles::default())
     }
 
     fn write_runtime_file(
         &self,
         model: &ModelId,
         iteration: Option<u64>,
-    ) -> Result<Written, SinkError> {
+    ) -> Result<WrittenFiles, SinkError> {
         // The graph engine gets options instead of a file.
         if self.options.target != TreeTarget::AscendGraph {
-            return Ok(Written::default());
+            return Ok(WrittenFiles::default());
         }
         let path = match iteration {
             None => self.options.path.clone(),

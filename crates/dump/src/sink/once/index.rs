@@ -10,16 +10,16 @@ use opscope_store::atomic_file::{Creator, FileIdentity, Modes, SharingOutcome};
 use opscope_store::tree::own::content_dir;
 use opscope_tensor::digest::hex;
 
-use super::{Original, Put, Request};
+use super::{FileOutcome, OriginalFile, WriteRequest};
 
-pub(super) struct Index {
+pub(super) struct SourceIndex {
     /// Files with other permissions have an index of their own.
     dir: PathBuf,
 }
 
-impl Index {
-    pub(super) fn new(root: &Path, modes: Modes) -> Index {
-        Index {
+impl SourceIndex {
+    pub(super) fn new(root: &Path, modes: Modes) -> SourceIndex {
+        SourceIndex {
             dir: content_dir(root).join(format!("{:o}", modes.file)),
         }
     }
@@ -34,10 +34,10 @@ impl Index {
     pub(super) fn find(
         &self,
         digest: &[u8; 16],
-        request: &Request<'_>,
+        request: &WriteRequest<'_>,
         useless: Option<FileIdentity>,
-    ) -> Option<Original> {
-        let original = Original::new(request.creator, self.path(digest))?;
+    ) -> Option<OriginalFile> {
+        let original = OriginalFile::new(request.creator, self.path(digest))?;
         let is_usable = Some(original.stamp) != useless
             && request.is_held_by(&original.path)
             && original.is_intact(request.creator);
@@ -51,9 +51,9 @@ impl Index {
     pub(super) fn add(
         &self,
         digest: &[u8; 16],
-        put: Put,
+        put: FileOutcome,
         creator: &Creator,
-    ) -> Result<Put, SinkError> {
+    ) -> Result<FileOutcome, SinkError> {
         let Some(original) = &put.original else {
             return Ok(put);
         };
@@ -66,8 +66,8 @@ impl Index {
             Ok(SharingOutcome::Refused) | Err(_) => false,
         };
         // The index keeps the file when its own name is removed from the dump.
-        let of_index = is_added.then(|| Original::new(creator, path)).flatten();
-        Ok(Put {
+        let of_index = is_added.then(|| OriginalFile::new(creator, path)).flatten();
+        Ok(FileOutcome {
             original: of_index.or(put.original),
             ..put
         })

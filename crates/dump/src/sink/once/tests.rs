@@ -18,7 +18,7 @@ struct Place {
 }
 
 impl Place {
-    fn new(dedup: Dedup) -> Place {
+    fn new(dedup: FileSharing) -> Place {
         let dir = tempfile::tempdir().unwrap();
         Place {
             once: WriteOnce::new(dedup, dir.path(), Modes::default()),
@@ -36,16 +36,16 @@ impl Place {
         self.dir.path().join("files").join(name)
     }
 
-    fn put(&self, name: &str, bytes: &[u8], source: Option<Source<Address>>) -> Written {
-        let place = &|attempt: &mut dyn FnMut(&Path) -> Result<Attempt, StoreError>| {
+    fn put(&self, name: &str, bytes: &[u8], source: Option<FileSource<Address>>) -> WrittenFiles {
+        let place = &|attempt: &mut dyn FnMut(&Path) -> Result<CreateAttempt, StoreError>| {
             let path = self.path(name);
             match attempt(&path)? {
-                Attempt::Done => Ok(Some(path)),
-                Attempt::Taken => panic!("`{name}` is taken"),
-                Attempt::Refused => Ok(None),
+                CreateAttempt::Done => Ok(Some(path)),
+                CreateAttempt::Taken => panic!("`{name}` is taken"),
+                CreateAttempt::Refused => Ok(None),
             }
         };
-        let request = Request {
+        let request = WriteRequest {
             creator: &self.creator,
             compression: None,
             parts: &[bytes],
@@ -82,8 +82,8 @@ impl Place {
     }
 }
 
-fn source(of: &Arc<Vec<u8>>, header: &[u8]) -> Option<Source<Address>> {
-    Some(Source {
+fn source(of: &Arc<Vec<u8>>, header: &[u8]) -> Option<FileSource<Address>> {
+    Some(FileSource {
         identity: Address::from_owner(of),
         dtype: DType::U8,
         header: header.into(),
@@ -92,7 +92,7 @@ fn source(of: &Arc<Vec<u8>>, header: &[u8]) -> Option<Source<Address>> {
 
 #[test]
 fn one_tensor_is_one_file_under_many_names() {
-    let place = Place::new(Dedup::Identity);
+    let place = Place::new(FileSharing::Identity);
     let (a, b) = (Arc::new(b"same".to_vec()), Arc::new(b"same".to_vec()));
     assert_eq!(place.put_many("a", 3, &a), 2);
     let metadata = fs::metadata(place.path("a2")).unwrap();
@@ -108,7 +108,7 @@ fn one_tensor_is_one_file_under_many_names() {
 
 #[test]
 fn off_writes_every_file() {
-    let place = Place::new(Dedup::Off);
+    let place = Place::new(FileSharing::Off);
     let a = Arc::new(vec![1; 100]);
     assert_eq!(place.put_many("a", 3, &a), 0);
     assert_eq!(place.n_entries(), 0);
@@ -118,11 +118,11 @@ fn off_writes_every_file() {
 #[test]
 fn a_file_with_all_its_names_is_followed_by_another() {
     for (n_links_max, n_linked) in [(1, 0), (2, 3), (3, 4), (7, 6), (100, 6)] {
-        for dedup in [Dedup::Identity, Dedup::Content] {
+        for dedup in [FileSharing::Identity, FileSharing::Content] {
             let place = Place::new(dedup).with_links_max(n_links_max);
             let a = Arc::new(b"bytes".to_vec());
             let found = place.put_many("a", 7, &a);
-            if dedup == Dedup::Identity {
+            if dedup == FileSharing::Identity {
                 assert_eq!(found, n_linked, "{n_links_max} names");
             } else {
                 // The index has one of the names.
@@ -148,14 +148,14 @@ fn an_original_that_is_gone_or_changed_is_written_anew() {
             fs::write(path, "sane").unwrap();
         },
     ];
-    for dedup in [Dedup::Identity, Dedup::Content] {
+    for dedup in [FileSharing::Identity, FileSharing::Content] {
         for (i, change) in change.iter().enumerate() {
             let place = Place::new(dedup);
             let a = Arc::new(b"same".to_vec());
             place.put("first", &a, source(&a, b"h"));
             change(&place.path("first"));
             // The index still has the file that has lost its name.
-            let is_kept = dedup == Dedup::Content && i != 1;
+            let is_kept = dedup == FileSharing::Content && i != 1;
             let written = place.put("second", &a, source(&a, b"h"));
             assert_eq!(written.n_linked, u64::from(is_kept), "{dedup:?} {i}");
             assert_eq!(place.put("third", &a, source(&a, b"h")).n_linked, 1);
@@ -165,7 +165,7 @@ fn an_original_that_is_gone_or_changed_is_written_anew() {
 
 #[test]
 fn threads_that_ask_at_once_write_once() {
-    for dedup in [Dedup::Identity, Dedup::Content] {
+    for dedup in [FileSharing::Identity, FileSharing::Content] {
         let place = Place::new(dedup);
         let a = Arc::new(vec![7; 1 << 20]);
         let start = Barrier::new(8);
@@ -187,12 +187,12 @@ fn threads_that_ask_at_once_write_once() {
 
 #[test]
 fn whoever_waits_for_a_writer_that_fails_writes_itself() {
-    let place = Place::new(Dedup::Identity);
+    let place = Place::new(FileSharing::Identity);
     let a = Arc::new(vec![7; 100]);
     let (is_writing, may_fail) = (Barrier::new(2), AtomicBool::new(false));
     std::thread::scope(|scope| {
         let failing = scope.spawn(|| {
-            let request = Request {
+            let request = WriteRequest {
                 creator: &place.creator,
                 compression: None,
                 parts: &[],
@@ -218,9 +218,9 @@ fn whoever_waits_for_a_writer_that_fails_writes_itself() {
 
 #[test]
 fn a_panic_frees_those_who_wait() {
-    let place = Place::new(Dedup::Identity);
+    let place = Place::new(FileSharing::Identity);
     let a = Arc::new(vec![7; 100]);
-    let request = Request {
+    let request = WriteRequest {
         creator: &place.creator,
         compression: None,
         parts: &[],
@@ -235,7 +235,7 @@ fn a_panic_frees_those_who_wait() {
 
 #[test]
 fn the_table_forgets_tensors_that_are_gone() {
-    let place = Place::new(Dedup::Identity);
+    let place = Place::new(FileSharing::Identity);
     let weight = Arc::new(b"weight".to_vec());
     place.put("weight", &weight, source(&weight, b"h"));
     let mut n_most = 0;
@@ -253,10 +253,10 @@ fn the_table_forgets_tensors_that_are_gone() {
 
 #[test]
 fn equal_bytes_are_linked_across_tables_and_runs() {
-    let place = Place::new(Dedup::Content);
+    let place = Place::new(FileSharing::Content);
     let put = |name: &str, bytes: &[u8]| {
         // A table of its own, as another process has.
-        let once = WriteOnce::new(Dedup::Content, place.dir.path(), Modes::default());
+        let once = WriteOnce::new(FileSharing::Content, place.dir.path(), Modes::default());
         let other = Place {
             dir: tempfile::tempdir().unwrap(),
             creator: Creator::default(),
@@ -286,7 +286,7 @@ fn equal_bytes_are_linked_across_tables_and_runs() {
         ..Modes::default()
     };
     let public = Place {
-        once: WriteOnce::new(Dedup::Content, place.dir.path(), modes),
+        once: WriteOnce::new(FileSharing::Content, place.dir.path(), modes),
         creator: Creator::new(modes),
         dir: tempfile::tempdir().unwrap(),
     };
@@ -295,13 +295,13 @@ fn equal_bytes_are_linked_across_tables_and_runs() {
 
 #[test]
 fn an_index_that_is_removed_under_a_running_process_comes_back() {
-    let place = Place::new(Dedup::Content);
+    let place = Place::new(FileSharing::Content);
     let index = opscope_store::tree::own::content_dir(place.dir.path());
     assert_eq!(place.put("a", b"one", None).n_linked, 0);
     fs::remove_dir_all(&index).unwrap();
     assert_eq!(place.put("b", b"one", None).n_linked, 0);
     assert_eq!(place.put("c", b"one", None).n_linked, 1);
-    let fresh = WriteOnce::new(Dedup::Content, place.dir.path(), Modes::default());
+    let fresh = WriteOnce::new(FileSharing::Content, place.dir.path(), Modes::default());
     let place = Place {
         once: fresh,
         ..place

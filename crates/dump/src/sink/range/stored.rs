@@ -6,12 +6,12 @@ use opscope_store::record::SlotSide;
 use opscope_tensor::{LargestElement, RangeLoss, Shape};
 
 use super::RangeRow;
-use crate::sink::spool::{Common, StoredRow};
+use crate::sink::spool::{SharedValues, StoredRow};
 
 impl StoredRow for RangeRow {
     const N_WORDS: usize = 15;
 
-    fn to_words(&self, common: &mut Common) -> Vec<u64> {
+    fn to_words(&self, common: &mut SharedValues) -> Vec<u64> {
         let loss = &self.loss;
         let largest = loss.largest.map(|largest| (largest.value, largest.index));
         let (value, index) = largest.unwrap_or_default();
@@ -34,7 +34,7 @@ impl StoredRow for RangeRow {
         ]
     }
 
-    fn from_words(words: &[u64], common: &Common) -> Option<RangeRow> {
+    fn from_words(words: &[u64], common: &SharedValues) -> Option<RangeRow> {
         let words: &[u64; Self::N_WORDS] = words.try_into().ok()?;
         let [
             step,

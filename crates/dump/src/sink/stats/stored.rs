@@ -6,7 +6,7 @@ use opscope_store::record::SlotSide;
 use opscope_tensor::Stats;
 
 use super::StatsRow;
-use crate::sink::spool::{Common, StoredRow};
+use crate::sink::spool::{SharedValues, StoredRow};
 
 /// Numbers of a row beside its statistics: step, operator, type and shape, side, position, and whether there are
 /// statistics.
@@ -16,7 +16,7 @@ const N_STATS_WORDS: usize = 17;
 impl StoredRow for StatsRow {
     const N_WORDS: usize = N_PLACE_WORDS + N_STATS_WORDS;
 
-    fn to_words(&self, common: &mut Common) -> Vec<u64> {
+    fn to_words(&self, common: &mut SharedValues) -> Vec<u64> {
         let place: [u64; N_PLACE_WORDS] = [
             self.step,
             common.operator(&self.operator),
@@ -30,7 +30,7 @@ impl StoredRow for StatsRow {
         place.into_iter().chain(stats).collect()
     }
 
-    fn from_words(words: &[u64], common: &Common) -> Option<StatsRow> {
+    fn from_words(words: &[u64], common: &SharedValues) -> Option<StatsRow> {
         let (place, stats) = words.split_first_chunk::<N_PLACE_WORDS>()?;
         let [step, operator, kind, side, index, has_stats] = *place;
         let (dtype, shape) = common.type_of(kind)?;

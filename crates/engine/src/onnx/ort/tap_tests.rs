@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use opscope_capture::sink::MemorySink;
-use opscope_capture::{Counters, Plan, Session, SessionOptions};
+use opscope_capture::{CaptureSession, Counters, Plan, SessionOptions};
 use opscope_store::record::{ModelId, Record, SlotSide};
 use opscope_tensor::{DType, Shape, Tensor};
 
@@ -63,7 +63,7 @@ fn capture(model: &mut dyn LoadedModel, inputs: &[Tensor]) -> Captured {
 
 fn capture_by(plan: Plan, model: &mut dyn LoadedModel, inputs: &[Tensor]) -> Captured {
     let sink = Arc::new(MemorySink::default());
-    let session = Session::start(plan, sink.clone(), SessionOptions::default()).unwrap();
+    let session = CaptureSession::start(plan, sink.clone(), SessionOptions::default()).unwrap();
     let names: Vec<String> = model
         .signature()
         .inputs

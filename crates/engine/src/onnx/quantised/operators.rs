@@ -1,6 +1,6 @@
 //! Which operators have quantised values, and where.
 
-use opscope_capture::{Place, Quantised, QuantisedKind};
+use opscope_capture::{OverflowPlace, QuantisedKind, QuantisedPlace};
 use opscope_store::record::SlotSide;
 
 use super::super::proto;
@@ -14,9 +14,9 @@ const RUNTIME_DOMAINS: &[&str] = &["com.microsoft", "com.ms.internal.nhwc"];
 /// A place of an operator, and where the scale and the zero point for it are.
 #[derive(Clone)]
 struct Slot {
-    place: Place,
-    scale: Vec<Place>,
-    zero_point: Option<Place>,
+    place: OverflowPlace,
+    scale: Vec<OverflowPlace>,
+    zero_point: Option<OverflowPlace>,
     axis: i64,
 }
 
@@ -73,7 +73,7 @@ impl Slot {
 
     /// The same, as far as the node has it; `None` if it lacks the value itself.
     fn of(self, node: &NodeProto) -> Option<Slot> {
-        let is_there = |(side, i): Place| {
+        let is_there = |(side, i): OverflowPlace| {
             let names = match side {
                 SlotSide::Input => &node.input,
                 SlotSide::Output => &node.output,
@@ -92,7 +92,12 @@ impl Slot {
 }
 
 /// The quantised values of a node; `read` and `given` are the numbers of its values.
-pub(super) fn slots(node: &NodeProto, task_id: u32, read: &[u32], given: &[u32]) -> Vec<Quantised> {
+pub(super) fn slots(
+    node: &NodeProto,
+    task_id: u32,
+    read: &[u32],
+    given: &[u32],
+) -> Vec<QuantisedPlace> {
     let (kind, slots) = known(node);
     let block_size = match kind {
         QuantisedKind::Computes => None,
@@ -106,7 +111,7 @@ pub(super) fn slots(node: &NodeProto, task_id: u32, read: &[u32], given: &[u32])
             SlotSide::Input => read,
             SlotSide::Output => given,
         };
-        Some(Quantised {
+        Some(QuantisedPlace {
             task_id,
             place: slot.place,
             value: *values.get(i)?,

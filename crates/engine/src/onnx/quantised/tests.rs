@@ -1,4 +1,4 @@
-use opscope_capture::{Place, QuantisedKind};
+use opscope_capture::{OverflowPlace, QuantisedKind};
 use opscope_store::record::SlotSide::{Input, Output};
 
 use super::super::schema::{AttributeProto, NodeProto, TensorProto, ValueInfoProto};
@@ -54,7 +54,12 @@ fn graph(input: &str, node: Vec<NodeProto>) -> GraphProto {
 }
 
 /// Place, places of the scale, place of the zero point, axis.
-type Line = (Place, Vec<Place>, Option<Place>, i64);
+type Line = (
+    OverflowPlace,
+    Vec<OverflowPlace>,
+    Option<OverflowPlace>,
+    i64,
+);
 
 fn check(node: NodeProto, kind: QuantisedKind, expected: &[Line]) {
     let what = format!("{} {:?}", node.op_type, node.input);
@@ -253,7 +258,7 @@ fn places_of_one_value_share_its_number() {
             node("DequantizeLinear", "q s z", "f"),
         ],
     ));
-    let at = |task_id: u32, place: Place| {
+    let at = |task_id: u32, place: OverflowPlace| {
         let mut places = found.iter();
         let slot = places.find(|slot| (slot.task_id, slot.place) == (task_id, place));
         slot.unwrap().value

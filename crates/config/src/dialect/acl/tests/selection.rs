@@ -20,7 +20,7 @@ fn the_documented_example() {
     ]);
     let plan = Plan {
         models,
-        sides: Sides::Outputs,
+        sides: SlotSides::Outputs,
         excluded: never_dumped(),
         ..Plan::everything()
     };
@@ -106,11 +106,11 @@ fn ranges_and_blacklists() {
         operators,
         slots: Some(slots),
     };
-    let op_type = |name: &str| OperatorKey::Type(name.into());
+    let op_type = |name: &str| OperatorRule::Type(name.into());
     let mut excluded = vec![
         exclusion(
             "a",
-            OperatorKey::Name("x".into()),
+            OperatorRule::Name("x".into()),
             vec![(SlotSide::Input, 0), (SlotSide::Output, 2)],
         ),
         exclusion("b", op_type("Conv"), vec![(SlotSide::Input, 1)]),
@@ -125,9 +125,9 @@ fn modes_and_steps() {
     let members = r#""dump_list": [{}], "dump_mode": "MODE", "dump_step": "0|5-6",
         "dump_debug": "off", "dump_level": "all""#;
     for (mode, sides) in [
-        ("input", Sides::Inputs),
-        ("output", Sides::Outputs),
-        ("all", Sides::Both),
+        ("input", SlotSides::Inputs),
+        ("output", SlotSides::Outputs),
+        ("all", SlotSides::Both),
     ] {
         let plan = dump_of(&members.replace("MODE", mode)).plan;
         assert_eq!(plan.sides, sides);
@@ -210,7 +210,7 @@ fn an_empty_list_without_a_switch_is_about_single_operators() {
     );
     assert_eq!(
         (dump.plan.models, dump.plan.sides),
-        (ModelSelection::None, Sides::Outputs)
+        (ModelSelection::None, SlotSides::Outputs)
     );
     let explanation = explain(&config, &Environment::default());
     let subjects: Vec<&str> = explanation
@@ -246,11 +246,11 @@ fn exclusions_are_those_of_the_documentation() {
     let never = lower::never_dumped().map(|one| one.operators);
     let expected = names(" are never dumped")
         .into_iter()
-        .map(OperatorKey::Type);
+        .map(OperatorRule::Type);
     assert!(never.eq(expected));
-    let mut unless_named: Vec<OperatorKey> = lower::data_flow().map(|one| one.operators).collect();
+    let mut unless_named: Vec<OperatorRule> = lower::data_flow().map(|one| one.operators).collect();
     let expected = names(" leave no file within a model").into_iter();
-    let mut expected: Vec<OperatorKey> = expected.map(OperatorKey::UnnamedOfType).collect();
+    let mut expected: Vec<OperatorRule> = expected.map(OperatorRule::UnnamedOfType).collect();
     unless_named.sort_by_key(|key| format!("{key:?}"));
     expected.sort_by_key(|key| format!("{key:?}"));
     assert_eq!(unless_named, expected);

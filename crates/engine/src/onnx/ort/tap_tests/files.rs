@@ -163,7 +163,7 @@ fn more_than_two_gibibytes() {
         .load(ModelSource::File(&path), &LoadOptions::with_threads(1))
         .unwrap();
     let plan = Plan {
-        sides: opscope_capture::Sides::Outputs,
+        sides: opscope_capture::SlotSides::Outputs,
         ..Plan::everything()
     };
     let inputs = [numbers(&[1], &[n_rows - 1])];

@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use opscope_capture::{Sink, SinkError, Written};
+use opscope_capture::{Sink, SinkError, WrittenFiles};
 
 use super::super::super::proto;
 use super::*;
@@ -13,7 +13,7 @@ use crate::input::{Random, resolve_shape};
 struct Copies(Mutex<Vec<Record>>);
 
 impl Sink for Copies {
-    fn write(&self, record: &Record) -> Result<Written, SinkError> {
+    fn write(&self, record: &Record) -> Result<WrittenFiles, SinkError> {
         let copy = |slots: &[(usize, Tensor)]| -> Vec<(usize, Tensor)> {
             let copy = |tensor: &Tensor| {
                 let bytes = tensor.host_bytes().unwrap().to_vec();
@@ -26,14 +26,14 @@ impl Sink for Copies {
             outputs: copy(&record.outputs),
             ..record.clone()
         });
-        Ok(Written::default())
+        Ok(WrittenFiles::default())
     }
 }
 
 fn run(model: &ModelProto, inputs: &[Tensor], plan: Plan, options: SessionOptions) -> Vec<String> {
     let mut loaded = load(&engine().unwrap(), model);
     let sink = Arc::new(Copies::default());
-    let session = Session::start(plan, sink.clone(), options).unwrap();
+    let session = CaptureSession::start(plan, sink.clone(), options).unwrap();
     let given = loaded.signature().inputs.iter();
     let names: Vec<String> = given.map(|value| value.name.clone()).collect();
     let (mut tap, _) = session.attach(&Arc::new(id()), loaded.operators(), &names);

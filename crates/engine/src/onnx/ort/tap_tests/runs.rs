@@ -5,8 +5,8 @@ use std::sync::{Mutex, OnceLock};
 use std::thread;
 
 use opscope_capture::{
-    FailureDetail, ModelSelection, OperatorSelection, Purpose, Sides, Sink, SinkError,
-    TensorSummarizer, Written,
+    FailureDetail, ModelSelection, OperatorSelection, Purpose, Sink, SinkError, SlotSides,
+    TensorSummarizer, WrittenFiles,
 };
 use opscope_store::record::SlotSide;
 use opscope_tensor::TensorObserver;
@@ -70,24 +70,25 @@ fn a_failing_operator_is_named_and_the_next_run_goes_well() {
 struct Failures(Mutex<Vec<(Record, String)>>);
 
 impl Sink for Failures {
-    fn write(&self, _: &Record) -> Result<Written, SinkError> {
-        Ok(Written::default())
+    fn write(&self, _: &Record) -> Result<WrittenFiles, SinkError> {
+        Ok(WrittenFiles::default())
     }
 
     fn write_failure(
         &self,
         record: &Record,
-        failure: &opscope_capture::Failure,
-    ) -> Result<Written, SinkError> {
+        failure: &opscope_capture::OperatorFailure,
+    ) -> Result<WrittenFiles, SinkError> {
         let told = (record.clone(), failure.reason.clone());
         self.0.lock().unwrap().push(told);
-        Ok(Written::default())
+        Ok(WrittenFiles::default())
     }
 }
 
 fn told(model: &mut dyn LoadedModel, inputs: &[Tensor]) -> (Vec<(Record, String)>, EngineError) {
     let sink = Arc::new(Failures::default());
-    let session = Session::start(failures(), sink.clone(), SessionOptions::default()).unwrap();
+    let session =
+        CaptureSession::start(failures(), sink.clone(), SessionOptions::default()).unwrap();
     let (mut tap, _) = session.attach(&Arc::new(id()), model.operators(), &[]);
     tap.begin_step(0);
     let error = model.run(inputs, Some(&tap)).unwrap_err();
@@ -202,9 +203,9 @@ fn a_run_stops_between_operators() {
         n_written: AtomicUsize,
     }
     impl Sink for Stopping {
-        fn write(&self, _: &Record) -> Result<Written, SinkError> {
+        fn write(&self, _: &Record) -> Result<WrittenFiles, SinkError> {
             self.n_written.fetch_add(1, Ordering::Relaxed);
-            Ok(Written::default())
+            Ok(WrittenFiles::default())
         }
         fn summarizer(&self) -> Option<&dyn TensorSummarizer> {
             Some(self)
@@ -220,7 +221,7 @@ fn a_run_stops_between_operators() {
     let Some(engine) = engine() else { return };
     let sink = Arc::new(Stopping::default());
     let session =
-        Session::start(Plan::everything(), sink.clone(), SessionOptions::default()).unwrap();
+        CaptureSession::start(Plan::everything(), sink.clone(), SessionOptions::default()).unwrap();
     sink.flag.set(session.stop_flag()).unwrap();
     let mut loaded = load(&engine, &picking());
     let (mut tap, _) = session.attach(&Arc::new(id()), loaded.operators(), &[]);
@@ -250,7 +251,7 @@ fn only_what_is_selected_has_a_tap() {
         ..Plan::everything()
     };
     for name in ["Relu_r", "Neg_y", "Relu_r"] {
-        for sides in [Sides::Inputs, Sides::Outputs, Sides::Both] {
+        for sides in [SlotSides::Inputs, SlotSides::Outputs, SlotSides::Both] {
             let captured = capture_by(only(name, sides), &mut *loaded, &inputs);
             captured.outputs.unwrap();
             assert_eq!(names(&captured.records), [name]);
