@@ -4,12 +4,12 @@
 
 use libfuzzer_sys::fuzz_target;
 use opscope_config::dialect::{acl, detect};
-use opscope_config::{Environment, Severity, check_nesting};
+use opscope_config::{ConfigEnvironment, Severity, check_nesting};
 
 fuzz_target!(|text: &str| {
-    let env = Environment {
+    let env = ConfigEnvironment {
         current_dir: "/".into(),
-        ..Environment::default()
+        ..ConfigEnvironment::default()
     };
     let _ = (check_nesting(text), detect(text), acl::report_scope(text));
     let issues = match acl::load(text, &env) {

@@ -5,15 +5,15 @@
 
 use libfuzzer_sys::fuzz_target;
 use opscope_config::dialect::acl;
-use opscope_config::{Control, ControlConfig, Environment, Severity};
+use opscope_config::{ControlRequests, ControlConfig, ConfigEnvironment, Severity};
 
 fuzz_target!(|text: &str| {
-    let env = Environment {
+    let env = ConfigEnvironment {
         current_dir: "/".into(),
-        ..Environment::default()
+        ..ConfigEnvironment::default()
     };
     let n_lines = text.split('\n').count();
-    match Control::parse(text, &env) {
+    match ControlRequests::parse(text, &env) {
         Err(issues) => {
             assert!(!issues.is_empty());
             for issue in issues {
@@ -21,7 +21,7 @@ fuzz_target!(|text: &str| {
                 assert!(issue.place.line > 0 && issue.place.column > 0);
             }
         }
-        Ok(Control { config, .. }) => match config {
+        Ok(ControlRequests { config, .. }) => match config {
             Some(ControlConfig::Inline(inline)) => {
                 assert_eq!(inline.split('\n').count(), n_lines);
                 assert!(inline.trim_start().starts_with('{'));

@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use opscope_config::dialect::{detect, mindspore};
-use opscope_config::{Environment, Severity};
+use opscope_config::{ConfigEnvironment, Severity};
 use opscope_store::tree::mindspore::TreeTarget;
 
 const TARGETS: [TreeTarget; 5] = [
@@ -16,9 +16,9 @@ const TARGETS: [TreeTarget; 5] = [
 ];
 
 fuzz_target!(|text: &str| {
-    let env = Environment {
+    let env = ConfigEnvironment {
         current_dir: "/".into(),
-        ..Environment::default()
+        ..ConfigEnvironment::default()
     };
     let _ = detect(text);
     for target in TARGETS {

@@ -2,8 +2,8 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use opscope_config::dialect::acl::{self, AclConfig, Mode};
-use opscope_config::{Environment, Issue, Severity, check_nesting};
+use opscope_config::dialect::acl::{self, AclConfig, DumpMode};
+use opscope_config::{ConfigEnvironment, ConfigIssue, Severity, check_nesting};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
@@ -21,7 +21,7 @@ pub(crate) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// the user's.
 #[pyfunction]
 fn check_acl_json(py: Python<'_>, text: &str) -> PyResult<Findings> {
-    let env = Environment::of_process()
+    let env = ConfigEnvironment::of_process()
         .map_err(|error| os_error::of_chain(&error, "cannot tell the working directory", None))?;
     py.detach(|| catch_unwind(AssertUnwindSafe(|| findings(text, &env))))
         .map_err(|_| PyRuntimeError::new_err("the check of the configuration failed"))
@@ -30,7 +30,7 @@ fn check_acl_json(py: Python<'_>, text: &str) -> PyResult<Findings> {
 /// Errors, warnings, kind.
 type Findings = (Vec<String>, Vec<String>, Option<&'static str>);
 
-fn findings(text: &str, env: &Environment) -> Findings {
+fn findings(text: &str, env: &ConfigEnvironment) -> Findings {
     let loaded = match check_nesting(text) {
         Ok(()) => acl::load(text, env),
         Err(issue) => Err(vec![*issue]),
@@ -40,13 +40,13 @@ fn findings(text: &str, env: &Environment) -> Findings {
         Err(issues) => (issues, None),
     };
     // In a graph nothing runs outside a model.
-    let kind = mode.filter(|mode| *mode != Mode::SingleOperators);
+    let kind = mode.filter(|mode| *mode != DumpMode::SingleOperators);
     let is_idle = mode.is_some() && kind.is_none();
     let lines = |severities: &[Severity]| -> Vec<String> {
         let of_them = issues
             .iter()
             .filter(|issue| severities.contains(&issue.severity));
-        of_them.map(Issue::to_string).collect()
+        of_them.map(ConfigIssue::to_string).collect()
     };
     let errors = lines(&[Severity::Error]);
     let mut oddities = if is_idle {
@@ -58,5 +58,5 @@ fn findings(text: &str, env: &Environment) -> Findings {
     if is_idle {
         oddities.push("1:1: warning: nothing is dumped: no graph is asked for".to_owned());
     }
-    (errors, oddities, kind.map(Mode::name))
+    (errors, oddities, kind.map(DumpMode::name))
 }

@@ -55,7 +55,7 @@ impl State {
         {
             return false;
         }
-        let stamp = FileStamp::of(path);
+        let stamp = FileStamp::read(path);
         let before = self.looked.replace((Instant::now(), stamp));
         stamp.is_some() && before.is_none_or(|(_, known)| known != stamp)
     }

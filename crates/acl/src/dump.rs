@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use opscope_capture::{Plan, Purpose};
-use opscope_config::dialect::acl::Content;
-use opscope_config::dialect::acl::Mode;
+use opscope_config::dialect::acl::AclContent;
+use opscope_config::dialect::acl::DumpMode;
 use opscope_dump::{dump_times, free_time};
 use opscope_store::run_file::RunFile;
 
@@ -34,9 +34,9 @@ pub(crate) struct Dump {
 
 /// A configuration that was accepted.
 pub(crate) struct Settings {
-    pub(crate) mode: Mode,
+    pub(crate) mode: DumpMode,
     pub(crate) plan: Plan,
-    pub(crate) content: Content,
+    pub(crate) content: AclContent,
     pub(crate) dump_path: PathBuf,
     /// `{time}`: when it was accepted.
     pub(crate) time: String,

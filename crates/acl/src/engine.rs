@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use opscope_capture::Purpose;
-use opscope_engine::choice::{Chosen, Wanted, choose};
+use opscope_engine::choice::{EngineChoice, EngineRequest, choose};
 use opscope_engine::{
-    Engine, EngineError, LoadOptions, LoadedModel, ModelSource, SharedEngine, TakenModel,
+    Engine, EngineError, FallbackModel, LoadOptions, LoadedModel, ModelSource, SharedEngine,
 };
 
 use crate::log::Log;
@@ -17,17 +17,19 @@ use crate::log::Log;
 /// Nothing is looked for before somebody needs it, so that a program may still set the variables,
 /// and one that loads no model loads no engine. Where there is none, loading a model says why.
 pub fn engine_of_environment() -> SharedEngine {
-    Arc::new(LazyEngine::new(|| choose(&Wanted::from_environment()?)))
+    Arc::new(LazyEngine::new(|| {
+        choose(&EngineRequest::from_environment()?)
+    }))
 }
 
 /// Chooses an engine once.
-type Choose = fn() -> Result<Chosen, EngineError>;
+type Choose = fn() -> Result<EngineChoice, EngineError>;
 
 /// An engine that is not known yet.
 struct LazyEngine {
     choose: Choose,
     /// The engine, or why there is none.
-    chosen: OnceLock<Result<Chosen, String>>,
+    chosen: OnceLock<Result<EngineChoice, String>>,
 }
 
 impl LazyEngine {
@@ -38,7 +40,7 @@ impl LazyEngine {
         }
     }
 
-    fn chosen(&self) -> Result<&Chosen, &str> {
+    fn chosen(&self) -> Result<&EngineChoice, &str> {
         let chosen = self.chosen.get_or_init(|| {
             let chosen = (self.choose)().map_err(|error| error.to_string())?;
             if let Some(warning) = &chosen.warning {
@@ -78,7 +80,7 @@ impl Engine for LazyEngine {
         source: ModelSource<'_>,
         options: &LoadOptions,
         purpose: Purpose,
-    ) -> Result<TakenModel, EngineError> {
+    ) -> Result<FallbackModel, EngineError> {
         let chosen = self.chosen().map_err(|reason| {
             // A file that is not there is the program's mistake, and has a code of its own.
             let missing = match source {

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use opscope_engine::{LoadedModel, Signature, TakenEngine};
+use opscope_engine::{FallbackEngine, LoadedModel, ModelSignature};
 use opscope_store::record::ModelId;
 
 pub(crate) use self::config::Config;
@@ -25,7 +25,7 @@ use crate::lock::lock;
 pub(crate) struct Model {
     /// How dumps name it.
     pub(crate) id: Arc<ModelId>,
-    pub(crate) signature: Signature,
+    pub(crate) signature: ModelSignature,
     pub(crate) description: Arc<Description>,
     pub(crate) registration: Mutex<Registration>,
     /// Held while the model runs.
@@ -40,7 +40,7 @@ pub(crate) struct Running {
     /// Where the model can be loaded from once more, by an engine that can do what a dump asks for.
     pub(crate) again: Option<ModelCopy>,
     /// The engine that runs it, if it is another one than the process has chosen.
-    pub(crate) taken: Option<TakenEngine>,
+    pub(crate) taken: Option<FallbackEngine>,
     /// Texts about its dump that were told, each once.
     pub(crate) told: HashSet<String>,
 }

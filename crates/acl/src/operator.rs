@@ -2,8 +2,8 @@
 
 use std::sync::{Mutex, MutexGuard};
 
-use opscope_engine::TakenEngine;
-use opscope_engine::single_operator::{Attribute, SoleOperator};
+use opscope_engine::FallbackEngine;
+use opscope_engine::single_operator::{OperatorAttribute, SoleOperator};
 
 use crate::data::TensorDesc;
 use crate::lock::lock;
@@ -48,23 +48,23 @@ impl Attributes {
     }
 
     /// The attributes as an engine takes them; the name of one that it cannot take otherwise.
-    pub(crate) fn lower(&self) -> Result<Vec<(String, Attribute)>, String> {
+    pub(crate) fn lower(&self) -> Result<Vec<(String, OperatorAttribute)>, String> {
         let mut lowered = Vec::with_capacity(self.0.len());
         for (name, value) in &self.0 {
             let value = match value.clone() {
-                AttributeValue::Bool(is) => Attribute::Int(is.into()),
-                AttributeValue::Int(n) => Attribute::Int(n),
-                AttributeValue::Float(n) => Attribute::Float(n),
-                AttributeValue::String(text) => Attribute::Text(text),
-                AttributeValue::DataType(n) => Attribute::Int(n.into()),
+                AttributeValue::Bool(is) => OperatorAttribute::Int(is.into()),
+                AttributeValue::Int(n) => OperatorAttribute::Int(n),
+                AttributeValue::Float(n) => OperatorAttribute::Float(n),
+                AttributeValue::String(text) => OperatorAttribute::Text(text),
+                AttributeValue::DataType(n) => OperatorAttribute::Int(n.into()),
                 AttributeValue::Bools(list) => {
-                    Attribute::Ints(list.into_iter().map(i64::from).collect())
+                    OperatorAttribute::Ints(list.into_iter().map(i64::from).collect())
                 }
-                AttributeValue::Ints(list) => Attribute::Ints(list),
-                AttributeValue::Floats(list) => Attribute::Floats(list),
-                AttributeValue::Strings(list) => Attribute::Texts(list),
+                AttributeValue::Ints(list) => OperatorAttribute::Ints(list),
+                AttributeValue::Floats(list) => OperatorAttribute::Floats(list),
+                AttributeValue::Strings(list) => OperatorAttribute::Texts(list),
                 AttributeValue::DataTypes(list) => {
-                    Attribute::Ints(list.into_iter().map(i64::from).collect())
+                    OperatorAttribute::Ints(list.into_iter().map(i64::from).collect())
                 }
                 // Nothing in ONNX could hold it, and leaving it out would change what the operator
                 // means.
@@ -85,7 +85,7 @@ pub(crate) struct Prepared {
     /// Whether the engine has axes in another order than the descriptions.
     pub(crate) is_changed: bool,
     /// The engine that runs it, if it is another one than the process has chosen.
-    pub(crate) taken: Option<TakenEngine>,
+    pub(crate) taken: Option<FallbackEngine>,
     pub(crate) operator: Mutex<SoleOperator>,
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use opscope_config::Environment;
+use opscope_config::ConfigEnvironment;
 use opscope_engine::SharedEngine;
 
 use crate::callback::DumpCallback;
@@ -56,7 +56,7 @@ pub(crate) enum Surroundings {
     /// The program's, looked up for each configuration: the current directory may change.
     Program,
     /// A given one.
-    Given(Environment),
+    Given(ConfigEnvironment),
 }
 
 /// The loaded models.
@@ -97,7 +97,7 @@ impl Process {
     }
 
     /// A process of its own, in the given environment.
-    pub fn with_environment(engine: SharedEngine, environment: Environment) -> Process {
+    pub fn with_environment(engine: SharedEngine, environment: ConfigEnvironment) -> Process {
         let log = Log::from_environment(|_| None);
         Process::start(engine, Surroundings::Given(environment), log)
     }
@@ -143,9 +143,9 @@ impl Process {
     }
 
     /// The environment as it is now.
-    pub(crate) fn environment(&self) -> std::io::Result<Environment> {
+    pub(crate) fn environment(&self) -> std::io::Result<ConfigEnvironment> {
         match &self.environment {
-            Surroundings::Program => Environment::of_process(),
+            Surroundings::Program => ConfigEnvironment::of_process(),
             Surroundings::Given(environment) => Ok(environment.clone()),
         }
     }

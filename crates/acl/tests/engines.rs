@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use opscope_acl::Process;
 use opscope_capture::{Purpose, Tap};
-use opscope_config::Environment;
+use opscope_config::ConfigEnvironment;
 use opscope_engine::{
-    Engine, EngineError, LoadOptions, LoadedModel, ModelDescription, ModelSource, SharedEngine,
-    TakenEngine, TakenModel,
+    Engine, EngineError, FallbackEngine, FallbackModel, LoadOptions, LoadedModel, ModelDescription,
+    ModelSource, SharedEngine,
 };
 use opscope_tensor::Tensor;
 use support::{FakeEngine, Fixture, bytes};
@@ -75,25 +75,25 @@ impl Engine for LimitedEngine {
         source: ModelSource<'_>,
         options: &LoadOptions,
         purpose: Purpose,
-    ) -> Result<TakenModel, EngineError> {
+    ) -> Result<FallbackModel, EngineError> {
         let model = self.load(source, options)?;
         match (&self.other, model.refusal(purpose)) {
             (Some(engine), Some(refusal)) => {
                 let model = engine.load(source, options)?;
                 let (engine, reason) = (engine.clone(), refusal.to_string());
-                let taken = Some(TakenEngine { engine, reason });
-                Ok(TakenModel { model, taken })
+                let taken = Some(FallbackEngine { engine, reason });
+                Ok(FallbackModel { model, taken })
             }
-            _ => Ok(TakenModel { model, taken: None }),
+            _ => Ok(FallbackModel { model, taken: None }),
         }
     }
 }
 
 fn fixture(is_shy: bool, other: Option<SharedEngine>) -> Fixture {
     let dir = tempfile::tempdir().unwrap();
-    let environment = Environment {
+    let environment = ConfigEnvironment {
         current_dir: dir.path().to_owned(),
-        ..Environment::default()
+        ..ConfigEnvironment::default()
     };
     fs::create_dir(dir.path().join("out")).unwrap();
     let engine = Arc::new(LimitedEngine { is_shy, other });

@@ -13,12 +13,12 @@ pub(crate) mod replay;
 pub(crate) mod show;
 
 use anyhow::anyhow;
-use opscope_config::Environment;
+use opscope_config::ConfigEnvironment;
 
 use crate::exit::{Failure, USAGE};
 
 /// Returns the state of the process that configurations depend on.
-fn environment() -> Result<Environment, Failure> {
-    Environment::of_process()
+fn environment() -> Result<ConfigEnvironment, Failure> {
+    ConfigEnvironment::of_process()
         .map_err(|error| Failure::new(USAGE, anyhow!(error).context("no current directory")))
 }

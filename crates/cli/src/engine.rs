@@ -6,9 +6,9 @@ use std::sync::Arc;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use opscope_capture::Purpose;
 use opscope_dump::note_engine;
-use opscope_engine::choice::{self, Chosen, EngineKind, NamedLibrary, Wanted};
+use opscope_engine::choice::{self, EngineChoice, EngineKind, EngineRequest, NamedLibrary};
 use opscope_engine::{
-    EngineError, GraphKind, LoadOptions, LoadedModel, ModelSource, TakenEngine, TakenModel,
+    EngineError, FallbackEngine, FallbackModel, GraphKind, LoadOptions, LoadedModel, ModelSource,
 };
 use opscope_store::file_format::run_json::RunRecord;
 use serde_json::{Map, Value, json};
@@ -52,26 +52,26 @@ fn graph_kind() -> impl TypedValueParser<Value = GraphKind> {
 }
 
 impl EngineArguments {
-    fn wanted(&self) -> Result<Wanted, Failure> {
+    fn wanted(&self) -> Result<EngineRequest, Failure> {
         if self.engine == Some(EngineKind::Tract) && self.engine_lib.is_some() {
             let message = "--engine-lib says where ONNX Runtime is, and --engine asks for tract";
             return Err(Failure::message(USAGE, message));
         }
-        let of_environment = Wanted::from_environment()?;
+        let of_environment = EngineRequest::from_environment()?;
         let of_option = self.engine_lib.as_ref().map(|path| NamedLibrary {
             path: path.clone(),
             named_by: "--engine-lib",
         });
         // An option counts more than a variable: whoever gives the library by one wants it.
         let implied = of_option.as_ref().map(|_| EngineKind::OnnxRuntime);
-        Ok(Wanted {
+        Ok(EngineRequest {
             kind: self.engine.or(implied).unwrap_or(of_environment.kind),
             library: of_option.or(of_environment.library),
         })
     }
 
     /// Chooses the engine, and says on standard error which one it is.
-    pub(crate) fn choose(&self) -> Result<Chosen, Failure> {
+    pub(crate) fn choose(&self) -> Result<EngineChoice, Failure> {
         let chosen = choice::choose(&self.wanted()?)?;
         tell(&chosen, false);
         Ok(chosen)
@@ -79,7 +79,7 @@ impl EngineArguments {
 }
 
 /// Says which engine it is, unless `is_quiet`, and what was wrong with another one.
-fn tell(chosen: &Chosen, is_quiet: bool) {
+fn tell(chosen: &EngineChoice, is_quiet: bool) {
     if let Some(warning) = &chosen.warning {
         tell!("opscope: warning: {warning}");
     }
@@ -91,7 +91,7 @@ fn tell(chosen: &Chosen, is_quiet: bool) {
 /// The engine of a run, and how it prepares models.
 #[derive(Clone)]
 pub(crate) struct EngineInUse {
-    chosen: Chosen,
+    chosen: EngineChoice,
     options: LoadOptions,
     is_quiet: bool,
 }
@@ -148,7 +148,7 @@ impl EngineInUse {
         purpose: Purpose,
     ) -> Result<(Box<dyn LoadedModel>, Arc<EngineInUse>), Failure> {
         let loaded = self.chosen.load(source, &self.options, purpose);
-        let TakenModel { model, taken } = loaded.map_err(|error| match error {
+        let FallbackModel { model, taken } = loaded.map_err(|error| match error {
             // Nothing has been done yet: what cannot be had is what was asked for beside the model.
             EngineError::Engine { .. } if self.options != self.plain_options() => {
                 Failure::new(USAGE, error)
@@ -164,14 +164,14 @@ impl EngineInUse {
     }
 
     /// The same with another engine.
-    fn with(&self, taken: TakenEngine) -> EngineInUse {
+    fn with(&self, taken: FallbackEngine) -> EngineInUse {
         let name = taken.engine.name();
         let reason = match taken.engine.version() {
             Some(version) => format!("{name} {version}: {}", taken.reason),
             None => format!("{name}: {}", taken.reason),
         };
         EngineInUse {
-            chosen: Chosen {
+            chosen: EngineChoice {
                 // There are two.
                 kind: EngineKind::Tract,
                 engine: taken.engine,

@@ -5,8 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use opscope_engine::input::{Random, arrange, check_shape, find, resolve_shape, unknown};
-use opscope_engine::{InputError, Signature, ValueInfo};
+use opscope_engine::input::{RandomNumbers, arrange, check_shape, find, resolve_shape, unknown};
+use opscope_engine::{InputError, ModelSignature, ValueInfo};
 use opscope_store::check_memory;
 use opscope_store::file_format::npy::{self, NpyHeader};
 use opscope_store::file_format::{npy_zst, npz};
@@ -53,7 +53,7 @@ impl InputArguments {
 
 /// Inputs for every step, made when they are needed.
 pub(crate) struct InputSource {
-    signature: Signature,
+    signature: ModelSignature,
     shapes: BTreeMap<String, Shape>,
     seed: Option<u64>,
     sets: Vec<InputSet>,
@@ -75,7 +75,7 @@ impl InputSource {
     pub(crate) fn new(
         arguments: &InputArguments,
         is_dry_run: bool,
-        signature: &Signature,
+        signature: &ModelSignature,
     ) -> Result<InputSource, Failure> {
         let mut shapes = BTreeMap::new();
         for option in &arguments.shape {
@@ -129,7 +129,7 @@ impl InputSource {
         if let Some(seed) = self.seed {
             // Each step has random numbers of its own, whatever was given for it.
             let mut random =
-                Random::new(seed.wrapping_add(step.wrapping_mul(0x5851_f42d_4c95_7f2d)));
+                RandomNumbers::new(seed.wrapping_add(step.wrapping_mul(0x5851_f42d_4c95_7f2d)));
             for value in &self.signature.inputs {
                 if !given.contains_key(&value.name) {
                     let shape = resolve_shape(value, self.shapes.get(&value.name))?;

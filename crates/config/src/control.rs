@@ -6,9 +6,9 @@
 
 use std::path::PathBuf;
 
-use crate::json::{self, Node, Value};
-use crate::text_position::Place;
-use crate::{Environment, Issue, Severity};
+use crate::json::{self, JsonNode, JsonValue};
+use crate::text_position::TextPosition;
+use crate::{ConfigEnvironment, ConfigIssue, Severity};
 
 const ENABLED: &str = "enabled";
 const CONFIG: &str = "config";
@@ -16,7 +16,7 @@ const EXPECTED: &str = "expected an object with the keys `enabled` and `config`,
 
 /// The requests of a control file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Control {
+pub struct ControlRequests {
     /// Whether the dump is on; `None` leaves it as it is.
     pub enabled: Option<bool>,
     /// Another configuration; `None` leaves the plan as it is.
@@ -33,7 +33,7 @@ pub enum ControlConfig {
     File(PathBuf),
 }
 
-impl Control {
+impl ControlRequests {
     /// Pointer to the configuration, for issues of one that is [`ControlConfig::Inline`].
     pub const CONFIG_POINTER: &str = "/config";
 
@@ -42,16 +42,16 @@ impl Control {
     ///
     /// # Errors
     /// All faults of the text, in file order; at least one issue.
-    pub fn parse(text: &str, env: &Environment) -> Result<Control, Vec<Issue>> {
+    pub fn parse(text: &str, env: &ConfigEnvironment) -> Result<ControlRequests, Vec<ConfigIssue>> {
         // Editors on some systems begin a file with a byte order mark, which is no part of the
         // JSON.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let root = json::parse(text).map_err(|issue| vec![*issue])?;
-        let Value::Object(members) = &root.value else {
+        let JsonValue::Object(members) = &root.value else {
             let message = format!("found {}, {EXPECTED}", root.value.kind());
             return Err(vec![error("", root.place, message)]);
         };
-        let mut control = Control::default();
+        let mut control = ControlRequests::default();
         let mut issues = Vec::new();
         for member in members {
             let read = match member.name.as_str() {
@@ -85,19 +85,23 @@ const NAME_CHARS_MAX: usize = 60;
 /// Most issues that are told.
 const N_ISSUES_MAX: usize = 100;
 
-fn read_enabled(node: &Node) -> Result<bool, Box<Issue>> {
+fn read_enabled(node: &JsonNode) -> Result<bool, Box<ConfigIssue>> {
     match node.value {
-        Value::Bool(is_enabled) => Ok(is_enabled),
+        JsonValue::Bool(is_enabled) => Ok(is_enabled),
         _ => Err(Box::new(wrong_type(ENABLED, node, "`true` or `false`"))),
     }
 }
 
-fn read_config(node: &Node, text: &str, env: &Environment) -> Result<ControlConfig, Box<Issue>> {
+fn read_config(
+    node: &JsonNode,
+    text: &str,
+    env: &ConfigEnvironment,
+) -> Result<ControlConfig, Box<ConfigIssue>> {
     match &node.value {
         // The configuration is read later, by the dialect that it is in. The rest of the file is
         // blanked, so that the lines and columns of its issues are those of this file.
-        Value::Object(_) => Ok(ControlConfig::Inline(json::blank_beside(text, CONFIG))),
-        Value::String(path) if !path.is_empty() => {
+        JsonValue::Object(_) => Ok(ControlConfig::Inline(json::blank_beside(text, CONFIG))),
+        JsonValue::String(path) if !path.is_empty() => {
             // The process may change its current directory before the file is read.
             let path = env.expand_home(path).unwrap_or_else(|| path.into());
             Ok(ControlConfig::File(env.absolute(path)))
@@ -109,13 +113,13 @@ fn read_config(node: &Node, text: &str, env: &Environment) -> Result<ControlConf
     }
 }
 
-fn wrong_type(key: &str, node: &Node, expected: &str) -> Issue {
+fn wrong_type(key: &str, node: &JsonNode, expected: &str) -> ConfigIssue {
     let found = match &node.value {
-        Value::String(text) if text.is_empty() => "an empty string",
+        JsonValue::String(text) if text.is_empty() => "an empty string",
         other => other.kind(),
     };
     let message = format!("found {found}, expected {expected}");
-    Issue {
+    ConfigIssue {
         item: key.to_owned(),
         found: Some(found.to_owned()),
         expected: Some(expected.to_owned()),
@@ -123,10 +127,10 @@ fn wrong_type(key: &str, node: &Node, expected: &str) -> Issue {
     }
 }
 
-fn error(pointer: &str, place: Place, message: String) -> Issue {
-    Issue {
+fn error(pointer: &str, place: TextPosition, message: String) -> ConfigIssue {
+    ConfigIssue {
         pointer: pointer.to_owned(),
-        ..Issue::of_file(Severity::Error, place, message)
+        ..ConfigIssue::of_file(Severity::Error, place, message)
     }
 }
 
@@ -135,13 +139,13 @@ mod tests {
     use super::*;
     use crate::dialect::acl;
 
-    fn parse(text: &str) -> Result<Control, Vec<Issue>> {
-        let env = Environment {
+    fn parse(text: &str) -> Result<ControlRequests, Vec<ConfigIssue>> {
+        let env = ConfigEnvironment {
             current_dir: "/here".into(),
             home: Some("/home/me".into()),
-            ..Environment::default()
+            ..ConfigEnvironment::default()
         };
-        Control::parse(text, &env)
+        ControlRequests::parse(text, &env)
     }
 
     #[test]
@@ -166,7 +170,11 @@ mod tests {
                 inline(r#"                        {} "#),
             ),
         ] {
-            assert_eq!(parse(text), Ok(Control { enabled, config }), "{text}");
+            assert_eq!(
+                parse(text),
+                Ok(ControlRequests { enabled, config }),
+                "{text}"
+            );
         }
     }
 
@@ -192,7 +200,7 @@ mod tests {
             (r#"{"config": []}"#, 1, 12, "found an array"),
         ] {
             let issues = parse(text).unwrap_err();
-            assert_eq!(issues[0].place, Place { line, column }, "{text}");
+            assert_eq!(issues[0].place, TextPosition { line, column }, "{text}");
             assert!(issues[0].message.contains(message), "{}", issues[0]);
         }
         let both = parse(r#"{"enabled": 1, "config": 2, "more": 3}"#).unwrap_err();
@@ -203,14 +211,14 @@ mod tests {
     #[test]
     fn an_inline_configuration_keeps_its_places() {
         let text = "{\"enabled\": true, \"config\": {\n  \"dump\": {\"dump_list\": 3}\n}}";
-        let Ok(Control {
+        let Ok(ControlRequests {
             config: Some(ControlConfig::Inline(text)),
             ..
         }) = parse(text)
         else {
             panic!()
         };
-        let issues = acl::load(&text, &Environment::default()).unwrap_err();
+        let issues = acl::load(&text, &ConfigEnvironment::default()).unwrap_err();
         assert_eq!(issues[0].place.line, 2, "{}", issues[0]);
     }
 }

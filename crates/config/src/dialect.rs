@@ -5,13 +5,13 @@ mod explanation;
 mod findings;
 pub mod mindspore;
 
-use crate::json::{self, Value};
+use crate::json::{self, JsonValue};
 
 pub use explanation::Explanation;
 
 /// A dialect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dialect {
+pub enum ConfigDialect {
     /// AscendCL's `acl.json`.
     Acl,
     /// MindSpore's data dump.
@@ -21,21 +21,21 @@ pub enum Dialect {
 /// Top-level keys by which a file of MindSpore is known.
 const MINDSPORE_KEYS: [&str; 2] = ["common_dump_settings", "e2e_dump_settings"];
 
-impl Dialect {
+impl ConfigDialect {
     /// The dialect's short name.
     pub fn name(self) -> &'static str {
         match self {
-            Dialect::Acl => "acl",
-            Dialect::MindSpore => "mindspore",
+            ConfigDialect::Acl => "acl",
+            ConfigDialect::MindSpore => "mindspore",
         }
     }
 }
 
 /// Tells which dialect a file is in, by its top-level keys, or by their names in the text if it is
-/// not valid JSON. A file without any mark is taken for [`Dialect::Acl`], which accepts any object.
-pub fn detect(text: &str) -> Dialect {
+/// not valid JSON. A file without any mark is taken for [`ConfigDialect::Acl`], which accepts any object.
+pub fn detect(text: &str) -> ConfigDialect {
     let is_mindspore = match json::parse(text).map(|root| root.value) {
-        Ok(Value::Object(members)) => {
+        Ok(JsonValue::Object(members)) => {
             let mut names = members.iter().map(|member| member.name.as_str());
             names.any(|name| MINDSPORE_KEYS.contains(&name))
         }
@@ -46,9 +46,9 @@ pub fn detect(text: &str) -> Dialect {
             .any(|key| text.contains(&format!("\"{key}\""))),
     };
     if is_mindspore {
-        Dialect::MindSpore
+        ConfigDialect::MindSpore
     } else {
-        Dialect::Acl
+        ConfigDialect::Acl
     }
 }
 
@@ -66,14 +66,14 @@ mod tests {
             r#"{"dump": {"common_dump_settings": 1}}"#,
             r#"["common_dump_settings"]"#,
         ] {
-            assert_eq!(detect(text), Dialect::Acl, "{text}");
+            assert_eq!(detect(text), ConfigDialect::Acl, "{text}");
         }
         for text in [
             r#"{"common_dump_settings": {}}"#,
             r#"{"x": 1, "e2e_dump_settings": null}"#,
             r#"{"common_dump_settings": {},}"#,
         ] {
-            assert_eq!(detect(text), Dialect::MindSpore, "{text}");
+            assert_eq!(detect(text), ConfigDialect::MindSpore, "{text}");
         }
     }
 }

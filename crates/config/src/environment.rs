@@ -5,7 +5,7 @@ use std::{env, io};
 
 /// The surroundings in which a configuration is read. Empty variables count as unset.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Environment {
+pub struct ConfigEnvironment {
     /// Where relative paths start.
     pub current_dir: PathBuf,
     /// The directory that `$HOME` and `~` at the beginning of a path stand for. With `None` they
@@ -27,17 +27,17 @@ pub struct Environment {
     pub device_id: u32,
 }
 
-impl Environment {
+impl ConfigEnvironment {
     /// The surroundings of this process.
     ///
     /// # Errors
     /// If the current directory cannot be told: it was removed, or is below one that is closed to
     /// us.
-    pub fn of_process() -> io::Result<Environment> {
+    pub fn of_process() -> io::Result<ConfigEnvironment> {
         // Shells and job systems often export a variable with nothing in it to switch it off.
         let variable = |name| env::var_os(name).filter(|value| !value.is_empty());
         let path = |name| variable(name).map(PathBuf::from);
-        Ok(Environment {
+        Ok(ConfigEnvironment {
             current_dir: env::current_dir()?,
             home: path("HOME"),
             dump_path: path("ASCEND_DUMP_PATH"),
@@ -89,9 +89,9 @@ mod tests {
 
     #[test]
     fn home_is_expanded_at_the_beginning_only() {
-        let with_home = Environment {
+        let with_home = ConfigEnvironment {
             home: Some("/home/me".into()),
-            ..Environment::default()
+            ..ConfigEnvironment::default()
         };
         for (path, expected) in [
             ("$HOME/x", Some("/home/me/x")),
@@ -103,7 +103,11 @@ mod tests {
         ] {
             let expected = expected.map(PathBuf::from);
             assert_eq!(with_home.expand_home(path), expected, "{path}");
-            assert_eq!(Environment::default().expand_home(path), None, "{path}");
+            assert_eq!(
+                ConfigEnvironment::default().expand_home(path),
+                None,
+                "{path}"
+            );
         }
     }
 }

@@ -17,7 +17,7 @@ pub struct FileStamp {
 
 impl FileStamp {
     /// The stamp of the file as it is now; `None` if it is not there or cannot be looked at.
-    pub fn of(path: &Path) -> Option<FileStamp> {
+    pub fn read(path: &Path) -> Option<FileStamp> {
         let metadata = std::fs::metadata(path).ok()?;
         Some(FileStamp {
             // A file that is replaced by renaming gets another inode, even if its size and time

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::report::Report;
-use crate::text_position::Place;
+use crate::report::ErrorReport;
+use crate::text_position::TextPosition;
 
 /// How much an issue matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ impl Severity {
 
 /// One finding, with its place in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Issue {
+pub struct ConfigIssue {
     /// How much it matters.
     pub severity: Severity,
     /// JSON pointer (RFC 6901) to the value it is about; empty for the whole file.
@@ -37,7 +37,7 @@ pub struct Issue {
     /// The same as the dialect's own tools write it, such as `dump_list[0].layer[1]`.
     pub item: String,
     /// Line and column of that value.
-    pub place: Place,
+    pub place: TextPosition,
     /// The value found, if that is worth telling, and the values that are allowed.
     pub message: String,
     /// The text that stands in the file.
@@ -47,16 +47,20 @@ pub struct Issue {
     /// Advice on how to fix it.
     pub hint: Option<String>,
     /// The first line that the vendor's tool prints; `None` where it prints nothing, or where
-    /// [`Issue::report`] says it.
+    /// [`ConfigIssue::report`] says it.
     pub vendor_text: Option<String>,
     /// The report that the vendor's library would make; `None` where it makes none.
-    pub report: Option<Report>,
+    pub report: Option<ErrorReport>,
 }
 
-impl Issue {
+impl ConfigIssue {
     /// A finding about the whole file.
-    pub(crate) fn of_file(severity: Severity, place: Place, message: impl Into<String>) -> Issue {
-        Issue {
+    pub(crate) fn of_file(
+        severity: Severity,
+        place: TextPosition,
+        message: impl Into<String>,
+    ) -> ConfigIssue {
+        ConfigIssue {
             severity,
             pointer: String::new(),
             item: String::new(),
@@ -72,11 +76,11 @@ impl Issue {
 
     /// The code under which the vendor's library reports it, such as `EP0001`.
     pub fn code(&self) -> Option<&'static str> {
-        self.report.as_ref().map(Report::code)
+        self.report.as_ref().map(ErrorReport::code)
     }
 }
 
-impl fmt::Display for Issue {
+impl fmt::Display for ConfigIssue {
     /// `LINE:COLUMN: severity code at pointer: message`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let severity = self.severity.name();

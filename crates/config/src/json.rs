@@ -9,59 +9,59 @@ use jsonc_parser::ast;
 use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
-use crate::report::Report;
-use crate::text_position::Place;
-use crate::{Issue, Severity};
+use crate::report::ErrorReport;
+use crate::text_position::TextPosition;
+use crate::{ConfigIssue, Severity};
 
 /// Deepest nesting of objects, and of arrays, in a configuration file.
 const NESTING_MAX: usize = 10;
 
 /// A value with its place in the text.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Node {
-    pub(crate) place: Place,
-    pub(crate) value: Value,
+pub(crate) struct JsonNode {
+    pub(crate) place: TextPosition,
+    pub(crate) value: JsonValue,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Value {
+pub(crate) enum JsonValue {
     Null,
     Bool(bool),
     Number(String),
     String(String),
-    Array(Vec<Node>),
+    Array(Vec<JsonNode>),
     /// Members in file order. Of members with the same name only the last is kept.
-    Object(Vec<Member>),
+    Object(Vec<JsonMember>),
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Member {
+pub(crate) struct JsonMember {
     pub(crate) name: String,
-    pub(crate) place: Place,
-    pub(crate) node: Node,
+    pub(crate) place: TextPosition,
+    pub(crate) node: JsonNode,
 }
 
-impl Value {
+impl JsonValue {
     /// Names the kind of this value, as in "found a number".
     pub(crate) fn kind(&self) -> &'static str {
         match self {
-            Value::Null => "null",
-            Value::Bool(_) => "a boolean",
-            Value::Number(_) => "a number",
-            Value::String(_) => "a string",
-            Value::Array(_) => "an array",
-            Value::Object(_) => "an object",
+            JsonValue::Null => "null",
+            JsonValue::Bool(_) => "a boolean",
+            JsonValue::Number(_) => "a number",
+            JsonValue::String(_) => "a string",
+            JsonValue::Array(_) => "an array",
+            JsonValue::Object(_) => "an object",
         }
     }
 }
 
 /// Parses strict JSON; a byte order mark at the beginning is passed over.
-pub(crate) fn parse(text: &str) -> Result<Node, Box<Issue>> {
+pub(crate) fn parse(text: &str) -> Result<JsonNode, Box<ConfigIssue>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     // Into a value, not past it: only so are the escapes inside strings checked. It also refuses
     // nesting that would exhaust the stack.
     if let Err(error) = serde_json::from_str::<serde_json::Value>(text) {
-        let place = Place {
+        let place = TextPosition {
             line: error.line().max(1),
             column: error.column().max(1),
         };
@@ -70,7 +70,7 @@ pub(crate) fn parse(text: &str) -> Result<Node, Box<Issue>> {
         let message = message.split(" at line ").next().unwrap_or(&message);
         return Err(Box::new(syntax(place, message)));
     }
-    let start = Place { line: 1, column: 1 };
+    let start = TextPosition { line: 1, column: 1 };
     // This parser is the more tolerant one, so it cannot fail on a text that the strict one took.
     // Should it do so, the issue says why.
     let parsed = parse_to_ast(text, &CollectOptions::default(), &strict())
@@ -78,12 +78,14 @@ pub(crate) fn parse(text: &str) -> Result<Node, Box<Issue>> {
     let value = parsed
         .value
         .ok_or_else(|| Box::new(syntax(start, "there is no value")))?;
-    Ok(convert(&value, &Lines::new(text)))
+    Ok(convert(&value, &LineFinder::new(text)))
 }
 
 /// [`parse`] of the first value of `text`; the second result is the place of what follows it, if
 /// anything but blanks does.
-pub(crate) fn parse_first(text: &str) -> Result<(Node, Option<Place>), Box<Issue>> {
+pub(crate) fn parse_first(
+    text: &str,
+) -> Result<(JsonNode, Option<TextPosition>), Box<ConfigIssue>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<serde_json::Value>();
     let end = match values.next() {
@@ -93,7 +95,7 @@ pub(crate) fn parse_first(text: &str) -> Result<(Node, Option<Place>), Box<Issue
     };
     let root = parse(&text[..end])?;
     let after = text[end..].find(|c: char| !c.is_ascii_whitespace());
-    let after = after.map(|at| Lines::new(text).place(end + at));
+    let after = after.map(|at| LineFinder::new(text).place(end + at));
     Ok((root, after))
 }
 
@@ -141,7 +143,7 @@ pub(crate) fn blank_beside(text: &str, name: &str) -> String {
 ///
 /// # Errors
 /// The place of the first bracket that is too deep.
-pub fn check_nesting(text: &str) -> Result<(), Box<Issue>> {
+pub fn check_nesting(text: &str) -> Result<(), Box<ConfigIssue>> {
     // The vendor's library reads the text as a C string.
     let text = text.split('\0').next().unwrap_or(text);
     let mut depths = [0_usize; 2];
@@ -162,35 +164,35 @@ pub fn check_nesting(text: &str) -> Result<(), Box<Issue>> {
             depth.saturating_sub(1)
         };
         if *depth > NESTING_MAX {
-            let place = Lines::new(text).place(at);
+            let place = LineFinder::new(text).place(at);
             let message = format!("`{c}` is nested deeper than {NESTING_MAX}");
             let hint = "brackets inside texts count too".to_owned();
-            return Err(Box::new(Issue {
+            return Err(Box::new(ConfigIssue {
                 hint: Some(hint),
-                ..Issue::of_file(Severity::Error, place, message)
+                ..ConfigIssue::of_file(Severity::Error, place, message)
             }));
         }
     }
     Ok(())
 }
 
-pub(crate) fn syntax(place: Place, reason: &str) -> Issue {
-    Issue {
-        report: Some(Report::Syntax {
+pub(crate) fn syntax(place: TextPosition, reason: &str) -> ConfigIssue {
+    ConfigIssue {
+        report: Some(ErrorReport::Syntax {
             reason: reason.to_owned(),
         }),
-        ..Issue::of_file(Severity::Error, place, format!("not valid JSON: {reason}"))
+        ..ConfigIssue::of_file(Severity::Error, place, format!("not valid JSON: {reason}"))
     }
 }
 
-fn convert(value: &ast::Value<'_>, lines: &Lines<'_>) -> Node {
+fn convert(value: &ast::Value<'_>, lines: &LineFinder<'_>) -> JsonNode {
     let place = lines.place(value.range().start);
     let value = match value {
-        ast::Value::StringLit(text) => Value::String(text.value.to_string()),
-        ast::Value::NumberLit(number) => Value::Number(number.value.to_owned()),
-        ast::Value::BooleanLit(boolean) => Value::Bool(boolean.value),
-        ast::Value::NullKeyword(_) => Value::Null,
-        ast::Value::Array(array) => Value::Array(
+        ast::Value::StringLit(text) => JsonValue::String(text.value.to_string()),
+        ast::Value::NumberLit(number) => JsonValue::Number(number.value.to_owned()),
+        ast::Value::BooleanLit(boolean) => JsonValue::Bool(boolean.value),
+        ast::Value::NullKeyword(_) => JsonValue::Null,
+        ast::Value::Array(array) => JsonValue::Array(
             array
                 .elements
                 .iter()
@@ -204,37 +206,37 @@ fn convert(value: &ast::Value<'_>, lines: &Lines<'_>) -> Node {
             let last: HashMap<&str, usize> =
                 properties().map(|(i, p)| (p.name.as_str(), i)).collect();
             let kept = properties().filter(|(i, p)| last.get(p.name.as_str()) == Some(i));
-            let members = kept.map(|(_, property)| Member {
+            let members = kept.map(|(_, property)| JsonMember {
                 name: property.name.as_str().to_owned(),
                 place: lines.place(property.range.start),
                 node: convert(&property.value, lines),
             });
-            Value::Object(members.collect())
+            JsonValue::Object(members.collect())
         }
     };
-    Node { place, value }
+    JsonNode { place, value }
 }
 
 /// Finds the line and column of byte offsets.
-struct Lines<'a> {
+struct LineFinder<'a> {
     text: &'a str,
     starts: Vec<usize>,
     /// The last answer. Offsets mostly rise, and a file may be a single line of millions of values,
     /// so characters are counted from there.
-    last: Cell<(usize, Place)>,
+    last: Cell<(usize, TextPosition)>,
 }
 
-impl<'a> Lines<'a> {
-    fn new(text: &'a str) -> Lines<'a> {
+impl<'a> LineFinder<'a> {
+    fn new(text: &'a str) -> LineFinder<'a> {
         let after_breaks = text.match_indices('\n').map(|(at, _)| at + 1);
-        Lines {
+        LineFinder {
             text,
             starts: std::iter::once(0).chain(after_breaks).collect(),
-            last: Cell::new((0, Place { line: 1, column: 1 })),
+            last: Cell::new((0, TextPosition { line: 1, column: 1 })),
         }
     }
 
-    fn place(&self, offset: usize) -> Place {
+    fn place(&self, offset: usize) -> TextPosition {
         let line = self.starts.partition_point(|&start| start <= offset);
         let start = self.starts[line - 1];
         // Counting from the start of the line each time would take quadratic time in a file of one
@@ -244,7 +246,7 @@ impl<'a> Lines<'a> {
             _ => (start, 1),
         };
         let between = self.text.get(from..offset).unwrap_or_default();
-        let place = Place {
+        let place = TextPosition {
             line,
             column: column + between.chars().count(),
         };
@@ -262,19 +264,19 @@ mod tests {
     #[test]
     fn places() {
         let node = parse("{\n  \"ä\": [1, \"x\"],\n  \"ä\": true\n}").unwrap();
-        let Value::Object(members) = &node.value else {
+        let JsonValue::Object(members) = &node.value else {
             panic!()
         };
         assert_eq!(members.len(), 1);
-        assert_eq!(members[0].place, Place { line: 3, column: 3 });
-        assert_eq!(members[0].node.place, Place { line: 3, column: 8 });
-        assert_eq!(members[0].node.value, Value::Bool(true));
+        assert_eq!(members[0].place, TextPosition { line: 3, column: 3 });
+        assert_eq!(members[0].node.place, TextPosition { line: 3, column: 8 });
+        assert_eq!(members[0].node.value, JsonValue::Bool(true));
     }
 
     #[test]
     fn places_in_any_order() {
         let text = "äb\n\ncöd";
-        let lines = Lines::new(text);
+        let lines = LineFinder::new(text);
         let place = |offset| {
             let place = lines.place(offset);
             (place.line, place.column)
@@ -338,7 +340,7 @@ mod tests {
             assert_eq!(check_nesting(&text).is_ok(), is_fine, "{text:?}");
         }
         let issue = check_nesting(&nested("[", 11)).unwrap_err();
-        let place = Place {
+        let place = TextPosition {
             line: 2,
             column: 11,
         };

@@ -1,7 +1,7 @@
 //! Configuration files, lowered to a [`Plan`](opscope_capture::Plan).
 //!
 //! Each dialect is one module of [`dialect`]; no other crate knows a configuration key. Reading
-//! never stops at "something is wrong": it collects [`Issue`]s, each with the place it is about.
+//! never stops at "something is wrong": it collects [`ConfigIssue`]s, each with the place it is about.
 
 mod control;
 pub mod dialect;
@@ -13,11 +13,11 @@ mod load;
 mod report;
 mod text_position;
 
-pub use control::{Control, ControlConfig};
-pub use environment::Environment;
+pub use control::{ControlConfig, ControlRequests};
+pub use environment::ConfigEnvironment;
 pub use file_stamp::FileStamp;
-pub use issue::{Issue, Severity};
+pub use issue::{ConfigIssue, Severity};
 pub use json::check_nesting;
 pub use load::{CONFIG_BYTES_MAX, ConfigError, read_text};
-pub use report::{Conflict, Reason, Report};
-pub use text_position::Place;
+pub use report::{ErrorReport, RefusalReason, SettingConflict};
+pub use text_position::TextPosition;

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use opscope_store::regular_file;
 use thiserror::Error;
 
-use crate::text_position::Place;
-use crate::{Issue, json};
+use crate::text_position::TextPosition;
+use crate::{ConfigIssue, json};
 
 /// Largest configuration file that is read.
 pub const CONFIG_BYTES_MAX: u64 = 10 << 20;
@@ -37,14 +37,14 @@ pub enum ConfigError {
         /// Which file.
         path: PathBuf,
         /// Where the first byte stands that is no text.
-        place: Place,
+        place: TextPosition,
     },
 }
 
 impl ConfigError {
     /// The error as an issue, if the file could be read: text in another encoding is not valid
     /// JSON.
-    pub fn issue(&self) -> Option<Issue> {
+    pub fn issue(&self) -> Option<ConfigIssue> {
         match self {
             ConfigError::Encoding { place, .. } => Some(json::syntax(*place, "it is not UTF-8")),
             ConfigError::Io { .. } | ConfigError::Unusable { .. } => None,
@@ -93,7 +93,7 @@ pub fn read_text(path: &Path) -> Result<String, ConfigError> {
         let before = String::from_utf8_lossy(&valid[line_start..]);
         ConfigError::Encoding {
             path: path.to_owned(),
-            place: Place {
+            place: TextPosition {
                 line: valid.iter().filter(|&&b| b == b'\n').count() + 1,
                 column: before.chars().count() + 1,
             },
@@ -112,7 +112,7 @@ mod tests {
         std::fs::write(&path, b"{\n \"\xc3\xa4\xff\"}").unwrap();
         let issue = read_text(&path).unwrap_err().issue().unwrap();
         assert_eq!(issue.code(), Some("EP0004"));
-        assert_eq!(issue.place, Place { line: 2, column: 4 });
+        assert_eq!(issue.place, TextPosition { line: 2, column: 4 });
         assert!(read_text(dir.path()).unwrap_err().issue().is_none());
     }
 }

@@ -6,13 +6,13 @@ use std::fmt;
 
 /// A report, by code.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Report {
+pub enum ErrorReport {
     /// `EP0001`: an item is missing, empty or of the wrong type.
     Item {
         /// Path of the item.
         item: String,
         /// The fault of the item.
-        reason: Reason,
+        reason: RefusalReason,
     },
     /// `EP0002`: a value is not one of the words allowed.
     Word {
@@ -30,7 +30,7 @@ pub enum Report {
         /// The value, or the part of it that cannot be used.
         value: String,
         /// The fault of the value.
-        reason: Reason,
+        reason: RefusalReason,
     },
     /// `EP0004`: the file is not valid JSON.
     Syntax {
@@ -38,12 +38,12 @@ pub enum Report {
         reason: String,
     },
     /// `EP0005`: two settings exclude each other.
-    Conflict(Conflict),
+    Conflict(SettingConflict),
 }
 
 /// An item that cannot be set because of what another one is set to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Conflict {
+pub struct SettingConflict {
     /// Path of the item.
     pub item: String,
     /// The value that it must not have; `None` if it must not be there at all.
@@ -56,7 +56,7 @@ pub struct Conflict {
 
 /// Why an item or a value is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
+pub enum RefusalReason {
     /// The item is missing.
     NotFound,
     /// The value is empty.
@@ -97,15 +97,15 @@ pub enum Reason {
     RangeIncomplete,
 }
 
-impl Report {
+impl ErrorReport {
     /// The code.
     pub fn code(&self) -> &'static str {
         match self {
-            Report::Item { .. } => "EP0001",
-            Report::Word { .. } => "EP0002",
-            Report::Value { .. } => "EP0003",
-            Report::Syntax { .. } => "EP0004",
-            Report::Conflict(_) => "EP0005",
+            ErrorReport::Item { .. } => "EP0001",
+            ErrorReport::Word { .. } => "EP0002",
+            ErrorReport::Value { .. } => "EP0003",
+            ErrorReport::Syntax { .. } => "EP0004",
+            ErrorReport::Conflict(_) => "EP0005",
         }
     }
 
@@ -116,24 +116,24 @@ impl Report {
         // The order of the values is that of the blanks in the vendor's messages, and differs from
         // code to code.
         match self.clone() {
-            Report::Item { item, reason } => vec![item, file, reason.to_string()],
-            Report::Word {
+            ErrorReport::Item { item, reason } => vec![item, file, reason.to_string()],
+            ErrorReport::Word {
                 item,
                 value,
                 expected,
             } => vec![value, item, file, expected],
-            Report::Value {
+            ErrorReport::Value {
                 item,
                 value,
                 reason,
             } => vec![value, item, file, reason.to_string()],
-            Report::Syntax { reason } => vec![file, reason],
-            Report::Conflict(conflict) => vec![file, conflict.to_string()],
+            ErrorReport::Syntax { reason } => vec![file, reason],
+            ErrorReport::Conflict(conflict) => vec![file, conflict.to_string()],
         }
     }
 }
 
-impl fmt::Display for Conflict {
+impl fmt::Display for SettingConflict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (other, value) = &self.other;
         let not = if self.is_other_so { "" } else { " not" };
@@ -145,28 +145,28 @@ impl fmt::Display for Conflict {
     }
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for RefusalReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Reason::NotFound => "it is missing",
-            Reason::Empty => "the value is empty",
-            Reason::NotString => "it has to be a string",
-            Reason::NotArray => "it has to be an array",
-            Reason::NotObject => "it has to be an object",
-            Reason::MemberNotString => "its members have to be strings",
-            Reason::MemberNotObject => "its members have to be objects",
-            Reason::PathTooLong => "the path has more than 512 bytes",
-            Reason::PathNotFound => "the path does not exist",
-            Reason::NotDirectory => "the path is not a directory",
-            Reason::NoPermission => "the path cannot be read and written",
-            Reason::PathInvalid => "the path is not valid",
-            Reason::InvalidCharacters => "the path holds characters that are not allowed",
-            Reason::TooManySteps => "there are more than 100 steps and ranges",
-            Reason::StepFormat => "a range of steps has more than two bounds",
-            Reason::StepNotDigits => "a step is not made of digits",
-            Reason::StepReversed => "a range of steps runs backwards",
-            Reason::TooManyExclusions => "there are more than 100 entries",
-            Reason::RangeIncomplete => "a range needs both `begin` and `end`",
+            RefusalReason::NotFound => "it is missing",
+            RefusalReason::Empty => "the value is empty",
+            RefusalReason::NotString => "it has to be a string",
+            RefusalReason::NotArray => "it has to be an array",
+            RefusalReason::NotObject => "it has to be an object",
+            RefusalReason::MemberNotString => "its members have to be strings",
+            RefusalReason::MemberNotObject => "its members have to be objects",
+            RefusalReason::PathTooLong => "the path has more than 512 bytes",
+            RefusalReason::PathNotFound => "the path does not exist",
+            RefusalReason::NotDirectory => "the path is not a directory",
+            RefusalReason::NoPermission => "the path cannot be read and written",
+            RefusalReason::PathInvalid => "the path is not valid",
+            RefusalReason::InvalidCharacters => "the path holds characters that are not allowed",
+            RefusalReason::TooManySteps => "there are more than 100 steps and ranges",
+            RefusalReason::StepFormat => "a range of steps has more than two bounds",
+            RefusalReason::StepNotDigits => "a step is not made of digits",
+            RefusalReason::StepReversed => "a range of steps runs backwards",
+            RefusalReason::TooManyExclusions => "there are more than 100 entries",
+            RefusalReason::RangeIncomplete => "a range needs both `begin` and `end`",
         })
     }
 }
@@ -179,7 +179,7 @@ mod tests {
     fn placeholders_stand_in_the_order_of_the_message() {
         let item = || "dump_step[1]".to_owned();
         let conflict = |value: Option<&str>, is_other_so| {
-            Report::Conflict(Conflict {
+            ErrorReport::Conflict(SettingConflict {
                 item: "dump_mode".into(),
                 value: value.map(str::to_owned),
                 other: ("dump_scene".into(), "watcher".into()),
@@ -188,14 +188,14 @@ mod tests {
         };
         let cases = [
             (
-                Report::Item {
+                ErrorReport::Item {
                     item: item(),
-                    reason: Reason::NotFound,
+                    reason: RefusalReason::NotFound,
                 },
                 "EP0001|dump_step[1]|f|it is missing",
             ),
             (
-                Report::Word {
+                ErrorReport::Word {
                     item: item(),
                     value: "x".into(),
                     expected: "off/on".into(),
@@ -203,14 +203,14 @@ mod tests {
                 "EP0002|x|dump_step[1]|f|off/on",
             ),
             (
-                Report::Value {
+                ErrorReport::Value {
                     item: item(),
                     value: "2-1".into(),
-                    reason: Reason::StepReversed,
+                    reason: RefusalReason::StepReversed,
                 },
                 "EP0003|2-1|dump_step[1]|f|a range of steps runs backwards",
             ),
-            (Report::Syntax { reason: "r".into() }, "EP0004|f|r"),
+            (ErrorReport::Syntax { reason: "r".into() }, "EP0004|f|r"),
             (
                 conflict(Some("all"), true),
                 "EP0005|f|`dump_mode` cannot be `all` when `dump_scene` is `watcher`",

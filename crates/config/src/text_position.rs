@@ -2,7 +2,7 @@
 
 /// A line and a column, both counted from 1; columns count characters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct TextPosition {
     /// The line.
     pub line: usize,
     /// The character in the line.

@@ -6,8 +6,10 @@ use std::fs;
 use std::path::PathBuf;
 
 use opscope_capture::SlotSides;
-use opscope_config::dialect::acl::{self, AclConfig, Content, Level, Mode};
-use opscope_config::{Environment, Issue, Reason, Report, Severity, check_nesting};
+use opscope_config::dialect::acl::{self, AclConfig, AclContent, DumpLevel, DumpMode};
+use opscope_config::{
+    ConfigEnvironment, ConfigIssue, ErrorReport, RefusalReason, Severity, check_nesting,
+};
 use opscope_store::file_format::stats_csv::{StatsColumn, StatsColumns};
 use serde_json::{Value, json};
 
@@ -46,10 +48,10 @@ impl Places {
         text
     }
 
-    fn environment(&self) -> Environment {
-        Environment {
+    fn environment(&self) -> ConfigEnvironment {
+        ConfigEnvironment {
             current_dir: PathBuf::from(self.path("cwd")),
-            ..Environment::default()
+            ..ConfigEnvironment::default()
         }
     }
 }
@@ -118,28 +120,28 @@ fn filled(places: &Places, text: &str, mut error: Value) -> Value {
 }
 
 /// The issue's report in the words of the records.
-fn report(issue: &Issue) -> Value {
+fn report(issue: &ConfigIssue) -> Value {
     let code = issue.code();
     let report = issue.report.as_ref().unwrap();
     let file = report.placeholders("acl.json");
     assert!(file.contains(&"acl.json".to_owned()));
     match report {
-        Report::Item { item, reason } => {
+        ErrorReport::Item { item, reason } => {
             assert_eq!(*item, issue.item);
             json!({"code": code, "item": item, "reason": reason_word(*reason)})
         }
-        Report::Word {
+        ErrorReport::Word {
             item,
             value,
             expected,
         } => json!({"code": code, "value": value, "item": item, "expected_value": expected}),
-        Report::Value {
+        ErrorReport::Value {
             item,
             value,
             reason,
         } => json!({"code": code, "value": value, "item": item, "reason": reason_word(*reason)}),
-        Report::Syntax { .. } => json!({"code": code, "reason": "json_syntax"}),
-        Report::Conflict(conflict) => {
+        ErrorReport::Syntax { .. } => json!({"code": code, "reason": "json_syntax"}),
+        ErrorReport::Conflict(conflict) => {
             let (other, value) = &conflict.other;
             let when = if conflict.is_other_so {
                 "when"
@@ -155,33 +157,33 @@ fn report(issue: &Issue) -> Value {
     }
 }
 
-fn reason_word(reason: Reason) -> &'static str {
+fn reason_word(reason: RefusalReason) -> &'static str {
     match reason {
-        Reason::NotFound => "not_found",
-        Reason::Empty => "value_empty",
-        Reason::NotString => "must_be_string",
-        Reason::NotArray => "must_be_array",
-        Reason::NotObject => "must_be_object",
-        Reason::MemberNotString => "member_must_be_string",
-        Reason::MemberNotObject => "member_must_be_object",
-        Reason::PathTooLong => "path_too_long",
-        Reason::PathNotFound => "path_not_exist",
-        Reason::NotDirectory => "path_not_directory",
-        Reason::NoPermission => "path_no_permission",
-        Reason::PathInvalid => "path_invalid",
-        Reason::InvalidCharacters => "invalid_chars",
-        Reason::TooManySteps => "step_too_many",
-        Reason::StepFormat => "step_bad_format",
-        Reason::StepNotDigits => "step_not_digit",
-        Reason::StepReversed => "step_reversed",
-        Reason::TooManyExclusions => "blacklist_too_long",
-        Reason::RangeIncomplete => "range_incomplete",
+        RefusalReason::NotFound => "not_found",
+        RefusalReason::Empty => "value_empty",
+        RefusalReason::NotString => "must_be_string",
+        RefusalReason::NotArray => "must_be_array",
+        RefusalReason::NotObject => "must_be_object",
+        RefusalReason::MemberNotString => "member_must_be_string",
+        RefusalReason::MemberNotObject => "member_must_be_object",
+        RefusalReason::PathTooLong => "path_too_long",
+        RefusalReason::PathNotFound => "path_not_exist",
+        RefusalReason::NotDirectory => "path_not_directory",
+        RefusalReason::NoPermission => "path_no_permission",
+        RefusalReason::PathInvalid => "path_invalid",
+        RefusalReason::InvalidCharacters => "invalid_chars",
+        RefusalReason::TooManySteps => "step_too_many",
+        RefusalReason::StepFormat => "step_bad_format",
+        RefusalReason::StepNotDigits => "step_not_digit",
+        RefusalReason::StepReversed => "step_reversed",
+        RefusalReason::TooManyExclusions => "blacklist_too_long",
+        RefusalReason::RangeIncomplete => "range_incomplete",
     }
 }
 
 /// The pointer leads to a value, or for a missing one to the object that lacks it, and the place is
 /// in the text.
-fn check_place(id: &str, text: &str, issue: &Issue) {
+fn check_place(id: &str, text: &str, issue: &ConfigIssue) {
     let line = text.lines().nth(issue.place.line - 1);
     let line = line.unwrap_or_else(|| panic!("{id}: {issue}"));
     assert!(
@@ -193,8 +195,8 @@ fn check_place(id: &str, text: &str, issue: &Issue) {
         return;
     };
     let mut pointer = issue.pointer.as_str();
-    if let Some(Report::Item {
-        reason: Reason::NotFound,
+    if let Some(ErrorReport::Item {
+        reason: RefusalReason::NotFound,
         ..
     }) = issue.report
     {
@@ -206,12 +208,12 @@ fn check_place(id: &str, text: &str, issue: &Issue) {
 fn check_meaning(id: &str, text: &str, config: &AclConfig, expected: &Value) {
     let enabled = config.dump.as_ref().map(|dump| match dump.mode {
         // To the vendor's checker a watch is a dump of values.
-        Mode::Watcher => "operator",
+        DumpMode::Watcher => "operator",
         mode => mode.name(),
     });
     // The documents say that an empty list is about single operators; the checker makes nothing of
     // it.
-    let enabled = enabled.filter(|mode| *mode != Mode::SingleOperators.name());
+    let enabled = enabled.filter(|mode| *mode != DumpMode::SingleOperators.name());
     assert_eq!(json!(enabled), expected["enabled"], "{id}");
     let errors = config
         .issues
@@ -237,9 +239,9 @@ fn check_meaning(id: &str, text: &str, config: &AclConfig, expected: &Value) {
     };
     assert_eq!(mode, expected["mode"], "{id}");
     let level = match settings.level {
-        Level::Operators => "op",
-        Level::Kernels => "kernel",
-        Level::All => "all",
+        DumpLevel::Operators => "op",
+        DumpLevel::Kernels => "kernel",
+        DumpLevel::All => "all",
     };
     assert_eq!(level, expected["level"], "{id}");
     let data = if settings.is_statistics {
@@ -255,13 +257,13 @@ fn check_meaning(id: &str, text: &str, config: &AclConfig, expected: &Value) {
     if enabled == Some("operator") {
         assert_eq!(dump.plan.sides, settings.sides, "{id}");
         let content = match (data, stats.is_empty()) {
-            ("tensor", _) => Content::Tensors,
-            (_, true) => Content::Statistics(StatsColumns::Plain),
+            ("tensor", _) => AclContent::Tensors,
+            (_, true) => AclContent::Statistics(StatsColumns::Plain),
             (_, false) => {
                 let mut columns: Vec<StatsColumn> = columns.collect();
                 columns.sort();
                 columns.dedup();
-                Content::Statistics(StatsColumns::Chosen(columns))
+                AclContent::Statistics(StatsColumns::Chosen(columns))
             }
         };
         assert_eq!(dump.content, content, "{id}");

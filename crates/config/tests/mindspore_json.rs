@@ -1,7 +1,7 @@
 //! MindSpore's own answers to configurations, on a CPU, a GPU and Ascend; see `data/README.md`.
 
 use opscope_config::dialect::mindspore::{self, MindSporeConfig};
-use opscope_config::{Environment, Issue, Severity};
+use opscope_config::{ConfigEnvironment, ConfigIssue, Severity};
 use opscope_store::tree::mindspore::TreeTarget;
 use serde_json::Value;
 
@@ -22,12 +22,12 @@ fn recorded_configurations() {
             Some(raw) => raw.as_str().unwrap().to_owned(),
             None => row["config"].to_string(),
         };
-        let env = Environment {
+        let env = ConfigEnvironment {
             diagnostic_data_path: row["env"]["MS_DIAGNOSTIC_DATA_PATH"]
                 .as_str()
                 .map(str::to_owned),
             device_id: u32::try_from(row["device_id"].as_u64().unwrap()).unwrap(),
-            ..Environment::default()
+            ..ConfigEnvironment::default()
         };
         for (name, target) in TARGETS {
             let Some(expected) = row["result"].get(name) else {
@@ -45,7 +45,7 @@ fn recorded_configurations() {
     assert_eq!((rows.len(), n_accepted, n_refused), (210, 278, 307));
 }
 
-fn compare(id: &str, answer: &Result<MindSporeConfig, Vec<Issue>>, expected: &Value) {
+fn compare(id: &str, answer: &Result<MindSporeConfig, Vec<ConfigIssue>>, expected: &Value) {
     let issues = match answer {
         Ok(config) => {
             assert_eq!(config.settings.json(), expected["effective"], "{id}");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use jiff::{Span, Zoned};
 use opscope_capture::Plan;
-use opscope_config::dialect::Dialect;
+use opscope_config::dialect::ConfigDialect;
 use opscope_store::StoreError;
 use opscope_store::atomic_file::Modes;
 use opscope_store::file_format::run_json::{Program, RunRecord};
@@ -49,7 +49,7 @@ pub fn free_time(
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DumpPlace {
     /// Whose form it has.
-    pub dialect: Dialect,
+    pub dialect: ConfigDialect,
     /// The directory that the user named.
     pub dump_path: PathBuf,
     /// The directory of this dump: `dump_path`, or one in it.
@@ -87,8 +87,8 @@ impl DumpPlace {
     /// [`StoreError::Io`] if the operating system refuses.
     pub fn clean(&self) -> Result<LeftOvers, StoreError> {
         match self.dialect {
-            Dialect::Acl => clean_acl(&self.dump_path, self.modes, &now()),
-            Dialect::MindSpore => clean_mindspore(&self.dump_path, self.modes, &now()),
+            ConfigDialect::Acl => clean_acl(&self.dump_path, self.modes, &now()),
+            ConfigDialect::MindSpore => clean_mindspore(&self.dump_path, self.modes, &now()),
         }
     }
 }

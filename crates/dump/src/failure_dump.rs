@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use opscope_capture::{CaptureSession, Plan, SessionOptions};
-use opscope_config::Environment;
-use opscope_config::dialect::acl::{self, AclDump, Mode};
+use opscope_config::ConfigEnvironment;
+use opscope_config::dialect::acl::{self, AclDump, DumpMode};
 use opscope_engine::LoadedModel;
 use opscope_store::atomic_file::{Creator, Modes};
 use opscope_store::record::ModelId;
@@ -38,14 +38,14 @@ pub struct FollowedEnvironment {
 
 /// Follows the environment as the library does: it goes before a file that asks for failures too,
 /// and joins any other. `file` is what the configuration of the run asks for.
-pub fn follow_environment(file: Option<AclDump>, env: &Environment) -> FollowedEnvironment {
+pub fn follow_environment(file: Option<AclDump>, env: &ConfigEnvironment) -> FollowedEnvironment {
     let dumps = acl::failures_in_force(file.as_ref(), env);
     let n_dumps = dumps.len();
     let first = dumps.into_iter().find(|dump| usable_place(dump).is_some());
     let is_asked_for = acl::from_environment(env).is_some();
     let has_no_place = is_asked_for && first.is_none() && n_dumps > 0;
     let (dump, beside) = match file {
-        Some(file) if !matches!(file.mode, Mode::Failures(_)) => (Some(file), first),
+        Some(file) if !matches!(file.mode, DumpMode::Failures(_)) => (Some(file), first),
         // Without a place the error of the file's own dump is told.
         file => (first.or(file), None),
     };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use opscope_capture::sink::NoSink;
 use opscope_capture::{CaptureSession, Plan, SessionOptions, Sink, SinkError};
-use opscope_config::dialect::Dialect;
+use opscope_config::dialect::ConfigDialect;
 use opscope_engine::LoadedModel;
 use opscope_store::StoreError;
 use opscope_store::atomic_file::{Creator, Modes};
@@ -206,8 +206,12 @@ impl OpenDump {
     /// The directories of the dump; `None` if nothing is written.
     pub fn place(&self) -> Option<DumpPlace> {
         let (dialect, dump_path, root) = match &self.tree {
-            DumpTree::Acl(sink) => (Dialect::Acl, sink.tree().dump_path(), sink.tree().root()),
-            DumpTree::MindSpore(sink) => (Dialect::MindSpore, sink.path(), sink.path()),
+            DumpTree::Acl(sink) => (
+                ConfigDialect::Acl,
+                sink.tree().dump_path(),
+                sink.tree().root(),
+            ),
+            DumpTree::MindSpore(sink) => (ConfigDialect::MindSpore, sink.path(), sink.path()),
             DumpTree::None => return None,
         };
         Some(DumpPlace {

@@ -6,8 +6,8 @@ use opscope_capture::{
     KernelSelection, ModelSelection, OperatorSelection, PatternError, Plan, Purpose, Steps,
     TensorRules,
 };
-use opscope_config::dialect::acl::{AclDump, Content};
-use opscope_config::dialect::mindspore::MindSporeDump;
+use opscope_config::dialect::acl::{AclContent, AclDump};
+use opscope_config::dialect::mindspore::MindSporeDumpPlan;
 use opscope_store::atomic_file::Modes;
 
 use crate::sink::MindSporeOptions;
@@ -38,7 +38,7 @@ pub enum DumpForm {
         /// there are none.
         places: Vec<PathBuf>,
         /// What is written of each tensor.
-        content: Content,
+        content: AclContent,
     },
     /// A tree of MindSpore's.
     MindSpore(MindSporeOptions),
@@ -87,7 +87,7 @@ impl DumpRequest {
     /// # Errors
     /// [`PatternError`] for an entry of `kernels` that is no regular expression.
     pub fn from_mindspore(
-        dump: MindSporeDump,
+        dump: MindSporeDumpPlan,
         rank: u32,
         modes: Modes,
         time: String,
@@ -109,7 +109,7 @@ impl DumpRequest {
                 Plan::nothing(),
                 DumpForm::Acl {
                     places: Vec::new(),
-                    content: Content::Tensors,
+                    content: AclContent::Tensors,
                 },
             )
         }

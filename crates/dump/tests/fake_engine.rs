@@ -11,7 +11,7 @@ use opscope_capture::{
 };
 use opscope_dump::AclSink;
 use opscope_engine::fake::FakeModel;
-use opscope_engine::{EngineError, LoadedModel, Signature};
+use opscope_engine::{EngineError, LoadedModel, ModelSignature};
 use opscope_store::atomic_file::Modes;
 use opscope_store::dump;
 use opscope_store::file_bytes::FileBytes;
@@ -50,7 +50,7 @@ fn an_operator_that_writes_into_another_ones_output_is_named() {
     let mapped = Arc::new(FileBytes::open(&path).unwrap());
     let live = Tensor::new(DType::U8, shape, mapped).unwrap();
     let file = OpenOptions::new().write(true).open(&path).unwrap();
-    let model = FakeModel::new(Signature::default())
+    let model = FakeModel::new(ModelSignature::default())
         .with("Relu", "victim", &[], &["a"], move |_| {
             Ok(vec![live.clone()])
         })
@@ -99,7 +99,7 @@ fn an_operator_that_writes_into_another_ones_output_is_named() {
 #[test]
 fn an_operator_that_fails_leaves_its_inputs() {
     let dir = tempfile::tempdir().unwrap();
-    let model = FakeModel::new(Signature::default())
+    let model = FakeModel::new(ModelSignature::default())
         .with("Relu", "fine", &[], &["a"], |_| Ok(vec![bytes(&[1, 2])]))
         .with("Add", "broken", &["a"], &["b"], |_| Err("no".into()));
     let plan = Plan {
@@ -122,8 +122,9 @@ fn an_operator_that_fails_leaves_its_inputs() {
 fn a_step_while_the_dump_is_off_runs_as_without_a_tap() {
     let (plan, sink) = (Plan::everything(), Arc::new(MemorySink::default()));
     let session = CaptureSession::start(plan, sink.clone(), SessionOptions::default()).unwrap();
-    let mut model = FakeModel::new(Signature::default())
-        .with("Relu", "only", &[], &["a"], |_| Ok(vec![bytes(&[7])]));
+    let mut model =
+        FakeModel::new(ModelSignature::default())
+            .with("Relu", "only", &[], &["a"], |_| Ok(vec![bytes(&[7])]));
     let (mut tap, _) = session.attach(&Arc::default(), model.operators(), &[]);
     for step in 0..3 {
         session.set_enabled(step != 1);
@@ -149,7 +150,7 @@ fn chain() -> FakeModel {
             .map(|c| f32::from_le_bytes([c[0], c[1], c[2], c[3]]))
             .collect()
     };
-    FakeModel::new(Signature::default())
+    FakeModel::new(ModelSignature::default())
         .with("Constant", "start", &[], &["a"], move |_| {
             // Large enough that copies of it come from memory that is used again.
             Ok(vec![f32s(&vec![f32::MAX; 10_000])])

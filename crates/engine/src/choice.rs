@@ -13,10 +13,11 @@ use std::sync::Arc;
 
 use opscope_capture::Purpose;
 
-use self::find::{Found, find, named};
-use self::surroundings::Surroundings;
+use self::find::{LibraryMatch, find, named};
+use self::surroundings::SearchSurroundings;
 use crate::{
-    Engine, EngineError, GraphKind, LoadOptions, ModelSource, SharedEngine, TakenEngine, TakenModel,
+    Engine, EngineError, FallbackEngine, FallbackModel, GraphKind, LoadOptions, ModelSource,
+    SharedEngine,
 };
 
 pub use self::surroundings::look_in_package;
@@ -73,7 +74,7 @@ impl FromStr for EngineKind {
 
 /// A user's choice of an engine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wanted {
+pub struct EngineRequest {
     /// Which engine.
     pub kind: EngineKind,
     /// Where ONNX Runtime's library is. Whoever names one wants it: [`EngineKind::Auto`] means
@@ -91,19 +92,19 @@ pub struct NamedLibrary {
     pub named_by: &'static str,
 }
 
-impl Wanted {
+impl EngineRequest {
     /// Reads the choice from `OPSCOPE_ENGINE` and `OPSCOPE_ENGINE_LIB`. An empty variable is as
     /// none.
     ///
     /// # Errors
     /// [`EngineError::NoEngine`] if the first one has another word than those of [`EngineKind`].
-    pub fn from_environment() -> Result<Wanted, EngineError> {
-        Wanted::from_variables(|name| std::env::var_os(name))
+    pub fn from_environment() -> Result<EngineRequest, EngineError> {
+        EngineRequest::from_variables(|name| std::env::var_os(name))
     }
 
     fn from_variables(
         variable: impl Fn(&str) -> Option<std::ffi::OsString>,
-    ) -> Result<Wanted, EngineError> {
+    ) -> Result<EngineRequest, EngineError> {
         // Job files often export a variable with nothing in it to switch it off.
         let set = |name: &str| variable(name).filter(|value| !value.is_empty());
         let kind = match set(ENGINE_VARIABLE) {
@@ -119,13 +120,13 @@ impl Wanted {
             path: path.into(),
             named_by: LIBRARY_VARIABLE,
         });
-        Ok(Wanted { kind, library })
+        Ok(EngineRequest { kind, library })
     }
 }
 
 /// An engine, and why it is this one.
 #[derive(Clone)]
-pub struct Chosen {
+pub struct EngineChoice {
     /// Which one it is; never [`EngineKind::Auto`].
     pub kind: EngineKind,
     /// The engine.
@@ -139,7 +140,7 @@ pub struct Chosen {
     pub other: Option<SharedEngine>,
 }
 
-impl Chosen {
+impl EngineChoice {
     /// Loads a model for runs of this purpose: with the engine that was chosen or, if the choice
     /// was open, with the other one where only that one can.
     ///
@@ -150,7 +151,7 @@ impl Chosen {
         source: ModelSource<'_>,
         options: &LoadOptions,
         purpose: Purpose,
-    ) -> Result<TakenModel, EngineError> {
+    ) -> Result<FallbackModel, EngineError> {
         // The chosen engine always tries first: another one may differ from it in the last digits.
         let loaded = self.engine.load(source, options);
         let reason = match &loaded {
@@ -166,10 +167,10 @@ impl Chosen {
             && model.refusal(purpose).is_none()
         {
             let engine = engine.clone();
-            let taken = Some(TakenEngine { engine, reason });
-            return Ok(TakenModel { model, taken });
+            let taken = Some(FallbackEngine { engine, reason });
+            return Ok(FallbackModel { model, taken });
         }
-        loaded.map(|model| TakenModel { model, taken: None })
+        loaded.map(|model| FallbackModel { model, taken: None })
     }
 }
 
@@ -196,7 +197,7 @@ fn is_lack_of_onnx_runtime(_reason: &str) -> bool {
     false
 }
 
-impl fmt::Debug for Chosen {
+impl fmt::Debug for EngineChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Chosen")
             .field("engine", &self.engine.name())
@@ -212,9 +213,9 @@ impl fmt::Debug for Chosen {
 /// # Errors
 /// [`EngineError::NoEngine`] with what would help: the wanted engine is not part of this build,
 /// there is no library, or it cannot be loaded. [`EngineKind::Auto`] fails only if nothing is left.
-pub fn choose(wanted: &Wanted) -> Result<Chosen, EngineError> {
-    Chooser {
-        around: Surroundings::of_process,
+pub fn choose(wanted: &EngineRequest) -> Result<EngineChoice, EngineError> {
+    EngineChooser {
+        around: SearchSurroundings::of_process,
         load: built_in_loader(),
         tract: built_in_tract(),
     }
@@ -225,7 +226,7 @@ pub fn choose(wanted: &Wanted) -> Result<Chosen, EngineError> {
 type Loader = fn(&Path) -> Result<SharedEngine, EngineError>;
 
 /// The engines that there are to choose from.
-struct Chooser<A> {
+struct EngineChooser<A> {
     around: A,
     /// `None` in a build without ONNX Runtime.
     load: Option<Loader>,
@@ -234,7 +235,7 @@ struct Chooser<A> {
 }
 
 /// Why there is no ONNX Runtime.
-enum Trouble {
+enum RuntimeAbsence {
     /// Not in this build.
     NotBuilt,
     /// No library was found; what was looked at.
@@ -243,19 +244,19 @@ enum Trouble {
     Unusable(String),
 }
 
-impl Trouble {
+impl RuntimeAbsence {
     /// Says what is wrong, and what would help.
     fn text(&self) -> String {
         match self {
-            Trouble::NotBuilt => {
+            RuntimeAbsence::NotBuilt => {
                 "this build has no ONNX Runtime: build it with `--features onnxruntime`".to_owned()
             }
-            Trouble::Missing(text) => {
+            RuntimeAbsence::Missing(text) => {
                 format!(
                     "{text}; `pip install onnxruntime` gives one, --engine-lib or {LIBRARY_VARIABLE} names one"
                 )
             }
-            Trouble::Unusable(text) => text.clone(),
+            RuntimeAbsence::Unusable(text) => text.clone(),
         }
     }
 }
@@ -264,8 +265,8 @@ impl Trouble {
 const NO_ENGINE: &str = "this build has no engine to run models with: build it with \
                          `--features onnxruntime` or `--features tract`";
 
-impl<A: Fn() -> Surroundings> Chooser<A> {
-    fn choose(&self, wanted: &Wanted) -> Result<Chosen, EngineError> {
+impl<A: Fn() -> SearchSurroundings> EngineChooser<A> {
+    fn choose(&self, wanted: &EngineRequest) -> Result<EngineChoice, EngineError> {
         match (wanted.kind, &wanted.library) {
             (EngineKind::Tract, _) => self.tract(),
             (EngineKind::Auto, None) => self.auto(),
@@ -278,12 +279,12 @@ impl<A: Fn() -> Surroundings> Chooser<A> {
         }
     }
 
-    fn tract(&self) -> Result<Chosen, EngineError> {
+    fn tract(&self) -> Result<EngineChoice, EngineError> {
         let Some(engine) = &self.tract else {
             let text = "this build has no tract: build it with `--features tract`";
             return Err(no_engine(text.to_owned()));
         };
-        Ok(Chosen {
+        Ok(EngineChoice {
             kind: EngineKind::Tract,
             reason: format!("{}, as asked for", title(&**engine)),
             engine: engine.clone(),
@@ -292,17 +293,17 @@ impl<A: Fn() -> Surroundings> Chooser<A> {
         })
     }
 
-    fn auto(&self) -> Result<Chosen, EngineError> {
+    fn auto(&self) -> Result<EngineChoice, EngineError> {
         let trouble = match self.onnx_runtime(None) {
             Ok(chosen) => {
                 let other = self.tract.clone();
-                return Ok(Chosen { other, ..chosen });
+                return Ok(EngineChoice { other, ..chosen });
             }
             Err(trouble) => trouble,
         };
         let Some(engine) = &self.tract else {
             return Err(no_engine(match trouble {
-                Trouble::NotBuilt => NO_ENGINE.to_owned(),
+                RuntimeAbsence::NotBuilt => NO_ENGINE.to_owned(),
                 trouble => format!("{}; this build has no tract", trouble.text()),
             }));
         };
@@ -311,14 +312,14 @@ impl<A: Fn() -> Surroundings> Chooser<A> {
         Ok(match trouble {
             // A library that is there and does not work deserves a warning; one that is not there
             // is the usual case.
-            Trouble::Unusable(text) => Chosen {
+            RuntimeAbsence::Unusable(text) => EngineChoice {
                 kind: EngineKind::Tract,
                 engine,
                 reason: format!("{title}: the ONNX Runtime that was found cannot be used"),
                 warning: Some(text),
                 other: None,
             },
-            trouble => Chosen {
+            trouble => EngineChoice {
                 kind: EngineKind::Tract,
                 engine,
                 reason: format!("{title}: {}", trouble.text()),
@@ -328,15 +329,17 @@ impl<A: Fn() -> Surroundings> Chooser<A> {
         })
     }
 
-    fn onnx_runtime(&self, library: Option<&NamedLibrary>) -> Result<Chosen, Trouble> {
-        let load = self.load.ok_or(Trouble::NotBuilt)?;
-        let Found { path, how } = match library {
-            Some(library) => named(&library.path, library.named_by).map_err(Trouble::Unusable),
+    fn onnx_runtime(&self, library: Option<&NamedLibrary>) -> Result<EngineChoice, RuntimeAbsence> {
+        let load = self.load.ok_or(RuntimeAbsence::NotBuilt)?;
+        let LibraryMatch { path, how } = match library {
+            Some(library) => {
+                named(&library.path, library.named_by).map_err(RuntimeAbsence::Unusable)
+            }
             None => {
                 let around = (self.around)();
                 match around.path(SHARED_VARIABLE) {
-                    Some(path) => named(path, SHARED_VARIABLE).map_err(Trouble::Unusable),
-                    None => find(&around).map_err(Trouble::Missing),
+                    Some(path) => named(path, SHARED_VARIABLE).map_err(RuntimeAbsence::Unusable),
+                    None => find(&around).map_err(RuntimeAbsence::Missing),
                 }
             }
         }?;
@@ -346,11 +349,11 @@ impl<A: Fn() -> Surroundings> Chooser<A> {
                 other => other.to_string(),
             };
             let path = path.display();
-            Trouble::Unusable(format!(
+            RuntimeAbsence::Unusable(format!(
                 "the library `{path}`, {how}, cannot be used: {reason}"
             ))
         })?;
-        Ok(Chosen {
+        Ok(EngineChoice {
             kind: EngineKind::OnnxRuntime,
             reason: format!("{} of `{}`, {how}", title(&*engine), path.display()),
             engine,

@@ -12,7 +12,7 @@ use opscope_tensor::DType;
 #[derive(Clone, Debug, Default)]
 pub struct ModelDescription {
     /// The values that the model takes and gives.
-    pub signature: Signature,
+    pub signature: ModelSignature,
     /// The operators that a run may execute, in order of execution. Operators of a branch that is
     /// not taken are listed but do not execute.
     pub operators: Vec<Arc<Operator>>,
@@ -50,7 +50,7 @@ impl ModelDescription {
 
 /// The values that a model takes and gives.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Signature {
+pub struct ModelSignature {
     /// The name that the graph carries inside the file.
     pub graph_name: String,
     /// The values that a caller has to provide, in order.
@@ -70,12 +70,12 @@ pub struct ValueInfo {
     /// Type of its elements.
     pub dtype: DType,
     /// Extents, or `None` if the file does not say how many axes there are.
-    pub dims: Option<Vec<Dim>>,
+    pub dims: Option<Vec<DeclaredDim>>,
 }
 
 /// An extent in a model file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Dim {
+pub enum DeclaredDim {
     /// Known.
     Fixed(usize),
     /// Known by name only.
@@ -84,12 +84,12 @@ pub enum Dim {
     Unknown,
 }
 
-impl fmt::Display for Dim {
+impl fmt::Display for DeclaredDim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Dim::Fixed(n) => write!(f, "{n}"),
-            Dim::Named(name) => f.write_str(name),
-            Dim::Unknown => f.write_str("?"),
+            DeclaredDim::Fixed(n) => write!(f, "{n}"),
+            DeclaredDim::Named(name) => f.write_str(name),
+            DeclaredDim::Unknown => f.write_str("?"),
         }
     }
 }
@@ -111,8 +111,8 @@ impl ValueInfo {
         self.dims.as_ref().is_none_or(|dims| {
             dims.len() == shape.len()
                 && dims.iter().zip(shape).all(|(dim, n)| match dim {
-                    Dim::Fixed(fixed) => fixed == n,
-                    Dim::Named(_) | Dim::Unknown => true,
+                    DeclaredDim::Fixed(fixed) => fixed == n,
+                    DeclaredDim::Named(_) | DeclaredDim::Unknown => true,
                 })
         })
     }

@@ -8,7 +8,7 @@ use opscope_capture::{Purpose, Tap};
 use opscope_store::record::Operator;
 use opscope_tensor::Tensor;
 
-use crate::description::{ModelDescription, Signature};
+use crate::description::{ModelDescription, ModelSignature};
 use crate::error::EngineError;
 
 /// An engine that several users hold.
@@ -49,25 +49,25 @@ pub trait Engine: Send + Sync {
         source: ModelSource<'_>,
         options: &LoadOptions,
         purpose: Purpose,
-    ) -> Result<TakenModel, EngineError> {
+    ) -> Result<FallbackModel, EngineError> {
         // An engine that is the only one has no choice to make.
         let _ = purpose;
         let model = self.load(source, options)?;
-        Ok(TakenModel { model, taken: None })
+        Ok(FallbackModel { model, taken: None })
     }
 }
 
 /// A model that was loaded by one of several engines.
-pub struct TakenModel {
+pub struct FallbackModel {
     /// The model.
     pub model: Box<dyn LoadedModel>,
     /// The engine that loaded it and why, if it is another one than the first.
-    pub taken: Option<TakenEngine>,
+    pub taken: Option<FallbackEngine>,
 }
 
 /// An engine that was taken in place of the first.
 #[derive(Clone)]
-pub struct TakenEngine {
+pub struct FallbackEngine {
     /// The engine.
     pub engine: SharedEngine,
     /// Why, in the words of the one that cannot.
@@ -97,7 +97,7 @@ pub trait LoadedModel: Send {
     fn description(&self) -> &ModelDescription;
 
     /// The values that the model takes and gives.
-    fn signature(&self) -> &Signature {
+    fn signature(&self) -> &ModelSignature {
         &self.description().signature
     }
 
@@ -125,7 +125,7 @@ pub trait LoadedModel: Send {
 
     /// Executes the model once.
     ///
-    /// `inputs` follow the order of [`Signature::inputs`] and have been checked against it. With a
+    /// `inputs` follow the order of [`ModelSignature::inputs`] and have been checked against it. With a
     /// tap, every operator is shown to it; without one, or with one that is not
     /// [active](Tap::is_active), the run is as fast as the engine is.
     ///

@@ -7,7 +7,7 @@ use opscope_capture::{Probe, Tap};
 use opscope_store::record::{Operator, SlotSide};
 use opscope_tensor::{Tensor, TensorView};
 
-use crate::{EngineError, LoadedModel, ModelDescription, Signature};
+use crate::{EngineError, LoadedModel, ModelDescription, ModelSignature};
 
 /// Computes an operator's outputs from its inputs, or says why it cannot.
 pub type Function = Box<dyn Fn(&[Tensor]) -> Result<Vec<Tensor>, String> + Send>;
@@ -26,7 +26,7 @@ const OVERWRITTEN: u8 = 0xa5;
 
 impl FakeModel {
     /// A model with no operators yet.
-    pub fn new(signature: Signature) -> FakeModel {
+    pub fn new(signature: ModelSignature) -> FakeModel {
         FakeModel {
             description: ModelDescription {
                 signature,

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 
 use opscope_tensor::{Shape, Tensor};
 
-use crate::{Dim, InputError, Signature, ValueInfo};
+use crate::{DeclaredDim, InputError, ModelSignature, ValueInfo};
 
-pub use random::Random;
+pub use random::RandomNumbers;
 pub use room::room;
 
 /// Puts named tensors into the model's order and checks them against what it declares.
@@ -17,7 +17,7 @@ pub use room::room;
 /// # Errors
 /// [`InputError`] if one is missing, unknown, or of another dtype or shape.
 pub fn arrange(
-    signature: &Signature,
+    signature: &ModelSignature,
     mut given: BTreeMap<String, Tensor>,
 ) -> Result<Vec<Tensor>, InputError> {
     // A misspelt name is both unknown and missing; the unknown one tells more.
@@ -40,12 +40,12 @@ pub fn arrange(
 }
 
 /// The model's input of this name.
-pub fn find<'a>(signature: &'a Signature, name: &str) -> Option<&'a ValueInfo> {
+pub fn find<'a>(signature: &'a ModelSignature, name: &str) -> Option<&'a ValueInfo> {
     signature.inputs.iter().find(|value| value.name == name)
 }
 
 /// The error for a name that is no input of the model.
-pub fn unknown(signature: &Signature, name: &str) -> InputError {
+pub fn unknown(signature: &ModelSignature, name: &str) -> InputError {
     if signature
         .initialised_inputs
         .iter()
@@ -83,7 +83,7 @@ pub fn resolve_shape(value: &ValueInfo, wanted: Option<&Shape>) -> Result<Shape,
     }
     let fixed = value.dims.as_ref().and_then(|dims| {
         let fixed = dims.iter().map(|dim| {
-            if let Dim::Fixed(n) = dim {
+            if let DeclaredDim::Fixed(n) = dim {
                 Some(*n)
             } else {
                 None
@@ -140,7 +140,7 @@ mod tests {
 
     use super::*;
 
-    fn value(dtype: DType, dims: Option<Vec<Dim>>) -> ValueInfo {
+    fn value(dtype: DType, dims: Option<Vec<DeclaredDim>>) -> ValueInfo {
         ValueInfo {
             name: "x".into(),
             dtype,
@@ -148,12 +148,12 @@ mod tests {
         }
     }
 
-    fn signature() -> Signature {
-        let dims = vec![Dim::Named("batch".into()), Dim::Fixed(3)];
-        Signature {
+    fn signature() -> ModelSignature {
+        let dims = vec![DeclaredDim::Named("batch".into()), DeclaredDim::Fixed(3)];
+        ModelSignature {
             inputs: vec![value(DType::F32, Some(dims))],
             initialised_inputs: vec!["w".into()],
-            ..Signature::default()
+            ..ModelSignature::default()
         }
     }
 
@@ -198,7 +198,10 @@ mod tests {
 
     #[test]
     fn shapes_come_from_the_option_or_the_model() {
-        let fixed = value(DType::F32, Some(vec![Dim::Fixed(2), Dim::Fixed(3)]));
+        let fixed = value(
+            DType::F32,
+            Some(vec![DeclaredDim::Fixed(2), DeclaredDim::Fixed(3)]),
+        );
         assert_eq!(resolve_shape(&fixed, None).unwrap().dims(), [2, 3]);
         let open = value(DType::F32, None);
         assert!(resolve_shape(&open, None).is_err());

@@ -30,9 +30,10 @@ mod onnx_dtype;
 pub mod operator_source;
 pub mod single_operator;
 
-pub use description::{Dim, ModelDescription, Signature, ValueInfo};
+pub use description::{DeclaredDim, ModelDescription, ModelSignature, ValueInfo};
 pub use engine::{
-    Engine, GraphKind, LoadOptions, LoadedModel, ModelSource, SharedEngine, TakenEngine, TakenModel,
+    Engine, FallbackEngine, FallbackModel, GraphKind, LoadOptions, LoadedModel, ModelSource,
+    SharedEngine,
 };
 pub use error::{EngineError, InputError};
 pub use guard::{is_guarded, silence_caught_panics};

@@ -28,7 +28,7 @@ pub trait OperatorSource {
     fn run(
         &self,
         index: usize,
-        given: &Given,
+        given: &OperatorCall,
         options: &LoadOptions,
     ) -> Result<Vec<(usize, Tensor)>, EngineError>;
 }
@@ -44,7 +44,7 @@ pub struct SourceOperator {
 
 /// Values for an operator to run on, and the outputs that are wanted.
 #[derive(Clone, Debug, Default)]
-pub struct Given {
+pub struct OperatorCall {
     /// Inputs by position; an input that is missing here is taken from the source, if that has it.
     pub inputs: BTreeMap<usize, Tensor>,
     /// Values that graphs inside it read, by name.

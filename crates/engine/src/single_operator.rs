@@ -18,14 +18,14 @@ use crate::LoadedModel;
 
 pub use json::{N_OPERATORS_MAX, read_json};
 pub use operator::{
-    Attribute, OPSET_DEFAULT, Operand, OperatorError, SingleOperator, numbered_name,
+    OPSET_DEFAULT, Operand, OperatorAttribute, OperatorError, SingleOperator, numbered_name,
 };
 pub use sole::SoleOperator;
 
 /// An operator as an engine takes it.
 pub struct EngineOperator {
     bytes: Vec<u8>,
-    lowered: lowering::Lowered,
+    lowered: lowering::OnnxLowering,
 }
 
 impl EngineOperator {

@@ -4,7 +4,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use opscope_engine::input::{Random, resolve_shape};
+use opscope_engine::input::{RandomNumbers, resolve_shape};
 use opscope_engine::onnx::OnnxRuntime;
 use opscope_engine::{Engine, EngineError, LoadOptions, LoadedModel, ModelSource};
 use opscope_store::file_format::npz;
@@ -33,7 +33,7 @@ fn load(engine: &OnnxRuntime, name: &str, n_threads: usize) -> Box<dyn LoadedMod
 }
 
 fn inputs(model: &dyn LoadedModel) -> Vec<Tensor> {
-    let mut random = Random::new(1);
+    let mut random = RandomNumbers::new(1);
     let input = |value| {
         let given = Shape::new([1, 1, 32, 32]).unwrap();
         let shape = resolve_shape(value, Some(&given)).or_else(|_| resolve_shape(value, None));

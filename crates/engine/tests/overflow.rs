@@ -8,7 +8,7 @@ use opscope_capture::overflow::Overflow;
 use opscope_capture::{
     CaptureSession, Plan, Purpose, SessionOptions, Sink, SinkError, WrittenFiles,
 };
-use opscope_engine::input::{Random, resolve_shape};
+use opscope_engine::input::{RandomNumbers, resolve_shape};
 use opscope_engine::onnx::Tract;
 use opscope_engine::{Engine, LoadOptions, LoadedModel, ModelSource};
 use opscope_store::record::{ModelId, Record};
@@ -108,7 +108,7 @@ fn ordinary_models_do_not_overflow() {
     ] {
         let mut model = load(path);
         let shape = dims.map(|dims| Shape::new(dims).unwrap());
-        let mut random = Random::new(7);
+        let mut random = RandomNumbers::new(7);
         let inputs = model.signature().inputs.iter();
         let inputs: Vec<Tensor> = inputs
             .map(|value| {

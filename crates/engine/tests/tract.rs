@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use opscope_capture::sink::MemorySink;
 use opscope_capture::{CaptureSession, Plan, SessionOptions};
-use opscope_engine::input::{Random, resolve_shape};
+use opscope_engine::input::{RandomNumbers, resolve_shape};
 use opscope_engine::onnx::Tract;
 use opscope_engine::{Engine, EngineError, GraphKind, LoadOptions, LoadedModel, ModelSource};
 use opscope_store::record::{ModelId, Record};
@@ -49,7 +49,7 @@ fn what_only_another_engine_can_do_is_refused() {
 
 fn random_inputs(model: &dyn LoadedModel, shape: Option<&[usize]>) -> Vec<Tensor> {
     let shape = shape.map(|dims| Shape::new(dims).unwrap());
-    let mut random = Random::new(1);
+    let mut random = RandomNumbers::new(1);
     let inputs = model.signature().inputs.iter();
     inputs
         .map(|value| {

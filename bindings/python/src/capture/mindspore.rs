@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use opscope_capture::Purpose;
 use opscope_config::dialect::mindspore::{self, MindSporeConfig};
-use opscope_config::{ConfigError, Environment, Issue, Severity};
+use opscope_config::{ConfigEnvironment, ConfigError, ConfigIssue, Severity};
 use opscope_dump::DumpRequest;
 use opscope_store::atomic_file::Modes;
 use opscope_store::tree::mindspore::TreeTarget;
@@ -65,9 +65,9 @@ pub(super) fn request(text: &str, place: Place, time: &str) -> PyResult<Option<D
 }
 
 fn load(text: &str, place: Place) -> PyResult<MindSporeConfig> {
-    let environment = Environment {
+    let environment = ConfigEnvironment {
         device_id: place.device,
-        ..Environment::of_process()?
+        ..ConfigEnvironment::of_process()?
     };
     let config = mindspore::load(text, place.target, &environment).map_err(|issues| {
         let errors = issues.iter().filter(|i| i.severity == Severity::Error);
@@ -84,7 +84,7 @@ fn load(text: &str, place: Place) -> PyResult<MindSporeConfig> {
 }
 
 /// Returns the text of an issue, with MindSpore's own words where it has some.
-fn told(issue: &Issue) -> String {
+fn told(issue: &ConfigIssue) -> String {
     match &issue.vendor_text {
         Some(text) => format!("{} ({text})", tell(issue)),
         None => tell(issue),

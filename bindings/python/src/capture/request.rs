@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use opscope_capture::{FailureDetail, Plan, Purpose, SlotSides, Steps};
-use opscope_config::dialect::acl::{self, Content, Mode};
-use opscope_config::{Environment, Issue, Severity, check_nesting};
+use opscope_config::dialect::acl::{self, AclContent, DumpMode};
+use opscope_config::{ConfigEnvironment, ConfigIssue, Severity, check_nesting};
 use opscope_dump::{DumpForm, DumpRequest};
 use opscope_store::file_format::stats_csv::StatsColumns;
 use opscope_store::visible::visible;
@@ -50,7 +50,7 @@ pub(super) fn request_of_options(
 /// `ValueError` with what is wrong in it.
 pub(super) fn request_of_acl_json(text: &str) -> PyResult<Option<DumpRequest>> {
     check_nesting(text).map_err(|issue| PyValueError::new_err(tell(&issue)))?;
-    let environment = Environment::of_process()?;
+    let environment = ConfigEnvironment::of_process()?;
     let config = acl::load(text, &environment).map_err(|issues| {
         let errors = issues.iter().filter(|i| i.severity == Severity::Error);
         PyValueError::new_err(errors.map(tell).collect::<Vec<_>>().join("; "))
@@ -58,7 +58,7 @@ pub(super) fn request_of_acl_json(text: &str) -> PyResult<Option<DumpRequest>> {
     // Operators outside models alone are none of a graph's.
     let dump = config
         .dump
-        .filter(|dump| dump.mode != Mode::SingleOperators);
+        .filter(|dump| dump.mode != DumpMode::SingleOperators);
     let Some(dump) = dump else {
         return Ok(None);
     };
@@ -82,7 +82,7 @@ pub(super) fn check_acl_json(text: &str) -> PyResult<bool> {
     request_of_acl_json(text).map(|request| request.is_some())
 }
 
-pub(super) fn tell(issue: &Issue) -> String {
+pub(super) fn tell(issue: &ConfigIssue) -> String {
     let (item, message) = (&issue.item, &issue.message);
     match item.as_str() {
         "" => one_line(message),
@@ -117,12 +117,12 @@ pub(super) fn name_of(purpose: Purpose) -> &'static str {
     found.map_or("values", |(name, _)| name)
 }
 
-fn content(data: &str, purpose: Purpose) -> PyResult<Content> {
+fn content(data: &str, purpose: Purpose) -> PyResult<AclContent> {
     match data {
-        "tensor" => Ok(Content::Tensors),
+        "tensor" => Ok(AclContent::Tensors),
         // Tables of steps are for sessions that write every record that they take.
-        "table" if purpose == Purpose::Values => Ok(Content::StepTable),
-        "stats" | "table" => Ok(Content::Statistics(StatsColumns::Plain)),
+        "table" if purpose == Purpose::Values => Ok(AclContent::StepTable),
+        "stats" | "table" => Ok(AclContent::Statistics(StatsColumns::Plain)),
         _ => Err(PyValueError::new_err(format!(
             "data `{data}` is neither `tensor` nor `stats` nor `table`"
         ))),

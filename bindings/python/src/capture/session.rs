@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use opscope_capture::{SessionOptions, SessionSummary};
-use opscope_config::dialect::acl::Content;
+use opscope_config::dialect::acl::AclContent;
 use opscope_dump::{DumpForm, DumpOptions, DumpRequest, OpenDump};
 use opscope_store::StoreError;
 use opscope_store::atomic_file::Creator;
@@ -391,7 +391,7 @@ impl Session {
         let is_reducing = matches!(
             request.form,
             DumpForm::Acl {
-                content: Content::Statistics(_) | Content::StepTable,
+                content: AclContent::Statistics(_) | AclContent::StepTable,
                 ..
             }
         );

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::Path;
 
 use opscope_config::dialect::acl::{self, AclDump, ReportScope};
-use opscope_config::{CONFIG_BYTES_MAX, Issue, Severity, check_nesting};
+use opscope_config::{CONFIG_BYTES_MAX, ConfigIssue, Severity, check_nesting};
 use opscope_store::regular_file;
 
 use crate::status::{INTERNAL_ERROR, INVALID_DUMP_CONFIG, INVALID_FILE, INVALID_PARAM, PARSE_FILE};
@@ -129,7 +129,7 @@ impl<'a> Text<'a> {
         Ok(config.dump)
     }
 
-    fn refuse(&self, status: Status, issue: &Issue) -> Status {
+    fn refuse(&self, status: Status, issue: &ConfigIssue) -> Status {
         match &issue.report {
             Some(report) => {
                 let placeholders = report.placeholders(&self.name);

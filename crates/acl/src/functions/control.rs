@@ -3,8 +3,10 @@
 use std::path::Path;
 use std::time::Duration;
 
-use opscope_config::dialect::acl::{self, AclDump, Mode};
-use opscope_config::{Control, ControlConfig, Issue, Severity, check_nesting, read_text};
+use opscope_config::dialect::acl::{self, AclDump, DumpMode};
+use opscope_config::{
+    ConfigIssue, ControlConfig, ControlRequests, Severity, check_nesting, read_text,
+};
 
 use crate::Process;
 use crate::control::{ControlFile, State};
@@ -42,7 +44,7 @@ impl Process {
     fn follow(&self, path: &Path, state: &mut State) -> Result<(), String> {
         let text = read_text(path).map_err(|error| text_of(&error))?;
         let env = self.environment().map_err(|error| text_of(&error))?;
-        let asked = Control::parse(&text, &env).map_err(|issues| first_error(&issues))?;
+        let asked = ControlRequests::parse(&text, &env).map_err(|issues| first_error(&issues))?;
         let config = match asked.config {
             None => None,
             Some(ControlConfig::Inline(text)) => Some(text),
@@ -65,7 +67,7 @@ impl Process {
 
     /// Puts a configuration in force for all models, also for those that are loaded already.
     fn replace_dump(&self, accepted: AclDump) -> Result<(), String> {
-        if let Mode::Failures(_) = accepted.mode {
+        if let DumpMode::Failures(_) = accepted.mode {
             let reason = "a dump of failing operators is configured once, by the program";
             return Err(reason.to_owned());
         }
@@ -74,9 +76,11 @@ impl Process {
     }
 }
 
-fn first_error(issues: &[Issue]) -> String {
+fn first_error(issues: &[ConfigIssue]) -> String {
     let mut errors = issues.iter().filter(|i| i.severity == Severity::Error);
-    errors.next().map_or_else(String::new, Issue::to_string)
+    errors
+        .next()
+        .map_or_else(String::new, ConfigIssue::to_string)
 }
 
 fn text_of(error: &dyn std::error::Error) -> String {

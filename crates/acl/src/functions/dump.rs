@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use opscope_config::dialect::acl::{AclDump, Mode};
+use opscope_config::dialect::acl::{AclDump, DumpMode};
 
 use super::dump_run::SwitchedOff;
 use crate::dump::{Registration, Settings};
@@ -17,7 +17,7 @@ const OVERFLOW_DUMP: i32 = 5;
 impl Process {
     /// Puts an accepted configuration in force.
     pub(crate) fn configure_dump(&self, accepted: AclDump) -> Answer {
-        if let Mode::Failures(_) = accepted.mode {
+        if let DumpMode::Failures(_) = accepted.mode {
             let mut dump = lock(&self.dump);
             return self.configure_exception_dump(&mut dump.failures, accepted);
         }
@@ -48,9 +48,9 @@ impl Process {
         dump.single_operators = accepted.has_single_operators.then(|| settings.clone());
         let of_mode = match settings.mode {
             // Models go on with what they follow: to them this configuration says nothing.
-            Mode::SingleOperators => return,
-            Mode::Overflow => &mut dump.overflows,
-            Mode::Operator | Mode::Watcher | Mode::Failures(_) => &mut dump.values,
+            DumpMode::SingleOperators => return,
+            DumpMode::Overflow => &mut dump.overflows,
+            DumpMode::Operator | DumpMode::Watcher | DumpMode::Failures(_) => &mut dump.values,
         };
         *of_mode = Some(settings.clone());
         dump.current = Some(settings.clone());

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use opscope_capture::SessionSummary;
-use opscope_config::dialect::Dialect;
+use opscope_config::dialect::ConfigDialect;
 use opscope_config::dialect::acl::AclDump;
 use opscope_dump::{DumpPlace, add_steps, note_engine, now};
-use opscope_engine::{GraphKind, TakenEngine};
+use opscope_engine::{FallbackEngine, GraphKind};
 use opscope_store::atomic_file::Modes;
 use opscope_store::file_format::run_json::{ModelFile, RunRecord, RunState};
 use opscope_store::record::ModelId;
@@ -28,7 +28,7 @@ impl Process {
     /// A record of a dump below `{dump_path}/{time}` that was accepted now.
     pub(super) fn run_of(&self, accepted: &AclDump, dump_path: &Path, time: &str) -> Arc<RunFile> {
         let place = DumpPlace {
-            dialect: Dialect::Acl,
+            dialect: ConfigDialect::Acl,
             dump_path: dump_path.to_owned(),
             root: dump_path.join(time),
             modes: Modes::default(),
@@ -55,7 +55,7 @@ impl Process {
 }
 
 /// Says in the record that another engine ran a model than the one that the process has chosen.
-pub(crate) fn note_taken_engine(run: Option<&RunFile>, taken: Option<&TakenEngine>) {
+pub(crate) fn note_taken_engine(run: Option<&RunFile>, taken: Option<&FallbackEngine>) {
     if let (Some(run), Some(taken)) = (run, taken) {
         run.update(|record| note_engine(record, &*taken.engine));
     }

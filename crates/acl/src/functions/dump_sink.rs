@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use opscope_capture::{SessionSummary, Sink, SinkError};
-use opscope_config::dialect::acl::Content;
+use opscope_config::dialect::acl::AclContent;
 use opscope_dump::{AclSink, FileChunk as Piece};
 use opscope_store::atomic_file::Modes;
 use opscope_store::run_file::RunFile;
@@ -26,14 +26,14 @@ impl Process {
         &self,
         dump_path: &Path,
         time: &str,
-        content: &Content,
+        content: &AclContent,
         run: Option<&Arc<RunFile>>,
     ) -> Option<Arc<dyn Sink>> {
         let callback = lock(&self.callback).clone();
         let sink = match callback {
             None => Ok(AclSink::lazy(dump_path, time, Modes::default())),
             Some(callback) => {
-                let is_text = matches!(content, Content::Statistics(_));
+                let is_text = matches!(content, AclContent::Statistics(_));
                 let function = move |piece: &Piece<'_>| {
                     hand_over(&callback, piece, is_text);
                     Ok::<(), SinkError>(())

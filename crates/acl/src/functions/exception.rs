@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use opscope_config::dialect::acl::{self, AclDump, Content, Mode};
+use opscope_config::dialect::acl::{self, AclContent, AclDump, DumpMode};
 use opscope_engine::EngineError;
 use opscope_store::record::Operator;
 use opscope_store::tree::acl::STREAM_ID;
@@ -44,7 +44,7 @@ impl Process {
             known.is_on = true;
             return Ok(());
         }
-        let Mode::Failures(detail) = accepted.mode else {
+        let DumpMode::Failures(detail) = accepted.mode else {
             return Ok(());
         };
         let place = accepted
@@ -76,7 +76,7 @@ impl Process {
         let failures = dump.failures.as_ref().filter(|failures| failures.is_on)?;
         let (plan, place) = (failures.plan.clone(), failures.place.clone());
         drop(dump);
-        let sink = self.sink(&place, "", &Content::Tensors, None)?;
+        let sink = self.sink(&place, "", &AclContent::Tensors, None)?;
         Some(Capture {
             plan,
             sink,

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use opscope_capture::{CaptureSession, SessionOptions, Tap};
-use opscope_engine::{EngineError, LoadedModel, TakenEngine, ValueInfo};
+use opscope_engine::{EngineError, FallbackEngine, LoadedModel, ValueInfo};
 use opscope_store::record::ModelId;
 use opscope_tensor::Tensor;
 
@@ -23,7 +23,7 @@ pub(super) struct EngineExecution<'a> {
     /// The number of the execution; `None` for operators outside models, which have no steps.
     pub(super) step: Option<u64>,
     /// The engine, if it is another one than the process has chosen.
-    pub(super) taken: Option<&'a TakenEngine>,
+    pub(super) taken: Option<&'a FallbackEngine>,
     pub(super) options: SessionOptions,
 }
 

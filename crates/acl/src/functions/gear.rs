@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use opscope_engine::Signature;
+use opscope_engine::ModelSignature;
 use opscope_store::file_format::gears_json::{self, FILE_BYTES_MAX};
 use opscope_store::regular_file;
 
@@ -142,7 +142,7 @@ impl Process {
     pub(super) fn gears(
         &self,
         file: Option<&Path>,
-        signature: &Signature,
+        signature: &ModelSignature,
     ) -> Answer<Option<ModelGears>> {
         let path = match file {
             Some(file) => gears_json::path_of(file),

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use opscope_capture::Purpose;
-use opscope_engine::{EngineError, LoadOptions, ModelSource, TakenModel};
+use opscope_engine::{EngineError, FallbackModel, LoadOptions, ModelSource};
 use opscope_store::record::ModelId;
 
 use crate::lock::lock;
@@ -52,7 +52,7 @@ impl Process {
         };
         // The purpose decides on the engine: one may be able to run the model and not to dump it.
         let purpose = self.purpose_at_load();
-        let TakenModel { model, taken } =
+        let FallbackModel { model, taken } =
             self.load_engine(source, purpose.unwrap_or(Purpose::Values))?;
         let mut engine = model;
         self.tell_taken(&file_stem, taken.as_ref());
@@ -157,7 +157,7 @@ impl Process {
         &self,
         source: ModelSource<'_>,
         purpose: Purpose,
-    ) -> Answer<TakenModel> {
+    ) -> Answer<FallbackModel> {
         let loaded = self.load_for(source, purpose);
         loaded.map_err(|error| self.engine_error(&error))
     }
@@ -167,7 +167,7 @@ impl Process {
         &self,
         source: ModelSource<'_>,
         purpose: Purpose,
-    ) -> Result<TakenModel, EngineError> {
+    ) -> Result<FallbackModel, EngineError> {
         let n_threads = std::thread::available_parallelism().map_or(1, usize::from);
         let options = LoadOptions::with_threads(n_threads);
         self.engine.load_for(source, &options, purpose)

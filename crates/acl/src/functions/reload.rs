@@ -2,7 +2,7 @@
 //! execution.
 
 use opscope_capture::Purpose;
-use opscope_engine::{EngineError, ModelSource, TakenEngine, TakenModel};
+use opscope_engine::{EngineError, FallbackEngine, FallbackModel, ModelSource};
 
 use crate::Process;
 use crate::lock::lock;
@@ -34,8 +34,8 @@ impl Process {
     }
 
     /// Tells that another engine was taken than the first.
-    pub(super) fn tell_taken(&self, model: &str, taken: Option<&TakenEngine>) {
-        if let Some(TakenEngine { engine, reason }) = taken {
+    pub(super) fn tell_taken(&self, model: &str, taken: Option<&FallbackEngine>) {
+        if let Some(FallbackEngine { engine, reason }) = taken {
             let name = engine.name();
             self.log
                 .warning(format_args!("model `{model}` runs in {name}: {reason}"));
@@ -62,7 +62,7 @@ impl Process {
             };
             self.load_for(source, purpose).ok()
         });
-        if let Some(TakenModel { model: engine, taken }) = loaded
+        if let Some(FallbackModel { model: engine, taken }) = loaded
             && engine.refusal(purpose).is_none()
             // The file may be another one by now.
             && *engine.signature() == model.signature

@@ -8,7 +8,7 @@ use opscope_capture::{
     Sink, SinkError, Steps, WrittenFiles,
 };
 use opscope_engine::single_operator::{Operand, OperatorError, SingleOperator, numbered_name};
-use opscope_engine::{Dim, EngineError, LoadedModel, ModelSource, TakenModel};
+use opscope_engine::{DeclaredDim, EngineError, FallbackModel, LoadedModel, ModelSource};
 use opscope_store::file_format::ascend_codes::{dtype_from_graph_engine, layout_from_code};
 use opscope_store::record::{Operator, Record};
 use opscope_store::tree::acl::UNKNOWN_ID;
@@ -75,7 +75,7 @@ impl Process {
             self.inner_error(status, &error.to_string())
         })?;
         let loaded = self.load_for(ModelSource::Memory(operator.bytes()), Purpose::Values);
-        let TakenModel { model, taken } = loaded.map_err(|error| {
+        let FallbackModel { model, taken } = loaded.map_err(|error| {
             let status = match error {
                 EngineError::Unsupported { .. } => OP_NOT_FOUND,
                 _ => OP_LOAD_FAILED,
@@ -110,7 +110,7 @@ impl Process {
             // What an operator produces follows from what it reads.
             let dims = if is_input {
                 let shape = self.input_shape(desc)?;
-                Some(shape.iter().map(|&n| Dim::Fixed(n)).collect())
+                Some(shape.iter().map(|&n| DeclaredDim::Fixed(n)).collect())
             } else {
                 None
             };

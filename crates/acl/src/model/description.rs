@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use opscope_engine::input::resolve_shape;
-use opscope_engine::{Dim, LoadedModel, Signature, ValueInfo};
+use opscope_engine::{DeclaredDim, LoadedModel, ModelSignature, ValueInfo};
 use opscope_store::record::Operator;
 use opscope_tensor::{DType, Shape, Tensor};
 
@@ -126,7 +126,7 @@ impl Value {
 impl Description {
     pub(crate) fn new(
         model_id: Option<u32>,
-        signature: &Signature,
+        signature: &ModelSignature,
         outputs: &[ValueInfo],
         operators: Vec<Arc<Operator>>,
         gears: Option<ModelGears>,
@@ -225,10 +225,10 @@ impl Description {
     }
 }
 
-fn extent_of(dim: &Dim) -> i64 {
+fn extent_of(dim: &DeclaredDim) -> i64 {
     match dim {
-        Dim::Fixed(n) => i64::try_from(*n).unwrap_or(i64::MAX),
-        Dim::Named(_) | Dim::Unknown => -1,
+        DeclaredDim::Fixed(n) => i64::try_from(*n).unwrap_or(i64::MAX),
+        DeclaredDim::Named(_) | DeclaredDim::Unknown => -1,
     }
 }
 
@@ -261,7 +261,13 @@ pub(crate) fn outputs(model: &mut dyn LoadedModel) -> Vec<ValueInfo> {
     outputs
         .map(|(declared, result)| ValueInfo {
             dtype: result.dtype(),
-            dims: Some(result.shape().iter().map(|&n| Dim::Fixed(n)).collect()),
+            dims: Some(
+                result
+                    .shape()
+                    .iter()
+                    .map(|&n| DeclaredDim::Fixed(n))
+                    .collect(),
+            ),
             ..declared
         })
         .collect()
@@ -270,7 +276,8 @@ pub(crate) fn outputs(model: &mut dyn LoadedModel) -> Vec<ValueInfo> {
 /// Whether dtype and extents of a value are known before the model runs.
 fn is_known(value: &ValueInfo) -> bool {
     let dims = value.dims.as_ref();
-    let has_extents = dims.is_some_and(|dims| dims.iter().all(|n| matches!(n, Dim::Fixed(_))));
+    let has_extents =
+        dims.is_some_and(|dims| dims.iter().all(|n| matches!(n, DeclaredDim::Fixed(_))));
     value.dtype != DType::Undefined && has_extents
 }
 

@@ -1,6 +1,6 @@
 //! The gears of a model: what its open extents may be, from a file beside it.
 
-use opscope_engine::{Dim, Signature, ValueInfo};
+use opscope_engine::{DeclaredDim, ModelSignature, ValueInfo};
 use opscope_store::file_format::gears_json::{GearKind, Gears};
 use opscope_tensor::{DType, Shape};
 
@@ -27,7 +27,7 @@ struct GearedOutput {
 }
 
 impl ModelGears {
-    pub(crate) fn new(mut file: Gears, signature: &Signature) -> Result<ModelGears, String> {
+    pub(crate) fn new(mut file: Gears, signature: &ModelSignature) -> Result<ModelGears, String> {
         if file.inputs.len() != signature.inputs.len() {
             let (n, names) = (file.inputs.len(), joined_names(&signature.inputs));
             return Err(format!("it has {n} inputs, the model has {names}"));
@@ -267,8 +267,8 @@ fn check_input(dims: &[i64], value: &ValueInfo) -> Result<(), String> {
             .iter()
             .zip(dims)
             .all(|(declared, &n)| match declared {
-                Dim::Fixed(fixed) => i64::try_from(*fixed) == Ok(n),
-                Dim::Named(_) | Dim::Unknown => true,
+                DeclaredDim::Fixed(fixed) => i64::try_from(*fixed) == Ok(n),
+                DeclaredDim::Named(_) | DeclaredDim::Unknown => true,
             });
     if does_fit {
         return Ok(());

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use opscope_engine::{Dim, ValueInfo};
+use opscope_engine::{DeclaredDim, ValueInfo};
 use opscope_tensor::Shape;
 
 use crate::data::Gear;
@@ -34,7 +34,7 @@ pub(crate) fn resolve(
     for ((value, given), geared) in inputs.iter().zip(given).zip(geared) {
         let extents = known_extents(value, given, geared)?;
         for (dim, extent) in value.dims.iter().flatten().zip(&extents) {
-            if let (Dim::Named(name), Some(extent)) = (dim, extent) {
+            if let (DeclaredDim::Named(name), Some(extent)) = (dim, extent) {
                 named.entry(name).or_insert(*extent);
             }
         }
@@ -44,14 +44,14 @@ pub(crate) fn resolve(
     for ((value, given), mut extents) in inputs.iter().zip(given).zip(known) {
         let dims = value.dims.as_deref().unwrap_or_default();
         for (dim, extent) in dims.iter().zip(&mut extents) {
-            if let Dim::Named(name) = dim {
+            if let DeclaredDim::Named(name) = dim {
                 *extent = extent.or(named.get(name.as_str()).copied());
             }
         }
         let shape = complete(value, given.n_bytes, &extents)?;
         // An extent that a buffer's size gave holds for the inputs that come after, too.
         for (dim, extent) in dims.iter().zip(shape.iter()) {
-            if let Dim::Named(name) = dim {
+            if let DeclaredDim::Named(name) = dim {
                 named.entry(name).or_insert(*extent);
             }
         }
@@ -94,8 +94,8 @@ fn known_extents(
     let dims = dims.iter().zip(geared);
     Ok(dims
         .map(|(dim, geared)| match dim {
-            Dim::Fixed(n) => Some(*n),
-            Dim::Named(_) | Dim::Unknown => geared,
+            DeclaredDim::Fixed(n) => Some(*n),
+            DeclaredDim::Named(_) | DeclaredDim::Unknown => geared,
         })
         .collect())
 }
@@ -140,7 +140,7 @@ fn gear_extents(
                     .zip(axes.iter_mut().zip(&mut dims))
                 {
                     *axis = usize::try_from(n).ok();
-                    if matches!(declared, Dim::Fixed(fixed) if Some(*fixed) != *axis) {
+                    if matches!(declared, DeclaredDim::Fixed(fixed) if Some(*fixed) != *axis) {
                         let (name, shape) = (&value.name, value.shape_text());
                         return Err(format!("input `{name}` takes shape {shape}, not {n} there"));
                     }

@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use opscope_acl::{Handle, Process, Status};
-use opscope_config::Environment;
+use opscope_config::ConfigEnvironment;
 use opscope_engine::fake::FakeModel;
 use opscope_engine::{
-    Dim, Engine, EngineError, LoadOptions, LoadedModel, ModelSource, Signature, ValueInfo,
+    DeclaredDim, Engine, EngineError, LoadOptions, LoadedModel, ModelSignature, ModelSource,
+    ValueInfo,
 };
 use opscope_tensor::{DType, Shape, Tensor};
 
@@ -40,8 +41,8 @@ impl Engine for FakeEngine {
         };
         let text = String::from_utf8_lossy(&bytes);
         let model = match text.split_whitespace().next() {
-            Some("chain") => chain(&[Dim::Fixed(2)]),
-            Some("open") => chain(&[Dim::Named("n".into()), Dim::Fixed(2)]),
+            Some("chain") => chain(&[DeclaredDim::Fixed(2)]),
+            Some("open") => chain(&[DeclaredDim::Named("n".into()), DeclaredDim::Fixed(2)]),
             Some("fails") => failing(),
             // One operator on its own comes as ONNX.
             _ if text.contains("Add") => adding(),
@@ -54,7 +55,7 @@ impl Engine for FakeEngine {
     }
 }
 
-fn value(name: &str, dims: &[Dim]) -> ValueInfo {
+fn value(name: &str, dims: &[DeclaredDim]) -> ValueInfo {
     ValueInfo {
         name: name.to_owned(),
         dtype: DType::F32,
@@ -62,8 +63,8 @@ fn value(name: &str, dims: &[Dim]) -> ValueInfo {
     }
 }
 
-fn signature(inputs: &[&str], output: &str, dims: &[Dim]) -> Signature {
-    Signature {
+fn signature(inputs: &[&str], output: &str, dims: &[DeclaredDim]) -> ModelSignature {
+    ModelSignature {
         graph_name: "graph".into(),
         inputs: inputs.iter().map(|name| value(name, dims)).collect(),
         initialised_inputs: vec![],
@@ -72,7 +73,7 @@ fn signature(inputs: &[&str], output: &str, dims: &[Dim]) -> Signature {
 }
 
 /// `Twice a`, then `Next b`.
-fn chain(dims: &[Dim]) -> FakeModel {
+fn chain(dims: &[DeclaredDim]) -> FakeModel {
     FakeModel::new(signature(&["x"], "z", dims))
         .with("Twice", "a", &["x"], &["y"], |x| {
             Ok(vec![map(&x[0], |v| v * 2.0)])
@@ -83,7 +84,7 @@ fn chain(dims: &[Dim]) -> FakeModel {
 }
 
 fn failing() -> FakeModel {
-    FakeModel::new(signature(&["x"], "z", &[Dim::Fixed(2)]))
+    FakeModel::new(signature(&["x"], "z", &[DeclaredDim::Fixed(2)]))
         .with("Twice", "a", &["x"], &["y"], |x| {
             Ok(vec![map(&x[0], |v| v * 2.0)])
         })
@@ -97,7 +98,7 @@ fn failing() -> FakeModel {
 }
 
 fn adding() -> FakeModel {
-    FakeModel::new(signature(&["x0", "x1"], "y0", &[Dim::Fixed(2)])).with(
+    FakeModel::new(signature(&["x0", "x1"], "y0", &[DeclaredDim::Fixed(2)])).with(
         "Add",
         "Add",
         &["x0", "x1"],
@@ -148,11 +149,11 @@ impl Fixture {
     }
 
     /// With variables of the environment.
-    pub(crate) fn with(set: impl FnOnce(&mut Environment)) -> Fixture {
+    pub(crate) fn with(set: impl FnOnce(&mut ConfigEnvironment)) -> Fixture {
         let dir = tempfile::tempdir().unwrap();
-        let mut environment = Environment {
+        let mut environment = ConfigEnvironment {
             current_dir: dir.path().to_owned(),
-            ..Environment::default()
+            ..ConfigEnvironment::default()
         };
         set(&mut environment);
         fs::create_dir(dir.path().join("out")).unwrap();

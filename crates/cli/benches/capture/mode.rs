@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use opscope_capture::{Counters, SessionOptions, Sink};
-use opscope_config::dialect::acl::Content;
+use opscope_config::dialect::acl::AclContent;
 use opscope_dump::{AclSink, FileSharing, MindSporeOptions, MindSporeSink, RuntimeMode, StatsSink};
 use opscope_store::atomic_file::Modes;
 use opscope_store::file_format::statistic_csv::Category;
@@ -102,7 +102,7 @@ impl Mode {
             }
             Mode::Statistics => Some(statistics.clone()),
             Mode::OperatorStatistics => Some(Arc::new(
-                operators(dir.path()).with_content(Content::Statistics(StatsColumns::Plain)),
+                operators(dir.path()).with_content(AclContent::Statistics(StatsColumns::Plain)),
             )),
             Mode::OperatorsRamDisk | Mode::OperatorsDisk => Some(Arc::new(operators(dir.path()))),
             Mode::Rows => Some(Arc::new(rows(dir.path(), false))),

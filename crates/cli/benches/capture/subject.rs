@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use opscope_capture::{CaptureSession, Plan, SessionOptions, SessionSummary, Sink};
-use opscope_engine::input::{Random, resolve_shape};
+use opscope_engine::input::{RandomNumbers, resolve_shape};
 use opscope_engine::onnx::Tract;
-use opscope_engine::{Dim, Engine, LoadOptions, LoadedModel, ModelSource};
+use opscope_engine::{DeclaredDim, Engine, LoadOptions, LoadedModel, ModelSource};
 use opscope_store::record::ModelId;
 use opscope_tensor::{Shape, Tensor};
 
@@ -82,12 +82,12 @@ impl Subject {
 }
 
 fn inputs(model: &dyn LoadedModel) -> Vec<Tensor> {
-    let mut random = Random::new(1);
+    let mut random = RandomNumbers::new(1);
     let make = |value: &opscope_engine::ValueInfo| {
         let mut open = OPEN_EXTENTS.iter();
         let dims = value.dims.iter().flatten().map(|dim| match dim {
-            Dim::Fixed(n) => *n,
-            Dim::Named(_) | Dim::Unknown => *open.next().unwrap_or(&1),
+            DeclaredDim::Fixed(n) => *n,
+            DeclaredDim::Named(_) | DeclaredDim::Unknown => *open.next().unwrap_or(&1),
         });
         let shape = Shape::new(dims.collect::<Vec<_>>()).unwrap();
         random

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use opscope_capture::sink::MemorySink;
 use opscope_capture::{CaptureSession, Plan, SessionOptions, SessionSummary, Sink};
 use opscope_dump::StatsSink;
-use opscope_engine::input::{Random, resolve_shape};
+use opscope_engine::input::{RandomNumbers, resolve_shape};
 use opscope_engine::onnx::OnnxRuntime;
-use opscope_engine::{Dim, Engine, LoadOptions, LoadedModel, ModelSource, ValueInfo};
+use opscope_engine::{DeclaredDim, Engine, LoadOptions, LoadedModel, ModelSource, ValueInfo};
 use opscope_store::record::{ModelId, Record, SlotSide};
 use opscope_tensor::{Shape, Tensor, stats};
 use tempfile::TempDir;
@@ -134,13 +134,13 @@ impl Subject {
 }
 
 fn inputs(model: &dyn LoadedModel, n_batch: usize) -> Vec<Tensor> {
-    let mut random = Random::new(1);
+    let mut random = RandomNumbers::new(1);
     let make = |value: &ValueInfo| {
         let dims = value.dims.iter().flatten().enumerate();
         let extents = dims.map(|(axis, dim)| match dim {
-            Dim::Fixed(n) => *n,
-            Dim::Named(_) | Dim::Unknown if axis == 0 => n_batch,
-            Dim::Named(_) | Dim::Unknown => LENGTH,
+            DeclaredDim::Fixed(n) => *n,
+            DeclaredDim::Named(_) | DeclaredDim::Unknown if axis == 0 => n_batch,
+            DeclaredDim::Named(_) | DeclaredDim::Unknown => LENGTH,
         });
         let shape = Shape::new(extents.collect::<Vec<_>>()).unwrap();
         let shape = resolve_shape(value, Some(&shape)).unwrap();

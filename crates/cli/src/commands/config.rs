@@ -7,9 +7,11 @@ use std::io::Write;
 use std::path::Path;
 
 use opscope_config::dialect::acl::{self, AclConfig};
-use opscope_config::dialect::mindspore::{self, MindSporeConfig, MindSporeDump};
-use opscope_config::dialect::{Dialect, Explanation, detect};
-use opscope_config::{ConfigError, Environment, Issue, Severity, check_nesting, read_text};
+use opscope_config::dialect::mindspore::{self, MindSporeConfig, MindSporeDumpPlan};
+use opscope_config::dialect::{ConfigDialect, Explanation, detect};
+use opscope_config::{
+    ConfigEnvironment, ConfigError, ConfigIssue, Severity, check_nesting, read_text,
+};
 use serde_json::{Value, json};
 
 use super::mindspore_target::MindSporeTarget;
@@ -40,7 +42,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 /// Outcome of reading one file.
 enum Verdict {
     Accepted(Config),
-    Refused(Dialect, Vec<Issue>),
+    Refused(ConfigDialect, Vec<ConfigIssue>),
     Unreadable(ConfigError),
 }
 
@@ -53,7 +55,7 @@ enum Config {
 /// How a file is read.
 struct Reading {
     /// The surroundings.
-    env: Environment,
+    env: ConfigEnvironment,
     /// The device, if the command line names one: the file is MindSpore's then.
     target: Option<MindSporeTarget>,
     /// Whether what Opscope makes of the file counts, and not the vendor's verdict.
@@ -61,24 +63,24 @@ struct Reading {
 }
 
 impl Reading {
-    fn dialect(&self, text: &str) -> Dialect {
+    fn dialect(&self, text: &str) -> ConfigDialect {
         match self.target {
-            Some(_) => Dialect::MindSpore,
+            Some(_) => ConfigDialect::MindSpore,
             None => detect(text),
         }
     }
 
     /// Checks a text.
-    fn load(&self, dialect: Dialect, text: &str) -> Result<Config, Vec<Issue>> {
+    fn load(&self, dialect: ConfigDialect, text: &str) -> Result<Config, Vec<ConfigIssue>> {
         match dialect {
-            Dialect::Acl => match (check_nesting(text), self.load_acl(text)) {
+            ConfigDialect::Acl => match (check_nesting(text), self.load_acl(text)) {
                 (Ok(()), loaded) => loaded.map(|config| Config::Acl(Box::new(config))),
                 (Err(issue), loaded) => {
                     let more = loaded.map_or_else(|issues| issues, |config| config.issues);
                     Err(std::iter::once(*issue).chain(more).collect())
                 }
             },
-            Dialect::MindSpore => {
+            ConfigDialect::MindSpore => {
                 let target = match self.target {
                     Some(target) => target.into(),
                     None => mindspore::default_target(&self.env),
@@ -94,7 +96,7 @@ impl Reading {
 }
 
 impl Reading {
-    fn load_acl(&self, text: &str) -> Result<AclConfig, Vec<Issue>> {
+    fn load_acl(&self, text: &str) -> Result<AclConfig, Vec<ConfigIssue>> {
         match self.is_for_run {
             true => acl::load(text, &self.env),
             false => acl::check(text, &self.env),
@@ -103,14 +105,14 @@ impl Reading {
 }
 
 impl Config {
-    fn dialect(&self) -> Dialect {
+    fn dialect(&self) -> ConfigDialect {
         match self {
-            Config::Acl(_) => Dialect::Acl,
-            Config::MindSpore(_) => Dialect::MindSpore,
+            Config::Acl(_) => ConfigDialect::Acl,
+            Config::MindSpore(_) => ConfigDialect::MindSpore,
         }
     }
 
-    fn issues(&self) -> &[Issue] {
+    fn issues(&self) -> &[ConfigIssue] {
         match self {
             Config::Acl(config) => &config.issues,
             Config::MindSpore(config) => &config.issues,
@@ -120,11 +122,11 @@ impl Config {
     fn mode(&self) -> Option<&'static str> {
         match self {
             Config::Acl(config) => config.dump.as_ref().map(|dump| dump.mode.name()),
-            Config::MindSpore(config) => config.dump.as_ref().map(MindSporeDump::mode_name),
+            Config::MindSpore(config) => config.dump.as_ref().map(MindSporeDumpPlan::mode_name),
         }
     }
 
-    fn explain(&self, env: &Environment) -> Explanation {
+    fn explain(&self, env: &ConfigEnvironment) -> Explanation {
         match self {
             Config::Acl(config) => acl::explain(config, env),
             Config::MindSpore(config) => mindspore::explain(config),
@@ -151,7 +153,7 @@ impl Verdict {
         }
     }
 
-    fn issues(&self) -> &[Issue] {
+    fn issues(&self) -> &[ConfigIssue] {
         match self {
             Verdict::Accepted(config) => config.issues(),
             Verdict::Refused(_, issues) => issues,
@@ -188,7 +190,7 @@ impl Verdict {
         let mut value = json!({
             "file": path,
             "accepted": matches!(self, Verdict::Accepted(..)),
-            "dialect": dialect.map(Dialect::name),
+            "dialect": dialect.map(ConfigDialect::name),
             "mode": self.mode(),
             "issues": issues,
         });
@@ -235,7 +237,7 @@ impl Verdict {
     }
 }
 
-fn issue_json(issue: &Issue) -> Value {
+fn issue_json(issue: &ConfigIssue) -> Value {
     json!({
         "severity": issue.severity.name(),
         "code": issue.code(),

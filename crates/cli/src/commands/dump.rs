@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use opscope_dump::model_file;
-use opscope_engine::{ModelSource, Signature};
+use opscope_engine::{ModelSignature, ModelSource};
 use opscope_store::record::ModelId;
 
 use self::compress::CompressArguments;
@@ -197,7 +197,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 impl RunArguments {
     /// Where the inputs of a model come from.
-    pub(crate) fn input_source(&self, signature: &Signature) -> Result<InputSource, Failure> {
+    pub(crate) fn input_source(&self, signature: &ModelSignature) -> Result<InputSource, Failure> {
         InputSource::new(&self.inputs, self.volume.dry_run, signature)
     }
 

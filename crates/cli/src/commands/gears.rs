@@ -7,7 +7,7 @@ use anyhow::anyhow;
 use clap::builder::ArgGroup;
 use opscope_capture::Purpose;
 use opscope_engine::{
-    Dim, LoadOptions, LoadedModel, ModelSource, Signature, TakenModel, ValueInfo,
+    DeclaredDim, FallbackModel, LoadOptions, LoadedModel, ModelSignature, ModelSource, ValueInfo,
 };
 use opscope_store::atomic_file::Creator;
 use opscope_store::file_format::gears_json::{
@@ -136,7 +136,7 @@ impl Arguments {
         let chosen = self.engine.choose()?;
         let n_threads = opscope_analysis::default_jobs();
         let options = LoadOptions::with_threads(n_threads);
-        let TakenModel { mut model, .. } =
+        let FallbackModel { mut model, .. } =
             chosen.load(ModelSource::File(&self.model), &options, Purpose::Values)?;
         let signature = model.signature().clone();
         let inputs = self.inputs(kind, &signature)?;
@@ -170,7 +170,11 @@ impl Arguments {
     }
 
     /// The model's inputs, with the extents that `--shape` says or that it has itself.
-    fn inputs(&self, kind: GearKind, signature: &Signature) -> Result<Vec<GearInput>, Failure> {
+    fn inputs(
+        &self,
+        kind: GearKind,
+        signature: &ModelSignature,
+    ) -> Result<Vec<GearInput>, Failure> {
         let usage = |message: String| Failure::message(USAGE, message);
         let mut shapes = Vec::new();
         for text in &self.shape {
@@ -224,8 +228,8 @@ fn own_dims(kind: GearKind, value: &ValueInfo) -> Result<Vec<i64>, Failure> {
         GearKind::Size => n_axes == 4 && axis >= 2,
         GearKind::Dims => true,
     };
-    let extent = |(axis, dim): (usize, &Dim)| match dim {
-        Dim::Fixed(n) => Ok(i64::try_from(*n).unwrap_or(i64::MAX)),
+    let extent = |(axis, dim): (usize, &DeclaredDim)| match dim {
+        DeclaredDim::Fixed(n) => Ok(i64::try_from(*n).unwrap_or(i64::MAX)),
         _ if is_set(axis) => Ok(OPEN),
         _ => {
             let shape = value.shape_text();
@@ -240,9 +244,9 @@ fn own_dims(kind: GearKind, value: &ValueInfo) -> Result<Vec<i64>, Failure> {
 
 fn check(value: &ValueInfo, dims: &[i64]) -> Result<(), Failure> {
     let admits = value.dims.as_ref().is_none_or(|declared| {
-        let is_free = |(declared, &n): (&Dim, &i64)| match declared {
-            Dim::Fixed(fixed) => i64::try_from(*fixed) == Ok(n),
-            Dim::Named(_) | Dim::Unknown => true,
+        let is_free = |(declared, &n): (&DeclaredDim, &i64)| match declared {
+            DeclaredDim::Fixed(fixed) => i64::try_from(*fixed) == Ok(n),
+            DeclaredDim::Named(_) | DeclaredDim::Unknown => true,
         };
         declared.len() == dims.len() && declared.iter().zip(dims).all(is_free)
     });
@@ -258,7 +262,7 @@ fn check(value: &ValueInfo, dims: &[i64]) -> Result<(), Failure> {
 /// differ depend on values, and are not known.
 fn results(
     model: &mut dyn LoadedModel,
-    signature: &Signature,
+    signature: &ModelSignature,
     dims: &[Vec<u64>],
     values: &[u64],
 ) -> Result<Vec<ResultType>, Failure> {

@@ -20,16 +20,16 @@ mod raw;
 mod settings;
 mod surroundings;
 
-use self::judge::Judge;
-use self::object::{Cursor, Findings, Refused, nearest_hint, top_level_warning};
-use self::raw::Raw;
-use crate::json::{self, Member, Value};
-use crate::text_position::Place;
-use crate::{Environment, Issue, Severity};
+use self::judge::RuleAuthority;
+use self::object::{ConfigRefusal, IssueCollector, JsonCursor, nearest_hint, top_level_warning};
+use self::raw::RawDump;
+use crate::json::{self, JsonMember, JsonValue};
+use crate::text_position::TextPosition;
+use crate::{ConfigEnvironment, ConfigIssue, Severity};
 
-pub use dump::{AclConfig, AclDump, Content, Mode};
+pub use dump::{AclConfig, AclContent, AclDump, DumpMode};
 pub use explain::explain;
-pub use settings::{Level, Scene, Settings};
+pub use settings::{AclSettings, DumpLevel, DumpScene};
 pub use surroundings::{failures_in_force, from_environment};
 
 /// Whose reports of errors the library's caller is given.
@@ -64,8 +64,8 @@ const REPORT_SCOPE: &str = "err_msg_mode";
 ///
 /// # Errors
 /// The issues, if any of them is an error; errors come first, in the vendor's order.
-pub fn load(text: &str, env: &Environment) -> Result<AclConfig, Vec<Issue>> {
-    judge(text, env, Judge::Documents)
+pub fn load(text: &str, env: &ConfigEnvironment) -> Result<AclConfig, Vec<ConfigIssue>> {
+    judge(text, env, RuleAuthority::Documents)
 }
 
 /// [`load`] with the verdict of the vendor's own checker, also in the two places where its
@@ -74,18 +74,22 @@ pub fn load(text: &str, env: &Environment) -> Result<AclConfig, Vec<Issue>> {
 ///
 /// # Errors
 /// As for [`load`].
-pub fn check(text: &str, env: &Environment) -> Result<AclConfig, Vec<Issue>> {
-    judge(text, env, Judge::Checker)
+pub fn check(text: &str, env: &ConfigEnvironment) -> Result<AclConfig, Vec<ConfigIssue>> {
+    judge(text, env, RuleAuthority::Checker)
 }
 
-fn judge(text: &str, env: &Environment, judge: Judge) -> Result<AclConfig, Vec<Issue>> {
-    let mut findings = Findings::default();
+fn judge(
+    text: &str,
+    env: &ConfigEnvironment,
+    judge: RuleAuthority,
+) -> Result<AclConfig, Vec<ConfigIssue>> {
+    let mut findings = IssueCollector::default();
     // The vendor's library takes a path to an empty file for "no configuration", not for an error.
     if text.is_empty() {
         return Ok(nothing(None, findings, "the file is empty"));
     }
     let root = json::parse(text).map_err(|issue| vec![*issue])?;
-    let Value::Object(members) = &root.value else {
+    let JsonValue::Object(members) = &root.value else {
         // Its checker only looks for the member `dump`, and finds none in any other value.
         return Ok(nothing(None, findings, "the file holds no object"));
     };
@@ -93,8 +97,8 @@ fn judge(text: &str, env: &Environment, judge: Judge) -> Result<AclConfig, Vec<I
     let Some(dump) = member(members, DUMP) else {
         return Ok(nothing(None, findings, "there is no `dump` object"));
     };
-    match lower(Cursor::dump(&dump.node), (env, judge), &mut findings) {
-        Err(Refused) => Err(findings.into_issues()),
+    match lower(JsonCursor::dump(&dump.node), (env, judge), &mut findings) {
+        Err(ConfigRefusal) => Err(findings.into_issues()),
         Ok((settings, Some(dump))) => Ok(AclConfig {
             dump: Some(dump),
             settings,
@@ -112,39 +116,39 @@ fn judge(text: &str, env: &Environment, judge: Judge) -> Result<AclConfig, Vec<I
 ///
 /// # Errors
 /// If it is anything else, or the file is not valid JSON.
-pub fn report_scope(text: &str) -> Result<ReportScope, Box<Issue>> {
+pub fn report_scope(text: &str) -> Result<ReportScope, Box<ConfigIssue>> {
     if text.is_empty() {
         return Ok(ReportScope::default());
     }
     let root = json::parse(text)?;
-    let Value::Object(members) = &root.value else {
+    let JsonValue::Object(members) = &root.value else {
         return Ok(ReportScope::default());
     };
     let Some(member) = member(members, REPORT_SCOPE) else {
         return Ok(ReportScope::default());
     };
     let found = match &member.node.value {
-        Value::String(text) if text == "0" => return Ok(ReportScope::Thread),
-        Value::String(text) if text == "1" => return Ok(ReportScope::Process),
-        Value::String(text) => format!("`{}`", object::shown(text)),
+        JsonValue::String(text) if text == "0" => return Ok(ReportScope::Thread),
+        JsonValue::String(text) if text == "1" => return Ok(ReportScope::Process),
+        JsonValue::String(text) => format!("`{}`", object::shown(text)),
         other => other.kind().to_owned(),
     };
     let expected = "the text `0` or `1`".to_owned();
-    Err(Box::new(Issue {
+    Err(Box::new(ConfigIssue {
         pointer: format!("/{REPORT_SCOPE}"),
         item: REPORT_SCOPE.to_owned(),
         message: format!("found {found}, expected {expected}"),
         found: Some(found),
         expected: Some(expected),
-        ..Issue::of_file(Severity::Error, member.node.place, "")
+        ..ConfigIssue::of_file(Severity::Error, member.node.place, "")
     }))
 }
 
-fn member<'a>(members: &'a [Member], name: &str) -> Option<&'a Member> {
+fn member<'a>(members: &'a [JsonMember], name: &str) -> Option<&'a JsonMember> {
     members.iter().find(|member| member.name == name)
 }
 
-fn warn_unknown(members: &[Member], findings: &mut Findings) {
+fn warn_unknown(members: &[JsonMember], findings: &mut IssueCollector) {
     for member in members {
         let name = member.name.as_str();
         if !TOP_LEVEL_KEYS.contains(&name) {
@@ -160,10 +164,10 @@ fn warn_unknown(members: &[Member], findings: &mut Findings) {
     }
 }
 
-fn nothing(settings: Option<Settings>, mut findings: Findings, why: &str) -> AclConfig {
-    let start = Place { line: 1, column: 1 };
+fn nothing(settings: Option<AclSettings>, mut findings: IssueCollector, why: &str) -> AclConfig {
+    let start = TextPosition { line: 1, column: 1 };
     let message = format!("nothing is dumped: {why}");
-    findings.push(Issue::of_file(Severity::Warning, start, message));
+    findings.push(ConfigIssue::of_file(Severity::Warning, start, message));
     AclConfig {
         dump: None,
         settings,
@@ -172,22 +176,22 @@ fn nothing(settings: Option<Settings>, mut findings: Findings, why: &str) -> Acl
 }
 
 /// The settings that the words give, and the dump that they ask for.
-type Lowered = (Option<Settings>, Option<AclDump>);
+type Lowered = (Option<AclSettings>, Option<AclDump>);
 
 fn lower(
-    dump: Cursor<'_>,
-    judged: (&Environment, Judge),
-    findings: &mut Findings,
-) -> Result<Lowered, Refused> {
-    if !matches!(dump.value(), Value::Object(_)) {
-        let issue = dump.wrong_type("an object", crate::Reason::NotObject);
+    dump: JsonCursor<'_>,
+    judged: (&ConfigEnvironment, RuleAuthority),
+    findings: &mut IssueCollector,
+) -> Result<Lowered, ConfigRefusal> {
+    if !matches!(dump.value(), JsonValue::Object(_)) {
+        let issue = dump.wrong_type("an object", crate::RefusalReason::NotObject);
         return Err(findings.refuse(issue));
     }
     if dump.members().is_empty() {
         return Ok((None, None));
     }
-    let raw = Raw::read(dump, findings)?;
-    let settings = Settings::read(&raw, findings)?;
+    let raw = RawDump::read(dump, findings)?;
+    let settings = AclSettings::read(&raw, findings)?;
     let dump = dump_of(&raw, &settings, judged, findings)?;
     notes::without_effect(&raw, dump.as_ref(), findings);
     Ok((Some(settings), dump))
@@ -195,13 +199,13 @@ fn lower(
 
 /// The checks of the mode that the settings ask for, and its dump.
 fn dump_of(
-    raw: &Raw<'_>,
-    settings: &Settings,
-    (env, judge): (&Environment, Judge),
-    findings: &mut Findings,
-) -> Result<Option<AclDump>, Refused> {
+    raw: &RawDump<'_>,
+    settings: &AclSettings,
+    (env, judge): (&ConfigEnvironment, RuleAuthority),
+    findings: &mut IssueCollector,
+) -> Result<Option<AclDump>, ConfigRefusal> {
     checks::scene(raw, settings, findings)?;
-    if let Some(Scene::Failures(detail)) = settings.scene {
+    if let Some(DumpScene::Failures(detail)) = settings.scene {
         dump_path::note_home(raw.path.as_ref(), env, findings);
         let places = dump_path::failure_places(raw.path.as_ref(), env);
         return Ok(Some(lower::failures(detail, places)));

@@ -1,36 +1,36 @@
 //! Issues while they are found, and the texts in them.
 
-use crate::text_position::Place;
-use crate::{Issue, Severity};
+use crate::text_position::TextPosition;
+use crate::{ConfigIssue, Severity};
 
 /// Longest text that a message repeats, in characters.
 const SHOWN_CHARS_MAX: usize = 60;
 
 /// An error was found and told; nothing further is looked at.
 #[derive(Debug)]
-pub(in crate::dialect) struct Refused;
+pub(in crate::dialect) struct ConfigRefusal;
 
 /// Most warnings that are told of one file.
 const N_WARNINGS_MAX: usize = 1000;
 
 /// Issues so far.
 #[derive(Default)]
-pub(in crate::dialect) struct Findings {
-    issues: Vec<Issue>,
+pub(in crate::dialect) struct IssueCollector {
+    issues: Vec<ConfigIssue>,
     /// Warnings that were not kept.
     n_left_out: usize,
 }
 
-impl Findings {
+impl IssueCollector {
     /// Notes an error.
-    pub(in crate::dialect) fn refuse(&mut self, issue: Issue) -> Refused {
+    pub(in crate::dialect) fn refuse(&mut self, issue: ConfigIssue) -> ConfigRefusal {
         self.push(issue);
-        Refused
+        ConfigRefusal
     }
 
     /// Notes a warning, unless there are very many: a file full of what has no effect would take a
     /// hundred times its size in memory.
-    pub(in crate::dialect) fn warn(&mut self, issue: Issue) {
+    pub(in crate::dialect) fn warn(&mut self, issue: ConfigIssue) {
         // Errors go past this limit. There are few of them, for reading stops with the first.
         if self.issues.len() < N_WARNINGS_MAX {
             self.push(issue);
@@ -40,13 +40,13 @@ impl Findings {
     }
 
     /// Notes an issue of any severity.
-    pub(in crate::dialect) fn push(&mut self, issue: Issue) {
+    pub(in crate::dialect) fn push(&mut self, issue: ConfigIssue) {
         self.issues.push(issue);
     }
 
     /// All of them: errors in the order in which they were found, for they are why the rest was not
     /// looked at, then warnings and notes in the order of the file.
-    pub(in crate::dialect) fn into_issues(mut self) -> Vec<Issue> {
+    pub(in crate::dialect) fn into_issues(mut self) -> Vec<ConfigIssue> {
         // The sort is stable, so that errors keep the order in which the vendor would have found
         // them.
         self.issues.sort_by_key(|issue| match issue.severity {
@@ -55,7 +55,7 @@ impl Findings {
         });
         if let (n @ 1.., Some(last)) = (self.n_left_out, self.issues.last()) {
             let message = format!("{n} further warnings are left out");
-            let more = Issue::of_file(Severity::Warning, last.place, message);
+            let more = ConfigIssue::of_file(Severity::Warning, last.place, message);
             self.issues.push(more);
         }
         self.issues
@@ -63,11 +63,15 @@ impl Findings {
 }
 
 /// A warning about a member of the top level.
-pub(in crate::dialect) fn top_level_warning(name: &str, place: Place, message: String) -> Issue {
-    Issue {
+pub(in crate::dialect) fn top_level_warning(
+    name: &str,
+    place: TextPosition,
+    message: String,
+) -> ConfigIssue {
+    ConfigIssue {
         pointer: format!("/{}", escape(name)),
         item: name.to_owned(),
-        ..Issue::of_file(Severity::Warning, place, message)
+        ..ConfigIssue::of_file(Severity::Warning, place, message)
     }
 }
 

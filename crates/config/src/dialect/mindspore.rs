@@ -20,17 +20,20 @@ use std::path::Path;
 
 use opscope_store::tree::mindspore::TreeTarget;
 
-use self::section::{COMMON, E2E, Section};
-use self::settings::{Backend, COMMON_KEYS, E2E_KEYS, Reader};
-use super::findings::{Findings, nearest_hint, top_level_warning};
-use crate::json::{self, Node, Value};
-use crate::text_position::Place;
-use crate::{Environment, Issue, Severity};
+use self::section::{COMMON, ConfigSection, E2E};
+use self::settings::{COMMON_KEYS, DeviceBackend, E2E_KEYS, SettingsReader};
+use super::findings::{IssueCollector, nearest_hint, top_level_warning};
+use crate::json::{self, JsonNode, JsonValue};
+use crate::text_position::TextPosition;
+use crate::{ConfigEnvironment, ConfigIssue, Severity};
 
 pub use config::MindSporeConfig;
-pub use dump::{DevicePrecision, FileFormat, KernelRule, Kernels, MindSporeDump, RuleKind, Saved};
+pub use dump::{
+    DevicePrecision, DumpedKernels, FileFormat, KernelEntry, MindSporeDumpPlan, RuleKind,
+    SavedParts,
+};
 pub use explain::explain;
-pub use settings::{SavedData, Settings};
+pub use settings::{MindSporeSettings, SavedData};
 
 /// The ending of a configuration's name.
 const FILE_NAME_END: &str = "json";
@@ -45,8 +48,8 @@ const FILE_NAME_END: &str = "json";
 pub fn load(
     text: &str,
     target: TreeTarget,
-    env: &Environment,
-) -> Result<MindSporeConfig, Vec<Issue>> {
+    env: &ConfigEnvironment,
+) -> Result<MindSporeConfig, Vec<ConfigIssue>> {
     read(text, target, env, true)
 }
 
@@ -58,8 +61,8 @@ pub fn load(
 pub fn check(
     text: &str,
     target: TreeTarget,
-    env: &Environment,
-) -> Result<MindSporeConfig, Vec<Issue>> {
+    env: &ConfigEnvironment,
+) -> Result<MindSporeConfig, Vec<ConfigIssue>> {
     read(text, target, env, false)
 }
 
@@ -68,7 +71,7 @@ pub fn check(
 ///
 /// # Errors
 /// An issue that says why the name is refused.
-pub fn check_file_name(path: &Path) -> Result<(), Box<Issue>> {
+pub fn check_file_name(path: &Path) -> Result<(), Box<ConfigIssue>> {
     let (message, text) = if !path.exists() {
         ("there is no such file", "Get dump config file failed")
     } else if path.is_dir() {
@@ -81,38 +84,38 @@ pub fn check_file_name(path: &Path) -> Result<(), Box<Issue>> {
     } else {
         return Ok(());
     };
-    let start = Place { line: 1, column: 1 };
-    Err(Box::new(Issue {
+    let start = TextPosition { line: 1, column: 1 };
+    Err(Box::new(ConfigIssue {
         found: Some(path.display().to_string()),
         expected: Some("a file with a name that ends in `.json`".to_owned()),
         vendor_text: Some(text.to_owned()),
-        ..Issue::of_file(Severity::Error, start, message)
+        ..ConfigIssue::of_file(Severity::Error, start, message)
     }))
 }
 
 fn read(
     text: &str,
     target: TreeTarget,
-    env: &Environment,
+    env: &ConfigEnvironment,
     is_lenient: bool,
-) -> Result<MindSporeConfig, Vec<Issue>> {
+) -> Result<MindSporeConfig, Vec<ConfigIssue>> {
     // MindSpore's parser reads from a stream and stops behind the first value.
     let (root, after) = json::parse_first(text).map_err(|issue| {
-        vec![Issue {
+        vec![ConfigIssue {
             // MindSpore has no codes, only lines that it prints.
             report: None,
             vendor_text: Some("Parse dump json failed, error:".to_owned()),
             ..*issue
         }]
     })?;
-    let mut findings = Findings::default();
+    let mut findings = IssueCollector::default();
     warn_unknown(&root, &mut findings);
     if let Some(place) = after {
         let message = "what follows the first value is passed over, as MindSpore does";
-        findings.warn(Issue::of_file(Severity::Warning, place, message));
+        findings.warn(ConfigIssue::of_file(Severity::Warning, place, message));
     }
-    let reader = Reader {
-        backend: Backend::of(target),
+    let reader = SettingsReader {
+        backend: DeviceBackend::for_target(target),
         is_graph: lower::is_graph(target),
         env,
         is_lenient,
@@ -134,8 +137,8 @@ fn read(
     }
 }
 
-fn warn_unknown(root: &Node, findings: &mut Findings) {
-    if let Value::Object(members) = &root.value {
+fn warn_unknown(root: &JsonNode, findings: &mut IssueCollector) {
+    if let JsonValue::Object(members) = &root.value {
         for member in members {
             let name = member.name.as_str();
             if ![COMMON, E2E].contains(&name) {
@@ -147,7 +150,7 @@ fn warn_unknown(root: &Node, findings: &mut Findings) {
         }
     }
     for (name, keys) in [(COMMON, &COMMON_KEYS[..]), (E2E, &E2E_KEYS[..])] {
-        if let Some(section) = Section::find(root, name) {
+        if let Some(section) = ConfigSection::find(root, name) {
             section.warn_unknown(keys, findings);
         }
     }
@@ -155,7 +158,7 @@ fn warn_unknown(root: &Node, findings: &mut Findings) {
 
 /// Whose tree is meant where nothing else says it: the graph engine's if the variable asks for
 /// that.
-pub fn default_target(env: &Environment) -> TreeTarget {
+pub fn default_target(env: &ConfigEnvironment) -> TreeTarget {
     if env.has_ge_dump {
         TreeTarget::GraphEngine
     } else {

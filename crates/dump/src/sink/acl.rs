@@ -15,7 +15,7 @@ use opscope_capture::{
     BatchPreparer, FailureDetail, OperatorFailure, Sink, SinkError, StepRemoval, StepRemover,
     TensorRules, TensorSummarizer, WholeTensors, WrittenFiles,
 };
-use opscope_config::dialect::acl::Content;
+use opscope_config::dialect::acl::AclContent;
 use opscope_store::StoreError;
 use opscope_store::atomic_file::{Creator, Modes};
 use opscope_store::file_format::op_debug::OverflowRecord;
@@ -47,8 +47,8 @@ const N_REDUCED_AT_ONCE: usize = 128;
 /// out of files and counted ([`AclSink::refused`]); tables have rows of them.
 pub struct AclSink {
     tree: AclTree,
-    content: Content,
-    /// Which operators are written whole under [`Content::Both`].
+    content: AclContent,
+    /// Which operators are written whole under [`AclContent::Both`].
     tensors: TensorRules,
     /// Results of rows that were appended together, by the time stamps of their records.
     appended: Mutex<HashMap<u64, WrittenFiles>>,
@@ -142,7 +142,7 @@ impl AclSink {
     fn new(tree: AclTree, outlet: Outlet) -> AclSink {
         AclSink {
             tree,
-            content: Content::Tensors,
+            content: AclContent::Tensors,
             tensors: TensorRules::default(),
             appended: Mutex::default(),
             outlet,
@@ -161,11 +161,11 @@ impl AclSink {
     /// The same sink with something else to write of each tensor. Failing operators are written with
     /// their tensors whatever this says.
     #[must_use]
-    pub fn with_content(self, content: Content) -> AclSink {
+    pub fn with_content(self, content: AclContent) -> AclSink {
         AclSink { content, ..self }
     }
 
-    /// The same sink that writes tensors beside statistics ([`Content::Both`]) of those operators only
+    /// The same sink that writes tensors beside statistics ([`AclContent::Both`]) of those operators only
     /// of which `rules` choose a tensor. A file holds all tensors of an operator, so all of them are in it.
     #[must_use]
     pub fn with_tensors_where(self, rules: TensorRules) -> AclSink {
@@ -279,16 +279,16 @@ impl Sink for AclSink {
             return Ok(WrittenFiles::default());
         }
         match &self.content {
-            Content::Tensors => self.write_tensors(record),
-            Content::Statistics(columns) => self.write_statistics(record, columns),
-            Content::Both(columns) => {
+            AclContent::Tensors => self.write_tensors(record),
+            AclContent::Statistics(columns) => self.write_statistics(record, columns),
+            AclContent::Both(columns) => {
                 let written = self.write_statistics(record, columns)?;
                 if self.tensors.choose_any(record) {
                     return Ok(written + self.write_tensors(record)?);
                 }
                 Ok(written)
             }
-            Content::StepTable => self.write_row(record),
+            AclContent::StepTable => self.write_row(record),
         }
     }
 
@@ -364,11 +364,14 @@ impl Sink for AclSink {
     }
 
     fn summarizer(&self) -> Option<&dyn TensorSummarizer> {
-        (self.content != Content::Tensors).then_some(self)
+        (self.content != AclContent::Tensors).then_some(self)
     }
 
     fn batch_preparer(&self) -> Option<&dyn BatchPreparer> {
-        let is_of_rows = matches!(self.content, Content::Statistics(_) | Content::StepTable);
+        let is_of_rows = matches!(
+            self.content,
+            AclContent::Statistics(_) | AclContent::StepTable
+        );
         is_of_rows.then_some(self)
     }
 
@@ -384,15 +387,15 @@ impl Sink for AclSink {
 impl TensorSummarizer for AclSink {
     fn summarize(&self, tensor: TensorObserver<'_>) -> bool {
         match &self.content {
-            Content::Tensors => false,
-            Content::Statistics(columns) => stats_csv::reduce(tensor, columns),
-            Content::Both(columns) => {
+            AclContent::Tensors => false,
+            AclContent::Statistics(columns) => stats_csv::reduce(tensor, columns),
+            AclContent::Both(columns) => {
                 stats_csv::reduce(tensor, columns);
                 // Another tensor of the operator may be chosen, and then this one is written as well.
                 self.tensors.rule_out(tensor);
                 false
             }
-            Content::StepTable => {
+            AclContent::StepTable => {
                 stats_csv::step_table::reduce(tensor);
                 true
             }
@@ -401,10 +404,10 @@ impl TensorSummarizer for AclSink {
 
     fn summarize_permuted(&self, tensor: TensorObserver<'_>) -> bool {
         match &self.content {
-            Content::Tensors | Content::Both(_) => false,
-            Content::Statistics(columns) => stats_csv::reduce_permuted(tensor, columns),
+            AclContent::Tensors | AclContent::Both(_) => false,
+            AclContent::Statistics(columns) => stats_csv::reduce_permuted(tensor, columns),
             // Sums of these tables run through the elements as they lie in memory.
-            Content::StepTable => self.summarize(tensor),
+            AclContent::StepTable => self.summarize(tensor),
         }
     }
 }
@@ -412,21 +415,21 @@ impl TensorSummarizer for AclSink {
 impl BatchPreparer for AclSink {
     fn batch_size(&self) -> usize {
         match self.content {
-            Content::StepTable => step_table::N_AT_ONCE,
+            AclContent::StepTable => step_table::N_AT_ONCE,
             _ => N_REDUCED_AT_ONCE,
         }
     }
 
     fn prepare_batch(&self, records: &[&Record]) {
         match &self.content {
-            Content::Tensors | Content::Both(_) => {}
-            Content::Statistics(columns) => {
+            AclContent::Tensors | AclContent::Both(_) => {}
+            AclContent::Statistics(columns) => {
                 let tensors = records.iter().flat_map(|record| record.slots());
                 let whole = tensors.filter(|(_, _, tensor)| tensor.has_elements());
                 let whole: Vec<_> = whole.map(|(_, _, tensor)| tensor.observed()).collect();
                 stats_csv::reduce_together(&whole, columns);
             }
-            Content::StepTable => self.append_together(records),
+            AclContent::StepTable => self.append_together(records),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use opscope_capture::WholeTensors;
 use opscope_capture::{Plan, SessionSummary, Sink, Tap, TensorRules};
-use opscope_config::dialect::acl::Content;
+use opscope_config::dialect::acl::AclContent;
 use opscope_dump::{AclSink, FileAmount, Volume, VolumeSink};
 use opscope_store::atomic_file::{Creator, Modes};
 use opscope_store::file_format::stats_csv::StatsColumns;
@@ -56,7 +56,7 @@ fn run_step(tap: &Tap, operators: &[Arc<Operator>], sum: f32) {
 fn check(texts: &[&str], expected: &[&str], n_whole: u64) {
     let dir = tempfile::tempdir().unwrap();
     let sink = lazy_sink(dir.path())
-        .with_content(Content::Both(StatsColumns::Plain))
+        .with_content(AclContent::Both(StatsColumns::Plain))
         .with_tensors_where(rules(texts));
     let counters = run(Arc::new(sink)).counters;
     let files = files(dir.path());
@@ -100,7 +100,7 @@ fn tables_of_all_and_tensors_of_some() {
 #[test]
 fn a_table_and_its_tensors_share_their_name() {
     let dir = tempfile::tempdir().unwrap();
-    let sink = lazy_sink(dir.path()).with_content(Content::Both(StatsColumns::Plain));
+    let sink = lazy_sink(dir.path()).with_content(AclContent::Both(StatsColumns::Plain));
     run(Arc::new(sink));
     let names: Vec<String> = std::fs::read_dir(dir.path().join(AT))
         .unwrap()
@@ -117,7 +117,7 @@ fn a_table_and_its_tensors_share_their_name() {
 }
 
 /// Runs with a creator that pretends, then with one that writes; returns what was counted.
-fn pretend(dump_path: &Path, content: &Content, texts: &[&str]) -> Volume {
+fn pretend(dump_path: &Path, content: &AclContent, texts: &[&str]) -> Volume {
     let make = |creator: &Arc<Creator>| {
         let times = std::iter::once(TIME.to_owned());
         let sink = AclSink::create_by(creator.clone(), dump_path, times).unwrap();
@@ -149,7 +149,7 @@ fn pretend(dump_path: &Path, content: &Content, texts: &[&str]) -> Volume {
 #[test]
 fn what_is_pretended_is_what_is_written() {
     let dir = tempfile::tempdir().unwrap();
-    let tables = Content::Statistics(StatsColumns::Plain);
+    let tables = AclContent::Statistics(StatsColumns::Plain);
     let volume = pretend(&dir.path().join("tables"), &tables, &[]);
     assert_eq!((volume.n_operators, volume.n_operators_selected), (3, 3));
     assert!(
@@ -159,7 +159,7 @@ fn what_is_pretended_is_what_is_written() {
             .all(|o| o.amount.whole == WholeTensors::default())
     );
 
-    let both = Content::Both(StatsColumns::Plain);
+    let both = AclContent::Both(StatsColumns::Plain);
     let volume = pretend(
         &dir.path().join("both"),
         &both,
@@ -187,7 +187,7 @@ fn what_is_pretended_is_what_is_written() {
     assert_eq!(sum, of_steps);
     assert_eq!(volume.steps[&1].n_files, volume.steps[&0].n_files + 1);
 
-    let volume = pretend(&dir.path().join("tensors"), &Content::Tensors, &[]);
+    let volume = pretend(&dir.path().join("tensors"), &AclContent::Tensors, &[]);
     assert_eq!(volume.steps[&0].whole.n_inputs, 5);
 }
 

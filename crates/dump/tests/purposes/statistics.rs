@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use opscope_capture::{Plan, Sink, SlotSides};
-use opscope_config::dialect::acl::Content;
+use opscope_config::dialect::acl::AclContent;
 use opscope_store::file_format::mapping_csv;
 use opscope_store::file_format::stats_csv::{StatsColumn, StatsColumns};
 use opscope_store::record::{ModelId, Record};
@@ -16,7 +16,7 @@ const HEADER: &str = "Input/Output,Index,Data Size,Data Type,Format,Shape,";
 fn one_table_for_each_operator() {
     let dir = tempfile::tempdir().unwrap();
     let operators = [operator(0, "Add", "a.b", &["x", "", "y"], &["s"])];
-    let sink = lazy_sink(dir.path()).with_content(Content::Statistics(StatsColumns::Plain));
+    let sink = lazy_sink(dir.path()).with_content(AclContent::Statistics(StatsColumns::Plain));
     let summary = with_session(Plan::everything(), Arc::new(sink), &operators, &[], |tap| {
         let mut probe = tap.open(&operators[0]).unwrap();
         probe.input(0, floats(&[1.0, -2.0, 3.0]));
@@ -42,7 +42,7 @@ fn one_table_for_each_operator() {
 fn chosen_columns_reach_the_file() {
     let dir = tempfile::tempdir().unwrap();
     let columns = StatsColumns::Chosen(vec![StatsColumn::L2Norm, StatsColumn::Max]);
-    let sink = lazy_sink(dir.path()).with_content(Content::Statistics(columns));
+    let sink = lazy_sink(dir.path()).with_content(AclContent::Statistics(columns));
     let operators = [operator(0, "Add", "a", &[], &["s"])];
     with_session(Plan::everything(), Arc::new(sink), &operators, &[], |tap| {
         execute(tap, &operators[0], &[], &[floats(&[3.0, 4.0])]);
@@ -59,7 +59,7 @@ fn long_names_count_their_suffix() {
     // 255 bytes with the stamp, 259 with the suffix.
     let name = "n".repeat(255 - "Add..0.0.".len() - 16);
     let operators = [operator(0, "Add", &name, &[], &["s"])];
-    let sink = lazy_sink(dir.path()).with_content(Content::Statistics(StatsColumns::Plain));
+    let sink = lazy_sink(dir.path()).with_content(AclContent::Statistics(StatsColumns::Plain));
     with_session(Plan::everything(), Arc::new(sink), &operators, &[], |tap| {
         execute(tap, &operators[0], &[], &[floats(&[3.0])]);
     });

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use opscope_capture::{Plan, SinkError};
-use opscope_config::dialect::acl::Content;
+use opscope_config::dialect::acl::AclContent;
 use opscope_dump::{AclSink, CHUNK_BYTES_MAX, FileChunk};
 use opscope_store::file_format::dump_data::DumpFile;
 use opscope_store::file_format::stats_csv::StatsColumns;
@@ -112,9 +112,9 @@ fn large_files_come_in_chunks_and_tables_in_one() {
         (path, bytes)
     };
     let n_bytes = CHUNK_BYTES_MAX + 5;
-    let (_, bytes) = check(Content::Tensors, of_size(n_bytes), 2);
+    let (_, bytes) = check(AclContent::Tensors, of_size(n_bytes), 2);
     assert!(bytes.ends_with(&[7, 7]) && bytes.len() > n_bytes);
-    let (path, bytes) = check(Content::Statistics(StatsColumns::Plain), of_size(5), 1);
+    let (path, bytes) = check(AclContent::Statistics(StatsColumns::Plain), of_size(5), 1);
     assert!(path.to_str().unwrap().ends_with(".csv"));
     assert!(bytes.ends_with(b",7,7,7,5,0,0,0\n"));
 }

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use super::library::{FILE_NAME, newest};
 use super::python::{library_dirs_in, places};
-use super::surroundings::Surroundings;
+use super::surroundings::SearchSurroundings;
 
 /// A library, and the reason why it was taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct LibraryMatch {
     pub(super) path: PathBuf,
     /// Such as `found beside the Python package of VIRTUAL_ENV`.
     pub(super) how: String,
@@ -19,7 +19,7 @@ pub(super) struct Found {
 ///
 /// # Errors
 /// Text that says what is there instead.
-pub(super) fn named(path: &Path, named_by: &str) -> Result<Found, String> {
+pub(super) fn named(path: &Path, named_by: &str) -> Result<LibraryMatch, String> {
     let wrong = |what: String| format!("{named_by} names `{}`: {what}", path.display());
     let metadata = fs::metadata(path).map_err(|error| {
         wrong(format!(
@@ -36,7 +36,7 @@ pub(super) fn named(path: &Path, named_by: &str) -> Result<Found, String> {
             "there is no `{FILE_NAME}` in it, in its `lib` or `capi`, or in the Python package `onnxruntime` below it"
         )));
     };
-    Ok(Found {
+    Ok(LibraryMatch {
         path: found,
         how: format!("named by {named_by}"),
     })
@@ -56,7 +56,7 @@ fn newest_in(dir: &Path) -> Option<PathBuf> {
 ///
 /// # Errors
 /// Text that lists where it was looked for.
-pub(super) fn find(around: &Surroundings) -> Result<Found, String> {
+pub(super) fn find(around: &SearchSurroundings) -> Result<LibraryMatch, String> {
     let mut looked_in = Vec::new();
     for place in places(around) {
         if let Some(path) = newest(&place.library_dirs()) {
@@ -65,7 +65,7 @@ pub(super) fn find(around: &Surroundings) -> Result<Found, String> {
             } else {
                 format!("found beside the Python package of {}", place.whose)
             };
-            return Ok(Found { path, how });
+            return Ok(LibraryMatch { path, how });
         }
         // Packages before 1.19 have the runtime inside their Python module, where no other program
         // can load it.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// How a system names libraries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Naming {
+enum LibraryNaming {
     /// `libonnxruntime.so`, `libonnxruntime.so.1.31.1`.
     Elf,
     /// `libonnxruntime.dylib`, `libonnxruntime.1.31.1.dylib`.
@@ -14,32 +14,32 @@ enum Naming {
     Windows,
 }
 
-const NAMING: Naming = if cfg!(target_os = "windows") {
-    Naming::Windows
+const NAMING: LibraryNaming = if cfg!(target_os = "windows") {
+    LibraryNaming::Windows
 } else if cfg!(target_os = "macos") {
-    Naming::MacOs
+    LibraryNaming::MacOs
 } else {
-    Naming::Elf
+    LibraryNaming::Elf
 };
 
 /// How messages call the file.
 pub(super) const FILE_NAME: &str = match NAMING {
-    Naming::Elf => "libonnxruntime.so*",
-    Naming::MacOs => "libonnxruntime*.dylib",
-    Naming::Windows => "onnxruntime.dll",
+    LibraryNaming::Elf => "libonnxruntime.so*",
+    LibraryNaming::MacOs => "libonnxruntime*.dylib",
+    LibraryNaming::Windows => "onnxruntime.dll",
 };
 
 /// The numbers of a version, the most important first; a name without any has none.
 pub(super) type Version = Vec<u64>;
 
 /// The version in a file's name; `None` if this is not the name of the library.
-fn version_of(name: &str, naming: Naming) -> Option<Version> {
+fn version_of(name: &str, naming: LibraryNaming) -> Option<Version> {
     let numbers = match naming {
-        Naming::Elf => name.strip_prefix("libonnxruntime.so")?,
-        Naming::MacOs => name
+        LibraryNaming::Elf => name.strip_prefix("libonnxruntime.so")?,
+        LibraryNaming::MacOs => name
             .strip_prefix("libonnxruntime")?
             .strip_suffix(".dylib")?,
-        Naming::Windows => return (name == "onnxruntime.dll").then(Version::new),
+        LibraryNaming::Windows => return (name == "onnxruntime.dll").then(Version::new),
     };
     match numbers {
         "" => Some(Version::new()),
@@ -90,24 +90,36 @@ mod tests {
 
     #[test]
     fn names_of_libraries() {
-        let cases: &[(Naming, &str, Option<&[u64]>)] = &[
-            (Naming::Elf, "libonnxruntime.so", Some(&[])),
-            (Naming::Elf, "libonnxruntime.so.1", Some(&[1])),
-            (Naming::Elf, "libonnxruntime.so.1.31.1", Some(&[1, 31, 1])),
-            (Naming::Elf, "libonnxruntime.so.1.31.1.bak", None),
-            (Naming::Elf, "libonnxruntime.so.", None),
-            (Naming::Elf, "libonnxruntime.so1", None),
-            (Naming::Elf, "libonnxruntime_providers_shared.so", None),
-            (Naming::Elf, "libonnxruntime.1.31.1.dylib", None),
-            (Naming::MacOs, "libonnxruntime.dylib", Some(&[])),
+        let cases: &[(LibraryNaming, &str, Option<&[u64]>)] = &[
+            (LibraryNaming::Elf, "libonnxruntime.so", Some(&[])),
+            (LibraryNaming::Elf, "libonnxruntime.so.1", Some(&[1])),
             (
-                Naming::MacOs,
+                LibraryNaming::Elf,
+                "libonnxruntime.so.1.31.1",
+                Some(&[1, 31, 1]),
+            ),
+            (LibraryNaming::Elf, "libonnxruntime.so.1.31.1.bak", None),
+            (LibraryNaming::Elf, "libonnxruntime.so.", None),
+            (LibraryNaming::Elf, "libonnxruntime.so1", None),
+            (
+                LibraryNaming::Elf,
+                "libonnxruntime_providers_shared.so",
+                None,
+            ),
+            (LibraryNaming::Elf, "libonnxruntime.1.31.1.dylib", None),
+            (LibraryNaming::MacOs, "libonnxruntime.dylib", Some(&[])),
+            (
+                LibraryNaming::MacOs,
                 "libonnxruntime.1.31.1.dylib",
                 Some(&[1, 31, 1]),
             ),
-            (Naming::MacOs, "libonnxruntime.so", None),
-            (Naming::Windows, "onnxruntime.dll", Some(&[])),
-            (Naming::Windows, "onnxruntime_providers_shared.dll", None),
+            (LibraryNaming::MacOs, "libonnxruntime.so", None),
+            (LibraryNaming::Windows, "onnxruntime.dll", Some(&[])),
+            (
+                LibraryNaming::Windows,
+                "onnxruntime_providers_shared.dll",
+                None,
+            ),
         ];
         for (naming, name, expected) in cases {
             let found = version_of(name, *naming);

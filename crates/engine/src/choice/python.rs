@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use opscope_store::regular_file;
 
 use super::library::names_in;
-use super::surroundings::Surroundings;
+use super::surroundings::SearchSurroundings;
 
 /// The name of the package, and of its directory. `onnxruntime-gpu` and other builds have it too.
 const PACKAGE: &str = "onnxruntime";
@@ -19,7 +19,7 @@ const PYENV_BYTES_MAX: u64 = 4096;
 
 /// An environment of Python.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct PythonEnvironment {
     /// The reason why it counts, such as `VIRTUAL_ENV`.
     pub(super) whose: String,
     /// Its root.
@@ -30,9 +30,9 @@ pub(super) struct Place {
     pub(super) more: Vec<PathBuf>,
 }
 
-impl Place {
-    fn of_prefix(whose: &str, prefix: &Path) -> Place {
-        Place {
+impl PythonEnvironment {
+    fn of_prefix(whose: &str, prefix: &Path) -> PythonEnvironment {
+        PythonEnvironment {
             whose: whose.to_owned(),
             root: prefix.to_owned(),
             packages: package_dirs(prefix),
@@ -69,12 +69,12 @@ pub(super) struct OldPackage {
 }
 
 /// The environments, those first that count most. Each root is listed once.
-pub(super) fn places(around: &Surroundings) -> Vec<Place> {
+pub(super) fn places(around: &SearchSurroundings) -> Vec<PythonEnvironment> {
     let mut places = Vec::new();
     // An interpreter around this program has already decided which package it imports; any other
     // could be of another version.
     if let Some(package) = &around.host_package {
-        places.push(Place {
+        places.push(PythonEnvironment {
             whose: "this interpreter".to_owned(),
             root: package.clone(),
             packages: vec![package.clone()],
@@ -82,19 +82,22 @@ pub(super) fn places(around: &Surroundings) -> Vec<Place> {
         });
     }
     if let Some(prefix) = around.path("VIRTUAL_ENV") {
-        places.push(Place::of_prefix("VIRTUAL_ENV", prefix));
+        places.push(PythonEnvironment::of_prefix("VIRTUAL_ENV", prefix));
     }
     if let Some(prefix) = around.path("CONDA_PREFIX") {
         // Conda has the library without Python too.
         let more = vec![prefix.join("lib")];
-        let place = Place::of_prefix("CONDA_PREFIX", prefix);
-        places.push(Place { more, ..place });
+        let place = PythonEnvironment::of_prefix("CONDA_PREFIX", prefix);
+        places.push(PythonEnvironment { more, ..place });
     }
     // An environment that was not activated is still the one whose `python3` the shell finds.
     for prefix in prefixes_of_python(around) {
-        places.push(Place::of_prefix("the `python3` on PATH", &prefix));
+        places.push(PythonEnvironment::of_prefix(
+            "the `python3` on PATH",
+            &prefix,
+        ));
     }
-    places.push(Place {
+    places.push(PythonEnvironment {
         whose: "the system".to_owned(),
         root: around.system_packages.clone(),
         packages: vec![around.system_packages.join(PACKAGE)],
@@ -103,7 +106,7 @@ pub(super) fn places(around: &Surroundings) -> Vec<Place> {
     let user = around.path("PYTHONUSERBASE").map(Path::to_owned);
     let user = user.or_else(|| around.path("HOME").map(|home| home.join(".local")));
     if let Some(base) = user {
-        places.push(Place::of_prefix("the user", &base));
+        places.push(PythonEnvironment::of_prefix("the user", &base));
     }
     let mut seen = BTreeSet::new();
     // The same root may be named twice, as by VIRTUAL_ENV and by PATH, and a message lists each
@@ -142,7 +145,7 @@ fn package_dirs(prefix: &Path) -> Vec<PathBuf> {
 
 /// The prefixes of the `python3` that a shell would start: the one that its path names, which may
 /// be a virtual environment, and the one that it links to.
-fn prefixes_of_python(around: &Surroundings) -> Vec<PathBuf> {
+fn prefixes_of_python(around: &SearchSurroundings) -> Vec<PathBuf> {
     let name = if cfg!(target_os = "windows") {
         "python.exe"
     } else {
@@ -188,7 +191,7 @@ fn prefix_of(python: &Path) -> Option<PathBuf> {
 
 /// The version that a starter of pyenv stands for, as the variable or pyenv's global file has it.
 /// Files of single directories are not looked for.
-fn prefix_of_pyenv(python: &Path, around: &Surroundings) -> Option<PathBuf> {
+fn prefix_of_pyenv(python: &Path, around: &SearchSurroundings) -> Option<PathBuf> {
     let dir = python.parent()?;
     let root = dir.parent().filter(|_| dir.ends_with("shims"))?;
     let versions = root.join("versions");

@@ -35,7 +35,7 @@ pub fn look_in_package(package: fn() -> Option<PathBuf>) {
 
 /// The surroundings at one moment.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Surroundings {
+pub(super) struct SearchSurroundings {
     /// Variables that are set and not empty.
     pub(super) variables: BTreeMap<&'static str, OsString>,
     /// The directory `onnxruntime` that the interpreter around this program imports.
@@ -44,15 +44,15 @@ pub(super) struct Surroundings {
     pub(super) system_packages: PathBuf,
 }
 
-impl Surroundings {
+impl SearchSurroundings {
     /// Those of this program.
-    pub(super) fn of_process() -> Surroundings {
+    pub(super) fn of_process() -> SearchSurroundings {
         // The values are read once, so that the answer and the message about it agree.
         let variables = VARIABLES.into_iter().filter_map(|name| {
             let value = std::env::var_os(name)?;
             Some((name, value)).filter(|(_, value)| !value.is_empty())
         });
-        Surroundings {
+        SearchSurroundings {
             variables: variables.collect(),
             host_package: HOST_PACKAGE.get().and_then(|package| package()),
             system_packages: SYSTEM_PACKAGES.into(),

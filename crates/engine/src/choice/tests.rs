@@ -36,14 +36,14 @@ const FAILS: Option<Loader> = Some(|_| {
 /// there.
 fn choose_in(
     dir: &Path,
-    wanted: &Wanted,
+    wanted: &EngineRequest,
     (load, has_tract): (Option<Loader>, bool),
     shared: Option<&str>,
 ) -> Result<(String, Option<String>), String> {
     let around = || {
-        let mut around = Surroundings {
+        let mut around = SearchSurroundings {
             system_packages: dir.join("packages"),
-            ..Surroundings::default()
+            ..SearchSurroundings::default()
         };
         if let Some(path) = shared {
             let path = dir.join(path).into_os_string();
@@ -52,7 +52,7 @@ fn choose_in(
         around
     };
     let tract = has_tract.then(|| Arc::new(Named("tract")) as SharedEngine);
-    let chooser = Chooser {
+    let chooser = EngineChooser {
         around,
         load,
         tract,
@@ -76,12 +76,12 @@ fn choose_in(
     }
 }
 
-fn wanted(kind: EngineKind, dir: &Path, library: Option<&str>) -> Wanted {
+fn wanted(kind: EngineKind, dir: &Path, library: Option<&str>) -> EngineRequest {
     let library = library.map(|path| NamedLibrary {
         path: dir.join(path),
         named_by: "--engine-lib",
     });
-    Wanted { kind, library }
+    EngineRequest { kind, library }
 }
 
 /// A directory with a library in it, `found`, and one without, `packages`.
@@ -189,7 +189,7 @@ fn variables_are_read() {
                 LIBRARY_VARIABLE => Some(OsString::from(library)),
                 _ => None,
             };
-            let found = Wanted::from_variables(variable)
+            let found = EngineRequest::from_variables(variable)
                 .map(|wanted| {
                     let library = wanted.library.map(|library| {
                         assert_eq!(library.named_by, LIBRARY_VARIABLE);

@@ -7,20 +7,20 @@ use super::room::room;
 use crate::{InputError, ValueInfo};
 
 /// Numbers from a seed, the same on every machine: splitmix64.
-pub struct Random(u64);
+pub struct RandomNumbers(u64);
 
 /// How elements are made of random bits.
-enum Maker {
+enum ElementMaker {
     /// Whole bytes.
-    Whole(fn(&mut Random, &mut Vec<u8>)),
+    Whole(fn(&mut RandomNumbers, &mut Vec<u8>)),
     /// One of these codes, of so many bits.
     Codes { codes: Vec<u8>, n_bits: usize },
 }
 
-impl Random {
+impl RandomNumbers {
     /// Starts a sequence.
-    pub fn new(seed: u64) -> Random {
-        Random(seed)
+    pub fn new(seed: u64) -> RandomNumbers {
+        RandomNumbers(seed)
     }
 
     fn next(&mut self) -> u64 {
@@ -57,9 +57,9 @@ impl Random {
             Ok(n_bytes) => n_bytes,
         };
         let mut bytes = room(&value.name, n_bytes)?;
-        match Maker::of(dtype).ok_or_else(no_random)? {
-            Maker::Whole(add) => (0..shape.n_elements()).for_each(|_| add(self, &mut bytes)),
-            Maker::Codes { codes, n_bits } => {
+        match ElementMaker::for_dtype(dtype).ok_or_else(no_random)? {
+            ElementMaker::Whole(add) => (0..shape.n_elements()).for_each(|_| add(self, &mut bytes)),
+            ElementMaker::Codes { codes, n_bits } => {
                 bytes.resize(n_bytes, 0);
                 for i in 0..shape.n_elements() {
                     put(&mut bytes, i * n_bits, self.one_of(&codes));
@@ -80,8 +80,8 @@ impl Random {
     }
 }
 
-impl Maker {
-    fn of(dtype: DType) -> Option<Maker> {
+impl ElementMaker {
+    fn for_dtype(dtype: DType) -> Option<ElementMaker> {
         macro_rules! integer {
             ($type:ty) => {
                 // The highest bit: integers are 0 or 1, which are valid as indices into any axis of
@@ -89,7 +89,7 @@ impl Maker {
                 |random, out| out.extend(<$type>::from(random.next() >> 63 == 1).to_le_bytes())
             };
         }
-        Some(Maker::Whole(match dtype {
+        Some(ElementMaker::Whole(match dtype {
             DType::F32 => |random, out| out.extend(unit_f32(random.next()).to_le_bytes()),
             DType::F64 => |random, out| out.extend(unit_f64(random.next()).to_le_bytes()),
             DType::F16 => |random, out| out.extend(half_bits(random.next()).to_le_bytes()),
@@ -107,11 +107,11 @@ impl Maker {
             DType::U16 | DType::I16 => integer!(u16),
             DType::U32 | DType::I32 => integer!(u32),
             DType::U64 | DType::I64 => integer!(u64),
-            other => return Maker::of_codes(other),
+            other => return ElementMaker::of_codes(other),
         }))
     }
 
-    fn of_codes(dtype: DType) -> Option<Maker> {
+    fn of_codes(dtype: DType) -> Option<ElementMaker> {
         // Numbers in [0, 1) are multiples of one over this.
         use DType::*;
         let n_steps = match dtype {
@@ -120,14 +120,14 @@ impl Maker {
             F4E1M2 => 4,
             F4E2M1 => 2,
             F8E8M0 => {
-                return Some(Maker::Codes {
+                return Some(ElementMaker::Codes {
                     // The exponents of 1/8 to 1; the type has no zero.
                     codes: (124..=127).collect(),
                     n_bits: 8,
                 });
             }
             I4 | U4 | I2 | U2 => {
-                return Some(Maker::Codes {
+                return Some(ElementMaker::Codes {
                     codes: vec![0, 1],
                     n_bits: dtype.bits()? as usize,
                 });
@@ -148,7 +148,7 @@ impl Maker {
                 })
             })
             .collect();
-        Some(Maker::Codes { codes, n_bits })
+        Some(ElementMaker::Codes { codes, n_bits })
     }
 }
 
@@ -212,7 +212,7 @@ mod tests {
     }
 
     fn random(dtype: DType, n: usize) -> Result<Tensor, InputError> {
-        Random::new(7).tensor(&value_of(dtype), Shape::new([n]).unwrap())
+        RandomNumbers::new(7).tensor(&value_of(dtype), Shape::new([n]).unwrap())
     }
 
     #[test]
@@ -257,7 +257,7 @@ mod tests {
     #[test]
     fn the_sequence_stays_what_it_was() {
         let tensor = random(DType::F32, 2).unwrap();
-        let first = unit_f32(Random::new(7).next()).to_le_bytes();
+        let first = unit_f32(RandomNumbers::new(7).next()).to_le_bytes();
         assert_eq!(tensor.host_bytes().unwrap()[..4], first);
         assert_eq!(
             random(DType::I64, 1).unwrap().host_bytes().unwrap()[1..],
@@ -272,7 +272,7 @@ mod tests {
             (DType::F8E5M2FNUZ, 8),
             (DType::F4E2M1, 2),
         ] {
-            let Some(Maker::Codes { codes, .. }) = Maker::of(dtype) else {
+            let Some(ElementMaker::Codes { codes, .. }) = ElementMaker::for_dtype(dtype) else {
                 panic!("{dtype}")
             };
             assert_eq!(codes.len(), n, "{dtype}");

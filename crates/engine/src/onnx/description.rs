@@ -15,7 +15,7 @@ pub(super) fn describe(model: &ModelProto, graph: &GraphProto) -> Result<ModelDe
         operators: Vec::new(),
         constants: proto::constants(graph),
         carried: proto::carried(graph),
-        value_types: known_types::of(graph, &signature),
+        value_types: known_types::collect_types(graph, &signature),
         opsets: proto::opsets(model),
         quantised: quantised::find(graph),
         signature,

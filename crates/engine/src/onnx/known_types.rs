@@ -5,14 +5,17 @@ use opscope_tensor::DType;
 
 use super::proto;
 use super::schema::{AttributeProto, GraphProto, TensorProto};
-use crate::{Dim, Signature, ValueInfo};
+use crate::{DeclaredDim, ModelSignature, ValueInfo};
 
 /// An extent that the file leaves open.
 const OPEN: i64 = -1;
 
 /// Types by name. Bodies are looked into for constants and weights; what their inputs are is not
 /// said.
-pub(super) fn of(graph: &GraphProto, signature: &Signature) -> Vec<(String, TensorType)> {
+pub(super) fn collect_types(
+    graph: &GraphProto,
+    signature: &ModelSignature,
+) -> Vec<(String, TensorType)> {
     let mut types: Vec<_> = signature.inputs.iter().filter_map(of_input).collect();
     add_weights(graph, &mut types);
     for node in proto::all_nodes(graph) {
@@ -38,8 +41,8 @@ fn of_input(input: &ValueInfo) -> Option<(String, TensorType)> {
         .as_ref()?
         .iter()
         .map(|dim| match dim {
-            Dim::Fixed(n) => i64::try_from(*n).unwrap_or(OPEN),
-            Dim::Named(_) | Dim::Unknown => OPEN,
+            DeclaredDim::Fixed(n) => i64::try_from(*n).unwrap_or(OPEN),
+            DeclaredDim::Named(_) | DeclaredDim::Unknown => OPEN,
         })
         .collect();
     let dtype = input.dtype;

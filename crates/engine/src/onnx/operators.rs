@@ -16,11 +16,11 @@ use prost::bytes::Bytes;
 
 use super::proto;
 use super::schema::{
-    DimValue, Dimension, GraphProto, ModelProto, NodeProto, TensorProto, TensorShapeProto,
+    DimValue, DimensionProto, GraphProto, ModelProto, NodeProto, TensorProto, TensorShapeProto,
     TensorTypeProto, TypeProto, TypeValue, ValueInfoProto,
 };
 use crate::onnx_dtype::code;
-use crate::operator_source::{Given, OperatorSource, SourceOperator};
+use crate::operator_source::{OperatorCall, OperatorSource, SourceOperator};
 use crate::{EngineError, InputError, LoadOptions, ModelSource, SharedEngine};
 
 /// The operators of a model, or of the description of one.
@@ -29,8 +29,8 @@ pub struct OnnxOperators {
     path: PathBuf,
     /// The model without its graph.
     frame: ModelProto,
-    scopes: Vec<Scope>,
-    nodes: Vec<Node>,
+    scopes: Vec<ValueScope>,
+    nodes: Vec<ListedNode>,
     operators: Vec<SourceOperator>,
     /// Constants of which only the names are known.
     named_constants: HashSet<String>,
@@ -38,7 +38,7 @@ pub struct OnnxOperators {
 
 /// The names that the nodes of one graph see beside what nodes compute.
 #[derive(Default)]
-struct Scope {
+struct ValueScope {
     outer: Option<usize>,
     weights: HashMap<String, TensorProto>,
     /// Nodes that hold a value, by the name of the value.
@@ -47,7 +47,7 @@ struct Scope {
     computed: HashSet<String>,
 }
 
-struct Node {
+struct ListedNode {
     proto: NodeProto,
     scope: usize,
     /// Why it cannot be run, if so.
@@ -55,7 +55,7 @@ struct Node {
 }
 
 /// The value of a constant.
-enum Held<'a> {
+enum ConstantElements<'a> {
     Weight(&'a TensorProto),
     Holder(&'a NodeProto),
 }
@@ -93,13 +93,13 @@ impl OnnxOperators {
             .map(|weight| (weight.name.clone(), weight))
             .collect();
         let inputs = graph.input.into_iter().map(|value| value.name);
-        self.scopes.push(Scope {
+        self.scopes.push(ValueScope {
             outer,
             // An input that has a weight of its name is a default value, which ONNX lets a caller
             // replace. Nobody does so here.
             computed: inputs.filter(|name| !weights.contains_key(name)).collect(),
             weights,
-            ..Scope::default()
+            ..ValueScope::default()
         });
         for node in graph.node {
             self.add_node(node, scope);
@@ -123,7 +123,7 @@ impl OnnxOperators {
             operator: proto::operator(&node, task_id),
             captured: captured(&node),
         });
-        self.nodes.push(Node {
+        self.nodes.push(ListedNode {
             proto: node,
             scope,
             obstacle: None,
@@ -134,14 +134,14 @@ impl OnnxOperators {
     }
 
     /// The constant of this name that a node of a graph sees.
-    fn held(&self, scope: usize, name: &str) -> Option<Held<'_>> {
+    fn held(&self, scope: usize, name: &str) -> Option<ConstantElements<'_>> {
         let mut at = Some(scope);
         while let Some(scope) = at.and_then(|at| self.scopes.get(at)) {
             if let Some(weight) = scope.weights.get(name) {
-                return Some(Held::Weight(weight));
+                return Some(ConstantElements::Weight(weight));
             }
             if let Some(node) = scope.holders.get(name) {
-                return Some(Held::Holder(node));
+                return Some(ConstantElements::Holder(node));
             }
             // A computed value hides a constant of the same name in a graph around this one.
             if scope.computed.contains(name) {
@@ -153,7 +153,7 @@ impl OnnxOperators {
     }
 
     /// The model of one node.
-    fn model(&self, index: usize, given: &Given) -> Result<ModelProto, EngineError> {
+    fn model(&self, index: usize, given: &OperatorCall) -> Result<ModelProto, EngineError> {
         let node = &self.nodes[index];
         let mut proto = node.proto.clone();
         let mut graph = GraphProto {
@@ -208,11 +208,11 @@ impl OnnxOperators {
         own_name: &str,
     ) -> Result<(), EngineError> {
         match self.held(scope, name) {
-            Some(Held::Weight(weight)) => graph.initializer.push(TensorProto {
+            Some(ConstantElements::Weight(weight)) => graph.initializer.push(TensorProto {
                 name: own_name.to_owned(),
                 ..weight.clone()
             }),
-            Some(Held::Holder(node)) => graph.node.push(NodeProto {
+            Some(ConstantElements::Holder(node)) => graph.node.push(NodeProto {
                 name: own_name.to_owned(),
                 output: vec![own_name.to_owned()],
                 ..node.clone()
@@ -255,7 +255,7 @@ impl OperatorSource for OnnxOperators {
     fn run(
         &self,
         index: usize,
-        given: &Given,
+        given: &OperatorCall,
         options: &LoadOptions,
     ) -> Result<Vec<(usize, Tensor)>, EngineError> {
         if let Some(obstacle) = &self.nodes[index].obstacle {
@@ -326,9 +326,9 @@ fn add_value(
         });
         return Ok(());
     }
-    let dim = |n| Dimension {
+    let dim = |n| DimensionProto {
         value: Some(DimValue::DimValue(n)),
-        ..Dimension::default()
+        ..DimensionProto::default()
     };
     let known = TensorTypeProto {
         elem_type: Some(number),

@@ -23,15 +23,15 @@ use std::collections::{BTreeSet, HashMap};
 
 use opscope_store::record::Operator;
 
-use self::pairing::Pairing;
-use self::slice::Slice;
-use self::source::{Body, Class, Source, named_bodies};
+use self::pairing::GraphPairing;
+use self::slice::GraphSlice;
+use self::source::{Class, OriginalGraph, OriginalModel, named_bodies};
 use super::proto;
 use super::schema::{GraphProto, NodeProto};
 
 /// Where an operator of the executed graph came from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Origin {
+pub(super) struct OperatorOrigin {
     /// Names of the original operators whose work it does, in file order. Empty if it is one of
     /// them unchanged, if it only moves data for others, or if nothing can be told.
     pub(super) names: Vec<String>,
@@ -40,7 +40,7 @@ pub(super) struct Origin {
     pub(super) outputs: Vec<Option<(String, u32)>>,
 }
 
-impl Origin {
+impl OperatorOrigin {
     /// Writes it into the operator's record.
     pub(super) fn describe(self, operator: &mut Operator) {
         operator.original_names = self.names;
@@ -53,8 +53,8 @@ impl Origin {
 }
 
 /// The origin of every operator of `executed`, in the order of [`proto::all_nodes`].
-pub(super) fn origins(original: &GraphProto, executed: &GraphProto) -> Vec<Origin> {
-    let source = Source::new(original);
+pub(super) fn origins(original: &GraphProto, executed: &GraphProto) -> Vec<OperatorOrigin> {
+    let source = OriginalModel::new(original);
     let mut found = Vec::new();
     of_body(
         &source,
@@ -69,17 +69,17 @@ pub(super) fn origins(original: &GraphProto, executed: &GraphProto) -> Vec<Origi
 /// The origins of a graph's operators and of those in its bodies. `outer` are the original values
 /// that names of the graphs around it stand for.
 fn of_body<'g>(
-    source: &Source<'g>,
-    body: &Body<'g>,
+    source: &OriginalModel<'g>,
+    body: &OriginalGraph<'g>,
     executed: &'g GraphProto,
     outer: &HashMap<&'g str, Class>,
-    found: &mut Vec<Origin>,
+    found: &mut Vec<OperatorOrigin>,
 ) {
-    let pairing = Pairing::new(source, body, executed, outer);
-    let groups = Groups::new(&pairing);
+    let pairing = GraphPairing::new(source, body, executed, outer);
+    let groups = OperatorGroups::new(&pairing);
     for (index, node) in executed.node.iter().enumerate() {
         let names = groups.names(source, body, &pairing, index);
-        found.push(Origin {
+        found.push(OperatorOrigin {
             names: shown(source, names, node),
             outputs: outputs(source, &pairing, index),
         });
@@ -94,7 +94,7 @@ fn of_body<'g>(
                     let n_nodes = proto::all_nodes(inner).len();
                     // The list has an entry for every node, so that those of an unknown body are
                     // counted as well.
-                    found.resize(found.len() + n_nodes, Origin::default());
+                    found.resize(found.len() + n_nodes, OperatorOrigin::default());
                 }
             }
         }
@@ -102,14 +102,14 @@ fn of_body<'g>(
 }
 
 /// Operators of the executed graph that are joined by values without an original.
-struct Groups {
+struct OperatorGroups {
     /// By node, the first node of its group.
     of_node: Vec<usize>,
     members: HashMap<usize, Vec<usize>>,
 }
 
-impl Groups {
-    fn new(pairing: &Pairing<'_, '_>) -> Groups {
+impl OperatorGroups {
+    fn new(pairing: &GraphPairing<'_, '_>) -> OperatorGroups {
         let mut parents: Vec<usize> = (0..pairing.nodes.len()).collect();
         for (index, node) in pairing.nodes.iter().enumerate() {
             for name in &node.reads {
@@ -127,15 +127,15 @@ impl Groups {
         for (index, &first) in of_node.iter().enumerate() {
             members.entry(first).or_default().push(index);
         }
-        Groups { of_node, members }
+        OperatorGroups { of_node, members }
     }
 
     /// Positions of the original operators that a node shares with its group, or has alone.
     fn names(
         &self,
-        source: &Source<'_>,
-        body: &Body<'_>,
-        pairing: &Pairing<'_, '_>,
+        source: &OriginalModel<'_>,
+        body: &OriginalGraph<'_>,
+        pairing: &GraphPairing<'_, '_>,
         index: usize,
     ) -> BTreeSet<usize> {
         let members = &self.members[&self.of_node[index]];
@@ -144,7 +144,7 @@ impl Groups {
         if members.len() > 1 && twin.is_some() {
             return twin.into_iter().collect();
         }
-        let slice = Slice::new(source, body, pairing, members);
+        let slice = GraphSlice::new(source, body, pairing, members);
         let mut positions = slice.positions();
         let others = members.iter().filter(|&&member| member != index);
         for other in others.filter_map(|&other| pairing.twins[other]) {
@@ -168,7 +168,7 @@ fn root(parents: &[usize], mut index: usize) -> usize {
 }
 
 /// Names of original operators; none for an operator that is one of them unchanged.
-fn shown(source: &Source<'_>, positions: BTreeSet<usize>, node: &NodeProto) -> Vec<String> {
+fn shown(source: &OriginalModel<'_>, positions: BTreeSet<usize>, node: &NodeProto) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for position in positions {
         let name = proto::node_name(source.nodes[position].proto);
@@ -186,8 +186,8 @@ fn shown(source: &Source<'_>, positions: BTreeSet<usize>, node: &NodeProto) -> V
 
 /// Which original outputs the outputs of a node are.
 fn outputs(
-    source: &Source<'_>,
-    pairing: &Pairing<'_, '_>,
+    source: &OriginalModel<'_>,
+    pairing: &GraphPairing<'_, '_>,
     index: usize,
 ) -> Vec<Option<(String, u32)>> {
     let node = pairing.nodes[index].proto;

@@ -40,20 +40,20 @@ pub(crate) use self::error::is_lack;
 pub(crate) use self::native::disable_telemetry;
 
 use self::error::NAME;
-use self::executed::{Executed, PrivateDir};
-use self::library::Library;
-use self::prepared::{Origin, Prepared};
-use self::session::{Session, Source};
-use self::shared::{Halt, Kept};
-use self::site::Wanted;
-use self::tapped::{Ended, TappedSession, inputs_of_failed};
+use self::executed::{ExecutedGraph, PrivateDir};
+use self::library::OrtLibrary;
+use self::prepared::{ModelOrigin, PreparedModel};
+use self::session::{LoadedSession, SessionSource};
+use self::shared::{FailedInputs, RunHalt};
+use self::site::TapRequests;
+use self::tapped::{RunFailure, TappedSession, inputs_of_failed};
 use super::description::describe;
 use super::proto::{self, ModelBytes};
 use super::schema::GraphProto;
 use super::{defaults, random};
 use crate::{
-    Engine, EngineError, GraphKind, LoadOptions, LoadedModel, ModelDescription, ModelSource,
-    Signature, input,
+    Engine, EngineError, GraphKind, LoadOptions, LoadedModel, ModelDescription, ModelSignature,
+    ModelSource, input,
 };
 
 /// The engine to suggest where ONNX Runtime does not do.
@@ -62,18 +62,18 @@ const OTHER_ENGINE: &str = "tract";
 /// The engine ONNX Runtime, with its library.
 #[derive(Clone)]
 pub struct OnnxRuntime {
-    library: Arc<Library>,
+    library: Arc<OrtLibrary>,
 }
 
 struct OrtModel {
-    library: Arc<Library>,
+    library: Arc<OrtLibrary>,
     options: LoadOptions,
     /// Where the model was read from.
     path: PathBuf,
     description: ModelDescription,
-    prepared: Prepared,
+    prepared: PreparedModel,
     /// Runs the model when nobody looks. Let go of when somebody does, unless both go on.
-    plain: Option<Session>,
+    plain: Option<LoadedSession>,
     /// Whether runs with taps and without alternate.
     is_plain_needed: bool,
     /// Whether operators draw random numbers, with which the library goes on from run to run.
@@ -88,7 +88,7 @@ struct OrtModel {
 }
 
 /// A model that is to be loaded.
-struct Given<'a> {
+struct LoadedFile<'a> {
     model: ModelBytes,
     operators: Vec<Arc<Operator>>,
     /// Where the user has it, or the model that it is a part of.
@@ -98,12 +98,16 @@ struct Given<'a> {
     files: Option<PrivateDir>,
 }
 
-impl<'a> Given<'a> {
+impl<'a> LoadedFile<'a> {
     /// Returns the model that ONNX Runtime makes of this one.
-    fn executed(self, library: &Library, options: &LoadOptions) -> Result<Given<'a>, EngineError> {
+    fn executed(
+        self,
+        library: &OrtLibrary,
+        options: &LoadOptions,
+    ) -> Result<LoadedFile<'a>, EngineError> {
         let place = (self.path, self.file.is_some());
-        let mut executed = Executed::new(library, options, &self.model, place)?;
-        Ok(Given {
+        let mut executed = ExecutedGraph::new(library, options, &self.model, place)?;
+        Ok(LoadedFile {
             path: self.path,
             file: Some(executed.file()),
             operators: executed.operators(),
@@ -121,7 +125,7 @@ impl OnnxRuntime {
     /// # Errors
     /// [`EngineError::Library`] if there is no such file, it is no such library, or too old.
     pub fn load(path: &Path) -> Result<OnnxRuntime, EngineError> {
-        let library = Library::load(path)?;
+        let library = OrtLibrary::load(path)?;
         Ok(OnnxRuntime { library })
     }
 }
@@ -150,7 +154,7 @@ impl Engine for OnnxRuntime {
             ModelSource::Part { bytes, path } => (proto::decode(bytes)?, path.to_owned()),
         };
         let is_file = matches!(source, ModelSource::File(_));
-        let given = Given {
+        let given = LoadedFile {
             path: &path,
             file: is_file.then(|| path.clone()),
             operators: model
@@ -173,11 +177,11 @@ impl Engine for OnnxRuntime {
 impl OrtModel {
     /// Prepares a model.
     fn new(
-        library: &Arc<Library>,
-        given: Given<'_>,
+        library: &Arc<OrtLibrary>,
+        given: LoadedFile<'_>,
         options: &LoadOptions,
     ) -> Result<OrtModel, EngineError> {
-        let Given {
+        let LoadedFile {
             mut model,
             mut operators,
             path,
@@ -198,7 +202,7 @@ impl OrtModel {
         for operator in &mut operators {
             defaults::add(Arc::make_mut(operator), &description.opsets);
         }
-        let origin = Origin {
+        let origin = ModelOrigin {
             path: file.as_deref().unwrap_or(path),
             is_file: file.is_some(),
             can_refer: library.has_data_folder(),
@@ -211,7 +215,7 @@ impl OrtModel {
             .collect();
         // The session with taps is made of the same form of the model, so that both compute the
         // same to the last bit.
-        let prepared = Prepared::new(model, &origin, &operators);
+        let prepared = PreparedModel::new(model, &origin, &operators);
         // The session is made at once, because only it can tell whether the library takes the
         // model.
         let session = plain_session(library, options, &prepared, path)?;
@@ -280,14 +284,14 @@ impl OrtModel {
         if tap.is_stopped() {
             return Err(EngineError::Stopped);
         }
-        let wanted = Wanted::by(tap);
+        let wanted = TapRequests::by(tap);
         let tasks = self.prepared.main_tasks().iter();
         let unshown: Vec<u32> = tasks
             .filter(|task_id| wanted.of(**task_id).is_none())
             .copied()
             .collect();
         let result = if wanted.is_empty() {
-            self.run_plain(inputs).map_err(Ended::Failed)
+            self.run_plain(inputs).map_err(RunFailure::Failed)
         } else {
             self.prepare_tapped(wanted)?;
             let names = names(&self.description.signature);
@@ -302,14 +306,14 @@ impl OrtModel {
                 tap.count_seen(unshown.len() as u64);
                 Ok(outputs)
             }
-            Err(Ended::By(Halt::Stopped)) => Err(EngineError::Stopped),
-            Err(Ended::By(Halt::Panicked(text))) => Err(fail(text)),
-            Err(Ended::Failed(text)) => Err(self.tell_failure(&text, inputs, tap, &unshown)),
+            Err(RunFailure::By(RunHalt::Stopped)) => Err(EngineError::Stopped),
+            Err(RunFailure::By(RunHalt::Panicked(text))) => Err(fail(text)),
+            Err(RunFailure::Failed(text)) => Err(self.tell_failure(&text, inputs, tap, &unshown)),
         }
     }
 
     /// The session whose taps show what is wanted.
-    fn prepare_tapped(&mut self, wanted: Wanted) -> Result<(), EngineError> {
+    fn prepare_tapped(&mut self, wanted: TapRequests) -> Result<(), EngineError> {
         if self
             .tapped
             .as_ref()
@@ -358,7 +362,7 @@ impl OrtModel {
             let task_id = operator.task_id;
             inputs_of_failed(library, options, &self.prepared, task_id, &names, inputs)
         });
-        let kept = kept.flatten().unwrap_or_else(|| Kept {
+        let kept = kept.flatten().unwrap_or_else(|| FailedInputs {
             operator: operator.clone(),
             inputs: Vec::new(),
         });
@@ -393,13 +397,13 @@ pub fn with_taps(bytes: &[u8]) -> Result<Vec<u8>, EngineError> {
     let model = proto::decode(bytes)?;
     let operators = model.proto.graph.as_ref().map(proto::operators);
     let operators = operators.unwrap_or_default();
-    let origin = Origin {
+    let origin = ModelOrigin {
         path,
         is_file: false,
         can_refer: true,
     };
-    let prepared = Prepared::new(model, &origin, &operators);
-    let tapped = prepared.tapped(&Wanted::every(&operators));
+    let prepared = PreparedModel::new(model, &origin, &operators);
+    let tapped = prepared.tapped(&TapRequests::every(&operators));
     by_reference::encode(&tapped.model).map_err(|reason| EngineError::Invalid {
         path: path.to_owned(),
         reason,
@@ -413,26 +417,26 @@ fn fail(reason: String) -> EngineError {
     }
 }
 
-fn names(signature: &Signature) -> Vec<&str> {
+fn names(signature: &ModelSignature) -> Vec<&str> {
     let inputs = signature.inputs.iter();
     inputs.map(|value| value.name.as_str()).collect()
 }
 
 /// A session without taps.
 fn plain_session(
-    library: &Library,
+    library: &OrtLibrary,
     options: &LoadOptions,
-    prepared: &Prepared,
+    prepared: &PreparedModel,
     path: &Path,
-) -> Result<Session, EngineError> {
+) -> Result<LoadedSession, EngineError> {
     let builder = session::builder(library, options).map_err(fail)?;
     let session = match (by_reference::encode(prepared.model()), prepared.file()) {
         (Ok(bytes), _) => {
-            let source = Source::Bytes(&bytes, prepared.folder());
-            Session::new(library, builder, source)
+            let source = SessionSource::Bytes(&bytes, prepared.folder());
+            LoadedSession::new(library, builder, source)
         }
         // A model that is too large for a message can still be read from its own file.
-        (Err(_), Some(file)) => Session::new(library, builder, Source::File(file)),
+        (Err(_), Some(file)) => LoadedSession::new(library, builder, SessionSource::File(file)),
         (Err(text), None) => Err(text),
     };
     session.map_err(|text| {
@@ -455,7 +459,7 @@ impl LoadedModel for OrtModel {
     }
 
     fn prepare(&mut self, tap: &Tap) {
-        let wanted = Wanted::by(tap);
+        let wanted = TapRequests::by(tap);
         if tap.is_active() && !wanted.is_empty() {
             // The run does it again, and tells what is wrong.
             let _ = self.prepare_tapped(wanted);

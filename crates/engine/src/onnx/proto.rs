@@ -17,7 +17,7 @@ use super::schema::{DataLocation, TensorProto};
 use super::schema::{
     DimValue, ElementTypeProto, GraphProto, ModelProto, NodeProto, TypeValue, ValueInfoProto,
 };
-use crate::{Dim, EngineError, Signature, ValueInfo, onnx_dtype};
+use crate::{DeclaredDim, EngineError, ModelSignature, ValueInfo, onnx_dtype};
 
 /// Deepest nesting of control-flow bodies.
 const BODY_DEPTH_MAX: usize = 32;
@@ -95,7 +95,7 @@ fn checked(bytes: Bytes) -> Result<ModelBytes, String> {
 }
 
 /// Reads the values that the model takes and gives.
-pub(super) fn signature(graph: &GraphProto) -> Result<Signature, String> {
+pub(super) fn signature(graph: &GraphProto) -> Result<ModelSignature, String> {
     let initialised: HashSet<&str> = graph.initializer.iter().map(|t| t.name.as_str()).collect();
     let is_initialised = |value: &&ValueInfoProto| initialised.contains(value.name.as_str());
     let inputs = graph
@@ -103,7 +103,7 @@ pub(super) fn signature(graph: &GraphProto) -> Result<Signature, String> {
         .iter()
         .filter(|value| !is_initialised(value))
         .map(value_info);
-    Ok(Signature {
+    Ok(ModelSignature {
         graph_name: graph.name.clone(),
         inputs: inputs.collect::<Result<_, _>>()?,
         initialised_inputs: graph
@@ -371,9 +371,13 @@ fn value_info(value: &ValueInfoProto) -> Result<ValueInfo, String> {
             .dim
             .iter()
             .map(|d| match &d.value {
-                Some(DimValue::DimValue(n)) => usize::try_from(*n).map_or(Dim::Unknown, Dim::Fixed),
-                Some(DimValue::DimParam(name)) if !name.is_empty() => Dim::Named(name.clone()),
-                _ => Dim::Unknown,
+                Some(DimValue::DimValue(n)) => {
+                    usize::try_from(*n).map_or(DeclaredDim::Unknown, DeclaredDim::Fixed)
+                }
+                Some(DimValue::DimParam(name)) if !name.is_empty() => {
+                    DeclaredDim::Named(name.clone())
+                }
+                _ => DeclaredDim::Unknown,
             })
             .collect()
     });

@@ -17,13 +17,13 @@ use super::schema::GraphProto;
 /// file. Tasks count like those of operators: the nodes of a body follow the node that it belongs
 /// to.
 pub(super) fn find(graph: &GraphProto) -> Vec<QuantisedPlace> {
-    let mut finder = Finder::default();
+    let mut finder = QuantisedFinder::default();
     finder.look_at(graph);
     finder.found
 }
 
 #[derive(Default)]
-struct Finder<'a> {
+struct QuantisedFinder<'a> {
     found: Vec<QuantisedPlace>,
     n_tasks: u32,
     n_values: u32,
@@ -32,7 +32,7 @@ struct Finder<'a> {
     scopes: Vec<HashMap<&'a str, u32>>,
 }
 
-impl<'a> Finder<'a> {
+impl<'a> QuantisedFinder<'a> {
     fn look_at(&mut self, graph: &'a GraphProto) {
         self.scopes.push(HashMap::new());
         for input in &graph.input {

@@ -10,7 +10,7 @@ use super::schema::NodeProto;
 #[cfg(feature = "onnxruntime")]
 use super::{
     proto,
-    schema::{AttributeProto, AttributeType, ModelProto},
+    schema::{AttributeProto, ModelProto, OnnxAttributeType},
 };
 
 /// Operators that draw numbers, and whether their seed is an integer.
@@ -86,9 +86,9 @@ fn pin(node: &mut NodeProto, is_integer: bool) {
     }
     let value = seed(node.output.first().map_or("", String::as_str));
     let kind = if is_integer {
-        AttributeType::Int
+        OnnxAttributeType::Int
     } else {
-        AttributeType::Float
+        OnnxAttributeType::Float
     };
     node.attribute.push(AttributeProto {
         name: "seed".to_owned(),

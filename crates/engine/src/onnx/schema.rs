@@ -168,7 +168,7 @@ pub(crate) struct AttributeProto {
     pub(crate) tp: Option<TypeProto>,
     #[prost(message, repeated, tag = "15")]
     pub(crate) type_protos: Vec<TypeProto>,
-    #[prost(enumeration = "AttributeType", optional, tag = "20")]
+    #[prost(enumeration = "OnnxAttributeType", optional, tag = "20")]
     pub(crate) r#type: Option<i32>,
     #[prost(string, optional, tag = "21")]
     pub(crate) ref_attr_name: Option<String>,
@@ -181,7 +181,7 @@ pub(crate) struct AttributeProto {
 /// Which field of an attribute holds its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Enumeration)]
 #[repr(i32)]
-pub(crate) enum AttributeType {
+pub(crate) enum OnnxAttributeType {
     Undefined = 0,
     Float = 1,
     Int = 2,
@@ -220,7 +220,7 @@ pub(crate) struct TensorProto {
     #[prost(int32, optional, tag = "2")]
     pub(crate) data_type: Option<i32>,
     #[prost(message, optional, tag = "3")]
-    pub(crate) segment: Option<Segment>,
+    pub(crate) segment: Option<SegmentProto>,
     #[prost(float, repeated, tag = "4")]
     pub(crate) float_data: Vec<f32>,
     #[prost(int32, repeated, tag = "5")]
@@ -249,7 +249,7 @@ pub(crate) struct TensorProto {
 
 /// Which part of a tensor this is.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Message)]
-pub(crate) struct Segment {
+pub(crate) struct SegmentProto {
     #[prost(int64, optional, tag = "1")]
     pub(crate) begin: Option<i64>,
     #[prost(int64, optional, tag = "2")]
@@ -267,7 +267,7 @@ pub(crate) enum DataLocation {
 /// Type of a tensor's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Enumeration)]
 #[repr(i32)]
-pub(crate) enum DataType {
+pub(crate) enum OnnxDataType {
     Undefined = 0,
     Float = 1,
     Uint8 = 2,
@@ -314,12 +314,12 @@ pub(crate) struct SparseTensorProto {
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct TensorShapeProto {
     #[prost(message, repeated, tag = "1")]
-    pub(crate) dim: Vec<Dimension>,
+    pub(crate) dim: Vec<DimensionProto>,
 }
 
 /// One extent.
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct Dimension {
+pub(crate) struct DimensionProto {
     #[prost(oneof = "DimValue", tags = "1, 2")]
     pub(crate) value: Option<DimValue>,
     #[prost(string, optional, tag = "3")]

@@ -41,21 +41,21 @@ use opscope_capture::Tap;
 use opscope_tensor::Tensor;
 use tract_onnx::prelude::*;
 
-use self::activation::Activation;
-use self::attention::Attention;
+use self::activation::ActivationComposition;
+use self::attention::AttentionComposition;
 use self::bit_shift::BitShift;
 use self::composition::{Builder, build};
-use self::dropout::Dropout;
+use self::dropout::DropoutComposition;
 use self::error::{NAME, quietly};
-use self::gemm::Gemm;
-use self::graph::Graph;
+use self::gemm::GemmComposition;
+use self::graph::TractGraph;
 use self::inverse_hyperbolic::InverseHyperbolic;
-use self::logarithm::{LogSoftmax, LogSumExp, Softplus};
+use self::logarithm::{LogSoftmax, LogSumExp, SoftplusComposition};
 use self::pool::GlobalLpPool;
-use self::pow::Pow;
+use self::pow::PowComposition;
 use self::quantise::DynamicQuantizeLinear;
-use self::recurrent::Recurrent;
-use self::slice::Slice;
+use self::recurrent::RecurrentComposition;
+use self::slice::SliceComposition;
 
 use super::description::describe;
 use super::proto::{self, ModelBytes};
@@ -73,7 +73,7 @@ pub struct Tract;
 
 struct TractModel {
     description: ModelDescription,
-    graph: Graph,
+    graph: TractGraph,
 }
 
 impl Engine for Tract {
@@ -138,7 +138,7 @@ impl TractModel {
             let ModelDescription {
                 opsets, operators, ..
             } = &mut description;
-            Graph::new(parsed.model, graph_proto, options, opsets, operators)
+            TractGraph::new(parsed.model, graph_proto, options, opsets, operators)
         });
         Ok(TractModel {
             graph: graph.map_err(invalid)?,
@@ -182,31 +182,31 @@ fn framework(model: &ModelProto) -> tract_onnx::Onnx {
     let builders: [(&'static str, Builder); 27] = [
         ("Acosh", build::<InverseHyperbolic>),
         ("Asinh", build::<InverseHyperbolic>),
-        ("Attention", build::<Attention>),
+        ("Attention", build::<AttentionComposition>),
         ("BitShift", build::<BitShift>),
         ("Cast", cast::cast_to),
-        ("Celu", build::<Activation>),
+        ("Celu", build::<ActivationComposition>),
         ("ConstantOfShape", constant_of_shape::constant_of_shape),
         ("DFT", fourier::dft),
         ("DynamicQuantizeLinear", build::<DynamicQuantizeLinear>),
-        ("GRU", build::<Recurrent>),
-        ("Gelu", build::<Activation>),
-        ("Gemm", build::<Gemm>),
+        ("GRU", build::<RecurrentComposition>),
+        ("Gelu", build::<ActivationComposition>),
+        ("Gemm", build::<GemmComposition>),
         ("GlobalLpPool", build::<GlobalLpPool>),
-        ("HardSwish", build::<Activation>),
-        ("LSTM", build::<Recurrent>),
+        ("HardSwish", build::<ActivationComposition>),
+        ("LSTM", build::<RecurrentComposition>),
         ("LogSoftmax", build::<LogSoftmax>),
         ("MaxPool", pool::max_pool),
-        ("Pow", build::<Pow>),
-        ("RNN", build::<Recurrent>),
+        ("Pow", build::<PowComposition>),
+        ("RNN", build::<RecurrentComposition>),
         ("ReduceLogSumExp", build::<LogSumExp>),
         ("Resize", resize::resize),
         ("Selu", activation::selu),
-        ("Shrink", build::<Activation>),
-        ("Sigmoid", build::<Activation>),
-        ("Slice", build::<Slice>),
-        ("Softplus", build::<Softplus>),
-        ("Swish", build::<Activation>),
+        ("Shrink", build::<ActivationComposition>),
+        ("Sigmoid", build::<ActivationComposition>),
+        ("Slice", build::<SliceComposition>),
+        ("Softplus", build::<SoftplusComposition>),
+        ("Swish", build::<ActivationComposition>),
     ];
     for (op_type, builder) in builders {
         // The registry goes by type alone, so that our builders take the place of tract's own.
@@ -216,7 +216,7 @@ fn framework(model: &ModelProto) -> tract_onnx::Onnx {
         register.insert(op_type, random::draw);
     }
     if proto::opset(model) < dropout::OPSET_WITH_FULL_MASK {
-        register.insert("Dropout", build::<Dropout>);
+        register.insert("Dropout", build::<DropoutComposition>);
     }
     framework
 }

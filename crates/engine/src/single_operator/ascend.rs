@@ -8,7 +8,7 @@ mod window;
 use opscope_store::file_format::ascend_codes::dtype_from_graph_engine;
 use opscope_tensor::{DType, Layout};
 
-use super::operator::{Attribute, OperatorError, SingleOperator};
+use super::operator::{OperatorAttribute, OperatorError, SingleOperator};
 use crate::onnx_dtype::code;
 
 /// Types that differ in name only.
@@ -94,15 +94,15 @@ fn cast(onnx: &mut SingleOperator) -> Result<(), OperatorError> {
         return Ok(());
     };
     let dtype = match &value {
-        Attribute::Int(number) => dst_type(*number),
-        Attribute::Text(name) => super::json::dtype(name),
+        OperatorAttribute::Int(number) => dst_type(*number),
+        OperatorAttribute::Text(name) => super::json::dtype(name),
         _ => None,
     };
     let code = dtype.and_then(code).ok_or_else(|| {
         onnx.inexpressible(format!("`dst_type` {value:?} names no dtype that ONNX has"))
     })?;
     onnx.attributes
-        .push(("to".into(), Attribute::Int(code.cast_signed())));
+        .push(("to".into(), OperatorAttribute::Int(code.cast_signed())));
     Ok(())
 }
 
@@ -110,9 +110,9 @@ fn softmax(onnx: &mut SingleOperator) -> Result<(), OperatorError> {
     onnx.op_type = "Softmax".into();
     match onnx.take("axes") {
         None => {}
-        Some(Attribute::Ints(axes)) if axes.len() == 1 => {
+        Some(OperatorAttribute::Ints(axes)) if axes.len() == 1 => {
             onnx.attributes
-                .push(("axis".into(), Attribute::Int(axes[0])));
+                .push(("axis".into(), OperatorAttribute::Int(axes[0])));
         }
         Some(_) => return Err(onnx.inexpressible("`axes` must name one axis")),
     }
@@ -124,7 +124,7 @@ fn softmax(onnx: &mut SingleOperator) -> Result<(), OperatorError> {
 fn matrix_product(onnx: &mut SingleOperator) -> Result<(), OperatorError> {
     let mut is_set = |names: [&str; 2]| {
         let values = names.map(|name| onnx.take(name));
-        values.contains(&Some(Attribute::Int(1)))
+        values.contains(&Some(OperatorAttribute::Int(1)))
     };
     let (first, second) = (
         is_set(["transpose_x1", "adj_x1"]),
@@ -152,9 +152,9 @@ fn matrix_product(onnx: &mut SingleOperator) -> Result<(), OperatorError> {
     onnx.op_type = "Gemm".into();
     onnx.inputs.truncate(3);
     onnx.attributes
-        .push(("transA".into(), Attribute::Int(first.into())));
+        .push(("transA".into(), OperatorAttribute::Int(first.into())));
     onnx.attributes
-        .push(("transB".into(), Attribute::Int(second.into())));
+        .push(("transB".into(), OperatorAttribute::Int(second.into())));
     Ok(())
 }
 

@@ -3,11 +3,11 @@
 use opscope_tensor::convert::layout::{LayoutConversion, LayoutPlan};
 use opscope_tensor::{Layout, Tensor};
 
-use crate::Dim;
+use crate::DeclaredDim;
 
 /// How an operand of the description becomes the one that the engine computes with.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Change {
+pub(super) enum OperandChange {
     /// Its axes are put into the order that ONNX lays down.
     Axes {
         /// Their order in the description.
@@ -55,25 +55,25 @@ pub(super) fn channel_axis(layout: Layout) -> Option<usize> {
     layout.name().find('C')
 }
 
-impl Change {
+impl OperandChange {
     /// Extents of the engine's operand from those of the description.
-    pub(super) fn dims_to_engine(&self, dims: &[Dim]) -> Vec<Dim> {
+    pub(super) fn dims_to_engine(&self, dims: &[DeclaredDim]) -> Vec<DeclaredDim> {
         match self {
-            Change::Axes { described, engine } => reorder(dims, *described, *engine),
-            Change::TrailingAxes(n) => {
-                let ones = std::iter::repeat_n(Dim::Fixed(1), *n);
+            OperandChange::Axes { described, engine } => reorder(dims, *described, *engine),
+            OperandChange::TrailingAxes(n) => {
+                let ones = std::iter::repeat_n(DeclaredDim::Fixed(1), *n);
                 dims.iter().cloned().chain(ones).collect()
             }
-            Change::Elements(_) => dims.to_vec(),
+            OperandChange::Elements(_) => dims.to_vec(),
         }
     }
 
     /// Extents of the description's operand from those of the engine.
-    pub(super) fn dims_from_engine(&self, dims: &[Dim]) -> Vec<Dim> {
+    pub(super) fn dims_from_engine(&self, dims: &[DeclaredDim]) -> Vec<DeclaredDim> {
         match self {
-            Change::Axes { described, engine } => reorder(dims, *engine, *described),
-            Change::TrailingAxes(n) => dims[..dims.len().saturating_sub(*n)].to_vec(),
-            Change::Elements(_) => dims.to_vec(),
+            OperandChange::Axes { described, engine } => reorder(dims, *engine, *described),
+            OperandChange::TrailingAxes(n) => dims[..dims.len().saturating_sub(*n)].to_vec(),
+            OperandChange::Elements(_) => dims.to_vec(),
         }
     }
 
@@ -83,13 +83,13 @@ impl Change {
     /// A message about the part that does not fit.
     pub(super) fn to_engine(&self, tensor: &Tensor) -> Result<Tensor, String> {
         match self {
-            Change::Axes { described, engine } => turned(tensor, *described, *engine),
-            Change::TrailingAxes(n) => {
+            OperandChange::Axes { described, engine } => turned(tensor, *described, *engine),
+            OperandChange::TrailingAxes(n) => {
                 let mut dims = tensor.shape().dims().to_vec();
                 dims.extend(std::iter::repeat_n(1, *n));
                 rebuilt(tensor, dims, host_bytes(tensor)?.to_vec())
             }
-            Change::Elements(order) => picked(tensor, order),
+            OperandChange::Elements(order) => picked(tensor, order),
         }
     }
 
@@ -99,14 +99,14 @@ impl Change {
     /// A message about the part that does not fit.
     pub(super) fn to_described(&self, tensor: &Tensor) -> Result<Tensor, String> {
         match self {
-            Change::Axes { described, engine } => turned(tensor, *engine, *described),
-            Change::TrailingAxes(_) | Change::Elements(_) => Ok(tensor.clone()),
+            OperandChange::Axes { described, engine } => turned(tensor, *engine, *described),
+            OperandChange::TrailingAxes(_) | OperandChange::Elements(_) => Ok(tensor.clone()),
         }
     }
 }
 
 /// Extents in the order of other axes; as they are if their number is another one.
-fn reorder(dims: &[Dim], from: Layout, to: Layout) -> Vec<Dim> {
+fn reorder(dims: &[DeclaredDim], from: Layout, to: Layout) -> Vec<DeclaredDim> {
     if from.n_named_axes() != Some(dims.len()) {
         return dims.to_vec();
     }
@@ -181,7 +181,7 @@ mod tests {
         ];
         for (described, dims, expected) in cases {
             let engine = order_of_onnx(*described).unwrap();
-            let change = Change::Axes {
+            let change = OperandChange::Axes {
                 described: *described,
                 engine,
             };
@@ -190,7 +190,11 @@ mod tests {
             let tensor = bytes(dims, &values);
             let turned = change.to_engine(&tensor).unwrap();
             assert_eq!(turned.shape().dims(), *expected, "{described}");
-            let fixed = |dims: &[usize]| dims.iter().map(|&n| Dim::Fixed(n)).collect::<Vec<_>>();
+            let fixed = |dims: &[usize]| {
+                dims.iter()
+                    .map(|&n| DeclaredDim::Fixed(n))
+                    .collect::<Vec<_>>()
+            };
             assert_eq!(change.dims_to_engine(&fixed(dims)), fixed(expected));
             assert_eq!(change.dims_from_engine(&fixed(expected)), fixed(dims));
             let back = change.to_described(&turned).unwrap();
@@ -205,7 +209,7 @@ mod tests {
     fn lists_follow_the_axes_of_an_image() {
         let order = positions(Layout::Nhwc, Layout::Nchw);
         assert_eq!(order, [0, 3, 1, 2]);
-        let change = Change::Elements(order);
+        let change = OperandChange::Elements(order);
         let of = |values: &[u8]| change.to_engine(&bytes(&[values.len()], values));
         assert_eq!(
             of(&[1, 2, 3, 4]).unwrap().host_bytes().unwrap(),

@@ -18,9 +18,9 @@ use opscope_tensor::{DType, Layout, Shape, Tensor};
 use serde_json::{Map, Value};
 
 use super::operator::{
-    Attribute, OPSET_DEFAULT, Operand, OperatorError, SingleOperator, numbered_name,
+    OPSET_DEFAULT, Operand, OperatorAttribute, OperatorError, SingleOperator, numbered_name,
 };
-use crate::Dim;
+use crate::DeclaredDim;
 
 /// Most operators in one description.
 pub const N_OPERATORS_MAX: usize = 10_000;
@@ -246,15 +246,15 @@ fn layout(
     })
 }
 
-fn dims(value: &Value, at: &str) -> Result<Vec<Dim>, OperatorError> {
+fn dims(value: &Value, at: &str) -> Result<Vec<DeclaredDim>, OperatorError> {
     as_array(value, at)?
         .iter()
         .enumerate()
         .map(|(i, value)| match value.as_i64() {
             // -1 is the vendor's word for an extent that is not known yet.
-            Some(-1) => Ok(Dim::Unknown),
+            Some(-1) => Ok(DeclaredDim::Unknown),
             Some(n) if n >= 0 => usize::try_from(n)
-                .map(Dim::Fixed)
+                .map(DeclaredDim::Fixed)
                 .map_err(|_| error(at, "too large")),
             _ => Err(error(
                 &format!("{at}/{i}"),
@@ -268,7 +268,7 @@ fn dims(value: &Value, at: &str) -> Result<Vec<Dim>, OperatorError> {
 fn constant(
     value: &Value,
     dtype: DType,
-    dims: Option<&[Dim]>,
+    dims: Option<&[DeclaredDim]>,
     at: &str,
 ) -> Result<Tensor, OperatorError> {
     let mut numbers = Vec::new();
@@ -277,7 +277,7 @@ fn constant(
     let fixed = dims.map(|dims| {
         dims.iter()
             .map(|dim| {
-                if let Dim::Fixed(n) = dim {
+                if let DeclaredDim::Fixed(n) = dim {
                     Some(*n)
                 } else {
                     None
@@ -346,7 +346,7 @@ fn append(bytes: &mut Vec<u8>, value: &Value, dtype: DType) -> Option<()> {
 fn attributes(
     object: &Map<String, Value>,
     at: &str,
-) -> Result<Vec<(String, Attribute)>, OperatorError> {
+) -> Result<Vec<(String, OperatorAttribute)>, OperatorError> {
     let Some((key, value)) = first(object, &["attr", "attrs", "attributes"]) else {
         return Ok(Vec::new());
     };
@@ -379,7 +379,7 @@ fn attributes(
 }
 
 /// A value of the kind that its description names, or else of the kind that it looks like.
-fn attribute(value: &Value, kind: &str, at: &str) -> Result<Attribute, OperatorError> {
+fn attribute(value: &Value, kind: &str, at: &str) -> Result<OperatorAttribute, OperatorError> {
     let int = |v: &Value| v.as_i64().or_else(|| v.as_bool().map(i64::from));
     let float = |v: &Value| v.as_f64().map(|number| number as f32);
     let text = |v: &Value| v.as_str().map(str::to_owned);
@@ -393,21 +393,21 @@ fn attribute(value: &Value, kind: &str, at: &str) -> Result<Attribute, OperatorE
     let texts = || items()?.iter().map(text).collect::<Option<Vec<String>>>();
     let read = match kind {
         "" => int(value)
-            .map(Attribute::Int)
-            .or_else(|| float(value).map(Attribute::Float))
-            .or_else(|| text(value).map(Attribute::Text))
-            .or_else(|| ints().map(Attribute::Ints))
-            .or_else(|| floats().map(Attribute::Floats))
-            .or_else(|| texts().map(Attribute::Texts)),
-        "bool" | "int" => int(value).map(Attribute::Int),
-        "float" => float(value).map(Attribute::Float),
-        "string" => text(value).map(Attribute::Text),
+            .map(OperatorAttribute::Int)
+            .or_else(|| float(value).map(OperatorAttribute::Float))
+            .or_else(|| text(value).map(OperatorAttribute::Text))
+            .or_else(|| ints().map(OperatorAttribute::Ints))
+            .or_else(|| floats().map(OperatorAttribute::Floats))
+            .or_else(|| texts().map(OperatorAttribute::Texts)),
+        "bool" | "int" => int(value).map(OperatorAttribute::Int),
+        "float" => float(value).map(OperatorAttribute::Float),
+        "string" => text(value).map(OperatorAttribute::Text),
         "data_type" => int(value)
-            .map(Attribute::Int)
-            .or_else(|| text(value).map(Attribute::Text)),
-        "list_int" | "list_bool" => ints().map(Attribute::Ints),
-        "list_float" => floats().map(Attribute::Floats),
-        "list_string" => texts().map(Attribute::Texts),
+            .map(OperatorAttribute::Int)
+            .or_else(|| text(value).map(OperatorAttribute::Text)),
+        "list_int" | "list_bool" => ints().map(OperatorAttribute::Ints),
+        "list_float" => floats().map(OperatorAttribute::Floats),
+        "list_string" => texts().map(OperatorAttribute::Texts),
         other => {
             return Err(error(
                 at,

@@ -3,26 +3,26 @@
 use opscope_tensor::Layout;
 
 use super::ascend;
-use super::axes::{Change, channel_axis, is_plain, is_reordered, order_of_onnx, positions};
-use super::operator::{Attribute, Operand, OperatorError, SingleOperator};
-use super::roles::{self, Role};
-use crate::Dim;
+use super::axes::{OperandChange, channel_axis, is_plain, is_reordered, order_of_onnx, positions};
+use super::operator::{Operand, OperatorAttribute, OperatorError, SingleOperator};
+use super::roles::{self, OperandRole};
+use crate::DeclaredDim;
 
 /// An operator in ONNX's words, and what was done to its operands.
-pub(super) struct Lowered {
+pub(super) struct OnnxLowering {
     /// The description, with the layout of every operand settled.
     pub(super) described: SingleOperator,
     /// The operator that the engine runs.
     pub(super) onnx: SingleOperator,
     /// Changes of inputs and outputs, by position; `None` where there is nothing to change.
-    pub(super) inputs: Vec<Option<Change>>,
-    pub(super) outputs: Vec<Option<Change>>,
+    pub(super) inputs: Vec<Option<OperandChange>>,
+    pub(super) outputs: Vec<Option<OperandChange>>,
 }
 
 /// # Errors
 /// [`OperatorError::Inexpressible`] for what ONNX cannot say, [`OperatorError::Format`] for layouts
 /// that contradict each other or have no order of axes that could be changed.
-pub(super) fn lower(operator: &SingleOperator) -> Result<Lowered, OperatorError> {
+pub(super) fn lower(operator: &SingleOperator) -> Result<OnnxLowering, OperatorError> {
     let mut described = operator.clone();
     let name = ascend::name_in_onnx(&described.op_type).to_owned();
     // Every operand has one layout before any of them is compared with another.
@@ -36,7 +36,7 @@ pub(super) fn lower(operator: &SingleOperator) -> Result<Lowered, OperatorError>
         check_alike(&described)?;
     }
     let onnx = ascend::to_onnx_operator(&described)?;
-    let mut lowered = Lowered {
+    let mut lowered = OnnxLowering {
         inputs: vec![None; onnx.inputs.len()],
         outputs: vec![None; onnx.outputs.len()],
         described,
@@ -90,14 +90,14 @@ fn operands(operator: &SingleOperator) -> impl Iterator<Item = (&'static str, us
 /// Takes the attribute `data_format` as the layout of an image that has none of its own.
 fn settle_data_format(
     operator: &mut SingleOperator,
-    roles: Option<&[Role]>,
+    roles: Option<&[OperandRole]>,
 ) -> Result<(), OperatorError> {
     let Some(value) = operator.take("data_format") else {
         return Ok(());
     };
     let is_known = roles.is_some() || operator.op_type == "BiasAdd";
     let said = match &value {
-        Attribute::Text(text) => text.parse::<Layout>().ok(),
+        OperatorAttribute::Text(text) => text.parse::<Layout>().ok(),
         _ => None,
     };
     let said = said
@@ -169,12 +169,13 @@ fn check_alike(operator: &SingleOperator) -> Result<(), OperatorError> {
     Ok(())
 }
 
-impl Lowered {
+impl OnnxLowering {
     /// Notes how the operands of an operator get into the order of axes that it takes for granted.
-    fn reorder(&mut self, roles: &[Role]) -> Result<(), OperatorError> {
-        let role = |i: usize| roles.get(i).copied().unwrap_or(Role::Other);
+    fn reorder(&mut self, roles: &[OperandRole]) -> Result<(), OperatorError> {
+        let role = |i: usize| roles.get(i).copied().unwrap_or(OperandRole::Other);
         let inputs = self.onnx.inputs.iter().enumerate();
-        let images = inputs.filter(|(i, _)| matches!(role(*i), Role::Image | Role::Kernel));
+        let images =
+            inputs.filter(|(i, _)| matches!(role(*i), OperandRole::Image | OperandRole::Kernel));
         let images = images.map(|(_, operand)| operand);
         let mut images = images.chain(self.onnx.outputs.first()).flatten();
         // In ONNX's order there is nothing to do, and the engine gets the operands as they are.
@@ -188,9 +189,9 @@ impl Lowered {
                 continue;
             };
             self.inputs[i] = match role(i) {
-                Role::Other => None,
-                Role::PerAxis => self.elements()?,
-                Role::Image | Role::Kernel => self.axes("input", i, operand)?,
+                OperandRole::Other => None,
+                OperandRole::PerAxis => self.elements()?,
+                OperandRole::Image | OperandRole::Kernel => self.axes("input", i, operand)?,
             };
         }
         if let Some(Some(operand)) = self.onnx.outputs.first() {
@@ -219,7 +220,7 @@ impl Lowered {
         side: &str,
         i: usize,
         operand: &Operand,
-    ) -> Result<Option<Change>, OperatorError> {
+    ) -> Result<Option<OperandChange>, OperatorError> {
         let layout = operand.layout;
         let Some(engine) = order_of_onnx(layout) else {
             return Err(self.described.misformatted(format!(
@@ -240,7 +241,7 @@ impl Lowered {
                 "{side} {i} has the format {layout}, and elements of the type {dtype} cannot be reordered"
             )));
         }
-        let change = Change::Axes {
+        let change = OperandChange::Axes {
             described: layout,
             engine,
         };
@@ -259,12 +260,12 @@ impl Lowered {
         Some(positions(layout, order_of_onnx(layout)?))
     }
 
-    fn elements(&self) -> Result<Option<Change>, OperatorError> {
+    fn elements(&self) -> Result<Option<OperandChange>, OperatorError> {
         // With a list of axes, others are lists for these axes.
         if self.onnx.attributes.iter().any(|(name, _)| name == "axes") {
             return Ok(None);
         }
-        Ok(self.image_positions().map(Change::Elements))
+        Ok(self.image_positions().map(OperandChange::Elements))
     }
 
     /// Axes by number, and lists for each axis, in the order of ONNX.
@@ -274,7 +275,7 @@ impl Lowered {
         };
         let n = positions.len();
         if let Some(value) = self.onnx.take("axes") {
-            let Attribute::Ints(axes) = &value else {
+            let OperatorAttribute::Ints(axes) = &value else {
                 return Err(self
                     .described
                     .misformatted("`axes` must be a list of numbers"));
@@ -292,10 +293,10 @@ impl Lowered {
             })?;
             self.onnx
                 .attributes
-                .push(("axes".into(), Attribute::Ints(moved)));
+                .push(("axes".into(), OperatorAttribute::Ints(moved)));
         }
         if let Some(value) = self.onnx.take("scales") {
-            let Attribute::Floats(scales) = &value else {
+            let OperatorAttribute::Floats(scales) = &value else {
                 return Err(self
                     .described
                     .misformatted("`scales` must be a list of numbers"));
@@ -306,7 +307,7 @@ impl Lowered {
                 .ok_or_else(|| self.described.misformatted(format!("`scales` are not {n}")))?;
             self.onnx
                 .attributes
-                .push(("scales".into(), Attribute::Floats(moved)));
+                .push(("scales".into(), OperatorAttribute::Floats(moved)));
         }
         Ok(())
     }
@@ -346,14 +347,14 @@ impl Lowered {
         let n_axes = image.layout.n_named_axes().unwrap_or(0);
         let n_behind = n_axes.saturating_sub(axis + 1);
         let extent = |operand: &Operand, axis: usize| match operand.dims.as_ref()?.get(axis)? {
-            Dim::Fixed(n) => Some(*n),
-            Dim::Named(_) | Dim::Unknown => None,
+            DeclaredDim::Fixed(n) => Some(*n),
+            DeclaredDim::Named(_) | DeclaredDim::Unknown => None,
         };
         let (n_channels, n_values) = (extent(image, axis), extent(values, 0));
         let is_for_channels =
             n_values != Some(1) && (n_channels.is_none() || n_channels == n_values);
         if n_behind > 0 && (is_bias || is_for_channels) {
-            self.inputs[1] = Some(Change::TrailingAxes(n_behind));
+            self.inputs[1] = Some(OperandChange::TrailingAxes(n_behind));
         }
         Ok(())
     }

@@ -5,8 +5,8 @@
 use opscope_store::file_format::protobuf::MessageWriter;
 use opscope_tensor::{HostAccessError, TensorView, text};
 
-use super::operator::{Attribute, Operand, OperatorError, SingleOperator};
-use crate::Dim;
+use super::operator::{Operand, OperatorAttribute, OperatorError, SingleOperator};
+use crate::DeclaredDim;
 use crate::onnx_dtype::code;
 
 /// Version of the file format that carries every operator set that engines know.
@@ -77,34 +77,38 @@ fn write_node(node: &mut MessageWriter, operator: &SingleOperator) {
     }
 }
 
-fn write_attribute(out: &mut MessageWriter, name: &str, value: &Attribute) {
+fn write_attribute(out: &mut MessageWriter, name: &str, value: &OperatorAttribute) {
     out.string(1, name);
     match value {
-        Attribute::Float(number) => out.float(2, *number),
-        Attribute::Int(number) => out.varint(3, number.cast_unsigned()),
-        Attribute::Text(text) => out.bytes(4, text.as_bytes()),
-        Attribute::Floats(numbers) => numbers.iter().for_each(|&number| out.float(7, number)),
-        Attribute::Ints(numbers) => {
+        OperatorAttribute::Float(number) => out.float(2, *number),
+        OperatorAttribute::Int(number) => out.varint(3, number.cast_unsigned()),
+        OperatorAttribute::Text(text) => out.bytes(4, text.as_bytes()),
+        OperatorAttribute::Floats(numbers) => {
+            numbers.iter().for_each(|&number| out.float(7, number))
+        }
+        OperatorAttribute::Ints(numbers) => {
             let numbers: Vec<u64> = numbers
                 .iter()
                 .map(|number| number.cast_unsigned())
                 .collect();
             out.packed_u64(8, &numbers);
         }
-        Attribute::Texts(texts) => texts.iter().for_each(|text| out.bytes(9, text.as_bytes())),
+        OperatorAttribute::Texts(texts) => {
+            texts.iter().for_each(|text| out.bytes(9, text.as_bytes()))
+        }
     }
     out.varint(20, kind(value));
 }
 
 /// The number that names an attribute's kind.
-fn kind(value: &Attribute) -> u64 {
+fn kind(value: &OperatorAttribute) -> u64 {
     match value {
-        Attribute::Float(_) => 1,
-        Attribute::Int(_) => 2,
-        Attribute::Text(_) => 3,
-        Attribute::Floats(_) => 6,
-        Attribute::Ints(_) => 7,
-        Attribute::Texts(_) => 8,
+        OperatorAttribute::Float(_) => 1,
+        OperatorAttribute::Int(_) => 2,
+        OperatorAttribute::Text(_) => 3,
+        OperatorAttribute::Floats(_) => 6,
+        OperatorAttribute::Ints(_) => 7,
+        OperatorAttribute::Texts(_) => 8,
     }
 }
 
@@ -118,9 +122,9 @@ fn write_value(out: &mut MessageWriter, operand: &Operand) {
                     for dim in dims {
                         shape.message(1, |out| match dim {
                             // An extent of zero must be there, other than defaults elsewhere.
-                            Dim::Fixed(n) => out.varint_always(1, *n as u64),
-                            Dim::Named(name) => out.string(2, name),
-                            Dim::Unknown => {}
+                            DeclaredDim::Fixed(n) => out.varint_always(1, *n as u64),
+                            DeclaredDim::Named(name) => out.string(2, name),
+                            DeclaredDim::Unknown => {}
                         });
                     }
                 });

@@ -3,7 +3,7 @@
 use opscope_tensor::{DType, Layout, Tensor};
 use thiserror::Error;
 
-use crate::Dim;
+use crate::DeclaredDim;
 
 /// Operator set of a description that names none.
 pub const OPSET_DEFAULT: i64 = 17;
@@ -22,7 +22,7 @@ pub struct SingleOperator {
     /// The operands that it produces, in position; `None` where an optional output is absent.
     pub outputs: Vec<Option<Operand>>,
     /// Its attributes.
-    pub attributes: Vec<(String, Attribute)>,
+    pub attributes: Vec<(String, OperatorAttribute)>,
 }
 
 /// The name of the operator before which `count` others of its type had none of their own.
@@ -38,7 +38,7 @@ pub struct Operand {
     /// Type of its elements.
     pub dtype: DType,
     /// Its extents, or `None` if their number is not known.
-    pub dims: Option<Vec<Dim>>,
+    pub dims: Option<Vec<DeclaredDim>>,
     /// The value of an input that is part of the model.
     pub constant: Option<Tensor>,
     /// The meaning of its axes; [`Layout::Nd`] if nothing is said, which stands for ONNX's order.
@@ -49,7 +49,7 @@ pub struct Operand {
 
 /// An attribute's value.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Attribute {
+pub enum OperatorAttribute {
     /// A whole number; booleans are 0 and 1.
     Int(i64),
     /// A number.
@@ -119,7 +119,7 @@ impl SingleOperator {
     }
 
     /// Takes an attribute out.
-    pub(super) fn take(&mut self, name: &str) -> Option<Attribute> {
+    pub(super) fn take(&mut self, name: &str) -> Option<OperatorAttribute> {
         let at = self.attributes.iter().position(|(key, _)| key == name)?;
         Some(self.attributes.remove(at).1)
     }

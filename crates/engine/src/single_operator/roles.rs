@@ -5,7 +5,7 @@
 
 /// The part that an operand plays for such an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Role {
+pub(super) enum OperandRole {
     /// Batch, channels, then spatial axes.
     Image,
     /// The kernels of a convolution: two axes of channels, then spatial ones.
@@ -16,10 +16,10 @@ pub(super) enum Role {
     Other,
 }
 
-use Role::{Image, Kernel, Other, PerAxis};
+use OperandRole::{Image, Kernel, Other, PerAxis};
 
-/// Roles of the inputs; those behind are [`Role::Other`]. The first output is an image.
-const IMAGE_OPERATORS: &[(&str, &[Role])] = &[
+/// Roles of the inputs; those behind are [`OperandRole::Other`]. The first output is an image.
+const IMAGE_OPERATORS: &[(&str, &[OperandRole])] = &[
     ("AveragePool", &[Image]),
     ("BatchNormalization", &[Image]),
     ("Conv", &[Image, Kernel]),
@@ -123,7 +123,7 @@ const ELEMENTWISE: &[&str] = &[
 
 /// Returns the roles of an operator's inputs, if it takes them for granted; the first output is an
 /// image then.
-pub(super) fn of_inputs(op_type: &str) -> Option<&'static [Role]> {
+pub(super) fn of_inputs(op_type: &str) -> Option<&'static [OperandRole]> {
     let mut known = IMAGE_OPERATORS.iter();
     known
         .find(|(name, _)| *name == op_type)

@@ -11,20 +11,20 @@ use opscope_store::record::graph::TensorType;
 use opscope_store::record::{Operator, SlotSide};
 use opscope_tensor::{Layout, Tensor};
 
-use super::lowering::Lowered;
+use super::lowering::OnnxLowering;
 use super::operator::{Operand, SingleOperator};
 use crate::onnx::layout_of;
-use crate::{Dim, EngineError, LoadedModel, ModelDescription, Signature, ValueInfo};
+use crate::{DeclaredDim, EngineError, LoadedModel, ModelDescription, ModelSignature, ValueInfo};
 
 /// One operator, ready to run.
 pub struct SoleOperator {
     model: Box<dyn LoadedModel>,
-    lowered: Lowered,
+    lowered: OnnxLowering,
     description: ModelDescription,
 }
 
 impl SoleOperator {
-    pub(super) fn new(lowered: Lowered, model: Box<dyn LoadedModel>) -> SoleOperator {
+    pub(super) fn new(lowered: OnnxLowering, model: Box<dyn LoadedModel>) -> SoleOperator {
         let engine = model.description();
         let first = engine.operators.first();
         let description = ModelDescription {
@@ -173,7 +173,7 @@ fn described(description: &SingleOperator, engine: &Operator) -> Operator {
 
 /// Returns the values that the description takes and gives; types and extents of results are those
 /// that the engine knows.
-fn signature(lowered: &Lowered, engine: &Signature) -> Signature {
+fn signature(lowered: &OnnxLowering, engine: &ModelSignature) -> ModelSignature {
     let described = &lowered.described;
     let inputs = described.inputs.iter().flatten();
     let inputs = inputs.filter(|operand| operand.constant.is_none());
@@ -184,7 +184,7 @@ fn signature(lowered: &Lowered, engine: &Signature) -> Signature {
     };
     let changes = lowered.outputs.iter().zip(&lowered.onnx.outputs);
     let changes = changes.filter_map(|(change, operand)| operand.as_ref().map(|_| change));
-    Signature {
+    ModelSignature {
         inputs: inputs.map(input).collect(),
         outputs: engine
             .outputs
@@ -217,8 +217,8 @@ fn value_types(
             value.shape = dims
                 .iter()
                 .map(|dim| match dim {
-                    Dim::Fixed(n) => i64::try_from(*n).unwrap_or(i64::MAX),
-                    Dim::Named(_) | Dim::Unknown => -1,
+                    DeclaredDim::Fixed(n) => i64::try_from(*n).unwrap_or(i64::MAX),
+                    DeclaredDim::Named(_) | DeclaredDim::Unknown => -1,
                 })
                 .collect();
         }

@@ -6,9 +6,9 @@ use super::*;
 
 fn value(dims: &str) -> ValueInfo {
     let dim = |text: &str| match text.parse() {
-        Ok(n) => Dim::Fixed(n),
-        Err(_) if text == "?" => Dim::Unknown,
-        Err(_) => Dim::Named(text.to_owned()),
+        Ok(n) => DeclaredDim::Fixed(n),
+        Err(_) if text == "?" => DeclaredDim::Unknown,
+        Err(_) => DeclaredDim::Named(text.to_owned()),
     };
     let dims = dims.split(',').filter(|text| !text.is_empty());
     ValueInfo {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use opscope_config::Environment;
+use opscope_config::ConfigEnvironment;
 use serde_json::Value;
 
 use super::{MindSporeTarget, Reading, Verdict};
@@ -41,7 +41,7 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let reading = Reading {
-        env: Environment {
+        env: ConfigEnvironment {
             device_id: arguments.device,
             ..environment()?
         },

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use opscope_config::dialect::Explanation;
-use opscope_config::{Environment, Issue};
+use opscope_config::{ConfigEnvironment, ConfigIssue};
 use serde_json::{Value, json};
 
 use super::{MindSporeTarget, Reading, Verdict};
@@ -42,7 +42,7 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let path = &arguments.file;
     let reading = Reading {
-        env: Environment {
+        env: ConfigEnvironment {
             device_id: arguments.device,
             ..environment()?
         },
@@ -74,7 +74,7 @@ fn explained_json(mut value: Value, explanation: Option<&Explanation>) -> Value 
     value
 }
 
-fn print(path: &Path, explanation: &Explanation, issues: &[Issue]) -> Result<(), Failure> {
+fn print(path: &Path, explanation: &Explanation, issues: &[ConfigIssue]) -> Result<(), Failure> {
     let mut out = console::out();
     line!(out, "{}", explanation.summary)?;
     let rows = &explanation.rows;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use opscope_capture::{Plan, SessionControl, Tap};
-use opscope_config::{Control as ControlFile, ControlConfig, FileStamp};
+use opscope_config::{ControlConfig, ControlRequests as ControlFile, FileStamp};
 use opscope_dump::DumpRequest;
 use signal_hook::consts::SIGUSR1;
 
@@ -88,7 +88,7 @@ impl<'a> RemoteControl<'a> {
             }),
         };
         if let Some(path) = &arguments.control.control {
-            let stamp = FileStamp::of(path);
+            let stamp = FileStamp::read(path);
             let wish = stamp.map_or_else(|| Ok(Wish::default()), |_| remote.read(path))?;
             let mut state = remote.state();
             state.stamp = stamp;
@@ -167,7 +167,7 @@ impl<'a> RemoteControl<'a> {
 
     /// Follows the control file if it changed, or if that is asked for.
     fn look(&self, path: &Path, control: &SessionControl, is_asked: bool) {
-        let stamp = FileStamp::of(path);
+        let stamp = FileStamp::read(path);
         let mut state = self.state();
         if !is_asked && stamp == state.stamp {
             return;

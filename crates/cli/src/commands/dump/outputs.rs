@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use opscope_engine::Signature;
+use opscope_engine::ModelSignature;
 use opscope_store::atomic_file::{Creator, Modes};
 use opscope_store::file_format::npy;
 use opscope_store::tree::outputs::{LIST_FILE, file_name, step_dir};
@@ -24,7 +24,7 @@ impl OutputFiles {
     /// Nothing is created before the first step has run; a directory with something in it is refused.
     pub(super) fn new(
         dir: &Path,
-        signature: &Signature,
+        signature: &ModelSignature,
         modes: Modes,
     ) -> Result<OutputFiles, Failure> {
         let is_taken = fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some());

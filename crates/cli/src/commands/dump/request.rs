@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use opscope_capture::{Exclusion, OperatorRule, Plan, Purpose};
-use opscope_config::dialect::acl::{self, AclDump, Content};
-use opscope_config::dialect::mindspore::{self, MindSporeDump};
-use opscope_config::dialect::{Dialect, detect};
-use opscope_config::{Environment, Issue, Severity};
+use opscope_config::dialect::acl::{self, AclContent, AclDump};
+use opscope_config::dialect::mindspore::{self, MindSporeDumpPlan};
+use opscope_config::dialect::{ConfigDialect, detect};
+use opscope_config::{ConfigEnvironment, ConfigIssue, Severity};
 use opscope_dump::{
     DumpForm, DumpOptions, DumpRequest, FollowedEnvironment, OpenDump, dump_times,
     follow_environment,
@@ -51,7 +51,7 @@ impl<'a> Source<'a> {
     }
 
     /// Issues with pointers from the root of the file.
-    fn placed(&self, mut issues: Vec<Issue>) -> Vec<Issue> {
+    fn placed(&self, mut issues: Vec<ConfigIssue>) -> Vec<ConfigIssue> {
         for issue in &mut issues {
             issue.pointer.insert_str(0, self.pointer);
         }
@@ -108,7 +108,7 @@ impl RunArguments {
     fn request_without_configuration(
         &self,
         has_other: bool,
-        env: &Environment,
+        env: &ConfigEnvironment,
     ) -> Result<DumpRequest, Failure> {
         if !has_other {
             let message = "nothing to do: no configuration and no place to dump to";
@@ -121,7 +121,7 @@ impl RunArguments {
         let places = self.out.iter().map(|out| env.expanded(out)).collect();
         let form = DumpForm::Acl {
             places,
-            content: Content::Tensors,
+            content: AclContent::Tensors,
         };
         Ok(DumpRequest {
             failures: follow(None, env).dump,
@@ -200,12 +200,12 @@ impl RunArguments {
 
     fn interpret(&self, source: &Source<'_>, is_mindspore: bool) -> Result<Configured, Failure> {
         let Source { path, text, .. } = *source;
-        let refused = |issues: Vec<Issue>| refused(path, &source.placed(issues));
-        let env = Environment {
+        let refused = |issues: Vec<ConfigIssue>| refused(path, &source.placed(issues));
+        let env = ConfigEnvironment {
             device_id: self.device,
             ..crate::commands::environment()?
         };
-        if is_mindspore || detect(text) == Dialect::MindSpore {
+        if is_mindspore || detect(text) == ConfigDialect::MindSpore {
             let target = match self.target {
                 Some(target) => target.into(),
                 None => mindspore::default_target(&env),
@@ -223,7 +223,7 @@ impl RunArguments {
         Ok(Configured::Acl(config.dump.map(Box::new)))
     }
 
-    fn mindspore_request(&self, dump: MindSporeDump) -> Result<DumpRequest, Failure> {
+    fn mindspore_request(&self, dump: MindSporeDumpPlan) -> Result<DumpRequest, Failure> {
         let time = dump_times().next().unwrap_or_default();
         let request = DumpRequest::from_mindspore(dump, self.rank, self.modes.modes(), time);
         let mut request = request.map_err(|error| Failure::new(USAGE, anyhow!(error)))?;
@@ -244,7 +244,7 @@ fn configuration_of_environment() -> Option<PathBuf> {
 }
 
 /// Follows the environment; tells if there is no place where it would have failing operators.
-fn follow(file: Option<AclDump>, env: &Environment) -> FollowedEnvironment {
+fn follow(file: Option<AclDump>, env: &ConfigEnvironment) -> FollowedEnvironment {
     let followed = follow_environment(file, env);
     if followed.has_no_place {
         progress::tell(
@@ -255,16 +255,16 @@ fn follow(file: Option<AclDump>, env: &Environment) -> FollowedEnvironment {
 }
 
 /// Tells why a configuration is refused.
-pub(super) fn refused(path: &Path, issues: &[Issue]) -> Failure {
+pub(super) fn refused(path: &Path, issues: &[ConfigIssue]) -> Failure {
     tell(path, issues);
-    let is_error = |issue: &&Issue| issue.severity == Severity::Error;
+    let is_error = |issue: &&ConfigIssue| issue.severity == Severity::Error;
     let n = issues.iter().filter(is_error).count();
     let n = crate::format::count(n as u64, "error");
     let message = format!("the configuration is refused: {n}");
     Failure::message(USAGE, message)
 }
 
-fn tell(path: &Path, issues: &[Issue]) {
+fn tell(path: &Path, issues: &[ConfigIssue]) {
     for issue in issues {
         tell!("{}:{issue}", path.display());
     }

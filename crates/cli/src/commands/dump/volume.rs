@@ -1,7 +1,7 @@
 //! How much a run writes: tensors, statistics or both, of everything or of what rules choose.
 
 use opscope_capture::{SelectedOperators, TensorRule, TensorRules};
-use opscope_config::dialect::acl::Content;
+use opscope_config::dialect::acl::AclContent;
 use opscope_dump::{DumpForm, MindSporeOptions};
 use opscope_engine::LoadedModel;
 use opscope_store::file_format::statistic_csv::Category;
@@ -98,15 +98,15 @@ impl VolumeArguments {
 
 impl ContentKind {
     /// The columns of the configuration stay.
-    fn of_acl(self, configured: Content) -> Content {
+    fn of_acl(self, configured: AclContent) -> AclContent {
         let columns = match configured {
-            Content::Tensors | Content::StepTable => StatsColumns::Plain,
-            Content::Statistics(columns) | Content::Both(columns) => columns,
+            AclContent::Tensors | AclContent::StepTable => StatsColumns::Plain,
+            AclContent::Statistics(columns) | AclContent::Both(columns) => columns,
         };
         match self {
-            ContentKind::Tensors => Content::Tensors,
-            ContentKind::Statistics => Content::Statistics(columns),
-            ContentKind::Both => Content::Both(columns),
+            ContentKind::Tensors => AclContent::Tensors,
+            ContentKind::Statistics => AclContent::Statistics(columns),
+            ContentKind::Both => AclContent::Both(columns),
         }
     }
 

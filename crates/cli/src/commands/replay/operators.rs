@@ -6,7 +6,7 @@ use std::path::Path;
 
 use opscope_analysis::compare::side::{Run, Side};
 use opscope_engine::SharedEngine;
-use opscope_engine::choice::Chosen;
+use opscope_engine::choice::EngineChoice;
 use opscope_engine::onnx::OnnxOperators;
 use opscope_engine::operator_source::OperatorSource;
 use opscope_store::file_format::graph_json::GraphFile;
@@ -130,7 +130,7 @@ impl<'a> Located<'a> {
 /// The engine, chosen when it is first needed: dumps of other frameworks need none.
 pub(super) struct ReplayEngine<'a> {
     arguments: &'a EngineArguments,
-    chosen: OnceCell<Result<Chosen, Refusal>>,
+    chosen: OnceCell<Result<EngineChoice, Refusal>>,
 }
 
 impl<'a> ReplayEngine<'a> {
@@ -149,7 +149,7 @@ impl<'a> ReplayEngine<'a> {
     }
 
     /// The engine, if one was needed.
-    pub(super) fn chosen(&self) -> Option<&Chosen> {
+    pub(super) fn chosen(&self) -> Option<&EngineChoice> {
         self.chosen.get()?.as_ref().ok()
     }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use opscope_analysis::compare::replay::{Blame, Replayed};
 use opscope_analysis::compare::result::{Level, MetricId, OperatorName, SlotResult};
-use opscope_engine::choice::Chosen;
+use opscope_engine::choice::EngineChoice;
 use opscope_store::atomic_file::{Creator, Modes};
 use serde_json::{Value, json};
 
@@ -226,7 +226,7 @@ fn place(name: &OperatorName) -> String {
 pub(super) fn write_json(
     path: &Path,
     modes: Modes,
-    engine: Option<&Chosen>,
+    engine: Option<&EngineChoice>,
     (replayed, refused): (&[Replayed], &[Refused]),
 ) -> Result<(), Failure> {
     let failed = |error: anyhow::Error| Failure::new(PARTIAL, error);

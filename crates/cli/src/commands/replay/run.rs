@@ -9,7 +9,7 @@ use opscope_analysis::compare::result::SlotResult;
 use opscope_analysis::compare::side::{Run, Side};
 use opscope_analysis::compare::verdict::Thresholds;
 use opscope_engine::LoadOptions;
-use opscope_engine::operator_source::{Given, OperatorSource, is_random};
+use opscope_engine::operator_source::{OperatorCall, OperatorSource, is_random};
 use opscope_store::record::SlotSide;
 use opscope_tensor::Tensor;
 
@@ -56,11 +56,11 @@ impl<'a> Half<'a> {
     fn given(
         &self,
         run: usize,
-    ) -> Result<(&dyn OperatorSource, usize, Given, Vec<String>), Refusal> {
+    ) -> Result<(&dyn OperatorSource, usize, OperatorCall, Vec<String>), Refusal> {
         let (number, operators, index) = self.located.get(run)?;
         let source = &*operators.source;
         let operator = &source.operators()[index];
-        let mut given = Given::default();
+        let mut given = OperatorCall::default();
         let mut notes = Vec::new();
         for (i, name) in operator.operator.inputs.iter().enumerate() {
             if name.is_empty() {

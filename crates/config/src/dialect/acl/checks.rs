@@ -1,21 +1,21 @@
 //! Rules between settings, in the order in which the vendor's checker looks.
 
-use super::judge::Judge;
-use super::object::{Cursor, Findings, Refused};
-use super::raw::{Entry, Excluded, List, Raw, Text};
-use super::settings::{Level, Scene, Settings};
-use crate::Issue;
-use crate::report::Reason;
+use super::judge::RuleAuthority;
+use super::object::{ConfigRefusal, IssueCollector, JsonCursor};
+use super::raw::{RawBlacklistEntry, RawDump, RawList, RawModelEntry, RawText};
+use super::settings::{AclSettings, DumpLevel, DumpScene};
+use crate::ConfigIssue;
+use crate::report::RefusalReason;
 
 /// Longest blacklist.
 const N_EXCLUDED_MAX: usize = 100;
 
 /// Refuses settings that cannot be combined with `dump_scene`.
 pub(super) fn scene(
-    raw: &Raw<'_>,
-    settings: &Settings,
-    findings: &mut Findings,
-) -> Result<(), Refused> {
+    raw: &RawDump<'_>,
+    settings: &AclSettings,
+    findings: &mut IssueCollector,
+) -> Result<(), ConfigRefusal> {
     let (Some(scene), Some(word)) = (settings.scene, &raw.scene) else {
         return Ok(());
     };
@@ -25,7 +25,7 @@ pub(super) fn scene(
     // A watcher looks at outputs alone, so only the word for them may stand beside it.
     let is_mode_other = raw.mode.as_ref().is_some_and(|mode| mode.value != "output");
     conflict_with(
-        scene == Scene::Watcher && is_mode_other,
+        scene == DumpScene::Watcher && is_mode_other,
         &raw.mode,
         other,
         findings,
@@ -37,11 +37,11 @@ pub(super) fn scene(
 /// The documents call a dump of models beside it an error. The vendor's checker accepts it, and a
 /// second one inside its library then drops the overflows of models without a word.
 pub(super) fn debug(
-    raw: &Raw<'_>,
-    settings: &Settings,
-    judge: Judge,
-    findings: &mut Findings,
-) -> Result<(), Refused> {
+    raw: &RawDump<'_>,
+    settings: &AclSettings,
+    judge: RuleAuthority,
+    findings: &mut IssueCollector,
+) -> Result<(), ConfigRefusal> {
     let debug = ("dump_debug", "on");
     let is_conflict = settings.is_debug_on && settings.is_op_switch_on;
     conflict_with(is_conflict, &raw.op_switch, debug, findings)?;
@@ -52,23 +52,23 @@ pub(super) fn debug(
     };
     let hint = Some("leave `dump_list` out".to_owned());
     // A dump that silently lacks the overflows it was asked for is worse than a refusal.
-    if judge == Judge::Documents {
+    if judge == RuleAuthority::Documents {
         let issue = list.at.conflict(None, true, debug);
-        return Err(findings.refuse(Issue { hint, ..issue }));
+        return Err(findings.refuse(ConfigIssue { hint, ..issue }));
     }
     let message = "AscendCL accepts this beside `dump_debug` and then dumps no overflow of a model; its \
                    documents call it an error, and Opscope refuses to dump with it";
     let issue = list.at.warning(message);
-    findings.warn(Issue { hint, ..issue });
+    findings.warn(ConfigIssue { hint, ..issue });
     Ok(())
 }
 
 /// The entries of `dump_list`.
 pub(super) fn entries(
-    raw: &Raw<'_>,
-    settings: &Settings,
-    findings: &mut Findings,
-) -> Result<(), Refused> {
+    raw: &RawDump<'_>,
+    settings: &AclSettings,
+    findings: &mut IssueCollector,
+) -> Result<(), ConfigRefusal> {
     let entries = raw.list.iter().flat_map(|list| &list.members);
     for entry in entries {
         // With the switch on, the vendor passes over entries that select nothing; `lower.rs` warns
@@ -92,10 +92,10 @@ pub(super) fn entries(
 
 /// `dump_stats`.
 pub(super) fn stats(
-    raw: &Raw<'_>,
-    settings: &Settings,
-    findings: &mut Findings,
-) -> Result<(), Refused> {
+    raw: &RawDump<'_>,
+    settings: &AclSettings,
+    findings: &mut IssueCollector,
+) -> Result<(), ConfigRefusal> {
     match &raw.stats {
         Some(stats) if stats.is_empty() => {
             Err(findings.refuse(stats.at.empty("at least one statistic")))
@@ -112,10 +112,10 @@ pub(super) fn stats(
 /// `EP0005` if `text` has a value that it must not have.
 fn conflict_with(
     is_conflict: bool,
-    text: &Option<Text<'_>>,
+    text: &Option<RawText<'_>>,
     other: (&str, &str),
-    findings: &mut Findings,
-) -> Result<(), Refused> {
+    findings: &mut IssueCollector,
+) -> Result<(), ConfigRefusal> {
     match text {
         Some(text) if is_conflict => {
             Err(findings.refuse(text.at.conflict(Some(text.value), true, other)))
@@ -125,7 +125,10 @@ fn conflict_with(
 }
 
 /// A name or a layer list that selects nothing.
-fn selection(entry: &Entry<'_>, findings: &mut Findings) -> Result<(), Refused> {
+fn selection(
+    entry: &RawModelEntry<'_>,
+    findings: &mut IssueCollector,
+) -> Result<(), ConfigRefusal> {
     if let Some(name) = entry.model_name.as_ref().filter(|name| name.is_empty()) {
         return Err(findings.refuse(name.at.empty("the name of a model")));
     }
@@ -137,12 +140,16 @@ fn selection(entry: &Entry<'_>, findings: &mut Findings) -> Result<(), Refused> 
     Ok(())
 }
 
-fn watched(entry: &Entry<'_>, settings: &Settings, findings: &mut Findings) -> Result<(), Refused> {
+fn watched(
+    entry: &RawModelEntry<'_>,
+    settings: &AclSettings,
+    findings: &mut IssueCollector,
+) -> Result<(), ConfigRefusal> {
     let expected = "names of operators to watch";
     let issue = match (settings.scene, &entry.watcher_nodes) {
-        (Some(Scene::Watcher), None) => entry.at.missing("watcher_nodes", expected),
-        (Some(Scene::Watcher), Some(nodes)) if nodes.is_empty() => nodes.at.empty(expected),
-        (Some(Scene::Watcher), Some(_)) => match &entry.model_name {
+        (Some(DumpScene::Watcher), None) => entry.at.missing("watcher_nodes", expected),
+        (Some(DumpScene::Watcher), Some(nodes)) if nodes.is_empty() => nodes.at.empty(expected),
+        (Some(DumpScene::Watcher), Some(_)) => match &entry.model_name {
             Some(name) => name.at.conflict(None, true, ("dump_scene", "watcher")),
             None => return Ok(()),
         },
@@ -154,7 +161,10 @@ fn watched(entry: &Entry<'_>, settings: &Settings, findings: &mut Findings) -> R
     Err(findings.refuse(issue))
 }
 
-fn blacklist_length(list: &List<'_, Excluded<'_>>, findings: &mut Findings) -> Result<(), Refused> {
+fn blacklist_length(
+    list: &RawList<'_, RawBlacklistEntry<'_>>,
+    findings: &mut IssueCollector,
+) -> Result<(), ConfigRefusal> {
     let n = list.members.len();
     if n <= N_EXCLUDED_MAX {
         return Ok(());
@@ -162,18 +172,18 @@ fn blacklist_length(list: &List<'_, Excluded<'_>>, findings: &mut Findings) -> R
     let message = format!("found {n} entries, at most {N_EXCLUDED_MAX} are allowed");
     let issue = list
         .at
-        .unusable(&n.to_string(), Reason::TooManyExclusions, message);
+        .unusable(&n.to_string(), RefusalReason::TooManyExclusions, message);
     Err(findings.refuse(issue))
 }
 
 fn needs_operator_level(
-    at: &Cursor<'_>,
+    at: &JsonCursor<'_>,
     is_empty: bool,
-    settings: &Settings,
-    findings: &mut Findings,
-) -> Result<(), Refused> {
+    settings: &AclSettings,
+    findings: &mut IssueCollector,
+) -> Result<(), ConfigRefusal> {
     // Kernels have no names that a blacklist or a range could speak of.
-    if is_empty || settings.level == Level::Operators {
+    if is_empty || settings.level == DumpLevel::Operators {
         return Ok(());
     }
     let mut issue = at.conflict(None, false, ("dump_level", "op"));
@@ -181,7 +191,11 @@ fn needs_operator_level(
     Err(findings.refuse(issue))
 }
 
-fn ranges(entry: &Entry<'_>, settings: &Settings, findings: &mut Findings) -> Result<(), Refused> {
+fn ranges(
+    entry: &RawModelEntry<'_>,
+    settings: &AclSettings,
+    findings: &mut IssueCollector,
+) -> Result<(), ConfigRefusal> {
     let Some(list) = entry.opname_range.as_ref().filter(|list| !list.is_empty()) else {
         return Ok(());
     };
@@ -199,7 +213,9 @@ fn ranges(entry: &Entry<'_>, settings: &Settings, findings: &mut Findings) -> Re
             let value = format!("begin={begin}, end={end}");
             let message =
                 "a range needs the names of its first operator, `begin`, and its last, `end`";
-            let issue = range.at.unusable(&value, Reason::RangeIncomplete, message);
+            let issue = range
+                .at
+                .unusable(&value, RefusalReason::RangeIncomplete, message);
             return Err(findings.refuse(issue));
         }
     }

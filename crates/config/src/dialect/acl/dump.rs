@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use opscope_capture::{FailureDetail, Plan};
 use opscope_store::file_format::stats_csv::StatsColumns;
 
-use super::settings::Settings;
-use crate::Issue;
+use super::settings::AclSettings;
+use crate::ConfigIssue;
 
 /// A configuration after it was checked: the dump to make, and remarks about the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,20 +16,20 @@ pub struct AclConfig {
     pub dump: Option<AclDump>,
     /// The settings as the file's words give them; `None` if it has no `dump` object, or an empty
     /// one.
-    pub settings: Option<Settings>,
+    pub settings: Option<AclSettings>,
     /// Warnings and notes; no errors.
-    pub issues: Vec<Issue>,
+    pub issues: Vec<ConfigIssue>,
 }
 
 /// A dump.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AclDump {
     /// Which kind of dump it is.
-    pub mode: Mode,
+    pub mode: DumpMode,
     /// Rules that choose the values of models to keep.
     pub plan: Plan,
     /// The form in which a tensor is written.
-    pub content: Content,
+    pub content: AclContent,
     /// Whether operators that run outside a model are kept too.
     pub has_single_operators: bool,
     /// Absolute directories, the first choice first: the first one that exists or can be created,
@@ -41,7 +41,7 @@ pub struct AclDump {
 /// Whether a tensor is written whole, as statistics, or as both. Configurations ask for the first
 /// two.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Content {
+pub enum AclContent {
     /// All of it.
     Tensors,
     /// A row of these statistics.
@@ -55,7 +55,7 @@ pub enum Content {
 
 /// The kinds of dumps; a configuration switches on one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub enum DumpMode {
     /// Values of operators.
     Operator,
     /// Values of operators that run outside models, and of no model.
@@ -68,17 +68,17 @@ pub enum Mode {
     Failures(FailureDetail),
 }
 
-impl Mode {
+impl DumpMode {
     /// A short name.
     pub fn name(self) -> &'static str {
         match self {
-            Mode::Operator => "operator",
-            Mode::SingleOperators => "single_operator",
-            Mode::Watcher => "watcher",
-            Mode::Overflow => "overflow",
-            Mode::Failures(FailureDetail::Brief) => "exception_brief",
-            Mode::Failures(FailureDetail::Normal) => "exception_norm",
-            Mode::Failures(FailureDetail::Full) => "exception_detail",
+            DumpMode::Operator => "operator",
+            DumpMode::SingleOperators => "single_operator",
+            DumpMode::Watcher => "watcher",
+            DumpMode::Overflow => "overflow",
+            DumpMode::Failures(FailureDetail::Brief) => "exception_brief",
+            DumpMode::Failures(FailureDetail::Normal) => "exception_norm",
+            DumpMode::Failures(FailureDetail::Full) => "exception_detail",
         }
     }
 }

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
 
-use super::judge::Judge;
-use super::object::{Findings, Refused, shown};
-use super::raw::{Raw, Text};
+use super::judge::RuleAuthority;
+use super::object::{ConfigRefusal, IssueCollector, shown};
+use super::raw::{RawDump, RawText};
 use crate::environment::home_prefix;
-use crate::report::Reason;
-use crate::{Environment, Issue, Severity};
+use crate::report::RefusalReason;
+use crate::{ConfigEnvironment, ConfigIssue, Severity};
 
 /// Longest value, in bytes.
 const BYTES_MAX: usize = 512;
@@ -18,11 +18,11 @@ const CHARACTERS: &str = "-=[];\\,./!@#$%^&*()_+{}:?";
 
 /// Checks the value and makes it absolute. The form `ip:path` gives a place that need not exist.
 pub(super) fn check(
-    raw: &Raw<'_>,
-    env: &Environment,
-    judge: Judge,
-    findings: &mut Findings,
-) -> Result<PathBuf, Refused> {
+    raw: &RawDump<'_>,
+    env: &ConfigEnvironment,
+    judge: RuleAuthority,
+    findings: &mut IssueCollector,
+) -> Result<PathBuf, ConfigRefusal> {
     let expected = "a directory that exists";
     let Some(text) = &raw.path else {
         return Err(findings.refuse(raw.at.missing("dump_path", expected)));
@@ -34,7 +34,7 @@ pub(super) fn check(
     if value.len() > BYTES_MAX {
         let n = value.len();
         let message = format!("found {n} bytes, at most {BYTES_MAX} are allowed");
-        let issue = text.at.unusable(value, Reason::PathTooLong, message);
+        let issue = text.at.unusable(value, RefusalReason::PathTooLong, message);
         return Err(findings.refuse(issue));
     }
     // The form with an address is for a device that sends its files over the network. No place on
@@ -45,7 +45,9 @@ pub(super) fn check(
                 "`{}` holds characters other than letters, digits and {CHARACTERS}",
                 shown(path)
             );
-            let issue = text.at.unusable(path, Reason::InvalidCharacters, message);
+            let issue = text
+                .at
+                .unusable(path, RefusalReason::InvalidCharacters, message);
             return Err(findings.refuse(issue));
         }
         return Ok(below_current_dir(path, env));
@@ -54,7 +56,11 @@ pub(super) fn check(
 }
 
 /// Tells what `$HOME` or `~` stands for where nothing of the path is checked.
-pub(super) fn note_home(raw: Option<&Text<'_>>, env: &Environment, findings: &mut Findings) {
+pub(super) fn note_home(
+    raw: Option<&RawText<'_>>,
+    env: &ConfigEnvironment,
+    findings: &mut IssueCollector,
+) {
     if let Some(text) = raw
         && after_address(text.value).is_none()
         && let Some(path) = env.expand_home(text.value)
@@ -65,7 +71,7 @@ pub(super) fn note_home(raw: Option<&Text<'_>>, env: &Environment, findings: &mu
 
 /// Where dumps of operators that fail go, the first choice first. Nothing is checked: the first
 /// place that can be created and is a directory to read and write is meant.
-pub(super) fn failure_places(raw: Option<&Text<'_>>, env: &Environment) -> Vec<PathBuf> {
+pub(super) fn failure_places(raw: Option<&RawText<'_>>, env: &ConfigEnvironment) -> Vec<PathBuf> {
     // The order is that of the vendor's documents: variables go before the file, and the current
     // directory is the last resort.
     let variables = [&env.dump_path, &env.work_path];
@@ -92,11 +98,11 @@ pub(super) fn failure_places(raw: Option<&Text<'_>>, env: &Environment) -> Vec<P
 
 /// A directory that must be there.
 fn existing(
-    text: &Text<'_>,
-    env: &Environment,
-    judge: Judge,
-    findings: &mut Findings,
-) -> Result<PathBuf, Refused> {
+    text: &RawText<'_>,
+    env: &ConfigEnvironment,
+    judge: RuleAuthority,
+    findings: &mut IssueCollector,
+) -> Result<PathBuf, ConfigRefusal> {
     let value = text.value;
     let at = &text.at;
     // Such a value has the beginning of the form `ip:path` and no path.
@@ -105,10 +111,10 @@ fn existing(
     if ends_with_first_colon {
         // The vendor reports this first, and goes on.
         let message = "nothing stands after the colon";
-        issues.push(at.unusable(value, Reason::PathInvalid, message));
+        issues.push(at.unusable(value, RefusalReason::PathInvalid, message));
     }
     // The checker is on record for the two words alone, and for no path below them.
-    let is_on_record = judge == Judge::Checker && home_prefix(value) == Some("");
+    let is_on_record = judge == RuleAuthority::Checker && home_prefix(value) == Some("");
     let expanded = env.expand_home(value).filter(|_| !is_on_record);
     let path = expanded.clone().unwrap_or_else(|| env.absolute(value));
     let mut refusal = |reason, message: String| {
@@ -128,17 +134,17 @@ fn existing(
     let real = path.canonicalize();
     match &real {
         Err(error) => refusal(
-            Reason::PathNotFound,
+            RefusalReason::PathNotFound,
             format!("`{display}` does not exist ({error})"),
         ),
         Ok(real) if !real.is_dir() => refusal(
-            Reason::NotDirectory,
+            RefusalReason::NotDirectory,
             format!("`{display}` is not a directory"),
         ),
         Ok(real) => {
             if let Err(error) = is_usable(real) {
                 let message = format!("`{display}` cannot be read and written ({error})");
-                refusal(Reason::NoPermission, message);
+                refusal(RefusalReason::NoPermission, message);
             }
         }
     }
@@ -156,12 +162,12 @@ fn existing(
             warn(text, expanded.as_deref(), findings);
             Ok(real)
         }
-        _ => Err(Refused),
+        _ => Err(ConfigRefusal),
     }
 }
 
 /// Warns about a path that is accepted but would surprise elsewhere.
-fn warn(text: &Text<'_>, expanded: Option<&Path>, findings: &mut Findings) {
+fn warn(text: &RawText<'_>, expanded: Option<&Path>, findings: &mut IssueCollector) {
     if let Some(path) = expanded {
         findings.warn(home_note(text, path));
     } else if !has_allowed_characters(text.value) {
@@ -173,7 +179,7 @@ fn warn(text: &Text<'_>, expanded: Option<&Path>, findings: &mut Findings) {
     }
 }
 
-fn home_note(text: &Text<'_>, path: &Path) -> Issue {
+fn home_note(text: &RawText<'_>, path: &Path) -> ConfigIssue {
     let path = shown(&path.display().to_string());
     text.at.note(format!(
         "this is `{path}`, as in the documents; AscendCL takes `$HOME` and `~` literally and would look \
@@ -208,7 +214,7 @@ fn is_address_part(part: &str) -> bool {
 
 /// The vendor's library puts the path behind an address below the current directory, absolute or
 /// not.
-fn below_current_dir(path: &str, env: &Environment) -> PathBuf {
+fn below_current_dir(path: &str, env: &ConfigEnvironment) -> PathBuf {
     env.absolute(path.trim_start_matches('/'))
 }
 
@@ -254,11 +260,11 @@ mod tests {
 
     #[test]
     fn places_of_failures_in_order() {
-        let env = Environment {
+        let env = ConfigEnvironment {
             current_dir: "/cwd".into(),
-            ..Environment::default()
+            ..ConfigEnvironment::default()
         };
-        let places = |env: &Environment| {
+        let places = |env: &ConfigEnvironment| {
             let places = failure_places(None, env);
             places
                 .iter()
@@ -266,7 +272,7 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         assert_eq!(places(&env), ["/cwd"]);
-        let env = Environment {
+        let env = ConfigEnvironment {
             work_path: Some("work".into()),
             dump_path: Some("/dump".into()),
             ..env

@@ -4,9 +4,9 @@ use std::ops::RangeInclusive;
 
 use opscope_capture::Steps;
 
-use super::object::{Findings, Refused, shown};
-use super::raw::Text;
-use crate::report::Reason;
+use super::object::{ConfigRefusal, IssueCollector, shown};
+use super::raw::RawText;
+use crate::report::RefusalReason;
 
 /// Most parts of the text.
 const N_PARTS_MAX: usize = 100;
@@ -14,7 +14,10 @@ const N_PARTS_MAX: usize = 100;
 const STEP_MAX: u64 = i64::MAX as u64;
 
 /// Reads the text; an empty one means every step.
-pub(super) fn read(text: &Text<'_>, findings: &mut Findings) -> Result<Steps, Refused> {
+pub(super) fn read(
+    text: &RawText<'_>,
+    findings: &mut IssueCollector,
+) -> Result<Steps, ConfigRefusal> {
     if text.is_empty() {
         return Ok(Steps::every());
     }
@@ -23,7 +26,9 @@ pub(super) fn read(text: &Text<'_>, findings: &mut Findings) -> Result<Steps, Re
     let n = text.value.split('|').count();
     if n > N_PARTS_MAX {
         let message = format!("found {n} steps and ranges, at most {N_PARTS_MAX} are allowed");
-        let issue = text.at.unusable(text.value, Reason::TooManySteps, message);
+        let issue = text
+            .at
+            .unusable(text.value, RefusalReason::TooManySteps, message);
         return Err(findings.refuse(issue));
     }
     let mut ranges = Vec::with_capacity(n);
@@ -40,20 +45,20 @@ pub(super) fn read(text: &Text<'_>, findings: &mut Findings) -> Result<Steps, Re
     Ok(Steps::in_ranges(ranges))
 }
 
-fn advice(reason: Reason) -> &'static str {
+fn advice(reason: RefusalReason) -> &'static str {
     match reason {
-        Reason::StepFormat => "expected one step `N` or two, `N-M`",
-        Reason::StepReversed => "expected the smaller step first",
+        RefusalReason::StepFormat => "expected one step `N` or two, `N-M`",
+        RefusalReason::StepReversed => "expected the smaller step first",
         _ => "expected digits: `N` or `N-M`, with `|` between them",
     }
 }
 
-fn range(part: &str) -> Result<RangeInclusive<u64>, Reason> {
+fn range(part: &str) -> Result<RangeInclusive<u64>, RefusalReason> {
     let bounds: Vec<&str> = part.split('-').collect();
     let (first, last) = match bounds[..] {
         [only] => (only, only),
         [first, last] => (first, last),
-        _ => return Err(Reason::StepFormat),
+        _ => return Err(RefusalReason::StepFormat),
     };
     let number = |text: &str| match text {
         "" => None,
@@ -65,8 +70,8 @@ fn range(part: &str) -> Result<RangeInclusive<u64>, Reason> {
     };
     match (number(first), number(last)) {
         (Some(first), Some(last)) if first <= last => Ok(first..=last),
-        (Some(_), Some(_)) => Err(Reason::StepReversed),
-        _ => Err(Reason::StepNotDigits),
+        (Some(_), Some(_)) => Err(RefusalReason::StepReversed),
+        _ => Err(RefusalReason::StepNotDigits),
     }
 }
 
@@ -76,7 +81,7 @@ mod tests {
 
     #[test]
     fn parts() {
-        use Reason::{StepFormat, StepNotDigits, StepReversed};
+        use RefusalReason::{StepFormat, StepNotDigits, StepReversed};
         for (part, expected) in [
             ("0", Ok(0..=0)),
             ("5-10", Ok(5..=10)),

@@ -8,21 +8,21 @@ use opscope_capture::{
 use opscope_store::file_format::stats_csv::{StatsColumn, StatsColumns};
 use opscope_store::tree::acl::{FAILURE_DIR, MODEL_FILE, SINGLE_FILE};
 
-use super::dump::{AclConfig, AclDump, Content, Mode};
+use super::dump::{AclConfig, AclContent, AclDump, DumpMode};
 use super::object::shown;
 use super::settings::column_word;
 use super::surroundings::{asking_variable, failures_in_force};
-use crate::Environment;
+use crate::ConfigEnvironment;
 use crate::dialect::explanation::{Explanation, list, list_ranges};
 
 /// Says what would be dumped in a process with these surroundings, of what, in which form and where
 /// to. Keys without effect are among the configuration's issues.
-pub fn explain(config: &AclConfig, env: &Environment) -> Explanation {
+pub fn explain(config: &AclConfig, env: &ConfigEnvironment) -> Explanation {
     let of_file = config.dump.as_ref();
     let of_variable = asking_variable(env).map(|(variable, _)| variable);
     let failures = failures_in_force(of_file, env);
     // Only one dump of failures is in force in a process: the first that can be written.
-    let is_failures = of_file.is_none_or(|dump| matches!(dump.mode, Mode::Failures(_)));
+    let is_failures = of_file.is_none_or(|dump| matches!(dump.mode, DumpMode::Failures(_)));
     let Some(dump) = of_file.filter(|_| !is_failures).or(failures.first()) else {
         return Explanation {
             summary: "Nothing is dumped.".to_owned(),
@@ -39,7 +39,7 @@ pub fn explain(config: &AclConfig, env: &Environment) -> Explanation {
     selection(dump, &mut rows);
     left_out(&dump.plan.excluded, &mut rows);
     rows.push(("sides", sides(dump).to_owned()));
-    if dump.mode != Mode::SingleOperators {
+    if dump.mode != DumpMode::SingleOperators {
         rows.push(("steps", steps(dump.plan.steps.ranges())));
     }
     rows.push(("form", form(dump)));
@@ -62,29 +62,29 @@ fn summary(dump: &AclDump) -> &'static str {
         return "Nothing is dumped.";
     }
     match dump.mode {
-        Mode::Operator => match dump.plan.sides {
+        DumpMode::Operator => match dump.plan.sides {
             SlotSides::Inputs => "What operators read is dumped.",
             SlotSides::Outputs => "What operators write is dumped.",
             SlotSides::Both => "What operators read and write is dumped.",
         },
-        Mode::SingleOperators => {
+        DumpMode::SingleOperators => {
             "Operators that run outside models are dumped, and nothing of models."
         }
-        Mode::Watcher => {
+        DumpMode::Watcher => {
             "Outputs of watched operators are dumped when they are produced, and again after other \
              operators, to show which of these overwrites them."
         }
-        Mode::Overflow => {
+        DumpMode::Overflow => {
             "Operators whose arithmetic overflows are dumped, each with a record of how."
         }
-        Mode::Failures(FailureDetail::Brief) => {
+        DumpMode::Failures(FailureDetail::Brief) => {
             "Operators that fail are dumped: what they read and write."
         }
-        Mode::Failures(FailureDetail::Normal) => {
+        DumpMode::Failures(FailureDetail::Normal) => {
             "Operators that fail are dumped: what they read and write, with names, types, shapes, \
              layouts and attributes."
         }
-        Mode::Failures(FailureDetail::Full) => {
+        DumpMode::Failures(FailureDetail::Full) => {
             "Operators that fail are dumped: what they read and write, with names, types, shapes, \
              layouts, attributes and a backtrace."
         }
@@ -109,8 +109,8 @@ fn selection(dump: &AclDump, rows: &mut Vec<(&'static str, String)>) {
             }
         }
     }
-    if matches!(dump.mode, Mode::Operator | Mode::SingleOperators) {
-        let text = if dump.mode == Mode::SingleOperators {
+    if matches!(dump.mode, DumpMode::Operator | DumpMode::SingleOperators) {
+        let text = if dump.mode == DumpMode::SingleOperators {
             "dumped"
         } else if dump.has_single_operators {
             "dumped too"
@@ -181,12 +181,11 @@ fn left_out(excluded: &[Exclusion], rows: &mut Vec<(&'static str, String)>) {
 
 fn sides(dump: &AclDump) -> &'static str {
     match (dump.mode, dump.plan.sides) {
-        (Mode::Overflow | Mode::Failures(_), _)
-        | (Mode::Operator | Mode::SingleOperators, SlotSides::Both) => "inputs and outputs",
-        (Mode::Watcher, _) | (Mode::Operator | Mode::SingleOperators, SlotSides::Outputs) => {
-            "outputs"
-        }
-        (Mode::Operator | Mode::SingleOperators, SlotSides::Inputs) => "inputs",
+        (DumpMode::Overflow | DumpMode::Failures(_), _)
+        | (DumpMode::Operator | DumpMode::SingleOperators, SlotSides::Both) => "inputs and outputs",
+        (DumpMode::Watcher, _)
+        | (DumpMode::Operator | DumpMode::SingleOperators, SlotSides::Outputs) => "outputs",
+        (DumpMode::Operator | DumpMode::SingleOperators, SlotSides::Inputs) => "inputs",
     }
 }
 
@@ -199,9 +198,9 @@ fn steps(ranges: Option<&[RangeInclusive<u64>]>) -> String {
 
 fn form(dump: &AclDump) -> String {
     let columns = match &dump.content {
-        Content::Tensors => return "whole tensors, one file for each operator".to_owned(),
-        Content::StepTable => return "statistics, one table for each step".to_owned(),
-        Content::Statistics(columns) | Content::Both(columns) => columns,
+        AclContent::Tensors => return "whole tensors, one file for each operator".to_owned(),
+        AclContent::StepTable => return "statistics, one table for each step".to_owned(),
+        AclContent::Statistics(columns) | AclContent::Both(columns) => columns,
     };
     // A plain dump of statistics has the columns that the vendor writes when `dump_stats` is left
     // out.
@@ -228,14 +227,14 @@ fn form(dump: &AclDump) -> String {
 
 fn places(dump: &AclDump, rows: &mut Vec<(&'static str, String)>) {
     let suffix = match dump.content {
-        Content::Tensors | Content::Both(_) | Content::StepTable => "",
-        Content::Statistics(_) => ".csv",
+        AclContent::Tensors | AclContent::Both(_) | AclContent::StepTable => "",
+        AclContent::Statistics(_) => ".csv",
     };
     let places = dump.places.iter().enumerate();
     for (i, place) in places {
         let place = place.display();
         let subject = if i == 0 { "files" } else { "or, if that fails" };
-        if matches!(dump.mode, Mode::Failures(_)) {
+        if matches!(dump.mode, DumpMode::Failures(_)) {
             rows.push((subject, format!("{place}/{FAILURE_DIR}")));
             continue;
         }

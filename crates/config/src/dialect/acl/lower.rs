@@ -11,10 +11,10 @@ use opscope_capture::{
 use opscope_store::file_format::stats_csv::StatsColumns;
 use opscope_store::record::SlotSide;
 
-use super::dump::{AclDump, Content, Mode};
-use super::object::{Findings, shown};
-use super::raw::{Entry, Excluded, List, Raw, Text};
-use super::settings::{Level, Scene, Settings};
+use super::dump::{AclContent, AclDump, DumpMode};
+use super::object::{IssueCollector, shown};
+use super::raw::{RawBlacklistEntry, RawDump, RawList, RawModelEntry, RawText};
+use super::settings::{AclSettings, DumpLevel, DumpScene};
 
 /// Operators that a device never executes as such, and that leave no file for that reason: those
 /// that run other graphs, and constants.
@@ -37,13 +37,13 @@ const DATA_FLOW: [&str; 10] = [
 /// A dump of failing operators. Nothing is left out: what fails is worth a file whatever it is.
 pub(super) fn failures(detail: FailureDetail, places: Vec<PathBuf>) -> AclDump {
     AclDump {
-        mode: Mode::Failures(detail),
+        mode: DumpMode::Failures(detail),
         // Operators that fail are looked for everywhere: no model and no slot is left out.
         plan: Plan {
             purpose: Purpose::Failures(detail),
             ..Plan::everything()
         },
-        content: Content::Tensors,
+        content: AclContent::Tensors,
         has_single_operators: true,
         places,
     }
@@ -52,21 +52,21 @@ pub(super) fn failures(detail: FailureDetail, places: Vec<PathBuf>) -> AclDump {
 /// A dump of overflowing operators.
 ///
 /// The vendor's checker accepts a `dump_list` beside it; no overflow of a model is found then.
-pub(super) fn overflow(raw: &Raw<'_>, place: PathBuf) -> AclDump {
+pub(super) fn overflow(raw: &RawDump<'_>, place: PathBuf) -> AclDump {
     let models = match raw.list.as_ref().filter(|list| !list.is_empty()) {
         None => ModelSelection::Every(OperatorSelection::every()),
         // Whoever reads with the verdict of the vendor's checker gets what its library does.
         Some(_) => ModelSelection::None,
     };
     AclDump {
-        mode: Mode::Overflow,
+        mode: DumpMode::Overflow,
         plan: Plan {
             purpose: Purpose::Overflow,
             models,
             excluded: never_dumped().collect(),
             ..Plan::everything()
         },
-        content: Content::Tensors,
+        content: AclContent::Tensors,
         has_single_operators: false,
         places: vec![place],
     }
@@ -74,13 +74,13 @@ pub(super) fn overflow(raw: &Raw<'_>, place: PathBuf) -> AclDump {
 
 /// A dump of values, watched or not; `None` if the file asks for none.
 pub(super) fn values(
-    raw: &Raw<'_>,
-    settings: &Settings,
+    raw: &RawDump<'_>,
+    settings: &AclSettings,
     steps: Steps,
     place: PathBuf,
-    findings: &mut Findings,
+    findings: &mut IssueCollector,
 ) -> Option<AclDump> {
-    let is_watcher = settings.scene == Some(Scene::Watcher);
+    let is_watcher = settings.scene == Some(DumpScene::Watcher);
     let list = raw.list.as_ref().filter(|list| !list.is_empty());
     // Without a list and without the switch the file names nothing to dump.
     if list.is_none() && !settings.is_op_switch_on && !is_watcher {
@@ -95,7 +95,7 @@ pub(super) fn values(
         }
         _ => models(&entries, findings),
     };
-    if let (Level::Kernels, Some(level)) = (settings.level, &raw.level) {
+    if let (DumpLevel::Kernels, Some(level)) = (settings.level, &raw.level) {
         let message = "models leave no files with `kernel`, which is about kernels alone";
         findings.warn(level.at.warning(message));
         models = ModelSelection::None;
@@ -105,9 +105,9 @@ pub(super) fn values(
     let excluded = exclusions.collect::<Vec<_>>();
     Some(AclDump {
         mode: if is_watcher {
-            Mode::Watcher
+            DumpMode::Watcher
         } else {
-            Mode::Operator
+            DumpMode::Operator
         },
         plan: Plan {
             purpose: if is_watcher {
@@ -145,17 +145,17 @@ pub(super) fn values(
 /// any word about `dump_op_switch`; the vendor's checker accepts that, and its library dumps
 /// nothing.
 fn single_operators(
-    raw: &Raw<'_>,
-    settings: &Settings,
+    raw: &RawDump<'_>,
+    settings: &AclSettings,
     place: PathBuf,
-    findings: &mut Findings,
+    findings: &mut IssueCollector,
 ) -> Option<AclDump> {
     let list = raw.list.as_ref().filter(|_| raw.op_switch.is_none())?;
     let message = "operators that run outside models are dumped, as the documents say of an empty list \
                    without `dump_op_switch`; AscendCL dumps nothing";
     findings.warn(list.at.note(message));
     Some(AclDump {
-        mode: Mode::SingleOperators,
+        mode: DumpMode::SingleOperators,
         plan: Plan {
             models: ModelSelection::None,
             sides: settings.sides,
@@ -167,11 +167,11 @@ fn single_operators(
     })
 }
 
-fn content(settings: &Settings) -> Content {
+fn content(settings: &AclSettings) -> AclContent {
     if !settings.is_statistics {
-        return Content::Tensors;
+        return AclContent::Tensors;
     }
-    Content::Statistics(match &settings.columns {
+    AclContent::Statistics(match &settings.columns {
         None => StatsColumns::Plain,
         Some(columns) => {
             let mut columns = columns.clone();
@@ -203,9 +203,9 @@ pub(super) fn data_flow() -> impl Iterator<Item = Exclusion> {
 /// The entries that count. With the switch on, an empty name or layer list is no error: the vendor
 /// passes over the entry.
 fn usable_entries<'r, 'a>(
-    list: Option<&'r List<'a, Entry<'a>>>,
-    findings: &mut Findings,
-) -> Vec<&'r Entry<'a>> {
+    list: Option<&'r RawList<'a, RawModelEntry<'a>>>,
+    findings: &mut IssueCollector,
+) -> Vec<&'r RawModelEntry<'a>> {
     let mut entries = Vec::new();
     for entry in list.into_iter().flat_map(|list| &list.members) {
         let empty_name = entry.model_name.as_ref().filter(|name| name.is_empty());
@@ -221,8 +221,8 @@ fn usable_entries<'r, 'a>(
 
 /// Returns the models that the entries select. Of entries about the same model the last counts; one
 /// about every model puts those about one out of effect; no entry at all is every model.
-fn models(entries: &[&Entry<'_>], findings: &mut Findings) -> ModelSelection {
-    let mut last: HashMap<Option<&str>, &Entry<'_>> = HashMap::new();
+fn models(entries: &[&RawModelEntry<'_>], findings: &mut IssueCollector) -> ModelSelection {
+    let mut last: HashMap<Option<&str>, &RawModelEntry<'_>> = HashMap::new();
     for entry in entries {
         last.insert(name_of(entry), entry);
     }
@@ -255,15 +255,15 @@ fn models(entries: &[&Entry<'_>], findings: &mut Findings) -> ModelSelection {
     }
 }
 
-fn name_of<'r>(entry: &'r Entry<'_>) -> Option<&'r str> {
+fn name_of<'r>(entry: &'r RawModelEntry<'_>) -> Option<&'r str> {
     entry.model_name.as_ref().map(|name| name.value)
 }
 
-fn selection(entry: &Entry<'_>) -> OperatorSelection {
-    let texts = |list: &List<'_, Text<'_>>| -> Vec<String> {
+fn selection(entry: &RawModelEntry<'_>) -> OperatorSelection {
+    let texts = |list: &RawList<'_, RawText<'_>>| -> Vec<String> {
         list.members.iter().map(|text| text.value.into()).collect()
     };
-    let end = |text: &Option<Text<'_>>| text.as_ref().map_or("", |text| text.value).to_owned();
+    let end = |text: &Option<RawText<'_>>| text.as_ref().map_or("", |text| text.value).to_owned();
     let ranges = entry.opname_range.iter().flat_map(|list| &list.members);
     OperatorSelection {
         names: entry.layer.as_ref().map(texts),
@@ -280,7 +280,7 @@ fn selection(entry: &Entry<'_>) -> OperatorSelection {
 
 /// The tensors that an entry's blacklists leave out. They count even where the entry selects
 /// nothing.
-fn exclusions(entry: &Entry<'_>, findings: &mut Findings) -> Vec<Exclusion> {
+fn exclusions(entry: &RawModelEntry<'_>, findings: &mut IssueCollector) -> Vec<Exclusion> {
     let model = entry.model_name.as_ref().map(|name| name.value.to_owned());
     let by_type = (&entry.optype_blacklist, true);
     let by_name = (&entry.opname_blacklist, false);
@@ -311,7 +311,10 @@ fn exclusions(entry: &Entry<'_>, findings: &mut Findings) -> Vec<Exclusion> {
     exclusions
 }
 
-fn slots(excluded: &Excluded<'_>, findings: &mut Findings) -> Vec<(SlotSide, usize)> {
+fn slots(
+    excluded: &RawBlacklistEntry<'_>,
+    findings: &mut IssueCollector,
+) -> Vec<(SlotSide, usize)> {
     let mut slots = Vec::new();
     for text in excluded.pos.iter().flat_map(|list| &list.members) {
         match slot(text.value) {

@@ -1,18 +1,22 @@
 //! Warnings about settings that are accepted and have no effect in the mode that the others ask
 //! for.
 
-use super::dump::{AclDump, Mode};
-use super::object::{Cursor, Findings};
-use super::raw::Raw;
+use super::dump::{AclDump, DumpMode};
+use super::object::{IssueCollector, JsonCursor};
+use super::raw::RawDump;
 
 /// Warns about everything in `raw` that has no part in `dump`.
-pub(super) fn without_effect(raw: &Raw<'_>, dump: Option<&AclDump>, findings: &mut Findings) {
+pub(super) fn without_effect(
+    raw: &RawDump<'_>,
+    dump: Option<&AclDump>,
+    findings: &mut IssueCollector,
+) {
     if let Some(text) = &raw.kernel_data {
         let message = "it has no effect: kernels that print, assert or tell the time are not run";
         findings.warn(text.at.warning(message));
     }
     match dump.map(|dump| dump.mode) {
-        Some(Mode::Failures(_)) => {
+        Some(DumpMode::Failures(_)) => {
             let when = "with an exception scene in `dump_scene`";
             if let Some(list) = raw.list.as_ref().filter(|list| !list.is_empty()) {
                 let message = format!("it has no effect {when}: operators of every model count");
@@ -22,15 +26,15 @@ pub(super) fn without_effect(raw: &Raw<'_>, dump: Option<&AclDump>, findings: &m
             // whatever these keys say.
             warn_all(raw, when, findings);
         }
-        Some(Mode::Overflow) => warn_all(raw, "with `dump_debug` on", findings),
-        Some(Mode::Operator | Mode::SingleOperators | Mode::Watcher) | None => {}
+        Some(DumpMode::Overflow) => warn_all(raw, "with `dump_debug` on", findings),
+        Some(DumpMode::Operator | DumpMode::SingleOperators | DumpMode::Watcher) | None => {}
     }
 }
 
 /// Warns about settings that count for dumps of values only and are given all the same.
-fn warn_all(raw: &Raw<'_>, when: &str, findings: &mut Findings) {
+fn warn_all(raw: &RawDump<'_>, when: &str, findings: &mut IssueCollector) {
     let texts = [&raw.level, &raw.data, &raw.step].into_iter().flatten();
-    let mut all: Vec<&Cursor<'_>> = texts.map(|text| &text.at).collect();
+    let mut all: Vec<&JsonCursor<'_>> = texts.map(|text| &text.at).collect();
     all.extend(raw.stats.as_ref().map(|stats| &stats.at));
     for at in all {
         let message = format!("it has no effect {when}");

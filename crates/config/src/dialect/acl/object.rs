@@ -1,26 +1,26 @@
 //! Walking over the configuration with the path of each value at hand.
 
 pub(super) use crate::dialect::findings::{
-    Findings, Refused, nearest_hint, shown, top_level_warning,
+    ConfigRefusal, IssueCollector, nearest_hint, shown, top_level_warning,
 };
 
 use crate::dialect::findings::escape;
-use crate::json::{Member, Node, Value};
-use crate::report::{Conflict, Reason, Report};
-use crate::{Issue, Severity};
+use crate::json::{JsonMember, JsonNode, JsonValue};
+use crate::report::{ErrorReport, RefusalReason, SettingConflict};
+use crate::{ConfigIssue, Severity};
 
 /// A value with the paths that lead to it.
 #[derive(Clone)]
-pub(super) struct Cursor<'a> {
+pub(super) struct JsonCursor<'a> {
     pointer: String,
     item: String,
-    node: &'a Node,
+    node: &'a JsonNode,
 }
 
-impl<'a> Cursor<'a> {
+impl<'a> JsonCursor<'a> {
     /// The `dump` object, or what stands in its place. The paths of items begin below it.
-    pub(super) fn dump(node: &'a Node) -> Cursor<'a> {
-        Cursor {
+    pub(super) fn dump(node: &'a JsonNode) -> JsonCursor<'a> {
+        JsonCursor {
             pointer: "/dump".to_owned(),
             item: "dump".to_owned(),
             node,
@@ -31,23 +31,23 @@ impl<'a> Cursor<'a> {
         &self.item
     }
 
-    pub(super) fn value(&self) -> &'a Value {
+    pub(super) fn value(&self) -> &'a JsonValue {
         &self.node.value
     }
 
     /// The members of an object; nothing for other values.
-    pub(super) fn members(&self) -> &'a [Member] {
+    pub(super) fn members(&self) -> &'a [JsonMember] {
         match &self.node.value {
-            Value::Object(members) => members,
+            JsonValue::Object(members) => members,
             _ => &[],
         }
     }
 
     /// The member called `name`, if this is an object that has one.
-    pub(super) fn member(&self, name: &str) -> Option<Cursor<'a>> {
+    pub(super) fn member(&self, name: &str) -> Option<JsonCursor<'a>> {
         let member = self.members().iter().find(|member| member.name == name)?;
         let (pointer, item) = self.paths_of(name);
-        Some(Cursor {
+        Some(JsonCursor {
             pointer,
             item,
             node: &member.node,
@@ -55,15 +55,15 @@ impl<'a> Cursor<'a> {
     }
 
     /// The members of an array, if this is one.
-    pub(super) fn elements(&self) -> Option<Vec<Cursor<'a>>> {
-        let Value::Array(nodes) = &self.node.value else {
+    pub(super) fn elements(&self) -> Option<Vec<JsonCursor<'a>>> {
+        let JsonValue::Array(nodes) = &self.node.value else {
             return None;
         };
         Some(
             nodes
                 .iter()
                 .enumerate()
-                .map(|(i, node)| Cursor {
+                .map(|(i, node)| JsonCursor {
                     pointer: format!("{}/{i}", self.pointer),
                     item: format!("{}[{i}]", self.item),
                     node,
@@ -73,35 +73,35 @@ impl<'a> Cursor<'a> {
     }
 
     /// A warning about this value.
-    pub(super) fn warning(&self, message: impl Into<String>) -> Issue {
+    pub(super) fn warning(&self, message: impl Into<String>) -> ConfigIssue {
         self.issue(Severity::Warning, message.into())
     }
 
     /// A note about this value, which is no cause for worry.
-    pub(super) fn note(&self, message: impl Into<String>) -> Issue {
+    pub(super) fn note(&self, message: impl Into<String>) -> ConfigIssue {
         self.issue(Severity::Note, message.into())
     }
 
     /// A warning about the member called `name`, at its name.
-    pub(super) fn member_warning(&self, member: &Member, message: &str) -> Issue {
+    pub(super) fn member_warning(&self, member: &JsonMember, message: &str) -> ConfigIssue {
         let (pointer, item) = self.paths_of(&member.name);
-        Issue {
+        ConfigIssue {
             pointer,
             item,
-            ..Issue::of_file(Severity::Warning, member.place, message)
+            ..ConfigIssue::of_file(Severity::Warning, member.place, message)
         }
     }
 
     /// `EP0001`: the member called `name` is missing.
-    pub(super) fn missing(&self, name: &str, expected: &str) -> Issue {
+    pub(super) fn missing(&self, name: &str, expected: &str) -> ConfigIssue {
         let (pointer, item) = self.paths_of(name);
-        Issue {
+        ConfigIssue {
             pointer,
             expected: Some(expected.to_owned()),
             // The vendor reports the path in its own form, while `pointer` is for programs.
-            report: Some(Report::Item {
+            report: Some(ErrorReport::Item {
                 item: item.clone(),
-                reason: Reason::NotFound,
+                reason: RefusalReason::NotFound,
             }),
             item,
             ..self.issue(
@@ -112,26 +112,26 @@ impl<'a> Cursor<'a> {
     }
 
     /// `EP0001`: the value is empty.
-    pub(super) fn empty(&self, expected: &str) -> Issue {
+    pub(super) fn empty(&self, expected: &str) -> ConfigIssue {
         let message = format!("the value is empty, expected {expected}");
-        Issue {
+        ConfigIssue {
             found: Some(String::new()),
             expected: Some(expected.to_owned()),
-            report: Some(Report::Item {
+            report: Some(ErrorReport::Item {
                 item: self.item.clone(),
-                reason: Reason::Empty,
+                reason: RefusalReason::Empty,
             }),
             ..self.issue(Severity::Error, message)
         }
     }
 
     /// `EP0001`: the value is of the wrong type.
-    pub(super) fn wrong_type(&self, expected: &str, reason: Reason) -> Issue {
+    pub(super) fn wrong_type(&self, expected: &str, reason: RefusalReason) -> ConfigIssue {
         let found = self.node.value.kind();
-        Issue {
+        ConfigIssue {
             found: Some(found.to_owned()),
             expected: Some(expected.to_owned()),
-            report: Some(Report::Item {
+            report: Some(ErrorReport::Item {
                 item: self.item.clone(),
                 reason,
             }),
@@ -143,16 +143,16 @@ impl<'a> Cursor<'a> {
     }
 
     /// `EP0002`: `value` is none of the words allowed.
-    pub(super) fn unknown_word(&self, value: &str, allowed: &[&str]) -> Issue {
+    pub(super) fn unknown_word(&self, value: &str, allowed: &[&str]) -> ConfigIssue {
         let mut sorted = allowed.to_vec();
         sorted.sort_unstable();
         let expected = sorted.join("/");
         let message = format!("found `{}`, expected {expected}", shown(value));
-        Issue {
+        ConfigIssue {
             found: Some(value.to_owned()),
             expected: Some(expected.clone()),
             hint: nearest_hint(value, allowed),
-            report: Some(Report::Word {
+            report: Some(ErrorReport::Word {
                 item: self.item.clone(),
                 value: value.to_owned(),
                 expected,
@@ -165,12 +165,12 @@ impl<'a> Cursor<'a> {
     pub(super) fn unusable(
         &self,
         value: &str,
-        reason: Reason,
+        reason: RefusalReason,
         message: impl Into<String>,
-    ) -> Issue {
-        Issue {
+    ) -> ConfigIssue {
+        ConfigIssue {
             found: Some(value.to_owned()),
-            report: Some(Report::Value {
+            report: Some(ErrorReport::Value {
                 item: self.item.clone(),
                 value: value.to_owned(),
                 reason,
@@ -184,13 +184,13 @@ impl<'a> Cursor<'a> {
         &self,
         i: usize,
         value: &str,
-        reason: Reason,
+        reason: RefusalReason,
         message: String,
-    ) -> Issue {
+    ) -> ConfigIssue {
         let item = format!("{}[{i}]", self.item);
-        Issue {
+        ConfigIssue {
             pointer: self.pointer.clone(),
-            ..Cursor {
+            ..JsonCursor {
                 pointer: String::new(),
                 item,
                 node: self.node,
@@ -205,25 +205,25 @@ impl<'a> Cursor<'a> {
         value: Option<&str>,
         is_other_so: bool,
         other: (&str, &str),
-    ) -> Issue {
-        let conflict = Conflict {
+    ) -> ConfigIssue {
+        let conflict = SettingConflict {
             item: self.item.clone(),
             value: value.map(str::to_owned),
             other: (other.0.to_owned(), other.1.to_owned()),
             is_other_so,
         };
-        Issue {
+        ConfigIssue {
             found: value.map(str::to_owned),
-            report: Some(Report::Conflict(conflict.clone())),
+            report: Some(ErrorReport::Conflict(conflict.clone())),
             ..self.issue(Severity::Error, conflict.to_string())
         }
     }
 
-    fn issue(&self, severity: Severity, message: String) -> Issue {
-        Issue {
+    fn issue(&self, severity: Severity, message: String) -> ConfigIssue {
+        ConfigIssue {
             pointer: self.pointer.clone(),
             item: self.item.clone(),
-            ..Issue::of_file(severity, self.node.place, message)
+            ..ConfigIssue::of_file(severity, self.node.place, message)
         }
     }
 

@@ -1,8 +1,8 @@
 //! The `dump` object as it stands in the file: every value of the right type, none looked at yet.
 
-use super::object::{Cursor, Findings, Refused, nearest_hint};
-use crate::json::Value;
-use crate::report::Reason;
+use super::object::{ConfigRefusal, IssueCollector, JsonCursor, nearest_hint};
+use crate::json::JsonValue;
+use crate::report::RefusalReason;
 
 /// Keys of the `dump` object.
 pub(super) const DUMP_KEYS: &[&str] = &[
@@ -31,73 +31,76 @@ const BLACKLIST_KEYS: &[&str] = &["name", "pos"];
 const RANGE_KEYS: &[&str] = &["begin", "end"];
 
 /// A string.
-pub(super) struct Text<'a> {
-    pub(super) at: Cursor<'a>,
+pub(super) struct RawText<'a> {
+    pub(super) at: JsonCursor<'a>,
     pub(super) value: &'a str,
 }
 
 /// An array.
-pub(super) struct List<'a, T> {
-    pub(super) at: Cursor<'a>,
+pub(super) struct RawList<'a, T> {
+    pub(super) at: JsonCursor<'a>,
     pub(super) members: Vec<T>,
 }
 
 /// The `dump` object.
-pub(super) struct Raw<'a> {
-    pub(super) at: Cursor<'a>,
-    pub(super) path: Option<Text<'a>>,
-    pub(super) mode: Option<Text<'a>>,
-    pub(super) op_switch: Option<Text<'a>>,
-    pub(super) level: Option<Text<'a>>,
-    pub(super) scene: Option<Text<'a>>,
-    pub(super) data: Option<Text<'a>>,
-    pub(super) debug: Option<Text<'a>>,
-    pub(super) kernel_data: Option<Text<'a>>,
-    pub(super) step: Option<Text<'a>>,
-    pub(super) stats: Option<List<'a, Text<'a>>>,
-    pub(super) list: Option<List<'a, Entry<'a>>>,
+pub(super) struct RawDump<'a> {
+    pub(super) at: JsonCursor<'a>,
+    pub(super) path: Option<RawText<'a>>,
+    pub(super) mode: Option<RawText<'a>>,
+    pub(super) op_switch: Option<RawText<'a>>,
+    pub(super) level: Option<RawText<'a>>,
+    pub(super) scene: Option<RawText<'a>>,
+    pub(super) data: Option<RawText<'a>>,
+    pub(super) debug: Option<RawText<'a>>,
+    pub(super) kernel_data: Option<RawText<'a>>,
+    pub(super) step: Option<RawText<'a>>,
+    pub(super) stats: Option<RawList<'a, RawText<'a>>>,
+    pub(super) list: Option<RawList<'a, RawModelEntry<'a>>>,
 }
 
 /// A member of `dump_list`.
-pub(super) struct Entry<'a> {
-    pub(super) at: Cursor<'a>,
-    pub(super) model_name: Option<Text<'a>>,
-    pub(super) layer: Option<List<'a, Text<'a>>>,
-    pub(super) watcher_nodes: Option<List<'a, Text<'a>>>,
-    pub(super) optype_blacklist: Option<List<'a, Excluded<'a>>>,
-    pub(super) opname_blacklist: Option<List<'a, Excluded<'a>>>,
-    pub(super) opname_range: Option<List<'a, Range<'a>>>,
+pub(super) struct RawModelEntry<'a> {
+    pub(super) at: JsonCursor<'a>,
+    pub(super) model_name: Option<RawText<'a>>,
+    pub(super) layer: Option<RawList<'a, RawText<'a>>>,
+    pub(super) watcher_nodes: Option<RawList<'a, RawText<'a>>>,
+    pub(super) optype_blacklist: Option<RawList<'a, RawBlacklistEntry<'a>>>,
+    pub(super) opname_blacklist: Option<RawList<'a, RawBlacklistEntry<'a>>>,
+    pub(super) opname_range: Option<RawList<'a, RawNameRange<'a>>>,
 }
 
 /// A member of a blacklist.
-pub(super) struct Excluded<'a> {
-    pub(super) at: Cursor<'a>,
-    pub(super) name: Option<Text<'a>>,
-    pub(super) pos: Option<List<'a, Text<'a>>>,
+pub(super) struct RawBlacklistEntry<'a> {
+    pub(super) at: JsonCursor<'a>,
+    pub(super) name: Option<RawText<'a>>,
+    pub(super) pos: Option<RawList<'a, RawText<'a>>>,
 }
 
 /// A member of `opname_range`.
-pub(super) struct Range<'a> {
-    pub(super) at: Cursor<'a>,
-    pub(super) begin: Option<Text<'a>>,
-    pub(super) end: Option<Text<'a>>,
+pub(super) struct RawNameRange<'a> {
+    pub(super) at: JsonCursor<'a>,
+    pub(super) begin: Option<RawText<'a>>,
+    pub(super) end: Option<RawText<'a>>,
 }
 
-impl<'a, T> List<'a, T> {
+impl<'a, T> RawList<'a, T> {
     pub(super) fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
 }
 
-impl<'a> Text<'a> {
+impl<'a> RawText<'a> {
     pub(super) fn is_empty(&self) -> bool {
         self.value.is_empty()
     }
 }
 
-impl<'a> Raw<'a> {
+impl<'a> RawDump<'a> {
     /// Checks the types, in the vendor's order. Keys that nobody knows are warned about.
-    pub(super) fn read(at: Cursor<'a>, findings: &mut Findings) -> Result<Raw<'a>, Refused> {
+    pub(super) fn read(
+        at: JsonCursor<'a>,
+        findings: &mut IssueCollector,
+    ) -> Result<RawDump<'a>, ConfigRefusal> {
         // Unknown keys have no effect in the vendor's library, so they are no reason to refuse the
         // file.
         warn_unknown(&at, DUMP_KEYS, findings);
@@ -119,17 +122,19 @@ impl<'a> Raw<'a> {
         }
         let stats = list(&at, "dump_stats", findings, texts_of)?;
         let list = list(&at, "dump_list", findings, |list, findings| {
-            elements(list, |entry: Cursor<'a>| {
-                if !matches!(entry.value(), Value::Object(_)) {
-                    return Err(findings.refuse(entry.wrong_type("an object", Reason::NotObject)));
+            elements(list, |entry: JsonCursor<'a>| {
+                if !matches!(entry.value(), JsonValue::Object(_)) {
+                    return Err(
+                        findings.refuse(entry.wrong_type("an object", RefusalReason::NotObject))
+                    );
                 }
-                Entry::read(entry, findings)
+                RawModelEntry::read(entry, findings)
             })
         })?;
         // Fields are taken in the order of the keys above.
         let mut texts = texts.into_iter();
         let mut next = || texts.next().flatten();
-        Ok(Raw {
+        Ok(RawDump {
             path: next(),
             mode: next(),
             op_switch: next(),
@@ -146,10 +151,13 @@ impl<'a> Raw<'a> {
     }
 }
 
-impl<'a> Entry<'a> {
-    fn read(at: Cursor<'a>, findings: &mut Findings) -> Result<Entry<'a>, Refused> {
+impl<'a> RawModelEntry<'a> {
+    fn read(
+        at: JsonCursor<'a>,
+        findings: &mut IssueCollector,
+    ) -> Result<RawModelEntry<'a>, ConfigRefusal> {
         warn_unknown(&at, ENTRY_KEYS, findings);
-        Ok(Entry {
+        Ok(RawModelEntry {
             model_name: text(&at, "model_name", findings)?,
             layer: list(&at, "layer", findings, texts_of)?,
             watcher_nodes: list(&at, "watcher_nodes", findings, texts_of)?,
@@ -161,7 +169,7 @@ impl<'a> Entry<'a> {
     }
 }
 
-fn warn_unknown(at: &Cursor<'_>, known: &[&str], findings: &mut Findings) {
+fn warn_unknown(at: &JsonCursor<'_>, known: &[&str], findings: &mut IssueCollector) {
     for member in at
         .members()
         .iter()
@@ -174,74 +182,79 @@ fn warn_unknown(at: &Cursor<'_>, known: &[&str], findings: &mut Findings) {
 }
 
 fn text<'a>(
-    parent: &Cursor<'a>,
+    parent: &JsonCursor<'a>,
     key: &str,
-    findings: &mut Findings,
-) -> Result<Option<Text<'a>>, Refused> {
+    findings: &mut IssueCollector,
+) -> Result<Option<RawText<'a>>, ConfigRefusal> {
     let Some(at) = parent.member(key) else {
         return Ok(None);
     };
     match at.value() {
-        Value::String(value) => Ok(Some(Text { value, at })),
-        _ => Err(findings.refuse(at.wrong_type("a string", Reason::NotString))),
+        JsonValue::String(value) => Ok(Some(RawText { value, at })),
+        _ => Err(findings.refuse(at.wrong_type("a string", RefusalReason::NotString))),
     }
 }
 
 /// The array called `key`, its members read by `read`.
 fn list<'a, T>(
-    parent: &Cursor<'a>,
+    parent: &JsonCursor<'a>,
     key: &str,
-    findings: &mut Findings,
-    read: impl FnOnce(Vec<Cursor<'a>>, &mut Findings) -> Result<Vec<T>, Refused>,
-) -> Result<Option<List<'a, T>>, Refused> {
+    findings: &mut IssueCollector,
+    read: impl FnOnce(Vec<JsonCursor<'a>>, &mut IssueCollector) -> Result<Vec<T>, ConfigRefusal>,
+) -> Result<Option<RawList<'a, T>>, ConfigRefusal> {
     let Some(at) = parent.member(key) else {
         return Ok(None);
     };
     match at.elements() {
-        Some(elements) => Ok(Some(List {
+        Some(elements) => Ok(Some(RawList {
             members: read(elements, findings)?,
             at,
         })),
-        None => Err(findings.refuse(at.wrong_type("an array", Reason::NotArray))),
+        None => Err(findings.refuse(at.wrong_type("an array", RefusalReason::NotArray))),
     }
 }
 
 fn elements<'a, T>(
-    elements: Vec<Cursor<'a>>,
-    read: impl FnMut(Cursor<'a>) -> Result<T, Refused>,
-) -> Result<Vec<T>, Refused> {
+    elements: Vec<JsonCursor<'a>>,
+    read: impl FnMut(JsonCursor<'a>) -> Result<T, ConfigRefusal>,
+) -> Result<Vec<T>, ConfigRefusal> {
     elements.into_iter().map(read).collect()
 }
 
 fn texts_of<'a>(
-    members: Vec<Cursor<'a>>,
-    findings: &mut Findings,
-) -> Result<Vec<Text<'a>>, Refused> {
+    members: Vec<JsonCursor<'a>>,
+    findings: &mut IssueCollector,
+) -> Result<Vec<RawText<'a>>, ConfigRefusal> {
     elements(members, |at| match at.value() {
-        Value::String(value) => Ok(Text { value, at }),
-        _ => Err(findings.refuse(at.wrong_type("a string", Reason::MemberNotString))),
+        JsonValue::String(value) => Ok(RawText { value, at }),
+        _ => Err(findings.refuse(at.wrong_type("a string", RefusalReason::MemberNotString))),
     })
 }
 
 /// The vendor looks at the type of every member before it looks into one.
-fn check_objects(members: &[Cursor<'_>], findings: &mut Findings) -> Result<(), Refused> {
+fn check_objects(
+    members: &[JsonCursor<'_>],
+    findings: &mut IssueCollector,
+) -> Result<(), ConfigRefusal> {
     match members
         .iter()
-        .find(|at| !matches!(at.value(), Value::Object(_)))
+        .find(|at| !matches!(at.value(), JsonValue::Object(_)))
     {
-        Some(at) => Err(findings.refuse(at.wrong_type("an object", Reason::MemberNotObject))),
+        Some(at) => {
+            Err(findings.refuse(at.wrong_type("an object", RefusalReason::MemberNotObject)))
+        }
         None => Ok(()),
     }
 }
 
 fn excluded_of<'a>(
-    members: Vec<Cursor<'a>>,
-    findings: &mut Findings,
-) -> Result<Vec<Excluded<'a>>, Refused> {
+    members: Vec<JsonCursor<'a>>,
+    findings: &mut IssueCollector,
+) -> Result<Vec<RawBlacklistEntry<'a>>, ConfigRefusal> {
     check_objects(&members, findings)?;
     elements(members, |at| {
         warn_unknown(&at, BLACKLIST_KEYS, findings);
-        Ok(Excluded {
+        Ok(RawBlacklistEntry {
             name: text(&at, "name", findings)?,
             pos: list(&at, "pos", findings, texts_of)?,
             at,
@@ -250,13 +263,13 @@ fn excluded_of<'a>(
 }
 
 fn ranges_of<'a>(
-    members: Vec<Cursor<'a>>,
-    findings: &mut Findings,
-) -> Result<Vec<Range<'a>>, Refused> {
+    members: Vec<JsonCursor<'a>>,
+    findings: &mut IssueCollector,
+) -> Result<Vec<RawNameRange<'a>>, ConfigRefusal> {
     check_objects(&members, findings)?;
     elements(members, |at| {
         warn_unknown(&at, RANGE_KEYS, findings);
-        Ok(Range {
+        Ok(RawNameRange {
             begin: text(&at, "begin", findings)?,
             end: text(&at, "end", findings)?,
             at,

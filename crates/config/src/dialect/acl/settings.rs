@@ -3,12 +3,12 @@
 use opscope_capture::{FailureDetail, SlotSides};
 use opscope_store::file_format::stats_csv::StatsColumn;
 
-use super::object::{Findings, Refused};
-use super::raw::{Raw, Text};
+use super::object::{ConfigRefusal, IssueCollector};
+use super::raw::{RawDump, RawText};
 
 /// The settings that take only a few values, defaults filled in.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct AclSettings {
     /// `dump_mode`: which sides. It counts for dumps of values only.
     pub sides: SlotSides,
     /// `dump_data`: whether rows of statistics are written in place of tensors.
@@ -18,18 +18,18 @@ pub struct Settings {
     /// `dump_op_switch`: whether operators that run outside a model are dumped.
     pub is_op_switch_on: bool,
     /// `dump_level`: which kind of file.
-    pub level: Level,
+    pub level: DumpLevel,
     /// `dump_debug`: whether overflows are dumped.
     pub is_debug_on: bool,
     /// `dump_scene`.
-    pub scene: Option<Scene>,
+    pub scene: Option<DumpScene>,
     /// `dump_kernel_data`: what kernels print, as listed; `None` if it is not given.
     pub kernel_data: Option<Vec<String>>,
 }
 
 /// Files of operators, or of the kernels that they are made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Level {
+pub enum DumpLevel {
     /// Operators.
     Operators,
     /// Kernels, which models run none of.
@@ -40,7 +40,7 @@ pub enum Level {
 
 /// A dump that is no plain dump of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scene {
+pub enum DumpScene {
     /// Of operators that may be overwritten by others.
     Watcher,
     /// Of operators that fail.
@@ -57,17 +57,26 @@ const MODES: Words<SlotSides> = &[
 ];
 const DATA: Words<bool> = &[("tensor", false), ("stats", true)];
 const SWITCH: Words<bool> = &[("off", false), ("on", true)];
-const LEVELS: Words<Level> = &[
-    ("op", Level::Operators),
-    ("kernel", Level::Kernels),
-    ("all", Level::All),
+const LEVELS: Words<DumpLevel> = &[
+    ("op", DumpLevel::Operators),
+    ("kernel", DumpLevel::Kernels),
+    ("all", DumpLevel::All),
 ];
-const SCENES: Words<Scene> = &[
-    ("watcher", Scene::Watcher),
-    ("lite_exception", Scene::Failures(FailureDetail::Brief)),
-    ("aic_err_brief_dump", Scene::Failures(FailureDetail::Brief)),
-    ("aic_err_norm_dump", Scene::Failures(FailureDetail::Normal)),
-    ("aic_err_detail_dump", Scene::Failures(FailureDetail::Full)),
+const SCENES: Words<DumpScene> = &[
+    ("watcher", DumpScene::Watcher),
+    ("lite_exception", DumpScene::Failures(FailureDetail::Brief)),
+    (
+        "aic_err_brief_dump",
+        DumpScene::Failures(FailureDetail::Brief),
+    ),
+    (
+        "aic_err_norm_dump",
+        DumpScene::Failures(FailureDetail::Normal),
+    ),
+    (
+        "aic_err_detail_dump",
+        DumpScene::Failures(FailureDetail::Full),
+    ),
 ];
 const KERNEL_DATA: Words<()> = &[
     ("all", ()),
@@ -86,15 +95,18 @@ const COLUMNS: Words<StatsColumn> = &[
     ("L2norm", StatsColumn::L2Norm),
 ];
 
-impl Settings {
+impl AclSettings {
     /// Checks the words, in the vendor's order.
-    pub(super) fn read(raw: &Raw<'_>, findings: &mut Findings) -> Result<Settings, Refused> {
-        Ok(Settings {
+    pub(super) fn read(
+        raw: &RawDump<'_>,
+        findings: &mut IssueCollector,
+    ) -> Result<AclSettings, ConfigRefusal> {
+        Ok(AclSettings {
             sides: word(&raw.mode, MODES, findings)?.unwrap_or(SlotSides::Outputs),
             is_statistics: word(&raw.data, DATA, findings)?.unwrap_or(false),
             is_op_switch_on: word(&raw.op_switch, SWITCH, findings)?.unwrap_or(false),
             // The default that the documents give; models leave the files of operators with it.
-            level: word(&raw.level, LEVELS, findings)?.unwrap_or(Level::All),
+            level: word(&raw.level, LEVELS, findings)?.unwrap_or(DumpLevel::All),
             is_debug_on: word(&raw.debug, SWITCH, findings)?.unwrap_or(false),
             scene: word(&raw.scene, SCENES, findings)?,
             kernel_data: match &raw.kernel_data {
@@ -120,7 +132,7 @@ pub(super) fn environment_scene(scene: &str) -> Option<FailureDetail> {
     let (_, found) = SCENES.iter().find(|(word, _)| *word == scene)?;
     match found {
         // `lite_exception` is the word of older versions, which the variable does not know.
-        Scene::Failures(detail) if scene.starts_with("aic_err_") => Some(*detail),
+        DumpScene::Failures(detail) if scene.starts_with("aic_err_") => Some(*detail),
         _ => None,
     }
 }
@@ -131,7 +143,10 @@ pub(super) fn column_word(column: StatsColumn) -> &'static str {
     found.map_or("", |(word, _)| word)
 }
 
-fn kernel_data(text: &Text<'_>, findings: &mut Findings) -> Result<Vec<String>, Refused> {
+fn kernel_data(
+    text: &RawText<'_>,
+    findings: &mut IssueCollector,
+) -> Result<Vec<String>, ConfigRefusal> {
     text.value
         .split(',')
         .map(|part| {
@@ -142,10 +157,10 @@ fn kernel_data(text: &Text<'_>, findings: &mut Findings) -> Result<Vec<String>, 
 }
 
 fn word<T: Copy>(
-    text: &Option<Text<'_>>,
+    text: &Option<RawText<'_>>,
     words: Words<T>,
-    findings: &mut Findings,
-) -> Result<Option<T>, Refused> {
+    findings: &mut IssueCollector,
+) -> Result<Option<T>, ConfigRefusal> {
     match text {
         None => Ok(None),
         Some(text) => one_of(text, text.value, words, findings).map(Some),
@@ -154,11 +169,11 @@ fn word<T: Copy>(
 
 /// The meaning of `value`, which is `text` or a part of it.
 fn one_of<T: Copy>(
-    text: &Text<'_>,
+    text: &RawText<'_>,
     value: &str,
     words: Words<T>,
-    findings: &mut Findings,
-) -> Result<T, Refused> {
+    findings: &mut IssueCollector,
+) -> Result<T, ConfigRefusal> {
     if let Some((_, meaning)) = words.iter().find(|(word, _)| *word == value) {
         return Ok(*meaning);
     }

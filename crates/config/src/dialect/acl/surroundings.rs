@@ -2,12 +2,12 @@
 
 use opscope_capture::FailureDetail;
 
-use super::dump::{AclDump, Mode};
+use super::dump::{AclDump, DumpMode};
 use super::{dump_path, lower, settings};
-use crate::Environment;
+use crate::ConfigEnvironment;
 
 /// The variable that asks for a dump of failures on its own, and how much detail it asks for.
-pub(super) fn asking_variable(env: &Environment) -> Option<(&'static str, FailureDetail)> {
+pub(super) fn asking_variable(env: &ConfigEnvironment) -> Option<(&'static str, FailureDetail)> {
     let scene = env.dump_scene.as_deref();
     if let Some(detail) = scene.and_then(settings::environment_scene) {
         return Some(("ASCEND_DUMP_SCENE", detail));
@@ -19,7 +19,7 @@ pub(super) fn asking_variable(env: &Environment) -> Option<(&'static str, Failur
 /// The dump of failures that variables alone ask for: by `ASCEND_DUMP_SCENE`, or else by
 /// `NPU_COLLECT_PATH`. It is in force from the start of the process, and goes before one that a
 /// file asks for.
-pub fn from_environment(env: &Environment) -> Option<AclDump> {
+pub fn from_environment(env: &ConfigEnvironment) -> Option<AclDump> {
     let (variable, detail) = asking_variable(env)?;
     let places = match &env.collect_path {
         Some(path) if variable == "NPU_COLLECT_PATH" => vec![env.absolute(path)],
@@ -31,8 +31,8 @@ pub fn from_environment(env: &Environment) -> Option<AclDump> {
 /// The dumps of failures of a process with these surroundings, the one that counts first: the
 /// environment's, then the one that the file asks for, which counts where no place of the first can
 /// be used.
-pub fn failures_in_force(file: Option<&AclDump>, env: &Environment) -> Vec<AclDump> {
-    let of_file = file.filter(|dump| matches!(dump.mode, Mode::Failures(_)));
+pub fn failures_in_force(file: Option<&AclDump>, env: &ConfigEnvironment) -> Vec<AclDump> {
+    let of_file = file.filter(|dump| matches!(dump.mode, DumpMode::Failures(_)));
     let dumps = from_environment(env).into_iter();
     dumps.chain(of_file.cloned()).collect()
 }
@@ -44,13 +44,13 @@ mod tests {
 
     #[test]
     fn the_environment_goes_before_the_file() {
-        let env = Environment {
+        let env = ConfigEnvironment {
             current_dir: "/cwd".into(),
             work_path: Some("/work".into()),
             collect_path: Some("/collect".into()),
-            ..Environment::default()
+            ..ConfigEnvironment::default()
         };
-        let in_force = |text: &str, env: &Environment| {
+        let in_force = |text: &str, env: &ConfigEnvironment| {
             let config = load(text, env).unwrap();
             let dumps = failures_in_force(config.dump.as_ref(), env);
             let shown =
@@ -61,7 +61,7 @@ mod tests {
         let expected = "exception_norm /collect, exception_detail /work";
         assert_eq!(in_force(detail, &env), expected);
         assert_eq!(in_force("{}", &env), "exception_norm /collect");
-        let without = Environment {
+        let without = ConfigEnvironment {
             collect_path: None,
             ..env
         };

@@ -17,12 +17,12 @@ use opscope_store::record::SlotSide;
 use super::*;
 
 /// A directory to dump into, and the result of loading a configuration with `@` for that directory.
-fn load_in(config: &str) -> (tempfile::TempDir, Result<AclConfig, Vec<Issue>>) {
+fn load_in(config: &str) -> (tempfile::TempDir, Result<AclConfig, Vec<ConfigIssue>>) {
     let dir = tempfile::tempdir().unwrap();
     let text = config.replace('@', dir.path().to_str().unwrap());
-    let env = Environment {
+    let env = ConfigEnvironment {
         current_dir: dir.path().to_owned(),
-        ..Environment::default()
+        ..ConfigEnvironment::default()
     };
     let result = load(&text, &env);
     (dir, result)

@@ -8,7 +8,7 @@ use opscope_store::tree::mindspore::TreeTarget;
 
 /// A dump.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MindSporeDump {
+pub struct MindSporeDumpPlan {
     /// Whose directories and names are used.
     pub target: TreeTarget,
     /// Absolute directory below which everything is written. It may not exist yet.
@@ -25,9 +25,9 @@ pub struct MindSporeDump {
     /// [`Purpose::Overflow`] or [`Purpose::Failures`].
     pub purpose: Purpose,
     /// Which operators and parameters.
-    pub kernels: Kernels,
+    pub kernels: DumpedKernels,
     /// The parts of a tensor that are written.
-    pub saved: Saved,
+    pub saved: SavedParts,
     /// How many overflowing operators are kept in the whole process; `None` is all.
     pub overflow_number: Option<u64>,
     /// The form of tensor files of whole graphs on Ascend; everywhere else they are npy.
@@ -40,7 +40,7 @@ pub struct MindSporeDump {
     pub n_samples: Option<u64>,
     /// Whether arguments of operators are written too.
     pub saves_kernel_args: bool,
-    /// The devices that dump; see [`MindSporeDump::is_device_selected`].
+    /// The devices that dump; see [`MindSporeDumpPlan::is_device_selected`].
     pub devices: Vec<u32>,
     /// The configuration itself, byte for byte.
     pub text: String,
@@ -57,21 +57,21 @@ pub enum DevicePrecision {
 
 /// Which operators and parameters are dumped.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kernels {
+pub enum DumpedKernels {
     /// All of them.
     Every,
     /// Those that match a rule; there is at least one. Sorted by their text, in which order
     /// MindSpore tries regexes, then names, then types.
-    Listed(Vec<KernelRule>),
+    Listed(Vec<KernelEntry>),
     /// Those that the model marks.
     BySetDump,
 }
 
 /// One entry of `kernels`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KernelRule {
+pub struct KernelEntry {
     /// The entry as JSON, without quotes and spaces: a backslash stands twice. Regexes with
-    /// `name-regex(` and `)`; see [`KernelRule::pattern`].
+    /// `name-regex(` and `)`; see [`KernelEntry::pattern`].
     pub text: String,
     /// How it is compared.
     pub kind: RuleKind,
@@ -90,7 +90,7 @@ pub enum RuleKind {
 
 /// The parts of a tensor that are written; at least one of both.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Saved {
+pub struct SavedParts {
     /// Its values.
     pub tensors: bool,
     /// These columns of its statistics, which may be none.
@@ -109,7 +109,7 @@ pub enum FileFormat {
 /// The marks before and after a regular expression in `kernels`.
 pub(super) const REGEX_MARKS: (&str, &str) = ("name-regex(", ")");
 
-impl MindSporeDump {
+impl MindSporeDumpPlan {
     /// Whether a device dumps. On the CPU every one does, whatever `support_device` says.
     pub fn is_device_selected(&self, device: u32) -> bool {
         // MindSpore does not look at the list on a CPU.
@@ -126,7 +126,7 @@ impl MindSporeDump {
     }
 }
 
-impl KernelRule {
+impl KernelEntry {
     /// The text to compare with: of a regex what stands in the parentheses.
     pub fn pattern(&self) -> &str {
         let (begin, end) = REGEX_MARKS;

@@ -5,7 +5,7 @@ use opscope_store::file_format::statistic_csv::{COMMON_COLUMNS, Category};
 use opscope_store::tree::mindspore::TreeTarget;
 
 use super::config::MindSporeConfig;
-use super::dump::{DevicePrecision, FileFormat, Kernels, MindSporeDump, RuleKind};
+use super::dump::{DevicePrecision, DumpedKernels, FileFormat, MindSporeDumpPlan, RuleKind};
 use crate::dialect::explanation::{Explanation, list, list_ranges};
 use crate::dialect::findings::shown;
 
@@ -47,7 +47,7 @@ pub fn explain(config: &MindSporeConfig) -> Explanation {
     }
 }
 
-fn summary(dump: &MindSporeDump) -> &'static str {
+fn summary(dump: &MindSporeDumpPlan) -> &'static str {
     match (dump.purpose, dump.target) {
         (Purpose::Overflow | Purpose::NonFinite, _) => {
             "Operators whose arithmetic overflows are dumped."
@@ -71,13 +71,13 @@ fn target(target: TreeTarget) -> &'static str {
     }
 }
 
-fn kernels(dump: &MindSporeDump, rows: &mut Vec<(&'static str, String)>) {
+fn kernels(dump: &MindSporeDumpPlan, rows: &mut Vec<(&'static str, String)>) {
     let rules = match &dump.kernels {
-        Kernels::Every => return rows.push(("operators", "every operator".to_owned())),
-        Kernels::BySetDump => {
+        DumpedKernels::Every => return rows.push(("operators", "every operator".to_owned())),
+        DumpedKernels::BySetDump => {
             return rows.push(("operators", "those that the model marks".to_owned()));
         }
-        Kernels::Listed(rules) => rules,
+        DumpedKernels::Listed(rules) => rules,
     };
     // Dumps of whole graphs know no types, and search names for regular expressions.
     let (matches, contains) = if dump.target.has_ranks() {
@@ -101,7 +101,7 @@ fn kernels(dump: &MindSporeDump, rows: &mut Vec<(&'static str, String)>) {
     }
 }
 
-fn sides(dump: &MindSporeDump) -> &'static str {
+fn sides(dump: &MindSporeDumpPlan) -> &'static str {
     match (dump.purpose, dump.sides) {
         (Purpose::Failures(_), SlotSides::Outputs) => {
             "none: of operators that fail only inputs are kept"
@@ -112,7 +112,7 @@ fn sides(dump: &MindSporeDump) -> &'static str {
     }
 }
 
-fn form(dump: &MindSporeDump, rows: &mut Vec<(&'static str, String)>) {
+fn form(dump: &MindSporeDumpPlan, rows: &mut Vec<(&'static str, String)>) {
     if dump.saved.tensors {
         let what = match dump.n_samples {
             Some(n) => format!("the first {n} elements of each tensor"),
@@ -148,7 +148,7 @@ fn form(dump: &MindSporeDump, rows: &mut Vec<(&'static str, String)>) {
     }
 }
 
-fn by_device(dump: &MindSporeDump) -> &'static str {
+fn by_device(dump: &MindSporeDumpPlan) -> &'static str {
     match dump.device_precision {
         None => "",
         Some(DevicePrecision::High) => ", as a device computes them, means and norms in float32",
@@ -158,7 +158,7 @@ fn by_device(dump: &MindSporeDump) -> &'static str {
     }
 }
 
-fn place(dump: &MindSporeDump) -> String {
+fn place(dump: &MindSporeDumpPlan) -> String {
     let path = dump.path.to_string_lossy();
     // The configured path may end with slashes, which would stand doubled before the rest.
     let path = path.trim_end_matches('/');

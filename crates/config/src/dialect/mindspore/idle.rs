@@ -7,26 +7,31 @@ use opscope_store::tree::mindspore::TreeTarget;
 
 use super::dump::FileFormat;
 use super::lower::is_graph;
-use super::section::{COMMON, E2E, Section};
-use super::settings::Settings;
-use crate::dialect::findings::Findings;
-use crate::json::{Node, Value};
+use super::section::{COMMON, ConfigSection, E2E};
+use super::settings::MindSporeSettings;
+use crate::dialect::findings::IssueCollector;
+use crate::json::{JsonNode, JsonValue};
 
 /// Warns about what has no effect on this target, or beside the other settings.
-pub(super) fn warn(root: &Node, target: TreeTarget, settings: &Settings, findings: &mut Findings) {
-    if let Some(section) = Section::find(root, COMMON) {
+pub(super) fn warn(
+    root: &JsonNode,
+    target: TreeTarget,
+    settings: &MindSporeSettings,
+    findings: &mut IssueCollector,
+) {
+    if let Some(section) = ConfigSection::find(root, COMMON) {
         warn_common(&section, target, settings, findings);
     }
-    if let Some(section) = Section::find(root, E2E) {
+    if let Some(section) = ConfigSection::find(root, E2E) {
         warn_e2e(&section, target, settings, findings);
     }
 }
 
 fn warn_common(
-    section: &Section<'_>,
+    section: &ConfigSection<'_>,
     target: TreeTarget,
-    settings: &Settings,
-    findings: &mut Findings,
+    settings: &MindSporeSettings,
+    findings: &mut IssueCollector,
 ) {
     let mut warn = |name, message: &str| {
         if let Some(item) = section.item(name) {
@@ -35,7 +40,7 @@ fn warn_common(
     };
     let kernels = section.item("kernels");
     let has_kernels = kernels.is_some_and(
-        |item| matches!(&item.node.value, Value::Array(entries) if !entries.is_empty()),
+        |item| matches!(&item.node.value, JsonValue::Array(entries) if !entries.is_empty()),
     );
     // The list is required in every file, so an empty one asks for nothing.
     if has_kernels && settings.dump_mode != 1 {
@@ -54,10 +59,10 @@ fn warn_common(
 }
 
 fn warn_e2e(
-    section: &Section<'_>,
+    section: &ConfigSection<'_>,
     target: TreeTarget,
-    settings: &Settings,
-    findings: &mut Findings,
+    settings: &MindSporeSettings,
+    findings: &mut IssueCollector,
 ) {
     let is_by_kernels = target == TreeTarget::AscendKernels;
     let mut warn = |name, message: &str| {

@@ -4,8 +4,8 @@ use std::ops::RangeInclusive;
 
 use opscope_capture::Steps;
 
-use super::section::Item;
-use crate::dialect::findings::{Findings, shown};
+use super::section::SectionItem;
+use crate::dialect::findings::{IssueCollector, shown};
 
 /// The word for every iteration.
 pub(super) const ALL: &str = "all";
@@ -44,7 +44,7 @@ pub(super) fn steps(text: &str) -> Steps {
 }
 
 /// Warns about the pieces that no iteration matches, which MindSpore accepts without a word.
-pub(super) fn warn_never(item: &Item<'_>, text: &str, findings: &mut Findings) {
+pub(super) fn warn_never(item: &SectionItem<'_>, text: &str, findings: &mut IssueCollector) {
     if text == ALL {
         return;
     }

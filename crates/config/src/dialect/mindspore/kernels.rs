@@ -2,15 +2,18 @@
 
 use std::fmt::Write;
 
-use super::dump::{KernelRule, REGEX_MARKS, RuleKind};
+use super::dump::{KernelEntry, REGEX_MARKS, RuleKind};
 use super::regex_syntax;
-use super::section::Item;
-use crate::dialect::findings::{Findings, Refused, shown};
-use crate::json::{Node, Value};
+use super::section::SectionItem;
+use crate::dialect::findings::{ConfigRefusal, IssueCollector, shown};
+use crate::json::{JsonNode, JsonValue};
 
 /// The rules of the entries, sorted by their text. MindSpore tries them in that order, regexes
 /// first, then names, then types.
-pub(super) fn read(item: &Item<'_>, findings: &mut Findings) -> Result<Vec<KernelRule>, Refused> {
+pub(super) fn read(
+    item: &SectionItem<'_>,
+    findings: &mut IssueCollector,
+) -> Result<Vec<KernelEntry>, ConfigRefusal> {
     // MindSpore keeps the entries in a sorted map too, and tries them in its order.
     let mut rules: std::collections::BTreeMap<String, RuleKind> = Default::default();
     for (i, node) in item.array(findings)?.iter().enumerate() {
@@ -20,7 +23,7 @@ pub(super) fn read(item: &Item<'_>, findings: &mut Findings) -> Result<Vec<Kerne
             findings.warn(entry.warning("it is empty and left out"));
             continue;
         }
-        let rule = KernelRule {
+        let rule = KernelEntry {
             // The kind is read off the text without quotes and blanks, as MindSpore does it.
             kind: kind(&text),
             text,
@@ -43,7 +46,7 @@ pub(super) fn read(item: &Item<'_>, findings: &mut Findings) -> Result<Vec<Kerne
     }
     let rules = rules.into_iter();
     Ok(rules
-        .map(|(text, kind)| KernelRule { text, kind })
+        .map(|(text, kind)| KernelEntry { text, kind })
         .collect())
 }
 
@@ -61,10 +64,10 @@ fn kind(text: &str) -> RuleKind {
 }
 
 /// Warns where an entry means something else than its author may expect.
-fn warn_about(entry: &Item<'_>, rule: &KernelRule, findings: &mut Findings) {
+fn warn_about(entry: &SectionItem<'_>, rule: &KernelEntry, findings: &mut IssueCollector) {
     let mut warn = |message: String| findings.warn(entry.warning(message));
     let text = shown(&rule.text);
-    let Value::String(written) = &entry.node.value else {
+    let JsonValue::String(written) = &entry.node.value else {
         let kind = entry.node.value.kind();
         return warn(format!(
             "found {kind}, which is compared as the text `{text}`"
@@ -85,7 +88,7 @@ fn warn_about(entry: &Item<'_>, rule: &KernelRule, findings: &mut Findings) {
 }
 
 /// An entry's JSON text without quotes and blanks.
-fn prepared(node: &Node) -> String {
+fn prepared(node: &JsonNode) -> String {
     let mut text = String::new();
     write_json(node, &mut text);
     text.retain(|c| c != '"' && c != ' ');
@@ -93,16 +96,18 @@ fn prepared(node: &Node) -> String {
 }
 
 /// Writes a value as MindSpore's parser prints it: on one line, keys sorted.
-fn write_json(node: &Node, out: &mut String) {
+fn write_json(node: &JsonNode, out: &mut String) {
     match &node.value {
-        Value::Null => out.push_str("null"),
-        Value::Bool(value) => {
+        JsonValue::Null => out.push_str("null"),
+        JsonValue::Bool(value) => {
             // Writing to a `String` cannot fail.
             let _ = write!(out, "{value}");
         }
-        Value::Number(text) => out.push_str(&number_text(text)),
-        Value::String(text) => out.push_str(&serde_json::Value::from(text.as_str()).to_string()),
-        Value::Array(nodes) => {
+        JsonValue::Number(text) => out.push_str(&number_text(text)),
+        JsonValue::String(text) => {
+            out.push_str(&serde_json::Value::from(text.as_str()).to_string())
+        }
+        JsonValue::Array(nodes) => {
             out.push('[');
             for (i, node) in nodes.iter().enumerate() {
                 if i > 0 {
@@ -112,7 +117,7 @@ fn write_json(node: &Node, out: &mut String) {
             }
             out.push(']');
         }
-        Value::Object(members) => {
+        JsonValue::Object(members) => {
             let mut members: Vec<_> = members.iter().collect();
             members.sort_by(|a, b| a.name.cmp(&b.name));
             out.push('{');

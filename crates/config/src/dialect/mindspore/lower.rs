@@ -3,20 +3,22 @@
 use opscope_capture::{FailureDetail, Purpose, SlotSides};
 use opscope_store::tree::mindspore::TreeTarget;
 
-use super::dump::{DevicePrecision, FileFormat, Kernels, MindSporeDump, RuleKind, Saved};
+use super::dump::{
+    DevicePrecision, DumpedKernels, FileFormat, MindSporeDumpPlan, RuleKind, SavedParts,
+};
 use super::iteration;
-use super::settings::{Backend, FAILURES, OVERFLOW, Settings};
-use crate::dialect::findings::{Findings, Refused};
-use crate::text_position::Place;
-use crate::{Issue, Severity};
+use super::settings::{DeviceBackend, FAILURES, MindSporeSettings, OVERFLOW};
+use crate::dialect::findings::{ConfigRefusal, IssueCollector};
+use crate::text_position::TextPosition;
+use crate::{ConfigIssue, Severity};
 
 /// The dump that settings ask for, if they ask for one.
 pub(super) fn dump(
     text: &str,
     target: TreeTarget,
-    settings: &Settings,
-    findings: &mut Findings,
-) -> Result<Option<MindSporeDump>, Refused> {
+    settings: &MindSporeSettings,
+    findings: &mut IssueCollector,
+) -> Result<Option<MindSporeDumpPlan>, ConfigRefusal> {
     if !has_dump(target, settings, findings)? {
         return Ok(None);
     }
@@ -27,7 +29,7 @@ pub(super) fn dump(
     let is_sampled = settings.sample_mode == 1 && target == TreeTarget::AscendKernels;
     // Zero is MindSpore's word for no limit.
     let is_limited = settings.overflow_number > 0 && purpose == Purpose::Overflow;
-    Ok(Some(MindSporeDump {
+    Ok(Some(MindSporeDumpPlan {
         target,
         path: settings.path.clone().into(),
         net_name: settings.net_name.clone(),
@@ -40,11 +42,11 @@ pub(super) fn dump(
         },
         purpose,
         kernels: match settings.dump_mode {
-            1 if !settings.kernels.is_empty() => Kernels::Listed(settings.kernels.clone()),
-            2 => Kernels::BySetDump,
-            _ => Kernels::Every,
+            1 if !settings.kernels.is_empty() => DumpedKernels::Listed(settings.kernels.clone()),
+            2 => DumpedKernels::BySetDump,
+            _ => DumpedKernels::Every,
         },
-        saved: Saved {
+        saved: SavedParts {
             tensors: saved.has_tensors(),
             statistics: saved.has_statistics().then(|| settings.categories.clone()),
         },
@@ -56,7 +58,8 @@ pub(super) fn dump(
         },
         device_precision: device_precision(target, settings),
         // Only Ascend has layouts of its own. Everywhere else tensors lie as the host has them.
-        trans_flag: settings.trans_flag || Backend::of(target) != Backend::Ascend,
+        trans_flag: settings.trans_flag
+            || DeviceBackend::for_target(target) != DeviceBackend::Ascend,
         n_samples: is_sampled.then(|| settings.sample_num.into()),
         saves_kernel_args: settings.saves_kernel_args
             // MindSpore saves them only where it waits for each operator.
@@ -69,7 +72,7 @@ pub(super) fn dump(
 
 /// Devices compute statistics kernel by kernel only, and only where statistics are all that is
 /// saved.
-fn device_precision(target: TreeTarget, settings: &Settings) -> Option<DevicePrecision> {
+fn device_precision(target: TreeTarget, settings: &MindSporeSettings) -> Option<DevicePrecision> {
     let precision = if settings.is_stat_precise {
         DevicePrecision::High
     } else {
@@ -87,9 +90,9 @@ pub(super) fn is_graph(target: TreeTarget) -> bool {
 /// Whether anything is dumped on this target and device.
 fn has_dump(
     target: TreeTarget,
-    settings: &Settings,
-    findings: &mut Findings,
-) -> Result<bool, Refused> {
+    settings: &MindSporeSettings,
+    findings: &mut IssueCollector,
+) -> Result<bool, ConfigRefusal> {
     if target == TreeTarget::GraphEngine && settings.op_debug_mode == FAILURES {
         let message = "the graph engine's own dump has no `op_debug_mode` 4";
         return Err(findings.refuse(of_file(Severity::Error, message)));
@@ -116,7 +119,11 @@ fn has_dump(
     Ok(false)
 }
 
-fn purpose(target: TreeTarget, settings: &Settings, findings: &mut Findings) -> Purpose {
+fn purpose(
+    target: TreeTarget,
+    settings: &MindSporeSettings,
+    findings: &mut IssueCollector,
+) -> Purpose {
     match settings.op_debug_mode {
         OVERFLOW if target == TreeTarget::Cpu => {
             let message =
@@ -130,6 +137,6 @@ fn purpose(target: TreeTarget, settings: &Settings, findings: &mut Findings) -> 
     }
 }
 
-fn of_file(severity: Severity, message: &str) -> Issue {
-    Issue::of_file(severity, Place { line: 1, column: 1 }, message)
+fn of_file(severity: Severity, message: &str) -> ConfigIssue {
+    ConfigIssue::of_file(severity, TextPosition { line: 1, column: 1 }, message)
 }

@@ -5,9 +5,9 @@ use opscope_capture::{
     Purpose, SlotSides,
 };
 
-use super::dump::{Kernels, MindSporeDump, RuleKind};
+use super::dump::{DumpedKernels, MindSporeDumpPlan, RuleKind};
 
-impl MindSporeDump {
+impl MindSporeDumpPlan {
     /// The plan that lets a session keep what the configuration asks for.
     ///
     /// # Errors
@@ -17,13 +17,13 @@ impl MindSporeDump {
         let has_parameters_only = self.has_parameters_only();
         let operators = match &self.kernels {
             _ if has_parameters_only => OperatorSelection::none(),
-            Kernels::Every => OperatorSelection::every(),
-            Kernels::Listed(rules) => {
+            DumpedKernels::Every => OperatorSelection::every(),
+            DumpedKernels::Listed(rules) => {
                 let rules = rules.iter().map(|entry| rule(entry, has_ranks));
                 let rules = rules.collect::<Result<_, _>>()?;
                 OperatorSelection::by_kernels(KernelSelection::Rules(rules))
             }
-            Kernels::BySetDump => OperatorSelection::by_kernels(KernelSelection::Marked),
+            DumpedKernels::BySetDump => OperatorSelection::by_kernels(KernelSelection::Marked),
         };
         let purpose = match self.purpose {
             Purpose::Failures(_) if has_parameters_only => Purpose::Values,
@@ -59,7 +59,7 @@ impl MindSporeDump {
 
 /// Dumps of whole graphs know no types, only names; their regular expressions may match a part of
 /// one.
-fn rule(rule: &super::KernelRule, has_ranks: bool) -> Result<CompiledKernelRule, PatternError> {
+fn rule(rule: &super::KernelEntry, has_ranks: bool) -> Result<CompiledKernelRule, PatternError> {
     match rule.kind {
         RuleKind::Name => Ok(CompiledKernelRule::name(&rule.text)),
         RuleKind::Type if has_ranks => Ok(CompiledKernelRule::op_type(&rule.text)),

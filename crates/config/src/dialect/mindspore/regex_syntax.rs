@@ -7,7 +7,7 @@ mod bracket;
 
 /// Says what MindSpore prints of a text that it refuses.
 pub(super) fn check(pattern: &str) -> Result<(), &'static str> {
-    let mut parser = Parser {
+    let mut parser = RegexParser {
         chars: pattern.chars().collect(),
         at: 0,
         n_open: 0,
@@ -25,7 +25,7 @@ pub(super) fn check(pattern: &str) -> Result<(), &'static str> {
 const MISMATCHED: &str = "Mismatched '(' and ')' in regular expression";
 /// Deepest nesting of groups, for the sake of the stack.
 const NESTING_MAX: usize = 1000;
-struct Parser {
+struct RegexParser {
     chars: Vec<char>,
     at: usize,
     n_open: usize,
@@ -34,12 +34,12 @@ struct Parser {
 }
 
 /// One end of a range in a bracket.
-enum Element {
+enum RangeEnd {
     Char(char),
     Class,
 }
 
-impl Parser {
+impl RegexParser {
     fn peek(&self) -> Option<char> {
         self.chars.get(self.at).copied()
     }
@@ -162,25 +162,25 @@ impl Parser {
     }
 
     /// The character that an escape stands for, if it is one.
-    fn code(&mut self, c: char) -> Result<Element, &'static str> {
+    fn code(&mut self, c: char) -> Result<RangeEnd, &'static str> {
         let n_digits = match c {
-            'd' | 'D' | 's' | 'S' | 'w' | 'W' => return Ok(Element::Class),
+            'd' | 'D' | 's' | 'S' | 'w' | 'W' => return Ok(RangeEnd::Class),
             'c' => {
                 return self
                     .next()
-                    .map(Element::Char)
+                    .map(RangeEnd::Char)
                     .ok_or("invalid '\\cX' control character in regular expression");
             }
             // The two forms with a fixed number of hexadecimal digits.
             'x' => 2,
             'u' => 4,
-            '0' => return Ok(Element::Char('\0')),
-            'f' => return Ok(Element::Char('\u{c}')),
-            'n' => return Ok(Element::Char('\n')),
-            'r' => return Ok(Element::Char('\r')),
-            't' => return Ok(Element::Char('\t')),
-            'v' => return Ok(Element::Char('\u{b}')),
-            other => return Ok(Element::Char(other)),
+            '0' => return Ok(RangeEnd::Char('\0')),
+            'f' => return Ok(RangeEnd::Char('\u{c}')),
+            'n' => return Ok(RangeEnd::Char('\n')),
+            'r' => return Ok(RangeEnd::Char('\r')),
+            't' => return Ok(RangeEnd::Char('\t')),
+            'v' => return Ok(RangeEnd::Char('\u{b}')),
+            other => return Ok(RangeEnd::Char(other)),
         };
         let mut code = 0;
         for _ in 0..n_digits {
@@ -191,7 +191,7 @@ impl Parser {
             };
             code = code * 16 + digit.ok_or(invalid)?;
         }
-        Ok(Element::Char(char::from_u32(code).unwrap_or('\u{fffd}')))
+        Ok(RangeEnd::Char(char::from_u32(code).unwrap_or('\u{fffd}')))
     }
 
     fn quantifier(&mut self) -> Result<bool, &'static str> {

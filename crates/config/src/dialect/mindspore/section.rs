@@ -2,10 +2,10 @@
 //!
 //! A section may be any value: what is no object has no keys, as in MindSpore.
 
-use crate::dialect::findings::{Findings, Refused, escape, nearest_hint, shown};
-use crate::json::{Member, Node, Value};
-use crate::text_position::Place;
-use crate::{Issue, Severity};
+use crate::dialect::findings::{ConfigRefusal, IssueCollector, escape, nearest_hint, shown};
+use crate::json::{JsonMember, JsonNode, JsonValue};
+use crate::text_position::TextPosition;
+use crate::{ConfigIssue, Severity};
 
 /// Name of the section that every file has.
 pub(super) const COMMON: &str = "common_dump_settings";
@@ -13,34 +13,34 @@ pub(super) const COMMON: &str = "common_dump_settings";
 pub(super) const E2E: &str = "e2e_dump_settings";
 
 /// One of the two sections.
-pub(super) struct Section<'a> {
+pub(super) struct ConfigSection<'a> {
     name: &'static str,
-    pub(super) node: &'a Node,
+    pub(super) node: &'a JsonNode,
 }
 
 /// A value in a section, or an element of one that is an array.
 #[derive(Clone)]
-pub(super) struct Item<'a> {
+pub(super) struct SectionItem<'a> {
     section: &'static str,
     pub(super) name: &'static str,
     index: Option<usize>,
-    pub(super) node: &'a Node,
+    pub(super) node: &'a JsonNode,
 }
 
-impl<'a> Section<'a> {
+impl<'a> ConfigSection<'a> {
     /// The section called `name`, if the file has it.
-    pub(super) fn find(root: &'a Node, name: &'static str) -> Option<Section<'a>> {
+    pub(super) fn find(root: &'a JsonNode, name: &'static str) -> Option<ConfigSection<'a>> {
         let member = find(root, name)?;
-        Some(Section {
+        Some(ConfigSection {
             name,
             node: &member.node,
         })
     }
 
     /// The item called `name`, if it is there.
-    pub(super) fn item(&self, name: &'static str) -> Option<Item<'a>> {
+    pub(super) fn item(&self, name: &'static str) -> Option<SectionItem<'a>> {
         let member = find(self.node, name)?;
-        Some(Item {
+        Some(SectionItem {
             section: self.name,
             name,
             index: None,
@@ -49,8 +49,8 @@ impl<'a> Section<'a> {
     }
 
     /// An item called `name` that is not there; issues about it are at the place of the section.
-    pub(super) fn absent(&self, name: &'static str) -> Item<'a> {
-        Item {
+    pub(super) fn absent(&self, name: &'static str) -> SectionItem<'a> {
+        SectionItem {
             section: self.name,
             name,
             index: None,
@@ -62,20 +62,20 @@ impl<'a> Section<'a> {
     pub(super) fn required(
         &self,
         name: &'static str,
-        findings: &mut Findings,
-    ) -> Result<Item<'a>, Refused> {
+        findings: &mut IssueCollector,
+    ) -> Result<SectionItem<'a>, ConfigRefusal> {
         self.item(name)
             .ok_or_else(|| findings.refuse(missing(self.node.place, self.name, name)))
     }
 
     /// Warns about keys that are not in `known`.
-    pub(super) fn warn_unknown(&self, known: &[&str], findings: &mut Findings) {
-        let Value::Object(members) = &self.node.value else {
+    pub(super) fn warn_unknown(&self, known: &[&str], findings: &mut IssueCollector) {
+        let JsonValue::Object(members) = &self.node.value else {
             let message = format!("found {}, which has no keys", self.node.value.kind());
-            findings.warn(Issue {
+            findings.warn(ConfigIssue {
                 pointer: format!("/{}", self.name),
                 item: self.name.to_owned(),
-                ..Issue::of_file(Severity::Warning, self.node.place, message)
+                ..ConfigIssue::of_file(Severity::Warning, self.node.place, message)
             });
             return;
         };
@@ -84,11 +84,11 @@ impl<'a> Section<'a> {
             if known.contains(&name) {
                 continue;
             }
-            findings.warn(Issue {
+            findings.warn(ConfigIssue {
                 pointer: format!("/{}/{}", self.name, escape(name)),
                 item: format!("{}.{name}", self.name),
                 hint: nearest_hint(name, known),
-                ..Issue::of_file(
+                ..ConfigIssue::of_file(
                     Severity::Warning,
                     member.place,
                     "unknown key, it has no effect",
@@ -98,33 +98,42 @@ impl<'a> Section<'a> {
     }
 }
 
-impl<'a> Item<'a> {
+impl<'a> SectionItem<'a> {
     /// An error about this item.
-    pub(super) fn error(&self, message: impl Into<String>, vendor_text: String) -> Issue {
+    pub(super) fn error(&self, message: impl Into<String>, vendor_text: String) -> ConfigIssue {
         let issue = self.issue(Severity::Error, message.into());
-        Issue {
+        ConfigIssue {
             vendor_text: Some(vendor_text),
             ..issue
         }
     }
 
     /// A warning that MindSpore does not give.
-    pub(super) fn warning(&self, message: impl Into<String>) -> Issue {
+    pub(super) fn warning(&self, message: impl Into<String>) -> ConfigIssue {
         self.issue(Severity::Warning, message.into())
     }
 
     /// A warning that MindSpore gives too.
-    pub(super) fn vendor_warning(&self, message: impl Into<String>, vendor_text: String) -> Issue {
-        Issue {
+    pub(super) fn vendor_warning(
+        &self,
+        message: impl Into<String>,
+        vendor_text: String,
+    ) -> ConfigIssue {
+        ConfigIssue {
             vendor_text: Some(vendor_text),
             ..self.warning(message)
         }
     }
 
     /// The value is none of those allowed.
-    pub(super) fn unexpected(&self, found: &str, expected: &str, vendor_text: String) -> Issue {
+    pub(super) fn unexpected(
+        &self,
+        found: &str,
+        expected: &str,
+        vendor_text: String,
+    ) -> ConfigIssue {
         let message = format!("found `{}`, expected {expected}", shown(found));
-        Issue {
+        ConfigIssue {
             found: Some(found.to_owned()),
             expected: Some(expected.to_owned()),
             ..self.error(message, vendor_text)
@@ -132,7 +141,7 @@ impl<'a> Item<'a> {
     }
 
     /// A number without sign and fraction. MindSpore keeps the low 32 bits of it.
-    pub(super) fn unsigned(&self, findings: &mut Findings) -> Result<u32, Refused> {
+    pub(super) fn unsigned(&self, findings: &mut IssueCollector) -> Result<u32, ConfigRefusal> {
         self.unsigned_reported_as(self.name, findings)
     }
 
@@ -140,11 +149,11 @@ impl<'a> Item<'a> {
     pub(super) fn unsigned_reported_as(
         &self,
         name: &str,
-        findings: &mut Findings,
-    ) -> Result<u32, Refused> {
+        findings: &mut IssueCollector,
+    ) -> Result<u32, ConfigRefusal> {
         let whole = match &self.node.value {
             // MindSpore refuses `1.0` and `1e2`, although they are whole numbers.
-            Value::Number(text) if text.bytes().all(|byte| byte.is_ascii_digit()) => {
+            JsonValue::Number(text) if text.bytes().all(|byte| byte.is_ascii_digit()) => {
                 text.parse::<u64>().ok()
             }
             _ => None,
@@ -163,8 +172,8 @@ impl<'a> Item<'a> {
     }
 
     /// A text.
-    pub(super) fn text(&self, findings: &mut Findings) -> Result<&'a str, Refused> {
-        if let Value::String(text) = &self.node.value {
+    pub(super) fn text(&self, findings: &mut IssueCollector) -> Result<&'a str, ConfigRefusal> {
+        if let JsonValue::String(text) = &self.node.value {
             return Ok(text);
         }
         let name = self.name;
@@ -173,8 +182,11 @@ impl<'a> Item<'a> {
     }
 
     /// An array.
-    pub(super) fn array(&self, findings: &mut Findings) -> Result<&'a [Node], Refused> {
-        if let Value::Array(nodes) = &self.node.value {
+    pub(super) fn array(
+        &self,
+        findings: &mut IssueCollector,
+    ) -> Result<&'a [JsonNode], ConfigRefusal> {
+        if let JsonValue::Array(nodes) = &self.node.value {
             return Ok(nodes);
         }
         let name = self.name;
@@ -183,8 +195,8 @@ impl<'a> Item<'a> {
     }
 
     /// `true` or `false`. MindSpore's message always speaks of `enable`.
-    pub(super) fn boolean(&self, findings: &mut Findings) -> Result<bool, Refused> {
-        if let Value::Bool(value) = self.node.value {
+    pub(super) fn boolean(&self, findings: &mut IssueCollector) -> Result<bool, ConfigRefusal> {
+        if let JsonValue::Bool(value) = self.node.value {
             return Ok(value);
         }
         let text = "Dump Json Parse Failed. 'enable' should be boolean type".to_owned();
@@ -192,8 +204,8 @@ impl<'a> Item<'a> {
     }
 
     /// The element `index` of this array.
-    pub(super) fn element(&self, index: usize, node: &'a Node) -> Item<'a> {
-        Item {
+    pub(super) fn element(&self, index: usize, node: &'a JsonNode) -> SectionItem<'a> {
+        SectionItem {
             index: Some(index),
             node,
             ..self.clone()
@@ -201,70 +213,70 @@ impl<'a> Item<'a> {
     }
 
     /// This element is of the wrong type.
-    pub(super) fn wrong_element(&self, expected: &'static str) -> Issue {
+    pub(super) fn wrong_element(&self, expected: &'static str) -> ConfigIssue {
         let kind = vendor_kind(&self.node.value);
         let text =
             format!("[json.exception.type_error.302] type must be {expected}, but is {kind}");
         self.wrong_type(&format!("a {expected}"), text)
     }
 
-    fn wrong_type(&self, expected: &str, vendor_text: String) -> Issue {
+    fn wrong_type(&self, expected: &str, vendor_text: String) -> ConfigIssue {
         let found = match &self.node.value {
-            Value::Number(text) => format!("the number {}", shown(text)),
+            JsonValue::Number(text) => format!("the number {}", shown(text)),
             other => other.kind().to_owned(),
         };
         let message = format!("found {found}, expected {expected}");
-        Issue {
+        ConfigIssue {
             found: Some(found),
             expected: Some(expected.to_owned()),
             ..self.error(message, vendor_text)
         }
     }
 
-    fn issue(&self, severity: Severity, message: String) -> Issue {
+    fn issue(&self, severity: Severity, message: String) -> ConfigIssue {
         let (section, name) = (self.section, self.name);
         let (end, item_end) = match self.index {
             None => (String::new(), String::new()),
             Some(index) => (format!("/{index}"), format!("[{index}]")),
         };
-        Issue {
+        ConfigIssue {
             pointer: format!("/{section}/{name}{end}"),
             item: format!("{section}.{name}{item_end}"),
-            ..Issue::of_file(severity, self.node.place, message)
+            ..ConfigIssue::of_file(severity, self.node.place, message)
         }
     }
 }
 
 /// The value called `name` is not there.
-pub(super) fn missing(place: Place, section: &str, name: &str) -> Issue {
+pub(super) fn missing(place: TextPosition, section: &str, name: &str) -> ConfigIssue {
     let (pointer, item) = match section {
         "" => (format!("/{name}"), name.to_owned()),
         _ => (format!("/{section}/{name}"), format!("{section}.{name}")),
     };
-    Issue {
+    ConfigIssue {
         pointer,
         item,
         vendor_text: Some(format!("Check dump json failed, {name} not found")),
-        ..Issue::of_file(Severity::Error, place, format!("`{name}` is missing"))
+        ..ConfigIssue::of_file(Severity::Error, place, format!("`{name}` is missing"))
     }
 }
 
 /// The member called `name`, if this is an object that has one.
-pub(super) fn find<'a>(node: &'a Node, name: &str) -> Option<&'a Member> {
+pub(super) fn find<'a>(node: &'a JsonNode, name: &str) -> Option<&'a JsonMember> {
     match &node.value {
-        Value::Object(members) => members.iter().find(|member| member.name == name),
+        JsonValue::Object(members) => members.iter().find(|member| member.name == name),
         _ => None,
     }
 }
 
 /// Names the kind of a value as MindSpore's parser does.
-fn vendor_kind(value: &Value) -> &'static str {
+fn vendor_kind(value: &JsonValue) -> &'static str {
     match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
+        JsonValue::Null => "null",
+        JsonValue::Bool(_) => "boolean",
+        JsonValue::Number(_) => "number",
+        JsonValue::String(_) => "string",
+        JsonValue::Array(_) => "array",
+        JsonValue::Object(_) => "object",
     }
 }

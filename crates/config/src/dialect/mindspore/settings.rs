@@ -11,32 +11,36 @@ mod values;
 pub(super) use common::KEYS as COMMON_KEYS;
 pub(super) use debug::{FAILURES, OVERFLOW};
 pub(super) use e2e::KEYS as E2E_KEYS;
-pub(super) use reader::{Backend, Reader};
-pub use values::{SavedData, Settings};
+pub(super) use reader::{DeviceBackend, SettingsReader};
+pub use values::{MindSporeSettings, SavedData};
 
-use super::section::{COMMON, E2E, Section, missing};
-use crate::dialect::findings::{Findings, Refused};
-use crate::json::Node;
-use crate::{Issue, Severity};
+use super::section::{COMMON, ConfigSection, E2E, missing};
+use crate::dialect::findings::{ConfigRefusal, IssueCollector};
+use crate::json::JsonNode;
+use crate::{ConfigIssue, Severity};
 
 /// The message that MindSpore prints three times, a second apart.
 const NO_E2E: &str = "For 'Dump', in the scenario where 'backend' is 'ms_backend', please configure \
                       'e2e_dump_setting', otherwise there will be no data.";
 
-impl Reader<'_> {
+impl SettingsReader<'_> {
     /// Reads both sections.
-    pub(super) fn read(&self, root: &Node, findings: &mut Findings) -> Result<Settings, Refused> {
-        let e2e = Section::find(root, E2E);
-        let mut settings = Settings::defaults(self.backend, e2e.is_some());
+    pub(super) fn read(
+        &self,
+        root: &JsonNode,
+        findings: &mut IssueCollector,
+    ) -> Result<MindSporeSettings, ConfigRefusal> {
+        let e2e = ConfigSection::find(root, E2E);
+        let mut settings = MindSporeSettings::defaults(self.backend, e2e.is_some());
         match &e2e {
             Some(section) => e2e::read(section, &mut settings, findings)?,
-            None => findings.warn(Issue {
+            None => findings.warn(ConfigIssue {
                 vendor_text: Some(NO_E2E.to_owned()),
-                ..Issue::of_file(Severity::Warning, root.place, self.without_e2e())
+                ..ConfigIssue::of_file(Severity::Warning, root.place, self.without_e2e())
             }),
         }
         // The second section is read first: which keys of this one are required depends on it.
-        let Some(section) = Section::find(root, COMMON) else {
+        let Some(section) = ConfigSection::find(root, COMMON) else {
             return Err(findings.refuse(missing(root.place, "", COMMON)));
         };
         self.common(&section, &mut settings, findings)?;
@@ -52,8 +56,8 @@ impl Reader<'_> {
 
     fn without_e2e(&self) -> String {
         let what = match self.backend {
-            Backend::Cpu | Backend::Gpu => "its defaults are used",
-            Backend::Ascend => "whole graphs are dumped, as at compilation level O2",
+            DeviceBackend::Cpu | DeviceBackend::Gpu => "its defaults are used",
+            DeviceBackend::Ascend => "whole graphs are dumped, as at compilation level O2",
         };
         format!("there is no `{E2E}`: {what}")
     }
@@ -61,9 +65,9 @@ impl Reader<'_> {
     /// Turns statistics on the device into ones on the host where the device makes none.
     fn stat_calc_mode(
         &self,
-        e2e: Option<&Section<'_>>,
-        settings: &mut Settings,
-        findings: &mut Findings,
+        e2e: Option<&ConfigSection<'_>>,
+        settings: &mut MindSporeSettings,
+        findings: &mut IssueCollector,
     ) {
         let Some(item) = e2e.and_then(|section| section.item("stat_calc_mode")) else {
             return;
@@ -82,7 +86,7 @@ impl Reader<'_> {
             let message = "`device` is taken for `host`: statistics of whole graphs are the host's";
             findings.warn(item.warning(message));
         }
-        if settings.is_stat_on_device && self.backend != Backend::Ascend {
+        if settings.is_stat_on_device && self.backend != DeviceBackend::Ascend {
             settings.is_stat_on_device = false;
             let backend = self.backend.name();
             findings.warn(item.vendor_warning(
@@ -99,13 +103,13 @@ impl Reader<'_> {
     /// Whether this device is one of those that dump.
     fn support_device(
         &self,
-        section: &Section<'_>,
-        settings: &mut Settings,
-        findings: &mut Findings,
-    ) -> Result<(), Refused> {
+        section: &ConfigSection<'_>,
+        settings: &mut MindSporeSettings,
+        findings: &mut IssueCollector,
+    ) -> Result<(), ConfigRefusal> {
         let device = self.env.device_id;
         let item = section.required("support_device", findings)?;
-        if self.backend == Backend::Cpu || settings.devices.contains(&device) {
+        if self.backend == DeviceBackend::Cpu || settings.devices.contains(&device) {
             return Ok(());
         }
         settings.is_e2e_enabled = false;

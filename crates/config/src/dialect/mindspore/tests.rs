@@ -8,10 +8,10 @@ use super::*;
 const COMMON_REST: &str =
     r#""path": "/p", "net_name": "N", "input_output": 0, "support_device": [0]"#;
 
-fn env() -> Environment {
-    Environment {
+fn env() -> ConfigEnvironment {
+    ConfigEnvironment {
         current_dir: "/".into(),
-        ..Environment::default()
+        ..ConfigEnvironment::default()
     }
 }
 
@@ -20,7 +20,7 @@ fn file(more: &str, e2e: &str) -> String {
     format!(r#"{{"common_dump_settings": {{{COMMON_REST}, {more}}}{e2e}}}"#)
 }
 
-fn dump_of(target: TreeTarget, more: &str) -> MindSporeDump {
+fn dump_of(target: TreeTarget, more: &str) -> MindSporeDumpPlan {
     let text = file(
         more,
         r#", "e2e_dump_settings": {"enable": true, "sample_mode": 1, "sample_num": 5, "save_kernel_args": true, "trans_flag": false}"#,
@@ -54,7 +54,7 @@ fn what_targets_do_not_have_is_left_out() {
 
 #[test]
 fn home_is_the_users_in_a_dump_of_ours() {
-    let env = Environment {
+    let env = ConfigEnvironment {
         home: Some("/home/.me".into()),
         ..env()
     };
@@ -82,7 +82,7 @@ fn marked_operators_are_dumped_on_every_target() {
     for target in [TreeTarget::Cpu, TreeTarget::Gpu, TreeTarget::AscendKernels] {
         assert_eq!(
             dump_of(target, more).kernels,
-            Kernels::BySetDump,
+            DumpedKernels::BySetDump,
             "{target:?}"
         );
         let is_accepted =
@@ -157,7 +157,7 @@ fn what_follows_the_first_value_is_passed_over() {
 #[test]
 fn the_variable_asks_for_the_graph_engine() {
     assert_eq!(default_target(&env()), TreeTarget::Cpu);
-    let asking = Environment {
+    let asking = ConfigEnvironment {
         has_ge_dump: true,
         ..env()
     };
@@ -259,7 +259,7 @@ fn precision_is_that_of_the_device() {
 fn rules_come_in_the_order_in_which_they_are_tried() {
     let more = r#""dump_mode": 1, "iteration": "all",
         "kernels": ["relu", "Default/a-op1", "name-regex(.* b)", "", "relu", 5]"#;
-    let Kernels::Listed(rules) = dump_of(TreeTarget::Cpu, more).kernels else {
+    let DumpedKernels::Listed(rules) = dump_of(TreeTarget::Cpu, more).kernels else {
         panic!("rules are expected")
     };
     let rules: Vec<_> = rules
@@ -274,7 +274,7 @@ fn rules_come_in_the_order_in_which_they_are_tried() {
     ];
     assert_eq!(rules, expected);
     let more = r#""dump_mode": 1, "iteration": "all", "kernels": [" ", ""]"#;
-    assert_eq!(dump_of(TreeTarget::Cpu, more).kernels, Kernels::Every);
+    assert_eq!(dump_of(TreeTarget::Cpu, more).kernels, DumpedKernels::Every);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use opscope_capture::{Purpose, SlotSides};
-use opscope_config::dialect::mindspore::{DevicePrecision, FileFormat, MindSporeDump};
+use opscope_config::dialect::mindspore::{DevicePrecision, FileFormat, MindSporeDumpPlan};
 use opscope_store::atomic_file::Modes;
 use opscope_store::file_format::statistic_csv::Category;
 use opscope_store::file_format::zstd;
@@ -59,7 +59,7 @@ pub struct MindSporeOptions {
 impl MindSporeOptions {
     /// The options of a dump that a configuration asks for. `time` names directories of whole graphs,
     /// `YYYYMMDDhhmmss`.
-    pub fn new(dump: MindSporeDump, rank: u32, modes: Modes, time: String) -> MindSporeOptions {
+    pub fn new(dump: MindSporeDumpPlan, rank: u32, modes: Modes, time: String) -> MindSporeOptions {
         MindSporeOptions {
             has_parameters_only: dump.has_parameters_only(),
             target: dump.target,

@@ -32,11 +32,11 @@ impl Tree {
 
     /// Surroundings whose variables have `@` for this directory. The system's packages are in
     /// `system`.
-    fn around(&self, variables: &[(&'static str, &str)]) -> Surroundings {
+    fn around(&self, variables: &[(&'static str, &str)]) -> SearchSurroundings {
         let root = self.0.path().display().to_string();
         let value = |value: &str| OsString::from(value.replace('@', &root));
         let variables = variables.iter().map(|(name, text)| (*name, value(text)));
-        Surroundings {
+        SearchSurroundings {
             variables: variables.collect::<BTreeMap<_, _>>(),
             host_package: None,
             system_packages: self.path("system"),
@@ -82,7 +82,7 @@ fn places_rank_in_their_order() {
     let venv = tree.package("venv/lib64/python3.10/site-packages", "1.26.0");
     tree.check(&EVERYTHING, &venv, &beside("VIRTUAL_ENV"));
     let host = tree.package("host", "1.25.0");
-    let around = Surroundings {
+    let around = SearchSurroundings {
         host_package: Some(tree.path("host/onnxruntime")),
         ..tree.around(&EVERYTHING)
     };

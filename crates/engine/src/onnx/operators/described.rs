@@ -8,7 +8,7 @@ use opscope_store::record::{AttributeKind, Operator};
 
 use super::super::attribute;
 use super::super::schema::{ModelProto, NodeProto, OperatorSetIdProto};
-use super::{Node, OnnxOperators, Scope};
+use super::{ListedNode, OnnxOperators, ValueScope};
 use crate::SharedEngine;
 use crate::operator_source::SourceOperator;
 
@@ -35,14 +35,14 @@ pub(super) fn operators(engine: SharedEngine, path: &Path, graph: &GraphFile) ->
                 .collect(),
             ..ModelProto::default()
         },
-        scopes: vec![Scope::default()],
+        scopes: vec![ValueScope::default()],
         nodes,
         operators,
         named_constants: graph.constants.iter().cloned().collect::<HashSet<_>>(),
     }
 }
 
-fn of_operator(described: &GraphOperator) -> (Node, SourceOperator) {
+fn of_operator(described: &GraphOperator) -> (ListedNode, SourceOperator) {
     let names = |names: &[Option<String>]| -> Vec<String> {
         names
             .iter()
@@ -80,7 +80,7 @@ fn of_operator(described: &GraphOperator) -> (Node, SourceOperator) {
         attribute: attributes,
         ..NodeProto::default()
     };
-    let node = Node {
+    let node = ListedNode {
         proto,
         scope: 0,
         obstacle,

@@ -7,7 +7,9 @@ use std::collections::{HashMap, HashSet};
 
 use super::super::proto;
 use super::super::schema::{GraphProto, NodeProto};
-use super::source::{Body, Class, Source, inner_reads, is_standard, plain, standard};
+use super::source::{
+    Class, OriginalGraph, OriginalModel, inner_reads, is_standard, plain, standard,
+};
 
 /// Types that move or cast elements and compute nothing.
 const MOVING: [&str; 8] = [
@@ -29,10 +31,10 @@ const COPY_SUFFIX: &str = "/duplicated";
 const UNIQUE_SUFFIX: &str = "_token_";
 
 /// A graph of the executed model beside the original one.
-pub(super) struct Pairing<'a, 'g> {
-    source: &'a Source<'g>,
-    body: &'a Body<'g>,
-    pub(super) nodes: Vec<Executed<'g>>,
+pub(super) struct GraphPairing<'a, 'g> {
+    source: &'a OriginalModel<'g>,
+    body: &'a OriginalGraph<'g>,
+    pub(super) nodes: Vec<ExecutedNode<'g>>,
     /// By name of a value, the original value that it is, in whatever layout and precision.
     pub(super) classes: HashMap<&'g str, Class>,
     /// By name of a value of this graph, the node that computes it.
@@ -48,22 +50,22 @@ pub(super) struct Pairing<'a, 'g> {
 }
 
 /// A node of the executed graph.
-pub(super) struct Executed<'g> {
+pub(super) struct ExecutedNode<'g> {
     pub(super) proto: &'g NodeProto,
     /// The values that it reads, and those that are read inside of it.
     pub(super) reads: Vec<&'g str>,
 }
 
-impl<'a, 'g> Pairing<'a, 'g> {
+impl<'a, 'g> GraphPairing<'a, 'g> {
     pub(super) fn new(
-        source: &'a Source<'g>,
-        body: &'a Body<'g>,
+        source: &'a OriginalModel<'g>,
+        body: &'a OriginalGraph<'g>,
         executed: &'g GraphProto,
         outer: &HashMap<&'g str, Class>,
-    ) -> Pairing<'a, 'g> {
-        let nodes: Vec<Executed<'g>> = executed.node.iter().map(Executed::new).collect();
+    ) -> GraphPairing<'a, 'g> {
+        let nodes: Vec<ExecutedNode<'g>> = executed.node.iter().map(ExecutedNode::new).collect();
         let constants = executed.initializer.iter().map(|t| t.name.as_str());
-        let mut pairing = Pairing {
+        let mut pairing = GraphPairing {
             source,
             body,
             classes: outer.clone(),
@@ -92,7 +94,7 @@ impl<'a, 'g> Pairing<'a, 'g> {
         pairing
     }
 
-    pub(super) fn body(&self) -> &'a Body<'g> {
+    pub(super) fn body(&self) -> &'a OriginalGraph<'g> {
         self.body
     }
 
@@ -298,14 +300,14 @@ impl<'a, 'g> Pairing<'a, 'g> {
     }
 }
 
-impl<'g> Executed<'g> {
-    fn new(proto: &'g NodeProto) -> Executed<'g> {
+impl<'g> ExecutedNode<'g> {
+    fn new(proto: &'g NodeProto) -> ExecutedNode<'g> {
         let inputs = proto.input.iter().map(String::as_str);
         let mut reads: Vec<&str> = inputs.filter(|name| !name.is_empty()).collect();
         reads.extend(inner_reads(proto));
         reads.sort_unstable();
         reads.dedup();
-        Executed { proto, reads }
+        ExecutedNode { proto, reads }
     }
 }
 

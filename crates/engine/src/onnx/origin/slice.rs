@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashSet};
 
 use super::super::proto;
-use super::pairing::Pairing;
-use super::source::{Body, Class, Source};
+use super::pairing::GraphPairing;
+use super::source::{Class, OriginalGraph, OriginalModel};
 
 /// Types that a fused operator repeats where others need their result too.
 const REPEATED: [&str; 11] = [
@@ -26,10 +26,10 @@ const N_REPEATED_MAX: usize = 8;
 const SHAPE_ONLY: [&str; 2] = ["Shape", "Size"];
 
 /// The effect of some operators of the executed graph, in terms of the original one.
-pub(super) struct Slice<'a, 'g> {
-    source: &'a Source<'g>,
-    body: &'a Body<'g>,
-    pairing: &'a Pairing<'a, 'g>,
+pub(super) struct GraphSlice<'a, 'g> {
+    source: &'a OriginalModel<'g>,
+    body: &'a OriginalGraph<'g>,
+    pairing: &'a GraphPairing<'a, 'g>,
     /// The values that they read.
     reads: HashSet<Class>,
     /// The values that they compute.
@@ -38,14 +38,14 @@ pub(super) struct Slice<'a, 'g> {
     twins: HashSet<usize>,
 }
 
-impl<'a, 'g> Slice<'a, 'g> {
+impl<'a, 'g> GraphSlice<'a, 'g> {
     /// The slice of these nodes of the executed graph.
     pub(super) fn new(
-        source: &'a Source<'g>,
-        body: &'a Body<'g>,
-        pairing: &'a Pairing<'a, 'g>,
+        source: &'a OriginalModel<'g>,
+        body: &'a OriginalGraph<'g>,
+        pairing: &'a GraphPairing<'a, 'g>,
         members: &[usize],
-    ) -> Slice<'a, 'g> {
+    ) -> GraphSlice<'a, 'g> {
         let mut reads = HashSet::new();
         let mut results = Vec::new();
         for &member in members {
@@ -62,7 +62,7 @@ impl<'a, 'g> Slice<'a, 'g> {
             let outputs = node.proto.output.iter();
             results.extend(outputs.filter_map(|name| pairing.classes.get(name.as_str())));
         }
-        Slice {
+        GraphSlice {
             source,
             body,
             pairing,

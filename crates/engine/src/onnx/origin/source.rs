@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use prost::Message;
 
 use super::super::proto;
-use super::super::schema::{AttributeProto, DataType, GraphProto, NodeProto, TensorProto};
+use super::super::schema::{AttributeProto, GraphProto, NodeProto, OnnxDataType, TensorProto};
 
 /// Number of a value. Names that stand for the same value have the same number: results of
 /// `Identity`, of operators that occur twice, small weights of the same content.
@@ -25,9 +25,9 @@ const RANDOM: [&str; 6] = [
 ];
 
 /// The original graph with everything in it.
-pub(super) struct Source<'g> {
+pub(super) struct OriginalModel<'g> {
     /// Every node, in the order of [`proto::all_nodes`].
-    pub(super) nodes: Vec<Node<'g>>,
+    pub(super) nodes: Vec<OriginalNode<'g>>,
     /// By class, who computes it: nodes with the positions of their outputs, the first one first.
     /// None for what a graph is given.
     pub(super) producers: Vec<Vec<(usize, usize)>>,
@@ -37,25 +37,25 @@ pub(super) struct Source<'g> {
     pub(super) consumers: Vec<Vec<usize>>,
     /// Conditions that are known beforehand.
     pub(super) conditions: HashMap<Class, bool>,
-    main: Body<'g>,
+    main: OriginalGraph<'g>,
 }
 
 /// A node of the original graph.
-pub(super) struct Node<'g> {
+pub(super) struct OriginalNode<'g> {
     pub(super) proto: &'g NodeProto,
     /// The values that it reads, and those that are read inside of it.
     pub(super) reads: Vec<Class>,
     /// The classes of its inputs, in position; none where one is absent.
     pub(super) inputs: Vec<Option<Class>>,
     /// The graphs inside of it, with the names of their attributes.
-    pub(super) bodies: Vec<(&'g str, Body<'g>)>,
+    pub(super) bodies: Vec<(&'g str, OriginalGraph<'g>)>,
     /// Whether it is no operator but holds a value.
     pub(super) is_constant_node: bool,
 }
 
 /// A graph: that of the model, or one inside a node.
 #[derive(Default)]
-pub(super) struct Body<'g> {
+pub(super) struct OriginalGraph<'g> {
     /// The nodes of this graph alone.
     pub(super) nodes: HashSet<usize>,
     /// By name, the class of each value that it is given, holds or computes.
@@ -70,7 +70,7 @@ pub(super) struct Body<'g> {
 
 /// A description of an operator's computation, as far as it can be told: type, attributes, inputs.
 #[derive(PartialEq, Eq, Hash)]
-struct Formula<'g> {
+struct NodeFormula<'g> {
     op_type: (&'g str, &'g str),
     attributes: Vec<Vec<u8>>,
     inputs: Vec<Option<Class>>,
@@ -79,20 +79,20 @@ struct Formula<'g> {
 
 /// Facts known while a graph is read.
 #[derive(Default)]
-struct Known<'g> {
+struct ReadingState<'g> {
     weights: HashMap<Vec<u8>, Class>,
-    formulas: HashMap<Formula<'g>, Vec<Class>>,
+    formulas: HashMap<NodeFormula<'g>, Vec<Class>>,
 }
 
-impl<'g> Source<'g> {
-    pub(super) fn new(graph: &'g GraphProto) -> Source<'g> {
-        let mut source = Source {
+impl<'g> OriginalModel<'g> {
+    pub(super) fn new(graph: &'g GraphProto) -> OriginalModel<'g> {
+        let mut source = OriginalModel {
             nodes: Vec::new(),
             producers: Vec::new(),
             is_constant: Vec::new(),
             consumers: Vec::new(),
             conditions: HashMap::new(),
-            main: Body::default(),
+            main: OriginalGraph::default(),
         };
         source.main = source.read(graph, &HashMap::new());
         source.consumers = vec![Vec::new(); source.producers.len()];
@@ -104,7 +104,7 @@ impl<'g> Source<'g> {
         source
     }
 
-    pub(super) fn main(&self) -> &Body<'g> {
+    pub(super) fn main(&self) -> &OriginalGraph<'g> {
         &self.main
     }
 
@@ -114,9 +114,13 @@ impl<'g> Source<'g> {
         self.producers.len() - 1
     }
 
-    fn read(&mut self, graph: &'g GraphProto, outer: &HashMap<&'g str, Class>) -> Body<'g> {
-        let mut body = Body::default();
-        let mut known = Known::default();
+    fn read(
+        &mut self,
+        graph: &'g GraphProto,
+        outer: &HashMap<&'g str, Class>,
+    ) -> OriginalGraph<'g> {
+        let mut body = OriginalGraph::default();
+        let mut known = ReadingState::default();
         for tensor in &graph.initializer {
             let class = self.weight(tensor, &mut known);
             self.conditions
@@ -136,7 +140,7 @@ impl<'g> Source<'g> {
         body
     }
 
-    fn weight(&mut self, tensor: &TensorProto, known: &mut Known<'_>) -> Class {
+    fn weight(&mut self, tensor: &TensorProto, known: &mut ReadingState<'_>) -> Class {
         // Comparing large weights by content would cost more than it tells.
         if !tensor.external_data.is_empty() || tensor.encoded_len() > WEIGHT_BYTES_MAX {
             return self.add(true);
@@ -154,11 +158,11 @@ impl<'g> Source<'g> {
         &mut self,
         node: &'g NodeProto,
         outer: &HashMap<&'g str, Class>,
-        body: &mut Body<'g>,
-        known: &mut Known<'g>,
+        body: &mut OriginalGraph<'g>,
+        known: &mut ReadingState<'g>,
     ) {
         let index = self.nodes.len();
-        let class_of = |name: &str, body: &Body<'g>| {
+        let class_of = |name: &str, body: &OriginalGraph<'g>| {
             let own = body.classes.get(name);
             own.or_else(|| outer.get(name)).copied()
         };
@@ -174,7 +178,7 @@ impl<'g> Source<'g> {
         let is_constant_node = node.op_type == proto::CONSTANT && is_standard(&node.domain);
         let is_constant = reads.iter().all(|&class| self.is_constant[class])
             && !RANDOM.contains(&node.op_type.as_str());
-        self.nodes.push(Node {
+        self.nodes.push(OriginalNode {
             proto: node,
             reads,
             inputs: inputs.clone(),
@@ -220,7 +224,7 @@ impl<'g> Source<'g> {
         node: &'g NodeProto,
         inputs: Vec<Option<Class>>,
         is_constant: bool,
-        known: &mut Known<'g>,
+        known: &mut ReadingState<'g>,
     ) -> Vec<Class> {
         let passes_on = match node.op_type.as_str() {
             // Its result is the same value, which the optimiser knows and removes.
@@ -236,7 +240,7 @@ impl<'g> Source<'g> {
         let has_bodies = proto::bodies(node).next().is_some();
         // Two draws of random numbers differ, and the contents of bodies are not compared.
         let is_unique = has_bodies || RANDOM.contains(&node.op_type.as_str()) || passes_on;
-        let formula = (!is_unique).then(|| Formula {
+        let formula = (!is_unique).then(|| NodeFormula {
             op_type: (standard(&node.domain), &node.op_type),
             attributes: encoded(&node.attribute),
             inputs,
@@ -255,7 +259,7 @@ impl<'g> Source<'g> {
     }
 
     /// The node that computes a class first.
-    pub(super) fn producer(&self, class: Class) -> Option<&Node<'g>> {
+    pub(super) fn producer(&self, class: Class) -> Option<&OriginalNode<'g>> {
         let (node, _) = self.producers[class].first()?;
         Some(&self.nodes[*node])
     }
@@ -329,7 +333,7 @@ fn condition(tensor: &TensorProto) -> Option<bool> {
         .dims
         .iter()
         .try_fold(1, |n: i64, dim| n.checked_mul(*dim));
-    if tensor.data_type() != DataType::Bool as i32 || n_elements != Some(1) {
+    if tensor.data_type() != OnnxDataType::Bool as i32 || n_elements != Some(1) {
         return None;
     }
     match (tensor.raw_data().first(), tensor.int32_data.first()) {

@@ -1,6 +1,8 @@
 use prost::bytes::Bytes;
 
-use super::super::schema::{AttributeProto, AttributeType, DataType, TensorProto, ValueInfoProto};
+use super::super::schema::{
+    AttributeProto, OnnxAttributeType, OnnxDataType, TensorProto, ValueInfoProto,
+};
 use super::*;
 
 /// A graph from lines: `given: x`, `held: w b`, `gives: y`, and nodes as `Type name(key=text) x w
@@ -64,7 +66,7 @@ fn attribute(name: &str, text: &str) -> AttributeProto {
     AttributeProto {
         name: name.to_owned(),
         s: Some(Bytes::copy_from_slice(text.as_bytes())),
-        r#type: Some(AttributeType::String as i32),
+        r#type: Some(OnnxAttributeType::String as i32),
         ..AttributeProto::default()
     }
 }
@@ -78,7 +80,7 @@ fn check_graphs(original: &GraphProto, executed: &GraphProto, expected: &[&str])
     let found = origins(original, executed);
     let nodes = proto::all_nodes(executed);
     assert_eq!(nodes.len(), found.len());
-    let line = |(node, origin): (&&NodeProto, &Origin)| {
+    let line = |(node, origin): (&&NodeProto, &OperatorOrigin)| {
         let output = |output: &Option<(String, u32)>| match output {
             Some((name, index)) => format!("{name}.{index}"),
             None => "?".to_owned(),
@@ -397,7 +399,7 @@ fn with_bodies(line: &str, bodies: &[(&str, &str)]) -> NodeProto {
         .map(|(name, text)| AttributeProto {
             name: (*name).to_owned(),
             g: Some(graph(text)),
-            r#type: Some(AttributeType::Graph as i32),
+            r#type: Some(OnnxAttributeType::Graph as i32),
             ..AttributeProto::default()
         })
         .collect();
@@ -438,7 +440,7 @@ fn bodies_are_looked_into() {
 #[test]
 fn a_decided_branch_takes_its_operators_along() {
     let mut original = graph("given: x\nheld: w c\ngives: y");
-    original.initializer[1].data_type = Some(DataType::Bool as i32);
+    original.initializer[1].data_type = Some(OnnxDataType::Bool as i32);
     original.initializer[1].raw_data = Some(Bytes::from_static(&[1]));
     original.node.push(with_bodies(
         "If if c -> y",

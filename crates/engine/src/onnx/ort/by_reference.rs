@@ -14,7 +14,7 @@ use super::super::proto;
 use super::super::schema::{
     DataLocation, GraphProto, ModelProto, StringStringEntryProto, TensorProto,
 };
-use super::weights::{Weight, Weights};
+use super::weights::{ModelWeight, ModelWeights};
 
 /// Smaller weights are handed over: the engine wants to know some of them early, and a reference is
 /// not free.
@@ -23,16 +23,16 @@ const N_BYTES_MIN: usize = 4 << 10;
 pub(super) const N_MESSAGE_BYTES_MAX: usize = i32::MAX as usize;
 
 /// The folder and file of a model, in which its weights can stay.
-pub(super) struct Home {
+pub(super) struct ModelHome {
     /// The folder that the engine is to look for data in.
     pub(super) folder: PathBuf,
     /// The file's name in it; `None` if the weights have to be handed over.
     pub(super) file_name: Option<String>,
 }
 
-impl Home {
+impl ModelHome {
     /// The home of a model that was read from `path`.
-    pub(super) fn of(path: &Path, model: &ModelProto) -> Home {
+    pub(super) fn for_model(path: &Path, model: &ModelProto) -> ModelHome {
         let parent = |path: &Path| match path.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
             _ => PathBuf::from("."),
@@ -46,13 +46,13 @@ impl Home {
         // The engine follows no link out of the folder, but that is where data beside the model
         // are.
         if !is_same && model.graph.as_ref().is_some_and(proto::has_data_outside) {
-            return Home {
+            return ModelHome {
                 folder,
                 file_name: None,
             };
         }
         let file_name = real.as_deref().and_then(Path::file_name);
-        Home {
+        ModelHome {
             folder: real_folder.unwrap_or(folder),
             file_name: file_name
                 .and_then(|name| name.to_str())
@@ -105,13 +105,13 @@ fn refer_in(graph: &mut GraphProto, file: &[u8], file_name: &str) {
 
 /// Puts weights that are kept outside into the model, if `weights` has found them. Older libraries
 /// find no outside data for a model in memory.
-pub(super) fn embed(model: &mut ModelProto, weights: &Weights) {
+pub(super) fn embed(model: &mut ModelProto, weights: &ModelWeights) {
     if let Some(graph) = &mut model.graph {
         embed_in(graph, weights, &mut 0);
     }
 }
 
-fn embed_in(graph: &mut GraphProto, weights: &Weights, n_graphs: &mut usize) {
+fn embed_in(graph: &mut GraphProto, weights: &ModelWeights, n_graphs: &mut usize) {
     let number = *n_graphs;
     *n_graphs += 1;
     for weight in &mut graph.initializer {
@@ -132,8 +132,8 @@ fn embed_in(graph: &mut GraphProto, weights: &Weights, n_graphs: &mut usize) {
     }
 }
 
-fn take_in(weight: Option<&Weight>, tensor: &mut TensorProto) {
-    if let Some(Weight::Tensor(found)) = weight
+fn take_in(weight: Option<&ModelWeight>, tensor: &mut TensorProto) {
+    if let Some(ModelWeight::Tensor(found)) = weight
         && let TensorElements::Host(bytes) = found.elements()
         && tensor.data_location() == DataLocation::External
     {

@@ -17,10 +17,10 @@ use ort::session::builder::GraphOptimizationLevel;
 
 use super::super::origin;
 use super::super::proto::{self, ModelBytes};
-use super::super::schema::{DataType, GraphProto};
+use super::super::schema::{GraphProto, OnnxDataType};
 use super::error::{self, NAME};
-use super::library::Library;
-use super::session::{self, Session, Source};
+use super::library::OrtLibrary;
+use super::session::{self, LoadedSession, SessionSource};
 use crate::{EngineError, LoadOptions};
 
 const MODEL_FILE: &str = "model.onnx";
@@ -36,24 +36,24 @@ const WEIGHTS_SIZE: &str = "4096";
 const WEIGHT_BYTES_INSIDE_MAX: u64 = 512 << 20;
 
 /// A graph that an engine made of a model.
-pub(super) struct Executed {
+pub(super) struct ExecutedGraph {
     pub(super) model: ModelBytes,
     /// The directory that it lies in.
     pub(super) dir: PrivateDir,
-    origins: Vec<origin::Origin>,
+    origins: Vec<origin::OperatorOrigin>,
 }
 
-impl Executed {
+impl ExecutedGraph {
     /// Lets ONNX Runtime optimise a model that was read from `path`, or is part of one that was.
     ///
     /// # Errors
     /// [`EngineError`] if the library refuses the model or cannot write what it made.
     pub(super) fn new(
-        library: &Library,
+        library: &OrtLibrary,
         options: &LoadOptions,
         original: &ModelBytes,
         (path, is_file): (&Path, bool),
-    ) -> Result<Executed, EngineError> {
+    ) -> Result<ExecutedGraph, EngineError> {
         let fail = |reason: String| EngineError::Engine {
             engine: NAME,
             reason: format!("the graph that is executed: {reason}"),
@@ -80,12 +80,12 @@ impl Executed {
         });
         let folder = proto::has_data_outside(graph).then(|| path.parent().unwrap_or(Path::new("")));
         let source = if is_file {
-            Source::File(path)
+            SessionSource::File(path)
         } else {
-            Source::Bytes(&original.bytes, folder)
+            SessionSource::Bytes(&original.bytes, folder)
         };
         // Only making the session writes the file; it is never run.
-        let session = Session::new(library, builder.map_err(fail)?, source);
+        let session = LoadedSession::new(library, builder.map_err(fail)?, source);
         session.map_err(|text| error::at_load(&text, path, &original.proto, &library.version))?;
         let mut model = proto::read(&file)?;
         if let Some(executed) = &mut model.proto.graph {
@@ -95,7 +95,7 @@ impl Executed {
         }
         let executed = model.proto.graph.as_ref().unwrap_or(&empty);
         let origins = origin::origins(graph, executed);
-        Ok(Executed {
+        Ok(ExecutedGraph {
             model,
             dir,
             origins,
@@ -143,11 +143,21 @@ fn keep_inputs(executed: &mut GraphProto, original: &GraphProto) {
 /// Bytes of a graph's weights, by their extents.
 fn weight_bytes(graph: &GraphProto) -> u64 {
     let bytes = graph.initializer.iter().map(|weight| {
-        let size = match DataType::try_from(weight.data_type()) {
-            Ok(DataType::Complex128) => 16,
-            Ok(DataType::Double | DataType::Int64 | DataType::Uint64 | DataType::Complex64) => 8,
-            Ok(DataType::Float | DataType::Int32 | DataType::Uint32) => 4,
-            Ok(DataType::Float16 | DataType::Bfloat16 | DataType::Int16 | DataType::Uint16) => 2,
+        let size = match OnnxDataType::try_from(weight.data_type()) {
+            Ok(OnnxDataType::Complex128) => 16,
+            Ok(
+                OnnxDataType::Double
+                | OnnxDataType::Int64
+                | OnnxDataType::Uint64
+                | OnnxDataType::Complex64,
+            ) => 8,
+            Ok(OnnxDataType::Float | OnnxDataType::Int32 | OnnxDataType::Uint32) => 4,
+            Ok(
+                OnnxDataType::Float16
+                | OnnxDataType::Bfloat16
+                | OnnxDataType::Int16
+                | OnnxDataType::Uint16,
+            ) => 2,
             _ => 1,
         };
         let dims = weight
@@ -222,7 +232,7 @@ mod tests {
 
     #[test]
     fn weights_are_counted() {
-        let weight = |data_type: DataType, dims: &[i64]| TensorProto {
+        let weight = |data_type: OnnxDataType, dims: &[i64]| TensorProto {
             data_type: Some(data_type as i32),
             dims: dims.to_vec(),
             ..TensorProto::default()
@@ -237,13 +247,13 @@ mod tests {
         check(vec![], 0);
         check(
             vec![
-                weight(DataType::Float, &[2, 3]),
-                weight(DataType::Int64, &[]),
+                weight(OnnxDataType::Float, &[2, 3]),
+                weight(OnnxDataType::Int64, &[]),
             ],
             32,
         );
-        check(vec![weight(DataType::Float, &[i64::MAX, 8])], u64::MAX);
-        check(vec![weight(DataType::Float, &[-1])], 0);
+        check(vec![weight(OnnxDataType::Float, &[i64::MAX, 8])], u64::MAX);
+        check(vec![weight(OnnxDataType::Float, &[-1])], 0);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use ort::environment::Environment;
 use ort::logging::LogLevel;
 
 use super::error;
-use super::native::{Probe, disable_telemetry};
+use super::native::{LibraryProbe, disable_telemetry};
 use crate::EngineError;
 use crate::guard;
 
@@ -16,10 +16,10 @@ const API_VERSION: u32 = ort::MINOR_VERSION;
 /// From 1.21 on, a model in memory can say where its data outside are.
 const MINOR_WITH_DATA_FOLDER: u32 = 21;
 
-static LOADED: Mutex<Option<Arc<Library>>> = Mutex::new(None);
+static LOADED: Mutex<Option<Arc<OrtLibrary>>> = Mutex::new(None);
 
 /// A loaded library, and what sessions are made under.
-pub(super) struct Library {
+pub(super) struct OrtLibrary {
     /// Where it really is; links are followed.
     pub(super) path: PathBuf,
     pub(super) version: String,
@@ -27,9 +27,9 @@ pub(super) struct Library {
     pub(super) environment: Environment,
 }
 
-impl Library {
+impl OrtLibrary {
     /// Loads a library, or returns it if this process has loaded it before.
-    pub(super) fn load(path: &Path) -> Result<Arc<Library>, EngineError> {
+    pub(super) fn load(path: &Path) -> Result<Arc<OrtLibrary>, EngineError> {
         let fail = |reason: String| EngineError::Library {
             path: path.to_owned(),
             reason,
@@ -58,11 +58,11 @@ impl Library {
                 library.path.display()
             )));
         }
-        let library = Library::open(real_path).map_err(fail)?;
+        let library = OrtLibrary::open(real_path).map_err(fail)?;
         Ok(loaded.insert(Arc::new(library)).clone())
     }
 
-    fn open(path: PathBuf) -> Result<Library, String> {
+    fn open(path: PathBuf) -> Result<OrtLibrary, String> {
         // Before the library's own code runs for the first time.
         disable_telemetry();
         let (version, minor) = guard::catch(|| probe(&path))??;
@@ -78,7 +78,7 @@ impl Library {
             environment.set_log_level(LogLevel::Fatal);
             Ok::<_, String>(environment)
         })??;
-        Ok(Library {
+        Ok(OrtLibrary {
             path,
             version,
             minor,
@@ -97,7 +97,7 @@ fn probe(path: &Path) -> Result<(String, u32), String> {
     let expected = "expected the shared library of ONNX Runtime";
     // Asked before the wrapper loads it: a file that is no such library deserves an error that says
     // what was expected.
-    let probe = Probe::open(path).map_err(|reason| format!("{reason}; {expected}"))?;
+    let probe = LibraryProbe::open(path).map_err(|reason| format!("{reason}; {expected}"))?;
     let version = probe.version()?;
     // Builds of a development version have more behind the second number.
     let mut numbers = version.split('.').map_while(|n| n.parse::<u32>().ok());

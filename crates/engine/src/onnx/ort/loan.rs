@@ -16,37 +16,37 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use opscope_tensor::{DType, Shape, Tensor};
 
 /// Lends memory that is there for `'a`. It exists only inside of [`lending`].
-pub(super) struct Lender<'a> {
-    loans: OnceCell<Arc<Loans>>,
+pub(super) struct MemoryLender<'a> {
+    loans: OnceCell<Arc<LoanCount>>,
     /// Memory with a shorter life must not pass for such.
     memory: PhantomData<&'a mut &'a [u8]>,
 }
 
 /// How many tensors have not come back.
 #[derive(Default)]
-struct Loans {
+struct LoanCount {
     n_out: Mutex<usize>,
     is_back: Condvar,
 }
 
 /// One of them.
-struct Loan {
+struct LentMemory {
     address: NonNull<u8>,
     n_bytes: usize,
-    loans: Arc<Loans>,
+    loans: Arc<LoanCount>,
 }
 
 // SAFETY: the memory is only read, and `lending` keeps it borrowed until the loan has been dropped.
-unsafe impl Send for Loan {}
+unsafe impl Send for LentMemory {}
 // SAFETY: likewise.
-unsafe impl Sync for Loan {}
+unsafe impl Sync for LentMemory {}
 
 /// Runs `work`, which may lend, and returns once every tensor that was lent has been dropped, also
 /// if `work` panics.
-pub(super) fn lending<'a, R>(work: impl FnOnce(&Lender<'a>) -> R) -> R {
+pub(super) fn lending<'a, R>(work: impl FnOnce(&MemoryLender<'a>) -> R) -> R {
     /// Waits for what is out.
-    struct Return<'a>(Lender<'a>);
-    impl Drop for Return<'_> {
+    struct ReturnGuard<'a>(MemoryLender<'a>);
+    impl Drop for ReturnGuard<'_> {
         fn drop(&mut self) {
             if let Some(loans) = self.0.loans.get() {
                 loans.wait();
@@ -54,20 +54,20 @@ pub(super) fn lending<'a, R>(work: impl FnOnce(&Lender<'a>) -> R) -> R {
         }
     }
     // The wait is in a destructor, so that it happens when `work` panics as well.
-    let lender = Return(Lender {
+    let lender = ReturnGuard(MemoryLender {
         loans: OnceCell::new(),
         memory: PhantomData,
     });
     work(&lender.0)
 }
 
-impl<'a> Lender<'a> {
+impl<'a> MemoryLender<'a> {
     /// A tensor with these elements, where they are; `None` if they do not fit its description.
     pub(super) fn lend(&self, dtype: DType, shape: Shape, bytes: &'a [u8]) -> Option<Tensor> {
         let loans = self.loans.get_or_init(Arc::default).clone();
         // Counted before the tensor exists: it must not be able to come back before it was counted.
         *loans.lock() += 1;
-        let loan = Loan {
+        let loan = LentMemory {
             address: NonNull::from(bytes).cast(),
             n_bytes: bytes.len(),
             loans,
@@ -76,7 +76,7 @@ impl<'a> Lender<'a> {
     }
 }
 
-impl AsRef<[u8]> for Loan {
+impl AsRef<[u8]> for LentMemory {
     fn as_ref(&self) -> &[u8] {
         // SAFETY: address and length are those of a slice that is borrowed for a lifetime around
         // `lending`, which does not return before this loan has been dropped. Nobody writes to a
@@ -85,7 +85,7 @@ impl AsRef<[u8]> for Loan {
     }
 }
 
-impl Drop for Loan {
+impl Drop for LentMemory {
     fn drop(&mut self) {
         let mut n_out = self.loans.lock();
         *n_out -= 1;
@@ -95,7 +95,7 @@ impl Drop for Loan {
     }
 }
 
-impl Loans {
+impl LoanCount {
     fn wait(&self) {
         let mut n_out = self.lock();
         // A condition variable may wake up without a cause.

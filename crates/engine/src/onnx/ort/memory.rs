@@ -18,11 +18,11 @@ use ort::AsPointer;
 use ort::operator::ComputeContext;
 use ort::sys;
 
-use super::loan::Lender;
+use super::loan::MemoryLender;
 use super::value;
 
 /// The inputs of a kernel, for the time of one call.
-pub(super) struct Inputs<'a> {
+pub(super) struct KernelInputs<'a> {
     context: &'a ComputeContext,
     api: &'static sys::OrtApi,
     /// Whether values may be in a device's memory.
@@ -30,24 +30,24 @@ pub(super) struct Inputs<'a> {
 }
 
 /// A tensor in the engine's memory.
-pub(super) struct Seen<'a> {
+pub(super) struct KernelTensor<'a> {
     dtype: DType,
     shape: Shape,
-    elements: Elements<'a>,
+    elements: KernelElements<'a>,
 }
 
-enum Elements<'a> {
+enum KernelElements<'a> {
     There(&'a [u8]),
     /// Texts, which the engine keeps in a form of its own.
     Made(Vec<u8>),
 }
 
-impl<'a> Seen<'a> {
+impl<'a> KernelTensor<'a> {
     /// The tensor; its axes have this meaning.
     pub(super) fn view(&self, layout: Layout) -> TensorView<'_> {
         let bytes = match &self.elements {
-            Elements::There(bytes) => bytes,
-            Elements::Made(bytes) => bytes.as_slice(),
+            KernelElements::There(bytes) => bytes,
+            KernelElements::Made(bytes) => bytes.as_slice(),
         };
         TensorView {
             dtype: self.dtype,
@@ -59,23 +59,23 @@ impl<'a> Seen<'a> {
 
     /// The tensor where it is, for as long as `lender` waits for it; `None` if the engine keeps its
     /// elements in another form.
-    pub(super) fn lent(&self, lender: &Lender<'a>) -> Option<Tensor> {
+    pub(super) fn lent(&self, lender: &MemoryLender<'a>) -> Option<Tensor> {
         match self.elements {
-            Elements::There(bytes) => lender.lend(self.dtype, self.shape.clone(), bytes),
-            Elements::Made(_) => None,
+            KernelElements::There(bytes) => lender.lend(self.dtype, self.shape.clone(), bytes),
+            KernelElements::Made(_) => None,
         }
     }
 
     /// A copy in memory of our own; `None` if there is no memory for it.
     pub(super) fn into_tensor(self) -> Option<Tensor> {
         let bytes = match self.elements {
-            Elements::There(bytes) => {
+            KernelElements::There(bytes) => {
                 let mut copy = Vec::new();
                 copy.try_reserve_exact(bytes.len()).ok()?;
                 copy.extend_from_slice(bytes);
                 copy
             }
-            Elements::Made(bytes) => bytes,
+            KernelElements::Made(bytes) => bytes,
         };
         Tensor::from_vec(self.dtype, self.shape, bytes).ok()
     }
@@ -83,8 +83,8 @@ impl<'a> Seen<'a> {
     /// Bytes of the elements.
     pub(super) fn n_bytes(&self) -> usize {
         match &self.elements {
-            Elements::There(bytes) => bytes.len(),
-            Elements::Made(bytes) => bytes.len(),
+            KernelElements::There(bytes) => bytes.len(),
+            KernelElements::Made(bytes) => bytes.len(),
         }
     }
 
@@ -94,10 +94,10 @@ impl<'a> Seen<'a> {
     }
 }
 
-impl<'a> Inputs<'a> {
+impl<'a> KernelInputs<'a> {
     /// The inputs that a kernel is given.
-    pub(super) fn new(context: &'a ComputeContext, has_devices: bool) -> Inputs<'a> {
-        Inputs {
+    pub(super) fn new(context: &'a ComputeContext, has_devices: bool) -> KernelInputs<'a> {
+        KernelInputs {
             context,
             api: ort::api(),
             has_devices,
@@ -108,7 +108,7 @@ impl<'a> Inputs<'a> {
     pub(super) fn number(&self, index: usize) -> Option<i64> {
         let seen = self.tensor(index)?;
         match seen.elements {
-            Elements::There(bytes) if seen.dtype == DType::I64 => {
+            KernelElements::There(bytes) if seen.dtype == DType::I64 => {
                 Some(i64::from_le_bytes(bytes.try_into().ok()?))
             }
             _ => None,
@@ -117,7 +117,7 @@ impl<'a> Inputs<'a> {
 
     /// An input; `None` if it is absent, not in the CPU's memory, of a type that we lack, or its
     /// elements are fewer or more than its shape asks for.
-    pub(super) fn tensor(&self, index: usize) -> Option<Seen<'a>> {
+    pub(super) fn tensor(&self, index: usize) -> Option<KernelTensor<'a>> {
         let value = self.value(index)?;
         let (code, shape) = self.description(value)?;
         // The library may be newer than we are and have types that nobody here knows.
@@ -129,11 +129,11 @@ impl<'a> Inputs<'a> {
         }
         let elements = if dtype == DType::String {
             // The library keeps texts as C++ objects, whose memory is no array of bytes.
-            Elements::Made(self.texts(value, shape.n_elements())?)
+            KernelElements::Made(self.texts(value, shape.n_elements())?)
         } else {
-            Elements::There(self.bytes(value, shape.n_bytes(dtype).ok()?)?)
+            KernelElements::There(self.bytes(value, shape.n_bytes(dtype).ok()?)?)
         };
-        Some(Seen {
+        Some(KernelTensor {
             dtype,
             shape,
             elements,
@@ -265,32 +265,32 @@ impl<'a> Inputs<'a> {
 }
 
 /// Lends a value to all who share the desk, for the time of a call.
-pub(super) struct Desk<T>(RwLock<Option<NonNull<T>>>);
+pub(super) struct LendingDesk<T>(RwLock<Option<NonNull<T>>>);
 
 // SAFETY: what is lent is looked at from other threads only by shared reference, which `T: Sync`
 // allows, and never after the loan has ended.
-unsafe impl<T: Sync> Send for Desk<T> {}
+unsafe impl<T: Sync> Send for LendingDesk<T> {}
 // SAFETY: likewise.
-unsafe impl<T: Sync> Sync for Desk<T> {}
+unsafe impl<T: Sync> Sync for LendingDesk<T> {}
 
-impl<T> Default for Desk<T> {
-    fn default() -> Desk<T> {
-        Desk(RwLock::new(None))
+impl<T> Default for LendingDesk<T> {
+    fn default() -> LendingDesk<T> {
+        LendingDesk(RwLock::new(None))
     }
 }
 
-impl<T> Desk<T> {
+impl<T> LendingDesk<T> {
     /// Lends `thing` while `work` runs. What was lent before is there again afterwards.
     pub(super) fn lend<R>(&self, thing: &T, work: impl FnOnce() -> R) -> R {
         /// Takes the loan back, also when the work panics.
-        struct Loan<'a, T>(&'a Desk<T>, Option<NonNull<T>>);
-        impl<T> Drop for Loan<'_, T> {
+        struct DeskGuard<'a, T>(&'a LendingDesk<T>, Option<NonNull<T>>);
+        impl<T> Drop for DeskGuard<'_, T> {
             fn drop(&mut self) {
                 self.0.exchange(self.1);
             }
         }
         let before = self.exchange(Some(NonNull::from(thing)));
-        let _loan = Loan(self, before);
+        let _loan = DeskGuard(self, before);
         work()
     }
 
@@ -316,7 +316,7 @@ mod tests {
 
     #[test]
     fn a_loan_ends_however_the_work_does() {
-        let desk: Desk<i32> = Desk::default();
+        let desk: LendingDesk<i32> = LendingDesk::default();
         let seen = || desk.look(|thing| *thing);
         assert_eq!(seen(), None);
         let inside = desk.lend(&1, || {

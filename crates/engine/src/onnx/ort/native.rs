@@ -41,11 +41,11 @@ pub(crate) fn disable_telemetry() {
 }
 
 /// A library that answers as ONNX Runtime does. It stays loaded.
-pub(super) struct Probe(&'static sys::OrtApiBase);
+pub(super) struct LibraryProbe(&'static sys::OrtApiBase);
 
-impl Probe {
+impl LibraryProbe {
     /// Loads a library and looks for its entry.
-    pub(super) fn open(path: &Path) -> Result<Probe, String> {
+    pub(super) fn open(path: &Path) -> Result<LibraryProbe, String> {
         // SAFETY: loading runs the library's initialisers, which is what its user asks for by
         // naming it.
         let library = unsafe { Library::new(path) }.map_err(|error| {
@@ -66,7 +66,7 @@ impl Probe {
             unsafe { base.as_ref() }.ok_or("its function `OrtGetApiBase` returns nothing")?;
         // What the table points to is gone once the library is closed.
         std::mem::forget(library);
-        Ok(Probe(base))
+        Ok(LibraryProbe(base))
     }
 
     /// Its version, such as `1.31.1`.
@@ -122,19 +122,19 @@ pub(super) fn append_provider(builder: &mut SessionBuilder, name: &CStr) -> ort:
 }
 
 /// A value in memory that the caller keeps.
-pub(super) struct Lent<'a> {
+pub(super) struct BorrowedValue<'a> {
     value: DynValue,
     bytes: PhantomData<&'a [u8]>,
 }
 
-impl<'a> Lent<'a> {
+impl<'a> BorrowedValue<'a> {
     /// Shows elements to ONNX Runtime where they are; it reads them only. `bytes` has to be as long
     /// as type and shape ask for.
     pub(super) fn new(
         element: TensorElementType,
         dims: &[i64],
         bytes: &'a [u8],
-    ) -> ort::Result<Lent<'a>> {
+    ) -> ort::Result<BorrowedValue<'a>> {
         let info = MemoryInfo::default();
         let mut value: *mut sys::OrtValue = ptr::null_mut();
         // The C function has no form for memory that is only read.
@@ -157,7 +157,7 @@ impl<'a> Lent<'a> {
         // SAFETY: the value was just made and belongs to nobody else; it needs no allocator to be
         // freed.
         let value = unsafe { DynValue::from_ptr(value, Some(&Allocator::default())) };
-        Ok(Lent {
+        Ok(BorrowedValue {
             value,
             bytes: PhantomData,
         })

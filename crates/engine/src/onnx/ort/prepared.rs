@@ -8,11 +8,11 @@ use opscope_store::record::Operator;
 
 use super::super::proto::{self, ModelBytes};
 use super::super::schema::{GraphProto, ModelProto};
-use super::by_reference::{self, Home};
-use super::kind::Kinds;
-use super::rewrite::{self, Known, Tapped};
-use super::site::Wanted;
-use super::weights::Weights;
+use super::by_reference::{self, ModelHome};
+use super::kind::OnnxValueKinds;
+use super::rewrite::{self, ModelFacts, TappedModel};
+use super::site::TapRequests;
+use super::weights::ModelWeights;
 
 /// How the library begins the names of nodes that are inside a function; the function's name
 /// follows.
@@ -20,7 +20,7 @@ const FUNCTION_PREFIX: &str = "_inlfunc_";
 
 /// A model whose weights were taken, whose operators have names of their own, and whose large
 /// weights stay in its file where they can.
-pub(super) struct Prepared {
+pub(super) struct PreparedModel {
     model: ModelProto,
     /// Where data outside of it are; `None` if there are none.
     folder: Option<PathBuf>,
@@ -30,14 +30,14 @@ pub(super) struct Prepared {
     /// Tasks of the operators of the main graph, in file order.
     main_tasks: Vec<u32>,
     graph_inputs: Vec<String>,
-    weights: Weights,
-    kinds: Kinds,
+    weights: ModelWeights,
+    kinds: OnnxValueKinds,
     tasks: HashMap<String, u32>,
     refused: HashSet<String>,
 }
 
 /// Where a model comes from.
-pub(super) struct Origin<'a> {
+pub(super) struct ModelOrigin<'a> {
     /// The file that it was read from, or is part of.
     pub(super) path: &'a Path,
     /// Whether the bytes of the file are those of the model.
@@ -46,15 +46,15 @@ pub(super) struct Origin<'a> {
     pub(super) can_refer: bool,
 }
 
-impl Prepared {
+impl PreparedModel {
     /// Prepares a model that has these operators.
     pub(super) fn new(
         model: ModelBytes,
-        origin: &Origin<'_>,
+        origin: &ModelOrigin<'_>,
         operators: &[Arc<Operator>],
-    ) -> Prepared {
+    ) -> PreparedModel {
         let ModelBytes { mut proto, bytes } = model;
-        let home = Home::of(origin.path, &proto);
+        let home = ModelHome::for_model(origin.path, &proto);
         let empty = GraphProto::default();
         let graph = proto.graph.as_ref().unwrap_or(&empty);
         let initialised: HashSet<&str> = graph
@@ -67,8 +67,8 @@ impl Prepared {
             .filter(|name| !initialised.contains(name.as_str()))
             .collect();
         let main_tasks = main_tasks(graph);
-        let kinds = Kinds::of(&proto);
-        let weights = Weights::take(&mut proto, &home.folder);
+        let kinds = OnnxValueKinds::from_model(&proto);
+        let weights = ModelWeights::take(&mut proto, &home.folder);
         // Errors tell a node by its name only, so each operator gets one that no other has.
         let tasks = rewrite::name_nodes(&mut proto);
         let file = home.file_name.filter(|_| origin.is_file);
@@ -79,7 +79,7 @@ impl Prepared {
             (true, None) => {}
         }
         let graph = proto.graph.as_ref().unwrap_or(&empty);
-        Prepared {
+        PreparedModel {
             folder: proto::has_data_outside(graph).then_some(home.folder),
             operators: operators
                 .iter()
@@ -144,12 +144,12 @@ impl Prepared {
     }
 
     /// The model with taps behind the operators of which something is wanted.
-    pub(super) fn tapped(&self, wanted: &Wanted) -> Tapped {
+    pub(super) fn tapped(&self, wanted: &TapRequests) -> TappedModel {
         rewrite::tap(&self.known(), wanted)
     }
 
     /// The model with one tap, in front of an operator, that reads what the operator reads.
-    pub(super) fn tapped_before(&self, task_id: u32) -> Tapped {
+    pub(super) fn tapped_before(&self, task_id: u32) -> TappedModel {
         rewrite::tap_before(&self.known(), task_id)
     }
 
@@ -158,8 +158,8 @@ impl Prepared {
         self.refused.insert(name.to_owned())
     }
 
-    fn known(&self) -> Known<'_> {
-        Known {
+    fn known(&self) -> ModelFacts<'_> {
+        ModelFacts {
             model: &self.model,
             operators: &self.operators,
             graph_inputs: &self.graph_inputs,

@@ -24,19 +24,19 @@ use opscope_store::record::Operator;
 pub(super) use self::names::{name_nodes, with_own_names};
 pub(super) use self::own_node::{DOMAIN, SITE, START, TAP, TICK};
 use self::own_node::{PREFIX, VERSION, own_node};
-use self::scope::{Binding, Scopes};
+use self::scope::{NameBinding, ScopeStack};
 pub(super) use self::turns::TURN_SHAPE;
-use self::turns::Turns;
+use self::turns::TapTurns;
 use super::super::proto;
 use super::super::schema::{
-    AttributeProto, AttributeType, GraphProto, ModelProto, NodeProto, OperatorSetIdProto,
+    AttributeProto, GraphProto, ModelProto, NodeProto, OnnxAttributeType, OperatorSetIdProto,
 };
-use super::kind::{Kind, Kinds};
-use super::site::{Given, SharedValue, Site, Source, Wanted, WantedSlots};
-use super::weights::{Weight, Weights};
+use super::kind::{OnnxValueKind, OnnxValueKinds};
+use super::site::{RequestedSlots, SharedValue, StaticValue, TapInput, TapRequests, TapSite};
+use super::weights::{ModelWeight, ModelWeights};
 
 /// Facts that are known of a model whatever is tapped of it.
-pub(super) struct Known<'a> {
+pub(super) struct ModelFacts<'a> {
     /// The model, with its weights taken.
     pub(super) model: &'a ModelProto,
     /// Its operators by task.
@@ -44,24 +44,24 @@ pub(super) struct Known<'a> {
     /// Names of the values that a caller provides, in order.
     pub(super) graph_inputs: &'a [String],
     /// The values that the model holds itself.
-    pub(super) weights: &'a Weights,
+    pub(super) weights: &'a ModelWeights,
     /// Which of its values are no tensors.
-    pub(super) kinds: &'a Kinds,
+    pub(super) kinds: &'a OnnxValueKinds,
     /// Values that the engine has refused to show.
     pub(super) refused: &'a HashSet<String>,
 }
 
 /// A model with taps in it.
-pub(super) struct Tapped {
+pub(super) struct TappedModel {
     /// The model.
     pub(super) model: ModelProto,
     /// The values that each tap shows.
-    pub(super) sites: Vec<Site>,
+    pub(super) sites: Vec<TapSite>,
     /// The values that taps may show.
     pub(super) values: Vec<SharedValue>,
 }
 
-impl Tapped {
+impl TappedModel {
     /// Names of the model's own values that the tap with this node reads.
     pub(super) fn values_of(&self, tap: &str) -> Vec<String> {
         let graph = self.model.graph.as_ref();
@@ -81,39 +81,39 @@ fn tap_name(site: usize) -> String {
 }
 
 /// Puts a tap behind each operator of which something is wanted.
-pub(super) fn tap(known: &Known<'_>, wanted: &Wanted) -> Tapped {
-    rewritten(known, wanted, Place::Behind)
+pub(super) fn tap(known: &ModelFacts<'_>, wanted: &TapRequests) -> TappedModel {
+    rewritten(known, wanted, TapPlace::Behind)
 }
 
 /// Where taps are.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum TapPlace {
     /// They run when their operator is done.
     Behind,
     /// They run before it.
     Before,
 }
 
-fn rewritten(known: &Known<'_>, wanted: &Wanted, place: Place) -> Tapped {
+fn rewritten(known: &ModelFacts<'_>, wanted: &TapRequests, place: TapPlace) -> TappedModel {
     // The model itself stays free of taps: other plans want them elsewhere.
     let mut model = known.model.clone();
-    let mut rewriter = Rewriter {
+    let mut rewriter = GraphRewriter {
         known,
         wanted,
         place,
         n_graphs: 0,
         n_tasks: 0,
-        scopes: Scopes::default(),
+        scopes: ScopeStack::default(),
         sites: Vec::new(),
         values: Vec::new(),
     };
     if let Some(graph) = &mut model.graph {
         // All graphs are walked in the order of the file, in which tasks and graphs are numbered
         // elsewhere too.
-        rewriter.graph(graph, &Iterations::default());
+        rewriter.graph(graph, &LoopIterations::default());
     }
     add_domain(&mut model);
-    Tapped {
+    TappedModel {
         model,
         sites: rewriter.sites,
         values: rewriter.values,
@@ -124,10 +124,10 @@ fn rewritten(known: &Known<'_>, wanted: &Wanted, place: Place) -> Tapped {
 /// reads.
 ///
 /// The tap is the last node of its graph, from which the engine begins to walk back.
-pub(super) fn tap_before(known: &Known<'_>, task_id: u32) -> Tapped {
+pub(super) fn tap_before(known: &ModelFacts<'_>, task_id: u32) -> TappedModel {
     let operator = known.operators.get(&task_id);
-    let wanted = Wanted::inputs_of(operator.map(AsRef::as_ref));
-    rewritten(known, &wanted, Place::Before)
+    let wanted = TapRequests::inputs_of(operator.map(AsRef::as_ref));
+    rewritten(known, &wanted, TapPlace::Before)
 }
 
 fn add_domain(model: &mut ModelProto) {
@@ -145,35 +145,35 @@ fn add_domain(model: &mut ModelProto) {
 
 /// The loops that a graph is in.
 #[derive(Clone, Default)]
-struct Iterations {
+struct LoopIterations {
     /// Names of the values that hold the numbers of iterations, the outermost loop's first.
     counters: Vec<String>,
     /// Whether it is unknown how often the graph runs.
     is_opaque: bool,
 }
 
-struct Rewriter<'a> {
-    known: &'a Known<'a>,
-    wanted: &'a Wanted,
-    place: Place,
+struct GraphRewriter<'a> {
+    known: &'a ModelFacts<'a>,
+    wanted: &'a TapRequests,
+    place: TapPlace,
     n_graphs: usize,
     n_tasks: u32,
-    scopes: Scopes,
-    sites: Vec<Site>,
+    scopes: ScopeStack,
+    sites: Vec<TapSite>,
     values: Vec<SharedValue>,
 }
 
-impl Rewriter<'_> {
-    fn graph(&mut self, graph: &mut GraphProto, iterations: &Iterations) {
+impl GraphRewriter<'_> {
+    fn graph(&mut self, graph: &mut GraphProto, iterations: &LoopIterations) {
         let number = self.n_graphs;
         self.n_graphs += 1;
         self.scopes.enter();
         self.bind_graph(graph, number, iterations);
         let mut nodes = Vec::with_capacity(graph.node.len() * 2);
         let mut taps = if number == 0 {
-            Turns::in_main_graph()
+            TapTurns::in_main_graph()
         } else {
-            Turns::in_body()
+            TapTurns::in_body()
         };
         for mut node in std::mem::take(&mut graph.node) {
             let task_id = self.n_tasks;
@@ -198,14 +198,14 @@ impl Rewriter<'_> {
     }
 
     /// Binds the names that a graph has before any of its nodes runs.
-    fn bind_graph(&mut self, graph: &GraphProto, number: usize, iterations: &Iterations) {
+    fn bind_graph(&mut self, graph: &GraphProto, number: usize, iterations: &LoopIterations) {
         for input in &graph.input {
             self.bind(number, &input.name, iterations);
         }
         if number == 0 {
             for (i, name) in self.known.graph_inputs.iter().enumerate() {
-                let given = Given::GraphInput(i);
-                self.scopes.bind(name, Binding::Given(given));
+                let given = StaticValue::GraphInput(i);
+                self.scopes.bind(name, NameBinding::Given(given));
             }
         }
         for weight in &graph.initializer {
@@ -213,20 +213,22 @@ impl Rewriter<'_> {
         }
     }
 
-    fn bind(&mut self, graph: usize, name: &str, iterations: &Iterations) {
+    fn bind(&mut self, graph: usize, name: &str, iterations: &LoopIterations) {
         let known = self.known;
         let is_shown =
-            known.kinds.get(graph, name) == Kind::Tensor && !known.refused.contains(name);
+            known.kinds.get(graph, name) == OnnxValueKind::Tensor && !known.refused.contains(name);
         let binding = match known.weights.get(graph, name) {
-            Some(Weight::Tensor(tensor)) => Binding::Given(Given::Weight(tensor.clone())),
-            Some(Weight::Unknown) | None if is_shown => {
+            Some(ModelWeight::Tensor(tensor)) => {
+                NameBinding::Given(StaticValue::Weight(tensor.clone()))
+            }
+            Some(ModelWeight::Unknown) | None if is_shown => {
                 self.values.push(SharedValue {
                     n_counters: iterations.counters.len(),
                     n_shown: 0,
                 });
-                Binding::Value(self.values.len() - 1)
+                NameBinding::Value(self.values.len() - 1)
             }
-            Some(Weight::Unknown) | None => Binding::Hidden,
+            Some(ModelWeight::Unknown) | None => NameBinding::Hidden,
         };
         self.scopes.bind(name, binding);
     }
@@ -236,7 +238,7 @@ impl Rewriter<'_> {
         &mut self,
         node: &mut NodeProto,
         task_id: u32,
-        iterations: &Iterations,
+        iterations: &LoopIterations,
         nodes: &mut Vec<NodeProto>,
     ) {
         let is_standard = proto::is_standard(&node.domain);
@@ -287,15 +289,15 @@ impl Rewriter<'_> {
         &mut self,
         node: &NodeProto,
         task_id: u32,
-        iterations: &Iterations,
-        (nodes, taps): (&mut Vec<NodeProto>, &mut Turns),
+        iterations: &LoopIterations,
+        (nodes, taps): (&mut Vec<NodeProto>, &mut TapTurns),
     ) {
         let (Some(slots), Some(operator)) =
             (self.wanted.of(task_id), self.known.operators.get(&task_id))
         else {
             return;
         };
-        let mut site = Site {
+        let mut site = TapSite {
             operator: operator.clone(),
             n_counters: iterations.counters.len(),
             wires: Vec::new(),
@@ -321,7 +323,7 @@ impl Rewriter<'_> {
         // A kernel learns from its node only what the node's attributes say.
         tap.attribute.push(AttributeProto {
             name: SITE.to_owned(),
-            r#type: Some(AttributeType::Int as i32),
+            r#type: Some(OnnxAttributeType::Int as i32),
             i: i64::try_from(number).ok(),
             ..AttributeProto::default()
         });
@@ -331,8 +333,8 @@ impl Rewriter<'_> {
     fn wire_all(
         &mut self,
         node: &NodeProto,
-        slots: &WantedSlots,
-        site: &mut Site,
+        slots: &RequestedSlots,
+        site: &mut TapSite,
         inputs: &mut Vec<String>,
     ) {
         let present = |name: &&String| !name.is_empty();
@@ -341,7 +343,7 @@ impl Rewriter<'_> {
                 self.wire_input(name, position, site, inputs);
             }
         }
-        let mut is_behind = self.place == Place::Before;
+        let mut is_behind = self.place == TapPlace::Before;
         for &position in &slots.outputs {
             if let Some(name) = node.output.get(position).filter(present)
                 && let Some((_, wire)) = self.wire(name, site, inputs)
@@ -359,10 +361,10 @@ impl Rewriter<'_> {
     }
 
     /// Counts the values that a tap shows.
-    fn count_shown(&mut self, site: &Site) {
+    fn count_shown(&mut self, site: &TapSite) {
         let of_inputs = site.inputs.iter().filter_map(|(_, source)| match source {
-            Source::Wire(wire) => Some(*wire),
-            Source::Given(_) => None,
+            TapInput::Wire(wire) => Some(*wire),
+            TapInput::Given(_) => None,
         });
         let mut shown: Vec<usize> = of_inputs
             .chain(site.outputs.iter().map(|(_, wire)| *wire))
@@ -378,13 +380,13 @@ impl Rewriter<'_> {
         &mut self,
         name: &str,
         position: usize,
-        site: &mut Site,
+        site: &mut TapSite,
         inputs: &mut Vec<String>,
     ) {
-        if let Some((_, Binding::Given(given))) = self.scopes.find(name) {
-            site.inputs.push((position, Source::Given(given.clone())));
+        if let Some((_, NameBinding::Given(given))) = self.scopes.find(name) {
+            site.inputs.push((position, TapInput::Given(given.clone())));
         } else if let Some((depth, wire)) = self.wire(name, site, inputs) {
-            site.inputs.push((position, Source::Wire(wire)));
+            site.inputs.push((position, TapInput::Wire(wire)));
             self.scopes.note_read(depth, site.wires[wire]);
         }
     }
@@ -394,10 +396,10 @@ impl Rewriter<'_> {
     fn wire(
         &self,
         name: &str,
-        site: &mut Site,
+        site: &mut TapSite,
         inputs: &mut Vec<String>,
     ) -> Option<(usize, usize)> {
-        let (depth, &Binding::Value(value)) = self.scopes.find(name)? else {
+        let (depth, &NameBinding::Value(value)) = self.scopes.find(name)? else {
             return None;
         };
         let known = site.wires.iter().position(|known| *known == value);

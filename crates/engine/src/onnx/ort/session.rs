@@ -11,8 +11,8 @@ use ort::session::{
 };
 use ort::value::ValueType;
 
-use super::library::Library;
-use super::value::{self, Input};
+use super::library::OrtLibrary;
+use super::value::{self, RunInput};
 use super::{error, provider};
 use crate::LoadOptions;
 
@@ -20,7 +20,7 @@ use crate::LoadOptions;
 const DATA_FOLDER: &str = "session.model_external_initializers_file_folder_path";
 
 /// A model that is ready to run, and the results that are asked for.
-pub(super) struct Session {
+pub(super) struct LoadedSession {
     session: OrtSession,
     options: RunOptions<HasSelectedOutputs>,
     outputs: Vec<String>,
@@ -28,7 +28,7 @@ pub(super) struct Session {
 
 /// The model that a session is made of.
 #[derive(Clone, Copy)]
-pub(super) enum Source<'a> {
+pub(super) enum SessionSource<'a> {
     /// A file; data outside are looked for beside it.
     File(&'a Path),
     /// The bytes of such a file, and where data outside are, if there are any.
@@ -39,7 +39,10 @@ pub(super) enum Source<'a> {
 ///
 /// They are those of the Python package with the graph's optimisation off: what the two compute is
 /// the same to the last bit.
-pub(super) fn builder(library: &Library, options: &LoadOptions) -> Result<SessionBuilder, String> {
+pub(super) fn builder(
+    library: &OrtLibrary,
+    options: &LoadOptions,
+) -> Result<SessionBuilder, String> {
     let builder = error::quietly(|| {
         let builder = SessionBuilder::new(&library.environment)?
             // Fused operators are no operators of the file, which is what is to be shown.
@@ -53,21 +56,23 @@ pub(super) fn builder(library: &Library, options: &LoadOptions) -> Result<Sessio
     provider::append(builder, &options.providers)
 }
 
-impl Session {
+impl LoadedSession {
     /// Makes a session.
     pub(super) fn new(
-        library: &Library,
+        library: &OrtLibrary,
         mut builder: SessionBuilder,
-        source: Source<'_>,
-    ) -> Result<Session, String> {
+        source: SessionSource<'_>,
+    ) -> Result<LoadedSession, String> {
         // The library keeps one list of the domains of custom operators, which sessions add to
         // without regard to others.
         static MAKING: Mutex<()> = Mutex::new(());
         let making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
         let session = match source {
-            Source::File(path) => error::quietly(|| builder.commit_from_file(path)),
-            Source::Bytes(bytes, None) => error::quietly(|| builder.commit_from_memory(bytes)),
-            Source::Bytes(bytes, Some(folder)) => {
+            SessionSource::File(path) => error::quietly(|| builder.commit_from_file(path)),
+            SessionSource::Bytes(bytes, None) => {
+                error::quietly(|| builder.commit_from_memory(bytes))
+            }
+            SessionSource::Bytes(bytes, Some(folder)) => {
                 if !library.has_data_folder() {
                     return Err(format!(
                         "it keeps data in other files, which ONNX Runtime {} cannot find for a model in \
@@ -110,7 +115,7 @@ impl Session {
                 selector.with(name)
             });
         let options = error::quietly(|| Ok(RunOptions::new()?.with_outputs(asked_for)))?;
-        Ok(Session {
+        Ok(LoadedSession {
             session,
             options,
             outputs,
@@ -124,7 +129,7 @@ impl Session {
 
     /// Executes the graph once. Every name has to be one of the graph's inputs.
     pub(super) fn run(&mut self, names: &[&str], inputs: &[Tensor]) -> Result<Vec<Tensor>, String> {
-        let inputs = inputs.iter().map(Input::new);
+        let inputs = inputs.iter().map(RunInput::new);
         let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
         let named: Vec<(Cow<'_, str>, SessionInputValue<'_>)> = names
             .iter()

@@ -9,41 +9,41 @@ use opscope_tensor::Tensor;
 use ort::operator::ComputeContext;
 
 use super::super::layout::layout_of;
-use super::loan::{Lender, lending};
-use super::memory::{Desk, Inputs, Seen};
-use super::rewrite::Tapped;
-use super::site::{Given, SharedValue, Site, Source};
+use super::loan::{MemoryLender, lending};
+use super::memory::{KernelInputs, KernelTensor, LendingDesk};
+use super::rewrite::TappedModel;
+use super::site::{SharedValue, StaticValue, TapInput, TapSite};
 use crate::guard;
 
 /// State that the kernels of one session share with whoever runs it.
-pub(super) struct Shared {
-    sites: Vec<Site>,
+pub(super) struct TapState {
+    sites: Vec<TapSite>,
     values: Vec<SharedValue>,
     has_devices: bool,
     /// Whether a tap keeps copies of its operator's inputs instead of showing them.
     is_keeping: bool,
     /// The tap that the kernels show values to, during a run.
-    desk: Desk<Tap>,
-    run: Mutex<Run>,
+    desk: LendingDesk<Tap>,
+    run: Mutex<TapRun>,
     n_inversions: AtomicUsize,
 }
 
 /// State of the run that is under way.
 #[derive(Default)]
-struct Run {
+struct TapRun {
     inputs: Vec<Tensor>,
     /// Values that were taken and will be shown again, by number.
-    taken: Vec<Option<Taken>>,
+    taken: Vec<Option<ObservedValue>>,
     /// Bytes of their elements, where they are copies.
     n_bytes_taken: usize,
-    halt: Option<Halt>,
-    kept: Option<Kept>,
+    halt: Option<RunHalt>,
+    kept: Option<FailedInputs>,
     /// The last tap outside of bodies that has run.
     last_site: Option<usize>,
 }
 
 /// A value that was taken out of the engine's memory.
-struct Taken {
+struct ObservedValue {
     tensor: Tensor,
     /// The iterations that it was made in.
     counters: Vec<i64>,
@@ -51,7 +51,7 @@ struct Taken {
 
 /// Why a kernel has ended the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Halt {
+pub(super) enum RunHalt {
     /// Whoever looks at the values asked for it.
     Stopped,
     /// A panic, in words.
@@ -60,22 +60,22 @@ pub(super) enum Halt {
 
 /// An operator, and the inputs that it was about to read.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Kept {
+pub(super) struct FailedInputs {
     /// The operator, called after the iterations that it was in.
     pub(super) operator: Arc<Operator>,
     /// Its inputs, by position.
     pub(super) inputs: Vec<(usize, Tensor)>,
 }
 
-impl Shared {
+impl TapState {
     /// For a model with taps that show; or that keep, if `is_keeping`.
-    pub(super) fn new(tapped: Tapped, has_devices: bool, is_keeping: bool) -> Shared {
-        Shared {
+    pub(super) fn new(tapped: TappedModel, has_devices: bool, is_keeping: bool) -> TapState {
+        TapState {
             sites: tapped.sites,
             values: tapped.values,
             has_devices,
             is_keeping,
-            desk: Desk::default(),
+            desk: LendingDesk::default(),
             run: Mutex::default(),
             n_inversions: AtomicUsize::new(0),
         }
@@ -89,11 +89,11 @@ impl Shared {
         inputs: &[Tensor],
         tap: Option<&Tap>,
         work: impl FnOnce() -> R,
-    ) -> (R, Option<Halt>, Option<Kept>) {
-        *self.run() = Run {
+    ) -> (R, Option<RunHalt>, Option<FailedInputs>) {
+        *self.run() = TapRun {
             inputs: inputs.to_vec(),
             taken: self.values.iter().map(|_| None).collect(),
-            ..Run::default()
+            ..TapRun::default()
         };
         // The session outlives the run while the tap does not, so that the tap is lent for the time
         // of the call.
@@ -111,7 +111,7 @@ impl Shared {
         self.n_inversions.load(Ordering::Relaxed)
     }
 
-    fn run(&self) -> MutexGuard<'_, Run> {
+    fn run(&self) -> MutexGuard<'_, TapRun> {
         // A kernel that panicked has ended its run.
         self.run.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -124,31 +124,31 @@ impl Shared {
     /// The work of the tap of this number.
     ///
     /// # Errors
-    /// If the run has to end; [`Shared::during`] returns the reason.
+    /// If the run has to end; [`TapState::during`] returns the reason.
     pub(super) fn compute(&self, number: usize, context: &ComputeContext) -> ort::Result<()> {
         // A panic would end the process: C++ is on the stack above.
         let halt = match guard::catch(|| self.call(number, context)) {
             Ok(Ok(())) => return Ok(()),
             Ok(Err(halt)) => halt,
-            Err(text) => Halt::Panicked(text),
+            Err(text) => RunHalt::Panicked(text),
         };
         self.run().halt = Some(halt);
         Err(ort::Error::new("the tap ends the run"))
     }
 
-    fn call(&self, number: usize, context: &ComputeContext) -> Result<(), Halt> {
+    fn call(&self, number: usize, context: &ComputeContext) -> Result<(), RunHalt> {
         let Some(site) = self.sites.get(number) else {
             return Ok(());
         };
         // Made anew for each call: the library's context is valid until the kernel returns.
-        let inputs = Inputs::new(context, self.has_devices);
+        let inputs = KernelInputs::new(context, self.has_devices);
         if self.is_keeping {
             self.keep(site, &inputs);
             return Ok(());
         }
         let shown = self.desk.look(|tap| {
             if tap.is_stopped() {
-                return Err(Halt::Stopped);
+                return Err(RunHalt::Stopped);
             }
             self.show(tap, number, site, &inputs);
             Ok(())
@@ -156,7 +156,7 @@ impl Shared {
         shown.unwrap_or(Ok(()))
     }
 
-    fn show(&self, tap: &Tap, number: usize, site: &Site, inputs: &Inputs<'_>) {
+    fn show(&self, tap: &Tap, number: usize, site: &TapSite, inputs: &KernelInputs<'_>) {
         let counters = counters(site, inputs);
         // One lock for the whole tap. The library runs one operator at a time, so nobody waits for
         // it.
@@ -178,7 +178,7 @@ impl Shared {
             return run.release(site);
         };
         lending(|lender| {
-            let call = Call {
+            let call = TapCall {
                 tap,
                 site,
                 inputs,
@@ -195,7 +195,7 @@ impl Shared {
 
     /// Shows values in the order of their positions. What cannot be taken stays away; the probe
     /// counts it.
-    fn show_values(&self, probe: &mut Probe, call: &Call<'_, '_>, run: &mut Run) {
+    fn show_values(&self, probe: &mut Probe, call: &TapCall<'_, '_>, run: &mut TapRun) {
         let site = call.site;
         let layout = |is_output, position, tensor: &Tensor| {
             let n_axes = tensor.shape().n_axes();
@@ -204,8 +204,8 @@ impl Shared {
         let mut taken: Vec<Option<Tensor>> = vec![None; site.wires.len()];
         for (position, source) in &site.inputs {
             let tensor = match source {
-                Source::Given(given) => run.given(given),
-                Source::Wire(wire) => {
+                TapInput::Given(given) => run.given(given),
+                TapInput::Wire(wire) => {
                     let place = (false, *position);
                     self.take(probe, call, (*wire, place), run, &mut taken)
                 }
@@ -229,9 +229,9 @@ impl Shared {
     fn take(
         &self,
         probe: &Probe,
-        call: &Call<'_, '_>,
+        call: &TapCall<'_, '_>,
         (wire, (is_output, position)): (usize, (bool, usize)),
-        run: &mut Run,
+        run: &mut TapRun,
         taken: &mut [Option<Tensor>],
     ) -> Option<Tensor> {
         if let Some(known) = taken.get(wire)? {
@@ -269,7 +269,7 @@ impl Shared {
     }
 
     /// Keeps copies of the operator's inputs, in place of those of the iteration before.
-    fn keep(&self, site: &Site, inputs: &Inputs<'_>) {
+    fn keep(&self, site: &TapSite, inputs: &KernelInputs<'_>) {
         let counters = counters(site, inputs);
         let mut run = self.run();
         run.kept = None;
@@ -277,10 +277,10 @@ impl Shared {
         let mut kept = Vec::with_capacity(site.inputs.len());
         for (position, source) in &site.inputs {
             let tensor = match source {
-                Source::Given(given) => run.given(given),
-                Source::Wire(wire) => {
+                TapInput::Given(given) => run.given(given),
+                TapInput::Wire(wire) => {
                     let seen = inputs.tensor(site.n_counters + wire);
-                    seen.and_then(Seen::into_tensor)
+                    seen.and_then(KernelTensor::into_tensor)
                 }
             };
             if let Some(tensor) = tensor {
@@ -293,7 +293,7 @@ impl Shared {
         } else {
             in_iteration(&site.operator, &counters)
         };
-        run.kept = Some(Kept {
+        run.kept = Some(FailedInputs {
             operator,
             inputs: kept,
         });
@@ -301,19 +301,19 @@ impl Shared {
 }
 
 /// One call of a tap.
-struct Call<'a, 'i> {
+struct TapCall<'a, 'i> {
     tap: &'a Tap,
-    site: &'a Site,
-    inputs: &'a Inputs<'i>,
+    site: &'a TapSite,
+    inputs: &'a KernelInputs<'i>,
     counters: &'a [i64],
-    lender: &'a Lender<'i>,
+    lender: &'a MemoryLender<'i>,
 }
 
-impl Run {
-    fn given(&self, given: &Given) -> Option<Tensor> {
+impl TapRun {
+    fn given(&self, given: &StaticValue) -> Option<Tensor> {
         match given {
-            Given::Weight(tensor) => Some(tensor.clone()),
-            Given::GraphInput(i) => self.inputs.get(*i).cloned(),
+            StaticValue::Weight(tensor) => Some(tensor.clone()),
+            StaticValue::GraphInput(i) => self.inputs.get(*i).cloned(),
         }
     }
 
@@ -327,7 +327,7 @@ impl Run {
         self.forget(value);
         if let Some(place) = self.taken.get_mut(value) {
             self.n_bytes_taken += n_element_bytes(tensor);
-            *place = Some(Taken {
+            *place = Some(ObservedValue {
                 tensor: tensor.clone(),
                 counters: counters.to_vec(),
             });
@@ -340,7 +340,7 @@ impl Run {
         }
     }
 
-    fn release(&mut self, site: &Site) {
+    fn release(&mut self, site: &TapSite) {
         for &value in &site.releases {
             self.forget(value);
         }
@@ -356,7 +356,7 @@ fn n_element_bytes(tensor: &Tensor) -> usize {
 const UNKNOWN: i64 = -1;
 
 /// The numbers of the iterations that a tap runs in.
-fn counters(site: &Site, inputs: &Inputs<'_>) -> Vec<i64> {
+fn counters(site: &TapSite, inputs: &KernelInputs<'_>) -> Vec<i64> {
     (0..site.n_counters)
         .map(|i| inputs.number(i).unwrap_or(UNKNOWN))
         .collect()

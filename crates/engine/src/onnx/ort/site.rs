@@ -9,26 +9,26 @@ use opscope_tensor::Tensor;
 
 /// The values that are to be shown, by the task of their operator.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Wanted(HashMap<u32, WantedSlots>);
+pub(super) struct TapRequests(HashMap<u32, RequestedSlots>);
 
 /// Positions of an operator's values that are to be shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct WantedSlots {
+pub(super) struct RequestedSlots {
     pub(super) inputs: Vec<usize>,
     pub(super) outputs: Vec<usize>,
 }
 
-impl Wanted {
+impl TapRequests {
     /// Returns the values that a tap asks for of a run in which no operator fails.
-    pub(super) fn by(tap: &Tap) -> Wanted {
+    pub(super) fn by(tap: &Tap) -> TapRequests {
         // Taps cost memory in every run, and no operator fails in most of them. A run that fails is
         // repeated with one tap.
         if let Purpose::Failures(_) = tap.plan().purpose {
-            return Wanted::default();
+            return TapRequests::default();
         }
-        let mut wanted = Wanted::default();
+        let mut wanted = TapRequests::default();
         for (task_id, kept) in &tap.selected().kept {
-            let slots = WantedSlots {
+            let slots = RequestedSlots {
                 inputs: kept.positions(SlotSide::Input),
                 outputs: kept.positions(SlotSide::Output),
             };
@@ -38,10 +38,10 @@ impl Wanted {
     }
 
     /// Every value of these operators.
-    pub(super) fn every(operators: &[Arc<Operator>]) -> Wanted {
-        let mut wanted = Wanted::default();
+    pub(super) fn every(operators: &[Arc<Operator>]) -> TapRequests {
+        let mut wanted = TapRequests::default();
         for operator in operators {
-            let slots = WantedSlots {
+            let slots = RequestedSlots {
                 inputs: (0..operator.inputs.len()).collect(),
                 outputs: (0..operator.outputs.len()).collect(),
             };
@@ -51,10 +51,10 @@ impl Wanted {
     }
 
     /// Every input of one operator.
-    pub(super) fn inputs_of(operator: Option<&Operator>) -> Wanted {
-        let mut wanted = Wanted::default();
+    pub(super) fn inputs_of(operator: Option<&Operator>) -> TapRequests {
+        let mut wanted = TapRequests::default();
         if let Some(operator) = operator {
-            let slots = WantedSlots {
+            let slots = RequestedSlots {
                 inputs: (0..operator.inputs.len()).collect(),
                 outputs: Vec::new(),
             };
@@ -69,14 +69,14 @@ impl Wanted {
     }
 
     /// Returns the slots of an operator that are to be shown; `None` if there are none.
-    pub(super) fn of(&self, task_id: u32) -> Option<&WantedSlots> {
+    pub(super) fn slots_for(&self, task_id: u32) -> Option<&RequestedSlots> {
         self.0.get(&task_id)
     }
 }
 
 /// A tap in a model: the node behind one operator. Its inputs are the numbers of the iterations it
 /// is in, then a value for each wire.
-pub(super) struct Site {
+pub(super) struct TapSite {
     /// The operator.
     pub(super) operator: Arc<Operator>,
     /// How many numbers of iterations come first, the outermost loop's before those inside it.
@@ -84,7 +84,7 @@ pub(super) struct Site {
     /// Numbers of the values that the other inputs of the tap are.
     pub(super) wires: Vec<usize>,
     /// Inputs of the operator that are shown, by position.
-    pub(super) inputs: Vec<(usize, Source)>,
+    pub(super) inputs: Vec<(usize, TapInput)>,
     /// Outputs of the operator that are shown, by position, and the wires that they come by.
     pub(super) outputs: Vec<(usize, usize)>,
     /// Values that nobody reads after this tap.
@@ -95,16 +95,16 @@ pub(super) struct Site {
 
 /// Where a tap finds an input of its operator.
 #[derive(Clone, Debug)]
-pub(super) enum Source {
+pub(super) enum TapInput {
     /// The engine has it, and hands it over by this wire.
     Wire(usize),
     /// It is known without the engine.
-    Given(Given),
+    Given(StaticValue),
 }
 
 /// A value that is known without the engine.
 #[derive(Clone, Debug)]
-pub(super) enum Given {
+pub(super) enum StaticValue {
     /// The model holds it.
     Weight(Tensor),
     /// The caller provides it: its position among the inputs of the signature.

@@ -9,13 +9,13 @@ use ort::operator::{
 use ort::value::TensorElementType;
 
 use super::error;
-use super::memory::Inputs;
+use super::memory::KernelInputs;
 use super::rewrite::{DOMAIN, SITE, START, TAP, TICK, TURN_SHAPE};
-use super::shared::Shared;
+use super::shared::TapState;
 use crate::guard;
 
 /// The operators of our domain.
-pub(super) fn domain(shared: &Arc<Shared>) -> Result<OperatorDomain, String> {
+pub(super) fn domain(shared: &Arc<TapState>) -> Result<OperatorDomain, String> {
     error::quietly(|| {
         OperatorDomain::new(DOMAIN)?
             .add(TapOperator(shared.clone()))?
@@ -25,11 +25,11 @@ pub(super) fn domain(shared: &Arc<Shared>) -> Result<OperatorDomain, String> {
 }
 
 /// `Tap`: shows what it reads.
-struct TapOperator(Arc<Shared>);
+struct TapOperator(Arc<TapState>);
 
 /// One node of it.
 struct TapKernel {
-    shared: Arc<Shared>,
+    shared: Arc<TapState>,
     site: usize,
 }
 
@@ -136,7 +136,7 @@ impl Operator for TickOperator {
 impl Kernel for TickKernel {
     fn compute(&mut self, context: &ComputeContext) -> ort::Result<()> {
         // A kernel is called from C++, through which no panic may pass.
-        let start = guard::catch(|| Inputs::new(context, false).number(0))
+        let start = guard::catch(|| KernelInputs::new(context, false).number(0))
             .ok()
             .flatten();
         // Another number means that the node around the body runs again.

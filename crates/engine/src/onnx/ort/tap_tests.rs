@@ -51,17 +51,17 @@ fn id() -> ModelId {
 }
 
 /// The results of a run under a plan.
-struct Captured {
+struct TapCapture {
     outputs: Result<Vec<Tensor>, EngineError>,
     records: Vec<Record>,
     counters: Counters,
 }
 
-fn capture(model: &mut dyn LoadedModel, inputs: &[Tensor]) -> Captured {
+fn capture(model: &mut dyn LoadedModel, inputs: &[Tensor]) -> TapCapture {
     capture_by(Plan::everything(), model, inputs)
 }
 
-fn capture_by(plan: Plan, model: &mut dyn LoadedModel, inputs: &[Tensor]) -> Captured {
+fn capture_by(plan: Plan, model: &mut dyn LoadedModel, inputs: &[Tensor]) -> TapCapture {
     let sink = Arc::new(MemorySink::default());
     let session = CaptureSession::start(plan, sink.clone(), SessionOptions::default()).unwrap();
     let names: Vec<String> = model
@@ -77,7 +77,7 @@ fn capture_by(plan: Plan, model: &mut dyn LoadedModel, inputs: &[Tensor]) -> Cap
     let counters = session.finish().counters;
     let mut records = sink.take();
     records.sort_by_key(|record| record.timestamp_us);
-    Captured {
+    TapCapture {
         outputs,
         records,
         counters,

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use opscope_capture::Tap;
 use opscope_tensor::Tensor;
 
-use super::library::Library;
-use super::prepared::Prepared;
-use super::rewrite::{self, Tapped};
-use super::session::{self, Session, Source};
-use super::shared::{Halt, Kept, Shared};
-use super::site::Wanted;
+use super::library::OrtLibrary;
+use super::prepared::PreparedModel;
+use super::rewrite::{self, TappedModel};
+use super::session::{self, LoadedSession, SessionSource};
+use super::shared::{FailedInputs, RunHalt, TapState};
+use super::site::TapRequests;
 use super::{by_reference, error, tap_operator};
 use crate::LoadOptions;
 
@@ -20,15 +20,15 @@ const N_REFUSED_MAX: usize = 256;
 /// A session of a model with taps.
 pub(super) struct TappedSession {
     /// The values that it shows.
-    pub(super) wanted: Wanted,
-    session: Session,
-    shared: Arc<Shared>,
+    pub(super) wanted: TapRequests,
+    session: LoadedSession,
+    shared: Arc<TapState>,
 }
 
 /// Why a run did not finish.
-pub(super) enum Ended {
+pub(super) enum RunFailure {
     /// A tap ended it.
-    By(Halt),
+    By(RunHalt),
     /// The library ended it, with this message.
     Failed(String),
 }
@@ -37,10 +37,10 @@ impl TappedSession {
     /// Makes a session that shows `wanted`. Values that the library does not hand to operators of
     /// ours are left out, and `prepared` knows of them from now on.
     pub(super) fn new(
-        library: &Library,
+        library: &OrtLibrary,
         options: &LoadOptions,
-        prepared: &mut Prepared,
-        wanted: Wanted,
+        prepared: &mut PreparedModel,
+        wanted: TapRequests,
     ) -> Result<TappedSession, String> {
         // The library names one value at a time that it does not hand to a tap, and only when a
         // session is made.
@@ -73,12 +73,12 @@ impl TappedSession {
         names: &[&str],
         inputs: &[Tensor],
         tap: &Tap,
-    ) -> Result<Vec<Tensor>, Ended> {
+    ) -> Result<Vec<Tensor>, RunFailure> {
         let session = &mut self.session;
         let (result, halt, _) = self
             .shared
             .during(inputs, Some(tap), || session.run(names, inputs));
-        result.map_err(|text| halt.map_or(Ended::Failed(text), Ended::By))
+        result.map_err(|text| halt.map_or(RunFailure::Failed(text), RunFailure::By))
     }
 
     /// How often a tap ran out of order.
@@ -90,13 +90,13 @@ impl TappedSession {
 /// Runs a model again that has just failed, and returns the inputs of the operator that failed.
 /// `None` if it does not fail again, or fails elsewhere.
 pub(super) fn inputs_of_failed(
-    library: &Library,
+    library: &OrtLibrary,
     options: &LoadOptions,
-    prepared: &Prepared,
+    prepared: &PreparedModel,
     task_id: u32,
     names: &[&str],
     inputs: &[Tensor],
-) -> Option<Kept> {
+) -> Option<FailedInputs> {
     let tapped = prepared.tapped_before(task_id);
     let (mut session, shared) = create(library, options, prepared, tapped, true).ok()?;
     // Without a tap to show to: the kernel keeps what it reads.
@@ -110,24 +110,28 @@ pub(super) fn inputs_of_failed(
 }
 
 fn create(
-    library: &Library,
+    library: &OrtLibrary,
     options: &LoadOptions,
-    prepared: &Prepared,
-    tapped: Tapped,
+    prepared: &PreparedModel,
+    tapped: TappedModel,
     is_keeping: bool,
-) -> Result<(Session, Arc<Shared>), String> {
+) -> Result<(LoadedSession, Arc<TapState>), String> {
     let bytes = by_reference::encode(&tapped.model)?;
     let has_devices = !options.providers.is_empty();
-    let shared = Arc::new(Shared::new(tapped, has_devices, is_keeping));
+    let shared = Arc::new(TapState::new(tapped, has_devices, is_keeping));
     let domain = tap_operator::domain(&shared)?;
     let builder = session::builder(library, options)?;
     let builder = error::quietly(|| Ok(builder.with_operators(domain)?))?;
-    let session = Session::new(library, builder, Source::Bytes(&bytes, prepared.folder()))?;
+    let session = LoadedSession::new(
+        library,
+        builder,
+        SessionSource::Bytes(&bytes, prepared.folder()),
+    )?;
     Ok((session, shared))
 }
 
 /// The values that the library does not hand to a tap, if that is why there is no session.
-fn refused_values(text: &str, tapped: impl FnOnce() -> Tapped) -> Vec<String> {
+fn refused_values(text: &str, tapped: impl FnOnce() -> TappedModel) -> Vec<String> {
     if let Some(name) = refused_value(text) {
         return vec![name.to_owned()];
     }

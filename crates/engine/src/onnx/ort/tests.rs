@@ -7,9 +7,9 @@ use opscope_tensor::{DType, Shape, text};
 use prost::Message;
 
 use super::super::schema::{
-    AttributeProto, DataLocation, DimValue, Dimension, ElementTypeProto, ModelProto, NodeProto,
-    OperatorSetIdProto, StringStringEntryProto, TensorProto, TensorShapeProto, TensorTypeProto,
-    TypeProto, TypeValue, ValueInfoProto,
+    AttributeProto, DataLocation, DimValue, DimensionProto, ElementTypeProto, ModelProto,
+    NodeProto, OperatorSetIdProto, StringStringEntryProto, TensorProto, TensorShapeProto,
+    TensorTypeProto, TypeProto, TypeValue, ValueInfoProto,
 };
 use super::*;
 
@@ -43,9 +43,9 @@ fn typed(name: &str, value: TypeValue) -> ValueInfoProto {
 }
 
 fn tensor_type(code: i32, dims: &[i64]) -> TypeValue {
-    let dim = |&n: &i64| Dimension {
+    let dim = |&n: &i64| DimensionProto {
         value: Some(DimValue::DimValue(n)),
-        ..Dimension::default()
+        ..DimensionProto::default()
     };
     TypeValue::TensorType(TensorTypeProto {
         elem_type: Some(code),

@@ -9,23 +9,23 @@ use ort::value::{DynTensor, DynTensorValueType, DynValue, TensorElementType};
 
 use super::super::proto;
 use super::error;
-use super::native::{self, Lent, OwnedBytes};
+use super::native::{self, BorrowedValue, OwnedBytes};
 
 /// The alignment that memory must have for the library to read it where it is. Arrays of numpy are
 /// aligned so, and some of the library's sums depend on it in the last digit.
 const ALIGNMENT: usize = 16;
 
 /// An input of a run.
-pub(super) enum Input<'a> {
+pub(super) enum RunInput<'a> {
     /// In the memory of a tensor of ours.
-    Lent(Lent<'a>, Range<usize>),
+    Lent(BorrowedValue<'a>, Range<usize>),
     /// In the library's own.
     Copied(DynTensor),
 }
 
-impl Input<'_> {
+impl RunInput<'_> {
     /// Our tensor as a value for the library, without copying its elements where they lie well.
-    pub(super) fn new(tensor: &Tensor) -> Result<Input<'_>, String> {
+    pub(super) fn new(tensor: &Tensor) -> Result<RunInput<'_>, String> {
         let element = element_type(tensor.dtype())
             .ok_or_else(|| format!("inputs of type {} are not supported", tensor.dtype()))?;
         let dims = tensor
@@ -38,7 +38,7 @@ impl Input<'_> {
         if view.dtype == DType::String {
             let texts = text::iter(view).map_err(|error| error.to_string())?;
             let texts: Vec<&[u8]> = texts.collect();
-            return error::quietly(|| native::of_texts(&dims, &texts)).map(Input::Copied);
+            return error::quietly(|| native::of_texts(&dims, &texts)).map(RunInput::Copied);
         }
         let bytes = view.bytes;
         // An address that is not aligned is slower at best, and changes the last digit of some
@@ -47,12 +47,12 @@ impl Input<'_> {
         error::quietly(|| {
             Ok(if is_aligned {
                 let start = bytes.as_ptr().addr();
-                Input::Lent(
-                    Lent::new(element, &dims, bytes)?,
+                RunInput::Lent(
+                    BorrowedValue::new(element, &dims, bytes)?,
                     start..start + bytes.len(),
                 )
             } else {
-                Input::Copied(native::copied(element, &dims, bytes)?)
+                RunInput::Copied(native::copied(element, &dims, bytes)?)
             })
         })
     }
@@ -60,16 +60,16 @@ impl Input<'_> {
     /// The value, for a run.
     pub(super) fn view(&self) -> SessionInputValue<'_> {
         match self {
-            Input::Lent(lent, _) => lent.view(),
-            Input::Copied(tensor) => tensor.into(),
+            RunInput::Lent(lent, _) => lent.view(),
+            RunInput::Copied(tensor) => tensor.into(),
         }
     }
 
     /// Whether these bytes lie in our memory.
     fn holds(&self, bytes: &[u8]) -> bool {
         match self {
-            Input::Lent(_, range) => !bytes.is_empty() && range.contains(&bytes.as_ptr().addr()),
-            Input::Copied(_) => false,
+            RunInput::Lent(_, range) => !bytes.is_empty() && range.contains(&bytes.as_ptr().addr()),
+            RunInput::Copied(_) => false,
         }
     }
 }
@@ -77,7 +77,7 @@ impl Input<'_> {
 /// A result as our tensor, without copying its elements. The library hands out an input that is a
 /// result as well where it lies, in memory that is ours and lives no longer than the run; that one
 /// is copied.
-pub(super) fn to_tensor(value: DynValue, inputs: &[Input<'_>]) -> Result<Tensor, String> {
+pub(super) fn to_tensor(value: DynValue, inputs: &[RunInput<'_>]) -> Result<Tensor, String> {
     let value = error::quietly(|| value.downcast::<DynTensorValueType>())?;
     let element = *value.data_type();
     let dtype = dtype(element).ok_or_else(|| format!("a result of type {element}"))?;

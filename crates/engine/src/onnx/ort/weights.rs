@@ -13,34 +13,34 @@ use std::sync::Arc;
 use opscope_tensor::{DType, Shape, Tensor, TensorIdentity, text};
 use prost::bytes::Bytes;
 
-use self::external::Files;
+use self::external::ExternalFiles;
 use super::super::proto;
 use super::super::schema::{AttributeProto, DataLocation, GraphProto, ModelProto, TensorProto};
 
 /// Weights and constants of all graphs of a model. Graphs are numbered in the order of the file,
 /// each before those inside it.
 #[derive(Default)]
-pub(super) struct Weights {
-    by_name: HashMap<(usize, String), Weight>,
+pub(super) struct ModelWeights {
+    by_name: HashMap<(usize, String), ModelWeight>,
 }
 
 /// A value that the model holds.
 #[derive(Clone)]
-pub(super) enum Weight {
+pub(super) enum ModelWeight {
     /// Its elements.
     Tensor(Tensor),
     /// It is no tensor, or its elements are not where the file says; the engine judges that.
     Unknown,
 }
 
-impl Weights {
+impl ModelWeights {
     /// Takes the weights of a model; outside data lie in `folder`. Elements in typed fields move to
     /// the raw form, in the model as well, so that both share their memory.
-    pub(super) fn take(model: &mut ModelProto, folder: &Path) -> Weights {
-        let mut walk = Walk {
-            files: Files::new(folder),
+    pub(super) fn take(model: &mut ModelProto, folder: &Path) -> ModelWeights {
+        let mut walk = WeightWalk {
+            files: ExternalFiles::new(folder),
             n_graphs: 0,
-            weights: Weights::default(),
+            weights: ModelWeights::default(),
         };
         if let Some(graph) = &mut model.graph {
             walk.graph(graph);
@@ -49,18 +49,18 @@ impl Weights {
     }
 
     /// The weight of this name that belongs to the graph of this number.
-    pub(super) fn get(&self, graph: usize, name: &str) -> Option<&Weight> {
+    pub(super) fn get(&self, graph: usize, name: &str) -> Option<&ModelWeight> {
         self.by_name.get(&(graph, name.to_owned()))
     }
 }
 
-struct Walk {
-    files: Files,
+struct WeightWalk {
+    files: ExternalFiles,
     n_graphs: usize,
-    weights: Weights,
+    weights: ModelWeights,
 }
 
-impl Walk {
+impl WeightWalk {
     fn graph(&mut self, graph: &mut GraphProto) {
         let number = self.n_graphs;
         self.n_graphs += 1;
@@ -83,7 +83,7 @@ impl Walk {
     }
 
     fn add(&mut self, graph: usize, name: String, tensor: Option<Tensor>) {
-        let weight = tensor.map_or(Weight::Unknown, Weight::Tensor);
+        let weight = tensor.map_or(ModelWeight::Unknown, ModelWeight::Tensor);
         self.weights.by_name.insert((graph, name), weight);
     }
 

@@ -13,7 +13,7 @@ const RUNTIME_DOMAINS: &[&str] = &["com.microsoft", "com.ms.internal.nhwc"];
 
 /// A place of an operator, and where the scale and the zero point for it are.
 #[derive(Clone)]
-struct Slot {
+struct QuantisedSlot {
     place: OverflowPlace,
     scale: Vec<OverflowPlace>,
     zero_point: Option<OverflowPlace>,
@@ -21,8 +21,8 @@ struct Slot {
 }
 
 /// Input `at`, with scale and zero point in two other inputs.
-fn read(at: usize, scale: usize, zero_point: usize) -> Slot {
-    Slot {
+fn read(at: usize, scale: usize, zero_point: usize) -> QuantisedSlot {
+    QuantisedSlot {
         place: (SlotSide::Input, at),
         scale: vec![(SlotSide::Input, scale)],
         zero_point: Some((SlotSide::Input, zero_point)),
@@ -31,24 +31,24 @@ fn read(at: usize, scale: usize, zero_point: usize) -> Slot {
 }
 
 /// The first output, likewise.
-fn given(scale: usize, zero_point: usize) -> Slot {
-    Slot {
+fn given(scale: usize, zero_point: usize) -> QuantisedSlot {
+    QuantisedSlot {
         place: (SlotSide::Output, 0),
         ..read(0, scale, zero_point)
     }
 }
 
 /// Input `at` of an operator that knows no scale.
-fn integers(at: usize, zero_point: usize) -> Slot {
-    Slot {
+fn integers(at: usize, zero_point: usize) -> QuantisedSlot {
+    QuantisedSlot {
         scale: Vec::new(),
         ..read(at, 0, zero_point)
     }
 }
 
 /// The first output of such an operator.
-fn sums() -> Slot {
-    Slot {
+fn sums() -> QuantisedSlot {
+    QuantisedSlot {
         place: (SlotSide::Output, 0),
         scale: Vec::new(),
         zero_point: None,
@@ -57,8 +57,8 @@ fn sums() -> Slot {
 }
 
 /// Integers that are added to products of two inputs, and so have the product of their scales.
-fn bias(at: usize, scales: (usize, usize)) -> Slot {
-    Slot {
+fn bias(at: usize, scales: (usize, usize)) -> QuantisedSlot {
+    QuantisedSlot {
         place: (SlotSide::Input, at),
         scale: vec![(SlotSide::Input, scales.0), (SlotSide::Input, scales.1)],
         zero_point: None,
@@ -66,13 +66,13 @@ fn bias(at: usize, scales: (usize, usize)) -> Slot {
     }
 }
 
-impl Slot {
-    fn along(self, axis: i64) -> Slot {
-        Slot { axis, ..self }
+impl QuantisedSlot {
+    fn along(self, axis: i64) -> QuantisedSlot {
+        QuantisedSlot { axis, ..self }
     }
 
     /// The same, as far as the node has it; `None` if it lacks the value itself.
-    fn of(self, node: &NodeProto) -> Option<Slot> {
+    fn for_node(self, node: &NodeProto) -> Option<QuantisedSlot> {
         let is_there = |(side, i): OverflowPlace| {
             let names = match side {
                 SlotSide::Input => &node.input,
@@ -83,7 +83,7 @@ impl Slot {
         // Half of a product of scales would be a wrong scale. Without any, the scale counts as
         // unknown.
         let has_scale = self.scale.iter().all(|at| is_there(*at));
-        is_there(self.place).then(|| Slot {
+        is_there(self.place).then(|| QuantisedSlot {
             scale: if has_scale { self.scale } else { Vec::new() },
             zero_point: self.zero_point.filter(|at| is_there(*at)),
             ..self
@@ -125,7 +125,7 @@ pub(super) fn slots(
     quantised.collect()
 }
 
-fn known(node: &NodeProto) -> (QuantisedKind, Vec<Slot>) {
+fn known(node: &NodeProto) -> (QuantisedKind, Vec<QuantisedSlot>) {
     use QuantisedKind::{Computes, Dequantises, Quantises};
     let is_runtime = RUNTIME_DOMAINS.contains(&node.domain.as_str());
     if !is_runtime && !proto::is_standard(&node.domain) {
@@ -136,7 +136,7 @@ fn known(node: &NodeProto) -> (QuantisedKind, Vec<Slot>) {
         "QuantizeLinear" => (Quantises, vec![given(1, 2).along(axis)]),
         "DequantizeLinear" => (Dequantises, vec![read(0, 1, 2).along(axis)]),
         "DynamicQuantizeLinear" => {
-            let slot = Slot {
+            let slot = QuantisedSlot {
                 scale: vec![(SlotSide::Output, 1)],
                 zero_point: Some((SlotSide::Output, 2)),
                 ..sums()
@@ -169,7 +169,7 @@ fn known(node: &NodeProto) -> (QuantisedKind, Vec<Slot>) {
 }
 
 /// Operators that ONNX does not have.
-fn of_runtime(node: &NodeProto) -> Vec<Slot> {
+fn of_runtime(node: &NodeProto) -> Vec<QuantisedSlot> {
     match node.op_type.as_str() {
         "QLinearAdd" | "QLinearMul" => vec![read(0, 1, 2), read(3, 4, 5), given(6, 7)],
         "QLinearAveragePool"
@@ -195,7 +195,7 @@ fn of_runtime(node: &NodeProto) -> Vec<Slot> {
     }
 }
 
-fn of_gemm(node: &NodeProto) -> Vec<Slot> {
+fn of_gemm(node: &NodeProto) -> Vec<QuantisedSlot> {
     let is_transposed = integer(node, "transB").is_some_and(|n| n != 0);
     let column = if is_transposed { 0 } else { -1 };
     let mut slots = vec![read(0, 1, 2), read(3, 4, 5).along(column)];

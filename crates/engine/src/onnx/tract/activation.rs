@@ -15,7 +15,7 @@ use tract_onnx::tract_core::ops::math::{add, div, erf, exp, max, min, mul, neg, 
 use tract_onnx::tract_hir::internal::*;
 
 use super::composition::{Built, Composition, builder_of_engine, float};
-use super::wiring::Wiring;
+use super::wiring::NodeWiring;
 
 /// The factors of `Selu`, as the standard has them.
 const SELU: [(&str, f32); 2] = [("alpha", 1.673_263_2), ("gamma", 1.050_701)];
@@ -24,7 +24,7 @@ const SELU: [(&str, f32); 2] = [("alpha", 1.673_263_2), ("gamma", 1.050_701)];
 const SIXTH: f32 = 1.0 / 6.0;
 
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Activation {
+pub(super) enum ActivationComposition {
     /// `x` above zero, else `alpha * (exp(x / alpha) - 1)`.
     Celu { alpha: f32 },
     /// `x * (1 + erf(x / sqrt(2))) / 2`, or with a hyperbolic tangent in place of the error
@@ -50,27 +50,27 @@ pub(super) fn selu(context: &ParsingContext<'_>, node: &NodeProto) -> Built {
     builder_of_engine("Selu")?(context, &node)
 }
 
-impl Composition for Activation {
+impl Composition for ActivationComposition {
     fn from_node(_context: &ParsingContext<'_>, node: &NodeProto) -> TractResult<Self> {
         Ok(match node.op_type.as_str() {
             // Factors are read as float32, the type that the standard gives attributes.
-            "Celu" => Activation::Celu {
+            "Celu" => ActivationComposition::Celu {
                 alpha: node.get_attr_opt("alpha")?.unwrap_or(1.0),
             },
-            "Gelu" => Activation::Gelu {
+            "Gelu" => ActivationComposition::Gelu {
                 is_approximate: match node.get_attr_opt::<&str>("approximate")? {
                     None | Some("none") => false,
                     Some("tanh") => true,
                     Some(other) => bail!("approximate `{other}`, expected `none` or `tanh`"),
                 },
             },
-            "HardSwish" => Activation::HardSwish,
-            "Shrink" => Activation::Shrink {
+            "HardSwish" => ActivationComposition::HardSwish,
+            "Shrink" => ActivationComposition::Shrink {
                 bias: node.get_attr_opt("bias")?.unwrap_or(0.0),
                 lambd: node.get_attr_opt("lambd")?.unwrap_or(0.5),
             },
-            "Sigmoid" => Activation::Sigmoid,
-            "Swish" => Activation::Swish {
+            "Sigmoid" => ActivationComposition::Sigmoid,
+            "Swish" => ActivationComposition::Swish {
                 alpha: node.get_attr_opt("alpha")?.unwrap_or(1.0),
             },
             other => bail!("`{other}` is no activation that is composed here"),
@@ -79,24 +79,28 @@ impl Composition for Activation {
 
     fn op_type(&self) -> StaticName {
         match self {
-            Activation::Celu { .. } => "Celu".into(),
-            Activation::Gelu { .. } => "Gelu".into(),
-            Activation::HardSwish => "HardSwish".into(),
-            Activation::Shrink { .. } => "Shrink".into(),
-            Activation::Sigmoid => "Sigmoid".into(),
-            Activation::Swish { .. } => "Swish".into(),
+            ActivationComposition::Celu { .. } => "Celu".into(),
+            ActivationComposition::Gelu { .. } => "Gelu".into(),
+            ActivationComposition::HardSwish => "HardSwish".into(),
+            ActivationComposition::Shrink { .. } => "Shrink".into(),
+            ActivationComposition::Sigmoid => "Sigmoid".into(),
+            ActivationComposition::Swish { .. } => "Swish".into(),
         }
     }
 
-    fn wire(&self, wiring: &mut Wiring<'_>, inputs: &[OutletId]) -> TractResult<TVec<OutletId>> {
+    fn wire(
+        &self,
+        wiring: &mut NodeWiring<'_>,
+        inputs: &[OutletId],
+    ) -> TractResult<TVec<OutletId>> {
         let x = inputs[0];
         let result = match *self {
-            Activation::Celu { alpha } => wire_celu(wiring, x, alpha)?,
-            Activation::Gelu { is_approximate } => wire_gelu(wiring, x, is_approximate)?,
-            Activation::HardSwish => wire_hard_swish(wiring, x)?,
-            Activation::Shrink { bias, lambd } => wire_shrink(wiring, x, bias, lambd)?,
-            Activation::Sigmoid => wire_sigmoid(wiring, x)?,
-            Activation::Swish { alpha } => {
+            ActivationComposition::Celu { alpha } => wire_celu(wiring, x, alpha)?,
+            ActivationComposition::Gelu { is_approximate } => wire_gelu(wiring, x, is_approximate)?,
+            ActivationComposition::HardSwish => wire_hard_swish(wiring, x)?,
+            ActivationComposition::Shrink { bias, lambd } => wire_shrink(wiring, x, bias, lambd)?,
+            ActivationComposition::Sigmoid => wire_sigmoid(wiring, x)?,
+            ActivationComposition::Swish { alpha } => {
                 let alpha = wiring.number(alpha, x)?;
                 let scaled = wiring.wire(mul(), &[x, alpha])?;
                 let gate = wire_sigmoid(wiring, scaled)?;
@@ -107,7 +111,7 @@ impl Composition for Activation {
     }
 }
 
-fn wire_celu(wiring: &mut Wiring<'_>, x: OutletId, alpha: f32) -> TractResult<OutletId> {
+fn wire_celu(wiring: &mut NodeWiring<'_>, x: OutletId, alpha: f32) -> TractResult<OutletId> {
     let alpha = wiring.number(alpha, x)?;
     let (zero, one) = (wiring.number(0.0, x)?, wiring.number(1.0, x)?);
     let scaled = wiring.wire(div(), &[x, alpha])?;
@@ -119,7 +123,11 @@ fn wire_celu(wiring: &mut Wiring<'_>, x: OutletId, alpha: f32) -> TractResult<Ou
     wiring.select(is_above, x, below)
 }
 
-fn wire_gelu(wiring: &mut Wiring<'_>, x: OutletId, is_approximate: bool) -> TractResult<OutletId> {
+fn wire_gelu(
+    wiring: &mut NodeWiring<'_>,
+    x: OutletId,
+    is_approximate: bool,
+) -> TractResult<OutletId> {
     let share = if is_approximate {
         // `(1 + tanh(z)) / 2` is the sigmoid of `2 * z`.
         let factor = wiring.number(2.0 * (2.0 / PI).sqrt(), x)?;
@@ -141,7 +149,7 @@ fn wire_gelu(wiring: &mut Wiring<'_>, x: OutletId, is_approximate: bool) -> Trac
     wiring.wire(mul(), &[x, share])
 }
 
-fn wire_hard_swish(wiring: &mut Wiring<'_>, x: OutletId) -> TractResult<OutletId> {
+fn wire_hard_swish(wiring: &mut NodeWiring<'_>, x: OutletId) -> TractResult<OutletId> {
     let (sixth, half) = (wiring.number(SIXTH, x)?, wiring.number(0.5, x)?);
     let (zero, one) = (wiring.number(0.0, x)?, wiring.number(1.0, x)?);
     let share = wiring.wire(mul(), &[x, sixth])?;
@@ -154,7 +162,7 @@ fn wire_hard_swish(wiring: &mut Wiring<'_>, x: OutletId) -> TractResult<OutletId
 }
 
 fn wire_shrink(
-    wiring: &mut Wiring<'_>,
+    wiring: &mut NodeWiring<'_>,
     x: OutletId,
     bias: f32,
     lambd: f32,
@@ -174,7 +182,7 @@ fn wire_shrink(
     wiring.cast(result, datum_type)
 }
 
-fn wire_sigmoid(wiring: &mut Wiring<'_>, x: OutletId) -> TractResult<OutletId> {
+fn wire_sigmoid(wiring: &mut NodeWiring<'_>, x: OutletId) -> TractResult<OutletId> {
     let one = wiring.number(1.0, x)?;
     // Written out in exponentials, since tract's own sigmoid stays above 1e-7.
     let opposite = wiring.wire(neg(), &[x])?;

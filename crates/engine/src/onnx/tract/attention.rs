@@ -1,4 +1,4 @@
-//! `Attention` of the standard domain, complete.
+//! `AttentionComposition` of the standard domain, complete.
 //!
 //! tract's own operator lacks soft caps, the scores as an output, windows and lengths without
 //! padding, takes a mask of booleans for numbers where it is causal, and counts positions wrongly
@@ -18,22 +18,22 @@ use tract_onnx::tract_core::ops::math::{add, div, mul, tanh};
 use tract_onnx::tract_core::ops::nn::{Softmax, SoftmaxKind};
 use tract_onnx::tract_hir::internal::*;
 
-use self::heads::{Heads, join, split};
-use self::visible::{Mask, Visible};
+use self::heads::{AttentionExtents, join, split};
+use self::visible::{AttentionMask, VisibilityRules};
 use super::composition::Composition;
-use super::wiring::Wiring;
+use super::wiring::NodeWiring;
 
-/// Most optional inputs and outputs that an `Attention` has.
+/// Most optional inputs and outputs that an `AttentionComposition` has.
 const N_SLOTS_MAX: usize = 7;
 
 #[derive(Debug, Clone)]
-pub(super) struct Attention {
+pub(super) struct AttentionComposition {
     is_causal: bool,
     /// Most keys to the left and to the right of a query's own position; `None` for all.
     window: [Option<i64>; 2],
     scale: Option<f32>,
     softcap: f32,
-    scores: Scores,
+    scores: ScoreOutput,
     /// Heads of the query, and of key and value; given where these have three axes.
     n_heads: Option<(usize, usize)>,
     /// Positions of the inputs among those that are present.
@@ -44,7 +44,7 @@ pub(super) struct Attention {
 
 /// The values that the fourth output holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Scores {
+enum ScoreOutput {
     /// The products.
     Raw,
     /// The same after the soft cap.
@@ -55,13 +55,13 @@ enum Scores {
     Shares,
 }
 
-impl Composition for Attention {
+impl Composition for AttentionComposition {
     fn from_node(_context: &ParsingContext<'_>, node: &NodeProto) -> TractResult<Self> {
         let scores = match node.get_attr_opt::<i64>("qk_matmul_output_mode")? {
-            None | Some(0) => Scores::Raw,
-            Some(1) => Scores::Capped,
-            Some(2) => Scores::Masked,
-            Some(3) => Scores::Shares,
+            None | Some(0) => ScoreOutput::Raw,
+            Some(1) => ScoreOutput::Capped,
+            Some(2) => ScoreOutput::Masked,
+            Some(3) => ScoreOutput::Shares,
             Some(other) => bail!("`qk_matmul_output_mode` is {other}, expected 0 to 3"),
         };
         let mut inputs = [None; N_SLOTS_MAX];
@@ -78,7 +78,7 @@ impl Composition for Attention {
             inputs[4].is_none() || inputs[6].is_none(),
             "a past and lengths without padding exclude each other"
         );
-        Ok(Attention {
+        Ok(AttentionComposition {
             is_causal: node.get_attr_opt::<i64>("is_causal")?.unwrap_or(0) != 0,
             window: [
                 window(node, "left_window_size")?,
@@ -113,7 +113,11 @@ impl Composition for Attention {
         solver.equals(&inputs[0].rank, &outputs[0].rank)
     }
 
-    fn wire(&self, wiring: &mut Wiring<'_>, inputs: &[OutletId]) -> TractResult<TVec<OutletId>> {
+    fn wire(
+        &self,
+        wiring: &mut NodeWiring<'_>,
+        inputs: &[OutletId],
+    ) -> TractResult<TVec<OutletId>> {
         let input = |i: usize| self.inputs[i].and_then(|at| inputs.get(at)).copied();
         let required = |i: usize| input(i).context("a required input is missing");
         let has_three_axes = wiring.dims(required(0)?)?.len() == 3;
@@ -131,12 +135,12 @@ impl Composition for Attention {
             key = wiring.wire_as_is(TypedConcat { axis: 2 }, &[past_key, key])?;
             value = wiring.wire_as_is(TypedConcat { axis: 2 }, &[past_value, value])?;
         }
-        let heads = Heads::new(wiring, query, key)?;
+        let heads = AttentionExtents::new(wiring, query, key)?;
         let mask = match input(3) {
-            Some(mask) => Mask::new(wiring, mask, heads.n_keys)?,
-            None => Mask::default(),
+            Some(mask) => AttentionMask::new(wiring, mask, heads.n_keys)?,
+            None => AttentionMask::default(),
         };
-        let visible = Visible {
+        let visible = VisibilityRules {
             is_causal: self.is_causal,
             window: self.window,
             n_past,
@@ -156,12 +160,12 @@ impl Composition for Attention {
     }
 }
 
-impl Attention {
+impl AttentionComposition {
     /// Returns the fourth output, and how much of each value a query takes.
     fn shares(
         &self,
-        wiring: &mut Wiring<'_>,
-        heads: &Heads,
+        wiring: &mut NodeWiring<'_>,
+        heads: &AttentionExtents,
         query: OutletId,
         key: OutletId,
         bias: Option<OutletId>,
@@ -202,10 +206,10 @@ impl Attention {
             shares = wiring.wire(Iff, &[sees, shares, zero])?;
         }
         let shown = match self.scores {
-            Scores::Raw => raw,
-            Scores::Capped => capped,
-            Scores::Masked => masked,
-            Scores::Shares => shares,
+            ScoreOutput::Raw => raw,
+            ScoreOutput::Capped => capped,
+            ScoreOutput::Masked => masked,
+            ScoreOutput::Shares => shares,
         };
         Ok((shown, shares))
     }

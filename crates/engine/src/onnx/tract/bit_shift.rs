@@ -12,7 +12,7 @@ use tract_onnx::tract_core::ops::math::{shift_left, shift_right};
 use tract_onnx::tract_hir::internal::*;
 
 use super::composition::{Composition, ResultShape};
-use super::wiring::Wiring;
+use super::wiring::NodeWiring;
 
 #[derive(Debug, Clone)]
 pub(super) struct BitShift {
@@ -35,7 +35,11 @@ impl Composition for BitShift {
         "BitShift".into()
     }
 
-    fn wire(&self, wiring: &mut Wiring<'_>, inputs: &[OutletId]) -> TractResult<TVec<OutletId>> {
+    fn wire(
+        &self,
+        wiring: &mut NodeWiring<'_>,
+        inputs: &[OutletId],
+    ) -> TractResult<TVec<OutletId>> {
         let (x, n_bits) = (inputs[0], inputs[1]);
         let datum_type = wiring.datum_type(x)?;
         let zero = wiring.number(0.0, x)?;

@@ -11,7 +11,7 @@ use tract_onnx::tract_core::ops::cast::cast;
 use tract_onnx::tract_hir::internal::*;
 
 use super::composition::{Built, Composition, build, builder_of_engine};
-use super::wiring::Wiring;
+use super::wiring::NodeWiring;
 
 /// A cast to `int64`.
 #[derive(Debug, Clone)]
@@ -44,7 +44,11 @@ impl Composition for CastToInteger {
         solver.equals(&outputs[0].shape, &inputs[0].shape)
     }
 
-    fn wire(&self, wiring: &mut Wiring<'_>, inputs: &[OutletId]) -> TractResult<TVec<OutletId>> {
+    fn wire(
+        &self,
+        wiring: &mut NodeWiring<'_>,
+        inputs: &[OutletId],
+    ) -> TractResult<TVec<OutletId>> {
         Ok(tvec!(
             wiring.wire_as_is(cast(DatumType::I64), &inputs[..1])?
         ))

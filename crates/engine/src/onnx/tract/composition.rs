@@ -9,7 +9,7 @@ use tract_onnx::prelude::*;
 use tract_onnx::tract_core::broadcast::multi_broadcast;
 use tract_onnx::tract_hir::internal::*;
 
-use super::wiring::Wiring;
+use super::wiring::NodeWiring;
 
 /// The shape of a result, as far as it follows from the shapes of the inputs.
 pub(super) enum ResultShape {
@@ -58,7 +58,8 @@ pub(super) trait Composition: Clone + Debug + Send + Sync + 'static {
     }
 
     /// Wires the parts, and returns the operator's outputs.
-    fn wire(&self, wiring: &mut Wiring<'_>, inputs: &[OutletId]) -> TractResult<TVec<OutletId>>;
+    fn wire(&self, wiring: &mut NodeWiring<'_>, inputs: &[OutletId])
+    -> TractResult<TVec<OutletId>>;
 }
 
 /// The result that the engine's loader asks for.
@@ -69,7 +70,7 @@ pub(super) type Builder = fn(&ParsingContext<'_>, &NodeProto) -> Built;
 
 /// The [`Builder`] of a composition.
 pub(super) fn build<C: Composition>(context: &ParsingContext<'_>, node: &NodeProto) -> Built {
-    Ok((expand(Composed(C::from_node(context, node)?)), vec![]))
+    Ok((expand(CompositionOp(C::from_node(context, node)?)), vec![]))
 }
 
 /// The engine's own builder of an operator.
@@ -100,9 +101,9 @@ pub(super) fn integer(name: &str, value: i64) -> AttributeProto {
 }
 
 #[derive(Clone, Debug)]
-struct Composed<C>(C);
+struct CompositionOp<C>(C);
 
-impl<C: Composition> Expansion for Composed<C> {
+impl<C: Composition> Expansion for CompositionOp<C> {
     fn name(&self) -> StaticName {
         self.0.op_type()
     }
@@ -126,26 +127,26 @@ impl<C: Composition> Expansion for Composed<C> {
         model: &mut TypedModel,
         inputs: &[OutletId],
     ) -> TractResult<TVec<OutletId>> {
-        self.0.wire(&mut Wiring::new(model, prefix), inputs)
+        self.0.wire(&mut NodeWiring::new(model, prefix), inputs)
     }
 }
 
 /// An operator of the engine, as a part of another one.
 #[derive(Clone, Debug)]
-pub(super) struct Part(Box<dyn InferenceOp>);
+pub(super) struct EnginePart(Box<dyn InferenceOp>);
 
-impl Part {
+impl EnginePart {
     /// Lets the engine build the operator of a node.
-    pub(super) fn new(context: &ParsingContext<'_>, node: &NodeProto) -> TractResult<Part> {
+    pub(super) fn new(context: &ParsingContext<'_>, node: &NodeProto) -> TractResult<EnginePart> {
         let (op, outer_values) = builder_of_engine(&node.op_type)?(context, node)?;
         ensure!(outer_values.is_empty(), "the operator reads outer values");
-        Ok(Part(op))
+        Ok(EnginePart(op))
     }
 
     /// Wires the part under a name of its own.
     pub(super) fn wire(
         &self,
-        wiring: &mut Wiring<'_>,
+        wiring: &mut NodeWiring<'_>,
         inputs: &[OutletId],
     ) -> TractResult<TVec<OutletId>> {
         let expansion = self.0.as_op().downcast_ref::<Box<dyn Expansion>>();

@@ -1,4 +1,4 @@
-//! `Dropout` before opset 12, with its mask.
+//! `DropoutComposition` before opset 12, with its mask.
 //!
 //! There inference leaves the mask unfilled; ONNX Runtime gives zeros. Before opset 10 the mask has
 //! the type of the data. tract gives the mask of later opsets, which is true everywhere.
@@ -11,7 +11,7 @@ use tract_onnx::tract_core::ops::identity::Identity;
 use tract_onnx::tract_hir::internal::*;
 
 use super::composition::Composition;
-use super::wiring::Wiring;
+use super::wiring::NodeWiring;
 
 /// The first opset with a mask that is filled, which tract's own builder is right for.
 pub(super) const OPSET_WITH_FULL_MASK: i64 = 12;
@@ -19,14 +19,14 @@ pub(super) const OPSET_WITH_FULL_MASK: i64 = 12;
 const OPSET_WITH_BOOL_MASK: i64 = 10;
 
 #[derive(Debug, Clone)]
-pub(super) struct Dropout {
+pub(super) struct DropoutComposition {
     has_mask: bool,
     is_mask_bool: bool,
 }
 
-impl Composition for Dropout {
+impl Composition for DropoutComposition {
     fn from_node(context: &ParsingContext<'_>, node: &NodeProto) -> TractResult<Self> {
-        Ok(Dropout {
+        Ok(DropoutComposition {
             has_mask: node.output.get(1).is_some_and(|name| !name.is_empty()),
             is_mask_bool: context.onnx_operator_set_version >= OPSET_WITH_BOOL_MASK,
         })
@@ -53,7 +53,11 @@ impl Composition for Dropout {
         Ok(())
     }
 
-    fn wire(&self, wiring: &mut Wiring<'_>, inputs: &[OutletId]) -> TractResult<TVec<OutletId>> {
+    fn wire(
+        &self,
+        wiring: &mut NodeWiring<'_>,
+        inputs: &[OutletId],
+    ) -> TractResult<TVec<OutletId>> {
         let fact = wiring.model.outlet_fact(inputs[0])?.clone();
         let data = wiring.wire_as_is(Identity, &inputs[..1])?;
         if !self.has_mask {

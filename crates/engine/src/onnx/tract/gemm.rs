@@ -1,4 +1,4 @@
-//! `Gemm` for every float type.
+//! `GemmComposition` for every float type.
 //!
 //! tract's own builder keeps `alpha` and `beta` in float32, which makes a float16 Gemm with a bias
 //! fail. This one composes the same tract operators with the factors cast to the type of the data.
@@ -12,19 +12,19 @@ use tract_onnx::tract_core::ops::math::{add, mul};
 use tract_onnx::tract_hir::internal::*;
 
 use super::composition::Composition;
-use super::wiring::Wiring;
+use super::wiring::NodeWiring;
 
 #[derive(Debug, Clone)]
-pub(super) struct Gemm {
+pub(super) struct GemmComposition {
     alpha: f32,
     beta: f32,
     is_a_transposed: bool,
     is_b_transposed: bool,
 }
 
-impl Composition for Gemm {
+impl Composition for GemmComposition {
     fn from_node(_context: &ParsingContext<'_>, node: &NodeProto) -> TractResult<Self> {
-        Ok(Gemm {
+        Ok(GemmComposition {
             alpha: node.get_attr_opt("alpha")?.unwrap_or(1.0),
             beta: node.get_attr_opt("beta")?.unwrap_or(1.0),
             is_a_transposed: node.get_attr_opt("transA")?.unwrap_or(false),
@@ -48,7 +48,11 @@ impl Composition for Gemm {
         solver.equals(&inputs[0].datum_type, &outputs[0].datum_type)
     }
 
-    fn wire(&self, wiring: &mut Wiring<'_>, inputs: &[OutletId]) -> TractResult<TVec<OutletId>> {
+    fn wire(
+        &self,
+        wiring: &mut NodeWiring<'_>,
+        inputs: &[OutletId],
+    ) -> TractResult<TVec<OutletId>> {
         let dtype = wiring.datum_type(inputs[0])?;
         let axes =
             AxesMapping::for_numpy_matmul(2, self.is_a_transposed, self.is_b_transposed, false)?;
@@ -65,7 +69,7 @@ impl Composition for Gemm {
 }
 
 /// Multiplies by a factor of the data's own type, unless it is one.
-fn scale(wiring: &mut Wiring<'_>, wire: OutletId, factor: f32) -> TractResult<OutletId> {
+fn scale(wiring: &mut NodeWiring<'_>, wire: OutletId, factor: f32) -> TractResult<OutletId> {
     if factor == 1.0 {
         return Ok(wire);
     }

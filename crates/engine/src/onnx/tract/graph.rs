@@ -34,13 +34,13 @@ pub(super) const N_NODES_LARGE: usize = 10_000;
 type InferencePlan = SimplePlan<InferenceFact, Box<dyn InferenceOp>>;
 
 /// A graph of the model: the main one, or a branch inside it.
-pub(super) struct Graph {
+pub(super) struct TractGraph {
     plan: Arc<InferencePlan>,
     /// By tract node id; `None` for sources and constants.
-    nodes: Vec<Option<Node>>,
+    nodes: Vec<Option<TractNode>>,
 }
 
-struct Node {
+struct TractNode {
     operator: Arc<Operator>,
     /// Positions of the present inputs among those of the ONNX node.
     input_positions: Vec<usize>,
@@ -51,29 +51,29 @@ struct Node {
     /// For each input, whether it is a constant of the model.
     is_constant: Vec<bool>,
     cache: SharedCache,
-    branches: Option<Branches>,
+    branches: Option<IfBranches>,
     scan: Option<ScanNode>,
 }
 
 /// The two bodies of an `If`, each with the positions of its inputs among the node's.
-struct Branches {
-    then_branch: (Graph, Vec<usize>),
-    else_branch: (Graph, Vec<usize>),
+struct IfBranches {
+    then_branch: (TractGraph, Vec<usize>),
+    else_branch: (TractGraph, Vec<usize>),
 }
 
 /// Carries our error through the engine's.
 #[derive(Debug)]
-struct Carried(EngineError);
+struct CarriedError(EngineError);
 
-impl fmt::Display for Carried {
+impl fmt::Display for CarriedError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
 }
 
-impl Error for Carried {}
+impl Error for CarriedError {}
 
-impl Graph {
+impl TractGraph {
     /// Plans `model` and appends its operators, in order of execution, to `operators`.
     pub(super) fn new(
         model: InferenceModel,
@@ -81,7 +81,7 @@ impl Graph {
         options: &LoadOptions,
         opsets: &[(String, i64)],
         operators: &mut Vec<Arc<Operator>>,
-    ) -> TractResult<Graph> {
+    ) -> TractResult<TractGraph> {
         // Nodes are told apart by address: neither names nor outputs of nodes need be unique over
         // all bodies.
         let ids = proto::numbered(proto).map(|(task_id, node)| (std::ptr::from_ref(node), task_id));
@@ -99,7 +99,7 @@ impl Graph {
             executor,
             ..RunOptions::default()
         };
-        Graph::build(model, proto, &task_ids, &options, operators)
+        TractGraph::build(model, proto, &task_ids, &options, operators)
     }
 
     fn build(
@@ -108,7 +108,7 @@ impl Graph {
         task_ids: &TaskIds,
         options: &RunOptions,
         operators: &mut Vec<Arc<Operator>>,
-    ) -> TractResult<Graph> {
+    ) -> TractResult<TractGraph> {
         for i in 0..model.inputs.len() {
             // The declared shape may leave extents open; what counts is the shape that is run.
             let fact = model.input_fact(i)?.datum_type.concretize();
@@ -137,7 +137,7 @@ impl Graph {
                 proto_of.insert(id, node);
             }
         }
-        let mut nodes: Vec<Option<Node>> = model.nodes().iter().map(|_| None).collect();
+        let mut nodes: Vec<Option<TractNode>> = model.nodes().iter().map(|_| None).collect();
         // Operators are listed in the order in which they will run.
         for &id in plan.order_without_consts() {
             let Some(node_proto) = proto_of.get(&id) else {
@@ -153,7 +153,7 @@ impl Graph {
             let operator = Arc::new(operator);
             operators.push(operator.clone());
             let node = model.node(id);
-            nodes[id] = Some(Node {
+            nodes[id] = Some(TractNode {
                 input_positions: present(&operator.inputs),
                 output_positions: present(&operator.outputs),
                 n_outputs_read: n_outputs_read(&results, node),
@@ -163,7 +163,7 @@ impl Graph {
                     .map(|inlet| model.node(inlet.node).op_is::<Const>())
                     .collect(),
                 cache: caches.of_node(model, node, node_proto),
-                branches: Branches::build(node, node_proto, task_ids, options, operators)?,
+                branches: IfBranches::build(node, node_proto, task_ids, options, operators)?,
                 scan: match scans.get(&id) {
                     Some(scan) => build_scan(scan, node, node_proto, task_ids, options)?,
                     None => None,
@@ -171,7 +171,7 @@ impl Graph {
                 operator,
             });
         }
-        Ok(Graph { plan, nodes })
+        Ok(TractGraph { plan, nodes })
     }
 
     /// Executes the graph once.
@@ -198,19 +198,19 @@ impl Graph {
                 node.run(tap, &inputs, || {
                     node.eval(tap, tract_node, &inputs, interpret)
                 })
-                .map_err(|error| TractError::new(Carried(error)))
+                .map_err(|error| TractError::new(CarriedError(error)))
             })
         });
         result
             .map_err(fail)?
-            .map_err(|error| match error.downcast::<Carried>() {
-                Ok(Carried(error)) => error,
+            .map_err(|error| match error.downcast::<CarriedError>() {
+                Ok(CarriedError(error)) => error,
                 Err(error) => fail(chain(&error)),
             })
     }
 }
 
-impl Node {
+impl TractNode {
     /// Shows the operator to the tap around its evaluation.
     fn run(
         &self,
@@ -322,14 +322,14 @@ impl Node {
     }
 }
 
-impl Branches {
+impl IfBranches {
     fn build(
         node: &InferenceNode,
         proto: &NodeProto,
         task_ids: &TaskIds,
         options: &RunOptions,
         operators: &mut Vec<Arc<Operator>>,
-    ) -> TractResult<Option<Branches>> {
+    ) -> TractResult<Option<IfBranches>> {
         let Some(op) = node.op_as::<tract_onnx::ops::logic::If>() else {
             return Ok(None);
         };
@@ -358,10 +358,10 @@ impl Branches {
                 .collect()
         };
         let mut build = |body: &InferenceModel, proto: &GraphProto, names: &[String]| {
-            let graph = Graph::build(body.clone(), proto, task_ids, options, operators)?;
+            let graph = TractGraph::build(body.clone(), proto, task_ids, options, operators)?;
             TractResult::Ok((graph, positions(names)))
         };
-        Ok(Some(Branches {
+        Ok(Some(IfBranches {
             then_branch: build(&op.then_body, then_proto, &then_names)?,
             else_branch: build(&op.else_body, else_proto, &else_names)?,
         }))
@@ -399,7 +399,7 @@ fn build_scan(
     };
     // What happens inside is not shown.
     let hidden = &mut Vec::new();
-    let body = Graph::build(scan.body.clone(), body_proto, task_ids, options, hidden)?;
+    let body = TractGraph::build(scan.body.clone(), body_proto, task_ids, options, hidden)?;
     Ok(Some(ScanNode::new(scan, body, node.outputs.len())))
 }
 

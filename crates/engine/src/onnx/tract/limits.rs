@@ -6,7 +6,7 @@ mod passed_over;
 
 use tract_onnx::Onnx;
 
-use self::element_type::Lacking;
+use self::element_type::UnsupportedValues;
 use super::super::schema::{GraphProto, ModelProto, NodeProto};
 use super::super::{proto, random};
 use super::error::NAME;
@@ -50,7 +50,7 @@ pub(super) fn check(
 ) -> Result<(), EngineError> {
     // Bodies count as well: a branch may run at any time.
     let nodes = proto::all_nodes(graph);
-    let types = Lacking::of(graph);
+    let types = UnsupportedValues::from_graph(graph);
     let opset = proto::opset(model);
     let bad = |node: &&NodeProto| {
         reason_against(framework, opset, node).or_else(|| types.reason_against(node))

@@ -1,4 +1,4 @@
-//! `Softplus`, `LogSoftmax` and `ReduceLogSumExp` of large numbers.
+//! `SoftplusComposition`, `LogSoftmax` and `ReduceLogSumExp` of large numbers.
 //!
 //! tract takes the logarithm of what it has computed by then: an exponential that is infinite from
 //! 89 on, or a share that is zero. Here the largest number is set apart before.
@@ -11,15 +11,15 @@ use tract_onnx::tract_core::ops::math::{abs, add, exp, ln, neg, sub};
 use tract_onnx::tract_core::ops::nn::{Reduce, Reducer};
 use tract_onnx::tract_hir::internal::*;
 
-use super::composition::{Composition, Part, integer};
-use super::wiring::Wiring;
+use super::composition::{Composition, EnginePart, integer};
+use super::wiring::NodeWiring;
 
 /// The first opset in which `LogSoftmax` works along one axis, and not along all from one on.
 const OPSET_WITH_ONE_AXIS: i64 = 13;
 
 /// `ln(1 + exp(x))`, which is `max(x, 0) + ln(1 + exp(-|x|))`.
 #[derive(Debug, Clone)]
-pub(super) struct Softplus;
+pub(super) struct SoftplusComposition;
 
 /// `x - ln(sum(exp(x)))` along axes; the numbers are those of the attribute.
 #[derive(Debug, Clone)]
@@ -32,23 +32,27 @@ pub(super) struct LogSoftmax {
 #[derive(Debug, Clone)]
 pub(super) struct LogSumExp {
     /// The operator itself, which is right for numbers of which the largest is zero.
-    of_shifted: Part,
+    of_shifted: EnginePart,
     /// The largest of each group, in the shape of the result.
-    largest: Part,
+    largest: EnginePart,
     /// The largest of each group, in a shape that broadcasts to that of the elements.
-    largest_kept: Part,
+    largest_kept: EnginePart,
 }
 
-impl Composition for Softplus {
+impl Composition for SoftplusComposition {
     fn from_node(_context: &ParsingContext<'_>, _node: &NodeProto) -> TractResult<Self> {
-        Ok(Softplus)
+        Ok(SoftplusComposition)
     }
 
     fn op_type(&self) -> StaticName {
         "Softplus".into()
     }
 
-    fn wire(&self, wiring: &mut Wiring<'_>, inputs: &[OutletId]) -> TractResult<TVec<OutletId>> {
+    fn wire(
+        &self,
+        wiring: &mut NodeWiring<'_>,
+        inputs: &[OutletId],
+    ) -> TractResult<TVec<OutletId>> {
         let x = inputs[0];
         let (zero, one) = (wiring.number(0.0, x)?, wiring.number(1.0, x)?);
         let is_above = wiring.compare(comp_gt(), x, zero)?;
@@ -75,7 +79,11 @@ impl Composition for LogSoftmax {
         "LogSoftmax".into()
     }
 
-    fn wire(&self, wiring: &mut Wiring<'_>, inputs: &[OutletId]) -> TractResult<TVec<OutletId>> {
+    fn wire(
+        &self,
+        wiring: &mut NodeWiring<'_>,
+        inputs: &[OutletId],
+    ) -> TractResult<TVec<OutletId>> {
         let x = inputs[0];
         let axis = self.axis;
         let n_axes = wiring.model.outlet_fact(x)?.rank();
@@ -109,9 +117,9 @@ impl Composition for LogSumExp {
         kept.attribute.retain(|attr| attr.name != "keepdims");
         kept.attribute.push(integer("keepdims", 1));
         Ok(LogSumExp {
-            of_shifted: Part::new(context, node)?,
-            largest: Part::new(context, &maximum)?,
-            largest_kept: Part::new(context, &kept)?,
+            of_shifted: EnginePart::new(context, node)?,
+            largest: EnginePart::new(context, &maximum)?,
+            largest_kept: EnginePart::new(context, &kept)?,
         })
     }
 
@@ -128,7 +136,11 @@ impl Composition for LogSumExp {
         solver.equals(&inputs[0].datum_type, &outputs[0].datum_type)
     }
 
-    fn wire(&self, wiring: &mut Wiring<'_>, inputs: &[OutletId]) -> TractResult<TVec<OutletId>> {
+    fn wire(
+        &self,
+        wiring: &mut NodeWiring<'_>,
+        inputs: &[OutletId],
+    ) -> TractResult<TVec<OutletId>> {
         let datum_type = wiring.datum_type(inputs[0])?;
         ensure!(
             datum_type.is_float(),
@@ -147,7 +159,7 @@ impl Composition for LogSumExp {
 
 /// Puts zero in place of infinities and NaN. These cannot be set apart: an infinity minus itself is
 /// NaN.
-fn finite_or_zero(wiring: &mut Wiring<'_>, wire: OutletId) -> TractResult<OutletId> {
+fn finite_or_zero(wiring: &mut NodeWiring<'_>, wire: OutletId) -> TractResult<OutletId> {
     let zero = wiring.number(0.0, wire)?;
     let difference = wiring.wire(sub(), &[wire, wire])?;
     let is_finite = wiring.compare(comp_eq(), difference, zero)?;

@@ -16,7 +16,7 @@ use tract_onnx::tract_core::ops::cast::cast;
 use tract_onnx::tract_hir::internal::*;
 
 use super::error::chain;
-use super::non_finite::Correction;
+use super::non_finite::NonFiniteCorrection;
 use super::repeatable::RepeatablePlan;
 use super::wiring::add_constant;
 
@@ -121,7 +121,7 @@ pub(super) struct NodeCache {
 
 struct CompiledNode {
     key: Vec<InputKey>,
-    correction: Option<Correction>,
+    correction: Option<NonFiniteCorrection>,
     /// Or why there is none for such inputs.
     plan: Result<RepeatablePlan, String>,
 }
@@ -172,10 +172,10 @@ impl NodeCache {
         if SINGLE.contains(&op_type) && inputs[0].datum_type() == DatumType::F64 {
             bail!("the engine computes it in float32, and the values are float64");
         }
-        let target = Target {
+        let target = CompiledOperator {
             op_type,
             expansion: node.op_as::<Box<dyn Expansion>>().map(AsRef::as_ref),
-            correction: Correction::needed(op_type, inputs),
+            correction: NonFiniteCorrection::needed(op_type, inputs),
         };
         // Operators that are no expansion have no other form than the one that the interpreter
         // runs.
@@ -200,7 +200,7 @@ impl NodeCache {
 
     fn find_or_compile(
         &mut self,
-        target: &Target<'_>,
+        target: &CompiledOperator<'_>,
         is_constant: &[bool],
         inputs: &TVec<TValue>,
     ) -> &mut CompiledNode {
@@ -230,13 +230,13 @@ fn variable(key: &[InputKey], inputs: &TVec<TValue>) -> TVec<TValue> {
 }
 
 /// The operator that is compiled.
-struct Target<'a> {
+struct CompiledOperator<'a> {
     op_type: &'a str,
     expansion: Option<&'a dyn Expansion>,
-    correction: Option<Correction>,
+    correction: Option<NonFiniteCorrection>,
 }
 
-impl Target<'_> {
+impl CompiledOperator<'_> {
     fn wire(&self, model: &mut TypedModel, inputs: &[OutletId]) -> TractResult<TVec<OutletId>> {
         let wire = |model: &mut TypedModel, name: &str, inputs: &[OutletId]| match self.expansion {
             Some(expansion) => expansion.wire(name, model, inputs),
@@ -250,18 +250,22 @@ impl Target<'_> {
 }
 
 /// Wires and optimises one node, with as few inputs built in as it can do with.
-fn compile(target: &Target<'_>, is_constant: &[bool], inputs: &TVec<TValue>) -> CompiledNode {
+fn compile(
+    target: &CompiledOperator<'_>,
+    is_constant: &[bool],
+    inputs: &TVec<TValue>,
+) -> CompiledNode {
     // Folding would take an input for a result that differs from it in the sign of a zero.
     let is_all_constant = is_constant.iter().all(|&is_constant| is_constant)
         && !inputs.iter().any(|value| has_float_zero(value));
     let is_weighted = is_all_constant || is_weighted(target.op_type);
-    let build = |building_in: BuildingIn| {
+    let build = |building_in: InlinedInputs| {
         let values = inputs.iter().map(|value| value.clone().into_arc_tensor());
         let pairs = values.zip(is_constant);
         let key = pairs.map(|(tensor, &is_constant)| match building_in {
             _ if is_constant && is_weighted => InputKey::Constant(tensor),
-            BuildingIn::Constants if is_constant => InputKey::Constant(tensor),
-            BuildingIn::Constants | BuildingIn::Integers if is_pinnable(&tensor) => {
+            InlinedInputs::Constants if is_constant => InputKey::Constant(tensor),
+            InlinedInputs::Constants | InlinedInputs::Integers if is_pinnable(&tensor) => {
                 InputKey::Pinned(tensor)
             }
             _ => InputKey::Variable(tensor.datum_type(), tensor.shape().into()),
@@ -273,10 +277,10 @@ fn compile(target: &Target<'_>, is_constant: &[bool], inputs: &TVec<TValue>) -> 
             key,
         }
     };
-    let mut compiled = build(BuildingIn::Weights);
+    let mut compiled = build(InlinedInputs::Weights);
     // Each step builds in more than the one before. What is built in may be rewritten, so as little
     // as possible is.
-    for more in [BuildingIn::Integers, BuildingIn::Constants] {
+    for more in [InlinedInputs::Integers, InlinedInputs::Constants] {
         if compiled.plan.is_err() {
             compiled = build(more);
         }
@@ -286,7 +290,7 @@ fn compile(target: &Target<'_>, is_constant: &[bool], inputs: &TVec<TValue>) -> 
 
 /// The inputs that become a part of a plan.
 #[derive(Clone, Copy)]
-enum BuildingIn {
+enum InlinedInputs {
     /// Constants of operators that have weights.
     Weights,
     /// Small integers, constant or not, as well.
@@ -295,7 +299,7 @@ enum BuildingIn {
     Constants,
 }
 
-fn build(target: &Target<'_>, key: &[InputKey]) -> TractResult<RepeatablePlan> {
+fn build(target: &CompiledOperator<'_>, key: &[InputKey]) -> TractResult<RepeatablePlan> {
     let mut model = TypedModel::default();
     let mut wires: TVec<OutletId> = tvec!();
     for (i, input) in key.iter().enumerate() {

@@ -18,7 +18,7 @@ use super::value;
 
 /// How a node is put right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Correction {
+pub(super) enum NonFiniteCorrection {
     /// NaN elements of the first input stay NaN.
     KeepNan,
     /// The largest of each group of elements, NaN if there is one.
@@ -36,16 +36,16 @@ pub(super) enum Correction {
 /// Wires the node's own operator once more, for other inputs of the same shapes.
 type Rewire<'a> = dyn Fn(&mut TypedModel, &str, &[OutletId]) -> TractResult<TVec<OutletId>> + 'a;
 
-impl Correction {
+impl NonFiniteCorrection {
     /// The correction that a node needs for these inputs; usually none.
-    pub(super) fn needed(op_type: &str, inputs: &[TValue]) -> Option<Correction> {
+    pub(super) fn needed(op_type: &str, inputs: &[TValue]) -> Option<NonFiniteCorrection> {
         let correction = match op_type {
-            "Clip" | "HardSigmoid" | "Relu" | "ScaledTanh" | "Tanh" => Correction::KeepNan,
-            "Max" => Correction::Max,
-            "Min" => Correction::Min,
-            "GlobalMaxPool" | "ReduceMax" => Correction::Largest,
-            "ReduceMin" => Correction::Smallest,
-            "MaxPool" => Correction::LargestInWindow,
+            "Clip" | "HardSigmoid" | "Relu" | "ScaledTanh" | "Tanh" => NonFiniteCorrection::KeepNan,
+            "Max" => NonFiniteCorrection::Max,
+            "Min" => NonFiniteCorrection::Min,
+            "GlobalMaxPool" | "ReduceMax" => NonFiniteCorrection::Largest,
+            "ReduceMin" => NonFiniteCorrection::Smallest,
+            "MaxPool" => NonFiniteCorrection::LargestInWindow,
             _ => return None,
         };
         // Values are looked through before each evaluation, so only operators that get something
@@ -55,11 +55,11 @@ impl Correction {
             return None;
         }
         let is_needed = match correction {
-            Correction::KeepNan => has_nan(first),
-            Correction::Max | Correction::Min => inputs.iter().any(has_nan),
-            Correction::Largest | Correction::Smallest | Correction::LargestInWindow => {
-                first.volume() == 0 || count(first).any()
-            }
+            NonFiniteCorrection::KeepNan => has_nan(first),
+            NonFiniteCorrection::Max | NonFiniteCorrection::Min => inputs.iter().any(has_nan),
+            NonFiniteCorrection::Largest
+            | NonFiniteCorrection::Smallest
+            | NonFiniteCorrection::LargestInWindow => first.volume() == 0 || count(first).any(),
         };
         is_needed.then_some(correction)
     }
@@ -72,15 +72,15 @@ impl Correction {
         rewire: &Rewire<'_>,
     ) -> TractResult<TVec<OutletId>> {
         match self {
-            Correction::KeepNan => {
+            NonFiniteCorrection::KeepNan => {
                 let outputs = rewire(model, "node", inputs)?;
                 Ok(tvec!(keep_nan(model, "keep", inputs[0], outputs[0])?))
             }
-            Correction::Max => elementwise(model, inputs, &math::max()),
-            Correction::Min => elementwise(model, inputs, &math::min()),
-            Correction::Largest => largest(model, inputs, rewire, true),
-            Correction::LargestInWindow => largest(model, inputs, rewire, false),
-            Correction::Smallest => smallest(model, inputs, rewire),
+            NonFiniteCorrection::Max => elementwise(model, inputs, &math::max()),
+            NonFiniteCorrection::Min => elementwise(model, inputs, &math::min()),
+            NonFiniteCorrection::Largest => largest(model, inputs, rewire, true),
+            NonFiniteCorrection::LargestInWindow => largest(model, inputs, rewire, false),
+            NonFiniteCorrection::Smallest => smallest(model, inputs, rewire),
         }
     }
 }

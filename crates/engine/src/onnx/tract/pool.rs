@@ -10,8 +10,8 @@ use tract_onnx::tract_core::ops::math::{abs, mul, pow, sqrt};
 use tract_onnx::tract_core::ops::nn::{Reduce, Reducer};
 use tract_onnx::tract_hir::internal::*;
 
-use super::composition::{Built, Composition, Part, ResultShape, build, builder_of_engine};
-use super::wiring::Wiring;
+use super::composition::{Built, Composition, EnginePart, ResultShape, build, builder_of_engine};
+use super::wiring::NodeWiring;
 
 /// The first axis of an image.
 const FIRST_SPATIAL_AXIS: usize = 2;
@@ -24,7 +24,7 @@ pub(super) struct GlobalLpPool {
 
 /// `MaxPool` with positions.
 #[derive(Debug, Clone)]
-struct MaxPool(Part);
+struct MaxPool(EnginePart);
 
 pub(super) fn max_pool(context: &ParsingContext<'_>, node: &NodeProto) -> Built {
     let has_positions = node.output.get(1).is_some_and(|name| !name.is_empty());
@@ -47,7 +47,11 @@ impl Composition for GlobalLpPool {
         "GlobalLpPool".into()
     }
 
-    fn wire(&self, wiring: &mut Wiring<'_>, inputs: &[OutletId]) -> TractResult<TVec<OutletId>> {
+    fn wire(
+        &self,
+        wiring: &mut NodeWiring<'_>,
+        inputs: &[OutletId],
+    ) -> TractResult<TVec<OutletId>> {
         let x = inputs[0];
         let axes = (FIRST_SPATIAL_AXIS..wiring.dims(x)?.len()).collect();
         let reducer = Reducer::Sum;
@@ -76,7 +80,7 @@ impl Composition for GlobalLpPool {
 
 impl Composition for MaxPool {
     fn from_node(context: &ParsingContext<'_>, node: &NodeProto) -> TractResult<Self> {
-        Ok(MaxPool(Part::new(context, node)?))
+        Ok(MaxPool(EnginePart::new(context, node)?))
     }
 
     fn op_type(&self) -> StaticName {
@@ -97,7 +101,11 @@ impl Composition for MaxPool {
         solver.equals(&outputs[1].datum_type, DatumType::I64)
     }
 
-    fn wire(&self, wiring: &mut Wiring<'_>, inputs: &[OutletId]) -> TractResult<TVec<OutletId>> {
+    fn wire(
+        &self,
+        wiring: &mut NodeWiring<'_>,
+        inputs: &[OutletId],
+    ) -> TractResult<TVec<OutletId>> {
         let datum_type = wiring.datum_type(inputs[0])?;
         if datum_type.is_float() {
             return self.0.wire(wiring, inputs);

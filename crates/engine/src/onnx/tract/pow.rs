@@ -1,4 +1,4 @@
-//! `Pow` of two types, and of integers.
+//! `PowComposition` of two types, and of integers.
 //!
 //! tract gives the wider of two types where ONNX gives that of the base, and takes a negative
 //! exponent of an integer for a very large one.
@@ -11,23 +11,27 @@ use tract_onnx::tract_core::ops::math::{max, pow};
 use tract_onnx::tract_hir::internal::*;
 
 use super::composition::{Composition, ResultShape};
-use super::wiring::Wiring;
+use super::wiring::NodeWiring;
 
 #[derive(Debug, Clone)]
-pub(super) struct Pow;
+pub(super) struct PowComposition;
 
-impl Composition for Pow {
+impl Composition for PowComposition {
     const RESULT_SHAPE: ResultShape = ResultShape::Broadcast;
 
     fn from_node(_context: &ParsingContext<'_>, _node: &NodeProto) -> TractResult<Self> {
-        Ok(Pow)
+        Ok(PowComposition)
     }
 
     fn op_type(&self) -> StaticName {
         "Pow".into()
     }
 
-    fn wire(&self, wiring: &mut Wiring<'_>, inputs: &[OutletId]) -> TractResult<TVec<OutletId>> {
+    fn wire(
+        &self,
+        wiring: &mut NodeWiring<'_>,
+        inputs: &[OutletId],
+    ) -> TractResult<TVec<OutletId>> {
         let (base, exponent) = (inputs[0], inputs[1]);
         let datum_type = wiring.datum_type(base)?;
         let exponent_type = wiring.datum_type(exponent)?;
@@ -44,7 +48,7 @@ impl Composition for Pow {
 
 /// Computes in another type, and gives the type of the base.
 fn of_floats(
-    wiring: &mut Wiring<'_>,
+    wiring: &mut NodeWiring<'_>,
     base: OutletId,
     exponent: OutletId,
     datum_type: DatumType,
@@ -58,7 +62,7 @@ fn of_floats(
 
 /// Where the exponent is negative, what is left of a fraction: 1, -1 or 0.
 fn of_integers(
-    wiring: &mut Wiring<'_>,
+    wiring: &mut NodeWiring<'_>,
     base: OutletId,
     exponent: OutletId,
 ) -> TractResult<OutletId> {

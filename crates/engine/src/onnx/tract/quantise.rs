@@ -8,15 +8,15 @@ use tract_onnx::prelude::*;
 use tract_onnx::tract_core::ops::logic::comp_eq;
 use tract_onnx::tract_hir::internal::*;
 
-use super::composition::{Composition, Part};
-use super::wiring::Wiring;
+use super::composition::{Composition, EnginePart};
+use super::wiring::NodeWiring;
 
 #[derive(Clone, Debug)]
-pub(super) struct DynamicQuantizeLinear(Part);
+pub(super) struct DynamicQuantizeLinear(EnginePart);
 
 impl Composition for DynamicQuantizeLinear {
     fn from_node(context: &ParsingContext<'_>, node: &NodeProto) -> TractResult<Self> {
-        Ok(DynamicQuantizeLinear(Part::new(context, node)?))
+        Ok(DynamicQuantizeLinear(EnginePart::new(context, node)?))
     }
 
     fn op_type(&self) -> StaticName {
@@ -37,7 +37,11 @@ impl Composition for DynamicQuantizeLinear {
         solver.equals(&outputs[1].datum_type, DatumType::F32)
     }
 
-    fn wire(&self, wiring: &mut Wiring<'_>, inputs: &[OutletId]) -> TractResult<TVec<OutletId>> {
+    fn wire(
+        &self,
+        wiring: &mut NodeWiring<'_>,
+        inputs: &[OutletId],
+    ) -> TractResult<TVec<OutletId>> {
         let mut outputs = self.0.wire(wiring, inputs)?;
         let scale = outputs[1];
         let (zero, one) = (wiring.number(0.0, scale)?, wiring.number(1.0, scale)?);

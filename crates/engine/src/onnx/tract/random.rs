@@ -25,7 +25,7 @@ pub(super) const OP_TYPES: &[&str] = &[
 
 /// An operator that draws float16 numbers, made of one that draws float32.
 #[derive(Debug, Clone)]
-struct Rounded {
+struct HalfPrecisionDraw {
     single: Box<dyn InferenceOp>,
     /// Whether the type is that of the input.
     is_like_input: bool,
@@ -58,7 +58,7 @@ pub(super) fn draw(context: &ParsingContext<'_>, node: &NodeProto) -> Built {
     let is_like_input = !has_type && node.op_type.ends_with("Like");
     let (single, closure) = builder(context, &node)?;
     if is_half || is_like_input {
-        let rounded = Rounded {
+        let rounded = HalfPrecisionDraw {
             single,
             is_like_input,
         };
@@ -67,7 +67,7 @@ pub(super) fn draw(context: &ParsingContext<'_>, node: &NodeProto) -> Built {
     Ok((single, closure))
 }
 
-impl Expansion for Rounded {
+impl Expansion for HalfPrecisionDraw {
     fn name(&self) -> StaticName {
         "Random".into()
     }

@@ -10,8 +10,8 @@ use tract_onnx::prelude::*;
 use tract_onnx::tract_core::ops::change_axes::AxisOp;
 use tract_onnx::tract_hir::internal::*;
 
-use super::composition::{Composition, Part};
-use super::wiring::Wiring;
+use super::composition::{Composition, EnginePart};
+use super::wiring::NodeWiring;
 
 /// Positions among the inputs of the ONNX operator.
 const X: usize = 0;
@@ -23,7 +23,7 @@ const INITIAL_C: usize = 6;
 const P: usize = 7;
 
 #[derive(Clone, Debug)]
-pub(super) struct Recurrent {
+pub(super) struct RecurrentComposition {
     op_type: &'static str,
     /// Rows of weights for each hidden value.
     n_gates: usize,
@@ -34,7 +34,7 @@ pub(super) struct Recurrent {
     /// Whether the batch is the first axis, and not the sequence or the direction.
     is_batch_first: bool,
     /// The engine's operator, sequence first, with all states given.
-    part: Part,
+    part: EnginePart,
 }
 
 /// The inputs that have an initial state.
@@ -46,7 +46,7 @@ fn states(op_type: &str) -> &'static [usize] {
     }
 }
 
-impl Composition for Recurrent {
+impl Composition for RecurrentComposition {
     fn from_node(context: &ParsingContext<'_>, node: &NodeProto) -> TractResult<Self> {
         let (op_type, n_gates) = match node.op_type.as_str() {
             "GRU" => ("GRU", 3),
@@ -67,13 +67,13 @@ impl Composition for Recurrent {
                 given.input[state] = format!("initial-{state}");
             }
         }
-        Ok(Recurrent {
+        Ok(RecurrentComposition {
             op_type,
             n_gates,
             has_input: node.input.iter().map(|name| !name.is_empty()).collect(),
             has_output: node.output.iter().map(|name| !name.is_empty()).collect(),
             is_batch_first: node.get_attr_opt::<i64>("layout")?.unwrap_or(0) == 1,
-            part: Part::new(context, &given)?,
+            part: EnginePart::new(context, &given)?,
         })
     }
 
@@ -97,7 +97,11 @@ impl Composition for Recurrent {
         Ok(())
     }
 
-    fn wire(&self, wiring: &mut Wiring<'_>, inputs: &[OutletId]) -> TractResult<TVec<OutletId>> {
+    fn wire(
+        &self,
+        wiring: &mut NodeWiring<'_>,
+        inputs: &[OutletId],
+    ) -> TractResult<TVec<OutletId>> {
         let mut present = inputs.iter().copied();
         let mut wires: Vec<Option<OutletId>> = Vec::new();
         for &is_there in &self.has_input {
@@ -136,9 +140,13 @@ impl Composition for Recurrent {
     }
 }
 
-impl Recurrent {
+impl RecurrentComposition {
     /// Fails unless all shapes fit each other; returns that of an initial state.
-    fn check(&self, wiring: &Wiring<'_>, wires: &[Option<OutletId>]) -> TractResult<[usize; 3]> {
+    fn check(
+        &self,
+        wiring: &NodeWiring<'_>,
+        wires: &[Option<OutletId>],
+    ) -> TractResult<[usize; 3]> {
         let dims = |at: usize| wires[at].map(|wire| wiring.dims(wire)).transpose();
         let (Some(x), Some(w), Some(r)) = (dims(X)?, dims(W)?, dims(R)?) else {
             bail!("`X`, `W` or `R` is missing");

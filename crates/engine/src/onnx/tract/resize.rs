@@ -8,12 +8,12 @@ use tract_onnx::pb::NodeProto;
 use tract_onnx::prelude::*;
 use tract_onnx::tract_hir::internal::*;
 
-use super::composition::{Built, Composition, Part, ResultShape, build, builder_of_engine};
-use super::wiring::Wiring;
+use super::composition::{Built, Composition, EnginePart, ResultShape, build, builder_of_engine};
+use super::wiring::NodeWiring;
 
 /// A cubic `Resize` with `pytorch_half_pixel`.
 #[derive(Clone, Debug)]
-struct CubicResize(Part);
+struct CubicResize(EnginePart);
 
 pub(super) fn resize(context: &ParsingContext<'_>, node: &NodeProto) -> Built {
     let mode = node.get_attr_opt::<&str>("mode")?;
@@ -28,14 +28,18 @@ impl Composition for CubicResize {
     const RESULT_SHAPE: ResultShape = ResultShape::OfSameRank;
 
     fn from_node(context: &ParsingContext<'_>, node: &NodeProto) -> TractResult<Self> {
-        Ok(CubicResize(Part::new(context, node)?))
+        Ok(CubicResize(EnginePart::new(context, node)?))
     }
 
     fn op_type(&self) -> StaticName {
         "Resize".into()
     }
 
-    fn wire(&self, wiring: &mut Wiring<'_>, inputs: &[OutletId]) -> TractResult<TVec<OutletId>> {
+    fn wire(
+        &self,
+        wiring: &mut NodeWiring<'_>,
+        inputs: &[OutletId],
+    ) -> TractResult<TVec<OutletId>> {
         // The extents are known only once the operator is wired, so it is refused here and not at
         // the load.
         let outputs = self.0.wire(wiring, inputs)?;

@@ -10,12 +10,12 @@ use tract_onnx::tract_hir::internal::*;
 use tract_onnx::tract_hir::ops::scan::{InferenceScan, InputMapping};
 use tract_onnx::tract_hir::ops::unimpl::UnimplementedOp;
 
-use super::graph::Graph;
+use super::graph::TractGraph;
 use crate::EngineError;
 
 /// A `Scan` node's body, and how its values come from those of the node.
 pub(super) struct ScanNode {
-    body: Graph,
+    body: TractGraph,
     inputs: Vec<InputMapping>,
     outputs: Vec<BodyOutput>,
     n_outputs: usize,
@@ -26,11 +26,11 @@ struct BodyOutput {
     is_state: bool,
     /// The output of the node that has the last one.
     last_slot: Option<usize>,
-    scanned: Option<Stack>,
+    scanned: Option<StackedOutput>,
 }
 
 /// An output of the node that has the results of all iterations.
-struct Stack {
+struct StackedOutput {
     slot: usize,
     axis: usize,
     is_reversed: bool,
@@ -55,12 +55,12 @@ pub(super) fn take_out(model: &mut InferenceModel) -> Vec<(usize, Box<InferenceS
 
 impl ScanNode {
     /// A node whose body is planned already.
-    pub(super) fn new(scan: &InferenceScan, body: Graph, n_outputs: usize) -> ScanNode {
+    pub(super) fn new(scan: &InferenceScan, body: TractGraph, n_outputs: usize) -> ScanNode {
         let outputs = scan.output_mapping.iter().enumerate();
         let outputs = outputs.map(|(i, mapping)| BodyOutput {
             is_state: mapping.state,
             last_slot: mapping.last_value_slot,
-            scanned: mapping.scan.map(|(slot, info)| Stack {
+            scanned: mapping.scan.map(|(slot, info)| StackedOutput {
                 slot,
                 axis: info.axis,
                 is_reversed: info.chunk < 0,
@@ -175,7 +175,7 @@ impl ScanNode {
     }
 }
 
-impl Stack {
+impl StackedOutput {
     fn join(&self, results: &[TValue]) -> TractResult<TValue> {
         if results.is_empty() {
             let (datum_type, shape) = self.empty.as_ref().context(

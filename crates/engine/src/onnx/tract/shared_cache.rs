@@ -45,7 +45,7 @@ impl SharedCache {
 
 /// A key that is equal for two nodes with the same computation.
 #[derive(PartialEq, Eq, Hash)]
-struct Likeness {
+struct NodeLikeness {
     op_type: String,
     domain: String,
     /// The attributes as messages, in order.
@@ -54,12 +54,12 @@ struct Likeness {
     inputs: Vec<bool>,
     outputs: Vec<bool>,
     /// For each input that is there, where its value is from.
-    sources: Vec<Source>,
+    sources: Vec<ValueSource>,
 }
 
 /// Where a value is from, as far as plans depend on it.
 #[derive(PartialEq, Eq, Hash)]
-enum Source {
+enum ValueSource {
     /// From an operator or an input of the model.
     Computed,
     /// From a constant that plans are not built for.
@@ -71,7 +71,7 @@ enum Source {
 /// The plans of a graph's nodes.
 pub(super) struct SharedCaches {
     is_sharing: bool,
-    known: HashMap<Likeness, SharedCache>,
+    known: HashMap<NodeLikeness, SharedCache>,
 }
 
 impl SharedCaches {
@@ -109,7 +109,7 @@ impl SharedCaches {
         // The same rule as in `nodewise`: what a plan has built in must be the same constant.
         let is_built_in = is_all_constant || nodewise::is_weighted(&node_proto.op_type);
         let are_there = |names: &[String]| names.iter().map(|name| !name.is_empty()).collect();
-        let likeness = Likeness {
+        let likeness = NodeLikeness {
             op_type: node_proto.op_type.clone(),
             domain: node_proto.domain.clone(),
             attributes: attributes
@@ -123,13 +123,13 @@ impl SharedCaches {
                 .zip(&constants)
                 .map(
                     |(inlet, constant): (&OutletId, &Option<&Const>)| match constant {
-                        None => Source::Computed,
+                        None => ValueSource::Computed,
                         Some(constant)
                             if !is_built_in && constant.val().datum_type().is_float() =>
                         {
-                            Source::AnyConstant
+                            ValueSource::AnyConstant
                         }
-                        Some(_) => Source::Constant(inlet.node),
+                        Some(_) => ValueSource::Constant(inlet.node),
                     },
                 )
                 .collect(),

@@ -1,4 +1,4 @@
-//! `Slice` with bounds that do not meet.
+//! `SliceComposition` with bounds that do not meet.
 //!
 //! tract takes no bounds that leave nothing, and before opset 10 it adds a length once to a start
 //! or an end that is further in front than that.
@@ -12,15 +12,15 @@ use tract_onnx::tract_core::ops::identity::Identity;
 use tract_onnx::tract_hir::internal::*;
 
 use super::composition::{Composition, ResultShape};
-use super::wiring::Wiring;
+use super::wiring::NodeWiring;
 
 /// The first opset in which starts, ends, axes and steps are inputs.
 const OPSET_WITH_INPUTS: i64 = 10;
 
 #[derive(Clone, Debug)]
-pub(super) enum Slice {
+pub(super) enum SliceComposition {
     /// The operator's attributes.
-    Attributes(Bounds),
+    Attributes(SliceBounds),
     /// Where the inputs are: axes and steps are optional.
     Inputs {
         axes: Option<usize>,
@@ -30,19 +30,19 @@ pub(super) enum Slice {
 
 /// Without axes all of them, in order; without steps every element.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Bounds {
+pub(super) struct SliceBounds {
     starts: Vec<i64>,
     ends: Vec<i64>,
     axes: Option<Vec<i64>>,
     steps: Option<Vec<i64>>,
 }
 
-impl Composition for Slice {
+impl Composition for SliceComposition {
     const RESULT_SHAPE: ResultShape = ResultShape::OfSameRank;
 
     fn from_node(context: &ParsingContext<'_>, node: &NodeProto) -> TractResult<Self> {
         if context.onnx_operator_set_version < OPSET_WITH_INPUTS {
-            return Ok(Slice::Attributes(Bounds {
+            return Ok(SliceComposition::Attributes(SliceBounds {
                 starts: node.get_attr_vec("starts")?,
                 ends: node.get_attr_vec("ends")?,
                 axes: node.get_attr_opt_vec("axes")?,
@@ -50,7 +50,7 @@ impl Composition for Slice {
             }));
         }
         let mut optional = optional_inputs(node).skip(3);
-        Ok(Slice::Inputs {
+        Ok(SliceComposition::Inputs {
             axes: optional.next().flatten(),
             steps: optional.next().flatten(),
         })
@@ -60,12 +60,16 @@ impl Composition for Slice {
         "Slice".into()
     }
 
-    fn wire(&self, wiring: &mut Wiring<'_>, inputs: &[OutletId]) -> TractResult<TVec<OutletId>> {
+    fn wire(
+        &self,
+        wiring: &mut NodeWiring<'_>,
+        inputs: &[OutletId],
+    ) -> TractResult<TVec<OutletId>> {
         let bounds = match self {
-            Slice::Attributes(bounds) => bounds.clone(),
-            Slice::Inputs { axes, steps } => {
+            SliceComposition::Attributes(bounds) => bounds.clone(),
+            SliceComposition::Inputs { axes, steps } => {
                 let numbers = |at: usize| constant(wiring, inputs, at);
-                Bounds {
+                SliceBounds {
                     starts: numbers(1)?,
                     ends: numbers(2)?,
                     axes: axes.map(numbers).transpose()?,
@@ -92,7 +96,7 @@ impl Composition for Slice {
     }
 }
 
-fn constant(wiring: &Wiring<'_>, inputs: &[OutletId], at: usize) -> TractResult<Vec<i64>> {
+fn constant(wiring: &NodeWiring<'_>, inputs: &[OutletId], at: usize) -> TractResult<Vec<i64>> {
     let fact = wiring.model.outlet_fact(inputs[at])?;
     let tensor = fact.konst.as_ref().context("a bound is not known")?;
     let tensor = tensor.cast_to::<i64>()?;
@@ -101,15 +105,15 @@ fn constant(wiring: &Wiring<'_>, inputs: &[OutletId], at: usize) -> TractResult<
 
 /// Elements of an axis, from `first` on up to `end`, which is not among them; backward with a
 /// negative step.
-struct Range {
+struct AxisRange {
     first: usize,
     end: usize,
     step: isize,
 }
 
-impl Bounds {
+impl SliceBounds {
     /// The axis that the bounds at `i` are for, and what they leave of it.
-    fn range_of(&self, i: usize, dims: &[usize]) -> TractResult<(usize, Range)> {
+    fn range_of(&self, i: usize, dims: &[usize]) -> TractResult<(usize, AxisRange)> {
         let at = |list: &[i64]| {
             list.get(i)
                 .copied()
@@ -145,6 +149,6 @@ impl Bounds {
         };
         let (first, end) = (usize::try_from(first)?, usize::try_from(end.max(first))?);
         let step = isize::try_from(step)?;
-        Ok((axis, Range { first, end, step }))
+        Ok((axis, AxisRange { first, end, step }))
     }
 }

@@ -27,7 +27,7 @@ fn node(op_type: &str, attribute: Vec<AttributeProto>, n_outputs: usize) -> Node
     }
 }
 
-fn attribute(name: &str, kind: AttributeType) -> AttributeProto {
+fn attribute(name: &str, kind: OnnxAttributeType) -> AttributeProto {
     AttributeProto {
         name: name.to_owned(),
         r#type: Some(kind as i32),
@@ -38,21 +38,21 @@ fn attribute(name: &str, kind: AttributeType) -> AttributeProto {
 fn int(name: &str, i: i64) -> AttributeProto {
     AttributeProto {
         i: Some(i),
-        ..attribute(name, AttributeType::Int)
+        ..attribute(name, OnnxAttributeType::Int)
     }
 }
 
 fn float(name: &str, f: f32) -> AttributeProto {
     AttributeProto {
         f: Some(f),
-        ..attribute(name, AttributeType::Float)
+        ..attribute(name, OnnxAttributeType::Float)
     }
 }
 
 fn word(name: &str, s: &'static str) -> AttributeProto {
     AttributeProto {
         s: Some(Bytes::from_static(s.as_bytes())),
-        ..attribute(name, AttributeType::String)
+        ..attribute(name, OnnxAttributeType::String)
     }
 }
 
@@ -62,7 +62,7 @@ fn words(name: &str, strings: &[&'static str]) -> AttributeProto {
             .iter()
             .map(|s| Bytes::from_static(s.as_bytes()))
             .collect(),
-        ..attribute(name, AttributeType::Strings)
+        ..attribute(name, OnnxAttributeType::Strings)
     }
 }
 
@@ -106,11 +106,11 @@ fn model(mut node: NodeProto, inputs: &[Option<i32>]) -> Vec<u8> {
 
 fn code(dtype: DType) -> i32 {
     let data_type = match dtype {
-        DType::F32 => DataType::Float,
-        DType::I8 => DataType::Int8,
-        DType::U8 => DataType::Uint8,
-        DType::I64 => DataType::Int64,
-        DType::Bool => DataType::Bool,
+        DType::F32 => OnnxDataType::Float,
+        DType::I8 => OnnxDataType::Int8,
+        DType::U8 => OnnxDataType::Uint8,
+        DType::I64 => OnnxDataType::Int64,
+        DType::Bool => OnnxDataType::Bool,
         other => panic!("no test has {other}"),
     };
     data_type as i32
@@ -325,7 +325,7 @@ fn refusal(node: NodeProto, inputs: &[Option<i32>]) -> Option<String> {
 
 #[test]
 fn attributes_that_are_passed_over_are_refused_where_they_matter() {
-    let float32 = Some(DataType::Float as i32);
+    let float32 = Some(OnnxDataType::Float as i32);
     let cases: [(&str, usize, AttributeProto, bool); 15] = [
         ("Add", 2, int("axis", 1), true),
         ("BatchNormalization", 5, int("training_mode", 1), true),
@@ -364,13 +364,13 @@ fn attributes_that_are_passed_over_are_refused_where_they_matter() {
 
 #[test]
 fn types_and_operators_that_only_look_known_are_refused() {
-    let half = Some(DataType::Bfloat16 as i32);
+    let half = Some(OnnxDataType::Bfloat16 as i32);
     let found = refusal(node("Abs", vec![], 1), &[half]).unwrap();
     let expected = "tract cannot run operator `n` of type `Abs`: it has no type for bfloat16";
     assert!(found.starts_with(expected), "{found}");
     let mut other = node("Attention", vec![], 1);
     other.domain = "com.microsoft".into();
-    let found = refusal(other, &[Some(DataType::Float as i32); 3]).unwrap();
+    let found = refusal(other, &[Some(OnnxDataType::Float as i32); 3]).unwrap();
     let expected = "tract cannot run operator `n` of type `Attention`: it has no such operator";
     assert!(found.starts_with(expected), "{found}");
 }
@@ -393,7 +393,7 @@ fn nodes_of_a_large_graph_share_plans() {
         name,
         r#type: Some(TypeProto {
             value: Some(TypeValue::TensorType(TensorTypeProto {
-                elem_type: Some(DataType::Float as i32),
+                elem_type: Some(OnnxDataType::Float as i32),
                 shape: None,
             })),
             ..TypeProto::default()

@@ -9,16 +9,16 @@ use tract_onnx::tract_core::ops::logic::Iff;
 use tract_onnx::tract_hir::internal::*;
 
 /// A graph under construction for one node; names of its parts begin with the node's.
-pub(super) struct Wiring<'a> {
+pub(super) struct NodeWiring<'a> {
     pub(super) model: &'a mut TypedModel,
     prefix: &'a str,
     n_wires: usize,
 }
 
-impl Wiring<'_> {
+impl NodeWiring<'_> {
     /// Starts at what a node reads.
-    pub(super) fn new<'a>(model: &'a mut TypedModel, prefix: &'a str) -> Wiring<'a> {
-        Wiring {
+    pub(super) fn new<'a>(model: &'a mut TypedModel, prefix: &'a str) -> NodeWiring<'a> {
+        NodeWiring {
             model,
             prefix,
             n_wires: 0,

@@ -3,7 +3,7 @@
 use opscope_tensor::Layout;
 
 use super::super::axes::order_of_onnx;
-use super::super::operator::{Attribute, OperatorError, SingleOperator};
+use super::super::operator::{OperatorAttribute, OperatorError, SingleOperator};
 
 /// Lists come for every axis of the image, in its own order, or as ONNX has them for the spatial
 /// ones. The vendor's pads are those before and behind each spatial axis in turn; ONNX has all
@@ -41,7 +41,7 @@ pub(super) fn pool(onnx: &mut SingleOperator) -> Result<(), OperatorError> {
         return Ok(());
     }
     spatial(onnx, "ksize", "kernel_shape")?;
-    if onnx.take("global_pooling") == Some(Attribute::Int(1)) {
+    if onnx.take("global_pooling") == Some(OperatorAttribute::Int(1)) {
         onnx.op_type = format!("Global{}", onnx.op_type);
         for name in [
             "kernel_shape",
@@ -55,9 +55,9 @@ pub(super) fn pool(onnx: &mut SingleOperator) -> Result<(), OperatorError> {
         }
         return Ok(());
     }
-    let includes_padding = onnx.take("exclusive") == Some(Attribute::Int(0));
+    let includes_padding = onnx.take("exclusive") == Some(OperatorAttribute::Int(0));
     if includes_padding && onnx.op_type == "AveragePool" {
-        let one = Attribute::Int(1);
+        let one = OperatorAttribute::Int(1);
         onnx.attributes.push(("count_include_pad".into(), one));
     }
     padding(onnx)
@@ -78,8 +78,8 @@ fn spatial(onnx: &mut SingleOperator, name: &str, to: &str) -> Result<(), Operat
     let image = onnx.inputs.first().and_then(Option::as_ref);
     let n_axes = image.and_then(|image| image.dims.as_ref()).map(Vec::len);
     let values = match value {
-        Attribute::Ints(values) => values,
-        Attribute::Int(value) => vec![value],
+        OperatorAttribute::Ints(values) => values,
+        OperatorAttribute::Int(value) => vec![value],
         _ => return Err(onnx.inexpressible(format!("`{name}` must be a list of numbers"))),
     };
     let n = values.len();
@@ -87,7 +87,7 @@ fn spatial(onnx: &mut SingleOperator, name: &str, to: &str) -> Result<(), Operat
     let is_for_all = n > 3 && n_axes.is_none_or(|n_axes| n_axes == n);
     if !is_for_all {
         onnx.attributes
-            .push((to.to_owned(), Attribute::Ints(values)));
+            .push((to.to_owned(), OperatorAttribute::Ints(values)));
         return Ok(());
     }
     let order = match layout {
@@ -109,7 +109,7 @@ fn spatial(onnx: &mut SingleOperator, name: &str, to: &str) -> Result<(), Operat
     let spatial = letters().filter(|(letter, _)| !matches!(letter, 'N' | 'C'));
     let spatial = spatial.map(|(_, &value)| value).collect();
     onnx.attributes
-        .push((to.to_owned(), Attribute::Ints(spatial)));
+        .push((to.to_owned(), OperatorAttribute::Ints(spatial)));
     Ok(())
 }
 
@@ -119,12 +119,12 @@ fn padding(onnx: &mut SingleOperator) -> Result<(), OperatorError> {
     let pads = onnx.take("pads");
     let is_same = matches!(
         &pads,
-        Some(Attribute::Ints(pads)) if !pads.is_empty() && pads.iter().all(|&pad| pad == -1)
+        Some(OperatorAttribute::Ints(pads)) if !pads.is_empty() && pads.iter().all(|&pad| pad == -1)
     );
     let auto_pad = match &word {
-        Some(Attribute::Text(word)) if word == "SAME" => Some("SAME_UPPER"),
-        Some(Attribute::Text(word)) if word == "VALID" => Some("VALID"),
-        Some(Attribute::Text(word)) if word == "CALCULATED" || word == "EXPLICIT" => None,
+        Some(OperatorAttribute::Text(word)) if word == "SAME" => Some("SAME_UPPER"),
+        Some(OperatorAttribute::Text(word)) if word == "VALID" => Some("VALID"),
+        Some(OperatorAttribute::Text(word)) if word == "CALCULATED" || word == "EXPLICIT" => None,
         None if is_same => Some("SAME_UPPER"),
         None => None,
         Some(other) => {
@@ -134,13 +134,13 @@ fn padding(onnx: &mut SingleOperator) -> Result<(), OperatorError> {
         }
     };
     if let Some(auto_pad) = auto_pad {
-        let value = Attribute::Text(auto_pad.to_owned());
+        let value = OperatorAttribute::Text(auto_pad.to_owned());
         onnx.attributes.push(("auto_pad".into(), value));
         return Ok(());
     }
     match pads {
         None => {}
-        Some(Attribute::Ints(pads)) if matches!(pads.len(), 4 | 6) => {
+        Some(OperatorAttribute::Ints(pads)) if matches!(pads.len(), 4 | 6) => {
             if pads.iter().any(|&pad| pad < 0) {
                 return Err(onnx.inexpressible(format!("`pads` are {pads:?}: one is negative")));
             }
@@ -150,7 +150,7 @@ fn padding(onnx: &mut SingleOperator) -> Result<(), OperatorError> {
             let behind = pads.iter().skip(1).step_by(2);
             let sorted = before.chain(behind).copied().collect();
             onnx.attributes
-                .push(("pads".into(), Attribute::Ints(sorted)));
+                .push(("pads".into(), OperatorAttribute::Ints(sorted)));
         }
         Some(_) => {
             return Err(onnx.inexpressible("`pads` must be two numbers for each spatial axis"));

@@ -22,12 +22,18 @@ fn the_vendors_form() {
     assert_eq!((add.op_type.as_str(), add.opset), ("Add", OPSET_DEFAULT));
     let x0 = add.inputs[0].as_ref().unwrap();
     assert_eq!((x0.name.as_str(), x0.dtype), ("x0", DType::I32));
-    assert_eq!(x0.dims, Some(vec![Dim::Fixed(8), Dim::Unknown]));
+    assert_eq!(
+        x0.dims,
+        Some(vec![DeclaredDim::Fixed(8), DeclaredDim::Unknown])
+    );
     assert!(add.inputs[1].is_none());
     let constant = add.inputs[2].as_ref().unwrap().constant.as_ref().unwrap();
     assert_eq!(constant.host_bytes().unwrap(), [0x00, 0x3c, 0x00, 0x41]);
     assert_eq!(add.outputs[0].as_ref().unwrap().dtype, DType::BF16);
-    let expected = [("a", Attribute::Ints(vec![1, 2])), ("b", Attribute::Int(1))];
+    let expected = [
+        ("a", OperatorAttribute::Ints(vec![1, 2])),
+        ("b", OperatorAttribute::Int(1)),
+    ];
     assert_eq!(
         add.attributes,
         expected.map(|(name, value)| (name.to_owned(), value))
@@ -42,12 +48,13 @@ fn the_short_form() {
     assert_eq!(softmax.op_name, "s");
     assert_eq!(softmax.inputs[0].as_ref().unwrap().name, "scores");
     assert_eq!(softmax.outputs[0].as_ref().unwrap().name, "y0");
-    let values: Vec<&Attribute> = softmax.attributes.iter().map(|(_, value)| value).collect();
+    let values: Vec<&OperatorAttribute> =
+        softmax.attributes.iter().map(|(_, value)| value).collect();
     let expected = [
-        Attribute::Int(-1),
-        Attribute::Float(0.5),
-        Attribute::Text("x".into()),
-        Attribute::Floats(vec![1.5]),
+        OperatorAttribute::Int(-1),
+        OperatorAttribute::Float(0.5),
+        OperatorAttribute::Text("x".into()),
+        OperatorAttribute::Floats(vec![1.5]),
     ];
     assert_eq!(values, expected.iter().collect::<Vec<_>>());
 }

@@ -9,7 +9,7 @@ fn explanations() {
             "dump_stats": ["L2norm", "Max", "Max"], "dump_list": [{"model_name": "net",
             "layer": ["conv"], "opname_blacklist": [{"name": "conv", "pos": ["input1"]}]}]"#,
     );
-    let explanation = explain(&config, &Environment::default());
+    let explanation = explain(&config, &ConfigEnvironment::default());
     let rows: Vec<String> = explanation
         .rows
         .iter()
@@ -39,15 +39,15 @@ fn explanations() {
         "{rows:?}"
     );
     let nothing = loaded(r#""dump_list": [], "dump_op_switch": "off""#);
-    assert_eq!(explain(&nothing, &Environment::default()).rows, []);
+    assert_eq!(explain(&nothing, &ConfigEnvironment::default()).rows, []);
 }
 
 #[test]
 fn explanations_follow_the_environment() {
-    let env = Environment {
+    let env = ConfigEnvironment {
         current_dir: "/cwd".into(),
         collect_path: Some("/collect".into()),
-        ..Environment::default()
+        ..ConfigEnvironment::default()
     };
     let told = |members: &str| {
         let explanation = explain(&loaded(members), &env);

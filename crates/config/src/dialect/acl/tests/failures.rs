@@ -4,11 +4,11 @@ use super::*;
 
 #[test]
 fn failures_go_to_the_first_place_that_can_be_used() {
-    let env = Environment {
+    let env = ConfigEnvironment {
         current_dir: "/cwd".into(),
         home: Some("/home/me".into()),
         work_path: Some("/work".into()),
-        ..Environment::default()
+        ..ConfigEnvironment::default()
     };
     let text = r#"{"dump": {"dump_scene": "SCENE", "dump_path": "PATH", "dump_step": "x"}}"#;
     for (scene, path, detail, third) in [
@@ -51,12 +51,12 @@ fn failures_go_to_the_first_place_that_can_be_used() {
 #[test]
 fn failures_that_the_environment_asks_for() {
     let of = |scene: Option<&str>, collect: Option<&str>| {
-        let env = Environment {
+        let env = ConfigEnvironment {
             current_dir: "/cwd".into(),
             dump_path: Some("/dump".into()),
             dump_scene: scene.map(str::to_owned),
             collect_path: collect.map(PathBuf::from),
-            ..Environment::default()
+            ..ConfigEnvironment::default()
         };
         from_environment(&env).map(|dump| (dump.mode.name(), dump.places))
     };

@@ -13,10 +13,10 @@ fn a_place_behind_an_address_is_below_the_current_directory() {
 #[test]
 fn home() {
     let dir = tempfile::tempdir().unwrap();
-    let mut env = Environment {
+    let mut env = ConfigEnvironment {
         current_dir: dir.path().to_owned(),
         home: Some(dir.path().to_owned()),
-        ..Environment::default()
+        ..ConfigEnvironment::default()
     };
     let text = r#"{"dump": {"dump_path": "$HOME", "dump_list": [{}]}}"#;
     let config = load(text, &env).unwrap();
@@ -36,7 +36,7 @@ fn home() {
     );
     for path in ["$HOME/output", "~/output", "$HOME/", "~/"] {
         let text = text.replace("$HOME", path);
-        let verdict = |loaded: Result<AclConfig, Vec<Issue>>| loaded.is_ok();
+        let verdict = |loaded: Result<AclConfig, Vec<ConfigIssue>>| loaded.is_ok();
         let is_there = !path.ends_with("output");
         assert_eq!(verdict(load(&text, &env)), is_there, "{path}");
         assert_eq!(verdict(check(&text, &env)), is_there, "{path}");
@@ -62,9 +62,9 @@ fn home() {
 #[test]
 fn odd_paths() {
     let dir = tempfile::tempdir().unwrap();
-    let env = Environment {
+    let env = ConfigEnvironment {
         current_dir: dir.path().to_owned(),
-        ..Environment::default()
+        ..ConfigEnvironment::default()
     };
     for name in ["a b", "x:"] {
         std::fs::create_dir(dir.path().join(name)).unwrap();

@@ -24,8 +24,8 @@ fn the_documented_example() {
         excluded: never_dumped(),
         ..Plan::everything()
     };
-    assert_eq!((dump.plan, dump.mode), (plan, Mode::Operator));
-    assert_eq!(dump.content, Content::Tensors);
+    assert_eq!((dump.plan, dump.mode), (plan, DumpMode::Operator));
+    assert_eq!(dump.content, AclContent::Tensors);
     assert!(!dump.has_single_operators);
 }
 
@@ -150,7 +150,7 @@ fn watchers() {
     assert_eq!(dump.plan.models, ModelSelection::Every(rule));
     assert_eq!(
         (dump.mode, dump.plan.purpose),
-        (Mode::Watcher, Purpose::Watch)
+        (DumpMode::Watcher, Purpose::Watch)
     );
     assert_eq!(dump_of(watcher).plan.models, ModelSelection::None);
 }
@@ -160,10 +160,10 @@ fn overflows() {
     let dump = dump_of(r#""dump_debug": "on", "dump_list": []"#);
     assert_eq!(
         (dump.mode, dump.plan.purpose, dump.plan.models),
-        (Mode::Overflow, Purpose::Overflow, every())
+        (DumpMode::Overflow, Purpose::Overflow, every())
     );
     let config = loaded(r#""dump_debug": "on", "dump_data": "stats""#);
-    assert_eq!(config.dump.unwrap().content, Content::Tensors);
+    assert_eq!(config.dump.unwrap().content, AclContent::Tensors);
     assert_eq!(config.issues[0].pointer, "/dump/dump_data");
 }
 
@@ -172,9 +172,9 @@ fn overflows() {
 #[test]
 fn overflows_and_models() {
     let dir = tempfile::tempdir().unwrap();
-    let env = Environment {
+    let env = ConfigEnvironment {
         current_dir: dir.path().to_owned(),
-        ..Environment::default()
+        ..ConfigEnvironment::default()
     };
     for list in [r#"[{}]"#, r#"[{"model_name": "a"}, {"layer": []}]"#] {
         let text =
@@ -206,13 +206,13 @@ fn an_empty_list_without_a_switch_is_about_single_operators() {
     let dump = config.dump.clone().unwrap();
     assert_eq!(
         (dump.mode, dump.has_single_operators),
-        (Mode::SingleOperators, true)
+        (DumpMode::SingleOperators, true)
     );
     assert_eq!(
         (dump.plan.models, dump.plan.sides),
         (ModelSelection::None, SlotSides::Outputs)
     );
-    let explanation = explain(&config, &Environment::default());
+    let explanation = explain(&config, &ConfigEnvironment::default());
     let subjects: Vec<&str> = explanation
         .rows
         .iter()

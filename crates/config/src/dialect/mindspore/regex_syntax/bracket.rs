@@ -1,6 +1,6 @@
 //! The contents of brackets: characters, ranges and named classes of them.
 
-use super::{Element, Parser};
+use super::{RangeEnd, RegexParser};
 
 /// The characters that begin and end a part in a bracket, each with the text about an unknown name.
 const BRACKET_PARTS: [(char, &str); 3] = [
@@ -14,7 +14,7 @@ const CLASSES: [&str; 15] = [
     "space", "upper", "xdigit",
 ];
 
-impl Parser {
+impl RegexParser {
     pub(super) fn bracket(&mut self) -> Result<(), &'static str> {
         self.at += 1;
         // A `]` right behind it ends the bracket in this syntax, other than in POSIX.
@@ -32,13 +32,13 @@ impl Parser {
                     if last.is_some() && !matches!(self.chars.get(self.at + 1), Some(']')) =>
                 {
                     self.at += 1;
-                    let Some(Element::Char(low)) = last.take() else {
+                    let Some(RangeEnd::Char(low)) = last.take() else {
                         return Err("Invalid start of '[x-x]' range in regular expression");
                     };
                     match self.element()? {
-                        Element::Char(high) if low <= high => {}
-                        Element::Char(_) => return Err("Invalid range in bracket expression."),
-                        Element::Class => {
+                        RangeEnd::Char(high) if low <= high => {}
+                        RangeEnd::Char(_) => return Err("Invalid range in bracket expression."),
+                        RangeEnd::Class => {
                             return Err("Invalid end of '[x-x]' range in regular expression");
                         }
                     }
@@ -48,28 +48,28 @@ impl Parser {
         }
     }
 
-    fn element(&mut self) -> Result<Element, &'static str> {
+    fn element(&mut self) -> Result<RangeEnd, &'static str> {
         let Some(c) = self.next() else {
             return Err("Unexpected character in bracket expression.");
         };
         match c {
             '\\' => match self.next() {
                 None => Err("Invalid escape at end of regular expression"),
-                Some('b') => Ok(Element::Char('\u{8}')),
+                Some('b') => Ok(RangeEnd::Char('\u{8}')),
                 Some(c) => self.code(c),
             },
             '[' => self.bracket_part(),
-            c => Ok(Element::Char(c)),
+            c => Ok(RangeEnd::Char(c)),
         }
     }
 
     /// Parses the part after a `[` inside a bracket: a named part, or nothing.
-    fn bracket_part(&mut self) -> Result<Element, &'static str> {
+    fn bracket_part(&mut self) -> Result<RangeEnd, &'static str> {
         let part = BRACKET_PARTS
             .iter()
             .find(|(mark, _)| self.peek() == Some(*mark));
         let Some((mark, unknown)) = part else {
-            return Ok(Element::Char('['));
+            return Ok(RangeEnd::Char('['));
         };
         self.at += 1;
         let rest = self.chars.get(self.at..).unwrap_or_default();
@@ -80,10 +80,10 @@ impl Parser {
         self.at += n + end.len();
         let name: String = rest.iter().take(n).collect();
         match mark {
-            ':' if CLASSES.contains(&name.as_str()) => Ok(Element::Class),
+            ':' if CLASSES.contains(&name.as_str()) => Ok(RangeEnd::Class),
             ':' => Err(unknown),
             // C++ knows collating elements by name, and every single character is one.
-            _ if n == 1 => Ok(Element::Class),
+            _ if n == 1 => Ok(RangeEnd::Class),
             _ => Err(unknown),
         }
     }

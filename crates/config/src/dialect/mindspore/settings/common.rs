@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use super::super::dump::FileFormat;
-use super::super::section::{Item, Section};
+use super::super::section::{ConfigSection, SectionItem};
 use super::super::{iteration, kernels};
 use super::debug::read_overflow_number;
-use super::reader::{Backend, Reader};
-use super::values::Settings;
-use crate::dialect::findings::{Findings, Refused};
-use crate::json::Value;
+use super::reader::{DeviceBackend, SettingsReader};
+use super::values::MindSporeSettings;
+use crate::dialect::findings::{ConfigRefusal, IssueCollector};
+use crate::json::JsonValue;
 
 /// The keys.
 pub(in crate::dialect::mindspore) const KEYS: [&str; 13] = [
@@ -32,14 +32,14 @@ pub(in crate::dialect::mindspore) const KEYS: [&str; 13] = [
 const BY_SET_DUMP: u32 = 2;
 /// `dump_mode`: operators in `kernels`.
 const BY_KERNELS: u32 = 1;
-impl Reader<'_> {
+impl SettingsReader<'_> {
     /// Reads the section but for `statistic_category`.
     pub(super) fn common(
         &self,
-        section: &Section<'_>,
-        settings: &mut Settings,
-        findings: &mut Findings,
-    ) -> Result<(), Refused> {
+        section: &ConfigSection<'_>,
+        settings: &mut MindSporeSettings,
+        findings: &mut IssueCollector,
+    ) -> Result<(), ConfigRefusal> {
         // All required keys are asked for before any value is looked at: MindSpore tells of a
         // missing key first.
         let dump_mode = section.required("dump_mode", findings)?;
@@ -79,10 +79,10 @@ impl Reader<'_> {
 
     fn dump_mode(
         &self,
-        item: &Item<'_>,
-        settings: &mut Settings,
-        findings: &mut Findings,
-    ) -> Result<(), Refused> {
+        item: &SectionItem<'_>,
+        settings: &mut MindSporeSettings,
+        findings: &mut IssueCollector,
+    ) -> Result<(), ConfigRefusal> {
         let mode = item.unsigned(findings)?;
         settings.dump_mode = mode;
         if mode > BY_SET_DUMP {
@@ -91,7 +91,7 @@ impl Reader<'_> {
             return Err(findings.refuse(item.unexpected(&mode.to_string(), "0/1/2", text)));
         }
         // The operators that a model marks are known to the graph, which only Ascend has.
-        if mode != BY_SET_DUMP || self.backend == Backend::Ascend {
+        if mode != BY_SET_DUMP || self.backend == DeviceBackend::Ascend {
             return Ok(());
         }
         let backend = self.backend.name();
@@ -114,10 +114,10 @@ impl Reader<'_> {
 
     fn file_format(
         &self,
-        section: &Section<'_>,
-        settings: &mut Settings,
-        findings: &mut Findings,
-    ) -> Result<(), Refused> {
+        section: &ConfigSection<'_>,
+        settings: &mut MindSporeSettings,
+        findings: &mut IssueCollector,
+    ) -> Result<(), ConfigRefusal> {
         let Some(item) = section.item("file_format") else {
             return Ok(());
         };
@@ -125,7 +125,7 @@ impl Reader<'_> {
             // MindSpore does not look at it beside `e2e_dump_settings`, so nothing in it is an
             // error.
             let written = match &item.node.value {
-                Value::String(text) if self.is_graph => format_of(text),
+                JsonValue::String(text) if self.is_graph => format_of(text),
                 _ => None,
             };
             match written {
@@ -155,10 +155,10 @@ impl Reader<'_> {
 
     fn path(
         &self,
-        section: &Section<'_>,
-        settings: &mut Settings,
-        findings: &mut Findings,
-    ) -> Result<(), Refused> {
+        section: &ConfigSection<'_>,
+        settings: &mut MindSporeSettings,
+        findings: &mut IssueCollector,
+    ) -> Result<(), ConfigRefusal> {
         let item = section.item("path");
         let written = match &item {
             Some(item) => item.text(findings)?,
@@ -203,7 +203,7 @@ impl Reader<'_> {
     }
 }
 
-impl Reader<'_> {
+impl SettingsReader<'_> {
     /// The directory that `$HOME` or `~` at the beginning of a path stands for where Opscope's own
     /// reading counts.
     fn home(&self, path: &str) -> Option<String> {
@@ -213,10 +213,10 @@ impl Reader<'_> {
 }
 
 fn read_net_name(
-    item: &Item<'_>,
-    settings: &mut Settings,
-    findings: &mut Findings,
-) -> Result<(), Refused> {
+    item: &SectionItem<'_>,
+    settings: &mut MindSporeSettings,
+    findings: &mut IssueCollector,
+) -> Result<(), ConfigRefusal> {
     let name = item.text(findings)?;
     if name.is_empty()
         || !name
@@ -233,10 +233,10 @@ fn read_net_name(
 }
 
 fn read_iteration(
-    item: &Item<'_>,
-    settings: &mut Settings,
-    findings: &mut Findings,
-) -> Result<(), Refused> {
+    item: &SectionItem<'_>,
+    settings: &mut MindSporeSettings,
+    findings: &mut IssueCollector,
+) -> Result<(), ConfigRefusal> {
     let written = item.text(findings)?;
     if !iteration::is_accepted(written) {
         let text = format!(
@@ -251,10 +251,10 @@ fn read_iteration(
 }
 
 fn read_input_output(
-    item: &Item<'_>,
-    settings: &mut Settings,
-    findings: &mut Findings,
-) -> Result<(), Refused> {
+    item: &SectionItem<'_>,
+    settings: &mut MindSporeSettings,
+    findings: &mut IssueCollector,
+) -> Result<(), ConfigRefusal> {
     settings.input_output = item.unsigned(findings)?;
     if settings.input_output > 2 {
         let text = "Dump Json Parse Failed. input_output should be 0, 1, 2".to_owned();
@@ -265,22 +265,22 @@ fn read_input_output(
 }
 
 fn read_devices(
-    item: &Item<'_>,
-    settings: &mut Settings,
-    findings: &mut Findings,
-) -> Result<(), Refused> {
+    item: &SectionItem<'_>,
+    settings: &mut MindSporeSettings,
+    findings: &mut IssueCollector,
+) -> Result<(), ConfigRefusal> {
     let mut devices = BTreeSet::new();
     for (i, node) in item.array(findings)?.iter().enumerate() {
         let entry = item.element(i, node);
         let device = match &node.value {
-            Value::Number(text) => device_number(text),
-            Value::Bool(value) => u32::from(*value),
+            JsonValue::Number(text) => device_number(text),
+            JsonValue::Bool(value) => u32::from(*value),
             _ => return Err(findings.refuse(entry.wrong_element("number"))),
         };
         // A fraction or a large number is cut to some device, which is rarely the one that was
         // meant.
         let is_whole =
-            matches!(&node.value, Value::Number(text) if text.parse::<u32>() == Ok(device));
+            matches!(&node.value, JsonValue::Number(text) if text.parse::<u32>() == Ok(device));
         if !is_whole {
             findings.warn(entry.warning(format!("it is taken for device {device}")));
         }

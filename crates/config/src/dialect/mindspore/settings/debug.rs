@@ -1,24 +1,24 @@
 //! `op_debug_mode`, and what goes with it.
 
 use super::super::iteration;
-use super::super::section::{Item, Section};
-use super::reader::{Backend, Reader};
-use super::values::Settings;
-use crate::dialect::findings::{Findings, Refused};
+use super::super::section::{ConfigSection, SectionItem};
+use super::reader::{DeviceBackend, SettingsReader};
+use super::values::MindSporeSettings;
+use crate::dialect::findings::{ConfigRefusal, IssueCollector};
 
 /// `op_debug_mode`: operators that overflow.
 pub(in crate::dialect::mindspore) const OVERFLOW: u32 = 3;
 /// `op_debug_mode`: operators that fail.
 pub(in crate::dialect::mindspore) const FAILURES: u32 = 4;
 
-impl Reader<'_> {
+impl SettingsReader<'_> {
     pub(super) fn op_debug_mode(
         &self,
-        item: &Item<'_>,
-        section: &Section<'_>,
-        settings: &mut Settings,
-        findings: &mut Findings,
-    ) -> Result<(), Refused> {
+        item: &SectionItem<'_>,
+        section: &ConfigSection<'_>,
+        settings: &mut MindSporeSettings,
+        findings: &mut IssueCollector,
+    ) -> Result<(), ConfigRefusal> {
         let mode = item.unsigned(findings)?;
         settings.op_debug_mode = mode;
         match mode {
@@ -54,8 +54,13 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn failures(&self, item: &Item<'_>, settings: &mut Settings, findings: &mut Findings) {
-        if self.backend != Backend::Ascend {
+    fn failures(
+        &self,
+        item: &SectionItem<'_>,
+        settings: &mut MindSporeSettings,
+        findings: &mut IssueCollector,
+    ) {
+        if self.backend != DeviceBackend::Ascend {
             let backend = self.backend.name();
             findings.warn(item.vendor_warning(
                 format!("nothing of operators is dumped on a {backend}"),
@@ -88,10 +93,10 @@ impl Reader<'_> {
 
 /// Overrides settings, with a warning, that dumps of overflows leave no choice about.
 fn overflow(
-    section: &Section<'_>,
-    item: &Item<'_>,
-    settings: &mut Settings,
-    findings: &mut Findings,
+    section: &ConfigSection<'_>,
+    item: &SectionItem<'_>,
+    settings: &mut MindSporeSettings,
+    findings: &mut IssueCollector,
 ) {
     if settings.input_output != 0 {
         settings.input_output = 0;
@@ -114,10 +119,10 @@ fn overflow(
 }
 
 pub(super) fn read_overflow_number(
-    section: &Section<'_>,
-    settings: &mut Settings,
-    findings: &mut Findings,
-) -> Result<(), Refused> {
+    section: &ConfigSection<'_>,
+    settings: &mut MindSporeSettings,
+    findings: &mut IssueCollector,
+) -> Result<(), ConfigRefusal> {
     let Some(item) = section.item("overflow_number") else {
         return Ok(());
     };

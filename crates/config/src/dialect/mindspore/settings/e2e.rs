@@ -1,8 +1,8 @@
 //! `e2e_dump_settings`.
 
-use super::super::section::Section;
-use super::values::Settings;
-use crate::dialect::findings::{Findings, Refused};
+use super::super::section::ConfigSection;
+use super::values::MindSporeSettings;
+use crate::dialect::findings::{ConfigRefusal, IssueCollector};
 
 /// The keys, in the order in which they are read.
 pub(in crate::dialect::mindspore) const KEYS: [&str; 7] = [
@@ -16,10 +16,10 @@ pub(in crate::dialect::mindspore) const KEYS: [&str; 7] = [
 ];
 
 pub(super) fn read(
-    section: &Section<'_>,
-    settings: &mut Settings,
-    findings: &mut Findings,
-) -> Result<(), Refused> {
+    section: &ConfigSection<'_>,
+    settings: &mut MindSporeSettings,
+    findings: &mut IssueCollector,
+) -> Result<(), ConfigRefusal> {
     if let Some(item) = section.item("enable") {
         settings.is_sync = item.boolean(findings)?;
     }
@@ -37,11 +37,11 @@ pub(super) fn read(
 
 /// Whether the second of two words is there; the first is the default.
 fn word(
-    section: &Section<'_>,
+    section: &ConfigSection<'_>,
     name: &'static str,
     [default, other]: [&str; 2],
-    findings: &mut Findings,
-) -> Result<bool, Refused> {
+    findings: &mut IssueCollector,
+) -> Result<bool, ConfigRefusal> {
     let Some(item) = section.item(name) else {
         return Ok(false);
     };
@@ -59,10 +59,10 @@ fn word(
 }
 
 fn samples(
-    section: &Section<'_>,
-    settings: &mut Settings,
-    findings: &mut Findings,
-) -> Result<(), Refused> {
+    section: &ConfigSection<'_>,
+    settings: &mut MindSporeSettings,
+    findings: &mut IssueCollector,
+) -> Result<(), ConfigRefusal> {
     let number = section.item("sample_num");
     if let Some(item) = section.item("sample_mode") {
         settings.sample_mode = item.unsigned(findings)?;

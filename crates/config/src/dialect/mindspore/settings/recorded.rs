@@ -4,9 +4,9 @@ use opscope_store::file_format::statistic_csv::Category;
 use serde_json::{Value, json};
 
 use super::super::dump::FileFormat;
-use super::values::Settings;
+use super::values::MindSporeSettings;
 
-impl Settings {
+impl MindSporeSettings {
     /// The settings as one object, whose names are those of MindSpore's own parser.
     pub fn json(&self) -> Value {
         let choose = |is, words: [&'static str; 2]| words[usize::from(is)];

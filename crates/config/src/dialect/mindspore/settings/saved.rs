@@ -3,12 +3,12 @@
 use opscope_store::file_format::statistic_csv::Category;
 
 use super::super::dump::FileFormat;
-use super::super::section::Section;
+use super::super::section::ConfigSection;
 use super::debug::FAILURES;
-use super::reader::{Backend, Reader};
-use super::values::{SavedData, Settings};
-use crate::dialect::findings::{Findings, Refused};
-use crate::json::Value;
+use super::reader::{DeviceBackend, SettingsReader};
+use super::values::{MindSporeSettings, SavedData};
+use crate::dialect::findings::{ConfigRefusal, IssueCollector};
+use crate::json::JsonValue;
 
 /// Names of categories, as MindSpore lists them.
 const CATEGORY_NAMES: &str = "['max', 'min', 'avg', 'count', 'negative zero count', 'positive zero \
@@ -16,13 +16,13 @@ const CATEGORY_NAMES: &str = "['max', 'min', 'avg', 'count', 'negative zero coun
                               count', 'md5', 'l2norm', 'hash', 'hash:sha1', 'hash:md5']";
 /// Those that devices compute.
 const DEVICE_CATEGORY_NAMES: &str = "['max', 'min', 'avg', 'l2norm']";
-impl Reader<'_> {
+impl SettingsReader<'_> {
     pub(super) fn saved_data(
         &self,
-        section: &Section<'_>,
-        settings: &mut Settings,
-        findings: &mut Findings,
-    ) -> Result<(), Refused> {
+        section: &ConfigSection<'_>,
+        settings: &mut MindSporeSettings,
+        findings: &mut IssueCollector,
+    ) -> Result<(), ConfigRefusal> {
         let Some(item) = section.item("saved_data") else {
             return Ok(());
         };
@@ -54,7 +54,7 @@ impl Reader<'_> {
         if !saved.has_statistics() {
             return Ok(());
         }
-        if self.backend == Backend::Cpu {
+        if self.backend == DeviceBackend::Cpu {
             let text = "Dump Json parse failed, storing statistic dump is only supported on GPU and \
                         Ascend, please set saved_data to tensor or use a GPU or Ascend device";
             let message = "MindSpore saves statistics on a GPU and on Ascend, not on a CPU";
@@ -65,7 +65,7 @@ impl Reader<'_> {
         }
         let is_npy = settings.file_format == FileFormat::Npy;
         // Whole graphs in CANN's own format have no file that statistics could go to.
-        if self.backend == Backend::Ascend && !settings.is_e2e_enabled && !is_npy {
+        if self.backend == DeviceBackend::Ascend && !settings.is_e2e_enabled && !is_npy {
             let text = "Dump Json parse failed, storing statistic dump is only supported on Ascend \
                         when file_format is set to 'npy'.";
             let message = "statistics need a `file_format` of `npy`";
@@ -77,10 +77,10 @@ impl Reader<'_> {
     /// Reads the columns, if statistics are saved at all.
     pub(super) fn statistic_category(
         &self,
-        section: &Section<'_>,
-        settings: &mut Settings,
-        findings: &mut Findings,
-    ) -> Result<(), Refused> {
+        section: &ConfigSection<'_>,
+        settings: &mut MindSporeSettings,
+        findings: &mut IssueCollector,
+    ) -> Result<(), ConfigRefusal> {
         let item = section.item("statistic_category");
         if !settings.saved_data.has_statistics() {
             if let Some(item) = item {
@@ -95,7 +95,7 @@ impl Reader<'_> {
         let (mut unknown, mut host_only) = (String::new(), String::new());
         for (i, node) in item.array(findings)?.iter().enumerate() {
             let entry = item.element(i, node);
-            let Value::String(name) = &node.value else {
+            let JsonValue::String(name) = &node.value else {
                 return Err(findings.refuse(entry.wrong_element("string")));
             };
             match Category::from_name(name) {

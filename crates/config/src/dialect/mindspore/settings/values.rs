@@ -2,13 +2,13 @@
 
 use opscope_store::file_format::statistic_csv::Category;
 
-use super::super::dump::{FileFormat, KernelRule};
+use super::super::dump::{FileFormat, KernelEntry};
 use super::super::iteration;
-use super::reader::Backend;
+use super::reader::DeviceBackend;
 
 /// The settings that MindSpore has in force once it has read a configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct MindSporeSettings {
     /// Whether operators are dumped one by one.
     pub is_e2e_enabled: bool,
     /// Whether whole graphs are.
@@ -38,7 +38,7 @@ pub struct Settings {
     /// `input_output`.
     pub input_output: u32,
     /// `kernels`, if `dump_mode` asked for them.
-    pub kernels: Vec<KernelRule>,
+    pub kernels: Vec<KernelEntry>,
     /// `support_device`, without duplicates.
     pub devices: Vec<u32>,
     /// `op_debug_mode`.
@@ -89,11 +89,11 @@ impl SavedData {
     }
 }
 
-impl Settings {
+impl MindSporeSettings {
     /// Returns the settings in force before anything is read.
-    pub(super) fn defaults(backend: Backend, has_e2e: bool) -> Settings {
-        let is_ascend = backend == Backend::Ascend;
-        Settings {
+    pub(super) fn defaults(backend: DeviceBackend, has_e2e: bool) -> MindSporeSettings {
+        let is_ascend = backend == DeviceBackend::Ascend;
+        MindSporeSettings {
             // Without the section, all but Ascend take it with its defaults.
             is_e2e_enabled: has_e2e || !is_ascend,
             is_async_enabled: is_ascend && !has_e2e,

@@ -5,7 +5,7 @@
 //! convolution.
 
 use super::super::source::Class;
-use super::{CAST_PREFIXES, Pairing, unnumbered};
+use super::{CAST_PREFIXES, GraphPairing, unnumbered};
 
 /// The set of operators that ONNX Runtime has for channels in blocks.
 const DOMAIN: &str = "com.microsoft.nchwc";
@@ -18,7 +18,7 @@ const N_INSIDE_MAX: usize = 8;
 /// Types before a convolution that go into it.
 const BEFORE: [&str; 5] = ["Pad", "Identity", "Dropout", "Cast", "Transpose"];
 
-impl Pairing<'_, '_> {
+impl GraphPairing<'_, '_> {
     /// The original value that a node on blocked channels computes.
     pub(super) fn blocked_result(&self, index: usize) -> Option<Class> {
         let node = self.nodes[index].proto;

@@ -4,7 +4,7 @@
 //! quantised values, and keeps its name. Values of the type int8 may become uint8.
 
 use super::super::source::Class;
-use super::Pairing;
+use super::GraphPairing;
 
 const QUANTIZE: &str = "QuantizeLinear";
 const DEQUANTIZE: &str = "DequantizeLinear";
@@ -15,7 +15,7 @@ const CHANNELS_LAST: &str = "Nhwc";
 /// Activations that may be between an operator and `QuantizeLinear`.
 const ACTIVATIONS: [&str; 2] = ["Relu", "Clip"];
 
-impl<'g> Pairing<'_, 'g> {
+impl<'g> GraphPairing<'_, 'g> {
     /// Finds out what the quantised value beside a known one is.
     pub(super) fn spread_quantised(&mut self, index: usize) {
         let node = self.nodes[index].proto;

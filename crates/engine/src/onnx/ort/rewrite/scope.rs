@@ -2,22 +2,22 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::super::site::{Given, Site};
+use super::super::site::{StaticValue, TapSite};
 
 /// The meaning of a name.
-pub(super) enum Binding {
+pub(super) enum NameBinding {
     /// A value that the engine makes, by its number.
     Value(usize),
     /// A value that is known without the engine.
-    Given(Given),
+    Given(StaticValue),
     /// A value that cannot be shown.
     Hidden,
 }
 
 /// The names of one graph.
 #[derive(Default)]
-pub(super) struct Frame {
-    pub(super) names: HashMap<String, Binding>,
+pub(super) struct ScopeFrame {
+    pub(super) names: HashMap<String, NameBinding>,
     /// Values of this graph that were read since the last node was done with.
     read: Vec<usize>,
     /// The tap of the current node.
@@ -28,22 +28,22 @@ pub(super) struct Frame {
 
 /// The graphs around a place, the innermost last.
 #[derive(Default)]
-pub(super) struct Scopes(Vec<Frame>);
+pub(super) struct ScopeStack(Vec<ScopeFrame>);
 
-impl Scopes {
+impl ScopeStack {
     pub(super) fn enter(&mut self) {
-        self.0.push(Frame::default());
+        self.0.push(ScopeFrame::default());
     }
 
     /// Gives a name of the innermost graph its meaning.
-    pub(super) fn bind(&mut self, name: &str, binding: Binding) {
+    pub(super) fn bind(&mut self, name: &str, binding: NameBinding) {
         if let Some(frame) = self.0.last_mut() {
             frame.names.insert(name.to_owned(), binding);
         }
     }
 
     /// Returns the meaning of a name, and how deep the graph lies that it belongs to.
-    pub(super) fn find(&self, name: &str) -> Option<(usize, &Binding)> {
+    pub(super) fn find(&self, name: &str) -> Option<(usize, &NameBinding)> {
         let frames = self.0.iter().enumerate().rev();
         let mut found = frames.filter_map(|(depth, frame)| Some((depth, frame.names.get(name)?)));
         found.next()
@@ -74,7 +74,7 @@ impl Scopes {
     }
 
     /// Leaves the innermost graph; the last tap that shows a value lets go of it.
-    pub(super) fn leave(&mut self, sites: &mut [Site]) {
+    pub(super) fn leave(&mut self, sites: &mut [TapSite]) {
         let frame = self.0.pop().unwrap_or_default();
         for (value, site) in frame.last_reader {
             if let Some(site) = site.and_then(|site| sites.get_mut(site)) {

@@ -1,10 +1,10 @@
 //! The order of a graph's taps.
 
 use super::super::super::schema::{
-    DataType, DimValue, Dimension, NodeProto, TensorShapeProto, TensorTypeProto, TypeProto,
-    TypeValue, ValueInfoProto,
+    DimValue, DimensionProto, NodeProto, OnnxDataType, TensorShapeProto, TensorTypeProto,
+    TypeProto, TypeValue, ValueInfoProto,
 };
-use super::super::site::Site;
+use super::super::site::TapSite;
 use super::own_node::PREFIX;
 
 /// How many taps have a turn together. More of them are ready at once, fewer give each other more
@@ -18,7 +18,7 @@ pub(in super::super) const TURN_SHAPE: [i64; 1] = [1];
 ///
 /// They have their turns one after the other: the last tap of a turn gives a value that all taps of
 /// the next one read. It says nothing; it is there to be waited for.
-pub(super) struct Turns {
+pub(super) struct TapTurns {
     n_taps_per_turn: usize,
     turns: Vec<Vec<(usize, NodeProto)>>,
     /// The value that the taps of the current turn read.
@@ -27,20 +27,20 @@ pub(super) struct Turns {
     values: Vec<ValueInfoProto>,
 }
 
-impl Turns {
+impl TapTurns {
     /// For the taps of the model's own graph.
-    pub(super) fn in_main_graph() -> Turns {
-        Turns::with_length(N_TAPS_PER_TURN)
+    pub(super) fn in_main_graph() -> TapTurns {
+        TapTurns::with_length(N_TAPS_PER_TURN)
     }
 
     /// For the taps of a body. They have one turn together: the library sorts the nodes of the main
     /// graph, and refuses a body in which one reads what a later one gives.
-    pub(super) fn in_body() -> Turns {
-        Turns::with_length(usize::MAX)
+    pub(super) fn in_body() -> TapTurns {
+        TapTurns::with_length(usize::MAX)
     }
 
-    fn with_length(n_taps_per_turn: usize) -> Turns {
-        Turns {
+    fn with_length(n_taps_per_turn: usize) -> TapTurns {
+        TapTurns {
             n_taps_per_turn,
             turns: Vec::new(),
             begun_by: None,
@@ -50,7 +50,7 @@ impl Turns {
 
     /// Returns the value that the next tap has to read to have its turn, and begins a turn if the
     /// current one is full.
-    pub(super) fn begin_next(&mut self, sites: &mut [Site]) -> Option<String> {
+    pub(super) fn begin_next(&mut self, sites: &mut [TapSite]) -> Option<String> {
         let current = self.turns.last_mut();
         if current
             .as_ref()
@@ -99,12 +99,12 @@ impl Turns {
 
 /// The value that ends a turn.
 fn value(name: String) -> ValueInfoProto {
-    let dim = TURN_SHAPE.map(|extent| Dimension {
+    let dim = TURN_SHAPE.map(|extent| DimensionProto {
         value: Some(DimValue::DimValue(extent)),
         denotation: None,
     });
     let tensor = TensorTypeProto {
-        elem_type: Some(DataType::Int64 as i32),
+        elem_type: Some(OnnxDataType::Int64 as i32),
         shape: Some(TensorShapeProto { dim: dim.to_vec() }),
     };
     ValueInfoProto {

@@ -5,10 +5,10 @@ use prost::bytes::Bytes;
 
 use super::super::super::schema::*;
 
-pub(super) const FLOAT: i32 = DataType::Float as i32;
-pub(super) const INT64: i32 = DataType::Int64 as i32;
-pub(super) const BOOL: i32 = DataType::Bool as i32;
-pub(super) const TEXT: i32 = DataType::String as i32;
+pub(super) const FLOAT: i32 = OnnxDataType::Float as i32;
+pub(super) const INT64: i32 = OnnxDataType::Int64 as i32;
+pub(super) const BOOL: i32 = OnnxDataType::Bool as i32;
+pub(super) const TEXT: i32 = OnnxDataType::String as i32;
 
 /// A node whose name is that of its type and first output.
 pub(super) fn node(op_type: &str, input: &[&str], output: &[&str]) -> NodeProto {
@@ -30,7 +30,7 @@ impl NodeProto {
     pub(super) fn int(self, name: &str, i: i64) -> NodeProto {
         self.with(AttributeProto {
             name: name.to_owned(),
-            r#type: Some(AttributeType::Int as i32),
+            r#type: Some(OnnxAttributeType::Int as i32),
             i: Some(i),
             ..AttributeProto::default()
         })
@@ -39,7 +39,7 @@ impl NodeProto {
     pub(super) fn body(self, name: &str, graph: GraphProto) -> NodeProto {
         self.with(AttributeProto {
             name: name.to_owned(),
-            r#type: Some(AttributeType::Graph as i32),
+            r#type: Some(OnnxAttributeType::Graph as i32),
             g: Some(graph),
             ..AttributeProto::default()
         })
@@ -48,13 +48,13 @@ impl NodeProto {
     pub(super) fn tensor(self, name: &str, tensor: TensorProto) -> NodeProto {
         self.with(AttributeProto {
             name: name.to_owned(),
-            r#type: Some(AttributeType::Tensor as i32),
+            r#type: Some(OnnxAttributeType::Tensor as i32),
             t: Some(tensor),
             ..AttributeProto::default()
         })
     }
 
-    pub(super) fn of(mut self, domain: &str) -> NodeProto {
+    pub(super) fn in_domain(mut self, domain: &str) -> NodeProto {
         domain.clone_into(&mut self.domain);
         self
     }
@@ -67,7 +67,7 @@ impl NodeProto {
 
 /// A tensor value; extents are left open.
 pub(super) fn value(name: &str, elem_type: i32, n_axes: usize) -> ValueInfoProto {
-    let dim = Dimension {
+    let dim = DimensionProto {
         value: None,
         denotation: None,
     };

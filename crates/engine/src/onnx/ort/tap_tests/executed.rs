@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use opscope_store::record::Operator;
 use ort::session::builder::GraphOptimizationLevel;
 
-use super::super::session::{self, Source};
+use super::super::session::{self, SessionSource};
 use super::super::{error, names};
 use super::*;
-use crate::input::Random;
-use crate::{Dim, GraphKind};
+use crate::input::RandomNumbers;
+use crate::{DeclaredDim, GraphKind};
 
 /// Types that are only there to bring values into another layout or precision.
 const MOVING: [&str; 5] = [
@@ -33,11 +33,11 @@ fn executed(threads: usize) -> LoadOptions {
 }
 
 fn made_inputs(model: &dyn LoadedModel) -> Vec<Tensor> {
-    let mut random = Random::new(7);
+    let mut random = RandomNumbers::new(7);
     let values = model.signature().inputs.iter().map(|value| {
-        let extent = |dim: &Dim| match dim {
-            Dim::Fixed(n) => *n,
-            Dim::Named(_) | Dim::Unknown => 4,
+        let extent = |dim: &DeclaredDim| match dim {
+            DeclaredDim::Fixed(n) => *n,
+            DeclaredDim::Named(_) | DeclaredDim::Unknown => 4,
         };
         let dims: Vec<usize> = value.dims.iter().flatten().map(extent).collect();
         random.tensor(value, Shape::new(dims).unwrap()).unwrap()
@@ -50,7 +50,8 @@ fn optimised(engine: &OnnxRuntime, file: &Path, inputs: &[Tensor], names: &[&str
     let builder = session::builder(&engine.library, &LoadOptions::with_threads(2)).unwrap();
     let builder =
         error::quietly(|| Ok(builder.with_optimization_level(GraphOptimizationLevel::All)?));
-    let session = session::Session::new(&engine.library, builder.unwrap(), Source::File(file));
+    let session =
+        session::LoadedSession::new(&engine.library, builder.unwrap(), SessionSource::File(file));
     session.unwrap().run(names, inputs).unwrap()
 }
 

@@ -68,7 +68,7 @@ fn product(weight: TensorProto) -> ModelProto {
     ))
 }
 
-fn run(engine: &OnnxRuntime, path: &Path) -> (Vec<f32>, Captured) {
+fn run(engine: &OnnxRuntime, path: &Path) -> (Vec<f32>, TapCapture) {
     let mut loaded = engine
         .load(ModelSource::File(path), &LoadOptions::with_threads(1))
         .unwrap();

@@ -6,13 +6,13 @@ use opscope_capture::{Sink, SinkError, WrittenFiles};
 
 use super::super::super::proto;
 use super::*;
-use crate::input::{Random, resolve_shape};
+use crate::input::{RandomNumbers, resolve_shape};
 
 /// Keeps copies of what it is shown, as a file would.
 #[derive(Default)]
-struct Copies(Mutex<Vec<Record>>);
+struct TensorCopies(Mutex<Vec<Record>>);
 
-impl Sink for Copies {
+impl Sink for TensorCopies {
     fn write(&self, record: &Record) -> Result<WrittenFiles, SinkError> {
         let copy = |slots: &[(usize, Tensor)]| -> Vec<(usize, Tensor)> {
             let copy = |tensor: &Tensor| {
@@ -32,7 +32,7 @@ impl Sink for Copies {
 
 fn run(model: &ModelProto, inputs: &[Tensor], plan: Plan, options: SessionOptions) -> Vec<String> {
     let mut loaded = load(&engine().unwrap(), model);
-    let sink = Arc::new(Copies::default());
+    let sink = Arc::new(TensorCopies::default());
     let session = CaptureSession::start(plan, sink.clone(), options).unwrap();
     let given = loaded.signature().inputs.iter();
     let names: Vec<String> = given.map(|value| value.name.clone()).collect();
@@ -90,7 +90,7 @@ fn values_are_those_of_copies() {
         let file = std::fs::read(folder.join(name)).unwrap();
         let model = proto::decode(&file).unwrap().proto;
         let loaded = load(&engine().unwrap(), &model);
-        let mut random = Random::new(1);
+        let mut random = RandomNumbers::new(1);
         let given = loaded.signature().inputs.iter();
         let inputs = given.map(|value| {
             let list = Shape::new([2, 5]).unwrap();

@@ -67,9 +67,9 @@ fn a_failing_operator_is_named_and_the_next_run_goes_well() {
 
 /// Takes what operators that fail have read.
 #[derive(Default)]
-struct Failures(Mutex<Vec<(Record, String)>>);
+struct FailureLog(Mutex<Vec<(Record, String)>>);
 
-impl Sink for Failures {
+impl Sink for FailureLog {
     fn write(&self, _: &Record) -> Result<WrittenFiles, SinkError> {
         Ok(WrittenFiles::default())
     }
@@ -86,7 +86,7 @@ impl Sink for Failures {
 }
 
 fn told(model: &mut dyn LoadedModel, inputs: &[Tensor]) -> (Vec<(Record, String)>, EngineError) {
-    let sink = Arc::new(Failures::default());
+    let sink = Arc::new(FailureLog::default());
     let session =
         CaptureSession::start(failures(), sink.clone(), SessionOptions::default()).unwrap();
     let (mut tap, _) = session.attach(&Arc::new(id()), model.operators(), &[]);
@@ -197,12 +197,12 @@ fn an_id_out_of_range_in_a_language_model() {
 fn a_run_stops_between_operators() {
     /// Asks for an end as soon as it sees anything; panics afterwards if it is to.
     #[derive(Default)]
-    struct Stopping {
+    struct StoppingSink {
         flag: OnceLock<Arc<AtomicBool>>,
         n_seen: AtomicUsize,
         n_written: AtomicUsize,
     }
-    impl Sink for Stopping {
+    impl Sink for StoppingSink {
         fn write(&self, _: &Record) -> Result<WrittenFiles, SinkError> {
             self.n_written.fetch_add(1, Ordering::Relaxed);
             Ok(WrittenFiles::default())
@@ -211,7 +211,7 @@ fn a_run_stops_between_operators() {
             Some(self)
         }
     }
-    impl TensorSummarizer for Stopping {
+    impl TensorSummarizer for StoppingSink {
         fn summarize(&self, _: TensorObserver<'_>) -> bool {
             self.n_seen.fetch_add(1, Ordering::Relaxed);
             self.flag.get().unwrap().store(true, Ordering::Relaxed);
@@ -219,7 +219,7 @@ fn a_run_stops_between_operators() {
         }
     }
     let Some(engine) = engine() else { return };
-    let sink = Arc::new(Stopping::default());
+    let sink = Arc::new(StoppingSink::default());
     let session =
         CaptureSession::start(Plan::everything(), sink.clone(), SessionOptions::default()).unwrap();
     sink.flag.set(session.stop_flag()).unwrap();

@@ -9,7 +9,7 @@ use super::super::super::proto;
 use super::super::super::schema::ModelProto;
 use super::build::*;
 use super::*;
-use crate::input::{Random, resolve_shape};
+use crate::input::{RandomNumbers, resolve_shape};
 
 fn path(name: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -19,7 +19,7 @@ fn path(name: &str) -> std::path::PathBuf {
 
 /// Runs a model with taps and without, and compares each value that operators of the main graph
 /// produce with the one that the engine gives as a result if asked for it.
-fn check(model: &ModelProto, inputs: &[Tensor]) -> Captured {
+fn check(model: &ModelProto, inputs: &[Tensor]) -> TapCapture {
     let engine = engine().unwrap();
     let mut loaded = load(&engine, model);
     let plain = loaded.run(inputs, None).unwrap();
@@ -112,7 +112,7 @@ fn of_the_test_models() {
         let file = std::fs::read(path(name)).unwrap();
         let model = proto::decode(&file).unwrap().proto;
         let mut loaded = load(&engine().unwrap(), &model);
-        let mut random = Random::new(1);
+        let mut random = RandomNumbers::new(1);
         let inputs = loaded.signature().inputs.iter().map(|value| {
             let shape = Shape::new([2, 5]).unwrap();
             let image = Shape::new([1, 1, 32, 32]).unwrap();

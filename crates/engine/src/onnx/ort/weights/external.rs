@@ -10,18 +10,18 @@ use opscope_store::file_bytes::FileBytes;
 use super::super::super::schema::StringStringEntryProto;
 
 /// The files that a model keeps data in, opened once each.
-pub(super) struct Files {
+pub(super) struct ExternalFiles {
     folder: PathBuf,
     opened: HashMap<String, Option<Arc<FileBytes>>>,
 }
 
 /// A part of a file.
-pub(super) struct Part {
+pub(super) struct FilePart {
     file: Arc<FileBytes>,
     range: Range<usize>,
 }
 
-impl AsRef<[u8]> for Part {
+impl AsRef<[u8]> for FilePart {
     fn as_ref(&self) -> &[u8] {
         self.file
             .as_ref()
@@ -31,10 +31,10 @@ impl AsRef<[u8]> for Part {
     }
 }
 
-impl Files {
+impl ExternalFiles {
     /// Files in this folder, and below it.
-    pub(super) fn new(folder: &Path) -> Files {
-        Files {
+    pub(super) fn new(folder: &Path) -> ExternalFiles {
+        ExternalFiles {
             folder: folder.to_owned(),
             opened: HashMap::new(),
         }
@@ -46,7 +46,7 @@ impl Files {
         &mut self,
         entries: &[StringStringEntryProto],
         n_bytes: usize,
-    ) -> Option<Part> {
+    ) -> Option<FilePart> {
         let entry = |key: &str| {
             let found = entries.iter().find(|entry| entry.key == key);
             found.map(|entry| entry.value.as_str())
@@ -62,7 +62,7 @@ impl Files {
         let file = self.open(entry("location")?)?;
         let range = start..start.checked_add(length)?;
         let is_there = range.end <= file.as_ref().as_ref().len();
-        is_there.then_some(Part { file, range })
+        is_there.then_some(FilePart { file, range })
     }
 
     fn open(&mut self, location: &str) -> Option<Arc<FileBytes>> {
@@ -121,10 +121,10 @@ mod tests {
         std::fs::write(folder.join("sub/data"), b"abc").unwrap();
         std::fs::write(dir.path().join("outside"), b"0123456789").unwrap();
         std::os::unix::fs::symlink(dir.path().join("outside"), folder.join("link")).unwrap();
-        let mut files = Files::new(&folder);
+        let mut files = ExternalFiles::new(&folder);
         let mut check = |pairs: &[(&str, &str)], expected: Option<&[u8]>| {
             let part = files.part(&entries(pairs), 3);
-            assert_eq!(part.as_ref().map(Part::as_ref), expected, "{pairs:?}");
+            assert_eq!(part.as_ref().map(FilePart::as_ref), expected, "{pairs:?}");
         };
         check(&[("location", "data")], Some(b"012"));
         check(

@@ -5,10 +5,10 @@ use tract_onnx::tract_core::ops::change_axes::AxisOp;
 use tract_onnx::tract_core::ops::einsum::EinSum;
 use tract_onnx::tract_hir::internal::*;
 
-use super::super::wiring::Wiring;
+use super::super::wiring::NodeWiring;
 
 /// The extents of an `Attention`.
-pub(super) struct Heads {
+pub(super) struct AttentionExtents {
     pub(super) n_query_heads: usize,
     pub(super) n_key_heads: usize,
     pub(super) n_queries: usize,
@@ -16,13 +16,13 @@ pub(super) struct Heads {
     pub(super) head_size: usize,
 }
 
-impl Heads {
+impl AttentionExtents {
     /// Of a query and a key with four axes: batch, head, position, element.
     pub(super) fn new(
-        wiring: &mut Wiring<'_>,
+        wiring: &mut NodeWiring<'_>,
         query: OutletId,
         key: OutletId,
-    ) -> TractResult<Heads> {
+    ) -> TractResult<AttentionExtents> {
         let (query, key) = (wiring.dims(query)?, wiring.dims(key)?);
         let (&[_, n_query_heads, n_queries, head_size], &[_, n_key_heads, n_keys, _]) =
             (&query[..], &key[..])
@@ -37,7 +37,7 @@ impl Heads {
             n_key_heads > 0 && n_query_heads % n_key_heads == 0,
             "{n_query_heads} heads of the query cannot share {n_key_heads} of the key"
         );
-        Ok(Heads {
+        Ok(AttentionExtents {
             n_query_heads,
             n_key_heads,
             n_queries,
@@ -49,7 +49,7 @@ impl Heads {
     /// `[batch, query head, query, key]`.
     pub(super) fn scores(
         &self,
-        wiring: &mut Wiring<'_>,
+        wiring: &mut NodeWiring<'_>,
         query: OutletId,
         key: OutletId,
     ) -> TractResult<OutletId> {
@@ -61,7 +61,7 @@ impl Heads {
     /// `[batch, query head, query, element]`.
     pub(super) fn product(
         &self,
-        wiring: &mut Wiring<'_>,
+        wiring: &mut NodeWiring<'_>,
         shares: OutletId,
         value: OutletId,
     ) -> TractResult<OutletId> {
@@ -71,14 +71,14 @@ impl Heads {
     }
 
     /// Queries of all heads that share a key's head come to stand in one row.
-    fn group(&self, wiring: &mut Wiring<'_>, wire: OutletId) -> TractResult<OutletId> {
+    fn group(&self, wiring: &mut NodeWiring<'_>, wire: OutletId) -> TractResult<OutletId> {
         // Grouped queries turn many small products into few large ones, without a copy of the keys
         // for each head.
         let (apart, together) = self.groups();
         reshape(wiring, wire, apart, together)
     }
 
-    fn ungroup(&self, wiring: &mut Wiring<'_>, wire: OutletId) -> TractResult<OutletId> {
+    fn ungroup(&self, wiring: &mut NodeWiring<'_>, wire: OutletId) -> TractResult<OutletId> {
         let (apart, together) = self.groups();
         reshape(wiring, wire, together, apart)
     }
@@ -91,7 +91,7 @@ impl Heads {
 }
 
 fn reshape(
-    wiring: &mut Wiring<'_>,
+    wiring: &mut NodeWiring<'_>,
     wire: OutletId,
     from: [usize; 2],
     to: [usize; 2],
@@ -105,7 +105,7 @@ fn reshape(
 
 /// `[batch, position, head and element]` as `[batch, head, position, element]`.
 pub(super) fn split(
-    wiring: &mut Wiring<'_>,
+    wiring: &mut NodeWiring<'_>,
     wire: OutletId,
     n_heads: usize,
 ) -> TractResult<OutletId> {
@@ -120,7 +120,7 @@ pub(super) fn split(
 }
 
 /// The reverse of [`split`].
-pub(super) fn join(wiring: &mut Wiring<'_>, wire: OutletId) -> TractResult<OutletId> {
+pub(super) fn join(wiring: &mut NodeWiring<'_>, wire: OutletId) -> TractResult<OutletId> {
     let dims = wiring.dims(wire)?;
     let from = tvec!(dims[1].to_dim(), dims[3].to_dim());
     let to = tvec!((dims[1] * dims[3]).to_dim());
@@ -130,7 +130,7 @@ pub(super) fn join(wiring: &mut Wiring<'_>, wire: OutletId) -> TractResult<Outle
 
 /// A product along axes that an expression names.
 fn multiply(
-    wiring: &mut Wiring<'_>,
+    wiring: &mut NodeWiring<'_>,
     expression: &str,
     a: OutletId,
     b: OutletId,

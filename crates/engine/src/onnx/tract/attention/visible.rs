@@ -10,21 +10,25 @@ use tract_onnx::tract_core::ops::nn::{Reduce, Reducer};
 use tract_onnx::tract_hir::internal::*;
 use tract_onnx::tract_hir::tract_ndarray::Array4;
 
-use super::super::wiring::Wiring;
-use super::heads::Heads;
+use super::super::wiring::NodeWiring;
+use super::heads::AttentionExtents;
 
 /// A mask that the model computes, of one of two forms.
 #[derive(Default)]
-pub(super) struct Mask {
+pub(super) struct AttentionMask {
     /// Where it is true a key may be seen.
     pub(super) admits: Option<OutletId>,
     /// The values that are added to the scores.
     pub(super) bias: Option<OutletId>,
 }
 
-impl Mask {
+impl AttentionMask {
     /// Takes a mask for `n_keys` keys; keys that it is too short for are hidden.
-    pub(super) fn new(wiring: &mut Wiring<'_>, mask: OutletId, n_keys: usize) -> TractResult<Mask> {
+    pub(super) fn new(
+        wiring: &mut NodeWiring<'_>,
+        mask: OutletId,
+        n_keys: usize,
+    ) -> TractResult<AttentionMask> {
         let datum_type = wiring.model.outlet_fact(mask)?.datum_type;
         let mut dims = wiring.dims(mask)?;
         let mut mask = mask;
@@ -43,11 +47,11 @@ impl Mask {
             mask = wiring.wire_as_is(TypedConcat { axis }, &[mask, rest])?;
         }
         Ok(match datum_type {
-            DatumType::Bool => Mask {
+            DatumType::Bool => AttentionMask {
                 admits: Some(mask),
                 bias: None,
             },
-            _ => Mask {
+            _ => AttentionMask {
                 admits: None,
                 bias: Some(mask),
             },
@@ -56,7 +60,7 @@ impl Mask {
 }
 
 /// Rules that hide keys apart from the mask.
-pub(super) struct Visible {
+pub(super) struct VisibilityRules {
     pub(super) is_causal: bool,
     pub(super) window: [Option<i64>; 2],
     /// Keys before those of the first query's own position.
@@ -65,13 +69,13 @@ pub(super) struct Visible {
     pub(super) lengths: Option<OutletId>,
 }
 
-impl Visible {
+impl VisibilityRules {
     /// Booleans that `[batch, head, query, key]` broadcasts with, beginning with those of the mask;
     /// `None` if every query sees every key.
     pub(super) fn wire(
         &self,
-        wiring: &mut Wiring<'_>,
-        heads: &Heads,
+        wiring: &mut NodeWiring<'_>,
+        heads: &AttentionExtents,
         mask: Option<OutletId>,
     ) -> TractResult<Option<OutletId>> {
         let shape = (1, 1, heads.n_queries, heads.n_keys);
@@ -125,7 +129,7 @@ impl Visible {
 }
 
 fn both(
-    wiring: &mut Wiring<'_>,
+    wiring: &mut NodeWiring<'_>,
     all: Option<OutletId>,
     more: OutletId,
 ) -> TractResult<Option<OutletId>> {
@@ -137,7 +141,7 @@ fn both(
 
 /// Whether a query sees any key, with one key's extent; `None` if every query does.
 pub(super) fn sees_any(
-    wiring: &mut Wiring<'_>,
+    wiring: &mut NodeWiring<'_>,
     visible: Option<OutletId>,
     bias: Option<OutletId>,
 ) -> TractResult<Option<OutletId>> {

@@ -11,12 +11,12 @@ use super::super::super::schema::{AttributeProto, GraphProto, NodeProto, TypeVal
 const TYPE_ATTRIBUTES: &[&str] = &["to", "dtype", "output_dtype"];
 
 /// Values of types that tract lacks, by name.
-pub(super) struct Lacking<'a>(HashMap<&'a str, DType>);
+pub(super) struct UnsupportedValues<'a>(HashMap<&'a str, DType>);
 
-impl<'a> Lacking<'a> {
+impl<'a> UnsupportedValues<'a> {
     /// Those that the graph, or one inside it, declares: weights and inputs.
-    pub(super) fn of(graph: &'a GraphProto) -> Lacking<'a> {
-        let mut lacking = Lacking(HashMap::new());
+    pub(super) fn from_graph(graph: &'a GraphProto) -> UnsupportedValues<'a> {
+        let mut lacking = UnsupportedValues(HashMap::new());
         lacking.add(graph);
         let nodes = proto::all_nodes(graph).into_iter();
         nodes
@@ -98,7 +98,7 @@ mod tests {
             initializer: vec![weight("single", 1), weight("brief", 16), weight("four", 22)],
             ..GraphProto::default()
         };
-        let lacking = Lacking::of(&graph);
+        let lacking = UnsupportedValues::from_graph(&graph);
         for (node, expected) in [
             (node(&["single", ""], "axis", 16), None),
             (node(&["single"], "to", 10), None),

@@ -3,7 +3,7 @@
 use super::super::super::schema::{AttributeProto, NodeProto};
 
 /// The values of an attribute with which tract is right all the same.
-enum Harmless {
+enum HarmlessValues {
     /// None: where the attribute stands, it matters.
     None,
     /// These numbers.
@@ -13,52 +13,56 @@ enum Harmless {
 }
 
 /// Operators, attributes that are passed over, and their harmless values.
-const PASSED_OVER: &[(&[&str], &str, Harmless)] = &[
+const PASSED_OVER: &[(&[&str], &str, HarmlessValues)] = &[
     (
         &["BatchNormalization"],
         "training_mode",
-        Harmless::Numbers(&[0]),
+        HarmlessValues::Numbers(&[0]),
     ),
     (
         &["DequantizeLinear"],
         "output_dtype",
-        Harmless::Numbers(&[0]),
+        HarmlessValues::Numbers(&[0]),
     ),
-    (&["GRU", "LSTM", "RNN"], "clip", Harmless::None),
+    (&["GRU", "LSTM", "RNN"], "clip", HarmlessValues::None),
     (
         &["GRU"],
         "activations",
-        Harmless::Words(&["sigmoid", "tanh"]),
+        HarmlessValues::Words(&["sigmoid", "tanh"]),
     ),
     (
         &["LSTM"],
         "activations",
-        Harmless::Words(&["sigmoid", "tanh", "tanh"]),
+        HarmlessValues::Words(&["sigmoid", "tanh", "tanh"]),
     ),
-    (&["LSTM"], "input_forget", Harmless::Numbers(&[0])),
+    (&["LSTM"], "input_forget", HarmlessValues::Numbers(&[0])),
     (
         &["MultiHeadAttention"],
         "unidirectional",
-        Harmless::Numbers(&[0]),
+        HarmlessValues::Numbers(&[0]),
     ),
-    (&["QuantizeLinear"], "precision", Harmless::Numbers(&[0, 1])),
-    (&["RNN"], "activations", Harmless::Words(&["tanh"])),
-    (&["Scan"], "directions", Harmless::None),
-    (&["SpaceToDepth"], "mode", Harmless::Words(&["dcr"])),
+    (
+        &["QuantizeLinear"],
+        "precision",
+        HarmlessValues::Numbers(&[0, 1]),
+    ),
+    (&["RNN"], "activations", HarmlessValues::Words(&["tanh"])),
+    (&["Scan"], "directions", HarmlessValues::None),
+    (&["SpaceToDepth"], "mode", HarmlessValues::Words(&["dcr"])),
     (
         &["TreeEnsembleClassifier"],
         "base_values_as_tensor",
-        Harmless::None,
+        HarmlessValues::None,
     ),
     (
         &["TreeEnsembleClassifier"],
         "class_weights_as_tensor",
-        Harmless::None,
+        HarmlessValues::None,
     ),
     (
         &["TreeEnsembleClassifier"],
         "nodes_values_as_tensor",
-        Harmless::None,
+        HarmlessValues::None,
     ),
     // Before opset 7 it says which axes the second input belongs to.
     (
@@ -66,7 +70,7 @@ const PASSED_OVER: &[(&[&str], &str, Harmless)] = &[
             "Add", "And", "Div", "Equal", "Greater", "Less", "Mul", "Or", "Pow", "Sub", "Xor",
         ],
         "axis",
-        Harmless::None,
+        HarmlessValues::None,
     ),
 ];
 /// The type that `QuantizeLinear` gives without a zero point, whatever `output_dtype` says:
@@ -85,11 +89,11 @@ pub(super) fn find(node: &NodeProto) -> Option<&str> {
     found.map(|attr| attr.name.as_str())
 }
 
-fn is_harmless(attr: &AttributeProto, harmless: &Harmless) -> bool {
+fn is_harmless(attr: &AttributeProto, harmless: &HarmlessValues) -> bool {
     match harmless {
-        Harmless::None => false,
-        Harmless::Numbers(numbers) => numbers.contains(&attr.i()),
-        Harmless::Words(words) => {
+        HarmlessValues::None => false,
+        HarmlessValues::Numbers(numbers) => numbers.contains(&attr.i()),
+        HarmlessValues::Words(words) => {
             let one = [attr.s()];
             let given: Vec<&[u8]> = if attr.strings.is_empty() {
                 one.to_vec()

@@ -104,7 +104,7 @@ fn a_power_has_the_type_of_its_base() {
         Shape::new([1]).unwrap(),
         half::f16::from_f32(2.0).to_le_bytes().to_vec(),
     );
-    let types = [Some(code(DType::F32)), Some(DataType::Float16 as i32)];
+    let types = [Some(code(DType::F32)), Some(OnnxDataType::Float16 as i32)];
     let bytes = model(node("Pow", vec![], 1), &types);
     let options = LoadOptions::with_threads(1);
     let mut model = Tract.load(ModelSource::Memory(&bytes), &options).unwrap();
@@ -281,7 +281,7 @@ fn positions_of_the_lowest_number_are_right() {
     let attributes = vec![
         AttributeProto {
             ints: vec![2],
-            ..attribute("kernel_shape", AttributeType::Ints)
+            ..attribute("kernel_shape", OnnxAttributeType::Ints)
         },
         word("auto_pad", "SAME_UPPER"),
     ];
@@ -302,9 +302,9 @@ fn zeros_are_quantised_with_a_scale_of_one() {
 
 #[test]
 fn what_is_computed_otherwise_is_refused() {
-    let float32 = Some(DataType::Float as i32);
-    let int64 = Some(DataType::Int64 as i32);
-    let double = int("output_datatype", DataType::Double as i64);
+    let float32 = Some(OnnxDataType::Float as i32);
+    let int64 = Some(OnnxDataType::Int64 as i32);
+    let double = int("output_datatype", OnnxDataType::Double as i64);
     let cases = [
         (
             node("DFT", vec![], 1),

@@ -90,9 +90,9 @@ fn recurrent_operators_begin_anew() {
 fn random_operators_draw_the_same_numbers() {
     let shape = AttributeProto {
         ints: vec![64],
-        ..attribute("shape", AttributeType::Ints)
+        ..attribute("shape", OnnxAttributeType::Ints)
     };
-    let half = int("dtype", DataType::Float16 as i64);
+    let half = int("dtype", OnnxDataType::Float16 as i64);
     for (op_type, attributes, x) in [
         ("RandomNormal", vec![shape.clone()], None),
         ("RandomNormal", vec![shape.clone(), half], None),
@@ -126,9 +126,9 @@ fn random_operators_draw_the_same_numbers() {
 fn normal_numbers_of_float16_are_normal() {
     let shape = AttributeProto {
         ints: vec![1000],
-        ..attribute("shape", AttributeType::Ints)
+        ..attribute("shape", OnnxAttributeType::Ints)
     };
-    let attributes = vec![shape, int("dtype", DataType::Float16 as i64)];
+    let attributes = vec![shape, int("dtype", OnnxDataType::Float16 as i64)];
     let outputs = run(node("RandomNormal", attributes, 1), &[]).unwrap();
     assert_eq!(outputs[0].dtype(), DType::F16);
     let n_below = outputs[0].host_bytes().unwrap().as_chunks::<2>().0.iter();
@@ -159,7 +159,7 @@ fn run_computed(op_type: &str, a: &[f32], b: &[f32]) -> Vec<Tensor> {
     let graph = proto.graph.as_mut().unwrap();
     let mut casts = Vec::new();
     for name in &mut graph.node[0].input {
-        let to = vec![int("to", DataType::Int64 as i64)];
+        let to = vec![int("to", OnnxDataType::Int64 as i64)];
         let mut cast = node("Cast", to, 1);
         cast.input = vec![name.clone()];
         name.push_str("_integer");
@@ -213,7 +213,7 @@ fn constants_calculate_like_values_that_are_given() {
 #[test]
 fn many_shapes_change_no_bit() {
     let bytes = {
-        let half = Some(DataType::Float16 as i32);
+        let half = Some(OnnxDataType::Float16 as i32);
         model(node("MatMul", Vec::new(), 1), &[half, half])
     };
     let half = |n_rows: usize| {
