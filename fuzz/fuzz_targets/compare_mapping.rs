@@ -3,12 +3,12 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use opscope_analysis::compare::matching::{Form, Mapping};
+use opscope_analysis::compare::matching::{MappingForm, Mapping};
 
 fuzz_target!(|text: &str| {
-    for form in [Form::Json, Form::Yaml] {
+    for form in [MappingForm::Json, MappingForm::Yaml] {
         if let Ok(mapping) = Mapping::parse(text, form) {
-            for again in [Form::Json, Form::Yaml] {
+            for again in [MappingForm::Json, MappingForm::Yaml] {
                 let written = mapping.to_text(again).unwrap();
                 let read = Mapping::parse(&written, again).unwrap();
                 // Likeness may be NaN, which is equal to nothing.

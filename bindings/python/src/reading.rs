@@ -14,7 +14,7 @@ mod item;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
-use opscope_analysis::elements::{self, ElementsError, Relayout, stats_of};
+use opscope_analysis::elements::{self, ElementsError, WantedLayout, stats_of};
 use opscope_analysis::{default_jobs, read_dump};
 use opscope_store::dump::PassedOver;
 use opscope_store::reader::{DumpIndex, TensorRecord};
@@ -33,25 +33,25 @@ use crate::functions;
 pub(crate) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     functions!(module, convert_files, compare_dumps, judge_saved);
     module.add_class::<Comparison>()?;
-    module.add_class::<Catalogue>()?;
+    module.add_class::<TensorCatalogue>()?;
     module.add_class::<Array>()
 }
 
 /// The tensors of a dump.
-#[pyclass(frozen, module = "opscope._native.reading")]
-struct Catalogue {
+#[pyclass(name = "Catalogue", frozen, module = "opscope._native.reading")]
+struct TensorCatalogue {
     index: DumpIndex,
 }
 
 #[pymethods]
-impl Catalogue {
+impl TensorCatalogue {
     /// Lists a directory or a single file.
     #[new]
     #[pyo3(signature = (path, jobs=None))]
-    fn new(py: Python<'_>, path: PathBuf, jobs: Option<usize>) -> PyResult<Catalogue> {
+    fn new(py: Python<'_>, path: PathBuf, jobs: Option<usize>) -> PyResult<TensorCatalogue> {
         let jobs = jobs.unwrap_or_else(default_jobs);
         match work(py, || read_dump(&path, jobs))? {
-            Ok(index) => Ok(Catalogue { index }),
+            Ok(index) => Ok(TensorCatalogue { index }),
             Err(error) => Err(Described::from(&error).raise(py)),
         }
     }
@@ -88,13 +88,13 @@ impl Catalogue {
         shape: Option<Vec<usize>>,
     ) -> PyResult<Array> {
         let relayout = relayout(py, layout, shape)?;
-        let decode = |record: &_| elements::Array::decoded(record, relayout.as_ref());
+        let decode = |record: &_| elements::NumpyArray::decoded(record, relayout.as_ref());
         self.on_record(py, index, decode).map(Array::new)
     }
 
     /// The bytes of a tensor as stored.
     fn raw(&self, py: Python<'_>, index: usize) -> PyResult<Array> {
-        self.on_record(py, index, elements::Array::raw)
+        self.on_record(py, index, elements::NumpyArray::raw)
             .map(Array::new)
     }
 
@@ -105,7 +105,7 @@ impl Catalogue {
     }
 }
 
-impl Catalogue {
+impl TensorCatalogue {
     fn get(&self, index: usize) -> PyResult<&TensorRecord> {
         let record = self.index.tensors.get(index);
         record.ok_or_else(|| PyIndexError::new_err("the dump has no such record"))
@@ -142,7 +142,7 @@ fn relayout(
     py: Python<'_>,
     layout: Option<&str>,
     shape: Option<Vec<usize>>,
-) -> PyResult<Option<Relayout>> {
+) -> PyResult<Option<WantedLayout>> {
     let Some(name) = layout else {
         return match shape {
             None => Ok(None),
@@ -158,5 +158,5 @@ fn relayout(
     };
     let shape = shape.map(Shape::new).transpose();
     let shape = shape.map_err(|error| Described::usage(error.to_string()).raise(py))?;
-    Ok(Some(Relayout { target, shape }))
+    Ok(Some(WantedLayout { target, shape }))
 }

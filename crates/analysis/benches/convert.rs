@@ -13,7 +13,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use opscope_analysis::convert::{self, Options, OutputKind};
+use opscope_analysis::convert::{self, ConversionOptions, ConvertedForm};
 use opscope_analysis::default_jobs;
 use opscope_store::atomic_file::Modes;
 use opscope_store::file_format::dump_data::{DumpHeader, TensorEntry, dtype_code};
@@ -91,9 +91,9 @@ fn files() {
 
 fn convert(dump: &Path, out: &Path) {
     let sources = convert::sources(dump).sources;
-    let options = Options {
+    let options = ConversionOptions {
         out: out.to_owned(),
-        kind: OutputKind::Npy,
+        kind: ConvertedForm::Npy,
         relayout: None,
         compression: None,
         pick: None,

@@ -12,7 +12,7 @@ mod text;
 mod writer;
 
 pub use error::ConvertError;
-pub use sources::{FoundSources, Source, collision, sources};
+pub use sources::{ConvertSource, FoundSources, collision, sources};
 
 use std::path::PathBuf;
 
@@ -21,23 +21,23 @@ use opscope_store::atomic_file::{Creator, Modes};
 use opscope_store::file_format::zstd;
 use opscope_store::record::SlotSide;
 
-use crate::elements::Relayout;
+use crate::elements::WantedLayout;
 use crate::job;
-use writer::Writer;
+use writer::ResultWriter;
 
 /// How to convert.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct ConversionOptions {
     /// The output directory; created if it is missing.
     pub out: PathBuf,
     /// Kind of file to write.
-    pub kind: OutputKind,
+    pub kind: ConvertedForm,
     /// How hard arrays are compressed, if they are to be. Files of other kinds are not.
     pub compression: Option<zstd::CompressionLevel>,
     /// The layout to bring every tensor into; by default they keep theirs.
-    pub relayout: Option<Relayout>,
+    pub relayout: Option<WantedLayout>,
     /// The only tensor to convert; by default all of them, and buffers and workspaces too.
-    pub pick: Option<Pick>,
+    pub pick: Option<PickedTensor>,
     /// Threads to use.
     pub n_threads: usize,
     /// Permissions of what is created.
@@ -48,7 +48,7 @@ pub struct Options {
 
 /// Kind of file to write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OutputKind {
+pub enum ConvertedForm {
     /// A numpy array for each tensor.
     #[default]
     Npy,
@@ -66,7 +66,7 @@ pub enum OutputKind {
 
 /// One tensor of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pick {
+pub struct PickedTensor {
     /// Which side of the operator it is on.
     pub side: SlotSide,
     /// Its position there.
@@ -75,7 +75,7 @@ pub struct Pick {
 
 /// The outcome of converting all files.
 #[derive(Debug, Default)]
-pub struct Report {
+pub struct ConvertReport {
     /// Dump files that were converted completely.
     pub n_converted: u64,
     /// Tensors that were written.
@@ -89,12 +89,12 @@ pub struct Report {
     /// Bytes that were written.
     pub n_bytes_written: u64,
     /// Files and tensors that could not be converted, in the order of the sources.
-    pub failures: Vec<Failure>,
+    pub failures: Vec<ConvertFailure>,
 }
 
 /// A file, or one tensor of it, that could not be converted.
 #[derive(Debug)]
-pub struct Failure {
+pub struct ConvertFailure {
     /// The dump file.
     pub path: PathBuf,
     /// Why.
@@ -106,19 +106,19 @@ pub struct Failure {
 /// # Errors
 /// [`StoreError::Io`] if the output directory cannot be created; everything else is in the report.
 pub fn run(
-    sources: &[Source],
-    options: &Options,
+    sources: &[ConvertSource],
+    options: &ConversionOptions,
     progress: impl Fn(u64) + Sync,
-) -> Result<Report, StoreError> {
+) -> Result<ConvertReport, StoreError> {
     let creator = Creator::new(options.modes);
     creator.create_dir(&options.out)?;
-    let writer = Writer::new(creator, options);
+    let writer = ResultWriter::new(creator, options);
     let results = job::map(sources, options.n_threads, |source| {
         let result = writer.convert(source);
         progress(source.n_bytes);
         result
     });
-    let mut report = Report::default();
+    let mut report = ConvertReport::default();
     for (source, converted) in sources.iter().zip(results) {
         report.n_arrays += converted.n_arrays;
         report.n_records += converted.n_records;
@@ -126,7 +126,7 @@ pub fn run(
         report.n_bytes_read += source.n_bytes;
         report.n_bytes_written += converted.n_bytes;
         report.n_converted += u64::from(converted.errors.is_empty());
-        let failure = |error| Failure {
+        let failure = |error| ConvertFailure {
             path: source.path.clone(),
             error,
         };

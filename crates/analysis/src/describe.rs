@@ -11,9 +11,9 @@ use opscope_store::reader::{
 use opscope_store::tree::mindspore::TensorFileName;
 use opscope_tensor::{DType, Layout, NonFinite, Stats, TensorView, non_finite, stats, text};
 
-use crate::Element;
+use crate::ElementValue;
 use crate::element::escaped;
-use crate::elements::{Elements, ElementsError, decode_tensor};
+use crate::elements::{ConvertElements, ElementsError, decode_tensor};
 use crate::error_chain::chain;
 use crate::overflow::{Finding, findings, records};
 
@@ -72,7 +72,7 @@ pub struct TensorDescription {
     /// Counts of NaN and infinities; of complex numbers, those of both parts together.
     pub non_finite: NonFinite,
     /// The first elements; none of text.
-    pub first: Vec<Element>,
+    pub first: Vec<ElementValue>,
     /// The first elements of text, the beginning of each, on one line ([`escaped`]).
     pub first_texts: Vec<String>,
     /// Why there are no statistics and elements.
@@ -151,7 +151,7 @@ impl TensorDescription {
 
 /// The beginnings of the first texts.
 fn first_texts(tensor: OpenedTensor<'_>) -> Result<Vec<String>, ElementsError> {
-    let elements = Elements::from_tensor(tensor)?;
+    let elements = ConvertElements::from_tensor(tensor)?;
     let view = TensorView {
         dtype: elements.dtype,
         shape: &elements.shape,
@@ -195,7 +195,7 @@ fn add_values(description: &mut TensorDescription, tensor: OpenedTensor<'_>) {
             };
             description.stats = stats(view).ok();
             description.non_finite = non_finite(view);
-            description.first = Element::first(&decoded, N_FIRST_ELEMENTS);
+            description.first = ElementValue::first(&decoded, N_FIRST_ELEMENTS);
         }
         Err(error) => description.problem = Some(chain(&error)),
     }

@@ -8,7 +8,7 @@ use opscope_tensor::{DType, NumpyType};
 
 /// One element of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Element {
+pub enum ElementValue {
     /// Any float, widened.
     Float(f64),
     /// Any signed integer.
@@ -21,42 +21,42 @@ pub enum Element {
     Complex(f64, f64),
 }
 
-impl Element {
+impl ElementValue {
     /// The first `n` elements.
-    pub fn first(decoded: &DecodedElements<'_>, n: usize) -> Vec<Element> {
-        Element::all(decoded.dtype, &decoded.bytes)
+    pub fn first(decoded: &DecodedElements<'_>, n: usize) -> Vec<ElementValue> {
+        ElementValue::all(decoded.dtype, &decoded.bytes)
             .take(n)
             .collect()
     }
 
     /// Reads little-endian elements of a dtype that numpy has; yields nothing for any other dtype, and
     /// leaves out the bytes behind the last whole element.
-    pub fn all(dtype: DType, bytes: &[u8]) -> impl Iterator<Item = Element> {
+    pub fn all(dtype: DType, bytes: &[u8]) -> impl Iterator<Item = ElementValue> {
         // No dtype that numpy has is wider.
         let width = dtype.bytes().unwrap_or(usize::from(u8::MAX));
         let elements = bytes.chunks_exact(width);
-        elements.filter_map(move |bytes| Element::read(dtype, bytes))
+        elements.filter_map(move |bytes| ElementValue::read(dtype, bytes))
     }
 
-    fn read(dtype: DType, bytes: &[u8]) -> Option<Element> {
+    fn read(dtype: DType, bytes: &[u8]) -> Option<ElementValue> {
         Some(match dtype.as_numpy()? {
-            NumpyType::F16 => Element::Float(f16::from_le_bytes(array(bytes)?).to_f64()),
-            NumpyType::F32 => Element::Float(f32::from_le_bytes(array(bytes)?).into()),
-            NumpyType::F64 => Element::Float(f64::from_le_bytes(array(bytes)?)),
-            NumpyType::I8 => Element::Signed(i8::from_le_bytes(array(bytes)?).into()),
-            NumpyType::I16 => Element::Signed(i16::from_le_bytes(array(bytes)?).into()),
-            NumpyType::I32 => Element::Signed(i32::from_le_bytes(array(bytes)?).into()),
-            NumpyType::I64 => Element::Signed(i64::from_le_bytes(array(bytes)?)),
-            NumpyType::U8 => Element::Unsigned(u8::from_le_bytes(array(bytes)?).into()),
-            NumpyType::U16 => Element::Unsigned(u16::from_le_bytes(array(bytes)?).into()),
-            NumpyType::U32 => Element::Unsigned(u32::from_le_bytes(array(bytes)?).into()),
-            NumpyType::U64 => Element::Unsigned(u64::from_le_bytes(array(bytes)?)),
-            NumpyType::Bool => Element::Bool(bytes != [0]),
-            NumpyType::C64 => Element::Complex(
+            NumpyType::F16 => ElementValue::Float(f16::from_le_bytes(array(bytes)?).to_f64()),
+            NumpyType::F32 => ElementValue::Float(f32::from_le_bytes(array(bytes)?).into()),
+            NumpyType::F64 => ElementValue::Float(f64::from_le_bytes(array(bytes)?)),
+            NumpyType::I8 => ElementValue::Signed(i8::from_le_bytes(array(bytes)?).into()),
+            NumpyType::I16 => ElementValue::Signed(i16::from_le_bytes(array(bytes)?).into()),
+            NumpyType::I32 => ElementValue::Signed(i32::from_le_bytes(array(bytes)?).into()),
+            NumpyType::I64 => ElementValue::Signed(i64::from_le_bytes(array(bytes)?)),
+            NumpyType::U8 => ElementValue::Unsigned(u8::from_le_bytes(array(bytes)?).into()),
+            NumpyType::U16 => ElementValue::Unsigned(u16::from_le_bytes(array(bytes)?).into()),
+            NumpyType::U32 => ElementValue::Unsigned(u32::from_le_bytes(array(bytes)?).into()),
+            NumpyType::U64 => ElementValue::Unsigned(u64::from_le_bytes(array(bytes)?)),
+            NumpyType::Bool => ElementValue::Bool(bytes != [0]),
+            NumpyType::C64 => ElementValue::Complex(
                 f32::from_le_bytes(array(&bytes[..4])?).into(),
                 f32::from_le_bytes(array(&bytes[4..])?).into(),
             ),
-            NumpyType::C128 => Element::Complex(
+            NumpyType::C128 => ElementValue::Complex(
                 f64::from_le_bytes(array(&bytes[..8])?),
                 f64::from_le_bytes(array(&bytes[8..])?),
             ),
@@ -64,15 +64,15 @@ impl Element {
     }
 }
 
-impl fmt::Display for Element {
+impl fmt::Display for ElementValue {
     /// Floats with six significant digits at most, everything else in full.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Element::Float(value) => f.write_str(&short_float(value)),
-            Element::Signed(value) => value.fmt(f),
-            Element::Unsigned(value) => value.fmt(f),
-            Element::Bool(value) => value.fmt(f),
-            Element::Complex(re, im) => {
+            ElementValue::Float(value) => f.write_str(&short_float(value)),
+            ElementValue::Signed(value) => value.fmt(f),
+            ElementValue::Unsigned(value) => value.fmt(f),
+            ElementValue::Bool(value) => value.fmt(f),
+            ElementValue::Complex(re, im) => {
                 let sign = if im.is_sign_negative() { "" } else { "+" };
                 write!(f, "{}{sign}{}i", short_float(re), short_float(im))
             }

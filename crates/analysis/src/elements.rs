@@ -10,13 +10,13 @@ use opscope_store::reader::{DumpTerm, OpenedTensor};
 use opscope_tensor::convert::dtype::{DecodeError, DecodedElements, decode};
 use opscope_tensor::{DType, Layout, Shape};
 
-pub use array::{Array, stats_of};
+pub use array::{NumpyArray, stats_of};
 pub use error::ElementsError;
-pub use relayout::{Relayout, RelayoutError};
+pub use relayout::{RelayoutError, WantedLayout};
 
 /// Elements in the dump's dtype, or in numpy's once they were decoded.
 #[derive(Clone, Debug)]
-pub(crate) struct Elements<'a> {
+pub(crate) struct ConvertElements<'a> {
     pub(crate) dtype: DType,
     pub(crate) shape: Shape,
     /// Its number if it has no name.
@@ -24,10 +24,12 @@ pub(crate) struct Elements<'a> {
     pub(crate) bytes: Cow<'a, [u8]>,
 }
 
-impl<'a> Elements<'a> {
+impl<'a> ConvertElements<'a> {
     /// The elements that a file holds. Bytes beyond those that dtype and shape ask for are left
     /// out: device buffers are often longer than their tensors.
-    pub(crate) fn from_tensor(tensor: OpenedTensor<'a>) -> Result<Elements<'a>, ElementsError> {
+    pub(crate) fn from_tensor(
+        tensor: OpenedTensor<'a>,
+    ) -> Result<ConvertElements<'a>, ElementsError> {
         let stored = tensor.stored;
         let dtype = match &stored.dtype {
             DumpTerm::Number(code) => {
@@ -51,7 +53,7 @@ impl<'a> Elements<'a> {
             DumpTerm::Number(code) => Err(*code),
             known => Ok(known.value().unwrap_or(Layout::Nd)),
         };
-        Ok(Elements {
+        Ok(ConvertElements {
             dtype,
             shape,
             layout,
@@ -60,7 +62,7 @@ impl<'a> Elements<'a> {
     }
 
     /// The elements as they are, if there are as many bytes as dtype and shape ask for.
-    pub(crate) fn check_size(self) -> Result<Elements<'a>, DecodeError> {
+    pub(crate) fn check_size(self) -> Result<ConvertElements<'a>, DecodeError> {
         let (expected, found) = (self.shape.n_bytes(self.dtype)?, self.bytes.len());
         if expected == found {
             return Ok(self);
@@ -74,7 +76,7 @@ impl<'a> Elements<'a> {
     }
 
     /// The elements in a dtype that numpy has.
-    pub(crate) fn decode(self) -> Result<Elements<'a>, DecodeError> {
+    pub(crate) fn decode(self) -> Result<ConvertElements<'a>, DecodeError> {
         let layout = self.layout;
         let decoded = match self.bytes {
             Cow::Borrowed(bytes) => decode(self.dtype, &self.shape, bytes)?,
@@ -96,7 +98,7 @@ impl<'a> Elements<'a> {
                 }
             }
         };
-        Ok(Elements {
+        Ok(ConvertElements {
             dtype: decoded.dtype,
             shape: decoded.shape,
             layout,
@@ -117,7 +119,7 @@ impl<'a> Elements<'a> {
 pub(crate) fn decode_tensor(
     tensor: OpenedTensor<'_>,
 ) -> Result<DecodedElements<'_>, ElementsError> {
-    let elements = Elements::from_tensor(tensor)?;
+    let elements = ConvertElements::from_tensor(tensor)?;
     let decoded = elements.decode().map_err(|source| ElementsError::Decode {
         slot: tensor.stored.label(),
         source,

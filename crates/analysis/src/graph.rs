@@ -11,7 +11,7 @@ use opscope_store::{FormatError, StoreError};
 
 /// A file beside tensors.
 #[derive(Clone, Debug)]
-pub enum Beside {
+pub enum BesideFile {
     /// A graph of operators.
     Graph(GraphRecord),
     /// Statistics of tensors.
@@ -22,7 +22,7 @@ pub enum Beside {
 ///
 /// # Errors
 /// [`StoreError`] if the file cannot be read or is damaged.
-pub fn open(path: &Path) -> Result<Option<Beside>, StoreError> {
+pub fn open(path: &Path) -> Result<Option<BesideFile>, StoreError> {
     let is_statistics = path
         .file_name()
         .is_some_and(|name| name == STATISTIC_FILE_NAME);
@@ -37,18 +37,18 @@ pub fn open(path: &Path) -> Result<Option<Beside>, StoreError> {
         _ if is_statistics => {
             let format = statistic_csv::FORMAT_NAME;
             let table = text(bytes()?.as_ref(), statistic_csv::parse);
-            Beside::Statistics(table.map_err(|error| corrupt(format, error))?)
+            BesideFile::Statistics(table.map_err(|error| corrupt(format, error))?)
         }
         Some(ms_graph_ir::EXTENSION) => {
             let format = ms_graph_ir::FORMAT_NAME;
             let graph = text(bytes()?.as_ref(), ms_graph_ir::decode);
-            Beside::Graph(graph.map_err(|error| corrupt(format, error))?)
+            BesideFile::Graph(graph.map_err(|error| corrupt(format, error))?)
         }
         Some(ms_graph_pb::EXTENSION) => {
             let format = ms_graph_pb::FORMAT_NAME;
             let graph = ms_graph_pb::decode(bytes()?.as_ref());
             // The message leaves out what the text says of values in tuples.
-            Beside::Graph(graph.map_err(|error| corrupt(format, error))?.completed())
+            BesideFile::Graph(graph.map_err(|error| corrupt(format, error))?.completed())
         }
         _ => return Ok(None),
     };

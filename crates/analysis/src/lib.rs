@@ -17,6 +17,6 @@ pub mod overflow;
 pub mod overview;
 mod read;
 
-pub use element::Element;
+pub use element::ElementValue;
 pub use job::default_jobs;
 pub use read::{read_dump, read_whole};

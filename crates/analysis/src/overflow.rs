@@ -12,10 +12,10 @@ mod scalar;
 mod scan;
 pub mod summary;
 
-pub use export::{Export, export};
+pub use export::{ExportedFiles, export};
 pub use finding::{Finding, findings};
 pub(crate) use scan::records;
-pub use scan::{OperatorDump, OperatorFile, Overflow, Scan, ScanError, scan};
+pub use scan::{OperatorDump, OverflowOperatorFile, OverflowReport, Scan, ScanError, scan};
 
 /// Context and thread numbers that mean any.
 const ANY: [u64; 2] = [0, 65535];

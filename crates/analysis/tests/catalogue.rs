@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use opscope_analysis::elements::{Array, ElementsError, stats_of};
+use opscope_analysis::elements::{ElementsError, NumpyArray, stats_of};
 use opscope_analysis::{describe, read_dump};
 use opscope_store::StoreError;
 use opscope_store::file_format::nano::{NanoHeader, NanoOriginal, NanoTensor};
@@ -23,7 +23,7 @@ fn open(path: &Path) -> DumpIndex {
 }
 
 fn bytes(item: &TensorRecord) -> Vec<u8> {
-    Array::decoded(item, None).unwrap().bytes().to_vec()
+    NumpyArray::decoded(item, None).unwrap().bytes().to_vec()
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn damaged_files_are_items_and_errors() {
         };
         let item = catalogue.tensors.iter().find(|i| i.path == *path).unwrap();
         assert_eq!((&item.dtype, &item.shape, item.slot), (&None, &None, None));
-        let Err(read) = Array::decoded(item, None) else {
+        let Err(read) = NumpyArray::decoded(item, None) else {
             panic!("{path:?} was read");
         };
         assert_eq!(read.format_error(), Some(source));
@@ -144,7 +144,7 @@ fn formats_stand_beside_each_other_in_order() {
         (vec![5, 6], vec![7, 8])
     );
     assert!(matches!(
-        Array::decoded(&items[0], None),
+        NumpyArray::decoded(&items[0], None),
         Err(ElementsError::NoElements)
     ));
     assert_eq!(items[0].statistics, [("Max Value".to_owned(), None)]);

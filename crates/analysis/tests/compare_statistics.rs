@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use opscope_analysis::compare::attribution::attribute;
 use opscope_analysis::compare::matching::{self, Matching};
-use opscope_analysis::compare::measure::{self, Sides, measure};
-use opscope_analysis::compare::result::{Cause, Comparison, Config, Level, NonFiniteRole};
-use opscope_analysis::compare::side::Side;
+use opscope_analysis::compare::measure::{self, MatchedDumps, measure};
+use opscope_analysis::compare::result::{
+    Cause, Comparison, ComparisonConfig, NonFiniteRole, VerdictLevel,
+};
+use opscope_analysis::compare::side::ComparedDump;
 use opscope_analysis::compare::verdict::{Thresholds, judge};
 use opscope_store::file_format::dump_data::prelude;
 use opscope_store::file_format::statistic_csv::{self, Category, StatisticCell, StatisticSubject};
@@ -123,7 +125,7 @@ fn write_rows(dir: &Path, ops: &[Op], columns: &[Category]) {
 }
 
 fn compare(target: &Path, golden: &Path) -> Comparison {
-    let open = |path| Side::open(path, 1).unwrap();
+    let open = |path| ComparedDump::open(path, 1).unwrap();
     let (mut target, mut golden) = (open(target), open(golden));
     // The trees have their own places; what is compared here is their tables.
     for side in [&mut target, &mut golden] {
@@ -131,18 +133,19 @@ fn compare(target: &Path, golden: &Path) -> Comparison {
             .iter_mut()
             .for_each(|run| run.place = Default::default());
     }
-    let matching = Matching::of(&target, &golden, &matching::Options::default()).unwrap();
-    let sides = Sides {
+    let matching =
+        Matching::align(&target, &golden, &matching::MatchingOptions::default()).unwrap();
+    let sides = MatchedDumps {
         target: &target,
         golden: &golden,
         matching: &matching,
         reference: None,
     };
-    let options = measure::Options {
+    let options = measure::MeasureOptions {
         n_threads: 1,
         difference: difference::DifferenceOptions::default(),
     };
-    let mut comparison = measure(sides, Config::default(), options);
+    let mut comparison = measure(sides, ComparisonConfig::default(), options);
     judge(&mut comparison, &Thresholds::default());
     attribute(&mut comparison, 10);
     comparison
@@ -173,7 +176,11 @@ fn equal_tensors_agree_in_every_form() {
                 &write(&dir.path().join("t"), &ops, target),
                 &write(&dir.path().join("g"), &ops, golden),
             );
-            assert_eq!(found.summary.level, Level::Pass, "{target:?} {golden:?}");
+            assert_eq!(
+                found.summary.level,
+                VerdictLevel::Pass,
+                "{target:?} {golden:?}"
+            );
             assert_eq!(found.summary.slots, [6, 0, 0, 0], "{target:?} {golden:?}");
             let is_tensor = [target, golden] == [Form::Tensors; 2];
             let expected = if is_tensor { "tensor" } else { "statistics" };
@@ -225,7 +232,7 @@ fn faults_show_in_statistics_and_have_a_culprit() {
                 "{form:?} {other:?}"
             );
             assert_eq!(found.summary.non_finite_chain, [1, 2]);
-            assert_eq!(found.operators[1].level, Level::Fail);
+            assert_eq!(found.operators[1].level, VerdictLevel::Fail);
         }
     }
 }
@@ -255,7 +262,7 @@ fn digests_say_whether_and_not_how_far() {
         let levels = found.operators.iter().map(|operator| operator.level);
         assert_eq!(
             levels.collect::<Vec<_>>(),
-            [Level::Pass, Level::Warn, Level::Warn]
+            [VerdictLevel::Pass, VerdictLevel::Warn, VerdictLevel::Warn]
         );
         let first = found.summary.first_divergence.as_ref().unwrap();
         assert_eq!((first.operator, first.cause), (1, Cause::Own));
@@ -280,5 +287,8 @@ fn other_extents_are_no_statistics() {
         &write(&dir.path().join("g"), &golden, Form::Table),
     );
     let slot = &found.operators[0].slots[1];
-    assert_eq!((slot.evidence.name(), slot.level), ("shape", Level::Fail));
+    assert_eq!(
+        (slot.evidence.name(), slot.level),
+        ("shape", VerdictLevel::Fail)
+    );
 }

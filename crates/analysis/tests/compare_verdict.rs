@@ -3,7 +3,8 @@
 use half::{bf16, f16};
 use opscope_analysis::compare::attribution::attribute;
 use opscope_analysis::compare::result::{
-    Comparison, Evidence, Level, Metrics, OperatorName, OperatorResult, SlotResult, TensorInfo,
+    Comparison, Evidence, Metrics, OperatorName, OperatorResult, SlotResult, TensorSummary,
+    VerdictLevel,
 };
 use opscope_analysis::compare::verdict::{Thresholds, YardstickUse, judge};
 use opscope_tensor::difference::{DifferenceOptions, difference};
@@ -56,9 +57,9 @@ fn metrics(target: &[f64], golden: &[f64], dtypes: [DType; 2]) -> Metrics {
 }
 
 fn slot(metrics: Metrics, dtypes: [DType; 2]) -> SlotResult {
-    let info = |dtype: DType| TensorInfo {
+    let info = |dtype: DType| TensorSummary {
         dtype: dtype.name().to_owned(),
-        ..TensorInfo::default()
+        ..TensorSummary::default()
     };
     SlotResult {
         slot: "output.0".to_owned(),
@@ -89,7 +90,7 @@ fn judged(slot: SlotResult, op_type: &str, thresholds: &Thresholds) -> OperatorR
     comparison.operators.remove(0)
 }
 
-fn level(target: &[f64], golden: &[f64], dtypes: [DType; 2]) -> Level {
+fn level(target: &[f64], golden: &[f64], dtypes: [DType; 2]) -> VerdictLevel {
     let slot = slot(metrics(target, golden, dtypes), dtypes);
     judged(slot, "Add", &Thresholds::default()).level
 }
@@ -103,7 +104,7 @@ fn rounding_alone_passes() {
         for other in [dtype, DType::F64] {
             assert_eq!(
                 level(&golden, &golden, [dtype, other]),
-                Level::Pass,
+                VerdictLevel::Pass,
                 "{dtype} {other}"
             );
         }
@@ -122,7 +123,7 @@ fn rounding_alone_passes() {
             .collect();
         assert_eq!(
             level(&near, &golden, [dtype, DType::F64]),
-            Level::Pass,
+            VerdictLevel::Pass,
             "{dtype}"
         );
     }
@@ -130,9 +131,12 @@ fn rounding_alone_passes() {
     let tiny = vec![1e-40; 100];
     assert_eq!(
         level(&[0.0; 100], &tiny, [DType::F32, DType::F32]),
-        Level::Pass
+        VerdictLevel::Pass
     );
-    assert_eq!(level(&[], &[], [DType::F32, DType::F32]), Level::Pass);
+    assert_eq!(
+        level(&[], &[], [DType::F32, DType::F32]),
+        VerdictLevel::Pass
+    );
 }
 
 #[test]
@@ -173,7 +177,7 @@ fn wrong_values_behind_a_good_cosine_do_not_pass() {
             assert!(cosine > 0.999, "{name} {dtype} {cosine}");
             let level = judged(slot(found, [dtype, dtype]), "Add", &Thresholds::default()).level;
             assert!(
-                [Level::Warn, Level::Fail].contains(&level),
+                [VerdictLevel::Warn, VerdictLevel::Fail].contains(&level),
                 "{name} {dtype}"
             );
         }
@@ -182,7 +186,7 @@ fn wrong_values_behind_a_good_cosine_do_not_pass() {
         for dtype in FLOATS {
             assert_eq!(
                 level(target, &golden, [dtype, dtype]),
-                Level::Fail,
+                VerdictLevel::Fail,
                 "{name} {dtype}"
             );
         }
@@ -190,10 +194,10 @@ fn wrong_values_behind_a_good_cosine_do_not_pass() {
     // Small offsets and gains show where the dtype has the digits.
     for factor in [1.000_05, 0.999_95] {
         let target = changed(&|_, x| x * factor);
-        assert_eq!(level(&target, &golden, [DType::F32; 2]), Level::Warn);
+        assert_eq!(level(&target, &golden, [DType::F32; 2]), VerdictLevel::Warn);
         assert_eq!(
             level(&target, &golden, [DType::BF16, DType::F32]),
-            Level::Pass
+            VerdictLevel::Pass
         );
     }
 }
@@ -208,7 +212,7 @@ fn one_element_of_a_million_fails() {
     let found = slot(found, [DType::F32; 2]);
     assert_eq!(
         judged(found, "Add", &Thresholds::default()).level,
-        Level::Fail
+        VerdictLevel::Fail
     );
 }
 
@@ -217,19 +221,19 @@ fn integers() {
     let golden: Vec<f64> = (0..1000).map(|i| f64::from(i % 100)).collect();
     let mut target = golden.clone();
     target[3] += 1.0;
-    assert_eq!(level(&golden, &golden, [DType::I64; 2]), Level::Pass);
-    assert_eq!(level(&target, &golden, [DType::I64; 2]), Level::Fail);
-    assert_eq!(level(&target, &golden, [DType::I8; 2]), Level::Warn);
+    assert_eq!(level(&golden, &golden, [DType::I64; 2]), VerdictLevel::Pass);
+    assert_eq!(level(&target, &golden, [DType::I64; 2]), VerdictLevel::Fail);
+    assert_eq!(level(&target, &golden, [DType::I8; 2]), VerdictLevel::Warn);
     target[3] += 1.0;
-    assert_eq!(level(&target, &golden, [DType::I8; 2]), Level::Fail);
+    assert_eq!(level(&target, &golden, [DType::I8; 2]), VerdictLevel::Fail);
     // Where one side has floats, limits of floats hold.
     assert_eq!(
         level(&target, &golden, [DType::I8, DType::F32]),
-        Level::Fail
+        VerdictLevel::Fail
     );
     assert_eq!(
         level(&golden, &golden, [DType::I8, DType::F32]),
-        Level::Pass
+        VerdictLevel::Pass
     );
 }
 
@@ -241,18 +245,18 @@ fn outputs_without_a_value_are_not_judged() {
     let dropped = judged(found(), "Dropout", &Thresholds::default());
     assert_eq!(
         (dropped.level, dropped.slots[0].level),
-        (Level::Skip, Level::Skip)
+        (VerdictLevel::Skip, VerdictLevel::Skip)
     );
     assert_eq!(dropped.slots[0].rules[0].metric.name(), "not_judged");
     let none = Thresholds {
         not_judged: Vec::new(),
         ..Thresholds::default()
     };
-    assert_eq!(judged(found(), "Dropout", &none).level, Level::Fail);
+    assert_eq!(judged(found(), "Dropout", &none).level, VerdictLevel::Fail);
     let same = slot(metrics(&a, &a, dtypes), dtypes);
     assert_eq!(
         judged(same, "Dropout", &Thresholds::default()).level,
-        Level::Pass
+        VerdictLevel::Pass
     );
 }
 
@@ -270,15 +274,15 @@ fn the_reference_is_a_yardstick() {
     };
     let widened = Thresholds::default();
     // The reference is as far away: that is the nature of the network.
-    assert_eq!(with(0.05, 0.04, &widened), Level::Pass);
-    assert_eq!(with(0.05, 0.01, &widened), Level::Fail);
+    assert_eq!(with(0.05, 0.04, &widened), VerdictLevel::Pass);
+    assert_eq!(with(0.05, 0.01, &widened), VerdictLevel::Fail);
     // A reference that is better narrows nothing,
-    assert_eq!(with(1e-5, 1e-7, &widened), Level::Pass);
+    assert_eq!(with(1e-5, 1e-7, &widened), VerdictLevel::Pass);
     // unless that is asked for.
     let replaced = Thresholds {
         yardstick: YardstickUse::Replace,
         ..Thresholds::default()
     };
-    assert_eq!(with(1e-5, 1e-6, &replaced), Level::Fail);
-    assert_eq!(with(1e-5, 0.8e-5, &replaced), Level::Pass);
+    assert_eq!(with(1e-5, 1e-6, &replaced), VerdictLevel::Fail);
+    assert_eq!(with(1e-5, 0.8e-5, &replaced), VerdictLevel::Pass);
 }

@@ -37,21 +37,21 @@ fn dump_file(entries: &[Output]) -> Vec<u8> {
     file
 }
 
-fn run(dump: &Path, out: &Path, is_replacing: bool) -> convert::Report {
-    run_as(convert::OutputKind::Npy, dump, out, is_replacing)
+fn run(dump: &Path, out: &Path, is_replacing: bool) -> convert::ConvertReport {
+    run_as(convert::ConvertedForm::Npy, dump, out, is_replacing)
 }
 
 fn run_as(
-    kind: convert::OutputKind,
+    kind: convert::ConvertedForm,
     dump: &Path,
     out: &Path,
     is_replacing: bool,
-) -> convert::Report {
+) -> convert::ConvertReport {
     let convert::FoundSources {
         sources, errors, ..
     } = convert::sources(dump);
     assert!(errors.is_empty());
-    let options = convert::Options {
+    let options = convert::ConversionOptions {
         out: out.to_owned(),
         kind,
         relayout: None,
@@ -152,7 +152,7 @@ fn safetensors_keep_dtypes_and_leave_out_what_has_no_value() {
         (1, Some(vec![]), 1.5_f32.to_le_bytes().to_vec()),
     ]);
     fs::write(&dump, file).unwrap();
-    let report = run_as(convert::OutputKind::Safetensors, &dump, &out, true);
+    let report = run_as(convert::ConvertedForm::Safetensors, &dump, &out, true);
     assert_eq!((report.n_arrays, report.failures.len()), (5, 1));
     let file = fs::read(out.join("Add.a.1.0.100.safetensors")).unwrap();
     for (name, dtype, dims, bytes) in [

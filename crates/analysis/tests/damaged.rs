@@ -3,19 +3,19 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use opscope_analysis::convert::{self, OutputKind};
-use opscope_analysis::elements::Relayout;
+use opscope_analysis::convert::{self, ConvertedForm};
+use opscope_analysis::elements::WantedLayout;
 use opscope_analysis::{describe, overflow};
 use opscope_store::atomic_file::Modes;
 
 const N_ROUNDS: u64 = 20;
-const KINDS: [OutputKind; 6] = [
-    OutputKind::Npy,
-    OutputKind::MsNpy,
-    OutputKind::Bin,
-    OutputKind::Txt,
-    OutputKind::Safetensors,
-    OutputKind::Pt,
+const KINDS: [ConvertedForm; 6] = [
+    ConvertedForm::Npy,
+    ConvertedForm::MsNpy,
+    ConvertedForm::Bin,
+    ConvertedForm::Txt,
+    ConvertedForm::Safetensors,
+    ConvertedForm::Pt,
 ];
 const LAYOUTS: [&str; 8] = [
     "NCHW",
@@ -94,11 +94,11 @@ fn nothing_ends_the_process() {
         }
         let sources = convert::sources(&dump).sources;
         let layout = LAYOUTS[random.below(LAYOUTS.len())];
-        let relayout = (round % 3 > 0).then(|| Relayout {
+        let relayout = (round % 3 > 0).then(|| WantedLayout {
             target: layout.parse().unwrap(),
             shape: None,
         });
-        let options = convert::Options {
+        let options = convert::ConversionOptions {
             out: out.clone(),
             kind: KINDS[random.below(KINDS.len())],
             relayout,

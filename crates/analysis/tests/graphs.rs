@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use opscope_analysis::compare::matching::SlotRef;
-use opscope_analysis::compare::side::Side;
+use opscope_analysis::compare::side::ComparedDump;
 use opscope_store::file_format::npy;
 use opscope_tensor::{DType, Shape};
 
@@ -45,7 +45,7 @@ fn dump(dir: &Path) -> PathBuf {
 }
 
 /// `{task of the reader}.{slot} < {task of the maker}.{slot}`, of all inputs in order.
-fn edges(side: &Side) -> Vec<String> {
+fn edges(side: &ComparedDump) -> Vec<String> {
     let mut all = Vec::new();
     for (run, one) in side.runs.iter().enumerate() {
         for slot in 0..one.slots.len() {
@@ -77,10 +77,10 @@ fn inputs_know_their_makers() {
         "1.input.2 < 0.output.0",
         "2.input.0 < 1.output.0",
     ];
-    let whole = Side::open(&root, 2).unwrap();
+    let whole = ComparedDump::open(&root, 2).unwrap();
     assert_eq!(edges(&whole), [of_step, of_step].concat());
     // A part of the dump knows the graph too.
-    let part = Side::open(&root.join("0/net/1/1"), 2).unwrap();
+    let part = ComparedDump::open(&root.join("0/net/1/1"), 2).unwrap();
     assert_eq!(edges(&part), of_step);
     let fused = part.runs.iter().find(|run| run.task_id == Some(1)).unwrap();
     assert_eq!(fused.original_names, ["first", "second"]);
@@ -92,7 +92,7 @@ fn a_damaged_description_costs_itself() {
     let dir = tempfile::tempdir().unwrap();
     let root = dump(dir.path());
     fs::write(root.join(".opscope/graphs/net.json"), &GRAPH[..100]).unwrap();
-    let side = Side::open(dir.path(), 1).unwrap();
+    let side = ComparedDump::open(dir.path(), 1).unwrap();
     assert_eq!(side.runs.len(), 6);
     assert!(edges(&side).is_empty());
     assert_eq!(side.problems.len(), 1);

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use opscope_analysis::convert::{self, OutputKind, Report};
-use opscope_analysis::elements::Relayout;
+use opscope_analysis::convert::{self, ConvertReport, ConvertedForm};
+use opscope_analysis::elements::WantedLayout;
 use opscope_store::atomic_file::Modes;
 use opscope_store::file_format::npy;
 
@@ -14,16 +14,16 @@ fn golden(case: &str) -> PathBuf {
 }
 
 /// `layout` may be empty, which leaves tensors as they are.
-fn run(dump: &Path, out: &Path, layout: &str, kind: OutputKind) -> Report {
+fn run(dump: &Path, out: &Path, layout: &str, kind: ConvertedForm) -> ConvertReport {
     let convert::FoundSources {
         sources, errors, ..
     } = convert::sources(dump);
     assert!(errors.is_empty());
     let target = (!layout.is_empty()).then(|| layout.parse().unwrap());
-    let options = convert::Options {
+    let options = convert::ConversionOptions {
         out: out.to_owned(),
         kind,
-        relayout: target.map(|target| Relayout {
+        relayout: target.map(|target| WantedLayout {
             target,
             shape: None,
         }),
@@ -44,7 +44,7 @@ fn check(case: &str, run_name: &str, file: &str, layout: &str) {
         &case.join("in").join(file),
         out.path(),
         layout,
-        OutputKind::Npy,
+        ConvertedForm::Npy,
     );
     let stem = Path::new(file).file_name().unwrap().to_str().unwrap();
     let mut n_compared = 0;
@@ -112,7 +112,7 @@ fn files_are_the_references_where_it_is_right() {
     ] {
         let case = golden(case);
         let out = tempfile::tempdir().unwrap();
-        let report = run(&case.join(dir), out.path(), "", OutputKind::Npy);
+        let report = run(&case.join(dir), out.path(), "", ConvertedForm::Npy);
         assert!(report.failures.is_empty(), "{:?}", report.failures);
         let recorded = fs::read_dir(case.join("out").join(run_name)).unwrap();
         let recorded: Vec<PathBuf> = recorded.map(|entry| entry.unwrap().path()).collect();
@@ -132,7 +132,7 @@ fn other_attributes_mean_nothing() {
         &golden("convert_attr").join("in/d"),
         out.path(),
         "",
-        OutputKind::Npy,
+        ConvertedForm::Npy,
     );
     assert_eq!((report.n_converted, report.failures.len()), (4, 0));
 }
@@ -166,7 +166,7 @@ fn more_is_converted_than_the_reference_can() {
     ] {
         let out = tempfile::tempdir().unwrap();
         let dump = golden(case).join("in").join(format!("{file}{stamp}"));
-        let report = run(&dump, out.path(), layout, OutputKind::Npy);
+        let report = run(&dump, out.path(), layout, ConvertedForm::Npy);
         for name in names.split(' ') {
             let stem = dump.file_name().unwrap().to_str().unwrap();
             let path = out.path().join(format!("{stem}.{name}.npy"));
@@ -179,7 +179,7 @@ fn more_is_converted_than_the_reference_can() {
 fn a_tensor_that_fails_leaves_the_others_alone() {
     let dir = golden("format_nc1hwc0").join("in/d");
     let out = tempfile::tempdir().unwrap();
-    let report = run(&dir, out.path(), "NCHW", OutputKind::Bin);
+    let report = run(&dir, out.path(), "NCHW", ConvertedForm::Bin);
     assert!(report.n_arrays > 5 && report.failures.len() > 2);
     let texts: Vec<String> = report
         .failures

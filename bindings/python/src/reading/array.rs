@@ -9,11 +9,11 @@ use pyo3::types::{PyDict, PyTuple};
 /// Memory that numpy makes an array of, and which lives as long as that.
 #[pyclass(frozen, module = "opscope._native.reading")]
 pub(super) struct Array {
-    array: elements::Array,
+    array: elements::NumpyArray,
 }
 
 impl Array {
-    pub(super) fn new(array: elements::Array) -> Array {
+    pub(super) fn new(array: elements::NumpyArray) -> Array {
         Array { array }
     }
 }

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use opscope_analysis::compare::report::{self, Format, ReportError, json, words};
+use opscope_analysis::compare::report::{self, ReportError, ReportFormat, json, words};
 use opscope_analysis::compare::result;
-use opscope_analysis::compare::run::{self, CompareError, Judging};
+use opscope_analysis::compare::run::{self, CompareError, VerdictOptions};
 use opscope_analysis::compare::verdict::Thresholds;
 use opscope_analysis::compare::{Selection, SkipPattern, matching};
 use opscope_analysis::default_jobs;
@@ -54,7 +54,7 @@ pub(super) fn compare_dumps(
     judgement: Judgement,
 ) -> PyResult<Comparison> {
     let one = |numbers: Vec<u64>| numbers.into_iter().map(|n| n..=n).collect();
-    let request = run::Request {
+    let request = run::ComparisonRequest {
         target: request.target,
         golden: request.golden,
         reference: request.reference,
@@ -65,7 +65,7 @@ pub(super) fn compare_dumps(
             op_types: request.op_types,
             is_outputs_only: request.outputs_only,
         },
-        matching: matching::Options::default(),
+        matching: matching::MatchingOptions::default(),
         n_threads: request.jobs.unwrap_or_else(default_jobs).max(1),
         difference: difference::DifferenceOptions { has_kl: request.kl },
         judging: judging(py, judgement)?,
@@ -97,14 +97,14 @@ pub(super) fn judge_saved(
     Ok(Comparison { comparison })
 }
 
-fn judging(py: Python<'_>, judgement: Judgement) -> PyResult<Judging> {
+fn judging(py: Python<'_>, judgement: Judgement) -> PyResult<VerdictOptions> {
     let thresholds = match &judgement.thresholds {
         Some(path) => Thresholds::read(path)
             .map_err(|error| Described::usage(super::error::chain(&error)).raise(py))?,
         None => Thresholds::default(),
     };
     let allowed = judgement.allow_skip.iter();
-    Ok(Judging {
+    Ok(VerdictOptions {
         thresholds,
         n_ranked: judgement.top,
         allowed: allowed.map(|text| SkipPattern::new(text)).collect(),
@@ -136,14 +136,14 @@ impl Comparison {
     fn json(&self, py: Python<'_>) -> PyResult<String> {
         let mut text = Vec::new();
         work(py, || {
-            report::write(&self.comparison, Format::Json, &mut text)
+            report::write(&self.comparison, ReportFormat::Json, &mut text)
         })??;
         Ok(String::from_utf8(text)?)
     }
 
     /// Writes it in the form that the name's ending stands for.
     fn save(&self, py: Python<'_>, path: PathBuf, force: bool) -> PyResult<()> {
-        let Some(format) = Format::of_path(&path) else {
+        let Some(format) = ReportFormat::of_path(&path) else {
             let message = "expected a name that ends in .json, .jsonl, .csv, .xlsx or .html";
             return Err(Described::usage(message).raise(py));
         };

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use opscope_analysis::convert::{self, OutputKind, Pick, Report, Source};
+use opscope_analysis::convert::{self, ConvertReport, ConvertSource, ConvertedForm, PickedTensor};
 use opscope_analysis::default_jobs;
 use opscope_store::atomic_file::Modes;
 use opscope_store::file_format::zstd::CompressionLevel;
@@ -16,13 +16,13 @@ use super::{pairs, relayout, work};
 
 /// Files between two looks at the signals that Python noted.
 const N_FILES_AT_ONCE: usize = 256;
-const KINDS: &[(&str, OutputKind)] = &[
-    ("npy", OutputKind::Npy),
-    ("msnpy", OutputKind::MsNpy),
-    ("bin", OutputKind::Bin),
-    ("txt", OutputKind::Txt),
-    ("safetensors", OutputKind::Safetensors),
-    ("pt", OutputKind::Pt),
+const KINDS: &[(&str, ConvertedForm)] = &[
+    ("npy", ConvertedForm::Npy),
+    ("msnpy", ConvertedForm::MsNpy),
+    ("bin", ConvertedForm::Bin),
+    ("txt", ConvertedForm::Txt),
+    ("safetensors", ConvertedForm::Safetensors),
+    ("pt", ConvertedForm::Pt),
 ];
 
 /// A request for a conversion, as Python gives it.
@@ -107,11 +107,15 @@ fn check_path(path: &Path) -> Result<(), StoreError> {
     regular_file::check(path).map(drop).map_err(failed)
 }
 
-fn run(py: Python<'_>, sources: &[Source], options: &convert::Options) -> PyResult<Report> {
-    let mut total = Report::default();
+fn run(
+    py: Python<'_>,
+    sources: &[ConvertSource],
+    options: &convert::ConversionOptions,
+) -> PyResult<ConvertReport> {
+    let mut total = ConvertReport::default();
     // The directory is made even if there is nothing to convert.
     let parts = sources.chunks(N_FILES_AT_ONCE);
-    let parts: Vec<&[Source]> = match sources {
+    let parts: Vec<&[ConvertSource]> = match sources {
         [] => vec![&[]],
         _ => parts.collect(),
     };
@@ -131,7 +135,7 @@ fn run(py: Python<'_>, sources: &[Source], options: &convert::Options) -> PyResu
 }
 
 impl Request {
-    fn options(self, py: Python<'_>, paths: &[PathBuf]) -> PyResult<convert::Options> {
+    fn options(self, py: Python<'_>, paths: &[PathBuf]) -> PyResult<convert::ConversionOptions> {
         let usage = |message: String| Err(Described::usage(message).raise(py));
         let kind = KINDS.iter().find(|(name, _)| *name == self.kind);
         let Some(&(_, kind)) = kind else {
@@ -154,7 +158,7 @@ impl Request {
             let (min, max) = (CompressionLevel::MIN, CompressionLevel::MAX);
             return usage(format!("compress: expected a level from {min} to {max}"));
         }
-        if compression.is_some() && ![OutputKind::Npy, OutputKind::MsNpy].contains(&kind) {
+        if compression.is_some() && ![ConvertedForm::Npy, ConvertedForm::MsNpy].contains(&kind) {
             return usage("compress is for numpy arrays: type npy or msnpy".to_owned());
         }
         for (name, mode) in [("dir_mode", self.dir_mode), ("file_mode", self.file_mode)] {
@@ -162,12 +166,12 @@ impl Request {
                 return usage(format!("{name}: expected permissions, such as 0o750"));
             }
         }
-        Ok(convert::Options {
+        Ok(convert::ConversionOptions {
             out: self.out,
             kind,
             compression: compression.flatten(),
             relayout: relayout(py, self.layout.as_deref(), self.target_shape)?,
-            pick: pick.map(|(side, index)| Pick { side, index }),
+            pick: pick.map(|(side, index)| PickedTensor { side, index }),
             n_threads: self.jobs.unwrap_or_else(default_jobs),
             modes: Modes {
                 dir: self.dir_mode,

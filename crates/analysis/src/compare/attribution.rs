@@ -10,25 +10,27 @@ mod first;
 pub(super) mod kinds;
 mod non_finite;
 
-use super::flow::Flow;
-use super::result::{Cause, Comparison, Level, NonFiniteRole, OperatorResult, SlotResult, Summary};
+use super::flow::ValueFlow;
+use super::result::{
+    Cause, Comparison, ComparisonSummary, NonFiniteRole, OperatorResult, SlotResult, VerdictLevel,
+};
 
 /// Fills in errors, causes, roles and the summary. Levels have to be there.
 pub fn attribute(comparison: &mut Comparison, n_ranked: usize) {
-    let flow = Flow::of(comparison);
+    let flow = ValueFlow::trace(comparison);
     distance::fill_in(&mut comparison.operators);
     let is_hidden = cause::has_hidden_inputs(comparison);
     let causes: Vec<Option<Cause>> = comparison
         .operators
         .iter()
         .enumerate()
-        .map(|(i, operator)| cause::of(operator, is_hidden[i], |slot| flow.source(i, slot)))
+        .map(|(i, operator)| cause::find_cause(operator, is_hidden[i], |slot| flow.source(i, slot)))
         .collect();
     for (operator, cause) in comparison.operators.iter_mut().zip(causes) {
         operator.cause = cause;
     }
     non_finite::fill_in(&mut comparison.operators, &flow, &is_hidden);
-    comparison.summary = Summary {
+    comparison.summary = ComparisonSummary {
         n_bytes: comparison.summary.n_bytes,
         target_coverage: comparison.summary.target_coverage,
         golden_coverage: comparison.summary.golden_coverage,
@@ -44,17 +46,17 @@ pub fn cause_of(operator: &OperatorResult) -> Cause {
 /// The inputs or outputs that were judged.
 fn slots(operator: &OperatorResult, is_output: bool) -> impl Iterator<Item = &SlotResult> {
     let slots = operator.slots.iter();
-    slots.filter(move |slot| slot.is_output() == is_output && slot.level != Level::Skip)
+    slots.filter(move |slot| slot.is_output() == is_output && slot.level != VerdictLevel::Skip)
 }
 
 /// Whether a slot was judged and did not pass.
 fn is_apart(slot: &SlotResult) -> bool {
-    slot.level >= Level::Warn && slot.level != Level::Skip
+    slot.level >= VerdictLevel::Warn && slot.level != VerdictLevel::Skip
 }
 
-fn summary(comparison: &Comparison, flow: &Flow, n_ranked: usize) -> Summary {
+fn summary(comparison: &Comparison, flow: &ValueFlow, n_ranked: usize) -> ComparisonSummary {
     let operators = &comparison.operators;
-    let mut summary = Summary::default();
+    let mut summary = ComparisonSummary::default();
     for operator in operators {
         summary.operators[operator.level as usize] += 1;
         for slot in &operator.slots {
@@ -64,9 +66,9 @@ fn summary(comparison: &Comparison, flow: &Flow, n_ranked: usize) -> Summary {
     let levels = operators
         .iter()
         .flat_map(|operator| operator.slots.iter().map(|slot| slot.level));
-    let worst = levels.filter(|level| *level != Level::Skip).max();
-    summary.level = worst.unwrap_or(Level::Skip);
-    let found = first::of(comparison, flow);
+    let worst = levels.filter(|level| *level != VerdictLevel::Skip).max();
+    summary.level = worst.unwrap_or(VerdictLevel::Skip);
+    let found = first::find_first(comparison, flow);
     summary.first_divergence = found.divergence;
     summary.first_failure = found.failure;
     summary.first_by_rank = found.by_rank;

@@ -7,13 +7,13 @@ use std::collections::BTreeSet;
 use opscope_store::record::SlotSide;
 
 use super::matching::SlotRef;
-use super::measure::Sides;
+use super::measure::MatchedDumps;
 use super::result::Comparison;
 use super::selection::Selection;
-use super::side::Side;
+use super::side::ComparedDump;
 
 /// Counts the slots of both sides that were chosen, and those of them that were compared.
-pub(super) fn count(comparison: &mut Comparison, sides: Sides<'_>, selection: &Selection) {
+pub(super) fn count(comparison: &mut Comparison, sides: MatchedDumps<'_>, selection: &Selection) {
     let pairs = &sides.matching.pairs;
     let mut compared: [BTreeSet<SlotRef>; 2] = Default::default();
     for (pair, operator) in pairs.iter().zip(&comparison.operators) {
@@ -24,7 +24,7 @@ pub(super) fn count(comparison: &mut Comparison, sides: Sides<'_>, selection: &S
             }
         }
     }
-    let of_side = |party: Party, side: &Side| {
+    let of_side = |party: Party, side: &ComparedDump| {
         let of_pairs = pairs
             .iter()
             .flat_map(|pair| party.pick(&pair.target, &pair.golden));

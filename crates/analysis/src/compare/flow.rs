@@ -11,7 +11,7 @@ use super::result::{Comparison, OperatorPlace, OperatorResult, SlotResult};
 
 /// A slot of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct At {
+pub(super) struct ResultSlot {
     /// The operator, as an index into [`Comparison::operators`].
     pub(super) operator: usize,
     /// The slot, as an index into its list.
@@ -20,11 +20,11 @@ pub(super) struct At {
 
 /// Where an input comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Source {
+pub(super) struct ResultSource {
     /// The output that it is on the target side, or the first input that is the same.
-    pub(super) target: Option<At>,
+    pub(super) target: Option<ResultSlot>,
     /// The same on the golden side.
-    pub(super) golden: Option<At>,
+    pub(super) golden: Option<ResultSlot>,
     /// Whether that is so of both sides together: the pair was compared before with the very same numbers.
     pub(super) is_same: bool,
     /// Whether nothing before is it, and an output of the operator itself is: it was changed in place, or
@@ -34,19 +34,19 @@ pub(super) struct Source {
 
 /// Where the inputs of all operators come from.
 #[derive(Debug, Default)]
-pub(super) struct Flow(Vec<Vec<Source>>);
+pub(super) struct ValueFlow(Vec<Vec<ResultSource>>);
 
 type Key = (OperatorPlace, Vec<u64>);
 
 /// Outputs and inputs seen so far: by the numbers of both sides together, of the target, of the
 /// golden side.
-type Seen = [HashMap<Key, At>; 3];
+type Seen = [HashMap<Key, ResultSlot>; 3];
 
-impl Flow {
+impl ValueFlow {
     /// Connects inputs with the latest output before them; what comes from outside, with its first reader.
-    pub(super) fn of(comparison: &Comparison) -> Flow {
+    pub(super) fn trace(comparison: &Comparison) -> ValueFlow {
         let mut seen = Seen::default();
-        let mut flow = Flow::default();
+        let mut flow = ValueFlow::default();
         for (i, operator) in comparison.operators.iter().enumerate() {
             let keys: Vec<[Option<Key>; 3]> = keys_of(operator);
             let is_output = |k: usize| operator.slots[k].is_output();
@@ -56,14 +56,14 @@ impl Flow {
                 .collect();
             let sources = keys.iter().enumerate().map(|(k, of_slot)| {
                 if is_output(k) {
-                    return Source::default();
+                    return ResultSource::default();
                 }
                 let [both, target, golden] = [0, 1, 2].map(|which| {
                     let key = of_slot[which].as_ref()?;
                     seen[which].get(key).copied()
                 });
                 let is_known = of_slot.iter().all(Option::is_some);
-                Source {
+                ResultSource {
                     target: both.or(target),
                     golden: both.or(golden),
                     is_same: both.is_some(),
@@ -79,7 +79,7 @@ impl Flow {
                     let Some(key) = key else {
                         continue;
                     };
-                    let at = At { operator: i, slot };
+                    let at = ResultSlot { operator: i, slot };
                     if is_output(slot) {
                         known.insert(key, at);
                     } else {
@@ -92,7 +92,7 @@ impl Flow {
     }
 
     /// Where a slot comes from.
-    pub(super) fn source(&self, operator: usize, slot: usize) -> Source {
+    pub(super) fn source(&self, operator: usize, slot: usize) -> ResultSource {
         let of_operator = self.0.get(operator);
         let source = of_operator.and_then(|slots| slots.get(slot));
         source.copied().unwrap_or_default()
@@ -199,8 +199,8 @@ mod tests {
             ],
             ..Comparison::default()
         };
-        let flow = Flow::of(&comparison);
-        let at = |operator| Some(At { operator, slot: 0 });
+        let flow = ValueFlow::trace(&comparison);
+        let at = |operator| Some(ResultSlot { operator, slot: 0 });
         let source = flow.source(2, 0);
         assert_eq!((source.target, source.golden), (at(0), at(0)));
         assert!(source.is_same);
@@ -208,7 +208,7 @@ mod tests {
         assert_eq!((source.target, source.golden), (at(1), None));
         assert!(!source.is_same);
         assert!(flow.source(3, 0).is_own_output && !source.is_own_output);
-        assert_eq!(flow.source(4, 0), Source::default());
-        assert_eq!(flow.source(9, 9), Source::default());
+        assert_eq!(flow.source(4, 0), ResultSource::default());
+        assert_eq!(flow.source(9, 9), ResultSource::default());
     }
 }

@@ -30,17 +30,17 @@ use crate::compare::result::Party;
 use opscope_store::record::SlotSide;
 use opscope_tensor::Layout;
 
-use super::side::Side;
+use super::side::ComparedDump;
 use board::Board;
-use places::Places;
+use places::PlaceScopes;
 
 pub use fusion::{FusedOperator, FusionRules, FusionRulesError};
-pub use mapping::{Form, Mapping, MappingError, Names, OperatorMapping};
+pub use mapping::{MappedNames, Mapping, MappingError, MappingForm, OperatorMapping};
 pub(in crate::compare) use reason::joined;
 
 /// How partners are looked for.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
+pub struct MatchingOptions {
     /// Ranks of the target with those of the golden side. Without any, all that can be told.
     pub ranks: Vec<(u32, u32)>,
     /// Names of models of the target with those of the golden side, likewise.
@@ -62,8 +62,12 @@ impl Matching {
     ///
     /// # Errors
     /// [`MappingError`] if the mapping names what is in neither step of a side, or something twice.
-    pub fn of(target: &Side, golden: &Side, options: &Options) -> Result<Matching, MappingError> {
-        let Places { scopes, apart } = places::align(target, golden, options);
+    pub fn align(
+        target: &ComparedDump,
+        golden: &ComparedDump,
+        options: &MatchingOptions,
+    ) -> Result<Matching, MappingError> {
+        let PlaceScopes { scopes, apart } = places::align(target, golden, options);
         let mut board = Board::new([target, golden], &scopes);
         for one in apart {
             board.leave(one.party.index(), one.run, one.reason);
@@ -100,7 +104,7 @@ pub struct Matching {
     /// In the order in which the target ran.
     pub pairs: Vec<RunPair>,
     /// Executions without a partner, those of the target first.
-    pub unmatched: Vec<Unmatched>,
+    pub unmatched: Vec<UnmatchedExecution>,
 }
 
 /// Executions that belong together: one of each side, or several of one where operators were fused.
@@ -111,7 +115,7 @@ pub struct RunPair {
     /// Executions of the golden side.
     pub golden: Vec<usize>,
     /// The evidence that brought them together.
-    pub how: How,
+    pub how: MatchEvidence,
     /// Slots that are compared.
     pub slots: Vec<SlotPair>,
     /// Slots without a partner.
@@ -120,7 +124,7 @@ pub struct RunPair {
 
 /// The evidence that brought executions together.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum How {
+pub enum MatchEvidence {
     /// The same name, place and number.
     #[default]
     Name,
@@ -144,12 +148,12 @@ pub struct SlotPair {
     /// The layout that both are brought to before they are compared; none if they are compared as they are.
     pub layout: Option<Layout>,
     /// A change that may be made if their extents do not agree; never made without being asked for.
-    pub hint: Option<Hint>,
+    pub hint: Option<LayoutHint>,
 }
 
 /// A proposal for slots whose extents do not agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hint {
+pub enum LayoutHint {
     /// The extents agree if the target has the one layout and the golden side the other.
     Layouts {
         /// The target's.
@@ -185,18 +189,18 @@ pub struct MissingSlot {
 
 /// An execution without a partner.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Unmatched {
+pub struct UnmatchedExecution {
     /// The side that it is of.
     pub party: Party,
     /// Which of the side's runs.
     pub run: usize,
     /// Why.
-    pub reason: Reason,
+    pub reason: UnmatchedReason,
 }
 
 /// Why an execution has no partner.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Reason {
+pub enum UnmatchedReason {
     /// Nothing of the other side has its name, or is enough like it.
     NoSuchName,
     /// The other side has no such step or rank.

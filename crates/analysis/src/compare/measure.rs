@@ -5,19 +5,19 @@ use std::collections::HashMap;
 use opscope_tensor::Layout;
 use opscope_tensor::difference::{self, TensorDifference};
 
-use super::matching::{How, Matching, RunPair, SlotPair, SlotRef};
+use super::matching::{MatchEvidence, Matching, RunPair, SlotPair, SlotRef};
 use super::result::{
-    Comparison, Config, Evidence, Level, Metrics, OperatorName, OperatorResult, PairingEvidence,
-    Party, RuleHit, RuleName, Skip, SlotResult, TensorInfo, VERSION,
+    Comparison, ComparisonConfig, Evidence, Metrics, OperatorName, OperatorResult, PairingEvidence,
+    Party, RuleHit, RuleName, Skip, SlotResult, TensorSummary, VERSION, VerdictLevel,
 };
-use super::side::{LoadError, Run, Side, Slot};
+use super::side::{ComparedDump, ExecutionSlot, LoadError, OperatorExecution};
 use super::statistics;
 use crate::error_chain::chain;
 use crate::job;
 
 /// How slots are measured.
 #[derive(Clone, Copy, Debug)]
-pub struct Options {
+pub struct MeasureOptions {
     /// Threads that work on slots.
     pub n_threads: usize,
     /// Further numbers to compute of each pair of tensors.
@@ -26,28 +26,32 @@ pub struct Options {
 
 /// Two sides and what belongs together.
 #[derive(Clone, Copy, Debug)]
-pub struct Sides<'a> {
+pub struct MatchedDumps<'a> {
     /// The dump that is examined.
-    pub target: &'a Side,
+    pub target: &'a ComparedDump,
     /// The dump that is taken for right.
-    pub golden: &'a Side,
+    pub golden: &'a ComparedDump,
     /// Which of their slots belong together.
     pub matching: &'a Matching,
     /// A dump whose distance from the golden one is the yardstick, matched with the golden one.
-    pub reference: Option<(&'a Side, &'a Matching)>,
+    pub reference: Option<(&'a ComparedDump, &'a Matching)>,
 }
 
 /// Measures every pair of slots. Verdicts are not given yet, apart from those on extents.
 ///
 /// The result does not depend on the number of threads.
-pub fn measure(sides: Sides<'_>, config: Config, options: Options) -> Comparison {
+pub fn measure(
+    sides: MatchedDumps<'_>,
+    config: ComparisonConfig,
+    options: MeasureOptions,
+) -> Comparison {
     let pairs = &sides.matching.pairs;
     let work: Vec<(usize, SlotPair)> = pairs
         .iter()
         .enumerate()
         .flat_map(|(i, pair)| pair.slots.iter().map(move |slot| (i, *slot)))
         .collect();
-    let yardsticks = sides.reference.map(|(side, matching)| Yardsticks {
+    let yardsticks = sides.reference.map(|(side, matching)| ReferenceSlots {
         side,
         of_golden: matching.partners_of_golden(),
     });
@@ -71,13 +75,13 @@ pub fn measure(sides: Sides<'_>, config: Config, options: Options) -> Comparison
                 comparison.summary.n_bytes += n_bytes;
             }
             Err(skip) => {
-                let info = |side: &Side, place: SlotRef| tensor_info(slot_of(side, place));
+                let info = |side: &ComparedDump, place: SlotRef| tensor_info(slot_of(side, place));
                 comparison.operators[*operator].slots.push(SlotResult {
                     slot: slot_of(sides.target, pair.target).name(),
                     target: info(sides.target, pair.target),
                     golden: info(sides.golden, pair.golden),
                     evidence: Evidence::None,
-                    level: Level::Skip,
+                    level: VerdictLevel::Skip,
                     ..SlotResult::default()
                 });
                 comparison.skips.push(*skip);
@@ -89,10 +93,10 @@ pub fn measure(sides: Sides<'_>, config: Config, options: Options) -> Comparison
     comparison
 }
 
-fn operator(sides: Sides<'_>, index: usize, pair: &RunPair) -> OperatorResult {
-    let names = |side: &Side, runs: &[usize]| {
+fn operator(sides: MatchedDumps<'_>, index: usize, pair: &RunPair) -> OperatorResult {
+    let names = |side: &ComparedDump, runs: &[usize]| {
         let runs = runs.iter().filter_map(|&run| side.runs.get(run));
-        runs.map(OperatorName::of).collect()
+        runs.map(OperatorName::for_execution).collect()
     };
     OperatorResult {
         index,
@@ -100,14 +104,14 @@ fn operator(sides: Sides<'_>, index: usize, pair: &RunPair) -> OperatorResult {
         golden: names(sides.golden, &pair.golden),
         how: pair.how.evidence(),
         likeness: match pair.how {
-            How::Fuzzy(likeness) => Some(likeness),
+            MatchEvidence::Fuzzy(likeness) => Some(likeness),
             _ => None,
         },
         ..OperatorResult::default()
     }
 }
 
-fn slot_of(side: &Side, place: SlotRef) -> &Slot {
+fn slot_of(side: &ComparedDump, place: SlotRef) -> &ExecutionSlot {
     &side.runs[place.run].slots[place.slot]
 }
 
@@ -115,9 +119,9 @@ fn slot_of(side: &Side, place: SlotRef) -> &Slot {
 type Outcome = Result<(SlotResult, u64), Box<Skip>>;
 
 fn slot(
-    sides: Sides<'_>,
+    sides: MatchedDumps<'_>,
     pair: SlotPair,
-    yardsticks: Option<&Yardsticks<'_>>,
+    yardsticks: Option<&ReferenceSlots<'_>>,
     options: difference::DifferenceOptions,
 ) -> Outcome {
     let target = slot_of(sides.target, pair.target);
@@ -135,7 +139,7 @@ fn slot(
     }
     let (found, n_bytes) = match tensors((target, golden), pair.layout, options) {
         Ok(found) => found,
-        Err(Fault::Shape) => return Ok((of_shapes(result), 0)),
+        Err(MeasureFault::Shape) => return Ok((of_shapes(result), 0)),
         Err(fault) => return Err(Box::new(skip_of(sides, pair, fault))),
     };
     result.evidence = Evidence::Tensor;
@@ -150,7 +154,7 @@ fn slot(
 }
 
 /// Compares what dumps have instead of elements.
-fn without_elements(sides: Sides<'_>, pair: SlotPair, result: SlotResult) -> Outcome {
+fn without_elements(sides: MatchedDumps<'_>, pair: SlotPair, result: SlotResult) -> Outcome {
     let target = slot_of(sides.target, pair.target);
     let golden = slot_of(sides.golden, pair.golden);
     let all = [
@@ -165,7 +169,7 @@ fn without_elements(sides: Sides<'_>, pair: SlotPair, result: SlotResult) -> Out
         return Err(Box::new(skip));
     }
     match statistics::compare(target, golden) {
-        statistics::Outcome::Measured(found) => Ok((
+        statistics::StatisticsOutcome::Measured(found) => Ok((
             SlotResult {
                 evidence: found.evidence,
                 metrics: found.metrics,
@@ -173,33 +177,35 @@ fn without_elements(sides: Sides<'_>, pair: SlotPair, result: SlotResult) -> Out
             },
             found.n_bytes,
         )),
-        statistics::Outcome::Shape => Ok((of_shapes(result), 0)),
-        statistics::Outcome::Nothing(message) => {
+        statistics::StatisticsOutcome::Shape => Ok((of_shapes(result), 0)),
+        statistics::StatisticsOutcome::Nothing(message) => {
             let reason = ("no_evidence", message);
             Err(Box::new(skip(sides, "both", pair.target, target, reason)))
         }
-        statistics::Outcome::Unreadable(party, error) => {
-            Err(Box::new(skip_of(sides, pair, Fault::Read(party, error))))
-        }
+        statistics::StatisticsOutcome::Unreadable(party, error) => Err(Box::new(skip_of(
+            sides,
+            pair,
+            MeasureFault::Read(party, error),
+        ))),
     }
 }
 
 /// The result of slots whose extents differ.
 fn of_shapes(mut result: SlotResult) -> SlotResult {
     result.evidence = Evidence::Shape;
-    result.level = Level::Fail;
+    result.level = VerdictLevel::Fail;
     result.rules.push(RuleHit {
         metric: RuleName::Shape,
-        level: Level::Fail,
+        level: VerdictLevel::Fail,
         ..RuleHit::default()
     });
     result
 }
 
-fn skip_of(sides: Sides<'_>, pair: SlotPair, fault: Fault) -> Skip {
+fn skip_of(sides: MatchedDumps<'_>, pair: SlotPair, fault: MeasureFault) -> Skip {
     let target = slot_of(sides.target, pair.target);
     match fault {
-        Fault::Read(party, error) => {
+        MeasureFault::Read(party, error) => {
             let golden = slot_of(sides.golden, pair.golden);
             let (place, slot) = party.pick((pair.target, target), (pair.golden, golden));
             let reason = match error {
@@ -208,28 +214,28 @@ fn skip_of(sides: Sides<'_>, pair: SlotPair, fault: Fault) -> Skip {
             };
             skip(sides, party.name(), place, slot, (reason, chain(&error)))
         }
-        Fault::Difference(message) => skip(
+        MeasureFault::Difference(message) => skip(
             sides,
             "both",
             pair.target,
             target,
             ("not_comparable", message),
         ),
-        Fault::Shape => skip(sides, "both", pair.target, target, ("shape", String::new())),
+        MeasureFault::Shape => skip(sides, "both", pair.target, target, ("shape", String::new())),
     }
 }
 
 /// The reference, with its partner of each slot of the golden side.
-struct Yardsticks<'a> {
-    side: &'a Side,
+struct ReferenceSlots<'a> {
+    side: &'a ComparedDump,
     of_golden: HashMap<SlotRef, SlotPair>,
 }
 
-impl Yardsticks<'_> {
+impl ReferenceSlots<'_> {
     /// How far the reference is from the golden side.
     fn distance(
         &self,
-        golden: &Slot,
+        golden: &ExecutionSlot,
         pair: SlotPair,
         options: difference::DifferenceOptions,
     ) -> Option<Metrics> {
@@ -240,7 +246,7 @@ impl Yardsticks<'_> {
     }
 }
 
-enum Fault {
+enum MeasureFault {
     /// The extents differ by more than axes of 1.
     Shape,
     /// The elements of one side cannot be read.
@@ -250,27 +256,27 @@ enum Fault {
 }
 
 fn tensors(
-    (target, golden): (&Slot, &Slot),
+    (target, golden): (&ExecutionSlot, &ExecutionSlot),
     layout: Option<Layout>,
     options: difference::DifferenceOptions,
-) -> Result<(TensorDifference, u64), Fault> {
+) -> Result<(TensorDifference, u64), MeasureFault> {
     let a = target
         .load(layout_for(target, layout))
-        .map_err(|error| Fault::Read(Party::Target, error))?;
+        .map_err(|error| MeasureFault::Read(Party::Target, error))?;
     let b = golden
         .load(layout_for(golden, layout))
-        .map_err(|error| Fault::Read(Party::Golden, error))?;
+        .map_err(|error| MeasureFault::Read(Party::Golden, error))?;
     if !has_same_extents(a.shape().dims(), b.shape().dims()) {
-        return Err(Fault::Shape);
+        return Err(MeasureFault::Shape);
     }
     let n_bytes = (a.view().bytes.len() + b.view().bytes.len()) as u64;
     let found = difference::difference(a.view(), b.view(), options);
-    let found = found.map_err(|error| Fault::Difference(chain(&error)))?;
+    let found = found.map_err(|error| MeasureFault::Difference(chain(&error)))?;
     Ok((found, n_bytes))
 }
 
 /// The layout that a slot has to be brought to, if it is not there already.
-fn layout_for(slot: &Slot, wanted: Option<Layout>) -> Option<Layout> {
+fn layout_for(slot: &ExecutionSlot, wanted: Option<Layout>) -> Option<Layout> {
     wanted.filter(|&wanted| slot.layout != Some(wanted))
 }
 
@@ -286,10 +292,10 @@ pub(super) fn has_same_extents<T: Copy + PartialEq + From<u8>>(a: &[T], b: &[T])
 }
 
 fn skip(
-    sides: Sides<'_>,
+    sides: MatchedDumps<'_>,
     side: &str,
     place: SlotRef,
-    slot: &Slot,
+    slot: &ExecutionSlot,
     (reason, message): (&str, String),
 ) -> Skip {
     let runs = if side == "golden" {
@@ -299,7 +305,7 @@ fn skip(
     };
     Skip {
         side: side.to_owned(),
-        operator: Some(OperatorName::of(&runs[place.run])),
+        operator: Some(OperatorName::for_execution(&runs[place.run])),
         slot: Some(slot.name()),
         path: Some(slot.path.display().to_string()),
         reason: reason.to_owned(),
@@ -308,8 +314,8 @@ fn skip(
     }
 }
 
-fn tensor_info(slot: &Slot) -> TensorInfo {
-    TensorInfo {
+fn tensor_info(slot: &ExecutionSlot) -> TensorSummary {
+    TensorSummary {
         dtype: slot.dtype_name.clone(),
         layout: slot
             .layout
@@ -322,7 +328,7 @@ fn tensor_info(slot: &Slot) -> TensorInfo {
 
 impl OperatorName {
     /// The name of a run.
-    pub(crate) fn of(run: &Run) -> OperatorName {
+    pub(crate) fn for_execution(run: &OperatorExecution) -> OperatorName {
         OperatorName {
             op_type: run.op_type.clone(),
             op_name: run.op_name.clone(),
@@ -334,15 +340,15 @@ impl OperatorName {
     }
 }
 
-impl How {
+impl MatchEvidence {
     /// The evidence in results.
     pub fn evidence(self) -> PairingEvidence {
         match self {
-            How::Name => PairingEvidence::Name,
-            How::Order => PairingEvidence::Order,
-            How::Fusion => PairingEvidence::Fusion,
-            How::Mapping => PairingEvidence::Mapping,
-            How::Fuzzy(_) => PairingEvidence::Fuzzy,
+            MatchEvidence::Name => PairingEvidence::Name,
+            MatchEvidence::Order => PairingEvidence::Order,
+            MatchEvidence::Fusion => PairingEvidence::Fusion,
+            MatchEvidence::Mapping => PairingEvidence::Mapping,
+            MatchEvidence::Fuzzy(_) => PairingEvidence::Fuzzy,
         }
     }
 }

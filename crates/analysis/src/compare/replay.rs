@@ -10,17 +10,17 @@ use opscope_tensor::{Layout, Tensor};
 use serde::Serialize;
 
 use super::result::{
-    Comparison, Level, Metrics, OperatorName, OperatorResult, RuleHit, SlotResult, TensorInfo,
-    number,
+    Comparison, Metrics, OperatorName, OperatorResult, RuleHit, SlotResult, TensorSummary,
+    VerdictLevel, number,
 };
 use super::verdict::{Thresholds, judge};
 use crate::error_chain::chain;
 
-pub use choice::{Choice, ChoiceError, choose};
+pub use choice::{ChoiceError, OperatorChoice, choose};
 
 /// The result of running an operator again.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Replayed {
+pub struct ReplayResult {
     /// The operator.
     pub operator: OperatorName,
     /// Its position in the model, where the dump says.
@@ -41,11 +41,11 @@ pub struct Replayed {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub golden_own: Vec<SlotResult>,
     /// The largest relative distances of each of those.
-    pub errors: Errors,
+    pub errors: ReplayErrors,
     /// The worst of own, inherited and total.
-    pub level: Level,
+    pub level: VerdictLevel,
     /// Who is at fault.
-    pub blame: Blame,
+    pub blame: ReplayBlame,
     /// Further remarks: inputs that came from elsewhere, steps that could not be done.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -53,7 +53,7 @@ pub struct Replayed {
 
 /// Relative distances (`rel_l2`), the largest of several slots; infinite where extents or NaN differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Errors {
+pub struct ReplayErrors {
     /// The operator's own.
     #[serde(with = "number")]
     pub own: f64,
@@ -74,7 +74,7 @@ pub struct Errors {
 /// Who is at fault for the outputs of an operator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Blame {
+pub enum ReplayBlame {
     /// Nobody: they are as they should be.
     #[default]
     Nobody,
@@ -86,14 +86,14 @@ pub enum Blame {
     Both,
 }
 
-impl Blame {
+impl ReplayBlame {
     /// In a few words.
     pub fn words(self) -> &'static str {
         match self {
-            Blame::Nobody => "agrees",
-            Blame::Own => "the operator itself",
-            Blame::Inherited => "inherits",
-            Blame::Both => "both",
+            ReplayBlame::Nobody => "agrees",
+            ReplayBlame::Own => "the operator itself",
+            ReplayBlame::Inherited => "inherits",
+            ReplayBlame::Both => "both",
         }
     }
 }
@@ -106,7 +106,7 @@ fn whole_difference(target: &Tensor, golden: &Tensor) -> Result<TensorDifference
     found.map_err(|error| chain(&error))
 }
 
-/// Compares two tensors; levels are given by [`Replayed::judge`].
+/// Compares two tensors; levels are given by [`ReplayResult::judge`].
 pub fn compare(slot: &str, target: &Tensor, golden: &Tensor) -> SlotResult {
     let mut result = SlotResult {
         slot: slot.to_owned(),
@@ -120,10 +120,10 @@ pub fn compare(slot: &str, target: &Tensor, golden: &Tensor) -> SlotResult {
     };
     if squeezed(target) != squeezed(golden) {
         result.evidence = Evidence::Shape;
-        result.level = Level::Fail;
+        result.level = VerdictLevel::Fail;
         result.rules.push(RuleHit {
             metric: RuleName::Shape,
-            level: Level::Fail,
+            level: VerdictLevel::Fail,
             ..RuleHit::default()
         });
         return result;
@@ -132,7 +132,7 @@ pub fn compare(slot: &str, target: &Tensor, golden: &Tensor) -> SlotResult {
         Ok(found) => with_numbers(result, &found),
         Err(reason) => SlotResult {
             evidence: Evidence::Reason(reason),
-            level: Level::Skip,
+            level: VerdictLevel::Skip,
             ..result
         },
     }
@@ -151,9 +151,9 @@ fn with_numbers(result: SlotResult, found: &TensorDifference) -> SlotResult {
     }
 }
 
-fn info(tensor: &Tensor) -> TensorInfo {
+fn info(tensor: &Tensor) -> TensorSummary {
     let layout = Some(tensor.layout()).filter(|&layout| layout != Layout::Nd);
-    TensorInfo {
+    TensorSummary {
         dtype: tensor.dtype().name().to_owned(),
         layout: layout.map(|layout| layout.name().to_owned()),
         shape: tensor.shape().dims().iter().map(|&n| n as u64).collect(),
@@ -161,7 +161,7 @@ fn info(tensor: &Tensor) -> TensorInfo {
     }
 }
 
-impl Replayed {
+impl ReplayResult {
     /// Gives levels to all slots, then errors, and who is at fault.
     pub fn judge(&mut self, thresholds: &Thresholds) {
         let name = self.operator.clone();
@@ -175,7 +175,7 @@ impl Replayed {
         for slots in lists {
             judge_slots(&name, slots, thresholds);
         }
-        self.errors = Errors {
+        self.errors = ReplayErrors {
             own: error_of(&self.own),
             inputs: error_of(&self.inputs),
             inherited: error_of(&self.inherited),
@@ -194,12 +194,12 @@ impl Replayed {
 }
 
 /// Whoever has the worse level is at fault.
-fn blame(own: Level, inherited: Level) -> Blame {
+fn blame(own: VerdictLevel, inherited: VerdictLevel) -> ReplayBlame {
     match (own, inherited) {
-        (Level::Pass, Level::Pass) => Blame::Nobody,
-        (own, inherited) if own > inherited => Blame::Own,
-        (own, inherited) if own < inherited => Blame::Inherited,
-        _ => Blame::Both,
+        (VerdictLevel::Pass, VerdictLevel::Pass) => ReplayBlame::Nobody,
+        (own, inherited) if own > inherited => ReplayBlame::Own,
+        (own, inherited) if own < inherited => ReplayBlame::Inherited,
+        _ => ReplayBlame::Both,
     }
 }
 
@@ -217,9 +217,9 @@ fn judge_slots(name: &OperatorName, slots: &mut Vec<SlotResult>, thresholds: &Th
 }
 
 /// The worst level of slots that were compared.
-fn worst(slots: &[SlotResult]) -> Level {
+fn worst(slots: &[SlotResult]) -> VerdictLevel {
     let levels = slots.iter().map(|slot| slot.level);
-    let compared = levels.filter(|level| *level != Level::Skip);
+    let compared = levels.filter(|level| *level != VerdictLevel::Skip);
     compared.max().unwrap_or_default()
 }
 
@@ -249,13 +249,13 @@ mod tests {
         Tensor::from_vec(DType::F32, shape, bytes.collect()).unwrap()
     }
 
-    fn replayed(own: f32, inherited: f32) -> Replayed {
+    fn replayed(own: f32, inherited: f32) -> ReplayResult {
         let right = tensor(&[1.0, -2.0, 4.0]);
         let wrong = |by: f32| tensor(&[1.0 + by, -2.0, 4.0]);
-        let mut replayed = Replayed {
+        let mut replayed = ReplayResult {
             own: vec![compare("output.0", &wrong(own), &right)],
             inherited: vec![compare("output.0", &wrong(inherited), &right)],
-            ..Replayed::default()
+            ..ReplayResult::default()
         };
         replayed.judge(&Thresholds::default());
         replayed
@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn whoever_is_worse_is_at_fault() {
-        let check = |own: f32, inherited: f32, blame: Blame, level: Level| {
+        let check = |own: f32, inherited: f32, blame: ReplayBlame, level: VerdictLevel| {
             let found = replayed(own, inherited);
             assert_eq!(
                 (found.blame, found.level),
@@ -271,13 +271,13 @@ mod tests {
                 "{own} {inherited}"
             );
         };
-        check(0.0, 0.0, Blame::Nobody, Level::Pass);
-        check(1e-6, 1e-6, Blame::Nobody, Level::Pass);
-        check(1.0, 0.0, Blame::Own, Level::Fail);
-        check(1.0, 2e-3, Blame::Own, Level::Fail);
-        check(0.0, 1.0, Blame::Inherited, Level::Fail);
-        check(1.0, 1.0, Blame::Both, Level::Fail);
-        check(f32::NAN, 0.0, Blame::Own, Level::Fail);
+        check(0.0, 0.0, ReplayBlame::Nobody, VerdictLevel::Pass);
+        check(1e-6, 1e-6, ReplayBlame::Nobody, VerdictLevel::Pass);
+        check(1.0, 0.0, ReplayBlame::Own, VerdictLevel::Fail);
+        check(1.0, 2e-3, ReplayBlame::Own, VerdictLevel::Fail);
+        check(0.0, 1.0, ReplayBlame::Inherited, VerdictLevel::Fail);
+        check(1.0, 1.0, ReplayBlame::Both, VerdictLevel::Fail);
+        check(f32::NAN, 0.0, ReplayBlame::Own, VerdictLevel::Fail);
     }
 
     #[test]
@@ -286,7 +286,10 @@ mod tests {
         let error = replayed(1.0, 0.0).errors.own;
         assert!((error - 1.0 / 21_f64.sqrt()).abs() < 1e-12, "{error}");
         let other = compare("output.0", &tensor(&[1.0]), &tensor(&[1.0, 2.0]));
-        assert_eq!((other.evidence.name(), other.level), ("shape", Level::Fail));
+        assert_eq!(
+            (other.evidence.name(), other.level),
+            ("shape", VerdictLevel::Fail)
+        );
         assert_eq!(error_of(&[other]), f64::INFINITY);
     }
 }

@@ -27,7 +27,7 @@ use super::result::Comparison;
 
 /// Kinds of files that a result can be written as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum ReportFormat {
     /// One JSON document, which can be read again.
     Json,
     /// Typed records, one JSON document in each line, which can be read again.
@@ -51,16 +51,16 @@ pub enum ReportError {
     Store(#[from] StoreError),
 }
 
-impl Format {
+impl ReportFormat {
     /// The format that a file name's ending stands for.
-    pub fn of_path(path: &Path) -> Option<Format> {
+    pub fn of_path(path: &Path) -> Option<ReportFormat> {
         let ending = path.extension()?.to_str()?.to_ascii_lowercase();
         Some(match ending.as_str() {
-            "json" => Format::Json,
-            "jsonl" => Format::Jsonl,
-            "csv" => Format::Csv,
-            "xlsx" => Format::Xlsx,
-            "html" | "htm" => Format::Html,
+            "json" => ReportFormat::Json,
+            "jsonl" => ReportFormat::Jsonl,
+            "csv" => ReportFormat::Csv,
+            "xlsx" => ReportFormat::Xlsx,
+            "html" | "htm" => ReportFormat::Html,
             _ => return None,
         })
     }
@@ -70,13 +70,13 @@ impl Format {
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write(comparison: &Comparison, format: Format, out: &mut dyn Write) -> io::Result<()> {
+pub fn write(comparison: &Comparison, format: ReportFormat, out: &mut dyn Write) -> io::Result<()> {
     match format {
-        Format::Json => json::write(comparison, out),
-        Format::Jsonl => json::write_lines(comparison, out),
-        Format::Csv => csv::write(comparison, out),
-        Format::Xlsx => xlsx::write(comparison, out),
-        Format::Html => html::write(comparison, out),
+        ReportFormat::Json => json::write(comparison, out),
+        ReportFormat::Jsonl => json::write_lines(comparison, out),
+        ReportFormat::Csv => csv::write(comparison, out),
+        ReportFormat::Xlsx => xlsx::write(comparison, out),
+        ReportFormat::Html => html::write(comparison, out),
     }
 }
 
@@ -86,7 +86,7 @@ pub fn write(comparison: &Comparison, format: Format, out: &mut dyn Write) -> io
 /// [`ReportError`]; a file that exists is left alone unless `is_replacing`.
 pub fn save(
     comparison: &Comparison,
-    format: Format,
+    format: ReportFormat,
     path: &Path,
     is_replacing: bool,
 ) -> Result<(), ReportError> {

@@ -15,7 +15,7 @@ pub struct Comparison {
     /// Version of the schema.
     pub version: u32,
     /// The paths and options that the comparison was run with.
-    pub config: Config,
+    pub config: ComparisonConfig,
     /// Pairs of operators, in the order in which the target ran them.
     pub operators: Vec<OperatorResult>,
     /// Operators, slots and files that were not compared, and why.
@@ -24,7 +24,7 @@ pub struct Comparison {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub passed_over: Vec<PassedOverFile>,
     /// The verdict, counts and first divergences.
-    pub summary: Summary,
+    pub summary: ComparisonSummary,
 }
 
 /// A file that holds nothing to compare.
@@ -40,7 +40,7 @@ pub struct PassedOverFile {
 
 /// The paths and options that a comparison was run with.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Config {
+pub struct ComparisonConfig {
     /// Version of the program.
     pub program: String,
     /// The dump that is examined.
@@ -71,7 +71,7 @@ pub struct OperatorResult {
     /// Inputs, then outputs.
     pub slots: Vec<SlotResult>,
     /// The verdict on the operator: the worst of its outputs'; of its inputs' if no output was judged.
-    pub level: Level,
+    pub level: VerdictLevel,
     /// Why its outputs are not what they should be, if they are not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cause>,
@@ -113,9 +113,9 @@ pub struct SlotResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub golden_slot: Option<String>,
     /// The target's dtype, layout and extents.
-    pub target: TensorInfo,
+    pub target: TensorSummary,
     /// The golden side's.
-    pub golden: TensorInfo,
+    pub golden: TensorSummary,
     /// The kind of evidence that was compared.
     pub evidence: Evidence,
     /// The layout in which they were compared, where it is none of theirs.
@@ -130,7 +130,7 @@ pub struct SlotResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judged_as: Option<String>,
     /// The verdict.
-    pub level: Level,
+    pub level: VerdictLevel,
     /// The rules that led to it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<RuleHit>,
@@ -141,7 +141,7 @@ pub struct SlotResult {
 
 /// A tensor, described.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct TensorInfo {
+pub struct TensorSummary {
     /// Name of the dtype.
     pub dtype: String,
     /// Name of the layout, if it says anything.
@@ -163,7 +163,7 @@ pub struct Metrics(pub Vec<(MetricId, f64)>);
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(rename_all = "lowercase")]
-pub enum Level {
+pub enum VerdictLevel {
     /// Within the thresholds.
     #[default]
     Pass,
@@ -187,7 +187,7 @@ pub struct RuleHit {
     #[serde(with = "number")]
     pub threshold: f64,
     /// The level that follows from crossing it.
-    pub level: Level,
+    pub level: VerdictLevel,
 }
 
 /// An operator's error in parts; each the largest relative distance ([`Metrics`] `rel_l2`) of its slots.
@@ -249,9 +249,9 @@ pub struct Skip {
 
 /// The summary of a comparison.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Summary {
+pub struct ComparisonSummary {
     /// The verdict: the worst level of all operators.
-    pub level: Level,
+    pub level: VerdictLevel,
     /// Operators by level: pass, warn, fail, skip.
     pub operators: [usize; 4],
     /// Slots by level: pass, warn, fail, skip.
@@ -262,13 +262,13 @@ pub struct Summary {
     pub golden_coverage: [usize; 2],
     /// The first slot beyond the limits of a warning.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub first_divergence: Option<Divergence>,
+    pub first_divergence: Option<DivergencePoint>,
     /// The first slot beyond the limits of a failure.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub first_failure: Option<Divergence>,
+    pub first_failure: Option<DivergencePoint>,
     /// The first divergence of each rank, where there are several ranks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub first_by_rank: Vec<Divergence>,
+    pub first_by_rank: Vec<DivergencePoint>,
     /// The first operator that made a NaN or an infinity, or the first that shows one if none is known to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_non_finite: Option<usize>,
@@ -283,7 +283,7 @@ pub struct Summary {
 
 /// Where two runs part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Divergence {
+pub struct DivergencePoint {
     /// The operator, as an index into [`Comparison::operators`].
     pub operator: usize,
     /// The target's slot.
@@ -358,7 +358,7 @@ pub(crate) mod number {
 
     #[derive(Deserialize)]
     #[serde(untagged)]
-    enum Number {
+    enum JsonNumber {
         Finite(f64),
         Text(String),
     }
@@ -373,9 +373,9 @@ pub(crate) mod number {
     }
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
-        match Number::deserialize(from)? {
-            Number::Finite(value) => Ok(value),
-            Number::Text(text) => match text.as_str() {
+        match JsonNumber::deserialize(from)? {
+            JsonNumber::Finite(value) => Ok(value),
+            JsonNumber::Text(text) => match text.as_str() {
                 "nan" => Ok(f64::NAN),
                 "inf" => Ok(f64::INFINITY),
                 "-inf" => Ok(f64::NEG_INFINITY),
@@ -395,13 +395,13 @@ mod metrics_map {
     use super::Metrics;
 
     #[derive(Serialize, Deserialize)]
-    struct Value(#[serde(with = "super::number")] f64);
+    struct StoredNumber(#[serde(with = "super::number")] f64);
 
     impl Serialize for Metrics {
         fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
             let mut map = to.serialize_map(Some(self.0.len()))?;
             for (name, value) in &self.0 {
-                map.serialize_entry(name, &Value(*value))?;
+                map.serialize_entry(name, &StoredNumber(*value))?;
             }
             map.end()
         }
@@ -409,8 +409,8 @@ mod metrics_map {
 
     impl<'de> Deserialize<'de> for Metrics {
         fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Metrics, D::Error> {
-            struct Entries;
-            impl<'de> Visitor<'de> for Entries {
+            struct MetricEntries;
+            impl<'de> Visitor<'de> for MetricEntries {
                 type Value = Metrics;
 
                 fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -419,13 +419,13 @@ mod metrics_map {
 
                 fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Metrics, A::Error> {
                     let mut metrics = Metrics::default();
-                    while let Some((name, Value(value))) = map.next_entry()? {
+                    while let Some((name, StoredNumber(value))) = map.next_entry()? {
                         metrics.0.push((name, value));
                     }
                     Ok(metrics)
                 }
             }
-            from.deserialize_map(Entries)
+            from.deserialize_map(MetricEntries)
         }
     }
 }

@@ -10,15 +10,15 @@ use super::allow::SkipPattern;
 use super::attribution::attribute;
 use super::coverage;
 use super::matching::{self, Mapping, MappingError, Matching};
-use super::measure::{self, Sides, measure};
-use super::result::{Comparison, Config};
+use super::measure::{self, MatchedDumps, measure};
+use super::result::{Comparison, ComparisonConfig};
 use super::selection::Selection;
-use super::side::Side;
+use super::side::ComparedDump;
 use super::verdict::{Thresholds, judge};
 
 /// The dumps to compare, and how.
 #[derive(Debug)]
-pub struct Request {
+pub struct ComparisonRequest {
     /// The dump that is examined.
     pub target: PathBuf,
     /// The dump that is taken for right.
@@ -28,13 +28,13 @@ pub struct Request {
     /// Which part of both sides.
     pub selection: Selection,
     /// How partners are looked for.
-    pub matching: matching::Options,
+    pub matching: matching::MatchingOptions,
     /// Threads that read headers and work on slots.
     pub n_threads: usize,
     /// Further numbers to compute of each pair of tensors.
     pub difference: difference::DifferenceOptions,
     /// How the numbers are judged.
-    pub judging: Judging,
+    pub judging: VerdictOptions,
     /// Version of the program, for the result.
     pub program: String,
     /// Further options, for the result.
@@ -43,7 +43,7 @@ pub struct Request {
 
 /// How numbers are judged; a saved result can be judged anew.
 #[derive(Debug)]
-pub struct Judging {
+pub struct VerdictOptions {
     /// How far is too far.
     pub thresholds: Thresholds,
     /// How many operators are ranked.
@@ -89,7 +89,7 @@ pub enum CompareError {
 /// # Errors
 /// [`CompareError`] if a side cannot be opened, or nothing of it is left to compare. Everything less than that is
 /// a skip of the result.
-pub fn run(request: &Request) -> Result<Comparison, CompareError> {
+pub fn run(request: &ComparisonRequest) -> Result<Comparison, CompareError> {
     let open = |name, path: &Path| open(name, path, request);
     let target = open("target", &request.target)?;
     let golden = open("golden", &request.golden)?;
@@ -97,7 +97,7 @@ pub fn run(request: &Request) -> Result<Comparison, CompareError> {
         Some(path) => Some(open("reference", path)?),
         None => None,
     };
-    let mut matching = Matching::of(&target, &golden, &request.matching)?;
+    let mut matching = Matching::align(&target, &golden, &request.matching)?;
     request.selection.narrow(&mut matching, &target, &golden);
     if matching.pairs.is_empty() && matching.unmatched.is_empty() {
         return Err(CompareError::NothingChosen {
@@ -105,22 +105,22 @@ pub fn run(request: &Request) -> Result<Comparison, CompareError> {
         });
     }
     // What the user says is of the target's names.
-    let of_reference = matching::Options {
+    let of_reference = matching::MatchingOptions {
         mapping: None,
         target_fusion: None,
         ..request.matching.clone()
     };
     let yardstick = match &reference {
-        Some(reference) => Some(Matching::of(reference, &golden, &of_reference)?),
+        Some(reference) => Some(Matching::align(reference, &golden, &of_reference)?),
         None => None,
     };
-    let sides = Sides {
+    let sides = MatchedDumps {
         target: &target,
         golden: &golden,
         matching: &matching,
         reference: reference.as_ref().zip(yardstick.as_ref()),
     };
-    let options = measure::Options {
+    let options = measure::MeasureOptions {
         n_threads: request.n_threads,
         difference: request.difference,
     };
@@ -134,15 +134,15 @@ pub fn run(request: &Request) -> Result<Comparison, CompareError> {
 ///
 /// # Errors
 /// As [`run`].
-pub fn mapping(request: &Request) -> Result<Mapping, CompareError> {
+pub fn mapping(request: &ComparisonRequest) -> Result<Mapping, CompareError> {
     let target = open("target", &request.target, request)?;
     let golden = open("golden", &request.golden, request)?;
-    let matching = Matching::of(&target, &golden, &request.matching)?;
+    let matching = Matching::align(&target, &golden, &request.matching)?;
     Ok(matching.to_mapping(&target, &golden))
 }
 
 /// Gives all verdicts anew, from the numbers of a result.
-pub fn rejudge(comparison: &mut Comparison, judging: &Judging) {
+pub fn rejudge(comparison: &mut Comparison, judging: &VerdictOptions) {
     judge(comparison, &judging.thresholds);
     attribute(comparison, judging.n_ranked);
     for skip in &mut comparison.skips {
@@ -150,8 +150,12 @@ pub fn rejudge(comparison: &mut Comparison, judging: &Judging) {
     }
 }
 
-fn open(name: &'static str, path: &Path, request: &Request) -> Result<Side, CompareError> {
-    let mut side = Side::open(path, request.n_threads)
+fn open(
+    name: &'static str,
+    path: &Path,
+    request: &ComparisonRequest,
+) -> Result<ComparedDump, CompareError> {
+    let mut side = ComparedDump::open(path, request.n_threads)
         .map_err(|source| CompareError::Open { side: name, source })?;
     if side.runs.is_empty() {
         return Err(CompareError::Empty {
@@ -174,9 +178,9 @@ fn because(problems: &[String]) -> String {
         .map_or_else(String::new, |first| format!(": {first}"))
 }
 
-fn config(request: &Request) -> Config {
+fn config(request: &ComparisonRequest) -> ComparisonConfig {
     let text = |path: &Path| path.display().to_string();
-    Config {
+    ComparisonConfig {
         program: request.program.clone(),
         target: text(&request.target),
         golden: text(&request.golden),

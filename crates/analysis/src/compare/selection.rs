@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use opscope_store::record::SlotSide;
 
 use super::matching::Matching;
-use super::side::{Run, Side};
+use super::side::{ComparedDump, OperatorExecution};
 use super::verdict::is_match;
 
 /// Which part of both sides is compared. The default is everything.
@@ -25,7 +25,7 @@ pub struct Selection {
 
 impl Selection {
     /// Leaves out executions of other steps and ranks.
-    pub(super) fn narrow_side(&self, side: &mut Side) {
+    pub(super) fn narrow_side(&self, side: &mut ComparedDump) {
         let is_in = |ranges: &[RangeInclusive<u64>], number: Option<u64>| {
             let is_one = |number| {
                 ranges.is_empty()
@@ -42,9 +42,15 @@ impl Selection {
     }
 
     /// Leaves out operators of which neither side has a chosen name and type, and inputs if they are not wanted.
-    pub(super) fn narrow(&self, matching: &mut Matching, target: &Side, golden: &Side) {
-        let is_wanted =
-            |side: &Side, run: &usize| side.runs.get(*run).is_some_and(|run| self.is_wanted(run));
+    pub(super) fn narrow(
+        &self,
+        matching: &mut Matching,
+        target: &ComparedDump,
+        golden: &ComparedDump,
+    ) {
+        let is_wanted = |side: &ComparedDump, run: &usize| {
+            side.runs.get(*run).is_some_and(|run| self.is_wanted(run))
+        };
         matching.pairs.retain(|pair| {
             pair.target.iter().any(|run| is_wanted(target, run))
                 || pair.golden.iter().any(|run| is_wanted(golden, run))
@@ -66,7 +72,7 @@ impl Selection {
         }
     }
 
-    fn is_wanted(&self, run: &Run) -> bool {
+    fn is_wanted(&self, run: &OperatorExecution) -> bool {
         let is_one_of = |patterns: &[String], text: &str| {
             patterns.is_empty() || patterns.iter().any(|pattern| is_match(pattern, text))
         };

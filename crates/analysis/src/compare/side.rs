@@ -16,20 +16,20 @@ use opscope_tensor::{DType, Layout};
 use crate::error_chain::chain;
 use crate::read_dump;
 
-pub use graphs::{Graphs, positions};
-pub use load::{LoadError, Loaded};
+pub use graphs::{DumpGraphs, positions};
+pub use load::{LoadError, LoadedSlot};
 
 /// One of the dumps that are compared.
 #[derive(Debug, Default)]
-pub struct Side {
+pub struct ComparedDump {
     /// The path that was opened.
     pub root: PathBuf,
     /// Executions of operators, in order.
-    pub runs: Vec<Run>,
+    pub runs: Vec<OperatorExecution>,
     /// Graphs that lie beside the tensors, with their ranks.
     pub graphs: Vec<(Option<u32>, GraphRecord)>,
     /// Facts about its runs from the descriptions of graphs and the graphs beside the dump.
-    pub described: Graphs,
+    pub described: DumpGraphs,
     /// Names of the values of ONNX models that ran as they are, as far as descriptions of their graphs lie beside the
     /// dump.
     pub value_names: HashSet<String>,
@@ -54,7 +54,7 @@ pub struct RunPlace {
 
 /// One execution of an operator, or the value of a parameter.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Run {
+pub struct OperatorExecution {
     /// Rank, model and step.
     pub place: RunPlace,
     /// The kind of run.
@@ -70,14 +70,14 @@ pub struct Run {
     /// When it was written, in microseconds since 1970-01-01 UTC.
     pub timestamp_us: Option<u64>,
     /// Its tensors: inputs, then outputs, in position.
-    pub slots: Vec<Slot>,
+    pub slots: Vec<ExecutionSlot>,
     /// Names of the operators that it was fused from, where the dump says.
     pub original_names: Vec<String>,
 }
 
 /// A tensor of a run.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Slot {
+pub struct ExecutionSlot {
     /// Input or output; an array of which nothing is known is an output.
     pub side: record::SlotSide,
     /// Which one.
@@ -109,11 +109,16 @@ pub struct Slot {
     record: TensorRecord,
 }
 
-impl Slot {
+impl ExecutionSlot {
     /// A slot of which dtype and extents are known and nothing else: the dump has neither elements nor statistics
     /// of it.
-    pub fn described(side: record::SlotSide, index: u32, dtype: DType, shape: &[u64]) -> Slot {
-        Slot {
+    pub fn described(
+        side: record::SlotSide,
+        index: u32,
+        dtype: DType,
+        shape: &[u64],
+    ) -> ExecutionSlot {
+        ExecutionSlot {
             side,
             index,
             dtype: Some(dtype),
@@ -138,10 +143,10 @@ impl Slot {
     }
 }
 
-impl Run {
+impl OperatorExecution {
     /// The slot of this side and position.
-    pub fn slot(&self, side: record::SlotSide, index: u32) -> Option<&Slot> {
-        let is_it = |slot: &&Slot| (slot.side, slot.index) == (side, index);
+    pub fn slot(&self, side: record::SlotSide, index: u32) -> Option<&ExecutionSlot> {
+        let is_it = |slot: &&ExecutionSlot| (slot.side, slot.index) == (side, index);
         self.slots.iter().find(is_it)
     }
 }
@@ -159,17 +164,17 @@ type Key = (
     Option<PathBuf>,
 );
 
-impl Side {
+impl ComparedDump {
     /// Lists a dump, reading headers on `n_threads` threads.
     ///
     /// # Errors
     /// [`StoreError`] if there is nothing at `path`; what else cannot be read is noted.
-    pub fn open(path: &Path, n_threads: usize) -> Result<Side, StoreError> {
+    pub fn open(path: &Path, n_threads: usize) -> Result<ComparedDump, StoreError> {
         let index = read_dump(path, n_threads)?;
-        let mut side = Side {
+        let mut side = ComparedDump {
             root: path.to_owned(),
             passed_over: index.passed_over,
-            ..Side::default()
+            ..ComparedDump::default()
         };
         let mut problems: HashMap<PathBuf, String> = HashMap::new();
         for error in &index.errors {
@@ -200,7 +205,7 @@ impl Side {
             run.slots.sort_by_key(|slot| (slot.side, slot.index));
             keep_first(&mut run.original_names);
         }
-        side.described = Graphs::of(&mut side, &index.graphs);
+        side.described = DumpGraphs::collect(&mut side, &index.graphs);
         side.name_originals();
         side.name_values();
         let graphs = index.graphs.into_iter();
@@ -237,7 +242,7 @@ impl Side {
             file,
         );
         let run = *of_key.entry(key).or_insert_with(|| {
-            self.runs.push(Run {
+            self.runs.push(OperatorExecution {
                 place,
                 kind: execution.kind,
                 op_type: execution.op_type.clone(),
@@ -250,7 +255,7 @@ impl Side {
             });
             self.runs.len() - 1
         });
-        let slot = Slot::of(record, problem);
+        let slot = ExecutionSlot::from_item(record, problem);
         let run = &mut self.runs[run];
         if let Some((name, _)) = &slot.original {
             run.original_names.push(name.clone());
@@ -302,13 +307,13 @@ impl Side {
     }
 }
 
-impl Slot {
-    fn of(record: TensorRecord, problem: Option<String>) -> Slot {
+impl ExecutionSlot {
+    fn from_item(record: TensorRecord, problem: Option<String>) -> ExecutionSlot {
         let (side, index) = record.slot.unwrap_or((record::SlotSide::Output, 0));
         let dtype = record.dtype.as_ref();
         let places = record.elements.as_ref();
         let original_shape = record.original_shape.clone();
-        Slot {
+        ExecutionSlot {
             side,
             index,
             dtype: dtype.and_then(DumpTerm::value),

@@ -4,17 +4,17 @@ use crate::compare::result::OperatorPlace;
 use crate::compare::result::Party;
 use std::collections::HashMap;
 
-use super::matching::{MissingSlot, Reason, RunPair, Unmatched, joined};
-use super::measure::Sides;
+use super::matching::{MissingSlot, RunPair, UnmatchedExecution, UnmatchedReason, joined};
+use super::measure::MatchedDumps;
 use super::result::{OperatorName, PassedOverFile, Skip};
-use super::side::Side;
+use super::side::ComparedDump;
 
 /// Reason of a slot that only one side has.
 pub(super) const MISSING_SLOT: &str = "missing_slot";
 
 /// The skips that a matching leads to: operators and slots without a partner, and files that could not be
 /// read at all.
-pub(super) fn of_matching(sides: Sides<'_>) -> Vec<Skip> {
+pub(super) fn of_matching(sides: MatchedDumps<'_>) -> Vec<Skip> {
     let orders = Party::BOTH.map(|party| PairOrder::by_place(sides, party));
     let unmatched = sides.matching.unmatched.iter().map(|one| {
         let order = &orders[one.party.index()];
@@ -36,7 +36,7 @@ pub(super) fn of_matching(sides: Sides<'_>) -> Vec<Skip> {
 }
 
 /// The files of all sides that hold nothing to compare.
-pub(super) fn passed_over(sides: Sides<'_>) -> Vec<PassedOverFile> {
+pub(super) fn passed_over(sides: MatchedDumps<'_>) -> Vec<PassedOverFile> {
     let all = named_sides(sides).flat_map(|(name, side)| {
         side.passed_over.iter().map(move |one| PassedOverFile {
             side: name.to_owned(),
@@ -47,7 +47,7 @@ pub(super) fn passed_over(sides: Sides<'_>) -> Vec<PassedOverFile> {
     all.collect()
 }
 
-fn named_sides(sides: Sides<'_>) -> impl Iterator<Item = (&'static str, &Side)> {
+fn named_sides(sides: MatchedDumps<'_>) -> impl Iterator<Item = (&'static str, &ComparedDump)> {
     let reference = sides.reference.map(|(side, _)| ("reference", side));
     [("target", sides.target), ("golden", sides.golden)]
         .into_iter()
@@ -58,7 +58,7 @@ fn named_sides(sides: Sides<'_>) -> impl Iterator<Item = (&'static str, &Side)> 
 struct PairOrder(HashMap<OperatorPlace, Vec<(usize, usize)>>);
 
 impl PairOrder {
-    fn by_place(sides: Sides<'_>, party: Party) -> PairOrder {
+    fn by_place(sides: MatchedDumps<'_>, party: Party) -> PairOrder {
         let side = party.pick(sides.target, sides.golden);
         let mut of_place: HashMap<OperatorPlace, Vec<(usize, usize)>> = HashMap::new();
         for (i, pair) in sides.matching.pairs.iter().enumerate() {
@@ -83,7 +83,11 @@ impl PairOrder {
     }
 }
 
-fn of_unmatched(sides: Sides<'_>, unmatched: &Unmatched, order: &PairOrder) -> Skip {
+fn of_unmatched(
+    sides: MatchedDumps<'_>,
+    unmatched: &UnmatchedExecution,
+    order: &PairOrder,
+) -> Skip {
     let side = unmatched.party.pick(sides.target, sides.golden);
     let run = &side.runs[unmatched.run];
     let damage = run.slots.iter().find_map(|slot| slot.problem.as_ref());
@@ -95,7 +99,7 @@ fn of_unmatched(sides: Sides<'_>, unmatched: &Unmatched, order: &PairOrder) -> S
     Skip {
         side: unmatched.party.name().to_owned(),
         before: next,
-        operator: Some(OperatorName::of(run)),
+        operator: Some(OperatorName::for_execution(run)),
         slot: None,
         path: run
             .slots
@@ -107,7 +111,7 @@ fn of_unmatched(sides: Sides<'_>, unmatched: &Unmatched, order: &PairOrder) -> S
     }
 }
 
-fn of_slot(sides: Sides<'_>, pair: &RunPair, slot: MissingSlot) -> Skip {
+fn of_slot(sides: MatchedDumps<'_>, pair: &RunPair, slot: MissingSlot) -> Skip {
     let (party, other) = (slot.party, slot.party.other());
     let side = party.pick(sides.target, sides.golden);
     let others = other.pick(sides.target, sides.golden);
@@ -117,7 +121,7 @@ fn of_slot(sides: Sides<'_>, pair: &RunPair, slot: MissingSlot) -> Skip {
     let (reason, message) = if slot.is_inner {
         let names = partners.iter();
         let names = names.map(|&run| others.runs[run].op_name.as_str());
-        let reason = Reason::InsideFusion(joined(names));
+        let reason = UnmatchedReason::InsideFusion(joined(names));
         (reason.name(), reason.message(party))
     } else {
         (
@@ -127,7 +131,7 @@ fn of_slot(sides: Sides<'_>, pair: &RunPair, slot: MissingSlot) -> Skip {
     };
     Skip {
         side: party.name().to_owned(),
-        operator: run.map(OperatorName::of),
+        operator: run.map(OperatorName::for_execution),
         message,
         slot: Some(slot_name),
         path: None,
@@ -136,36 +140,40 @@ fn of_slot(sides: Sides<'_>, pair: &RunPair, slot: MissingSlot) -> Skip {
     }
 }
 
-impl Reason {
+impl UnmatchedReason {
     /// The name in results.
     pub fn name(&self) -> &'static str {
         match self {
-            Reason::NoSuchName => "missing",
-            Reason::NoSuchPlace => "missing_place",
-            Reason::NoSuchRepeat => "missing_repeat",
-            Reason::OtherType(_) => "other_type",
-            Reason::Ambiguous(..) => "ambiguous",
-            Reason::InsideFusion(_) => "inside_fusion",
-            Reason::LeftOut => "left_out",
+            UnmatchedReason::NoSuchName => "missing",
+            UnmatchedReason::NoSuchPlace => "missing_place",
+            UnmatchedReason::NoSuchRepeat => "missing_repeat",
+            UnmatchedReason::OtherType(_) => "other_type",
+            UnmatchedReason::Ambiguous(..) => "ambiguous",
+            UnmatchedReason::InsideFusion(_) => "inside_fusion",
+            UnmatchedReason::LeftOut => "left_out",
         }
     }
 
     fn message(&self, party: Party) -> String {
         let other = party.other().name();
         match self {
-            Reason::NoSuchName => format!("the {other} side has no such operator"),
-            Reason::NoSuchPlace => format!("the {other} side has no such rank, model or step"),
-            Reason::NoSuchRepeat => format!("the {other} side has it less often in this step"),
-            Reason::InsideFusion(name) => {
+            UnmatchedReason::NoSuchName => format!("the {other} side has no such operator"),
+            UnmatchedReason::NoSuchPlace => {
+                format!("the {other} side has no such rank, model or step")
+            }
+            UnmatchedReason::NoSuchRepeat => {
+                format!("the {other} side has it less often in this step")
+            }
+            UnmatchedReason::InsideFusion(name) => {
                 format!("it is inside `{name}` on the {other} side, which shows no value of it")
             }
-            Reason::OtherType(op_type) => {
+            UnmatchedReason::OtherType(op_type) => {
                 format!("what has its name on the {other} side is of type `{op_type}`")
             }
-            Reason::Ambiguous(first, second) => {
+            UnmatchedReason::Ambiguous(first, second) => {
                 format!("`{first}` and `{second}` of the {other} side are about equally like it")
             }
-            Reason::LeftOut => "a mapping or choice leaves it out".to_owned(),
+            UnmatchedReason::LeftOut => "a mapping or choice leaves it out".to_owned(),
         }
     }
 }

@@ -8,19 +8,19 @@ mod number;
 
 use opscope_tensor::Layout;
 
-use self::described::{Described, REALS, SHARES, is_extreme};
-use self::number::Number;
+use self::described::{DescribedSlot, REALS, SHARES, is_extreme};
+use self::number::RoundedNumber;
 use super::evidence::Evidence;
 use super::measure::has_same_extents;
 use super::metric::{MetricId, TensorStatistic};
 use super::party::Party;
 use super::result::Metrics;
-use super::side::{LoadError, Slot};
+use super::side::{ExecutionSlot, LoadError};
 
 /// The outcome of comparing statistics.
-pub(super) enum Outcome {
+pub(super) enum StatisticsOutcome {
     /// Both have something in common.
-    Measured(Found),
+    Measured(StatisticsMatch),
     /// The extents differ.
     Shape,
     /// There is nothing to compare, and why.
@@ -30,7 +30,7 @@ pub(super) enum Outcome {
 }
 
 /// The numbers of a comparison, and the evidence that they come from.
-pub(super) struct Found {
+pub(super) struct StatisticsMatch {
     /// Statistics or digests.
     pub(super) evidence: Evidence,
     /// The numbers.
@@ -40,21 +40,24 @@ pub(super) struct Found {
 }
 
 /// Compares what both sides have; of elements statistics are computed.
-pub(super) fn compare(target: &Slot, golden: &Slot) -> Outcome {
+pub(super) fn compare(target: &ExecutionSlot, golden: &ExecutionSlot) -> StatisticsOutcome {
     if let (Some(a), Some(b)) = (&target.shape, &golden.shape)
         && !has_same_extents(a, b)
     {
-        let plain = |slot: &Slot| slot.layout.filter(|layout| *layout != Layout::Nd);
+        let plain = |slot: &ExecutionSlot| slot.layout.filter(|layout| *layout != Layout::Nd);
         if plain(target) == plain(golden) || n_elements(a) == n_elements(b) {
-            return Outcome::Shape;
+            return StatisticsOutcome::Shape;
         }
         let message = "one side has no elements, and the layouts have different numbers of them";
-        return Outcome::Nothing(message.to_owned());
+        return StatisticsOutcome::Nothing(message.to_owned());
     }
-    let (a, b) = match (Described::of(target), Described::of(golden)) {
+    let (a, b) = match (
+        DescribedSlot::describe(target),
+        DescribedSlot::describe(golden),
+    ) {
         (Ok(a), Ok(b)) => (a, b),
-        (Err(error), _) => return Outcome::Unreadable(Party::Target, error),
-        (_, Err(error)) => return Outcome::Unreadable(Party::Golden, error),
+        (Err(error), _) => return StatisticsOutcome::Unreadable(Party::Target, error),
+        (_, Err(error)) => return StatisticsOutcome::Unreadable(Party::Golden, error),
     };
     let mut metrics = Vec::new();
     let has_statistics = numbers(&a, &b, &mut metrics);
@@ -66,14 +69,14 @@ pub(super) fn compare(target: &Slot, golden: &Slot) -> Outcome {
         (false, None) => {
             let message =
                 "one side has no elements, and both have no statistic and no digest in common";
-            return Outcome::Nothing(message.to_owned());
+            return StatisticsOutcome::Nothing(message.to_owned());
         }
     };
     if has_statistics {
         metrics.extend(a.summary(Party::Target));
         metrics.extend(b.summary(Party::Golden));
     }
-    Outcome::Measured(Found {
+    StatisticsOutcome::Measured(StatisticsMatch {
         evidence,
         metrics: Metrics(metrics),
         n_bytes: a.n_bytes + b.n_bytes,
@@ -85,7 +88,7 @@ fn n_elements(dims: &[u64]) -> Option<u64> {
 }
 
 /// Adds what both have in common, and says whether that is anything.
-fn numbers(a: &Described, b: &Described, metrics: &mut Vec<(MetricId, f64)>) -> bool {
+fn numbers(a: &DescribedSlot, b: &DescribedSlot, metrics: &mut Vec<(MetricId, f64)>) -> bool {
     let mut has_any = false;
     for name in REALS {
         let (Some(x), Some(y)) = (a.get(name), b.get(name)) else {
@@ -124,7 +127,7 @@ fn numbers(a: &Described, b: &Described, metrics: &mut Vec<(MetricId, f64)>) -> 
 /// Returns the scale that a distance is measured by: the golden side's largest magnitude, as far as
 /// it is known, and its norm for a norm. A mean cannot be farther off than the elements are in the
 /// square mean, so it is measured by that.
-fn scale(golden: &Described, name: TensorStatistic, own: Number) -> f64 {
+fn scale(golden: &DescribedSlot, name: TensorStatistic, own: RoundedNumber) -> f64 {
     let finite = |name: TensorStatistic| golden.get(name).filter(|number| number.value.is_finite());
     let magnitude = |name: TensorStatistic| finite(name).map(|number| number.value.abs());
     let rms = || {
@@ -149,7 +152,7 @@ fn scale(golden: &Described, name: TensorStatistic, own: Number) -> f64 {
 
 /// Counts of NaN and infinities that only one side has: by their counts, or at least one where extremes, mean or
 /// norm show one.
-fn non_finite(a: &Described, b: &Described, metrics: &mut Vec<(MetricId, f64)>) -> bool {
+fn non_finite(a: &DescribedSlot, b: &DescribedSlot, metrics: &mut Vec<(MetricId, f64)>) -> bool {
     let both = |name: TensorStatistic| Some((a.get(name)?.value, b.get(name)?.value));
     let count = |name: TensorStatistic| both(name).map(|(x, y)| (x - y).abs());
     let seen = |names: &[TensorStatistic], is: fn(f64) -> bool| {
@@ -203,7 +206,7 @@ fn non_finite(a: &Described, b: &Described, metrics: &mut Vec<(MetricId, f64)>) 
     is_counted
 }
 
-impl Described {
+impl DescribedSlot {
     /// The numbers of a side under the names that tensors have.
     fn summary(&self, party: Party) -> Vec<(MetricId, f64)> {
         let all = self.numbers.iter();
@@ -242,7 +245,7 @@ impl Described {
     }
 
     /// Whether digests of the same bytes differ; none if both have none of the same kind.
-    fn digest_mismatch(&self, other: &Described) -> Option<bool> {
+    fn digest_mismatch(&self, other: &DescribedSlot) -> Option<bool> {
         if self.dtype != other.dtype || self.dtype.is_empty() {
             return None;
         }

@@ -14,11 +14,11 @@ use std::collections::HashSet;
 
 use super::attribution::kinds::is_additive;
 use super::evidence::{Evidence, RuleName};
-use super::flow::Flow;
+use super::flow::ValueFlow;
 use super::metric::MetricId;
-use super::result::{Comparison, Level, OperatorResult, RuleHit, SlotResult};
+use super::result::{Comparison, OperatorResult, RuleHit, SlotResult, VerdictLevel};
 
-pub use bounds::Bounds;
+pub use bounds::MetricBounds;
 pub use exactness::dtype_of;
 pub(super) use glob::is_match;
 pub use thresholds::{Limits, Thresholds, ThresholdsError, YardstickUse};
@@ -28,8 +28,8 @@ const CANCELLATION_MAX: f64 = 4.0;
 
 /// Judges every slot anew, and each operator by its outputs.
 pub fn judge(comparison: &mut Comparison, thresholds: &Thresholds) {
-    let flow = Flow::of(comparison);
-    let exactness = exactness::of(comparison, &flow);
+    let flow = ValueFlow::trace(comparison);
+    let exactness = exactness::judge_exactness(comparison, &flow);
     let mut softened: HashSet<(usize, usize)> = HashSet::new();
     let operators = comparison.operators.iter_mut().zip(exactness);
     for (i, (operator, dtypes)) in operators.enumerate() {
@@ -48,7 +48,7 @@ pub fn judge(comparison: &mut Comparison, thresholds: &Thresholds) {
                 soften(slot);
                 softened.insert((i, k));
             }
-            if !is_judged && slot.is_output() && slot.level > Level::Pass {
+            if !is_judged && slot.is_output() && slot.level > VerdictLevel::Pass {
                 set_aside(slot);
             }
         }
@@ -65,10 +65,10 @@ pub fn judge(comparison: &mut Comparison, thresholds: &Thresholds) {
 
 /// Takes the verdict off an output that has no value on which two runs must agree.
 fn set_aside(slot: &mut SlotResult) {
-    slot.level = Level::Skip;
+    slot.level = VerdictLevel::Skip;
     slot.rules = vec![RuleHit {
         metric: RuleName::NotJudged,
-        level: Level::Skip,
+        level: VerdictLevel::Skip,
         ..RuleHit::default()
     }];
 }
@@ -77,7 +77,7 @@ fn set_aside(slot: &mut SlotResult) {
 /// that cancel leave their errors behind, and nothing is wrong but the network's choice.
 fn cancelled(slots: &[SlotResult]) -> Vec<usize> {
     let inputs = || slots.iter().filter(|slot| !slot.is_output());
-    if inputs().any(|slot| slot.level != Level::Pass) {
+    if inputs().any(|slot| slot.level != VerdictLevel::Pass) {
         return Vec::new();
     }
     let Some(of_inputs) = inputs()
@@ -91,18 +91,18 @@ fn cancelled(slots: &[SlotResult]) -> Vec<usize> {
             .absolute_distance()
             .is_some_and(|of| of <= CANCELLATION_MAX * of_inputs);
         let has_bad = value_of(slot, MetricId::NonFiniteMismatches) != Some(0.0);
-        slot.is_output() && slot.level == Level::Fail && is_kept && !has_bad
+        slot.is_output() && slot.level == VerdictLevel::Fail && is_kept && !has_bad
     };
     (0..slots.len()).filter(|&k| is_it(&slots[k])).collect()
 }
 
 /// Makes a warning of a failure.
 fn soften(slot: &mut SlotResult) {
-    if slot.level == Level::Fail {
-        slot.level = Level::Warn;
+    if slot.level == VerdictLevel::Fail {
+        slot.level = VerdictLevel::Warn;
         slot.rules
             .iter_mut()
-            .for_each(|rule| rule.level = Level::Warn);
+            .for_each(|rule| rule.level = VerdictLevel::Warn);
     }
 }
 
@@ -129,7 +129,7 @@ fn names_of(operator: &OperatorResult) -> (String, String) {
 }
 
 /// The worst of the outputs; of the inputs if no output was judged.
-fn level_of(operator: &OperatorResult) -> Level {
+fn level_of(operator: &OperatorResult) -> VerdictLevel {
     let levels = |is_output: bool| {
         let slots = operator
             .slots
@@ -137,15 +137,15 @@ fn level_of(operator: &OperatorResult) -> Level {
             .filter(move |slot| slot.is_output() == is_output);
         slots
             .map(|slot| slot.level)
-            .filter(|level| *level != Level::Skip)
+            .filter(|level| *level != VerdictLevel::Skip)
             .max()
     };
     levels(true)
         .or_else(|| levels(false))
-        .unwrap_or(Level::Skip)
+        .unwrap_or(VerdictLevel::Skip)
 }
 
-fn judge_slot(slot: &mut SlotResult, limits: &[(MetricId, Bounds)], thresholds: &Thresholds) {
+fn judge_slot(slot: &mut SlotResult, limits: &[(MetricId, MetricBounds)], thresholds: &Thresholds) {
     let is_measured = slot.evidence.is_measured();
     slot.rules = match slot.evidence {
         Evidence::Tensor | Evidence::Statistics | Evidence::Digest => {
@@ -153,19 +153,23 @@ fn judge_slot(slot: &mut SlotResult, limits: &[(MetricId, Bounds)], thresholds: 
         }
         Evidence::Shape => vec![RuleHit {
             metric: RuleName::Shape,
-            level: Level::Fail,
+            level: VerdictLevel::Fail,
             ..RuleHit::default()
         }],
         Evidence::None | Evidence::Reason(_) => Vec::new(),
     };
     slot.level = match (is_measured, slot.rules.iter().map(|rule| rule.level).max()) {
         (_, Some(level)) => level,
-        (true, None) => Level::Pass,
-        (false, None) => Level::Skip,
+        (true, None) => VerdictLevel::Pass,
+        (false, None) => VerdictLevel::Skip,
     };
 }
 
-fn hits(slot: &SlotResult, limits: &[(MetricId, Bounds)], thresholds: &Thresholds) -> Vec<RuleHit> {
+fn hits(
+    slot: &SlotResult,
+    limits: &[(MetricId, MetricBounds)],
+    thresholds: &Thresholds,
+) -> Vec<RuleHit> {
     let mut hits = Vec::new();
     // Smaller than anything that the dtype has in full: no sum keeps it.
     let is_nothing = derived::is_below_range(slot);
@@ -177,7 +181,7 @@ fn hits(slot: &SlotResult, limits: &[(MetricId, Bounds)], thresholds: &Threshold
         };
         let natural = slot.yardstick.as_ref();
         let natural = natural.and_then(|natural| derived::value(natural, metric));
-        let hit = |bound: Option<f64>, level: Level| {
+        let hit = |bound: Option<f64>, level: VerdictLevel| {
             let threshold = thresholds.with_yardstick(metric, bound?, natural);
             derived::is_beyond(metric, value, threshold).then(|| RuleHit {
                 metric: RuleName::Metric(metric),
@@ -186,7 +190,9 @@ fn hits(slot: &SlotResult, limits: &[(MetricId, Bounds)], thresholds: &Threshold
                 level,
             })
         };
-        hits.extend(hit(bounds.fail, Level::Fail).or_else(|| hit(bounds.warn, Level::Warn)));
+        hits.extend(
+            hit(bounds.fail, VerdictLevel::Fail).or_else(|| hit(bounds.warn, VerdictLevel::Warn)),
+        );
     }
     hits
 }

@@ -2,7 +2,7 @@
 
 use opscope_store::file_format::mapping_csv;
 
-use super::Source;
+use super::ConvertSource;
 use crate::names::fitting;
 
 /// A file name, and the full one if the two differ. `mapping.csv` beside the file keeps that.
@@ -17,12 +17,12 @@ impl OutputName {
     ///
     /// A file made from a dump file that itself goes by digits goes by the same digits. A name that
     /// is too long is replaced by the UUID of itself. In both cases the full name is kept.
-    pub(super) fn new(source: &Source, tail: &str, suffix: &str) -> OutputName {
-        OutputName::of(&source.file_name, source.real_name.as_deref(), tail, suffix)
+    pub(super) fn new(source: &ConvertSource, tail: &str, suffix: &str) -> OutputName {
+        OutputName::from_stem(&source.file_name, source.real_name.as_deref(), tail, suffix)
     }
 
     /// [`OutputName::new`] with another beginning than the file's name.
-    pub(super) fn of(
+    pub(super) fn from_stem(
         file_name: &str,
         real_name: Option<&str>,
         tail: &str,
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     fn check(file_name: &str, real_name: Option<&str>, name: &str, full_name: Option<&str>) {
-        let found = OutputName::of(file_name, real_name, ".input.0", ".npy");
+        let found = OutputName::from_stem(file_name, real_name, ".input.0", ".npy");
         assert_eq!(found.name, name);
         assert_eq!(found.full_name.as_deref(), full_name);
     }
@@ -68,7 +68,7 @@ mod tests {
         check("Add.a.1.0.5", None, "Add.a.1.0.5.input.0.npy", None);
         let real = "Add.x.1.0.5.input.0.npy";
         check("77", Some("Add.x.1.0.5"), "77.input.0.npy", Some(real));
-        let found = OutputName::of(&"x".repeat(250), None, ".output.12", ".npy");
+        let found = OutputName::from_stem(&"x".repeat(250), None, ".output.12", ".npy");
         assert_eq!(found.name.len(), 36);
         assert!(found.full_name.unwrap().ends_with("x.output.12.npy"));
     }
@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn names_stay_in_their_directory_and_on_their_line() {
         check("../a\nb", None, ".._a_b.input.0.npy", None);
-        let mapped = OutputName::of("7", Some("a\nb"), "", ".npy");
+        let mapped = OutputName::from_stem("7", Some("a\nb"), "", ".npy");
         assert_eq!(mapped.mapping_line().unwrap(), "7.npy,a_b.npy\n");
     }
 }

@@ -11,7 +11,7 @@ use opscope_store::tree::mindspore::TensorFileName;
 
 /// One file to convert, and where its results go.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Source {
+pub struct ConvertSource {
     /// The file.
     pub path: PathBuf,
     /// The file's name, which its results' names begin with.
@@ -27,13 +27,13 @@ pub struct Source {
     pub n_bytes: u64,
 }
 
-impl Source {
+impl ConvertSource {
     /// The name that says what the file holds.
     pub fn telling_name(&self) -> &str {
         self.real_name.as_deref().unwrap_or(&self.file_name)
     }
 
-    fn with_tensor_name(mut self) -> Source {
+    fn with_tensor_name(mut self) -> ConvertSource {
         // Without a dtype the name may be that of a result of ours.
         let name = TensorFileName::parse(self.telling_name());
         if name.is_some_and(|name| name.dtype.is_some()) {
@@ -49,7 +49,7 @@ impl Source {
 #[derive(Debug, Default)]
 pub struct FoundSources {
     /// Files to convert.
-    pub sources: Vec<Source>,
+    pub sources: Vec<ConvertSource>,
     /// Files that hold nothing to convert.
     pub passed_over: Vec<PassedOver>,
     /// Files and directories that could not be read.
@@ -71,7 +71,7 @@ pub fn sources(path: &Path) -> FoundSources {
     let listing = dump::list(path);
     let source = |entry: dump::DumpEntry| {
         let parent = entry.path.parent().unwrap_or(path);
-        let source = Source {
+        let source = ConvertSource {
             subdir: parent
                 .strip_prefix(path)
                 .unwrap_or(Path::new(""))
@@ -110,8 +110,8 @@ impl FoundSources {
 }
 
 /// Two sources whose results would have the same names, if there are any.
-pub fn collision(sources: &[Source]) -> Option<(&Source, &Source)> {
-    let mut by_place: HashMap<(&Path, &str), &Source> = HashMap::new();
+pub fn collision(sources: &[ConvertSource]) -> Option<(&ConvertSource, &ConvertSource)> {
+    let mut by_place: HashMap<(&Path, &str), &ConvertSource> = HashMap::new();
     sources.iter().find_map(|source| {
         let place = (source.subdir.as_path(), source.file_name.as_str());
         let first = by_place.insert(place, source)?;
@@ -126,11 +126,11 @@ fn without_suffix(name: String) -> String {
     }
 }
 
-fn single_source(path: &Path) -> Result<Source, StoreError> {
+fn single_source(path: &Path) -> Result<ConvertSource, StoreError> {
     let file_name = file_name(path);
     let real_name = dump::real_name_of(path)?;
     let n_bytes = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
-    let source = Source {
+    let source = ConvertSource {
         path: path.to_owned(),
         file_name,
         real_name,

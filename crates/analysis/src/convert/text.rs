@@ -6,7 +6,7 @@
 
 use std::io::{self, Write};
 
-use crate::Element;
+use crate::ElementValue;
 
 /// Writes all elements.
 ///
@@ -14,15 +14,15 @@ use crate::Element;
 /// The errors of the writer.
 pub(super) fn write(
     out: &mut impl Write,
-    elements: impl Iterator<Item = Element>,
+    elements: impl Iterator<Item = ElementValue>,
 ) -> io::Result<()> {
     for element in elements {
         match element {
-            Element::Float(value) => writeln!(out, "{}", exponential(value))?,
-            Element::Signed(value) => writeln!(out, "{value}")?,
-            Element::Unsigned(value) => writeln!(out, "{value}")?,
-            Element::Bool(value) => writeln!(out, "{}", u8::from(value))?,
-            Element::Complex(re, im) => {
+            ElementValue::Float(value) => writeln!(out, "{}", exponential(value))?,
+            ElementValue::Signed(value) => writeln!(out, "{value}")?,
+            ElementValue::Unsigned(value) => writeln!(out, "{value}")?,
+            ElementValue::Bool(value) => writeln!(out, "{}", u8::from(value))?,
+            ElementValue::Complex(re, im) => {
                 let (re, im) = (exponential(re), signed(im));
                 writeln!(out, " ({re}{im}j)")?;
             }
@@ -66,24 +66,30 @@ mod tests {
     #[test]
     fn lines_are_those_of_savetxt() {
         let cases = [
-            (Element::Float(1.0), "1.000000000000000000e+00"),
-            (Element::Float(-0.0), "-0.000000000000000000e+00"),
-            (Element::Float(0.1), "1.000000000000000056e-01"),
-            (Element::Float(65504.0), "6.550400000000000000e+04"),
+            (ElementValue::Float(1.0), "1.000000000000000000e+00"),
+            (ElementValue::Float(-0.0), "-0.000000000000000000e+00"),
+            (ElementValue::Float(0.1), "1.000000000000000056e-01"),
+            (ElementValue::Float(65504.0), "6.550400000000000000e+04"),
             // A tie, which goes to the even digit.
-            (Element::Float(2f64.powi(-28)), "3.725290298461914062e-09"),
-            (Element::Float(5e-324), "4.940656458412465442e-324"),
-            (Element::Float(f64::MAX), "1.797693134862315708e+308"),
-            (Element::Float(f64::NEG_INFINITY), "-inf"),
-            (Element::Float(-f64::NAN), "nan"),
-            (Element::Signed(i64::MIN), "-9223372036854775808"),
-            (Element::Unsigned(u64::MAX), "18446744073709551615"),
-            (Element::Bool(true), "1"),
             (
-                Element::Complex(1.0, -2.0),
+                ElementValue::Float(2f64.powi(-28)),
+                "3.725290298461914062e-09",
+            ),
+            (ElementValue::Float(5e-324), "4.940656458412465442e-324"),
+            (ElementValue::Float(f64::MAX), "1.797693134862315708e+308"),
+            (ElementValue::Float(f64::NEG_INFINITY), "-inf"),
+            (ElementValue::Float(-f64::NAN), "nan"),
+            (ElementValue::Signed(i64::MIN), "-9223372036854775808"),
+            (ElementValue::Unsigned(u64::MAX), "18446744073709551615"),
+            (ElementValue::Bool(true), "1"),
+            (
+                ElementValue::Complex(1.0, -2.0),
                 " (1.000000000000000000e+00-2.000000000000000000e+00j)",
             ),
-            (Element::Complex(f64::NAN, f64::INFINITY), " (nan+infj)"),
+            (
+                ElementValue::Complex(f64::NAN, f64::INFINITY),
+                " (nan+infj)",
+            ),
         ];
         for (element, expected) in cases {
             let mut out = Vec::new();

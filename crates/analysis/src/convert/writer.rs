@@ -16,19 +16,19 @@ use opscope_store::reader::{ExtraKind, MindSporeTensorFile, OpenedTensor};
 use opscope_store::record::SlotSide;
 
 use super::names::{OutputName, without_controls};
-use super::{ConvertError, Options, OutputKind, Pick, Source};
-use crate::elements::{Elements, ElementsError};
+use super::{ConversionOptions, ConvertError, ConvertSource, ConvertedForm, PickedTensor};
+use crate::elements::{ConvertElements, ElementsError};
 
 /// Writes results; shared by all threads.
-pub(super) struct Writer<'a> {
+pub(super) struct ResultWriter<'a> {
     creator: Creator,
-    options: &'a Options,
+    options: &'a ConversionOptions,
     mapping: Mutex<()>,
 }
 
 /// The outcome of converting one file.
 #[derive(Default)]
-pub(super) struct Converted {
+pub(super) struct ConvertedFile {
     pub(super) n_arrays: u64,
     pub(super) n_records: u64,
     pub(super) n_rest: u64,
@@ -37,8 +37,8 @@ pub(super) struct Converted {
 }
 
 /// A source that was opened, and the directory of its results.
-struct Opened<'a> {
-    source: &'a Source,
+struct OpenedSource<'a> {
+    source: &'a ConvertSource,
     file: MindSporeTensorFile,
     dir: PathBuf,
     repeated_names: HashSet<usize>,
@@ -53,20 +53,20 @@ fn repeated_names(file: &MindSporeTensorFile) -> HashSet<usize> {
     repeated.map(|tensor| tensor.stored.index).collect()
 }
 
-impl<'a> Writer<'a> {
-    pub(super) fn new(creator: Creator, options: &'a Options) -> Writer<'a> {
-        Writer {
+impl<'a> ResultWriter<'a> {
+    pub(super) fn new(creator: Creator, options: &'a ConversionOptions) -> ResultWriter<'a> {
+        ResultWriter {
             creator,
             options,
             mapping: Mutex::new(()),
         }
     }
 
-    pub(super) fn convert(&self, source: &Source) -> Converted {
-        let mut converted = Converted::default();
+    pub(super) fn convert(&self, source: &ConvertSource) -> ConvertedFile {
+        let mut converted = ConvertedFile::default();
         let opened = MindSporeTensorFile::open(&source.path, source.telling_name());
         let opened = match opened {
-            Ok(file) => Opened {
+            Ok(file) => OpenedSource {
                 source,
                 repeated_names: repeated_names(&file),
                 file,
@@ -79,7 +79,7 @@ impl<'a> Writer<'a> {
         };
         if opened.file.holds_records() {
             self.convert_records(&opened, &mut converted);
-        } else if self.options.kind == OutputKind::Safetensors {
+        } else if self.options.kind == ConvertedForm::Safetensors {
             self.convert_together(&opened, &mut converted);
         } else {
             self.convert_tensors(&opened, &mut converted);
@@ -90,7 +90,7 @@ impl<'a> Writer<'a> {
         converted
     }
 
-    fn convert_tensors(&self, opened: &Opened<'_>, converted: &mut Converted) {
+    fn convert_tensors(&self, opened: &OpenedSource<'_>, converted: &mut ConvertedFile) {
         let tensors = self.picked(&opened.file, converted);
         for tensor in tensors {
             let elements = self.elements(tensor);
@@ -109,9 +109,9 @@ impl<'a> Writer<'a> {
     fn picked<'f>(
         &self,
         file: &'f MindSporeTensorFile,
-        converted: &mut Converted,
+        converted: &mut ConvertedFile,
     ) -> Vec<OpenedTensor<'f>> {
-        let Some(Pick { side, index }) = self.options.pick else {
+        let Some(PickedTensor { side, index }) = self.options.pick else {
             return file.tensors().collect();
         };
         let picked = file.tensor(side, index);
@@ -126,8 +126,8 @@ impl<'a> Writer<'a> {
     }
 
     /// The elements of a tensor, in the wanted layout.
-    fn elements<'f>(&self, tensor: OpenedTensor<'f>) -> Result<Elements<'f>, ElementsError> {
-        let elements = Elements::from_tensor(tensor)?;
+    fn elements<'f>(&self, tensor: OpenedTensor<'f>) -> Result<ConvertElements<'f>, ElementsError> {
+        let elements = ConvertElements::from_tensor(tensor)?;
         match &self.options.relayout {
             None => Ok(elements),
             Some(relayout) => {
@@ -141,7 +141,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Overflow records become JSON, whatever kind of file was asked for.
-    fn convert_records(&self, opened: &Opened<'_>, converted: &mut Converted) {
+    fn convert_records(&self, opened: &OpenedSource<'_>, converted: &mut ConvertedFile) {
         let tensors = self.picked(&opened.file, converted);
         let outputs = tensors
             .into_iter()
@@ -171,7 +171,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Buffers and workspaces, as they are.
-    fn convert_rest(&self, opened: &Opened<'_>, converted: &mut Converted) {
+    fn convert_rest(&self, opened: &OpenedSource<'_>, converted: &mut ConvertedFile) {
         for (piece, bytes) in opened.file.extras() {
             let kind = match piece.kind {
                 ExtraKind::L1Buffer => "l1buffer",

@@ -10,34 +10,34 @@ use opscope_store::record::SlotSide;
 use opscope_tensor::convert::dtype::DecodeError;
 use opscope_tensor::{DType, Layout, Shape, Stats, StatsError, TensorView, stats};
 
-use super::{Elements, ElementsError, Relayout};
+use super::{ConvertElements, ElementsError, WantedLayout};
 
 /// Elements that numpy can hold: little-endian, side by side, in row-major order.
-pub struct Array {
+pub struct NumpyArray {
     /// Type of the elements.
     pub dtype: DType,
     /// Extents.
     pub shape: Shape,
-    bytes: Bytes,
+    bytes: ArrayBytes,
 }
 
-enum Bytes {
+enum ArrayBytes {
     /// A part of a file, which may be mapped into memory.
     Lent(FileBytes, Range<usize>),
     Own(Vec<u8>),
 }
 
-impl Array {
+impl NumpyArray {
     /// The elements.
     pub fn bytes(&self) -> &[u8] {
         match &self.bytes {
-            Bytes::Lent(bytes, range) => bytes.as_ref().get(range.clone()).unwrap_or_default(),
-            Bytes::Own(bytes) => bytes,
+            ArrayBytes::Lent(bytes, range) => bytes.as_ref().get(range.clone()).unwrap_or_default(),
+            ArrayBytes::Own(bytes) => bytes,
         }
     }
 }
 
-impl Array {
+impl NumpyArray {
     /// The elements of a record, in another layout if that is asked for.
     ///
     /// Floats that numpy lacks become `float32`, integers the next wider ones; nothing is copied
@@ -47,8 +47,8 @@ impl Array {
     /// [`ElementsError`].
     pub fn decoded(
         record: &TensorRecord,
-        relayout: Option<&Relayout>,
-    ) -> Result<Array, ElementsError> {
+        relayout: Option<&WantedLayout>,
+    ) -> Result<NumpyArray, ElementsError> {
         read_array(record, |slot, elements, tensor| {
             let is_half = elements.dtype == DType::F16;
             let elements = match relayout {
@@ -70,8 +70,8 @@ impl Array {
     /// [`ElementsError`].
     pub fn stored(
         record: &TensorRecord,
-        relayout: Option<&Relayout>,
-    ) -> Result<Array, ElementsError> {
+        relayout: Option<&WantedLayout>,
+    ) -> Result<NumpyArray, ElementsError> {
         read_array(record, |slot, elements, tensor| match relayout {
             None => elements.check_size().map_err(failed(slot)),
             Some(relayout) => relaid(relayout, elements, tensor, slot),
@@ -83,7 +83,7 @@ impl Array {
     ///
     /// # Errors
     /// [`ElementsError`].
-    pub fn raw(record: &TensorRecord) -> Result<Array, ElementsError> {
+    pub fn raw(record: &TensorRecord) -> Result<NumpyArray, ElementsError> {
         read_array(record, |_, elements, _| {
             let expected = elements.shape.n_bytes(elements.dtype);
             let is_whole = expected == Ok(elements.bytes.len());
@@ -96,7 +96,7 @@ impl Array {
                     Shape::new([elements.bytes.len()]).unwrap_or_default(),
                 ),
             };
-            Ok(Elements {
+            Ok(ConvertElements {
                 dtype,
                 shape,
                 layout: elements.layout,
@@ -114,7 +114,7 @@ pub fn stats_of(record: &TensorRecord) -> Result<Stats, ElementsError> {
     let file = open_file(record)?;
     let tensor = find_tensor(record, &file)?;
     let slot = file.slot_of(tensor);
-    let elements = Elements::from_tensor(tensor)?;
+    let elements = ConvertElements::from_tensor(tensor)?;
     // Bytes of unknown meaning are no numbers, whatever their count.
     if elements.dtype.bits().is_none() {
         return Err(StatsError::Dtype(elements.dtype).into());
@@ -149,11 +149,11 @@ fn find_tensor<'f>(
 }
 
 fn relaid<'f>(
-    relayout: &Relayout,
-    elements: Elements<'f>,
+    relayout: &WantedLayout,
+    elements: ConvertElements<'f>,
     tensor: OpenedTensor<'f>,
     slot: &str,
-) -> Result<Elements<'f>, ElementsError> {
+) -> Result<ConvertElements<'f>, ElementsError> {
     let result = relayout.apply(elements, tensor.stored);
     result.map_err(|source| ElementsError::Relayout {
         slot: slot.to_owned(),
@@ -165,20 +165,20 @@ fn read_array(
     record: &TensorRecord,
     bring: impl for<'f> FnOnce(
         &str,
-        Elements<'f>,
+        ConvertElements<'f>,
         OpenedTensor<'f>,
-    ) -> Result<Elements<'f>, ElementsError>,
-) -> Result<Array, ElementsError> {
+    ) -> Result<ConvertElements<'f>, ElementsError>,
+) -> Result<NumpyArray, ElementsError> {
     let file = open_file(record)?;
     let (dtype, shape, found) = {
         let tensor = find_tensor(record, &file)?;
         let slot = file.slot_of(tensor);
-        let Elements {
+        let ConvertElements {
             dtype,
             shape,
             bytes,
             ..
-        } = bring(&slot, Elements::from_tensor(tensor)?, tensor)?;
+        } = bring(&slot, ConvertElements::from_tensor(tensor)?, tensor)?;
         let found = match bytes {
             Cow::Borrowed(bytes) => file.range_of(bytes).ok_or_else(|| bytes.to_vec()),
             Cow::Owned(bytes) => Err(bytes),
@@ -186,10 +186,10 @@ fn read_array(
         (dtype, shape, found)
     };
     let bytes = match found {
-        Ok(range) => Bytes::Lent(file.into_bytes(), range),
-        Err(bytes) => Bytes::Own(bytes),
+        Ok(range) => ArrayBytes::Lent(file.into_bytes(), range),
+        Err(bytes) => ArrayBytes::Own(bytes),
     };
-    Ok(Array {
+    Ok(NumpyArray {
         dtype,
         shape,
         bytes,
@@ -201,12 +201,12 @@ fn failed(slot: &str) -> impl FnOnce(DecodeError) -> ElementsError {
     move |source| ElementsError::Decode { slot, source }
 }
 
-fn widen(elements: Elements<'_>) -> Elements<'static> {
+fn widen(elements: ConvertElements<'_>) -> ConvertElements<'static> {
     let halves = elements.bytes.as_chunks::<2>().0.iter();
     let bytes = halves
         .flat_map(|&half| f16::from_le_bytes(half).to_f32().to_le_bytes())
         .collect();
-    Elements {
+    ConvertElements {
         dtype: DType::F32,
         shape: elements.shape,
         layout: elements.layout,

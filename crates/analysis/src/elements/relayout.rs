@@ -8,14 +8,14 @@ use opscope_tensor::convert::layout::{LayoutConversion, LayoutError, LayoutPlan,
 use opscope_tensor::{DType, Layout, Shape};
 use thiserror::Error;
 
-use super::Elements;
+use super::ConvertElements;
 
 /// Axes of an image.
 const IMAGE_AXES: usize = 4;
 
 /// Which layout is wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Relayout {
+pub struct WantedLayout {
     /// The layout.
     pub target: Layout,
     /// Extents in the order of the target; larger tensors are cut to their leading part. By default
@@ -43,14 +43,14 @@ pub enum RelayoutError {
 /// Extents without padding, with the layout that they are in.
 type Original = (Layout, Shape);
 
-impl Relayout {
+impl WantedLayout {
     /// The elements in the wanted layout. Whole-byte dtypes stay what they are; packed ones are
     /// decoded first.
     pub(crate) fn apply<'a>(
         &self,
-        elements: Elements<'a>,
+        elements: ConvertElements<'a>,
         stored: &StoredTensor,
-    ) -> Result<Elements<'a>, RelayoutError> {
+    ) -> Result<ConvertElements<'a>, RelayoutError> {
         let from = elements.layout.map_err(RelayoutError::UnknownLayout)?;
         let device_dtype = elements.dtype;
         let elements = match elements.dtype.bytes() {
@@ -61,7 +61,7 @@ impl Relayout {
         let is_renamed = is_plain(from) && [from, self.target].contains(&Layout::Nd);
         let is_kept = from == self.target || (is_renamed && is_plain(self.target));
         if is_kept && self.shape.is_none() {
-            return Ok(Elements {
+            return Ok(ConvertElements {
                 layout: Ok(self.target),
                 ..elements
             });
@@ -72,7 +72,7 @@ impl Relayout {
             None => originals(stored, from, self.target)?,
         }
         .into_iter();
-        let request = Request {
+        let request = RelayoutRequest {
             relayout: self,
             from,
             elements: &elements,
@@ -98,7 +98,7 @@ impl Relayout {
             bytes = Cow::Owned(plan.run_to_vec(&bytes)?);
             shape = plan.out_shape().clone();
         }
-        Ok(Elements {
+        Ok(ConvertElements {
             dtype: elements.dtype,
             shape,
             layout: Ok(self.target),
@@ -108,15 +108,15 @@ impl Relayout {
 }
 
 /// One tensor to be converted.
-struct Request<'a> {
-    relayout: &'a Relayout,
+struct RelayoutRequest<'a> {
+    relayout: &'a WantedLayout,
     from: Layout,
-    elements: &'a Elements<'a>,
+    elements: &'a ConvertElements<'a>,
     device_dtype: DType,
     n_groups: usize,
 }
 
-impl Request<'_> {
+impl RelayoutRequest<'_> {
     /// The conversions to make, one after the other: one, or two by way of the original layout
     /// where there is no direct way.
     fn plans(&self, original: Option<&Original>) -> Result<Vec<LayoutPlan>, LayoutError> {

@@ -7,18 +7,18 @@ use opscope_store::StoreError;
 use opscope_store::atomic_file::Creator;
 use opscope_store::reader::MindSporeTensorFile;
 
-use super::{Overflow, summary};
-use crate::convert::{self, Options, Report, Source};
+use super::{OverflowReport, summary};
+use crate::convert::{self, ConversionOptions, ConvertReport, ConvertSource};
 use crate::elements::decode_tensor;
 use crate::error_chain::chain;
 
 /// The files that were written.
 #[derive(Debug)]
-pub struct Export {
+pub struct ExportedFiles {
     /// The summary file.
     pub summary: PathBuf,
     /// The outcome of converting records and dumps.
-    pub report: Report,
+    pub report: ConvertReport,
 }
 
 /// Writes JSON files of the records, arrays of their operators' tensors, and the summary into the
@@ -27,7 +27,10 @@ pub struct Export {
 /// # Errors
 /// [`StoreError::Io`] if directory or summary cannot be written; what concerns single files is in the
 /// report.
-pub fn export(overflows: &[&Overflow], options: &Options) -> Result<Export, StoreError> {
+pub fn export(
+    overflows: &[&OverflowReport],
+    options: &ConversionOptions,
+) -> Result<ExportedFiles, StoreError> {
     let mut seen = HashSet::new();
     let files = overflows.iter().flat_map(|overflow| {
         let of_operator = overflow
@@ -38,23 +41,23 @@ pub fn export(overflows: &[&Overflow], options: &Options) -> Result<Export, Stor
         std::iter::once((&overflow.path, &overflow.file_name)).chain(of_operator)
     });
     let files = files.filter(|(path, _)| seen.insert((*path).clone()));
-    let sources: Vec<Source> = files.map(|(path, name)| source(path, name)).collect();
+    let sources: Vec<ConvertSource> = files.map(|(path, name)| source(path, name)).collect();
     let report = convert::run(&sources, options, |_| {})?;
     let blocks = overflows.iter().enumerate();
     let text: String = blocks.map(|(i, overflow)| block(overflow, i + 1)).collect();
     let path = options.out.join(summary::file_name());
     let creator = Creator::new(options.modes);
     creator.replace_file(&path, &[text.as_bytes()])?;
-    Ok(Export {
+    Ok(ExportedFiles {
         summary: path,
         report,
     })
 }
 
-fn source(path: &Path, real_name: &str) -> Source {
+fn source(path: &Path, real_name: &str) -> ConvertSource {
     let file_name = path.file_name().unwrap_or_default();
     let file_name = file_name.to_string_lossy().into_owned();
-    Source {
+    ConvertSource {
         path: path.to_owned(),
         real_name: (file_name != real_name).then(|| real_name.to_owned()),
         file_name,
@@ -65,7 +68,7 @@ fn source(path: &Path, real_name: &str) -> Source {
 }
 
 /// Returns the section of the summary on one overflow.
-fn block(overflow: &Overflow, number: usize) -> String {
+fn block(overflow: &OverflowReport, number: usize) -> String {
     let mut text = summary::title(number);
     let files = overflow
         .operator

@@ -124,23 +124,23 @@ fn extremes<const N: usize, T: Copy + PartialOrd>(
 }
 
 /// A float that can be summed, with its two zeros.
-trait Sum: Copy + std::ops::Add<Output = Self> {
+trait SummableFloat: Copy + std::ops::Add<Output = Self> {
     const NEGATIVE_ZERO: Self;
     const ZERO: Self;
 }
 
-impl Sum for f32 {
+impl SummableFloat for f32 {
     const NEGATIVE_ZERO: f32 = -0.0;
     const ZERO: f32 = 0.0;
 }
 
-impl Sum for f64 {
+impl SummableFloat for f64 {
     const NEGATIVE_ZERO: f64 = -0.0;
     const ZERO: f64 = 0.0;
 }
 
 /// numpy's sum of elements that it converts first.
-fn chunked_sum<const N: usize, T: Sum>(
+fn chunked_sum<const N: usize, T: SummableFloat>(
     elements: &[[u8; N]],
     value: impl Fn([u8; N]) -> T + Copy,
 ) -> T {
@@ -150,7 +150,7 @@ fn chunked_sum<const N: usize, T: Sum>(
 }
 
 /// numpy's sum of elements that it takes as they are.
-fn pairwise_sum<const N: usize, T: Sum>(
+fn pairwise_sum<const N: usize, T: SummableFloat>(
     elements: &[[u8; N]],
     value: impl Fn([u8; N]) -> T + Copy,
 ) -> T {
@@ -158,7 +158,10 @@ fn pairwise_sum<const N: usize, T: Sum>(
 }
 
 /// Halves are added apart, down to short runs.
-fn pairs<const N: usize, T: Sum>(elements: &[[u8; N]], value: impl Fn([u8; N]) -> T + Copy) -> T {
+fn pairs<const N: usize, T: SummableFloat>(
+    elements: &[[u8; N]],
+    value: impl Fn([u8; N]) -> T + Copy,
+) -> T {
     let n = elements.len();
     let add = |sum: T, &element: &[u8; N]| sum + value(element);
     if n < LANES {
@@ -207,7 +210,7 @@ fn complex_extremes<const N: usize, T: Copy + PartialOrd>(
 }
 
 /// The sums of the real and of the imaginary parts.
-fn complex_sum<const N: usize, T: Sum>(
+fn complex_sum<const N: usize, T: SummableFloat>(
     elements: &[[u8; N]],
     value: impl Fn([u8; N]) -> [T; 2] + Copy,
 ) -> [T; 2] {
@@ -216,7 +219,7 @@ fn complex_sum<const N: usize, T: Sum>(
 }
 
 /// [`pairs`] for complex numbers. Real and imaginary parts share the lanes.
-fn complex_pairs<const N: usize, T: Sum>(
+fn complex_pairs<const N: usize, T: SummableFloat>(
     elements: &[[u8; N]],
     value: impl Fn([u8; N]) -> [T; 2] + Copy,
 ) -> [T; 2] {

@@ -6,7 +6,7 @@ use half::f16;
 const POSITIONAL_MIN: f64 = 1e-4;
 
 /// A floating-point type as numpy prints it.
-pub(super) trait Float: Copy {
+pub(super) trait PrintedFloat: Copy {
     /// From here on numbers are written with an exponent.
     const POSITIONAL_END: f64;
 
@@ -17,7 +17,7 @@ pub(super) trait Float: Copy {
     fn shortest(self) -> String;
 }
 
-impl Float for f64 {
+impl PrintedFloat for f64 {
     const POSITIONAL_END: f64 = 1e16;
 
     fn value(self) -> f64 {
@@ -29,7 +29,7 @@ impl Float for f64 {
     }
 }
 
-impl Float for f32 {
+impl PrintedFloat for f32 {
     const POSITIONAL_END: f64 = 1e6;
 
     fn value(self) -> f64 {
@@ -41,7 +41,7 @@ impl Float for f32 {
     }
 }
 
-impl Float for f16 {
+impl PrintedFloat for f16 {
     const POSITIONAL_END: f64 = 1e3;
 
     fn value(self) -> f64 {
@@ -62,12 +62,12 @@ impl Float for f16 {
 }
 
 /// The text of a real number, as `str` gives it.
-pub(super) fn real<T: Float>(number: T) -> String {
+pub(super) fn real<T: PrintedFloat>(number: T) -> String {
     text(number, ".0")
 }
 
 /// The text of a complex number.
-pub(super) fn complex<T: Float>(re: T, im: T) -> String {
+pub(super) fn complex<T: PrintedFloat>(re: T, im: T) -> String {
     let im_text = text(im, "");
     if re.value() == 0.0 && re.value().is_sign_positive() {
         return format!("{im_text}j");
@@ -77,7 +77,7 @@ pub(super) fn complex<T: Float>(re: T, im: T) -> String {
 }
 
 /// `whole` is put after numbers without a fraction.
-fn text<T: Float>(number: T, whole: &str) -> String {
+fn text<T: PrintedFloat>(number: T, whole: &str) -> String {
     let value = number.value();
     if value.is_nan() {
         return "nan".to_owned();

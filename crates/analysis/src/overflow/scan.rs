@@ -22,7 +22,7 @@ use crate::job;
 #[derive(Debug, Default)]
 pub struct Scan {
     /// Records of an overflow, earliest first: by step, then by time.
-    pub overflows: Vec<Overflow>,
+    pub overflows: Vec<OverflowReport>,
     /// Files of the dump, with records or without.
     pub n_files: u64,
     /// Files that hold records, by their names or by what is in them.
@@ -37,7 +37,7 @@ pub struct Scan {
 
 /// A record of an overflow.
 #[derive(Clone, Debug)]
-pub struct Overflow {
+pub struct OverflowReport {
     /// The file.
     pub path: PathBuf,
     /// Its name; the real one where the file goes by digits.
@@ -58,14 +58,14 @@ pub struct Overflow {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OperatorDump {
     /// The file with all of its tensors, or those with one each; at least one.
-    pub files: Vec<OperatorFile>,
+    pub files: Vec<OverflowOperatorFile>,
     /// The operator's type.
     pub op_type: String,
 }
 
 /// A file with tensors of an operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OperatorFile {
+pub struct OverflowOperatorFile {
     /// Where it is.
     pub path: PathBuf,
     /// Its name; the real one where the file goes by digits.
@@ -142,7 +142,7 @@ pub fn scan(path: &Path, n_threads: usize) -> Scan {
         scan.errors.push(ScanError::NoRecord(path.to_owned()));
     }
     scan.overflows.sort_by_cached_key(sort_key);
-    let operators = Operators::of_entries(&listing.entries);
+    let operators = TaskFiles::of_entries(&listing.entries);
     for overflow in &mut scan.overflows {
         overflow.operator = operators.find(overflow);
     }
@@ -198,7 +198,7 @@ fn is_record_op(op_name: &str) -> bool {
     op_name.eq_ignore_ascii_case(dump_data::RECORD_OP_NAME)
 }
 
-fn sort_key(overflow: &Overflow) -> (u64, (usize, String), PathBuf) {
+fn sort_key(overflow: &OverflowReport) -> (u64, (usize, String), PathBuf) {
     let step = overflow.step.unwrap_or(u64::MAX);
     (step, order(&overflow.timestamp), overflow.path.clone())
 }
@@ -226,14 +226,14 @@ pub(crate) fn records(
     records.collect()
 }
 
-fn overflow(entry: &DumpEntry, record: OverflowRecord) -> Option<Overflow> {
+fn overflow(entry: &DumpEntry, record: OverflowRecord) -> Option<OverflowReport> {
     let findings = findings(&record);
     let parent = entry.path.parent().and_then(Path::file_name);
     let timestamp = match &entry.name {
         Some(name) => name.timestamp.clone(),
         None => longest_number(&entry.real_name),
     };
-    (!findings.is_empty()).then(|| Overflow {
+    (!findings.is_empty()).then(|| OverflowReport {
         path: entry.path.clone(),
         file_name: entry.real_name.clone(),
         step: parent.and_then(|name| name.to_str()?.parse().ok()),
@@ -254,7 +254,7 @@ fn longest_number(name: &str) -> String {
 }
 
 /// Files with tensors, by task.
-struct Operators<'a> {
+struct TaskFiles<'a> {
     by_task: HashMap<u64, Vec<Candidate<'a>>>,
 }
 
@@ -266,8 +266,8 @@ struct Candidate<'a> {
     slot: Option<(SlotSide, u32)>,
 }
 
-impl<'a> Operators<'a> {
-    fn of_entries(entries: &'a [DumpEntry]) -> Operators<'a> {
+impl<'a> TaskFiles<'a> {
+    fn of_entries(entries: &'a [DumpEntry]) -> TaskFiles<'a> {
         let mut by_task: HashMap<u64, Vec<Candidate<'a>>> = HashMap::new();
         let entries = entries.iter();
         for entry in entries.filter(|entry| !op_debug::is_record_name(&entry.real_name)) {
@@ -276,12 +276,12 @@ impl<'a> Operators<'a> {
                 of_task.or_default().push(candidate);
             }
         }
-        Operators { by_task }
+        TaskFiles { by_task }
     }
 
     /// The earliest dump of the task in the record's directory, else below it. A record with several
     /// sections names the task in the last one.
-    fn find(&self, overflow: &Overflow) -> Option<OperatorDump> {
+    fn find(&self, overflow: &OverflowReport) -> Option<OperatorDump> {
         let dir = overflow.path.parent().unwrap_or(Path::new("."));
         let finding = overflow.findings.last()?;
         let of_task = self.by_task.get(&finding.task_id)?.iter();
@@ -301,7 +301,7 @@ impl<'a> Operators<'a> {
                 *known = one;
             }
         }
-        let file = |one: &Candidate<'_>| OperatorFile {
+        let file = |one: &Candidate<'_>| OverflowOperatorFile {
             path: one.entry.path.clone(),
             file_name: one.entry.real_name.clone(),
         };

@@ -7,11 +7,12 @@ use std::path::Path;
 use network::{Arithmetic, Executed, Fault, Kind, Network, Random, write};
 use opscope_analysis::compare::attribution::attribute;
 use opscope_analysis::compare::matching::{self, Matching};
-use opscope_analysis::compare::measure::{self, Sides, measure};
+use opscope_analysis::compare::measure::{self, MatchedDumps, measure};
 use opscope_analysis::compare::result::{
-    Cause, Comparison, Config, Divergence, Level, NonFiniteRole, OperatorResult,
+    Cause, Comparison, ComparisonConfig, DivergencePoint, NonFiniteRole, OperatorResult,
+    VerdictLevel,
 };
-use opscope_analysis::compare::side::Side;
+use opscope_analysis::compare::side::ComparedDump;
 use opscope_analysis::compare::verdict::{Thresholds, judge};
 use opscope_tensor::difference;
 
@@ -19,20 +20,21 @@ use opscope_tensor::difference;
 const N_CASES: u64 = 400;
 
 fn compare(target: &Path, golden: &Path) -> Comparison {
-    let open = |path| Side::open(path, 1).unwrap();
+    let open = |path| ComparedDump::open(path, 1).unwrap();
     let (target, golden) = (open(target), open(golden));
-    let matching = Matching::of(&target, &golden, &matching::Options::default()).unwrap();
-    let sides = Sides {
+    let matching =
+        Matching::align(&target, &golden, &matching::MatchingOptions::default()).unwrap();
+    let sides = MatchedDumps {
         target: &target,
         golden: &golden,
         matching: &matching,
         reference: None,
     };
-    let options = measure::Options {
+    let options = measure::MeasureOptions {
         n_threads: 1,
         difference: difference::DifferenceOptions::default(),
     };
-    let mut comparison = measure(sides, Config::default(), options);
+    let mut comparison = measure(sides, ComparisonConfig::default(), options);
     judge(&mut comparison, &Thresholds::default());
     attribute(&mut comparison, 10);
     comparison
@@ -87,7 +89,7 @@ impl Case {
         }
     }
 
-    fn name(&self, divergence: &Divergence) -> String {
+    fn name(&self, divergence: &DivergencePoint) -> String {
         name(&self.comparison.operators[divergence.operator])
     }
 
@@ -109,7 +111,7 @@ impl Case {
             .collect()
     }
 
-    fn has_suspect(&self, divergence: &Divergence, op_name: &str) -> bool {
+    fn has_suspect(&self, divergence: &DivergencePoint, op_name: &str) -> bool {
         let mut suspects = divergence.suspects.iter();
         suspects.any(|suspect| suspect.operator.op_name == op_name)
     }
@@ -386,7 +388,7 @@ fn steps_and_ranks_have_their_own_order() {
         [(0, 1, Fault::Output(0)), (1, 0, Fault::Output(3))],
     );
     let comparison = compare(&target, &side("golden", none));
-    let name = |divergence: &Divergence| {
+    let name = |divergence: &DivergencePoint| {
         let operator = &comparison.operators[divergence.operator].target[0];
         (operator.rank, operator.step, operator.op_name.clone())
     };
@@ -405,11 +407,11 @@ fn a_saved_result_is_judged_the_same() {
         let comparison = Case::new(seed, dir.path()).comparison;
         let text = serde_json::to_string(&comparison).unwrap();
         let mut read: Comparison = serde_json::from_str(&text).unwrap();
-        read.summary.level = Level::Pass;
+        read.summary.level = VerdictLevel::Pass;
         for operator in &mut read.operators {
-            (operator.level, operator.cause) = (Level::Pass, None);
+            (operator.level, operator.cause) = (VerdictLevel::Pass, None);
             let slots = operator.slots.iter_mut();
-            slots.for_each(|slot| (slot.level, slot.rules) = (Level::Pass, Vec::new()));
+            slots.for_each(|slot| (slot.level, slot.rules) = (VerdictLevel::Pass, Vec::new()));
         }
         judge(&mut read, &Thresholds::default());
         attribute(&mut read, 10);
@@ -428,7 +430,7 @@ fn planted_faults_are_found_and_nobody_else_is_accused() {
         if checked.is_err() {
             failed.push(case.describe(seed));
         }
-        n_found += usize::from(case.comparison.summary.level == Level::Fail);
+        n_found += usize::from(case.comparison.summary.level == VerdictLevel::Fail);
     }
     let first = failed.join("\n");
     assert!(

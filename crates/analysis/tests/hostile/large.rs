@@ -1,7 +1,7 @@
 //! Large dumps of operators that are all alike, or made of each other.
 
-use opscope_analysis::compare::matching::{Matching, Options};
-use opscope_analysis::compare::side::{Run, RunPlace, Side, Slot};
+use opscope_analysis::compare::matching::{Matching, MatchingOptions};
+use opscope_analysis::compare::side::{ComparedDump, ExecutionSlot, OperatorExecution, RunPlace};
 use opscope_store::record::SlotSide;
 use opscope_tensor::DType;
 
@@ -10,27 +10,27 @@ use crate::is_child;
 /// Operators of each side. Work that grew with their square would take hours.
 const N: u32 = 20_000;
 
-fn run(task: Option<u32>, op_type: &str, op_name: String) -> Run {
-    let slot = |side| Slot::described(side, 0, DType::F32, &[2, 3]);
-    Run {
+fn run(task: Option<u32>, op_type: &str, op_name: String) -> OperatorExecution {
+    let slot = |side| ExecutionSlot::described(side, 0, DType::F32, &[2, 3]);
+    OperatorExecution {
         op_type: op_type.to_owned(),
         op_name,
         task_id: task,
         slots: vec![slot(SlotSide::Input), slot(SlotSide::Output)],
-        ..Run::default()
+        ..OperatorExecution::default()
     }
 }
 
-fn side(n: u32, run: impl Fn(u32) -> Run) -> Side {
-    Side {
+fn side(n: u32, run: impl Fn(u32) -> OperatorExecution) -> ComparedDump {
+    ComparedDump {
         runs: (0..n).map(run).collect(),
-        ..Side::default()
+        ..ComparedDump::default()
     }
 }
 
 /// Everything is in the matching once.
-fn check(what: &str, target: &Side, golden: &Side) {
-    let matching = Matching::of(target, golden, &Options::default()).unwrap();
+fn check(what: &str, target: &ComparedDump, golden: &ComparedDump) {
+    let matching = Matching::align(target, golden, &MatchingOptions::default()).unwrap();
     for (i, side) in [target, golden].into_iter().enumerate() {
         let in_pairs = matching.pairs.iter();
         let n_paired: usize = in_pairs
@@ -104,7 +104,7 @@ fn large_dumps_are_matched() {
         (
             "one operator made of all",
             numbered("Relu", "a"),
-            side(1, |_| Run {
+            side(1, |_| OperatorExecution {
                 original_names: (0..N).map(|i| format!("a_{i}")).collect(),
                 ..run(Some(0), "Fused", "f".to_owned())
             }),
@@ -112,7 +112,7 @@ fn large_dumps_are_matched() {
         (
             "operators made of the same ones",
             numbered("Relu", "a"),
-            side(N, |i| Run {
+            side(N, |i| OperatorExecution {
                 original_names: vec!["a_1".to_owned(), "a_2".to_owned()],
                 ..run(Some(i), "Fused", format!("f_{i}"))
             }),
@@ -120,7 +120,7 @@ fn large_dumps_are_matched() {
         (
             "operators made of the next one",
             numbered("Relu", "a"),
-            side(N, |i| Run {
+            side(N, |i| OperatorExecution {
                 original_names: vec![format!("a_{}", (i + 1) % N), format!("a_{i}")],
                 ..run(Some(i), "Fused", format!("a_{i}"))
             }),
@@ -133,13 +133,13 @@ fn large_dumps_are_matched() {
     }
 }
 
-fn many_slots(n_runs: u32) -> Side {
+fn many_slots(n_runs: u32) -> ComparedDump {
     side(n_runs, |i| {
         let slots = [SlotSide::Input, SlotSide::Output].into_iter();
         let slots = slots.flat_map(|side| {
-            (0..N).map(move |index| Slot::described(side, index, DType::F32, &[2, 3]))
+            (0..N).map(move |index| ExecutionSlot::described(side, index, DType::F32, &[2, 3]))
         });
-        Run {
+        OperatorExecution {
             slots: slots.collect(),
             original_names: vec!["f".to_owned(), "f_1".to_owned()],
             ..run(Some(i), "Split", format!("f_{i}"))
@@ -147,8 +147,8 @@ fn many_slots(n_runs: u32) -> Side {
     })
 }
 
-fn models(name: &str) -> Side {
-    side(N / 4, |i| Run {
+fn models(name: &str) -> ComparedDump {
+    side(N / 4, |i| OperatorExecution {
         place: RunPlace {
             model: Some(name.to_owned()),
             model_id: Some(i),

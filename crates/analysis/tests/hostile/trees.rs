@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use opscope_analysis::compare::matching::{self, Form, FusionRules, Mapping, Matching};
-use opscope_analysis::compare::report::{self, Format};
-use opscope_analysis::compare::run::{self, Judging, Request};
-use opscope_analysis::compare::side::Side;
+use opscope_analysis::compare::matching::{self, FusionRules, Mapping, MappingForm, Matching};
+use opscope_analysis::compare::report::{self, ReportFormat};
+use opscope_analysis::compare::run::{self, ComparisonRequest, VerdictOptions};
+use opscope_analysis::compare::side::ComparedDump;
 use opscope_analysis::compare::verdict::Thresholds;
 use opscope_analysis::compare::{Selection, attribution};
 use opscope_analysis::overview::Overview;
@@ -112,11 +112,11 @@ pub(crate) fn compare_pair(choices: &mut Choices<'_>, root: &Path) {
         return;
     };
     for format in [
-        Format::Json,
-        Format::Jsonl,
-        Format::Csv,
-        Format::Xlsx,
-        Format::Html,
+        ReportFormat::Json,
+        ReportFormat::Jsonl,
+        ReportFormat::Csv,
+        ReportFormat::Xlsx,
+        ReportFormat::Html,
     ] {
         let mut bytes = Vec::new();
         report::write(&comparison, format, &mut bytes).unwrap();
@@ -126,10 +126,10 @@ pub(crate) fn compare_pair(choices: &mut Choices<'_>, root: &Path) {
 }
 
 /// Every execution is in the matching once.
-fn check(request: &Request) {
+fn check(request: &ComparisonRequest) {
     let [target, golden] =
-        [&request.target, &request.golden].map(|path| Side::open(path, 1).unwrap());
-    let Ok(matching) = Matching::of(&target, &golden, &request.matching) else {
+        [&request.target, &request.golden].map(|path| ComparedDump::open(path, 1).unwrap());
+    let Ok(matching) = Matching::align(&target, &golden, &request.matching) else {
         return;
     };
     for (i, side) in [&target, &golden].into_iter().enumerate() {
@@ -146,20 +146,20 @@ fn check(request: &Request) {
     }
 }
 
-fn request(choices: &mut Choices<'_>, target: PathBuf, golden: PathBuf) -> Request {
+fn request(choices: &mut Choices<'_>, target: PathBuf, golden: PathBuf) -> ComparisonRequest {
     let rules = |choices: &mut Choices<'_>| {
         let wanted = choices.is(4);
         let json = fusion_rules(choices);
         wanted.then(|| FusionRules::parse(json.as_bytes()).ok())?
     };
-    let matching = matching::Options {
+    let matching = matching::MatchingOptions {
         mapping: choices.is(4).then(|| mapping(choices)).flatten(),
         target_fusion: rules(choices),
         golden_fusion: rules(choices),
         no_guesses: choices.is(8),
-        ..matching::Options::default()
+        ..matching::MatchingOptions::default()
     };
-    Request {
+    ComparisonRequest {
         reference: choices.is(6).then(|| golden.clone()),
         target,
         golden,
@@ -167,7 +167,7 @@ fn request(choices: &mut Choices<'_>, target: PathBuf, golden: PathBuf) -> Reque
         matching,
         n_threads: 1,
         difference: difference::DifferenceOptions::default(),
-        judging: Judging {
+        judging: VerdictOptions {
             thresholds: Thresholds::default(),
             n_ranked: 5,
             allowed: Vec::new(),
@@ -327,7 +327,7 @@ fn mapping(choices: &mut Choices<'_>) -> Option<Mapping> {
         r#"{{"operators": [{}], "ignore": {ignored}}}"#,
         operators.join(",")
     );
-    Mapping::parse(&text, Form::Json).ok()
+    Mapping::parse(&text, MappingForm::Json).ok()
 }
 
 fn quoted_list(names: &[&str]) -> String {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use opscope_analysis::compare::side::Side;
+use opscope_analysis::compare::side::ComparedDump;
 use opscope_store::file_format::npy::encode_header;
 use opscope_tensor::{DType, Shape};
 
@@ -45,8 +45,8 @@ fn a_tree_against_arrays() {
         &[1, 8, 4, 4],
     );
     array(&golden.join("prob.0.1700000000000003.npy"), &[1, 10]);
-    let target = Side::open(&dir.path().join("npu"), 2).unwrap();
-    let golden = Side::open(&golden, 2).unwrap();
+    let target = ComparedDump::open(&dir.path().join("npu"), 2).unwrap();
+    let golden = ComparedDump::open(&golden, 2).unwrap();
     let matching = matched(&target, &golden);
     let expected = [
         "net_conv1 = net_conv1, name",
@@ -75,7 +75,7 @@ fn dump_files_are_themselves() {
         "msaccucmp/tests/golden/ffts_plus/in/l",
         "msaccucmp/tests/golden/format_nc1hwc0/in/d",
     ] {
-        let [target, golden] = [0, 1].map(|_| Side::open(&crates.join(dir), 2).unwrap());
+        let [target, golden] = [0, 1].map(|_| ComparedDump::open(&crates.join(dir), 2).unwrap());
         let matching = matched(&target, &golden);
         assert!(!matching.pairs.is_empty(), "{dir}");
         assert!(matching.unmatched.is_empty(), "{dir}");
@@ -133,12 +133,12 @@ const ARRAYS: Tree = (
     ],
 );
 
-fn opened(root: &Path, (tree, files): Tree) -> Side {
+fn opened(root: &Path, (tree, files): Tree) -> ComparedDump {
     for (file, shape) in files {
         array(&root.join(tree).join(file), shape);
     }
     let top = tree.split('/').next().unwrap_or_default();
-    Side::open(&root.join(top), 2).unwrap()
+    ComparedDump::open(&root.join(top), 2).unwrap()
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn every_dialect_against_every_other() {
     for target in &sides {
         for golden in &sides {
             let matching = matched(target, golden);
-            let computes = |side: &Side, run: usize| {
+            let computes = |side: &ComparedDump, run: usize| {
                 let name = &side.runs[run].op_name;
                 !["trans_0", "detach"].contains(&name.as_str())
             };
@@ -160,7 +160,7 @@ fn every_dialect_against_every_other() {
             let found = lines(&matching, target, golden);
             assert_eq!(pairs.len(), 3, "{found:?}");
             for pair in pairs {
-                let kind = |side: &Side, run: usize| {
+                let kind = |side: &ComparedDump, run: usize| {
                     let name = side.runs[run].op_name.to_lowercase();
                     ["conv", "relu"].iter().position(|part| name.contains(part))
                 };

@@ -1,7 +1,7 @@
 //! One operator that was made of several.
 
-use opscope_analysis::compare::matching::{FusedOperator, FusionRules, Matching, Options};
-use opscope_analysis::compare::side::{Run, Side};
+use opscope_analysis::compare::matching::{FusedOperator, FusionRules, Matching, MatchingOptions};
+use opscope_analysis::compare::side::{ComparedDump, OperatorExecution};
 use opscope_store::record::SlotSide;
 
 use crate::{lines, matched, matched_by, op, same, side, slot_lines};
@@ -11,7 +11,7 @@ const WEIGHT: &[u64] = &[8, 3, 3, 3];
 const SHAPE: &[u64] = &[1, 8, 4, 4];
 
 /// Convolution, norm and activation, between two others.
-fn chain() -> Vec<Run> {
+fn chain() -> Vec<OperatorExecution> {
     vec![
         same("Mul", "scale", IMAGE),
         op("Conv", "conv1", &[IMAGE, WEIGHT], &[SHAPE]),
@@ -21,7 +21,7 @@ fn chain() -> Vec<Run> {
     ]
 }
 
-fn fused(op_type: &str, name: &str) -> Vec<Run> {
+fn fused(op_type: &str, name: &str) -> Vec<OperatorExecution> {
     vec![
         same("Mul", "scale", IMAGE),
         op(op_type, name, &[IMAGE, WEIGHT, &[8]], &[SHAPE]),
@@ -30,7 +30,7 @@ fn fused(op_type: &str, name: &str) -> Vec<Run> {
 }
 
 /// The lines of the middle.
-fn middle(matching: &Matching, target: &Side, golden: &Side) -> Vec<String> {
+fn middle(matching: &Matching, target: &ComparedDump, golden: &ComparedDump) -> Vec<String> {
     let all = lines(matching, target, golden)
         .into_iter()
         .chain(slot_lines(matching, target, golden));
@@ -142,16 +142,16 @@ fn rules_of_the_compiler_say_it_where_the_dump_does_not() {
     .into_iter()
     .collect();
     let (target, golden) = (side(fused("Conv2D", "f")), side(chain()));
-    let options = Options {
+    let options = MatchingOptions {
         target_fusion: Some(rules),
         no_guesses: true,
-        ..Options::default()
+        ..MatchingOptions::default()
     };
     let found = middle(&matched_by(&target, &golden, &options), &target, &golden);
     assert_eq!(found, expected("f", "fusion"));
-    let without = Options {
+    let without = MatchingOptions {
         no_guesses: true,
-        ..Options::default()
+        ..MatchingOptions::default()
     };
     assert_eq!(matched_by(&target, &golden, &without).pairs.len(), 2);
 }
@@ -223,7 +223,7 @@ fn names_that_are_made_of_names() {
         assert_eq!(found, expected(name, "fusion"), "{name}");
     }
     // Below a scope, the parts need not repeat it.
-    let scoped = |mut runs: Vec<Run>| {
+    let scoped = |mut runs: Vec<OperatorExecution>| {
         for run in &mut runs {
             run.op_name = format!("net/block.1/{}", run.op_name);
         }

@@ -1,7 +1,7 @@
 //! Layouts in which slots can be compared.
 
-use opscope_analysis::compare::matching::{Hint, SlotPair};
-use opscope_analysis::compare::side::Slot;
+use opscope_analysis::compare::matching::{LayoutHint, SlotPair};
+use opscope_analysis::compare::side::ExecutionSlot;
 use opscope_store::record::SlotSide;
 use opscope_tensor::{DType, Layout};
 
@@ -12,7 +12,7 @@ struct Tensor(Option<Layout>, &'static [u64], Option<&'static [u64]>);
 fn pair(target: &Tensor, golden: &Tensor) -> SlotPair {
     let run = |tensor: &Tensor| {
         let mut run = op("Conv", "conv", &[], &[]);
-        let mut slot = Slot::described(SlotSide::Output, 0, DType::F16, tensor.1);
+        let mut slot = ExecutionSlot::described(SlotSide::Output, 0, DType::F16, tensor.1);
         slot.layout = tensor.0;
         slot.original_shape = tensor.2.map(<[u64]>::to_vec);
         run.slots.push(slot);
@@ -88,7 +88,7 @@ fn axes_are_never_turned_silently() {
     let known = |layout, shape| Tensor(layout, shape, None);
     let found = pair(&known(None, &[1, 4, 4, 20]), &known(None, &[1, 20, 4, 4]));
     assert_eq!(found.layout, None);
-    let expected = Hint::Layouts {
+    let expected = LayoutHint::Layouts {
         target: Layout::Nhwc,
         golden: Layout::Nchw,
     };

@@ -8,19 +8,19 @@ mod places;
 mod planted;
 mod properties;
 
-use opscope_analysis::compare::matching::{How, Matching, Options, RunPair};
-use opscope_analysis::compare::side::{Run, RunPlace, Side, Slot};
+use opscope_analysis::compare::matching::{MatchEvidence, Matching, MatchingOptions, RunPair};
+use opscope_analysis::compare::side::{ComparedDump, ExecutionSlot, OperatorExecution, RunPlace};
 use opscope_store::record::SlotSide;
 use opscope_tensor::DType;
 
 /// An operator with its inputs and outputs.
-fn op(op_type: &str, op_name: &str, inputs: &[&[u64]], outputs: &[&[u64]]) -> Run {
+fn op(op_type: &str, op_name: &str, inputs: &[&[u64]], outputs: &[&[u64]]) -> OperatorExecution {
     let slots = |side: SlotSide, all: &[&[u64]]| {
         let all = all.iter().enumerate();
-        all.map(|(i, shape)| Slot::described(side, i as u32, DType::F32, shape))
+        all.map(|(i, shape)| ExecutionSlot::described(side, i as u32, DType::F32, shape))
             .collect::<Vec<_>>()
     };
-    Run {
+    OperatorExecution {
         op_type: op_type.to_owned(),
         op_name: op_name.to_owned(),
         slots: [
@@ -28,28 +28,28 @@ fn op(op_type: &str, op_name: &str, inputs: &[&[u64]], outputs: &[&[u64]]) -> Ru
             slots(SlotSide::Output, outputs),
         ]
         .concat(),
-        ..Run::default()
+        ..OperatorExecution::default()
     }
 }
 
 /// An operator with one input and one output of the same extents.
-fn same(op_type: &str, op_name: &str, shape: &[u64]) -> Run {
+fn same(op_type: &str, op_name: &str, shape: &[u64]) -> OperatorExecution {
     op(op_type, op_name, &[shape], &[shape])
 }
 
 /// Executions in order.
-fn side(mut runs: Vec<Run>) -> Side {
+fn side(mut runs: Vec<OperatorExecution>) -> ComparedDump {
     for (task_id, run) in (0..).zip(&mut runs) {
         run.task_id = Some(task_id);
     }
-    Side {
+    ComparedDump {
         runs,
-        ..Side::default()
+        ..ComparedDump::default()
     }
 }
 
-fn at(place: &RunPlace, runs: Vec<Run>) -> Vec<Run> {
-    let place = |run: Run| Run {
+fn at(place: &RunPlace, runs: Vec<OperatorExecution>) -> Vec<OperatorExecution> {
+    let place = |run: OperatorExecution| OperatorExecution {
         place: place.clone(),
         ..run
     };
@@ -57,8 +57,8 @@ fn at(place: &RunPlace, runs: Vec<Run>) -> Vec<Run> {
 }
 
 /// Pairs as `target = golden, how`, what is left as `target: name, reason`.
-fn lines(matching: &Matching, target: &Side, golden: &Side) -> Vec<String> {
-    let names = |side: &Side, runs: &[usize]| {
+fn lines(matching: &Matching, target: &ComparedDump, golden: &ComparedDump) -> Vec<String> {
+    let names = |side: &ComparedDump, runs: &[usize]| {
         let names: Vec<&str> = runs
             .iter()
             .map(|&run| side.runs[run].op_name.as_str())
@@ -67,7 +67,7 @@ fn lines(matching: &Matching, target: &Side, golden: &Side) -> Vec<String> {
     };
     let pair = |pair: &RunPair| {
         let how = match pair.how {
-            How::Fuzzy(likeness) => {
+            MatchEvidence::Fuzzy(likeness) => {
                 assert!((0.6..=1.0).contains(&likeness));
                 "fuzzy"
             }
@@ -90,8 +90,8 @@ fn lines(matching: &Matching, target: &Side, golden: &Side) -> Vec<String> {
 }
 
 /// Slots that are compared, as `name:output.0 = name:output.0`.
-fn slot_lines(matching: &Matching, target: &Side, golden: &Side) -> Vec<String> {
-    let name = |side: &Side, place: opscope_analysis::compare::matching::SlotRef| {
+fn slot_lines(matching: &Matching, target: &ComparedDump, golden: &ComparedDump) -> Vec<String> {
+    let name = |side: &ComparedDump, place: opscope_analysis::compare::matching::SlotRef| {
         let run = &side.runs[place.run];
         format!("{}:{}", run.op_name, run.slots[place.slot].name())
     };
@@ -106,18 +106,18 @@ fn slot_lines(matching: &Matching, target: &Side, golden: &Side) -> Vec<String> 
     .collect()
 }
 
-fn matched(target: &Side, golden: &Side) -> Matching {
-    matched_by(target, golden, &Options::default())
+fn matched(target: &ComparedDump, golden: &ComparedDump) -> Matching {
+    matched_by(target, golden, &MatchingOptions::default())
 }
 
-fn matched_by(target: &Side, golden: &Side, options: &Options) -> Matching {
-    let matching = Matching::of(target, golden, options).unwrap();
+fn matched_by(target: &ComparedDump, golden: &ComparedDump, options: &MatchingOptions) -> Matching {
+    let matching = Matching::align(target, golden, options).unwrap();
     check(&matching, target, golden);
     matching
 }
 
 /// Checks what holds of every matching: everything is in it once.
-fn check(matching: &Matching, target: &Side, golden: &Side) {
+fn check(matching: &Matching, target: &ComparedDump, golden: &ComparedDump) {
     for (i, side) in [target, golden].into_iter().enumerate() {
         let mut n_of = vec![0; side.runs.len()];
         for pair in &matching.pairs {

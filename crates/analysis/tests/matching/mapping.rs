@@ -1,13 +1,15 @@
 //! Matching by the mapping that the user gives.
 
-use opscope_analysis::compare::matching::{Form, Mapping, MappingError, Matching, Options};
-use opscope_analysis::compare::side::Side;
+use opscope_analysis::compare::matching::{
+    Mapping, MappingError, MappingForm, Matching, MatchingOptions,
+};
+use opscope_analysis::compare::side::ComparedDump;
 
 use crate::{lines, matched, matched_by, op, same, side, slot_lines};
 
 const SHAPE: &[u64] = &[2, 4];
 
-fn sides() -> [Side; 2] {
+fn sides() -> [ComparedDump; 2] {
     let target = vec![
         same("Relu", "a/x", SHAPE),
         op("Split", "b", &[SHAPE], &[SHAPE, SHAPE]),
@@ -23,11 +25,11 @@ fn sides() -> [Side; 2] {
     [side(target), side(golden)]
 }
 
-fn with(text: &str) -> Options {
-    Options {
-        mapping: Some(Mapping::parse(text, Form::of("mapping", text)).unwrap()),
+fn with(text: &str) -> MatchingOptions {
+    MatchingOptions {
+        mapping: Some(Mapping::parse(text, MappingForm::detect("mapping", text)).unwrap()),
         no_guesses: true,
-        ..Options::default()
+        ..MatchingOptions::default()
     }
 }
 
@@ -153,7 +155,7 @@ fn mistakes_are_named_with_their_place() {
             "`output.1` stands in `operators[0].slots` already",
         ),
     ] {
-        let error = Matching::of(&target, &golden, &with(text))
+        let error = Matching::align(&target, &golden, &with(text))
             .unwrap_err()
             .to_string();
         assert!(error.contains(expected), "{error}");
@@ -171,7 +173,7 @@ fn wrong_forms_are_refused_with_their_line() {
         ),
         ("{\"operators\": {}}", 1),
     ] {
-        let error = Mapping::parse(text, Form::of("m", text)).unwrap_err();
+        let error = Mapping::parse(text, MappingForm::detect("m", text)).unwrap_err();
         let MappingError::Syntax {
             line, ref message, ..
         } = error
@@ -204,13 +206,13 @@ fn a_proposal_can_be_edited_and_used_again() {
             .is_some_and(|likeness| likeness > 0.6)
     );
     assert_eq!(proposal.unmatched.target, ["a/x", "debug_print", "alone"]);
-    for form in [Form::Json, Form::Yaml] {
+    for form in [MappingForm::Json, MappingForm::Yaml] {
         let text = proposal.to_text(form).unwrap();
         let read = Mapping::parse(&text, form).unwrap();
         assert_eq!(read, proposal, "{text}");
-        let options = Options {
+        let options = MatchingOptions {
             mapping: Some(read),
-            ..Options::default()
+            ..MatchingOptions::default()
         };
         let again = matched_by(&target, &golden, &options);
         let pairs = |matching: &Matching| -> Vec<_> {
@@ -239,9 +241,9 @@ fn what_vanished_in_a_fusion_is_in_the_proposal() {
     );
     let again = first.to_mapping(&target, &golden);
     assert_eq!(again.operators[0].golden.as_slice(), ["a", "b", "c"]);
-    let options = Options {
+    let options = MatchingOptions {
         mapping: Some(again),
-        ..Options::default()
+        ..MatchingOptions::default()
     };
     assert_eq!(matched_by(&target, &golden, &options), first);
 }

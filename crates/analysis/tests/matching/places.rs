@@ -1,7 +1,7 @@
 //! Ranks, models and steps.
 
-use opscope_analysis::compare::matching::Options;
-use opscope_analysis::compare::side::{Run, RunPlace};
+use opscope_analysis::compare::matching::MatchingOptions;
+use opscope_analysis::compare::side::{OperatorExecution, RunPlace};
 
 use crate::{at, lines, matched_by, same, side};
 
@@ -14,12 +14,17 @@ fn place(rank: Option<u32>, model: Option<(&str, u32)>, step: Option<u64>) -> Ru
     }
 }
 
-fn relu(place: &RunPlace, name: &str) -> Vec<Run> {
+fn relu(place: &RunPlace, name: &str) -> Vec<OperatorExecution> {
     at(place, vec![same("Relu", name, &[4])])
 }
 
 #[track_caller]
-fn check(target: &[Vec<Run>], golden: &[Vec<Run>], options: &Options, expected: &[&str]) {
+fn check(
+    target: &[Vec<OperatorExecution>],
+    golden: &[Vec<OperatorExecution>],
+    options: &MatchingOptions,
+    expected: &[&str],
+) {
     let (target, golden) = (side(target.concat()), side(golden.concat()));
     assert_eq!(
         lines(&matched_by(&target, &golden, options), &target, &golden),
@@ -39,7 +44,12 @@ fn the_only_place_of_each_side_is_the_same() {
     for a in &places {
         for b in &places {
             let (target, golden) = (relu(a, "a"), relu(b, "a"));
-            check(&[target], &[golden], &Options::default(), &["a = a, name"]);
+            check(
+                &[target],
+                &[golden],
+                &MatchingOptions::default(),
+                &["a = a, name"],
+            );
         }
     }
 }
@@ -63,7 +73,7 @@ fn steps_and_ranks_go_by_number() {
     check(
         &[runs(0, 1), runs(1, 1), runs(1, 2)],
         &golden,
-        &Options::default(),
+        &MatchingOptions::default(),
         &expected,
     );
 }
@@ -72,9 +82,9 @@ fn steps_and_ranks_go_by_number() {
 fn chosen_steps_and_ranks_are_compared_alone() {
     let runs = |rank, step| relu(&place(Some(rank), None, Some(step)), "a");
     let all = [runs(0, 0), runs(0, 1), runs(0, 2)];
-    let steps = Options {
+    let steps = MatchingOptions {
         steps: vec![(1, 2), (0, 5)],
-        ..Options::default()
+        ..MatchingOptions::default()
     };
     let expected = [
         "a = a, name",
@@ -84,9 +94,9 @@ fn chosen_steps_and_ranks_are_compared_alone() {
         "golden: a, left_out",
     ];
     check(&all, &all, &steps, &expected);
-    let ranks = Options {
+    let ranks = MatchingOptions {
         ranks: vec![(0, 1)],
-        ..Options::default()
+        ..MatchingOptions::default()
     };
     check(
         &[runs(0, 0)],
@@ -96,9 +106,9 @@ fn chosen_steps_and_ranks_are_compared_alone() {
     );
     // A side without numbers has one step, which any number means.
     let plain = relu(&place(None, None, None), "a");
-    let steps = Options {
+    let steps = MatchingOptions {
         steps: vec![(1, 0)],
-        ..Options::default()
+        ..MatchingOptions::default()
     };
     let expected = ["a = a, name", "target: a, left_out", "target: a, left_out"];
     check(&all, &[plain], &steps, &expected);
@@ -123,7 +133,7 @@ fn graphs_with_the_same_operators_go_by_name() {
         side([graph(1, "graph_1"), graph(2, "graph_2")].concat()),
         side([graph(2, "graph_2"), graph(1, "graph_1")].concat()),
     );
-    let matching = matched_by(&target, &golden, &Options::default());
+    let matching = matched_by(&target, &golden, &MatchingOptions::default());
     assert_eq!(lines(&matching, &target, &golden), expected);
     assert_eq!(matching.pairs[0].golden, [2]);
 }
@@ -151,10 +161,10 @@ fn models_of_other_names_go_by_what_they_have_in_common() {
         "v = v, name",
         "q = p, order",
     ];
-    check(&target, &golden, &Options::default(), &expected);
-    let chosen = Options {
+    check(&target, &golden, &MatchingOptions::default(), &expected);
+    let chosen = MatchingOptions {
         models: vec![("a".to_owned(), "k".to_owned())],
-        ..Options::default()
+        ..MatchingOptions::default()
     };
     let target = side(target.concat());
     let golden = side(golden.concat());
@@ -180,7 +190,7 @@ fn loads_of_a_model_keep_their_order() {
         side([load(4, 1), load(9, 2)].concat()),
         side([load(1, 1), load(2, 2), load(3, 3)].concat()),
     );
-    let matching = matched_by(&target, &golden, &Options::default());
+    let matching = matched_by(&target, &golden, &MatchingOptions::default());
     let expected = ["a = a, name", "a = a, name", "golden: a, missing_place"];
     assert_eq!(lines(&matching, &target, &golden), expected);
     assert_eq!(
@@ -195,7 +205,7 @@ fn what_has_no_step_stays_beside_the_steps() {
     let constant = || relu(&place(None, None, None), "constant");
     let run = |step| relu(&place(None, None, step), "a");
     let expected = ["constant = constant, name", "a = a, name"];
-    let options = Options::default();
+    let options = MatchingOptions::default();
     check(
         &[constant(), run(Some(4))],
         &[constant(), run(Some(0))],

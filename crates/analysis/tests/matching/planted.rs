@@ -1,12 +1,12 @@
 //! Operators that were renamed, inserted, deleted, repeated.
 
-use opscope_analysis::compare::side::Run;
+use opscope_analysis::compare::side::OperatorExecution;
 
 use crate::{lines, matched, op, same, side, slot_lines};
 
 const SHAPE: &[u64] = &[1, 8, 4, 4];
 
-fn network() -> Vec<Run> {
+fn network() -> Vec<OperatorExecution> {
     vec![
         op("Conv", "conv1", &[&[1, 3, 8, 8], &[8, 3, 3, 3]], &[SHAPE]),
         same("Relu", "relu1", SHAPE),
@@ -17,7 +17,7 @@ fn network() -> Vec<Run> {
 }
 
 #[track_caller]
-fn check(target: Vec<Run>, golden: Vec<Run>, expected: &[&str]) {
+fn check(target: Vec<OperatorExecution>, golden: Vec<OperatorExecution>, expected: &[&str]) {
     let (target, golden) = (side(target), side(golden));
     assert_eq!(
         lines(&matched(&target, &golden), &target, &golden),
@@ -92,7 +92,7 @@ fn inserted_and_deleted_operators_stay_alone() {
 
 #[test]
 fn of_several_alike_the_name_tells_which_was_deleted() {
-    let relus = |names: &[&str]| -> Vec<Run> {
+    let relus = |names: &[&str]| -> Vec<OperatorExecution> {
         names.iter().map(|name| same("Relu", name, SHAPE)).collect()
     };
     let expected = [
@@ -157,7 +157,7 @@ fn names_agree_as_file_names_have_them() {
 
 #[test]
 fn loops_match_turn_by_turn() {
-    let turns = |n: usize| -> Vec<Run> {
+    let turns = |n: usize| -> Vec<OperatorExecution> {
         let turn = |_| {
             [
                 same("MatMul", "cell/mm", SHAPE),

@@ -1,7 +1,9 @@
 //! Properties that hold of all networks.
 
-use opscope_analysis::compare::matching::{Form, How, Mapping, Names, OperatorMapping};
-use opscope_analysis::compare::side::{Run, Side};
+use opscope_analysis::compare::matching::{
+    MappedNames, Mapping, MappingForm, MatchEvidence, OperatorMapping,
+};
+use opscope_analysis::compare::side::{ComparedDump, OperatorExecution};
 use proptest::prelude::*;
 
 use crate::{matched, same, side};
@@ -9,7 +11,7 @@ use crate::{matched, same, side};
 const TYPES: [&str; 6] = ["Conv", "Relu", "Add", "MatMul", "Softmax", "Transpose"];
 
 /// Operators of a few types and extents, names of their own.
-fn network() -> impl Strategy<Value = Vec<Run>> {
+fn network() -> impl Strategy<Value = Vec<OperatorExecution>> {
     let op = (0_usize..TYPES.len(), 2_u64..5);
     prop::collection::vec(op, 1..60).prop_map(|ops| {
         let ops = ops.into_iter().enumerate();
@@ -19,7 +21,7 @@ fn network() -> impl Strategy<Value = Vec<Run>> {
 }
 
 /// Names that come again, and dumps without types.
-fn anything() -> impl Strategy<Value = Side> {
+fn anything() -> impl Strategy<Value = ComparedDump> {
     let op = (0_usize..=TYPES.len(), 2_u64..4, 0_u32..12);
     prop::collection::vec(op, 0..40).prop_map(|ops| {
         let ops = ops.into_iter().map(|(op_type, extent, name)| {
@@ -41,7 +43,7 @@ proptest! {
         prop_assert!(matching.unmatched.is_empty());
         for (i, pair) in matching.pairs.iter().enumerate() {
             prop_assert_eq!((&pair.target[..], &pair.golden[..]), (&[i][..], &[i][..]));
-            prop_assert_eq!(pair.how, How::Name);
+            prop_assert_eq!(pair.how, MatchEvidence::Name);
             prop_assert!(pair.missing.is_empty());
         }
     }
@@ -60,8 +62,8 @@ proptest! {
         likeness in prop::option::of((0_u32..1000).prop_map(|n| f64::from(n) / 1000.0)),
     ) {
         let entry = |names: &[String]| OperatorMapping {
-            target: Names::from(names.to_vec()),
-            golden: names.first().map_or_else(Names::default, |name| Names::One(name.clone())),
+            target: MappedNames::from(names.to_vec()),
+            golden: names.first().map_or_else(MappedNames::default, |name| MappedNames::One(name.clone())),
             target_run: Some(names.len()),
             slots: names.iter().map(|name| (name.clone(), name.clone())).collect(),
             likeness,
@@ -72,7 +74,7 @@ proptest! {
             ignore: names,
             ..Mapping::default()
         };
-        for form in [Form::Json, Form::Yaml] {
+        for form in [MappingForm::Json, MappingForm::Yaml] {
             let text = mapping.to_text(form).unwrap();
             prop_assert_eq!(&Mapping::parse(&text, form).unwrap(), &mapping, "{}", text);
         }
@@ -81,7 +83,7 @@ proptest! {
     /// Reading ends for any text in a file.
     #[test]
     fn any_text_is_read_or_refused(text in "[\\[\\]{}:,*&!|>'\"\n a-c#-]{0,60}") {
-        for form in [Form::Json, Form::Yaml] {
+        for form in [MappingForm::Json, MappingForm::Yaml] {
             let _ = Mapping::parse(&text, form);
         }
     }
@@ -182,7 +184,7 @@ fn large_networks() {
     let n_order = matching
         .pairs
         .iter()
-        .filter(|pair| pair.how == How::Order)
+        .filter(|pair| pair.how == MatchEvidence::Order)
         .count();
     assert_eq!(n_order, N / 100);
     let renamed = side((0..N).map(|i| op(i, format!("x{}", N - i))).collect());

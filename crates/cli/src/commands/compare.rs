@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use opscope_analysis::compare::report::json;
 use opscope_analysis::compare::result::Comparison;
-use opscope_analysis::compare::run::{self, CompareError, Judging, Request};
+use opscope_analysis::compare::run::{self, CompareError, ComparisonRequest, VerdictOptions};
 use opscope_analysis::compare::verdict::Thresholds;
 use opscope_analysis::compare::{Selection, SkipPattern};
 use opscope_analysis::default_jobs;
@@ -119,7 +119,7 @@ const THRESHOLDS: &str = "thresholds";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     arguments.reports.check()?;
-    let judging = Judging {
+    let judging = VerdictOptions {
         thresholds: thresholds(arguments.thresholds.as_deref())?,
         n_ranked: arguments.top,
         allowed: arguments
@@ -161,7 +161,7 @@ fn thresholds(path: Option<&Path>) -> Result<Thresholds, Failure> {
 fn judged_anew(
     arguments: &Arguments,
     saved: &Path,
-    judging: &Judging,
+    judging: &VerdictOptions,
 ) -> Result<Comparison, Failure> {
     let mut comparison = json::read(saved).map_err(|error| {
         let error = anyhow::Error::new(error);
@@ -178,11 +178,11 @@ fn judged_anew(
 fn request(
     arguments: &Arguments,
     (target, golden): (&Path, &Path),
-    judging: Judging,
-) -> Result<Request, Failure> {
+    judging: VerdictOptions,
+) -> Result<ComparisonRequest, Failure> {
     let part = &arguments.part;
     let ranges = |given: &Option<Ranges>| given.clone().map(|ranges| ranges.0).unwrap_or_default();
-    Ok(Request {
+    Ok(ComparisonRequest {
         target: target.to_owned(),
         golden: golden.to_owned(),
         reference: arguments.reference.clone(),

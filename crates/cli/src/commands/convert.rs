@@ -3,9 +3,9 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use opscope_analysis::convert::{self, OutputKind, Pick};
+use opscope_analysis::convert::{self, ConvertedForm, PickedTensor};
 use opscope_analysis::default_jobs;
-use opscope_analysis::elements::Relayout;
+use opscope_analysis::elements::WantedLayout;
 use opscope_store::dump::PassedOver;
 use opscope_store::file_format::zstd;
 use opscope_store::record::SlotSide;
@@ -91,15 +91,15 @@ enum Kind {
     Pt,
 }
 
-impl From<Kind> for OutputKind {
-    fn from(kind: Kind) -> OutputKind {
+impl From<Kind> for ConvertedForm {
+    fn from(kind: Kind) -> ConvertedForm {
         match kind {
-            Kind::Npy => OutputKind::Npy,
-            Kind::Bin => OutputKind::Bin,
-            Kind::Txt => OutputKind::Txt,
-            Kind::Safetensors => OutputKind::Safetensors,
-            Kind::Msnpy => OutputKind::MsNpy,
-            Kind::Pt => OutputKind::Pt,
+            Kind::Npy => ConvertedForm::Npy,
+            Kind::Bin => ConvertedForm::Bin,
+            Kind::Txt => ConvertedForm::Txt,
+            Kind::Safetensors => ConvertedForm::Safetensors,
+            Kind::Msnpy => ConvertedForm::MsNpy,
+            Kind::Pt => ConvertedForm::Pt,
         }
     }
 }
@@ -165,10 +165,15 @@ fn paths(given: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     Ok(paths)
 }
 
-fn options(arguments: &Arguments, paths: &[PathBuf]) -> Result<convert::Options, Failure> {
+fn options(
+    arguments: &Arguments,
+    paths: &[PathBuf],
+) -> Result<convert::ConversionOptions, Failure> {
     let output = arguments.only_output.map(|index| (SlotSide::Output, index));
     let input = arguments.only_input.map(|index| (SlotSide::Input, index));
-    let pick = output.or(input).map(|(side, index)| Pick { side, index });
+    let pick = output
+        .or(input)
+        .map(|(side, index)| PickedTensor { side, index });
     let is_one_file = matches!(paths, [path] if !path.is_dir());
     if (pick.is_some() || arguments.target_shape.is_some()) && !is_one_file {
         let message = "`--target-shape`, `--only-output` and `--only-input` take a single file";
@@ -178,11 +183,11 @@ fn options(arguments: &Arguments, paths: &[PathBuf]) -> Result<convert::Options,
         let message = "`--compress` is for numpy arrays: `-t npy` or `-t msnpy`";
         return Err(Failure::message(USAGE, message));
     }
-    let relayout = arguments.layout.map(|target| Relayout {
+    let relayout = arguments.layout.map(|target| WantedLayout {
         target,
         shape: arguments.target_shape.clone(),
     });
-    Ok(convert::Options {
+    Ok(convert::ConversionOptions {
         out: arguments.out.clone(),
         kind: arguments.kind.into(),
         compression: arguments.compress,
@@ -196,8 +201,8 @@ fn options(arguments: &Arguments, paths: &[PathBuf]) -> Result<convert::Options,
 
 fn print(
     arguments: &Arguments,
-    sources: &[convert::Source],
-    report: &convert::Report,
+    sources: &[convert::ConvertSource],
+    report: &convert::ConvertReport,
     failures: &[(String, String)],
     passed_over: &[PassedOver],
 ) -> Result<(), Failure> {

@@ -3,10 +3,10 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use opscope_analysis::convert::{self, OutputKind};
+use opscope_analysis::convert::{self, ConvertedForm};
 use opscope_analysis::default_jobs;
 use opscope_analysis::describe::{self, TensorDescription};
-use opscope_analysis::overflow::{self, Export, OperatorDump, Overflow, Scan};
+use opscope_analysis::overflow::{self, ExportedFiles, OperatorDump, OverflowReport, Scan};
 use serde_json::{Value, json};
 
 use super::show::{finding_json, tensor_json, tensor_table, time};
@@ -46,7 +46,7 @@ pub(crate) struct Arguments {
 
 /// An overflow with the content of its operator's dump.
 struct Shown<'a> {
-    overflow: &'a Overflow,
+    overflow: &'a OverflowReport,
     operator: Option<OperatorContent>,
 }
 
@@ -90,7 +90,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-fn look(overflow: &Overflow) -> Shown<'_> {
+fn look(overflow: &OverflowReport) -> Shown<'_> {
     let operator = overflow.operator.as_ref().map(content);
     Shown { overflow, operator }
 }
@@ -115,10 +115,10 @@ fn write(
     arguments: &Arguments,
     out: &std::path::Path,
     shown: &[Shown<'_>],
-) -> Result<Export, Failure> {
-    let options = convert::Options {
+) -> Result<ExportedFiles, Failure> {
+    let options = convert::ConversionOptions {
         out: out.to_owned(),
-        kind: OutputKind::Npy,
+        kind: ConvertedForm::Npy,
         relayout: None,
         compression: None,
         pick: None,
@@ -126,11 +126,11 @@ fn write(
         modes: arguments.modes.modes(),
         is_replacing: true,
     };
-    let overflows: Vec<&Overflow> = shown.iter().map(|shown| shown.overflow).collect();
+    let overflows: Vec<&OverflowReport> = shown.iter().map(|shown| shown.overflow).collect();
     overflow::export(&overflows, &options).map_err(|error| Failure::new(USAGE, error))
 }
 
-fn tell_errors(scan: &Scan, shown: &[Shown<'_>], export: Option<&Export>) {
+fn tell_errors(scan: &Scan, shown: &[Shown<'_>], export: Option<&ExportedFiles>) {
     for error in &scan.errors {
         tell!("opscope: {}", chain(error));
     }
@@ -145,7 +145,7 @@ fn tell_errors(scan: &Scan, shown: &[Shown<'_>], export: Option<&Export>) {
     }
 }
 
-fn print(scan: &Scan, shown: &[Shown<'_>], export: Option<&Export>) -> Result<(), Failure> {
+fn print(scan: &Scan, shown: &[Shown<'_>], export: Option<&ExportedFiles>) -> Result<(), Failure> {
     let mut out = console::out();
     if scan.overflows.is_empty() {
         line!(out, "{}", nothing_found(scan))?;
@@ -280,7 +280,7 @@ fn print_json(
     arguments: &Arguments,
     scan: &Scan,
     shown: &[Shown<'_>],
-    export: Option<&Export>,
+    export: Option<&ExportedFiles>,
 ) -> Result<(), Failure> {
     let result = json!({
         "path": arguments.dump,

@@ -8,10 +8,10 @@ mod values;
 
 use std::path::{Path, PathBuf};
 
-use opscope_analysis::compare::matching::{Matching, Options};
-use opscope_analysis::compare::replay::{Choice, ChoiceError, Replayed, choose};
-use opscope_analysis::compare::result::{Level, OperatorName};
-use opscope_analysis::compare::side::Side;
+use opscope_analysis::compare::matching::{Matching, MatchingOptions};
+use opscope_analysis::compare::replay::{ChoiceError, OperatorChoice, ReplayResult, choose};
+use opscope_analysis::compare::result::{OperatorName, VerdictLevel};
+use opscope_analysis::compare::side::ComparedDump;
 use opscope_analysis::compare::verdict::Thresholds;
 use opscope_engine::LoadOptions;
 
@@ -108,7 +108,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let n_threads = (arguments.threads).map_or_else(opscope_analysis::default_jobs, usize::from);
     let thresholds = thresholds(arguments.thresholds.as_deref())?;
     let side = open(&arguments.dump, n_threads)?;
-    let choice = Choice {
+    let choice = OperatorChoice {
         name: arguments.operator.clone(),
         step: arguments.step,
         rank: arguments.rank,
@@ -128,7 +128,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         .map(|path| open(path, n_threads))
         .transpose()?;
     let matching = (golden.as_ref())
-        .map(|golden| Matching::of(&side, golden, &Options::default()))
+        .map(|golden| Matching::align(&side, golden, &MatchingOptions::default()))
         .transpose()
         .map_err(|error| Failure::new(USAGE, error))?;
     let target = Half::new(&side, model.as_ref(), &engine);
@@ -170,8 +170,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// The exit code: differences first, then what could not be run.
-fn end(replayed: &[Replayed], refused: &[Refused]) -> Result<(), Failure> {
-    if replayed.iter().any(|one| one.level == Level::Fail) {
+fn end(replayed: &[ReplayResult], refused: &[Refused]) -> Result<(), Failure> {
+    if replayed.iter().any(|one| one.level == VerdictLevel::Fail) {
         return Err(Failure::silent(FOUND));
     }
     match (replayed, refused) {
@@ -186,8 +186,8 @@ fn end(replayed: &[Replayed], refused: &[Refused]) -> Result<(), Failure> {
     }
 }
 
-fn open(path: &Path, n_threads: usize) -> Result<Side, Failure> {
-    let side = Side::open(path, n_threads)?;
+fn open(path: &Path, n_threads: usize) -> Result<ComparedDump, Failure> {
+    let side = ComparedDump::open(path, n_threads)?;
     if side.runs.is_empty() {
         let told = side.problems.first().map(|problem| format!(": {problem}"));
         let told = told.unwrap_or_default();

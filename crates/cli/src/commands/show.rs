@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use opscope_analysis::describe::{self, FileDescription, RecordDescription, TensorDescription};
 use opscope_analysis::overview::{OperatorOverview, Overview};
-use opscope_analysis::{Element, default_jobs, read_whole};
+use opscope_analysis::{ElementValue, default_jobs, read_whole};
 use opscope_store::dump::PassedOver;
 use opscope_store::reader::{FileKind, MINDSPORE_FORM, read_tables, reader_of};
 use opscope_store::{StoreError, dump, run_file};
@@ -238,7 +238,7 @@ pub(crate) fn tensor_table(tensors: &[TensorDescription]) -> comfy_table::Table 
 
 fn tensor_row(tensor: &TensorDescription) -> Vec<String> {
     let stat = |pick: fn(&opscope_tensor::Stats) -> f64| match &tensor.stats {
-        Some(stats) if stats.n_elements > 0 => Element::Float(pick(stats)).to_string(),
+        Some(stats) if stats.n_elements > 0 => ElementValue::Float(pick(stats)).to_string(),
         _ => "-".into(),
     };
     let first = match &tensor.problem {

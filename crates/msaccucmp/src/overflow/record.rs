@@ -6,7 +6,7 @@ use opscope_store::regular_file;
 use serde_json::Value;
 
 use crate::failure::{Code, Failure};
-use opscope_analysis::overflow::summary::Part;
+use opscope_analysis::overflow::summary::RecordPart;
 
 /// Largest file that is read.
 const RECORD_BYTES_MAX: u64 = 1 << 30;
@@ -18,7 +18,7 @@ const ACC_TYPES: [&str; 4] = ["AIC", "AIV", "AICPU", "SDMA"];
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Record {
     /// Unit, task, stream and status of each part that saw an overflow.
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<RecordPart>,
     /// The task whose dump to look for.
     pub(super) task_id: u64,
     /// Its stream.
@@ -79,10 +79,10 @@ impl Record {
     fn from_blocks(value: &Value) -> Result<Record, Failure> {
         let blocks = value.as_object().into_iter().flatten();
         let parts = blocks.map(|(unit, data)| part(unit, data));
-        let mut parts = parts.collect::<Result<Vec<Part>, Failure>>()?;
+        let mut parts = parts.collect::<Result<Vec<RecordPart>, Failure>>()?;
         parts.retain(|part| part.status != "0");
         match parts.last() {
-            Some(&Part {
+            Some(&RecordPart {
                 task_id, stream_id, ..
             }) => Ok(Record {
                 parts,
@@ -101,7 +101,7 @@ impl Record {
 }
 
 /// Reads one part of a record.
-fn part(unit: &str, data: &Value) -> Result<Part, Failure> {
+fn part(unit: &str, data: &Value) -> Result<RecordPart, Failure> {
     let missing = |key: &str| Failure::unexpected(format!("there is no '{key}' in '{unit}'"));
     let number = |key: &str| {
         data.get(key)
@@ -116,7 +116,7 @@ fn part(unit: &str, data: &Value) -> Result<Part, Failure> {
         Some(status) => status.to_string(),
         None => return Err(missing("status")),
     };
-    Ok(Part {
+    Ok(RecordPart {
         unit: unit.to_owned(),
         task_id: number("task_id")?,
         stream_id: number("stream_id")?,

@@ -20,7 +20,7 @@ use super::lock::lock;
 use super::look::Looked;
 use super::names::Names;
 use super::noted::{Noted, Output, described};
-use super::values::{Content, Name, Pin};
+use super::values::{Content, Pin, StatisticName};
 use crate::capture::reason::Reason;
 use crate::capture::session::Session;
 use crate::capture::shared::tidy;
@@ -368,15 +368,15 @@ impl Step {
         }
     }
 
-    fn name(&self, name: Name) -> Arc<str> {
+    fn name(&self, name: StatisticName) -> Arc<str> {
         match name {
-            Name::Known(name) => name,
-            Name::Given(name) => {
+            StatisticName::Known(name) => name,
+            StatisticName::Given(name) => {
                 self.note_argument(&name);
                 name
             }
-            Name::Unknown => self.argument(),
-            Name::Changed(of) => {
+            StatisticName::Unknown => self.argument(),
+            StatisticName::Changed(of) => {
                 let name = lock(&self.names).alias(&of);
                 if self.tap.is_active() {
                     lock(&self.noted).aliases.push((name.clone(), of));

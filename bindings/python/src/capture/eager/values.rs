@@ -85,7 +85,7 @@ struct Known {
 }
 
 /// The name of a tensor, as far as it is known.
-pub(super) enum Name {
+pub(super) enum StatisticName {
     Known(Arc<str>),
     /// Told from outside.
     Given(Arc<str>),
@@ -132,18 +132,18 @@ impl Values {
     }
 
     /// Returns a tensor's name, and what is remembered of its content if that still holds.
-    pub(super) fn find(&mut self, found: &Found) -> (Name, Content) {
+    pub(super) fn find(&mut self, found: &Found) -> (StatisticName, Content) {
         let step = self.step;
         let Some(storage) = self.storages.get_mut(&found.storage) else {
-            return (Name::Unknown, Content::None);
+            return (StatisticName::Unknown, Content::None);
         };
         let is_trusted = found.version.is_some() && !storage.is_loose && !found.is_shared;
         let same = storage.values.iter().find(|v| v.place == found.place);
         if let Some(known) = same {
             if !known.agrees(found.version) {
                 let name = match known.name(step, found.object) {
-                    Some(name) => Name::Changed(name),
-                    None => Name::Unknown,
+                    Some(name) => StatisticName::Changed(name),
+                    None => StatisticName::Unknown,
                 };
                 storage.values.clear();
                 return (name, Content::None);
@@ -278,17 +278,19 @@ impl Values {
 }
 
 impl Storage {
-    fn name(&self, known: Option<Arc<str>>, step: u64, found: &Found) -> Name {
+    fn name(&self, known: Option<Arc<str>>, step: u64, found: &Found) -> StatisticName {
         if let Some(name) = known {
-            return Name::Known(name);
+            return StatisticName::Known(name);
         }
         if let Some((written, value)) = &self.writer
             && *written == step
         {
-            return Name::Changed(value.clone());
+            return StatisticName::Changed(value.clone());
         }
         let given = self.given.iter().find(|(place, _)| *place == found.place);
-        given.map_or(Name::Unknown, |(_, name)| Name::Given(name.clone()))
+        given.map_or(StatisticName::Unknown, |(_, name)| {
+            StatisticName::Given(name.clone())
+        })
     }
 }
 

@@ -3,10 +3,12 @@
 use crate::compare::result::Evidence;
 use std::collections::HashSet;
 
-use super::kinds::{Manner, is_contracting, is_in_place, is_source, manner};
+use super::kinds::{ErrorGrowth, is_contracting, is_in_place, is_source, manner};
 use super::{distance, is_apart, slots};
-use crate::compare::flow::Source;
-use crate::compare::result::{Cause, Comparison, Level, OperatorName, OperatorResult, SlotResult};
+use crate::compare::flow::ResultSource;
+use crate::compare::result::{
+    Cause, Comparison, OperatorName, OperatorResult, SlotResult, VerdictLevel,
+};
 use crate::compare::skips::MISSING_SLOT;
 
 /// Outputs this many times as far apart as the inputs are not explained by them.
@@ -32,7 +34,8 @@ pub(super) fn has_hidden_inputs(comparison: &Comparison) -> Vec<bool> {
     let operators = comparison.operators.iter();
     operators
         .map(|operator| {
-            let is_hidden = |slot: &SlotResult| !slot.is_output() && slot.level == Level::Skip;
+            let is_hidden =
+                |slot: &SlotResult| !slot.is_output() && slot.level == VerdictLevel::Skip;
             let mut names = operator.target.iter().chain(&operator.golden);
             operator.slots.iter().any(is_hidden) || names.any(|name| missing.contains(name))
         })
@@ -40,17 +43,17 @@ pub(super) fn has_hidden_inputs(comparison: &Comparison) -> Vec<bool> {
 }
 
 /// The cause, if any output is apart. `source` says where an input comes from, by its position among the slots.
-pub(super) fn of(
+pub(super) fn find_cause(
     operator: &OperatorResult,
     has_hidden: bool,
-    source: impl Fn(usize) -> Source,
+    source: impl Fn(usize) -> ResultSource,
 ) -> Option<Cause> {
     let mut worst = slots(operator, true).filter(|slot| is_apart(slot));
     worst.next()?;
     let op_type = type_of(operator);
     let inputs = operator.slots.iter().enumerate();
     let inputs: Vec<(usize, &SlotResult)> = inputs
-        .filter(|(_, slot)| !slot.is_output() && slot.level != Level::Skip)
+        .filter(|(_, slot)| !slot.is_output() && slot.level != VerdictLevel::Skip)
         .collect();
     if inputs.is_empty() && !has_hidden && is_source(op_type) {
         return Some(Cause::Outside);
@@ -70,9 +73,9 @@ pub(super) fn of(
     if inputs.iter().any(|slot| is_apart(slot)) {
         let farthest = inputs
             .iter()
-            .map(|slot| distance::of(slot))
+            .map(|slot| distance::slot_distance(slot))
             .fold(0.0, f64::max);
-        let is_even = matches!(manner(op_type), Manner::Even | Manner::Additive);
+        let is_even = matches!(manner(op_type), ErrorGrowth::Even | ErrorGrowth::Additive);
         let is_own = is_amplified && is_even && farthest < INPUTS_MAX && !has_hidden;
         return Some(if is_own { Cause::Own } else { Cause::Inherited });
     }
@@ -92,14 +95,14 @@ fn type_of(operator: &OperatorResult) -> &str {
 fn is_explained(operator: &OperatorResult, inputs: &[&SlotResult], op_type: &str) -> bool {
     let farthest = inputs
         .iter()
-        .map(|slot| distance::of(slot))
+        .map(|slot| distance::slot_distance(slot))
         .fold(0.0, f64::max);
     if farthest == 0.0 {
         return false;
     }
     // What one step of an integer is worth, nothing tells.
     let mut integers = inputs.iter().filter(|slot| !distance::is_float(slot));
-    if integers.any(|slot| distance::of(slot) > 0.0) {
+    if integers.any(|slot| distance::slot_distance(slot) > 0.0) {
         return true;
     }
     let apart = || slots(operator, true).filter(|slot| is_apart(slot));
@@ -107,16 +110,16 @@ fn is_explained(operator: &OperatorResult, inputs: &[&SlotResult], op_type: &str
     if apart().any(|slot| !distance::is_float(slot) || slot.evidence == Evidence::Digest) {
         return true;
     }
-    let outputs = apart().map(distance::of).fold(0.0, f64::max);
+    let outputs = apart().map(distance::slot_distance).fold(0.0, f64::max);
     if is_contracting(op_type) && is_absolutely_explained(operator, inputs) {
         return true;
     }
     let is_even = outputs <= AMPLIFICATION_MAX * farthest;
     match manner(op_type) {
-        Manner::Stepped => true,
-        Manner::Steep => outputs <= STEEP_AMPLIFICATION_MAX * farthest,
-        Manner::Even | Manner::Picking => is_even,
-        Manner::Additive => is_even || is_absolutely_explained(operator, inputs),
+        ErrorGrowth::Stepped => true,
+        ErrorGrowth::Steep => outputs <= STEEP_AMPLIFICATION_MAX * farthest,
+        ErrorGrowth::Even | ErrorGrowth::Picking => is_even,
+        ErrorGrowth::Additive => is_even || is_absolutely_explained(operator, inputs),
     }
 }
 
@@ -126,7 +129,7 @@ fn is_absolutely_explained(operator: &OperatorResult, inputs: &[&SlotResult]) ->
     let of_inputs: Option<f64> = inputs.iter().map(|slot| slot.absolute_distance()).sum();
     of_inputs.is_some_and(|of_inputs| {
         apart.all(|slot| {
-            let is_finite = distance::of(slot).is_finite();
+            let is_finite = distance::slot_distance(slot).is_finite();
             let known = slot.absolute_distance().filter(|_| is_finite);
             known.is_some_and(|found| found <= AMPLIFICATION_MAX * of_inputs)
         })

@@ -10,7 +10,7 @@ use crate::compare::verdict::value_of;
 /// How far apart a slot is, relative to its size: the norm of the difference, the share of unequal integers, or
 /// the largest distance of a statistic. What cannot be measured, such as a NaN on one side, other extents or
 /// another digest, is infinitely far.
-pub(super) fn of(slot: &SlotResult) -> f64 {
+pub(super) fn slot_distance(slot: &SlotResult) -> f64 {
     let get = |metric| value_of(slot, metric);
     if slot.evidence == Evidence::Shape || get(MetricId::NonFiniteMismatches) > Some(0.0) {
         return f64::INFINITY;
@@ -41,7 +41,11 @@ pub(super) fn is_float(slot: &SlotResult) -> bool {
 pub(super) fn fill_in(operators: &mut [OperatorResult]) {
     let mut before: HashMap<OperatorPlace, f64> = HashMap::new();
     for operator in operators {
-        let largest = |is_output| slots(operator, is_output).map(of).reduce(f64::max);
+        let largest = |is_output| {
+            slots(operator, is_output)
+                .map(slot_distance)
+                .reduce(f64::max)
+        };
         let Some(outputs) = largest(true) else {
             operator.error = None;
             continue;

@@ -5,28 +5,29 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::kinds::is_in_place;
 use super::{cause_of, is_apart};
-use crate::compare::flow::{At, Flow, Source};
+use crate::compare::flow::{ResultSlot, ResultSource, ValueFlow};
 use crate::compare::result::{
-    Cause, Comparison, Divergence, Level, OperatorName, OperatorResult, Skip, SlotResult, Suspect,
+    Cause, Comparison, DivergencePoint, OperatorName, OperatorResult, Skip, SlotResult, Suspect,
+    VerdictLevel,
 };
 
 /// Most operators that are named beside a divergence.
 const N_SUSPECTS_MAX: usize = 5;
 
 /// The first divergences and failures of a comparison.
-pub(super) struct Firsts {
-    pub(super) divergence: Option<Divergence>,
-    pub(super) failure: Option<Divergence>,
+pub(super) struct FirstFaults {
+    pub(super) divergence: Option<DivergencePoint>,
+    pub(super) failure: Option<DivergencePoint>,
     /// The first divergence of each rank; empty if there is one rank.
-    pub(super) by_rank: Vec<Divergence>,
+    pub(super) by_rank: Vec<DivergencePoint>,
     /// All operators: by step, then by their position in their rank's step, then by rank.
     pub(super) order: Vec<usize>,
 }
 
-pub(super) fn of(comparison: &Comparison, flow: &Flow) -> Firsts {
+pub(super) fn find_first(comparison: &Comparison, flow: &ValueFlow) -> FirstFaults {
     let order = order_of(&comparison.operators);
-    let search = Search::new(comparison, flow);
-    let first = |level: Level, order: &[usize]| {
+    let search = FaultSearch::new(comparison, flow);
+    let first = |level: VerdictLevel, order: &[usize]| {
         let mut operators = order.iter().map(|&i| &comparison.operators[i]);
         operators.find_map(|operator| search.in_operator(operator, level))
     };
@@ -36,14 +37,14 @@ pub(super) fn of(comparison: &Comparison, flow: &Flow) -> Firsts {
         ranks.entry(rank).or_default().push(i);
     }
     let by_rank = if ranks.len() > 1 {
-        let firsts = ranks.values().map(|order| first(Level::Warn, order));
+        let firsts = ranks.values().map(|order| first(VerdictLevel::Warn, order));
         firsts.flatten().collect()
     } else {
         Vec::new()
     };
-    Firsts {
-        divergence: first(Level::Warn, &order),
-        failure: first(Level::Fail, &order),
+    FirstFaults {
+        divergence: first(VerdictLevel::Warn, &order),
+        failure: first(VerdictLevel::Fail, &order),
         by_rank,
         order,
     }
@@ -62,18 +63,18 @@ fn order_of(operators: &[OperatorResult]) -> Vec<usize> {
     order.into_values().collect()
 }
 
-struct Search<'a> {
+struct FaultSearch<'a> {
     comparison: &'a Comparison,
-    flow: &'a Flow,
+    flow: &'a ValueFlow,
     /// Of each place, the operators of which an output could not be compared, in order.
     hidden: HashMap<OperatorPlace, Vec<&'a OperatorResult>>,
     /// Of each place, the operators without a partner that ran before another, in the order of the list.
     unmatched: HashMap<OperatorPlace, Vec<(usize, &'a Skip)>>,
 }
 
-impl<'a> Search<'a> {
-    fn new(comparison: &'a Comparison, flow: &'a Flow) -> Search<'a> {
-        let mut search = Search {
+impl<'a> FaultSearch<'a> {
+    fn new(comparison: &'a Comparison, flow: &'a ValueFlow) -> FaultSearch<'a> {
+        let mut search = FaultSearch {
             comparison,
             flow,
             hidden: HashMap::new(),
@@ -103,7 +104,11 @@ impl<'a> Search<'a> {
     }
 
     /// The first slot of an operator that reaches a level, inputs first.
-    fn in_operator(&self, operator: &OperatorResult, level: Level) -> Option<Divergence> {
+    fn in_operator(
+        &self,
+        operator: &OperatorResult,
+        level: VerdictLevel,
+    ) -> Option<DivergencePoint> {
         let reaches = |k: usize| is_apart(&operator.slots[k]) && operator.slots[k].level >= level;
         let op_type = operator
             .target
@@ -119,7 +124,7 @@ impl<'a> Search<'a> {
         if let Some(k) = inputs.next() {
             let source = self.flow.source(operator.index, k);
             let (cause, suspects) = self.of_input(operator, &operator.slots[k], source);
-            return Some(Divergence {
+            return Some(DivergencePoint {
                 operator: operator.index,
                 slot: operator.slots[k].slot.clone(),
                 cause,
@@ -132,7 +137,7 @@ impl<'a> Search<'a> {
             Cause::Unknown => self.nearest(operator, true),
             _ => Vec::new(),
         };
-        Some(Divergence {
+        Some(DivergencePoint {
             operator: operator.index,
             slot: operator.slots[k].slot.clone(),
             cause,
@@ -145,10 +150,10 @@ impl<'a> Search<'a> {
         &self,
         operator: &OperatorResult,
         slot: &SlotResult,
-        source: Source,
+        source: ResultSource,
     ) -> (Cause, Vec<Suspect>) {
         // What is another input of before is no operator's work.
-        let made = |at: Option<At>| {
+        let made = |at: Option<ResultSlot>| {
             at.filter(|at| self.comparison.operators[at.operator].slots[at.slot].is_output())
         };
         let makers = if source.is_same {

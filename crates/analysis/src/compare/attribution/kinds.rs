@@ -2,7 +2,7 @@
 
 /// How far the outputs of an operator may be farther apart than its inputs without anything being wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Manner {
+pub(super) enum ErrorGrowth {
     /// Relative errors stay of the same size.
     Even,
     /// Sums and differences: absolute errors stay of the same size.
@@ -170,7 +170,7 @@ const IN_PLACE: &[&str] = &["assign", "scatter", "apply", "sparseapply", "inplac
 
 /// Whether operators of a type are sums and differences.
 pub(in crate::compare) fn is_additive(op_type: &str) -> bool {
-    manner(op_type) == Manner::Additive
+    manner(op_type) == ErrorGrowth::Additive
 }
 
 /// Whether operators of a type make no absolute error larger. That counts where few large values, such as those of
@@ -181,19 +181,19 @@ pub(super) fn is_contracting(op_type: &str) -> bool {
 }
 
 /// The manner of a type.
-pub(super) fn manner(op_type: &str) -> Manner {
+pub(super) fn manner(op_type: &str) -> ErrorGrowth {
     let name = plain(op_type);
     let starts = |all: &[&str]| all.iter().any(|start| name.starts_with(start));
     if ADDITIVE.contains(&name.as_str()) {
-        Manner::Additive
+        ErrorGrowth::Additive
     } else if starts(STEPPED) || COMPARISONS.contains(&name.as_str()) {
-        Manner::Stepped
+        ErrorGrowth::Stepped
     } else if starts(PICKING) {
-        Manner::Picking
+        ErrorGrowth::Picking
     } else if starts(STEEP) && !name.starts_with("expand") {
-        Manner::Steep
+        ErrorGrowth::Steep
     } else {
-        Manner::Even
+        ErrorGrowth::Even
     }
 }
 
@@ -226,22 +226,22 @@ mod tests {
     #[test]
     fn kinds_of_types() {
         for (op_type, expected) in [
-            ("MatMulV2", Manner::Even),
-            ("Conv2D", Manner::Even),
-            ("Relu", Manner::Even),
-            ("LeakyRelu", Manner::Even),
-            ("Add", Manner::Additive),
-            ("aten.add.Tensor", Manner::Additive),
-            ("SoftmaxV2", Manner::Steep),
-            ("Gelu", Manner::Steep),
-            ("ArgMaxV2", Manner::Stepped),
-            ("AscendQuant", Manner::Stepped),
-            ("Gemm", Manner::Even),
-            ("Neg", Manner::Even),
-            ("ExpandDims", Manner::Even),
-            ("aten.ne.Scalar", Manner::Stepped),
-            ("GatherV2", Manner::Picking),
-            ("", Manner::Even),
+            ("MatMulV2", ErrorGrowth::Even),
+            ("Conv2D", ErrorGrowth::Even),
+            ("Relu", ErrorGrowth::Even),
+            ("LeakyRelu", ErrorGrowth::Even),
+            ("Add", ErrorGrowth::Additive),
+            ("aten.add.Tensor", ErrorGrowth::Additive),
+            ("SoftmaxV2", ErrorGrowth::Steep),
+            ("Gelu", ErrorGrowth::Steep),
+            ("ArgMaxV2", ErrorGrowth::Stepped),
+            ("AscendQuant", ErrorGrowth::Stepped),
+            ("Gemm", ErrorGrowth::Even),
+            ("Neg", ErrorGrowth::Even),
+            ("ExpandDims", ErrorGrowth::Even),
+            ("aten.ne.Scalar", ErrorGrowth::Stepped),
+            ("GatherV2", ErrorGrowth::Picking),
+            ("", ErrorGrowth::Even),
         ] {
             assert_eq!(manner(op_type), expected, "{op_type}");
         }

@@ -4,11 +4,11 @@ use crate::compare::result::{MetricId, OperatorPlace};
 use std::collections::HashMap;
 
 use super::{NonFiniteRole, slots};
-use crate::compare::flow::Flow;
+use crate::compare::flow::ValueFlow;
 use crate::compare::result::{OperatorResult, SlotResult};
 
 /// Gives every operator its role.
-pub(super) fn fill_in(operators: &mut [OperatorResult], flow: &Flow, is_hidden: &[bool]) {
+pub(super) fn fill_in(operators: &mut [OperatorResult], flow: &ValueFlow, is_hidden: &[bool]) {
     // Places that had something bad already.
     let mut carriers: HashMap<OperatorPlace, usize> = HashMap::new();
     for i in 0..operators.len() {
@@ -39,7 +39,7 @@ pub(super) fn fill_in(operators: &mut [OperatorResult], flow: &Flow, is_hidden: 
 }
 
 /// The operator that made a bad input.
-fn source_of(operators: &[OperatorResult], i: usize, flow: &Flow) -> Option<usize> {
+fn source_of(operators: &[OperatorResult], i: usize, flow: &ValueFlow) -> Option<usize> {
     let slots = operators[i].slots.iter().enumerate();
     let mut bad = slots.filter(|(_, slot)| !slot.is_output() && is_bad(slot));
     bad.find_map(|(k, _)| {

@@ -3,17 +3,17 @@
 use crate::compare::result::Party;
 use std::collections::{HashMap, HashSet};
 
-use super::op_type::{OpType, Types};
-use super::places::Scope;
+use super::op_type::{OpType, OpTypeIndex};
+use super::places::PlaceScope;
 use super::reason::joined;
-use super::slots::{self, Group};
-use super::{How, Matching, Reason, RunPair, Unmatched};
-use crate::compare::side::{Run, RunPlace, Side};
+use super::slots::{self, OperatorGroup};
+use super::{MatchEvidence, Matching, RunPair, UnmatchedExecution, UnmatchedReason};
+use crate::compare::side::{ComparedDump, OperatorExecution, RunPlace};
 
 /// The state of the search for partners. Sides are 0, the target, and 1, the golden one.
 pub(super) struct Board<'a> {
-    pub sides: [&'a Side; 2],
-    pub unmatched: Vec<Unmatched>,
+    pub sides: [&'a ComparedDump; 2],
+    pub unmatched: Vec<UnmatchedExecution>,
     pub pairs: Vec<RunPair>,
     names: [Vec<String>; 2],
     /// Numbers of names, the same on both sides, and which execution of its name it is within its place.
@@ -21,7 +21,7 @@ pub(super) struct Board<'a> {
     /// Positions in the order of execution of a place.
     positions: [Vec<usize>; 2],
     types: [Vec<OpType>; 2],
-    states: [Vec<State>; 2],
+    states: [Vec<ExecutionState>; 2],
     /// Of each pair, the last position of its executions on each side.
     ends: Vec<[usize; 2]>,
     /// The two likest operators of those that are about equally like two.
@@ -32,7 +32,7 @@ pub(super) struct Board<'a> {
 pub(super) type Key = (usize, usize);
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum State {
+enum ExecutionState {
     Free,
     Paired(usize),
     /// Without a partner, for a reason that is noted.
@@ -41,7 +41,7 @@ enum State {
 
 /// Executions without a partner yet between two pairs that follow each other on both sides.
 #[derive(Debug, Default)]
-pub(super) struct Gap {
+pub(super) struct PairingGap {
     /// Executions of each side, in order.
     pub runs: [Vec<usize>; 2],
     /// Whether there is a pair before it, and one after it.
@@ -49,8 +49,8 @@ pub(super) struct Gap {
 }
 
 impl<'a> Board<'a> {
-    pub(super) fn new(sides: [&'a Side; 2], scopes: &[Scope]) -> Board<'a> {
-        let mut types = Types::default();
+    pub(super) fn new(sides: [&'a ComparedDump; 2], scopes: &[PlaceScope]) -> Board<'a> {
+        let mut types = OpTypeIndex::default();
         let names = sides.map(|side| {
             let names = side
                 .runs
@@ -73,7 +73,7 @@ impl<'a> Board<'a> {
             positions,
             pairs: Vec::new(),
             types: sides.map(|side| side.runs.iter().map(|run| types.of(run)).collect()),
-            states: sides.map(|side| vec![State::Free; side.runs.len()]),
+            states: sides.map(|side| vec![ExecutionState::Free; side.runs.len()]),
             ends: Vec::new(),
             sides,
             names,
@@ -82,7 +82,7 @@ impl<'a> Board<'a> {
         }
     }
 
-    pub(super) fn run(&self, side: usize, run: usize) -> &'a Run {
+    pub(super) fn run(&self, side: usize, run: usize) -> &'a OperatorExecution {
         &self.sides[side].runs[run]
     }
 
@@ -101,7 +101,7 @@ impl<'a> Board<'a> {
     }
 
     pub(super) fn is_free(&self, side: usize, run: usize) -> bool {
-        self.states[side][run] == State::Free
+        self.states[side][run] == ExecutionState::Free
     }
 
     /// Where it stands in the order of execution of its place.
@@ -117,7 +117,7 @@ impl<'a> Board<'a> {
     /// The last positions of the pair that it is in.
     fn ends_of(&self, side: usize, run: usize) -> Option<[usize; 2]> {
         match self.states[side][run] {
-            State::Paired(pair) => self.ends.get(pair).copied(),
+            ExecutionState::Paired(pair) => self.ends.get(pair).copied(),
             _ => None,
         }
     }
@@ -137,19 +137,19 @@ impl<'a> Board<'a> {
     }
 
     /// Makes two partners.
-    pub(super) fn pair(&mut self, t: usize, g: usize, how: How) {
+    pub(super) fn pair(&mut self, t: usize, g: usize, how: MatchEvidence) {
         let pair = slots::one_to_one(self.sides, [t, g], how, &[]);
         self.add(pair);
     }
 
     /// Makes operators partners of which several are one on the other side. What contributes no slot has
     /// vanished inside.
-    pub(super) fn pair_group(&mut self, group: &Group<'_>, how: How) {
+    pub(super) fn pair_group(&mut self, group: &OperatorGroup<'_>, how: MatchEvidence) {
         let pair = slots::of_group(self.sides, group, how);
         let inside = [0, 1].map(|i| {
             let others = group.runs[1 - i].iter();
             let names = others.map(|&run| self.run(1 - i, run).op_name.as_str());
-            Reason::InsideFusion(joined(names))
+            UnmatchedReason::InsideFusion(joined(names))
         });
         for (i, reason) in inside.into_iter().enumerate() {
             let kept = if i == 0 { &pair.target } else { &pair.golden };
@@ -175,16 +175,16 @@ impl<'a> Board<'a> {
             .push([last(0, &pair.target), last(1, &pair.golden)]);
         for (i, runs) in [&pair.target, &pair.golden].into_iter().enumerate() {
             for &run in runs {
-                self.states[i][run] = State::Paired(self.pairs.len());
+                self.states[i][run] = ExecutionState::Paired(self.pairs.len());
             }
         }
         self.pairs.push(pair);
     }
 
     /// Leaves an execution without a partner.
-    pub(super) fn leave(&mut self, side: usize, run: usize, reason: Reason) {
-        self.states[side][run] = State::Out;
-        self.unmatched.push(Unmatched {
+    pub(super) fn leave(&mut self, side: usize, run: usize, reason: UnmatchedReason) {
+        self.states[side][run] = ExecutionState::Out;
+        self.unmatched.push(UnmatchedExecution {
             party: Party::BOTH[side],
             run,
             reason,
@@ -204,7 +204,7 @@ impl<'a> Board<'a> {
     /// Returns the executions left between pairs that stand in the same order on both sides, taking
     /// the most such pairs that there are. Where the order is unknown, returns everything that is
     /// left.
-    pub(super) fn gaps(&self, scope: &Scope) -> Vec<Gap> {
+    pub(super) fn gaps(&self, scope: &PlaceScope) -> Vec<PairingGap> {
         let mut anchors: Vec<[usize; 2]> = Vec::new();
         for &run in scope.runs[0].iter().filter(|_| scope.is_ordered) {
             let position = self.position(0, run);
@@ -212,10 +212,10 @@ impl<'a> Board<'a> {
             anchors.extend(ends.filter(|ends| ends[0] == position));
         }
         let anchors = longest_rise(&anchors);
-        let mut gaps: Vec<Gap> = (0..=anchors.len())
-            .map(|k| Gap {
+        let mut gaps: Vec<PairingGap> = (0..=anchors.len())
+            .map(|k| PairingGap {
                 is_bounded: [k > 0, k < anchors.len()],
-                ..Gap::default()
+                ..PairingGap::default()
             })
             .collect();
         for side in [0, 1] {
@@ -245,7 +245,11 @@ impl<'a> Board<'a> {
     }
 }
 
-fn keys<'n>(side: &Side, names: &'n [String], ids: &mut HashMap<&'n str, usize>) -> Vec<Key> {
+fn keys<'n>(
+    side: &ComparedDump,
+    names: &'n [String],
+    ids: &mut HashMap<&'n str, usize>,
+) -> Vec<Key> {
     let mut places: HashMap<&RunPlace, usize> = HashMap::new();
     let mut last: Option<(&RunPlace, usize)> = None;
     let mut n_of: HashMap<(usize, usize), usize> = HashMap::new();

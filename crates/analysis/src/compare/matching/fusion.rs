@@ -5,11 +5,11 @@ mod rules;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::How;
+use super::MatchEvidence;
 use super::board::Board;
 use super::name::file_name;
-use super::places::Scope;
-use super::slots::Group;
+use super::places::PlaceScope;
+use super::slots::OperatorGroup;
 
 pub(super) use guess::{by_name, chains};
 pub use rules::{FusedOperator, FusionRules, FusionRulesError};
@@ -68,7 +68,7 @@ fn origins(
 /// Pairs operators with those that they are said to be made of.
 ///
 /// One of which the other side has no part but the one with its own name is fused there just as well.
-pub(super) fn declared(board: &mut Board<'_>, scope: &Scope, rules: Rules<'_>) {
+pub(super) fn declared(board: &mut Board<'_>, scope: &PlaceScope, rules: Rules<'_>) {
     for side in [0, 1] {
         let other = 1 - side;
         // Operators that were made of the same ones, and share them.
@@ -127,7 +127,7 @@ pub(super) fn declared(board: &mut Board<'_>, scope: &Scope, rules: Rules<'_>) {
 }
 
 /// Returns the executions without a partner yet, by name and repeat.
-fn by_key(board: &Board<'_>, scope: &Scope, side: usize) -> HashMap<(String, usize), usize> {
+fn by_key(board: &Board<'_>, scope: &PlaceScope, side: usize) -> HashMap<(String, usize), usize> {
     let free = scope.runs[side]
         .iter()
         .filter(|&&run| board.is_free(side, run));
@@ -162,7 +162,7 @@ fn is_kept(
 }
 
 /// Pairs operators that were made of the same ones and have got different names.
-pub(super) fn same_originals(board: &mut Board<'_>, scope: &Scope, rules: Rules<'_>) {
+pub(super) fn same_originals(board: &mut Board<'_>, scope: &PlaceScope, rules: Rules<'_>) {
     let groups = [0, 1].map(|side| {
         let mut groups: BTreeMap<(Vec<String>, usize), Vec<usize>> = BTreeMap::new();
         for &run in scope.runs[side]
@@ -182,7 +182,7 @@ pub(super) fn same_originals(board: &mut Board<'_>, scope: &Scope, rules: Rules<
             && let ([target], [golden]) = (&targets[..], &goldens[..])
             && !board.types_clash(*target, *golden)
         {
-            board.pair(*target, *golden, How::Fusion);
+            board.pair(*target, *golden, MatchEvidence::Fusion);
         }
     }
 }
@@ -207,11 +207,11 @@ fn pair(
     } else {
         [members, fused]
     };
-    let group = Group {
+    let group = OperatorGroup {
         runs,
         given: Vec::new(),
         origins: &origins,
         is_end_shared,
     };
-    board.pair_group(&group, How::Fusion);
+    board.pair_group(&group, MatchEvidence::Fusion);
 }

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use opscope_store::record::SlotSide;
 
-use super::How;
-use super::board::{Board, Gap};
-use super::places::Scope;
+use super::MatchEvidence;
+use super::board::{Board, PairingGap};
+use super::places::PlaceScope;
 use super::slots;
-use crate::compare::side::Slot;
+use crate::compare::side::ExecutionSlot;
 
 /// Weights of name, type, extents, dtypes and place. They add up to 1.
 const WEIGHTS: [f64; 5] = [0.35, 0.25, 0.2, 0.05, 0.15];
@@ -33,7 +33,7 @@ pub(super) struct NameTokens(Vec<String>);
 
 impl NameTokens {
     /// Words and numbers of a name, in lower case.
-    pub(super) fn of(name: &str) -> NameTokens {
+    pub(super) fn split(name: &str) -> NameTokens {
         let mut tokens = Vec::new();
         let mut token = String::new();
         let mut before: Option<char> = None;
@@ -84,7 +84,7 @@ type Candidate = (f64, [usize; 2]);
 
 /// Pairs operators between the same pairs that are enough like each other, and clearly more than any other is like
 /// one of them. Where two are about equally like, neither is taken.
-pub(super) fn likely(board: &mut Board<'_>, scope: &Scope) {
+pub(super) fn likely(board: &mut Board<'_>, scope: &PlaceScope) {
     for gap in board.gaps(scope) {
         if gap.runs.iter().any(Vec::is_empty) {
             continue;
@@ -106,7 +106,11 @@ pub(super) fn likely(board: &mut Board<'_>, scope: &Scope) {
                     is_taken[0][t] = true;
                     is_taken[1][g] = true;
                     has_new = true;
-                    board.pair(gap.runs[0][t], gap.runs[1][g], How::Fuzzy(likeness));
+                    board.pair(
+                        gap.runs[0][t],
+                        gap.runs[1][g],
+                        MatchEvidence::Fuzzy(likeness),
+                    );
                 }
             }
             if !has_new {
@@ -118,7 +122,12 @@ pub(super) fn likely(board: &mut Board<'_>, scope: &Scope) {
 }
 
 /// Notes the two likest of each operator that has stayed alone though there are any.
-fn doubts(board: &mut Board<'_>, gap: &Gap, candidates: &[Candidate], is_taken: &[Vec<bool>; 2]) {
+fn doubts(
+    board: &mut Board<'_>,
+    gap: &PairingGap,
+    candidates: &[Candidate],
+    is_taken: &[Vec<bool>; 2],
+) {
     for side in [0, 1] {
         let mut likest: HashMap<usize, Vec<Candidate>> = HashMap::new();
         for &(likeness, places) in candidates {
@@ -163,16 +172,16 @@ fn best(candidates: &[Candidate], is_taken: &[Vec<bool>; 2]) -> [HashMap<usize, 
 }
 
 /// Features of an operator that are compared again and again.
-struct Features {
+struct OperatorFeatures {
     tokens: NameTokens,
     extents: Option<Vec<u64>>,
 }
 
 /// Everything that is like enough.
-fn candidates(board: &Board<'_>, gap: &Gap, is_ordered: bool) -> Vec<Candidate> {
+fn candidates(board: &Board<'_>, gap: &PairingGap, is_ordered: bool) -> Vec<Candidate> {
     let features = [0, 1].map(|side| {
-        let of = |&run: &usize| Features {
-            tokens: NameTokens::of(board.name(side, run)),
+        let of = |&run: &usize| OperatorFeatures {
+            tokens: NameTokens::split(board.name(side, run)),
             extents: slots::first_extents(board.run(side, run), true),
         };
         gap.runs[side].iter().map(of).collect::<Vec<_>>()
@@ -245,7 +254,7 @@ fn of_slots(board: &Board<'_>, t: usize, g: usize) -> [f64; 2] {
         let slots = &board.run(side, run).slots;
         slots
             .iter()
-            .filter(|slot: &&Slot| slot.side == SlotSide::Output)
+            .filter(|slot: &&ExecutionSlot| slot.side == SlotSide::Output)
     };
     let both = outputs(0, t).zip(outputs(1, g));
     let (mut n, mut n_extents, mut n_dtypes) = (0.0, 0.0, 0.0);
@@ -282,7 +291,7 @@ mod tests {
             ("a_b_c", "a_b", 0.8),
             ("größe/Ä", "Größe_ä", 1.0),
         ] {
-            let found = NameTokens::of(a).likeness(&NameTokens::of(b));
+            let found = NameTokens::split(a).likeness(&NameTokens::split(b));
             assert!((found - expected).abs() < 1e-12, "{a} {b}: {found}");
         }
     }

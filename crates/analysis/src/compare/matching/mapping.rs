@@ -22,14 +22,14 @@ pub struct Mapping {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ignore: Vec<String>,
     /// Operators that a proposal has no partner for. Not read; for people who complete it.
-    #[serde(default, skip_serializing_if = "Unmapped::is_empty")]
-    pub unmatched: Unmapped,
+    #[serde(default, skip_serializing_if = "UnmappedOperators::is_empty")]
+    pub unmatched: UnmappedOperators,
 }
 
 /// Operators that a proposal has no partner for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Unmapped {
+pub struct UnmappedOperators {
     /// Those of the target.
     #[serde(default)]
     pub target: Vec<String>,
@@ -43,9 +43,9 @@ pub struct Unmapped {
 #[serde(deny_unknown_fields)]
 pub struct OperatorMapping {
     /// The target's: one, or several that are one on the other side.
-    pub target: Names,
+    pub target: MappedNames,
     /// The golden side's; an empty list if it has none.
-    pub golden: Names,
+    pub golden: MappedNames,
     /// Which of the executions of these names in a step is meant, counted from 0. Without a number, each with the
     /// one of the same number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -68,39 +68,39 @@ pub struct OperatorMapping {
 /// One name or several.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum Names {
+pub enum MappedNames {
     /// One.
     One(String),
     /// Several, or none.
     Many(Vec<String>),
 }
 
-impl Default for Names {
-    fn default() -> Names {
-        Names::Many(Vec::new())
+impl Default for MappedNames {
+    fn default() -> MappedNames {
+        MappedNames::Many(Vec::new())
     }
 }
 
-impl Names {
+impl MappedNames {
     /// The names.
     pub fn as_slice(&self) -> &[String] {
         match self {
-            Names::One(name) => std::slice::from_ref(name),
-            Names::Many(names) => names,
+            MappedNames::One(name) => std::slice::from_ref(name),
+            MappedNames::Many(names) => names,
         }
     }
 }
 
-impl From<Vec<String>> for Names {
-    fn from(mut names: Vec<String>) -> Names {
+impl From<Vec<String>> for MappedNames {
+    fn from(mut names: Vec<String>) -> MappedNames {
         match names.len() {
-            1 => Names::One(names.remove(0)),
-            _ => Names::Many(names),
+            1 => MappedNames::One(names.remove(0)),
+            _ => MappedNames::Many(names),
         }
     }
 }
 
-impl Unmapped {
+impl UnmappedOperators {
     fn is_empty(&self) -> bool {
         self.target.is_empty() && self.golden.is_empty()
     }
@@ -108,7 +108,7 @@ impl Unmapped {
 
 /// The format that a mapping is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum MappingForm {
     /// JSON.
     Json,
     /// YAML.
@@ -179,14 +179,14 @@ impl Mapping {
     ///
     /// # Errors
     /// [`MappingError::Syntax`].
-    pub fn parse(text: &str, form: Form) -> Result<Mapping, MappingError> {
+    pub fn parse(text: &str, form: MappingForm) -> Result<Mapping, MappingError> {
         match form {
-            Form::Json => serde_json::from_str(text).map_err(|error| MappingError::Syntax {
+            MappingForm::Json => serde_json::from_str(text).map_err(|error| MappingError::Syntax {
                 line: error.line() as u64,
                 column: error.column() as u64,
                 message: without_place(&error.to_string()),
             }),
-            Form::Yaml => serde_saphyr::from_str(text).map_err(|error| {
+            MappingForm::Yaml => serde_saphyr::from_str(text).map_err(|error| {
                 let error = error.without_snippet();
                 let place = error.location();
                 MappingError::Syntax {
@@ -202,13 +202,15 @@ impl Mapping {
     ///
     /// # Errors
     /// [`MappingError::Write`] if a name cannot be written.
-    pub fn to_text(&self, form: Form) -> Result<String, MappingError> {
+    pub fn to_text(&self, form: MappingForm) -> Result<String, MappingError> {
         let failed = |message: String| MappingError::Write { message };
         match form {
-            Form::Json => serde_json::to_string_pretty(self)
+            MappingForm::Json => serde_json::to_string_pretty(self)
                 .map(|text| text + "\n")
                 .map_err(|error| failed(error.to_string())),
-            Form::Yaml => serde_saphyr::to_string(self).map_err(|error| failed(error.to_string())),
+            MappingForm::Yaml => {
+                serde_saphyr::to_string(self).map_err(|error| failed(error.to_string()))
+            }
         }
     }
 }
@@ -220,10 +222,14 @@ fn without_place(message: &str) -> String {
     line[..end].to_owned()
 }
 
-impl Form {
+impl MappingForm {
     /// The form of a file by its name and content: `.json`, or whatever begins with a brace, is JSON.
-    pub fn of(file_name: &str, text: &str) -> Form {
+    pub fn detect(file_name: &str, text: &str) -> MappingForm {
         let is_json = file_name.ends_with(".json") || text.trim_start().starts_with('{');
-        if is_json { Form::Json } else { Form::Yaml }
+        if is_json {
+            MappingForm::Json
+        } else {
+            MappingForm::Yaml
+        }
     }
 }

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::How;
+use super::MatchEvidence;
 use super::board::{Board, Key};
-use super::places::Scope;
+use super::places::PlaceScope;
 
 /// The name as file names have it, so that dumps with and without the full name agree.
 pub(super) fn file_name(op_name: &str) -> String {
@@ -20,7 +20,7 @@ pub(super) fn file_name(op_name: &str) -> String {
 
 /// Pairs the n-th execution of a name with the n-th of the other side, unless they are known to be operators of
 /// different types.
-pub(super) fn equal(board: &mut Board<'_>, scope: &Scope) {
+pub(super) fn equal(board: &mut Board<'_>, scope: &PlaceScope) {
     let mut of_key: HashMap<Key, usize> = HashMap::with_capacity(scope.runs[1].len());
     for &run in &scope.runs[1] {
         of_key.insert(board.key(1, run), run);
@@ -34,13 +34,13 @@ pub(super) fn equal(board: &mut Board<'_>, scope: &Scope) {
         })
         .collect();
     for (t, g) in found {
-        board.pair(t, g, How::Name);
+        board.pair(t, g, MatchEvidence::Name);
     }
 }
 
 /// Pairs equal names of different types that stand at the same place: an operator that was replaced. Elsewhere
 /// the names are numbers that were given anew.
-pub(super) fn equal_between_anchors(board: &mut Board<'_>, scope: &Scope) {
+pub(super) fn equal_between_anchors(board: &mut Board<'_>, scope: &PlaceScope) {
     for gap in board.gaps(scope) {
         let of_key = gap.runs[1].iter().map(|&g| (board.key(1, g), g));
         let of_key: HashMap<Key, usize> = of_key.collect();
@@ -50,7 +50,7 @@ pub(super) fn equal_between_anchors(board: &mut Board<'_>, scope: &Scope) {
             .filter(|&(t, g)| board.has_like_outputs(t, g))
             .collect();
         for (t, g) in found {
-            board.pair(t, g, How::Name);
+            board.pair(t, g, MatchEvidence::Name);
         }
     }
 }

@@ -5,7 +5,7 @@ mod table;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::compare::side::Run;
+use crate::compare::side::OperatorExecution;
 use opscope_store::reader::RecordKind;
 use table::SYNONYMS;
 
@@ -84,14 +84,14 @@ const OVERLOADS: [&str; 22] = [
 
 /// Types by the word that a dump has.
 #[derive(Default)]
-pub(super) struct Types {
+pub(super) struct OpTypeIndex {
     known: HashMap<String, OpType>,
     synonyms: HashMap<&'static str, &'static str>,
 }
 
-impl Types {
+impl OpTypeIndex {
     /// The type of a run; by its name if the dump has no types and the name is one, as in `Relu_5`.
-    pub(super) fn of(&mut self, run: &Run) -> OpType {
+    pub(super) fn op_type_of(&mut self, run: &OperatorExecution) -> OpType {
         if run.kind != RecordKind::Operator {
             return OpType::new(run.kind.name(), false);
         }
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn the_same_type_in_all_words() {
-        let mut types = Types::default();
+        let mut types = OpTypeIndex::default();
         for group in [
             &[
                 "Conv",
@@ -268,7 +268,7 @@ mod tests {
 
     #[test]
     fn different_types_stay_different() {
-        let mut types = Types::default();
+        let mut types = OpTypeIndex::default();
         for (a, b) in [
             ("Conv", "Relu"),
             ("Add", "Sub"),
@@ -298,11 +298,11 @@ mod tests {
 
     #[test]
     fn names_tell_types_where_nothing_else_does() {
-        let mut types = Types::default();
+        let mut types = OpTypeIndex::default();
         let mut of = |op_name: &str| {
-            types.of(&Run {
+            types.of(&OperatorExecution {
                 op_name: op_name.to_owned(),
-                ..Run::default()
+                ..OperatorExecution::default()
             })
         };
         let conv = of("net/Conv_12");

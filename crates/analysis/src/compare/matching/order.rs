@@ -4,10 +4,10 @@ mod sequence;
 
 use std::collections::HashMap;
 
-use super::How;
-use super::board::{Board, Gap};
+use super::MatchEvidence;
+use super::board::{Board, PairingGap};
 use super::fuzzy::NameTokens;
-use super::places::Scope;
+use super::places::PlaceScope;
 use super::slots;
 
 /// Operators of the same kind, on the same side of a match, that might be meant instead.
@@ -18,19 +18,19 @@ type Kind<'a> = (&'a str, Option<Vec<u64>>);
 
 /// Pairs operators of the same type and extents that stand in the same order between pairs: first those that
 /// compute, then those that only pass on values, of which one side may have many more.
-pub(super) fn align(board: &mut Board<'_>, scope: &Scope) {
+pub(super) fn align(board: &mut Board<'_>, scope: &PlaceScope) {
     for has_views in [false, true] {
         for gap in board.gaps(scope) {
             if gap.runs.iter().all(|runs| !runs.is_empty()) {
                 for [t, g] in matches(board, &gap, has_views) {
-                    board.pair(t, g, How::Order);
+                    board.pair(t, g, MatchEvidence::Order);
                 }
             }
         }
     }
 }
 
-fn matches(board: &Board<'_>, gap: &Gap, has_views: bool) -> Vec<[usize; 2]> {
+fn matches(board: &Board<'_>, gap: &PairingGap, has_views: bool) -> Vec<[usize; 2]> {
     let mut ids: HashMap<Kind<'_>, u32> = HashMap::new();
     let mut kinds = [0, 1].map(|side| {
         let mut kinds: Vec<(usize, u32)> = Vec::new();
@@ -83,9 +83,9 @@ fn nearest_names(board: &Board<'_>, kinds: &[Vec<(usize, u32)>; 2], found: &mut 
             }
             let kind = kinds[side][own].1;
             let others = (start..end).filter(|&k| kinds[side][k].1 == kind && k != own);
-            let tokens = NameTokens::of(board.name(1 - side, kinds[1 - side][fixed].0));
+            let tokens = NameTokens::split(board.name(1 - side, kinds[1 - side][fixed].0));
             let likeness =
-                |k: usize| tokens.likeness(&NameTokens::of(board.name(side, kinds[side][k].0)));
+                |k: usize| tokens.likeness(&NameTokens::split(board.name(side, kinds[side][k].0)));
             let mut best = (likeness(own), own);
             for k in others.take(N_ALTERNATIVES_MAX) {
                 let found = likeness(k);

@@ -5,12 +5,12 @@ mod models;
 use crate::compare::result::Party;
 use std::collections::BTreeMap;
 
-use super::{Options, Reason, Unmatched};
-use crate::compare::side::{Run, Side};
+use super::{MatchingOptions, UnmatchedExecution, UnmatchedReason};
+use crate::compare::side::{ComparedDump, OperatorExecution};
 
 /// Executions of one place on each side, in order.
 #[derive(Debug, PartialEq)]
-pub(super) struct Scope {
+pub(super) struct PlaceScope {
     /// Those of the target and of the golden side.
     pub runs: [Vec<usize>; 2],
     /// Whether the order of both is known to be that of execution.
@@ -18,19 +18,23 @@ pub(super) struct Scope {
 }
 
 /// Everything that can belong together.
-pub(super) struct Places {
-    pub scopes: Vec<Scope>,
+pub(super) struct PlaceScopes {
+    pub scopes: Vec<PlaceScope>,
     /// Executions at a place that the other side does not have.
-    pub apart: Vec<Unmatched>,
+    pub apart: Vec<UnmatchedExecution>,
 }
 
 /// Executions by a part of their place.
 type Grouped<K> = BTreeMap<K, Vec<usize>>;
 
 /// Brings ranks together, within them models, within those steps.
-pub(super) fn align(target: &Side, golden: &Side, options: &Options) -> Places {
+pub(super) fn align(
+    target: &ComparedDump,
+    golden: &ComparedDump,
+    options: &MatchingOptions,
+) -> PlaceScopes {
     let sides = [target, golden];
-    let mut places = Places {
+    let mut places = PlaceScopes {
         scopes: Vec::new(),
         apart: Vec::new(),
     };
@@ -38,17 +42,17 @@ pub(super) fn align(target: &Side, golden: &Side, options: &Options) -> Places {
     for ranks in places.level(sides, &all, &options.ranks, |run| run.place.rank) {
         for models in models::align(sides, &ranks, &options.models, &mut places) {
             for runs in places.level(sides, &models, &options.steps, |run| run.place.step) {
-                places.scopes.push(Scope::new(sides, runs));
+                places.scopes.push(PlaceScope::new(sides, runs));
             }
         }
     }
     places
 }
 
-impl Scope {
-    fn new(sides: [&Side; 2], mut runs: [Vec<usize>; 2]) -> Scope {
+impl PlaceScope {
+    fn new(sides: [&ComparedDump; 2], mut runs: [Vec<usize>; 2]) -> PlaceScope {
         let is_ordered = [0, 1].map(|i| put_in_order(sides[i], &mut runs[i]));
-        Scope {
+        PlaceScope {
             runs,
             is_ordered: is_ordered == [true, true],
         }
@@ -58,7 +62,7 @@ impl Scope {
 /// Brings executions of a place into order, if that is not the one that they are in. Without the number of a task
 /// in any name, times tell it; without these, or if all are the same, nothing does: arrays in a directory are listed
 /// by their names.
-fn put_in_order(side: &Side, runs: &mut [usize]) -> bool {
+fn put_in_order(side: &ComparedDump, runs: &mut [usize]) -> bool {
     let has_tasks = runs.iter().any(|&run| side.runs[run].task_id.is_some());
     if has_tasks || runs.len() < 2 {
         return true;
@@ -72,14 +76,14 @@ fn put_in_order(side: &Side, runs: &mut [usize]) -> bool {
     is_known
 }
 
-impl Places {
+impl PlaceScopes {
     /// Ranks or steps: those that are chosen; else the only one of each side; else equal numbers.
     fn level<N: Copy + Ord>(
         &mut self,
-        sides: [&Side; 2],
+        sides: [&ComparedDump; 2],
         runs: &[Vec<usize>; 2],
         chosen: &[(N, N)],
-        number: impl Fn(&Run) -> Option<N>,
+        number: impl Fn(&OperatorExecution) -> Option<N>,
     ) -> Vec<[Vec<usize>; 2]> {
         let mut groups = [0, 1].map(|i| grouped(&runs[i], |run| number(&sides[i].runs[run])));
         let mut pairs: Vec<[Option<N>; 2]> = Vec::new();
@@ -91,7 +95,7 @@ impl Places {
                     pairs.extend(shared.map(|&key| [key, key]));
                 }
             }
-            Reason::NoSuchPlace
+            UnmatchedReason::NoSuchPlace
         } else {
             // A side that says no number has one place, which every choice means.
             let key = |i: usize, n: N| {
@@ -99,7 +103,7 @@ impl Places {
                 Some(n).filter(|_| !is_unnumbered)
             };
             pairs.extend(chosen.iter().map(|&(t, g)| [key(0, t), key(1, g)]));
-            Reason::LeftOut
+            UnmatchedReason::LeftOut
         };
         let mut found = Vec::new();
         for [t, g] in pairs {
@@ -112,7 +116,7 @@ impl Places {
             for (key, runs) in groups {
                 let is_chosen = chosen.iter().any(|&(t, g)| key == Some([t, g][i]));
                 let reason = if is_chosen {
-                    Reason::NoSuchPlace
+                    UnmatchedReason::NoSuchPlace
                 } else {
                     reason.clone()
                 };
@@ -122,12 +126,13 @@ impl Places {
         found
     }
 
-    fn set_apart(&mut self, side: usize, runs: &[usize], reason: &Reason) {
-        self.apart.extend(runs.iter().map(|&run| Unmatched {
-            party: Party::BOTH[side],
-            run,
-            reason: reason.clone(),
-        }));
+    fn set_apart(&mut self, side: usize, runs: &[usize], reason: &UnmatchedReason) {
+        self.apart
+            .extend(runs.iter().map(|&run| UnmatchedExecution {
+                party: Party::BOTH[side],
+                run,
+                reason: reason.clone(),
+            }));
     }
 }
 

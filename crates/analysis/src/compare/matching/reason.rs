@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::Reason;
+use super::UnmatchedReason;
 use super::board::Board;
-use super::places::Scope;
+use super::places::PlaceScope;
 
 /// Most names of a fused group that a reason tells.
 const N_JOINED_MAX: usize = 64;
@@ -20,8 +20,8 @@ pub(in crate::compare) fn joined<'n>(names: impl Iterator<Item = &'n str>) -> St
 }
 
 /// Leaves everything that is still alone, with the reason.
-pub(super) fn explain(board: &mut Board<'_>, scope: &Scope) {
-    let mut found: Vec<(usize, usize, Reason)> = Vec::new();
+pub(super) fn explain(board: &mut Board<'_>, scope: &PlaceScope) {
+    let mut found: Vec<(usize, usize, UnmatchedReason)> = Vec::new();
     for side in [0, 1] {
         let other = 1 - side;
         let free = || {
@@ -45,13 +45,15 @@ pub(super) fn explain(board: &mut Board<'_>, scope: &Scope) {
             let namesakes = of_name.get(&name).filter(|runs| !runs.is_empty());
             let namesake = namesakes.map(|runs| runs.get(repeat).copied());
             let reason = match namesake {
-                Some(None) => Reason::NoSuchRepeat,
+                Some(None) => UnmatchedReason::NoSuchRepeat,
                 Some(Some(namesake)) if clashes(board, side, run, namesake) => {
-                    Reason::OtherType(board.run(other, namesake).op_type.clone())
+                    UnmatchedReason::OtherType(board.run(other, namesake).op_type.clone())
                 }
                 _ => match board.doubt_of(side, run) {
-                    Some((first, second)) => Reason::Ambiguous(first.clone(), second.clone()),
-                    None => Reason::NoSuchName,
+                    Some((first, second)) => {
+                        UnmatchedReason::Ambiguous(first.clone(), second.clone())
+                    }
+                    None => UnmatchedReason::NoSuchName,
                 },
             };
             found.push((side, run, reason));

@@ -8,10 +8,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use opscope_store::record::SlotSide;
 
-use super::{How, MissingSlot, RunPair, SlotPair, SlotRef};
-use crate::compare::side::{Run, Side, Slot};
+use super::{MatchEvidence, MissingSlot, RunPair, SlotPair, SlotRef};
+use crate::compare::side::{ComparedDump, ExecutionSlot, OperatorExecution};
 
-pub(super) use groups::{Group, of_group};
+pub(super) use groups::{OperatorGroup, of_group};
 pub(super) use layouts::is_plain;
 
 /// Side and position of a slot.
@@ -21,14 +21,14 @@ pub(super) type Position = (SlotSide, u32);
 pub(super) type Two = [SlotRef; 2];
 
 /// The extents before the device changed the layout. None where padding hides them.
-fn original_extents(slot: &Slot) -> Option<&Vec<u64>> {
+fn original_extents(slot: &ExecutionSlot) -> Option<&Vec<u64>> {
     let is_plain = slot.layout.is_none_or(is_plain);
     let stored = slot.shape.as_ref().filter(|_| is_plain);
     slot.original_shape.as_ref().or(stored)
 }
 
 /// The extents without those of 1, from the smallest to the largest: the same in every layout.
-pub(super) fn extents(slot: &Slot) -> Option<Vec<u64>> {
+pub(super) fn extents(slot: &ExecutionSlot) -> Option<Vec<u64>> {
     let mut dims = original_extents(slot)?.clone();
     dims.retain(|&dim| dim != 1);
     dims.sort_unstable();
@@ -37,7 +37,7 @@ pub(super) fn extents(slot: &Slot) -> Option<Vec<u64>> {
 
 /// The extents of the first output, or of the first input where there are no outputs and inputs may stand for
 /// them.
-pub(super) fn first_extents(run: &Run, may_be_input: bool) -> Option<Vec<u64>> {
+pub(super) fn first_extents(run: &OperatorExecution, may_be_input: bool) -> Option<Vec<u64>> {
     let first = |side| run.slots.iter().find(|slot| slot.side == side);
     let output = first(SlotSide::Output);
     let slot = match output {
@@ -49,7 +49,7 @@ pub(super) fn first_extents(run: &Run, may_be_input: bool) -> Option<Vec<u64>> {
 
 /// Whether a slot of one side has a value that an engine made up when it made its graph, such as weights with others
 /// multiplied in or values in blocks of channels. The other side, whose graph is the original one, has nothing like it.
-pub(super) fn is_made_up(sides: [&Side; 2], i: usize, slot: &Slot) -> bool {
+pub(super) fn is_made_up(sides: [&ComparedDump; 2], i: usize, slot: &ExecutionSlot) -> bool {
     let known = &sides[1 - i].value_names;
     let is_unknown = |name: &String| !known.is_empty() && !known.contains(name);
     slot.original.is_none() && slot.made_value.as_ref().is_some_and(is_unknown)
@@ -57,9 +57,9 @@ pub(super) fn is_made_up(sides: [&Side; 2], i: usize, slot: &Slot) -> bool {
 
 /// Partners whose slots belong together by side and position, apart from those that are given.
 pub(super) fn one_to_one(
-    sides: [&Side; 2],
+    sides: [&ComparedDump; 2],
     runs: [usize; 2],
-    how: How,
+    how: MatchEvidence,
     given: &[[Position; 2]],
 ) -> RunPair {
     let slots = [0, 1].map(|i| &sides[i].runs[runs[i]].slots[..]);
@@ -75,7 +75,7 @@ pub(super) fn one_to_one(
         }
     }
     let given = [0, 1].map(|i| given.iter().map(|pair| pair[i]).collect::<BTreeSet<_>>());
-    let is_open = |i: usize, slot: &Slot| {
+    let is_open = |i: usize, slot: &ExecutionSlot| {
         !given[i].contains(&(slot.side, slot.index)) && !is_made_up(sides, i, slot)
     };
     let mut open = at_positions(slots[1], |g| !is_used[1][g] && is_open(1, &slots[1][g]));
@@ -100,7 +100,7 @@ pub(super) fn one_to_one(
 
 /// Slots by their position, of equal positions in order; only those that are wanted, by their place among all.
 fn at_positions(
-    slots: &[Slot],
+    slots: &[ExecutionSlot],
     is_wanted: impl Fn(usize) -> bool,
 ) -> BTreeMap<Position, VecDeque<usize>> {
     let mut found: BTreeMap<Position, VecDeque<usize>> = BTreeMap::new();
@@ -113,7 +113,7 @@ fn at_positions(
 
 /// The slots of two partners that are in no pair.
 fn without_partner(
-    sides: [&Side; 2],
+    sides: [&ComparedDump; 2],
     runs: [usize; 2],
     is_used: &[Vec<bool>; 2],
 ) -> Vec<MissingSlot> {
@@ -128,7 +128,7 @@ fn without_partner(
     let mut all = Vec::new();
     for i in [0, 1] {
         let left = slots[i].iter().zip(&is_used[i]).filter(|(_, used)| !**used);
-        let is_inner = |slot: &Slot| {
+        let is_inner = |slot: &ExecutionSlot| {
             is_made_up(sides, i, slot) || made_up[1 - i].contains(&(slot.side, slot.index))
         };
         all.extend(left.map(|(slot, _)| missing(i, runs[i], slot, is_inner(slot))));
@@ -143,7 +143,7 @@ fn add(found: &mut Vec<Two>, is_used: &mut [Vec<bool>; 2], runs: [usize; 2], [t,
     found.push([target, golden]);
 }
 
-fn missing(side: usize, run: usize, slot: &Slot, is_inner: bool) -> MissingSlot {
+fn missing(side: usize, run: usize, slot: &ExecutionSlot, is_inner: bool) -> MissingSlot {
     MissingSlot {
         party: Party::BOTH[side],
         run,
@@ -154,7 +154,7 @@ fn missing(side: usize, run: usize, slot: &Slot, is_inner: bool) -> MissingSlot 
 }
 
 /// Two slots, with the layout that they have to be brought to.
-fn described(sides: [&Side; 2], [target, golden]: Two) -> SlotPair {
+fn described(sides: [&ComparedDump; 2], [target, golden]: Two) -> SlotPair {
     let a = &sides[0].runs[target.run].slots[target.slot];
     let b = &sides[1].runs[golden.run].slots[golden.slot];
     let layout = layouts::common(a, b);

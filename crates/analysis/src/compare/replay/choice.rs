@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use opscope_store::tree::acl::clean_name;
 use thiserror::Error;
 
-use super::super::side::{Run, Side};
+use super::super::side::{ComparedDump, OperatorExecution};
 use super::super::verdict::is_match;
 use opscope_store::reader::RecordKind;
 
@@ -14,7 +14,7 @@ const N_LISTED_MAX: usize = 20;
 
 /// The operators that the user wants.
 #[derive(Clone, Debug, Default)]
-pub struct Choice {
+pub struct OperatorChoice {
     /// A name, its form in file names, the end of one, or a pattern with `*` and `?`; none means everything.
     pub name: Option<String>,
     /// Only this execution of the model.
@@ -58,8 +58,8 @@ pub enum ChoiceError {
 ///
 /// # Errors
 /// [`ChoiceError`] if there are none, or several operators where one is meant.
-pub fn choose(side: &Side, choice: &Choice) -> Result<Vec<usize>, ChoiceError> {
-    let is_there = |run: &Run| {
+pub fn choose(side: &ComparedDump, choice: &OperatorChoice) -> Result<Vec<usize>, ChoiceError> {
+    let is_there = |run: &OperatorExecution| {
         run.kind == RecordKind::Operator
             && choice.step.is_none_or(|step| run.place.step == Some(step))
             && choice.rank.is_none_or(|rank| run.place.rank == Some(rank))
@@ -74,17 +74,17 @@ pub fn choose(side: &Side, choice: &Choice) -> Result<Vec<usize>, ChoiceError> {
             false => Ok(runs),
         };
     };
-    let chosen = |fits: &dyn Fn(&Run) -> bool| -> Vec<usize> {
+    let chosen = |fits: &dyn Fn(&OperatorExecution) -> bool| -> Vec<usize> {
         all().filter(|&i| fits(&side.runs[i])).collect()
     };
     if name.contains(['*', '?']) {
-        let fits = |run: &Run| forms(run).iter().any(|form| is_match(name, form));
+        let fits = |run: &OperatorExecution| forms(run).iter().any(|form| is_match(name, form));
         return some(side, choice, name, chosen(&fits));
     }
-    let exactly = chosen(&|run: &Run| forms(run).contains(name));
+    let exactly = chosen(&|run: &OperatorExecution| forms(run).contains(name));
     let found = match exactly.is_empty() {
         false => exactly,
-        true => chosen(&|run: &Run| {
+        true => chosen(&|run: &OperatorExecution| {
             run.op_name.ends_with(name.as_str())
                 || clean_name(&run.op_name).ends_with(&clean_name(name))
         }),
@@ -116,13 +116,13 @@ pub fn choose(side: &Side, choice: &Choice) -> Result<Vec<usize>, ChoiceError> {
 }
 
 /// Returns the properties that runs of one operator have in common.
-fn identity(run: &Run) -> (Option<String>, String, String, Option<u32>) {
+fn identity(run: &OperatorExecution) -> (Option<String>, String, String, Option<u32>) {
     let model = run.place.model.clone();
     (model, run.op_type.clone(), run.op_name.clone(), run.task_id)
 }
 
 /// How a run may be called: by its name, and by file names with and without task.
-fn forms(run: &Run) -> Vec<String> {
+fn forms(run: &OperatorExecution) -> Vec<String> {
     let clean = clean_name(&run.op_name);
     let typed = format!("{}.{clean}", clean_name(&run.op_type));
     let file = run.slots.first().and_then(|slot| slot.path.file_name());
@@ -134,8 +134,8 @@ fn forms(run: &Run) -> Vec<String> {
 }
 
 fn some(
-    side: &Side,
-    choice: &Choice,
+    side: &ComparedDump,
+    choice: &OperatorChoice,
     name: &str,
     found: Vec<usize>,
 ) -> Result<Vec<usize>, ChoiceError> {
@@ -156,7 +156,7 @@ fn some(
     })
 }
 
-fn place(choice: &Choice) -> String {
+fn place(choice: &OperatorChoice) -> String {
     let step = choice.step.map(|step| format!(" in step {step}"));
     let rank = choice.rank.map(|rank| format!(" of rank {rank}"));
     step.into_iter().chain(rank).collect()
@@ -167,8 +167,8 @@ mod tests {
     use super::super::super::side::RunPlace;
     use super::*;
 
-    fn side() -> Side {
-        let run = |op_type: &str, op_name: &str, task: u32, step: u64| Run {
+    fn side() -> ComparedDump {
+        let run = |op_type: &str, op_name: &str, task: u32, step: u64| OperatorExecution {
             op_type: op_type.into(),
             op_name: op_name.into(),
             task_id: Some(task),
@@ -176,21 +176,21 @@ mod tests {
                 step: Some(step),
                 ..RunPlace::default()
             },
-            ..Run::default()
+            ..OperatorExecution::default()
         };
-        Side {
+        ComparedDump {
             runs: vec![
                 run("Conv", "/a/conv.1", 0, 0),
                 run("Conv", "/b/conv.1", 1, 0),
                 run("Relu", "/b/relu", 2, 0),
                 run("Relu", "/b/relu", 2, 1),
             ],
-            ..Side::default()
+            ..ComparedDump::default()
         }
     }
 
     fn check(name: Option<&str>, step: Option<u64>, expected: Result<&[usize], &str>) {
-        let choice = Choice {
+        let choice = OperatorChoice {
             name: name.map(str::to_owned),
             step,
             rank: None,

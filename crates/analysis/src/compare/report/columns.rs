@@ -7,7 +7,7 @@ use crate::compare::result::{
 
 /// A cell.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Cell {
+pub(super) enum ReportCell {
     Nothing,
     Text(String),
     Number(f64),
@@ -57,7 +57,7 @@ pub(super) struct MetricColumns {
 }
 
 impl MetricColumns {
-    pub(super) fn of(comparison: &Comparison) -> MetricColumns {
+    pub(super) fn for_comparison(comparison: &Comparison) -> MetricColumns {
         let mut metrics: Vec<MetricId> = MetricId::with_columns().collect();
         let mut yardsticks = Vec::new();
         for slot in comparison
@@ -87,7 +87,7 @@ impl MetricColumns {
     }
 
     /// The numbers of a slot.
-    pub(super) fn cells(&self, slot: &SlotResult) -> impl Iterator<Item = Cell> {
+    pub(super) fn cells(&self, slot: &SlotResult) -> impl Iterator<Item = ReportCell> {
         let own = self
             .metrics
             .iter()
@@ -110,7 +110,7 @@ fn add(known: &mut Vec<MetricId>, metrics: &Metrics) {
 }
 
 /// The cells of [`SLOT_COLUMNS`].
-pub(super) fn of_slot(operator: &OperatorResult, slot: &SlotResult) -> Vec<Cell> {
+pub(super) fn of_slot(operator: &OperatorResult, slot: &SlotResult) -> Vec<ReportCell> {
     let mut cells = of_operator(operator);
     let rules: Vec<String> = slot.rules.iter().map(words::rule_words).collect();
     let shape = |shape: &[u64]| {
@@ -130,19 +130,19 @@ pub(super) fn of_slot(operator: &OperatorResult, slot: &SlotResult) -> Vec<Cell>
         shape(&slot.target.shape),
         shape(&slot.golden.shape),
         optional(slot.layout.as_ref()),
-        Cell::Nothing,
-        Cell::Nothing,
+        ReportCell::Nothing,
+        ReportCell::Nothing,
     ]);
     cells
 }
 
 /// The cells of [`SLOT_COLUMNS`] up to `non_finite`.
-pub(super) fn of_operator(operator: &OperatorResult) -> Vec<Cell> {
+pub(super) fn of_operator(operator: &OperatorResult) -> Vec<ReportCell> {
     let name = words::name_of(operator);
     let golden = operator.golden.last().cloned().unwrap_or_default();
     let error = operator.error;
     let mut cells = vec![
-        Cell::Number(operator.index as f64),
+        ReportCell::Number(operator.index as f64),
         text(&name.op_type),
         text(&joined(&operator.target)),
         text(&golden.op_type),
@@ -159,7 +159,7 @@ pub(super) fn of_operator(operator: &OperatorResult) -> Vec<Cell> {
         operator
             .non_finite
             .as_ref()
-            .map_or(Cell::Nothing, |role| text(&role_words(role))),
+            .map_or(ReportCell::Nothing, |role| text(&role_words(role))),
     ]);
     cells
 }
@@ -174,10 +174,10 @@ fn role_words(role: &NonFiniteRole) -> String {
 }
 
 /// The cells of [`SLOT_COLUMNS`], and of [`PATH_COLUMNS`], of something that was not compared.
-pub(super) fn of_skip(skip: &Skip) -> (Vec<Cell>, [Cell; 2]) {
+pub(super) fn of_skip(skip: &Skip) -> (Vec<ReportCell>, [ReportCell; 2]) {
     let name = skip.operator.clone().unwrap_or_default();
     let (op_type, op_name) = (text(&name.op_type), text(&name.op_name));
-    let nothing = || Cell::Nothing;
+    let nothing = || ReportCell::Nothing;
     let is_of_golden = skip.side == "golden";
     let (of_target, of_golden) = if is_of_golden {
         ([nothing(), nothing()], [op_type, op_name])
@@ -206,14 +206,15 @@ pub(super) fn of_skip(skip: &Skip) -> (Vec<Cell>, [Cell; 2]) {
     (cells, paths)
 }
 
-fn of_place(name: &OperatorName) -> [Cell; 4] {
+fn of_place(name: &OperatorName) -> [ReportCell; 4] {
     [
-        name.rank
-            .map_or(Cell::Nothing, |rank| Cell::Number(f64::from(rank))),
+        name.rank.map_or(ReportCell::Nothing, |rank| {
+            ReportCell::Number(f64::from(rank))
+        }),
         optional(name.model.as_ref()),
         name.step
-            .map_or(Cell::Nothing, |step| Cell::Number(step as f64)),
-        Cell::Number(name.repeat as f64),
+            .map_or(ReportCell::Nothing, |step| ReportCell::Number(step as f64)),
+        ReportCell::Number(name.repeat as f64),
     ]
 }
 
@@ -223,18 +224,18 @@ pub(super) fn joined(names: &[OperatorName]) -> String {
     names.join(" + ")
 }
 
-pub(super) fn text(text: &str) -> Cell {
+pub(super) fn text(text: &str) -> ReportCell {
     if text.is_empty() {
-        Cell::Nothing
+        ReportCell::Nothing
     } else {
-        Cell::Text(text.to_owned())
+        ReportCell::Text(text.to_owned())
     }
 }
 
-fn optional(value: Option<&String>) -> Cell {
-    value.map_or(Cell::Nothing, |value| text(value))
+fn optional(value: Option<&String>) -> ReportCell {
+    value.map_or(ReportCell::Nothing, |value| text(value))
 }
 
-pub(super) fn number(value: Option<f64>) -> Cell {
-    value.map_or(Cell::Nothing, Cell::Number)
+pub(super) fn number(value: Option<f64>) -> ReportCell {
+    value.map_or(ReportCell::Nothing, ReportCell::Number)
 }

@@ -3,17 +3,17 @@
 use crate::compare::result::Evidence;
 use std::io::{self, Write};
 
-use super::columns::{self, Cell, MetricColumns, PATH_COLUMNS, SLOT_COLUMNS};
+use super::columns::{self, MetricColumns, PATH_COLUMNS, ReportCell, SLOT_COLUMNS};
 use crate::compare::result::Comparison;
 
 pub(super) fn write(comparison: &Comparison, out: &mut dyn Write) -> io::Result<()> {
-    let metrics = MetricColumns::of(comparison);
+    let metrics = MetricColumns::for_comparison(comparison);
     let n_metrics = metrics.titles().count();
     let titles = SLOT_COLUMNS.map(str::to_owned).into_iter();
     let titles = titles
         .chain(metrics.titles())
         .chain(PATH_COLUMNS.map(str::to_owned));
-    line(titles.map(Cell::Text), out)?;
+    line(titles.map(ReportCell::Text), out)?;
     for operator in &comparison.operators {
         for slot in operator
             .slots
@@ -28,23 +28,23 @@ pub(super) fn write(comparison: &Comparison, out: &mut dyn Write) -> io::Result<
     }
     for skip in &comparison.skips {
         let (cells, paths) = columns::of_skip(skip);
-        let none = std::iter::repeat_n(Cell::Nothing, n_metrics);
+        let none = std::iter::repeat_n(ReportCell::Nothing, n_metrics);
         line(cells.into_iter().chain(none).chain(paths), out)?;
     }
     Ok(())
 }
 
-fn line(cells: impl Iterator<Item = Cell>, out: &mut dyn Write) -> io::Result<()> {
+fn line(cells: impl Iterator<Item = ReportCell>, out: &mut dyn Write) -> io::Result<()> {
     let mut is_first = true;
     for cell in cells {
         if !std::mem::take(&mut is_first) {
             out.write_all(b",")?;
         }
         match cell {
-            Cell::Nothing => {}
-            Cell::Text(text) => out.write_all(quoted(&text).as_bytes())?,
-            Cell::Number(value) if value.is_finite() => write!(out, "{value}")?,
-            Cell::Number(value) => out.write_all(super::words::number(value).as_bytes())?,
+            ReportCell::Nothing => {}
+            ReportCell::Text(text) => out.write_all(quoted(&text).as_bytes())?,
+            ReportCell::Number(value) if value.is_finite() => write!(out, "{value}")?,
+            ReportCell::Number(value) => out.write_all(super::words::number(value).as_bytes())?,
         }
     }
     out.write_all(b"\r\n")
@@ -86,8 +86,8 @@ mod tests {
     #[test]
     fn numbers_are_whole() {
         let mut out = Vec::new();
-        let cells = [0.1, 1e-7, f64::INFINITY, f64::NAN].map(Cell::Number);
-        line(cells.into_iter().chain([Cell::Nothing]), &mut out).unwrap();
+        let cells = [0.1, 1e-7, f64::INFINITY, f64::NAN].map(ReportCell::Number);
+        line(cells.into_iter().chain([ReportCell::Nothing]), &mut out).unwrap();
         assert_eq!(out, b"0.1,0.0000001,inf,nan,\r\n");
     }
 }

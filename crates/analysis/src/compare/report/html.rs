@@ -24,7 +24,7 @@ pub(super) fn write(comparison: &Comparison, out: &mut dyn Write) -> io::Result<
         match place {
             "{STYLE}" => out.write_all(STYLE.as_bytes())?,
             "{SCRIPT}" => out.write_all(SCRIPT.as_bytes())?,
-            _ => serde_json::to_writer(Inert(&mut *out), &data::of(comparison))?,
+            _ => serde_json::to_writer(InertJson(&mut *out), &data::page_content(comparison))?,
         }
         rest = after;
     }
@@ -33,9 +33,9 @@ pub(super) fn write(comparison: &Comparison, out: &mut dyn Write) -> io::Result<
 
 /// JSON on its way into a page: what HTML would see a tag or entity in is written as JSON's own escape. Such
 /// characters are in strings only.
-struct Inert<'a>(&'a mut dyn Write);
+struct InertJson<'a>(&'a mut dyn Write);
 
-impl Write for Inert<'_> {
+impl Write for InertJson<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut start = 0;
         for (i, byte) in bytes.iter().enumerate() {
@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn nothing_in_data_ends_the_script() {
         let mut out = Vec::new();
-        serde_json::to_writer(Inert(&mut out), "</script><!-- & é").unwrap();
+        serde_json::to_writer(InertJson(&mut out), "</script><!-- & é").unwrap();
         let text = String::from_utf8(out).unwrap();
         assert!(!text.contains(['<', '>', '&']), "{text}");
         let back: String = serde_json::from_str(&text).unwrap();

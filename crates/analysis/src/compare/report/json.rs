@@ -11,7 +11,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 use crate::compare::result::{
-    Comparison, Config, OperatorResult, PassedOverFile, Skip, Summary, VERSION,
+    Comparison, ComparisonConfig, ComparisonSummary, OperatorResult, PassedOverFile, Skip, VERSION,
 };
 
 /// Longest line and document that are read, in bytes.
@@ -20,16 +20,16 @@ const N_BYTES_MAX: u64 = 4 << 30;
 /// A line, with its type.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Line<'a> {
+enum JsonLine<'a> {
     Config {
         version: u32,
         #[serde(flatten)]
-        config: &'a Config,
+        config: &'a ComparisonConfig,
     },
     Comparison(&'a OperatorResult),
     Skip(&'a Skip),
     PassedOver(&'a PassedOverFile),
-    Summary(&'a Summary),
+    Summary(&'a ComparisonSummary),
 }
 
 /// Why a saved result cannot be read.
@@ -63,16 +63,16 @@ pub(super) fn write(comparison: &Comparison, out: &mut dyn Write) -> io::Result<
 }
 
 pub(super) fn write_lines(comparison: &Comparison, out: &mut dyn Write) -> io::Result<()> {
-    let config = Line::Config {
+    let config = JsonLine::Config {
         version: comparison.version,
         config: &comparison.config,
     };
-    let operators = comparison.operators.iter().map(Line::Comparison);
-    let skips = comparison.skips.iter().map(Line::Skip);
-    let passed_over = comparison.passed_over.iter().map(Line::PassedOver);
+    let operators = comparison.operators.iter().map(JsonLine::Comparison);
+    let skips = comparison.skips.iter().map(JsonLine::Skip);
+    let passed_over = comparison.passed_over.iter().map(JsonLine::PassedOver);
     let lines = std::iter::once(config).chain(operators).chain(skips);
     let lines = lines.chain(passed_over);
-    for line in lines.chain([Line::Summary(&comparison.summary)]) {
+    for line in lines.chain([JsonLine::Summary(&comparison.summary)]) {
         serde_json::to_writer(&mut *out, &line)?;
         writeln!(out)?;
     }
@@ -117,10 +117,10 @@ fn document(first: &str, mut from: impl BufRead) -> Result<Comparison, ReadError
     };
     // The version comes first: another one may have other fields.
     #[derive(Deserialize)]
-    struct Versioned {
+    struct VersionedResult {
         version: u64,
     }
-    let Versioned { version } = serde_json::from_str(&text).map_err(invalid)?;
+    let VersionedResult { version } = serde_json::from_str(&text).map_err(invalid)?;
     check_version(version)?;
     serde_json::from_str(&text).map_err(invalid)
 }

@@ -4,8 +4,8 @@ use crate::compare::result::{MetricId, RuleName};
 use opscope_store::visible::visible;
 
 use crate::compare::result::{
-    Cause, Comparison, Level, NonFiniteRole, OperatorName, OperatorResult, RuleHit, Skip,
-    SlotResult,
+    Cause, Comparison, NonFiniteRole, OperatorName, OperatorResult, RuleHit, Skip, SlotResult,
+    VerdictLevel,
 };
 
 /// The reason of skips that are the files' fault.
@@ -18,9 +18,9 @@ pub fn verdict(comparison: &Comparison) -> String {
     let summary = &comparison.summary;
     let level = level(summary.level).to_uppercase();
     let divergence = match summary.level {
-        Level::Skip => return format!("{level}: nothing was compared"),
-        Level::Fail => summary.first_failure.as_ref(),
-        Level::Pass | Level::Warn => None,
+        VerdictLevel::Skip => return format!("{level}: nothing was compared"),
+        VerdictLevel::Fail => summary.first_failure.as_ref(),
+        VerdictLevel::Pass | VerdictLevel::Warn => None,
     };
     let divergence = divergence.or(summary.first_divergence.as_ref());
     let found = divergence.and_then(|divergence| {
@@ -54,12 +54,12 @@ pub fn verdict(comparison: &Comparison) -> String {
 }
 
 /// A level as results have it.
-pub fn level(level: Level) -> &'static str {
+pub fn level(level: VerdictLevel) -> &'static str {
     match level {
-        Level::Pass => "pass",
-        Level::Warn => "warn",
-        Level::Fail => "fail",
-        Level::Skip => "skip",
+        VerdictLevel::Pass => "pass",
+        VerdictLevel::Warn => "warn",
+        VerdictLevel::Fail => "fail",
+        VerdictLevel::Skip => "skip",
     }
 }
 
@@ -118,7 +118,7 @@ pub fn worst_slot(operator: &OperatorResult) -> Option<&SlotResult> {
     let key = |slot: &SlotResult| {
         let distance = slot.metrics.get(MetricId::RelL2).filter(|d| !d.is_nan());
         (
-            slot.level != Level::Skip,
+            slot.level != VerdictLevel::Skip,
             slot.is_output(),
             slot.level,
             distance.unwrap_or(f64::NEG_INFINITY),
@@ -264,7 +264,7 @@ pub fn plain(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::result::{Metrics, TensorInfo};
+    use crate::compare::result::{Metrics, TensorSummary};
 
     #[test]
     fn numbers_have_four_digits() {
@@ -308,9 +308,9 @@ mod tests {
             (MetricId::WorstGolden, 2.5),
         ];
         let mut slot = SlotResult {
-            target: TensorInfo {
+            target: TensorSummary {
                 shape: vec![2, 3],
-                ..TensorInfo::default()
+                ..TensorSummary::default()
             },
             metrics: Metrics(numbers.to_vec()),
             ..SlotResult::default()

@@ -6,7 +6,7 @@ use rust_xlsxwriter::{
     Color, ConditionalFormatCell, ConditionalFormatCellRule, Format, Workbook, Worksheet, XlsxError,
 };
 
-use super::columns::{self, Cell, MetricColumns, PATH_COLUMNS, SLOT_COLUMNS};
+use super::columns::{self, MetricColumns, PATH_COLUMNS, ReportCell, SLOT_COLUMNS};
 use super::words;
 use crate::compare::result::Comparison;
 
@@ -43,7 +43,7 @@ fn workbook(comparison: &Comparison) -> Result<Vec<u8>, XlsxError> {
         &titles[..N_OPERATOR_COLUMNS],
         operators,
     )?;
-    let metrics = MetricColumns::of(comparison);
+    let metrics = MetricColumns::for_comparison(comparison);
     let paths = PATH_COLUMNS.map(str::to_owned);
     let titles: Vec<String> = titles
         .into_iter()
@@ -98,26 +98,27 @@ fn summary(comparison: &Comparison, sheet: &mut Worksheet) -> Result<(), XlsxErr
 }
 
 /// Titles and values of the first sheet.
-fn summary_rows(comparison: &Comparison) -> Vec<(&str, Cell)> {
+fn summary_rows(comparison: &Comparison) -> Vec<(&str, ReportCell)> {
     let summary = &comparison.summary;
     let config = &comparison.config;
     let counts = |counts: [usize; 4]| {
         let [pass, warn, fail, skip] = counts;
-        Cell::Text(format!(
+        ReportCell::Text(format!(
             "{pass} pass, {warn} warn, {fail} fail, {skip} skip"
         ))
     };
-    let coverage =
-        |[n, n_compared]: [usize; 2]| Cell::Text(format!("{n_compared} of {n} slots compared"));
+    let coverage = |[n, n_compared]: [usize; 2]| {
+        ReportCell::Text(format!("{n_compared} of {n} slots compared"))
+    };
     let at = |index: Option<usize>| {
         let operator = index.and_then(|index| comparison.operators.get(index));
-        operator.map_or(Cell::Nothing, |operator| {
-            Cell::Text(words::of_operator(operator))
+        operator.map_or(ReportCell::Nothing, |operator| {
+            ReportCell::Text(words::of_operator(operator))
         })
     };
     let mut rows = vec![
         ("level", columns::text(words::level(summary.level))),
-        ("verdict", Cell::Text(words::verdict(comparison))),
+        ("verdict", ReportCell::Text(words::verdict(comparison))),
         ("target", columns::text(&config.target)),
         ("golden", columns::text(&config.golden)),
         (
@@ -129,8 +130,8 @@ fn summary_rows(comparison: &Comparison) -> Vec<(&str, Cell)> {
         ("slots", counts(summary.slots)),
         ("target coverage", coverage(summary.target_coverage)),
         ("golden coverage", coverage(summary.golden_coverage)),
-        ("bytes compared", Cell::Number(summary.n_bytes as f64)),
-        ("skipped", Cell::Number(comparison.skips.len() as f64)),
+        ("bytes compared", ReportCell::Number(summary.n_bytes as f64)),
+        ("skipped", ReportCell::Number(comparison.skips.len() as f64)),
         (
             "first warning",
             at(summary.first_divergence.as_ref().map(|d| d.operator)),
@@ -152,7 +153,7 @@ fn table(
     book: &mut Workbook,
     name: &str,
     titles: &[String],
-    rows: impl Iterator<Item = Vec<Cell>>,
+    rows: impl Iterator<Item = Vec<ReportCell>>,
 ) -> Result<(), XlsxError> {
     let mut rows = rows.peekable();
     let mut number = 1;
@@ -210,17 +211,17 @@ fn colour(sheet: &mut Worksheet, column: u16, (first, last): (u32, u32)) -> Resu
     Ok(())
 }
 
-fn put(sheet: &mut Worksheet, row: u32, column: u16, cell: &Cell) -> Result<(), XlsxError> {
+fn put(sheet: &mut Worksheet, row: u32, column: u16, cell: &ReportCell) -> Result<(), XlsxError> {
     match cell {
-        Cell::Nothing => {}
-        Cell::Text(text) => {
+        ReportCell::Nothing => {}
+        ReportCell::Text(text) => {
             sheet.write_string(row, column, fitting(text))?;
         }
-        Cell::Number(value) if value.is_finite() => {
+        ReportCell::Number(value) if value.is_finite() => {
             sheet.write_number(row, column, *value)?;
         }
         // Sheets have no such numbers.
-        Cell::Number(value) => {
+        ReportCell::Number(value) => {
             sheet.write_string(row, column, words::number(*value))?;
         }
     }

@@ -18,7 +18,7 @@ use opscope_store::tree::acl::clean_name;
 use opscope_store::tree::own::graphs_dir;
 
 use super::super::matching::SlotRef;
-use super::{Run, Side};
+use super::{ComparedDump, OperatorExecution};
 use crate::error_chain::chain;
 
 /// How many directories above a file may hold the descriptions: a dump's own are at most five deep.
@@ -28,8 +28,8 @@ const N_FILES_MAX: usize = 4096;
 
 /// The graphs of a side, as far as they are known.
 #[derive(Debug, Default)]
-pub struct Graphs {
-    files: Vec<Described>,
+pub struct DumpGraphs {
+    files: Vec<DescribedGraph>,
     /// By run: which file, and which of its operators.
     of_run: Vec<Option<(usize, usize)>>,
     producers: HashMap<SlotRef, SlotRef>,
@@ -37,14 +37,14 @@ pub struct Graphs {
 
 /// A description with an index by name.
 #[derive(Debug)]
-struct Described {
+struct DescribedGraph {
     path: PathBuf,
     graph: GraphFile,
     /// The graph's name, as file names have it.
     clean_name: String,
     /// Whether an engine made the graph of another one.
     is_made: bool,
-    by_name: HashMap<OperatorKey, Namesakes>,
+    by_name: HashMap<OperatorKey, NamesakeOperators>,
 }
 
 /// Type and name of an operator, as file names have them.
@@ -52,7 +52,7 @@ type OperatorKey = (String, String);
 
 /// The operators of a graph with one type and name.
 #[derive(Debug)]
-struct Namesakes {
+struct NamesakeOperators {
     first: usize,
     n: usize,
     by_task: BTreeMap<u32, usize>,
@@ -65,10 +65,10 @@ struct FilesOfDir {
     by_name: HashMap<OperatorKey, Vec<usize>>,
 }
 
-impl Graphs {
+impl DumpGraphs {
     /// Reads what lies beside the runs of a side; what cannot be read is noted there.
-    pub(super) fn of(side: &mut Side, mindspore: &[RankGraph]) -> Graphs {
-        let mut graphs = Graphs::default();
+    pub(super) fn collect(side: &mut ComparedDump, mindspore: &[RankGraph]) -> DumpGraphs {
+        let mut graphs = DumpGraphs::default();
         let mut problems = Vec::new();
         let mut dirs: Vec<FilesOfDir> = vec![FilesOfDir::default()];
         let mut of_dir: HashMap<PathBuf, usize> = HashMap::new();
@@ -124,7 +124,7 @@ impl Graphs {
             match read_file(&path) {
                 Ok(graph) => {
                     read.push(self.files.len());
-                    self.files.push(Described::new(path, graph));
+                    self.files.push(DescribedGraph::new(path, graph));
                 }
                 Err(error) => problems.push(chain(&error)),
             }
@@ -144,7 +144,7 @@ impl Graphs {
     }
 
     /// The operator that a run is of: the only one, or the one of the graph that is named after the model.
-    fn find(&self, dir: &FilesOfDir, run: &Run) -> Option<(usize, usize)> {
+    fn find(&self, dir: &FilesOfDir, run: &OperatorExecution) -> Option<(usize, usize)> {
         let key = (clean_name(&run.op_type), clean_name(&run.op_name));
         let operator_in = |&file: &usize| {
             let found = self.files.get(file)?.by_name.get(&key)?;
@@ -174,7 +174,7 @@ impl Graphs {
     }
 }
 
-impl Side {
+impl ComparedDump {
     /// Takes names of values from descriptions of ONNX models.
     pub(super) fn name_values(&mut self) {
         let files = &self.described.files;
@@ -215,12 +215,12 @@ impl Side {
     }
 }
 
-impl Described {
-    fn new(path: PathBuf, graph: GraphFile) -> Described {
-        let mut by_name: HashMap<OperatorKey, Namesakes> = HashMap::new();
+impl DescribedGraph {
+    fn new(path: PathBuf, graph: GraphFile) -> DescribedGraph {
+        let mut by_name: HashMap<OperatorKey, NamesakeOperators> = HashMap::new();
         for (i, operator) in graph.operators.iter().enumerate() {
             let key = (clean_name(&operator.op_type), clean_name(&operator.op_name));
-            let namesakes = by_name.entry(key).or_insert_with(|| Namesakes {
+            let namesakes = by_name.entry(key).or_insert_with(|| NamesakeOperators {
                 first: i,
                 n: 0,
                 by_task: BTreeMap::new(),
@@ -228,7 +228,7 @@ impl Described {
             namesakes.n += 1;
             namesakes.by_task.entry(operator.task_id).or_insert(i);
         }
-        Described {
+        DescribedGraph {
             path,
             clean_name: clean_name(&graph.name),
             is_made: is_made(&graph),
@@ -240,7 +240,11 @@ impl Described {
 
 /// Which of an operator's inputs, or outputs, each of a run's slots is: pairs of the slot's place in the run and the
 /// position. Files of the runtime leave absent optional ones out and count on; array files do not.
-pub fn positions(run: &Run, side: record::SlotSide, is_present: &[bool]) -> Vec<(usize, usize)> {
+pub fn positions(
+    run: &OperatorExecution,
+    side: record::SlotSide,
+    is_present: &[bool],
+) -> Vec<(usize, usize)> {
     let slots = run.slots.iter().enumerate();
     let own: Vec<(usize, usize)> = slots
         .filter(|(_, slot)| slot.side == side)
@@ -302,7 +306,7 @@ fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Store
 mod tests {
     use opscope_store::record::SlotSide;
 
-    use super::super::Slot;
+    use super::super::ExecutionSlot;
     use super::*;
     use opscope_store::reader::TensorRecord;
 
@@ -314,11 +318,11 @@ mod tests {
                     slot: Some((SlotSide::Input, *index)),
                     ..TensorRecord::default()
                 };
-                Slot::of(record, None)
+                ExecutionSlot::from_item(record, None)
             };
-            let run = Run {
+            let run = OperatorExecution {
                 slots: indices.iter().map(slot).collect(),
-                ..Run::default()
+                ..OperatorExecution::default()
             };
             let is_present: Vec<bool> = is_present.iter().map(|&byte| byte == 1).collect();
             let found = positions(&run, SlotSide::Input, &is_present);

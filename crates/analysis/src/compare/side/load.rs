@@ -3,12 +3,12 @@
 use opscope_tensor::{DType, Layout, Shape, TensorView};
 use thiserror::Error;
 
-use super::Slot;
-use crate::elements::{Array, ElementsError, Relayout};
+use super::ExecutionSlot;
+use crate::elements::{ElementsError, NumpyArray, WantedLayout};
 
 /// The elements of a slot as they are stored, most often in a memory map of the file.
-pub struct Loaded {
-    array: Array,
+pub struct LoadedSlot {
+    array: NumpyArray,
     layout: Layout,
 }
 
@@ -26,7 +26,7 @@ pub enum LoadError {
     Elements(#[from] ElementsError),
 }
 
-impl Loaded {
+impl LoadedSlot {
     /// The elements in their own dtype.
     pub fn view(&self) -> TensorView<'_> {
         TensorView {
@@ -48,24 +48,24 @@ impl Loaded {
     }
 }
 
-impl Slot {
+impl ExecutionSlot {
     /// The elements as they are stored, or in another layout, cut to their original extents.
     ///
     /// # Errors
     /// [`LoadError`].
-    pub fn load(&self, layout: Option<Layout>) -> Result<Loaded, LoadError> {
+    pub fn load(&self, layout: Option<Layout>) -> Result<LoadedSlot, LoadError> {
         if let Some(problem) = &self.problem {
             return Err(LoadError::Damaged(problem.clone()));
         }
         if !self.has_elements {
             return Err(LoadError::NoElements);
         }
-        let relayout = layout.map(|target| Relayout {
+        let relayout = layout.map(|target| WantedLayout {
             target,
             shape: None,
         });
-        Ok(Loaded {
-            array: Array::stored(&self.record, relayout.as_ref())?,
+        Ok(LoadedSlot {
+            array: NumpyArray::stored(&self.record, relayout.as_ref())?,
             layout: layout.or(self.layout).unwrap_or(Layout::Nd),
         })
     }

@@ -3,9 +3,9 @@
 use opscope_tensor::digest::hex;
 use opscope_tensor::sequential::{sequential_md5, sequential_sha1, sequential_stats};
 
-use super::number::Number;
+use super::number::RoundedNumber;
 use crate::compare::metric::TensorStatistic;
-use crate::compare::side::{LoadError, Slot};
+use crate::compare::side::{ExecutionSlot, LoadError};
 use crate::compare::verdict::is_float_name;
 
 /// The file that MindSpore's statistics are in.
@@ -13,7 +13,7 @@ const MINDSPORE_FILE: &str = "statistic.csv";
 
 /// How a NaN shows in extremes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Family {
+pub(super) enum StatisticFamily {
     /// It is the extreme.
     Through,
     /// It is passed over, unless it is the first element.
@@ -68,9 +68,9 @@ fn statistic_of_title(title: &str) -> Option<TensorStatistic> {
 }
 
 /// Everything known of a slot without comparing elements.
-pub(super) struct Described {
-    pub(super) family: Family,
-    pub(super) numbers: Vec<(TensorStatistic, Number)>,
+pub(super) struct DescribedSlot {
+    pub(super) family: StatisticFamily,
+    pub(super) numbers: Vec<(TensorStatistic, RoundedNumber)>,
     /// Kinds of digests, `md5` or `sha1`, with their digits.
     pub(super) digests: Vec<(&'static str, String)>,
     /// TensorStatistic of the dtype that the digests are of.
@@ -79,29 +79,29 @@ pub(super) struct Described {
     pub(super) n_bytes: u64,
 }
 
-impl Described {
+impl DescribedSlot {
     /// From the elements if there are any, otherwise from the table.
-    pub(super) fn of(slot: &Slot) -> Result<Described, LoadError> {
+    pub(super) fn describe(slot: &ExecutionSlot) -> Result<DescribedSlot, LoadError> {
         if slot.has_elements {
-            Described::of_elements(slot)
+            DescribedSlot::of_elements(slot)
         } else {
-            Ok(Described::of_table(slot))
+            Ok(DescribedSlot::of_table(slot))
         }
     }
 
-    pub(super) fn get(&self, name: TensorStatistic) -> Option<Number> {
+    pub(super) fn get(&self, name: TensorStatistic) -> Option<RoundedNumber> {
         let mut found = self.numbers.iter().filter(|(known, _)| *known == name);
         found.next().map(|(_, number)| *number)
     }
 
-    fn of_elements(slot: &Slot) -> Result<Described, LoadError> {
+    fn of_elements(slot: &ExecutionSlot) -> Result<DescribedSlot, LoadError> {
         let loaded = slot.load(None)?;
         let view = loaded.view();
-        let mut described = Described {
-            family: Family::Through,
+        let mut described = DescribedSlot {
+            family: StatisticFamily::Through,
             numbers: vec![(
                 TensorStatistic::Count,
-                Number::exact(view.shape.n_elements() as f64),
+                RoundedNumber::exact(view.shape.n_elements() as f64),
             )],
             digests: Vec::new(),
             dtype: slot.dtype_name.clone(),
@@ -121,7 +121,7 @@ impl Described {
                     (TensorStatistic::PositiveInfCount, stats.n_pos_inf as f64),
                     (TensorStatistic::NegativeInfCount, stats.n_neg_inf as f64),
                 ]
-                .map(|(name, value)| (name, Number::exact(value))),
+                .map(|(name, value)| (name, RoundedNumber::exact(value))),
             );
         }
         // A file that holds other bytes than the tensor had, has another digest too.
@@ -134,17 +134,17 @@ impl Described {
         Ok(described)
     }
 
-    fn of_table(slot: &Slot) -> Described {
+    fn of_table(slot: &ExecutionSlot) -> DescribedSlot {
         let is_mindspore = slot
             .path
             .file_name()
             .is_some_and(|name| name == MINDSPORE_FILE);
         let is_integer = !slot.dtype_name.is_empty() && !is_float_name(&slot.dtype_name);
-        let mut described = Described {
+        let mut described = DescribedSlot {
             family: if is_mindspore {
-                Family::Through
+                StatisticFamily::Through
             } else {
-                Family::Passed
+                StatisticFamily::Passed
             },
             numbers: Vec::new(),
             digests: Vec::new(),
@@ -157,7 +157,7 @@ impl Described {
             };
             if let Some(name) = statistic_of_title(title) {
                 let is_exact = !REALS.contains(&name) || (is_integer && is_extreme(name));
-                let number = Number::printed(text.trim(), is_exact);
+                let number = RoundedNumber::printed(text.trim(), is_exact);
                 described
                     .numbers
                     .extend(number.map(|number| (name, number)));
@@ -172,7 +172,7 @@ impl Described {
         if let (None, Some(n)) = (described.get(TensorStatistic::Count), n) {
             described
                 .numbers
-                .push((TensorStatistic::Count, Number::exact(n as f64)));
+                .push((TensorStatistic::Count, RoundedNumber::exact(n as f64)));
         }
         described
     }

@@ -7,26 +7,26 @@ const SLACK: f64 = 1.0 + 1e-9;
 
 /// A number, and how far from it the one that was printed may be.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Number {
+pub(super) struct RoundedNumber {
     pub(super) value: f64,
     tolerance: f64,
 }
 
-impl Number {
+impl RoundedNumber {
     /// A number that is known to the last bit.
-    pub(super) fn exact(value: f64) -> Number {
-        Number {
+    pub(super) fn exact(value: f64) -> RoundedNumber {
+        RoundedNumber {
             value,
             tolerance: 0.0,
         }
     }
 
     /// A printed number; a whole one of which no digit was cut is exact if it is a count or an integer.
-    pub(super) fn printed(text: &str, is_integer: bool) -> Option<Number> {
+    pub(super) fn printed(text: &str, is_integer: bool) -> Option<RoundedNumber> {
         let value: f64 = text.parse().ok()?;
         let is_whole = text.bytes().all(|b| b.is_ascii_digit() || b == b'-');
         if value == 0.0 || !value.is_finite() || (is_integer && is_whole) {
-            return Some(Number::exact(value));
+            return Some(RoundedNumber::exact(value));
         }
         let mantissa = text.split(['e', 'E']).next().unwrap_or(text);
         let digits = mantissa.trim_start_matches(['-', '+', '0', '.']);
@@ -35,11 +35,11 @@ impl Number {
         let n_known = i32::try_from(n_digits.max(N_DIGITS)).unwrap_or(i32::MAX);
         let exponent = value.abs().log10().floor() as i32;
         let tolerance = 0.5 * 10f64.powi(exponent.saturating_sub(n_known).saturating_add(1));
-        Some(Number { value, tolerance })
+        Some(RoundedNumber { value, tolerance })
     }
 
     /// How far apart both are at least, whatever was cut off when they were printed.
-    pub(super) fn distance(self, other: Number) -> f64 {
+    pub(super) fn distance(self, other: RoundedNumber) -> f64 {
         let distance = (self.value - other.value).abs();
         if distance <= (self.tolerance + other.tolerance) * SLACK {
             0.0
@@ -66,20 +66,27 @@ mod tests {
             ("16777216", "16777217", true, 1.0),
             ("-1.5e-05", "-1.50001e-05", false, 0.0),
         ] {
-            let of = |text| Number::printed(text, is_integer).unwrap();
+            let of = |text| RoundedNumber::printed(text, is_integer).unwrap();
             let found = of(a).distance(of(b));
             assert!(
                 (found - expected).abs() <= 1e-5 * expected,
                 "{a} {b}: {found}"
             );
         }
-        let exact = Number::exact(1.234_564_9);
+        let exact = RoundedNumber::exact(1.234_564_9);
         assert_eq!(
-            Number::printed("1.23456", false).unwrap().distance(exact),
+            RoundedNumber::printed("1.23456", false)
+                .unwrap()
+                .distance(exact),
             0.0
         );
-        assert!(Number::printed("nan", false).unwrap().value.is_nan());
-        assert!(Number::printed("-inf", false).unwrap().value.is_infinite());
-        assert_eq!(Number::printed("word", false), None);
+        assert!(RoundedNumber::printed("nan", false).unwrap().value.is_nan());
+        assert!(
+            RoundedNumber::printed("-inf", false)
+                .unwrap()
+                .value
+                .is_infinite()
+        );
+        assert_eq!(RoundedNumber::printed("word", false), None);
     }
 }

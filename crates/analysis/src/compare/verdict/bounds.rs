@@ -8,32 +8,32 @@ use serde::{Deserialize, Deserializer};
 
 /// A limit that leads to a warning, and one that leads to a failure. With neither the metric is not judged.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Bounds {
+pub struct MetricBounds {
     /// Beyond it is a warning.
     pub warn: Option<f64>,
     /// Beyond it is a failure.
     pub fail: Option<f64>,
 }
 
-impl Bounds {
+impl MetricBounds {
     /// A warning, and a failure.
-    pub(super) const fn new([warn, fail]: [f64; 2]) -> Bounds {
-        Bounds {
+    pub(super) const fn new([warn, fail]: [f64; 2]) -> MetricBounds {
+        MetricBounds {
             warn: Some(warn),
             fail: Some(fail),
         }
     }
 
     /// A warning alone.
-    pub(super) const fn warning(warn: f64) -> Bounds {
-        Bounds {
+    pub(super) const fn warning(warn: f64) -> MetricBounds {
+        MetricBounds {
             warn: Some(warn),
             fail: None,
         }
     }
 
     /// Nothing but zero passes.
-    pub(super) const NEVER: Bounds = Bounds {
+    pub(super) const NEVER: MetricBounds = MetricBounds {
         warn: None,
         fail: Some(0.0),
     };
@@ -41,14 +41,14 @@ impl Bounds {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Both {
+struct BoundsPair {
     warn: Option<f64>,
     fail: Option<f64>,
 }
 
-impl<'de> Deserialize<'de> for Bounds {
+impl<'de> Deserialize<'de> for MetricBounds {
     /// `{warn: …, fail: …}`, a number that is the limit of a failure, or `false` for no limit.
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Bounds, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<MetricBounds, D::Error> {
         from.deserialize_any(BoundsVisitor)
     }
 }
@@ -56,42 +56,42 @@ impl<'de> Deserialize<'de> for Bounds {
 struct BoundsVisitor;
 
 impl<'de> Visitor<'de> for BoundsVisitor {
-    type Value = Bounds;
+    type Value = MetricBounds;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("`warn` and `fail` with a number each, a number, or `false` for no limit")
     }
 
-    fn visit_f64<E: Error>(self, fail: f64) -> Result<Bounds, E> {
+    fn visit_f64<E: Error>(self, fail: f64) -> Result<MetricBounds, E> {
         if fail.is_nan() {
             return Err(E::custom("NaN is no limit"));
         }
-        Ok(Bounds {
+        Ok(MetricBounds {
             warn: None,
             fail: Some(fail),
         })
     }
 
-    fn visit_i64<E: Error>(self, fail: i64) -> Result<Bounds, E> {
+    fn visit_i64<E: Error>(self, fail: i64) -> Result<MetricBounds, E> {
         self.visit_f64(fail as f64)
     }
 
-    fn visit_u64<E: Error>(self, fail: u64) -> Result<Bounds, E> {
+    fn visit_u64<E: Error>(self, fail: u64) -> Result<MetricBounds, E> {
         self.visit_f64(fail as f64)
     }
 
-    fn visit_bool<E: Error>(self, is_on: bool) -> Result<Bounds, E> {
+    fn visit_bool<E: Error>(self, is_on: bool) -> Result<MetricBounds, E> {
         if is_on {
             return Err(E::custom("`true` names no limit"));
         }
-        Ok(Bounds::default())
+        Ok(MetricBounds::default())
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Bounds, A::Error> {
-        let Both { warn, fail } = Both::deserialize(MapAccessDeserializer::new(map))?;
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<MetricBounds, A::Error> {
+        let BoundsPair { warn, fail } = BoundsPair::deserialize(MapAccessDeserializer::new(map))?;
         if [warn, fail].into_iter().flatten().any(f64::is_nan) {
             return Err(A::Error::custom("NaN is no limit"));
         }
-        Ok(Bounds { warn, fail })
+        Ok(MetricBounds { warn, fail })
     }
 }

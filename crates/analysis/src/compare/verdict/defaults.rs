@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::bounds::Bounds;
+use super::bounds::MetricBounds;
 use super::thresholds::Limits;
 
 /// Beyond the reference's own distance by this factor is too far.
@@ -108,37 +108,40 @@ pub(super) fn dtypes() -> BTreeMap<String, Limits> {
     let mut dtypes = BTreeMap::new();
     for limits in FLOATS {
         let all = [
-            ("rel_l2", Bounds::new(limits.rel_l2)),
-            ("scaled_max_abs", Bounds::new(limits.scaled_max_abs)),
-            ("cosine", Bounds::new(limits.cosine)),
-            ("gain_error", Bounds::new(limits.systematic)),
-            ("offset_error", Bounds::new(limits.systematic)),
-            ("sign_flip_share", Bounds::warning(limits.sign_flip_share)),
-            ("n_non_finite_mismatches", Bounds::NEVER),
-            ("statistic_rel", Bounds::new(limits.scaled_max_abs)),
-            ("digest_mismatch", Bounds::warning(0.0)),
+            ("rel_l2", MetricBounds::new(limits.rel_l2)),
+            ("scaled_max_abs", MetricBounds::new(limits.scaled_max_abs)),
+            ("cosine", MetricBounds::new(limits.cosine)),
+            ("gain_error", MetricBounds::new(limits.systematic)),
+            ("offset_error", MetricBounds::new(limits.systematic)),
+            (
+                "sign_flip_share",
+                MetricBounds::warning(limits.sign_flip_share),
+            ),
+            ("n_non_finite_mismatches", MetricBounds::NEVER),
+            ("statistic_rel", MetricBounds::new(limits.scaled_max_abs)),
+            ("digest_mismatch", MetricBounds::warning(0.0)),
         ];
         dtypes.insert(limits.name.to_owned(), limits_of(&all));
     }
     let quantised = [
-        ("share_unequal", Bounds::new([0.0, 0.05])),
-        ("max_abs", Bounds::new([0.0, 1.0])),
-        ("statistic_rel", Bounds::new([0.0, 0.01])),
-        ("digest_mismatch", Bounds::warning(0.0)),
+        ("share_unequal", MetricBounds::new([0.0, 0.05])),
+        ("max_abs", MetricBounds::new([0.0, 1.0])),
+        ("statistic_rel", MetricBounds::new([0.0, 0.01])),
+        ("digest_mismatch", MetricBounds::warning(0.0)),
     ];
     for name in QUANTISED {
         dtypes.insert(name.to_owned(), limits_of(&quantised));
     }
     let integer = [
-        ("share_unequal", Bounds::NEVER),
-        ("statistic_rel", Bounds::NEVER),
-        ("digest_mismatch", Bounds::NEVER),
+        ("share_unequal", MetricBounds::NEVER),
+        ("statistic_rel", MetricBounds::NEVER),
+        ("digest_mismatch", MetricBounds::NEVER),
     ];
     dtypes.insert("integer".to_owned(), limits_of(&integer));
     dtypes
 }
 
-fn limits_of(limits: &[(&str, Bounds)]) -> Limits {
+fn limits_of(limits: &[(&str, MetricBounds)]) -> Limits {
     limits
         .iter()
         .map(|(name, bounds)| ((*name).to_owned(), *bounds))

@@ -7,7 +7,7 @@
 use crate::compare::result::{Evidence, MetricId};
 use opscope_tensor::DType;
 
-use crate::compare::flow::Flow;
+use crate::compare::flow::ValueFlow;
 use crate::compare::result::{Comparison, SlotResult};
 
 /// The dtype that the limits of a slot go by: the coarser of both where both are floats, the float where one
@@ -26,7 +26,10 @@ pub fn dtype_of(slot: &SlotResult) -> Option<DType> {
 }
 
 /// The dtype that each slot of each operator is judged by.
-pub(super) fn of(comparison: &Comparison, flow: &Flow) -> Vec<Vec<Option<DType>>> {
+pub(super) fn judge_exactness(
+    comparison: &Comparison,
+    flow: &ValueFlow,
+) -> Vec<Vec<Option<DType>>> {
     let mut all: Vec<Vec<Option<DType>>> = Vec::with_capacity(comparison.operators.len());
     for (i, operator) in comparison.operators.iter().enumerate() {
         let mut of_slots: Vec<Option<DType>> = operator.slots.iter().map(dtype_of).collect();

@@ -9,7 +9,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use thiserror::Error;
 
-use super::bounds::Bounds;
+use super::bounds::MetricBounds;
 use super::derived::{is_beyond, of_natural_loss};
 use super::{defaults, exactness, glob::is_match};
 use crate::compare::document::{DocumentError, read_document};
@@ -17,7 +17,7 @@ use crate::compare::metric::MetricId;
 use crate::compare::nearest;
 
 /// Limits of metrics.
-pub type Limits = BTreeMap<String, Bounds>;
+pub type Limits = BTreeMap<String, MetricBounds>;
 
 /// All limits: the defaults, and what a file says beside them.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -111,7 +111,7 @@ impl Thresholds {
         dtype: Option<DType>,
         op_type: &str,
         op_name: &str,
-    ) -> Vec<(MetricId, Bounds)> {
+    ) -> Vec<(MetricId, MetricBounds)> {
         let own = dtype.and_then(|dtype| self.dtypes.get(dtype.name()));
         let of_names = self.names.iter();
         let of_names = of_names.filter(|(pattern, _)| is_match(pattern, op_name));
@@ -241,8 +241,8 @@ fn plain_type(op_type: &str) -> String {
 
 /// The entries of a map in the order of the file.
 fn in_order<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(String, Limits)>, D::Error> {
-    struct Entries;
-    impl<'de> Visitor<'de> for Entries {
+    struct ThresholdEntries;
+    impl<'de> Visitor<'de> for ThresholdEntries {
         type Value = Vec<(String, Limits)>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -257,7 +257,7 @@ fn in_order<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(String, Limits)>,
             Ok(all)
         }
     }
-    from.deserialize_map(Entries)
+    from.deserialize_map(ThresholdEntries)
 }
 
 #[cfg(test)]

@@ -10,10 +10,10 @@ use opscope_store::reader::{DumpTerm, OpenedTensor};
 use opscope_tensor::{DType, Shape};
 
 use super::super::names::OutputName;
-use super::super::{ConvertError, OutputKind, text};
-use super::{Converted, Opened, Writer, texts};
-use crate::Element;
-use crate::elements::{Elements, ElementsError};
+use super::super::{ConvertError, ConvertedForm, text};
+use super::{ConvertedFile, OpenedSource, ResultWriter, texts};
+use crate::ElementValue;
+use crate::elements::{ConvertElements, ElementsError};
 use crate::names;
 
 /// From this size on copying from file to file is faster than one write with the header.
@@ -21,17 +21,17 @@ const COPY_BYTES_MIN: usize = 1 << 16;
 /// Bytes of text that are written at a time.
 const TEXT_BUFFER_BYTES: usize = 1 << 18;
 
-impl Writer<'_> {
+impl ResultWriter<'_> {
     /// Writes one tensor as a file of its own and returns the file's size.
     pub(super) fn write_tensor(
         &self,
-        opened: &Opened<'_>,
+        opened: &OpenedSource<'_>,
         tensor: OpenedTensor<'_>,
-        elements: Elements<'_>,
+        elements: ConvertElements<'_>,
     ) -> Result<u64, ConvertError> {
         let slot = opened.file.slot_of(tensor);
         let layout = elements.layout_name();
-        let is_torch = self.options.kind == OutputKind::Pt && elements.dtype == DType::BF16;
+        let is_torch = self.options.kind == ConvertedForm::Pt && elements.dtype == DType::BF16;
         let is_text = elements.dtype == DType::String && texts::can_hold(self.options.kind);
         let elements = if is_text {
             elements
@@ -57,12 +57,12 @@ impl Writer<'_> {
             return self.put_text(opened, &name, &slot, &elements);
         }
         match self.options.kind {
-            OutputKind::Bin => self.put_elements(opened, &name, &[], bytes),
-            OutputKind::Txt => {
+            ConvertedForm::Bin => self.put_elements(opened, &name, &[], bytes),
+            ConvertedForm::Txt => {
                 let mut n_bytes = 0;
                 self.put_with(dir, &name, |file| {
                     let mut out = BufWriter::with_capacity(TEXT_BUFFER_BYTES, &mut *file);
-                    text::write(&mut out, Element::all(elements.dtype, bytes))?;
+                    text::write(&mut out, ElementValue::all(elements.dtype, bytes))?;
                     out.flush()?;
                     drop(out);
                     n_bytes = file.metadata()?.len();
@@ -70,7 +70,7 @@ impl Writer<'_> {
                 })?;
                 Ok(n_bytes)
             }
-            OutputKind::Pt => {
+            ConvertedForm::Pt => {
                 let mut n_bytes = 0;
                 self.put_with(dir, &name, |file| {
                     torch_save::write(&mut *file, elements.dtype, dims, bytes)?;
@@ -79,7 +79,7 @@ impl Writer<'_> {
                 })?;
                 Ok(n_bytes)
             }
-            OutputKind::Npy | OutputKind::MsNpy | OutputKind::Safetensors => {
+            ConvertedForm::Npy | ConvertedForm::MsNpy | ConvertedForm::Safetensors => {
                 // Decoding gives dtypes that numpy has.
                 let header = encode_header(elements.dtype, &elements.shape).unwrap_or_default();
                 match self.options.compression {
@@ -100,7 +100,7 @@ impl Writer<'_> {
     /// Writes a header and elements, which are copied from file to file if they need no decoding.
     fn put_elements(
         &self,
-        opened: &Opened<'_>,
+        opened: &OpenedSource<'_>,
         name: &OutputName,
         header: &[u8],
         bytes: &[u8],
@@ -119,10 +119,10 @@ impl Writer<'_> {
     /// with everything that is needed to read them.
     fn tensor_name(
         &self,
-        opened: &Opened<'_>,
+        opened: &OpenedSource<'_>,
         slot: &str,
         layout: &str,
-        elements: &Elements<'_>,
+        elements: &ConvertElements<'_>,
     ) -> OutputName {
         let dims = elements.shape.dims();
         let is_changed = self.options.relayout.is_some();
@@ -131,15 +131,15 @@ impl Writer<'_> {
             _ => format!(".{}", names::join(dims, separator)),
         };
         let suffix = match self.options.kind {
-            OutputKind::Npy | OutputKind::MsNpy | OutputKind::Safetensors => {
+            ConvertedForm::Npy | ConvertedForm::MsNpy | ConvertedForm::Safetensors => {
                 match self.options.compression {
                     None => npy_zst::PLAIN_SUFFIX,
                     Some(_) => npy_zst::SUFFIX,
                 }
             }
-            OutputKind::Bin => ".bin",
-            OutputKind::Txt => ".txt",
-            OutputKind::Pt => ".pt",
+            ConvertedForm::Bin => ".bin",
+            ConvertedForm::Txt => ".txt",
+            ConvertedForm::Pt => ".pt",
         };
         // The name says it already.
         let slot = match opened.source.names_its_tensor {
@@ -147,14 +147,14 @@ impl Writer<'_> {
             false => format!(".{slot}"),
         };
         let tail = match self.options.kind {
-            OutputKind::Bin => {
+            ConvertedForm::Bin => {
                 let extents = match is_changed {
                     true => with_dims("_"),
                     false => format!(".{}", elements.shape.n_elements()),
                 };
                 format!("{slot}{extents}.{}.{layout}", elements.dtype)
             }
-            OutputKind::MsNpy => {
+            ConvertedForm::MsNpy => {
                 let op_name = &opened.file.facts().op_name;
                 let file_name = names::mindspore(&opened.source.file_name, op_name);
                 let real_name = opened.source.real_name.as_deref();
@@ -163,7 +163,7 @@ impl Writer<'_> {
                     true => String::new(),
                     false => format!("{slot}.{layout}"),
                 };
-                return OutputName::of(&file_name, real_name.as_deref(), &tail, suffix);
+                return OutputName::from_stem(&file_name, real_name.as_deref(), &tail, suffix);
             }
             _ if is_changed => format!("{slot}{}", with_dims("x")),
             _ => slot,
@@ -173,7 +173,11 @@ impl Writer<'_> {
 
     /// All tensors of a file as one safetensors file. Those that cannot be converted are left out and
     /// reported.
-    pub(super) fn convert_together(&self, opened: &Opened<'_>, converted: &mut Converted) {
+    pub(super) fn convert_together(
+        &self,
+        opened: &OpenedSource<'_>,
+        converted: &mut ConvertedFile,
+    ) {
         let tensors = self.picked(&opened.file, converted);
         let mut kept = Vec::new();
         let mut metadata = vec![("op_name".to_owned(), opened.file.facts().op_name.clone())];
@@ -206,9 +210,9 @@ impl Writer<'_> {
 
     fn put_together(
         &self,
-        opened: &Opened<'_>,
+        opened: &OpenedSource<'_>,
         metadata: &[(String, String)],
-        kept: &[(String, Elements<'_>)],
+        kept: &[(String, ConvertElements<'_>)],
     ) -> Result<u64, ConvertError> {
         let tensors: Vec<NamedTensor<'_>> = kept
             .iter()
@@ -231,7 +235,10 @@ fn is_same_file(a: &Path, b: &Path) -> bool {
     matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }
 
-fn decoded<'a>(elements: Elements<'a>, slot: &str) -> Result<Elements<'a>, ElementsError> {
+fn decoded<'a>(
+    elements: ConvertElements<'a>,
+    slot: &str,
+) -> Result<ConvertElements<'a>, ElementsError> {
     elements.decode().map_err(|source| ElementsError::Decode {
         slot: slot.to_owned(),
         source,
@@ -239,7 +246,10 @@ fn decoded<'a>(elements: Elements<'a>, slot: &str) -> Result<Elements<'a>, Eleme
 }
 
 /// The elements as they are, if dtype, shape and bytes fit together.
-fn checked<'a>(elements: Elements<'a>, slot: &str) -> Result<Elements<'a>, ElementsError> {
+fn checked<'a>(
+    elements: ConvertElements<'a>,
+    slot: &str,
+) -> Result<ConvertElements<'a>, ElementsError> {
     elements
         .check_size()
         .map_err(|source| ElementsError::Decode {
@@ -250,7 +260,10 @@ fn checked<'a>(elements: Elements<'a>, slot: &str) -> Result<Elements<'a>, Eleme
 
 /// The elements in a dtype that safetensors has: their own, else numpy's. `complex128` becomes pairs
 /// of `float64` along a last axis.
-fn storable<'a>(elements: Elements<'a>, slot: &str) -> Result<Elements<'a>, ElementsError> {
+fn storable<'a>(
+    elements: ConvertElements<'a>,
+    slot: &str,
+) -> Result<ConvertElements<'a>, ElementsError> {
     if safetensors::dtype_name(elements.dtype).is_some() {
         return checked(elements, slot);
     }
@@ -264,7 +277,7 @@ fn storable<'a>(elements: Elements<'a>, slot: &str) -> Result<Elements<'a>, Elem
         slot: slot.to_owned(),
         source,
     })?;
-    Ok(Elements {
+    Ok(ConvertElements {
         dtype: DType::F64,
         shape,
         ..elements

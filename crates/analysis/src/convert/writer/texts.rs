@@ -7,28 +7,28 @@ use opscope_store::file_format::zstd;
 use opscope_tensor::{Layout, TensorView, text};
 
 use super::super::names::OutputName;
-use super::super::{ConvertError, OutputKind};
-use super::{Opened, Writer};
+use super::super::{ConvertError, ConvertedForm};
+use super::{OpenedSource, ResultWriter};
 use crate::element;
-use crate::elements::{Elements, ElementsError};
+use crate::elements::{ConvertElements, ElementsError};
 
 /// Whether a kind of file can hold text.
-pub(super) fn can_hold(kind: OutputKind) -> bool {
+pub(super) fn can_hold(kind: ConvertedForm) -> bool {
     match kind {
-        OutputKind::Npy | OutputKind::MsNpy | OutputKind::Txt | OutputKind::Bin => true,
-        OutputKind::Pt | OutputKind::Safetensors => false,
+        ConvertedForm::Npy | ConvertedForm::MsNpy | ConvertedForm::Txt | ConvertedForm::Bin => true,
+        ConvertedForm::Pt | ConvertedForm::Safetensors => false,
     }
 }
 
-impl Writer<'_> {
+impl ResultWriter<'_> {
     /// Writes a tensor of text of a kind that [`can_hold`] it: an array, its lines, or the bytes as they
     /// are. Returns the file's size.
     pub(super) fn put_text(
         &self,
-        opened: &Opened<'_>,
+        opened: &OpenedSource<'_>,
         name: &OutputName,
         slot: &str,
-        elements: &Elements<'_>,
+        elements: &ConvertElements<'_>,
     ) -> Result<u64, ConvertError> {
         let failed = |source| ElementsError::Text {
             slot: slot.to_owned(),
@@ -43,7 +43,7 @@ impl Writer<'_> {
         let dir = &opened.dir;
         let mut n_bytes = 0;
         match self.options.kind {
-            OutputKind::Txt => {
+            ConvertedForm::Txt => {
                 let mut texts = text::iter(view).map_err(|error| failed(error.into()))?;
                 self.put_with(dir, name, |file| {
                     let mut out = BufWriter::new(&mut *file);
@@ -54,7 +54,7 @@ impl Writer<'_> {
                     Ok(())
                 })?;
             }
-            OutputKind::Bin => {
+            ConvertedForm::Bin => {
                 text::iter(view).map_err(|error| failed(error.into()))?;
                 n_bytes = self.put(dir, name, &[view.bytes])?;
             }

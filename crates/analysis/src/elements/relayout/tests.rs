@@ -1,9 +1,9 @@
 use super::*;
 
-fn elements(dtype: DType, layout: Layout, dims: &[usize]) -> Elements<'static> {
+fn elements(dtype: DType, layout: Layout, dims: &[usize]) -> ConvertElements<'static> {
     let shape = Shape::new(dims).unwrap();
     let n_bytes = shape.n_bytes(dtype).unwrap();
-    Elements {
+    ConvertElements {
         dtype,
         shape,
         layout: Ok(layout),
@@ -14,8 +14,8 @@ fn elements(dtype: DType, layout: Layout, dims: &[usize]) -> Elements<'static> {
     }
 }
 
-fn to(target: Layout) -> Relayout {
-    Relayout {
+fn to(target: Layout) -> WantedLayout {
+    WantedLayout {
         target,
         shape: None,
     }
@@ -120,7 +120,7 @@ fn packed_elements_are_decoded_first_and_keep_their_blocks() {
 #[test]
 fn a_wanted_shape_cuts() {
     let device = elements(DType::F32, Layout::Nc1hwc0, &[2, 2, 3, 5, 16]);
-    let wanted = |dims: &[usize]| Relayout {
+    let wanted = |dims: &[usize]| WantedLayout {
         target: Layout::Nhwc,
         shape: Some(Shape::new(dims).unwrap()),
     };

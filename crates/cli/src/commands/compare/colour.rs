@@ -3,7 +3,7 @@
 use std::env::var_os;
 use std::ffi::OsStr;
 
-use opscope_analysis::compare::result::Level;
+use opscope_analysis::compare::result::VerdictLevel;
 
 use crate::console;
 
@@ -35,15 +35,15 @@ pub(super) fn is_wanted() -> bool {
 }
 
 /// A text in the colour of a level.
-pub(super) fn painted(text: &str, level: Level, is_coloured: bool) -> String {
+pub(super) fn painted(text: &str, level: VerdictLevel, is_coloured: bool) -> String {
     if !is_coloured {
         return text.to_owned();
     }
     let code = match level {
-        Level::Pass => GREEN,
-        Level::Warn => YELLOW,
-        Level::Fail => RED,
-        Level::Skip => DIM,
+        VerdictLevel::Pass => GREEN,
+        VerdictLevel::Warn => YELLOW,
+        VerdictLevel::Fail => RED,
+        VerdictLevel::Skip => DIM,
     };
     format!("{code}{text}{RESET}")
 }

@@ -1,6 +1,6 @@
 //! Exit code of a comparison.
 
-use opscope_analysis::compare::result::{Comparison, Level};
+use opscope_analysis::compare::result::{Comparison, VerdictLevel};
 
 use crate::exit::{FOUND, PARTIAL, UNREADABLE};
 
@@ -24,11 +24,11 @@ pub(super) fn code(comparison: &Comparison, fail_on: FailOn) -> u8 {
     let open = || comparison.skips.iter().filter(|skip| !skip.is_allowed);
     let has_damage = open().any(|skip| skip.reason == DAMAGED);
     let level = comparison.summary.level;
-    let has_nothing = level == Level::Skip;
+    let has_nothing = level == VerdictLevel::Skip;
     let is_found = match fail_on {
-        FailOn::Fail => level == Level::Fail,
-        FailOn::Warn => matches!(level, Level::Warn | Level::Fail),
-        FailOn::Skip => level != Level::Pass || open().next().is_some(),
+        FailOn::Fail => level == VerdictLevel::Fail,
+        FailOn::Warn => matches!(level, VerdictLevel::Warn | VerdictLevel::Fail),
+        FailOn::Skip => level != VerdictLevel::Pass || open().next().is_some(),
     };
     if has_damage {
         if has_nothing { UNREADABLE } else { PARTIAL }
@@ -43,7 +43,7 @@ pub(super) fn code(comparison: &Comparison, fail_on: FailOn) -> u8 {
 
 #[cfg(test)]
 mod tests {
-    use opscope_analysis::compare::result::{Skip, Summary};
+    use opscope_analysis::compare::result::{ComparisonSummary, Skip};
 
     use super::*;
 
@@ -57,9 +57,9 @@ mod tests {
                 ..Skip::default()
             };
             let comparison = Comparison {
-                summary: Summary {
+                summary: ComparisonSummary {
                     level,
-                    ..Summary::default()
+                    ..ComparisonSummary::default()
                 },
                 skips: skips.iter().map(skip).collect(),
                 ..Comparison::default()
@@ -68,24 +68,24 @@ mod tests {
             assert_eq!(found, expected, "{level:?} {skips:?} {fail_on:?}");
         };
         let (damaged, missing) = (("damaged", false), ("missing", false));
-        check(Level::Pass, &[], Fail, 0);
-        check(Level::Warn, &[], Fail, 0);
-        check(Level::Warn, &[], Warn, FOUND);
-        check(Level::Fail, &[], Fail, FOUND);
-        check(Level::Fail, &[missing], Fail, FOUND);
-        check(Level::Fail, &[missing, damaged], Fail, PARTIAL);
-        check(Level::Pass, &[missing], Fail, PARTIAL);
-        check(Level::Pass, &[missing], Warn, PARTIAL);
-        check(Level::Pass, &[missing], FailOn::Skip, FOUND);
-        check(Level::Pass, &[damaged], FailOn::Skip, PARTIAL);
+        check(VerdictLevel::Pass, &[], Fail, 0);
+        check(VerdictLevel::Warn, &[], Fail, 0);
+        check(VerdictLevel::Warn, &[], Warn, FOUND);
+        check(VerdictLevel::Fail, &[], Fail, FOUND);
+        check(VerdictLevel::Fail, &[missing], Fail, FOUND);
+        check(VerdictLevel::Fail, &[missing, damaged], Fail, PARTIAL);
+        check(VerdictLevel::Pass, &[missing], Fail, PARTIAL);
+        check(VerdictLevel::Pass, &[missing], Warn, PARTIAL);
+        check(VerdictLevel::Pass, &[missing], FailOn::Skip, FOUND);
+        check(VerdictLevel::Pass, &[damaged], FailOn::Skip, PARTIAL);
         check(
-            Level::Pass,
+            VerdictLevel::Pass,
             &[("missing", true), ("damaged", true)],
             FailOn::Skip,
             0,
         );
-        check(Level::Skip, &[missing], Fail, PARTIAL);
-        check(Level::Skip, &[("missing", true)], Fail, PARTIAL);
-        check(Level::Skip, &[damaged], Fail, UNREADABLE);
+        check(VerdictLevel::Skip, &[missing], Fail, PARTIAL);
+        check(VerdictLevel::Skip, &[("missing", true)], Fail, PARTIAL);
+        check(VerdictLevel::Skip, &[damaged], Fail, UNREADABLE);
     }
 }

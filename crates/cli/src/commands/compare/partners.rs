@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use opscope_analysis::compare::document::read_document;
-use opscope_analysis::compare::matching::{Form, FusionRules, Mapping, Options};
+use opscope_analysis::compare::matching::{FusionRules, Mapping, MappingForm, MatchingOptions};
 
 use super::reports;
 use crate::exit::{Failure, USAGE};
@@ -14,7 +14,7 @@ pub(super) fn options(
     mapping: Option<&Path>,
     fusion: [Option<&Path>; 2],
     no_guesses: bool,
-) -> Result<Options, Failure> {
+) -> Result<MatchingOptions, Failure> {
     let mapping = match mapping {
         Some(path) => {
             let read = read_document::<Mapping>(path);
@@ -32,19 +32,19 @@ pub(super) fn options(
         },
         None => Ok(None),
     };
-    Ok(Options {
+    Ok(MatchingOptions {
         mapping,
         target_fusion: rules(fusion[0])?,
         golden_fusion: rules(fusion[1])?,
         no_guesses,
-        ..Options::default()
+        ..MatchingOptions::default()
     })
 }
 
 /// Writes a mapping in the form that the file's name asks for, YAML unless it ends with `.json`.
 pub(super) fn export(mapping: &Mapping, path: &Path, is_replacing: bool) -> Result<(), Failure> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let text = mapping.to_text(Form::of(&name, ""));
+    let text = mapping.to_text(MappingForm::detect(&name, ""));
     let text = text.map_err(|error| Failure::new(USAGE, error))?;
     reports::save_text(&text, path, is_replacing)
 }

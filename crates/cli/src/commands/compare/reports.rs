@@ -3,7 +3,7 @@
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use opscope_analysis::compare::report::{self, Format, ReportError};
+use opscope_analysis::compare::report::{self, ReportError, ReportFormat};
 use opscope_analysis::compare::result::Comparison;
 
 use crate::console;
@@ -37,13 +37,13 @@ pub(super) struct ReportArguments {
 }
 
 impl ReportArguments {
-    fn all(&self) -> impl Iterator<Item = (&Path, Format)> {
+    fn all(&self) -> impl Iterator<Item = (&Path, ReportFormat)> {
         let all = [
-            (&self.json, Format::Json),
-            (&self.jsonl, Format::Jsonl),
-            (&self.csv, Format::Csv),
-            (&self.xlsx, Format::Xlsx),
-            (&self.html, Format::Html),
+            (&self.json, ReportFormat::Json),
+            (&self.jsonl, ReportFormat::Jsonl),
+            (&self.csv, ReportFormat::Csv),
+            (&self.xlsx, ReportFormat::Xlsx),
+            (&self.html, ReportFormat::Html),
         ];
         all.into_iter()
             .filter_map(|(path, format)| Some((path.as_deref()?, format)))
@@ -64,7 +64,7 @@ impl ReportArguments {
         let mut taken: Vec<&Path> = Vec::new();
         for (path, format) in self.all() {
             let is_stdout = path == Path::new(STDOUT);
-            if is_stdout && !matches!(format, Format::Json | Format::Jsonl) {
+            if is_stdout && !matches!(format, ReportFormat::Json | ReportFormat::Jsonl) {
                 let message = "only `--json` and `--jsonl` can be written to standard output";
                 return Err(Failure::message(USAGE, message));
             }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use opscope_analysis::compare::report::{chain, words};
 use opscope_analysis::compare::result::{
-    Comparison, Evidence, Level, MetricId, OperatorResult, Skip,
+    Comparison, Evidence, MetricId, OperatorResult, Skip, VerdictLevel,
 };
 
 use super::colour::{self, painted};
@@ -89,7 +89,7 @@ impl Page<'_> {
                 .first_divergence
                 .as_ref()
                 .map(|first| first.operator);
-        if let (Level::Fail, true, Some(first)) =
+        if let (VerdictLevel::Fail, true, Some(first)) =
             (summary.level, is_later, &summary.first_divergence)
             && let Some(operator) = self.operator(first.operator)
         {
@@ -152,7 +152,7 @@ impl Page<'_> {
 
     /// Operators that fail, or those with a warning if none does.
     fn failing(&self) -> Vec<usize> {
-        let of_level = |level: Level| -> Vec<usize> {
+        let of_level = |level: VerdictLevel| -> Vec<usize> {
             let operators = self.comparison.operators.iter();
             let is_it = |operator: &&OperatorResult| operator.level == level;
             operators
@@ -160,9 +160,9 @@ impl Page<'_> {
                 .map(|operator| operator.index)
                 .collect()
         };
-        let failing = of_level(Level::Fail);
+        let failing = of_level(VerdictLevel::Fail);
         if failing.is_empty() {
-            of_level(Level::Warn)
+            of_level(VerdictLevel::Warn)
         } else {
             failing
         }
@@ -192,7 +192,12 @@ impl Page<'_> {
 
     /// The line with the level at its beginning in colour.
     fn with_level(&self, line: &str) -> String {
-        for level in [Level::Fail, Level::Warn, Level::Pass, Level::Skip] {
+        for level in [
+            VerdictLevel::Fail,
+            VerdictLevel::Warn,
+            VerdictLevel::Pass,
+            VerdictLevel::Skip,
+        ] {
             if let Some(rest) = line.strip_prefix(words::level(level)) {
                 return painted(words::level(level), level, self.is_coloured) + rest;
             }

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use clap::ValueEnum;
-use opscope_analysis::Element;
+use opscope_analysis::ElementValue;
 use opscope_capture::SinkError;
 use opscope_dump::{RangeReport, RangeRow, RangeRows, RangeTotal};
 use opscope_tensor::DType;
@@ -196,7 +196,7 @@ fn cells(row: &RangeRow) -> Vec<String> {
         |largest| {
             let at = indices(row.shape.dims(), largest.index);
             let at: Vec<String> = at.iter().map(ToString::to_string).collect();
-            let value = Element::Float(largest.value).to_string();
+            let value = ElementValue::Float(largest.value).to_string();
             [value, format!("[{}]", at.join(","))]
         },
     );

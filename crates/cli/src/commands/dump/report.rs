@@ -3,7 +3,7 @@
 use std::io::{BufWriter, Write};
 
 use anyhow::anyhow;
-use opscope_analysis::Element;
+use opscope_analysis::ElementValue;
 use opscope_capture::{Counters, DeliberateInfinities, FirstNonFinite, NonFiniteOrigin, SinkError};
 use opscope_dump::{RangeReport, StatsRow, StatsRows, non_finite_finding};
 use opscope_store::temporary::LeftOvers;
@@ -436,7 +436,7 @@ fn cells(row: &StatsRow) -> Vec<String> {
     match &row.stats {
         Some(s) => {
             let floats = [s.min, s.max, s.mean, s.l2];
-            cells.extend(floats.map(|value| Element::Float(value).to_string()));
+            cells.extend(floats.map(|value| ElementValue::Float(value).to_string()));
             cells.push(s.n_nan.to_string());
             cells.push((s.n_pos_inf + s.n_neg_inf).to_string());
         }

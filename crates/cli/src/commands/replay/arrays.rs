@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use opscope_analysis::compare::side::Run;
+use opscope_analysis::compare::side::OperatorExecution;
 use opscope_store::atomic_file::{Creator, Modes};
 use opscope_store::file_format::npy;
 use opscope_store::tree::acl::{clean_name, hash_file_name};
@@ -25,7 +25,11 @@ impl Arrays {
     }
 
     /// `[rank_{R}/][{model}/][{step}/]{op_type}.{op_name}.{task}.{repeat}.output.{i}.npy`.
-    pub(super) fn write(&mut self, run: &Run, outputs: &Outputs) -> Result<(), Failure> {
+    pub(super) fn write(
+        &mut self,
+        run: &OperatorExecution,
+        outputs: &Outputs,
+    ) -> Result<(), Failure> {
         let mut dir = self.dir.clone();
         dir.extend(run.place.rank.map(|rank| format!("rank_{rank}")));
         dir.extend(run.place.model.as_deref().map(clean_name));

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::path::Path;
 
-use opscope_analysis::compare::side::{Run, Side};
+use opscope_analysis::compare::side::{ComparedDump, OperatorExecution};
 use opscope_engine::SharedEngine;
 use opscope_engine::choice::EngineChoice;
 use opscope_engine::onnx::OnnxOperators;
@@ -41,7 +41,7 @@ impl Operators {
     }
 
     /// The operator of this name; of several the one of the same type and task.
-    fn find(&self, run: &Run) -> Result<usize, Refusal> {
+    fn find(&self, run: &OperatorExecution) -> Result<usize, Refusal> {
         let name = &run.op_name;
         let operators = self.source.operators();
         let named = self
@@ -79,7 +79,7 @@ impl Operators {
 impl<'a> Located<'a> {
     /// Looks every run up, in the model if there is one.
     pub(super) fn of(
-        side: &Side,
+        side: &ComparedDump,
         model: Option<&'a Operators>,
         engine: &ReplayEngine<'_>,
     ) -> Located<'a> {

@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::path::Path;
 
-use opscope_analysis::compare::replay::{Blame, Replayed};
-use opscope_analysis::compare::result::{Level, MetricId, OperatorName, SlotResult};
+use opscope_analysis::compare::replay::{ReplayBlame, ReplayResult};
+use opscope_analysis::compare::result::{MetricId, OperatorName, SlotResult, VerdictLevel};
 use opscope_engine::choice::EngineChoice;
 use opscope_store::atomic_file::{Creator, Modes};
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ const VERSION: u32 = 1;
 
 /// Prints a table of operators, the largest own error first; of a single one its slots.
 pub(super) fn print(
-    replayed: &[Replayed],
+    replayed: &[ReplayResult],
     refused: &[Refused],
     has_golden: bool,
 ) -> Result<(), Failure> {
@@ -41,7 +41,7 @@ fn tell(refused: &[Refused]) {
     }
 }
 
-fn of_one(one: &Replayed) -> String {
+fn of_one(one: &ReplayResult) -> String {
     let header = [
         "slot", "what", "level", "rel_l2", "max_abs", "cosine", "equal",
     ];
@@ -80,8 +80,8 @@ fn of_one(one: &Replayed) -> String {
     lines.join("\n")
 }
 
-fn of_several(replayed: &[Replayed], has_golden: bool) -> String {
-    let mut sorted: Vec<&Replayed> = replayed.iter().collect();
+fn of_several(replayed: &[ReplayResult], has_golden: bool) -> String {
+    let mut sorted: Vec<&ReplayResult> = replayed.iter().collect();
     sorted.sort_by(|a, b| b.errors.own.total_cmp(&a.errors.own));
     let mut header = vec!["operator", "type", "rank", "step", "level", "own error"];
     if has_golden {
@@ -165,39 +165,39 @@ fn number(value: f64) -> String {
     }
 }
 
-fn verdict_word(level: Level) -> &'static str {
+fn verdict_word(level: VerdictLevel) -> &'static str {
     match level {
-        Level::Pass => "pass",
-        Level::Warn => "warn",
-        Level::Fail => "fail",
-        Level::Skip => "skip",
+        VerdictLevel::Pass => "pass",
+        VerdictLevel::Warn => "warn",
+        VerdictLevel::Fail => "fail",
+        VerdictLevel::Skip => "skip",
     }
 }
 
 /// Says in a sentence what the numbers mean.
-fn sentence(one: &Replayed) -> String {
+fn sentence(one: &ReplayResult) -> String {
     let is_own_known = !one.golden_own.is_empty();
     let has_golden = is_own_known || !one.total.is_empty() || !one.inputs.is_empty();
     let text = match one.blame {
-        Blame::Nobody if one.level > Level::Pass => {
+        ReplayBlame::Nobody if one.level > VerdictLevel::Pass => {
             "neither its own error nor its inputs explain why its outputs differ from golden's"
         }
-        Blame::Nobody if has_golden => {
+        ReplayBlame::Nobody if has_golden => {
             "it agrees: its outputs are what its inputs give, and its inputs are right"
         }
-        Blame::Nobody => {
+        ReplayBlame::Nobody => {
             "it agrees: its outputs are what its inputs give; if they are wrong, its inputs are"
         }
-        Blame::Own => "the operator itself: its outputs are not what its inputs give",
-        Blame::Inherited => {
+        ReplayBlame::Own => "the operator itself: its outputs are not what its inputs give",
+        ReplayBlame::Inherited => {
             "it inherits: its outputs are what its inputs give, and its inputs differ from golden's"
         }
-        Blame::Both => {
+        ReplayBlame::Both => {
             "both: its outputs are not what its inputs give, and its inputs differ from golden's"
         }
     };
     let doubt = is_own_known
-        && matches!(one.blame, Blame::Own | Blame::Both)
+        && matches!(one.blame, ReplayBlame::Own | ReplayBlame::Both)
         && worst(&one.golden_own) >= worst(&one.own);
     match doubt {
         true => {
@@ -207,10 +207,10 @@ fn sentence(one: &Replayed) -> String {
     }
 }
 
-fn worst(slots: &[SlotResult]) -> Level {
+fn worst(slots: &[SlotResult]) -> VerdictLevel {
     let levels = slots.iter().map(|slot| slot.level);
     levels
-        .filter(|level| *level != Level::Skip)
+        .filter(|level| *level != VerdictLevel::Skip)
         .max()
         .unwrap_or_default()
 }
@@ -227,7 +227,7 @@ pub(super) fn write_json(
     path: &Path,
     modes: Modes,
     engine: Option<&EngineChoice>,
-    (replayed, refused): (&[Replayed], &[Refused]),
+    (replayed, refused): (&[ReplayResult], &[Refused]),
 ) -> Result<(), Failure> {
     let failed = |error: anyhow::Error| Failure::new(PARTIAL, error);
     let operators = serde_json::to_value(replayed).map_err(|error| failed(error.into()))?;

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use opscope_analysis::compare::matching::{Matching, RunPair};
-use opscope_analysis::compare::replay::{Replayed, compare};
+use opscope_analysis::compare::replay::{ReplayResult, compare};
 use opscope_analysis::compare::result::OperatorName;
 use opscope_analysis::compare::result::SlotResult;
-use opscope_analysis::compare::side::{Run, Side};
+use opscope_analysis::compare::side::{ComparedDump, OperatorExecution};
 use opscope_analysis::compare::verdict::Thresholds;
 use opscope_engine::LoadOptions;
 use opscope_engine::operator_source::{OperatorCall, OperatorSource, is_random};
@@ -32,14 +32,14 @@ pub(super) type Outputs = Vec<(usize, Tensor)>;
 
 /// A dump with what is known of its operators.
 pub(super) struct Half<'a> {
-    pub(super) side: &'a Side,
+    pub(super) side: &'a ComparedDump,
     located: Located<'a>,
     values: Values<'a>,
 }
 
 impl<'a> Half<'a> {
     pub(super) fn new(
-        side: &'a Side,
+        side: &'a ComparedDump,
         model: Option<&'a Operators>,
         engine: &ReplayEngine<'_>,
     ) -> Half<'a> {
@@ -198,14 +198,14 @@ pub(super) struct Context<'a> {
 
 impl Context<'_> {
     /// Runs the operator of a run of the target again; gives the outputs, too.
-    pub(super) fn replay(&self, run: usize) -> Result<(Replayed, Outputs), Refusal> {
+    pub(super) fn replay(&self, run: usize) -> Result<(ReplayResult, Outputs), Refusal> {
         let (dumped, again, notes) = self.target.again(run, &self.options)?;
-        let mut replayed = Replayed {
+        let mut replayed = ReplayResult {
             operator: name_of(&self.target.side.runs[run]),
             task_id: self.target.side.runs[run].task_id,
             own: against(&dumped, &again),
             notes,
-            ..Replayed::default()
+            ..ReplayResult::default()
         };
         if let Some(golden) = &self.golden {
             let again = relabelled(&dumped, &again);
@@ -221,7 +221,7 @@ impl Context<'_> {
         run: usize,
         golden: &Golden<'_>,
         again: &[Dumped],
-        replayed: &mut Replayed,
+        replayed: &mut ReplayResult,
     ) {
         let Some(pair) = golden.pairs.get(&run) else {
             let note = "the golden dump has no such operator";
@@ -282,7 +282,7 @@ fn relabelled(dumped: &[Dumped], again: &[(usize, Tensor)]) -> Vec<Dumped> {
     pairs.collect()
 }
 
-pub(super) fn name_of(run: &Run) -> OperatorName {
+pub(super) fn name_of(run: &OperatorExecution) -> OperatorName {
     OperatorName {
         op_type: run.op_type.clone(),
         op_name: run.op_name.clone(),

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use opscope_analysis::compare::matching::SlotRef;
-use opscope_analysis::compare::side::{LoadError, Run, RunPlace, Side, Slot, positions};
+use opscope_analysis::compare::side::{
+    ComparedDump, ExecutionSlot, LoadError, OperatorExecution, RunPlace, positions,
+};
 use opscope_store::record::SlotSide;
 use opscope_tensor::{Layout, Tensor};
 
@@ -13,7 +15,7 @@ use crate::exit::{UNREADABLE, chain};
 
 /// Values of a dump by place, source and name.
 pub(super) struct Values<'a> {
-    side: &'a Side,
+    side: &'a ComparedDump,
     by_name: HashMap<(RunPlace, usize, String), Vec<SlotRef>>,
 }
 
@@ -21,7 +23,7 @@ pub(super) struct Values<'a> {
 pub(super) type Found = (Tensor, Option<String>);
 
 impl<'a> Values<'a> {
-    pub(super) fn of(side: &'a Side, located: &Located<'_>) -> Values<'a> {
+    pub(super) fn of(side: &'a ComparedDump, located: &Located<'_>) -> Values<'a> {
         let mut by_name: HashMap<_, Vec<SlotRef>> = HashMap::new();
         for (index, run) in side.runs.iter().enumerate() {
             let Ok((source, operators, operator)) = located.get(index) else {
@@ -58,7 +60,12 @@ impl<'a> Values<'a> {
     }
 
     /// The slot of an input.
-    pub(super) fn own_slot(&self, run: usize, names: &[String], position: usize) -> Option<&Slot> {
+    pub(super) fn own_slot(
+        &self,
+        run: usize,
+        names: &[String],
+        position: usize,
+    ) -> Option<&ExecutionSlot> {
         let run = &self.side.runs[run];
         let slots = slots(run, SlotSide::Input, names).into_iter();
         let mut found = slots.filter(|(_, known)| *known == position);
@@ -90,19 +97,23 @@ impl<'a> Values<'a> {
         Ok(Some((load(slot)?, Some(told))))
     }
 
-    fn slot(&self, place: SlotRef) -> &Slot {
+    fn slot(&self, place: SlotRef) -> &ExecutionSlot {
         &self.side.runs[place.run].slots[place.slot]
     }
 }
 
 /// The slots of a run's side with the positions that the operator has them at.
-pub(super) fn slots(run: &Run, side: SlotSide, names: &[String]) -> Vec<(usize, usize)> {
+pub(super) fn slots(
+    run: &OperatorExecution,
+    side: SlotSide,
+    names: &[String],
+) -> Vec<(usize, usize)> {
     let is_present: Vec<bool> = names.iter().map(|name| !name.is_empty()).collect();
     positions(run, side, &is_present)
 }
 
 /// The elements of a slot, in a layout that models use.
-pub(super) fn load(slot: &Slot) -> Result<Tensor, Refusal> {
+pub(super) fn load(slot: &ExecutionSlot) -> Result<Tensor, Refusal> {
     let refuse = |text: String| Refusal::new(UNREADABLE, format!("{}: {text}", slot.name()));
     let layout = match slot.layout {
         Some(Layout::Nc1hwc0 | Layout::FractalZ) => Some(Layout::Nchw),

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use opscope_analysis::graph::{Beside, type_text};
+use opscope_analysis::graph::{BesideFile, type_text};
 use opscope_store::file_format::ms_graph_pb;
 use opscope_store::file_format::number_text::general;
 use opscope_store::file_format::statistic_csv::StatisticRows;
@@ -21,15 +21,15 @@ use crate::format;
 const A_CONSTANT: &str = "a constant";
 const TENSOR: &str = "Tensor";
 
-pub(super) fn show(path: &Path, beside: &Beside, is_json: bool) -> Result<(), Failure> {
+pub(super) fn show(path: &Path, beside: &BesideFile, is_json: bool) -> Result<(), Failure> {
     match (beside, is_json) {
-        (Beside::Graph(graph), true) => print_json(&graph_json(path, graph)),
-        (Beside::Graph(graph), false) => print_graph(graph),
-        (Beside::Statistics(table), true) => {
+        (BesideFile::Graph(graph), true) => print_json(&graph_json(path, graph)),
+        (BesideFile::Graph(graph), false) => print_graph(graph),
+        (BesideFile::Statistics(table), true) => {
             print_json(&table_json(path, table))?;
             table_verdict(table)
         }
-        (Beside::Statistics(table), false) => {
+        (BesideFile::Statistics(table), false) => {
             print_table(path, table)?;
             table_verdict(table)
         }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use opscope_analysis::Element;
+use opscope_analysis::ElementValue;
 use opscope_analysis::describe::{FileDescription, TensorDescription};
 use opscope_analysis::overflow::Finding;
 use opscope_analysis::overview::{OperatorOverview, Overview};
@@ -91,13 +91,13 @@ pub(crate) fn tensor_json(tensor: &TensorDescription) -> Value {
     })
 }
 
-fn element_json(element: &Element) -> Value {
+fn element_json(element: &ElementValue) -> Value {
     match *element {
-        Element::Float(value) => format::json_number(value),
-        Element::Signed(value) => value.into(),
-        Element::Unsigned(value) => value.into(),
-        Element::Bool(value) => value.into(),
-        Element::Complex(re, im) => json!([format::json_number(re), format::json_number(im)]),
+        ElementValue::Float(value) => format::json_number(value),
+        ElementValue::Signed(value) => value.into(),
+        ElementValue::Unsigned(value) => value.into(),
+        ElementValue::Bool(value) => value.into(),
+        ElementValue::Complex(re, im) => json!([format::json_number(re), format::json_number(im)]),
     }
 }
 

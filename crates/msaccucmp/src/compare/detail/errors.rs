@@ -8,7 +8,7 @@ use opscope_tensor::{DType, NumpyType};
 use crate::array::{Array, Order};
 use crate::compare::metrics::six_places;
 use crate::compare::stop::Stop;
-use opscope_analysis::Element;
+use opscope_analysis::ElementValue;
 
 /// Both sides and their errors.
 pub(super) struct Elements {
@@ -155,15 +155,15 @@ fn known(error: f64) -> f64 {
 
 fn numbers(array: &Array<'_>) -> Result<Vec<Number>, Stop> {
     let bytes = array.bytes_in_order(Order::C);
-    let elements = Element::all(array.dtype(), &bytes);
+    let elements = ElementValue::all(array.dtype(), &bytes);
     elements
         .map(|element| {
             Ok(match element {
-                Element::Float(value) => Number::Float(value),
-                Element::Signed(value) => Number::Integer(value.into()),
-                Element::Unsigned(value) => Number::Integer(value.into()),
-                Element::Bool(value) => Number::Bool(value),
-                Element::Complex(..) => {
+                ElementValue::Float(value) => Number::Float(value),
+                ElementValue::Signed(value) => Number::Integer(value.into()),
+                ElementValue::Unsigned(value) => Number::Integer(value.into()),
+                ElementValue::Bool(value) => Number::Bool(value),
+                ElementValue::Complex(..) => {
                     return Err(Stop::Fatal("must be real number, not complex".to_owned()));
                 }
             })

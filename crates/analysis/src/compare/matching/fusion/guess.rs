@@ -5,13 +5,13 @@ mod prefixes;
 
 use std::collections::{HashMap, HashSet};
 
-use crate::compare::matching::How;
-use crate::compare::matching::board::{Board, Gap};
+use crate::compare::matching::MatchEvidence;
+use crate::compare::matching::board::{Board, PairingGap};
 use crate::compare::matching::name::file_name;
-use crate::compare::matching::places::Scope;
-use crate::compare::matching::slots::{self, Group};
+use crate::compare::matching::places::PlaceScope;
+use crate::compare::matching::slots::{self, OperatorGroup};
 use opscope_store::record::SlotSide;
-use prefixes::Prefixes;
+use prefixes::SortedPrefixes;
 
 /// Most operators that one stands for without anything that says so.
 const CHAIN_LENGTH_MAX: usize = 8;
@@ -23,7 +23,7 @@ const MARKS: [char; 7] = ['_', '+', ',', ';', '&', '-', '|'];
 const WORDS: [&str; 5] = ["fused", "fusion", "fuse", "and", "op"];
 
 /// Pairs operators whose name is made of two or more names that the other side has one after the other.
-pub(in super::super) fn by_name(board: &mut Board<'_>, scope: &Scope) {
+pub(in super::super) fn by_name(board: &mut Board<'_>, scope: &PlaceScope) {
     for gap in board.gaps(scope) {
         for side in [0, 1] {
             if gap.runs[1 - side].len() >= 2 && !gap.runs[side].is_empty() {
@@ -34,11 +34,11 @@ pub(in super::super) fn by_name(board: &mut Board<'_>, scope: &Scope) {
 }
 
 /// The operators of one side of a gap that are made of those of its other side.
-fn made_of_names(board: &mut Board<'_>, scope: &Scope, gap: &Gap, side: usize) {
+fn made_of_names(board: &mut Board<'_>, scope: &PlaceScope, gap: &PairingGap, side: usize) {
     let other = 1 - side;
     let names = gap.runs[other].iter().map(|&run| board.name(other, run));
     let names: Vec<String> = names.map(str::to_owned).collect();
-    let known = Prefixes::from_words(names.iter().map(String::as_str));
+    let known = SortedPrefixes::from_words(names.iter().map(String::as_str));
     // A name and the number of its execution are of one run in a place.
     let keyed = names.iter().zip(&gap.runs[other]);
     let of_key: HashMap<(&str, usize), usize> = keyed
@@ -68,7 +68,7 @@ fn made_of_names(board: &mut Board<'_>, scope: &Scope, gap: &Gap, side: usize) {
 ///
 /// Every round takes something off the text: no known name is empty, nor is a word.
 fn members(
-    known: &Prefixes<'_>,
+    known: &SortedPrefixes<'_>,
     op_name: &str,
     pick: impl Fn(&str) -> Option<usize>,
 ) -> Option<Vec<usize>> {
@@ -108,7 +108,7 @@ fn members(
 }
 
 /// The longest known name that a text begins with, whole or without its scope, and what it takes of the text.
-fn first_name<'n>(known: &Prefixes<'n>, text: &str, scope: &str) -> Option<(&'n str, usize)> {
+fn first_name<'n>(known: &SortedPrefixes<'n>, text: &str, scope: &str) -> Option<(&'n str, usize)> {
     if let Some(name) = known.longest(text) {
         return Some((name, name.len()));
     }
@@ -122,7 +122,7 @@ fn first_name<'n>(known: &Prefixes<'n>, text: &str, scope: &str) -> Option<(&'n 
 
 /// Pairs an operator that stands alone between two pairs with a chain that stands there on the other side, if
 /// what goes in and what comes out agree and it cannot be one of the chain alone.
-pub(in super::super) fn chains(board: &mut Board<'_>, scope: &Scope) {
+pub(in super::super) fn chains(board: &mut Board<'_>, scope: &PlaceScope) {
     for gap in board.gaps(scope) {
         for side in [0, 1] {
             if let Some((run, members)) = chain(board, side, &gap) {
@@ -133,7 +133,7 @@ pub(in super::super) fn chains(board: &mut Board<'_>, scope: &Scope) {
     }
 }
 
-fn chain(board: &Board<'_>, side: usize, gap: &Gap) -> Option<(usize, Vec<usize>)> {
+fn chain(board: &Board<'_>, side: usize, gap: &PairingGap) -> Option<(usize, Vec<usize>)> {
     let other = 1 - side;
     let [run] = gap.runs[side][..] else {
         return None;
@@ -199,11 +199,11 @@ fn pair(board: &mut Board<'_>, side: usize, run: usize, members: Vec<usize>) {
     } else {
         [members, vec![run]]
     };
-    let group = Group {
+    let group = OperatorGroup {
         runs,
         given: Vec::new(),
         origins: &|_, _, _| None,
         is_end_shared: true,
     };
-    board.pair_group(&group, How::Fusion);
+    board.pair_group(&group, MatchEvidence::Fusion);
 }

@@ -62,7 +62,7 @@ pub enum FusionRulesError {
 }
 
 #[derive(Deserialize)]
-struct File {
+struct FusionFile {
     graph: Vec<GraphJson>,
 }
 
@@ -130,7 +130,7 @@ impl FusionRules {
     /// # Errors
     /// [`FusionRulesError::Json`].
     pub fn parse(json: &[u8]) -> Result<FusionRules, FusionRulesError> {
-        let file: File = serde_json::from_slice(json)?;
+        let file: FusionFile = serde_json::from_slice(json)?;
         let ops = file.graph.into_iter().flat_map(|graph| graph.op);
         Ok(ops.map(FusedOperator::from).collect())
     }

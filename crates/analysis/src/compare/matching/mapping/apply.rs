@@ -7,16 +7,16 @@ use opscope_store::record::SlotSide;
 use super::{Mapping, MappingError, OperatorMapping};
 use crate::compare::matching::board::Board;
 use crate::compare::matching::name::file_name;
-use crate::compare::matching::places::Scope;
-use crate::compare::matching::slots::{self, Group, Position};
-use crate::compare::matching::{How, Reason};
+use crate::compare::matching::places::PlaceScope;
+use crate::compare::matching::slots::{self, OperatorGroup, Position};
+use crate::compare::matching::{MatchEvidence, UnmatchedReason};
 use crate::compare::verdict::is_match;
 
 /// The names of sides.
 const SIDES: [&str; 2] = ["target", "golden"];
 
 /// An entry of a mapping, checked: names as file names have them.
-pub(in super::super) struct Entry {
+pub(in super::super) struct CheckedMapping {
     names: [Vec<String>; 2],
     runs: [Option<usize>; 2],
     slots: Vec<[(Option<String>, Position); 2]>,
@@ -32,7 +32,7 @@ type Claims = HashMap<(usize, String), Vec<(Option<usize>, String)>>;
 pub(in super::super) fn resolve(
     mapping: &Mapping,
     board: &mut Board<'_>,
-) -> Result<Vec<Entry>, MappingError> {
+) -> Result<Vec<CheckedMapping>, MappingError> {
     let known = [0, 1].map(|side| {
         let runs = 0..board.sides[side].runs.len();
         let mut known: HashMap<String, usize> = HashMap::new();
@@ -48,7 +48,7 @@ pub(in super::super) fn resolve(
         if given.target.as_slice().is_empty() && given.golden.as_slice().is_empty() {
             return Err(MappingError::Nothing { place });
         }
-        let entry = Entry::of(given, &place)?;
+        let entry = CheckedMapping::check(given, &place)?;
         for side in [0, 1] {
             let given = [&given.target, &given.golden][side].as_slice();
             for (name, given) in entry.names[side].iter().zip(given) {
@@ -94,14 +94,14 @@ fn ignore(patterns: &[String], board: &mut Board<'_>) {
                 .iter()
                 .any(|pattern| names.iter().any(|name| is_match(pattern, name)));
             if board.is_free(side, run) && is_ignored {
-                board.leave(side, run, Reason::LeftOut);
+                board.leave(side, run, UnmatchedReason::LeftOut);
             }
         }
     }
 }
 
-impl Entry {
-    fn of(given: &OperatorMapping, place: &str) -> Result<Entry, MappingError> {
+impl CheckedMapping {
+    fn check(given: &OperatorMapping, place: &str) -> Result<CheckedMapping, MappingError> {
         let names = [&given.target, &given.golden].map(|names| {
             let names = names.as_slice().iter();
             names.map(|name| file_name(name)).collect::<Vec<_>>()
@@ -129,7 +129,7 @@ impl Entry {
             }
             slots.push(pair);
         }
-        Ok(Entry {
+        Ok(CheckedMapping {
             names,
             runs: [given.target_run, given.golden_run],
             slots,
@@ -158,7 +158,11 @@ fn slot(text: &str, names: &[String]) -> Option<(Option<String>, Position)> {
 }
 
 /// Pairs what a mapping names within a place.
-pub(in super::super) fn apply(entries: &[Entry], board: &mut Board<'_>, scope: &Scope) {
+pub(in super::super) fn apply(
+    entries: &[CheckedMapping],
+    board: &mut Board<'_>,
+    scope: &PlaceScope,
+) {
     if entries.is_empty() {
         return;
     }
@@ -187,9 +191,9 @@ pub(in super::super) fn apply(entries: &[Entry], board: &mut Board<'_>, scope: &
             }
         }
         let reason = if is_left_out {
-            Reason::LeftOut
+            UnmatchedReason::LeftOut
         } else {
-            Reason::NoSuchRepeat
+            UnmatchedReason::NoSuchRepeat
         };
         for side in [0, 1] {
             for &run in executions[side].iter().flatten() {
@@ -216,13 +220,13 @@ fn executions(
     numbers.map(nth).collect()
 }
 
-fn pair(board: &mut Board<'_>, entry: &Entry, mut runs: [Vec<usize>; 2]) {
+fn pair(board: &mut Board<'_>, entry: &CheckedMapping, mut runs: [Vec<usize>; 2]) {
     for (side, runs) in runs.iter_mut().enumerate() {
         board.sort(side, runs);
     }
     if let ([t], [g]) = (&runs[0][..], &runs[1][..]) {
         let given: Vec<[Position; 2]> = entry.slots.iter().map(|[t, g]| [t.1, g.1]).collect();
-        let pair = slots::one_to_one(board.sides, [*t, *g], How::Mapping, &given);
+        let pair = slots::one_to_one(board.sides, [*t, *g], MatchEvidence::Mapping, &given);
         board.add(pair);
         return;
     }
@@ -240,11 +244,11 @@ fn pair(board: &mut Board<'_>, entry: &Entry, mut runs: [Vec<usize>; 2]) {
         .slots
         .iter()
         .filter_map(|[t, g]| Some([find(0, t)?, find(1, g)?]));
-    let group = Group {
+    let group = OperatorGroup {
         given: given.collect(),
         runs: runs.clone(),
         origins: &|_, _, _| None,
         is_end_shared: true,
     };
-    board.pair_group(&group, How::Mapping);
+    board.pair_group(&group, MatchEvidence::Mapping);
 }

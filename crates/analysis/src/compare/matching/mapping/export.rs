@@ -3,23 +3,27 @@
 use crate::compare::result::Party;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::{Mapping, Names, OperatorMapping, Unmapped};
+use super::{MappedNames, Mapping, OperatorMapping, UnmappedOperators};
 use crate::compare::matching::name::file_name;
-use crate::compare::matching::{How, Matching, Reason, RunPair};
-use crate::compare::side::{RunPlace, Side};
+use crate::compare::matching::{MatchEvidence, Matching, RunPair, UnmatchedReason};
+use crate::compare::side::{ComparedDump, RunPlace};
 
 impl Matching {
     /// Every pair that equal names did not make, with what made it and how sure that is, and the names of the
     /// operators without a partner. Steps and ranks in which the same operators belong together are one entry; of
     /// those that say otherwise the first counts.
-    pub fn to_mapping(&self, target: &Side, golden: &Side) -> Mapping {
+    pub fn to_mapping(&self, target: &ComparedDump, golden: &ComparedDump) -> Mapping {
         let sides = [target, golden];
         let repeats = sides.map(repeats);
-        let inside = Inside::of_matching(self, sides);
+        let inside = FusedOperators::of_matching(self, sides);
         let mut entries: Vec<OperatorMapping> = Vec::new();
-        let mut seen: BTreeSet<(Names, Names, [usize; 2])> = BTreeSet::new();
+        let mut seen: BTreeSet<(MappedNames, MappedNames, [usize; 2])> = BTreeSet::new();
         let mut claimed: HashMap<(usize, String, usize), usize> = HashMap::new();
-        for pair in self.pairs.iter().filter(|pair| pair.how != How::Name) {
+        for pair in self
+            .pairs
+            .iter()
+            .filter(|pair| pair.how != MatchEvidence::Name)
+        {
             let runs = [&pair.target, &pair.golden];
             let [t, g] = [0, 1].map(|i| names(sides[i], runs[i], &inside.of(i, pair)));
             let numbers = [0, 1].map(|i| runs[i].first().map_or(0, |&run| repeats[i][run].0));
@@ -49,7 +53,7 @@ impl Matching {
                 how: Some(pair.how.evidence().name().to_owned()),
                 likeness: match pair.how {
                     // More digits are of no use to people.
-                    How::Fuzzy(likeness) => Some((likeness * 1000.0).round() / 1000.0),
+                    MatchEvidence::Fuzzy(likeness) => Some((likeness * 1000.0).round() / 1000.0),
                     _ => None,
                 },
             });
@@ -61,13 +65,15 @@ impl Matching {
         }
     }
 
-    fn unmapped(&self, sides: [&Side; 2]) -> Unmapped {
+    fn unmapped(&self, sides: [&ComparedDump; 2]) -> UnmappedOperators {
         let names = |party: Party| {
             let side = sides[party.index()];
-            let open = |reason: &Reason| {
+            let open = |reason: &UnmatchedReason| {
                 matches!(
                     reason,
-                    Reason::NoSuchName | Reason::OtherType(_) | Reason::Ambiguous(..)
+                    UnmatchedReason::NoSuchName
+                        | UnmatchedReason::OtherType(_)
+                        | UnmatchedReason::Ambiguous(..)
                 )
             };
             let all = self.unmatched.iter();
@@ -77,7 +83,7 @@ impl Matching {
                 .filter(|name| seen.insert(name.clone()))
                 .collect()
         };
-        Unmapped {
+        UnmappedOperators {
             target: names(Party::Target),
             golden: names(Party::Golden),
         }
@@ -85,26 +91,26 @@ impl Matching {
 }
 
 /// Operators that vanished in one of the other side, by side, place and the name of that one.
-struct Inside<'a> {
-    sides: [&'a Side; 2],
+struct FusedOperators<'a> {
+    sides: [&'a ComparedDump; 2],
     runs: HashMap<(usize, &'a RunPlace, &'a str), Vec<usize>>,
 }
 
-impl<'a> Inside<'a> {
-    fn of_matching(matching: &'a Matching, sides: [&'a Side; 2]) -> Inside<'a> {
+impl<'a> FusedOperators<'a> {
+    fn of_matching(matching: &'a Matching, sides: [&'a ComparedDump; 2]) -> FusedOperators<'a> {
         let mut runs: HashMap<(usize, &RunPlace, &str), Vec<usize>> = HashMap::new();
         for one in &matching.unmatched {
-            if let Reason::InsideFusion(name) = &one.reason {
+            if let UnmatchedReason::InsideFusion(name) = &one.reason {
                 let side = one.party.index();
                 let place = &sides[side].runs[one.run].place;
                 runs.entry((side, place, name)).or_default().push(one.run);
             }
         }
-        Inside { sides, runs }
+        FusedOperators { sides, runs }
     }
 
     /// Returns the runs that vanished in fused operators on this side of a pair.
-    fn of(&self, side: usize, pair: &RunPair) -> Vec<usize> {
+    fn names_inside(&self, side: usize, pair: &RunPair) -> Vec<usize> {
         let [own, others] = if side == 0 {
             [&pair.target, &pair.golden]
         } else {
@@ -119,17 +125,17 @@ impl<'a> Inside<'a> {
     }
 }
 
-fn names(side: &Side, runs: &[usize], inside: &[usize]) -> Names {
+fn names(side: &ComparedDump, runs: &[usize], inside: &[usize]) -> MappedNames {
     let mut runs = [runs, inside].concat();
     runs.sort_unstable();
     let mut seen = BTreeSet::new();
     let names = runs.iter().map(|&run| &side.runs[run].op_name);
     let distinct = names.filter(|name| seen.insert(*name));
-    Names::from(distinct.cloned().collect::<Vec<_>>())
+    MappedNames::from(distinct.cloned().collect::<Vec<_>>())
 }
 
 /// Which execution of its name each run is within its place, and how many there are.
-fn repeats(side: &Side) -> Vec<(usize, usize)> {
+fn repeats(side: &ComparedDump) -> Vec<(usize, usize)> {
     let mut n_of: HashMap<(&RunPlace, String), usize> = HashMap::new();
     let mut numbers = Vec::with_capacity(side.runs.len());
     for run in &side.runs {
@@ -145,7 +151,7 @@ fn repeats(side: &Side) -> Vec<(usize, usize)> {
 }
 
 /// The slots of a pair, where side and position alone would not bring them together.
-fn slots(sides: [&Side; 2], pair: &RunPair) -> BTreeMap<String, String> {
+fn slots(sides: [&ComparedDump; 2], pair: &RunPair) -> BTreeMap<String, String> {
     let is_group = pair.target.len() > 1 || pair.golden.len() > 1;
     let text = |i: usize, run: usize, slot: usize| {
         let run = &sides[i].runs[run];

@@ -12,7 +12,7 @@ pub(super) fn common(a: &[u32], b: &[u32]) -> Vec<[usize; 2]> {
     let mut found = Vec::new();
     let mut open = vec![[0, a.len(), 0, b.len()]];
     let size = a.len() + b.len() + 3;
-    let mut search = Search {
+    let mut search = AlignmentSearch {
         a,
         b,
         forward: vec![0; size],
@@ -41,7 +41,7 @@ pub(super) fn common(a: &[u32], b: &[u32]) -> Vec<[usize; 2]> {
     found
 }
 
-struct Search<'a> {
+struct AlignmentSearch<'a> {
     a: &'a [u32],
     b: &'a [u32],
     /// How far each diagonal has come from the start, and from the end.
@@ -50,7 +50,7 @@ struct Search<'a> {
     offset: isize,
 }
 
-impl Search<'_> {
+impl AlignmentSearch<'_> {
     fn at(&self, diagonal: isize) -> usize {
         // Diagonals lie between -len(b) - 1 and len(a) + 1.
         (diagonal + self.offset) as usize

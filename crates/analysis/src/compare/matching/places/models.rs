@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
-use super::{Places, grouped};
-use crate::compare::matching::Reason;
+use super::{PlaceScopes, grouped};
+use crate::compare::matching::UnmatchedReason;
 use crate::compare::matching::name::file_name;
-use crate::compare::side::Side;
+use crate::compare::side::ComparedDump;
 
 /// The weight of an equal name of the model, when the share of operators' names in common weighs 1.
 const NAME_WEIGHT: f64 = 0.25;
@@ -22,10 +22,10 @@ type Models = Vec<(Key, Vec<usize>)>;
 /// The models that are chosen; else the only one of each side; else those with the most in common, and, of
 /// those that have nothing in common, as many as each side has in order.
 pub(super) fn align(
-    sides: [&Side; 2],
+    sides: [&ComparedDump; 2],
     runs: &[Vec<usize>; 2],
     chosen: &[(String, String)],
-    places: &mut Places,
+    places: &mut PlaceScopes,
 ) -> Vec<[Vec<usize>; 2]> {
     let models = [0, 1].map(|i| models(sides[i], &runs[i]));
     let pairs = if !chosen.is_empty() {
@@ -57,9 +57,9 @@ pub(super) fn align(
                 .iter()
                 .any(|pair| model.0.0.as_ref() == Some(&name(pair)));
             let reason = if chosen.is_empty() || is_named {
-                Reason::NoSuchPlace
+                UnmatchedReason::NoSuchPlace
             } else {
-                Reason::LeftOut
+                UnmatchedReason::LeftOut
             };
             places.set_apart(i, &model.1, &reason);
         }
@@ -70,7 +70,7 @@ pub(super) fn align(
         .collect()
 }
 
-fn models(side: &Side, runs: &[usize]) -> Models {
+fn models(side: &ComparedDump, runs: &[usize]) -> Models {
     let key = |run: usize| {
         let place = &side.runs[run].place;
         (place.model.clone(), place.model_id)
@@ -101,7 +101,7 @@ fn by_choice(models: &[Models; 2], chosen: &[(String, String)]) -> Vec<(usize, u
     pairs
 }
 
-fn by_likeness(sides: [&Side; 2], models: &[Models; 2]) -> Vec<(usize, usize)> {
+fn by_likeness(sides: [&ComparedDump; 2], models: &[Models; 2]) -> Vec<(usize, usize)> {
     if models[0].len().saturating_mul(models[1].len()) > N_COMPARED_MAX {
         return by_name(models);
     }
@@ -179,7 +179,10 @@ fn with_the_rest(mut pairs: Vec<(usize, usize)>, is_taken: &[Vec<bool>; 2]) -> V
 }
 
 /// How many executions of two models have names in common.
-fn shared_names(sides: [&Side; 2], models: &[Models; 2]) -> BTreeMap<(usize, usize), usize> {
+fn shared_names(
+    sides: [&ComparedDump; 2],
+    models: &[Models; 2],
+) -> BTreeMap<(usize, usize), usize> {
     let mut shared = BTreeMap::new();
     let counts = [0, 1].map(|i| {
         let mut of_name: HashMap<String, BTreeMap<usize, usize>> = HashMap::new();

@@ -6,14 +6,14 @@ use opscope_store::record::SlotSide;
 
 use super::{Position, Two, described, extents, is_made_up, missing, original_extents};
 use crate::compare::matching::name::file_name;
-use crate::compare::matching::{How, RunPair, SlotRef};
-use crate::compare::side::{Side, Slot};
+use crate::compare::matching::{MatchEvidence, RunPair, SlotRef};
+use crate::compare::side::{ComparedDump, ExecutionSlot};
 
 /// Which operator of the other side made an output, and which of its outputs it is: by side, run and position.
 type Origins<'a> = &'a dyn Fn(usize, usize, u32) -> Option<(String, u32)>;
 
 /// Operators that belong together, in order.
-pub(in super::super) struct Group<'a> {
+pub(in super::super) struct OperatorGroup<'a> {
     /// Those of the target and of the golden side.
     pub runs: [Vec<usize>; 2],
     /// Slots that are given, by run and position.
@@ -24,15 +24,19 @@ pub(in super::super) struct Group<'a> {
     pub is_end_shared: bool,
 }
 
-struct Work<'a> {
-    sides: [&'a Side; 2],
+struct GroupPairing<'a> {
+    sides: [&'a ComparedDump; 2],
     found: Vec<Two>,
     is_used: [HashSet<SlotRef>; 2],
 }
 
 /// Pairs what comes out of operators and what goes into them; values in between belong to one side alone.
-pub(in super::super) fn of_group(sides: [&Side; 2], group: &Group<'_>, how: How) -> RunPair {
-    let mut work = Work {
+pub(in super::super) fn of_group(
+    sides: [&ComparedDump; 2],
+    group: &OperatorGroup<'_>,
+    how: MatchEvidence,
+) -> RunPair {
+    let mut work = GroupPairing {
         sides,
         found: Vec::new(),
         is_used: [HashSet::new(), HashSet::new()],
@@ -85,8 +89,8 @@ pub(in super::super) fn of_group(sides: [&Side; 2], group: &Group<'_>, how: How)
     pair
 }
 
-impl<'a> Work<'a> {
-    fn slot(&self, side: usize, place: SlotRef) -> &'a Slot {
+impl<'a> GroupPairing<'a> {
+    fn slot(&self, side: usize, place: SlotRef) -> &'a ExecutionSlot {
         &self.sides[side].runs[place.run].slots[place.slot]
     }
 
@@ -113,7 +117,7 @@ impl<'a> Work<'a> {
     }
 
     /// Pairs the slots that the user gives.
-    fn given(&mut self, group: &Group<'_>) {
+    fn given(&mut self, group: &OperatorGroup<'_>) {
         for pair in &group.given {
             let find = |i: usize| {
                 let (run, position) = pair[i];
@@ -129,7 +133,7 @@ impl<'a> Work<'a> {
 
     /// Outputs of which it is known what made them. Later operators come first: their values are the ones that
     /// leave the group.
-    fn by_origin(&mut self, group: &Group<'_>) {
+    fn by_origin(&mut self, group: &OperatorGroup<'_>) {
         for i in [0, 1] {
             let mut others: HashMap<(String, u32), VecDeque<SlotRef>> = HashMap::new();
             for other in self.free(1 - i, &group.runs[1 - i], SlotSide::Output) {
@@ -157,7 +161,7 @@ impl<'a> Work<'a> {
     }
 
     /// The outputs of the last operators, by position.
-    fn ends(&mut self, group: &Group<'_>) {
+    fn ends(&mut self, group: &OperatorGroup<'_>) {
         let [t, g] = [0, 1].map(|i| {
             let last: Vec<usize> = group.runs[i].last().copied().into_iter().collect();
             self.free(i, &last, SlotSide::Output)
@@ -177,7 +181,7 @@ impl<'a> Work<'a> {
     }
 
     /// Pairs inputs that come into a group from outside, in order, where extents agree.
-    fn inputs(&mut self, group: &Group<'_>) {
+    fn inputs(&mut self, group: &OperatorGroup<'_>) {
         let [targets, goldens] = [0, 1].map(|i| self.outer_inputs(i, &group.runs[i]));
         let mut of_extents: HashMap<Vec<u64>, VecDeque<SlotRef>> = HashMap::new();
         for golden in goldens {

@@ -2,8 +2,8 @@
 
 use opscope_tensor::Layout;
 
-use crate::compare::matching::Hint;
-use crate::compare::side::Slot;
+use crate::compare::matching::LayoutHint;
+use crate::compare::side::ExecutionSlot;
 
 /// Axes of an image.
 const IMAGE_AXES: usize = 4;
@@ -17,7 +17,7 @@ pub(in super::super) fn is_plain(layout: Layout) -> bool {
 
 /// Returns the layout of a slot's axes. A name with another number of axes than the tensor says
 /// nothing, as with biases of one axis in a network of images.
-fn layout_of(slot: &Slot) -> Layout {
+fn layout_of(slot: &ExecutionSlot) -> Layout {
     let layout = slot.layout.unwrap_or(Layout::Nd);
     let n_axes = slot.shape.as_ref().map(Vec::len);
     match layout.n_named_axes() {
@@ -27,7 +27,7 @@ fn layout_of(slot: &Slot) -> Layout {
 }
 
 /// The plain layout that both slots are brought to; none if they are compared as they are.
-pub(super) fn common(a: &Slot, b: &Slot) -> Option<Layout> {
+pub(super) fn common(a: &ExecutionSlot, b: &ExecutionSlot) -> Option<Layout> {
     let layouts = [layout_of(a), layout_of(b)];
     let [of_a, of_b] = layouts;
     if is_plain(of_a) && is_plain(of_b) {
@@ -55,7 +55,7 @@ pub(super) fn common(a: &Slot, b: &Slot) -> Option<Layout> {
 }
 
 /// Axes before the device changed the layout.
-fn n_original_axes(slot: &Slot) -> Option<usize> {
+fn n_original_axes(slot: &ExecutionSlot) -> Option<usize> {
     let stored = slot.shape.as_ref().filter(|_| is_plain(layout_of(slot)));
     Some(slot.original_shape.as_ref().or(stored)?.len())
 }
@@ -71,7 +71,11 @@ const TURNS: [(Layout, Layout, &[usize]); 6] = [
 ];
 
 /// Layouts that would explain extents that differ, where nothing says which layouts they have.
-pub(super) fn hint(a: &Slot, b: &Slot, layout: Option<Layout>) -> Option<Hint> {
+pub(super) fn hint(
+    a: &ExecutionSlot,
+    b: &ExecutionSlot,
+    layout: Option<Layout>,
+) -> Option<LayoutHint> {
     if layout.is_some() || !(is_plain(layout_of(a)) && is_plain(layout_of(b))) {
         return None;
     }
@@ -86,5 +90,5 @@ pub(super) fn hint(a: &Slot, b: &Slot, layout: Option<Layout>) -> Option<Hint> {
     let (target, golden, _) = TURNS
         .into_iter()
         .find(|(_, _, axes)| turned(axes).as_ref() == Some(to))?;
-    Some(Hint::Layouts { target, golden })
+    Some(LayoutHint::Layouts { target, golden })
 }

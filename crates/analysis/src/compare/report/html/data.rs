@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 
 use crate::compare::report::{chain, columns, words};
 use crate::compare::result::{
-    Comparison, Level, MetricId, NonFiniteRole, OperatorResult, Skip, SlotResult,
+    Comparison, MetricId, NonFiniteRole, OperatorResult, Skip, SlotResult, VerdictLevel,
 };
 
 /// Operators of the chain of NaN that are shown.
@@ -15,17 +15,17 @@ const N_CHAIN_MAX: usize = 50;
 
 /// All that the page shows.
 #[derive(Serialize)]
-pub(super) struct Data<'a> {
+pub(super) struct PageContent<'a> {
     version: u32,
     level: &'static str,
     verdict: String,
     facts: Vec<(&'a str, String)>,
-    operators: Operators,
-    slots: Slots,
+    operators: OperatorColumns,
+    slots: SlotColumns,
     /// Names of further numbers, in the order in which details have them.
     more_metrics: Vec<MetricId>,
     /// By number of the slot, of those that do not simply agree.
-    details: BTreeMap<usize, Detail<'a>>,
+    details: BTreeMap<usize, SlotDetail<'a>>,
     /// Texts, to which some columns have numbers; the first is empty.
     texts: Vec<String>,
     skips: Vec<SkipRow<'a>>,
@@ -36,17 +36,17 @@ pub(super) struct Data<'a> {
 
 /// Columns of operators. Names ending with `_text` are numbers of texts.
 #[derive(Default, Serialize)]
-struct Operators {
+struct OperatorColumns {
     level: Vec<&'static str>,
     type_text: Vec<usize>,
     name: Vec<String>,
     golden: Vec<String>,
     place_text: Vec<usize>,
     how_text: Vec<usize>,
-    likeness: Vec<Option<Number>>,
-    inputs: Vec<Option<Number>>,
-    outputs: Vec<Option<Number>>,
-    added: Vec<Option<Number>>,
+    likeness: Vec<Option<PageNumber>>,
+    inputs: Vec<Option<PageNumber>>,
+    outputs: Vec<Option<PageNumber>>,
+    added: Vec<Option<PageNumber>>,
     role: Vec<Option<&'static str>>,
     /// The operator that bad values came from.
     from: Vec<Option<usize>>,
@@ -56,7 +56,7 @@ struct Operators {
 
 /// Columns of slots.
 #[derive(Default, Serialize)]
-struct Slots {
+struct SlotColumns {
     operator: Vec<usize>,
     slot_text: Vec<usize>,
     golden_text: Vec<usize>,
@@ -65,12 +65,12 @@ struct Slots {
     dtype_text: Vec<usize>,
     shape_text: Vec<usize>,
     /// Metrics with their columns.
-    numbers: Vec<(MetricId, Vec<Option<Number>>)>,
+    numbers: Vec<(MetricId, Vec<Option<PageNumber>>)>,
 }
 
 /// Further details of a slot.
 #[derive(Serialize)]
-struct Detail<'a> {
+struct SlotDetail<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     rules: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -78,9 +78,9 @@ struct Detail<'a> {
     #[serde(skip_serializing_if = "<[u64]>::is_empty")]
     histogram: &'a [u64],
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    more: Vec<Option<Number>>,
+    more: Vec<Option<PageNumber>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    yardstick: Vec<(MetricId, Number)>,
+    yardstick: Vec<(MetricId, PageNumber)>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     files: Vec<&'a str>,
 }
@@ -100,9 +100,9 @@ struct SkipRow<'a> {
 
 /// A number with six significant digits; those that JSON lacks are texts.
 #[derive(Clone, Copy)]
-struct Number(f64);
+struct PageNumber(f64);
 
-impl Serialize for Number {
+impl Serialize for PageNumber {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let value = self.0;
         if !value.is_finite() {
@@ -118,12 +118,12 @@ impl Serialize for Number {
 
 /// Texts by number.
 #[derive(Default)]
-struct Texts {
+struct TextTable {
     all: Vec<String>,
     of: HashMap<String, usize>,
 }
 
-impl Texts {
+impl TextTable {
     fn put(&mut self, text: impl Into<String>) -> usize {
         let text = text.into();
         if let Some(&number) = self.of.get(&text) {
@@ -135,22 +135,22 @@ impl Texts {
     }
 }
 
-pub(super) fn of(comparison: &Comparison) -> Data<'_> {
-    let mut texts = Texts::default();
+pub(super) fn page_content(comparison: &Comparison) -> PageContent<'_> {
+    let mut texts = TextTable::default();
     texts.put("");
-    let mut operators = Operators::default();
-    let mut slots = Slots {
+    let mut operators = OperatorColumns::default();
+    let mut slots = SlotColumns {
         numbers: MetricId::on_page()
             .map(|metric| (metric, Vec::new()))
             .collect(),
-        ..Slots::default()
+        ..SlotColumns::default()
     };
     let mut details = BTreeMap::new();
     let more_metrics = more_metrics(comparison);
     for operator in &comparison.operators {
         operators.push(operator, slots.level.len(), &mut texts);
         for slot in &operator.slots {
-            if let Some(detail) = Detail::of(slot, &more_metrics) {
+            if let Some(detail) = SlotDetail::for_slot(slot, &more_metrics) {
                 details.insert(slots.level.len(), detail);
             }
             slots.push(operators.level.len() - 1, slot, &mut texts);
@@ -164,7 +164,7 @@ pub(super) fn of(comparison: &Comparison) -> Data<'_> {
         .first_failure
         .as_ref()
         .or(summary.first_divergence.as_ref());
-    Data {
+    PageContent {
         version: comparison.version,
         level: words::level(summary.level),
         verdict: words::verdict(comparison),
@@ -174,15 +174,15 @@ pub(super) fn of(comparison: &Comparison) -> Data<'_> {
         more_metrics,
         details,
         texts: texts.all,
-        skips: comparison.skips.iter().map(SkipRow::of).collect(),
+        skips: comparison.skips.iter().map(SkipRow::for_skip).collect(),
         ranking: &summary.ranking,
         chain: chain::of_first(comparison, N_CHAIN_MAX),
         first: first.map(|first| (first.operator, first.slot.as_str())),
     }
 }
 
-impl Operators {
-    fn push(&mut self, operator: &OperatorResult, first_slot: usize, texts: &mut Texts) {
+impl OperatorColumns {
+    fn push(&mut self, operator: &OperatorResult, first_slot: usize, texts: &mut TextTable) {
         let name = words::name_of(operator);
         let target = columns::joined(&operator.target);
         let golden = columns::joined(&operator.golden);
@@ -198,11 +198,13 @@ impl Operators {
         });
         self.name.push(target);
         self.how_text.push(texts.put(operator.how.name()));
-        self.likeness.push(operator.likeness.map(Number));
+        self.likeness.push(operator.likeness.map(PageNumber));
         let inputs = error.filter(|error| error.has_inputs);
-        self.inputs.push(inputs.map(|error| Number(error.inputs)));
-        self.outputs.push(error.map(|error| Number(error.outputs)));
-        self.added.push(error.map(|error| Number(error.added)));
+        self.inputs
+            .push(inputs.map(|error| PageNumber(error.inputs)));
+        self.outputs
+            .push(error.map(|error| PageNumber(error.outputs)));
+        self.added.push(error.map(|error| PageNumber(error.added)));
         self.role
             .push(operator.non_finite.as_ref().map(words::role));
         self.from.push(match operator.non_finite {
@@ -213,8 +215,8 @@ impl Operators {
     }
 }
 
-impl Slots {
-    fn push(&mut self, operator: usize, slot: &SlotResult, texts: &mut Texts) {
+impl SlotColumns {
+    fn push(&mut self, operator: usize, slot: &SlotResult, texts: &mut TextTable) {
         let shape = |shape: &[u64]| {
             let dims: Vec<String> = shape.iter().map(ToString::to_string).collect();
             dims.join("x")
@@ -231,19 +233,19 @@ impl Slots {
         let shape = both(shape(&slot.target.shape), shape(&slot.golden.shape));
         self.shape_text.push(texts.put(shape));
         for (metric, column) in &mut self.numbers {
-            column.push(slot.metrics.get(*metric).map(Number));
+            column.push(slot.metrics.get(*metric).map(PageNumber));
         }
     }
 }
 
-impl<'a> Detail<'a> {
+impl<'a> SlotDetail<'a> {
     /// None of a slot that simply agrees.
-    fn of(slot: &'a SlotResult, more_metrics: &[MetricId]) -> Option<Detail<'a>> {
-        let is_plain = slot.level == Level::Pass;
+    fn for_slot(slot: &'a SlotResult, more_metrics: &[MetricId]) -> Option<SlotDetail<'a>> {
+        let is_plain = slot.level == VerdictLevel::Pass;
         if is_plain && slot.histogram.is_empty() {
             return None;
         }
-        let mut detail = Detail {
+        let mut detail = SlotDetail {
             rules: slot.rules.iter().map(words::rule_words).collect(),
             worst: words::worst_element(slot),
             histogram: &slot.histogram,
@@ -254,11 +256,11 @@ impl<'a> Detail<'a> {
         if !is_plain {
             let more = more_metrics.iter();
             detail.more = more
-                .map(|metric| slot.metrics.get(*metric).map(Number))
+                .map(|metric| slot.metrics.get(*metric).map(PageNumber))
                 .collect();
             let natural = MetricId::on_page().filter_map(|metric| {
                 let value = slot.yardstick.as_ref()?.get(metric)?;
-                Some((metric, Number(value)))
+                Some((metric, PageNumber(value)))
             });
             detail.yardstick = natural.collect();
             let files = [&slot.target.path, &slot.golden.path];
@@ -285,7 +287,7 @@ fn more_metrics(comparison: &Comparison) -> Vec<MetricId> {
 }
 
 impl SkipRow<'_> {
-    fn of(skip: &Skip) -> SkipRow<'_> {
+    fn for_skip(skip: &Skip) -> SkipRow<'_> {
         let operator = skip.operator.as_ref();
         SkipRow {
             side: &skip.side,

@@ -9,8 +9,8 @@ use opscope_store::record::graph::{GraphNode, GraphRecord, InputOrigin, Literal,
 use opscope_store::tree::acl::clean_name;
 
 use super::super::super::matching::SlotRef;
-use super::super::{Run, RunPlace};
-use super::{Graphs, positions};
+use super::super::{OperatorExecution, RunPlace};
+use super::{DumpGraphs, positions};
 
 /// Longest chain of nodes that only hand something on.
 const N_HANDED_ON_MAX: usize = 64;
@@ -25,36 +25,36 @@ type Value<'a> = Option<Cow<'a, str>>;
 type Operator = (usize, usize);
 
 /// The values that an operator reads and makes.
-struct Wires<'a> {
+struct OperatorWires<'a> {
     /// Which graph the names belong to; those of MindSpore count after those of descriptions.
     graph: usize,
-    inputs: Ends<'a>,
-    outputs: Ends<'a>,
+    inputs: WireEnds<'a>,
+    outputs: WireEnds<'a>,
 }
 
 /// The values on one side of an operator.
-struct Ends<'a> {
+struct WireEnds<'a> {
     values: Vec<Value<'a>>,
     is_present: Vec<bool>,
 }
 
-impl<'a> Ends<'a> {
-    fn from_values(values: impl Iterator<Item = Value<'a>>) -> Ends<'a> {
+impl<'a> WireEnds<'a> {
+    fn from_values(values: impl Iterator<Item = Value<'a>>) -> WireEnds<'a> {
         let values: Vec<Value<'a>> = values.collect();
         let is_present = values.iter().map(Option::is_some).collect();
-        Ends { values, is_present }
+        WireEnds { values, is_present }
     }
 }
 
 /// By input slot the output slot that it was made as.
 pub(super) fn producers(
-    graphs: &Graphs,
-    runs: &[Run],
+    graphs: &DumpGraphs,
+    runs: &[OperatorExecution],
     mindspore: &[RankGraph],
 ) -> HashMap<SlotRef, SlotRef> {
-    let nodes = Nodes::of(mindspore);
+    let nodes = MindSporeNodes::index(mindspore);
     // An operator may have run many times: its wires are made once.
-    let mut of_operator: HashMap<Operator, Wires<'_>> = HashMap::new();
+    let mut of_operator: HashMap<Operator, OperatorWires<'_>> = HashMap::new();
     let operators: Vec<Option<Operator>> = (0..runs.len())
         .map(|run| {
             let described = graphs.of_run.get(run).copied().flatten();
@@ -124,12 +124,12 @@ fn lent(name: &Option<String>) -> Value<'_> {
 }
 
 /// An operator as a description has it.
-fn described_wires(graphs: &Graphs, (graph, operator): Operator) -> Wires<'_> {
+fn described_wires(graphs: &DumpGraphs, (graph, operator): Operator) -> OperatorWires<'_> {
     let operator = &graphs.files[graph].graph.operators[operator];
-    Wires {
+    OperatorWires {
         graph,
-        inputs: Ends::from_values(operator.inputs.iter().map(lent)),
-        outputs: Ends::from_values(operator.outputs.iter().map(lent)),
+        inputs: WireEnds::from_values(operator.inputs.iter().map(lent)),
+        outputs: WireEnds::from_values(operator.outputs.iter().map(lent)),
     }
 }
 
@@ -137,13 +137,13 @@ fn described_wires(graphs: &Graphs, (graph, operator): Operator) -> Wires<'_> {
 type NodeKey = (Option<u32>, Option<u32>, String);
 
 /// The nodes of MindSpore's graphs, by rank, graph and name.
-struct Nodes<'a> {
+struct MindSporeNodes<'a> {
     graphs: &'a [RankGraph],
     by_name: HashMap<NodeKey, (usize, usize)>,
 }
 
-impl<'a> Nodes<'a> {
-    fn of(graphs: &'a [RankGraph]) -> Nodes<'a> {
+impl<'a> MindSporeNodes<'a> {
+    fn index(graphs: &'a [RankGraph]) -> MindSporeNodes<'a> {
         let mut by_name = HashMap::new();
         for (g, graph) in graphs.iter().enumerate() {
             for (n, node) in graph.graph.nodes.iter().enumerate() {
@@ -152,26 +152,26 @@ impl<'a> Nodes<'a> {
                 by_name.entry(key).or_insert((g, n));
             }
         }
-        Nodes { graphs, by_name }
+        MindSporeNodes { graphs, by_name }
     }
 
     /// The node that a run is of: its graph and its place in it.
-    fn find(&self, run: &Run) -> Option<(usize, usize)> {
+    fn find(&self, run: &OperatorExecution) -> Option<(usize, usize)> {
         let key = (run.place.rank, run.place.model_id, clean_name(&run.op_name));
         self.by_name.get(&key).copied()
     }
 
     /// The values that a node reads and makes; its graph counts after `first` others.
-    fn wires(&self, (g, n): (usize, usize), first: usize) -> Wires<'a> {
+    fn wires(&self, (g, n): (usize, usize), first: usize) -> OperatorWires<'a> {
         let graph = &self.graphs[g].graph;
         let node = &graph.nodes[n];
         let is_value =
             |input: &&InputOrigin| !matches!(graph.type_of(input), Some(ValueType::Monad(_)));
         let inputs = node.inputs.iter().filter(is_value);
-        Wires {
+        OperatorWires {
             graph: first + g,
-            inputs: Ends::from_values(inputs.map(|input| value_of(graph, input))),
-            outputs: Ends::from_values((0..n_outputs(node)).map(|i| Some(name_of(n, i)))),
+            inputs: WireEnds::from_values(inputs.map(|input| value_of(graph, input))),
+            outputs: WireEnds::from_values((0..n_outputs(node)).map(|i| Some(name_of(n, i)))),
         }
     }
 }
@@ -217,22 +217,22 @@ mod tests {
     use opscope_store::record::graph::{Constant, TensorType};
     use opscope_tensor::DType;
 
-    use super::super::super::Slot;
+    use super::super::super::ExecutionSlot;
     use super::*;
     use opscope_store::reader::TensorRecord;
 
-    fn slot(side: SlotSide, index: u32) -> Slot {
+    fn slot(side: SlotSide, index: u32) -> ExecutionSlot {
         let record = TensorRecord {
             slot: Some((side, index)),
             ..TensorRecord::default()
         };
-        Slot::of(record, None)
+        ExecutionSlot::from_item(record, None)
     }
 
-    fn run(op_name: &str, n_inputs: u32, n_outputs: u32) -> Run {
+    fn run(op_name: &str, n_inputs: u32, n_outputs: u32) -> OperatorExecution {
         let inputs = (0..n_inputs).map(|i| slot(SlotSide::Input, i));
         let outputs = (0..n_outputs).map(|i| slot(SlotSide::Output, i));
-        Run {
+        OperatorExecution {
             op_name: op_name.to_owned(),
             slots: inputs.chain(outputs).collect(),
             place: RunPlace {
@@ -240,7 +240,7 @@ mod tests {
                 model_id: Some(7),
                 ..RunPlace::default()
             },
-            ..Run::default()
+            ..OperatorExecution::default()
         }
     }
 
@@ -314,7 +314,7 @@ mod tests {
             run("else", 1, 1),
         ];
         let place = |run, slot| SlotRef { run, slot };
-        let found = producers(&Graphs::default(), &runs, &graphs);
+        let found = producers(&DumpGraphs::default(), &runs, &graphs);
         // The state that orders effects is no input.
         let expected = [(place(1, 0), place(0, 1)), (place(1, 1), place(0, 0))];
         assert_eq!(found, expected.into_iter().collect());

@@ -7,7 +7,7 @@ fn read(name: &str, text: &str) -> Result<Thresholds, ThresholdsError> {
     Thresholds::read(&path)
 }
 
-fn get(thresholds: &Thresholds, dtype: DType, names: (&str, &str), metric: &str) -> Bounds {
+fn get(thresholds: &Thresholds, dtype: DType, names: (&str, &str), metric: &str) -> MetricBounds {
     let bounds = thresholds.bounds(Some(dtype), names.0, names.1);
     let found = bounds.into_iter().find(|(known, _)| known.name() == metric);
     found.map(|(_, bounds)| bounds).unwrap_or_default()
@@ -43,8 +43,11 @@ yardstick_factor: 3
     assert_eq!(get(&all, DType::F16, plain, "kl").fail, Some(3.0));
     assert_eq!(get(&all, DType::HiF8, plain, "kl").fail, Some(3.0));
     assert_eq!(get(&all, DType::I32, plain, "max_abs").fail, Some(2.0));
-    assert_eq!(get(&all, DType::I32, plain, "share_unequal"), Bounds::NEVER);
-    assert_eq!(get(&all, DType::I32, plain, "kl"), Bounds::default());
+    assert_eq!(
+        get(&all, DType::I32, plain, "share_unequal"),
+        MetricBounds::NEVER
+    );
+    assert_eq!(get(&all, DType::I32, plain, "kl"), MetricBounds::default());
     assert_eq!(
         get(&all, DType::F32, ("Add", "abc"), "rel_l2").warn,
         Some(0.75)
@@ -55,7 +58,7 @@ yardstick_factor: 3
     );
     assert_eq!(
         get(&all, DType::F32, ("Softmax", "x"), "cosine"),
-        Bounds::default()
+        MetricBounds::default()
     );
     assert!(get(&all, DType::F32, plain, "cosine").fail.is_some());
     assert_eq!(all.yardstick_factor, 3.0);

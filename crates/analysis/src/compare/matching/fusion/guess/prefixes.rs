@@ -1,15 +1,15 @@
 //! The longest of many words that a text begins with.
 
 /// Words, sorted.
-pub(super) struct Prefixes<'n> {
+pub(super) struct SortedPrefixes<'n> {
     words: Vec<&'n str>,
     /// Of each word the longest other one that it begins with.
     shorter: Vec<Option<usize>>,
 }
 
-impl<'n> Prefixes<'n> {
+impl<'n> SortedPrefixes<'n> {
     /// Sorts words. The empty word, with which every text begins, is none.
-    pub(super) fn from_words(words: impl Iterator<Item = &'n str>) -> Prefixes<'n> {
+    pub(super) fn from_words(words: impl Iterator<Item = &'n str>) -> SortedPrefixes<'n> {
         let mut words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
         words.sort_unstable();
         words.dedup();
@@ -24,7 +24,7 @@ impl<'n> Prefixes<'n> {
             shorter.push(open.last().copied());
             open.push(i);
         }
-        Prefixes { words, shorter }
+        SortedPrefixes { words, shorter }
     }
 
     /// The longest word that a text begins with; never an empty one.
@@ -50,7 +50,7 @@ mod tests {
     proptest! {
         #[test]
         fn it_is_the_longest(words in prop::collection::vec("[abä]{0,4}", 0..20), text in "[abä]{0,8}") {
-            let known = Prefixes::from_words(words.iter().map(String::as_str));
+            let known = SortedPrefixes::from_words(words.iter().map(String::as_str));
             let fits = words.iter().filter(|word| !word.is_empty() && text.starts_with(word.as_str()));
             let expected = fits.max_by_key(|word| word.len());
             prop_assert_eq!(known.longest(&text), expected.map(String::as_str));
