@@ -66,7 +66,7 @@ pub(super) type Values = Vec<Option<String>>;
 
 /// Why there are no values.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Stop {
+pub(super) enum ParseStop {
     /// Help was asked for.
     Help,
     /// The command line is wrong; the reason.
@@ -74,7 +74,7 @@ pub(super) enum Stop {
 }
 
 /// Reads the words after the command's name.
-pub(super) fn parse(specs: &[OptionSpec], args: &[String]) -> Result<Values, Stop> {
+pub(super) fn parse(specs: &[OptionSpec], args: &[String]) -> Result<Values, ParseStop> {
     let words = classify(specs, args)?;
     let mut values: Values = specs.iter().map(|_| None).collect();
     let mut exclusive: Option<usize> = None;
@@ -83,14 +83,14 @@ pub(super) fn parse(specs: &[OptionSpec], args: &[String]) -> Result<Values, Sto
     while let Some(word) = words.get(i) {
         i += 1;
         let (index, attached) = match word {
-            Word::Help => return Err(Stop::Help),
+            WordRole::Help => return Err(ParseStop::Help),
             // argparse drops the first `--` and takes what follows for values.
-            Word::Separator => continue,
-            Word::Value | Word::Unknown => {
+            WordRole::Separator => continue,
+            WordRole::Value | WordRole::Unknown => {
                 unknown.push(args[i - 1].clone());
                 continue;
             }
-            Word::Option { index, attached } => (*index, attached.clone()),
+            WordRole::Option { index, attached } => (*index, attached.clone()),
         };
         let spec = &specs[index];
         let value = take_value(spec, attached, &words, args, &mut i)?;
@@ -115,13 +115,13 @@ pub(super) fn parse(specs: &[OptionSpec], args: &[String]) -> Result<Values, Sto
         .collect();
     if !missing.is_empty() {
         let missing = missing.join(", ");
-        return Err(Stop::Error(format!(
+        return Err(ParseStop::Error(format!(
             "the following arguments are required: {missing}"
         )));
     }
     // Only after the required options: argparse complains of those first.
     if !unknown.is_empty() {
-        return Err(Stop::Error(format!(
+        return Err(ParseStop::Error(format!(
             "unrecognized arguments: {}",
             unknown.join(" ")
         )));
@@ -133,10 +133,10 @@ pub(super) fn parse(specs: &[OptionSpec], args: &[String]) -> Result<Values, Sto
 fn take_value(
     spec: &OptionSpec,
     attached: Option<String>,
-    words: &[Word],
+    words: &[WordRole],
     args: &[String],
     i: &mut usize,
-) -> Result<String, Stop> {
+) -> Result<String, ParseStop> {
     match (&spec.value, attached) {
         (ValueKind::Flag, None) => return Ok(String::new()),
         (ValueKind::Flag, Some(text)) => {
@@ -145,7 +145,7 @@ fn take_value(
         (_, Some(text)) => return Ok(text),
         (_, None) => {}
     }
-    if words.get(*i) == Some(&Word::Separator) {
+    if words.get(*i) == Some(&WordRole::Separator) {
         *i += 1;
     }
     // argparse's `nargs="+"` takes every value up to the next option.
@@ -155,7 +155,7 @@ fn take_value(
     };
     let values = words.iter().zip(args).skip(*i).take(n_max);
     let values: Vec<&str> = values
-        .take_while(|(word, _)| **word == Word::Value)
+        .take_while(|(word, _)| **word == WordRole::Value)
         .map(|(_, arg)| arg.as_str())
         .collect();
     *i += values.len();
@@ -168,7 +168,7 @@ fn take_value(
 
 /// The role of one word of the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Word {
+enum WordRole {
     Help,
     /// The first `--`: everything after it is a value.
     Separator,
@@ -182,15 +182,15 @@ enum Word {
 
 const HELP_NAMES: [&str; 2] = ["-h", "--help"];
 
-fn classify(specs: &[OptionSpec], args: &[String]) -> Result<Vec<Word>, Stop> {
+fn classify(specs: &[OptionSpec], args: &[String]) -> Result<Vec<WordRole>, ParseStop> {
     let mut words = Vec::with_capacity(args.len());
     let mut is_separated = false;
     for arg in args {
         words.push(if is_separated {
-            Word::Value
+            WordRole::Value
         } else if arg == "--" {
             is_separated = true;
-            Word::Separator
+            WordRole::Separator
         } else {
             classify_one(specs, arg)?
         });
@@ -198,10 +198,10 @@ fn classify(specs: &[OptionSpec], args: &[String]) -> Result<Vec<Word>, Stop> {
     Ok(words)
 }
 
-fn classify_one(specs: &[OptionSpec], arg: &str) -> Result<Word, Stop> {
+fn classify_one(specs: &[OptionSpec], arg: &str) -> Result<WordRole, ParseStop> {
     // A single dash is a value: it commonly stands for a standard stream.
     if !arg.starts_with('-') || arg.len() == 1 {
-        return Ok(Word::Value);
+        return Ok(WordRole::Value);
     }
     if let Some(word) = exact(specs, arg, None) {
         return Ok(word);
@@ -219,7 +219,7 @@ fn classify_one(specs: &[OptionSpec], arg: &str) -> Result<Word, Stop> {
         _ => {
             let names: Vec<&str> = candidates.iter().map(|(name, _)| *name).collect();
             let names = names.join(", ");
-            return Err(Stop::Error(format!(
+            return Err(ParseStop::Error(format!(
                 "ambiguous option: {arg} could match {names}"
             )));
         }
@@ -227,9 +227,9 @@ fn classify_one(specs: &[OptionSpec], arg: &str) -> Result<Word, Stop> {
     // No option of the commands looks like a number, and in that case argparse takes negative
     // numbers for values. No option has a blank in its name either.
     if is_negative_number(arg) || arg.contains(' ') {
-        return Ok(Word::Value);
+        return Ok(WordRole::Value);
     }
-    Ok(Word::Unknown)
+    Ok(WordRole::Unknown)
 }
 
 /// Every spelling of every option, the help first.
@@ -242,26 +242,26 @@ fn names(specs: &[OptionSpec]) -> impl Iterator<Item = (&'static str, Option<usi
     help.chain(own)
 }
 
-fn word(index: Option<usize>, attached: Option<&str>) -> Word {
+fn word(index: Option<usize>, attached: Option<&str>) -> WordRole {
     match (index, attached) {
-        (Some(index), attached) => Word::Option {
+        (Some(index), attached) => WordRole::Option {
             index,
             attached: attached.map(str::to_owned),
         },
-        (None, None) => Word::Help,
+        (None, None) => WordRole::Help,
         // `--help=x` is no call for help.
-        (None, Some(_)) => Word::Unknown,
+        (None, Some(_)) => WordRole::Unknown,
     }
 }
 
-fn exact(specs: &[OptionSpec], name: &str, attached: Option<&str>) -> Option<Word> {
+fn exact(specs: &[OptionSpec], name: &str, attached: Option<&str>) -> Option<WordRole> {
     names(specs)
         .find(|(known, _)| *known == name)
         .map(|(_, index)| word(index, attached))
 }
 
 /// The options that `arg` may be short for. A single dash also allows `-oVALUE`.
-fn abbreviations(specs: &[OptionSpec], arg: &str) -> Vec<(&'static str, Word)> {
+fn abbreviations(specs: &[OptionSpec], arg: &str) -> Vec<(&'static str, WordRole)> {
     if arg.starts_with("--") {
         let (prefix, attached) = match arg.split_once('=') {
             Some((prefix, value)) => (prefix, Some(value)),
@@ -303,7 +303,7 @@ fn is_negative_number(arg: &str) -> bool {
     }
 }
 
-fn check(spec: &OptionSpec, value: &str) -> Result<(), Stop> {
+fn check(spec: &OptionSpec, value: &str) -> Result<(), ParseStop> {
     match spec.value {
         ValueKind::Text => Ok(()),
         ValueKind::SafeText if is_safe_text(value) => Ok(()),
@@ -328,7 +328,7 @@ fn check(spec: &OptionSpec, value: &str) -> Result<(), Stop> {
     }
 }
 
-fn check_integer(spec: &OptionSpec, value: &str, allowed: Option<&[i64]>) -> Result<(), Stop> {
+fn check_integer(spec: &OptionSpec, value: &str, allowed: Option<&[i64]>) -> Result<(), ParseStop> {
     match (integer(value), allowed) {
         (Some(_), None) => Ok(()),
         (Some(number), Some(allowed)) if allowed.contains(&number) => Ok(()),
@@ -364,8 +364,8 @@ pub(super) fn integer(text: &str) -> Option<i64> {
     Some(text.replace('_', "").parse().unwrap_or(limit))
 }
 
-fn wrong(spec: &OptionSpec, what: &str) -> Stop {
-    Stop::Error(format!("argument {}: {what}", spec.names.join("/")))
+fn wrong(spec: &OptionSpec, what: &str) -> ParseStop {
+    ParseStop::Error(format!("argument {}: {what}", spec.names.join("/")))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 
 use opscope_tensor::DType;
 
-pub(super) use geometry::{Geometry, Order, count};
+pub(super) use geometry::{Geometry, SaveOrder, count};
 
 /// Most axes that numpy allows.
 const AXES_MAX: usize = 64;
@@ -19,17 +19,17 @@ const AXES_MAX: usize = 64;
 /// Elements in memory and the order in which they are looked at. The first element is always the
 /// first in memory.
 #[derive(Clone, Debug)]
-pub(super) struct Array<'a> {
+pub(super) struct ElementArray<'a> {
     dtype: DType,
     bytes: Cow<'a, [u8]>,
     geometry: Geometry,
 }
 
-impl<'a> Array<'a> {
+impl<'a> ElementArray<'a> {
     /// All of `bytes` along one axis; bytes that are no whole element are left out.
-    pub(super) fn flat(dtype: DType, bytes: Cow<'a, [u8]>) -> Array<'a> {
+    pub(super) fn flat(dtype: DType, bytes: Cow<'a, [u8]>) -> ElementArray<'a> {
         let n = bytes.len() / width(dtype);
-        Array {
+        ElementArray {
             dtype,
             bytes,
             geometry: Geometry::contiguous(&[n]),
@@ -52,7 +52,7 @@ impl<'a> Array<'a> {
     ///
     /// # Errors
     /// The text of numpy's error if the number of elements differs.
-    pub(super) fn reshape(self, dims: &[usize]) -> Result<Array<'a>, String> {
+    pub(super) fn reshape(self, dims: &[usize]) -> Result<ElementArray<'a>, String> {
         if dims.len() > AXES_MAX {
             return Err(format!("maximum supported dimension is {AXES_MAX}"));
         }
@@ -65,10 +65,10 @@ impl<'a> Array<'a> {
             ));
         }
         if let Some(geometry) = self.geometry.try_reshape(dims) {
-            return Ok(Array { geometry, ..self });
+            return Ok(ElementArray { geometry, ..self });
         }
-        let bytes = self.bytes_in_order(Order::C).into_owned();
-        Ok(Array {
+        let bytes = self.bytes_in_order(SaveOrder::C).into_owned();
+        Ok(ElementArray {
             dtype: self.dtype,
             bytes: Cow::Owned(bytes),
             geometry: Geometry::contiguous(dims),
@@ -77,36 +77,36 @@ impl<'a> Array<'a> {
 
     /// The axes in another order: axis `i` of the result is axis `axes[i]` of this array.
     #[must_use]
-    pub(super) fn transpose(self, axes: &[usize]) -> Array<'a> {
+    pub(super) fn transpose(self, axes: &[usize]) -> ElementArray<'a> {
         let geometry = self.geometry.transpose(axes);
-        Array { geometry, ..self }
+        ElementArray { geometry, ..self }
     }
 
     /// The leading part: the first `ends[i]` entries along axis `i`.
     #[must_use]
-    pub(super) fn cut(self, ends: &[usize]) -> Array<'a> {
+    pub(super) fn cut(self, ends: &[usize]) -> ElementArray<'a> {
         let geometry = self.geometry.cut(ends);
-        Array { geometry, ..self }
+        ElementArray { geometry, ..self }
     }
 
     /// The order in which numpy saves the array.
-    pub(super) fn saved_order(&self) -> Order {
+    pub(super) fn saved_order(&self) -> SaveOrder {
         self.geometry.saved_order()
     }
 
     /// The elements in the given order, without a copy where they lie so already.
-    pub(super) fn bytes_in_order(&self, order: Order) -> Cow<'_, [u8]> {
+    pub(super) fn bytes_in_order(&self, order: SaveOrder) -> Cow<'_, [u8]> {
         let n_bytes = self.n_elements() * width(self.dtype);
         let is_in_order = match order {
-            Order::C => self.geometry.is_c_contiguous(),
-            Order::Fortran => self.geometry.is_fortran_contiguous(),
+            SaveOrder::C => self.geometry.is_c_contiguous(),
+            SaveOrder::Fortran => self.geometry.is_fortran_contiguous(),
         };
         if is_in_order {
             return Cow::Borrowed(self.bytes.get(..n_bytes).unwrap_or_default());
         }
         let geometry = match order {
-            Order::C => self.geometry.clone(),
-            Order::Fortran => self.geometry.reversed(),
+            SaveOrder::C => self.geometry.clone(),
+            SaveOrder::Fortran => self.geometry.reversed(),
         };
         Cow::Owned(gather::gather(&geometry, &self.bytes, width(self.dtype)))
     }

@@ -38,20 +38,20 @@ mod stop;
 mod table;
 mod values;
 
-use crate::failure::{Code, Failure};
+use crate::failure::{ErrorCode, ToolFailure};
 use crate::log;
 use crate::options::{CompareOptions, FileCompareOptions};
-use crate::output::Output;
-use crate::paths::{self, Kind};
+use crate::output::OutputFolder;
+use crate::paths::{self, PathKind};
 use algorithms::Algorithms;
-use inputs::Job;
-use stop::Stop;
+use inputs::NetworkJob;
+use stop::CompareStop;
 
 const H5_SUFFIX: &str = ".h5";
 const NPY_SUFFIX: &str = ".npy";
 
 /// Runs `compare`.
-pub(super) fn run(options: &CompareOptions) -> Result<(), Failure> {
+pub(super) fn run(options: &CompareOptions) -> Result<(), ToolFailure> {
     check_ranges(options)?;
     if options.is_version_1 {
         log::warning("The option -v has no effect.");
@@ -61,41 +61,41 @@ pub(super) fn run(options: &CompareOptions) -> Result<(), Failure> {
         network::run(&job(options, options.is_advised, options.finds_overflow))
     } else {
         check_detail(options)?;
-        paths::check_given(&options.my_path, Kind::Any)?;
-        paths::check_given(&options.golden_path, Kind::Any)?;
+        paths::check_given(&options.my_path, PathKind::Any)?;
+        paths::check_given(&options.golden_path, PathKind::Any)?;
         start(options)
     };
     match status {
         Ok(None) => Ok(()),
-        Ok(Some(code)) => Err(Failure::Logged(code)),
+        Ok(Some(code)) => Err(ToolFailure::Logged(code)),
         Err(stop) => Err(stop.into()),
     }
 }
 
 /// Runs `file_compare`.
-pub(super) fn run_files(options: &FileCompareOptions) -> Result<(), Failure> {
+pub(super) fn run_files(options: &FileCompareOptions) -> Result<(), ToolFailure> {
     for path in [&options.my_path, &options.golden_path] {
         if !path.ends_with(NPY_SUFFIX) {
             let message =
                 format!("[file_compare] The file '{path}' is invalid.Only support .npy file.");
-            return Err(Failure::new(Code::FileType, message));
+            return Err(ToolFailure::new(ErrorCode::FileType, message));
         }
-        paths::check_given(path, Kind::File)?;
+        paths::check_given(path, PathKind::File)?;
     }
-    let invalid = |failure: Failure| {
+    let invalid = |failure: ToolFailure| {
         failure.log();
         let message = format!(
             "[file_compare] The -out parameter: \"'{}'\" is invalid!",
             options.out_dir
         );
-        Failure::new(Code::InvalidPath, message)
+        ToolFailure::new(ErrorCode::InvalidPath, message)
     };
     let out_dir = paths::resolve(&options.out_dir);
     let created = paths::create_output(&out_dir)
-        .and_then(|()| paths::check_given(&options.out_dir, Kind::Directory));
+        .and_then(|()| paths::check_given(&options.out_dir, PathKind::Directory));
     created.map_err(invalid)?;
     let algorithms = Algorithms::of_files();
-    let output = Output::new(out_dir);
+    let output = OutputFolder::new(out_dir);
     files::run(
         &options.my_path,
         &options.golden_path,
@@ -110,8 +110,8 @@ pub(super) fn is_fusion_rule(text: &str) -> bool {
     rule::Rule::parse(text).is_ok()
 }
 
-fn job(options: &CompareOptions, is_advised: bool, finds_overflow: bool) -> Job<'_> {
-    Job {
+fn job(options: &CompareOptions, is_advised: bool, finds_overflow: bool) -> NetworkJob<'_> {
+    NetworkJob {
         options,
         my_path: &options.my_path,
         fusion_rule: &options.fusion_rule,
@@ -122,7 +122,7 @@ fn job(options: &CompareOptions, is_advised: bool, finds_overflow: bool) -> Job<
 }
 
 /// Files, a directory of rules, or two directories of dumps.
-fn start(options: &CompareOptions) -> Result<Option<Code>, Stop> {
+fn start(options: &CompareOptions) -> Result<Option<ErrorCode>, CompareStop> {
     let (mine, golden) = (
         paths::resolve(&options.my_path),
         paths::resolve(&options.golden_path),
@@ -134,11 +134,11 @@ fn start(options: &CompareOptions) -> Result<Option<Code>, Stop> {
     // They come from old adapters of PyTorch, and reading them takes a library of their own.
     if are_files && are_h5 {
         let message = "Comparing h5 files is not supported.";
-        return Err(Stop::coded(Code::NoDumpFile, message));
+        return Err(CompareStop::coded(ErrorCode::NoDumpFile, message));
     }
     if options.has_post_process {
         let message = "param -p only used in pytorch session.";
-        return Err(Stop::coded(Code::InvalidParameter, message));
+        return Err(CompareStop::coded(ErrorCode::InvalidParameter, message));
     }
     if are_files {
         let algorithms = Algorithms::choose(
@@ -150,7 +150,7 @@ fn start(options: &CompareOptions) -> Result<Option<Code>, Stop> {
             .map(|()| None);
     }
     if !options.fusion_rule.is_empty() && !paths::resolve(&options.fusion_rule).is_file() {
-        paths::check_given(&options.fusion_rule, Kind::Directory)?;
+        paths::check_given(&options.fusion_rule, PathKind::Directory)?;
         return batch::run(options);
     }
     let takes_advice =
@@ -167,11 +167,11 @@ fn start(options: &CompareOptions) -> Result<Option<Code>, Stop> {
     ))
 }
 
-fn invalid(message: &str) -> Failure {
-    Failure::new(Code::InvalidParameter, message)
+fn invalid(message: &str) -> ToolFailure {
+    ToolFailure::new(ErrorCode::InvalidParameter, message)
 }
 
-fn check_ranges(options: &CompareOptions) -> Result<(), Failure> {
+fn check_ranges(options: &CompareOptions) -> Result<(), ToolFailure> {
     let has_op = options
         .op_name
         .as_deref()
@@ -204,7 +204,7 @@ fn check_ranges(options: &CompareOptions) -> Result<(), Failure> {
 }
 
 /// Options that do not go with `-map`, and those that it needs.
-fn check_mapping(options: &CompareOptions) -> Result<(), Failure> {
+fn check_mapping(options: &CompareOptions) -> Result<(), ToolFailure> {
     let is_given = |text: &Option<String>| text.as_deref().is_some_and(|text| !text.is_empty());
     if is_given(&options.op_name) {
         return Err(invalid("When -map exists, the -op parameter is invalid."));
@@ -223,7 +223,7 @@ fn check_mapping(options: &CompareOptions) -> Result<(), Failure> {
 }
 
 /// Options that mean nothing without `-op`.
-fn check_detail(options: &CompareOptions) -> Result<(), Failure> {
+fn check_detail(options: &CompareOptions) -> Result<(), ToolFailure> {
     if options.op_name.is_some() {
         return Ok(());
     }

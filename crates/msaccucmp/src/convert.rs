@@ -14,25 +14,25 @@ use opscope_store::file_format::mapping_csv;
 use opscope_store::record::SlotSide;
 use opscope_store::tree::run::RUN_DIR;
 
-use crate::custom::Custom;
-use crate::failure::{Code, Failure};
-use crate::options::{ConvertOptions, OutputKind};
-use crate::output::Output;
-use crate::paths::{self, Kind};
-use crate::source::Source;
+use crate::custom::UserConverters;
+use crate::failure::{ErrorCode, ToolFailure};
+use crate::options::{ConvertOptions, ToolOutput};
+use crate::output::OutputFolder;
+use crate::paths::{self, PathKind};
+use crate::source::DumpSource;
 use crate::{formats, log};
 use file_converter::FileConverter;
-use relayout::{Pick, Relayout};
+use relayout::{ChosenTensor, LayoutChange};
 
 /// The files to convert.
-enum Input {
+enum ConversionInput {
     One(PathBuf),
     /// Several files, and how many directory entries or list items they come from.
     Many(Vec<PathBuf>, usize),
 }
 
 /// Runs the command.
-pub(super) fn run(options: &ConvertOptions) -> Result<(), Failure> {
+pub(super) fn run(options: &ConvertOptions) -> Result<(), ToolFailure> {
     if options.is_version_1 {
         log::warning("The option -v has no effect.");
     }
@@ -42,7 +42,7 @@ pub(super) fn run(options: &ConvertOptions) -> Result<(), Failure> {
     let given = std::path::absolute(&options.dump_path).unwrap_or_default();
     if is_empty_dir(&given) {
         let message = "The dump path is empty.";
-        return Err(Failure::new(Code::InvalidParameter, message));
+        return Err(ToolFailure::new(ErrorCode::InvalidParameter, message));
     }
     // An empty name is as good as none.
     let format = options.format.as_deref().filter(|name| !name.is_empty());
@@ -56,7 +56,7 @@ pub(super) fn run(options: &ConvertOptions) -> Result<(), Failure> {
         (Err(failure), None) => return Err(failure),
         // The reference says so and goes on; of several files it then waits for ever where the directory is none.
         (Err(failure), Some(_)) => {
-            let is_batch = matches!(&input, Input::Many(files, _) if !files.is_empty());
+            let is_batch = matches!(&input, ConversionInput::Many(files, _) if !files.is_empty());
             if is_batch && !out_dir.is_dir() {
                 return Err(failure);
             }
@@ -65,19 +65,19 @@ pub(super) fn run(options: &ConvertOptions) -> Result<(), Failure> {
         }
     }
     let converter = FileConverter {
-        output: Output::new(out_dir),
+        output: OutputFolder::new(out_dir),
         kind: options.kind,
         relayout,
     };
     match input {
-        Input::One(path) => converter.convert(&path).map_err(|failed| failed.failure),
-        Input::Many(paths, n_entries) => batch::run(&converter, &paths, n_entries),
+        ConversionInput::One(path) => converter.convert(&path).map_err(|failed| failed.failure),
+        ConversionInput::Many(paths, n_entries) => batch::run(&converter, &paths, n_entries),
     }
 }
 
 /// Reads `-f` and the options that go with it, in the order in which the reference looks at them: the index and
 /// shape of a single file, the format, the user's scripts.
-fn relayout(options: &ConvertOptions, name: &str) -> Result<Relayout, Failure> {
+fn relayout(options: &ConvertOptions, name: &str) -> Result<LayoutChange, ToolFailure> {
     let is_one = !options.dump_path.contains(',') && paths::resolve(&options.dump_path).is_file();
     let (pick, wanted) = match is_one {
         true => (parse_pick(options)?, parse_shape(options)?),
@@ -85,14 +85,14 @@ fn relayout(options: &ConvertOptions, name: &str) -> Result<Relayout, Failure> {
     };
     let target = formats::from_name(name).ok_or_else(|| {
         let message = format!("The format \"{name}\" is not supported. Please check the format.");
-        Failure::new(Code::InvalidParameter, message)
+        ToolFailure::new(ErrorCode::InvalidParameter, message)
     })?;
     let scripts = options.custom_dir.as_deref().filter(|dir| !dir.is_empty());
-    Ok(Relayout {
+    Ok(LayoutChange {
         target,
         wanted,
         pick,
-        custom: scripts.map(Custom::open).transpose()?,
+        custom: scripts.map(UserConverters::open).transpose()?,
     })
 }
 
@@ -107,10 +107,10 @@ pub(super) fn convert_for_overflow(
     path: &Path,
     real_name: Option<&str>,
     out_dir: &Path,
-) -> Result<Source, Failure> {
+) -> Result<DumpSource, ToolFailure> {
     let converter = FileConverter {
-        output: Output::new(out_dir.to_owned()),
-        kind: OutputKind::Npy,
+        output: OutputFolder::new(out_dir.to_owned()),
+        kind: ToolOutput::Npy,
         relayout: None,
     };
     let mut source = file_converter::open(path)?;
@@ -125,7 +125,7 @@ pub(super) fn convert_for_overflow(
 }
 
 /// Options that mean nothing without `-f`.
-fn check_dependence(options: &ConvertOptions) -> Result<(), Failure> {
+fn check_dependence(options: &ConvertOptions) -> Result<(), ToolFailure> {
     if options.format.is_some() {
         return Ok(());
     }
@@ -140,54 +140,54 @@ fn check_dependence(options: &ConvertOptions) -> Result<(), Failure> {
         Some((_, names)) => {
             let message =
                 format!("The argument '{names}' takes effect only when the \"'-f'\" exists.");
-            Err(Failure::new(Code::InvalidParameter, message))
+            Err(ToolFailure::new(ErrorCode::InvalidParameter, message))
         }
     }
 }
 
 /// Finds the files of `-d` that can be converted. A directory without files is nothing to convert,
 /// and no mistake.
-fn find_input(text: &str) -> Result<Input, Failure> {
+fn find_input(text: &str) -> Result<ConversionInput, ToolFailure> {
     let mut found = Vec::new();
     // A path with a comma in it cannot be given: the reference splits first.
     if text.contains(',') {
         // A list keeps what is good in it.
         for item in text.split(',') {
             let path = paths::resolve(item.trim());
-            match paths::check_input(&path, Kind::Any) {
+            match paths::check_input(&path, PathKind::Any) {
                 Ok(()) => found.push(path),
                 Err(failure) => failure.log(),
             }
         }
         if found.is_empty() {
             let message = format!("There is no valid file in \"'{text}'\". Please check the path.");
-            return Err(Failure::new(Code::InvalidPath, message));
+            return Err(ToolFailure::new(ErrorCode::InvalidPath, message));
         }
     } else {
         let path = paths::resolve(text);
-        paths::check_input(&path, Kind::Any)?;
+        paths::check_input(&path, PathKind::Any)?;
         found.push(path);
     }
     match &found[..] {
-        [path] if path.is_file() => Ok(Input::One(found.remove(0))),
+        [path] if path.is_file() => Ok(ConversionInput::One(found.remove(0))),
         [dir] => list(dir),
         several => {
             let n_entries = several.len();
             found.retain(|path| path.is_file());
-            Ok(Input::Many(found, n_entries))
+            Ok(ConversionInput::Many(found, n_entries))
         }
     }
 }
 
 /// The files in a directory.
-fn list(dir: &Path) -> Result<Input, Failure> {
+fn list(dir: &Path) -> Result<ConversionInput, ToolFailure> {
     log::warning(
         "The dump path is a directory. If the -o, -i and -s arguments exist, these arguments will \
          be ignored.",
     );
     let unreadable = |error: std::io::Error| {
         let message = format!("The path {} cannot be read: {error}.", log::quoted(dir));
-        Failure::new(Code::InvalidPath, message)
+        ToolFailure::new(ErrorCode::InvalidPath, message)
     };
     let mut files = Vec::new();
     let mut n_entries = 0;
@@ -205,11 +205,11 @@ fn list(dir: &Path) -> Result<Input, Failure> {
             files.push(fs::canonicalize(entry.path()).unwrap_or_else(|_| entry.path()));
         }
     }
-    Ok(Input::Many(files, n_entries))
+    Ok(ConversionInput::Many(files, n_entries))
 }
 
 /// `-s`: at least two numbers above zero.
-fn parse_shape(options: &ConvertOptions) -> Result<Option<Vec<usize>>, Failure> {
+fn parse_shape(options: &ConvertOptions) -> Result<Option<Vec<usize>>, ToolFailure> {
     let Some(text) = options.shape.as_deref().filter(|text| !text.is_empty()) else {
         return Ok(None);
     };
@@ -220,7 +220,7 @@ fn parse_shape(options: &ConvertOptions) -> Result<Option<Vec<usize>>, Failure> 
     if parts.len() < 2 || !parts.iter().all(is_number) {
         let message =
             format!("The shape('{text}') is invalid. The supported formats are \"1,3,224,224\".");
-        return Err(Failure::new(Code::Shape, message));
+        return Err(ToolFailure::new(ErrorCode::Shape, message));
     }
     // A number that does not fit is larger than any extent.
     let dims: Vec<usize> = parts
@@ -230,13 +230,13 @@ fn parse_shape(options: &ConvertOptions) -> Result<Option<Vec<usize>>, Failure> 
     if dims.contains(&0) {
         let message =
             format!("The shape('{text}') is invalid. Each dimension must be greater than 0.");
-        return Err(Failure::new(Code::Shape, message));
+        return Err(ToolFailure::new(ErrorCode::Shape, message));
     }
     Ok(Some(dims))
 }
 
 /// `-o` or `-i`.
-fn parse_pick(options: &ConvertOptions) -> Result<Option<Pick>, Failure> {
+fn parse_pick(options: &ConvertOptions) -> Result<Option<ChosenTensor>, ToolFailure> {
     let index = |text: &'_ Option<String>| text.clone().filter(|text| !text.is_empty());
     let (side, text) = match (index(&options.output_index), index(&options.input_index)) {
         (Some(text), _) => (SlotSide::Output, text),
@@ -247,8 +247,8 @@ fn parse_pick(options: &ConvertOptions) -> Result<Option<Pick>, Failure> {
     if text.is_empty() || !text.bytes().all(|b| b.is_ascii_digit()) {
         let message =
             format!("The tensor index '{text}' is invalid. It only supports 'natural number'.");
-        return Err(Failure::new(Code::InvalidParameter, message));
+        return Err(ToolFailure::new(ErrorCode::InvalidParameter, message));
     }
     let index = text.parse().unwrap_or(usize::MAX);
-    Ok(Some(Pick { side, index }))
+    Ok(Some(ChosenTensor { side, index }))
 }

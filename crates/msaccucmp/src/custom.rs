@@ -10,13 +10,13 @@ use std::sync::Mutex;
 
 use opscope_tensor::Layout;
 
-use crate::array::Array;
-use crate::failure::Failure;
-use crate::paths::{self, Kind};
+use crate::array::ElementArray;
+use crate::failure::ToolFailure;
+use crate::paths::{self, PathKind};
 use crate::{formats, log};
-use process::Process;
+use process::InterpreterProcess;
 
-pub(super) use process::Call;
+pub(super) use process::ConverterCall;
 
 /// The directory below the given one that holds the scripts.
 const SCRIPT_DIR: &str = "format_convert";
@@ -29,34 +29,34 @@ const ARGUMENTS: usize = 3;
 const ARGUMENTS_WITH_GROUPS: usize = 4;
 
 /// The user's converters.
-pub(super) struct Custom {
-    scripts: Vec<Script>,
+pub(super) struct UserConverters {
+    scripts: Vec<ConverterScript>,
     /// Interpreters that no worker uses at the moment.
-    idle: Mutex<Vec<Process>>,
+    idle: Mutex<Vec<InterpreterProcess>>,
 }
 
-struct Script {
+struct ConverterScript {
     from: Layout,
     to: Layout,
     path: PathBuf,
 }
 
 /// Whether a directory, if one is given, holds converters at all.
-pub(super) fn has_converters(dir: &str) -> Result<bool, Failure> {
+pub(super) fn has_converters(dir: &str) -> Result<bool, ToolFailure> {
     if dir.is_empty() {
         return Ok(false);
     }
-    paths::check_given(dir, Kind::Directory)?;
+    paths::check_given(dir, PathKind::Directory)?;
     Ok(paths::resolve(dir).join(SCRIPT_DIR).is_dir())
 }
 
-impl Custom {
+impl UserConverters {
     /// Looks for converters below `dir`. Files that are none are passed over with a warning.
-    pub(super) fn open(dir: &str) -> Result<Custom, Failure> {
+    pub(super) fn open(dir: &str) -> Result<UserConverters, ToolFailure> {
         let dir = paths::resolve(dir);
-        paths::check_input(&dir, Kind::Directory)?;
+        paths::check_input(&dir, PathKind::Directory)?;
         let dir = dir.join(SCRIPT_DIR);
-        let custom = Custom {
+        let custom = UserConverters {
             scripts: Vec::new(),
             idle: Mutex::default(),
         };
@@ -67,9 +67,10 @@ impl Custom {
             ));
             return Ok(custom);
         }
-        let mut scripts: Vec<Script> = list(&dir)?.iter().filter_map(|path| script(path)).collect();
+        let mut scripts: Vec<ConverterScript> =
+            list(&dir)?.iter().filter_map(|path| script(path)).collect();
         scripts.retain(|script| custom.takes_the_right_arguments(script));
-        Ok(Custom { scripts, ..custom })
+        Ok(UserConverters { scripts, ..custom })
     }
 
     /// Calls the user's converter between two layouts, if there is one. An error holds the reason in
@@ -78,8 +79,8 @@ impl Custom {
         &self,
         from: Layout,
         to: Layout,
-        call: &Call<'_, '_>,
-    ) -> Option<Result<Array<'static>, String>> {
+        call: &ConverterCall<'_, '_>,
+    ) -> Option<Result<ElementArray<'static>, String>> {
         let script = self
             .scripts
             .iter()
@@ -92,7 +93,7 @@ impl Custom {
         }))
     }
 
-    fn takes_the_right_arguments(&self, script: &Script) -> bool {
+    fn takes_the_right_arguments(&self, script: &ConverterScript) -> bool {
         let takes_groups = formats::name(script.to).is_some_and(|to| to.starts_with("FRACTAL_Z"));
         let expected = if takes_groups {
             ARGUMENTS_WITH_GROUPS
@@ -127,12 +128,12 @@ impl Custom {
     }
 
     /// An idle interpreter, or a new one.
-    fn take_process(&self) -> Result<Process, String> {
+    fn take_process(&self) -> Result<InterpreterProcess, String> {
         let idle = self.idle.lock().ok().and_then(|mut idle| idle.pop());
-        idle.map_or_else(Process::start, Ok)
+        idle.map_or_else(InterpreterProcess::start, Ok)
     }
 
-    fn put_back(&self, process: Process) {
+    fn put_back(&self, process: InterpreterProcess) {
         if process.is_usable()
             && let Ok(mut idle) = self.idle.lock()
         {
@@ -142,8 +143,9 @@ impl Custom {
 }
 
 /// The files of a directory in the order of their names.
-fn list(dir: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let entries = std::fs::read_dir(dir).map_err(|error| Failure::unexpected(error.to_string()))?;
+fn list(dir: &Path) -> Result<Vec<PathBuf>, ToolFailure> {
+    let entries =
+        std::fs::read_dir(dir).map_err(|error| ToolFailure::unexpected(error.to_string()))?;
     let mut paths: Vec<PathBuf> = entries
         .filter_map(|entry| entry.ok().map(|entry| entry.path()))
         .filter(|path| {
@@ -157,7 +159,7 @@ fn list(dir: &Path) -> Result<Vec<PathBuf>, Failure> {
 }
 
 /// A file called `convert_{from}_to_{to}.py` or `.pyc`.
-fn script(path: &Path) -> Option<Script> {
+fn script(path: &Path) -> Option<ConverterScript> {
     let name = path.file_name()?.to_str()?;
     let layouts = || {
         let stem = name
@@ -177,5 +179,5 @@ fn script(path: &Path) -> Option<Script> {
         return None;
     };
     let path = path.to_owned();
-    Some(Script { from, to, path })
+    Some(ConverterScript { from, to, path })
 }

@@ -8,14 +8,14 @@ use opscope_tensor::Shape;
 use opscope_tensor::convert::dtype::decode as decode_exactly;
 use opscope_tensor::convert::reference;
 
-use crate::array::{Array, count};
-use crate::failure::{Code, Failure};
+use crate::array::{ElementArray, count};
+use crate::failure::{ErrorCode, ToolFailure};
 use crate::source::SourceTensor;
 
 /// A tensor's elements as numpy holds them, and its shape.
-pub(super) struct Decoded<'a> {
+pub(super) struct NumpyTensor<'a> {
     /// The elements along one axis. Their number need not be that of the shape.
-    pub(super) array: Array<'a>,
+    pub(super) array: ElementArray<'a>,
     /// The shape that the header gives, or the reference makes up.
     pub(super) dims: Vec<usize>,
     /// The header's dtype.
@@ -23,8 +23,8 @@ pub(super) struct Decoded<'a> {
 }
 
 /// Checks what [`decode`] would refuse, without decoding.
-pub(super) fn check(tensor: &SourceTensor<'_>) -> Result<(), Failure> {
-    Plan::new(tensor).map(|_| ())
+pub(super) fn check(tensor: &SourceTensor<'_>) -> Result<(), ToolFailure> {
+    DecodePlan::new(tensor).map(|_| ())
 }
 
 /// Decodes a tensor.
@@ -32,15 +32,15 @@ pub(super) fn check(tensor: &SourceTensor<'_>) -> Result<(), Failure> {
 /// Narrow floats become `float64`, `bfloat16` becomes `float32`, bits become bytes. More bytes than
 /// the shape asks for are left out, fewer are passed on. A shape without elements gives `float64`
 /// whatever the dtype.
-pub(super) fn decode<'a>(tensor: &SourceTensor<'a>) -> Result<Decoded<'a>, Failure> {
-    let Plan {
+pub(super) fn decode<'a>(tensor: &SourceTensor<'a>) -> Result<NumpyTensor<'a>, ToolFailure> {
+    let DecodePlan {
         dump_dtype,
         dims,
         bytes,
-    } = Plan::new(tensor)?;
+    } = DecodePlan::new(tensor)?;
     if count(&dims) == Some(0) {
-        let array = Array::flat(DType::F64, Cow::Borrowed(&[]));
-        return Ok(Decoded {
+        let array = ElementArray::flat(DType::F64, Cow::Borrowed(&[]));
+        return Ok(NumpyTensor {
             array,
             dims,
             dump_dtype,
@@ -56,10 +56,10 @@ pub(super) fn decode<'a>(tensor: &SourceTensor<'a>) -> Result<Decoded<'a>, Failu
                 bytes.len() / 2
             };
             let exact = Shape::new([n])
-                .map_err(|error| Failure::unexpected(error.to_string()))
+                .map_err(|error| ToolFailure::unexpected(error.to_string()))
                 .and_then(|shape| {
                     decode_exactly(dump_dtype, &shape, bytes)
-                        .map_err(|error| Failure::unexpected(error.to_string()))
+                        .map_err(|error| ToolFailure::unexpected(error.to_string()))
                 })?;
             (exact.dtype, exact.bytes)
         }
@@ -68,8 +68,8 @@ pub(super) fn decode<'a>(tensor: &SourceTensor<'a>) -> Result<Decoded<'a>, Failu
             None => (other, Cow::Borrowed(bytes)),
         },
     };
-    let array = Array::flat(dtype, bytes);
-    Ok(Decoded {
+    let array = ElementArray::flat(dtype, bytes);
+    Ok(NumpyTensor {
         array,
         dims,
         dump_dtype,
@@ -79,12 +79,12 @@ pub(super) fn decode<'a>(tensor: &SourceTensor<'a>) -> Result<Decoded<'a>, Failu
 /// numpy's name of the header's dtype, which file names carry.
 ///
 /// The reference asks numpy for it, and numpy does not know the narrow floats.
-pub(super) fn file_name_part(dump_dtype: DType) -> Result<&'static str, Failure> {
+pub(super) fn file_name_part(dump_dtype: DType) -> Result<&'static str, ToolFailure> {
     match dump_dtype {
         DType::Undefined => Ok("int8"),
         DType::Resource => Ok("int64"),
         DType::U1 => Ok("uint8"),
-        DType::HiF8 | DType::F8E5M2 | DType::F8E4M3FN => Err(Failure::unexpected(format!(
+        DType::HiF8 | DType::F8E5M2 | DType::F8E4M3FN => Err(ToolFailure::unexpected(format!(
             "data type '{dump_dtype}' not understood"
         ))),
         other => Ok(other.name()),
@@ -92,20 +92,20 @@ pub(super) fn file_name_part(dump_dtype: DType) -> Result<&'static str, Failure>
 }
 
 /// The bytes to decode, and their dtype and shape.
-struct Plan<'a> {
+struct DecodePlan<'a> {
     dump_dtype: DType,
     dims: Vec<usize>,
     bytes: &'a [u8],
 }
 
-impl<'a> Plan<'a> {
-    fn new(tensor: &SourceTensor<'a>) -> Result<Plan<'a>, Failure> {
+impl<'a> DecodePlan<'a> {
+    fn new(tensor: &SourceTensor<'a>) -> Result<DecodePlan<'a>, ToolFailure> {
         let code = tensor.entry.data_type;
         let (dump_dtype, width) = dtype_from_code(code)
             .and_then(|dtype| Some((dtype, dump_width(dtype)?)))
             .ok_or_else(|| {
                 let message = format!("The output data type ({code}) does not support.");
-                Failure::new(Code::DataType, message)
+                ToolFailure::new(ErrorCode::DataType, message)
             })?;
         let dims = match (dump_dtype, &tensor.entry.shape) {
             (DType::Undefined, _) => vec![tensor.bytes.len()],
@@ -119,11 +119,11 @@ impl<'a> Plan<'a> {
         let n_wanted = count(&dims).map_or(usize::MAX, |n| n.saturating_mul(width));
         let bytes = &tensor.bytes[..tensor.bytes.len().min(n_wanted)];
         if !bytes.len().is_multiple_of(width) {
-            return Err(Failure::unexpected(
+            return Err(ToolFailure::unexpected(
                 "buffer size must be a multiple of element size",
             ));
         }
-        Ok(Plan {
+        Ok(DecodePlan {
             dump_dtype,
             dims,
             bytes,

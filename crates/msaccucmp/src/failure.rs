@@ -7,7 +7,7 @@ pub(super) const UNEXPECTED_STATUS: i32 = 1;
 
 /// The reference's error numbers, which are exit statuses too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Code {
+pub(super) enum ErrorCode {
     /// An error of one operator that the reference did not expect.
     Unknown = 1,
     /// No dump of an operator.
@@ -70,48 +70,50 @@ pub(super) enum Code {
 
 /// A failure and how far it reaches.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Failure {
+pub(super) enum ToolFailure {
     /// One that the reference reports with a code; the next file is still converted.
-    Coded(Code, String),
+    Coded(ErrorCode, String),
     /// One that has been logged already, by the same rules.
-    Logged(Code),
+    Logged(ErrorCode),
     /// An exception that the reference does not catch; the command ends with status 1.
     Unexpected(String),
 }
 
-impl Failure {
+impl ToolFailure {
     /// A failure with a message to log.
-    pub(super) fn new(code: Code, message: impl Into<String>) -> Failure {
-        Failure::Coded(code, message.into())
+    pub(super) fn new(code: ErrorCode, message: impl Into<String>) -> ToolFailure {
+        ToolFailure::Coded(code, message.into())
     }
 
     /// A failure that the reference would not catch.
-    pub(super) fn unexpected(message: impl Into<String>) -> Failure {
-        Failure::Unexpected(message.into())
+    pub(super) fn unexpected(message: impl Into<String>) -> ToolFailure {
+        ToolFailure::Unexpected(message.into())
     }
 
     /// The exit status.
     pub(super) fn status(&self) -> i32 {
         match self {
-            Failure::Coded(code, _) | Failure::Logged(code) => *code as i32,
-            Failure::Unexpected(_) => UNEXPECTED_STATUS,
+            ToolFailure::Coded(code, _) | ToolFailure::Logged(code) => *code as i32,
+            ToolFailure::Unexpected(_) => UNEXPECTED_STATUS,
         }
     }
 
     /// Writes the message to the log, unless that has happened.
     pub(super) fn log(&self) {
         match self {
-            Failure::Coded(_, message) | Failure::Unexpected(message) => log::error(message),
-            Failure::Logged(_) => {}
+            ToolFailure::Coded(_, message) | ToolFailure::Unexpected(message) => {
+                log::error(message)
+            }
+            ToolFailure::Logged(_) => {}
         }
     }
 
     /// Logs the message and keeps the code, for callers that have more to say afterwards.
     #[must_use]
-    pub(super) fn logged(self) -> Failure {
+    pub(super) fn logged(self) -> ToolFailure {
         self.log();
         match self {
-            Failure::Coded(code, _) => Failure::Logged(code),
+            ToolFailure::Coded(code, _) => ToolFailure::Logged(code),
             other => other,
         }
     }

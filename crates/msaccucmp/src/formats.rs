@@ -3,7 +3,7 @@
 use opscope_store::file_format::dump_data::layout_from_code;
 use opscope_tensor::Layout;
 
-use crate::failure::{Code, Failure};
+use crate::failure::{ErrorCode, ToolFailure};
 
 /// The reference's name of a layout, or `None` if it has none.
 pub(super) fn name(layout: Layout) -> Option<&'static str> {
@@ -29,12 +29,12 @@ pub(super) fn from_name(text: &str) -> Option<Layout> {
 }
 
 /// The layout with the number of a dump header, and its name.
-pub(super) fn from_code(code: u32) -> Result<(Layout, &'static str), Failure> {
+pub(super) fn from_code(code: u32) -> Result<(Layout, &'static str), ToolFailure> {
     layout_from_code(code)
         .and_then(|layout| Some((layout, name(layout)?)))
         .ok_or_else(|| {
-            Failure::new(
-                Code::Format,
+            ToolFailure::new(
+                ErrorCode::Format,
                 format!("The format({code}) does not support."),
             )
         })

@@ -10,9 +10,9 @@ mod request;
 
 use opscope_tensor::Layout;
 
-pub(super) use chain::Converted;
+pub(super) use chain::ConversionResult;
 pub(super) use fractal_nz::check_wanted_shape;
-pub(super) use request::Request;
+pub(super) use request::LayoutRequest;
 
 use chain::Chain;
 use request::{leading, numpy_cut, refuse_groups, times};
@@ -22,8 +22,8 @@ use request::{leading, numpy_cut, refuse_groups, times};
 pub(super) fn convert<'a>(
     from: Layout,
     to: Layout,
-    request: Request<'a, '_>,
-) -> Option<Result<Converted<'a>, String>> {
+    request: LayoutRequest<'a, '_>,
+) -> Option<Result<ConversionResult<'a>, String>> {
     use Layout::*;
     let r = request;
     Some(match (from, to) {
@@ -43,14 +43,20 @@ pub(super) fn convert<'a>(
     })
 }
 
-fn permute<'a>(request: Request<'a, '_>, axes: [usize; 4]) -> Result<Converted<'a>, String> {
+fn permute<'a>(
+    request: LayoutRequest<'a, '_>,
+    axes: [usize; 4],
+) -> Result<ConversionResult<'a>, String> {
     refuse_groups(&request)?;
     let dims: [usize; 4] = leading(request.dims)?;
     let array = request.array.reshape(&dims)?.transpose(&axes);
-    Ok(Converted::from(array))
+    Ok(ConversionResult::from(array))
 }
 
-fn from_nc1hwc0<'a>(request: Request<'a, '_>, to: Layout) -> Result<Converted<'a>, String> {
+fn from_nc1hwc0<'a>(
+    request: LayoutRequest<'a, '_>,
+    to: Layout,
+) -> Result<ConversionResult<'a>, String> {
     refuse_groups(&request)?;
     let [n, c1, h, w, c0] = leading(request.dims)?;
     let c = times(c1, c0);
@@ -71,7 +77,10 @@ fn from_nc1hwc0<'a>(request: Request<'a, '_>, to: Layout) -> Result<Converted<'a
     .follow(request.array)
 }
 
-fn from_ndc1hwc0<'a>(request: Request<'a, '_>, to: Layout) -> Result<Converted<'a>, String> {
+fn from_ndc1hwc0<'a>(
+    request: LayoutRequest<'a, '_>,
+    to: Layout,
+) -> Result<ConversionResult<'a>, String> {
     refuse_groups(&request)?;
     let [n, d, c1, h, w, c0] = leading(request.dims)?;
     let c = times(c1, c0);

@@ -42,8 +42,8 @@ use std::time::Instant;
 
 use opscope_store::visible::visible;
 
-use failure::Failure;
-use options::Command;
+use failure::ToolFailure;
+use options::ToolCommand;
 
 /// Runs the drop-in on the words after `msaccucmp` and returns its exit status.
 ///
@@ -61,14 +61,14 @@ pub fn run(args: &[OsString]) -> i32 {
     let start = Instant::now();
     log::warn_if_root();
     let result = match &command {
-        Command::Convert(options) => convert::run(options),
-        Command::Overflow(options) => overflow::run(options),
-        Command::Compare(options) => compare::run(options),
-        Command::FileCompare(options) => compare::run_files(options),
+        ToolCommand::Convert(options) => convert::run(options),
+        ToolCommand::Overflow(options) => overflow::run(options),
+        ToolCommand::Compare(options) => compare::run(options),
+        ToolCommand::FileCompare(options) => compare::run_files(options),
     };
     let status = match result {
         Ok(()) => 0,
-        Err(Failure::Unexpected(message)) => {
+        Err(ToolFailure::Unexpected(message)) => {
             log::error(&format!("Basic error running msaccucmp: {message}"));
             return failure::UNEXPECTED_STATUS;
         }
@@ -85,7 +85,7 @@ pub fn run(args: &[OsString]) -> i32 {
 }
 
 /// The same end with arguments that are one line each, as the message repeats some of them.
-fn visible_stop(args: &[String], stop: options::Stop) -> options::Stop {
+fn visible_stop(args: &[String], stop: options::OptionStop) -> options::OptionStop {
     let visible: Vec<String> = args.iter().map(|arg| visible(arg).into_owned()).collect();
     options::parse(&visible).err().unwrap_or(stop)
 }

@@ -2,9 +2,7 @@
 
 mod compare;
 
-use crate::arguments::{
-    self, OptionSpec, Stop as ParseStop, ValueKind, exclusive, option, required,
-};
+use crate::arguments::{self, OptionSpec, ParseStop, ValueKind, exclusive, option, required};
 use crate::log;
 pub(super) use compare::{AlgorithmChoice, CompareOptions, FileCompareOptions};
 
@@ -13,7 +11,7 @@ const NO_ARGUMENTS_STATUS: i32 = 6;
 
 /// The command to run, with its options.
 #[derive(Debug)]
-pub(super) enum Command {
+pub(super) enum ToolCommand {
     Convert(ConvertOptions),
     Overflow(OverflowOptions),
     Compare(Box<CompareOptions>),
@@ -30,13 +28,13 @@ pub(super) struct ConvertOptions {
     pub(super) input_index: Option<String>,
     pub(super) custom_dir: Option<String>,
     pub(super) out_dir: String,
-    pub(super) kind: OutputKind,
+    pub(super) kind: ToolOutput,
     pub(super) is_version_1: bool,
 }
 
 /// Kind of output file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum OutputKind {
+pub(super) enum ToolOutput {
     #[default]
     Npy,
     Bin,
@@ -54,22 +52,22 @@ pub(super) struct OverflowOptions {
 
 /// Why there is nothing to do.
 #[derive(Debug)]
-pub(super) enum Stop {
+pub(super) enum OptionStop {
     /// Print this on stdout and end with the status.
     Help(String, i32),
     /// Print this on stderr and end with the status for usage errors.
     Usage(String),
 }
 
-impl Stop {
+impl OptionStop {
     /// Prints what there is to say and returns the exit status.
     pub(super) fn finish(self) -> i32 {
         match self {
-            Stop::Help(text, status) => {
+            OptionStop::Help(text, status) => {
                 log::help(&text);
                 status
             }
-            Stop::Usage(text) => {
+            OptionStop::Usage(text) => {
                 log::usage(&text);
                 USAGE_STATUS
             }
@@ -144,35 +142,39 @@ options:
 ";
 
 /// Reads the words after `msaccucmp`.
-pub(super) fn parse(args: &[String]) -> Result<Command, Stop> {
+pub(super) fn parse(args: &[String]) -> Result<ToolCommand, OptionStop> {
     let Some((command, rest)) = args.split_first() else {
-        return Err(Stop::Help(MAIN_HELP.to_owned(), NO_ARGUMENTS_STATUS));
+        return Err(OptionStop::Help(MAIN_HELP.to_owned(), NO_ARGUMENTS_STATUS));
     };
     match command.as_str() {
         "convert" => {
             let values = read(CONVERT, rest, "convert", CONVERT_USAGE, CONVERT_HELP)?;
-            Ok(Command::Convert(convert_options(values)))
+            Ok(ToolCommand::Convert(convert_options(values)))
         }
         "overflow" => {
             let values = read(OVERFLOW, rest, "overflow", OVERFLOW_USAGE, OVERFLOW_HELP)?;
-            Ok(Command::Overflow(overflow_options(values)))
+            Ok(ToolCommand::Overflow(overflow_options(values)))
         }
         "compare" => {
             let specs = compare::specs(rest);
             let values = read(&specs, rest, "compare", compare::USAGE, compare::HELP)?;
-            Ok(Command::Compare(Box::new(compare::options(values, rest))))
+            Ok(ToolCommand::Compare(Box::new(compare::options(
+                values, rest,
+            ))))
         }
         "file_compare" => {
             let (usage, help) = (compare::FILE_USAGE, compare::FILE_HELP);
             let values = read(compare::FILE_SPECS, rest, "file_compare", usage, help)?;
-            Ok(Command::FileCompare(compare::file_options(values)))
+            Ok(ToolCommand::FileCompare(compare::file_options(values)))
         }
-        "-h" | "--h" | "--he" | "--hel" | "--help" => Err(Stop::Help(MAIN_HELP.to_owned(), 0)),
+        "-h" | "--h" | "--he" | "--hel" | "--help" => {
+            Err(OptionStop::Help(MAIN_HELP.to_owned(), 0))
+        }
         other => {
             let usage = MAIN_HELP.lines().next().unwrap_or_default();
             let choices = "'compare', 'convert', 'overflow', 'file_compare'";
             let reason = format!("invalid choice: '{other}' (choose from {choices})");
-            Err(Stop::Usage(format!(
+            Err(OptionStop::Usage(format!(
                 "{usage}\nmsaccucmp: error: {reason}\n"
             )))
         }
@@ -185,11 +187,11 @@ fn read(
     command: &str,
     usage: &str,
     help: &str,
-) -> Result<impl Iterator<Item = Option<String>>, Stop> {
+) -> Result<impl Iterator<Item = Option<String>>, OptionStop> {
     match arguments::parse(specs, args) {
         Ok(values) => Ok(values.into_iter()),
-        Err(ParseStop::Help) => Err(Stop::Help(format!("{usage}{help}"), 0)),
-        Err(ParseStop::Error(reason)) => Err(Stop::Usage(format!(
+        Err(ParseStop::Help) => Err(OptionStop::Help(format!("{usage}{help}"), 0)),
+        Err(ParseStop::Error(reason)) => Err(OptionStop::Usage(format!(
             "{usage}msaccucmp {command}: error: {reason}\n"
         ))),
     }
@@ -208,10 +210,10 @@ fn convert_options(mut values: impl Iterator<Item = Option<String>>) -> ConvertO
         out_dir: next().unwrap_or_default(),
         is_version_1: next().is_some_and(|version| version.trim() == "1"),
         kind: match next().as_deref() {
-            Some("bin") => OutputKind::Bin,
-            Some("msnpy") => OutputKind::MsNpy,
-            Some("pt") => OutputKind::Pt,
-            _ => OutputKind::Npy,
+            Some("bin") => ToolOutput::Bin,
+            Some("msnpy") => ToolOutput::MsNpy,
+            Some("pt") => ToolOutput::Pt,
+            _ => ToolOutput::Npy,
         },
     }
 }

@@ -7,8 +7,8 @@ use opscope_store::file_format::npy::{ItemForm, NpyHeader};
 use opscope_store::file_format::torch_save;
 use opscope_tensor::Shape;
 
-use crate::array::{Array, Order};
-use crate::failure::{Code, Failure};
+use crate::array::{ElementArray, SaveOrder};
+use crate::failure::{ErrorCode, ToolFailure};
 use crate::log;
 use crate::names::Namer;
 
@@ -16,14 +16,14 @@ use crate::names::Namer;
 const FAILED_LIST_NAME: &str = "convert_failed_file_list.txt";
 
 /// Writes files of all kinds into one directory. Files of the same name are replaced.
-pub(super) struct Output {
+pub(super) struct OutputFolder {
     namer: Namer,
 }
 
-impl Output {
+impl OutputFolder {
     /// Output into `dir`, which exists.
-    pub(super) fn new(dir: PathBuf) -> Output {
-        Output {
+    pub(super) fn new(dir: PathBuf) -> OutputFolder {
+        OutputFolder {
             namer: Namer::new(dir),
         }
     }
@@ -33,8 +33,8 @@ impl Output {
         &self,
         stem: &str,
         suffix: &str,
-        array: &Array<'_>,
-    ) -> Result<PathBuf, Failure> {
+        array: &ElementArray<'_>,
+    ) -> Result<PathBuf, ToolFailure> {
         let path = self.path(stem, suffix)?;
         let order = array.saved_order();
         let header = Shape::new(array.dims()).ok().and_then(|shape| {
@@ -42,12 +42,12 @@ impl Output {
                 dtype: array.dtype(),
                 items: ItemForm::Numbers,
                 is_big_endian: false,
-                is_fortran_order: order == Order::Fortran,
+                is_fortran_order: order == SaveOrder::Fortran,
                 shape,
             };
             header.encode()
         });
-        let header = header.ok_or_else(|| Failure::unexpected("numpy has no such array"))?;
+        let header = header.ok_or_else(|| ToolFailure::unexpected("numpy has no such array"))?;
         let bytes = array.bytes_in_order(order);
         let written = self.namer.creator().replace_file(&path, &[&header, &bytes]);
         written.map_err(write_failure)?;
@@ -55,12 +55,12 @@ impl Output {
     }
 
     /// Writes `{stem}.bin` with the elements in C order and nothing else.
-    pub(super) fn bin(&self, stem: &str, array: &Array<'_>) -> Result<PathBuf, Failure> {
-        self.raw(stem, &array.bytes_in_order(Order::C))
+    pub(super) fn bin(&self, stem: &str, array: &ElementArray<'_>) -> Result<PathBuf, ToolFailure> {
+        self.raw(stem, &array.bytes_in_order(SaveOrder::C))
     }
 
     /// Writes `{stem}.bin` with these bytes.
-    pub(super) fn raw(&self, stem: &str, bytes: &[u8]) -> Result<PathBuf, Failure> {
+    pub(super) fn raw(&self, stem: &str, bytes: &[u8]) -> Result<PathBuf, ToolFailure> {
         let path = self.path(stem, ".bin")?;
         let written = self.namer.creator().replace_file(&path, &[bytes]);
         written.map_err(write_failure)?;
@@ -68,9 +68,13 @@ impl Output {
     }
 
     /// Writes `{stem}.pt` as `torch.save` does.
-    pub(super) fn torch(&self, stem: &str, array: &Array<'_>) -> Result<PathBuf, Failure> {
+    pub(super) fn torch(
+        &self,
+        stem: &str,
+        array: &ElementArray<'_>,
+    ) -> Result<PathBuf, ToolFailure> {
         let path = self.path(stem, ".pt")?;
-        let bytes = array.bytes_in_order(Order::C);
+        let bytes = array.bytes_in_order(SaveOrder::C);
         let written = self.namer.creator().replace_with(&path, |file| {
             torch_save::write(file, array.dtype(), array.dims(), &bytes)
         });
@@ -79,7 +83,7 @@ impl Output {
     }
 
     /// Writes the file `name`, whose name is not shortened.
-    pub(super) fn text(&self, name: &str, text: &str) -> Result<PathBuf, Failure> {
+    pub(super) fn text(&self, name: &str, text: &str) -> Result<PathBuf, ToolFailure> {
         let path = self.namer.exact(name);
         let written = self.namer.creator().replace_file(&path, &[text.as_bytes()]);
         written.map_err(write_failure)?;
@@ -104,7 +108,7 @@ impl Output {
         self.namer.exact(FAILED_LIST_NAME)
     }
 
-    fn path(&self, stem: &str, suffix: &str) -> Result<PathBuf, Failure> {
+    fn path(&self, stem: &str, suffix: &str) -> Result<PathBuf, ToolFailure> {
         self.namer.shortened(stem, suffix).map_err(write_failure)
     }
 }
@@ -113,8 +117,8 @@ impl Output {
     clippy::needless_pass_by_value,
     reason = "it is the function of `map_err`"
 )]
-fn write_failure(error: StoreError) -> Failure {
+fn write_failure(error: StoreError) -> ToolFailure {
     let cause = std::error::Error::source(&error).map(ToString::to_string);
     let message = format!("{error}: {}", cause.unwrap_or_default());
-    Failure::new(Code::WriteFile, message)
+    ToolFailure::new(ErrorCode::WriteFile, message)
 }

@@ -5,21 +5,21 @@ mod record;
 
 use std::path::{Path, PathBuf};
 
-use crate::array::Order;
-use crate::failure::{Code, Failure};
+use crate::array::SaveOrder;
+use crate::failure::{ErrorCode, ToolFailure};
 use crate::options::OverflowOptions;
-use crate::output::Output;
-use crate::paths::{self, Kind};
-use crate::source::Source;
+use crate::output::OutputFolder;
+use crate::paths::{self, PathKind};
+use crate::source::DumpSource;
 use crate::{convert, dtype, formats, log};
 use find::DebugFile;
 use opscope_analysis::overflow::summary;
-use record::Record;
+use record::SummaryRecord;
 
 /// Runs the command.
-pub(super) fn run(options: &OverflowOptions) -> Result<(), Failure> {
+pub(super) fn run(options: &OverflowOptions) -> Result<(), ToolFailure> {
     let dir = paths::resolve(&options.dump_path);
-    paths::check_input(&dir, Kind::Directory).map_err(|failure| {
+    paths::check_input(&dir, PathKind::Directory).map_err(|failure| {
         let failure = failure.logged();
         let path = &options.dump_path;
         log::error(&format!(
@@ -44,14 +44,14 @@ pub(super) fn run(options: &OverflowOptions) -> Result<(), Failure> {
         text.push_str(&block(file, &out_dir, i + 1)?);
     }
     log::info(&format!("[Overflow] The overflow analyse result:\n {text}"));
-    Output::new(out_dir).text(&summary::file_name(), &text)?;
+    OutputFolder::new(out_dir).text(&summary::file_name(), &text)?;
     Ok(())
 }
 
 /// Returns the section of the summary on one overflow.
-fn block(file: &DebugFile, out_dir: &Path, number: usize) -> Result<String, Failure> {
+fn block(file: &DebugFile, out_dir: &Path, number: usize) -> Result<String, ToolFailure> {
     let json = converted(file, out_dir)?;
-    let record = Record::read(&json)?;
+    let record = SummaryRecord::read(&json)?;
     let mut text = summary::title(number);
     let operator = match find::operator(file, &record)? {
         None => {
@@ -79,11 +79,11 @@ fn block(file: &DebugFile, out_dir: &Path, number: usize) -> Result<String, Fail
 /// Two lines for each tensor of the operator.
 ///
 /// The reference has nothing to say about empty tensors and stumbles over buffers.
-fn tensor_lines(source: &Source) -> Result<String, Failure> {
+fn tensor_lines(source: &DumpSource) -> Result<String, ToolFailure> {
     let mut text = String::new();
     for tensor in source.tensors() {
         let decoded = dtype::decode(&tensor)?;
-        let bytes = decoded.array.bytes_in_order(Order::C);
+        let bytes = decoded.array.bytes_in_order(SaveOrder::C);
         let (_, format) = formats::from_code(tensor.entry.format)?;
         let (side, i) = (tensor.side.name(), tensor.index);
         let file = format!("{}.{side}.{i}", source.file_name);
@@ -91,12 +91,12 @@ fn tensor_lines(source: &Source) -> Result<String, Failure> {
         let lines = summary::tensor_lines(&file, format, &decoded.dims, dtype, &bytes);
         let lines = lines.ok_or_else(|| {
             let message = format!("The data of {} is empty.", tensor.label());
-            Failure::new(Code::InvalidDumpData, message)
+            ToolFailure::new(ErrorCode::InvalidDumpData, message)
         })?;
         text.push_str(&lines);
     }
     if source.buffers().next().is_some() {
-        return Err(Failure::unexpected(
+        return Err(ToolFailure::unexpected(
             "'OpBuffer' object has no attribute 'tensor_format'",
         ));
     }
@@ -104,7 +104,7 @@ fn tensor_lines(source: &Source) -> Result<String, Failure> {
 }
 
 /// The JSON file of a record in the output directory; one that is there already is taken as it is.
-fn converted(file: &DebugFile, out_dir: &Path) -> Result<PathBuf, Failure> {
+fn converted(file: &DebugFile, out_dir: &Path) -> Result<PathBuf, ToolFailure> {
     // A JSON of an earlier run is taken for this one's, one of the mistakes that
     // `docs/msaccucmp.md` lists.
     if let Some(json) = find_json(file, out_dir)? {
@@ -112,7 +112,7 @@ fn converted(file: &DebugFile, out_dir: &Path) -> Result<PathBuf, Failure> {
     }
     match convert::convert_for_overflow(&file.path, Some(&file.name), out_dir) {
         Ok(_) => {}
-        Err(failure @ Failure::Unexpected(_)) => return Err(failure),
+        Err(failure @ ToolFailure::Unexpected(_)) => return Err(failure),
         Err(failure) => failure.log(),
     }
     find_json(file, out_dir)?.ok_or_else(|| {
@@ -120,13 +120,13 @@ fn converted(file: &DebugFile, out_dir: &Path) -> Result<PathBuf, Failure> {
             "[Overflow] Parsed overflow debug file: {} failed.",
             file.name
         );
-        Failure::new(Code::ParseDumpFile, message)
+        ToolFailure::new(ErrorCode::ParseDumpFile, message)
     })
 }
 
 /// The only JSON file whose name begins with that of the record's file.
-fn find_json(file: &DebugFile, out_dir: &Path) -> Result<Option<PathBuf>, Failure> {
-    let unreadable = |error: std::io::Error| Failure::unexpected(error.to_string());
+fn find_json(file: &DebugFile, out_dir: &Path) -> Result<Option<PathBuf>, ToolFailure> {
+    let unreadable = |error: std::io::Error| ToolFailure::unexpected(error.to_string());
     let mut found = Vec::new();
     for entry in std::fs::read_dir(out_dir).map_err(unreadable)? {
         let entry = entry.map_err(unreadable)?;
@@ -138,7 +138,7 @@ fn find_json(file: &DebugFile, out_dir: &Path) -> Result<Option<PathBuf>, Failur
     }
     if found.len() > 1 {
         let message = format!("There are {} JSON files for {}.", found.len(), file.name);
-        return Err(Failure::new(Code::MoreFilesMatch, message));
+        return Err(ToolFailure::new(ErrorCode::MoreFilesMatch, message));
     }
     Ok(found.pop())
 }

@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use opscope_store::atomic_file::Modes;
 use opscope_store::regular_file;
 
-use crate::failure::{Code, Failure};
+use crate::failure::{ErrorCode, ToolFailure};
 use crate::log;
 
 const PATH_BYTES_MAX: usize = 4096;
@@ -15,7 +15,7 @@ const COMPONENT_BYTES_MAX: usize = 255;
 
 /// The kind of thing that a path must lead to.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum PathKind {
     File,
     Directory,
     Any,
@@ -50,20 +50,20 @@ pub(super) fn resolve(text: &str) -> PathBuf {
 
 /// Checks a path that [`resolve`] gave: its characters, its length, that it exists, can be read and
 /// is of the right kind.
-pub(super) fn check_input(path: &Path, kind: Kind) -> Result<(), Failure> {
+pub(super) fn check_input(path: &Path, kind: PathKind) -> Result<(), ToolFailure> {
     check_text(path)?;
     check_resolved(path, kind)
 }
 
-fn check_resolved(path: &Path, kind: Kind) -> Result<(), Failure> {
+fn check_resolved(path: &Path, kind: PathKind) -> Result<(), ToolFailure> {
     let invalid = |what: &str| {
         let message = format!("The path {} {what}.", log::quoted(path));
-        Failure::new(Code::InvalidPath, message)
+        ToolFailure::new(ErrorCode::InvalidPath, message)
     };
     let metadata = fs::metadata(path).map_err(|_| invalid("does not exist"))?;
     match kind {
-        Kind::File if !metadata.is_file() => return Err(invalid("is not a file")),
-        Kind::Directory if !metadata.is_dir() => return Err(invalid("is not a directory")),
+        PathKind::File if !metadata.is_file() => return Err(invalid("is not a file")),
+        PathKind::Directory if !metadata.is_dir() => return Err(invalid("is not a directory")),
         _ => {}
     }
     let is_readable = if metadata.is_dir() {
@@ -79,19 +79,22 @@ fn check_resolved(path: &Path, kind: Kind) -> Result<(), Failure> {
 }
 
 /// Checks a path as it was given: its characters first, then what it leads to.
-pub(super) fn check_given(text: &str, kind: Kind) -> Result<(), Failure> {
+pub(super) fn check_given(text: &str, kind: PathKind) -> Result<(), ToolFailure> {
     if text.is_empty() {
-        return Err(Failure::new(Code::InvalidParameter, "The path is null."));
+        return Err(ToolFailure::new(
+            ErrorCode::InvalidParameter,
+            "The path is null.",
+        ));
     }
     check_text(Path::new(text))?;
     check_resolved(&resolve(text), kind)
 }
 
 /// Checks the output directory and creates it.
-pub(super) fn create_output(path: &Path) -> Result<(), Failure> {
+pub(super) fn create_output(path: &Path) -> Result<(), ToolFailure> {
     let invalid = |error: std::io::Error| {
         let message = format!("The path {} cannot be written: {error}.", log::quoted(path));
-        Failure::new(Code::InvalidPath, message)
+        ToolFailure::new(ErrorCode::InvalidPath, message)
     };
     // The reference makes it before it looks at the name. What has no place on a disk has no other fault.
     let created = DirBuilder::new()
@@ -112,7 +115,7 @@ pub(super) fn create_output(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-pub(super) fn check_text(path: &Path) -> Result<(), Failure> {
+pub(super) fn check_text(path: &Path) -> Result<(), ToolFailure> {
     let bytes = path.as_os_str().as_encoded_bytes();
     let is_allowed = |b: &u8| b.is_ascii_alphanumeric() || b"_./:()=\\-".contains(b);
     if !bytes.iter().all(is_allowed) {
@@ -120,12 +123,12 @@ pub(super) fn check_text(path: &Path) -> Result<(), Failure> {
             "The name '{}' is invalid. It only supports '\"A-Za-z0-9_\\./:()=-\"'.",
             path.display()
         );
-        return Err(Failure::new(Code::InvalidParameter, message));
+        return Err(ToolFailure::new(ErrorCode::InvalidParameter, message));
     }
     let is_short = |component: Component<'_>| component.as_os_str().len() < COMPONENT_BYTES_MAX;
     if bytes.len() >= PATH_BYTES_MAX || !path.components().all(is_short) {
         let message = format!("The path {} is too long.", log::quoted(path));
-        return Err(Failure::new(Code::InvalidPath, message));
+        return Err(ToolFailure::new(ErrorCode::InvalidPath, message));
     }
     Ok(())
 }
@@ -151,12 +154,12 @@ mod tests {
         let real = fs::canonicalize(dir.path()).unwrap();
         fs::write(real.join("f"), "").unwrap();
         let cases = [
-            ("f", Kind::File, None),
-            ("f", Kind::Directory, Some(3)),
-            ("", Kind::File, Some(3)),
-            ("", Kind::Any, None),
-            ("missing", Kind::Any, Some(3)),
-            ("a b", Kind::Any, Some(6)),
+            ("f", PathKind::File, None),
+            ("f", PathKind::Directory, Some(3)),
+            ("", PathKind::File, Some(3)),
+            ("", PathKind::Any, None),
+            ("missing", PathKind::Any, Some(3)),
+            ("a b", PathKind::Any, Some(6)),
         ];
         for (name, kind, status) in cases {
             let result = check_input(&real.join(name), kind);
@@ -167,7 +170,7 @@ mod tests {
             );
         }
         let long = real.join("x".repeat(255));
-        assert_eq!(check_input(&long, Kind::Any).unwrap_err().status(), 3);
+        assert_eq!(check_input(&long, PathKind::Any).unwrap_err().status(), 3);
         assert_eq!(create_output(&real.join("f/sub")).unwrap_err().status(), 3);
         assert!(create_output(&real.join("new/sub")).is_ok());
     }

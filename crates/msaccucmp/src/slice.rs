@@ -4,7 +4,7 @@
 
 /// The way to cut a tensor by the rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Cut {
+pub(super) enum SliceCut {
     /// Leave the tensor as it is.
     Keep,
     /// See the tensor with these extents, then take the leading part of each axis.
@@ -22,13 +22,17 @@ pub(super) enum Cut {
 const AXES_MIN: usize = 4;
 
 /// How a tensor of extents `dims` is cut to `wanted`.
-pub(super) fn plan(dims: &[usize], wanted: &[usize]) -> Cut {
+pub(super) fn plan(dims: &[usize], wanted: &[usize]) -> SliceCut {
     if dims.len() < wanted.len() {
         let without_ones = |dims: &[usize]| -> Vec<usize> {
             dims.iter().copied().filter(|&dim| dim != 1).collect()
         };
         let is_same = without_ones(dims) == without_ones(wanted);
-        return if is_same { Cut::Keep } else { Cut::Impossible };
+        return if is_same {
+            SliceCut::Keep
+        } else {
+            SliceCut::Impossible
+        };
     }
     let padded = |dims: &[usize], n: usize| -> Vec<usize> {
         let ones = std::iter::repeat_n(1, n.saturating_sub(dims.len()));
@@ -38,21 +42,21 @@ pub(super) fn plan(dims: &[usize], wanted: &[usize]) -> Cut {
     let wanted = padded(wanted, dims.len());
     let is_line = dims.iter().filter(|&&dim| dim != 1).count() <= 1;
     if is_line && crate::array::count(&dims) == crate::array::count(&wanted) {
-        return Cut::Keep;
+        return SliceCut::Keep;
     }
     // The first axis that differs decides.
     match dims.iter().zip(&wanted).find(|(dim, wanted)| dim != wanted) {
-        None => Cut::Keep,
-        Some((dim, wanted)) if dim < wanted => Cut::Impossible,
+        None => SliceCut::Keep,
+        Some((dim, wanted)) if dim < wanted => SliceCut::Impossible,
         // The reference can write slices of four and five axes only.
-        Some(_) if dims.len() > 5 => Cut::Keep,
+        Some(_) if dims.len() > 5 => SliceCut::Keep,
         Some(_) => {
             let ends = dims
                 .iter()
                 .zip(&wanted)
                 .map(|(dim, wanted)| *dim.min(wanted))
                 .collect();
-            Cut::To { dims, ends }
+            SliceCut::To { dims, ends }
         }
     }
 }
@@ -63,9 +67,9 @@ mod tests {
 
     fn check(dims: &[usize], wanted: &[usize], expected: Option<&[usize]>) {
         let found = match plan(dims, wanted) {
-            Cut::Keep => Some(vec![]),
-            Cut::To { ends, .. } => Some(ends),
-            Cut::Impossible => None,
+            SliceCut::Keep => Some(vec![]),
+            SliceCut::To { ends, .. } => Some(ends),
+            SliceCut::Impossible => None,
         };
         assert_eq!(found.as_deref(), expected, "{dims:?} to {wanted:?}");
     }

@@ -14,7 +14,7 @@ use opscope_store::file_format::{npy, op_debug};
 use opscope_store::record::SlotSide;
 use opscope_tensor::{DType, Layout, TensorView};
 
-use crate::failure::{Code, Failure};
+use crate::failure::{ErrorCode, ToolFailure};
 use crate::log;
 use crate::numpy::{self, LoadFailure};
 
@@ -30,7 +30,7 @@ const NANO_OP_NAME_FIELD: usize = 4;
 const UNKNOWN_DTYPE: u32 = u32::MAX;
 
 /// A dump file and its contents.
-pub(super) struct Source {
+pub(super) struct DumpSource {
     /// Where it is, without symbolic links.
     pub(super) path: PathBuf,
     /// The last part of the path.
@@ -58,17 +58,17 @@ impl SourceTensor<'_> {
     }
 }
 
-impl Source {
+impl DumpSource {
     /// Reads a dump file, a nano dump or an array file. Slices that an FFTS+ thread wrote get their
     /// own shapes.
-    pub(super) fn open(path: &Path) -> Result<Source, Failure> {
-        let mut source = Source::open_whole(path)?;
+    pub(super) fn open(path: &Path) -> Result<DumpSource, ToolFailure> {
+        let mut source = DumpSource::open_whole(path)?;
         source.apply_attribute()?;
         Ok(source)
     }
 
     /// Reads a file; what its first attribute says has no effect.
-    pub(super) fn open_whole(path: &Path) -> Result<Source, Failure> {
+    pub(super) fn open_whole(path: &Path) -> Result<DumpSource, ToolFailure> {
         let file_name = path
             .file_name()
             .unwrap_or_default()
@@ -82,7 +82,7 @@ impl Source {
         let parse_failure = |detail: String| {
             log::error(&detail);
             let message = format!("Failed to parse dump file \"{}\".", path.display());
-            Failure::new(Code::InvalidDumpData, message)
+            ToolFailure::new(ErrorCode::InvalidDumpData, message)
         };
         let bytes = FileBytes::open(path).map_err(|error| parse_failure(error.to_string()))?;
         let n_bytes = bytes.as_ref().len();
@@ -104,10 +104,10 @@ impl Source {
                 path.display()
             ));
             let file = DumpFile::from_parts(bytes, DumpHeader::default(), Vec::new(), 0);
-            return Ok(Source::new(path, file_name, file));
+            return Ok(DumpSource::new(path, file_name, file));
         }
         let dump = DumpFile::from_bytes(bytes).map_err(|error| parse_failure(error.to_string()))?;
-        Ok(Source::new(path, file_name, dump))
+        Ok(DumpSource::new(path, file_name, dump))
     }
 
     /// The value of the header's first attribute.
@@ -163,8 +163,8 @@ impl Source {
         pieces.map(|piece| (piece.index, self.file.bytes_of(piece)))
     }
 
-    fn new(path: &Path, file_name: String, file: DumpFile) -> Source {
-        Source {
+    fn new(path: &Path, file_name: String, file: DumpFile) -> DumpSource {
+        DumpSource {
             path: path.to_owned(),
             file_name,
             op_name: file.header().op_name.clone(),
@@ -176,11 +176,11 @@ impl Source {
     /// Gives each tensor the shape of the part that the file's FFTS+ thread worked on.
     ///
     /// The reference looks at the first attribute of every file, and stumbles over any other one.
-    fn apply_attribute(&mut self) -> Result<(), Failure> {
+    fn apply_attribute(&mut self) -> Result<(), ToolFailure> {
         let Some(attribute) = self.file.header().attrs.first() else {
             return Ok(());
         };
-        let stumble = |error: FormatError| Failure::unexpected(error.to_string());
+        let stumble = |error: FormatError| ToolFailure::unexpected(error.to_string());
         let attribute = FftsPlus::parse(&attribute.value).map_err(stumble)?;
         if !attribute.is_auto_threaded {
             return Ok(());
@@ -198,22 +198,22 @@ impl Source {
     clippy::needless_pass_by_value,
     reason = "it is the function of `map_err`"
 )]
-fn slice_failure(error: SliceError) -> Failure {
+fn slice_failure(error: SliceError) -> ToolFailure {
     let message = error.to_string();
     match error {
-        SliceError::Name(_) => Failure::new(Code::InvalidPath, message),
-        SliceError::Count { .. } => Failure::new(Code::InputMapping, message),
-        SliceError::Thread(_) | SliceError::Format(_) => Failure::unexpected(message),
+        SliceError::Name(_) => ToolFailure::new(ErrorCode::InvalidPath, message),
+        SliceError::Count { .. } => ToolFailure::new(ErrorCode::InputMapping, message),
+        SliceError::Thread(_) | SliceError::Format(_) => ToolFailure::unexpected(message),
     }
 }
 
 /// An array file counts as a dump with one output. The reference packs its elements into the bytes of a dump, with a
 /// byte for each complex one.
-fn open_array(path: &Path, file_name: String) -> Result<Source, Failure> {
+fn open_array(path: &Path, file_name: String) -> Result<DumpSource, ToolFailure> {
     let failure = |code, detail: String| {
         log::error(&detail);
         let message = format!("Failed to parse dump file \"{}\".", path.display());
-        Failure::new(code, message)
+        ToolFailure::new(code, message)
     };
     let array = numpy::load(path).map_err(|error| match error {
         LoadFailure::Refused(reason) => {
@@ -221,24 +221,24 @@ fn open_array(path: &Path, file_name: String) -> Result<Source, Failure> {
                 "Failed to parse dump file {}. Only data of the numpy format is supported. {reason}",
                 log::quoted(path)
             );
-            failure(Code::InvalidDumpData, detail)
+            failure(ErrorCode::InvalidDumpData, detail)
         }
-        LoadFailure::OtherType(reason, _) => failure(Code::DataType, reason),
-        LoadFailure::Exception(reason) => Failure::unexpected(reason),
+        LoadFailure::OtherType(reason, _) => failure(ErrorCode::DataType, reason),
+        LoadFailure::Exception(reason) => ToolFailure::unexpected(reason),
     })?;
     let view = array.tensor.host_view();
-    let tensor = view.map_err(|error| Failure::unexpected(error.to_string()))?;
+    let tensor = view.map_err(|error| ToolFailure::unexpected(error.to_string()))?;
     // Status 21, as for every dtype that the reference has no number for. A type of ours alone has no
     // name in numpy either.
     if array.is_big_endian || npy::descr(tensor.dtype).is_none() {
         let detail = format!("The dtype({}) does not support.", tensor.dtype);
-        return Err(failure(Code::DataType, detail));
+        return Err(failure(ErrorCode::DataType, detail));
     }
     let bytes = match tensor.dtype {
         DType::C64 | DType::C128 => packed(tensor),
         _ => tensor.bytes.to_vec(),
     };
-    Ok(Source::new(path, file_name, array_file(tensor, bytes)))
+    Ok(DumpSource::new(path, file_name, array_file(tensor, bytes)))
 }
 
 /// A dump file with one output, of the array's dtype and extents whatever the bytes are.
@@ -288,10 +288,10 @@ pub(super) fn lacks_nano_fields(path: &Path) -> bool {
         && FileBytes::open(path).is_ok_and(|bytes| nano::is_nano(bytes.as_ref()))
 }
 
-fn open_nano(path: &Path, file_name: String, bytes: FileBytes) -> Result<Source, Failure> {
+fn open_nano(path: &Path, file_name: String, bytes: FileBytes) -> Result<DumpSource, ToolFailure> {
     let failure = |code, detail: String| {
         log::error(&detail);
-        Failure::new(
+        ToolFailure::new(
             code,
             format!("Failed to parse dump file \"{}\".", path.display()),
         )
@@ -299,19 +299,19 @@ fn open_nano(path: &Path, file_name: String, bytes: FileBytes) -> Result<Source,
     let fields: Vec<&str> = file_name.split('.').collect();
     let Some(op_name) = fields.get(NANO_OP_NAME_FIELD) else {
         let detail = format!("The name has fewer than {NANO_NAME_FIELDS_MIN} fields.");
-        return Err(failure(Code::InvalidDumpData, detail));
+        return Err(failure(ErrorCode::InvalidDumpData, detail));
     };
     let op_name = (*op_name).to_owned();
     let file = bytes.as_ref();
     let (header, n_header) =
-        NanoHeader::decode(file).map_err(|error| failure(Code::Nano, error.to_string()))?;
+        NanoHeader::decode(file).map_err(|error| failure(ErrorCode::Nano, error.to_string()))?;
     header
         .check_size(n_header, file.len())
-        .map_err(|error| failure(Code::SizeMismatch, error.to_string()))?;
+        .map_err(|error| failure(ErrorCode::SizeMismatch, error.to_string()))?;
     let file = header.to_dump_file(n_header, bytes);
-    Ok(Source {
+    Ok(DumpSource {
         op_name,
         is_nano: true,
-        ..Source::new(path, file_name, file)
+        ..DumpSource::new(path, file_name, file)
     })
 }

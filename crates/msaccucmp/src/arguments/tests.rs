@@ -22,10 +22,10 @@ fn check(args: &str, expected: Result<[Option<&str>; 3], &str>) {
             let values: Vec<_> = values.iter().map(Option::as_deref).collect();
             assert_eq!(values, expected, "{args:?}");
         }
-        (Err(Stop::Error(message)), Err(part)) => {
+        (Err(ParseStop::Error(message)), Err(part)) => {
             assert!(message.contains(part), "{args:?}: {message}");
         }
-        (Err(Stop::Help), Err("help")) => {}
+        (Err(ParseStop::Help), Err("help")) => {}
         (found, expected) => panic!("{args:?}: {found:?}, expected {expected:?}"),
     }
 }
@@ -89,7 +89,7 @@ fn flags_take_no_word_and_numbers_take_many() {
     assert_eq!(read("-alg=1"), values([None, Some("1"), None]));
     assert_eq!(read("-max 1_0"), values([None, None, Some("1_0")]));
     for args in ["-map=x", "-alg", "-alg 0 3", "-alg x", "-max 1.5", "-max"] {
-        assert!(matches!(read(args), Err(Stop::Error(_))), "{args}");
+        assert!(matches!(read(args), Err(ParseStop::Error(_))), "{args}");
     }
     assert_eq!(integer(" -1_0 "), Some(-10));
     assert_eq!(integer("1__0"), None);

@@ -21,7 +21,7 @@ pub(super) fn gather(geometry: &Geometry, bytes: &[u8], width: usize) -> Vec<u8>
 
 /// One axis of the copy.
 #[derive(Clone, Copy, Debug)]
-struct Axis {
+struct CopyAxis {
     n: usize,
     from: usize,
     to: usize,
@@ -33,7 +33,7 @@ fn gather_elements<const N: usize>(geometry: &Geometry, bytes: &[u8], out: &mut 
         return;
     }
     let mut axes = joined_axes(geometry);
-    let inner = axes.pop().unwrap_or(Axis {
+    let inner = axes.pop().unwrap_or(CopyAxis {
         n: 1,
         from: 1,
         to: 1,
@@ -46,7 +46,7 @@ fn gather_elements<const N: usize>(geometry: &Geometry, bytes: &[u8], out: &mut 
     let across = dense.map(|i| axes.remove(i));
     let mut index = vec![0; axes.len()];
     loop {
-        let start = |stride: fn(&Axis) -> usize| -> usize {
+        let start = |stride: fn(&CopyAxis) -> usize| -> usize {
             axes.iter()
                 .zip(&index)
                 .map(|(axis, &i)| i * stride(axis))
@@ -78,7 +78,7 @@ fn gather_elements<const N: usize>(geometry: &Geometry, bytes: &[u8], out: &mut 
 }
 
 /// Copies two axes of which `across` is dense in the source and `inner` in the target.
-fn exchange<T: Copy>(from: &[T], to: &mut [T], across: Axis, inner: Axis) {
+fn exchange<T: Copy>(from: &[T], to: &mut [T], across: CopyAxis, inner: CopyAxis) {
     for i0 in (0..across.n).step_by(TILE) {
         let i_end = across.n.min(i0 + TILE);
         for j0 in (0..inner.n).step_by(TILE) {
@@ -95,20 +95,20 @@ fn exchange<T: Copy>(from: &[T], to: &mut [T], across: Axis, inner: Axis) {
 
 /// The axes with more than one element, outermost first; neighbours that lie like one axis in the
 /// source are one.
-fn joined_axes(geometry: &Geometry) -> Vec<Axis> {
+fn joined_axes(geometry: &Geometry) -> Vec<CopyAxis> {
     let dense = Geometry::contiguous(geometry.dims());
-    let mut axes: Vec<Axis> = Vec::new();
+    let mut axes: Vec<CopyAxis> = Vec::new();
     for ((n, from), &to) in geometry.axes().zip(dense.strides()) {
         match axes.last_mut() {
             _ if n == 1 => {}
             Some(last) if last.from == n * from => {
-                *last = Axis {
+                *last = CopyAxis {
                     n: last.n * n,
                     from,
                     to,
                 }
             }
-            _ => axes.push(Axis { n, from, to }),
+            _ => axes.push(CopyAxis { n, from, to }),
         }
     }
     axes

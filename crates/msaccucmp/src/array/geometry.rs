@@ -2,7 +2,7 @@
 
 /// Order in which elements are saved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Order {
+pub(crate) enum SaveOrder {
     /// The last axis varies fastest.
     C,
     /// The first axis varies fastest.
@@ -128,11 +128,11 @@ impl Geometry {
     }
 
     /// numpy saves in Fortran order what lies so and not in C order.
-    pub(crate) fn saved_order(&self) -> Order {
+    pub(crate) fn saved_order(&self) -> SaveOrder {
         if self.is_fortran_contiguous() && !self.is_c_contiguous() {
-            Order::Fortran
+            SaveOrder::Fortran
         } else {
-            Order::C
+            SaveOrder::C
         }
     }
 

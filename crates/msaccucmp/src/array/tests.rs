@@ -1,14 +1,14 @@
 use super::*;
 
-fn numbers(dims: &[usize]) -> Array<'static> {
+fn numbers(dims: &[usize]) -> ElementArray<'static> {
     let n = count(dims).unwrap();
     let bytes: Vec<u8> = (0..n as u16).flat_map(u16::to_le_bytes).collect();
-    Array::flat(DType::U16, Cow::Owned(bytes))
+    ElementArray::flat(DType::U16, Cow::Owned(bytes))
         .reshape(dims)
         .unwrap()
 }
 
-fn values(array: &Array<'_>, order: Order) -> Vec<u16> {
+fn values(array: &ElementArray<'_>, order: SaveOrder) -> Vec<u16> {
     let bytes = array.bytes_in_order(order);
     let (chunks, _) = bytes.as_chunks::<2>();
     chunks
@@ -41,7 +41,7 @@ fn every_permutation_reads_the_right_elements() {
         let array = numbers(&dims).transpose(&axes).cut(&[2, 33, 2, 34]);
         let picked: Vec<usize> = axes.iter().map(|&axis| strides[axis]).collect();
         assert_eq!(
-            values(&array, Order::C),
+            values(&array, SaveOrder::C),
             expected(array.dims(), &picked),
             "{axes:?}"
         );
@@ -57,7 +57,10 @@ fn reshape_copies_only_where_it_must() {
     );
     assert!(array.geometry.try_reshape(&[6, 4]).is_none());
     let copy = array.reshape(&[6, 4]).unwrap();
-    assert_eq!(values(&copy, Order::C)[..8], [0, 1, 2, 3, 12, 13, 14, 15]);
+    assert_eq!(
+        values(&copy, SaveOrder::C)[..8],
+        [0, 1, 2, 3, 12, 13, 14, 15]
+    );
     assert!(numbers(&[2, 3]).reshape(&[7]).is_err());
     assert!(numbers(&[1]).reshape(&[1; 65]).is_err());
     assert_eq!(numbers(&[1]).reshape(&[]).unwrap().dims(), [0_usize; 0]);
@@ -66,21 +69,24 @@ fn reshape_copies_only_where_it_must() {
 #[test]
 fn order_is_numpys() {
     // Expectations from numpy's flags.
-    let cases: [(&[usize], &[usize], Order); 5] = [
-        (&[2, 3], &[1, 0], Order::Fortran),
-        (&[2, 3], &[0, 1], Order::C),
-        (&[1, 4, 1, 1], &[0, 3, 1, 2], Order::C),
-        (&[5, 1, 1, 7], &[0, 3, 1, 2], Order::C),
-        (&[2, 3, 4], &[2, 0, 1], Order::C),
+    let cases: [(&[usize], &[usize], SaveOrder); 5] = [
+        (&[2, 3], &[1, 0], SaveOrder::Fortran),
+        (&[2, 3], &[0, 1], SaveOrder::C),
+        (&[1, 4, 1, 1], &[0, 3, 1, 2], SaveOrder::C),
+        (&[5, 1, 1, 7], &[0, 3, 1, 2], SaveOrder::C),
+        (&[2, 3, 4], &[2, 0, 1], SaveOrder::C),
     ];
     for (dims, axes, order) in cases {
         let array = numbers(dims).transpose(axes);
         assert_eq!(array.saved_order(), order, "{dims:?} {axes:?}");
     }
     let array = numbers(&[2, 3]).transpose(&[1, 0]);
-    assert_eq!(values(&array, Order::Fortran), [0, 1, 2, 3, 4, 5]);
-    assert_eq!(values(&array, Order::C), [0, 3, 1, 4, 2, 5]);
-    assert_eq!(numbers(&[0, 3]).transpose(&[1, 0]).saved_order(), Order::C);
+    assert_eq!(values(&array, SaveOrder::Fortran), [0, 1, 2, 3, 4, 5]);
+    assert_eq!(values(&array, SaveOrder::C), [0, 3, 1, 4, 2, 5]);
+    assert_eq!(
+        numbers(&[0, 3]).transpose(&[1, 0]).saved_order(),
+        SaveOrder::C
+    );
     let c = numbers(&[2, 3, 4]).transpose(&[1, 0, 2]);
-    assert_eq!(values(&c, Order::Fortran).len(), 24);
+    assert_eq!(values(&c, SaveOrder::Fortran).len(), 24);
 }

@@ -1,6 +1,6 @@
 //! Advice on a result as a whole.
 
-use super::stop::Stop;
+use super::stop::CompareStop;
 use crate::log;
 
 /// The file with the advice.
@@ -30,16 +30,16 @@ const DEVIATING: &str = "The accuracy of some tensors is low, while the final ac
 
 /// The advice to give.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Advice {
+pub(super) struct AdvisorText {
     kind: &'static str,
     index: String,
     message: &'static str,
 }
 
-impl Advice {
-    fn new(kind: &'static str, index: &str, message: &'static str) -> Advice {
+impl AdvisorText {
+    fn new(kind: &'static str, index: &str, message: &'static str) -> AdvisorText {
         let index = index.to_owned();
-        Advice {
+        AdvisorText {
             kind,
             index,
             message,
@@ -68,16 +68,20 @@ pub(super) fn advise(
     header: &[String],
     rows: &[&Vec<String>],
     input_nodes: &[String],
-) -> Result<Advice, Stop> {
+) -> Result<AdvisorText, CompareStop> {
     let column = |name: &str| header.iter().position(|title| title == name);
     let cell = |row: &'_ Vec<String>, at: usize| row.get(at).cloned().unwrap_or_default();
     let index_of = |row: &Vec<String>| cell(row, 0);
     if let Some(at) = column("OverFlow")
         && let Some(row) = rows.iter().find(|row| cell(row, at) == "YES")
     {
-        return Ok(Advice::new("FP16 Overflow", &index_of(row), OVERFLOWED));
+        return Ok(AdvisorText::new(
+            "FP16 Overflow",
+            &index_of(row),
+            OVERFLOWED,
+        ));
     }
-    let none = Advice::new("NA", "NA", "NA");
+    let none = AdvisorText::new("NA", "NA", "NA");
     let (Some(cosine), Some(name)) = (column("CosineSimilarity"), column("NPUDump")) else {
         return Ok(none);
     };
@@ -89,7 +93,7 @@ pub(super) fn advise(
         }
         let Ok(value) = text.parse::<f64>() else {
             let message = "'<' not supported between instances of 'str' and 'float'";
-            return Err(Stop::Fatal(message.to_owned()));
+            return Err(CompareStop::Fatal(message.to_owned()));
         };
         known.push((value, *row));
     }
@@ -103,7 +107,7 @@ pub(super) fn advise(
         .collect();
     for node in input_nodes {
         if let Some((_, row)) = inaccurate.iter().find(|(_, row)| cell(row, name) == *node) {
-            return Ok(Advice::new(
+            return Ok(AdvisorText::new(
                 "Input Inconsistent",
                 &index_of(row),
                 OTHER_INPUT,
@@ -112,9 +116,9 @@ pub(super) fn advise(
     }
     let kind = "Global Consistency";
     Ok(match inaccurate.first() {
-        None => Advice::new(kind, "NA", ACCURATE),
-        Some((_, row)) if is_inaccurate(last) => Advice::new(kind, &index_of(row), INACCURATE),
-        Some((_, row)) => Advice::new(kind, &index_of(row), DEVIATING),
+        None => AdvisorText::new(kind, "NA", ACCURATE),
+        Some((_, row)) if is_inaccurate(last) => AdvisorText::new(kind, &index_of(row), INACCURATE),
+        Some((_, row)) => AdvisorText::new(kind, &index_of(row), DEVIATING),
     })
 }
 

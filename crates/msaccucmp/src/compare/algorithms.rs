@@ -5,13 +5,13 @@ mod scripts;
 use std::collections::HashMap;
 
 use super::metrics::NAN;
-use super::metrics::{About, Metric, Pair};
-use super::stop::Stop;
-use super::values::{Sides, Values};
-use crate::failure::Code;
+use super::metrics::{ComparedElements, Metric, TensorFacts};
+use super::stop::CompareStop;
+use super::values::{SideValues, ValuePair};
+use crate::failure::ErrorCode;
 use crate::log;
 use crate::options::AlgorithmChoice;
-use scripts::{Script, Scripts};
+use scripts::{MetricScript, MetricScripts};
 
 /// The metrics of the shorter command.
 pub(super) const FILE_METRICS: [Metric; 8] = [
@@ -28,13 +28,13 @@ pub(super) const FILE_METRICS: [Metric; 8] = [
 /// The metrics to compute, in the order of the columns.
 pub(super) struct Algorithms {
     chosen: Vec<Algorithm>,
-    scripts: Scripts,
+    scripts: MetricScripts,
     options: Options,
 }
 
 enum Algorithm {
     BuiltIn(Metric),
-    Custom(Script),
+    Custom(MetricScript),
 }
 
 /// Key and value pairs by the algorithm's name.
@@ -42,7 +42,7 @@ type Options = HashMap<String, Vec<(String, String)>>;
 
 /// Texts of results, and the reasons that there are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Results {
+pub(super) struct MetricTexts {
     pub(super) texts: Vec<String>,
     pub(super) reasons: Vec<String>,
 }
@@ -52,7 +52,7 @@ impl Algorithms {
     pub(super) fn of_files() -> Algorithms {
         Algorithms {
             chosen: FILE_METRICS.map(Algorithm::BuiltIn).into(),
-            scripts: Scripts::default(),
+            scripts: MetricScripts::default(),
             options: Options::new(),
         }
     }
@@ -62,10 +62,10 @@ impl Algorithms {
         choice: &AlgorithmChoice,
         custom_dir: &str,
         options: &str,
-    ) -> Result<Algorithms, Stop> {
+    ) -> Result<Algorithms, CompareStop> {
         let scripts = match custom_dir {
-            "" => Scripts::default(),
-            dir => Scripts::open(dir)?,
+            "" => MetricScripts::default(),
+            dir => MetricScripts::open(dir)?,
         };
         let names = chosen_names(choice, &scripts)?;
         let options = parse_options(options)?;
@@ -106,11 +106,11 @@ impl Algorithms {
     /// Compares two tensors, or their first `n_max` elements.
     pub(super) fn compare(
         &self,
-        mut mine: Values,
-        mut golden: Values,
-        about: &About<'_>,
+        mut mine: SideValues,
+        mut golden: SideValues,
+        about: &TensorFacts<'_>,
         n_max: Option<usize>,
-    ) -> Result<Results, Stop> {
+    ) -> Result<MetricTexts, CompareStop> {
         if mine.len() != golden.len() {
             let message = format!(
                 "The my output dump data size ({}) in '{}' does not match the ground truth dump \
@@ -121,7 +121,7 @@ impl Algorithms {
                 about.golden_file
             );
             log::warning(&message);
-            return Err(Stop::coded(Code::InvalidDumpData, message));
+            return Err(CompareStop::coded(ErrorCode::InvalidDumpData, message));
         }
         // Cut only after the lengths were compared: another size is a mistake even beyond the first
         // elements.
@@ -129,8 +129,8 @@ impl Algorithms {
             mine.truncate(n);
             golden.truncate(n);
         }
-        let sides = Sides::new(mine, golden);
-        let mut results = Results::default();
+        let sides = ValuePair::new(mine, golden);
+        let mut results = MetricTexts::default();
         for algorithm in &self.chosen {
             let (text, reason) = self.run(algorithm, sides.pair(), about);
             results.texts.push(text);
@@ -142,7 +142,12 @@ impl Algorithms {
         Ok(results)
     }
 
-    fn run(&self, algorithm: &Algorithm, pair: Pair<'_>, about: &About<'_>) -> (String, String) {
+    fn run(
+        &self,
+        algorithm: &Algorithm,
+        pair: ComparedElements<'_>,
+        about: &TensorFacts<'_>,
+    ) -> (String, String) {
         let (name, takes_bools) = match algorithm {
             Algorithm::BuiltIn(metric) => (metric.name(), metric.takes_bools()),
             Algorithm::Custom(script) => (
@@ -151,7 +156,7 @@ impl Algorithms {
                 built_in(&script.name).is_some_and(Metric::takes_bools),
             ),
         };
-        if matches!(pair, Pair::Bools(..)) && !takes_bools {
+        if matches!(pair, ComparedElements::Bools(..)) && !takes_bools {
             let reason = format!("Algorithm {name} does not support Boolean types.");
             return (NAN.to_owned(), reason);
         }
@@ -183,16 +188,19 @@ fn numbered(text: &str) -> Option<Metric> {
     }
 }
 
-fn unknown(text: &str) -> Stop {
+fn unknown(text: &str) -> CompareStop {
     let message = format!("The algorithm in '{text}' does not supported.");
-    Stop::coded(Code::Algorithm, message)
+    CompareStop::coded(ErrorCode::Algorithm, message)
 }
 
-fn chosen_names(choice: &AlgorithmChoice, scripts: &Scripts) -> Result<Vec<String>, Stop> {
+fn chosen_names(
+    choice: &AlgorithmChoice,
+    scripts: &MetricScripts,
+) -> Result<Vec<String>, CompareStop> {
     let (AlgorithmChoice::Text(text) | AlgorithmChoice::Numbers(text)) = choice;
     if text.is_empty() {
         let message = "There is no algorithm to select. Please select at least one algorithm.";
-        return Err(Stop::coded(Code::InvalidParameter, message));
+        return Err(CompareStop::coded(ErrorCode::InvalidParameter, message));
     }
     if text.eq_ignore_ascii_case("all") {
         return Ok(Metric::ALL.map(|metric| metric.name().to_owned()).into());
@@ -221,7 +229,7 @@ fn chosen_names(choice: &AlgorithmChoice, scripts: &Scripts) -> Result<Vec<Strin
 }
 
 /// Reads `name:key=value,key=value;name:key=value`.
-fn parse_options(text: &str) -> Result<Options, Stop> {
+fn parse_options(text: &str) -> Result<Options, CompareStop> {
     let mut options = Options::new();
     for part in text.split(';').filter(|part| !part.is_empty()) {
         let invalid = || {
@@ -229,7 +237,7 @@ fn parse_options(text: &str) -> Result<Options, Stop> {
                 "The algorithm argument ('{part}') is invalid, just supports \
                  \"algorithm_name:name1=value1,name2=value2;\"."
             );
-            Stop::coded(Code::InvalidParameter, message)
+            CompareStop::coded(ErrorCode::InvalidParameter, message)
         };
         let pair = |text: &str, separator| {
             let mut parts = text.split(separator).map(str::to_owned);

@@ -3,15 +3,15 @@
 use opscope_store::file_format::dump_data::{layout_code, layout_from_code};
 use opscope_tensor::Layout;
 
-use super::dump::Tensor;
-use super::stop::Stop;
-use crate::array::{Array, count};
-use crate::custom::{Call, Custom};
-use crate::failure::Code;
+use super::dump::FileTensor;
+use super::stop::CompareStop;
+use crate::array::{ElementArray, count};
+use crate::custom::{ConverterCall, UserConverters};
+use crate::failure::ErrorCode;
 use crate::formats;
-use crate::layout::{self, Converted, Request};
+use crate::layout::{self, ConversionResult, LayoutRequest};
 use crate::log;
-use crate::slice::{self, Cut};
+use crate::slice::{self, SliceCut};
 
 /// Groups are handed to converters from this number on.
 const GROUPS_MIN: i32 = 2;
@@ -23,16 +23,16 @@ pub(super) const IMAGE_AXES: usize = 4;
 const CUT_AXES_MIN: usize = 4;
 
 /// The golden tensor, and what the rules say of it.
-pub(super) struct Golden<'a> {
-    pub(super) tensor: &'a Tensor,
+pub(super) struct GoldenTensor<'a> {
+    pub(super) tensor: &'a FileTensor,
     pub(super) format: String,
     pub(super) shape: Vec<i64>,
 }
 
 /// The circumstances in which two tensors are aligned.
-pub(super) struct Alignment<'a> {
+pub(super) struct AlignmentContext<'a> {
     pub(super) op_name: &'a str,
-    pub(super) custom: Option<&'a Custom>,
+    pub(super) custom: Option<&'a UserConverters>,
     /// Whether both sides are originals, one of them quantised.
     pub(super) is_between_originals: bool,
     /// Whether elements are to be listed, by their place in a plain layout.
@@ -40,20 +40,20 @@ pub(super) struct Alignment<'a> {
 }
 
 /// Two tensors with as many elements, in the same order.
-pub(super) struct Aligned<'a> {
-    pub(super) mine: Array<'a>,
-    pub(super) golden: Array<'a>,
+pub(super) struct AlignedPair<'a> {
+    pub(super) mine: ElementArray<'a>,
+    pub(super) golden: ElementArray<'a>,
     /// The shape that the result shows.
     pub(super) dims: Vec<usize>,
 }
 
-impl Alignment<'_> {
+impl AlignmentContext<'_> {
     /// Aligns a tensor with the golden one.
     pub(super) fn align<'a>(
         &self,
-        mine: &'a Tensor,
-        golden: &mut Golden<'a>,
-    ) -> Result<Aligned<'a>, Stop> {
+        mine: &'a FileTensor,
+        golden: &mut GoldenTensor<'a>,
+    ) -> Result<AlignedPair<'a>, CompareStop> {
         let golden_format = if golden.format.is_empty() {
             mine.format
         } else {
@@ -61,7 +61,7 @@ impl Alignment<'_> {
         };
         if self.is_between_originals {
             self.check_same(&mine.dims, &golden.tensor.dims)?;
-            return Ok(Aligned {
+            return Ok(AlignedPair {
                 mine: mine.decode()?,
                 golden: golden.tensor.decode()?,
                 dims: mine.dims.clone(),
@@ -72,26 +72,29 @@ impl Alignment<'_> {
         let (mut to_mine_array, golden_array) =
             if (is(to_mine, Layout::Nd) && !needs_conversion(mine.format)) || mine.is_scalar() {
                 let golden_array = golden.tensor.decode()?;
-                (Converted::from(mine.decode()?), golden_array)
+                (ConversionResult::from(mine.decode()?), golden_array)
             } else {
                 let wanted = &golden.shape;
                 let converted = self.convert(mine, mine.format, to_mine, wanted, mine.groups)?;
                 let own: Vec<i64> = golden.tensor.dims.iter().map(|&d| d as i64).collect();
                 let other =
                     self.convert(golden.tensor, golden_format, to_golden, &own, mine.groups)?;
-                (converted, other.into_array().map_err(Stop::Exception)?)
+                (
+                    converted,
+                    other.into_array().map_err(CompareStop::Exception)?,
+                )
             };
         let n_mine = count(to_mine_array.dims()).unwrap_or(usize::MAX);
         let is_other_size = !mine.is_scalar() && n_mine != golden_array.n_elements();
         if !is(mine.format, Layout::Nd) || is_other_size {
             to_mine_array = self.cut(to_mine_array, golden_array.dims())?;
         }
-        let array = to_mine_array.into_array().map_err(Stop::Exception)?;
+        let array = to_mine_array.into_array().map_err(CompareStop::Exception)?;
         if array.n_elements() != golden_array.n_elements() {
             let (a, b) = (array.n_elements(), golden_array.n_elements());
             return Err(self.mismatch(&format!("({a})"), &format!("({b})")));
         }
-        Ok(Aligned {
+        Ok(AlignedPair {
             dims: array.dims().to_vec(),
             mine: array,
             golden: golden_array,
@@ -115,12 +118,12 @@ impl Alignment<'_> {
 
     fn convert<'a>(
         &self,
-        tensor: &'a Tensor,
+        tensor: &'a FileTensor,
         from: u32,
         to: u32,
         wanted: &[i64],
         groups: i32,
-    ) -> Result<Converted<'a>, Stop> {
+    ) -> Result<ConversionResult<'a>, CompareStop> {
         let array = tensor.decode()?;
         let dims = &tensor.dims;
         let is_image = [Layout::Nchw, Layout::Nhwc, Layout::Hwcn]
@@ -132,7 +135,7 @@ impl Alignment<'_> {
         }
         if is(from, Layout::FractalNz) {
             if is(to, Layout::Nd) && wanted.len() > 2 {
-                let blocks = dims.last_chunk::<4>().ok_or_else(Stop::index)?;
+                let blocks = dims.last_chunk::<4>().ok_or_else(CompareStop::index)?;
                 let lead = wanted[..wanted.len() - 2].iter().map(|&d| i128::from(d));
                 let n = lead.product::<i128>() * count(blocks).unwrap_or(0) as i128;
                 if n != array.n_elements() as i128 {
@@ -159,12 +162,12 @@ impl Alignment<'_> {
         &self,
         from: Layout,
         to: Layout,
-        array: Array<'a>,
+        array: ElementArray<'a>,
         dims: &[usize],
         wanted: &[usize],
         groups: i32,
-    ) -> Result<Converted<'a>, Stop> {
-        let call = Call {
+    ) -> Result<ConversionResult<'a>, CompareStop> {
+        let call = ConverterCall {
             array: &array,
             dims,
             wanted,
@@ -174,9 +177,9 @@ impl Alignment<'_> {
             .custom
             .and_then(|custom| custom.convert(from, to, &call));
         let result = match custom {
-            Some(result) => result.map(Converted::from),
+            Some(result) => result.map(ConversionResult::from),
             None => {
-                let request = Request {
+                let request = LayoutRequest {
                     array,
                     dims,
                     wanted,
@@ -184,7 +187,7 @@ impl Alignment<'_> {
                 };
                 layout::convert(from, to, request).ok_or_else(|| {
                     log::warning(&format!("Not supported from {from} to {to}."));
-                    Stop::bare(Code::Format)
+                    CompareStop::bare(ErrorCode::Format)
                 })?
             }
         };
@@ -192,29 +195,35 @@ impl Alignment<'_> {
             log::error(&format!(
                 "Failed to execute 'convert' in 'convert_{from}_to_{to}'. {reason}"
             ));
-            Stop::bare(Code::Conversion)
+            CompareStop::bare(ErrorCode::Conversion)
         })
     }
 
-    fn cut<'a>(&self, converted: Converted<'a>, wanted: &[usize]) -> Result<Converted<'a>, Stop> {
+    fn cut<'a>(
+        &self,
+        converted: ConversionResult<'a>,
+        wanted: &[usize],
+    ) -> Result<ConversionResult<'a>, CompareStop> {
         match slice::plan(converted.dims(), wanted) {
-            Cut::Keep => Ok(converted),
-            Cut::To { dims, ends } => converted.cut(&dims, &ends).map_err(Stop::Exception),
-            Cut::Impossible => {
+            SliceCut::Keep => Ok(converted),
+            SliceCut::To { dims, ends } => {
+                converted.cut(&dims, &ends).map_err(CompareStop::Exception)
+            }
+            SliceCut::Impossible => {
                 let (mine, golden) = uncuttable(converted.dims(), wanted);
                 Err(self.mismatch(&shape_text(&mine), &shape_text(&golden)))
             }
         }
     }
 
-    fn check_same(&self, mine: &[usize], golden: &[usize]) -> Result<(), Stop> {
+    fn check_same(&self, mine: &[usize], golden: &[usize]) -> Result<(), CompareStop> {
         if mine == golden {
             return Ok(());
         }
         Err(self.mismatch(&shape_text(mine), &shape_text(golden)))
     }
 
-    fn mismatch(&self, mine: &str, golden: &str) -> Stop {
+    fn mismatch(&self, mine: &str, golden: &str) -> CompareStop {
         let message = format!(
             "[{}] Due to the different shapes on the left and right,the left dump data{mine} can \
              not be compared to the right dump data{golden}. Please check the batch of the dump \
@@ -222,17 +231,17 @@ impl Alignment<'_> {
             self.op_name
         );
         log::warning(&message);
-        Stop::coded(Code::Shape, message)
+        CompareStop::coded(ErrorCode::Shape, message)
     }
 }
 
-impl Golden<'_> {
+impl GoldenTensor<'_> {
     /// The number of the layout. `NHWC` and `NCHW` change places if the shape says so.
-    fn resolve_format(&mut self) -> Result<u32, Stop> {
+    fn resolve_format(&mut self) -> Result<u32, CompareStop> {
         let unknown = |format: &str| {
             let message = format!("The format \" {format} \" is not supported.");
             log::warning(&message);
-            Stop::coded(Code::Format, message)
+            CompareStop::coded(ErrorCode::Format, message)
         };
         if formats::from_name(&self.format).is_none() {
             return Err(unknown(&self.format));
@@ -254,27 +263,30 @@ impl Golden<'_> {
 }
 
 /// The array with the dump's shape.
-pub(super) fn reshape<'a>(array: Array<'a>, dims: &[usize]) -> Result<Array<'a>, Stop> {
+pub(super) fn reshape<'a>(
+    array: ElementArray<'a>,
+    dims: &[usize],
+) -> Result<ElementArray<'a>, CompareStop> {
     if !array.dims().contains(&0) && count(dims) != Some(array.n_elements()) {
         log::error(&format!(
             "The length({}) is not match with the shape {}.",
             array.n_elements(),
             shape_text(dims)
         ));
-        return Err(Stop::bare(Code::InvalidDumpData));
+        return Err(CompareStop::bare(ErrorCode::InvalidDumpData));
     }
-    array.reshape(dims).map_err(Stop::Exception)
+    array.reshape(dims).map_err(CompareStop::Exception)
 }
 
 /// Whether `FRACTAL_NZ` blocks of extents `dims` can be cut to `wanted`.
-fn check_blocks(dims: &[usize], wanted: &[i64]) -> Result<(), Stop> {
-    let refuse = |message: String| Err(Stop::coded(Code::FractalNz, message));
+fn check_blocks(dims: &[usize], wanted: &[i64]) -> Result<(), CompareStop> {
+    let refuse = |message: String| Err(CompareStop::coded(ErrorCode::FractalNz, message));
     let Some(last) = wanted.last() else {
         let message = "The format before transfer is FRACTAL_NZ. Please enter a valid shape.";
         return refuse(message.to_owned());
     };
     let [lead @ .., n1, m1, m0, c0] = dims else {
-        return Err(Stop::index());
+        return Err(CompareStop::index());
     };
     let extent = |a: usize, b: usize| i64::try_from(a.saturating_mul(b)).unwrap_or(i64::MAX);
     let (m, n) = (extent(*m1, *m0), extent(*n1, *c0));
@@ -283,7 +295,7 @@ fn check_blocks(dims: &[usize], wanted: &[i64]) -> Result<(), Stop> {
     let texts = (shape_text(wanted), shape_text(&recommended));
     let misfits = |wanted: i64, padded: i64| wanted > padded || wanted < padded - PADDING_MAX;
     let is_misfit = misfits(*last, n) || {
-        let at = wanted.len().checked_sub(2).ok_or_else(Stop::index)?;
+        let at = wanted.len().checked_sub(2).ok_or_else(CompareStop::index)?;
         misfits(wanted[at], m)
     };
     if wanted.len() != recommended.len() || is_misfit {

@@ -4,14 +4,14 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use super::file_name::is_number;
-use super::inputs::Job;
+use super::inputs::NetworkJob;
 use super::network;
 use super::rule::{graph_names, load_value};
-use super::stop::Stop;
-use crate::failure::Code;
+use super::stop::CompareStop;
+use crate::failure::ErrorCode;
 use crate::log;
 use crate::options::CompareOptions;
-use crate::paths::{self, Kind};
+use crate::paths::{self, PathKind};
 
 /// The layout below the directory that is given.
 const LAYOUT: &str = "dump_path/time/device_id/model_name/model_id/dump_step/dump_file";
@@ -22,26 +22,26 @@ const NAME_NUMBERS: usize = 2;
 type Dumps = Vec<(String, Vec<PathBuf>)>;
 
 /// Compares each model that has rules. The last one's status counts.
-pub(super) fn run(options: &CompareOptions) -> Result<Option<Code>, Stop> {
+pub(super) fn run(options: &CompareOptions) -> Result<Option<ErrorCode>, CompareStop> {
     if let Some(op) = options.op_name.as_deref().filter(|op| !op.is_empty()) {
         let message = format!(
             "the {op} single operator comparison is not supported for batch network comparison."
         );
-        return Err(Stop::coded(Code::InvalidParameter, message));
+        return Err(CompareStop::coded(ErrorCode::InvalidParameter, message));
     }
     let root = paths::resolve(&options.my_path);
-    paths::check_input(&root, Kind::Directory)?;
+    paths::check_input(&root, PathKind::Directory)?;
     let last = root.file_name().unwrap_or_default().to_string_lossy();
     if !is_number(&last) {
         let message = format!("The {} path must end with a timestamp.", root.display());
-        return Err(Stop::coded(Code::InvalidPath, message));
+        return Err(CompareStop::coded(ErrorCode::InvalidPath, message));
     }
     let rules = rules(&paths::resolve(&options.fusion_rule))?;
     let mut status = None;
     for (rule, steps) in matched(&rules, &root)? {
         for step in steps {
             let my_path = step.display().to_string();
-            let job = Job {
+            let job = NetworkJob {
                 options,
                 my_path: &my_path,
                 fusion_rule: &rule.display().to_string(),
@@ -56,7 +56,7 @@ pub(super) fn run(options: &CompareOptions) -> Result<Option<Code>, Stop> {
 }
 
 /// Files with rules by the names of their graphs.
-fn rules(dir: &Path) -> Result<Vec<(String, PathBuf)>, Stop> {
+fn rules(dir: &Path) -> Result<Vec<(String, PathBuf)>, CompareStop> {
     let mut rules: Vec<(String, PathBuf)> = Vec::new();
     for path in entries(dir)? {
         if !path.to_string_lossy().ends_with(".json") {
@@ -72,13 +72,16 @@ fn rules(dir: &Path) -> Result<Vec<(String, PathBuf)>, Stop> {
     }
     if rules.is_empty() {
         let message = format!("There is no fusion rule json file in {}.", log::quoted(dir));
-        return Err(Stop::coded(Code::InvalidPath, message));
+        return Err(CompareStop::coded(ErrorCode::InvalidPath, message));
     }
     Ok(rules)
 }
 
 /// Dumps by the file with their rules, in the order of the rules.
-fn matched(rules: &[(String, PathBuf)], root: &Path) -> Result<Vec<(PathBuf, Vec<PathBuf>)>, Stop> {
+fn matched(
+    rules: &[(String, PathBuf)],
+    root: &Path,
+) -> Result<Vec<(PathBuf, Vec<PathBuf>)>, CompareStop> {
     let dumps = dumps(root)?;
     let by_name: HashMap<&str, &Vec<PathBuf>> = dumps
         .iter()
@@ -115,25 +118,25 @@ fn matched(rules: &[(String, PathBuf)], root: &Path) -> Result<Vec<(PathBuf, Vec
     }
     if matched.is_empty() {
         let message = format!("The {} not match fusion rule file", root.display());
-        return Err(Stop::coded(Code::InvalidPath, message));
+        return Err(CompareStop::coded(ErrorCode::InvalidPath, message));
     }
     Ok(matched)
 }
 
 /// The last step of each model on each device.
-fn dumps(root: &Path) -> Result<Dumps, Stop> {
+fn dumps(root: &Path) -> Result<Dumps, CompareStop> {
     let mut dumps: Dumps = Vec::new();
     for device in entries(root)? {
-        paths::check_input(&device, Kind::Directory)?;
+        paths::check_input(&device, PathKind::Directory)?;
         for model in entries(&device)? {
-            paths::check_input(&model, Kind::Directory)?;
+            paths::check_input(&model, PathKind::Directory)?;
             let name = model
                 .file_name()
                 .unwrap_or_default()
                 .to_string_lossy()
                 .into_owned();
             for id in entries(&model)? {
-                paths::check_input(&id, Kind::Directory)?;
+                paths::check_input(&id, PathKind::Directory)?;
                 let Some(step) = entries(&id)?.pop() else {
                     continue;
                 };
@@ -150,12 +153,12 @@ fn dumps(root: &Path) -> Result<Dumps, Stop> {
     Ok(dumps)
 }
 
-fn wrong_layout(root: &Path) -> Stop {
+fn wrong_layout(root: &Path) -> CompareStop {
     let message = format!(
         "The {} does not match the path format,please save dump files in the {LAYOUT} path format",
         root.display()
     );
-    Stop::coded(Code::InvalidPath, message)
+    CompareStop::coded(ErrorCode::InvalidPath, message)
 }
 
 /// `{device}_{model}_{step}_`.
@@ -176,8 +179,8 @@ fn numbers(text: &str) -> Vec<&str> {
 }
 
 /// The entries of a directory by name.
-fn entries(dir: &Path) -> Result<Vec<PathBuf>, Stop> {
-    let entries = std::fs::read_dir(dir).map_err(|error| Stop::Fatal(error.to_string()))?;
+fn entries(dir: &Path) -> Result<Vec<PathBuf>, CompareStop> {
+    let entries = std::fs::read_dir(dir).map_err(|error| CompareStop::Fatal(error.to_string()))?;
     let mut paths: Vec<PathBuf> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
         .collect();

@@ -9,15 +9,15 @@ use std::path::Path;
 
 use opscope_store::record::SlotSide;
 
-use super::align::{Aligned, has_depth};
-use super::fused::Fused;
-use super::inputs::Network;
+use super::align::{AlignedPair, has_depth};
+use super::fused::FusedComparison;
+use super::inputs::NetworkInputs;
 use super::overflow;
-use super::stop::Stop;
-use crate::failure::Code;
+use super::stop::CompareStop;
+use crate::failure::ErrorCode;
 use crate::log;
-use listing::Listing;
-use names::Names;
+use listing::DetailListing;
+use names::DetailNames;
 
 pub(super) use tensor_choice::TensorChoice;
 
@@ -26,9 +26,9 @@ const FRACTAL_Z: &str = "FRACTAL_Z";
 /// Lists a tensor of two devices.
 pub(super) fn of_devices(
     choice: &TensorChoice,
-    network: &Network,
+    network: &NetworkInputs,
     out_dir: &Path,
-) -> Result<(), Stop> {
+) -> Result<(), CompareStop> {
     let (path, mine) = network.mine.load(&choice.op_name, None)?;
     let (_, golden) = network.golden.load(&choice.op_name, None)?;
     choice.check_index(&mine)?;
@@ -42,17 +42,17 @@ pub(super) fn of_devices(
             "My Output data shape {:?} not equal to Ground Truth data shape {:?}.Can not compare.",
             mine.dims, golden.dims
         );
-        return Err(Stop::coded(Code::InvalidDumpData, message));
+        return Err(CompareStop::coded(ErrorCode::InvalidDumpData, message));
     }
     if mine.format != golden.format {
         let message = "NPUDump tensor format not match Ground truth tensor format!Cannot be \
                        directly compared.";
-        return Err(Stop::coded(Code::Format, message));
+        return Err(CompareStop::coded(ErrorCode::Format, message));
     }
-    let names = Names::new(choice, file_name(&path), out_dir);
+    let names = DetailNames::new(choice, file_name(&path), out_dir);
     names.delete_old()?;
     let ops = choice.op_name.replace(',', " ");
-    let listing = Listing {
+    let listing = DetailListing {
         mine: mine.decode()?,
         golden: golden.decode()?,
         dims: mine.dims.clone(),
@@ -68,15 +68,15 @@ pub(super) fn of_devices(
 /// Lists a tensor and the golden one that fusion rules name.
 pub(super) fn of_rule(
     choice: &TensorChoice,
-    fused: &Fused<'_>,
+    fused: &FusedComparison<'_>,
     out_dir: &Path,
-) -> Result<Option<Code>, Stop> {
+) -> Result<Option<ErrorCode>, CompareStop> {
     let rule = fused.rule;
     let (group, op) = rule.find(&choice.op_name)?;
     if fused.form.finds_overflow {
         show_overflow(choice, fused)?;
     }
-    let unsupported = |message: String| Err(Stop::coded(Code::Unsupported, message));
+    let unsupported = |message: String| Err(CompareStop::coded(ErrorCode::Unsupported, message));
     if rule.is_inner(op) {
         return unsupported(format!(
             "[{0}] The op \"{0}\" is inner node for multi to multi relation. Skip the op \"{0}\".",
@@ -91,7 +91,7 @@ pub(super) fn of_rule(
     }
     let (path, dump) = fused.network.mine.load(&choice.op_name, None)?;
     choice.check_index(&dump)?;
-    let names = Names::new(choice, file_name(&path), out_dir);
+    let names = DetailNames::new(choice, file_name(&path), out_dir);
     names.delete_old()?;
     let (origin, _) = fused.find_golden(op, choice.side, choice.index)?;
     let found = fused.load_golden(op, origin)?;
@@ -99,14 +99,14 @@ pub(super) fn of_rule(
     let axes = axes(tensor.format, Some(&found.origin.format), &tensor.dims);
     let mut golden = found.golden()?;
     let alignment = fused.alignment(op, true);
-    let Aligned { mine, golden, dims } = alignment.align(tensor, &mut golden)?;
+    let AlignedPair { mine, golden, dims } = alignment.align(tensor, &mut golden)?;
     let (my_ops, golden_ops) = rule.joined_names(group);
     let golden_ops = if golden_ops.is_empty() {
         "*".to_owned()
     } else {
         golden_ops.replace(',', " ")
     };
-    let listing = Listing {
+    let listing = DetailListing {
         mine,
         golden,
         dims,
@@ -120,12 +120,12 @@ pub(super) fn of_rule(
 }
 
 /// Says which tensors of the operator overflowed.
-fn show_overflow(choice: &TensorChoice, fused: &Fused<'_>) -> Result<(), Stop> {
+fn show_overflow(choice: &TensorChoice, fused: &FusedComparison<'_>) -> Result<(), CompareStop> {
     let (_, dump) = fused.network.mine.load(&choice.op_name, None)?;
     for side in [SlotSide::Input, SlotSide::Output] {
         for (i, tensor) in dump.side(side).iter().enumerate() {
             let label = format!("{} {}:{i}", choice.op_name, side.name());
-            match overflow::of(tensor)? {
+            match overflow::overflow_text(tensor)? {
                 "YES" => log::info(&format!("{label} has overflowed.")),
                 "NO" => log::info(&format!("{label} is not overflow.")),
                 _ => {}

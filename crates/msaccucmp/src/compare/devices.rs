@@ -3,42 +3,42 @@
 use opscope_store::record::SlotSide;
 
 use super::align::shape_text;
-use super::dump::{Dump, Tensor};
+use super::dump::{ComparedFile, FileTensor};
 use super::dump_dir::{DumpDir, load_files};
 use super::file_name::{TaskMode, op_type};
-use super::metrics::About;
 use super::metrics::NAN;
-use super::outcome::Outcome;
+use super::metrics::TensorFacts;
+use super::outcome::GroupOutcome;
 use super::overflow;
 use super::restore::restore;
-use super::row::{Form, Subject, TensorResult};
-use super::stop::Stop;
-use super::values::Values;
-use crate::failure::Code;
+use super::row::{RowForm, RowOperator, TensorResult};
+use super::stop::CompareStop;
+use super::values::SideValues;
+use crate::failure::ErrorCode;
 use crate::log;
 
 /// An operator of either device.
 pub(super) struct DeviceOp {
     index: usize,
     key: String,
-    mine: Option<Files>,
-    golden: Option<Files>,
+    mine: Option<NewestFiles>,
+    golden: Option<NewestFiles>,
 }
 
 /// Its files, the newest last.
-struct Files {
+struct NewestFiles {
     paths: Vec<std::path::PathBuf>,
     mode: TaskMode,
 }
 
 /// The operators of both sides: those of my side by time, then those of the golden side only.
-pub(super) fn operators(mine: &DumpDir, golden: &DumpDir) -> Result<Vec<DeviceOp>, Stop> {
+pub(super) fn operators(mine: &DumpDir, golden: &DumpDir) -> Result<Vec<DeviceOp>, CompareStop> {
     let mut ops: Vec<DeviceOp> = Vec::new();
     for (key, mode, paths) in by_time(mine)? {
         ops.push(DeviceOp {
             index: ops.len(),
             key,
-            mine: Some(Files { paths, mode }),
+            mine: Some(NewestFiles { paths, mode }),
             golden: None,
         });
     }
@@ -49,7 +49,7 @@ pub(super) fn operators(mine: &DumpDir, golden: &DumpDir) -> Result<Vec<DeviceOp
         .map(|(i, op)| (op.key.clone(), i))
         .collect();
     for (key, mode, paths) in by_time(golden)? {
-        let files = Some(Files { paths, mode });
+        let files = Some(NewestFiles { paths, mode });
         match positions.get(&key).filter(|&&i| i < n_mine) {
             Some(&i) => ops[i].golden = files,
             None => ops.push(DeviceOp {
@@ -65,7 +65,7 @@ pub(super) fn operators(mine: &DumpDir, golden: &DumpDir) -> Result<Vec<DeviceOp
 
 type Timed = (String, TaskMode, Vec<std::path::PathBuf>);
 
-fn by_time(dir: &DumpDir) -> Result<Vec<Timed>, Stop> {
+fn by_time(dir: &DumpDir) -> Result<Vec<Timed>, CompareStop> {
     let mut found = Vec::new();
     for operator in &dir.operators {
         let files = dir.sorted(operator)?;
@@ -77,40 +77,40 @@ fn by_time(dir: &DumpDir) -> Result<Vec<Timed>, Stop> {
 }
 
 /// Settings that operators of two device dumps are compared with.
-pub(super) struct Devices<'a> {
+pub(super) struct DeviceComparison<'a> {
     /// The form of rows. Its columns for addresses are always filled.
-    pub(super) form: Form<'a>,
+    pub(super) form: RowForm<'a>,
 }
 
 /// One operator's dump on one side.
-struct Loaded {
+struct LoadedDump {
     path: String,
-    dump: Dump,
+    dump: ComparedFile,
     name: String,
 }
 
-impl Devices<'_> {
+impl DeviceComparison<'_> {
     /// Compares an operator. Exceptions that the reference expects cost its rows.
-    pub(super) fn compare(&self, op: &DeviceOp) -> Result<Outcome, Stop> {
+    pub(super) fn compare(&self, op: &DeviceOp) -> Result<GroupOutcome, CompareStop> {
         match self.try_compare(op) {
-            Err(Stop::Exception(message)) => {
+            Err(CompareStop::Exception(message)) => {
                 log::error(&format!("Failed to compare {}. {message}", op.key));
-                Ok(Outcome {
-                    status: Some(Code::Unknown),
-                    ..Outcome::default()
+                Ok(GroupOutcome {
+                    status: Some(ErrorCode::Unknown),
+                    ..GroupOutcome::default()
                 })
             }
             other => other,
         }
     }
 
-    fn try_compare(&self, op: &DeviceOp) -> Result<Outcome, Stop> {
+    fn try_compare(&self, op: &DeviceOp) -> Result<GroupOutcome, CompareStop> {
         let (Some(mine), Some(golden)) = (&op.mine, &op.golden) else {
             return Ok(self.one_sided(op));
         };
         let mine = match load(&op.key, mine) {
             Ok(loaded) => loaded,
-            Err(Stop::Coded(code, message)) => {
+            Err(CompareStop::Coded(code, message)) => {
                 // My dump that cannot be read costs one row. A golden one ends the command, as in
                 // the reference.
                 let mut outcome = self.without_results(op, &op.key, &[message], false);
@@ -139,7 +139,7 @@ impl Devices<'_> {
         if failures.len() == 2 {
             reasons.extend(failures);
             let mut outcome = self.without_results(op, &mine.name, &reasons, false);
-            outcome.status = Some(Code::InvalidDumpData);
+            outcome.status = Some(ErrorCode::InvalidDumpData);
             return Ok(outcome);
         }
         let rows = self.form.rows(
@@ -148,15 +148,15 @@ impl Devices<'_> {
             Some(&results),
             &reasons,
         );
-        Ok(Outcome {
+        Ok(GroupOutcome {
             is_matched: true,
             rows: vec![rows],
-            ..Outcome::default()
+            ..GroupOutcome::default()
         })
     }
 
     /// An operator that one device has not got.
-    fn one_sided(&self, op: &DeviceOp) -> Outcome {
+    fn one_sided(&self, op: &DeviceOp) -> GroupOutcome {
         let missing = match op.mine {
             Some(_) => "ground truth",
             None => "my output",
@@ -172,10 +172,10 @@ impl Devices<'_> {
         };
         let subject = subject(op, mine, golden);
         let rows = self.form.rows(&op.key, &subject, None, &[reason]);
-        Outcome {
-            status: Some(Code::NoDumpFile),
+        GroupOutcome {
+            status: Some(ErrorCode::NoDumpFile),
             rows: vec![rows],
-            ..Outcome::default()
+            ..GroupOutcome::default()
         }
     }
 
@@ -185,27 +185,27 @@ impl Devices<'_> {
         name: &str,
         reasons: &[String],
         finds_overflow: bool,
-    ) -> Outcome {
+    ) -> GroupOutcome {
         // The reference leaves the cell for overflow out here.
-        let form = Form {
+        let form = RowForm {
             finds_overflow,
             ..self.form
         };
         let rows = form.rows(name, &subject(op, name, name), None, reasons);
-        Outcome {
+        GroupOutcome {
             is_matched: true,
             rows: vec![rows],
-            ..Outcome::default()
+            ..GroupOutcome::default()
         }
     }
 
     fn compare_side(
         &self,
         key: &str,
-        mine: &Loaded,
-        golden: &Loaded,
+        mine: &LoadedDump,
+        golden: &LoadedDump,
         side: SlotSide,
-    ) -> Result<Vec<TensorResult>, Stop> {
+    ) -> Result<Vec<TensorResult>, CompareStop> {
         let pairs = mine.dump.side(side).iter().zip(golden.dump.side(side));
         let results = pairs.enumerate().map(|(i, (my_tensor, golden_tensor))| {
             // Only looked up for its error, which comes before those of comparing.
@@ -218,13 +218,13 @@ impl Devices<'_> {
     fn compare_tensors(
         &self,
         key: &str,
-        (mine, my_tensor): (&Loaded, &Tensor),
-        (golden, golden_tensor): (&Loaded, &Tensor),
+        (mine, my_tensor): (&LoadedDump, &FileTensor),
+        (golden, golden_tensor): (&LoadedDump, &FileTensor),
         side: SlotSide,
         index: usize,
-    ) -> Result<TensorResult, Stop> {
-        let my_values = Values::of(&restore(my_tensor)?).into_floats();
-        let golden_values = Values::of(&restore(golden_tensor)?).into_floats();
+    ) -> Result<TensorResult, CompareStop> {
+        let my_values = SideValues::decode(&restore(my_tensor)?).into_floats();
+        let golden_values = SideValues::decode(&restore(golden_tensor)?).into_floats();
         if my_values.len() != golden_values.len() {
             let message = format!(
                 "[{key}_TENSOR] Shape mismatch after restore: ({},) vs ({},)",
@@ -232,20 +232,23 @@ impl Devices<'_> {
                 golden_values.len()
             );
             log::warning(&message);
-            return Err(Stop::bare(Code::Shape));
+            return Err(CompareStop::bare(ErrorCode::Shape));
         }
-        let about = About {
+        let about = TensorFacts {
             my_file: &mine.path,
             golden_file: &golden.path,
             is_scalar: my_tensor.is_scalar(),
         };
         let results = self.form.algorithms.compare(
-            Values::Floats(my_values),
-            Values::Floats(golden_values),
+            SideValues::Floats(my_values),
+            SideValues::Floats(golden_values),
             &about,
             None,
         )?;
-        let overflow = self.form.finds_overflow.then(|| overflow::of(my_tensor));
+        let overflow = self
+            .form
+            .finds_overflow
+            .then(|| overflow::overflow_text(my_tensor));
         Ok(TensorResult {
             id: format!("{}:{}:{index}", mine.name, side.name()),
             op_type: op_type(&mine.path).to_owned(),
@@ -262,8 +265,8 @@ impl Devices<'_> {
     }
 }
 
-fn subject<'a>(op: &DeviceOp, mine: &'a str, golden: &'a str) -> Subject<'a> {
-    Subject {
+fn subject<'a>(op: &DeviceOp, mine: &'a str, golden: &'a str) -> RowOperator<'a> {
+    RowOperator {
         index: op.index,
         op_type: NAN,
         mine,
@@ -272,18 +275,23 @@ fn subject<'a>(op: &DeviceOp, mine: &'a str, golden: &'a str) -> Subject<'a> {
     }
 }
 
-fn load(key: &str, files: &Files) -> Result<Loaded, Stop> {
+fn load(key: &str, files: &NewestFiles) -> Result<LoadedDump, CompareStop> {
     let (path, dump) = load_files(&files.paths, files.mode)?;
     log::info(&format!("[{key}] {path}"));
     let name = match (&dump.attribute, dump.op_name.as_str()) {
         (Some(_), name) if !name.is_empty() => name.to_owned(),
         _ => key.to_owned(),
     };
-    Ok(Loaded { path, dump, name })
+    Ok(LoadedDump { path, dump, name })
 }
 
 /// Why the tensors of a side cannot be compared: all of them or none.
-fn check_side(op: &str, mine: &Dump, golden: &Dump, side: SlotSide) -> Result<(), String> {
+fn check_side(
+    op: &str,
+    mine: &ComparedFile,
+    golden: &ComparedFile,
+    side: SlotSide,
+) -> Result<(), String> {
     let (mine, golden) = (mine.side(side), golden.side(side));
     let kind = side.name();
     if mine.len() != golden.len() {

@@ -13,30 +13,30 @@ use opscope_tensor::{DType, Layout};
 use serde_json::Value;
 
 use super::metrics::NAN;
-use super::stop::Stop;
-use crate::array::{Array, count};
+use super::stop::CompareStop;
+use crate::array::{ElementArray, count};
 use crate::dtype;
-use crate::failure::Code;
+use crate::failure::ErrorCode;
 use crate::log;
 use crate::numpy::{self, LoadFailure};
-use crate::source::{self, Source, SourceTensor, packed};
+use crate::source::{self, DumpSource, SourceTensor, packed};
 
 /// The contents of a file.
 #[derive(Clone)]
-pub(super) struct Dump {
+pub(super) struct ComparedFile {
     /// The name in the header.
     pub(super) op_name: String,
     /// The header's first attribute, unless it says nothing.
     pub(super) attribute: Option<Value>,
-    pub(super) inputs: Vec<Tensor>,
-    pub(super) outputs: Vec<Tensor>,
+    pub(super) inputs: Vec<FileTensor>,
+    pub(super) outputs: Vec<FileTensor>,
     /// Whether all slices are there.
     pub(super) is_complete: bool,
 }
 
 /// One tensor. Its elements are decoded when they are needed.
 #[derive(Clone)]
-pub(super) struct Tensor {
+pub(super) struct FileTensor {
     /// The header's numbers of dtype and layout.
     pub(super) data_type: u32,
     pub(super) format: u32,
@@ -47,23 +47,23 @@ pub(super) struct Tensor {
     pub(super) groups: i32,
     /// Whether the file carries an FFTS+ attribute.
     pub(super) is_ffts: bool,
-    pub(super) content: Content,
+    pub(super) content: TensorContent,
 }
 
 /// Where the elements are.
 #[derive(Clone)]
-pub(super) enum Content {
+pub(super) enum TensorContent {
     /// In a file.
-    File(Arc<Source>, SlotSide, usize),
+    File(Arc<DumpSource>, SlotSide, usize),
     /// Here, as a dump file would have them.
     Bytes(Box<TensorEntry>, Vec<u8>),
     /// Here, decoded.
     Elements(DType, Vec<u8>),
 }
 
-impl Dump {
+impl ComparedFile {
     /// Reads a file and checks what it takes to decode its tensors.
-    pub(super) fn open(path: &Path) -> Result<Dump, Stop> {
+    pub(super) fn open(path: &Path) -> Result<ComparedFile, CompareStop> {
         if path.to_string_lossy().ends_with(".npy") {
             return array_dump(path);
         }
@@ -73,16 +73,16 @@ impl Dump {
                 path.display()
             );
             log::error(&message);
-            return Err(Stop::coded(Code::InvalidDumpData, message));
+            return Err(CompareStop::coded(ErrorCode::InvalidDumpData, message));
         }
-        let source = match Source::open_whole(path) {
+        let source = match DumpSource::open_whole(path) {
             Ok(source) => Arc::new(source),
             Err(failure) => {
-                return Err(match Stop::from(failure.logged()) {
-                    Stop::Coded(code, _) if source::lacks_nano_fields(path) => {
-                        Stop::coded(code, "The file name has no dump time")
+                return Err(match CompareStop::from(failure.logged()) {
+                    CompareStop::Coded(code, _) if source::lacks_nano_fields(path) => {
+                        CompareStop::coded(code, "The file name has no dump time")
                     }
-                    Stop::Coded(code, _) => Stop::bare(code),
+                    CompareStop::Coded(code, _) => CompareStop::bare(code),
                     other => other,
                 });
             }
@@ -92,7 +92,7 @@ impl Dump {
             None => false,
             // The reference takes any attribute for one of FFTS+ and stumbles over what is missing.
             Some(Value::Object(map)) if map.contains_key("threadMode") => true,
-            Some(_) => return Err(Stop::Fatal("'threadMode'".to_owned())),
+            Some(_) => return Err(CompareStop::Fatal("'threadMode'".to_owned())),
         };
         // Outputs first: with two bad tensors that decides which of them is named.
         for side in [SlotSide::Output, SlotSide::Input] {
@@ -101,19 +101,19 @@ impl Dump {
                 .try_for_each(|tensor| dtype::check(&tensor))?;
         }
         let is_nano = source.is_nano();
-        let side = |side| -> Vec<Tensor> {
+        let side = |side| -> Vec<FileTensor> {
             let tensors = source.side(side).map(|tensor| {
-                let content = Content::File(Arc::clone(&source), side, tensor.index);
+                let content = TensorContent::File(Arc::clone(&source), side, tensor.index);
                 let address = match tensor.entry.address {
                     // Headers of the nano runtime have no addresses.
                     0 if is_nano => NAN.to_owned(),
                     address => address.to_string(),
                 };
-                Tensor::new(tensor.entry, tensor.bytes.len(), address, is_ffts, content)
+                FileTensor::new(tensor.entry, tensor.bytes.len(), address, is_ffts, content)
             });
             tensors.collect()
         };
-        Ok(Dump {
+        Ok(ComparedFile {
             op_name: source.op_name.clone(),
             attribute,
             inputs: side(SlotSide::Input),
@@ -123,7 +123,7 @@ impl Dump {
     }
 
     /// The tensors of one side.
-    pub(super) fn side(&self, side: SlotSide) -> &[Tensor] {
+    pub(super) fn side(&self, side: SlotSide) -> &[FileTensor] {
         match side {
             SlotSide::Input => &self.inputs,
             SlotSide::Output => &self.outputs,
@@ -132,12 +132,12 @@ impl Dump {
 }
 
 /// The first attribute, which has to be JSON.
-fn attribute(source: &Source) -> Result<Option<Value>, Stop> {
+fn attribute(source: &DumpSource) -> Result<Option<Value>, CompareStop> {
     let Some(text) = source.first_attribute() else {
         return Ok(None);
     };
     let value: Value =
-        serde_json::from_str(text).map_err(|error| Stop::Exception(error.to_string()))?;
+        serde_json::from_str(text).map_err(|error| CompareStop::Exception(error.to_string()))?;
     let is_empty = match &value {
         Value::Null => true,
         Value::Bool(flag) => !flag,
@@ -151,26 +151,26 @@ fn attribute(source: &Source) -> Result<Option<Value>, Stop> {
 
 /// An array counts as a dump with one output. Complex elements become booleans on the way, of which
 /// the bytes are then read as complex ones.
-fn array_dump(path: &Path) -> Result<Dump, Stop> {
+fn array_dump(path: &Path) -> Result<ComparedFile, CompareStop> {
     let unreadable = |reason: String| {
         log::error(&format!(
             "Failed to parse dump file {}. Only data of the numpy format is supported. {reason}",
             log::quoted(path)
         ));
-        Stop::bare(Code::InvalidDumpData)
+        CompareStop::bare(ErrorCode::InvalidDumpData)
     };
     let loaded = numpy::load(path).map_err(|error| match error {
         LoadFailure::Refused(reason) => unreadable(reason),
-        LoadFailure::OtherType(reason, _) => Stop::coded(
-            Code::DataType,
+        LoadFailure::OtherType(reason, _) => CompareStop::coded(
+            ErrorCode::DataType,
             format!("The dtype({reason}) does not support."),
         ),
-        LoadFailure::Exception(reason) => Stop::Fatal(reason),
+        LoadFailure::Exception(reason) => CompareStop::Fatal(reason),
     })?;
     let array = loaded.tensor;
     if loaded.is_big_endian || npy::descr(array.dtype()).is_none() {
         let message = format!("The dtype({}) does not support.", array.dtype());
-        return Err(Stop::coded(Code::DataType, message));
+        return Err(CompareStop::coded(ErrorCode::DataType, message));
     }
     let dims: Vec<u64> = array.shape().dims().iter().map(|&d| d as u64).collect();
     let entry = TensorEntry {
@@ -180,13 +180,13 @@ fn array_dump(path: &Path) -> Result<Dump, Stop> {
         ..TensorEntry::default()
     };
     let view = array.host_view();
-    let bytes = packed(view.map_err(|error| Stop::Fatal(error.to_string()))?);
-    let content = Content::Bytes(Box::new(entry.clone()), bytes);
-    let tensor = Tensor::new(&entry, 0, NAN.to_owned(), false, content);
-    if let Content::Bytes(entry, bytes) = &tensor.content {
+    let bytes = packed(view.map_err(|error| CompareStop::Fatal(error.to_string()))?);
+    let content = TensorContent::Bytes(Box::new(entry.clone()), bytes);
+    let tensor = FileTensor::new(&entry, 0, NAN.to_owned(), false, content);
+    if let TensorContent::Bytes(entry, bytes) = &tensor.content {
         dtype::check(&source_tensor(entry, bytes))?;
     }
-    Ok(Dump {
+    Ok(ComparedFile {
         op_name: String::new(),
         attribute: None,
         inputs: Vec::new(),
@@ -204,14 +204,14 @@ fn source_tensor<'a>(entry: &'a TensorEntry, bytes: &'a [u8]) -> SourceTensor<'a
     }
 }
 
-impl Tensor {
+impl FileTensor {
     fn new(
         entry: &TensorEntry,
         n_bytes: usize,
         address: String,
         is_ffts: bool,
-        content: Content,
-    ) -> Tensor {
+        content: TensorContent,
+    ) -> FileTensor {
         let extents = |dims: &Option<Vec<u64>>| -> Vec<usize> {
             let dims = dims.iter().flatten();
             dims.map(|&dim| usize::try_from(dim).unwrap_or(usize::MAX))
@@ -221,7 +221,7 @@ impl Tensor {
             Some(DType::Undefined) => vec![n_bytes],
             _ => extents(&entry.shape),
         };
-        Tensor {
+        FileTensor {
             data_type: entry.data_type,
             format: entry.format,
             dims,
@@ -234,22 +234,25 @@ impl Tensor {
     }
 
     /// The elements along one axis, or a shape without elements.
-    pub(super) fn decode(&self) -> Result<Array<'_>, Stop> {
+    pub(super) fn decode(&self) -> Result<ElementArray<'_>, CompareStop> {
         let decoded = match &self.content {
-            Content::File(source, side, index) => {
-                let tensor = source.side(*side).nth(*index).ok_or_else(Stop::index)?;
+            TensorContent::File(source, side, index) => {
+                let tensor = source
+                    .side(*side)
+                    .nth(*index)
+                    .ok_or_else(CompareStop::index)?;
                 dtype::decode(&tensor)?
             }
-            Content::Bytes(entry, bytes) => dtype::decode(&source_tensor(entry, bytes))?,
-            Content::Elements(dtype, bytes) => {
-                return Ok(Array::flat(*dtype, Cow::Borrowed(bytes)));
+            TensorContent::Bytes(entry, bytes) => dtype::decode(&source_tensor(entry, bytes))?,
+            TensorContent::Elements(dtype, bytes) => {
+                return Ok(ElementArray::flat(*dtype, Cow::Borrowed(bytes)));
             }
         };
         if count(&decoded.dims) == Some(0) {
             return decoded
                 .array
                 .reshape(&decoded.dims)
-                .map_err(Stop::Exception);
+                .map_err(CompareStop::Exception);
         }
         Ok(decoded.array)
     }

@@ -9,13 +9,13 @@ use opscope_store::dump::read_mapping;
 use opscope_store::file_format::mapping_csv;
 use opscope_store::tree::run::RUN_DIR;
 
-use super::dump::Dump;
+use super::dump::ComparedFile;
 use super::ffts;
-use super::file_name::{self, Kind, SortBy, TaskMode, is_number};
-use super::stop::Stop;
-use crate::failure::Code;
+use super::file_name::{self, DumpFileKind, SortBy, TaskMode, is_number};
+use super::stop::CompareStop;
+use crate::failure::ErrorCode;
 use crate::log;
-use crate::paths::{self, Kind as PathKind};
+use crate::paths::{self, PathKind};
 
 const FAILED_LIST: &str = "convert_failed_file_list.txt";
 /// Parts of names of operators that quantise, and of those that undo it.
@@ -34,8 +34,8 @@ pub(super) const DEQUANT_MARKS: [&str; 3] = ["_dequant_layer", "AscendDequant", 
 /// The files of a directory by operator.
 pub(super) struct DumpDir {
     pub(super) path: PathBuf,
-    /// Never [`Kind::Numpy`]: arrays count as quantised originals or plain ones.
-    pub(super) kind: Kind,
+    /// Never [`DumpFileKind::Numpy`]: arrays count as quantised originals or plain ones.
+    pub(super) kind: DumpFileKind,
     pub(super) is_quantised: bool,
     /// In the order in which they were found: names of files.
     pub(super) operators: Vec<OperatorFiles>,
@@ -54,7 +54,7 @@ pub(super) struct OperatorFiles {
 
 /// How keys are made.
 #[derive(Clone, Copy)]
-pub(super) struct Naming {
+pub(super) struct KeyNaming {
     /// Whether slices stay apart.
     pub(super) keeps_slices: bool,
     /// Whether there is a fusion rule.
@@ -63,11 +63,11 @@ pub(super) struct Naming {
 
 impl DumpDir {
     /// Reads a directory. Names that no pattern fits are passed over.
-    pub(super) fn open(path: &Path, naming: Naming) -> Result<DumpDir, Stop> {
+    pub(super) fn open(path: &Path, naming: KeyNaming) -> Result<DumpDir, CompareStop> {
         paths::check_input(path, PathKind::Directory)?;
         let mut dir = DumpDir {
             path: path.to_owned(),
-            kind: Kind::Offline,
+            kind: DumpFileKind::Offline,
             is_quantised: false,
             operators: Vec::new(),
             by_key: HashMap::new(),
@@ -82,16 +82,21 @@ impl DumpDir {
             None => {
                 let path = log::quoted(path);
                 let message = format!("No valid dump files in the path {path}.");
-                return Err(Stop::coded(Code::DumpFile, message));
+                return Err(CompareStop::coded(ErrorCode::DumpFile, message));
             }
-            Some(Kind::Numpy) if dir.is_quantised => Kind::Quant,
-            Some(Kind::Numpy) => Kind::Standard,
+            Some(DumpFileKind::Numpy) if dir.is_quantised => DumpFileKind::Quant,
+            Some(DumpFileKind::Numpy) => DumpFileKind::Standard,
             Some(kind) => kind,
         };
         Ok(dir)
     }
 
-    fn add(&mut self, name: &str, naming: Naming, kind: &mut Option<Kind>) -> Result<(), Stop> {
+    fn add(
+        &mut self,
+        name: &str,
+        naming: KeyNaming,
+        kind: &mut Option<DumpFileKind>,
+    ) -> Result<(), CompareStop> {
         let mut real = name;
         if is_number(name.strip_suffix(".npy").unwrap_or(name)) {
             let table = self.path.join(mapping_csv::FILE_NAME);
@@ -99,7 +104,10 @@ impl DumpDir {
                 Some(found) => real = found,
                 // An exception in the reference, which ends the command.
                 None if table.exists() && self.mapping.is_empty() => {
-                    return Err(Stop::Fatal(format!("{} is empty", log::quoted(&table))));
+                    return Err(CompareStop::Fatal(format!(
+                        "{} is empty",
+                        log::quoted(&table)
+                    )));
                 }
                 None => {
                     log::warning(&format!(
@@ -123,10 +131,12 @@ impl DumpDir {
             }
         };
         let Some(mode) = file_name::task_mode(real) else {
-            return Err(Stop::bare(Code::TaskType));
+            return Err(CompareStop::bare(ErrorCode::TaskType));
         };
         let mut marks = QUANT_MARKS.iter().chain(&DEQUANT_MARKS);
-        if matches!(found, Kind::Offline | Kind::Numpy) && marks.any(|mark| key.contains(mark)) {
+        if matches!(found, DumpFileKind::Offline | DumpFileKind::Numpy)
+            && marks.any(|mark| key.contains(mark))
+        {
             self.is_quantised = true;
         }
         // The first file decides on the kind of the directory.
@@ -135,7 +145,7 @@ impl DumpDir {
             let message = format!(
                 "Not all files in the path {path} are of the same type, such as \"{real}\"."
             );
-            return Err(Stop::coded(Code::DumpFile, message));
+            return Err(CompareStop::coded(ErrorCode::DumpFile, message));
         }
         let at = *self.by_key.entry(key).or_insert_with_key(|key| {
             self.operators.push(OperatorFiles {
@@ -158,7 +168,7 @@ impl DumpDir {
     }
 
     /// The operator that `op_name` means, or output `index` of it.
-    fn find(&self, op_name: &str, index: Option<i64>) -> Result<&OperatorFiles, Stop> {
+    fn find(&self, op_name: &str, index: Option<i64>) -> Result<&OperatorFiles, CompareStop> {
         // The writer of dumps replaced these, which no file name may have or which separate its
         // fields.
         let mut key = op_name.replace(['/', '.'], "_");
@@ -167,7 +177,7 @@ impl DumpDir {
         }
         match self.by_key.get(&key) {
             Some(&at) => Ok(&self.operators[at]),
-            None => Err(Stop::bare(Code::NoDumpFile)),
+            None => Err(CompareStop::bare(ErrorCode::NoDumpFile)),
         }
     }
 
@@ -176,13 +186,13 @@ impl DumpDir {
         &self,
         op_name: &str,
         index: Option<i64>,
-    ) -> Result<(Vec<PathBuf>, TaskMode), Stop> {
+    ) -> Result<(Vec<PathBuf>, TaskMode), CompareStop> {
         let operator = self.find(op_name, index)?;
         Ok((self.sorted(operator)?, operator.mode))
     }
 
     /// The files of an operator, the newest last.
-    pub(super) fn sorted(&self, operator: &OperatorFiles) -> Result<Vec<PathBuf>, Stop> {
+    pub(super) fn sorted(&self, operator: &OperatorFiles) -> Result<Vec<PathBuf>, CompareStop> {
         let mut files = operator.files.clone();
         if files.len() > 1 {
             let orders: &[SortBy] = match operator.mode {
@@ -198,30 +208,34 @@ impl DumpDir {
         Ok(files)
     }
 
-    fn sort(&self, files: Vec<PathBuf>, by: SortBy) -> Result<Vec<PathBuf>, Stop> {
+    fn sort(&self, files: Vec<PathBuf>, by: SortBy) -> Result<Vec<PathBuf>, CompareStop> {
         let keyed = files
             .into_iter()
             .map(|path| Ok((file_name::sort_key(&path, by, &self.sort_mapping)?, path)));
-        let mut keyed = keyed.collect::<Result<Vec<_>, Stop>>()?;
+        let mut keyed = keyed.collect::<Result<Vec<_>, CompareStop>>()?;
         keyed.sort_by_key(|(key, _)| *key);
         Ok(keyed.into_iter().map(|(_, path)| path).collect())
     }
 
     /// When the newest file of an operator was written.
-    pub(super) fn newest(&self, files: &[PathBuf], mode: TaskMode) -> Result<u64, Stop> {
+    pub(super) fn newest(&self, files: &[PathBuf], mode: TaskMode) -> Result<u64, CompareStop> {
         let by = match mode {
             TaskMode::Normal => SortBy::Time,
             TaskMode::Automatic | TaskMode::Manual => SortBy::SliceTime,
         };
-        let last = files.last().ok_or_else(Stop::index)?;
+        let last = files.last().ok_or_else(CompareStop::index)?;
         file_name::sort_key(last, by, &self.sort_mapping)
     }
 
     /// The operator's dump: its newest file, or its slices put together. Every file is looked into.
-    pub(super) fn load(&self, op_name: &str, index: Option<i64>) -> Result<(String, Dump), Stop> {
+    pub(super) fn load(
+        &self,
+        op_name: &str,
+        index: Option<i64>,
+    ) -> Result<(String, ComparedFile), CompareStop> {
         let index = match (self.kind, index) {
             // Files of originals hold one output each, and their names carry its number.
-            (Kind::Quant, None) => Some(0),
+            (DumpFileKind::Quant, None) => Some(0),
             (_, index) => index,
         };
         let (files, mode) = self.files(op_name, index)?;
@@ -230,12 +244,15 @@ impl DumpDir {
 }
 
 /// The dump that files of one operator hold together, and the path that stands for them.
-pub(super) fn load_files(files: &[PathBuf], mode: TaskMode) -> Result<(String, Dump), Stop> {
+pub(super) fn load_files(
+    files: &[PathBuf],
+    mode: TaskMode,
+) -> Result<(String, ComparedFile), CompareStop> {
     // All are opened although one is enough: a broken older file fails the operator in the
     // reference too.
     let mut dumps = files
         .iter()
-        .map(|path| Dump::open(path))
+        .map(|path| ComparedFile::open(path))
         .collect::<Result<Vec<_>, _>>()?;
     let paths: Vec<String> = files.iter().map(|p| p.display().to_string()).collect();
     if mode != TaskMode::Normal {
@@ -243,13 +260,13 @@ pub(super) fn load_files(files: &[PathBuf], mode: TaskMode) -> Result<(String, D
     }
     match (paths.into_iter().next_back(), dumps.pop()) {
         (Some(path), Some(dump)) => Ok((path, dump)),
-        _ => Err(Stop::bare(Code::NoDumpFile)),
+        _ => Err(CompareStop::bare(ErrorCode::NoDumpFile)),
     }
 }
 
 /// Names of the files of a directory that may be dumps, in order.
-fn file_names(dir: &Path) -> Result<Vec<String>, Stop> {
-    let unreadable = |error: std::io::Error| Stop::Fatal(error.to_string());
+fn file_names(dir: &Path) -> Result<Vec<String>, CompareStop> {
+    let unreadable = |error: std::io::Error| CompareStop::Fatal(error.to_string());
     let mut names = Vec::new();
     for entry in fs::read_dir(dir).map_err(unreadable)? {
         let entry = entry.map_err(unreadable)?;

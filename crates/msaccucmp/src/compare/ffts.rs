@@ -3,11 +3,11 @@
 use opscope_tensor::DType;
 use serde_json::Value;
 
-use super::dump::{Content, Dump, Tensor};
+use super::dump::{ComparedFile, FileTensor, TensorContent};
 use super::file_name::without_slice;
-use super::stop::Stop;
-use crate::array::{Order, count, width};
-use crate::failure::Code;
+use super::stop::CompareStop;
+use crate::array::{SaveOrder, count, width};
+use crate::failure::ErrorCode;
 use crate::log;
 
 /// Field of a file name by which slices that cannot be put together are sorted.
@@ -16,14 +16,17 @@ const TIME_FIELD: usize = 4;
 const PATH_FIELDS: usize = 4;
 
 /// One slice of an output.
-struct Slice {
+struct FftsSlice {
     dtype: DType,
     dims: Vec<usize>,
     bytes: Vec<u8>,
 }
 
 /// The dump that `dumps`, sorted by slice, are together, and a path for it.
-pub(super) fn merge(paths: Vec<String>, mut dumps: Vec<Dump>) -> Result<(String, Dump), Stop> {
+pub(super) fn merge(
+    paths: Vec<String>,
+    mut dumps: Vec<ComparedFile>,
+) -> Result<(String, ComparedFile), CompareStop> {
     // A single file counts as complete whatever its attribute says.
     if dumps.len() == 1
         && let (Some(path), Some(mut dump)) = (paths.first(), dumps.pop())
@@ -32,9 +35,11 @@ pub(super) fn merge(paths: Vec<String>, mut dumps: Vec<Dump>) -> Result<(String,
         return Ok((path.clone(), dump));
     }
     let n_dumps = dumps.len();
-    let base = dumps.first_mut().ok_or_else(Stop::index)?;
+    let base = dumps.first_mut().ok_or_else(CompareStop::index)?;
     let Some(attribute) = base.attribute.clone() else {
-        return Err(Stop::Exception("there is no FFTS+ attribute".to_owned()));
+        return Err(CompareStop::Exception(
+            "there is no FFTS+ attribute".to_owned(),
+        ));
     };
     let n_slices = attribute.get("slice_instance_num").and_then(Value::as_u64);
     if n_slices != Some(n_dumps as u64) {
@@ -60,7 +65,7 @@ pub(super) fn merge(paths: Vec<String>, mut dumps: Vec<Dump>) -> Result<(String,
         .iter()
         .any(|slices| slices.len() != outputs[0].len())
     {
-        return Err(Stop::bare(Code::InvalidDumpData));
+        return Err(CompareStop::bare(ErrorCode::InvalidDumpData));
     }
     let path = paths.first().cloned().unwrap_or_default();
     let fields: Vec<&str> = path.split('.').take(PATH_FIELDS).chain(["*"]).collect();
@@ -71,14 +76,14 @@ pub(super) fn merge(paths: Vec<String>, mut dumps: Vec<Dump>) -> Result<(String,
 }
 
 /// For each output the first axis that is cut.
-fn cut_axes(attribute: &Value) -> Result<Vec<Option<usize>>, Stop> {
+fn cut_axes(attribute: &Value) -> Result<Vec<Option<usize>>, CompareStop> {
     let cuts = attribute
         .get("outputCutList")
-        .ok_or_else(|| Stop::Fatal("'outputCutList'".to_owned()))?;
+        .ok_or_else(|| CompareStop::Fatal("'outputCutList'".to_owned()))?;
     if !is_true(Some(cuts)) {
         return Ok(Vec::new());
     }
-    let not_a_list = || Stop::Exception("the cuts are no list".to_owned());
+    let not_a_list = || CompareStop::Exception("the cuts are no list".to_owned());
     let axes = cuts.as_array().ok_or_else(not_a_list)?.iter().map(|cuts| {
         let cuts = cuts.as_array().ok_or_else(not_a_list)?;
         // Python compares numbers of any type, so `1.0` is one too.
@@ -88,18 +93,24 @@ fn cut_axes(attribute: &Value) -> Result<Vec<Option<usize>>, Stop> {
 }
 
 /// Slices that are not to be joined: the file with the latest time stands for all.
-fn newest(paths: Vec<String>, dumps: Vec<Dump>) -> Result<(String, Dump), Stop> {
-    let mut last: Option<(String, String, Dump)> = None;
+fn newest(
+    paths: Vec<String>,
+    dumps: Vec<ComparedFile>,
+) -> Result<(String, ComparedFile), CompareStop> {
+    let mut last: Option<(String, String, ComparedFile)> = None;
     for (path, dump) in paths.into_iter().zip(dumps) {
         let name = path.rsplit('/').next().unwrap_or_default();
-        let time = name.split('.').nth(TIME_FIELD).ok_or_else(Stop::index)?;
+        let time = name
+            .split('.')
+            .nth(TIME_FIELD)
+            .ok_or_else(CompareStop::index)?;
         let time = time.to_owned();
         // Compared as texts: all stamps have the same number of digits.
         if last.as_ref().is_none_or(|(latest, _, _)| *latest <= time) {
             last = Some((time, path, dump));
         }
     }
-    let (_, path, dump) = last.ok_or_else(Stop::index)?;
+    let (_, path, dump) = last.ok_or_else(CompareStop::index)?;
     log::warning(&format!(
         "The cut axis of Dump data is invalid. The current compare dump file is {path}."
     ));
@@ -107,7 +118,7 @@ fn newest(paths: Vec<String>, dumps: Vec<Dump>) -> Result<(String, Dump), Stop> 
 }
 
 /// The outputs of one file with the shapes of its slices.
-fn slices(dump: &Dump, thread: Option<usize>) -> Result<Vec<Slice>, Stop> {
+fn slices(dump: &ComparedFile, thread: Option<usize>) -> Result<Vec<FftsSlice>, CompareStop> {
     let shapes = match thread {
         Some(thread) => thread_shapes(dump, thread)?,
         None => dump
@@ -118,29 +129,31 @@ fn slices(dump: &Dump, thread: Option<usize>) -> Result<Vec<Slice>, Stop> {
     };
     let mut slices = Vec::new();
     for (i, output) in dump.outputs.iter().enumerate() {
-        let dims = shapes.get(i).ok_or_else(Stop::index)?.clone();
+        let dims = shapes.get(i).ok_or_else(CompareStop::index)?.clone();
         if dims.is_empty() {
-            return Err(Stop::Exception("reduce() of empty iterable".to_owned()));
+            return Err(CompareStop::Exception(
+                "reduce() of empty iterable".to_owned(),
+            ));
         }
         let array = output.decode()?;
         if array.dims().last().copied() != count(&dims) {
             log::error(
                 "The number of elements of an output does not match the shape of its slice.",
             );
-            return Err(Stop::bare(Code::SliceShape));
+            return Err(CompareStop::bare(ErrorCode::SliceShape));
         }
         let (dtype, array) = (
             array.dtype(),
-            array.reshape(&dims).map_err(Stop::Exception)?,
+            array.reshape(&dims).map_err(CompareStop::Exception)?,
         );
-        let bytes = array.bytes_in_order(Order::C).into_owned();
-        slices.push(Slice { dtype, dims, bytes });
+        let bytes = array.bytes_in_order(SaveOrder::C).into_owned();
+        slices.push(FftsSlice { dtype, dims, bytes });
     }
     Ok(slices)
 }
 
-fn thread_shapes(dump: &Dump, thread: usize) -> Result<Vec<Vec<usize>>, Stop> {
-    let missing = || Stop::Fatal("'output_tensor_slice'".to_owned());
+fn thread_shapes(dump: &ComparedFile, thread: usize) -> Result<Vec<Vec<usize>>, CompareStop> {
+    let missing = || CompareStop::Fatal("'output_tensor_slice'".to_owned());
     let Some(attribute) = &dump.attribute else {
         return Ok(Vec::new());
     };
@@ -149,12 +162,12 @@ fn thread_shapes(dump: &Dump, thread: usize) -> Result<Vec<Vec<usize>>, Stop> {
         return Ok(Vec::new());
     }
     let outputs = threads.get(thread).and_then(Value::as_array);
-    let outputs = outputs.ok_or_else(Stop::index)?.iter();
+    let outputs = outputs.ok_or_else(CompareStop::index)?.iter();
     let extent = |part: &Value| {
         let bound = |key| part.get(key).and_then(Value::as_u64);
         let n = bound("higher").zip(bound("lower"));
         n.and_then(|(higher, lower)| usize::try_from(higher.checked_sub(lower)?).ok())
-            .ok_or_else(|| Stop::Exception("a part of an axis has no bounds".to_owned()))
+            .ok_or_else(|| CompareStop::Exception("a part of an axis has no bounds".to_owned()))
     };
     outputs
         .map(|axes| axes.as_array().into_iter().flatten().map(extent).collect())
@@ -162,27 +175,31 @@ fn thread_shapes(dump: &Dump, thread: usize) -> Result<Vec<Vec<usize>>, Stop> {
 }
 
 /// The first dump with its outputs replaced.
-fn joined(base: Dump, outputs: &[Vec<Slice>], axes: &[Option<usize>]) -> Result<Dump, Stop> {
+fn joined(
+    base: ComparedFile,
+    outputs: &[Vec<FftsSlice>],
+    axes: &[Option<usize>],
+) -> Result<ComparedFile, CompareStop> {
     let mut merged = Vec::new();
     for (i, axis) in axes.iter().enumerate() {
         let parts = outputs
             .iter()
-            .map(|slices| slices.get(i).ok_or_else(Stop::index))
+            .map(|slices| slices.get(i).ok_or_else(CompareStop::index))
             .collect::<Result<Vec<_>, _>>()?;
         let (dims, bytes) = match axis {
             None => (parts[0].dims.clone(), parts[0].bytes.clone()),
             Some(axis) => concatenate(&parts, *axis)?,
         };
-        let tensor = base.outputs.get(i).ok_or_else(Stop::index)?;
-        merged.push(Tensor {
+        let tensor = base.outputs.get(i).ok_or_else(CompareStop::index)?;
+        merged.push(FileTensor {
             dims,
             groups: 0,
             is_ffts: true,
-            content: Content::Elements(parts[0].dtype, bytes),
+            content: TensorContent::Elements(parts[0].dtype, bytes),
             ..tensor.clone()
         });
     }
-    Ok(Dump {
+    Ok(ComparedFile {
         op_name: without_slice(&base.op_name),
         attribute: None,
         inputs: base.inputs,
@@ -191,15 +208,15 @@ fn joined(base: Dump, outputs: &[Vec<Slice>], axes: &[Option<usize>]) -> Result<
     })
 }
 
-fn concatenate(parts: &[&Slice], axis: usize) -> Result<(Vec<usize>, Vec<u8>), Stop> {
+fn concatenate(parts: &[&FftsSlice], axis: usize) -> Result<(Vec<usize>, Vec<u8>), CompareStop> {
     let first = parts[0];
-    let fits = |part: &&Slice| {
+    let fits = |part: &&FftsSlice| {
         part.dtype == first.dtype
             && part.dims.len() == first.dims.len()
             && (0..part.dims.len()).all(|i| i == axis || part.dims[i] == first.dims[i])
     };
     if axis >= first.dims.len() || !parts.iter().all(fits) {
-        return Err(Stop::Exception(
+        return Err(CompareStop::Exception(
             "the slices do not fit each other".to_owned(),
         ));
     }
@@ -234,7 +251,7 @@ mod tests {
 
     #[test]
     fn slices_are_joined_along_their_axis() {
-        let slice = |dims: &[usize], bytes: &[u8]| Slice {
+        let slice = |dims: &[usize], bytes: &[u8]| FftsSlice {
             dtype: DType::U8,
             dims: dims.to_vec(),
             bytes: bytes.to_vec(),

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::stop::Stop;
+use super::stop::CompareStop;
 
 const NPY: &str = ".npy";
 const STANDARD: &str = ".pb";
@@ -22,7 +22,7 @@ const DIGITS_MAX: usize = 255;
 
 /// Which side of which framework wrote a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum DumpFileKind {
     /// The device.
     Offline,
     /// The original framework: `.pb`.
@@ -45,17 +45,17 @@ pub(super) enum TaskMode {
 }
 
 /// The kind of file and the key that its name gives, or `None` for names that are passed over.
-pub(super) fn parse(name: &str) -> Option<(Kind, String)> {
+pub(super) fn parse(name: &str) -> Option<(DumpFileKind, String)> {
     for (suffix, kind) in [
-        (NPY, Kind::Numpy),
-        (STANDARD, Kind::Standard),
-        (QUANT, Kind::Quant),
+        (NPY, DumpFileKind::Numpy),
+        (STANDARD, DumpFileKind::Standard),
+        (QUANT, DumpFileKind::Quant),
     ] {
         if let Some(stem) = name.strip_suffix(suffix) {
-            return Some((kind, original_key(stem, kind == Kind::Numpy)?));
+            return Some((kind, original_key(stem, kind == DumpFileKind::Numpy)?));
         }
     }
-    Some((Kind::Offline, offline_name(name)?.to_owned()))
+    Some((DumpFileKind::Offline, offline_name(name)?.to_owned()))
 }
 
 /// `{name}.{index}` of `{name}.{index}.{time}`.
@@ -89,7 +89,7 @@ pub(super) fn op_type(path: &str) -> &str {
 }
 
 /// The key without marks of sub-graphs and slices; `None` for slices that are left out.
-pub(super) fn without_marks(key: &str, has_rule: bool) -> Result<Option<String>, Stop> {
+pub(super) fn without_marks(key: &str, has_rule: bool) -> Result<Option<String>, CompareStop> {
     // Rules know operators by the names that they had before they were sliced.
     if has_rule && key.contains(SLICE) {
         let key = without_slice(key);
@@ -97,7 +97,9 @@ pub(super) fn without_marks(key: &str, has_rule: bool) -> Result<Option<String>,
     }
     let mut key = key;
     if key.contains(SLICE) {
-        let (start, end) = numbered(key, "lxslice").next().ok_or_else(Stop::index)?;
+        let (start, end) = numbered(key, "lxslice")
+            .next()
+            .ok_or_else(CompareStop::index)?;
         if end == key.len() {
             key = &key[..start.saturating_sub(1)];
         }
@@ -105,7 +107,7 @@ pub(super) fn without_marks(key: &str, has_rule: bool) -> Result<Option<String>,
     if key.contains(SUB_GRAPH) {
         let (_, end) = numbered(key, SUB_GRAPH_NUMBER)
             .last()
-            .ok_or_else(Stop::index)?;
+            .ok_or_else(CompareStop::index)?;
         if end != key.len() {
             // One character behind the number separates it from the name, whichever it is.
             key = key.get(end + 1..).unwrap_or_default();
@@ -170,7 +172,7 @@ pub(super) fn sort_key(
     path: &Path,
     by: SortBy,
     mapping: &HashMap<String, String>,
-) -> Result<u64, Stop> {
+) -> Result<u64, CompareStop> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let real = if is_number(&name) {
         match mapping.get(name.as_ref()) {
@@ -192,11 +194,11 @@ pub(super) fn sort_key(
         SortBy::Slice => {
             let last = fields.get(1).and_then(|field| field.chars().last());
             // Only the last digit: with more than ten slices the reference mixes their order up.
-            let digit = last.ok_or_else(Stop::index)?.to_digit(10);
+            let digit = last.ok_or_else(CompareStop::index)?.to_digit(10);
             return Ok(digit.map_or(3, u64::from));
         }
     };
-    let text = text.ok_or_else(Stop::index)?;
+    let text = text.ok_or_else(CompareStop::index)?;
     let is_time = matches!(by, SortBy::Time | SortBy::SliceTime);
     if !is_number(text) || (is_time && text.len() != TIMESTAMP_LENGTH) {
         return Ok(otherwise);
@@ -220,14 +222,17 @@ mod tests {
     #[test]
     fn keys_of_names() {
         for (name, expected) in [
-            ("Add.net_add.3.7.17", Some((Kind::Offline, "net_add"))),
-            ("Add.net_add.3.17", Some((Kind::Offline, "net_add"))),
-            ("Add.a.3.1x", Some((Kind::Offline, "a"))),
+            (
+                "Add.net_add.3.7.17",
+                Some((DumpFileKind::Offline, "net_add")),
+            ),
+            ("Add.net_add.3.17", Some((DumpFileKind::Offline, "net_add"))),
+            ("Add.a.3.1x", Some((DumpFileKind::Offline, "a"))),
             ("Add.a.3", None),
             ("Add.a b.3.7.17", None),
             ("notes.md", None),
-            ("a.b.0.17.npy", Some((Kind::Numpy, "a.b.0"))),
-            ("a.0.17.pb", Some((Kind::Standard, "a.0"))),
+            ("a.b.0.17.npy", Some((DumpFileKind::Numpy, "a.b.0"))),
+            ("a.0.17.pb", Some((DumpFileKind::Standard, "a.0"))),
             ("a.b.0.17.pb", None),
             ("a.0.x.quant", None),
         ] {

@@ -5,18 +5,18 @@ use std::path::Path;
 use opscope_store::file_format::npy;
 use opscope_store::regular_file;
 
-use super::algorithms::{Algorithms, Results};
+use super::algorithms::{Algorithms, MetricTexts};
 use super::dump::is_scalar;
-use super::metrics::About;
-use super::stop::Stop;
+use super::metrics::TensorFacts;
+use super::stop::CompareStop;
 use super::table;
-use super::values::Values;
-use crate::array::Array;
-use crate::failure::Code;
+use super::values::SideValues;
+use crate::array::ElementArray;
+use crate::failure::ErrorCode;
 use crate::log;
 use crate::numpy::{self, LoadFailure};
-use crate::output::Output;
-use crate::paths::{self, Kind};
+use crate::output::OutputFolder;
+use crate::paths::{self, PathKind};
 
 /// Numbers of a text file that are read as a table.
 const TEXT_SUFFIX: &str = ".txt";
@@ -26,11 +26,11 @@ pub(super) fn run(
     my_path: &str,
     golden_path: &str,
     algorithms: &Algorithms,
-    output: Option<&Output>,
-) -> Result<(), Stop> {
+    output: Option<&OutputFolder>,
+) -> Result<(), CompareStop> {
     let (mine, golden) = (paths::resolve(my_path), paths::resolve(golden_path));
-    paths::check_input(&mine, Kind::File)?;
-    paths::check_input(&golden, Kind::File)?;
+    paths::check_input(&mine, PathKind::File)?;
+    paths::check_input(&golden, PathKind::File)?;
     log::info(&format!("The my output dump file is '{}'.", mine.display()));
     log::info(&format!("The ground truth file is '{}'.", golden.display()));
     let (my_array, golden_array) = (read(&mine)?, read(&golden)?);
@@ -42,9 +42,9 @@ pub(super) fn run(
             golden_array.dims,
             golden.display()
         ));
-        return Err(Stop::bare(Code::Shape));
+        return Err(CompareStop::bare(ErrorCode::Shape));
     }
-    let about = About {
+    let about = TensorFacts {
         my_file: &mine.display().to_string(),
         golden_file: &golden.display().to_string(),
         is_scalar: is_scalar(&my_array.dims),
@@ -67,7 +67,7 @@ pub(super) fn run(
 }
 
 /// Titles and results, one above the other.
-fn show(algorithms: &Algorithms, results: &Results) {
+fn show(algorithms: &Algorithms, results: &MetricTexts) {
     let (mut titles, mut texts) = (String::new(), String::new());
     for (title, text) in algorithms.titles().zip(&results.texts) {
         let width = titles.len().max(texts.len());
@@ -84,17 +84,17 @@ fn show(algorithms: &Algorithms, results: &Results) {
 /// The elements of a file and their shape.
 struct FileArray {
     /// Or why there are none that could be compared.
-    values: Result<Values, Stop>,
+    values: Result<SideValues, CompareStop>,
     dims: Vec<usize>,
 }
 
-fn read(path: &Path) -> Result<FileArray, Stop> {
+fn read(path: &Path) -> Result<FileArray, CompareStop> {
     let invalid = |reason: String| {
         log::error(&format!(
             "Failed to parse dump file {}. Only data of the numpy format is supported. {reason}",
             log::quoted(path)
         ));
-        Stop::bare(Code::InvalidDumpData)
+        CompareStop::bare(ErrorCode::InvalidDumpData)
     };
     if path.to_string_lossy().ends_with(TEXT_SUFFIX) {
         let n_bytes = regular_file::check(path).map_or(0, |metadata| metadata.len());
@@ -105,7 +105,7 @@ fn read(path: &Path) -> Result<FileArray, Stop> {
         }
         let text = String::from_utf8(bytes).map_err(|error| invalid(error.to_string()))?;
         let (values, dims) = parse_text(&text).ok_or_else(|| invalid("It is no table.".into()))?;
-        let values = Values::Floats(values.into_iter().map(|value| value as f32).collect());
+        let values = SideValues::Floats(values.into_iter().map(|value| value as f32).collect());
         return Ok(FileArray {
             values: Ok(values),
             dims,
@@ -116,14 +116,14 @@ fn read(path: &Path) -> Result<FileArray, Stop> {
         // The shapes are looked at first.
         Err(LoadFailure::OtherType(reason, Some(dims))) => {
             return Ok(FileArray {
-                values: Err(Stop::Fatal(reason)),
+                values: Err(CompareStop::Fatal(reason)),
                 dims,
             });
         }
         Err(LoadFailure::Refused(reason) | LoadFailure::OtherType(reason, None)) => {
             return Err(invalid(reason));
         }
-        Err(LoadFailure::Exception(reason)) => return Err(Stop::Fatal(reason)),
+        Err(LoadFailure::Exception(reason)) => return Err(CompareStop::Fatal(reason)),
     };
     let dims = array.shape().dims().to_vec();
     if npy::descr(array.dtype()).is_none() {
@@ -134,10 +134,10 @@ fn read(path: &Path) -> Result<FileArray, Stop> {
         return Err(invalid(message));
     }
     let bytes = array.host_bytes();
-    let bytes = bytes.map_err(|error| Stop::Fatal(error.to_string()))?;
-    let flat = Array::flat(array.dtype(), bytes.into());
+    let bytes = bytes.map_err(|error| CompareStop::Fatal(error.to_string()))?;
+    let flat = ElementArray::flat(array.dtype(), bytes.into());
     Ok(FileArray {
-        values: Ok(Values::of(&flat)),
+        values: Ok(SideValues::decode(&flat)),
         dims,
     })
 }

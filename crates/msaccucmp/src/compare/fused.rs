@@ -4,49 +4,49 @@ use std::collections::HashMap;
 
 use opscope_store::record::SlotSide;
 
-use super::align::{Aligned, Alignment, Golden};
-use super::dump::{Dump, Tensor, is_scalar};
+use super::align::{AlignedPair, AlignmentContext, GoldenTensor};
+use super::dump::{ComparedFile, FileTensor, is_scalar};
 use super::dump_dir::DEQUANT_MARKS;
-use super::file_name::Kind;
-use super::inputs::Network;
-use super::metrics::About;
+use super::file_name::DumpFileKind;
+use super::inputs::NetworkInputs;
 use super::metrics::NAN;
+use super::metrics::TensorFacts;
 use super::outcome::Producer;
 use super::overflow;
-use super::row::{Form, TensorResult};
-use super::rule::{Op, Origin, Rule};
-use super::stop::Stop;
-use super::values::Values;
-use crate::failure::Code;
+use super::row::{RowForm, TensorResult};
+use super::rule::{DeviceOperator, OriginTensor, Rule};
+use super::stop::CompareStop;
+use super::values::SideValues;
+use crate::failure::ErrorCode;
 use crate::{formats, log};
 
 const QUANT_TYPE: &str = "AscendQuant";
 const DEQUANT_TYPE: &str = "AscendDequant";
 
 /// The network and settings that the operators of a group are compared with.
-pub(super) struct Fused<'a> {
-    pub(super) network: &'a Network,
+pub(super) struct FusedComparison<'a> {
+    pub(super) network: &'a NetworkInputs,
     pub(super) rule: &'a Rule,
-    pub(super) form: Form<'a>,
+    pub(super) form: RowForm<'a>,
 }
 
 /// The golden tensor of one of the device, and where it is.
-pub(super) struct Found {
-    pub(super) origin: Origin,
+pub(super) struct GoldenMatch {
+    pub(super) origin: OriginTensor,
     pub(super) path: String,
-    pub(super) dump: Dump,
+    pub(super) dump: ComparedFile,
     /// Which of the dump's outputs.
     pub(super) index: usize,
 }
 
-impl Fused<'_> {
+impl FusedComparison<'_> {
     /// The golden tensor for a tensor of an operator.
     pub(super) fn find_golden(
         &self,
         op: usize,
         side: SlotSide,
         index: usize,
-    ) -> Result<(Origin, Producer), Stop> {
+    ) -> Result<(OriginTensor, Producer), CompareStop> {
         let (producer, output) = self.rule.compared(op, index, side == SlotSide::Input)?;
         let origin = self.rule.origin(producer, output)?;
         let op = &self.rule.ops[op].name;
@@ -61,15 +61,19 @@ impl Fused<'_> {
     }
 
     /// Loads a golden tensor.
-    pub(super) fn load_golden(&self, op: usize, mut origin: Origin) -> Result<Found, Stop> {
+    pub(super) fn load_golden(
+        &self,
+        op: usize,
+        mut origin: OriginTensor,
+    ) -> Result<GoldenMatch, CompareStop> {
         let golden = &self.network.golden;
         // A file of an original holds a single output, whose number is a part of its name.
-        if golden.kind != Kind::Offline {
+        if golden.kind != DumpFileKind::Offline {
             let (path, dump) = golden.load(&origin.name, Some(origin.index))?;
             if dump.outputs.is_empty() {
-                return Err(Stop::index());
+                return Err(CompareStop::index());
             }
-            return Ok(Found {
+            return Ok(GoldenMatch {
                 origin,
                 path,
                 dump,
@@ -84,7 +88,7 @@ impl Fused<'_> {
                 "[{}] The output index ({}) is out of range [0, {n}). Please check the index.",
                 self.rule.ops[op].name, origin.index
             ));
-            return Err(Stop::bare(Code::IndexOutOfBounds));
+            return Err(CompareStop::bare(ErrorCode::IndexOutOfBounds));
         }
         // Counted from the end if negative.
         let index = if origin.index < 0 {
@@ -92,11 +96,11 @@ impl Fused<'_> {
         } else {
             origin.index
         };
-        let index = usize::try_from(index).map_err(|_| Stop::index())?;
-        let tensor = dump.outputs.get(index).ok_or_else(Stop::index)?;
+        let index = usize::try_from(index).map_err(|_| CompareStop::index())?;
+        let tensor = dump.outputs.get(index).ok_or_else(CompareStop::index)?;
         origin.format = formats::from_code(tensor.format)?.1.to_owned();
         origin.shape = tensor.dims.iter().map(|&d| d as i64).collect();
-        Ok(Found {
+        Ok(GoldenMatch {
             origin,
             path,
             dump,
@@ -109,25 +113,25 @@ impl Fused<'_> {
         &self,
         op: usize,
         producers: &mut HashMap<String, Producer>,
-    ) -> Result<Vec<TensorResult>, Stop> {
+    ) -> Result<Vec<TensorResult>, CompareStop> {
         let rule = &self.rule.ops[op];
         log::info(&format!("[{0}] Start to compare op \"{0}\".", rule.name));
         let (path, dump) = match self.network.mine.load(&rule.name, None) {
             Ok(found) => found,
-            Err(Stop::Coded(code, _)) => {
+            Err(CompareStop::Coded(code, _)) => {
                 let message = format!(
                     "[{0}] There is no dump file for my output operator \"{0}\". The type is {1}.",
                     rule.name, rule.op_type
                 );
                 log::warning(&message);
-                return Err(Stop::coded(code, message));
+                return Err(CompareStop::coded(code, message));
             }
             Err(other) => return Err(other),
         };
         let mut results = Vec::new();
         for side in compared_sides(rule) {
             for (index, tensor) in dump.side(side).iter().enumerate() {
-                let slot = Slot { op, side, index };
+                let slot = TensorSlot { op, side, index };
                 results.push(self.compare_tensor(slot, tensor, &path, producers)?);
             }
         }
@@ -136,14 +140,17 @@ impl Fused<'_> {
 
     fn compare_tensor(
         &self,
-        slot: Slot,
-        tensor: &Tensor,
+        slot: TensorSlot,
+        tensor: &FileTensor,
         path: &str,
         producers: &mut HashMap<String, Producer>,
-    ) -> Result<TensorResult, Stop> {
+    ) -> Result<TensorResult, CompareStop> {
         let op = &self.rule.ops[slot.op];
         let id = format!("{}:{}:{}", op.name, slot.side.name(), slot.index);
-        let overflow = self.form.finds_overflow.then(|| overflow::of(tensor));
+        let overflow = self
+            .form
+            .finds_overflow
+            .then(|| overflow::overflow_text(tensor));
         let mut result = TensorResult {
             id,
             op_type: op.op_type.clone(),
@@ -159,13 +166,13 @@ impl Fused<'_> {
         };
         match self.measure(slot, tensor, path, producers, &mut result) {
             Ok(()) => {}
-            Err(Stop::Coded(code, message)) => {
+            Err(CompareStop::Coded(code, message)) => {
                 let reason = match code {
-                    Code::NoDumpFile => format!(
+                    ErrorCode::NoDumpFile => format!(
                         "[{}] There is no the ground truth dump file for {}.",
                         op.name, result.id
                     ),
-                    Code::FractalNz => format!("[{}] {message}", op.name),
+                    ErrorCode::FractalNz => format!("[{}] {message}", op.name),
                     _ => message,
                 };
                 log::warning(&reason);
@@ -179,12 +186,12 @@ impl Fused<'_> {
 
     fn measure(
         &self,
-        slot: Slot,
-        tensor: &Tensor,
+        slot: TensorSlot,
+        tensor: &FileTensor,
         path: &str,
         producers: &mut HashMap<String, Producer>,
         result: &mut TensorResult,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), CompareStop> {
         let (origin, producer) = self.find_golden(slot.op, slot.side, slot.index)?;
         if slot.side == SlotSide::Input {
             producers.insert(result.id.clone(), producer);
@@ -196,16 +203,16 @@ impl Fused<'_> {
         let alignment = self.alignment(slot.op, false);
         let mut golden = found.golden()?;
         let aligned = alignment.align(tensor, &mut golden)?;
-        let Aligned { mine, golden, dims } = aligned;
-        let about = About {
+        let AlignedPair { mine, golden, dims } = aligned;
+        let about = TensorFacts {
             my_file: path,
             golden_file: &found.path,
             is_scalar: is_scalar(&dims),
         };
         let dtypes = (mine.dtype(), golden.dtype());
         let results = self.form.algorithms.compare(
-            Values::of(&mine),
-            Values::of(&golden),
+            SideValues::decode(&mine),
+            SideValues::decode(&golden),
             &about,
             self.network.n_elements_max,
         )?;
@@ -218,22 +225,26 @@ impl Fused<'_> {
     }
 
     /// How tensors of an operator are aligned.
-    pub(super) fn alignment(&self, op: usize, is_listing: bool) -> Alignment<'_> {
+    pub(super) fn alignment(&self, op: usize, is_listing: bool) -> AlignmentContext<'_> {
         let (mine, golden) = (self.network.mine.kind, self.network.golden.kind);
-        Alignment {
+        AlignmentContext {
             op_name: &self.rule.ops[op].name,
             custom: self.network.custom.as_ref(),
-            is_between_originals: (mine, golden) == (Kind::Quant, Kind::Standard),
+            is_between_originals: (mine, golden) == (DumpFileKind::Quant, DumpFileKind::Standard),
             is_listing,
         }
     }
 }
 
-impl Found {
+impl GoldenMatch {
     /// The tensor with what is said of it.
-    pub(super) fn golden(&self) -> Result<Golden<'_>, Stop> {
-        Ok(Golden {
-            tensor: self.dump.outputs.get(self.index).ok_or_else(Stop::index)?,
+    pub(super) fn golden(&self) -> Result<GoldenTensor<'_>, CompareStop> {
+        Ok(GoldenTensor {
+            tensor: self
+                .dump
+                .outputs
+                .get(self.index)
+                .ok_or_else(CompareStop::index)?,
             format: self.origin.format.clone(),
             shape: self.origin.shape.clone(),
         })
@@ -242,7 +253,7 @@ impl Found {
 
 /// A tensor of an operator.
 #[derive(Clone, Copy)]
-struct Slot {
+struct TensorSlot {
     op: usize,
     side: SlotSide,
     index: usize,
@@ -250,7 +261,7 @@ struct Slot {
 
 /// Inputs of operators that undo quantising have nothing to be compared with, nor have outputs of
 /// those that quantise.
-pub(super) fn compared_sides(op: &Op) -> impl Iterator<Item = SlotSide> + use<> {
+pub(super) fn compared_sides(op: &DeviceOperator) -> impl Iterator<Item = SlotSide> + use<> {
     let restores = op.op_type == DEQUANT_TYPE || DEQUANT_MARKS.iter().any(|m| op.name.ends_with(m));
     let quantises = op.op_type == QUANT_TYPE;
     let sides = [(SlotSide::Input, !restores), (SlotSide::Output, !quantises)];

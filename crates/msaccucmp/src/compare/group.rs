@@ -3,25 +3,25 @@
 use std::collections::HashMap;
 
 use super::file_name::TaskMode;
-use super::fused::Fused;
-use super::outcome::{Outcome, Producer};
-use super::row::{Rows, Subject, TensorResult};
+use super::fused::FusedComparison;
+use super::outcome::{GroupOutcome, Producer};
+use super::row::{OperatorRows, RowOperator, TensorResult};
 use super::rule::Relation;
-use super::stop::Stop;
-use crate::failure::Code;
+use super::stop::CompareStop;
+use crate::failure::ErrorCode;
 use crate::log;
 
 /// The comparison of one group.
-struct Group<'a> {
-    fused: &'a Fused<'a>,
+struct GroupComparison<'a> {
+    fused: &'a FusedComparison<'a>,
     ops: &'a [usize],
     producers: HashMap<String, Producer>,
 }
 
-impl Fused<'_> {
+impl FusedComparison<'_> {
     /// Compares the operators of a group.
-    pub(super) fn compare(&self, ops: &[usize]) -> Result<Outcome, Stop> {
-        let mut group = Group {
+    pub(super) fn compare(&self, ops: &[usize]) -> Result<GroupOutcome, CompareStop> {
+        let mut group = GroupComparison {
             fused: self,
             ops,
             producers: HashMap::new(),
@@ -36,10 +36,10 @@ impl Fused<'_> {
     }
 }
 
-impl Group<'_> {
+impl GroupComparison<'_> {
     /// A group of one operator.
-    fn compare_alone(&mut self) -> Result<Outcome, Stop> {
-        let mut outcome = Outcome::default();
+    fn compare_alone(&mut self) -> Result<GroupOutcome, CompareStop> {
+        let mut outcome = GroupOutcome::default();
         for &op in self.ops {
             let rule = &self.fused.rule.ops[op];
             if self.skips(op) {
@@ -48,7 +48,7 @@ impl Group<'_> {
             let mut reasons = Vec::new();
             let results = match self.fused.compare_operator(op, &mut self.producers) {
                 Ok(results) => results,
-                Err(Stop::Coded(code, message)) => {
+                Err(CompareStop::Coded(code, message)) => {
                     outcome.status = Some(code);
                     reasons.push(message);
                     Vec::new()
@@ -69,10 +69,14 @@ impl Group<'_> {
     }
 
     /// Several operators, each against what it stands for.
-    fn compare_many(&mut self, ops: &[usize], mut reasons: Vec<String>) -> Result<Outcome, Stop> {
+    fn compare_many(
+        &mut self,
+        ops: &[usize],
+        mut reasons: Vec<String>,
+    ) -> Result<GroupOutcome, CompareStop> {
         let names = self.fused.rule.joined_names(self.ops);
         let is_l1 = self.fused.rule.relation(self.ops) == Relation::L1;
-        let mut outcome = Outcome::default();
+        let mut outcome = GroupOutcome::default();
         let mut has_result = false;
         for &op in ops {
             if self.skips(op) {
@@ -89,10 +93,10 @@ impl Group<'_> {
             }
             let results = match self.fused.compare_operator(op, &mut self.producers) {
                 Ok(results) => Some(results),
-                Err(Stop::Coded(code, message)) => {
+                Err(CompareStop::Coded(code, message)) => {
                     outcome.status = Some(code);
                     reasons.push(message);
-                    if code == Code::NoDumpFile {
+                    if code == ErrorCode::NoDumpFile {
                         continue;
                     }
                     None
@@ -107,21 +111,21 @@ impl Group<'_> {
                 .push(self.rows(op, &names, results.as_deref(), &reasons));
         }
         if !has_result {
-            let first = self.ops.first().copied().ok_or_else(Stop::index)?;
+            let first = self.ops.first().copied().ok_or_else(CompareStop::index)?;
             outcome.rows.push(self.rows(first, &names, None, &reasons));
         }
         Ok(outcome)
     }
 
     /// Operators that share a buffer: the oldest dump has all inputs, the newest all outputs.
-    fn compare_l1(&mut self) -> Result<Outcome, Stop> {
+    fn compare_l1(&mut self) -> Result<GroupOutcome, CompareStop> {
         let mine = &self.fused.network.mine;
         let mut dumped = Vec::new();
         for &op in self.ops {
             let (files, mode): (_, TaskMode) = match mine.files(&self.fused.rule.ops[op].name, None)
             {
                 Ok(found) => found,
-                Err(Stop::Coded(..)) => continue,
+                Err(CompareStop::Coded(..)) => continue,
                 Err(other) => return Err(other),
             };
             dumped.push((mine.newest(&files, mode)?, op));
@@ -129,12 +133,12 @@ impl Group<'_> {
         dumped.sort_by_key(|(time, _)| *time);
         let (Some(&(_, oldest)), Some(&(_, newest))) = (dumped.first(), dumped.last()) else {
             let names = self.fused.rule.joined_names(self.ops);
-            let first = self.ops.first().copied().ok_or_else(Stop::index)?;
+            let first = self.ops.first().copied().ok_or_else(CompareStop::index)?;
             let reasons = ["The fusion operator list is empty".to_owned()];
-            return Ok(Outcome {
-                status: Some(Code::NoDumpFile),
+            return Ok(GroupOutcome {
+                status: Some(ErrorCode::NoDumpFile),
                 rows: vec![self.rows(first, &names, None, &reasons)],
-                ..Outcome::default()
+                ..GroupOutcome::default()
             });
         };
         let originals = |op: usize| self.fused.rule.ops[op].originals.join(",");
@@ -163,9 +167,9 @@ impl Group<'_> {
         names: &(String, String),
         results: Option<&[TensorResult]>,
         reasons: &[String],
-    ) -> Rows {
+    ) -> OperatorRows {
         let op = &self.fused.rule.ops[op];
-        let subject = Subject {
+        let subject = RowOperator {
             index: op.index,
             op_type: &op.op_type,
             mine: &names.0,

@@ -2,17 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use super::dump_dir::{DumpDir, Naming};
-use super::file_name::Kind;
+use super::dump_dir::{DumpDir, KeyNaming};
+use super::file_name::DumpFileKind;
 use super::rule::{Rule, merge_close, merge_quant};
-use super::stop::Stop;
-use crate::custom::{Custom, has_converters};
-use crate::failure::Code;
+use super::stop::CompareStop;
+use crate::custom::{UserConverters, has_converters};
+use crate::failure::ErrorCode;
 use crate::options::CompareOptions;
-use crate::paths::{self, Kind as PathKind};
+use crate::paths::{self, PathKind};
 
 /// One comparison, where batches differ from what was given.
-pub(super) struct Job<'a> {
+pub(super) struct NetworkJob<'a> {
     pub(super) options: &'a CompareOptions,
     pub(super) my_path: &'a str,
     pub(super) fusion_rule: &'a str,
@@ -24,10 +24,10 @@ pub(super) struct Job<'a> {
 }
 
 /// Both sides, and what is to be done with them.
-pub(super) struct Network {
+pub(super) struct NetworkInputs {
     pub(super) mine: DumpDir,
     pub(super) golden: DumpDir,
-    pub(super) custom: Option<Custom>,
+    pub(super) custom: Option<UserConverters>,
     pub(super) n_elements_max: Option<usize>,
 }
 
@@ -53,7 +53,7 @@ impl RulePaths {
     }
 
     /// Checks that they are there.
-    pub(super) fn check(&self) -> Result<(), Stop> {
+    pub(super) fn check(&self) -> Result<(), CompareStop> {
         let given = [&self.fusion, &self.quant, &self.close];
         for path in given.into_iter().flatten() {
             paths::check_input(path, PathKind::File)?;
@@ -62,7 +62,7 @@ impl RulePaths {
     }
 
     /// The rules, one put on top of the other; `None` if two devices are compared directly.
-    pub(super) fn load(&self) -> Result<Option<Rule>, Stop> {
+    pub(super) fn load(&self) -> Result<Option<Rule>, CompareStop> {
         let open = |path: &Path| Rule::open(path);
         let rule = match (&self.fusion, &self.quant, &self.close) {
             // With both, `-cf` is not read.
@@ -76,11 +76,14 @@ impl RulePaths {
     }
 }
 
-impl Network {
+impl NetworkInputs {
     /// Reads the directories, and checks that they are compared with such rules.
-    pub(super) fn open(job: &Job<'_>, rules: &RulePaths) -> Result<Network, Stop> {
+    pub(super) fn open(
+        job: &NetworkJob<'_>,
+        rules: &RulePaths,
+    ) -> Result<NetworkInputs, CompareStop> {
         let options = job.options;
-        let naming = Naming {
+        let naming = KeyNaming {
             keeps_slices: options.keeps_slices,
             has_rule: rules.fusion.is_some(),
         };
@@ -88,11 +91,11 @@ impl Network {
         let golden = DumpDir::open(&paths::resolve(&options.golden_path), naming)?;
         check_kinds(&mine, &golden, rules)?;
         let custom = if has_converters(&options.custom_dir)? {
-            Some(Custom::open(&options.custom_dir)?)
+            Some(UserConverters::open(&options.custom_dir)?)
         } else {
             None
         };
-        Ok(Network {
+        Ok(NetworkInputs {
             mine,
             golden,
             custom,
@@ -115,14 +118,14 @@ impl DumpDir {
 }
 
 /// Which kinds of dumps are compared, and with which rules.
-fn check_kinds(mine: &DumpDir, golden: &DumpDir, rules: &RulePaths) -> Result<(), Stop> {
+fn check_kinds(mine: &DumpDir, golden: &DumpDir, rules: &RulePaths) -> Result<(), CompareStop> {
     let refuse = |code, what: &str| {
         let message = format!(
             "When the left side is {} and the right side is {}, {what}",
             describe(mine),
             describe(golden)
         );
-        Err(Stop::coded(code, message))
+        Err(CompareStop::coded(code, message))
     };
     let (has_f, has_q, has_cf) = (
         rules.fusion.is_some(),
@@ -130,46 +133,56 @@ fn check_kinds(mine: &DumpDir, golden: &DumpDir, rules: &RulePaths) -> Result<()
         rules.close.is_some(),
     );
     let cannot = "this scenario cannot be compared.";
-    let (parameter, kind) = (Code::InvalidParameter, Code::DumpType);
+    let (parameter, kind) = (ErrorCode::InvalidParameter, ErrorCode::DumpType);
     match (mine.kind, golden.kind) {
-        (Kind::Offline, Kind::Offline) if mine.is_quantised != golden.is_quantised => {
+        (DumpFileKind::Offline, DumpFileKind::Offline)
+            if mine.is_quantised != golden.is_quantised =>
+        {
             refuse(kind, cannot)
         }
-        (Kind::Offline, Kind::Offline) => match (has_f, has_cf, has_q) {
+        (DumpFileKind::Offline, DumpFileKind::Offline) => match (has_f, has_cf, has_q) {
             (true, false, _) => refuse(parameter, "the -cf parameter is required."),
             (false, true, _) => refuse(parameter, "the -f parameter is required."),
             (_, _, true) => refuse(parameter, "there is no need to enter the -q parameter."),
             _ => Ok(()),
         },
-        (Kind::Offline, Kind::Standard) => match (has_f, has_cf, mine.is_quantised, has_q) {
-            (false, ..) => refuse(parameter, "the -f parameter is required."),
-            (_, true, ..) => refuse(parameter, "there is no need to enter the -cf parameter."),
-            (_, _, true, false) => refuse(parameter, "the -q parameter is required."),
-            (_, _, false, true) => refuse(parameter, "there is no need to enter the -q parameter."),
-            _ => Ok(()),
-        },
-        (Kind::Offline, _) if !mine.is_quantised => refuse(kind, cannot),
-        (Kind::Offline, _) if !has_f => refuse(parameter, "the -f parameter is required."),
-        (Kind::Offline, _) if has_q || has_cf => refuse(
+        (DumpFileKind::Offline, DumpFileKind::Standard) => {
+            match (has_f, has_cf, mine.is_quantised, has_q) {
+                (false, ..) => refuse(parameter, "the -f parameter is required."),
+                (_, true, ..) => refuse(parameter, "there is no need to enter the -cf parameter."),
+                (_, _, true, false) => refuse(parameter, "the -q parameter is required."),
+                (_, _, false, true) => {
+                    refuse(parameter, "there is no need to enter the -q parameter.")
+                }
+                _ => Ok(()),
+            }
+        }
+        (DumpFileKind::Offline, _) if !mine.is_quantised => refuse(kind, cannot),
+        (DumpFileKind::Offline, _) if !has_f => refuse(parameter, "the -f parameter is required."),
+        (DumpFileKind::Offline, _) if has_q || has_cf => refuse(
             parameter,
             "there is no need to enter the -q or -cf parameter.",
         ),
-        (Kind::Offline, _) => Ok(()),
-        (Kind::Quant, _) if has_cf => refuse(kind, "there is no need to enter the -cf parameter."),
-        (Kind::Quant, Kind::Standard) if !has_q => refuse(kind, "the -q parameter is required."),
-        (Kind::Quant, Kind::Standard) if has_f => {
+        (DumpFileKind::Offline, _) => Ok(()),
+        (DumpFileKind::Quant, _) if has_cf => {
+            refuse(kind, "there is no need to enter the -cf parameter.")
+        }
+        (DumpFileKind::Quant, DumpFileKind::Standard) if !has_q => {
+            refuse(kind, "the -q parameter is required.")
+        }
+        (DumpFileKind::Quant, DumpFileKind::Standard) if has_f => {
             refuse(kind, "there is no need to enter the -f parameter.")
         }
-        (Kind::Quant, Kind::Standard) => Ok(()),
+        (DumpFileKind::Quant, DumpFileKind::Standard) => Ok(()),
         _ => refuse(kind, cannot),
     }
 }
 
 fn describe(dir: &DumpDir) -> &'static str {
     match (dir.kind, dir.is_quantised) {
-        (Kind::Offline, true) => "a dump of the quantised model on the device",
-        (Kind::Offline, false) => "a dump of the model on the device",
-        (Kind::Quant, _) => "the quantised original model",
-        (Kind::Standard | Kind::Numpy, _) => "the original model",
+        (DumpFileKind::Offline, true) => "a dump of the quantised model on the device",
+        (DumpFileKind::Offline, false) => "a dump of the model on the device",
+        (DumpFileKind::Quant, _) => "the quantised original model",
+        (DumpFileKind::Standard | DumpFileKind::Numpy, _) => "the original model",
     }
 }

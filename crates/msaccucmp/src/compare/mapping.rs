@@ -2,15 +2,15 @@
 
 use opscope_store::record::SlotSide;
 
-use super::dump::Dump;
-use super::file_name::Kind;
-use super::fused::{Fused, compared_sides};
+use super::dump::ComparedFile;
+use super::file_name::DumpFileKind;
+use super::fused::{FusedComparison, compared_sides};
 use super::metrics::NAN;
 use super::rule::Relation;
-use super::stop::Stop;
+use super::stop::CompareStop;
 use super::table;
 use crate::log;
-use crate::output::Output;
+use crate::output::OutputFolder;
 use opscope_analysis::job;
 
 const HEADER: [&str; 7] = [
@@ -25,7 +25,11 @@ const HEADER: [&str; 7] = [
 const SEQUENCE: &str = "OpSequence";
 
 /// Writes the table for some groups.
-pub(super) fn write(fused: &Fused<'_>, groups: &[usize], output: &Output) -> Result<(), Stop> {
+pub(super) fn write(
+    fused: &FusedComparison<'_>,
+    groups: &[usize],
+    output: &OutputFolder,
+) -> Result<(), CompareStop> {
     let rows = job::map(groups, job::default_jobs(), |&group| {
         group_rows(fused, &fused.rule.groups[group].1)
     });
@@ -56,16 +60,16 @@ pub(super) fn write(fused: &Fused<'_>, groups: &[usize], output: &Output) -> Res
 
 type Row = (usize, Vec<String>);
 
-fn group_rows(fused: &Fused<'_>, ops: &[usize]) -> Result<Vec<Row>, Stop> {
+fn group_rows(fused: &FusedComparison<'_>, ops: &[usize]) -> Result<Vec<Row>, CompareStop> {
     let mut rows = Vec::new();
     for &op in ops {
         let rule = &fused.rule.ops[op];
         let row = |id: &str, mine: &str, golden: &str| row(fused, ops, op, [id, mine, golden]);
         let mine = &fused.network.mine;
-        let index = (mine.kind == Kind::Quant).then_some(0);
+        let index = (mine.kind == DumpFileKind::Quant).then_some(0);
         let path = match mine.files(&rule.name, index) {
-            Ok((files, _)) => files.last().cloned().ok_or_else(Stop::index)?,
-            Err(Stop::Fatal(message)) => return Err(Stop::Fatal(message)),
+            Ok((files, _)) => files.last().cloned().ok_or_else(CompareStop::index)?,
+            Err(CompareStop::Fatal(message)) => return Err(CompareStop::Fatal(message)),
             Err(_) => {
                 log::warning(&format!(
                     "[{0}] There is no left dump file for the op \"{0}\".",
@@ -76,9 +80,9 @@ fn group_rows(fused: &Fused<'_>, ops: &[usize]) -> Result<Vec<Row>, Stop> {
             }
         };
         let path_text = path.display().to_string();
-        let dump = match Dump::open(&path) {
+        let dump = match ComparedFile::open(&path) {
             Ok(dump) => dump,
-            Err(Stop::Fatal(message)) => return Err(Stop::Fatal(message)),
+            Err(CompareStop::Fatal(message)) => return Err(CompareStop::Fatal(message)),
             Err(_) => {
                 log::error(&format!("{path_text} file parse error"));
                 rows.push(row(NAN, &path_text, NAN));
@@ -97,17 +101,22 @@ fn group_rows(fused: &Fused<'_>, ops: &[usize]) -> Result<Vec<Row>, Stop> {
 }
 
 /// Where the golden tensor is.
-fn golden_path(fused: &Fused<'_>, op: usize, side: SlotSide, index: usize) -> Result<String, Stop> {
+fn golden_path(
+    fused: &FusedComparison<'_>,
+    op: usize,
+    side: SlotSide,
+    index: usize,
+) -> Result<String, CompareStop> {
     let golden = &fused.network.golden;
     let found = fused.find_golden(op, side, index).and_then(|(origin, _)| {
-        let index = (golden.kind != Kind::Offline).then_some(origin.index);
+        let index = (golden.kind != DumpFileKind::Offline).then_some(origin.index);
         let (files, _) = golden.files(&origin.name, index)?;
-        let last = files.last().ok_or_else(Stop::index)?;
+        let last = files.last().ok_or_else(CompareStop::index)?;
         Ok(last.display().to_string())
     });
     match found {
         Ok(path) => Ok(path),
-        Err(Stop::Fatal(message)) => Err(Stop::Fatal(message)),
+        Err(CompareStop::Fatal(message)) => Err(CompareStop::Fatal(message)),
         Err(_) => {
             let name = &fused.rule.ops[op].name;
             log::warning(&format!(
@@ -118,7 +127,7 @@ fn golden_path(fused: &Fused<'_>, op: usize, side: SlotSide, index: usize) -> Re
     }
 }
 
-fn row(fused: &Fused<'_>, ops: &[usize], op: usize, cells: [&str; 3]) -> Row {
+fn row(fused: &FusedComparison<'_>, ops: &[usize], op: usize, cells: [&str; 3]) -> Row {
     let rule = &fused.rule.ops[op];
     let (mine, golden) = match fused.rule.relation(ops) {
         Relation::ToOne => {

@@ -40,7 +40,7 @@ pub(super) enum Metric {
 
 /// Elements of both sides; as many on either.
 #[derive(Clone, Copy)]
-pub(super) enum Pair<'a> {
+pub(super) enum ComparedElements<'a> {
     Floats(&'a [f32], &'a [f32]),
     /// Zero or one each.
     Bools(&'a [u8], &'a [u8]),
@@ -48,7 +48,7 @@ pub(super) enum Pair<'a> {
 
 /// The facts about the tensors that metrics have to know.
 #[derive(Clone, Copy)]
-pub(super) struct About<'a> {
+pub(super) struct TensorFacts<'a> {
     pub(super) my_file: &'a str,
     pub(super) golden_file: &'a str,
     pub(super) is_scalar: bool,
@@ -97,10 +97,14 @@ impl Metric {
     }
 
     /// The result; an error holds the text of the exception in the reference.
-    pub(super) fn run(self, pair: Pair<'_>, about: &About<'_>) -> Result<Outcome, String> {
+    pub(super) fn run(
+        self,
+        pair: ComparedElements<'_>,
+        about: &TensorFacts<'_>,
+    ) -> Result<Outcome, String> {
         let (a, b) = match pair {
-            Pair::Floats(a, b) => (a, b),
-            Pair::Bools(a, b) => return self.run_bools(a, b, about),
+            ComparedElements::Floats(a, b) => (a, b),
+            ComparedElements::Bools(a, b) => return self.run_bools(a, b, about),
         };
         let value = match self {
             Metric::CosineSimilarity => return Ok(cosine(a, b, about)),
@@ -121,7 +125,7 @@ impl Metric {
         Ok((six_places(value.into()), String::new()))
     }
 
-    fn run_bools(self, a: &[u8], b: &[u8], about: &About<'_>) -> Result<Outcome, String> {
+    fn run_bools(self, a: &[u8], b: &[u8], about: &TensorFacts<'_>) -> Result<Outcome, String> {
         match self {
             Metric::CosineSimilarity => Ok(cosine_of_bools(a, b, about)),
             // The reference divides by the norm only if the golden side is not zero, and then
@@ -187,7 +191,7 @@ fn half_power(x: f32) -> f32 {
 }
 
 /// 1 for scalars; a constant and a reason where one side is zero.
-fn cosine(a: &[f32], b: &[f32], about: &About<'_>) -> Outcome {
+fn cosine(a: &[f32], b: &[f32], about: &TensorFacts<'_>) -> Outcome {
     if about.is_scalar {
         return scalar();
     }
@@ -207,7 +211,7 @@ fn cosine(a: &[f32], b: &[f32], about: &About<'_>) -> Outcome {
     (six_places(at_most_one(value.into())), String::new())
 }
 
-fn cosine_of_bools(a: &[u8], b: &[u8], about: &About<'_>) -> Outcome {
+fn cosine_of_bools(a: &[u8], b: &[u8], about: &TensorFacts<'_>) -> Outcome {
     if about.is_scalar {
         return scalar();
     }
@@ -232,29 +236,29 @@ fn at_most_one(value: f64) -> f64 {
 }
 
 /// Which side counts as zero.
-enum Zero {
+enum ZeroSide {
     Both,
     Mine,
     Golden,
 }
 
-fn zero_side(norm_a: f64, norm_b: f64, roots: [f64; 2]) -> Option<Zero> {
+fn zero_side(norm_a: f64, norm_b: f64, roots: [f64; 2]) -> Option<ZeroSide> {
     // One comparison includes the limit and the other does not, as in the reference.
     if norm_a <= DOUBLE_EPSILON && norm_b < DOUBLE_EPSILON {
-        return Some(Zero::Both);
+        return Some(ZeroSide::Both);
     }
     if roots[0] <= DOUBLE_EPSILON {
-        return Some(Zero::Mine);
+        return Some(ZeroSide::Mine);
     }
-    (roots[1] <= DOUBLE_EPSILON).then_some(Zero::Golden)
+    (roots[1] <= DOUBLE_EPSILON).then_some(ZeroSide::Golden)
 }
 
-impl Zero {
-    fn outcome(&self, about: &About<'_>) -> Outcome {
+impl ZeroSide {
+    fn outcome(&self, about: &TensorFacts<'_>) -> Outcome {
         let file = match self {
-            Zero::Both => return ("1.0".to_owned(), String::new()),
-            Zero::Mine => about.my_file,
-            Zero::Golden => about.golden_file,
+            ZeroSide::Both => return ("1.0".to_owned(), String::new()),
+            ZeroSide::Mine => about.my_file,
+            ZeroSide::Golden => about.golden_file,
         };
         let reason =
             format!("Cannot compare by Cosine Similarity. All the data is zero in {file}.");
@@ -273,7 +277,7 @@ fn distance(a: &[f32], b: &[f32]) -> f32 {
 
 /// Both sides as distributions: brought to 0…1 unless they are constant, at least `float32`'s
 /// epsilon, then divided by their sum.
-fn divergence(a: &[f32], b: &[f32], about: &About<'_>) -> Result<Outcome, String> {
+fn divergence(a: &[f32], b: &[f32], about: &TensorFacts<'_>) -> Result<Outcome, String> {
     let (p, q) = (Distribution::new(a)?, Distribution::new(b)?);
     let one = |i: usize| {
         let (p, q) = (p.at(a[i]), q.at(b[i]));

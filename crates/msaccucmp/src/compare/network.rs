@@ -3,21 +3,21 @@
 use super::advisor;
 use super::algorithms::Algorithms;
 use super::detail::{self, TensorChoice};
-use super::devices::{Devices, operators};
+use super::devices::{DeviceComparison, operators};
 use super::dump_dir::has_arrays;
-use super::fused::Fused;
-use super::inputs::{Job, Network, RulePaths};
+use super::fused::FusedComparison;
+use super::inputs::{NetworkInputs, NetworkJob, RulePaths};
 use super::mapping;
-use super::outcome::{self, Outcome};
-use super::range::Choice;
-use super::row::Form;
+use super::outcome::{self, GroupOutcome};
+use super::range::ModelRange;
+use super::row::RowForm;
 use super::rule::Rule;
-use super::stop::Stop;
+use super::stop::CompareStop;
 use super::table;
 use crate::arguments::integer;
-use crate::failure::Code;
+use crate::failure::ErrorCode;
 use crate::log;
-use crate::output::Output;
+use crate::output::OutputFolder;
 use crate::paths::{self};
 use opscope_analysis::job;
 
@@ -25,7 +25,7 @@ use opscope_analysis::job;
 const NO_ROWS: [&[String]; 0] = [];
 
 /// Runs a comparison. `None` if all went well.
-pub(super) fn run(job: &Job<'_>) -> Result<Option<Code>, Stop> {
+pub(super) fn run(job: &NetworkJob<'_>) -> Result<Option<ErrorCode>, CompareStop> {
     let options = job.options;
     let paths = RulePaths::new(job.fusion_rule, &options.quant_rule, &options.close_rule);
     let op_name = options.op_name.as_deref().filter(|name| !name.is_empty());
@@ -39,8 +39,8 @@ pub(super) fn run(job: &Job<'_>) -> Result<Option<Code>, Stop> {
     )?;
     let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
     let mut choice = match (given(&options.range), given(&options.select)) {
-        (Some(range), _) => Some(Choice::range(&range)?),
-        (None, Some(select)) => Some(Choice::listed(&select)?),
+        (Some(range), _) => Some(ModelRange::range(&range)?),
+        (None, Some(select)) => Some(ModelRange::listed(&select)?),
         (None, None) => None,
     };
     paths.check()?;
@@ -49,12 +49,12 @@ pub(super) fn run(job: &Job<'_>) -> Result<Option<Code>, Stop> {
     }
     let out_dir = paths::resolve(&options.out_dir);
     paths::create_output(&out_dir)?;
-    let output = Output::new(out_dir.clone());
-    let mut network = Network::open(job, &paths)?;
+    let output = OutputFolder::new(out_dir.clone());
+    let mut network = NetworkInputs::open(job, &paths)?;
     let finds_overflow = job.finds_overflow && !network.mine.begins_with_array();
     let Some(rule) = paths.load()? else {
         if choice.is_some() {
-            return Err(Stop::index());
+            return Err(CompareStop::index());
         }
         return match &detail {
             Some(detail) => {
@@ -67,14 +67,14 @@ pub(super) fn run(job: &Job<'_>) -> Result<Option<Code>, Stop> {
         };
     };
     if let Some(choice) = &mut choice {
-        let last = rule.sequence.last().ok_or_else(Stop::index)?;
+        let last = rule.sequence.last().ok_or_else(CompareStop::index)?;
         choice.check(rule.ops[*last].sequence)?;
     }
     let has_sequence = options.has_sequence_word;
-    let fused = Fused {
+    let fused = FusedComparison {
         network: &network,
         rule: &rule,
-        form: Form {
+        form: RowForm {
             algorithms: &algorithms,
             mine_has_arrays: has_arrays(job.my_path),
             golden_has_arrays: has_arrays(&options.golden_path),
@@ -93,7 +93,7 @@ pub(super) fn run(job: &Job<'_>) -> Result<Option<Code>, Stop> {
 }
 
 /// Positions of the groups to compare.
-fn groups(rule: &Rule, choice: Option<&Choice>) -> Result<Vec<usize>, Stop> {
+fn groups(rule: &Rule, choice: Option<&ModelRange>) -> Result<Vec<usize>, CompareStop> {
     match choice {
         Some(choice) => choice.groups(rule),
         None => Ok((0..rule.groups.len()).collect()),
@@ -101,11 +101,11 @@ fn groups(rule: &Rule, choice: Option<&Choice>) -> Result<Vec<usize>, Stop> {
 }
 
 fn compare_fused(
-    job: &Job<'_>,
-    fused: &Fused<'_>,
-    choice: Option<&Choice>,
-    output: &Output,
-) -> Result<Option<Code>, Stop> {
+    job: &NetworkJob<'_>,
+    fused: &FusedComparison<'_>,
+    choice: Option<&ModelRange>,
+    output: &OutputFolder,
+) -> Result<Option<ErrorCode>, CompareStop> {
     let name = result_name(job);
     let header = fused.form.header();
     // Written at once, so that a command that fails leaves the header, as the reference does.
@@ -127,17 +127,17 @@ fn compare_fused(
 }
 
 fn compare_devices(
-    job: &Job<'_>,
-    mut network: Network,
+    job: &NetworkJob<'_>,
+    mut network: NetworkInputs,
     algorithms: &Algorithms,
-    output: &Output,
+    output: &OutputFolder,
     finds_overflow: bool,
-) -> Result<Option<Code>, Stop> {
+) -> Result<Option<ErrorCode>, CompareStop> {
     network.mine.sort_with(network.mine.mapping.clone());
     network.golden.sort_with(network.golden.mapping.clone());
     let ops = operators(&network.mine, &network.golden)?;
     let name = result_name(job);
-    let form = Form {
+    let form = RowForm {
         algorithms,
         mine_has_arrays: has_arrays(job.my_path),
         golden_has_arrays: has_arrays(&job.options.golden_path),
@@ -146,8 +146,8 @@ fn compare_devices(
     };
     let header = form.header();
     output.text(&name, &table::text(&header, NO_ROWS)?)?;
-    let devices = Devices {
-        form: Form {
+    let devices = DeviceComparison {
+        form: RowForm {
             // Between two devices the columns of addresses are there whatever the files are.
             mine_has_arrays: false,
             golden_has_arrays: false,
@@ -161,13 +161,13 @@ fn compare_devices(
 
 /// Writes the table, sorted by group, and the advice.
 fn finish(
-    job: &Job<'_>,
-    output: &Output,
+    job: &NetworkJob<'_>,
+    output: &OutputFolder,
     name: &str,
     header: &[String],
-    outcomes: &[Outcome],
+    outcomes: &[GroupOutcome],
     input_nodes: &[String],
-) -> Result<Option<Code>, Stop> {
+) -> Result<Option<ErrorCode>, CompareStop> {
     let rows = outcomes.iter().flat_map(|outcome| &outcome.rows);
     let mut rows: Vec<&Vec<String>> = rows.flat_map(|rows| &rows.rows).collect();
     if let Some(bad) = rows.iter().position(|row| table::check(row).is_err()) {
@@ -181,7 +181,7 @@ fn finish(
         let message = "The model does not match the dump data, please check the model and the \
                        dump data again.";
         log::error(message);
-        return Ok(Some(Code::NoDumpFile));
+        return Ok(Some(ErrorCode::NoDumpFile));
     }
     log::info(&format!(
         "The comparison result have been written to \"{}\".",
@@ -194,6 +194,6 @@ fn finish(
     Ok(status)
 }
 
-fn result_name(job: &Job<'_>) -> String {
+fn result_name(job: &NetworkJob<'_>) -> String {
     format!("{}result_{}.csv", job.name_start, table::time())
 }

@@ -2,19 +2,19 @@
 
 use std::collections::HashMap;
 
-use super::row::Rows;
-use super::stop::Stop;
-use crate::failure::Code;
+use super::row::OperatorRows;
+use super::stop::CompareStop;
+use crate::failure::ErrorCode;
 use crate::log;
 
 /// The outcome of one group.
 #[derive(Debug, Default)]
-pub(super) struct Outcome {
+pub(super) struct GroupOutcome {
     /// Why the last operator that failed did.
-    pub(super) status: Option<Code>,
+    pub(super) status: Option<ErrorCode>,
     /// Whether anything could be compared.
     pub(super) is_matched: bool,
-    pub(super) rows: Vec<Rows>,
+    pub(super) rows: Vec<OperatorRows>,
     /// The operators that made the inputs, by tensor. Empty where two devices are compared.
     pub(super) producers: HashMap<String, Producer>,
 }
@@ -27,7 +27,7 @@ pub(super) struct Producer {
 }
 
 /// The first failure in the order of the groups, and whether anything could be compared at all.
-pub(super) fn summary(outcomes: &[Outcome]) -> (Option<Code>, bool) {
+pub(super) fn summary(outcomes: &[GroupOutcome]) -> (Option<ErrorCode>, bool) {
     (
         outcomes.iter().find_map(|outcome| outcome.status),
         outcomes.iter().any(|outcome| outcome.is_matched),
@@ -36,7 +36,7 @@ pub(super) fn summary(outcomes: &[Outcome]) -> (Option<Code>, bool) {
 
 /// Gives inputs of operators that ran in slices the results of the outputs that they come from: a
 /// slice of an input has no golden tensor, but all of the output has. Not for two devices.
-pub(super) fn take_over_results(outcomes: &mut [Outcome]) -> Result<(), Stop> {
+pub(super) fn take_over_results(outcomes: &mut [GroupOutcome]) -> Result<(), CompareStop> {
     let mut sliced: HashMap<String, (usize, usize)> = HashMap::new();
     for (i, outcome) in outcomes.iter().enumerate() {
         for (j, rows) in outcome.rows.iter().enumerate() {
@@ -56,10 +56,10 @@ pub(super) fn take_over_results(outcomes: &mut [Outcome]) -> Result<(), Stop> {
 }
 
 fn take_over(
-    outcomes: &mut [Outcome],
+    outcomes: &mut [GroupOutcome],
     (i, j): (usize, usize),
     sliced: &HashMap<String, (usize, usize)>,
-) -> Result<(), Stop> {
+) -> Result<(), CompareStop> {
     for (at, row) in outcomes[i].rows[j].inputs.clone().into_iter().enumerate() {
         let Some(tensor) = outcomes[i].rows[j].tensor_of(row) else {
             continue;
@@ -68,7 +68,7 @@ fn take_over(
             log::error(&format!(
                 "The tensor index '{tensor}' is invalid, no input mapping information"
             ));
-            return Err(Stop::bare(Code::InputMapping));
+            return Err(CompareStop::bare(ErrorCode::InputMapping));
         };
         let Some(&(from, op)) = sliced.get(&producer.name) else {
             log::warning(&format!(
@@ -81,8 +81,12 @@ fn take_over(
         let output = source
             .outputs
             .get(producer.output)
-            .ok_or_else(Stop::index)?;
-        let results = source.rows.get(*output).ok_or_else(Stop::index)?.clone();
+            .ok_or_else(CompareStop::index)?;
+        let results = source
+            .rows
+            .get(*output)
+            .ok_or_else(CompareStop::index)?
+            .clone();
         outcomes[i].rows[j].replace_results(at, &results);
     }
     Ok(())

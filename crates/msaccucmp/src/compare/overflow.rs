@@ -4,23 +4,23 @@ use half::f16;
 use opscope_store::file_format::dump_data::dtype_from_code;
 use opscope_tensor::DType;
 
-use super::dump::Tensor;
+use super::dump::FileTensor;
 use super::metrics::NAN;
-use super::stop::Stop;
-use crate::array::Order;
+use super::stop::CompareStop;
+use crate::array::SaveOrder;
 
 /// `YES` if a `float16` element is as large as that type goes, or infinite; NaN anywhere makes it
 /// `NO`, as in the reference. Nothing is said of other types.
-pub(super) fn of(tensor: &Tensor) -> Result<&'static str, Stop> {
+pub(super) fn overflow_text(tensor: &FileTensor) -> Result<&'static str, CompareStop> {
     if dtype_from_code(tensor.data_type) != Some(DType::F16) {
         return Ok(NAN);
     }
     let array = tensor.decode()?;
-    let bytes = array.bytes_in_order(Order::C);
+    let bytes = array.bytes_in_order(SaveOrder::C);
     let (elements, _) = bytes.as_chunks::<2>();
     if array.n_elements() == 0 {
         let message = "zero-size array to reduction operation maximum which has no identity";
-        return Err(Stop::Exception(message.to_owned()));
+        return Err(CompareStop::Exception(message.to_owned()));
     }
     let mut has_large = false;
     for &element in elements {

@@ -2,14 +2,14 @@
 
 use super::file_name::is_number;
 use super::rule::Rule;
-use super::stop::Stop;
+use super::stop::CompareStop;
 use crate::arguments::integer;
-use crate::failure::Code;
+use crate::failure::ErrorCode;
 use crate::log;
 
 /// The operators of a model to compare.
 #[derive(Debug)]
-pub(super) enum Choice {
+pub(super) enum ModelRange {
     /// Every `step`th operator from `start` to `end`, and these two.
     Range { start: i64, end: i64, step: i64 },
     /// Operators by number.
@@ -18,13 +18,13 @@ pub(super) enum Choice {
 
 const TO_THE_END: i64 = -1;
 
-impl Choice {
+impl ModelRange {
     /// Reads `start,end,step`; what is blank is 1, -1 and 1.
-    pub(super) fn range(text: &str) -> Result<Choice, Stop> {
+    pub(super) fn range(text: &str) -> Result<ModelRange, CompareStop> {
         let invalid = || {
             let message =
                 format!("The range ({text}) is invalid, just supports \"start,end,step\".");
-            Stop::coded(Code::InvalidParameter, message)
+            CompareStop::coded(ErrorCode::InvalidParameter, message)
         };
         let parts: Vec<&str> = text.split(',').map(str::trim).collect();
         let [start, end, step] = parts[..] else {
@@ -42,11 +42,11 @@ impl Choice {
             number(end, TO_THE_END)?
         };
         let step = number(step, 1)?;
-        Ok(Choice::Range { start, end, step })
+        Ok(ModelRange::Range { start, end, step })
     }
 
     /// Reads numbers with commas between them.
-    pub(super) fn listed(text: &str) -> Result<Choice, Stop> {
+    pub(super) fn listed(text: &str) -> Result<ModelRange, CompareStop> {
         let mut numbers = Vec::new();
         for part in text
             .split(',')
@@ -58,24 +58,24 @@ impl Choice {
                     "The index ({text}) is invalid, just supports \"index_1, index_2, ...\", the \
                      value is zero or a positive number."
                 );
-                return Err(Stop::coded(Code::InvalidParameter, message));
+                return Err(CompareStop::coded(ErrorCode::InvalidParameter, message));
             }
             numbers.push(integer(part).unwrap_or(i64::MAX));
         }
         numbers.sort_unstable();
         numbers.dedup();
-        Ok(Choice::Listed(numbers))
+        Ok(ModelRange::Listed(numbers))
     }
 
     /// Checks the choice against the number of the last operator, and drops what is beyond it.
-    pub(super) fn check(&mut self, last: i64) -> Result<(), Stop> {
+    pub(super) fn check(&mut self, last: i64) -> Result<(), CompareStop> {
         match self {
-            Choice::Range { start, end, step } => {
+            ModelRange::Range { start, end, step } => {
                 let out_of_range = |what: &str, value: i64, range: &str| {
                     let message = format!(
                         "The {what} index ({value}) is out of range {range}. Please check the index."
                     );
-                    Err(Stop::coded(Code::IndexOutOfBounds, message))
+                    Err(CompareStop::coded(ErrorCode::IndexOutOfBounds, message))
                 };
                 if *start < 1 || *start > last {
                     return out_of_range("start", *start, &format!("[1, {last}]"));
@@ -91,7 +91,7 @@ impl Choice {
                 }
                 Ok(())
             }
-            Choice::Listed(numbers) => {
+            ModelRange::Listed(numbers) => {
                 let n = numbers.len();
                 numbers.retain(|&number| number <= last);
                 if numbers.len() == n {
@@ -99,7 +99,7 @@ impl Choice {
                 }
                 let message = format!("An index is out of range [1,{last}].");
                 if numbers.is_empty() {
-                    return Err(Stop::coded(Code::InvalidParameter, message));
+                    return Err(CompareStop::coded(ErrorCode::InvalidParameter, message));
                 }
                 log::warning(&message);
                 Ok(())
@@ -109,21 +109,21 @@ impl Choice {
 
     /// Positions in [`Rule::groups`] of the groups to compare, in order. An operator of which no
     /// group is known cannot be compared.
-    pub(super) fn groups(&self, rule: &Rule) -> Result<Vec<usize>, Stop> {
+    pub(super) fn groups(&self, rule: &Rule) -> Result<Vec<usize>, CompareStop> {
         let mut groups = Vec::new();
         for &op in &rule.sequence {
             let number = rule.ops[op].sequence;
             let is_chosen = match self {
-                Choice::Range { end, .. } if number > *end => break,
-                Choice::Range { start, end, step } => {
+                ModelRange::Range { end, .. } if number > *end => break,
+                ModelRange::Range { start, end, step } => {
                     number >= *start
                         && (number == *start || number == *end || (number - start) % step == 0)
                 }
-                Choice::Listed(numbers) => numbers.contains(&number),
+                ModelRange::Listed(numbers) => numbers.contains(&number),
             };
             if is_chosen {
                 let group = rule.position_of(&rule.ops[op].name);
-                let group = group.ok_or_else(|| Stop::Fatal("None".to_owned()))?;
+                let group = group.ok_or_else(|| CompareStop::Fatal("None".to_owned()))?;
                 if !groups.contains(&group) {
                     groups.push(group);
                 }
@@ -151,12 +151,12 @@ mod tests {
             ("1,-2,1", 27, None),
             ("a,3,1", 27, None),
         ] {
-            let found = Choice::range(text).and_then(|mut choice| {
+            let found = ModelRange::range(text).and_then(|mut choice| {
                 choice.check(last)?;
                 Ok(choice)
             });
             let found = match found {
-                Ok(Choice::Range { start, end, step }) => Some((start, end, step)),
+                Ok(ModelRange::Range { start, end, step }) => Some((start, end, step)),
                 _ => None,
             };
             assert_eq!(found, expected, "{text}");
@@ -165,10 +165,10 @@ mod tests {
 
     #[test]
     fn lists_lose_what_is_beyond() {
-        let mut choice = Choice::listed("5, 3,,99,3").unwrap();
+        let mut choice = ModelRange::listed("5, 3,,99,3").unwrap();
         choice.check(10).unwrap();
-        assert!(matches!(choice, Choice::Listed(numbers) if numbers == [3, 5]));
-        assert!(Choice::listed("11").unwrap().check(10).is_err());
-        assert!(Choice::listed("x").is_err());
+        assert!(matches!(choice, ModelRange::Listed(numbers) if numbers == [3, 5]));
+        assert!(ModelRange::listed("11").unwrap().check(10).is_err());
+        assert!(ModelRange::listed("x").is_err());
     }
 }

@@ -3,24 +3,24 @@
 use opscope_store::file_format::dump_data::layout_code;
 use opscope_tensor::Layout;
 
-use super::align::{Alignment, IMAGE_AXES, is, reshape};
-use super::dump::Tensor;
-use super::stop::Stop;
-use crate::array::Array;
+use super::align::{AlignmentContext, IMAGE_AXES, is, reshape};
+use super::dump::FileTensor;
+use super::stop::CompareStop;
+use crate::array::ElementArray;
 use crate::formats;
-use crate::layout::Converted;
-use crate::slice::{self, Cut};
+use crate::layout::ConversionResult;
+use crate::slice::{self, SliceCut};
 
 /// A tensor of a device as it was before the device's layout. What cannot be converted stays as it
 /// is, as in the reference.
-pub(super) fn restore(tensor: &Tensor) -> Result<Array<'_>, Stop> {
+pub(super) fn restore(tensor: &FileTensor) -> Result<ElementArray<'_>, CompareStop> {
     match try_restore(tensor)? {
         Some(array) => Ok(array),
         None => tensor.decode(),
     }
 }
 
-fn try_restore(tensor: &Tensor) -> Result<Option<Array<'_>>, Stop> {
+fn try_restore(tensor: &FileTensor) -> Result<Option<ElementArray<'_>>, CompareStop> {
     let plain = |dims| Ok(reshape(tensor.decode()?, dims).ok());
     let is_image = [Layout::Nchw, Layout::Nhwc, Layout::Hwcn]
         .iter()
@@ -39,7 +39,7 @@ fn try_restore(tensor: &Tensor) -> Result<Option<Array<'_>>, Stop> {
     if from == to {
         return plain(&tensor.dims);
     }
-    let alignment = Alignment {
+    let alignment = AlignmentContext {
         op_name: "",
         custom: None,
         is_between_originals: false,
@@ -47,7 +47,7 @@ fn try_restore(tensor: &Tensor) -> Result<Option<Array<'_>>, Stop> {
     };
     let converted = formats::from_code(from)
         .and_then(|(from, _)| Ok((from, formats::from_code(to)?.0)))
-        .map_err(Stop::from)
+        .map_err(CompareStop::from)
         .and_then(|(from, to)| {
             let (dims, wanted) = (&tensor.dims, &tensor.original);
             alignment.run(from, to, tensor.decode()?, dims, wanted, tensor.groups)
@@ -56,8 +56,8 @@ fn try_restore(tensor: &Tensor) -> Result<Option<Array<'_>>, Stop> {
         return plain(&tensor.dims);
     };
     let restored = match slice::plan(converted.dims(), &tensor.original) {
-        Cut::To { dims, ends } => converted.cut(&dims, &ends),
-        Cut::Keep | Cut::Impossible => Ok(converted),
+        SliceCut::To { dims, ends } => converted.cut(&dims, &ends),
+        SliceCut::Keep | SliceCut::Impossible => Ok(converted),
     };
-    Ok(restored.and_then(Converted::into_array).ok())
+    Ok(restored.and_then(ConversionResult::into_array).ok())
 }

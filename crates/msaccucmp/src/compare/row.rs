@@ -7,7 +7,7 @@ use super::metrics::NAN;
 const TENSOR_COLUMN: usize = 7;
 
 /// The properties that all rows have in common.
-pub(super) struct Form<'a> {
+pub(super) struct RowForm<'a> {
     pub(super) algorithms: &'a Algorithms,
     /// Whether the sides hold arrays, which have no addresses.
     pub(super) mine_has_arrays: bool,
@@ -34,7 +34,7 @@ pub(super) struct TensorResult {
 }
 
 /// The operator's part of a row.
-pub(super) struct Subject<'a> {
+pub(super) struct RowOperator<'a> {
     pub(super) index: usize,
     pub(super) op_type: &'a str,
     pub(super) mine: &'a str,
@@ -44,7 +44,7 @@ pub(super) struct Subject<'a> {
 
 /// Rows of one operator.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Rows {
+pub(super) struct OperatorRows {
     pub(super) op_name: String,
     pub(super) rows: Vec<Vec<String>>,
     /// Which of them are inputs and outputs of slices that were put together.
@@ -53,7 +53,7 @@ pub(super) struct Rows {
     pub(super) is_ffts: bool,
 }
 
-impl Form<'_> {
+impl RowForm<'_> {
     /// The header.
     pub(super) fn header(&self) -> Vec<String> {
         let mut header = vec!["Index"];
@@ -81,13 +81,13 @@ impl Form<'_> {
     pub(super) fn rows(
         &self,
         op_name: &str,
-        subject: &Subject<'_>,
+        subject: &RowOperator<'_>,
         tensors: Option<&[TensorResult]>,
         reasons: &[String],
-    ) -> Rows {
-        let mut result = Rows {
+    ) -> OperatorRows {
+        let mut result = OperatorRows {
             op_name: op_name.to_owned(),
-            ..Rows::default()
+            ..OperatorRows::default()
         };
         let tensors = tensors.unwrap_or_default();
         for tensor in tensors {
@@ -131,7 +131,7 @@ impl Form<'_> {
 
     fn start(
         &self,
-        subject: &Subject<'_>,
+        subject: &RowOperator<'_>,
         op_type: &str,
         mine: [&str; 2],
         golden: [&str; 2],
@@ -148,14 +148,14 @@ impl Form<'_> {
         row.into_iter().map(str::to_owned).collect()
     }
 
-    fn add_sequence(&self, row: &mut Vec<String>, subject: &Subject<'_>) {
+    fn add_sequence(&self, row: &mut Vec<String>, subject: &RowOperator<'_>) {
         if self.has_sequence {
             row.insert(1, subject.sequence.to_string());
         }
     }
 }
 
-impl Rows {
+impl OperatorRows {
     /// The text in the column by which slices are looked up.
     pub(super) fn tensor_of(&self, row: usize) -> Option<&str> {
         self.rows.get(row)?.get(TENSOR_COLUMN).map(String::as_str)

@@ -9,8 +9,8 @@ use std::collections::HashMap;
 use uuid::Uuid;
 
 use super::file_name::is_number;
-use super::stop::Stop;
-use crate::failure::Code;
+use super::stop::CompareStop;
+use crate::failure::ErrorCode;
 use crate::log;
 
 pub(super) use json::{graph_names, load_value};
@@ -22,7 +22,7 @@ const PASS_THROUGH: [&str; 2] = ["Cast", "TransData"];
 /// The rules of a model.
 #[derive(Debug, Default)]
 pub(super) struct Rule {
-    pub(super) ops: Vec<Op>,
+    pub(super) ops: Vec<DeviceOperator>,
     pub(super) outputs: Vec<OutputRule>,
     /// Operators that stand for the same originals, in the order of their first members.
     pub(super) groups: Vec<(GroupKey, Vec<usize>)>,
@@ -45,7 +45,7 @@ pub(super) enum GroupKey {
 
 /// One operator of the device.
 #[derive(Clone, Debug)]
-pub(super) struct Op {
+pub(super) struct DeviceOperator {
     /// Number of its group.
     pub(super) index: usize,
     pub(super) name: String,
@@ -73,7 +73,7 @@ pub(super) struct OutputRule {
 
 /// The tensor of the original model that belongs to one of the device.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Origin {
+pub(super) struct OriginTensor {
     pub(super) name: String,
     pub(super) index: i64,
     pub(super) format: String,
@@ -152,7 +152,7 @@ impl Rule {
     }
 
     /// The operator called `name`, which has to be the last of its name in its group's table.
-    pub(super) fn find(&self, name: &str) -> Result<(&[usize], usize), Stop> {
+    pub(super) fn find(&self, name: &str) -> Result<(&[usize], usize), CompareStop> {
         let group = self
             .group_of(name)
             .map(|key| self.group(key).unwrap_or(&[]));
@@ -163,24 +163,24 @@ impl Rule {
         found.ok_or_else(|| {
             let message = format!("There is no \"{name}\" in the fusion rule file.");
             log::warning(&message);
-            Stop::coded(Code::InvalidParameter, message)
+            CompareStop::coded(ErrorCode::InvalidParameter, message)
         })
     }
 
     /// The producer of an operator's input, and which of its outputs.
-    fn producer(&self, op: usize, index: usize) -> Result<(usize, usize), Stop> {
+    fn producer(&self, op: usize, index: usize) -> Result<(usize, usize), CompareStop> {
         let op = &self.ops[op];
         let Some(text) = op.inputs.get(index) else {
             log::error(&format!(
                 "The input index ({index}) is out of range ({}) for the operator list.",
                 op.inputs.len()
             ));
-            return Err(Stop::bare(Code::IndexOutOfBounds));
+            return Err(CompareStop::bare(ErrorCode::IndexOutOfBounds));
         };
         let invalid = |what: &str| {
             let message = format!("The input information ({text}) is invalid. {what}");
             log::error(&message);
-            Stop::coded(Code::JsonFile, message)
+            CompareStop::coded(ErrorCode::JsonFile, message)
         };
         let parts: Vec<&str> = text.split(':').collect();
         let [name, output] = parts[..] else {
@@ -204,7 +204,7 @@ impl Rule {
         op: usize,
         index: usize,
         is_input: bool,
-    ) -> Result<(usize, usize), Stop> {
+    ) -> Result<(usize, usize), CompareStop> {
         let (mut op, mut index) = if is_input {
             self.producer(op, index)?
         } else {
@@ -215,7 +215,7 @@ impl Rule {
             (op, index) = self.producer(op, index)?;
             n_steps += 1;
             if n_steps > self.ops.len() {
-                return Err(Stop::Fatal(
+                return Err(CompareStop::Fatal(
                     "the operators of the rule run in a circle".to_owned(),
                 ));
             }
@@ -224,11 +224,11 @@ impl Rule {
     }
 
     /// Where output `index` of an operator comes from.
-    pub(super) fn origin(&self, op: usize, index: usize) -> Result<Origin, Stop> {
+    pub(super) fn origin(&self, op: usize, index: usize) -> Result<OriginTensor, CompareStop> {
         let op = &self.ops[op];
         let missing = |message: String| {
             log::warning(&message);
-            Stop::coded(Code::NoDumpFile, message)
+            CompareStop::coded(ErrorCode::NoDumpFile, message)
         };
         let first = op.outputs.get(index).or_else(|| op.outputs.first());
         let Some(&output) = first else {
@@ -244,7 +244,7 @@ impl Rule {
                 op.name
             )));
         }
-        Ok(Origin {
+        Ok(OriginTensor {
             name: output.origin.clone(),
             index: output.origin_index.unwrap_or(index as i64),
             format: output.format.clone(),

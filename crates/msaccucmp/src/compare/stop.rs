@@ -1,12 +1,12 @@
 //! Why something could not be compared, and how far that reaches.
 
-use crate::failure::{Code, Failure};
+use crate::failure::{ErrorCode, ToolFailure};
 
 /// A failure, by what the reference does about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Stop {
+pub(super) enum CompareStop {
     /// An error with a code. The text becomes the reason in the result, and may be empty.
-    Coded(Code, String),
+    Coded(ErrorCode, String),
     /// An exception that costs one operator where two device dumps are compared, and ends the
     /// command elsewhere.
     Exception(String),
@@ -14,38 +14,40 @@ pub(super) enum Stop {
     Fatal(String),
 }
 
-impl Stop {
+impl CompareStop {
     /// An error whose reason the reference leaves empty.
-    pub(super) fn bare(code: Code) -> Stop {
-        Stop::Coded(code, String::new())
+    pub(super) fn bare(code: ErrorCode) -> CompareStop {
+        CompareStop::Coded(code, String::new())
     }
 
-    pub(super) fn coded(code: Code, reason: impl Into<String>) -> Stop {
-        Stop::Coded(code, reason.into())
+    pub(super) fn coded(code: ErrorCode, reason: impl Into<String>) -> CompareStop {
+        CompareStop::Coded(code, reason.into())
     }
 
     /// The exception that a wrong index raises in the reference.
-    pub(super) fn index() -> Stop {
-        Stop::Fatal("list index out of range".to_owned())
+    pub(super) fn index() -> CompareStop {
+        CompareStop::Fatal("list index out of range".to_owned())
     }
 }
 
-impl From<Failure> for Stop {
-    fn from(failure: Failure) -> Stop {
+impl From<ToolFailure> for CompareStop {
+    fn from(failure: ToolFailure) -> CompareStop {
         match failure {
-            Failure::Coded(code, message) => Stop::Coded(code, message),
-            Failure::Logged(code) => Stop::bare(code),
-            Failure::Unexpected(message) => Stop::Exception(message),
+            ToolFailure::Coded(code, message) => CompareStop::Coded(code, message),
+            ToolFailure::Logged(code) => CompareStop::bare(code),
+            ToolFailure::Unexpected(message) => CompareStop::Exception(message),
         }
     }
 }
 
-impl From<Stop> for Failure {
-    fn from(stop: Stop) -> Failure {
+impl From<CompareStop> for ToolFailure {
+    fn from(stop: CompareStop) -> ToolFailure {
         match stop {
-            Stop::Coded(code, reason) if reason.is_empty() => Failure::Logged(code),
-            Stop::Coded(code, reason) => Failure::Coded(code, reason),
-            Stop::Exception(message) | Stop::Fatal(message) => Failure::Unexpected(message),
+            CompareStop::Coded(code, reason) if reason.is_empty() => ToolFailure::Logged(code),
+            CompareStop::Coded(code, reason) => ToolFailure::Coded(code, reason),
+            CompareStop::Exception(message) | CompareStop::Fatal(message) => {
+                ToolFailure::Unexpected(message)
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Tables as comma-separated text.
 
-use super::stop::Stop;
+use super::stop::CompareStop;
 
 /// The characters that spreadsheets take for the start of a formula.
 const FORMULA_STARTS: [char; 8] = ['＝', '＋', '－', '+', '-', '=', '%', '@'];
@@ -12,7 +12,7 @@ const FORMULA_STARTS: [char; 8] = ['＝', '＋', '－', '+', '-', '=', '%', '@']
 pub(super) fn text(
     header: &[String],
     rows: impl IntoIterator<Item = impl AsRef<[String]>>,
-) -> Result<String, Stop> {
+) -> Result<String, CompareStop> {
     check(header)?;
     let mut text = String::new();
     push_line(&mut text, header);
@@ -39,10 +39,10 @@ fn push_line(text: &mut String, cells: &[String]) {
 }
 
 /// Refuses cells that a spreadsheet would run as a formula.
-pub(super) fn check(cells: &[String]) -> Result<(), Stop> {
+pub(super) fn check(cells: &[String]) -> Result<(), CompareStop> {
     match cells.iter().find(|cell| is_formula(cell)) {
         None => Ok(()),
-        Some(cell) => Err(Stop::Fatal(format!(
+        Some(cell) => Err(CompareStop::Fatal(format!(
             "Malicious value is not allowed to be written to the csv: {cell}"
         ))),
     }

@@ -3,74 +3,74 @@
 use half::f16;
 use opscope_tensor::{DType, NumpyType};
 
-use super::metrics::Pair;
-use crate::array::{Array, Order};
+use super::metrics::ComparedElements;
+use crate::array::{ElementArray, SaveOrder};
 
 /// The elements of one side.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Values {
+pub(super) enum SideValues {
     Floats(Vec<f32>),
     /// Zero or one each.
     Bools(Vec<u8>),
 }
 
-impl Values {
+impl SideValues {
     /// The elements in C order. All but booleans become `float32`: 64-bit numbers lose digits, and
     /// complex ones their imaginary part.
-    pub(super) fn of(array: &Array<'_>) -> Values {
-        let bytes = array.bytes_in_order(Order::C);
+    pub(super) fn decode(array: &ElementArray<'_>) -> SideValues {
+        let bytes = array.bytes_in_order(SaveOrder::C);
         if array.dtype() == DType::Bool {
-            return Values::Bools(bytes.iter().map(|&b| u8::from(b != 0)).collect());
+            return SideValues::Bools(bytes.iter().map(|&b| u8::from(b != 0)).collect());
         }
-        Values::Floats(floats(array.dtype(), &bytes))
+        SideValues::Floats(floats(array.dtype(), &bytes))
     }
 
     pub(super) fn len(&self) -> usize {
         match self {
-            Values::Floats(elements) => elements.len(),
-            Values::Bools(elements) => elements.len(),
+            SideValues::Floats(elements) => elements.len(),
+            SideValues::Bools(elements) => elements.len(),
         }
     }
 
     /// Without booleans.
     pub(super) fn into_floats(self) -> Vec<f32> {
         match self {
-            Values::Floats(elements) => elements,
-            Values::Bools(elements) => elements.into_iter().map(f32::from).collect(),
+            SideValues::Floats(elements) => elements,
+            SideValues::Bools(elements) => elements.into_iter().map(f32::from).collect(),
         }
     }
 
     /// The first `n`.
     pub(super) fn truncate(&mut self, n: usize) {
         match self {
-            Values::Floats(elements) => elements.truncate(n),
-            Values::Bools(elements) => elements.truncate(n),
+            SideValues::Floats(elements) => elements.truncate(n),
+            SideValues::Bools(elements) => elements.truncate(n),
         }
     }
 }
 
 /// Both sides with elements of the same kind.
 #[derive(Debug)]
-pub(super) struct Sides(Values, Values);
+pub(super) struct ValuePair(SideValues, SideValues);
 
-impl Sides {
+impl ValuePair {
     /// Booleans stay what they are if they are on both sides.
-    pub(super) fn new(mine: Values, golden: Values) -> Sides {
+    pub(super) fn new(mine: SideValues, golden: SideValues) -> ValuePair {
         match (mine, golden) {
-            (mine @ Values::Bools(_), golden @ Values::Bools(_)) => Sides(mine, golden),
-            (mine, golden) => Sides(
-                Values::Floats(mine.into_floats()),
-                Values::Floats(golden.into_floats()),
+            (mine @ SideValues::Bools(_), golden @ SideValues::Bools(_)) => ValuePair(mine, golden),
+            (mine, golden) => ValuePair(
+                SideValues::Floats(mine.into_floats()),
+                SideValues::Floats(golden.into_floats()),
             ),
         }
     }
 
-    pub(super) fn pair(&self) -> Pair<'_> {
+    pub(super) fn pair(&self) -> ComparedElements<'_> {
         match (&self.0, &self.1) {
-            (Values::Bools(a), Values::Bools(b)) => Pair::Bools(a, b),
-            (Values::Floats(a), Values::Floats(b)) => Pair::Floats(a, b),
+            (SideValues::Bools(a), SideValues::Bools(b)) => ComparedElements::Bools(a, b),
+            (SideValues::Floats(a), SideValues::Floats(b)) => ComparedElements::Floats(a, b),
             // `new` makes both sides the same.
-            _ => Pair::Floats(&[], &[]),
+            _ => ComparedElements::Floats(&[], &[]),
         }
     }
 }

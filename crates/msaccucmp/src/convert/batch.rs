@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use super::file_converter::FileConverter;
-use crate::failure::Failure;
+use crate::failure::ToolFailure;
 use crate::log;
 use opscope_analysis::job;
 
@@ -23,7 +23,7 @@ pub(super) fn run(
     converter: &FileConverter,
     paths: &[PathBuf],
     n_entries: usize,
-) -> Result<(), Failure> {
+) -> Result<(), ToolFailure> {
     let n_workers = job::default_jobs();
     // Every worker may hold a file and its converted form at the same time.
     let limit = memory_bytes() / n_workers as u64 / MEMORY_SHARE;
@@ -37,15 +37,16 @@ pub(super) fn run(
         failure
     };
     let results = job::map(&small, n_workers, |path| convert(path));
-    let mut failures: Vec<Failure> = results.into_iter().flatten().collect();
+    let mut failures: Vec<ToolFailure> = results.into_iter().flatten().collect();
     // Large files come after the others, one by one, so that two of them never share the memory.
-    let mut large_failures: Vec<Failure> = large.iter().filter_map(|path| convert(path)).collect();
+    let mut large_failures: Vec<ToolFailure> =
+        large.iter().filter_map(|path| convert(path)).collect();
     if let Some(failure) = large_failures.pop() {
         failures.insert(0, failure);
     }
     let coded = failures
         .iter()
-        .position(|failure| !matches!(failure, Failure::Unexpected(_)));
+        .position(|failure| !matches!(failure, ToolFailure::Unexpected(_)));
     if coded.is_some() {
         log::info(&format!(
             "The list of files that failed to be converted has been written to {}.",
@@ -59,11 +60,11 @@ pub(super) fn run(
 }
 
 /// Converts a file and takes down its name if that fails.
-fn convert_one_of_many(converter: &FileConverter, path: &Path) -> Option<Failure> {
+fn convert_one_of_many(converter: &FileConverter, path: &Path) -> Option<ToolFailure> {
     let failed = converter.convert(path).err()?;
     let failure = failed.failure.logged();
     // The reference loses the names of files that end with an exception.
-    if !matches!(failure, Failure::Unexpected(_)) {
+    if !matches!(failure, ToolFailure::Unexpected(_)) {
         converter.output.note_failed(path, &failed.tensors);
     }
     Some(failure)

@@ -2,19 +2,19 @@
 
 use std::path::Path;
 
-use super::relayout::{self, FileFailure, Relayout};
+use super::relayout::{self, FileFailure, LayoutChange};
 use super::{op_debug, plain};
-use crate::failure::Failure;
-use crate::options::OutputKind;
-use crate::output::Output;
-use crate::paths::{self, Kind};
-use crate::source::Source;
+use crate::failure::ToolFailure;
+use crate::options::ToolOutput;
+use crate::output::OutputFolder;
+use crate::paths::{self, PathKind};
+use crate::source::DumpSource;
 
 /// The form that files are converted to, and the place of the results.
 pub(super) struct FileConverter {
-    pub(super) output: Output,
-    pub(super) kind: OutputKind,
-    pub(super) relayout: Option<Relayout>,
+    pub(super) output: OutputFolder,
+    pub(super) kind: ToolOutput,
+    pub(super) relayout: Option<LayoutChange>,
 }
 
 impl FileConverter {
@@ -22,7 +22,7 @@ impl FileConverter {
         self.convert_source(&open(path)?)
     }
 
-    pub(super) fn convert_source(&self, source: &Source) -> Result<(), FileFailure> {
+    pub(super) fn convert_source(&self, source: &DumpSource) -> Result<(), FileFailure> {
         match &self.relayout {
             Some(relayout) => relayout::convert(&self.output, self.kind, relayout, source),
             None if source.is_op_debug() => Ok(op_debug::convert(&self.output, source)?),
@@ -32,7 +32,7 @@ impl FileConverter {
 }
 
 /// Opens a dump whose path the reference accepts.
-pub(super) fn open(path: &Path) -> Result<Source, Failure> {
-    paths::check_input(path, Kind::File)?;
-    Source::open(path)
+pub(super) fn open(path: &Path) -> Result<DumpSource, ToolFailure> {
+    paths::check_input(path, PathKind::File)?;
+    DumpSource::open(path)
 }

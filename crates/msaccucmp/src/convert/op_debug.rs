@@ -5,14 +5,14 @@ use opscope_store::file_format::op_debug::{
 };
 use opscope_store::record::SlotSide;
 
-use crate::array::Order;
-use crate::failure::{Code, Failure};
-use crate::output::Output;
-use crate::source::{Source, SourceTensor};
+use crate::array::SaveOrder;
+use crate::failure::{ErrorCode, ToolFailure};
+use crate::output::OutputFolder;
+use crate::source::{DumpSource, SourceTensor};
 use crate::{dtype, log};
 
 /// Writes each output of the file as a record, whatever kind of file was asked for.
-pub(super) fn convert(output: &Output, source: &Source) -> Result<(), Failure> {
+pub(super) fn convert(output: &OutputFolder, source: &DumpSource) -> Result<(), ToolFailure> {
     source
         .tensors()
         .try_for_each(|tensor| dtype::check(&tensor))?;
@@ -26,9 +26,9 @@ pub(super) fn convert(output: &Output, source: &Source) -> Result<(), Failure> {
     Ok(())
 }
 
-fn decode(source: &Source, tensor: &SourceTensor<'_>) -> Result<OverflowRecord, Failure> {
+fn decode(source: &DumpSource, tensor: &SourceTensor<'_>) -> Result<OverflowRecord, ToolFailure> {
     let decoded = dtype::decode(tensor)?;
-    let bytes = decoded.array.bytes_in_order(Order::C);
+    let bytes = decoded.array.bytes_in_order(SaveOrder::C);
     let record = OverflowRecord::decode(&bytes).map_err(|error| {
         let is_type = error.offset == ACC_TYPE_OFFSET as u64 && bytes.len() >= ACC_TYPE_OFFSET + 4;
         let message = format!(
@@ -42,10 +42,10 @@ fn decode(source: &Source, tensor: &SourceTensor<'_>) -> Result<OverflowRecord, 
                     bytes.len(),
                     tensor.label()
                 ));
-                Failure::new(Code::InvalidDumpData, message)
+                ToolFailure::new(ErrorCode::InvalidDumpData, message)
             }
-            (true, true) => Failure::new(Code::OverflowType, message),
-            (true, false) => Failure::unexpected(message),
+            (true, true) => ToolFailure::new(ErrorCode::OverflowType, message),
+            (true, false) => ToolFailure::unexpected(message),
         }
     })?;
     if let OverflowRecord::Accelerator(record) = &record {

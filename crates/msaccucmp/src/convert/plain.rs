@@ -2,12 +2,12 @@
 
 use opscope_store::record::SlotSide;
 
-use crate::array::Array;
-use crate::dtype::{self, Decoded};
-use crate::failure::Failure;
-use crate::options::OutputKind;
-use crate::output::Output;
-use crate::source::{Source, SourceTensor};
+use crate::array::ElementArray;
+use crate::dtype::{self, NumpyTensor};
+use crate::failure::ToolFailure;
+use crate::options::ToolOutput;
+use crate::output::OutputFolder;
+use crate::source::{DumpSource, SourceTensor};
 use crate::{formats, log};
 use opscope_analysis::names;
 
@@ -18,7 +18,11 @@ const L1_BUFFER: u32 = 0;
 ///
 /// All tensors are checked before the first one is written. A tensor whose bytes are too few for
 /// its shape is passed over.
-pub(super) fn convert(output: &Output, kind: OutputKind, source: &Source) -> Result<(), Failure> {
+pub(super) fn convert(
+    output: &OutputFolder,
+    kind: ToolOutput,
+    source: &DumpSource,
+) -> Result<(), ToolFailure> {
     source
         .tensors()
         .try_for_each(|tensor| dtype::check(&tensor))?;
@@ -37,23 +41,23 @@ pub(super) fn convert(output: &Output, kind: OutputKind, source: &Source) -> Res
 
 /// Writes one tensor.
 pub(super) fn write(
-    output: &Output,
-    kind: OutputKind,
-    source: &Source,
+    output: &OutputFolder,
+    kind: ToolOutput,
+    source: &DumpSource,
     tensor: &SourceTensor<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), ToolFailure> {
     let decoded = dtype::decode(tensor)?;
     let (side, i) = (tensor.side.name(), tensor.index);
     let file = &source.file_name;
     let path = match kind {
-        OutputKind::Npy => {
+        ToolOutput::Npy => {
             let stem = format!("{file}.{side}.{i}");
             let Some(array) = shaped(decoded, tensor) else {
                 return Ok(());
             };
             output.npy(&stem, ".npy", &array)?
         }
-        OutputKind::MsNpy => {
+        ToolOutput::MsNpy => {
             let (_, format) = formats::from_code(tensor.entry.format)?;
             let file = names::mindspore(file, &source.op_name);
             let stem = format!("{file}.{side}.{i}.{format}");
@@ -62,7 +66,7 @@ pub(super) fn write(
             };
             output.npy(&stem, ".npy", &array)?
         }
-        OutputKind::Bin => {
+        ToolOutput::Bin => {
             let (_, format) = formats::from_code(tensor.entry.format)?;
             let dtype = dtype::file_name_part(decoded.dump_dtype)?;
             let n = decoded.array.n_elements();
@@ -71,7 +75,7 @@ pub(super) fn write(
                 &decoded.array,
             )?
         }
-        OutputKind::Pt => {
+        ToolOutput::Pt => {
             let Some(array) = shaped(decoded, tensor) else {
                 return Ok(());
             };
@@ -85,7 +89,7 @@ pub(super) fn write(
 
 /// The tensor in its shape; a scalar gets one axis. `None`, with a message, if the bytes are too
 /// few.
-fn shaped<'a>(decoded: Decoded<'a>, tensor: &SourceTensor<'_>) -> Option<Array<'a>> {
+fn shaped<'a>(decoded: NumpyTensor<'a>, tensor: &SourceTensor<'_>) -> Option<ElementArray<'a>> {
     let dims = if decoded.dims.is_empty() {
         vec![1]
     } else {
@@ -104,7 +108,7 @@ fn shaped<'a>(decoded: Decoded<'a>, tensor: &SourceTensor<'_>) -> Option<Array<'
 }
 
 /// Buffers and workspaces, as they are.
-fn write_rest(output: &Output, source: &Source) -> Result<(), Failure> {
+fn write_rest(output: &OutputFolder, source: &DumpSource) -> Result<(), ToolFailure> {
     if source.buffers().next().is_none() {
         warn_missing(source, "buffer data");
     }
@@ -133,7 +137,7 @@ fn write_rest(output: &Output, source: &Source) -> Result<(), Failure> {
     Ok(())
 }
 
-fn warn_missing(source: &Source, what: &str) {
+fn warn_missing(source: &DumpSource, what: &str) {
     log::warning(&format!(
         "There is no {what} in {}.",
         log::quoted(&source.path)

@@ -4,15 +4,15 @@ use opscope_store::record::SlotSide;
 use opscope_tensor::{DType, Layout};
 
 use super::plain;
-use crate::array::Array;
-use crate::custom::{Call, Custom};
-use crate::dtype::{self, Decoded};
-use crate::failure::{Code, Failure};
-use crate::layout::{self, Converted, Request};
-use crate::options::OutputKind;
-use crate::output::Output;
-use crate::slice::{self, Cut};
-use crate::source::{Source, SourceTensor};
+use crate::array::ElementArray;
+use crate::custom::{ConverterCall, UserConverters};
+use crate::dtype::{self, NumpyTensor};
+use crate::failure::{ErrorCode, ToolFailure};
+use crate::layout::{self, ConversionResult, LayoutRequest};
+use crate::options::ToolOutput;
+use crate::output::OutputFolder;
+use crate::slice::{self, SliceCut};
+use crate::source::{DumpSource, SourceTensor};
 use crate::{formats, log};
 use opscope_analysis::names;
 
@@ -20,29 +20,29 @@ use opscope_analysis::names;
 const GROUPS_MIN: i32 = 2;
 
 /// The change of layout that `-f` and the options that belong to it ask for.
-pub(super) struct Relayout {
+pub(super) struct LayoutChange {
     pub(super) target: Layout,
     pub(super) wanted: Option<Vec<usize>>,
-    pub(super) pick: Option<Pick>,
-    pub(super) custom: Option<Custom>,
+    pub(super) pick: Option<ChosenTensor>,
+    pub(super) custom: Option<UserConverters>,
 }
 
 /// The only tensor to convert.
 #[derive(Clone, Copy)]
-pub(super) struct Pick {
+pub(super) struct ChosenTensor {
     pub(super) side: SlotSide,
     pub(super) index: usize,
 }
 
 /// Why a file, or some of its tensors, could not be converted.
 pub(super) struct FileFailure {
-    pub(super) failure: Failure,
+    pub(super) failure: ToolFailure,
     /// The tensors, if it is not the whole file.
     pub(super) tensors: Vec<String>,
 }
 
-impl From<Failure> for FileFailure {
-    fn from(failure: Failure) -> FileFailure {
+impl From<ToolFailure> for FileFailure {
+    fn from(failure: ToolFailure) -> FileFailure {
         FileFailure {
             failure,
             tensors: Vec::new(),
@@ -51,8 +51,8 @@ impl From<Failure> for FileFailure {
 }
 
 /// A converted tensor and the layout that its name carries.
-struct Product<'a> {
-    array: Array<'a>,
+struct ConvertedTensor<'a> {
+    array: ElementArray<'a>,
     format: &'static str,
     dump_dtype: DType,
 }
@@ -60,10 +60,10 @@ struct Product<'a> {
 /// Converts the tensors of a file. A tensor that fails leaves the others alone; the last failure is
 /// the file's.
 pub(super) fn convert(
-    output: &Output,
-    kind: OutputKind,
-    relayout: &Relayout,
-    source: &Source,
+    output: &OutputFolder,
+    kind: ToolOutput,
+    relayout: &LayoutChange,
+    source: &DumpSource,
 ) -> Result<(), FileFailure> {
     let path = log::quoted(&source.path);
     log::info(&format!(
@@ -73,14 +73,14 @@ pub(super) fn convert(
         .tensors()
         .try_for_each(|tensor| dtype::check(&tensor))?;
     let mut tensors: Vec<SourceTensor<'_>> = source.tensors().collect();
-    if let Some(Pick { side, index }) = relayout.pick {
+    if let Some(ChosenTensor { side, index }) = relayout.pick {
         let n = source.side(side).count();
         if index >= n {
             let message = format!(
                 "The {} index ({index}) is out of range [0, {n}). Please check the index.",
                 side.name()
             );
-            return Err(Failure::new(Code::IndexOutOfBounds, message).into());
+            return Err(ToolFailure::new(ErrorCode::IndexOutOfBounds, message).into());
         }
         tensors.retain(|tensor| (tensor.side, tensor.index) == (side, index));
     }
@@ -94,7 +94,7 @@ pub(super) fn convert(
         };
         // An exception that the reference does not catch leaves its loop; later tensors are not
         // tried.
-        if matches!(failure, Failure::Unexpected(_)) {
+        if matches!(failure, ToolFailure::Unexpected(_)) {
             return Err(failure.into());
         }
         let failure = failure.logged();
@@ -105,7 +105,7 @@ pub(super) fn convert(
         failed.failure = failure;
         failed.tensors.push(label);
         // With this form a tensor that cannot be brought to the layout is written as it is.
-        if kind == OutputKind::MsNpy && relayout.pick.is_none() {
+        if kind == ToolOutput::MsNpy && relayout.pick.is_none() {
             plain::write(output, kind, source, tensor)?;
         }
     }
@@ -121,12 +121,12 @@ pub(super) fn convert(
     }
 }
 
-impl Relayout {
+impl LayoutChange {
     fn convert_tensor<'a>(
         &self,
-        source: &Source,
+        source: &DumpSource,
         tensor: &SourceTensor<'a>,
-    ) -> Result<Product<'a>, Failure> {
+    ) -> Result<ConvertedTensor<'a>, ToolFailure> {
         let (from, from_name) = formats::from_code(tensor.entry.format)?;
         let decoded = dtype::decode(tensor)?;
         let from = as_dumped(from, &decoded.dims, tensor);
@@ -155,8 +155,8 @@ impl Relayout {
             let array = decoded
                 .array
                 .reshape(&decoded.dims)
-                .map_err(|reason| Failure::new(Code::InvalidDumpData, reason))?;
-            return Ok(Product {
+                .map_err(|reason| ToolFailure::new(ErrorCode::InvalidDumpData, reason))?;
+            return Ok(ConvertedTensor {
                 array,
                 format: target_name,
                 dump_dtype,
@@ -176,7 +176,7 @@ impl Relayout {
             ));
         }
         let format = if is_cut { target_name } else { from_name };
-        Ok(Product {
+        Ok(ConvertedTensor {
             array,
             format,
             dump_dtype,
@@ -187,12 +187,12 @@ impl Relayout {
     fn run<'a>(
         &self,
         from: Layout,
-        decoded: Decoded<'a>,
+        decoded: NumpyTensor<'a>,
         wanted: &[usize],
         groups: i32,
-    ) -> Result<Converted<'a>, Failure> {
+    ) -> Result<ConversionResult<'a>, ToolFailure> {
         let to = self.target;
-        let call = Call {
+        let call = ConverterCall {
             array: &decoded.array,
             dims: &decoded.dims,
             wanted,
@@ -203,16 +203,19 @@ impl Relayout {
             .as_ref()
             .and_then(|custom| custom.convert(from, to, &call));
         let result = match custom {
-            Some(result) => result.map(Converted::from),
+            Some(result) => result.map(ConversionResult::from),
             None => {
-                let request = Request {
+                let request = LayoutRequest {
                     array: decoded.array,
                     dims: &decoded.dims,
                     wanted,
                     groups,
                 };
                 layout::convert(from, to, request).ok_or_else(|| {
-                    Failure::new(Code::Format, format!("Not supported from {from} to {to}."))
+                    ToolFailure::new(
+                        ErrorCode::Format,
+                        format!("Not supported from {from} to {to}."),
+                    )
                 })?
             }
         };
@@ -220,9 +223,9 @@ impl Relayout {
     }
 }
 
-fn conversion_failure(from: Layout, to: Layout, reason: &str) -> Failure {
+fn conversion_failure(from: Layout, to: Layout, reason: &str) -> ToolFailure {
     let message = format!("Failed to execute 'convert' in 'convert_{from}_to_{to}'. {reason}");
-    Failure::new(Code::Conversion, message)
+    ToolFailure::new(ErrorCode::Conversion, message)
 }
 
 /// The layouts of images have four axes; a tensor with another number of them counts as `ND`.
@@ -240,15 +243,18 @@ fn as_dumped(layout: Layout, dims: &[usize], tensor: &SourceTensor<'_>) -> Layou
 }
 
 /// Cuts to the wanted shape; `false` if that is impossible and the tensor is left whole.
-fn cut<'a>(converted: Converted<'a>, wanted: &[usize]) -> Result<(Array<'a>, bool), Failure> {
-    let unexpected = Failure::Unexpected;
+fn cut<'a>(
+    converted: ConversionResult<'a>,
+    wanted: &[usize],
+) -> Result<(ElementArray<'a>, bool), ToolFailure> {
+    let unexpected = ToolFailure::Unexpected;
     if wanted.is_empty() {
         return Ok((converted.into_array().map_err(unexpected)?, true));
     }
     match slice::plan(converted.dims(), wanted) {
-        Cut::Keep => Ok((converted.into_array().map_err(unexpected)?, true)),
-        Cut::Impossible => Ok((converted.into_array().map_err(unexpected)?, false)),
-        Cut::To { dims, ends } => {
+        SliceCut::Keep => Ok((converted.into_array().map_err(unexpected)?, true)),
+        SliceCut::Impossible => Ok((converted.into_array().map_err(unexpected)?, false)),
+        SliceCut::To { dims, ends } => {
             let cut = converted.cut(&dims, &ends).map_err(unexpected)?;
             Ok((cut.into_array().map_err(unexpected)?, true))
         }
@@ -256,25 +262,25 @@ fn cut<'a>(converted: Converted<'a>, wanted: &[usize]) -> Result<(Array<'a>, boo
 }
 
 fn write(
-    output: &Output,
-    kind: OutputKind,
-    source: &Source,
+    output: &OutputFolder,
+    kind: ToolOutput,
+    source: &DumpSource,
     tensor: &SourceTensor<'_>,
-    product: &Product<'_>,
-) -> Result<(), Failure> {
+    product: &ConvertedTensor<'_>,
+) -> Result<(), ToolFailure> {
     let (side, i) = (tensor.side.name(), tensor.index);
     let (file, format, dims) = (&source.file_name, product.format, product.array.dims());
     let bin_stem = || {
         let dtype = dtype::file_name_part(product.dump_dtype)?;
         let dims = names::join(dims, "_");
-        Ok::<_, Failure>(format!("{file}.{side}.{i}.{dims}.{dtype}.{format}"))
+        Ok::<_, ToolFailure>(format!("{file}.{side}.{i}.{dims}.{dtype}.{format}"))
     };
     let path = match kind {
-        OutputKind::Npy => {
+        ToolOutput::Npy => {
             let stem = format!("{file}.{side}.{i}.{}", names::join(dims, "x"));
             output.npy(&stem, ".npy", &product.array)?
         }
-        OutputKind::MsNpy => {
+        ToolOutput::MsNpy => {
             let file = names::mindspore(file, &source.op_name);
             output.npy(
                 &format!("{file}.{side}.{i}.{format}"),
@@ -282,9 +288,9 @@ fn write(
                 &product.array,
             )?
         }
-        OutputKind::Bin => output.bin(&bin_stem()?, &product.array)?,
+        ToolOutput::Bin => output.bin(&bin_stem()?, &product.array)?,
         // The reference gives array files the name of plain ones here.
-        OutputKind::Pt => output.npy(&bin_stem()?, ".bin", &product.array)?,
+        ToolOutput::Pt => output.npy(&bin_stem()?, ".bin", &product.array)?,
     };
     let (label, path) = (tensor.label(), log::quoted(&path));
     log::info(&format!("The data of {label} has been saved to {path}."));

@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use opscope_store::file_format::npy::{self, NpyHeader};
 use serde_json::{Value, json};
 
-use crate::array::{Array, Order, width};
+use crate::array::{ElementArray, SaveOrder, width};
 
 const INTERPRETER: &str = "python3";
 const DRIVER: &str = include_str!("driver.py");
@@ -16,8 +16,8 @@ const DRIVER: &str = include_str!("driver.py");
 const LINE_BYTES_MAX: u64 = 1 << 20;
 
 /// The arguments that a converter is called with.
-pub(crate) struct Call<'a, 'b> {
-    pub(crate) array: &'b Array<'a>,
+pub(crate) struct ConverterCall<'a, 'b> {
+    pub(crate) array: &'b ElementArray<'a>,
     pub(crate) dims: &'b [usize],
     pub(crate) wanted: &'b [usize],
     /// The number of groups, if the tensor has several.
@@ -26,7 +26,7 @@ pub(crate) struct Call<'a, 'b> {
 
 /// The result of loading a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Loaded {
+pub(crate) enum ScriptLoad {
     /// The function, and how many arguments it takes.
     Function(usize),
     /// No such function.
@@ -36,16 +36,16 @@ pub(crate) enum Loaded {
 }
 
 /// A running interpreter. It ends with the value.
-pub(crate) struct Process {
+pub(crate) struct InterpreterProcess {
     child: Child,
     requests: ChildStdin,
     answers: BufReader<ChildStdout>,
     is_broken: bool,
 }
 
-impl Process {
+impl InterpreterProcess {
     /// Starts an interpreter.
-    pub(crate) fn start() -> Result<Process, String> {
+    pub(crate) fn start() -> Result<InterpreterProcess, String> {
         let no_interpreter = |error: io::Error| format!("Cannot run {INTERPRETER}: {error}");
         let mut child = Command::new(INTERPRETER)
             .args(["-c", DRIVER])
@@ -54,7 +54,7 @@ impl Process {
             .spawn()
             .map_err(no_interpreter)?;
         match (child.stdin.take(), child.stdout.take()) {
-            (Some(requests), Some(answers)) => Ok(Process {
+            (Some(requests), Some(answers)) => Ok(InterpreterProcess {
                 child,
                 requests,
                 answers: BufReader::new(answers),
@@ -84,7 +84,7 @@ impl Process {
         script: &Path,
         function: &str,
         search_dir: &Path,
-    ) -> Result<Loaded, String> {
+    ) -> Result<ScriptLoad, String> {
         let request = json!({
             "path": script.to_string_lossy(),
             "search": search_dir.to_string_lossy(),
@@ -92,11 +92,11 @@ impl Process {
         });
         let answer = self.ask(&request, &[])?;
         if answer.get("lacks_numpy").is_some() {
-            return Ok(Loaded::NoNumpy);
+            return Ok(ScriptLoad::NoNumpy);
         }
         let n = answer.get("n_arguments").and_then(Value::as_u64);
         let n = n.and_then(|n| usize::try_from(n).ok());
-        Ok(n.map_or(Loaded::NoFunction, Loaded::Function))
+        Ok(n.map_or(ScriptLoad::NoFunction, ScriptLoad::Function))
     }
 
     /// Runs a metric on the bytes of two arrays, one after the other: its result and its message.
@@ -116,9 +116,9 @@ impl Process {
     pub(super) fn convert(
         &mut self,
         script: &Path,
-        call: &Call<'_, '_>,
-    ) -> Result<Array<'static>, String> {
-        let bytes = call.array.bytes_in_order(Order::C);
+        call: &ConverterCall<'_, '_>,
+    ) -> Result<ElementArray<'static>, String> {
+        let bytes = call.array.bytes_in_order(SaveOrder::C);
         let request = json!({
             "path": script.to_string_lossy(),
             "descr": npy::descr(call.array.dtype()),
@@ -162,7 +162,7 @@ impl Process {
     }
 }
 
-impl Drop for Process {
+impl Drop for InterpreterProcess {
     fn drop(&mut self) {
         // It may be anywhere in the user's code, and nobody waits for it any more.
         let _ = self.child.kill();
@@ -171,7 +171,7 @@ impl Drop for Process {
 }
 
 /// The array in an npy file, its order kept.
-fn array_of(mut file: Vec<u8>) -> Result<Array<'static>, String> {
+fn array_of(mut file: Vec<u8>) -> Result<ElementArray<'static>, String> {
     let (header, n_header) = NpyHeader::decode(&file).map_err(|error| error.to_string())?;
     if npy::descr(header.dtype).is_none() {
         let dtype = header.dtype;
@@ -181,14 +181,14 @@ fn array_of(mut file: Vec<u8>) -> Result<Array<'static>, String> {
         let tensor = npy::from_bytes(file).map_err(|error| error.to_string())?;
         let bytes = tensor.host_bytes().map_err(|error| error.to_string())?;
         let bytes = Cow::Owned(bytes.to_vec());
-        return Array::flat(tensor.dtype(), bytes).reshape(tensor.shape());
+        return ElementArray::flat(tensor.dtype(), bytes).reshape(tensor.shape());
     }
     file.drain(..n_header);
     let mut dims = header.shape.dims().to_vec();
     if file.len() != header.shape.n_elements() * width(header.dtype) {
         return Err("the interpreter gave too few elements".to_owned());
     }
-    let array = Array::flat(header.dtype, Cow::Owned(file));
+    let array = ElementArray::flat(header.dtype, Cow::Owned(file));
     if !header.is_fortran_order {
         return array.reshape(&dims);
     }

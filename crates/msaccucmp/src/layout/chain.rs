@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use opscope_tensor::convert::layout::{LayoutConversion, LayoutPlan};
 use opscope_tensor::{Layout, Shape};
 
-use crate::array::{Array, Geometry, Order, count, width};
+use crate::array::{ElementArray, Geometry, SaveOrder, count, width};
 
 /// A conversion as a chain of views, with what a kernel needs to make it in one step.
 pub(super) struct Chain<'a> {
@@ -23,20 +23,20 @@ pub(super) struct Chain<'a> {
 }
 
 /// The result of a conversion, possibly not worked out yet, so that a cut costs nothing.
-pub(crate) struct Converted<'a> {
+pub(crate) struct ConversionResult<'a> {
     dims: Vec<usize>,
-    body: Body<'a>,
+    body: ResultBody<'a>,
 }
 
-enum Body<'a> {
-    Array(Array<'a>),
-    Deferred(Deferred<'a>),
+enum ResultBody<'a> {
+    Array(ElementArray<'a>),
+    Deferred(DeferredCopy<'a>),
 }
 
 /// A copy that is still to be made.
-struct Deferred<'a> {
+struct DeferredCopy<'a> {
     /// The source, dense.
-    flat: Array<'a>,
+    flat: ElementArray<'a>,
     axes: Vec<usize>,
     merged: Vec<usize>,
     from: Layout,
@@ -44,18 +44,21 @@ struct Deferred<'a> {
     to: Layout,
 }
 
-impl<'a> From<Array<'a>> for Converted<'a> {
-    fn from(array: Array<'a>) -> Converted<'a> {
-        Converted {
+impl<'a> From<ElementArray<'a>> for ConversionResult<'a> {
+    fn from(array: ElementArray<'a>) -> ConversionResult<'a> {
+        ConversionResult {
             dims: array.dims().to_vec(),
-            body: Body::Array(array),
+            body: ResultBody::Array(array),
         }
     }
 }
 
 impl Chain<'_> {
     /// Follows the chain as far as views go.
-    pub(super) fn follow<'a>(&self, array: Array<'a>) -> Result<Converted<'a>, String> {
+    pub(super) fn follow<'a>(
+        &self,
+        array: ElementArray<'a>,
+    ) -> Result<ConversionResult<'a>, String> {
         let flat = array.reshape(self.split)?;
         let turned = Geometry::contiguous(self.split).transpose(self.axes);
         if turned.try_reshape(self.merged).is_some() {
@@ -63,7 +66,7 @@ impl Chain<'_> {
             return Ok(view.cut(self.ends).into());
         }
         let cut = Geometry::contiguous(self.merged).cut(self.ends);
-        let deferred = Deferred {
+        let deferred = DeferredCopy {
             flat,
             axes: self.axes.to_vec(),
             merged: self.merged.to_vec(),
@@ -71,50 +74,54 @@ impl Chain<'_> {
             from_dims: self.from_dims.to_vec(),
             to: self.to,
         };
-        Ok(Converted {
+        Ok(ConversionResult {
             dims: cut.dims().to_vec(),
-            body: Body::Deferred(deferred),
+            body: ResultBody::Deferred(deferred),
         })
     }
 }
 
-impl<'a> Converted<'a> {
+impl<'a> ConversionResult<'a> {
     /// The extents.
     pub(crate) fn dims(&self) -> &[usize] {
         &self.dims
     }
 
     /// Takes the leading part along each axis, after the tensor is seen with extents `dims`.
-    pub(crate) fn cut(self, dims: &[usize], ends: &[usize]) -> Result<Converted<'a>, String> {
+    pub(crate) fn cut(
+        self,
+        dims: &[usize],
+        ends: &[usize],
+    ) -> Result<ConversionResult<'a>, String> {
         let is_same_rank = self.dims == dims;
         match self.body {
-            Body::Deferred(deferred) if is_same_rank => Ok(Converted {
+            ResultBody::Deferred(deferred) if is_same_rank => Ok(ConversionResult {
                 dims: Geometry::contiguous(dims).cut(ends).dims().to_vec(),
-                body: Body::Deferred(deferred),
+                body: ResultBody::Deferred(deferred),
             }),
             _ => Ok(self.into_array()?.reshape(dims)?.cut(ends).into()),
         }
     }
 
     /// Works the result out.
-    pub(crate) fn into_array(self) -> Result<Array<'a>, String> {
+    pub(crate) fn into_array(self) -> Result<ElementArray<'a>, String> {
         match self.body {
-            Body::Array(array) => Ok(array),
-            Body::Deferred(deferred) => deferred.resolve(&self.dims),
+            ResultBody::Array(array) => Ok(array),
+            ResultBody::Deferred(deferred) => deferred.resolve(&self.dims),
         }
     }
 }
 
-impl<'a> Deferred<'a> {
-    fn resolve(self, ends: &[usize]) -> Result<Array<'a>, String> {
+impl<'a> DeferredCopy<'a> {
+    fn resolve(self, ends: &[usize]) -> Result<ElementArray<'a>, String> {
         // numpy cuts the copy, and a cut copy that lies in Fortran order is saved so. The kernels
         // give C order, so that case goes the long way.
         let cut = Geometry::contiguous(&self.merged).cut(ends);
-        if cut.saved_order() == Order::C
+        if cut.saved_order() == SaveOrder::C
             && count(ends) != Some(0)
             && let Some(bytes) = self.run_kernel(ends)
         {
-            return Array::flat(self.flat.dtype(), Cow::Owned(bytes)).reshape(ends);
+            return ElementArray::flat(self.flat.dtype(), Cow::Owned(bytes)).reshape(ends);
         }
         let array = self.flat.transpose(&self.axes).reshape(&self.merged)?;
         Ok(array.cut(ends))
@@ -133,6 +140,7 @@ impl<'a> Deferred<'a> {
         if plan.out_shape().dims() != ends {
             return None;
         }
-        plan.run_to_vec(&self.flat.bytes_in_order(Order::C)).ok()
+        plan.run_to_vec(&self.flat.bytes_in_order(SaveOrder::C))
+            .ok()
     }
 }

@@ -2,27 +2,27 @@
 
 use opscope_tensor::Layout;
 
-use super::chain::{Chain, Converted};
-use super::request::{Request, numpy_cut, refuse_groups, times};
+use super::chain::{Chain, ConversionResult};
+use super::request::{LayoutRequest, numpy_cut, refuse_groups, times};
 use crate::array::count;
-use crate::failure::{Code, Failure};
+use crate::failure::{ErrorCode, ToolFailure};
 
 /// More padding than this is taken for a mistake.
 const PADDING_MAX: usize = 15;
 
 /// Checks the wanted shape before a `FRACTAL_NZ` tensor of extents `dims` is converted.
-pub(crate) fn check_wanted_shape(dims: &[usize], wanted: &[usize]) -> Result<(), Failure> {
-    let refuse = |message: String| Err(Failure::new(Code::InvalidParameter, message));
+pub(crate) fn check_wanted_shape(dims: &[usize], wanted: &[usize]) -> Result<(), ToolFailure> {
+    let refuse = |message: String| Err(ToolFailure::new(ErrorCode::InvalidParameter, message));
     if wanted.is_empty() {
         return refuse(
             "The format before transfer is FRACTAL_NZ. Please enter a valid shape.".into(),
         );
     }
     let [lead @ .., n1, m1, m0, c0] = dims else {
-        return Err(Failure::unexpected("list index out of range"));
+        return Err(ToolFailure::unexpected("list index out of range"));
     };
     let [wanted_lead @ .., wanted_m, wanted_n] = wanted else {
-        return Err(Failure::unexpected("list index out of range"));
+        return Err(ToolFailure::unexpected("list index out of range"));
     };
     let (m, n) = (times(*m1, *m0), times(*n1, *c0));
     let fits = |wanted: usize, padded: usize| wanted <= padded && padded - wanted <= PADDING_MAX;
@@ -36,7 +36,7 @@ pub(crate) fn check_wanted_shape(dims: &[usize], wanted: &[usize]) -> Result<(),
 }
 
 /// To rows and columns. Leading axes stay joined to one.
-pub(super) fn to_plain<'a>(request: Request<'a, '_>) -> Result<Converted<'a>, String> {
+pub(super) fn to_plain<'a>(request: LayoutRequest<'a, '_>) -> Result<ConversionResult<'a>, String> {
     refuse_groups(&request)?;
     let ([.., n1, m1, m0, c0], [wanted_lead @ .., wanted_m, wanted_n]) =
         (request.dims, request.wanted)

@@ -4,16 +4,19 @@ use std::borrow::Cow;
 
 use opscope_tensor::Layout;
 
-use super::chain::{Chain, Converted};
-use super::request::{GROUPS_MIN, Request, leading, numpy_cut, refuse_groups, times};
-use crate::array::{Array, Order, count, width};
+use super::chain::{Chain, ConversionResult};
+use super::request::{GROUPS_MIN, LayoutRequest, leading, numpy_cut, refuse_groups, times};
+use crate::array::{ElementArray, SaveOrder, count, width};
 
 /// Block edge that the reference uses for every dtype on the way to `FRACTAL_Z`.
 const BLOCK: usize = 16;
 const OUT_OF_MEMORY: &str = "Unable to allocate the array";
 
 /// To `NCHW` or `HWCN`. The wanted shape, in the target's order, says how large the kernel is.
-pub(super) fn to_plain<'a>(request: Request<'a, '_>, to: Layout) -> Result<Converted<'a>, String> {
+pub(super) fn to_plain<'a>(
+    request: LayoutRequest<'a, '_>,
+    to: Layout,
+) -> Result<ConversionResult<'a>, String> {
     refuse_groups(&request)?;
     let wanted: [usize; 4] = leading(request.wanted)?;
     let [rows, no, ni, c0] = leading(request.dims)?;
@@ -55,9 +58,9 @@ pub(super) fn to_plain<'a>(request: Request<'a, '_>, to: Layout) -> Result<Conve
 /// The place of a group's block lacks the number of blocks in a group, as in the reference, so
 /// later groups overwrite earlier ones.
 pub(super) fn from_plain<'a>(
-    request: Request<'a, '_>,
+    request: LayoutRequest<'a, '_>,
     axes: [usize; 4],
-) -> Result<Converted<'a>, String> {
+) -> Result<ConversionResult<'a>, String> {
     let dims: [usize; 4] = leading(request.dims)?;
     let groups = if request.groups >= GROUPS_MIN {
         request.groups as usize
@@ -66,21 +69,21 @@ pub(super) fn from_plain<'a>(
     };
     let array = request.array.reshape(&dims)?.transpose(&axes);
     let dtype = array.dtype();
-    let target = Target::new(array.dims(), groups)?;
+    let target = WeightTarget::new(array.dims(), groups)?;
     let n_bytes = count(&target.dims)
         .and_then(|n| n.checked_mul(width(dtype)))
         .filter(|&n| Vec::<u8>::new().try_reserve_exact(n).is_ok())
         .ok_or(OUT_OF_MEMORY)?;
     let mut out = vec![0; n_bytes];
-    let elements = array.bytes_in_order(Order::C);
+    let elements = array.bytes_in_order(SaveOrder::C);
     target.fill(&elements, &mut out, width(dtype));
-    Ok(Array::flat(dtype, Cow::Owned(out))
+    Ok(ElementArray::flat(dtype, Cow::Owned(out))
         .reshape(&target.dims)?
         .into())
 }
 
 /// Where the elements of an `NCHW` weight go.
-struct Target {
+struct WeightTarget {
     dims: [usize; 4],
     /// Groups that share a block.
     enlarged: usize,
@@ -89,8 +92,8 @@ struct Target {
     group: [usize; 4],
 }
 
-impl Target {
-    fn new(dims: &[usize], groups: usize) -> Result<Target, String> {
+impl WeightTarget {
+    fn new(dims: &[usize], groups: usize) -> Result<WeightTarget, String> {
         let [n_all, c, h, w] = leading(dims)?;
         let n = n_all / groups;
         let by_channels = lcm(c, BLOCK)
@@ -105,7 +108,7 @@ impl Target {
             times(enlarged, c).div_ceil(BLOCK),
         );
         let rows = times(blocks, times(h, w));
-        Ok(Target {
+        Ok(WeightTarget {
             dims: [rows, times(enlarged, n).div_ceil(BLOCK), BLOCK, BLOCK],
             enlarged,
             groups,

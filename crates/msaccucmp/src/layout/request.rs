@@ -1,14 +1,14 @@
 //! What a conversion is asked for, and the arithmetic on extents that all of them share.
 
-use crate::array::Array;
+use crate::array::ElementArray;
 
 /// Number of groups from which the reference hands them over.
 pub(super) const GROUPS_MIN: i32 = 2;
 
 /// A tensor to convert.
-pub(crate) struct Request<'a, 'b> {
+pub(crate) struct LayoutRequest<'a, 'b> {
     /// The elements along one axis.
-    pub(crate) array: Array<'a>,
+    pub(crate) array: ElementArray<'a>,
     /// The dump's shape.
     pub(crate) dims: &'b [usize],
     /// The shape that is wanted in the end; may be empty.
@@ -18,7 +18,7 @@ pub(crate) struct Request<'a, 'b> {
 }
 
 /// Only conversions to `FRACTAL_Z` take groups; the others are called with one argument too many.
-pub(super) fn refuse_groups(request: &Request<'_, '_>) -> Result<(), String> {
+pub(super) fn refuse_groups(request: &LayoutRequest<'_, '_>) -> Result<(), String> {
     if request.groups >= GROUPS_MIN {
         return Err("convert() takes 3 positional arguments but 4 were given".to_owned());
     }

@@ -3,15 +3,15 @@ use std::borrow::Cow;
 use opscope_tensor::DType;
 
 use super::*;
-use crate::array::{Array, Order, count};
+use crate::array::{ElementArray, SaveOrder, count};
 
-fn flat(n: usize) -> Array<'static> {
+fn flat(n: usize) -> ElementArray<'static> {
     let bytes: Vec<u8> = (0..n as u32).flat_map(u32::to_le_bytes).collect();
-    Array::flat(DType::U32, Cow::Owned(bytes))
+    ElementArray::flat(DType::U32, Cow::Owned(bytes))
 }
 
-fn values(array: &Array<'_>) -> Vec<u32> {
-    let bytes = array.bytes_in_order(Order::C);
+fn values(array: &ElementArray<'_>) -> Vec<u32> {
+    let bytes = array.bytes_in_order(SaveOrder::C);
     bytes
         .as_chunks::<4>()
         .0
@@ -21,7 +21,7 @@ fn values(array: &Array<'_>) -> Vec<u32> {
 }
 
 fn run(from: Layout, to: Layout, dims: &[usize], wanted: &[usize]) -> Result<Vec<u32>, String> {
-    let request = Request {
+    let request = LayoutRequest {
         array: flat(count(dims).unwrap()),
         dims,
         wanted,
@@ -51,7 +51,7 @@ fn a_cut_before_and_after_the_copy_is_the_same() {
     let dims = [2, 2, 3, 5, 16];
     for to in [Layout::Nchw, Layout::Nhwc, Layout::Hwcn] {
         let convert = || {
-            let request = Request {
+            let request = LayoutRequest {
                 array: flat(count(&dims).unwrap()),
                 dims: &dims,
                 wanted: &[],

@@ -8,8 +8,8 @@ use opscope_store::dump::read_mapping;
 use opscope_store::file_format::op_debug;
 use opscope_store::tree::acl::DumpFileName;
 
-use super::record::Record;
-use crate::failure::Failure;
+use super::record::SummaryRecord;
+use crate::failure::ToolFailure;
 use opscope_analysis::overflow::{is_same_part, order};
 
 /// Deepest nesting of directories that the reference looks into.
@@ -23,14 +23,14 @@ pub(super) struct DebugFile {
 }
 
 /// The dump of an operator.
-pub(super) struct OperatorFile {
+pub(super) struct TaskDumpFile {
     pub(super) path: PathBuf,
     pub(super) op_type: String,
 }
 
 /// The files with records below `dir`, earliest first. Of files with the same name the last one
 /// counts.
-pub(super) fn debug_files(dir: &Path) -> Result<Vec<DebugFile>, Failure> {
+pub(super) fn debug_files(dir: &Path) -> Result<Vec<DebugFile>, ToolFailure> {
     let mut found: Vec<DebugFile> = Vec::new();
     let mut by_name: HashMap<String, usize> = HashMap::new();
     let mapped = read_mapping(dir)
@@ -62,9 +62,12 @@ pub(super) fn debug_files(dir: &Path) -> Result<Vec<DebugFile>, Failure> {
 }
 
 /// The earliest dump of the task that a record names, in the directories around the record's file.
-pub(super) fn operator(file: &DebugFile, record: &Record) -> Result<Option<OperatorFile>, Failure> {
+pub(super) fn operator(
+    file: &DebugFile,
+    record: &SummaryRecord,
+) -> Result<Option<TaskDumpFile>, ToolFailure> {
     let dir = file.path.parent().unwrap_or(Path::new("."));
-    let mut earliest: Option<((usize, String), OperatorFile)> = None;
+    let mut earliest: Option<((usize, String), TaskDumpFile)> = None;
     for (name, path) in files_below(dir) {
         let Some(parsed) = DumpFileName::parse(&name) else {
             continue;
@@ -87,7 +90,7 @@ pub(super) fn operator(file: &DebugFile, record: &Record) -> Result<Option<Opera
             .is_none_or(|(earliest, _)| key < *earliest)
         {
             let op_type = parsed.op_type;
-            earliest = Some((key, OperatorFile { path, op_type }));
+            earliest = Some((key, TaskDumpFile { path, op_type }));
         }
     }
     Ok(earliest.map(|(_, file)| file))
@@ -139,8 +142,8 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
 
-fn no_stream(name: &str) -> Failure {
-    Failure::unexpected(format!("there is no stream id in the name '{name}'"))
+fn no_stream(name: &str) -> ToolFailure {
+    ToolFailure::unexpected(format!("there is no stream id in the name '{name}'"))
 }
 
 #[cfg(test)]

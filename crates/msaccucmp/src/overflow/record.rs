@@ -5,7 +5,7 @@ use std::path::Path;
 use opscope_store::regular_file;
 use serde_json::Value;
 
-use crate::failure::{Code, Failure};
+use crate::failure::{ErrorCode, ToolFailure};
 use opscope_analysis::overflow::summary::RecordPart;
 
 /// Largest file that is read.
@@ -16,7 +16,7 @@ const ACC_TYPES: [&str; 4] = ["AIC", "AIV", "AICPU", "SDMA"];
 
 /// The parts of a record that the summary needs.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Record {
+pub(super) struct SummaryRecord {
     /// Unit, task, stream and status of each part that saw an overflow.
     pub(super) parts: Vec<RecordPart>,
     /// The task whose dump to look for.
@@ -29,44 +29,44 @@ pub(super) struct Record {
     pub(super) thread_id: Option<u64>,
 }
 
-impl Record {
+impl SummaryRecord {
     /// Reads a JSON file.
     ///
     /// # Errors
     /// A failure with the reference's code if it is no record, or records no overflow.
-    pub(super) fn read(path: &Path) -> Result<Record, Failure> {
+    pub(super) fn read(path: &Path) -> Result<SummaryRecord, ToolFailure> {
         let bytes = regular_file::read(path, RECORD_BYTES_MAX);
-        let bytes = bytes.map_err(|error| Failure::unexpected(error.to_string()))?;
+        let bytes = bytes.map_err(|error| ToolFailure::unexpected(error.to_string()))?;
         let value: Value = serde_json::from_slice(&bytes).map_err(|error| {
             let message = format!("Failed to read '{}'. {error}", path.display());
-            Failure::new(Code::Json, message)
+            ToolFailure::new(ErrorCode::Json, message)
         })?;
-        Record::parse(&value)
+        SummaryRecord::parse(&value)
     }
 
-    fn parse(value: &Value) -> Result<Record, Failure> {
+    fn parse(value: &Value) -> Result<SummaryRecord, ToolFailure> {
         match value.get("acc_list") {
-            Some(list) => Record::from_accelerator(list),
-            None => Record::from_blocks(value),
+            Some(list) => SummaryRecord::from_accelerator(list),
+            None => SummaryRecord::from_blocks(value),
         }
     }
 
-    fn from_accelerator(list: &Value) -> Result<Record, Failure> {
+    fn from_accelerator(list: &Value) -> Result<SummaryRecord, ToolFailure> {
         let unit = list
             .get("acc_type")
             .and_then(Value::as_str)
             .unwrap_or_default();
         if !ACC_TYPES.contains(&unit) {
             let message = format!("[Overflow] The acc_type '{unit}' is invalid!");
-            return Err(Failure::new(Code::OverflowType, message));
+            return Err(ToolFailure::new(ErrorCode::OverflowType, message));
         }
         let data = list.get("data").unwrap_or(&Value::Null);
         let part = part(unit, data)?;
         if part.status == "0" {
             let message = "[Overflow] The OpDebug file exists, but the value of status is 0!";
-            return Err(Failure::new(Code::OverflowStatus, message));
+            return Err(ToolFailure::new(ErrorCode::OverflowStatus, message));
         }
-        Ok(Record {
+        Ok(SummaryRecord {
             task_id: part.task_id,
             stream_id: part.stream_id,
             context_id: data.get("context_id").and_then(Value::as_u64),
@@ -76,15 +76,15 @@ impl Record {
     }
 
     /// The last block with an overflow names the task.
-    fn from_blocks(value: &Value) -> Result<Record, Failure> {
+    fn from_blocks(value: &Value) -> Result<SummaryRecord, ToolFailure> {
         let blocks = value.as_object().into_iter().flatten();
         let parts = blocks.map(|(unit, data)| part(unit, data));
-        let mut parts = parts.collect::<Result<Vec<RecordPart>, Failure>>()?;
+        let mut parts = parts.collect::<Result<Vec<RecordPart>, ToolFailure>>()?;
         parts.retain(|part| part.status != "0");
         match parts.last() {
             Some(&RecordPart {
                 task_id, stream_id, ..
-            }) => Ok(Record {
+            }) => Ok(SummaryRecord {
                 parts,
                 task_id,
                 stream_id,
@@ -94,15 +94,15 @@ impl Record {
             None => {
                 let message =
                     "[Overflow] Invalid json_txt, overflow type invalid or status is zero!";
-                Err(Failure::new(Code::OverflowType, message))
+                Err(ToolFailure::new(ErrorCode::OverflowType, message))
             }
         }
     }
 }
 
 /// Reads one part of a record.
-fn part(unit: &str, data: &Value) -> Result<RecordPart, Failure> {
-    let missing = |key: &str| Failure::unexpected(format!("there is no '{key}' in '{unit}'"));
+fn part(unit: &str, data: &Value) -> Result<RecordPart, ToolFailure> {
+    let missing = |key: &str| ToolFailure::unexpected(format!("there is no '{key}' in '{unit}'"));
     let number = |key: &str| {
         data.get(key)
             .and_then(Value::as_u64)
@@ -134,19 +134,24 @@ mod tests {
     fn the_last_block_names_the_task() {
         let block = |task_id: u64, status: u64| json!({"task_id": task_id, "stream_id": 9, "status": status});
         let value = json!({"DHA": block(1, 4), "L2": block(2, 5), "AI Core": block(3, 0)});
-        let record = Record::parse(&value).unwrap();
+        let record = SummaryRecord::parse(&value).unwrap();
         assert_eq!((record.task_id, record.parts.len()), (2, 2));
         let zero = json!({"DHA": block(1, 0)});
-        assert_eq!(Record::parse(&zero).unwrap_err().status(), 35);
-        assert_eq!(Record::parse(&json!([])).unwrap_err().status(), 35);
-        assert_eq!(Record::parse(&json!({"DHA": 7})).unwrap_err().status(), 1);
+        assert_eq!(SummaryRecord::parse(&zero).unwrap_err().status(), 35);
+        assert_eq!(SummaryRecord::parse(&json!([])).unwrap_err().status(), 35);
+        assert_eq!(
+            SummaryRecord::parse(&json!({"DHA": 7}))
+                .unwrap_err()
+                .status(),
+            1
+        );
     }
 
     #[test]
     fn four_status_words_are_an_overflow_even_if_zero() {
         let record = |acc_type: &str, status: Value| {
             let data = json!({"task_id": 1, "stream_id": 2, "thread_id": 3, "status": status});
-            Record::parse(&json!({"acc_list": {"acc_type": acc_type, "data": data}}))
+            SummaryRecord::parse(&json!({"acc_list": {"acc_type": acc_type, "data": data}}))
         };
         let wide = record("AIV", json!([0, 0, 0, 0])).unwrap();
         assert_eq!(wide.parts[0].status, "[0, 0, 0, 0]");

@@ -44,7 +44,7 @@ impl<'a> Half<'a> {
         engine: &ReplayEngine<'_>,
     ) -> Half<'a> {
         let located = Located::of(side, model, engine);
-        let values = Values::of(side, &located);
+        let values = Values::decode(side, &located);
         Half {
             side,
             located,

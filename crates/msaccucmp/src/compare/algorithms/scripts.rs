@@ -5,11 +5,11 @@ use std::sync::Mutex;
 
 use serde_json::{Map, Value, json};
 
-use crate::compare::metrics::{About, Outcome, Pair};
-use crate::compare::stop::Stop;
-use crate::custom::process::{Loaded, Process};
+use crate::compare::metrics::{ComparedElements, Outcome, TensorFacts};
+use crate::compare::stop::CompareStop;
+use crate::custom::process::{InterpreterProcess, ScriptLoad};
 use crate::log;
-use crate::paths::{self, Kind};
+use crate::paths::{self, PathKind};
 
 /// The directory below the given one that holds the scripts.
 const SCRIPT_DIR: &str = "algorithm";
@@ -22,25 +22,25 @@ const SCRIPTS_MAX: usize = 1000;
 
 /// The user's metrics.
 #[derive(Default)]
-pub(super) struct Scripts {
-    scripts: Vec<Script>,
+pub(super) struct MetricScripts {
+    scripts: Vec<MetricScript>,
     /// Where scripts find what they import.
     search_dir: PathBuf,
     /// Interpreters that no worker uses at the moment.
-    idle: Mutex<Vec<Process>>,
+    idle: Mutex<Vec<InterpreterProcess>>,
 }
 
 /// One of them.
 #[derive(Clone, Debug)]
-pub(super) struct Script {
+pub(super) struct MetricScript {
     pub(super) name: String,
     path: PathBuf,
 }
 
-impl Scripts {
+impl MetricScripts {
     /// Looks for scripts below `dir`. Files that are none are passed over with a warning.
-    pub(super) fn open(dir: &str) -> Result<Scripts, Stop> {
-        paths::check_given(dir, Kind::Directory)?;
+    pub(super) fn open(dir: &str) -> Result<MetricScripts, CompareStop> {
+        paths::check_given(dir, PathKind::Directory)?;
         let search_dir = paths::resolve(dir);
         let dir = search_dir.join(SCRIPT_DIR);
         let mut scripts = Vec::new();
@@ -55,20 +55,20 @@ impl Scripts {
                 log::quoted(&search_dir)
             ));
         }
-        Ok(Scripts {
+        Ok(MetricScripts {
             scripts,
             search_dir,
             idle: Mutex::default(),
         })
     }
 
-    pub(super) fn find(&self, name: &str) -> Option<&Script> {
+    pub(super) fn find(&self, name: &str) -> Option<&MetricScript> {
         self.scripts.iter().find(|script| script.name == name)
     }
 
     /// Whether a script has the function that is called. One that cannot be loaded ends the command,
     /// but for want of Python or numpy: then its results are missing.
-    pub(super) fn is_usable(&self, script: &Script) -> Result<bool, Stop> {
+    pub(super) fn is_usable(&self, script: &MetricScript) -> Result<bool, CompareStop> {
         let path = script.path.display();
         let mut process = match self.take_process() {
             Ok(process) => process,
@@ -80,36 +80,36 @@ impl Scripts {
         let loaded = process.load(&script.path, FUNCTION, &self.search_dir);
         self.put_back(process);
         match loaded {
-            Ok(Loaded::Function(N_ARGUMENTS)) => Ok(true),
-            Ok(Loaded::Function(n)) => {
+            Ok(ScriptLoad::Function(N_ARGUMENTS)) => Ok(true),
+            Ok(ScriptLoad::Function(n)) => {
                 log::warning(&format!(
                     "[Custom] The argument count ({n}) of '{FUNCTION}' in {path} is not \
                      {N_ARGUMENTS}. Please check the file."
                 ));
                 Ok(false)
             }
-            Ok(Loaded::NoFunction) => {
+            Ok(ScriptLoad::NoFunction) => {
                 log::warning(&format!(
                     "[Custom] The file {path} has no function '{FUNCTION}'."
                 ));
                 Ok(false)
             }
-            Ok(Loaded::NoNumpy) => {
+            Ok(ScriptLoad::NoNumpy) => {
                 log::warning(&format!(
                     "[Custom] {path} needs numpy, which python3 lacks."
                 ));
                 Ok(true)
             }
-            Err(reason) => Err(Stop::Fatal(reason)),
+            Err(reason) => Err(CompareStop::Fatal(reason)),
         }
     }
 
     /// Runs a script; an error holds the reason in the user's words.
     pub(super) fn run(
         &self,
-        script: &Script,
-        pair: Pair<'_>,
-        about: &About<'_>,
+        script: &MetricScript,
+        pair: ComparedElements<'_>,
+        about: &TensorFacts<'_>,
         options: &[(String, String)],
     ) -> Result<Outcome, String> {
         let own = [
@@ -122,8 +122,8 @@ impl Scripts {
             .collect();
         arguments.extend(own.map(|(key, value)| (key.to_owned(), json!(value))));
         let (descr, mine, golden) = match pair {
-            Pair::Bools(a, b) => ("|b1", a.to_vec(), b.to_vec()),
-            Pair::Floats(a, b) => ("<f4", bytes(a), bytes(b)),
+            ComparedElements::Bools(a, b) => ("|b1", a.to_vec(), b.to_vec()),
+            ComparedElements::Floats(a, b) => ("<f4", bytes(a), bytes(b)),
         };
         let request = json!({
             "path": script.path.to_string_lossy(),
@@ -140,12 +140,12 @@ impl Scripts {
         outcome
     }
 
-    fn take_process(&self) -> Result<Process, String> {
+    fn take_process(&self) -> Result<InterpreterProcess, String> {
         let idle = self.idle.lock().ok().and_then(|mut idle| idle.pop());
-        idle.map_or_else(Process::start, Ok)
+        idle.map_or_else(InterpreterProcess::start, Ok)
     }
 
-    fn put_back(&self, process: Process) {
+    fn put_back(&self, process: InterpreterProcess) {
         if process.is_usable()
             && let Ok(mut idle) = self.idle.lock()
         {
@@ -159,8 +159,8 @@ fn bytes(elements: &[f32]) -> Vec<u8> {
 }
 
 /// The entries of a directory in the order of their names.
-fn entries(dir: &Path) -> Result<Vec<PathBuf>, Stop> {
-    let entries = std::fs::read_dir(dir).map_err(|error| Stop::Fatal(error.to_string()))?;
+fn entries(dir: &Path) -> Result<Vec<PathBuf>, CompareStop> {
+    let entries = std::fs::read_dir(dir).map_err(|error| CompareStop::Fatal(error.to_string()))?;
     let mut paths: Vec<PathBuf> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
         .collect();
@@ -169,27 +169,30 @@ fn entries(dir: &Path) -> Result<Vec<PathBuf>, Stop> {
 }
 
 /// Every file has to have an ordinary name and size.
-fn check_files(dir: &Path) -> Result<(), Stop> {
+fn check_files(dir: &Path) -> Result<(), CompareStop> {
     let paths = entries(dir)?;
     if paths.len() > SCRIPTS_MAX {
-        return Err(Stop::Fatal(format!(
+        return Err(CompareStop::Fatal(format!(
             "there are more than {SCRIPTS_MAX} scripts"
         )));
     }
     for path in paths {
-        paths::check_input(&path, Kind::Any)?;
+        paths::check_input(&path, PathKind::Any)?;
         if path
             .metadata()
             .is_ok_and(|m| m.is_file() && m.len() > SCRIPT_BYTES_MAX)
         {
-            return Err(Stop::Fatal(format!("{} is too large", path.display())));
+            return Err(CompareStop::Fatal(format!(
+                "{} is too large",
+                path.display()
+            )));
         }
     }
     Ok(())
 }
 
 /// A file called `alg_{name}.py` or `.pyc`.
-fn script(path: PathBuf) -> Option<Script> {
+fn script(path: PathBuf) -> Option<MetricScript> {
     if !path.is_file() {
         return None;
     }
@@ -209,5 +212,5 @@ fn script(path: PathBuf) -> Option<Script> {
         return None;
     };
     let name = name.to_owned();
-    Some(Script { name, path })
+    Some(MetricScript { name, path })
 }

@@ -5,15 +5,15 @@
 use half::f16;
 use opscope_tensor::{DType, NumpyType};
 
-use crate::array::{Array, Order};
+use crate::array::{ElementArray, SaveOrder};
 use crate::compare::metrics::six_places;
-use crate::compare::stop::Stop;
+use crate::compare::stop::CompareStop;
 use opscope_analysis::ElementValue;
 
 /// Both sides and their errors.
-pub(super) struct Elements {
-    mine: Vec<Number>,
-    golden: Vec<Number>,
+pub(super) struct ElementErrors {
+    mine: Vec<WideElement>,
+    golden: Vec<WideElement>,
     absolute: Vec<f64>,
     relative: Vec<f64>,
     is_bool: bool,
@@ -21,22 +21,25 @@ pub(super) struct Elements {
 
 /// An element before it is brought to the type of a result.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Number {
+enum WideElement {
     Float(f64),
     Integer(i128),
     Bool(bool),
 }
 
-impl Elements {
+impl ElementErrors {
     /// The elements of two arrays of the same size.
     ///
     /// # Errors
     /// Complex elements cannot be printed as one number.
-    pub(super) fn new(mine: &Array<'_>, golden: &Array<'_>) -> Result<Elements, Stop> {
+    pub(super) fn new(
+        mine: &ElementArray<'_>,
+        golden: &ElementArray<'_>,
+    ) -> Result<ElementErrors, CompareStop> {
         let (my_type, golden_type) = (mine.dtype(), golden.dtype());
         let (mine, golden) = (numbers(mine)?, numbers(golden)?);
         let is_bool = (my_type, golden_type) == (DType::Bool, DType::Bool);
-        let mut elements = Elements {
+        let mut elements = ElementErrors {
             mine,
             golden,
             absolute: Vec::new(),
@@ -139,11 +142,11 @@ impl Elements {
     }
 }
 
-impl Number {
+impl WideElement {
     fn text(self, is_bool: bool) -> String {
         match self {
-            Number::Bool(true) if is_bool => "True".to_owned(),
-            Number::Bool(false) if is_bool => "False".to_owned(),
+            WideElement::Bool(true) if is_bool => "True".to_owned(),
+            WideElement::Bool(false) if is_bool => "False".to_owned(),
             number => six_places(as_float(DType::F64, number)),
         }
     }
@@ -153,18 +156,20 @@ fn known(error: f64) -> f64 {
     if error.is_nan() { 0.0 } else { error }
 }
 
-fn numbers(array: &Array<'_>) -> Result<Vec<Number>, Stop> {
-    let bytes = array.bytes_in_order(Order::C);
+fn numbers(array: &ElementArray<'_>) -> Result<Vec<WideElement>, CompareStop> {
+    let bytes = array.bytes_in_order(SaveOrder::C);
     let elements = ElementValue::all(array.dtype(), &bytes);
     elements
         .map(|element| {
             Ok(match element {
-                ElementValue::Float(value) => Number::Float(value),
-                ElementValue::Signed(value) => Number::Integer(value.into()),
-                ElementValue::Unsigned(value) => Number::Integer(value.into()),
-                ElementValue::Bool(value) => Number::Bool(value),
+                ElementValue::Float(value) => WideElement::Float(value),
+                ElementValue::Signed(value) => WideElement::Integer(value.into()),
+                ElementValue::Unsigned(value) => WideElement::Integer(value.into()),
+                ElementValue::Bool(value) => WideElement::Bool(value),
                 ElementValue::Complex(..) => {
-                    return Err(Stop::Fatal("must be real number, not complex".to_owned()));
+                    return Err(CompareStop::Fatal(
+                        "must be real number, not complex".to_owned(),
+                    ));
                 }
             })
         })
@@ -244,19 +249,19 @@ fn round(dtype: DType, value: f64) -> f64 {
     }
 }
 
-fn as_float(dtype: DType, number: Number) -> f64 {
+fn as_float(dtype: DType, number: WideElement) -> f64 {
     match number {
-        Number::Float(value) => round(dtype, value),
-        Number::Integer(value) => round(dtype, value as f64),
-        Number::Bool(value) => f64::from(u8::from(value)),
+        WideElement::Float(value) => round(dtype, value),
+        WideElement::Integer(value) => round(dtype, value as f64),
+        WideElement::Bool(value) => f64::from(u8::from(value)),
     }
 }
 
-fn as_integer(number: Number) -> i128 {
+fn as_integer(number: WideElement) -> i128 {
     match number {
-        Number::Float(value) => value as i128,
-        Number::Integer(value) => value,
-        Number::Bool(value) => value.into(),
+        WideElement::Float(value) => value as i128,
+        WideElement::Integer(value) => value,
+        WideElement::Bool(value) => value.into(),
     }
 }
 
@@ -274,19 +279,19 @@ fn wrap(dtype: DType, value: i128) -> i128 {
     }
 }
 
-fn subtract(dtype: DType, a: Number, b: Number) -> Number {
+fn subtract(dtype: DType, a: WideElement, b: WideElement) -> WideElement {
     if integer_kind(dtype).is_some() {
-        return Number::Integer(wrap(dtype, as_integer(a) - as_integer(b)));
+        return WideElement::Integer(wrap(dtype, as_integer(a) - as_integer(b)));
     }
-    Number::Float(round(dtype, as_float(dtype, a) - as_float(dtype, b)))
+    WideElement::Float(round(dtype, as_float(dtype, a) - as_float(dtype, b)))
 }
 
 /// The absolute value. The smallest of a signed type stays as it is.
-fn magnitude(dtype: DType, number: Number) -> Number {
+fn magnitude(dtype: DType, number: WideElement) -> WideElement {
     match number {
-        Number::Float(value) => Number::Float(value.abs()),
-        Number::Integer(value) => Number::Integer(wrap(dtype, value.abs())),
-        Number::Bool(value) => Number::Bool(value),
+        WideElement::Float(value) => WideElement::Float(value.abs()),
+        WideElement::Integer(value) => WideElement::Integer(wrap(dtype, value.abs())),
+        WideElement::Bool(value) => WideElement::Bool(value),
     }
 }
 
@@ -318,11 +323,11 @@ mod tests {
 
     #[test]
     fn integers_wrap_and_halves_round() {
-        let number = |value: i128| Number::Integer(value);
+        let number = |value: i128| WideElement::Integer(value);
         assert_eq!(subtract(DType::U8, number(0), number(255)), number(1));
         let smallest = subtract(DType::I8, number(-128), number(0));
         assert_eq!(magnitude(DType::I8, smallest), number(-128));
-        let float = |value: f64| Number::Float(value);
+        let float = |value: f64| WideElement::Float(value);
         assert_eq!(
             subtract(DType::F16, float(2048.0), float(0.5)),
             float(2048.0)

@@ -4,22 +4,22 @@ use std::path::Path;
 
 use opscope_tensor::DType;
 
-use super::errors::Elements;
-use super::names::Names;
+use super::errors::ElementErrors;
+use super::names::DetailNames;
 use super::tensor_choice::TensorChoice;
-use crate::array::{Array, Order};
+use crate::array::{ElementArray, SaveOrder};
 use crate::compare::metrics::six_places;
-use crate::compare::stop::Stop;
+use crate::compare::stop::CompareStop;
 use crate::log;
-use crate::output::Output;
+use crate::output::OutputFolder;
 
 /// Axes that the place of an element has at least.
 const AXES_MIN: usize = 4;
 
 /// Two tensors to list.
-pub(super) struct Listing<'a> {
-    pub(super) mine: Array<'a>,
-    pub(super) golden: Array<'a>,
+pub(super) struct DetailListing<'a> {
+    pub(super) mine: ElementArray<'a>,
+    pub(super) golden: ElementArray<'a>,
     pub(super) dims: Vec<usize>,
     /// Names of the axes.
     pub(super) axes: String,
@@ -32,28 +32,28 @@ pub(super) struct Listing<'a> {
     pub(super) file_name: String,
 }
 
-impl Listing<'_> {
+impl DetailListing<'_> {
     /// Writes all files.
     pub(super) fn write(
         &self,
         choice: &TensorChoice,
-        names: &Names,
+        names: &DetailNames,
         out_dir: &Path,
-    ) -> Result<(), Stop> {
-        let output = Output::new(out_dir.to_owned());
-        let bytes = self.mine.bytes_in_order(Order::C);
-        let flat = Array::flat(self.mine.dtype(), bytes);
-        let array = flat.reshape(&self.dims).map_err(Stop::Exception)?;
+    ) -> Result<(), CompareStop> {
+        let output = OutputFolder::new(out_dir.to_owned());
+        let bytes = self.mine.bytes_in_order(SaveOrder::C);
+        let flat = ElementArray::flat(self.mine.dtype(), bytes);
+        let array = flat.reshape(&self.dims).map_err(CompareStop::Exception)?;
         let name = names.npy()?;
         output.npy(name.trim_end_matches(".npy"), ".npy", &array)?;
         let n_outer = self.dims.first().copied().unwrap_or(0);
         if !self.is_flat && array.n_elements() == 0 && n_outer > 0 {
             // The reference counts along the first axis, and then finds no smallest error.
             let message = "zero-size array to reduction operation fmin which has no identity";
-            return Err(Stop::Fatal(message.to_owned()));
+            return Err(CompareStop::Fatal(message.to_owned()));
         }
         let is_bool = [self.mine.dtype(), self.golden.dtype()] == [DType::Bool; 2];
-        let elements = Elements::new(&self.mine, &self.golden)?;
+        let elements = ElementErrors::new(&self.mine, &self.golden)?;
         let tops = elements.worst(choice.n_top);
         output.text(&names.summary()?, &self.summary(&elements, is_bool))?;
         if !choice.is_summary_only {
@@ -80,10 +80,10 @@ impl Listing<'_> {
     fn write_lines(
         &self,
         choice: &TensorChoice,
-        names: &Names,
-        output: &Output,
-        elements: &Elements,
-    ) -> Result<(), Stop> {
+        names: &DetailNames,
+        output: &OutputFolder,
+        elements: &ElementErrors,
+    ) -> Result<(), CompareStop> {
         let mut start = 0;
         loop {
             let end = (start + choice.n_lines_max).min(elements.len());
@@ -120,7 +120,7 @@ impl Listing<'_> {
         place.join(" ")
     }
 
-    fn summary(&self, elements: &Elements, is_bool: bool) -> String {
+    fn summary(&self, elements: &ElementErrors, is_bool: bool) -> String {
         let [absolute, relative] = elements.extremes();
         let text = format!(
             "TotalCount:{}\nNPUDump:{}\nGroundTruth:{}\nFormat:{}\nMinAbsoluteError:{}\n\

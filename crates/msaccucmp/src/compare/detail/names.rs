@@ -9,8 +9,8 @@ use opscope_store::file_format::mapping_csv;
 use opscope_store::regular_file;
 
 use super::tensor_choice::TensorChoice;
-use crate::compare::stop::Stop;
-use crate::failure::Code;
+use crate::compare::stop::CompareStop;
+use crate::failure::ErrorCode;
 use crate::log;
 use opscope_analysis::names::fitting;
 
@@ -22,16 +22,16 @@ const TABLE: &str = "simple_op_mapping.csv";
 const NAME_LENGTH_MAX: usize = 255;
 
 /// Gives names, and knows which files of earlier runs have them.
-pub(super) struct Names {
+pub(super) struct DetailNames {
     prefix: String,
     /// The text that replaces long names: the dump's name and the tensor.
     replacement: String,
     dir: PathBuf,
 }
 
-impl Names {
-    pub(super) fn new(choice: &TensorChoice, dump_name: &str, dir: &Path) -> Names {
-        Names {
+impl DetailNames {
+    pub(super) fn new(choice: &TensorChoice, dump_name: &str, dir: &Path) -> DetailNames {
+        DetailNames {
             prefix: choice.prefix(),
             replacement: dump_name.replace('.', "_") + &choice.slot(),
             dir: dir.to_owned(),
@@ -39,26 +39,26 @@ impl Names {
     }
 
     /// My tensor.
-    pub(super) fn npy(&self) -> Result<String, Stop> {
+    pub(super) fn npy(&self) -> Result<String, CompareStop> {
         self.fit("", ".npy", None)
     }
 
     /// The elements from `start` on.
-    pub(super) fn lines(&self, start: usize) -> Result<String, Stop> {
+    pub(super) fn lines(&self, start: usize) -> Result<String, CompareStop> {
         self.fit(&format!("_{start}"), ".csv", Some(start))
     }
 
     /// The worst elements.
-    pub(super) fn top(&self, kind: &str) -> Result<String, Stop> {
+    pub(super) fn top(&self, kind: &str) -> Result<String, CompareStop> {
         self.fit("", &format!("_{kind}_error_topn.csv"), None)
     }
 
     /// The summary of the errors.
-    pub(super) fn summary(&self) -> Result<String, Stop> {
+    pub(super) fn summary(&self) -> Result<String, CompareStop> {
         self.fit("", "_summary.txt", None)
     }
 
-    fn fit(&self, number: &str, suffix: &str, start: Option<usize>) -> Result<String, Stop> {
+    fn fit(&self, number: &str, suffix: &str, start: Option<usize>) -> Result<String, CompareStop> {
         let name = format!("{}{number}{suffix}", self.prefix);
         if name.len() < NAME_LENGTH_MAX {
             return Ok(name);
@@ -72,7 +72,7 @@ impl Names {
         let line = mapping_csv::line(&short, &name);
         Creator::default()
             .append_line(&self.dir.join(TABLE), &line)
-            .map_err(|error| Stop::coded(Code::WriteFile, error.to_string()))?;
+            .map_err(|error| CompareStop::coded(ErrorCode::WriteFile, error.to_string()))?;
         Ok(short)
     }
 
@@ -86,12 +86,12 @@ impl Names {
     }
 
     /// Deletes what earlier runs for the same tensor wrote.
-    pub(super) fn delete_old(&self) -> Result<(), Stop> {
+    pub(super) fn delete_old(&self) -> Result<(), CompareStop> {
         self.try_delete_old().map_err(|error| {
             log::error(&format!(
                 "Failed to delete the old detail result file. {error}"
             ));
-            Stop::bare(Code::DeleteFile)
+            CompareStop::bare(ErrorCode::DeleteFile)
         })
     }
 

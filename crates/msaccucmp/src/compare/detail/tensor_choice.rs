@@ -4,10 +4,10 @@ use std::path::Path;
 
 use opscope_store::record::SlotSide;
 
-use crate::compare::dump::Dump;
+use crate::compare::dump::ComparedFile;
 use crate::compare::file_name::is_number;
-use crate::compare::stop::Stop;
-use crate::failure::Code;
+use crate::compare::stop::CompareStop;
+use crate::failure::ErrorCode;
 use crate::options::CompareOptions;
 
 const N_LINES: i64 = 1_000_000;
@@ -29,14 +29,14 @@ impl TensorChoice {
     pub(in crate::compare) fn new(
         op_name: &str,
         options: &CompareOptions,
-    ) -> Result<TensorChoice, Stop> {
+    ) -> Result<TensorChoice, CompareStop> {
         let n_lines = options.n_lines_max.unwrap_or(N_LINES);
         if !(N_LINES_MIN..=N_LINES).contains(&n_lines) {
             let message = format!(
                 "The --max_line argument index ({n_lines}) is out of range {N_LINES_MIN} - \
                  {N_LINES}. Please check the index."
             );
-            return Err(Stop::coded(Code::InvalidParameter, message));
+            return Err(CompareStop::coded(ErrorCode::InvalidParameter, message));
         }
         let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
         let (side, index) = match (given(&options.output_index), given(&options.input_index)) {
@@ -48,7 +48,7 @@ impl TensorChoice {
             let message = format!(
                 "The detail index '{index}' is invalid. It only supports 'natural number'."
             );
-            return Err(Stop::coded(Code::InvalidParameter, message));
+            return Err(CompareStop::coded(ErrorCode::InvalidParameter, message));
         }
         Ok(TensorChoice {
             op_name: op_name.to_owned(),
@@ -61,19 +61,19 @@ impl TensorChoice {
     }
 
     /// Checks the name and the number of elements.
-    pub(in crate::compare) fn check(&self) -> Result<(), Stop> {
+    pub(in crate::compare) fn check(&self) -> Result<(), CompareStop> {
         crate::paths::check_text(Path::new(&self.op_name))?;
         if !(1..=N_TOP_MAX).contains(&self.n_top) {
             let message = format!(
                 "The top n index ({}) is out of range [1, {N_TOP_MAX}]. Please check the index.",
                 self.n_top
             );
-            return Err(Stop::coded(Code::IndexOutOfBounds, message));
+            return Err(CompareStop::coded(ErrorCode::IndexOutOfBounds, message));
         }
         Ok(())
     }
 
-    pub(super) fn check_index(&self, dump: &Dump) -> Result<(), Stop> {
+    pub(super) fn check_index(&self, dump: &ComparedFile) -> Result<(), CompareStop> {
         let n = dump.side(self.side).len();
         if self.index < n {
             return Ok(());
@@ -84,7 +84,7 @@ impl TensorChoice {
             self.side.name(),
             self.index
         );
-        Err(Stop::coded(Code::IndexOutOfBounds, message))
+        Err(CompareStop::coded(ErrorCode::IndexOutOfBounds, message))
     }
 
     /// `op_output_0`.

@@ -2,7 +2,7 @@
 
 use super::*;
 
-const ABOUT: About<'_> = About {
+const ABOUT: TensorFacts<'_> = TensorFacts {
     my_file: "/my",
     golden_file: "/golden",
     is_scalar: false,
@@ -16,7 +16,7 @@ fn special_values() {
         let mut next = || parts.next().unwrap();
         let (a, b) = (elements(next()), elements(next()));
         let expected: Vec<&str> = next().split(' ').collect();
-        let pair = Pair::Floats(&a, &b);
+        let pair = ComparedElements::Floats(&a, &b);
         let found = Metric::ALL.map(|metric| match metric.run(pair, &ABOUT) {
             Ok((text, _)) => text,
             Err(_) => "error".to_owned(),
@@ -43,7 +43,7 @@ fn elements(text: &str) -> Vec<f32> {
 #[test]
 fn reasons() {
     let reason = |a: &[f32], b: &[f32]| {
-        let outcome = Metric::CosineSimilarity.run(Pair::Floats(a, b), &ABOUT);
+        let outcome = Metric::CosineSimilarity.run(ComparedElements::Floats(a, b), &ABOUT);
         outcome.unwrap().1
     };
     let zero =
@@ -51,19 +51,20 @@ fn reasons() {
     assert_eq!(reason(&[0.0], &[0.0]), "");
     assert_eq!(reason(&[0.0], &[1.0]), zero("/my"));
     assert_eq!(reason(&[1.0], &[0.0]), zero("/golden"));
-    let scalar = About {
+    let scalar = TensorFacts {
         is_scalar: true,
         ..ABOUT
     };
     let (text, reason) = Metric::CosineSimilarity
-        .run(Pair::Floats(&[2.0], &[-3.0]), &scalar)
+        .run(ComparedElements::Floats(&[2.0], &[-3.0]), &scalar)
         .unwrap();
     assert_eq!((&*text, &*reason), ("1.000000", "This tensor is scalar."));
 }
 
 #[test]
 fn booleans() {
-    let run = |metric: Metric, a: &[u8], b: &[u8]| metric.run(Pair::Bools(a, b), &ABOUT);
+    let run =
+        |metric: Metric, a: &[u8], b: &[u8]| metric.run(ComparedElements::Bools(a, b), &ABOUT);
     let text = |metric, a: &[u8], b: &[u8]| run(metric, a, b).map(|(text, _)| text);
     let cosine = Metric::CosineSimilarity;
     assert_eq!(text(cosine, &[1, 0, 1], &[1, 1, 1]).unwrap(), "0.816497");

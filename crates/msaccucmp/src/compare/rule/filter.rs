@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Op, Rule};
+use super::{DeviceOperator, Rule};
 use crate::compare::file_name::is_number;
 
 const QUANT: [&str; 5] = [
@@ -25,7 +25,7 @@ const RESTORED: &str = "DT_FLOAT16";
 
 /// Where an output stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum OutputPlace {
     Outside,
     Inside,
     Opening,
@@ -34,26 +34,26 @@ enum Place {
 
 /// Marks the operators, looking at them by `id`.
 pub(super) fn mark(rule: &mut Rule) {
-    let mut places: HashMap<String, Vec<Place>> = HashMap::new();
+    let mut places: HashMap<String, Vec<OutputPlace>> = HashMap::new();
     for &op in &rule.sequence {
         let is_inside = reads_inside(&rule.ops[op], &places);
         let (quantises, restores) = classes(&rule.ops[op]);
         let outputs = rule.ops[op].outputs.iter();
-        let own: Vec<Place> = outputs
+        let own: Vec<OutputPlace> = outputs
             .map(|&output| match rule.outputs[output].dtype.as_str() {
-                QUANTISED if quantises => Place::Opening,
-                RESTORED if restores => Place::Closing,
-                _ if is_inside => Place::Inside,
-                _ => Place::Outside,
+                QUANTISED if quantises => OutputPlace::Opening,
+                RESTORED if restores => OutputPlace::Closing,
+                _ if is_inside => OutputPlace::Inside,
+                _ => OutputPlace::Outside,
             })
             .collect();
-        let is_closing = own.iter().all(|&place| place == Place::Closing);
+        let is_closing = own.iter().all(|&place| place == OutputPlace::Closing);
         rule.ops[op].is_filtered = is_inside && !is_closing;
         places.insert(rule.ops[op].name.clone(), own);
     }
 }
 
-fn reads_inside(op: &Op, places: &HashMap<String, Vec<Place>>) -> bool {
+fn reads_inside(op: &DeviceOperator, places: &HashMap<String, Vec<OutputPlace>>) -> bool {
     op.inputs.iter().any(|input| {
         let Some((name, index)) = input.rsplit_once(':') else {
             return false;
@@ -62,12 +62,12 @@ fn reads_inside(op: &Op, places: &HashMap<String, Vec<Place>>) -> bool {
             .then(|| index.parse::<usize>().ok())
             .flatten();
         let place = index.and_then(|index| places.get(name)?.get(index));
-        matches!(place, Some(Place::Opening | Place::Inside))
+        matches!(place, Some(OutputPlace::Opening | OutputPlace::Inside))
     })
 }
 
 /// Whether an operator quantises, and whether it undoes that, by its name or its originals'.
-fn classes(op: &Op) -> (bool, bool) {
+fn classes(op: &DeviceOperator) -> (bool, bool) {
     let originals = op.originals.concat();
     let has = |marks: &[&str]| {
         marks

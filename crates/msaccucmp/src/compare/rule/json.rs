@@ -8,29 +8,29 @@ use std::path::Path;
 use opscope_store::regular_file;
 use serde_json::{Map, Value};
 
-use super::{GroupKey, Op, OutputRule, Rule, filter};
+use super::{DeviceOperator, GroupKey, OutputRule, Rule, filter};
 use crate::compare::file_name::without_slice;
-use crate::compare::stop::Stop;
-use crate::failure::Code;
+use crate::compare::stop::CompareStop;
+use crate::failure::ErrorCode;
 use crate::log;
-use crate::paths::{self, Kind};
+use crate::paths::{self, PathKind};
 
 /// Largest file that is read.
 const FILE_BYTES_MAX: u64 = 4 << 30;
 
 impl Rule {
     /// Reads a file.
-    pub(in crate::compare) fn open(path: &Path) -> Result<Rule, Stop> {
+    pub(in crate::compare) fn open(path: &Path) -> Result<Rule, CompareStop> {
         Rule::from_value(&load_value(path)?, path)
     }
 
     /// Reads rules from the text of a file.
-    pub(in crate::compare) fn parse(text: &str) -> Result<Rule, Stop> {
-        let value = serde_json::from_str(text).map_err(|_| Stop::bare(Code::Json))?;
+    pub(in crate::compare) fn parse(text: &str) -> Result<Rule, CompareStop> {
+        let value = serde_json::from_str(text).map_err(|_| CompareStop::bare(ErrorCode::Json))?;
         Rule::from_value(&value, Path::new("rule.json"))
     }
 
-    fn from_value(value: &Value, path: &Path) -> Result<Rule, Stop> {
+    fn from_value(value: &Value, path: &Path) -> Result<Rule, CompareStop> {
         let mut rule = Rule::default();
         read_value(&mut rule, value, path)?;
         filter::mark(&mut rule);
@@ -39,14 +39,14 @@ impl Rule {
 }
 
 /// The JSON in a file.
-pub(in crate::compare) fn load_value(path: &Path) -> Result<Value, Stop> {
-    paths::check_input(path, Kind::File)?;
+pub(in crate::compare) fn load_value(path: &Path) -> Result<Value, CompareStop> {
+    paths::check_input(path, PathKind::File)?;
     let invalid = |reason: String| {
         log::error(&format!(
             "Failed to load json object. The content of the json file {} is invalid. {reason}",
             log::quoted(path)
         ));
-        Stop::bare(Code::Json)
+        CompareStop::bare(ErrorCode::Json)
     };
     let n_bytes = path.metadata().map_or(0, |metadata| metadata.len());
     if n_bytes > FILE_BYTES_MAX {
@@ -57,8 +57,8 @@ pub(in crate::compare) fn load_value(path: &Path) -> Result<Value, Stop> {
     serde_json::from_slice(&bytes).map_err(|error| invalid(error.to_string()))
 }
 
-fn read_value(rule: &mut Rule, value: &Value, path: &Path) -> Result<(), Stop> {
-    let reader = Reader {
+fn read_value(rule: &mut Rule, value: &Value, path: &Path) -> Result<(), CompareStop> {
+    let reader = RuleReader {
         path,
         has_bad_name: Cell::default(),
     };
@@ -69,15 +69,18 @@ fn read_value(rule: &mut Rule, value: &Value, path: &Path) -> Result<(), Stop> {
         name_renamed(rule);
     }
     if reader.has_bad_name.get() {
-        return Err(Stop::Fatal("a name is no text".to_owned()));
+        return Err(CompareStop::Fatal("a name is no text".to_owned()));
     }
     rule.sequence.sort_by_key(|&op| rule.ops[op].sequence);
     Ok(())
 }
 
 /// The names of graphs in a file.
-pub(in crate::compare) fn graph_names(value: &Value, path: &Path) -> Result<Vec<String>, Stop> {
-    let reader = Reader {
+pub(in crate::compare) fn graph_names(
+    value: &Value,
+    path: &Path,
+) -> Result<Vec<String>, CompareStop> {
+    let reader = RuleReader {
         path,
         has_bad_name: Cell::default(),
     };
@@ -123,18 +126,18 @@ fn name_outputs(rule: &mut Rule, outputs: &mut Vec<usize>, name: &str) {
 }
 
 /// Reads values, and knows which file to blame.
-struct Reader<'a> {
+struct RuleReader<'a> {
     path: &'a Path,
     has_bad_name: Cell<bool>,
 }
 
-impl Reader<'_> {
-    fn op(&self, rule: &mut Rule, value: &Value) -> Result<(), Stop> {
+impl RuleReader<'_> {
+    fn op(&self, rule: &mut Rule, value: &Value) -> Result<(), CompareStop> {
         let own_name = self.text(value, "name")?;
         let name = without_slice(own_name);
         let op_type = self.text(value, "type")?;
         let Value::Object(map) = value else {
-            return Err(Stop::Fatal("an operator is no object".to_owned()));
+            return Err(CompareStop::Fatal("an operator is no object".to_owned()));
         };
         if op_type == "Data" && !own_name.is_empty() {
             rule.input_nodes.push(own_name.to_owned());
@@ -168,7 +171,7 @@ impl Reader<'_> {
             return Ok(());
         }
         let op = rule.ops.len();
-        rule.ops.push(Op {
+        rule.ops.push(DeviceOperator {
             index,
             name,
             inputs,
@@ -186,7 +189,7 @@ impl Reader<'_> {
     }
 
     /// `op:output` of each producer. What only orders execution is left out.
-    fn inputs(&self, map: &Map<String, Value>) -> Result<Vec<String>, Stop> {
+    fn inputs(&self, map: &Map<String, Value>) -> Result<Vec<String>, CompareStop> {
         let Some(value) = map.get("input") else {
             return Ok(Vec::new());
         };
@@ -206,14 +209,18 @@ impl Reader<'_> {
         Ok(inputs)
     }
 
-    fn outputs(&self, rule: &mut Rule, map: &Map<String, Value>) -> Result<Vec<usize>, Stop> {
+    fn outputs(
+        &self,
+        rule: &mut Rule,
+        map: &Map<String, Value>,
+    ) -> Result<Vec<usize>, CompareStop> {
         let mut outputs = Vec::new();
         let values = match map.get("output_desc") {
             // Letters and most keys are outputs without anything in them.
             Some(Value::String(_)) => &[],
             Some(Value::Object(keys)) if !keys.keys().any(|key| looks_like_output(key)) => &[],
             Some(Value::Object(_)) => {
-                return Err(Stop::Fatal("an output is no object".to_owned()));
+                return Err(CompareStop::Fatal("an output is no object".to_owned()));
             }
             values => iterate(values)?,
         };
@@ -223,7 +230,7 @@ impl Reader<'_> {
                 continue;
             }
             let Value::Object(map) = value else {
-                return Err(Stop::Fatal("an output is no object".to_owned()));
+                return Err(CompareStop::Fatal("an output is no object".to_owned()));
             };
             let Some(attrs) = map.get("attr") else {
                 continue;
@@ -249,7 +256,7 @@ impl Reader<'_> {
     }
 
     /// The value of an attribute. Those before it have to be attributes too.
-    fn attr<'v>(&self, attrs: &'v [Value], key: &str) -> Result<Option<&'v Value>, Stop> {
+    fn attr<'v>(&self, attrs: &'v [Value], key: &str) -> Result<Option<&'v Value>, CompareStop> {
         for attr in attrs {
             if self.text(attr, "key")? == key {
                 return self.member(attr, "value").map(Some);
@@ -258,18 +265,18 @@ impl Reader<'_> {
         Ok(None)
     }
 
-    fn text_attr(&self, attrs: &[Value], key: &str) -> Result<String, Stop> {
+    fn text_attr(&self, attrs: &[Value], key: &str) -> Result<String, CompareStop> {
         let value = self.attr(attrs, key)?;
         let text = value.map(|value| self.text(value, "s")).transpose()?;
         Ok(text.unwrap_or_default().to_owned())
     }
 
-    fn integer_attr(&self, attrs: &[Value], key: &str) -> Result<Option<i64>, Stop> {
+    fn integer_attr(&self, attrs: &[Value], key: &str) -> Result<Option<i64>, CompareStop> {
         let value = self.attr(attrs, key)?;
         value.map(|value| self.integer(value, "i")).transpose()
     }
 
-    fn flag_attr(&self, attrs: &[Value], key: &str) -> Result<bool, Stop> {
+    fn flag_attr(&self, attrs: &[Value], key: &str) -> Result<bool, CompareStop> {
         let Some(value) = self.attr(attrs, key)? else {
             return Ok(false);
         };
@@ -279,7 +286,7 @@ impl Reader<'_> {
         }
     }
 
-    fn shape_attr(&self, attrs: &[Value]) -> Result<Vec<i64>, Stop> {
+    fn shape_attr(&self, attrs: &[Value]) -> Result<Vec<i64>, CompareStop> {
         let Some(value) = self.attr(attrs, "origin_shape")? else {
             return Ok(Vec::new());
         };
@@ -295,7 +302,7 @@ impl Reader<'_> {
     }
 
     /// The originals' names; `None` if there is no such attribute.
-    fn originals(&self, attrs: &[Value]) -> Result<Option<Vec<String>>, Stop> {
+    fn originals(&self, attrs: &[Value]) -> Result<Option<Vec<String>>, CompareStop> {
         let Some(value) = self.attr(attrs, "_datadump_original_op_names")? else {
             return Ok(None);
         };
@@ -305,7 +312,7 @@ impl Reader<'_> {
         }
         let names = self.list(list, "s")?.iter();
         let is_alone = names.len() == 1;
-        let names: Result<_, Stop> = names
+        let names: Result<_, CompareStop> = names
             .map(|name| match name {
                 // The reference stumbles over it when it has read everything.
                 Value::Null | Value::Bool(_) | Value::Number(_) if is_alone => {
@@ -318,26 +325,26 @@ impl Reader<'_> {
         names.map(Some)
     }
 
-    fn member<'v>(&self, value: &'v Value, key: &str) -> Result<&'v Value, Stop> {
+    fn member<'v>(&self, value: &'v Value, key: &str) -> Result<&'v Value, CompareStop> {
         if !has(value, key)? {
             log::warning(&format!(
                 "There is no \"{key}\" element in fusion rule file."
             ));
-            return Err(Stop::bare(Code::Json));
+            return Err(CompareStop::bare(ErrorCode::Json));
         }
         value
             .get(key)
-            .ok_or_else(|| Stop::Fatal(format!("'{key}' is no key")))
+            .ok_or_else(|| CompareStop::Fatal(format!("'{key}' is no key")))
     }
 
-    fn list<'v>(&self, value: &'v Value, key: &str) -> Result<&'v Vec<Value>, Stop> {
+    fn list<'v>(&self, value: &'v Value, key: &str) -> Result<&'v Vec<Value>, CompareStop> {
         match self.member(value, key)? {
             Value::Array(items) => Ok(items),
             _ => Err(self.wrong(key, "an array")),
         }
     }
 
-    fn text<'v>(&self, value: &'v Value, key: &str) -> Result<&'v str, Stop> {
+    fn text<'v>(&self, value: &'v Value, key: &str) -> Result<&'v str, CompareStop> {
         match self.member(value, key)? {
             Value::String(text) => Ok(text),
             _ => Err(self.wrong(key, "a string")),
@@ -345,7 +352,7 @@ impl Reader<'_> {
     }
 
     /// A number; booleans are numbers too.
-    fn integer(&self, value: &Value, key: &str) -> Result<i64, Stop> {
+    fn integer(&self, value: &Value, key: &str) -> Result<i64, CompareStop> {
         match self.member(value, key)? {
             Value::Bool(flag) => Ok(i64::from(*flag)),
             Value::Number(number) if number.is_i64() => Ok(number.as_i64().unwrap_or(i64::MAX)),
@@ -354,22 +361,22 @@ impl Reader<'_> {
         }
     }
 
-    fn wrong(&self, key: &str, expected: &str) -> Stop {
+    fn wrong(&self, key: &str, expected: &str) -> CompareStop {
         log::error(&format!(
             "The content of the json file {} is invalid. The \"{key}\" element is not {expected}.",
             log::quoted(self.path)
         ));
-        Stop::bare(Code::Json)
+        CompareStop::bare(ErrorCode::Json)
     }
 }
 
 /// Python's `in`: keys of objects, items of lists, parts of texts.
-fn has(value: &Value, key: &str) -> Result<bool, Stop> {
+fn has(value: &Value, key: &str) -> Result<bool, CompareStop> {
     match value {
         Value::Object(map) => Ok(map.contains_key(key)),
         Value::Array(items) => Ok(items.iter().any(|item| item.as_str() == Some(key))),
         Value::String(text) => Ok(text.contains(key)),
-        _ => Err(Stop::Fatal("argument is not iterable".to_owned())),
+        _ => Err(CompareStop::Fatal("argument is not iterable".to_owned())),
     }
 }
 
@@ -378,14 +385,14 @@ fn looks_like_output(text: &str) -> bool {
     ["dtype", "attr"].iter().any(|key| text.contains(key))
 }
 
-fn as_text(value: &Value) -> Result<&str, Stop> {
+fn as_text(value: &Value) -> Result<&str, CompareStop> {
     value
         .as_str()
-        .ok_or_else(|| Stop::Fatal("a name is no text".to_owned()))
+        .ok_or_else(|| CompareStop::Fatal("a name is no text".to_owned()))
 }
 
 /// The items of a list; nothing in other containers that are empty.
-fn iterate(value: Option<&Value>) -> Result<&[Value], Stop> {
+fn iterate(value: Option<&Value>) -> Result<&[Value], CompareStop> {
     match value {
         None => Ok(&[]),
         Some(Value::Array(items)) => Ok(items),
@@ -393,9 +400,11 @@ fn iterate(value: Option<&Value>) -> Result<&[Value], Stop> {
         Some(Value::String(text)) if text.is_empty() => Ok(&[]),
         // Their keys and letters are no objects; a key may look as if it had what is looked for.
         Some(Value::Object(map)) if map.keys().next().is_some_and(|key| key.contains("key")) => {
-            Err(Stop::Fatal("string indices must be integers".to_owned()))
+            Err(CompareStop::Fatal(
+                "string indices must be integers".to_owned(),
+            ))
         }
-        Some(Value::Object(_) | Value::String(_)) => Err(Stop::bare(Code::Json)),
-        Some(_) => Err(Stop::Fatal("an element is not iterable".to_owned())),
+        Some(Value::Object(_) | Value::String(_)) => Err(CompareStop::bare(ErrorCode::Json)),
+        Some(_) => Err(CompareStop::Fatal("an element is not iterable".to_owned())),
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{GroupKey, OutputRule, Rule};
-use crate::compare::stop::Stop;
+use crate::compare::stop::CompareStop;
 use crate::log;
 
 /// Replaces the originals of `offline`, which are operators of the quantised model, by the originals
@@ -96,7 +96,7 @@ fn quant_outputs(offline: &mut Rule, op: usize, quant: &Rule, quant_start: usize
 
 /// Replaces the originals of `open`, the model with fusion, by the operators of `close`, the model
 /// without, that have the same originals.
-pub(in crate::compare) fn merge_close(open: Rule, close: &Rule) -> Result<Rule, Stop> {
+pub(in crate::compare) fn merge_close(open: Rule, close: &Rule) -> Result<Rule, CompareStop> {
     let mut carriers: HashMap<&str, &str> = HashMap::new();
     for &op in &close.sequence {
         let op = &close.ops[op];
@@ -122,7 +122,7 @@ pub(in crate::compare) fn merge_close(open: Rule, close: &Rule) -> Result<Rule, 
             let first = merged.ops[op]
                 .originals
                 .first()
-                .ok_or_else(Stop::index)?
+                .ok_or_else(CompareStop::index)?
                 .clone();
             let carrier = carriers.get(first.as_str()).copied();
             if !used.insert(first) || carrier.is_some_and(|carrier| !used_carriers.insert(carrier))

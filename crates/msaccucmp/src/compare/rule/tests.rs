@@ -21,9 +21,9 @@ fn rule(ops: &[String]) -> Rule {
     Rule::parse(&text).unwrap()
 }
 
-fn status(text: &str) -> Option<Code> {
+fn status(text: &str) -> Option<ErrorCode> {
     match Rule::parse(text) {
-        Err(Stop::Coded(code, _)) => Some(code),
+        Err(CompareStop::Coded(code, _)) => Some(code),
         _ => None,
     }
 }
@@ -64,15 +64,18 @@ fn what_only_changes_form_is_passed_over() {
     assert_eq!(rule.compared(3, 0, true), Ok((0, 3)));
     assert_eq!(rule.compared(3, 0, false), Ok((3, 0)));
     let code = |index| match rule.compared(3, index, true) {
-        Err(Stop::Coded(code, _)) => Some(code),
+        Err(CompareStop::Coded(code, _)) => Some(code),
         _ => None,
     };
-    assert_eq!(code(1), Some(Code::JsonFile));
-    assert_eq!(code(2), Some(Code::JsonFile));
-    assert_eq!(code(3), Some(Code::JsonFile));
-    assert_eq!(code(4), Some(Code::InvalidParameter));
-    assert_eq!(code(5), Some(Code::IndexOutOfBounds));
-    assert!(matches!(rule.compared(4, 0, false), Err(Stop::Fatal(_))));
+    assert_eq!(code(1), Some(ErrorCode::JsonFile));
+    assert_eq!(code(2), Some(ErrorCode::JsonFile));
+    assert_eq!(code(3), Some(ErrorCode::JsonFile));
+    assert_eq!(code(4), Some(ErrorCode::InvalidParameter));
+    assert_eq!(code(5), Some(ErrorCode::IndexOutOfBounds));
+    assert!(matches!(
+        rule.compared(4, 0, false),
+        Err(CompareStop::Fatal(_))
+    ));
 }
 
 #[test]
@@ -91,7 +94,7 @@ fn wrong_json_is_refused() {
         r#"{"graph":[{"op":[{"name":"a","type":"x","attr":[{}]}]}]}"#,
         &deep,
     ] {
-        assert_eq!(status(text), Some(Code::Json), "{text}");
+        assert_eq!(status(text), Some(ErrorCode::Json), "{text}");
     }
     // Python stumbles over these.
     for text in [
@@ -100,7 +103,10 @@ fn wrong_json_is_refused() {
         r#"{"graph":[1]}"#,
         r#"{"graph":[{"op":[null]}]}"#,
     ] {
-        assert!(matches!(Rule::parse(text), Err(Stop::Fatal(_))), "{text}");
+        assert!(
+            matches!(Rule::parse(text), Err(CompareStop::Fatal(_))),
+            "{text}"
+        );
     }
     assert!(Rule::parse(r#"{"graph":[]}"#).unwrap().ops.is_empty());
 }
