@@ -8,7 +8,7 @@ use opscope_engine::SharedEngine;
 
 use crate::callback::DumpCallback;
 use crate::control::ControlFile;
-use crate::dump::Dump;
+use crate::dump::MindSporeRun;
 use crate::exception::ExceptionCallback;
 use crate::handle::Handles;
 use crate::lock::lock;
@@ -37,7 +37,7 @@ pub struct Process {
     pub(crate) life: Mutex<Life>,
     /// `None` unless the environment names one.
     pub(crate) control: Option<ControlFile>,
-    pub(crate) dump: Mutex<Dump>,
+    pub(crate) dump: Mutex<MindSporeRun>,
     pub(crate) models: Mutex<Models>,
     pub(crate) objects: Mutex<Objects>,
     pub(crate) runtime: Runtime,

@@ -87,9 +87,9 @@ pub(crate) fn shape(text: &str) -> Result<Shape, String> {
 
 /// Numbers as they are given on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Ranges(pub(crate) Vec<RangeInclusive<u64>>);
+pub(crate) struct RangeLosses(pub(crate) Vec<RangeInclusive<u64>>);
 
-impl fmt::Display for Ranges {
+impl fmt::Display for RangeLosses {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, range) in self.0.iter().enumerate() {
             let comma = if i == 0 { "" } else { "," };
@@ -104,16 +104,16 @@ impl fmt::Display for Ranges {
 }
 
 /// Steps: `N`, `N-M` or `N-`, separated by commas.
-pub(crate) fn step_ranges(text: &str) -> Result<Ranges, String> {
+pub(crate) fn step_ranges(text: &str) -> Result<RangeLosses, String> {
     ranges(text, "step")
 }
 
 /// Ranks, in the same way.
-pub(crate) fn rank_ranges(text: &str) -> Result<Ranges, String> {
+pub(crate) fn rank_ranges(text: &str) -> Result<RangeLosses, String> {
     ranges(text, "rank")
 }
 
-fn ranges(text: &str, noun: &str) -> Result<Ranges, String> {
+fn ranges(text: &str, noun: &str) -> Result<RangeLosses, String> {
     let number = |part: &str| {
         let is_number = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
         let number = part.parse().ok().filter(|_| is_number);
@@ -130,7 +130,7 @@ fn ranges(text: &str, noun: &str) -> Result<Ranges, String> {
     text.split(',')
         .map(range)
         .collect::<Result<_, _>>()
-        .map(Ranges)
+        .map(RangeLosses)
 }
 
 /// A layout's name in any letter case.

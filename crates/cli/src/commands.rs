@@ -15,10 +15,10 @@ pub(crate) mod show;
 use anyhow::anyhow;
 use opscope_config::ConfigEnvironment;
 
-use crate::exit::{Failure, USAGE};
+use crate::exit::{CommandFailure, USAGE};
 
 /// Returns the state of the process that configurations depend on.
-fn environment() -> Result<ConfigEnvironment, Failure> {
+fn environment() -> Result<ConfigEnvironment, CommandFailure> {
     ConfigEnvironment::of_process()
-        .map_err(|error| Failure::new(USAGE, anyhow!(error).context("no current directory")))
+        .map_err(|error| CommandFailure::new(USAGE, anyhow!(error).context("no current directory")))
 }

@@ -14,7 +14,7 @@ use opscope_store::file_format::run_json::RunRecord;
 use serde_json::{Map, Value, json};
 
 use crate::console::tell;
-use crate::exit::{Failure, USAGE};
+use crate::exit::{CommandFailure, USAGE};
 
 /// Which engine.
 #[derive(clap::Args)]
@@ -52,10 +52,10 @@ fn graph_kind() -> impl TypedValueParser<Value = GraphKind> {
 }
 
 impl EngineArguments {
-    fn wanted(&self) -> Result<EngineRequest, Failure> {
+    fn wanted(&self) -> Result<EngineRequest, CommandFailure> {
         if self.engine == Some(EngineKind::Tract) && self.engine_lib.is_some() {
             let message = "--engine-lib says where ONNX Runtime is, and --engine asks for tract";
-            return Err(Failure::message(USAGE, message));
+            return Err(CommandFailure::message(USAGE, message));
         }
         let of_environment = EngineRequest::from_environment()?;
         let of_option = self.engine_lib.as_ref().map(|path| NamedLibrary {
@@ -71,7 +71,7 @@ impl EngineArguments {
     }
 
     /// Chooses the engine, and says on standard error which one it is.
-    pub(crate) fn choose(&self) -> Result<EngineChoice, Failure> {
+    pub(crate) fn choose(&self) -> Result<EngineChoice, CommandFailure> {
         let chosen = choice::choose(&self.wanted()?)?;
         tell(&chosen, false);
         Ok(chosen)
@@ -103,7 +103,7 @@ impl EngineInUse {
         graph: &GraphArguments,
         n_threads: usize,
         is_quiet: bool,
-    ) -> Result<EngineInUse, Failure> {
+    ) -> Result<EngineInUse, CommandFailure> {
         let chosen = choice::choose(&engine.wanted()?)?;
         if chosen.kind == EngineKind::Tract {
             let option = match (graph.graph, graph.provider.first()) {
@@ -115,7 +115,7 @@ impl EngineInUse {
                 let why = chosen.warning.as_ref().unwrap_or(&chosen.reason);
                 let message =
                     format!("{option} needs ONNX Runtime, and the engine is tract: {why}");
-                return Err(Failure::message(USAGE, message));
+                return Err(CommandFailure::message(USAGE, message));
             }
         }
         tell(&chosen, is_quiet);
@@ -146,12 +146,12 @@ impl EngineInUse {
         self: &Arc<Self>,
         source: ModelSource<'_>,
         purpose: Purpose,
-    ) -> Result<(Box<dyn LoadedModel>, Arc<EngineInUse>), Failure> {
+    ) -> Result<(Box<dyn LoadedModel>, Arc<EngineInUse>), CommandFailure> {
         let loaded = self.chosen.load(source, &self.options, purpose);
         let FallbackModel { model, taken } = loaded.map_err(|error| match error {
             // Nothing has been done yet: what cannot be had is what was asked for beside the model.
             EngineError::Engine { .. } if self.options != self.plain_options() => {
-                Failure::new(USAGE, error)
+                CommandFailure::new(USAGE, error)
             }
             error => error.into(),
         })?;

@@ -13,7 +13,7 @@ use crate::passed_over;
 
 /// A command that did not do all it was asked to.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub(crate) struct CommandFailure {
     /// The exit code.
     pub(crate) code: u8,
     /// Error to report, unless it was told already.
@@ -33,10 +33,10 @@ pub(crate) const PARTIAL: u8 = 4;
 /// Ended by a signal.
 pub(crate) const INTERRUPTED: u8 = 130;
 
-impl Failure {
+impl CommandFailure {
     /// An error with its exit code.
-    pub(crate) fn new(code: u8, error: impl Into<anyhow::Error>) -> Failure {
-        Failure {
+    pub(crate) fn new(code: u8, error: impl Into<anyhow::Error>) -> CommandFailure {
+        CommandFailure {
             code,
             error: Some(error.into()),
             hint: None,
@@ -44,13 +44,13 @@ impl Failure {
     }
 
     /// A message with its exit code.
-    pub(crate) fn message(code: u8, message: impl Into<String>) -> Failure {
-        Failure::new(code, anyhow!(message.into()))
+    pub(crate) fn message(code: u8, message: impl Into<String>) -> CommandFailure {
+        CommandFailure::new(code, anyhow!(message.into()))
     }
 
     /// An exit code alone; what happened was told already.
-    pub(crate) fn silent(code: u8) -> Failure {
-        Failure {
+    pub(crate) fn silent(code: u8) -> CommandFailure {
+        CommandFailure {
             code,
             error: None,
             hint: None,
@@ -58,17 +58,17 @@ impl Failure {
     }
 
     /// A directory in which there is nothing to read.
-    pub(crate) fn nothing_at(path: &Path, passed_over: &[PassedOver]) -> Failure {
+    pub(crate) fn nothing_at(path: &Path, passed_over: &[PassedOver]) -> CommandFailure {
         let mut message = format!("`{}` holds no dump files", path.display());
         if let Some(text) = passed_over::text(passed_over) {
             message.push_str(&format!("; passed over: {text}"));
         }
-        Failure::message(UNREADABLE, message)
+        CommandFailure::message(UNREADABLE, message)
     }
 
     /// Adds what would help.
-    pub(crate) fn with_hint(self, hint: impl Into<String>) -> Failure {
-        Failure {
+    pub(crate) fn with_hint(self, hint: impl Into<String>) -> CommandFailure {
+        CommandFailure {
             hint: Some(hint.into()),
             ..self
         }
@@ -84,14 +84,14 @@ impl Failure {
 }
 
 /// Whether a directory or a regular file is at `path`.
-pub(crate) fn check_path(path: &Path) -> Result<(), Failure> {
+pub(crate) fn check_path(path: &Path) -> Result<(), CommandFailure> {
     let checked = match path.is_dir() {
         true => Ok(()),
         false => regular_file::check(path).map(drop),
     };
     checked.map_err(|error| {
         let message = format!("cannot read `{}`: {error}", path.display());
-        Failure::message(UNREADABLE, message)
+        CommandFailure::message(UNREADABLE, message)
     })
 }
 
@@ -104,33 +104,33 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
         .join(": ")
 }
 
-impl From<io::Error> for Failure {
+impl From<io::Error> for CommandFailure {
     /// Errors of standard output.
-    fn from(error: io::Error) -> Failure {
-        Failure::new(PARTIAL, error)
+    fn from(error: io::Error) -> CommandFailure {
+        CommandFailure::new(PARTIAL, error)
     }
 }
 
-impl From<ConfigError> for Failure {
+impl From<ConfigError> for CommandFailure {
     /// A file that can be read and is no text is a configuration that is refused.
-    fn from(error: ConfigError) -> Failure {
+    fn from(error: ConfigError) -> CommandFailure {
         let code = if error.issue().is_some() {
             USAGE
         } else {
             UNREADABLE
         };
-        Failure::new(code, error)
+        CommandFailure::new(code, error)
     }
 }
 
-impl From<StoreError> for Failure {
-    fn from(error: StoreError) -> Failure {
-        Failure::new(UNREADABLE, error)
+impl From<StoreError> for CommandFailure {
+    fn from(error: StoreError) -> CommandFailure {
+        CommandFailure::new(UNREADABLE, error)
     }
 }
 
-impl From<InputError> for Failure {
-    fn from(error: InputError) -> Failure {
+impl From<InputError> for CommandFailure {
+    fn from(error: InputError) -> CommandFailure {
         let hint = match &error {
             InputError::Missing { name, .. } => Some(format!(
                 "give `--input {name}=FILE.npy`, or `--seed N` for random values"
@@ -143,9 +143,9 @@ impl From<InputError> for Failure {
             }
             _ => None,
         };
-        Failure {
+        CommandFailure {
             hint,
-            ..Failure::new(USAGE, error)
+            ..CommandFailure::new(USAGE, error)
         }
     }
 }
@@ -165,26 +165,26 @@ fn example_extents(shape: &str) -> String {
     dims.split(',').map(fixed).collect::<Vec<_>>().join(",")
 }
 
-impl From<EngineError> for Failure {
-    fn from(error: EngineError) -> Failure {
+impl From<EngineError> for CommandFailure {
+    fn from(error: EngineError) -> CommandFailure {
         match error {
             EngineError::Input(error) => error.into(),
             EngineError::Library { .. } | EngineError::NoEngine { .. } => {
-                Failure::new(USAGE, error)
+                CommandFailure::new(USAGE, error)
             }
-            EngineError::Stopped => Failure::new(INTERRUPTED, error),
+            EngineError::Stopped => CommandFailure::new(INTERRUPTED, error),
             EngineError::Operator { .. } | EngineError::Engine { .. } => {
-                Failure::new(PARTIAL, error)
+                CommandFailure::new(PARTIAL, error)
             }
             EngineError::Unsupported {
                 other_engine: Some("ONNX Runtime"),
                 ..
-            } => Failure::new(UNREADABLE, error)
+            } => CommandFailure::new(UNREADABLE, error)
                 .with_hint("`pip install onnxruntime`, or name its library by `--engine-lib`"),
             EngineError::Read { .. }
             | EngineError::Invalid { .. }
             | EngineError::Unsupported { .. }
-            | EngineError::Watch { .. } => Failure::new(UNREADABLE, error),
+            | EngineError::Watch { .. } => CommandFailure::new(UNREADABLE, error),
         }
     }
 }

@@ -14,7 +14,7 @@ use opscope_store::regular_file;
 use opscope_tensor::{DType, Shape, Tensor};
 
 use crate::arguments::{NamedFile, NamedShape, named_file, named_shape};
-use crate::exit::{Failure, UNREADABLE, USAGE};
+use crate::exit::{CommandFailure, UNREADABLE, USAGE};
 
 /// Bytes beyond those of its input up to which a raw file is read, to say how many it has.
 const RAW_BYTES_MORE: u64 = 1 << 20;
@@ -76,7 +76,7 @@ impl InputSource {
         arguments: &InputArguments,
         is_dry_run: bool,
         signature: &ModelSignature,
-    ) -> Result<InputSource, Failure> {
+    ) -> Result<InputSource, CommandFailure> {
         let mut shapes = BTreeMap::new();
         for option in &arguments.shape {
             let value =
@@ -101,7 +101,7 @@ impl InputSource {
                     let tensor = source.read(&option.name, &option.path)?;
                     if given.insert(option.name.clone(), tensor).is_some() {
                         let message = format!("input `{}` is given twice", option.name);
-                        return Err(Failure::message(USAGE, message));
+                        return Err(CommandFailure::message(USAGE, message));
                     }
                 }
                 vec![InputSet::Given(given)]
@@ -116,7 +116,7 @@ impl InputSource {
     }
 
     /// The inputs of a step in the model's order, checked.
-    pub(crate) fn step(&self, step: u64) -> Result<Vec<Tensor>, Failure> {
+    pub(crate) fn step(&self, step: u64) -> Result<Vec<Tensor>, CommandFailure> {
         let index = usize::try_from(step % self.n_sets()).unwrap_or(0);
         let mut given = match &self.sets[index] {
             InputSet::Given(given) => given.clone(),
@@ -124,7 +124,7 @@ impl InputSource {
             InputSet::Arrays(arrays) => arrays
                 .iter()
                 .map(|(name, path)| Ok((name.clone(), self.read(name, path)?)))
-                .collect::<Result<_, Failure>>()?,
+                .collect::<Result<_, CommandFailure>>()?,
         };
         if let Some(seed) = self.seed {
             // Each step has random numbers of its own, whatever was given for it.
@@ -141,12 +141,12 @@ impl InputSource {
     }
 
     /// The sets in an archive or directory.
-    fn sets_of(&self, path: &Path) -> Result<Vec<InputSet>, Failure> {
+    fn sets_of(&self, path: &Path) -> Result<Vec<InputSet>, CommandFailure> {
         if !path.is_dir() {
             if is_array(path) || has_suffix(path, "bin") {
                 let message = format!("`{}` is a single array, not an archive", path.display());
                 let hint = "one input is given with `--input NAME=FILE`";
-                return Err(Failure::message(USAGE, message).with_hint(hint));
+                return Err(CommandFailure::message(USAGE, message).with_hint(hint));
             }
             return Ok(vec![InputSet::Archive(path.to_owned())]);
         }
@@ -171,7 +171,7 @@ impl InputSource {
         ) {
             (true, _, _) => {
                 let message = format!("`{}` holds no `.npz` or `.npy` files", path.display());
-                Err(Failure::message(USAGE, message))
+                Err(CommandFailure::message(USAGE, message))
             }
             (_, true, _) => Ok(vec![named_arrays(arrays)?]),
             // One array for each step of a model with one input.
@@ -185,12 +185,12 @@ impl InputSource {
                     path.display()
                 );
                 let hint = "use one `.npz` file or subdirectory for each step";
-                Err(Failure::message(USAGE, message).with_hint(hint))
+                Err(CommandFailure::message(USAGE, message).with_hint(hint))
             }
         }
     }
 
-    fn set_of(&self, entry: PathBuf) -> Result<InputSet, Failure> {
+    fn set_of(&self, entry: PathBuf) -> Result<InputSet, CommandFailure> {
         if !entry.is_dir() {
             return Ok(InputSet::Archive(entry));
         }
@@ -198,7 +198,7 @@ impl InputSource {
         named_arrays(arrays.collect())
     }
 
-    fn read_archive(&self, path: &Path) -> Result<Named, Failure> {
+    fn read_archive(&self, path: &Path) -> Result<Named, CommandFailure> {
         let mut archive = npz::Archive::open(path)?;
         let names = archive.names().to_vec();
         // Archives of recorded samples hold inputs as `in.NAME` beside expected outputs.
@@ -225,7 +225,7 @@ impl InputSource {
         Ok(given)
     }
 
-    fn read(&self, name: &str, path: &Path) -> Result<Tensor, Failure> {
+    fn read(&self, name: &str, path: &Path) -> Result<Tensor, CommandFailure> {
         let value = find(&self.signature, name).ok_or_else(|| unknown(&self.signature, name))?;
         let wanted = self.shapes.get(name);
         if has_suffix(path, "bin") {
@@ -237,7 +237,7 @@ impl InputSource {
                 true => "all inputs in an archive or a directory are for `--inputs`",
                 false => "a compressed array is a `.npy.zst` file",
             };
-            return Err(Failure::message(USAGE, message).with_hint(hint));
+            return Err(CommandFailure::message(USAGE, message).with_hint(hint));
         }
         let header = npy_zst::read_header(path)?;
         if let Some(wanted) = wanted.filter(|wanted| **wanted != header.shape) {
@@ -246,7 +246,7 @@ impl InputSource {
                 path.display(),
                 header.shape
             );
-            return Err(Failure::message(USAGE, message));
+            return Err(CommandFailure::message(USAGE, message));
         }
         check_header(value, &header)?;
         Ok(npy_zst::read_file_as(path, Some(value.dtype))?)
@@ -268,12 +268,16 @@ fn check_header(value: &ValueInfo, header: &NpyHeader) -> Result<(), InputError>
 }
 
 /// Raw elements; their shape comes from the option or from the model.
-fn read_raw(value: &ValueInfo, wanted: Option<&Shape>, path: &Path) -> Result<Tensor, Failure> {
+fn read_raw(
+    value: &ValueInfo,
+    wanted: Option<&Shape>,
+    path: &Path,
+) -> Result<Tensor, CommandFailure> {
     let shape = resolve_shape(value, wanted)?;
     let n_bytes = shape.n_bytes(value.dtype).unwrap_or(usize::MAX) as u64;
     let unreadable = |error: io::Error| {
         let error = anyhow!(error).context(format!("cannot read `{}`", path.display()));
-        Failure::new(UNREADABLE, error)
+        CommandFailure::new(UNREADABLE, error)
     };
     let n_found = regular_file::check(path).map_err(unreadable)?.len();
     let (name, dtype) = (value.name.clone(), value.dtype);
@@ -283,7 +287,7 @@ fn read_raw(value: &ValueInfo, wanted: Option<&Shape>, path: &Path) -> Result<Te
             "input `{name}`: expected {n_bytes} bytes of {dtype} {shape}, `{}` has {n_found}",
             path.display()
         );
-        return Err(Failure::message(USAGE, message));
+        return Err(CommandFailure::message(USAGE, message));
     }
     check_memory(n_found).map_err(unreadable)?;
     let bytes = regular_file::read(path, n_found).map_err(unreadable)?;
@@ -291,22 +295,22 @@ fn read_raw(value: &ValueInfo, wanted: Option<&Shape>, path: &Path) -> Result<Te
         .map_err(|source| InputError::Size { name, source }.into())
 }
 
-fn named_arrays(paths: Vec<PathBuf>) -> Result<InputSet, Failure> {
+fn named_arrays(paths: Vec<PathBuf>) -> Result<InputSet, CommandFailure> {
     let arrays: Vec<_> = paths.into_iter().map(|path| (stem(&path), path)).collect();
     // Sorted by name, so that a plain and a compressed array of one name are neighbours.
     if let Some([(name, a), (_, b)]) = arrays.array_windows().find(|[a, b]| a.0 == b.0) {
         let (a, b) = (a.display(), b.display());
         let message = format!("input `{name}` is given twice: `{a}` and `{b}`");
-        return Err(Failure::message(USAGE, message));
+        return Err(CommandFailure::message(USAGE, message));
     }
     Ok(InputSet::Arrays(arrays))
 }
 
 /// Lists the paths in a directory, numbers in numeric order.
-fn entries(dir: &Path) -> Result<Vec<PathBuf>, Failure> {
+fn entries(dir: &Path) -> Result<Vec<PathBuf>, CommandFailure> {
     let read = std::fs::read_dir(dir).and_then(Iterator::collect::<Result<Vec<_>, _>>);
     let entries = read.map_err(|error| {
-        Failure::new(
+        CommandFailure::new(
             UNREADABLE,
             anyhow!(error).context(format!("cannot list `{}`", dir.display())),
         )

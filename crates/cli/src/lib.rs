@@ -19,7 +19,7 @@ use crate::commands::{
     compare, config, convert, dump, gears, msaccucmp, op, overflow, replay, show,
 };
 use crate::console::tell;
-use crate::exit::Failure;
+use crate::exit::CommandFailure;
 
 /// Dumps, converts and shows what every operator of a neural network reads and writes.
 ///
@@ -27,23 +27,23 @@ use crate::exit::Failure;
 /// runnable, 4 partly done, 130 interrupted.
 #[derive(Parser)]
 #[command(name = "opscope", version, max_term_width = 100)]
-struct Cli {
+struct CommandLine {
     #[command(subcommand)]
-    command: Command,
+    command: CliCommand,
 }
 
 #[derive(Subcommand)]
-enum Command {
-    Dump(Box<dump::Arguments>),
-    Op(Box<op::Arguments>),
-    Config(config::Arguments),
-    Convert(convert::Arguments),
-    Compare(Box<compare::Arguments>),
-    Show(show::Arguments),
-    Overflow(overflow::Arguments),
-    Replay(replay::Arguments),
-    Msaccucmp(msaccucmp::Arguments),
-    Gears(gears::Arguments),
+enum CliCommand {
+    Dump(Box<dump::DumpArguments>),
+    Op(Box<op::OpArguments>),
+    Config(config::ConfigArguments),
+    Convert(convert::ConvertArguments),
+    Compare(Box<compare::CompareArguments>),
+    Show(show::ShowArguments),
+    Overflow(overflow::OverflowArguments),
+    Replay(replay::ReplayArguments),
+    Msaccucmp(msaccucmp::MsaccucmpArguments),
+    Gears(gears::GearsArguments),
 }
 
 /// Runs a command. The first of the arguments is the program's name; the result is the exit code.
@@ -53,7 +53,7 @@ enum Command {
 pub fn run(arguments: Vec<OsString>) -> u8 {
     opscope_engine::disable_telemetry();
     let arguments = accept_single_dash(arguments);
-    let code = match Cli::try_parse_from(&arguments) {
+    let code = match CommandLine::try_parse_from(&arguments) {
         Ok(cli) => execute(&cli.command),
         Err(error) => {
             // There is nobody to tell that the output is closed.
@@ -75,27 +75,27 @@ fn usage(arguments: &[OsString], error: &clap::Error) -> String {
     let visible = arguments
         .iter()
         .map(|argument| console::shown(argument.to_string_lossy()));
-    match Cli::try_parse_from(visible) {
+    match CommandLine::try_parse_from(visible) {
         Err(same) if same.kind() == error.kind() => same.render().to_string(),
         _ => error.render().to_string(),
     }
 }
 
-fn execute(command: &Command) -> u8 {
+fn execute(command: &CliCommand) -> u8 {
     // A panic inside an engine is that operator's error; its trace would only hide the report.
     opscope_engine::silence_caught_panics();
     signals::take_over();
     let result = match command {
-        Command::Dump(arguments) => dump::run(arguments),
-        Command::Op(arguments) => op::run(arguments),
-        Command::Gears(arguments) => gears::run(arguments),
-        Command::Config(arguments) => config::run(arguments),
-        Command::Convert(arguments) => convert::run(arguments),
-        Command::Compare(arguments) => compare::run(arguments),
-        Command::Show(arguments) => show::run(arguments),
-        Command::Overflow(arguments) => overflow::run(arguments),
-        Command::Replay(arguments) => replay::run(arguments),
-        Command::Msaccucmp(arguments) => msaccucmp::run(arguments),
+        CliCommand::Dump(arguments) => dump::run(arguments),
+        CliCommand::Op(arguments) => op::run(arguments),
+        CliCommand::Gears(arguments) => gears::run(arguments),
+        CliCommand::Config(arguments) => config::run(arguments),
+        CliCommand::Convert(arguments) => convert::run(arguments),
+        CliCommand::Compare(arguments) => compare::run(arguments),
+        CliCommand::Show(arguments) => show::run(arguments),
+        CliCommand::Overflow(arguments) => overflow::run(arguments),
+        CliCommand::Replay(arguments) => replay::run(arguments),
+        CliCommand::Msaccucmp(arguments) => msaccucmp::run(arguments),
     };
     match result {
         Ok(()) => 0,
@@ -122,7 +122,7 @@ fn accept_single_dash(arguments: Vec<OsString>) -> Vec<OsString> {
     arguments.into_iter().map(long).collect()
 }
 
-fn report(failure: &Failure) -> u8 {
+fn report(failure: &CommandFailure) -> u8 {
     if failure.is_broken_pipe() {
         return 0;
     }

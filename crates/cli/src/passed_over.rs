@@ -6,11 +6,14 @@ use std::io::Write;
 use opscope_store::dump::{PassReason, PassedOver};
 use serde_json::{Value, json};
 
-use crate::exit::Failure;
+use crate::exit::CommandFailure;
 use crate::format;
 
 /// One line with numbers, nothing where there is only what every dump has.
-pub(crate) fn print(out: &mut impl Write, passed_over: &[PassedOver]) -> Result<(), Failure> {
+pub(crate) fn print(
+    out: &mut impl Write,
+    passed_over: &[PassedOver],
+) -> Result<(), CommandFailure> {
     let told = passed_over.iter().filter(|one| !one.reason.is_ordinary());
     if let Some(text) = text(told) {
         writeln!(out, "passed over: {text}")?;

@@ -17,9 +17,9 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 use serde_json::json;
 
-use self::figures::Round;
-use self::opscope::Opscope;
-use self::tree::Expected;
+use self::figures::TimingRound;
+use self::opscope::OpscopeProgram;
+use self::tree::ExpectedTree;
 use self::vendor::MindSpore;
 use crate::command::{root, run as run_stage};
 use crate::{E2E_REQUIREMENTS, python};
@@ -39,7 +39,7 @@ const TOLERANCE: f32 = 1e-4;
 
 /// The report of `as_onnx.py` about the network.
 #[derive(Deserialize)]
-struct Network {
+struct NetworkReport {
     operators: usize,
     /// Files that a step is made of.
     files: u64,
@@ -76,8 +76,8 @@ fn measure(dir: &Path, size: &str, python: &Path, binary: &Path) -> Result<()> {
     fs::create_dir_all(dir).with_context(|| format!("cannot create `{}`", dir.display()))?;
     let network = make_network(dir, size)?;
     let mindspore = MindSpore::new(python, dir, size)?;
-    let opscope = Opscope::new(binary, dir);
-    let expected = |result, n_flags| Expected {
+    let opscope = OpscopeProgram::new(binary, dir);
+    let expected = |result, n_flags| ExpectedTree {
         iterations: STEPS_DUMPED,
         n_files: network.files + n_flags,
         n_bytes: network.bytes + n_flags,
@@ -92,7 +92,7 @@ fn measure(dir: &Path, size: &str, python: &Path, binary: &Path) -> Result<()> {
         let expected_of_mindspore = expected(plain.result.clone(), network.mindspore_flags);
         let expected_of_opscope = expected(own_result.clone(), 0);
         let plain_seconds = opscope.run_plain(round)?;
-        rounds.push(Round {
+        rounds.push(TimingRound {
             mindspore: mindspore.dump(round, &plain, &expected_of_mindspore)?,
             opscope: opscope.dump(round, "identity", plain_seconds, &expected_of_opscope)?,
             without_links: opscope.dump(round, "off", plain_seconds, &expected_of_opscope)?,
@@ -110,7 +110,7 @@ fn measure(dir: &Path, size: &str, python: &Path, binary: &Path) -> Result<()> {
     figures::print(&title, &rounds, &network)
 }
 
-fn make_network(dir: &Path, size: &str) -> Result<Network> {
+fn make_network(dir: &Path, size: &str) -> Result<NetworkReport> {
     let mut generate = python::with_packages(E2E_REQUIREMENTS)?;
     generate.env("PYTHONDONTWRITEBYTECODE", "1");
     generate.arg(root().join(SCRIPTS).join("as_onnx.py"));

@@ -32,7 +32,7 @@ pub(crate) struct Unique {
 }
 
 impl Unique {
-    pub(crate) fn of(subject: &mut Subject, n_steps: u64) -> Unique {
+    pub(crate) fn measure(subject: &mut Subject, n_steps: u64) -> Unique {
         let sink = Arc::new(MemorySink::default());
         let options = SessionOptions {
             queue_bytes_max: u64::MAX,

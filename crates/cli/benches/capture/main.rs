@@ -59,7 +59,7 @@ struct Row {
 
 fn measure(path: &Path) {
     let mut subject = Subject::load(path);
-    let unique = Unique::of(&mut subject, N_STEPS);
+    let unique = Unique::measure(&mut subject, N_STEPS);
     println!(
         "{}: {} operators, {N_STEPS} steps; {:.1} MB in all slots, {:.1} MB of them different",
         subject.name,
@@ -88,7 +88,7 @@ fn measure(path: &Path) {
         });
         row.print(&beside.unwrap_or_default());
     }
-    let unique = Unique::of(&mut subject, N_STEPS_ON_DISK);
+    let unique = Unique::measure(&mut subject, N_STEPS_ON_DISK);
     let rate = |time: Duration| unique.n_bytes() as f64 / time.as_secs_f64() / 1e9;
     let (rows, dirs, writes) = rounds(&mut subject, &unique, &on_disk);
     let write = median(writes);

@@ -18,8 +18,8 @@ use opscope_tensor::difference;
 
 use self::outcome::FailOn;
 use self::reports::ReportArguments;
-use crate::arguments::{Ranges, rank_ranges, step_ranges};
-use crate::exit::{Failure, UNREADABLE, USAGE};
+use crate::arguments::{RangeLosses, rank_ranges, step_ranges};
+use crate::exit::{CommandFailure, UNREADABLE, USAGE};
 use crate::progress;
 
 /// Compare two dumps operator by operator, and say where they part
@@ -37,7 +37,7 @@ use crate::progress;
   opscope compare npu cpu --filter '*/layer_3/*' --outputs-only --json - | jq .summary
   opscope compare npu cpu --json result.json
   opscope compare --from result.json --thresholds strict.json")]
-pub(crate) struct Arguments {
+pub(crate) struct CompareArguments {
     /// The dump that is examined: a directory or a file
     #[arg(required_unless_present = "from", conflicts_with = "from")]
     target: Option<PathBuf>,
@@ -99,10 +99,10 @@ pub(crate) struct Arguments {
 struct PartArguments {
     /// Compare these steps; what belongs to no step always is
     #[arg(long, value_name = "0-3,10,20-", value_parser = step_ranges, conflicts_with = "from")]
-    steps: Option<Ranges>,
+    steps: Option<RangeLosses>,
     /// Compare these ranks; what belongs to no rank always is
     #[arg(long, value_name = "0-3,7", value_parser = rank_ranges, conflicts_with = "from")]
-    ranks: Option<Ranges>,
+    ranks: Option<RangeLosses>,
     /// Compare operators with such a name, with `*` and `?`; may be repeated
     #[arg(long, value_name = "PATTERN", conflicts_with = "from")]
     filter: Vec<String>,
@@ -117,7 +117,7 @@ struct PartArguments {
 /// The option that judging anew replaces.
 const THRESHOLDS: &str = "thresholds";
 
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &CompareArguments) -> Result<(), CommandFailure> {
     arguments.reports.check()?;
     let judging = VerdictOptions {
         thresholds: thresholds(arguments.thresholds.as_deref())?,
@@ -139,7 +139,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             progress::with_spinner("comparing", || run::run(&request)).map_err(failure)?
         }
         // clap has seen to it.
-        (None, ..) => return Err(Failure::message(USAGE, "TARGET and GOLDEN are needed")),
+        (None, ..) => {
+            return Err(CommandFailure::message(
+                USAGE,
+                "TARGET and GOLDEN are needed",
+            ));
+        }
     };
     if !arguments.quiet && !arguments.reports.is_stdout_taken() {
         terminal::print(&comparison, arguments.top)?;
@@ -147,25 +152,25 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     arguments.reports.write(&comparison)?;
     match outcome::code(&comparison, arguments.fail_on) {
         0 => Ok(()),
-        code => Err(Failure::silent(code)),
+        code => Err(CommandFailure::silent(code)),
     }
 }
 
-fn thresholds(path: Option<&Path>) -> Result<Thresholds, Failure> {
+fn thresholds(path: Option<&Path>) -> Result<Thresholds, CommandFailure> {
     let Some(path) = path else {
         return Ok(Thresholds::default());
     };
-    Thresholds::read(path).map_err(|error| Failure::new(USAGE, error))
+    Thresholds::read(path).map_err(|error| CommandFailure::new(USAGE, error))
 }
 
 fn judged_anew(
-    arguments: &Arguments,
+    arguments: &CompareArguments,
     saved: &Path,
     judging: &VerdictOptions,
-) -> Result<Comparison, Failure> {
+) -> Result<Comparison, CommandFailure> {
     let mut comparison = json::read(saved).map_err(|error| {
         let error = anyhow::Error::new(error);
-        Failure::new(UNREADABLE, error.context(format!("`{}`", saved.display())))
+        CommandFailure::new(UNREADABLE, error.context(format!("`{}`", saved.display())))
     })?;
     // What was measured stays as it was; how it is judged is new.
     let options = &mut comparison.config.options;
@@ -176,12 +181,13 @@ fn judged_anew(
 }
 
 fn request(
-    arguments: &Arguments,
+    arguments: &CompareArguments,
     (target, golden): (&Path, &Path),
     judging: VerdictOptions,
-) -> Result<ComparisonRequest, Failure> {
+) -> Result<ComparisonRequest, CommandFailure> {
     let part = &arguments.part;
-    let ranges = |given: &Option<Ranges>| given.clone().map(|ranges| ranges.0).unwrap_or_default();
+    let ranges =
+        |given: &Option<RangeLosses>| given.clone().map(|ranges| ranges.0).unwrap_or_default();
     Ok(ComparisonRequest {
         target: target.to_owned(),
         golden: golden.to_owned(),
@@ -211,21 +217,21 @@ fn request(
     })
 }
 
-fn failure(error: CompareError) -> Failure {
+fn failure(error: CompareError) -> CommandFailure {
     let code = match &error {
         CompareError::Open { .. } | CompareError::Empty { .. } => UNREADABLE,
         CompareError::NothingChosen { .. } | CompareError::Mapping(_) => USAGE,
     };
-    Failure::new(code, error)
+    CommandFailure::new(code, error)
 }
 
-fn thresholds_option(arguments: &Arguments) -> Option<(String, String)> {
+fn thresholds_option(arguments: &CompareArguments) -> Option<(String, String)> {
     let path = arguments.thresholds.as_ref()?;
     Some((THRESHOLDS.to_owned(), path.display().to_string()))
 }
 
 /// Options that change the result, for the result.
-fn options(arguments: &Arguments) -> Vec<(String, String)> {
+fn options(arguments: &CompareArguments) -> Vec<(String, String)> {
     let part = &arguments.part;
     let mut options: Vec<(String, String)> = thresholds_option(arguments).into_iter().collect();
     let mut put = |name: &str, value: String| options.push((name.to_owned(), value));

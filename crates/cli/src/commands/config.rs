@@ -16,44 +16,44 @@ use serde_json::{Value, json};
 
 use super::mindspore_target::MindSporeTarget;
 use crate::console::{self, line};
-use crate::exit::{Failure, UNREADABLE, USAGE, chain};
+use crate::exit::{CommandFailure, UNREADABLE, USAGE, chain};
 use crate::format;
 
 /// Check a dump configuration, or say what it does
 #[derive(clap::Args)]
-pub(crate) struct Arguments {
+pub(crate) struct ConfigArguments {
     #[command(subcommand)]
-    command: Command,
+    command: ConfigCommand,
 }
 
 #[derive(clap::Subcommand)]
-enum Command {
-    Check(check::Arguments),
-    Explain(explain::Arguments),
+enum ConfigCommand {
+    Check(check::CheckArguments),
+    Explain(explain::ExplainArguments),
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &ConfigArguments) -> Result<(), CommandFailure> {
     match &arguments.command {
-        Command::Check(arguments) => check::run(arguments),
-        Command::Explain(arguments) => explain::run(arguments),
+        ConfigCommand::Check(arguments) => check::run(arguments),
+        ConfigCommand::Explain(arguments) => explain::run(arguments),
     }
 }
 
 /// Outcome of reading one file.
-enum Verdict {
-    Accepted(Config),
+enum ConfigVerdict {
+    Accepted(AcceptedConfig),
     Refused(ConfigDialect, Vec<ConfigIssue>),
     Unreadable(ConfigError),
 }
 
 /// An accepted configuration.
-enum Config {
+enum AcceptedConfig {
     Acl(Box<AclConfig>),
     MindSpore(Box<MindSporeConfig>),
 }
 
 /// How a file is read.
-struct Reading {
+struct ReadingMode {
     /// The surroundings.
     env: ConfigEnvironment,
     /// The device, if the command line names one: the file is MindSpore's then.
@@ -62,7 +62,7 @@ struct Reading {
     is_for_run: bool,
 }
 
-impl Reading {
+impl ReadingMode {
     fn dialect(&self, text: &str) -> ConfigDialect {
         match self.target {
             Some(_) => ConfigDialect::MindSpore,
@@ -71,10 +71,10 @@ impl Reading {
     }
 
     /// Checks a text.
-    fn load(&self, dialect: ConfigDialect, text: &str) -> Result<Config, Vec<ConfigIssue>> {
+    fn load(&self, dialect: ConfigDialect, text: &str) -> Result<AcceptedConfig, Vec<ConfigIssue>> {
         match dialect {
             ConfigDialect::Acl => match (check_nesting(text), self.load_acl(text)) {
-                (Ok(()), loaded) => loaded.map(|config| Config::Acl(Box::new(config))),
+                (Ok(()), loaded) => loaded.map(|config| AcceptedConfig::Acl(Box::new(config))),
                 (Err(issue), loaded) => {
                     let more = loaded.map_or_else(|issues| issues, |config| config.issues);
                     Err(std::iter::once(*issue).chain(more).collect())
@@ -89,13 +89,13 @@ impl Reading {
                     true => mindspore::load(text, target, &self.env),
                     false => mindspore::check(text, target, &self.env),
                 };
-                loaded.map(|config| Config::MindSpore(Box::new(config)))
+                loaded.map(|config| AcceptedConfig::MindSpore(Box::new(config)))
             }
         }
     }
 }
 
-impl Reading {
+impl ReadingMode {
     fn load_acl(&self, text: &str) -> Result<AclConfig, Vec<ConfigIssue>> {
         match self.is_for_run {
             true => acl::load(text, &self.env),
@@ -104,113 +104,115 @@ impl Reading {
     }
 }
 
-impl Config {
+impl AcceptedConfig {
     fn dialect(&self) -> ConfigDialect {
         match self {
-            Config::Acl(_) => ConfigDialect::Acl,
-            Config::MindSpore(_) => ConfigDialect::MindSpore,
+            AcceptedConfig::Acl(_) => ConfigDialect::Acl,
+            AcceptedConfig::MindSpore(_) => ConfigDialect::MindSpore,
         }
     }
 
     fn issues(&self) -> &[ConfigIssue] {
         match self {
-            Config::Acl(config) => &config.issues,
-            Config::MindSpore(config) => &config.issues,
+            AcceptedConfig::Acl(config) => &config.issues,
+            AcceptedConfig::MindSpore(config) => &config.issues,
         }
     }
 
     fn mode(&self) -> Option<&'static str> {
         match self {
-            Config::Acl(config) => config.dump.as_ref().map(|dump| dump.mode.name()),
-            Config::MindSpore(config) => config.dump.as_ref().map(MindSporeDumpPlan::mode_name),
+            AcceptedConfig::Acl(config) => config.dump.as_ref().map(|dump| dump.mode.name()),
+            AcceptedConfig::MindSpore(config) => {
+                config.dump.as_ref().map(MindSporeDumpPlan::mode_name)
+            }
         }
     }
 
     fn explain(&self, env: &ConfigEnvironment) -> Explanation {
         match self {
-            Config::Acl(config) => acl::explain(config, env),
-            Config::MindSpore(config) => mindspore::explain(config),
+            AcceptedConfig::Acl(config) => acl::explain(config, env),
+            AcceptedConfig::MindSpore(config) => mindspore::explain(config),
         }
     }
 }
 
-impl Verdict {
+impl ConfigVerdict {
     /// Reads and checks a file.
-    fn of(path: &Path, reading: &Reading) -> Verdict {
+    fn read(path: &Path, reading: &ReadingMode) -> ConfigVerdict {
         let text = match read_text(path) {
             Ok(text) => text,
             Err(error) => {
                 return match error.issue() {
-                    Some(issue) => Verdict::Refused(reading.dialect(""), vec![issue]),
-                    None => Verdict::Unreadable(error),
+                    Some(issue) => ConfigVerdict::Refused(reading.dialect(""), vec![issue]),
+                    None => ConfigVerdict::Unreadable(error),
                 };
             }
         };
         let dialect = reading.dialect(&text);
         match reading.load(dialect, &text) {
-            Ok(config) => Verdict::Accepted(config),
-            Err(issues) => Verdict::Refused(dialect, issues),
+            Ok(config) => ConfigVerdict::Accepted(config),
+            Err(issues) => ConfigVerdict::Refused(dialect, issues),
         }
     }
 
     fn issues(&self) -> &[ConfigIssue] {
         match self {
-            Verdict::Accepted(config) => config.issues(),
-            Verdict::Refused(_, issues) => issues,
-            Verdict::Unreadable(_) => &[],
+            ConfigVerdict::Accepted(config) => config.issues(),
+            ConfigVerdict::Refused(_, issues) => issues,
+            ConfigVerdict::Unreadable(_) => &[],
         }
     }
 
     fn mode(&self) -> Option<&'static str> {
         match self {
-            Verdict::Accepted(config) => config.mode(),
-            Verdict::Refused(..) | Verdict::Unreadable(_) => None,
+            ConfigVerdict::Accepted(config) => config.mode(),
+            ConfigVerdict::Refused(..) | ConfigVerdict::Unreadable(_) => None,
         }
     }
 
     /// How the command ends after this file alone.
     fn exit_code(&self) -> Option<u8> {
         match self {
-            Verdict::Accepted(..) => None,
-            Verdict::Refused(..) => Some(USAGE),
-            Verdict::Unreadable(_) => Some(UNREADABLE),
+            ConfigVerdict::Accepted(..) => None,
+            ConfigVerdict::Refused(..) => Some(USAGE),
+            ConfigVerdict::Unreadable(_) => Some(UNREADABLE),
         }
     }
 
     fn json(&self, path: &Path) -> Value {
         let dialect = match self {
-            Verdict::Accepted(config) => Some(config.dialect()),
-            Verdict::Refused(dialect, _) => Some(*dialect),
-            Verdict::Unreadable(_) => None,
+            ConfigVerdict::Accepted(config) => Some(config.dialect()),
+            ConfigVerdict::Refused(dialect, _) => Some(*dialect),
+            ConfigVerdict::Unreadable(_) => None,
         };
         let mut issues: Vec<Value> = self.issues().iter().map(issue_json).collect();
-        if let Verdict::Unreadable(error) = self {
+        if let ConfigVerdict::Unreadable(error) = self {
             issues.push(json!({"severity": Severity::Error.name(), "message": chain(error)}));
         }
         let mut value = json!({
             "file": path,
-            "accepted": matches!(self, Verdict::Accepted(..)),
+            "accepted": matches!(self, ConfigVerdict::Accepted(..)),
             "dialect": dialect.map(ConfigDialect::name),
             "mode": self.mode(),
             "issues": issues,
         });
-        if let Verdict::Accepted(Config::MindSpore(config)) = self {
+        if let ConfigVerdict::Accepted(AcceptedConfig::MindSpore(config)) = self {
             value["settings"] = config.settings.json();
         }
         value
     }
 
     /// The issues, one on a line, and a closing line.
-    fn print(&self, path: &Path) -> Result<(), Failure> {
+    fn print(&self, path: &Path) -> Result<(), CommandFailure> {
         let mut out = console::out();
         let file = path.display();
         for issue in self.issues() {
             line!(out, "{file}:{issue}")?;
         }
         match self {
-            Verdict::Unreadable(error) => line!(out, "{file}: error: {}", chain(error))?,
-            Verdict::Refused(..) => line!(out, "{file}: refused, {}", self.counts())?,
-            Verdict::Accepted(config) => {
+            ConfigVerdict::Unreadable(error) => line!(out, "{file}: error: {}", chain(error))?,
+            ConfigVerdict::Refused(..) => line!(out, "{file}: refused, {}", self.counts())?,
+            ConfigVerdict::Accepted(config) => {
                 let mode = self.mode().unwrap_or("nothing to dump");
                 let counts = self.counts();
                 let dialect = config.dialect().name();

@@ -14,7 +14,7 @@ use serde_json::json;
 
 use crate::arguments::{ModeArguments, compression, layout, shape};
 use crate::console::{self, line, tell};
-use crate::exit::{Failure, PARTIAL, UNREADABLE, USAGE, chain, check_path};
+use crate::exit::{CommandFailure, PARTIAL, UNREADABLE, USAGE, chain, check_path};
 use crate::{format, passed_over, progress};
 
 /// Convert dump files to numpy arrays and other files
@@ -29,7 +29,7 @@ use crate::{format, passed_over, progress};
   opscope convert -d dump/20240102030405 -out arrays
   opscope convert -d Conv.conv1.0.0.1700000000000000 -f NCHW -out arrays
   opscope convert -d dump/20240102030405 -t safetensors -out tensors --json")]
-pub(crate) struct Arguments {
+pub(crate) struct ConvertArguments {
     /// A dump file, several with commas between them, or a directory; may be repeated
     #[arg(short = 'd', long = "dump", value_name = "PATH", required = true)]
     dump: Vec<PathBuf>,
@@ -44,7 +44,7 @@ pub(crate) struct Arguments {
         value_enum,
         default_value = "npy"
     )]
-    kind: Kind,
+    kind: OutputChoice,
     /// Bring every tensor into this layout, such as NCHW; the names then carry the extents
     #[arg(short = 'f', long, value_name = "LAYOUT", value_parser = layout)]
     layout: Option<Layout>,
@@ -76,7 +76,7 @@ pub(crate) struct Arguments {
 
 /// Kind of file to write.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Kind {
+enum OutputChoice {
     /// A numpy array for each tensor
     Npy,
     /// The elements of each tensor and nothing else
@@ -91,20 +91,20 @@ enum Kind {
     Pt,
 }
 
-impl From<Kind> for ConvertedForm {
-    fn from(kind: Kind) -> ConvertedForm {
+impl From<OutputChoice> for ConvertedForm {
+    fn from(kind: OutputChoice) -> ConvertedForm {
         match kind {
-            Kind::Npy => ConvertedForm::Npy,
-            Kind::Bin => ConvertedForm::Bin,
-            Kind::Txt => ConvertedForm::Txt,
-            Kind::Safetensors => ConvertedForm::Safetensors,
-            Kind::Msnpy => ConvertedForm::MsNpy,
-            Kind::Pt => ConvertedForm::Pt,
+            OutputChoice::Npy => ConvertedForm::Npy,
+            OutputChoice::Bin => ConvertedForm::Bin,
+            OutputChoice::Txt => ConvertedForm::Txt,
+            OutputChoice::Safetensors => ConvertedForm::Safetensors,
+            OutputChoice::Msnpy => ConvertedForm::MsNpy,
+            OutputChoice::Pt => ConvertedForm::Pt,
         }
     }
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &ConvertArguments) -> Result<(), CommandFailure> {
     let paths = paths(&arguments.dump)?;
     let options = options(arguments, &paths)?;
     let mut sources = Vec::new();
@@ -113,7 +113,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     for path in &paths {
         let found = convert::sources(path);
         if found.sources.is_empty() && found.errors.is_empty() {
-            return Err(Failure::nothing_at(path, &found.passed_over));
+            return Err(CommandFailure::nothing_at(path, &found.passed_over));
         }
         sources.extend(found.sources);
         passed_over.extend(found.passed_over);
@@ -128,12 +128,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if let Some((a, b)) = convert::collision(&sources) {
         let (a, b) = (a.path.display(), b.path.display());
         let message = format!("`{a}` and `{b}` would be converted to the same names");
-        let failure = Failure::message(USAGE, message);
+        let failure = CommandFailure::message(USAGE, message);
         return Err(failure.with_hint("convert them in two runs, to different directories"));
     }
     let bar = progress::bytes_bar("converting", sources.iter().map(|s| s.n_bytes).sum());
     let report = convert::run(&sources, &options, |n_bytes| bar.inc(n_bytes))
-        .map_err(|error| Failure::new(USAGE, error))?;
+        .map_err(|error| CommandFailure::new(USAGE, error))?;
     bar.finish_and_clear();
     let of_files = report.failures.iter();
     failures.extend(of_files.map(|f| (f.path.display().to_string(), chain(&f.error))));
@@ -146,11 +146,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     } else {
         PARTIAL
     };
-    Err(Failure::silent(code))
+    Err(CommandFailure::silent(code))
 }
 
 /// The paths that were given. One that does not exist may be several with commas between them.
-fn paths(given: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+fn paths(given: &[PathBuf]) -> Result<Vec<PathBuf>, CommandFailure> {
     let mut paths = Vec::new();
     for path in given {
         let text = path.to_str().filter(|text| text.contains(','));
@@ -166,9 +166,9 @@ fn paths(given: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
 }
 
 fn options(
-    arguments: &Arguments,
+    arguments: &ConvertArguments,
     paths: &[PathBuf],
-) -> Result<convert::ConversionOptions, Failure> {
+) -> Result<convert::ConversionOptions, CommandFailure> {
     let output = arguments.only_output.map(|index| (SlotSide::Output, index));
     let input = arguments.only_input.map(|index| (SlotSide::Input, index));
     let pick = output
@@ -177,11 +177,13 @@ fn options(
     let is_one_file = matches!(paths, [path] if !path.is_dir());
     if (pick.is_some() || arguments.target_shape.is_some()) && !is_one_file {
         let message = "`--target-shape`, `--only-output` and `--only-input` take a single file";
-        return Err(Failure::message(USAGE, message));
+        return Err(CommandFailure::message(USAGE, message));
     }
-    if arguments.compress.is_some() && ![Kind::Npy, Kind::Msnpy].contains(&arguments.kind) {
+    if arguments.compress.is_some()
+        && ![OutputChoice::Npy, OutputChoice::Msnpy].contains(&arguments.kind)
+    {
         let message = "`--compress` is for numpy arrays: `-t npy` or `-t msnpy`";
-        return Err(Failure::message(USAGE, message));
+        return Err(CommandFailure::message(USAGE, message));
     }
     let relayout = arguments.layout.map(|target| WantedLayout {
         target,
@@ -200,12 +202,12 @@ fn options(
 }
 
 fn print(
-    arguments: &Arguments,
+    arguments: &ConvertArguments,
     sources: &[convert::ConvertSource],
     report: &convert::ConvertReport,
     failures: &[(String, String)],
     passed_over: &[PassedOver],
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     if arguments.json {
         let failures: Vec<_> = failures
             .iter()

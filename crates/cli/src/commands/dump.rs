@@ -35,7 +35,7 @@ use self::volume::VolumeArguments;
 use super::mindspore_target::MindSporeTarget;
 use crate::arguments::ModeArguments;
 use crate::engine::{EngineArguments, EngineInUse, GraphArguments};
-use crate::exit::{Failure, PARTIAL};
+use crate::exit::{CommandFailure, PARTIAL};
 use crate::inputs::{InputArguments, InputSource};
 
 /// Run a model and dump what its operators read and write
@@ -51,7 +51,7 @@ use crate::inputs::{InputArguments, InputSource};
   opscope dump net.onnx --inputs samples.npz --as float16
   opscope dump net.onnx --seed 0 --out dump --tensors non-finite --tensors type:Softmax
   opscope dump net.onnx --config acl.json --dry-run")]
-pub(crate) struct Arguments {
+pub(crate) struct DumpArguments {
     /// The ONNX model
     model: PathBuf,
     #[command(flatten)]
@@ -145,7 +145,7 @@ pub(crate) struct RunArguments {
     pub(crate) volume: VolumeArguments,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &DumpArguments) -> Result<(), CommandFailure> {
     let options = &arguments.run;
     let request = options.request()?.for_models();
     let remote = RemoteControl::start(options, &request, false)?;
@@ -176,7 +176,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let recorder = record::begin(("dump", &engine), options, &request, &dump, vec![file])?;
     let describe = |run: &LoadedRun| {
         let described = dump.describe(&*run.model, &run.id);
-        described.map_err(|error| Failure::new(PARTIAL, error))
+        described.map_err(|error| CommandFailure::new(PARTIAL, error))
     };
     let is_described = describe(&run)?;
     let (mut report, result) = dump_model(options, &request, &dump, &mut run, &inputs, &remote)?;
@@ -197,12 +197,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 impl RunArguments {
     /// Where the inputs of a model come from.
-    pub(crate) fn input_source(&self, signature: &ModelSignature) -> Result<InputSource, Failure> {
+    pub(crate) fn input_source(
+        &self,
+        signature: &ModelSignature,
+    ) -> Result<InputSource, CommandFailure> {
         InputSource::new(&self.inputs, self.volume.dry_run, signature)
     }
 
     /// The engine that these ask for; it is told on standard error.
-    pub(crate) fn engine(&self) -> Result<Arc<EngineInUse>, Failure> {
+    pub(crate) fn engine(&self) -> Result<Arc<EngineInUse>, CommandFailure> {
         let n_threads = self
             .threads
             .map_or_else(opscope_analysis::default_jobs, usize::from);

@@ -19,7 +19,7 @@ use opscope_tensor::{DType, Shape, Tensor};
 use crate::arguments::ModeArguments;
 use crate::console::{self, line};
 use crate::engine::EngineArguments;
-use crate::exit::{Failure, PARTIAL, UNREADABLE, USAGE};
+use crate::exit::{CommandFailure, PARTIAL, UNREADABLE, USAGE};
 
 /// List the sizes that programs of AscendCL may switch a model with open extents between
 ///
@@ -31,7 +31,7 @@ use crate::exit::{Failure, PARTIAL, UNREADABLE, USAGE};
   opscope gears net.onnx --size 224,224;448,448
   opscope gears net.onnx --shape x:-1,3,-1,-1 --dims 1,224,224;8,448,448
   opscope gears net.onnx")]
-pub(crate) struct Arguments {
+pub(crate) struct GearsArguments {
     /// The model
     model: PathBuf,
     /// Batches: what the first axis of inputs may be
@@ -64,7 +64,7 @@ type ListedGears = (GearKind, Vec<Vec<u64>>);
 /// Type and extents of a result.
 type ResultType = (DType, Vec<i64>);
 
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &GearsArguments) -> Result<(), CommandFailure> {
     let gears = match arguments.asked()? {
         None => arguments.read()?,
         Some((kind, values)) => {
@@ -73,21 +73,21 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             let text = gears_json::encode(&gears);
             let creator = Creator::new(arguments.modes.modes());
             let written = creator.replace_file(&path, &[text.as_bytes()]);
-            written.map_err(|error| Failure::new(PARTIAL, error))?;
+            written.map_err(|error| CommandFailure::new(PARTIAL, error))?;
             gears
         }
     };
     print(&gears, arguments.json)
 }
 
-impl Arguments {
+impl GearsArguments {
     fn path(&self) -> PathBuf {
         let beside = || gears_json::path_of(&self.model);
         self.out.clone().unwrap_or_else(beside)
     }
 
     /// The kind and the values of the gears that are to be written, if any are.
-    fn asked(&self) -> Result<Option<ListedGears>, Failure> {
+    fn asked(&self) -> Result<Option<ListedGears>, CommandFailure> {
         let (option, kind, text) = match (&self.batch, &self.size, &self.dims) {
             (Some(text), ..) => ("--batch", GearKind::Batch, text.replace(',', ";")),
             (_, Some(text), _) => ("--size", GearKind::Size, text.clone()),
@@ -103,16 +103,16 @@ impl Arguments {
         let gears: Option<Vec<Vec<u64>>> = text.split(';').map(gear).collect();
         let gears = gears.ok_or_else(|| {
             let message = format!("{option}: expected numbers, with commas between them");
-            Failure::message(USAGE, message)
+            CommandFailure::message(USAGE, message)
         })?;
         Ok(Some((kind, gears)))
     }
 
-    fn read(&self) -> Result<Gears, Failure> {
+    fn read(&self) -> Result<Gears, CommandFailure> {
         let path = self.path();
         let unreadable = |reason: String| {
             let error = anyhow!("`{}`: {reason}", path.display());
-            Failure::new(UNREADABLE, error)
+            CommandFailure::new(UNREADABLE, error)
         };
         let bytes = regular_file::read(&path, FILE_BYTES_MAX as u64).map_err(|error| {
             let is_absent = error.kind() == std::io::ErrorKind::NotFound;
@@ -132,7 +132,7 @@ impl Arguments {
     }
 
     /// Runs the model in every gear.
-    fn make(&self, kind: GearKind, values: Vec<Vec<u64>>) -> Result<Gears, Failure> {
+    fn make(&self, kind: GearKind, values: Vec<Vec<u64>>) -> Result<Gears, CommandFailure> {
         let chosen = self.engine.choose()?;
         let n_threads = opscope_analysis::default_jobs();
         let options = LoadOptions::with_threads(n_threads);
@@ -144,7 +144,7 @@ impl Arguments {
             values,
             outputs: Vec::new(),
         };
-        let wrong = |reason: String| Failure::message(USAGE, reason);
+        let wrong = |reason: String| CommandFailure::message(USAGE, reason);
         // The gears' inputs are checked before anything runs.
         let gears = values.into_iter().map(gear).collect();
         let mut gears = Gears::new(kind, inputs, Vec::new(), gears).map_err(wrong)?;
@@ -174,8 +174,8 @@ impl Arguments {
         &self,
         kind: GearKind,
         signature: &ModelSignature,
-    ) -> Result<Vec<GearInput>, Failure> {
-        let usage = |message: String| Failure::message(USAGE, message);
+    ) -> Result<Vec<GearInput>, CommandFailure> {
+        let usage = |message: String| CommandFailure::message(USAGE, message);
         let mut shapes = Vec::new();
         for text in &self.shape {
             let parsed = text.rsplit_once(':').and_then(|(name, dims)| {
@@ -216,11 +216,11 @@ impl Arguments {
 }
 
 /// The extents of an input as the model has them; open ones must be those that gears of this kind set.
-fn own_dims(kind: GearKind, value: &ValueInfo) -> Result<Vec<i64>, Failure> {
+fn own_dims(kind: GearKind, value: &ValueInfo) -> Result<Vec<i64>, CommandFailure> {
     let name = &value.name;
     let Some(dims) = &value.dims else {
         let message = format!("input `{name}` may have any shape: say which with --shape");
-        return Err(Failure::message(USAGE, message));
+        return Err(CommandFailure::message(USAGE, message));
     };
     let n_axes = dims.len();
     let is_set = |axis: usize| match kind {
@@ -236,13 +236,13 @@ fn own_dims(kind: GearKind, value: &ValueInfo) -> Result<Vec<i64>, Failure> {
             let message = format!(
                 "axis {axis} of input `{name}`, {shape}, is open, and no gear sets it: give its extents with --shape"
             );
-            Err(Failure::message(USAGE, message))
+            Err(CommandFailure::message(USAGE, message))
         }
     };
     dims.iter().enumerate().map(extent).collect()
 }
 
-fn check(value: &ValueInfo, dims: &[i64]) -> Result<(), Failure> {
+fn check(value: &ValueInfo, dims: &[i64]) -> Result<(), CommandFailure> {
     let admits = value.dims.as_ref().is_none_or(|declared| {
         let is_free = |(declared, &n): (&DeclaredDim, &i64)| match declared {
             DeclaredDim::Fixed(fixed) => i64::try_from(*fixed) == Ok(n),
@@ -255,7 +255,7 @@ fn check(value: &ValueInfo, dims: &[i64]) -> Result<(), Failure> {
     }
     let (name, shape) = (&value.name, value.shape_text());
     let message = format!("input `{name}` takes shape {shape}, not {dims:?}");
-    Err(Failure::message(USAGE, message))
+    Err(CommandFailure::message(USAGE, message))
 }
 
 /// Types and extents of the results for these inputs: with zeroes and with ones. Extents that
@@ -265,13 +265,13 @@ fn results(
     signature: &ModelSignature,
     dims: &[Vec<u64>],
     values: &[u64],
-) -> Result<Vec<ResultType>, Failure> {
+) -> Result<Vec<ResultType>, CommandFailure> {
     let mut found: Option<Vec<ResultType>> = None;
     let mut error = None;
     for byte in [0, 1] {
         let inputs = signature.inputs.iter().zip(dims);
         let inputs = inputs.map(|(value, dims)| filled(value, dims, byte));
-        let inputs = inputs.collect::<Result<Vec<Tensor>, Failure>>()?;
+        let inputs = inputs.collect::<Result<Vec<Tensor>, CommandFailure>>()?;
         let results = match model.run(&inputs, None) {
             Ok(results) => results,
             // Values that mean something to the model may fail; one of both will do.
@@ -298,9 +298,9 @@ fn results(
     match (found, error) {
         (Some(found), _) => Ok(found),
         (None, Some(error)) => {
-            let failure = Failure::from(error);
+            let failure = CommandFailure::from(error);
             let text = format!("the model does not run in gear {values:?}");
-            Err(Failure {
+            Err(CommandFailure {
                 error: failure.error.map(|error| error.context(text)),
                 ..failure
             })
@@ -320,9 +320,10 @@ fn common(a: &ResultType, b: &ResultType) -> ResultType {
 }
 
 /// A tensor of zeroes, or of ones where they are easily had: the lowest byte of each element.
-fn filled(value: &ValueInfo, dims: &[u64], byte: u8) -> Result<Tensor, Failure> {
+fn filled(value: &ValueInfo, dims: &[u64], byte: u8) -> Result<Tensor, CommandFailure> {
     let name = &value.name;
-    let usage = |reason: String| Failure::message(USAGE, format!("input `{name}`: {reason}"));
+    let usage =
+        |reason: String| CommandFailure::message(USAGE, format!("input `{name}`: {reason}"));
     let dims: Option<Vec<usize>> = dims.iter().map(|&n| usize::try_from(n).ok()).collect();
     let dims = dims.ok_or_else(|| usage("its extents do not fit memory".into()))?;
     let shape = Shape::new(dims).map_err(|error| usage(error.to_string()))?;
@@ -352,7 +353,7 @@ fn filled(value: &ValueInfo, dims: &[u64], byte: u8) -> Result<Tensor, Failure> 
     Tensor::from_vec(value.dtype, shape, bytes).map_err(|error| usage(error.to_string()))
 }
 
-fn print(gears: &Gears, is_json: bool) -> Result<(), Failure> {
+fn print(gears: &Gears, is_json: bool) -> Result<(), CommandFailure> {
     if is_json {
         console::json_out().write_all(gears_json::encode(gears).as_bytes())?;
         return Ok(());

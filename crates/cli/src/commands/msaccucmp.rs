@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use crate::exit::Failure;
+use crate::exit::CommandFailure;
 
 /// Convert, examine and compare dumps with the vendor's command line (drop-in for msaccucmp.py)
 ///
@@ -11,15 +11,15 @@ use crate::exit::Failure;
 /// right results instead.
 #[derive(clap::Args)]
 #[command(disable_help_flag = true)]
-pub(crate) struct Arguments {
+pub(crate) struct MsaccucmpArguments {
     /// The arguments that `msaccucmp.py` takes
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, num_args = 0..)]
     arguments: Vec<OsString>,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &MsaccucmpArguments) -> Result<(), CommandFailure> {
     match opscope_msaccucmp::run(&arguments.arguments) {
         0 => Ok(()),
-        code => Err(Failure::silent(u8::try_from(code).unwrap_or(1))),
+        code => Err(CommandFailure::silent(u8::try_from(code).unwrap_or(1))),
     }
 }

@@ -16,7 +16,7 @@ use super::dump::run_model::{self, DumpReport, LoadedRun, dump_model};
 use super::dump::{RunArguments, record, report};
 use crate::console::tell;
 use crate::engine::EngineInUse;
-use crate::exit::{Failure, UNREADABLE, USAGE};
+use crate::exit::{CommandFailure, UNREADABLE, USAGE};
 use crate::inputs::InputSource;
 
 /// Run single operators, described in JSON, and dump what they read and write
@@ -28,7 +28,7 @@ use crate::inputs::InputSource;
   opscope op add.json --seed 0 --out dump
   opscope op matmul.json --input x0=a.npy --input x1=b.npy --config acl.json
   opscope op softmax.json --seed 0 --stats")]
-pub(crate) struct Arguments {
+pub(crate) struct OpArguments {
     /// The description
     description: PathBuf,
     #[command(flatten)]
@@ -36,12 +36,12 @@ pub(crate) struct Arguments {
 }
 
 /// One operator, ready to run.
-struct Prepared {
+struct ReadyOperator {
     run: LoadedRun,
     inputs: InputSource,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &OpArguments) -> Result<(), CommandFailure> {
     let request = arguments.run.request()?.for_single_operators();
     warn_if_nothing(&request);
     let remote = RemoteControl::start(&arguments.run, &request, true)?;
@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         } else {
             USAGE
         };
-        Failure::new(code, anyhow!(error).context(format!("`{path}`")))
+        CommandFailure::new(code, anyhow!(error).context(format!("`{path}`")))
     };
     let operators = read_json(&text).map_err(wrong)?;
     let engine = arguments.run.engine()?;
@@ -69,7 +69,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let models = models.collect();
     let recorder = record::begin(("op", &engine), &arguments.run, &request, &dump, models)?;
     let mut ends: Vec<End> = Vec::new();
-    for Prepared { mut run, inputs } in prepared {
+    for ReadyOperator { mut run, inputs } in prepared {
         let end = dump_model(&arguments.run, &request, &dump, &mut run, &inputs, &remote)?;
         recorder.add(end.0.n_steps, &end.0.summary);
         let has_failed = end.1.is_err();
@@ -86,15 +86,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     recorded
 }
 
-type End = (DumpReport, Result<(), Failure>);
+type End = (DumpReport, Result<(), CommandFailure>);
 
 fn prepare(
     operator: &SingleOperator,
     arguments: &RunArguments,
     engine: &Arc<EngineInUse>,
     purpose: Purpose,
-    wrong: &impl Fn(OperatorError) -> Failure,
-) -> Result<Prepared, Failure> {
+    wrong: &impl Fn(OperatorError) -> CommandFailure,
+) -> Result<ReadyOperator, CommandFailure> {
     let prepared = operator.for_engine().map_err(wrong)?;
     let source = ModelSource::Memory(prepared.bytes());
     let (model, engine) = engine.load(source, purpose)?;
@@ -106,7 +106,7 @@ fn prepare(
                  another format",
                 operator.op_name
             );
-            return Err(Failure::message(USAGE, message));
+            return Err(CommandFailure::message(USAGE, message));
         }
         // The executed graph is no longer the one operator.
         GraphKind::Executed => model,
@@ -125,10 +125,10 @@ fn prepare(
         title,
         output_files: None,
     };
-    Ok(Prepared { run, inputs })
+    Ok(ReadyOperator { run, inputs })
 }
 
-fn print_reports(ends: &[End], is_json: bool) -> Result<(), Failure> {
+fn print_reports(ends: &[End], is_json: bool) -> Result<(), CommandFailure> {
     if !is_json {
         return ends
             .iter()

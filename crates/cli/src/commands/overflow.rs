@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::show::{finding_json, tensor_json, tensor_table, time};
 use crate::arguments::ModeArguments;
 use crate::console::{self, line, tell};
-use crate::exit::{FOUND, Failure, PARTIAL, UNREADABLE, USAGE, chain, check_path};
+use crate::exit::{CommandFailure, FOUND, PARTIAL, UNREADABLE, USAGE, chain, check_path};
 use crate::{format, passed_over};
 
 /// Digits of a timestamp in microseconds.
@@ -27,7 +27,7 @@ const MICROSECOND_DIGITS: usize = 16;
 #[command(after_help = "Examples:
   opscope overflow -d dump/20240102030405
   opscope overflow -d dump/20240102030405 -out overflows -n 3")]
-pub(crate) struct Arguments {
+pub(crate) struct OverflowArguments {
     /// A directory of dump files, or a file with overflow records
     #[arg(short = 'd', long = "dump", value_name = "PATH")]
     dump: PathBuf,
@@ -45,7 +45,7 @@ pub(crate) struct Arguments {
 }
 
 /// An overflow with the content of its operator's dump.
-struct Shown<'a> {
+struct OverflowDetail<'a> {
     overflow: &'a OverflowReport,
     operator: Option<OperatorContent>,
 }
@@ -61,10 +61,10 @@ struct OperatorContent {
     is_readable: bool,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &OverflowArguments) -> Result<(), CommandFailure> {
     check_path(&arguments.dump)?;
     let scan = overflow::scan(&arguments.dump, default_jobs());
-    let shown: Vec<Shown<'_>> = scan
+    let shown: Vec<OverflowDetail<'_>> = scan
         .overflows
         .iter()
         .take(arguments.top)
@@ -82,17 +82,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     let has_failed = export.is_some_and(|export| !export.report.failures.is_empty());
     match (scan.overflows.is_empty(), scan.errors.is_empty()) {
-        (false, _) if has_failed => Err(Failure::silent(PARTIAL)),
-        (false, _) => Err(Failure::silent(FOUND)),
+        (false, _) if has_failed => Err(CommandFailure::silent(PARTIAL)),
+        (false, _) => Err(CommandFailure::silent(FOUND)),
         (true, true) => Ok(()),
-        (true, false) if scan.n_read_files == 0 => Err(Failure::silent(UNREADABLE)),
-        (true, false) => Err(Failure::silent(PARTIAL)),
+        (true, false) if scan.n_read_files == 0 => Err(CommandFailure::silent(UNREADABLE)),
+        (true, false) => Err(CommandFailure::silent(PARTIAL)),
     }
 }
 
-fn look(overflow: &OverflowReport) -> Shown<'_> {
+fn look(overflow: &OverflowReport) -> OverflowDetail<'_> {
     let operator = overflow.operator.as_ref().map(content);
-    Shown { overflow, operator }
+    OverflowDetail { overflow, operator }
 }
 
 fn content(operator: &OperatorDump) -> OperatorContent {
@@ -112,10 +112,10 @@ fn content(operator: &OperatorDump) -> OperatorContent {
 }
 
 fn write(
-    arguments: &Arguments,
+    arguments: &OverflowArguments,
     out: &std::path::Path,
-    shown: &[Shown<'_>],
-) -> Result<ExportedFiles, Failure> {
+    shown: &[OverflowDetail<'_>],
+) -> Result<ExportedFiles, CommandFailure> {
     let options = convert::ConversionOptions {
         out: out.to_owned(),
         kind: ConvertedForm::Npy,
@@ -127,10 +127,10 @@ fn write(
         is_replacing: true,
     };
     let overflows: Vec<&OverflowReport> = shown.iter().map(|shown| shown.overflow).collect();
-    overflow::export(&overflows, &options).map_err(|error| Failure::new(USAGE, error))
+    overflow::export(&overflows, &options).map_err(|error| CommandFailure::new(USAGE, error))
 }
 
-fn tell_errors(scan: &Scan, shown: &[Shown<'_>], export: Option<&ExportedFiles>) {
+fn tell_errors(scan: &Scan, shown: &[OverflowDetail<'_>], export: Option<&ExportedFiles>) {
     for error in &scan.errors {
         tell!("opscope: {}", chain(error));
     }
@@ -145,7 +145,11 @@ fn tell_errors(scan: &Scan, shown: &[Shown<'_>], export: Option<&ExportedFiles>)
     }
 }
 
-fn print(scan: &Scan, shown: &[Shown<'_>], export: Option<&ExportedFiles>) -> Result<(), Failure> {
+fn print(
+    scan: &Scan,
+    shown: &[OverflowDetail<'_>],
+    export: Option<&ExportedFiles>,
+) -> Result<(), CommandFailure> {
     let mut out = console::out();
     if scan.overflows.is_empty() {
         line!(out, "{}", nothing_found(scan))?;
@@ -237,7 +241,7 @@ fn unread(scan: &Scan) -> String {
 }
 
 /// A row for each unit of a record.
-fn rows(number: usize, shown: &Shown<'_>) -> Vec<Vec<String>> {
+fn rows(number: usize, shown: &OverflowDetail<'_>) -> Vec<Vec<String>> {
     let overflow = shown.overflow;
     let missing = || "-".to_owned();
     let op_type = overflow
@@ -277,11 +281,11 @@ fn time_text(digits: &str) -> String {
 }
 
 fn print_json(
-    arguments: &Arguments,
+    arguments: &OverflowArguments,
     scan: &Scan,
-    shown: &[Shown<'_>],
+    shown: &[OverflowDetail<'_>],
     export: Option<&ExportedFiles>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let result = json!({
         "path": arguments.dump,
         "files": scan.n_files,
@@ -297,7 +301,7 @@ fn print_json(
     Ok(())
 }
 
-fn shown_json(shown: &Shown<'_>) -> Value {
+fn shown_json(shown: &OverflowDetail<'_>) -> Value {
     let overflow = shown.overflow;
     let operator = overflow.operator.as_ref().map(|operator| {
         let content = shown.operator.as_ref();

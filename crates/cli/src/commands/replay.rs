@@ -15,12 +15,12 @@ use opscope_analysis::compare::side::ComparedDump;
 use opscope_analysis::compare::verdict::Thresholds;
 use opscope_engine::LoadOptions;
 
-use self::arrays::Arrays;
-use self::operators::{Operators, ReplayEngine};
-use self::run::{Context, Golden, Half};
+use self::arrays::ArrayFolder;
+use self::operators::{ModelOperators, ReplayEngine};
+use self::run::{GoldenDump, ReplayContext, ReplayedDump};
 use crate::arguments::ModeArguments;
 use crate::engine::EngineArguments;
-use crate::exit::{FOUND, Failure, PARTIAL, UNREADABLE, USAGE};
+use crate::exit::{CommandFailure, FOUND, PARTIAL, UNREADABLE, USAGE};
 
 /// Run operators again from their dumped inputs, to tell their own error from what they inherited
 ///
@@ -32,7 +32,7 @@ use crate::exit::{FOUND, Failure, PARTIAL, UNREADABLE, USAGE};
   opscope replay npu 'layer.3/*' --model net.onnx --golden cpu
   opscope replay dump --all --json own.json
   opscope replay dump conv1 --out again")]
-pub(crate) struct Arguments {
+pub(crate) struct ReplayArguments {
     /// The dump
     dump: PathBuf,
     /// Which operators
@@ -73,38 +73,38 @@ pub(crate) struct Arguments {
 
 /// Why an operator could not be run again, with the exit code that this alone leads to.
 #[derive(Clone, Debug)]
-pub(super) struct Refusal {
+pub(super) struct ReplayRefusal {
     code: u8,
     text: String,
 }
 
-impl Refusal {
-    fn new(code: u8, text: impl Into<String>) -> Refusal {
+impl ReplayRefusal {
+    fn new(code: u8, text: impl Into<String>) -> ReplayRefusal {
         let text = text.into();
-        Refusal { code, text }
+        ReplayRefusal { code, text }
     }
 }
 
-impl From<Failure> for Refusal {
-    fn from(failure: Failure) -> Refusal {
+impl From<CommandFailure> for ReplayRefusal {
+    fn from(failure: CommandFailure) -> ReplayRefusal {
         let text = failure.error.map(|error| format!("{error:#}"));
-        Refusal::new(failure.code, text.unwrap_or_default())
+        ReplayRefusal::new(failure.code, text.unwrap_or_default())
     }
 }
 
-impl From<Refusal> for Failure {
-    fn from(refusal: Refusal) -> Failure {
-        Failure::message(refusal.code, refusal.text)
+impl From<ReplayRefusal> for CommandFailure {
+    fn from(refusal: ReplayRefusal) -> CommandFailure {
+        CommandFailure::message(refusal.code, refusal.text)
     }
 }
 
 /// An operator that could not be run again.
-pub(super) struct Refused {
+pub(super) struct RefusedOperator {
     operator: OperatorName,
-    refusal: Refusal,
+    refusal: ReplayRefusal,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &ReplayArguments) -> Result<(), CommandFailure> {
     let n_threads = (arguments.threads).map_or_else(opscope_analysis::default_jobs, usize::from);
     let thresholds = thresholds(arguments.thresholds.as_deref())?;
     let side = open(&arguments.dump, n_threads)?;
@@ -118,11 +118,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             ChoiceError::Empty { .. } => UNREADABLE,
             ChoiceError::None { .. } | ChoiceError::Several { .. } => USAGE,
         };
-        Failure::new(code, error)
+        CommandFailure::new(code, error)
     })?;
     let engine = ReplayEngine::new(&arguments.engine);
     let model = (arguments.model.as_deref())
-        .map(|path| engine.open(path).map(Operators::of_model))
+        .map(|path| engine.open(path).map(ModelOperators::of_model))
         .transpose()?;
     let golden = (arguments.golden.as_deref())
         .map(|path| open(path, n_threads))
@@ -130,18 +130,18 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let matching = (golden.as_ref())
         .map(|golden| Matching::align(&side, golden, &MatchingOptions::default()))
         .transpose()
-        .map_err(|error| Failure::new(USAGE, error))?;
-    let target = Half::new(&side, model.as_ref(), &engine);
-    let context = Context {
+        .map_err(|error| CommandFailure::new(USAGE, error))?;
+    let target = ReplayedDump::new(&side, model.as_ref(), &engine);
+    let context = ReplayContext {
         target: &target,
         golden: (golden.as_ref().zip(matching.as_ref())).map(|(side, matching)| {
-            Golden::new(Half::new(side, model.as_ref(), &engine), matching)
+            GoldenDump::new(ReplayedDump::new(side, model.as_ref(), &engine), matching)
         }),
         thresholds: &thresholds,
         options: LoadOptions::with_threads(n_threads),
     };
     let mut arrays =
-        (arguments.out.as_deref()).map(|dir| Arrays::new(dir, arguments.modes.modes()));
+        (arguments.out.as_deref()).map(|dir| ArrayFolder::new(dir, arguments.modes.modes()));
     let (mut replayed, mut refused) = (Vec::new(), Vec::new());
     for run in runs {
         match context.replay(run) {
@@ -151,7 +151,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
                 }
                 replayed.push(found);
             }
-            Err(refusal) => refused.push(Refused {
+            Err(refusal) => refused.push(RefusedOperator {
                 operator: run::name_of(&side.runs[run]),
                 refusal,
             }),
@@ -170,9 +170,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// The exit code: differences first, then what could not be run.
-fn end(replayed: &[ReplayResult], refused: &[Refused]) -> Result<(), Failure> {
+fn end(replayed: &[ReplayResult], refused: &[RefusedOperator]) -> Result<(), CommandFailure> {
     if replayed.iter().any(|one| one.level == VerdictLevel::Fail) {
-        return Err(Failure::silent(FOUND));
+        return Err(CommandFailure::silent(FOUND));
     }
     match (replayed, refused) {
         (_, []) => Ok(()),
@@ -180,24 +180,28 @@ fn end(replayed: &[ReplayResult], refused: &[Refused]) -> Result<(), Failure> {
             // Several of one kind, as of a dump of PyTorch, are as one.
             let code = first.refusal.code;
             let is_same = rest.iter().all(|one| one.refusal.code == code);
-            Err(Failure::silent(if is_same { code } else { UNREADABLE }))
+            Err(CommandFailure::silent(if is_same {
+                code
+            } else {
+                UNREADABLE
+            }))
         }
-        _ => Err(Failure::silent(PARTIAL)),
+        _ => Err(CommandFailure::silent(PARTIAL)),
     }
 }
 
-fn open(path: &Path, n_threads: usize) -> Result<ComparedDump, Failure> {
+fn open(path: &Path, n_threads: usize) -> Result<ComparedDump, CommandFailure> {
     let side = ComparedDump::open(path, n_threads)?;
     if side.runs.is_empty() {
         let told = side.problems.first().map(|problem| format!(": {problem}"));
         let told = told.unwrap_or_default();
         let message = format!("`{}` holds no tensors{told}", path.display());
-        return Err(Failure::message(UNREADABLE, message));
+        return Err(CommandFailure::message(UNREADABLE, message));
     }
     Ok(side)
 }
 
-fn thresholds(path: Option<&Path>) -> Result<Thresholds, Failure> {
+fn thresholds(path: Option<&Path>) -> Result<Thresholds, CommandFailure> {
     let read = path.map_or_else(|| Ok(Thresholds::default()), Thresholds::read);
-    read.map_err(|error| Failure::new(USAGE, error))
+    read.map_err(|error| CommandFailure::new(USAGE, error))
 }

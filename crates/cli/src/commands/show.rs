@@ -22,7 +22,7 @@ use json::{file_json, overview_json};
 pub(crate) use json::{finding_json, tensor_json};
 
 use crate::console::{self, line, tell};
-use crate::exit::{Failure, PARTIAL, UNREADABLE, chain};
+use crate::exit::{CommandFailure, PARTIAL, UNREADABLE, chain};
 use crate::{format, passed_over};
 
 /// Show what is in a dump file or in a directory of them
@@ -36,7 +36,7 @@ use crate::{format, passed_over};
 #[command(after_help = "Examples:
   opscope show dump/20240102030405
   opscope show dump/20240102030405/0/net/1/0/Conv.conv1.0.0.1700000000000000 --json")]
-pub(crate) struct Arguments {
+pub(crate) struct ShowArguments {
     /// A dump file, or a directory of them
     path: PathBuf,
     /// Print the result as one JSON object
@@ -44,7 +44,7 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &ShowArguments) -> Result<(), CommandFailure> {
     if !arguments.path.is_dir() {
         return show_file(arguments);
     }
@@ -84,7 +84,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     verdict(&arguments.path, n_shown, &index.errors, &index.passed_over)
 }
 
-fn show_file(arguments: &Arguments) -> Result<(), Failure> {
+fn show_file(arguments: &ShowArguments) -> Result<(), CommandFailure> {
     if let Some(beside) = opscope_analysis::graph::open(&arguments.path)? {
         return graph::show(&arguments.path, &beside, arguments.json);
     }
@@ -118,16 +118,16 @@ fn verdict(
     n: u64,
     errors: &[StoreError],
     passed_over: &[PassedOver],
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     match (n, errors.is_empty()) {
-        (0, true) => Err(Failure::nothing_at(path, passed_over)),
+        (0, true) => Err(CommandFailure::nothing_at(path, passed_over)),
         (_, true) => Ok(()),
-        (0, false) => Err(Failure::silent(UNREADABLE)),
-        (_, false) => Err(Failure::silent(PARTIAL)),
+        (0, false) => Err(CommandFailure::silent(UNREADABLE)),
+        (_, false) => Err(CommandFailure::silent(PARTIAL)),
     }
 }
 
-fn print_file(file: &FileDescription) -> Result<(), Failure> {
+fn print_file(file: &FileDescription) -> Result<(), CommandFailure> {
     let mut out = console::out();
     print_header(&mut out, file)?;
     for record in &file.records {
@@ -139,7 +139,7 @@ fn print_file(file: &FileDescription) -> Result<(), Failure> {
     Ok(())
 }
 
-fn print_header(out: &mut impl Write, file: &FileDescription) -> Result<(), Failure> {
+fn print_header(out: &mut impl Write, file: &FileDescription) -> Result<(), CommandFailure> {
     if file.kind != FileKind::DumpData {
         line!(out, "format    {}", file.kind.name())?;
     }
@@ -180,7 +180,7 @@ fn print_header(out: &mut impl Write, file: &FileDescription) -> Result<(), Fail
 }
 
 /// Every field in the order of the record, then what it means.
-fn print_record(out: &mut impl Write, record: &RecordDescription) -> Result<(), Failure> {
+fn print_record(out: &mut impl Write, record: &RecordDescription) -> Result<(), CommandFailure> {
     writeln!(out)?;
     line!(out, "{}  overflow record", record.slot)?;
     print_fields(out, &record.record.to_json(), 1)?;
@@ -200,7 +200,7 @@ fn print_record(out: &mut impl Write, record: &RecordDescription) -> Result<(), 
     Ok(())
 }
 
-fn print_fields(out: &mut impl Write, value: &Value, depth: usize) -> Result<(), Failure> {
+fn print_fields(out: &mut impl Write, value: &Value, depth: usize) -> Result<(), CommandFailure> {
     let indent = "  ".repeat(depth);
     for (key, value) in value.as_object().into_iter().flatten() {
         match value {
@@ -276,7 +276,7 @@ fn print_errors(errors: &[StoreError]) {
     }
 }
 
-fn print_overview(overview: &Overview) -> Result<(), Failure> {
+fn print_overview(overview: &Overview) -> Result<(), CommandFailure> {
     if overview.n_files == 0 {
         return Ok(());
     }
@@ -318,7 +318,7 @@ fn print_overview(overview: &Overview) -> Result<(), Failure> {
     print_record_files(&mut out, overview.n_record_files)
 }
 
-fn print_record_files(out: &mut impl Write, n_record_files: u64) -> Result<(), Failure> {
+fn print_record_files(out: &mut impl Write, n_record_files: u64) -> Result<(), CommandFailure> {
     if n_record_files > 0 {
         let files = format::count(n_record_files, "file");
         line!(out, "{files} with overflow records: see `opscope overflow`")?;
@@ -326,7 +326,7 @@ fn print_record_files(out: &mut impl Write, n_record_files: u64) -> Result<(), F
     Ok(())
 }
 
-fn print_json(value: &Value) -> Result<(), Failure> {
+fn print_json(value: &Value) -> Result<(), CommandFailure> {
     console::print_json(value)?;
     Ok(())
 }

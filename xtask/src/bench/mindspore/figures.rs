@@ -4,14 +4,14 @@ use std::io::{Write, stdout};
 
 use anyhow::{Result, ensure};
 
-use super::{N_STEPS, Network, STEPS_DUMPED};
+use super::{N_STEPS, NetworkReport, STEPS_DUMPED};
 
 /// Opscope's overhead is to be at most this part of MindSpore's.
 const GOAL: f64 = 0.2;
 
 /// Seconds of two runs of the same steps.
 #[derive(Clone, Copy)]
-pub(super) struct Times {
+pub(super) struct StepTimes {
     /// Without the dump.
     pub(super) plain: f64,
     /// With some of the steps dumped, until the last byte is written.
@@ -20,7 +20,7 @@ pub(super) struct Times {
     pub(super) n_steps: usize,
 }
 
-impl Times {
+impl StepTimes {
     /// Seconds of a step without the dump.
     fn plain_step(self) -> f64 {
         self.plain / self.n_steps as f64
@@ -33,15 +33,15 @@ impl Times {
 }
 
 /// Times that were measured side by side.
-pub(super) struct Round {
-    pub(super) mindspore: Times,
-    pub(super) opscope: Times,
+pub(super) struct TimingRound {
+    pub(super) mindspore: StepTimes,
+    pub(super) opscope: StepTimes,
     /// Opscope with `--dedup off`, which writes as many bytes as MindSpore.
-    pub(super) without_links: Times,
+    pub(super) without_links: StepTimes,
 }
 
 /// A program's name, and its times in a round.
-type Program = (&'static str, fn(&Round) -> Times);
+type Program = (&'static str, fn(&TimingRound) -> StepTimes);
 
 const PROGRAMS: [Program; 3] = [
     ("MindSpore", |round| round.mindspore),
@@ -50,7 +50,7 @@ const PROGRAMS: [Program; 3] = [
 ];
 
 /// Figures over all rounds of a program, in seconds of a step.
-struct Figures {
+struct RoundFigures {
     plain: f64,
     dumped: f64,
     overhead: f64,
@@ -59,27 +59,27 @@ struct Figures {
     least_overhead: f64,
 }
 
-impl Figures {
-    fn new(rounds: &[Round], times: fn(&Round) -> Times) -> Self {
-        let of = |value: fn(Times) -> f64| -> Vec<f64> {
+impl RoundFigures {
+    fn new(rounds: &[TimingRound], times: fn(&TimingRound) -> StepTimes) -> Self {
+        let of = |value: fn(StepTimes) -> f64| -> Vec<f64> {
             rounds.iter().map(|round| value(times(round))).collect()
         };
-        let least = Times {
+        let least = StepTimes {
             plain: shortest(&of(|times| times.plain)),
             dumped: shortest(&of(|times| times.dumped)),
             n_steps: N_STEPS,
         };
         Self {
             least_overhead: least.overhead(),
-            plain: median(of(Times::plain_step)),
+            plain: median(of(StepTimes::plain_step)),
             dumped: median(of(|times| times.plain_step() + times.overhead())),
-            overhead: median(of(Times::overhead)),
+            overhead: median(of(StepTimes::overhead)),
         }
     }
 }
 
 /// Prints a line for each program, and how their overheads compare.
-pub(super) fn print(title: &str, rounds: &[Round], network: &Network) -> Result<()> {
+pub(super) fn print(title: &str, rounds: &[TimingRound], network: &NetworkReport) -> Result<()> {
     let mut out = stdout().lock();
     writeln!(out, "{title}")?;
     writeln!(
@@ -87,9 +87,9 @@ pub(super) fn print(title: &str, rounds: &[Round], network: &Network) -> Result<
         "{:<20}{:>9}{:>9}{:>10}{:>10}{:>13}{:>11}",
         "ms a step", "plain", "dumped", "overhead", "least", "µs per file", "ms per MB"
     )?;
-    let all = PROGRAMS.map(|(name, times)| (name, Figures::new(rounds, times)));
+    let all = PROGRAMS.map(|(name, times)| (name, RoundFigures::new(rounds, times)));
     for (name, figures) in &all {
-        let Figures {
+        let RoundFigures {
             plain,
             dumped,
             overhead,
@@ -144,12 +144,12 @@ mod tests {
     #[test]
     fn overheads_are_differences() {
         let round = |plain, dumped| {
-            let times = Times {
+            let times = StepTimes {
                 plain,
                 dumped,
                 n_steps: 10,
             };
-            Round {
+            TimingRound {
                 mindspore: times,
                 opscope: times,
                 without_links: times,
@@ -157,7 +157,7 @@ mod tests {
         };
         // Five steps are dumped.
         let rounds = [round(20.0, 50.0), round(40.0, 60.0), round(30.0, 55.0)];
-        let figures = Figures::new(&rounds, |round| round.opscope);
+        let figures = RoundFigures::new(&rounds, |round| round.opscope);
         assert_eq!((figures.plain, figures.dumped), (3.0, 8.0));
         assert_eq!((figures.overhead, figures.least_overhead), (5.0, 6.0));
     }

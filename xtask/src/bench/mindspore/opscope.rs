@@ -8,8 +8,8 @@ use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::figures::Times;
-use super::tree::{self, Expected};
+use super::figures::StepTimes;
+use super::tree::{self, ExpectedTree};
 use super::{N_STEPS, NET_NAME, STEPS_DUMPED, output_of, settle, write_config};
 use crate::built;
 use crate::command::{cargo, run as run_stage};
@@ -19,14 +19,14 @@ const BINARY: &str = "OPSCOPE";
 /// How the names of the files of the last operator begin.
 const LAST_OPERATOR: &str = "Add.add.";
 
-pub(super) struct Opscope<'a> {
+pub(super) struct OpscopeProgram<'a> {
     binary: &'a Path,
     dir: &'a Path,
 }
 
 /// The parts of `opscope dump --json` that are needed.
 #[derive(Deserialize)]
-struct Report {
+struct DumpFigures {
     steps: usize,
     steps_dumped: usize,
     seconds: f64,
@@ -50,7 +50,7 @@ pub(super) fn binary() -> Result<PathBuf> {
     built("release", "opscope")
 }
 
-impl<'a> Opscope<'a> {
+impl<'a> OpscopeProgram<'a> {
     pub(super) fn new(binary: &'a Path, dir: &'a Path) -> Self {
         Self { binary, dir }
     }
@@ -99,13 +99,13 @@ impl<'a> Opscope<'a> {
         round: usize,
         links: &str,
         plain: f64,
-        expected: &Expected,
-    ) -> Result<Times> {
+        expected: &ExpectedTree,
+    ) -> Result<StepTimes> {
         let name = format!("opscope_{links}{round}");
         let (config, tree) = write_config(self.dir, &name, STEPS_DUMPED)?;
         let dumped = self.run(&config, links, STEPS_DUMPED.len())?;
         tree::check(&tree, LAST_OPERATOR, expected).context("Opscope's dump")?;
-        Ok(Times {
+        Ok(StepTimes {
             plain,
             dumped,
             n_steps: N_STEPS,
@@ -118,7 +118,8 @@ impl<'a> Opscope<'a> {
         let mut command = self.command(config);
         command.args(["--steps", &N_STEPS.to_string(), "--dedup", links]);
         let text = output_of(&mut command)?;
-        let report: Report = serde_json::from_slice(&text).context("in the report of a dump")?;
+        let report: DumpFigures =
+            serde_json::from_slice(&text).context("in the report of a dump")?;
         ensure!(
             (report.steps, report.steps_dumped) == (N_STEPS, n_steps_dumped),
             "of {} steps {} were dumped",

@@ -15,7 +15,7 @@ const FIXED_HEADER_LEN: usize = 10;
 const MAGIC: &[u8] = b"\x93NUMPY\x01\x00";
 
 /// The expected contents of a dump.
-pub(super) struct Expected {
+pub(super) struct ExpectedTree {
     pub(super) iterations: Range<usize>,
     /// Files of an iteration.
     pub(super) n_files: u64,
@@ -32,7 +32,7 @@ pub(super) fn steps_dir(tree: &Path) -> PathBuf {
 
 /// Fails unless the tree holds the iterations, files and bytes that it should, and in each iteration
 /// the right result. `last_operator` is how the names of files of the last operator begin.
-pub(super) fn check(tree: &Path, last_operator: &str, expected: &Expected) -> Result<()> {
+pub(super) fn check(tree: &Path, last_operator: &str, expected: &ExpectedTree) -> Result<()> {
     let steps = steps_dir(tree);
     let found: BTreeSet<String> = names(&steps)?.into_iter().collect();
     let wanted: BTreeSet<String> = expected.iterations.clone().map(|i| i.to_string()).collect();
@@ -129,7 +129,7 @@ mod tests {
         let result = "Add.add.0.0.1.output.0.DefaultFormat.Float32.npy";
         fs::write(step.join("Relu.r.npy"), array(&[0; 8])).unwrap();
         fs::write(step.join(result), array(&[7; 4])).unwrap();
-        let expected = |iterations, n_files, n_bytes, result: [u8; 4]| Expected {
+        let expected = |iterations, n_files, n_bytes, result: [u8; 4]| ExpectedTree {
             iterations,
             n_files,
             n_bytes,

@@ -7,8 +7,8 @@ use std::{env, fs};
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
-use super::figures::Times;
-use super::tree::{self, Expected};
+use super::figures::StepTimes;
+use super::tree::{self, ExpectedTree};
 use super::{N_STEPS, SCRIPTS, STEPS_DUMPED, output_of, settle, write_config};
 use crate::command::root;
 
@@ -22,7 +22,7 @@ pub(super) struct MindSpore<'a> {
 }
 
 /// One run.
-pub(super) struct Run {
+pub(super) struct VendorRun {
     pub(super) version: String,
     /// Seconds of each step.
     seconds: Vec<f64>,
@@ -32,7 +32,7 @@ pub(super) struct Run {
 
 /// The report that the script writes.
 #[derive(Deserialize)]
-struct Report {
+struct VendorReport {
     version: String,
     seconds: Vec<f64>,
 }
@@ -51,7 +51,7 @@ impl<'a> MindSpore<'a> {
     }
 
     /// Runs every step, dumped if there is a configuration.
-    pub(super) fn run(&self, name: &str, config: Option<&Path>) -> Result<Run> {
+    pub(super) fn run(&self, name: &str, config: Option<&Path>) -> Result<VendorRun> {
         let out = self.dir.join(format!("mindspore_{name}_run"));
         fs::create_dir(&out).with_context(|| format!("cannot create `{}`", out.display()))?;
         let mut command = Command::new(&self.python);
@@ -75,13 +75,13 @@ impl<'a> MindSpore<'a> {
         settle()?;
         output_of(&mut command)?;
         let text = fs::read(out.join("steps.json"))?;
-        let report: Report = serde_json::from_slice(&text).context("in `steps.json`")?;
+        let report: VendorReport = serde_json::from_slice(&text).context("in `steps.json`")?;
         ensure!(
             report.seconds.len() == N_STEPS,
             "MindSpore ran {} steps instead of {N_STEPS}",
             report.seconds.len()
         );
-        Ok(Run {
+        Ok(VendorRun {
             version: report.version,
             seconds: report.seconds,
             result: tree::elements(&out.join("output.npy"))?,
@@ -89,7 +89,12 @@ impl<'a> MindSpore<'a> {
     }
 
     /// Dumps the last steps and says what they took beside those of a plain run.
-    pub(super) fn dump(&self, round: usize, plain: &Run, expected: &Expected) -> Result<Times> {
+    pub(super) fn dump(
+        &self,
+        round: usize,
+        plain: &VendorRun,
+        expected: &ExpectedTree,
+    ) -> Result<StepTimes> {
         let (config, tree) = write_config(self.dir, &format!("mindspore{round}"), STEPS_DUMPED)?;
         let run = self.run(&format!("dumped{round}"), Some(&config))?;
         ensure!(
@@ -97,7 +102,7 @@ impl<'a> MindSpore<'a> {
             "MindSpore's network gives another result with the dump"
         );
         tree::check(&tree, "Add.Default_Add-op0.", expected).context("MindSpore's dump")?;
-        Ok(Times {
+        Ok(StepTimes {
             plain: plain.seconds[STEPS_DUMPED].iter().sum(),
             dumped: run.seconds[STEPS_DUMPED].iter().sum(),
             n_steps: STEPS_DUMPED.len(),

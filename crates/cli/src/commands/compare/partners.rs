@@ -6,7 +6,7 @@ use opscope_analysis::compare::document::read_document;
 use opscope_analysis::compare::matching::{FusionRules, Mapping, MappingForm, MatchingOptions};
 
 use super::reports;
-use crate::exit::{Failure, USAGE};
+use crate::exit::{CommandFailure, USAGE};
 
 /// How partners are looked for: a mapping, the fusion rules of target and golden side, and whether guesses are left
 /// out.
@@ -14,11 +14,11 @@ pub(super) fn options(
     mapping: Option<&Path>,
     fusion: [Option<&Path>; 2],
     no_guesses: bool,
-) -> Result<MatchingOptions, Failure> {
+) -> Result<MatchingOptions, CommandFailure> {
     let mapping = match mapping {
         Some(path) => {
             let read = read_document::<Mapping>(path);
-            Some(read.map_err(|error| Failure::new(USAGE, error))?)
+            Some(read.map_err(|error| CommandFailure::new(USAGE, error))?)
         }
         None => None,
     };
@@ -27,7 +27,7 @@ pub(super) fn options(
             Ok(rules) => Ok(Some(rules)),
             Err(error) => {
                 let error = anyhow::Error::new(error).context(format!("`{}`", path.display()));
-                Err(Failure::new(USAGE, error))
+                Err(CommandFailure::new(USAGE, error))
             }
         },
         None => Ok(None),
@@ -42,9 +42,13 @@ pub(super) fn options(
 }
 
 /// Writes a mapping in the form that the file's name asks for, YAML unless it ends with `.json`.
-pub(super) fn export(mapping: &Mapping, path: &Path, is_replacing: bool) -> Result<(), Failure> {
+pub(super) fn export(
+    mapping: &Mapping,
+    path: &Path,
+    is_replacing: bool,
+) -> Result<(), CommandFailure> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let text = mapping.to_text(MappingForm::detect(&name, ""));
-    let text = text.map_err(|error| Failure::new(USAGE, error))?;
+    let text = text.map_err(|error| CommandFailure::new(USAGE, error))?;
     reports::save_text(&text, path, is_replacing)
 }

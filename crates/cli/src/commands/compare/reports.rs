@@ -7,7 +7,7 @@ use opscope_analysis::compare::report::{self, ReportError, ReportFormat};
 use opscope_analysis::compare::result::Comparison;
 
 use crate::console;
-use crate::exit::{Failure, USAGE};
+use crate::exit::{CommandFailure, USAGE};
 
 /// Standard output, as a file's name.
 const STDOUT: &str = "-";
@@ -60,17 +60,17 @@ impl ReportArguments {
     }
 
     /// Looks before the work whether its result could be written.
-    pub(super) fn check(&self) -> Result<(), Failure> {
+    pub(super) fn check(&self) -> Result<(), CommandFailure> {
         let mut taken: Vec<&Path> = Vec::new();
         for (path, format) in self.all() {
             let is_stdout = path == Path::new(STDOUT);
             if is_stdout && !matches!(format, ReportFormat::Json | ReportFormat::Jsonl) {
                 let message = "only `--json` and `--jsonl` can be written to standard output";
-                return Err(Failure::message(USAGE, message));
+                return Err(CommandFailure::message(USAGE, message));
             }
             if taken.contains(&path) {
                 let message = format!("`{}` cannot hold two reports", path.display());
-                return Err(Failure::message(USAGE, message));
+                return Err(CommandFailure::message(USAGE, message));
             }
             taken.push(path);
             if is_stdout {
@@ -82,14 +82,14 @@ impl ReportArguments {
             let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
             if let Some(dir) = dir.filter(|dir| dir.exists() && !dir.is_dir()) {
                 let message = format!("`{}` is no directory", dir.display());
-                return Err(Failure::message(USAGE, message));
+                return Err(CommandFailure::message(USAGE, message));
             }
         }
         Ok(())
     }
 
     /// Writes what was asked for.
-    pub(super) fn write(&self, comparison: &Comparison) -> Result<(), Failure> {
+    pub(super) fn write(&self, comparison: &Comparison) -> Result<(), CommandFailure> {
         for (path, format) in self.all() {
             if path == Path::new(STDOUT) {
                 let mut out = BufWriter::new(console::json_out());
@@ -104,17 +104,17 @@ impl ReportArguments {
 }
 
 /// Writes a text like a report.
-pub(super) fn save_text(text: &str, path: &Path, is_replacing: bool) -> Result<(), Failure> {
+pub(super) fn save_text(text: &str, path: &Path, is_replacing: bool) -> Result<(), CommandFailure> {
     report::save_text(text, path, is_replacing).map_err(failure)
 }
 
-fn failure(error: ReportError) -> Failure {
+fn failure(error: ReportError) -> CommandFailure {
     match error {
         ReportError::Exists(_) => refused(&error),
-        ReportError::Store(error) => Failure::new(USAGE, error),
+        ReportError::Store(error) => CommandFailure::new(USAGE, error),
     }
 }
 
-fn refused(error: &ReportError) -> Failure {
-    Failure::message(USAGE, error.to_string()).with_hint("`--force` replaces it")
+fn refused(error: &ReportError) -> CommandFailure {
+    CommandFailure::message(USAGE, error.to_string()).with_hint("`--force` replaces it")
 }

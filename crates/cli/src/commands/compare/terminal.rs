@@ -41,7 +41,7 @@ pub(super) fn print(comparison: &Comparison, top: usize) -> io::Result<()> {
     let width = console::is_terminal()
         .then(|| terminal_size::terminal_size().map(|(width, _)| usize::from(width.0)))
         .flatten();
-    let page = Page {
+    let page = TerminalReport {
         comparison,
         top,
         width,
@@ -51,7 +51,7 @@ pub(super) fn print(comparison: &Comparison, top: usize) -> io::Result<()> {
     out.flush()
 }
 
-struct Page<'a> {
+struct TerminalReport<'a> {
     comparison: &'a Comparison,
     /// Longest lists.
     top: usize,
@@ -60,7 +60,7 @@ struct Page<'a> {
     is_coloured: bool,
 }
 
-impl Page<'_> {
+impl TerminalReport<'_> {
     fn text(&self) -> String {
         let mut parts = vec![self.verdict()];
         parts.extend(self.non_finite());

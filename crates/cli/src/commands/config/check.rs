@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use opscope_config::ConfigEnvironment;
 use serde_json::Value;
 
-use super::{MindSporeTarget, Reading, Verdict};
+use super::{ConfigVerdict, MindSporeTarget, ReadingMode};
 use crate::commands::environment;
 use crate::console;
-use crate::exit::Failure;
+use crate::exit::CommandFailure;
 
 /// Say whether AscendCL or MindSpore would accept a configuration, and what in it has no effect
 ///
@@ -24,7 +24,7 @@ Examples:
   opscope config check --json acl.json
   opscope config check --target gpu data_dump.json"
 )]
-pub(super) struct Arguments {
+pub(super) struct CheckArguments {
     /// Configuration files
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
@@ -39,8 +39,8 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let reading = Reading {
+pub(super) fn run(arguments: &CheckArguments) -> Result<(), CommandFailure> {
+    let reading = ReadingMode {
         env: ConfigEnvironment {
             device_id: arguments.device,
             ..environment()?
@@ -51,7 +51,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut code = None;
     let mut objects = Vec::new();
     for path in &arguments.files {
-        let verdict = Verdict::of(path, &reading);
+        let verdict = ConfigVerdict::read(path, &reading);
         code = code.max(verdict.exit_code());
         if arguments.json {
             objects.push(verdict.json(path));
@@ -66,5 +66,5 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         };
         console::print_json(&value)?;
     }
-    code.map_or(Ok(()), |code| Err(Failure::silent(code)))
+    code.map_or(Ok(()), |code| Err(CommandFailure::silent(code)))
 }

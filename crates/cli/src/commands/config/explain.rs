@@ -7,10 +7,10 @@ use opscope_config::dialect::Explanation;
 use opscope_config::{ConfigEnvironment, ConfigIssue};
 use serde_json::{Value, json};
 
-use super::{MindSporeTarget, Reading, Verdict};
+use super::{ConfigVerdict, MindSporeTarget, ReadingMode};
 use crate::commands::environment;
 use crate::console::{self, line};
-use crate::exit::Failure;
+use crate::exit::CommandFailure;
 
 /// Say in plain words what a configuration dumps, and where to
 ///
@@ -25,7 +25,7 @@ Examples:
   opscope config explain acl.json
   opscope config explain --target ascend-o0 data_dump.json"
 )]
-pub(super) struct Arguments {
+pub(super) struct ExplainArguments {
     /// The configuration file
     file: PathBuf,
     /// For a file of MindSpore: what it runs on [default: cpu, or ge if ENABLE_MS_GE_DUMP is 1]
@@ -39,9 +39,9 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(super) fn run(arguments: &ExplainArguments) -> Result<(), CommandFailure> {
     let path = &arguments.file;
-    let reading = Reading {
+    let reading = ReadingMode {
         env: ConfigEnvironment {
             device_id: arguments.device,
             ..environment()?
@@ -49,10 +49,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         target: arguments.target,
         is_for_run: true,
     };
-    let verdict = Verdict::of(path, &reading);
+    let verdict = ConfigVerdict::read(path, &reading);
     let explanation = match &verdict {
-        Verdict::Accepted(config) => Some(config.explain(&reading.env)),
-        Verdict::Refused(..) | Verdict::Unreadable(_) => None,
+        ConfigVerdict::Accepted(config) => Some(config.explain(&reading.env)),
+        ConfigVerdict::Refused(..) | ConfigVerdict::Unreadable(_) => None,
     };
     if arguments.json {
         let value = explained_json(verdict.json(path), explanation.as_ref());
@@ -63,7 +63,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         verdict.print(path)?;
     }
     let code = verdict.exit_code();
-    code.map_or(Ok(()), |code| Err(Failure::silent(code)))
+    code.map_or(Ok(()), |code| Err(CommandFailure::silent(code)))
 }
 
 fn explained_json(mut value: Value, explanation: Option<&Explanation>) -> Value {
@@ -74,7 +74,11 @@ fn explained_json(mut value: Value, explanation: Option<&Explanation>) -> Value 
     value
 }
 
-fn print(path: &Path, explanation: &Explanation, issues: &[ConfigIssue]) -> Result<(), Failure> {
+fn print(
+    path: &Path,
+    explanation: &Explanation,
+    issues: &[ConfigIssue],
+) -> Result<(), CommandFailure> {
     let mut out = console::out();
     line!(out, "{}", explanation.summary)?;
     let rows = &explanation.rows;

@@ -4,7 +4,7 @@ use opscope_dump::MindSporeOptions;
 use opscope_store::file_format::zstd;
 
 use crate::arguments::compression;
-use crate::exit::{Failure, USAGE};
+use crate::exit::{CommandFailure, USAGE};
 
 /// Compression of what is written.
 #[derive(Clone, Copy, clap::Args)]
@@ -21,7 +21,10 @@ impl CompressArguments {
     ///
     /// # Errors
     /// A level where there are no files with one array each.
-    pub(super) fn apply(self, mindspore: Option<&mut MindSporeOptions>) -> Result<(), Failure> {
+    pub(super) fn apply(
+        self,
+        mindspore: Option<&mut MindSporeOptions>,
+    ) -> Result<(), CommandFailure> {
         let Some(level) = self.compress else {
             return Ok(());
         };
@@ -46,6 +49,6 @@ impl CompressArguments {
             ),
         };
         let message = format!("`--compress` needs a file for each array: {reason}");
-        Err(Failure::message(USAGE, message).with_hint(hint))
+        Err(CommandFailure::message(USAGE, message).with_hint(hint))
     }
 }

@@ -15,8 +15,8 @@ use opscope_dump::DumpRequest;
 use signal_hook::consts::SIGUSR1;
 
 use super::RunArguments;
-use super::request::{Source, refused};
-use crate::exit::{Failure, PARTIAL, USAGE, chain};
+use super::request::{ConfigSource, refused};
+use crate::exit::{CommandFailure, PARTIAL, USAGE, chain};
 use crate::progress;
 
 /// How often the control file is looked at.
@@ -44,11 +44,11 @@ pub(crate) struct RemoteControl<'a> {
     /// A byte for each signal.
     signals: UnixStream,
     waker: UnixStream,
-    state: Mutex<State>,
+    state: Mutex<RequestedState>,
 }
 
 /// State that was asked for last.
-struct State {
+struct RequestedState {
     is_enabled: bool,
     /// `None` is that of the command line.
     plan: Option<Plan>,
@@ -58,7 +58,7 @@ struct State {
 
 /// Wishes of a control file.
 #[derive(Default)]
-struct Wish {
+struct ControlWish {
     is_enabled: Option<bool>,
     plan: Option<Plan>,
 }
@@ -70,10 +70,10 @@ impl<'a> RemoteControl<'a> {
         arguments: &'a RunArguments,
         request: &'a DumpRequest,
         is_single: bool,
-    ) -> Result<RemoteControl<'a>, Failure> {
+    ) -> Result<RemoteControl<'a>, CommandFailure> {
         let (signals, waker) = listen(arguments.control.control.is_some()).map_err(|error| {
             let error = anyhow!(error).context("cannot listen to signals");
-            Failure::new(PARTIAL, error)
+            CommandFailure::new(PARTIAL, error)
         })?;
         let remote = RemoteControl {
             arguments,
@@ -81,7 +81,7 @@ impl<'a> RemoteControl<'a> {
             is_single,
             signals,
             waker,
-            state: Mutex::new(State {
+            state: Mutex::new(RequestedState {
                 is_enabled: true,
                 plan: None,
                 stamp: None,
@@ -89,7 +89,7 @@ impl<'a> RemoteControl<'a> {
         };
         if let Some(path) = &arguments.control.control {
             let stamp = FileStamp::read(path);
-            let wish = stamp.map_or_else(|| Ok(Wish::default()), |_| remote.read(path))?;
+            let wish = stamp.map_or_else(|| Ok(ControlWish::default()), |_| remote.read(path))?;
             let mut state = remote.state();
             state.stamp = stamp;
             state.take(wish);
@@ -98,11 +98,11 @@ impl<'a> RemoteControl<'a> {
     }
 
     /// Gives a session, before models are attached to it, what was asked for so far.
-    pub(super) fn begin(&self, control: &SessionControl) -> Result<(), Failure> {
+    pub(super) fn begin(&self, control: &SessionControl) -> Result<(), CommandFailure> {
         let state = self.state();
         control
             .change(Some(state.is_enabled), state.plan.clone())
-            .map_err(|error| Failure::new(USAGE, error))
+            .map_err(|error| CommandFailure::new(USAGE, error))
     }
 
     /// Does `work` and switches `control` meanwhile.
@@ -110,17 +110,17 @@ impl<'a> RemoteControl<'a> {
         &self,
         control: &SessionControl,
         work: impl FnOnce() -> T,
-    ) -> Result<T, Failure> {
+    ) -> Result<T, CommandFailure> {
         let is_done = AtomicBool::new(false);
         thread::scope(|scope| {
             thread::Builder::new()
                 .name("opscope-control".to_owned())
                 .spawn_scoped(scope, || self.watch(control, &is_done))
                 .map_err(|error| {
-                    Failure::new(PARTIAL, anyhow!(error).context("cannot start a thread"))
+                    CommandFailure::new(PARTIAL, anyhow!(error).context("cannot start a thread"))
                 })?;
             // Also when `work` panics: the scope waits for the thread.
-            let _end = End {
+            let _end = WatchEnd {
                 is_done: &is_done,
                 waker: &self.waker,
             };
@@ -179,7 +179,7 @@ impl<'a> RemoteControl<'a> {
         let followed = self.read(path).and_then(|wish| {
             control
                 .change(wish.is_enabled, wish.plan.clone())
-                .map_err(|error| Failure::new(USAGE, error))?;
+                .map_err(|error| CommandFailure::new(USAGE, error))?;
             Ok(wish)
         });
         match followed {
@@ -194,7 +194,7 @@ impl<'a> RemoteControl<'a> {
         }
     }
 
-    fn read(&self, path: &Path) -> Result<Wish, Failure> {
+    fn read(&self, path: &Path) -> Result<ControlWish, CommandFailure> {
         let text = opscope_config::read_text(path)?;
         let env = crate::commands::environment()?;
         let file = ControlFile::parse(&text, &env).map_err(|issues| refused(path, &issues))?;
@@ -202,53 +202,53 @@ impl<'a> RemoteControl<'a> {
             None => None,
             Some(ControlConfig::File(path)) => {
                 let text = opscope_config::read_text(path)?;
-                Some(self.plan(&Source::file(path, &text))?)
+                Some(self.plan(&ConfigSource::file(path, &text))?)
             }
             Some(ControlConfig::Inline(text)) => {
                 let pointer = ControlFile::CONFIG_POINTER;
-                Some(self.plan(&Source {
+                Some(self.plan(&ConfigSource {
                     path,
                     text,
                     pointer,
                 })?)
             }
         };
-        Ok(Wish {
+        Ok(ControlWish {
             is_enabled: file.enabled,
             plan,
         })
     }
 
     /// Returns the plan of another configuration, which must write in the form and place of the running dump.
-    fn plan(&self, source: &Source<'_>) -> Result<Plan, Failure> {
+    fn plan(&self, source: &ConfigSource<'_>) -> Result<Plan, CommandFailure> {
         let mut request = self.arguments.request_of(source)?;
         if self.is_single {
             request = request.for_single_operators();
         }
         let plan = self.request.plan_to_continue_with(request);
-        plan.map_err(|message| Failure::message(USAGE, message))
+        plan.map_err(|message| CommandFailure::message(USAGE, message))
     }
 
     /// Nothing is left half-done behind this lock.
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, RequestedState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
-    fn take(&mut self, wish: Wish) {
+impl RequestedState {
+    fn take(&mut self, wish: ControlWish) {
         self.is_enabled = wish.is_enabled.unwrap_or(self.is_enabled);
         self.plan = wish.plan.or(self.plan.take());
     }
 }
 
 /// Ends the watching thread.
-struct End<'a> {
+struct WatchEnd<'a> {
     is_done: &'a AtomicBool,
     waker: &'a UnixStream,
 }
 
-impl Drop for End<'_> {
+impl Drop for WatchEnd<'_> {
     fn drop(&mut self) {
         self.is_done.store(true, Ordering::Relaxed);
         let mut waker = self.waker;

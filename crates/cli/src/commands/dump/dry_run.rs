@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::run_model::DumpReport;
 use crate::console::{self, line, tell};
-use crate::exit::{Failure, chain};
+use crate::exit::{CommandFailure, chain};
 use crate::format;
 
 /// How many of the largest operators are told.
@@ -45,7 +45,7 @@ fn free(forecast: &DryRunForecast) -> String {
 }
 
 /// The table for people.
-pub(super) fn print(forecast: &DryRunForecast, report: &DumpReport) -> Result<(), Failure> {
+pub(super) fn print(forecast: &DryRunForecast, report: &DumpReport) -> Result<(), CommandFailure> {
     let mut out = console::out();
     let steps = format::count(report.n_steps, "step");
     let (title, engine) = (&report.title, report.engine.name());
@@ -96,7 +96,7 @@ pub(super) fn print(forecast: &DryRunForecast, report: &DumpReport) -> Result<()
     print_tables(forecast, &mut out)
 }
 
-fn print_tables(forecast: &DryRunForecast, out: &mut impl Write) -> Result<(), Failure> {
+fn print_tables(forecast: &DryRunForecast, out: &mut impl Write) -> Result<(), CommandFailure> {
     if forecast.volume.operators.is_empty() {
         return Ok(());
     }
@@ -202,7 +202,7 @@ pub(super) fn to_json(forecast: &DryRunForecast, report: &DumpReport) -> Value {
     })
 }
 
-fn print_steps(forecast: &DryRunForecast, out: &mut impl Write) -> Result<(), Failure> {
+fn print_steps(forecast: &DryRunForecast, out: &mut impl Write) -> Result<(), CommandFailure> {
     let stretches = forecast.stretches();
     for (first, last, amount) in stretches.iter().take(N_STRETCHES_SHOWN) {
         let (label, each) = match first == last {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::run_model::DumpReport;
 use crate::console::line;
-use crate::exit::Failure;
+use crate::exit::CommandFailure;
 use crate::format;
 
 /// Most changed ranges of one value that the table names.
@@ -16,7 +16,7 @@ const N_RANGES_SHOWN: usize = 3;
 
 impl DumpReport {
     /// The lines of the closing table, and the table of overwritten values.
-    pub(super) fn print_findings(&self, out: &mut impl Write) -> Result<(), Failure> {
+    pub(super) fn print_findings(&self, out: &mut impl Write) -> Result<(), CommandFailure> {
         match self.purpose {
             Purpose::Values => {}
             Purpose::Overflow | Purpose::NonFinite => {
@@ -42,7 +42,7 @@ impl DumpReport {
         Ok(())
     }
 
-    fn print_overwrites(&self, out: &mut impl Write) -> Result<(), Failure> {
+    fn print_overwrites(&self, out: &mut impl Write) -> Result<(), CommandFailure> {
         let n = self.summary.n_overwrites;
         line!(
             out,

@@ -10,7 +10,7 @@ use opscope_store::tree::outputs::{LIST_FILE, file_name, step_dir};
 use opscope_tensor::{DType, Tensor};
 use serde_json::{Value, json};
 
-use crate::exit::{Failure, PARTIAL, USAGE};
+use crate::exit::{CommandFailure, PARTIAL, USAGE};
 
 /// Writes what a model gives at each step below one directory.
 pub(crate) struct OutputFiles {
@@ -26,14 +26,14 @@ impl OutputFiles {
         dir: &Path,
         signature: &ModelSignature,
         modes: Modes,
-    ) -> Result<OutputFiles, Failure> {
+    ) -> Result<OutputFiles, CommandFailure> {
         let is_taken = fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some());
         if is_taken || (dir.exists() && !dir.is_dir()) {
             let message = format!(
                 "`--save-outputs` takes a new or empty directory; `{}` is none",
                 dir.display()
             );
-            return Err(Failure::message(USAGE, message));
+            return Err(CommandFailure::message(USAGE, message));
         }
         let names = signature.outputs.iter().map(|value| value.name.clone());
         Ok(OutputFiles {
@@ -44,7 +44,7 @@ impl OutputFiles {
     }
 
     /// Writes the outputs of a step, and last the list of them.
-    pub(super) fn write(&self, step: u64, outputs: &[Tensor]) -> Result<(), Failure> {
+    pub(super) fn write(&self, step: u64, outputs: &[Tensor]) -> Result<(), CommandFailure> {
         let dir = step_dir(&self.dir, step);
         let named = self.names.iter().zip(outputs).enumerate();
         let list = named
@@ -60,13 +60,13 @@ impl OutputFiles {
         position: usize,
         name: &str,
         tensor: &Tensor,
-    ) -> Result<Value, Failure> {
+    ) -> Result<Value, CommandFailure> {
         let array = array(tensor)?;
         let file = file_name(name, position, array.is_some());
         let (header, data) = array.unwrap_or_default();
         let elements = if data.is_empty() {
             let bytes = tensor.host_bytes();
-            bytes.map_err(|error| Failure::new(PARTIAL, error))?
+            bytes.map_err(|error| CommandFailure::new(PARTIAL, error))?
         } else {
             &data
         };
@@ -79,13 +79,13 @@ impl OutputFiles {
         }))
     }
 
-    fn create(&self, path: &Path, parts: &[&[u8]]) -> Result<(), Failure> {
+    fn create(&self, path: &Path, parts: &[&[u8]]) -> Result<(), CommandFailure> {
         let is_new = self.creator.create_file(path, parts);
-        match is_new.map_err(|error| Failure::new(PARTIAL, error))? {
+        match is_new.map_err(|error| CommandFailure::new(PARTIAL, error))? {
             true => Ok(()),
             false => {
                 let message = format!("`{}` is there already", path.display());
-                Err(Failure::message(USAGE, message))
+                Err(CommandFailure::message(USAGE, message))
             }
         }
     }
@@ -95,14 +95,14 @@ type HeaderAndData = (Vec<u8>, Vec<u8>);
 
 /// The header of an array file, and its data unless they are the tensor's own bytes; `None` where numpy has no such
 /// dtype.
-fn array(tensor: &Tensor) -> Result<Option<HeaderAndData>, Failure> {
+fn array(tensor: &Tensor) -> Result<Option<HeaderAndData>, CommandFailure> {
     if tensor.dtype() == DType::String {
         let view = tensor.host_view();
-        let view = view.map_err(|error| Failure::new(PARTIAL, error))?;
+        let view = view.map_err(|error| CommandFailure::new(PARTIAL, error))?;
         let array = npy::text_array(view);
         return array
             .map(Some)
-            .map_err(|error| Failure::new(PARTIAL, error));
+            .map_err(|error| CommandFailure::new(PARTIAL, error));
     }
     let header = npy::encode_header(tensor.dtype(), tensor.shape());
     Ok(header.map(|header| (header, Vec::new())))

@@ -8,7 +8,7 @@ use opscope_capture::{Counters, FailurePolicy, SessionOptions, SessionSummary, W
 use serde_json::{Map, Value};
 
 use crate::console::line;
-use crate::exit::{Failure, INTERRUPTED, PARTIAL};
+use crate::exit::{CommandFailure, INTERRUPTED, PARTIAL};
 use crate::format;
 
 /// The options about limits and failures.
@@ -21,7 +21,7 @@ pub(crate) struct PolicyArguments {
     on_error: OnError,
     /// When the model is faster than the writers and the queue is full: let it wait, or drop the tensors
     #[arg(long, value_enum, value_name = "WHAT", default_value = "wait")]
-    when_behind: Behind,
+    when_behind: BehindPolicy,
     /// Dump tensors of at most this many bytes in all, such as 500M or 2GiB: operators are taken whole,
     /// up to the first that would go beyond
     #[arg(long, value_name = "SIZE", value_parser = size)]
@@ -39,7 +39,7 @@ enum OnError {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Behind {
+enum BehindPolicy {
     Wait,
     Drop,
 }
@@ -54,8 +54,8 @@ impl PolicyArguments {
                 OnError::StopRun => FailurePolicy::StopRun,
             },
             when_behind: match self.when_behind {
-                Behind::Wait => WhenBehind::Wait,
-                Behind::Drop => WhenBehind::Drop,
+                BehindPolicy::Wait => WhenBehind::Wait,
+                BehindPolicy::Drop => WhenBehind::Drop,
             },
             n_bytes_max: self.max_bytes,
             n_records_max: self.max_records,
@@ -93,10 +93,10 @@ fn size(text: &str) -> Result<u64, String> {
 
 /// A model that stopped because of a failed dump did as it was told: the failure is what to report.
 pub(super) fn without_own_stop(
-    result: Result<(), Failure>,
+    result: Result<(), CommandFailure>,
     summary: &SessionSummary,
     is_signalled: bool,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     match result {
         Err(failure)
             if failure.code == INTERRUPTED && summary.is_ended_by_failure && !is_signalled =>
@@ -108,9 +108,9 @@ pub(super) fn without_own_stop(
 }
 
 /// Says what is missing from a dump. What a limit left out is not: that was asked for.
-pub(super) fn check(summary: SessionSummary) -> Result<(), Failure> {
+pub(super) fn check(summary: SessionSummary) -> Result<(), CommandFailure> {
     let c = summary.counters;
-    let partial = |message: String| Err(Failure::message(PARTIAL, message));
+    let partial = |message: String| Err(CommandFailure::message(PARTIAL, message));
     if let Some(error) = summary.first_error {
         let mut context = match c.n_failed {
             0 => "a file beside the tensors could not be written".to_owned(),
@@ -123,7 +123,10 @@ pub(super) fn check(summary: SessionSummary) -> Result<(), Failure> {
             let n = format::count(c.dropped.n_stopped, "more tensor");
             context = format!("the dump ended early, without {n}: {context}");
         }
-        return Err(Failure::new(PARTIAL, anyhow!(error).context(context)));
+        return Err(CommandFailure::new(
+            PARTIAL,
+            anyhow!(error).context(context),
+        ));
     }
     if c.dropped.n_behind > 0 || c.n_operators_skipped > 0 {
         let n = format::count(c.dropped.n_behind, "tensor");

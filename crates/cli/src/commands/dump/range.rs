@@ -12,7 +12,7 @@ use serde::ser::{Error as _, SerializeMap, SerializeSeq, Serializer};
 use serde_json::{Value, json};
 
 use super::report;
-use crate::exit::{Failure, PARTIAL};
+use crate::exit::{CommandFailure, PARTIAL};
 use crate::format;
 
 /// A dtype that a model may be brought to.
@@ -53,7 +53,7 @@ pub(super) struct RangePrinter<'a>(pub(super) &'a RangeReport);
 
 impl RangePrinter<'_> {
     /// The tensors that would lose something.
-    pub(super) fn print_table(&self, out: &mut impl Write) -> Result<(), Failure> {
+    pub(super) fn print_table(&self, out: &mut impl Write) -> Result<(), CommandFailure> {
         const HEADER: [&str; 13] = [
             "step",
             "task",
@@ -89,7 +89,7 @@ impl RangePrinter<'_> {
     }
 
     /// One line for each dtype.
-    pub(super) fn print_summary(&self, out: &mut impl Write) -> Result<(), Failure> {
+    pub(super) fn print_summary(&self, out: &mut impl Write) -> Result<(), CommandFailure> {
         for (target, total) in &self.0.totals {
             writeln!(out, "{:<18}{}", format!("as {target}"), summary(total))?;
         }
@@ -177,8 +177,8 @@ fn summary(total: &RangeTotal) -> String {
     )
 }
 
-pub(super) fn unreadable(error: SinkError) -> Failure {
-    Failure::new(PARTIAL, error)
+pub(super) fn unreadable(error: SinkError) -> CommandFailure {
+    CommandFailure::new(PARTIAL, error)
 }
 
 fn loses(row: &RangeRow) -> bool {

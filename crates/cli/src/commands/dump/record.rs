@@ -7,7 +7,7 @@ use opscope_store::temporary::LeftOvers;
 use super::RunArguments;
 use crate::console::tell;
 use crate::engine::EngineInUse;
-use crate::exit::{Failure, INTERRUPTED, PARTIAL, chain};
+use crate::exit::{CommandFailure, INTERRUPTED, PARTIAL, chain};
 use crate::format;
 
 /// Cleans up after killed runs and writes the record. A run without a dump has none.
@@ -17,7 +17,7 @@ pub(crate) fn begin(
     request: &DumpRequest,
     dump: &OpenDump,
     models: Vec<ModelFile>,
-) -> Result<RunRecorder, Failure> {
+) -> Result<RunRecorder, CommandFailure> {
     let left_overs = dump
         .written_place()
         .map_or_else(LeftOvers::default, |place| {
@@ -34,15 +34,15 @@ pub(crate) fn begin(
     };
     engine.record(&mut record);
     RunRecorder::begin(dump, request, record, left_overs)
-        .map_err(|error| Failure::new(PARTIAL, error))
+        .map_err(|error| CommandFailure::new(PARTIAL, error))
 }
 
 /// Writes the end; tells what was cleaned up.
 pub(crate) fn finish(
     recorder: RunRecorder,
     dump: &OpenDump,
-    result: &Result<(), Failure>,
-) -> Result<(), Failure> {
+    result: &Result<(), CommandFailure>,
+) -> Result<(), CommandFailure> {
     tell(recorder.left_overs(dump));
     let end = match result {
         Ok(()) => RunState::Finished,
@@ -50,7 +50,7 @@ pub(crate) fn finish(
         Err(_) => RunState::Failed,
     };
     let finished = recorder.finish(dump, end);
-    finished.map_err(|error| Failure::new(PARTIAL, error))
+    finished.map_err(|error| CommandFailure::new(PARTIAL, error))
 }
 
 fn tell(left_overs: LeftOvers) {

@@ -15,7 +15,7 @@ use super::range::RangePrinter;
 use super::run_model::DumpReport;
 use super::{dry_run, policy};
 use crate::console::{self, line};
-use crate::exit::{Failure, PARTIAL};
+use crate::exit::{CommandFailure, PARTIAL};
 use crate::format;
 
 /// The member of the JSON object that has the rows.
@@ -26,7 +26,7 @@ const RANGES: &str = "ranges";
 const N_ROWS_AT_ONCE: usize = 4096;
 
 /// The closing table.
-pub(crate) fn print(report: &DumpReport) -> Result<(), Failure> {
+pub(crate) fn print(report: &DumpReport) -> Result<(), CommandFailure> {
     if let Some(forecast) = &report.forecast {
         return dry_run::print(forecast, report);
     }
@@ -90,7 +90,7 @@ pub(crate) fn print(report: &DumpReport) -> Result<(), Failure> {
 }
 
 /// Where the dump is.
-fn print_place(out: &mut impl Write, report: &DumpReport) -> Result<(), Failure> {
+fn print_place(out: &mut impl Write, report: &DumpReport) -> Result<(), CommandFailure> {
     if let Some(dir) = &report.tree_dir {
         line!(out, "dump              {}", dir.display())?;
     } else if let (Some(first), Some(last)) = (report.dump_dirs.first(), report.dump_dirs.last()) {
@@ -105,7 +105,7 @@ fn print_place(out: &mut impl Write, report: &DumpReport) -> Result<(), Failure>
 }
 
 /// How much was written.
-fn print_amount(out: &mut impl Write, report: &DumpReport) -> Result<(), Failure> {
+fn print_amount(out: &mut impl Write, report: &DumpReport) -> Result<(), CommandFailure> {
     let c = &report.summary.counters;
     if report.has_rules {
         let (n, n_written) = (c.n_whole, c.n_written);
@@ -128,17 +128,20 @@ fn print_amount(out: &mut impl Write, report: &DumpReport) -> Result<(), Failure
 }
 
 /// Prints one JSON object.
-pub(crate) fn print_json(result: &Value) -> Result<(), Failure> {
+pub(crate) fn print_json(result: &Value) -> Result<(), CommandFailure> {
     console::print_json(result)?;
     Ok(())
 }
 
 /// Prints the JSON object of an report without having all of it in memory.
-pub(crate) fn print_report_json(report: &DumpReport) -> Result<(), Failure> {
+pub(crate) fn print_report_json(report: &DumpReport) -> Result<(), CommandFailure> {
     // Whole pieces of text reach the console, few at a time.
     let mut out = BufWriter::new(console::json_out());
     let Value::Object(members) = report.to_json_without_rows() else {
-        return Err(Failure::new(PARTIAL, anyhow!("the result is no object")));
+        return Err(CommandFailure::new(
+            PARTIAL,
+            anyhow!("the result is no object"),
+        ));
     };
     let whole = WithRows {
         members,
@@ -146,7 +149,7 @@ pub(crate) fn print_report_json(report: &DumpReport) -> Result<(), Failure> {
         ranges: report.ranges.as_ref(),
     };
     serde_json::to_writer_pretty(&mut out, &whole)
-        .map_err(|error| Failure::new(PARTIAL, anyhow!(error)))?;
+        .map_err(|error| CommandFailure::new(PARTIAL, anyhow!(error)))?;
     writeln!(out)?;
     out.flush()?;
     Ok(())
@@ -189,9 +192,9 @@ impl Serialize for StatsList<'_> {
 
 impl DumpReport {
     /// The same as a JSON object.
-    pub(crate) fn to_json(&self) -> Result<Value, Failure> {
+    pub(crate) fn to_json(&self) -> Result<Value, CommandFailure> {
         let mut result = self.to_json_without_rows();
-        let failed = |error: serde_json::Error| Failure::new(PARTIAL, anyhow!(error));
+        let failed = |error: serde_json::Error| CommandFailure::new(PARTIAL, anyhow!(error));
         if let Some(rows) = &self.stats {
             result[STATS] = serde_json::to_value(StatsList(rows)).map_err(failed)?;
         }
@@ -369,7 +372,7 @@ fn deliberate(found: &DeliberateInfinities) -> String {
 }
 
 /// Prints the table of statistics in pieces: however many rows there are, few of them are in memory.
-fn print_stats(out: &mut impl Write, rows: &StatsRows) -> Result<(), Failure> {
+fn print_stats(out: &mut impl Write, rows: &StatsRows) -> Result<(), CommandFailure> {
     const HEADER: [&str; 13] = [
         "step", "task", "type", "operator", "slot", "dtype", "shape", "min", "max", "mean", "l2",
         "nan", "inf",
@@ -382,8 +385,8 @@ fn print_stats(out: &mut impl Write, rows: &StatsRows) -> Result<(), Failure> {
     print_in_pieces(out, (&HEADER, &RIGHT), rows)
 }
 
-fn unreadable(error: SinkError) -> Failure {
-    Failure::new(PARTIAL, anyhow!(error))
+fn unreadable(error: SinkError) -> CommandFailure {
+    CommandFailure::new(PARTIAL, anyhow!(error))
 }
 
 /// Prints a table of rows of cells, which are asked for twice. Columns listed in the second header are aligned to the
@@ -391,8 +394,8 @@ fn unreadable(error: SinkError) -> Failure {
 pub(super) fn print_in_pieces<I>(
     out: &mut impl Write,
     (header, right): (&[&str], &[&str]),
-    rows: impl Fn() -> Result<I, Failure>,
-) -> Result<(), Failure>
+    rows: impl Fn() -> Result<I, CommandFailure>,
+) -> Result<(), CommandFailure>
 where
     I: Iterator<Item = Result<Vec<String>, SinkError>>,
 {
@@ -411,8 +414,8 @@ where
 /// Calls a function with some rows after the other; once if there are none.
 fn in_pieces(
     rows: impl Iterator<Item = Result<Vec<String>, SinkError>>,
-    mut each: impl FnMut(Vec<Vec<String>>) -> Result<(), Failure>,
-) -> Result<(), Failure> {
+    mut each: impl FnMut(Vec<Vec<String>>) -> Result<(), CommandFailure>,
+) -> Result<(), CommandFailure> {
     let mut rows = rows.peekable();
     loop {
         let piece = rows.by_ref().take(N_ROWS_AT_ONCE);

@@ -16,7 +16,7 @@ use opscope_dump::{
 use super::RunArguments;
 use super::range::NarrowFloat;
 use crate::console::tell;
-use crate::exit::{Failure, USAGE};
+use crate::exit::{CommandFailure, USAGE};
 use crate::progress;
 
 /// The variable that names a configuration of MindSpore.
@@ -25,13 +25,13 @@ const CONFIGURATION_VARIABLE: &str = "MINDSPORE_DUMP_CONFIG";
 const NO_KERNELS: [&str; 4] = ["If", "Loop", "Scan", "Constant"];
 
 /// Dump that a configuration asks for.
-enum Configured {
+enum ConfiguredDump {
     Acl(Option<Box<AclDump>>),
     MindSpore(Option<Box<DumpRequest>>),
 }
 
 /// The text of a configuration.
-pub(super) struct Source<'a> {
+pub(super) struct ConfigSource<'a> {
     /// The file that it is in.
     pub(super) path: &'a Path,
     pub(super) text: &'a str,
@@ -39,11 +39,11 @@ pub(super) struct Source<'a> {
     pub(super) pointer: &'a str,
 }
 
-impl<'a> Source<'a> {
+impl<'a> ConfigSource<'a> {
     /// A file that is a configuration as a whole.
-    pub(super) fn file(path: &'a Path, text: &'a str) -> Source<'a> {
+    pub(super) fn file(path: &'a Path, text: &'a str) -> ConfigSource<'a> {
         let pointer = "";
-        Source {
+        ConfigSource {
             path,
             text,
             pointer,
@@ -61,7 +61,7 @@ impl<'a> Source<'a> {
 
 impl RunArguments {
     /// Reads the configuration, or takes the options' word.
-    pub(crate) fn request(&self) -> Result<DumpRequest, Failure> {
+    pub(crate) fn request(&self) -> Result<DumpRequest, CommandFailure> {
         let env = crate::commands::environment()?;
         let has_other = self.out.is_some() || self.stats || !self.narrow.is_empty();
         let of_environment = configuration_of_environment().filter(|_| !has_other);
@@ -70,33 +70,33 @@ impl RunArguments {
                 let followed = follow(None, &env);
                 self.ring.prepare(true)?;
                 self.compress.apply(None)?;
-                return Ok(self.lower(Configured::Acl(followed.dump.map(Box::new))));
+                return Ok(self.lower(ConfiguredDump::Acl(followed.dump.map(Box::new))));
             }
             return self.request_without_configuration(has_other, &env);
         };
         self.volume.check(true)?;
         self.ring.prepare(true)?;
         let (mut configured, failures) = match self.read(path)? {
-            Configured::Acl(dump) => {
+            ConfiguredDump::Acl(dump) => {
                 let followed = follow(dump.map(|dump| *dump), &env);
                 let dump = followed.dump.map(Box::new);
-                (Configured::Acl(dump), followed.beside)
+                (ConfiguredDump::Acl(dump), followed.beside)
             }
             other => (other, follow(None, &env).dump),
         };
         match &mut configured {
-            Configured::Acl(_) => self.compress.apply(None)?,
-            Configured::MindSpore(Some(request)) => {
+            ConfiguredDump::Acl(_) => self.compress.apply(None)?,
+            ConfiguredDump::MindSpore(Some(request)) => {
                 if let DumpForm::MindSpore(options) = &mut request.form {
                     self.compress.apply(Some(options))?;
                 }
             }
             // Nothing is dumped.
-            Configured::MindSpore(None) => {}
+            ConfiguredDump::MindSpore(None) => {}
         }
         let is_nothing = matches!(
             configured,
-            Configured::Acl(None) | Configured::MindSpore(None)
+            ConfiguredDump::Acl(None) | ConfiguredDump::MindSpore(None)
         );
         Ok(DumpRequest {
             configuration: (!is_nothing).then(|| path.clone()),
@@ -109,11 +109,11 @@ impl RunArguments {
         &self,
         has_other: bool,
         env: &ConfigEnvironment,
-    ) -> Result<DumpRequest, Failure> {
+    ) -> Result<DumpRequest, CommandFailure> {
         if !has_other {
             let message = "nothing to do: no configuration and no place to dump to";
             let hint = "give `--out DIR`, `--config FILE`, `--stats` or `--as DTYPE`";
-            return Err(Failure::message(USAGE, message).with_hint(hint));
+            return Err(CommandFailure::message(USAGE, message).with_hint(hint));
         }
         self.volume.check(self.out.is_some())?;
         self.ring.prepare(self.out.is_some())?;
@@ -130,20 +130,23 @@ impl RunArguments {
     }
 
     /// Makes the request of a configuration that was read elsewhere.
-    pub(super) fn request_of(&self, source: &Source<'_>) -> Result<DumpRequest, Failure> {
+    pub(super) fn request_of(
+        &self,
+        source: &ConfigSource<'_>,
+    ) -> Result<DumpRequest, CommandFailure> {
         let is_mindspore = self.target.is_some();
         Ok(self.lower(self.interpret(source, is_mindspore)?))
     }
 
-    fn lower(&self, configured: Configured) -> DumpRequest {
+    fn lower(&self, configured: ConfiguredDump) -> DumpRequest {
         match configured {
-            Configured::Acl(Some(dump)) => {
+            ConfiguredDump::Acl(Some(dump)) => {
                 let mut request = DumpRequest::from_acl(*dump);
                 request.plan.has_graph_inputs = self.graph_inputs;
                 self.with_options(request)
             }
-            Configured::MindSpore(Some(request)) => self.with_options(*request),
-            Configured::Acl(None) | Configured::MindSpore(None) => {
+            ConfiguredDump::MindSpore(Some(request)) => self.with_options(*request),
+            ConfiguredDump::Acl(None) | ConfiguredDump::MindSpore(None) => {
                 let nothing = DumpRequest::nothing();
                 DumpRequest {
                     tensors: self.volume.rules(),
@@ -174,7 +177,7 @@ impl RunArguments {
     }
 
     /// Opens the dump that `request` asks for.
-    pub(crate) fn open(&self, request: &DumpRequest) -> Result<OpenDump, Failure> {
+    pub(crate) fn open(&self, request: &DumpRequest) -> Result<OpenDump, CommandFailure> {
         self.once.warn_without_effect(&request.form);
         let options = DumpOptions {
             modes: self.modes.modes(),
@@ -184,22 +187,26 @@ impl RunArguments {
             narrow: NarrowFloat::dtypes(&self.narrow),
         };
         let opened = request.open(&options);
-        opened.map_err(|error| Failure::new(USAGE, error))
+        opened.map_err(|error| CommandFailure::new(USAGE, error))
     }
 
     /// Reads a configuration; tells what there is to tell about it.
-    fn read(&self, path: &Path) -> Result<Configured, Failure> {
+    fn read(&self, path: &Path) -> Result<ConfiguredDump, CommandFailure> {
         // The variable is MindSpore's, and so is the target.
         let is_mindspore = self.config.is_none() || self.target.is_some();
         if self.config.is_none() {
             mindspore::check_file_name(path).map_err(|issue| refused(path, &[*issue]))?;
         }
         let text = opscope_config::read_text(path)?;
-        self.interpret(&Source::file(path, &text), is_mindspore)
+        self.interpret(&ConfigSource::file(path, &text), is_mindspore)
     }
 
-    fn interpret(&self, source: &Source<'_>, is_mindspore: bool) -> Result<Configured, Failure> {
-        let Source { path, text, .. } = *source;
+    fn interpret(
+        &self,
+        source: &ConfigSource<'_>,
+        is_mindspore: bool,
+    ) -> Result<ConfiguredDump, CommandFailure> {
+        let ConfigSource { path, text, .. } = *source;
         let refused = |issues: Vec<ConfigIssue>| refused(path, &source.placed(issues));
         let env = ConfigEnvironment {
             device_id: self.device,
@@ -213,20 +220,22 @@ impl RunArguments {
             let config = mindspore::load(text, target, &env).map_err(refused)?;
             tell(path, &source.placed(config.issues));
             let request = config.dump.map(|dump| self.mindspore_request(dump));
-            return Ok(Configured::MindSpore(request.transpose()?.map(Box::new)));
+            return Ok(ConfiguredDump::MindSpore(
+                request.transpose()?.map(Box::new),
+            ));
         }
         let loaded = opscope_config::check_nesting(text)
             .map_err(|issue| vec![*issue])
             .and_then(|()| acl::load(text, &env));
         let config = loaded.map_err(refused)?;
         tell(path, &source.placed(config.issues));
-        Ok(Configured::Acl(config.dump.map(Box::new)))
+        Ok(ConfiguredDump::Acl(config.dump.map(Box::new)))
     }
 
-    fn mindspore_request(&self, dump: MindSporeDumpPlan) -> Result<DumpRequest, Failure> {
+    fn mindspore_request(&self, dump: MindSporeDumpPlan) -> Result<DumpRequest, CommandFailure> {
         let time = dump_times().next().unwrap_or_default();
         let request = DumpRequest::from_mindspore(dump, self.rank, self.modes.modes(), time);
-        let mut request = request.map_err(|error| Failure::new(USAGE, anyhow!(error)))?;
+        let mut request = request.map_err(|error| CommandFailure::new(USAGE, anyhow!(error)))?;
         let excluded = NO_KERNELS.map(|op_type| Exclusion {
             model: None,
             operators: OperatorRule::Type(op_type.to_owned()),
@@ -255,13 +264,13 @@ fn follow(file: Option<AclDump>, env: &ConfigEnvironment) -> FollowedEnvironment
 }
 
 /// Tells why a configuration is refused.
-pub(super) fn refused(path: &Path, issues: &[ConfigIssue]) -> Failure {
+pub(super) fn refused(path: &Path, issues: &[ConfigIssue]) -> CommandFailure {
     tell(path, issues);
     let is_error = |issue: &&ConfigIssue| issue.severity == Severity::Error;
     let n = issues.iter().filter(is_error).count();
     let n = crate::format::count(n as u64, "error");
     let message = format!("the configuration is refused: {n}");
-    Failure::message(USAGE, message)
+    CommandFailure::message(USAGE, message)
 }
 
 fn tell(path: &Path, issues: &[ConfigIssue]) {

@@ -17,9 +17,9 @@ use signal_hook::consts::SIGUSR2;
 
 use super::findings::cause_names;
 use super::run_model::DumpReport;
-use crate::arguments::{Ranges, step_ranges};
+use crate::arguments::{RangeLosses, step_ranges};
 use crate::console::{line, tell};
-use crate::exit::{Failure, PARTIAL, USAGE};
+use crate::exit::{CommandFailure, PARTIAL, USAGE};
 use crate::format;
 use crate::signals::UnusedSignal;
 
@@ -38,7 +38,7 @@ pub(crate) struct RingArguments {
     every: Option<NonZeroU64>,
     /// Dump these steps, counted from 0; of a configuration's steps, those that are among these
     #[arg(long, value_name = "0-3,10,20-", value_parser = step_ranges)]
-    iterations: Option<Ranges>,
+    iterations: Option<RangeLosses>,
     /// Keep the last N dumped steps: when another begins, older ones are removed, unless something
     /// has happened
     #[arg(long, value_name = "N", conflicts_with = "stats")]
@@ -84,13 +84,15 @@ impl TriggerWord {
 
 impl RingArguments {
     /// Looks whether there will be anything to remove.
-    pub(super) fn prepare(&self, has_files: bool) -> Result<(), Failure> {
+    pub(super) fn prepare(&self, has_files: bool) -> Result<(), CommandFailure> {
         if self.keep_last.is_none() {
             return Ok(());
         }
         if !has_files {
             let message = "`--keep-last` needs a dump to keep steps of";
-            return Err(Failure::message(USAGE, message).with_hint("give `--out` or `--config`"));
+            return Err(
+                CommandFailure::message(USAGE, message).with_hint("give `--out` or `--config`")
+            );
         }
         Ok(())
     }
@@ -100,7 +102,7 @@ impl RingArguments {
         let nth = self.every.map_or_else(Steps::every, Steps::every_nth);
         match &self.iterations {
             None => nth,
-            Some(Ranges(ranges)) => nth.intersection(Steps::in_ranges(ranges.clone())),
+            Some(RangeLosses(ranges)) => nth.intersection(Steps::in_ranges(ranges.clone())),
         }
     }
 
@@ -126,21 +128,24 @@ impl RingArguments {
     }
 
     /// Lets the signal keep the last steps of `session` until the result is dropped.
-    pub(super) fn listen_for(&self, session: &CaptureSession) -> Result<Listening, Failure> {
+    pub(super) fn listen_for(
+        &self,
+        session: &CaptureSession,
+    ) -> Result<KeepSignal, CommandFailure> {
         match session.ring_flag() {
             Some(flag) if self.trigger.contains(&TriggerWord::Signal) => self.listen(flag),
-            _ => Ok(Listening {
+            _ => Ok(KeepSignal {
                 id: None,
                 _in_vain: Some(UnusedSignal::watch()),
             }),
         }
     }
 
-    fn listen(&self, flag: Arc<AtomicBool>) -> Result<Listening, Failure> {
+    fn listen(&self, flag: Arc<AtomicBool>) -> Result<KeepSignal, CommandFailure> {
         let id = signal_hook::flag::register(SIGUSR2, flag).map_err(|error| {
-            Failure::new(PARTIAL, anyhow!(error).context("cannot listen for SIGUSR2"))
+            CommandFailure::new(PARTIAL, anyhow!(error).context("cannot listen for SIGUSR2"))
         })?;
-        Ok(Listening {
+        Ok(KeepSignal {
             id: Some(id),
             _in_vain: None,
         })
@@ -148,12 +153,12 @@ impl RingArguments {
 }
 
 /// A handler of the signal while the run lasts: it sets a flag, or brings a word about it at the end.
-pub(super) struct Listening {
+pub(super) struct KeepSignal {
     id: Option<SigId>,
     _in_vain: Option<UnusedSignal>,
 }
 
-impl Drop for Listening {
+impl Drop for KeepSignal {
     /// The signal goes on being ignored.
     fn drop(&mut self) {
         self.id.map(signal_hook::low_level::unregister);
@@ -161,7 +166,7 @@ impl Drop for Listening {
 }
 
 /// Returns the text that the error of a step is told as.
-pub(super) fn reason(error: &Failure) -> String {
+pub(super) fn reason(error: &CommandFailure) -> String {
     error
         .error
         .as_ref()
@@ -169,19 +174,22 @@ pub(super) fn reason(error: &Failure) -> String {
 }
 
 /// An error of removing steps, as the command's end.
-pub(super) fn check(report: Option<RingReport>) -> Result<(), Failure> {
+pub(super) fn check(report: Option<RingReport>) -> Result<(), CommandFailure> {
     match report.and_then(|report| report.first_error) {
         None => Ok(()),
         Some(error) => {
             let context = "a step that is too old could not be removed";
-            Err(Failure::new(PARTIAL, anyhow!(error).context(context)))
+            Err(CommandFailure::new(
+                PARTIAL,
+                anyhow!(error).context(context),
+            ))
         }
     }
 }
 
 impl DumpReport {
     /// The lines of the closing table about steps that were kept and removed.
-    pub(super) fn print_ring(&self, out: &mut impl Write) -> Result<(), Failure> {
+    pub(super) fn print_ring(&self, out: &mut impl Write) -> Result<(), CommandFailure> {
         let Some(report) = &self.summary.ring else {
             return Ok(());
         };

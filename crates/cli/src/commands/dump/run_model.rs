@@ -17,7 +17,7 @@ use super::outputs::OutputFiles;
 use super::{RunArguments, dry_run, policy, range, ring, unmatched, volume};
 use crate::console::tell;
 use crate::engine::EngineInUse;
-use crate::exit::{FOUND, Failure, INTERRUPTED, PARTIAL};
+use crate::exit::{CommandFailure, FOUND, INTERRUPTED, PARTIAL};
 use crate::inputs::InputSource;
 use crate::progress;
 
@@ -77,7 +77,7 @@ pub(crate) fn dump_model(
     run: &mut LoadedRun,
     inputs: &InputSource,
     remote: &RemoteControl<'_>,
-) -> Result<(DumpReport, Result<(), Failure>), Failure> {
+) -> Result<(DumpReport, Result<(), CommandFailure>), CommandFailure> {
     let n_steps = arguments.steps.unwrap_or(inputs.n_sets());
     let baseline = baseline(arguments, &mut *run.model, inputs)?;
     let captured = capture(arguments, request, dump, run, inputs, n_steps, remote)?;
@@ -112,7 +112,7 @@ pub(crate) fn dump_model(
     if report.summary.n_overwrites > 0 {
         let list = serde_json::Value::Object(report.finding_json());
         dump.write_overwrites(&format!("{list:#}\n"))
-            .map_err(|error| Failure::new(PARTIAL, error))?;
+            .map_err(|error| CommandFailure::new(PARTIAL, error))?;
     }
     if let Some(counted) = dump.dry_run() {
         let forecast = report.forecast.insert(counted.take());
@@ -122,13 +122,16 @@ pub(crate) fn dump_model(
 }
 
 /// Turns what went wrong while capturing into the command's end.
-pub(crate) fn finish(mut report: DumpReport, result: Result<(), Failure>) -> Result<(), Failure> {
+pub(crate) fn finish(
+    mut report: DumpReport,
+    result: Result<(), CommandFailure>,
+) -> Result<(), CommandFailure> {
     result?;
     let ring = report.summary.ring.take();
     policy::check(report.summary)?;
     ring::check(ring)?;
     if report.ranges.is_some_and(|ranges| ranges.has_overflow()) {
-        return Err(Failure::silent(FOUND));
+        return Err(CommandFailure::silent(FOUND));
     }
     Ok(())
 }
@@ -141,7 +144,7 @@ fn baseline(
     arguments: &RunArguments,
     model: &mut dyn LoadedModel,
     inputs: &InputSource,
-) -> Result<Option<Duration>, Failure> {
+) -> Result<Option<Duration>, CommandFailure> {
     if arguments.no_baseline || arguments.volume.dry_run {
         return Ok(None);
     }
@@ -172,7 +175,7 @@ struct CaptureResult {
     time: Duration,
     /// Steps that were begun.
     n_steps: u64,
-    result: Result<(), Failure>,
+    result: Result<(), CommandFailure>,
     /// Where the failing step is that was repeated on the word of the environment.
     failure_dir: Option<PathBuf>,
 }
@@ -185,7 +188,7 @@ fn capture(
     inputs: &InputSource,
     n_steps: u64,
     remote: &RemoteControl<'_>,
-) -> Result<CaptureResult, Failure> {
+) -> Result<CaptureResult, CommandFailure> {
     if let Some(error) = run.model.refusal(request.plan.purpose) {
         return Err(error.into());
     }
@@ -210,7 +213,7 @@ fn capture(
     let position = || position(watch.counters(), n_in_step);
     let run_steps = || {
         let result = (0..n_steps).try_for_each(|step| {
-            let fail = |tap: &Tap, error: Failure| {
+            let fail = |tap: &Tap, error: CommandFailure| {
                 tap.fail_step(&ring::reason(&error));
                 error
             };
@@ -268,8 +271,8 @@ fn repeat_failure(
     dump: &OpenDump,
     inputs: &InputSource,
     n_steps_begun: u64,
-    result: &Result<(), Failure>,
-) -> Result<Option<PathBuf>, Failure> {
+    result: &Result<(), CommandFailure>,
+) -> Result<Option<PathBuf>, CommandFailure> {
     let (Err(failure), Some(failures)) = (result, dump.failures()) else {
         return Ok(None);
     };
@@ -307,7 +310,7 @@ fn start(
     request: &DumpRequest,
     dump: &OpenDump,
     n_steps: u64,
-) -> Result<CaptureSession, Failure> {
+) -> Result<CaptureSession, CommandFailure> {
     let options = SessionOptions {
         queue_bytes_max: u64::from(arguments.queue_mib) << 20,
         n_writers: request.n_writers(arguments.writers.into()),
@@ -317,9 +320,9 @@ fn start(
     let mut plan = request.plan.clone();
     plan.steps = plan.steps.intersection(arguments.ring.steps());
     arguments.ring.warn_if_none(&plan.steps, n_steps);
-    let session = dump
-        .start_session(plan, options)
-        .map_err(|error| Failure::new(PARTIAL, anyhow!(error).context("cannot start a thread")))?;
+    let session = dump.start_session(plan, options).map_err(|error| {
+        CommandFailure::new(PARTIAL, anyhow!(error).context("cannot start a thread"))
+    })?;
     if !arguments.set_dump.is_empty() && !request.is_marking() {
         tell!("opscope: warning: `--set-dump` has no effect: `dump_mode` is not 2");
     }
@@ -350,9 +353,9 @@ fn stop_on_signal(flag: Arc<AtomicBool>) -> Arc<AtomicBool> {
     flag
 }
 
-fn at_step(error: EngineError, step: u64) -> Failure {
-    let failure = Failure::from(error);
-    Failure {
+fn at_step(error: EngineError, step: u64) -> CommandFailure {
+    let failure = CommandFailure::from(error);
+    CommandFailure {
         error: failure.error.map(|e| e.context(format!("step {step}"))),
         ..failure
     }

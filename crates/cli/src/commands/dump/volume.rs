@@ -9,7 +9,7 @@ use opscope_store::file_format::stats_csv::StatsColumns;
 use opscope_store::record::ModelId;
 
 use crate::console::tell;
-use crate::exit::{Failure, USAGE};
+use crate::exit::{CommandFailure, USAGE};
 
 /// How much is written.
 #[derive(clap::Args)]
@@ -58,19 +58,19 @@ impl VolumeArguments {
     }
 
     /// Refuses options that contradict each other, or that are about files where none are written.
-    pub(super) fn check(&self, has_place: bool) -> Result<(), Failure> {
+    pub(super) fn check(&self, has_place: bool) -> Result<(), CommandFailure> {
         let is_both = matches!(self.content, None | Some(ContentKind::Both));
         if !self.rules.is_empty() && !is_both {
             let message = "`--tensors` chooses which tensors are written beside statistics";
             let hint = "leave out `--content`, or give `--content both`";
-            return Err(Failure::message(USAGE, message).with_hint(hint));
+            return Err(CommandFailure::message(USAGE, message).with_hint(hint));
         }
         let is_used = self.content.is_some() || !self.rules.is_empty() || self.dry_run;
         if is_used && !has_place {
             let message =
                 "`--content`, `--tensors` and `--dry-run` are about files, and none are written";
             let hint = "give `--out DIR` or `--config FILE`";
-            return Err(Failure::message(USAGE, message).with_hint(hint));
+            return Err(CommandFailure::message(USAGE, message).with_hint(hint));
         }
         Ok(())
     }

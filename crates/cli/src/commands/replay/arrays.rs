@@ -8,17 +8,17 @@ use opscope_store::file_format::npy;
 use opscope_store::tree::acl::{clean_name, hash_file_name};
 
 use super::run::Outputs;
-use crate::exit::{Failure, PARTIAL, USAGE};
+use crate::exit::{CommandFailure, PARTIAL, USAGE};
 
 /// Writes below one directory.
-pub(super) struct Arrays {
+pub(super) struct ArrayFolder {
     dir: PathBuf,
     creator: Creator,
 }
 
-impl Arrays {
-    pub(super) fn new(dir: &Path, modes: Modes) -> Arrays {
-        Arrays {
+impl ArrayFolder {
+    pub(super) fn new(dir: &Path, modes: Modes) -> ArrayFolder {
+        ArrayFolder {
             dir: dir.to_owned(),
             creator: Creator::new(modes),
         }
@@ -29,7 +29,7 @@ impl Arrays {
         &mut self,
         run: &OperatorExecution,
         outputs: &Outputs,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CommandFailure> {
         let mut dir = self.dir.clone();
         dir.extend(run.place.rank.map(|rank| format!("rank_{rank}")));
         dir.extend(run.place.model.as_deref().map(clean_name));
@@ -46,14 +46,14 @@ impl Arrays {
             let path = dir.join(name);
             let Some(header) = npy::encode_header(tensor.dtype(), tensor.shape()) else {
                 let message = format!("numpy has no dtype `{}`", tensor.dtype());
-                return Err(Failure::message(PARTIAL, message));
+                return Err(CommandFailure::message(PARTIAL, message));
             };
             let elements = tensor.host_bytes();
-            let elements = elements.map_err(|error| Failure::new(PARTIAL, error))?;
+            let elements = elements.map_err(|error| CommandFailure::new(PARTIAL, error))?;
             let written = self.creator.create_file(&path, &[&header, elements]);
-            if !written.map_err(|error| Failure::new(PARTIAL, error))? {
+            if !written.map_err(|error| CommandFailure::new(PARTIAL, error))? {
                 let message = format!("`{}` is there already", path.display());
-                return Err(Failure::message(USAGE, message));
+                return Err(CommandFailure::message(USAGE, message));
             }
         }
         Ok(())

@@ -12,36 +12,36 @@ use opscope_engine::operator_source::OperatorSource;
 use opscope_store::file_format::graph_json::GraphFile;
 use opscope_store::tree::acl::clean_name;
 
-use super::Refusal;
+use super::ReplayRefusal;
 use crate::engine::EngineArguments;
-use crate::exit::{Failure, USAGE};
+use crate::exit::{CommandFailure, USAGE};
 
 /// Operators of one model, found by name.
-pub(super) struct Operators {
+pub(super) struct ModelOperators {
     pub(super) source: Box<dyn OperatorSource>,
     by_name: HashMap<String, Vec<usize>>,
 }
 
 /// Which operator of which source each run is of.
-pub(super) struct Located<'a> {
+pub(super) struct LocatedOperators<'a> {
     /// Those of the model, or of each description.
-    owned: Vec<Operators>,
-    model: Option<&'a Operators>,
-    of_run: Vec<Result<(usize, usize), Refusal>>,
+    owned: Vec<ModelOperators>,
+    model: Option<&'a ModelOperators>,
+    of_run: Vec<Result<(usize, usize), ReplayRefusal>>,
 }
 
-impl Operators {
-    pub(super) fn of_model(source: Box<dyn OperatorSource>) -> Operators {
+impl ModelOperators {
+    pub(super) fn of_model(source: Box<dyn OperatorSource>) -> ModelOperators {
         let mut by_name: HashMap<String, Vec<usize>> = HashMap::new();
         for (i, one) in source.operators().iter().enumerate() {
             let name = clean_name(&one.operator.op_name);
             by_name.entry(name).or_default().push(i);
         }
-        Operators { source, by_name }
+        ModelOperators { source, by_name }
     }
 
     /// The operator of this name; of several the one of the same type and task.
-    fn find(&self, run: &OperatorExecution) -> Result<usize, Refusal> {
+    fn find(&self, run: &OperatorExecution) -> Result<usize, ReplayRefusal> {
         let name = &run.op_name;
         let operators = self.source.operators();
         let named = self
@@ -52,7 +52,7 @@ impl Operators {
             |&&i: &&usize| clean_name(&operators[i].operator.op_type) == clean_name(&run.op_type);
         let alike: Vec<usize> = named.iter().filter(has_type).copied().collect();
         let has_task = |&&i: &&usize| Some(operators[i].operator.task_id) == run.task_id;
-        let refuse = |text: String| Err(Refusal::new(USAGE, text));
+        let refuse = |text: String| Err(ReplayRefusal::new(USAGE, text));
         match (&alike[..], named) {
             ([only], _) => Ok(*only),
             ([], []) => refuse(format!("the model has no operator `{name}`")),
@@ -76,23 +76,23 @@ impl Operators {
     }
 }
 
-impl<'a> Located<'a> {
+impl<'a> LocatedOperators<'a> {
     /// Looks every run up, in the model if there is one.
-    pub(super) fn of(
+    pub(super) fn locate(
         side: &ComparedDump,
-        model: Option<&'a Operators>,
+        model: Option<&'a ModelOperators>,
         engine: &ReplayEngine<'_>,
-    ) -> Located<'a> {
-        let mut located = Located {
+    ) -> LocatedOperators<'a> {
+        let mut located = LocatedOperators {
             owned: Vec::new(),
             model,
             of_run: Vec::new(),
         };
-        let mut known: HashMap<&Path, Result<usize, Refusal>> = HashMap::new();
+        let mut known: HashMap<&Path, Result<usize, ReplayRefusal>> = HashMap::new();
         for (index, run) in side.runs.iter().enumerate() {
             let description = side.description_of(index);
             let found = match (model, description) {
-                (_, Some((_, graph, _))) if graph.opsets.is_empty() => Err(Refusal::new(
+                (_, Some((_, graph, _))) if graph.opsets.is_empty() => Err(ReplayRefusal::new(
                     USAGE,
                     "operators of PyTorch cannot be run again: there is no engine for them here",
                 )),
@@ -101,12 +101,12 @@ impl<'a> Located<'a> {
                     .entry(path)
                     .or_insert_with(|| {
                         let source = engine.of_description(path, graph)?;
-                        located.owned.push(Operators::of_model(source));
+                        located.owned.push(ModelOperators::of_model(source));
                         Ok(located.owned.len() - 1)
                     })
                     .clone()
                     .map(|source| (source, operator)),
-                (None, None) => Err(Refusal::new(
+                (None, None) => Err(ReplayRefusal::new(
                     USAGE,
                     "the dump does not describe its graph: give the model by `--model FILE`",
                 )),
@@ -117,7 +117,7 @@ impl<'a> Located<'a> {
     }
 
     /// The source of a run, with its number, and the run's operator in it.
-    pub(super) fn get(&self, run: usize) -> Result<(usize, &Operators, usize), Refusal> {
+    pub(super) fn get(&self, run: usize) -> Result<(usize, &ModelOperators, usize), ReplayRefusal> {
         let (source, operator) = self.of_run[run].clone()?;
         let operators = match self.model {
             Some(model) => model,
@@ -130,7 +130,7 @@ impl<'a> Located<'a> {
 /// The engine, chosen when it is first needed: dumps of other frameworks need none.
 pub(super) struct ReplayEngine<'a> {
     arguments: &'a EngineArguments,
-    chosen: OnceCell<Result<EngineChoice, Refusal>>,
+    chosen: OnceCell<Result<EngineChoice, ReplayRefusal>>,
 }
 
 impl<'a> ReplayEngine<'a> {
@@ -141,10 +141,10 @@ impl<'a> ReplayEngine<'a> {
         }
     }
 
-    fn get(&self) -> Result<SharedEngine, Refusal> {
+    fn get(&self) -> Result<SharedEngine, ReplayRefusal> {
         let chosen = self
             .chosen
-            .get_or_init(|| self.arguments.choose().map_err(Refusal::from));
+            .get_or_init(|| self.arguments.choose().map_err(ReplayRefusal::from));
         chosen.clone().map(|chosen| chosen.engine)
     }
 
@@ -154,7 +154,7 @@ impl<'a> ReplayEngine<'a> {
     }
 
     /// The operators of a model.
-    pub(super) fn open(&self, path: &Path) -> Result<Box<dyn OperatorSource>, Failure> {
+    pub(super) fn open(&self, path: &Path) -> Result<Box<dyn OperatorSource>, CommandFailure> {
         let engine = self.get()?;
         Ok(Box::new(OnnxOperators::open(engine, path)?))
     }
@@ -163,7 +163,7 @@ impl<'a> ReplayEngine<'a> {
         &self,
         path: &Path,
         graph: &GraphFile,
-    ) -> Result<Box<dyn OperatorSource>, Refusal> {
+    ) -> Result<Box<dyn OperatorSource>, ReplayRefusal> {
         let engine = self.get()?;
         Ok(Box::new(OnnxOperators::of_description(engine, path, graph)))
     }

@@ -9,9 +9,9 @@ use opscope_engine::choice::EngineChoice;
 use opscope_store::atomic_file::{Creator, Modes};
 use serde_json::{Value, json};
 
-use super::Refused;
+use super::RefusedOperator;
 use crate::console::{self, tell};
-use crate::exit::{Failure, PARTIAL};
+use crate::exit::{CommandFailure, PARTIAL};
 use crate::format;
 
 /// Version of the JSON.
@@ -20,9 +20,9 @@ const VERSION: u32 = 1;
 /// Prints a table of operators, the largest own error first; of a single one its slots.
 pub(super) fn print(
     replayed: &[ReplayResult],
-    refused: &[Refused],
+    refused: &[RefusedOperator],
     has_golden: bool,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let mut out = console::out();
     match replayed {
         [] => {}
@@ -33,7 +33,7 @@ pub(super) fn print(
     Ok(())
 }
 
-fn tell(refused: &[Refused]) {
+fn tell(refused: &[RefusedOperator]) {
     for one in refused {
         let (op_type, place) = (&one.operator.op_type, place(&one.operator));
         let (name, text) = (&one.operator.op_name, &one.refusal.text);
@@ -227,9 +227,9 @@ pub(super) fn write_json(
     path: &Path,
     modes: Modes,
     engine: Option<&EngineChoice>,
-    (replayed, refused): (&[ReplayResult], &[Refused]),
-) -> Result<(), Failure> {
-    let failed = |error: anyhow::Error| Failure::new(PARTIAL, error);
+    (replayed, refused): (&[ReplayResult], &[RefusedOperator]),
+) -> Result<(), CommandFailure> {
+    let failed = |error: anyhow::Error| CommandFailure::new(PARTIAL, error);
     let operators = serde_json::to_value(replayed).map_err(|error| failed(error.into()))?;
     let refused: Vec<Value> = refused
         .iter()
@@ -252,5 +252,5 @@ pub(super) fn write_json(
     let text = format!("{whole:#}\n");
     let creator = Creator::new(modes);
     let written = creator.replace_file(path, &[text.as_bytes()]);
-    written.map_err(|error| Failure::new(PARTIAL, error))
+    written.map_err(|error| CommandFailure::new(PARTIAL, error))
 }

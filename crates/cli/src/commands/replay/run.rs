@@ -13,13 +13,13 @@ use opscope_engine::operator_source::{OperatorCall, OperatorSource, is_random};
 use opscope_store::record::SlotSide;
 use opscope_tensor::Tensor;
 
-use super::Refusal;
-use super::operators::{Located, Operators, ReplayEngine};
-use super::values::{Values, load, slots};
-use crate::exit::{Failure, UNREADABLE, USAGE};
+use super::ReplayRefusal;
+use super::operators::{LocatedOperators, ModelOperators, ReplayEngine};
+use super::values::{DumpedValues, load, slots};
+use crate::exit::{CommandFailure, UNREADABLE, USAGE};
 
 /// An output that the dump has.
-struct Dumped {
+struct DumpedOutput {
     /// Its name there.
     slot: String,
     /// Which of the operator's outputs it is.
@@ -31,21 +31,21 @@ struct Dumped {
 pub(super) type Outputs = Vec<(usize, Tensor)>;
 
 /// A dump with what is known of its operators.
-pub(super) struct Half<'a> {
+pub(super) struct ReplayedDump<'a> {
     pub(super) side: &'a ComparedDump,
-    located: Located<'a>,
-    values: Values<'a>,
+    located: LocatedOperators<'a>,
+    values: DumpedValues<'a>,
 }
 
-impl<'a> Half<'a> {
+impl<'a> ReplayedDump<'a> {
     pub(super) fn new(
         side: &'a ComparedDump,
-        model: Option<&'a Operators>,
+        model: Option<&'a ModelOperators>,
         engine: &ReplayEngine<'_>,
-    ) -> Half<'a> {
-        let located = Located::of(side, model, engine);
-        let values = Values::decode(side, &located);
-        Half {
+    ) -> ReplayedDump<'a> {
+        let located = LocatedOperators::locate(side, model, engine);
+        let values = DumpedValues::decode(side, &located);
+        ReplayedDump {
             side,
             located,
             values,
@@ -56,7 +56,7 @@ impl<'a> Half<'a> {
     fn given(
         &self,
         run: usize,
-    ) -> Result<(&dyn OperatorSource, usize, OperatorCall, Vec<String>), Refusal> {
+    ) -> Result<(&dyn OperatorSource, usize, OperatorCall, Vec<String>), ReplayRefusal> {
         let (number, operators, index) = self.located.get(run)?;
         let source = &*operators.source;
         let operator = &source.operators()[index];
@@ -96,7 +96,7 @@ impl<'a> Half<'a> {
         source: usize,
         name: &str,
         (slot, has_slot): (&str, bool),
-    ) -> Result<(Tensor, Option<String>), Refusal> {
+    ) -> Result<(Tensor, Option<String>), ReplayRefusal> {
         if let Some(found) = self.values.elsewhere(run, source, name)? {
             return Ok(found);
         }
@@ -105,32 +105,35 @@ impl<'a> Half<'a> {
             false => "neither the dump nor the model has it",
         };
         let text = format!("{slot} (`{name}`) is not known: {why}");
-        Err(Refusal::new(UNREADABLE, text))
+        Err(ReplayRefusal::new(UNREADABLE, text))
     }
 
     /// The outputs of a run that the dump has.
-    fn outputs(&self, run: usize, names: &[String]) -> Result<Vec<Dumped>, Refusal> {
+    fn outputs(&self, run: usize, names: &[String]) -> Result<Vec<DumpedOutput>, ReplayRefusal> {
         let run = &self.side.runs[run];
         let all = slots(run, SlotSide::Output, names);
         let with_slots = all
             .iter()
             .map(|(slot, position)| (&run.slots[*slot], *position));
-        let found: Vec<Dumped> = with_slots
+        let found: Vec<DumpedOutput> = with_slots
             .filter(|(slot, _)| slot.has_elements || slot.problem.is_some())
             .map(|(slot, position)| {
-                Ok(Dumped {
+                Ok(DumpedOutput {
                     slot: slot.name(),
                     position,
                     tensor: load(slot)?,
                 })
             })
-            .collect::<Result<_, Refusal>>()?;
+            .collect::<Result<_, ReplayRefusal>>()?;
         match (found.is_empty(), all.is_empty()) {
             (false, _) => Ok(found),
-            (true, true) => Err(Refusal::new(UNREADABLE, "the dump has no output of it")),
+            (true, true) => Err(ReplayRefusal::new(
+                UNREADABLE,
+                "the dump has no output of it",
+            )),
             (true, false) => {
                 let text = "the dump has statistics of its outputs only";
-                Err(Refusal::new(UNREADABLE, text))
+                Err(ReplayRefusal::new(UNREADABLE, text))
             }
         }
     }
@@ -140,14 +143,14 @@ impl<'a> Half<'a> {
         &self,
         run: usize,
         options: &LoadOptions,
-    ) -> Result<(Vec<Dumped>, Outputs, Vec<String>), Refusal> {
+    ) -> Result<(Vec<DumpedOutput>, Outputs, Vec<String>), ReplayRefusal> {
         let (_, operators, index) = self.located.get(run)?;
         let operator = &operators.source.operators()[index].operator;
         let dumped = self.outputs(run, &operator.outputs)?;
         let (source, index, mut given, notes) = self.given(run)?;
         if is_random(operator, &given.inputs) {
             let text = format!("`{}` draws random numbers", operator.op_type);
-            return Err(Refusal::new(USAGE, text));
+            return Err(ReplayRefusal::new(USAGE, text));
         }
         let is_known = |i: &usize| {
             operator
@@ -159,29 +162,29 @@ impl<'a> Half<'a> {
         given.outputs = positions.filter(is_known).collect();
         if given.outputs.is_empty() {
             let text = "its outputs in the dump are not those that it has in the model";
-            return Err(Refusal::new(USAGE, text));
+            return Err(ReplayRefusal::new(USAGE, text));
         }
         let again = source.run(index, &given, options);
-        let again = again.map_err(|error| Refusal::from(Failure::from(error)))?;
+        let again = again.map_err(|error| ReplayRefusal::from(CommandFailure::from(error)))?;
         Ok((dumped, again, notes))
     }
 }
 
 /// The dump that is right.
-pub(super) struct Golden<'a> {
-    half: Half<'a>,
+pub(super) struct GoldenDump<'a> {
+    half: ReplayedDump<'a>,
     /// By run of the target, where one run is one of this dump.
     pairs: HashMap<usize, &'a RunPair>,
 }
 
-impl<'a> Golden<'a> {
-    pub(super) fn new(half: Half<'a>, matching: &'a Matching) -> Golden<'a> {
+impl<'a> GoldenDump<'a> {
+    pub(super) fn new(half: ReplayedDump<'a>, matching: &'a Matching) -> GoldenDump<'a> {
         let pairs = matching.pairs.iter();
         let single = pairs.filter_map(|pair| match (&pair.target[..], &pair.golden[..]) {
             ([run], [_]) => Some((*run, pair)),
             _ => None,
         });
-        Golden {
+        GoldenDump {
             half,
             pairs: single.collect(),
         }
@@ -189,16 +192,16 @@ impl<'a> Golden<'a> {
 }
 
 /// Everything that replaying needs.
-pub(super) struct Context<'a> {
-    pub(super) target: &'a Half<'a>,
-    pub(super) golden: Option<Golden<'a>>,
+pub(super) struct ReplayContext<'a> {
+    pub(super) target: &'a ReplayedDump<'a>,
+    pub(super) golden: Option<GoldenDump<'a>>,
     pub(super) thresholds: &'a Thresholds,
     pub(super) options: LoadOptions,
 }
 
-impl Context<'_> {
+impl ReplayContext<'_> {
     /// Runs the operator of a run of the target again; gives the outputs, too.
-    pub(super) fn replay(&self, run: usize) -> Result<(ReplayResult, Outputs), Refusal> {
+    pub(super) fn replay(&self, run: usize) -> Result<(ReplayResult, Outputs), ReplayRefusal> {
         let (dumped, again, notes) = self.target.again(run, &self.options)?;
         let mut replayed = ReplayResult {
             operator: name_of(&self.target.side.runs[run]),
@@ -219,8 +222,8 @@ impl Context<'_> {
     fn compare_golden(
         &self,
         run: usize,
-        golden: &Golden<'_>,
-        again: &[Dumped],
+        golden: &GoldenDump<'_>,
+        again: &[DumpedOutput],
         replayed: &mut ReplayResult,
     ) {
         let Some(pair) = golden.pairs.get(&run) else {
@@ -259,7 +262,7 @@ impl Context<'_> {
 }
 
 /// Compares outputs in a dump with those that were computed again.
-fn against(dumped: &[Dumped], again: &[(usize, Tensor)]) -> Vec<SlotResult> {
+fn against(dumped: &[DumpedOutput], again: &[(usize, Tensor)]) -> Vec<SlotResult> {
     let pairs = dumped.iter().filter_map(|one| {
         let (_, tensor) = again
             .iter()
@@ -270,10 +273,10 @@ fn against(dumped: &[Dumped], again: &[(usize, Tensor)]) -> Vec<SlotResult> {
 }
 
 /// Returns the tensors that were computed again, under the names that the dump has.
-fn relabelled(dumped: &[Dumped], again: &[(usize, Tensor)]) -> Vec<Dumped> {
+fn relabelled(dumped: &[DumpedOutput], again: &[(usize, Tensor)]) -> Vec<DumpedOutput> {
     let name = |position: usize| dumped.iter().find(|one| one.position == position);
     let pairs = again.iter().filter_map(|(position, tensor)| {
-        Some(Dumped {
+        Some(DumpedOutput {
             slot: name(*position)?.slot.clone(),
             position: *position,
             tensor: tensor.clone(),

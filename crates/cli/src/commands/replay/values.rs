@@ -9,12 +9,12 @@ use opscope_analysis::compare::side::{
 use opscope_store::record::SlotSide;
 use opscope_tensor::{Layout, Tensor};
 
-use super::Refusal;
-use super::operators::Located;
+use super::ReplayRefusal;
+use super::operators::LocatedOperators;
 use crate::exit::{UNREADABLE, chain};
 
 /// Values of a dump by place, source and name.
-pub(super) struct Values<'a> {
+pub(super) struct DumpedValues<'a> {
     side: &'a ComparedDump,
     by_name: HashMap<(RunPlace, usize, String), Vec<SlotRef>>,
 }
@@ -22,8 +22,11 @@ pub(super) struct Values<'a> {
 /// A value and where it comes from, if not from the operator's own record.
 pub(super) type Found = (Tensor, Option<String>);
 
-impl<'a> Values<'a> {
-    pub(super) fn of(side: &'a ComparedDump, located: &Located<'_>) -> Values<'a> {
+impl<'a> DumpedValues<'a> {
+    pub(super) fn collect(
+        side: &'a ComparedDump,
+        located: &LocatedOperators<'_>,
+    ) -> DumpedValues<'a> {
         let mut by_name: HashMap<_, Vec<SlotRef>> = HashMap::new();
         for (index, run) in side.runs.iter().enumerate() {
             let Ok((source, operators, operator)) = located.get(index) else {
@@ -43,7 +46,7 @@ impl<'a> Values<'a> {
                 }
             }
         }
-        Values { side, by_name }
+        DumpedValues { side, by_name }
     }
 
     /// An input from the operator's own record; none if that has no elements of it.
@@ -52,7 +55,7 @@ impl<'a> Values<'a> {
         run: usize,
         names: &[String],
         position: usize,
-    ) -> Result<Option<Tensor>, Refusal> {
+    ) -> Result<Option<Tensor>, ReplayRefusal> {
         match self.own_slot(run, names, position) {
             Some(slot) if slot.has_elements || slot.problem.is_some() => load(slot).map(Some),
             Some(_) | None => Ok(None),
@@ -78,7 +81,7 @@ impl<'a> Values<'a> {
         run: usize,
         source: usize,
         name: &str,
-    ) -> Result<Option<Found>, Refusal> {
+    ) -> Result<Option<Found>, ReplayRefusal> {
         let place = self.side.runs[run].place.clone();
         let all = self.by_name.get(&(place, source, name.to_owned()));
         let usable = |place: &&SlotRef| place.run != run && self.slot(**place).has_elements;
@@ -113,8 +116,8 @@ pub(super) fn slots(
 }
 
 /// The elements of a slot, in a layout that models use.
-pub(super) fn load(slot: &ExecutionSlot) -> Result<Tensor, Refusal> {
-    let refuse = |text: String| Refusal::new(UNREADABLE, format!("{}: {text}", slot.name()));
+pub(super) fn load(slot: &ExecutionSlot) -> Result<Tensor, ReplayRefusal> {
+    let refuse = |text: String| ReplayRefusal::new(UNREADABLE, format!("{}: {text}", slot.name()));
     let layout = match slot.layout {
         Some(Layout::Nc1hwc0 | Layout::FractalZ) => Some(Layout::Nchw),
         Some(Layout::FractalNz) => Some(Layout::Nd),

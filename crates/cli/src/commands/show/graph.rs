@@ -14,14 +14,14 @@ use serde_json::{Value, json};
 
 use super::print_json;
 use crate::console::{self, line, tell};
-use crate::exit::{Failure, PARTIAL};
+use crate::exit::{CommandFailure, PARTIAL};
 use crate::format;
 
 /// The name of a constant tensor of which nothing else is said.
 const A_CONSTANT: &str = "a constant";
 const TENSOR: &str = "Tensor";
 
-pub(super) fn show(path: &Path, beside: &BesideFile, is_json: bool) -> Result<(), Failure> {
+pub(super) fn show(path: &Path, beside: &BesideFile, is_json: bool) -> Result<(), CommandFailure> {
     match (beside, is_json) {
         (BesideFile::Graph(graph), true) => print_json(&graph_json(path, graph)),
         (BesideFile::Graph(graph), false) => print_graph(graph),
@@ -36,7 +36,7 @@ pub(super) fn show(path: &Path, beside: &BesideFile, is_json: bool) -> Result<()
     }
 }
 
-fn print_graph(graph: &GraphRecord) -> Result<(), Failure> {
+fn print_graph(graph: &GraphRecord) -> Result<(), CommandFailure> {
     let mut out = console::out();
     line!(out, "graph     {} (number {})", graph.name, graph.id)?;
     for parameter in &graph.parameters {
@@ -209,7 +209,7 @@ fn type_json(value: &ValueType) -> Value {
     }
 }
 
-fn print_table(path: &Path, table: &StatisticRows) -> Result<(), Failure> {
+fn print_table(path: &Path, table: &StatisticRows) -> Result<(), CommandFailure> {
     let mut header = vec!["type", "operator", "slot", "dtype", "shape", "bytes"];
     header.extend(table.columns.iter().map(String::as_str));
     let rows = table.rows.iter().map(|(subject, values)| {
@@ -242,10 +242,10 @@ fn print_damage(path: &Path, table: &StatisticRows) {
     }
 }
 
-fn table_verdict(table: &StatisticRows) -> Result<(), Failure> {
+fn table_verdict(table: &StatisticRows) -> Result<(), CommandFailure> {
     match table.errors.is_empty() {
         true => Ok(()),
-        false => Err(Failure::silent(PARTIAL)),
+        false => Err(CommandFailure::silent(PARTIAL)),
     }
 }
 

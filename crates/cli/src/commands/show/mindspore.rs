@@ -15,7 +15,7 @@ use super::{
     print_errors, print_json, print_record_files, runs, statistics, tensor_json, time, verdict,
 };
 use crate::console::{self, line};
-use crate::exit::{Failure, chain};
+use crate::exit::{CommandFailure, chain};
 use crate::{format, passed_over};
 
 pub(super) fn show(
@@ -23,7 +23,7 @@ pub(super) fn show(
     listing: DumpListing,
     runs: &[FoundRun],
     is_json: bool,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let overview = mindspore::overview(listing, default_jobs(), is_json);
     let index = &overview.index;
     let executions = overview.executions();
@@ -54,7 +54,10 @@ pub(super) fn show(
 type ExecutionTensors<'a> = (&'a ExecutionRecord, Vec<&'a TensorRecord>);
 
 /// Prints the facts that a file's name gives.
-pub(super) fn print_name(out: &mut impl Write, name: &TensorFileName) -> Result<(), Failure> {
+pub(super) fn print_name(
+    out: &mut impl Write,
+    name: &TensorFileName,
+) -> Result<(), CommandFailure> {
     let what = if name.is_parameter() {
         "parameter"
     } else {
@@ -85,7 +88,7 @@ pub(super) fn name_json(name: &TensorFileName) -> Value {
 fn print_overview(
     overview: &MindSporeOverview,
     executions: &[ExecutionTensors<'_>],
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let mut out = console::out();
     let mut header = vec![
         "step", "graph", "type", "operator", "slot", "dtype", "shape", "bytes",

@@ -7,11 +7,11 @@ use opscope_store::run_file::{FoundRun, RunEnd};
 use serde_json::{Value, json};
 
 use crate::console::line;
-use crate::exit::Failure;
+use crate::exit::CommandFailure;
 use crate::format;
 
 /// One line for each run.
-pub(super) fn print(out: &mut impl Write, runs: &[FoundRun]) -> Result<(), Failure> {
+pub(super) fn print(out: &mut impl Write, runs: &[FoundRun]) -> Result<(), CommandFailure> {
     for run in runs {
         let record = &run.record;
         let end = match run.end {

@@ -8,11 +8,11 @@ use opscope_store::reader::TableRecord;
 use serde_json::{Map, Value, json};
 
 use crate::console::{self, line};
-use crate::exit::Failure;
+use crate::exit::CommandFailure;
 use crate::format;
 
 /// One file.
-pub(super) fn show(path: &Path, table: &StatsTable, is_json: bool) -> Result<(), Failure> {
+pub(super) fn show(path: &Path, table: &StatsTable, is_json: bool) -> Result<(), CommandFailure> {
     if is_json {
         return super::print_json(&json!({ "path": path, "rows": rows_json(table) }));
     }
@@ -23,7 +23,7 @@ pub(super) fn show(path: &Path, table: &StatsTable, is_json: bool) -> Result<(),
 }
 
 /// All files of a directory, one table for each set of columns.
-pub(super) fn print(all: &[TableRecord]) -> Result<(), Failure> {
+pub(super) fn print(all: &[TableRecord]) -> Result<(), CommandFailure> {
     let mut out = console::out();
     let mut rest = all;
     while let Some(first) = rest.first() {
