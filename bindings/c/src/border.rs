@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use opscope_acl::{Answer, Process, Status, engine_of_environment, status};
+use opscope_acl::{AclProcess, Answer, Status, engine_of_environment, status};
 use opscope_engine::silence_caught_panics;
 
 /// A code as C sees it.
@@ -17,8 +17,8 @@ thread_local! {
 }
 
 /// The process that every function asks.
-pub(crate) fn process() -> &'static Process {
-    Process::global(|| {
+pub(crate) fn process() -> &'static AclProcess {
+    AclProcess::global(|| {
         // This library has a Rust runtime of its own: the hook is nobody else's.
         silence_caught_panics();
         engine_of_environment()

@@ -7,9 +7,9 @@ use opscope_acl::{Answer, Handle, status};
 
 use crate::border::{Code, call, null, process, value};
 use crate::kept::{forget, keep, keep_or_empty};
-use crate::layout::{Batch, HeightWidth, IoDims, IoDimsRange};
+use crate::layout::{BatchSizes, HeightWidth, IoDims, IoDimsRange};
 use crate::model::bytes;
-use crate::pointer::{In, Out, Text};
+use crate::pointer::{CText, In, Out};
 use crate::table::{codes, refusals, results, values};
 
 /// `ACL_DT_UNDEFINED` and `ACL_FORMAT_UNDEFINED`.
@@ -18,16 +18,16 @@ const UNDEFINED: i32 = -1;
 codes! {
     aclmdlDestroyDesc(desc: Handle) => process().destroy_desc(desc).map(|()| forget(desc));
     aclmdlGetDesc(desc: Handle, model_id: u32) => process().fill_desc(desc, model_id);
-    aclmdlGetDescFromFile(desc: Handle, path: Text) => process()
+    aclmdlGetDescFromFile(desc: Handle, path: CText) => process()
         .fill_desc_from_file(desc, path.require_path("aclmdlGetDescFromFile", "modelPath")?);
     aclmdlGetDescFromMem(desc: Handle, model: In<u8>, size: usize) => process()
         .fill_desc_from_mem(desc, bytes("aclmdlGetDescFromMem", model, size)?);
 
-    aclmdlGetInputIndexByName(desc: Handle, name: Text, index: Out<usize>)
+    aclmdlGetInputIndexByName(desc: Handle, name: CText, index: Out<usize>)
         => store_index("aclmdlGetInputIndexByName", name, index, |name| {
             process().input_index(desc, name)
         });
-    aclmdlGetOutputIndexByName(desc: Handle, name: Text, index: Out<usize>)
+    aclmdlGetOutputIndexByName(desc: Handle, name: CText, index: Out<usize>)
         => store_index("aclmdlGetOutputIndexByName", name, index, |name| {
             process().output_index(desc, name)
         });
@@ -65,8 +65,8 @@ results! {
         => dims = IoDims::new(&process().current_output_dims(desc, index)?)?;
 
     // Gears are the sizes that a model is prepared for, which a file beside it lists.
-    aclmdlGetDynamicBatch(desc: Handle, batch: Out<Batch>)
-        => batch = Batch::new(&process().dynamic_batches(require_desc(FUNCTION, desc)?)?)?;
+    aclmdlGetDynamicBatch(desc: Handle, batch: Out<BatchSizes>)
+        => batch = BatchSizes::new(&process().dynamic_batches(require_desc(FUNCTION, desc)?)?)?;
     aclmdlGetDynamicHW(desc: Handle, _index: usize, hw: Out<HeightWidth>)
         => hw = HeightWidth::new(&process().dynamic_sizes(require_desc(FUNCTION, desc)?)?)?;
     aclmdlGetInputDynamicGearCount(desc: Handle, _index: usize, gearCount: Out<usize>)
@@ -82,7 +82,7 @@ refusals! {
 
 fn store_index(
     function: &'static str,
-    name: Text,
+    name: CText,
     index: Out<usize>,
     find: impl FnOnce(&str) -> Answer<usize>,
 ) -> Answer {
@@ -136,14 +136,14 @@ extern "C" fn aclmdlGetOutputNameByIndex(desc: Handle, index: usize) -> *const c
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn aclmdlGetTensorRealName(desc: Handle, name: Text) -> *const c_char {
+extern "C" fn aclmdlGetTensorRealName(desc: Handle, name: CText) -> *const c_char {
     let name = name.name().ok().flatten().unwrap_or_default();
     let real_name = value(None, || process().real_name(desc, name));
     keep(desc, format!("real_name.{name}"), real_name)
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn aclmdlGetOpAttr(desc: Handle, op_name: Text, attribute: Text) -> *const c_char {
+extern "C" fn aclmdlGetOpAttr(desc: Handle, op_name: CText, attribute: CText) -> *const c_char {
     let (Ok(Some(op_name)), Ok(Some(attribute))) = (op_name.name(), attribute.name()) else {
         return ptr::null();
     };

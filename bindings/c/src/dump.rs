@@ -5,12 +5,12 @@ use std::mem::{align_of, offset_of, size_of};
 use std::path::Path;
 use std::sync::Arc;
 
-use opscope_acl::{Chunk, DumpCallback, ExceptionTensor};
+use opscope_acl::{DumpCallback, ExceptionTensor, FilePiece};
 
 use crate::border::{Code, call, process, value};
 use crate::kept::keep;
-use crate::layout::{DumpChunk, TensorInfo};
-use crate::pointer::{In, Out, Text};
+use crate::layout::{DumpChunk, ExceptionTensorInfo};
+use crate::pointer::{CText, In, Out};
 use crate::table::codes;
 
 /// The most bytes of a file that one chunk carries.
@@ -18,10 +18,10 @@ const CHUNK_BYTES_MAX: usize = 16 << 20;
 
 codes! {
     aclmdlInitDump() => process().init_dump();
-    aclmdlSetDump(path: Text) => process().set_dump(path.path());
+    aclmdlSetDump(path: CText) => process().set_dump(path.path());
     aclmdlFinalizeDump() => process().finalize_dump();
 
-    aclopStartDumpArgs(kinds: u32, path: Text) => process().start_dump_args(kinds, path.path());
+    aclopStartDumpArgs(kinds: u32, path: CText) => process().start_dump_args(kinds, path.path());
     aclopStopDumpArgs(kinds: u32) => process().stop_dump_args(kinds);
 }
 
@@ -33,7 +33,7 @@ type Callback = extern "C" fn(*const DumpChunk, i32) -> i32;
 extern "C" fn acldumpRegCallback(callback: Option<Callback>, flag: i32) -> Code {
     call(|| {
         let callback = callback.map(|callback| {
-            let pass_on = move |chunk: &Chunk<'_>| pass_on(callback, chunk);
+            let pass_on = move |chunk: &FilePiece<'_>| pass_on(callback, chunk);
             Arc::new(pass_on) as DumpCallback
         });
         process().register_callback(callback, flag)
@@ -47,7 +47,7 @@ extern "C" fn acldumpUnregCallback() {
 
 /// Hands a piece of a file to C, in as many chunks as it takes. Answers with the first number that
 /// is not 0.
-fn pass_on(callback: Callback, piece: &Chunk<'_>) -> i32 {
+fn pass_on(callback: Callback, piece: &FilePiece<'_>) -> i32 {
     let mut answer = 0;
     let mut rest = piece.bytes;
     loop {
@@ -120,9 +120,9 @@ extern "C" fn acldumpGetExceptionInfoPath(path: Out<c_char>, size: usize) -> Cod
 
 #[unsafe(no_mangle)]
 extern "C" fn acldumpSaveExceptionInfo(
-    file_name: Text,
-    user_tag: Text,
-    tensors: In<TensorInfo>,
+    file_name: CText,
+    user_tag: CText,
+    tensors: In<ExceptionTensorInfo>,
     n_tensors: usize,
 ) -> Code {
     call(|| {
@@ -138,7 +138,7 @@ extern "C" fn acldumpSaveExceptionInfo(
     })
 }
 
-fn tensor(info: TensorInfo) -> ExceptionTensor {
+fn tensor(info: ExceptionTensorInfo) -> ExceptionTensor {
     ExceptionTensor {
         kind: info.kind,
         size: info.size,

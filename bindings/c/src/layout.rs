@@ -2,7 +2,7 @@
 
 use std::ffi::c_char;
 
-use opscope_acl::{Answer, Dims, status};
+use opscope_acl::{Answer, NamedDims, status};
 
 /// Most axes of a tensor, and the size of most lists.
 pub(crate) const AXES_MAX: usize = 128;
@@ -21,7 +21,7 @@ pub(crate) struct IoDims {
 impl IoDims {
     /// # Errors
     /// `STORAGE_OVER_LIMIT` for more axes than there is room for.
-    pub(crate) fn new(dims: &Dims) -> Answer<IoDims> {
+    pub(crate) fn new(dims: &NamedDims) -> Answer<IoDims> {
         let mut out = IoDims {
             name: [0; NAME_SIZE],
             count: dims.dims.len(),
@@ -69,16 +69,16 @@ impl IoDimsRange {
 
 /// `aclmdlBatch`
 #[repr(C)]
-pub(crate) struct Batch {
+pub(crate) struct BatchSizes {
     count: usize,
     sizes: [u64; AXES_MAX],
 }
 
-impl Batch {
+impl BatchSizes {
     /// # Errors
     /// `STORAGE_OVER_LIMIT` for more gears than there is room for.
-    pub(crate) fn new(sizes: &[u64]) -> Answer<Batch> {
-        let mut out = Batch {
+    pub(crate) fn new(sizes: &[u64]) -> Answer<BatchSizes> {
+        let mut out = BatchSizes {
             count: sizes.len(),
             sizes: [0; AXES_MAX],
         };
@@ -131,7 +131,7 @@ impl DumpChunk {
 /// `acldumpTensorInfo`
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub(crate) struct TensorInfo {
+pub(crate) struct ExceptionTensorInfo {
     pub(crate) kind: i32,
     pub(crate) size: usize,
     pub(crate) format: i32,
@@ -158,18 +158,18 @@ mod tests {
     fn sizes_are_those_of_the_headers() {
         assert_eq!(size_of::<IoDims>(), 128 + 8 + 128 * 8);
         assert_eq!(size_of::<IoDimsRange>(), 8 + 128 * 16);
-        assert_eq!(size_of::<Batch>(), 8 + 128 * 8);
+        assert_eq!(size_of::<BatchSizes>(), 8 + 128 * 8);
         assert_eq!(size_of::<HeightWidth>(), 8 + 128 * 16);
         assert_eq!(size_of::<DumpChunk>(), 4120);
         assert_eq!(DumpChunk::DATA, 4116);
         assert_eq!(offset_of!(DumpChunk, offset), 4104);
-        assert_eq!(size_of::<TensorInfo>(), 456);
-        assert_eq!(offset_of!(TensorInfo, shape), 56);
+        assert_eq!(size_of::<ExceptionTensorInfo>(), 456);
+        assert_eq!(offset_of!(ExceptionTensorInfo, shape), 56);
     }
 
     #[test]
     fn a_long_name_is_cut_and_ends() {
-        let dims = Dims {
+        let dims = NamedDims {
             name: "x".repeat(200),
             dims: vec![1, -1],
         };
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn more_axes_than_room_are_refused() {
-        let dims = |n| Dims {
+        let dims = |n| NamedDims {
             name: String::new(),
             dims: vec![1; n],
         };

@@ -1,7 +1,7 @@
 //! AscendCL's C functions: `libascendcl.so` and `libascendcl.a`.
 //!
 //! One file for each group of functions; the headers are in `include/acl`. A function translates
-//! C's types into Rust's and asks the [`opscope_acl::Process`] that all bindings of this process
+//! C's types into Rust's and asks the [`opscope_acl::AclProcess`] that all bindings of this process
 //! share. Most functions are rows of the tables that `table.rs` explains. Objects behind opaque
 //! pointers are numbers that are looked up and never followed.
 //!

@@ -4,14 +4,14 @@ use std::ffi::c_char;
 
 use crate::border::{Code, last_failure, process, take_last_failure, value};
 use crate::kept::keep_report;
-use crate::pointer::{Out, Text};
+use crate::pointer::{CText, Out};
 use crate::table::codes;
 
 /// Major, minor and patch number of the API that the headers follow.
 const VERSION: (i32, i32, i32) = (1, 17, 0);
 
 codes! {
-    aclInit(path: Text) => process().init(path.path());
+    aclInit(path: CText) => process().init(path.path());
     aclFinalize() => process().finalize();
     aclFinalizeReference(n_left: Out<u64>) => {
         let (count, answer) = process().finalize_reference();

@@ -15,7 +15,7 @@ use std::io::Write;
 use opscope_store::visible::visible_lines;
 
 use crate::border::value;
-use crate::pointer::Text;
+use crate::pointer::CText;
 
 const LEVELS: [&str; 4] = ["DEBUG", "INFO", "WARNING", "ERROR"];
 /// The level from which lines are shown when nobody says otherwise.
@@ -35,8 +35,8 @@ unsafe extern "C" {
 /// A line whose arguments wait in a `va_list`; without one, the format is the text.
 extern "C" fn log_list(
     level: i32,
-    function: Text,
-    file: Text,
+    function: CText,
+    file: CText,
     line: u32,
     format: *const c_char,
     arguments: *mut c_void,
@@ -172,6 +172,12 @@ extern "C" fn aclAppLog() {
 /// The named arguments come where a function with a fixed number of them has them.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 #[unsafe(no_mangle)]
-extern "C" fn aclAppLog(level: i32, function: Text, file: Text, line: u32, format: *const c_char) {
+extern "C" fn aclAppLog(
+    level: i32,
+    function: CText,
+    file: CText,
+    line: u32,
+    format: *const c_char,
+) {
     log_list(level, function, file, line, format, std::ptr::null_mut());
 }

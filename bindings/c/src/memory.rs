@@ -33,12 +33,12 @@ codes! {
     aclrtMemcpy2d(
         to: usize, to_pitch: usize, from: usize, from_pitch: usize,
         width: usize, height: usize, kind: i32,
-    ) => Rows::new(to, to_pitch, from, from_pitch, width, height)?
+    ) => CopyRows::new(to, to_pitch, from, from_pitch, width, height)?
         .copy(|to, from| process().memcpy(to, width, from, width, kind));
     aclrtMemcpy2dAsync(
         to: usize, to_pitch: usize, from: usize, from_pitch: usize,
         width: usize, height: usize, kind: i32, stream: Handle,
-    ) => Rows::new(to, to_pitch, from, from_pitch, width, height)?
+    ) => CopyRows::new(to, to_pitch, from, from_pitch, width, height)?
         .copy(|to, from| process().memcpy_async(to, width, from, width, kind, stream));
 
     aclrtMemset(address: usize, size: usize, value: i32, count: usize)
@@ -68,7 +68,7 @@ fn check_range(function: &'static str, address: usize, size: usize) -> Answer {
 }
 
 /// Rows of equal length, at equal distances.
-struct Rows {
+struct CopyRows {
     to: usize,
     to_pitch: usize,
     from: usize,
@@ -76,7 +76,7 @@ struct Rows {
     height: usize,
 }
 
-impl Rows {
+impl CopyRows {
     fn new(
         to: usize,
         to_pitch: usize,
@@ -84,7 +84,7 @@ impl Rows {
         from_pitch: usize,
         width: usize,
         height: usize,
-    ) -> Answer<Rows> {
+    ) -> Answer<CopyRows> {
         // The ends are known to be addresses before the first row is copied, so that no sum below
         // leaves the address space.
         let is_plausible = width != 0
@@ -95,7 +95,7 @@ impl Rows {
         if to == 0 || from == 0 || !is_plausible {
             return Err(status::INVALID_PARAM);
         }
-        Ok(Rows {
+        Ok(CopyRows {
             to,
             to_pitch,
             from,

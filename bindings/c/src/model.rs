@@ -6,7 +6,7 @@
 use opscope_acl::{Answer, ConfigValue, Handle, status};
 
 use crate::border::{Code, call, process};
-use crate::pointer::{In, Out, Text};
+use crate::pointer::{CText, In, Out};
 use crate::table::{codes, refusals, results, values};
 
 /// Bits of `aclmdlConfigAttr` by what a value is.
@@ -20,10 +20,10 @@ mod option {
 }
 
 results! {
-    aclmdlLoadFromFile(path: Text, modelId: Out<u32>)
+    aclmdlLoadFromFile(path: CText, modelId: Out<u32>)
         => modelId = process().load_from_file(path.require_path(FUNCTION, "modelPath")?)?;
     aclmdlLoadFromFileWithMem(
-        path: Text, modelId: Out<u32>,
+        path: CText, modelId: Out<u32>,
         _work: usize, _work_size: usize, _weights: usize, _weights_size: usize,
     ) => modelId = process().load_from_file(path.require_path(FUNCTION, "modelPath")?)?;
     aclmdlLoadFromMem(model: In<u8>, size: usize, modelId: Out<u32>)
@@ -38,7 +38,7 @@ results! {
 
 refusals! {
     // Queues between models are a device's.
-    aclmdlLoadFromFileWithQ(Text, Out<u32>, In<u32>, usize, In<u32>, usize);
+    aclmdlLoadFromFileWithQ(CText, Out<u32>, In<u32>, usize, In<u32>, usize);
     aclmdlLoadFromMemWithQ(In<u8>, usize, Out<u32>, In<u32>, usize, In<u32>, usize);
 }
 
@@ -46,7 +46,7 @@ codes! {
     aclmdlUnload(model_id: u32) => process().unload(model_id);
     aclmdlDestroyConfigHandle(handle: Handle) => process().destroy_config_handle(handle);
 
-    aclmdlQuerySize(path: Text, work_size: Out<usize>, weights_size: Out<usize>)
+    aclmdlQuerySize(path: CText, work_size: Out<usize>, weights_size: Out<usize>)
         => store_sizes("aclmdlQuerySize", work_size, weights_size, |function| {
             process().query_size(path.require_path(function, "fileName")?)
         });

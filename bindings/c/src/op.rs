@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use opscope_acl::{Answer, Handle, PerProcess, status};
 
 use crate::border::{Code, call, count, null, process};
-use crate::pointer::{In, Out, Text};
+use crate::pointer::{CText, In, Out};
 use crate::table::{codes, refusals, results, values};
 
 /// The number behind the last of `aclCompileOpt`.
@@ -22,7 +22,7 @@ macro_rules! executions {
     ($($name:ident($($unused:ty),*);)+) => {$(
         #[unsafe(no_mangle)]
         extern "C" fn $name(
-            op_type: Text,
+            op_type: CText,
             n_inputs: i32,
             input_descs: In<Handle>,
             inputs: In<Handle>,
@@ -51,15 +51,15 @@ macro_rules! executions {
 executions! {
     aclopExecute();
     aclopExecuteV2();
-    aclopCompileAndExecute(i32, i32, Text);
-    aclopCompileAndExecuteV2(i32, i32, Text);
+    aclopCompileAndExecute(i32, i32, CText);
+    aclopCompileAndExecuteV2(i32, i32, CText);
 }
 
 codes! {
     aclopCompile(
-        op_type: Text, n_inputs: i32, input_descs: In<Handle>,
+        op_type: CText, n_inputs: i32, input_descs: In<Handle>,
         n_outputs: i32, output_descs: In<Handle>, attributes: Handle,
-        _engine: i32, _compile_type: i32, _op_path: Text,
+        _engine: i32, _compile_type: i32, _op_path: CText,
     ) => {
         const FUNCTION: &str = "aclopCompile";
         let op_type = op_type.require_name(FUNCTION, "opType")?;
@@ -78,10 +78,10 @@ codes! {
         let outputs = handles("aclopExecWithHandle", "outputs", n_outputs, outputs)?;
         process().execute_op_handle(handle, &inputs, &outputs, stream)
     };
-    aclopSetModelDir(dir: Text) => set_model_dir(dir);
+    aclopSetModelDir(dir: CText) => set_model_dir(dir);
     aclopSetMaxOpQueueNum(max: u64) => accept(max != 0);
 
-    aclSetCompileopt(option: i32, value: Text) => set_compile_option(option, value);
+    aclSetCompileopt(option: i32, value: CText) => set_compile_option(option, value);
     aclGetCompileopt(option: i32, value: Out<c_char>, size: usize) => {
         value.require("aclGetCompileopt", "value")?;
         let options = compile_options();
@@ -92,7 +92,7 @@ codes! {
 
 results! {
     aclopCreateHandle(
-        op_type: Text, n_inputs: i32, input_descs: In<Handle>,
+        op_type: CText, n_inputs: i32, input_descs: In<Handle>,
         n_outputs: i32, output_descs: In<Handle>, attributes: Handle, handle: Out<Handle>,
     ) => handle = {
         let op_type = op_type.require_name(FUNCTION, "opType")?;
@@ -112,12 +112,12 @@ refusals! {
     // Compiled operators and shape inference are a device's.
     aclopLoad(In<u8>, usize);
     aclopCreateHandleForCast(Handle, Handle, u8, Out<Handle>);
-    aclopInferShape(Text, i32, In<Handle>, In<Handle>, i32, In<Handle>, Handle);
-    aclopUpdateParams(Text, i32, In<Handle>, i32, In<Handle>, Handle);
-    aclopCreateKernel(Text, Text, Text, usize, i32, i32, usize);
-    aclopRegisterCompileFunc(Text, usize);
-    aclopUnregisterCompileFunc(Text);
-    aclopSetKernelArgs(usize, Text, u32, usize, u32);
+    aclopInferShape(CText, i32, In<Handle>, In<Handle>, i32, In<Handle>, Handle);
+    aclopUpdateParams(CText, i32, In<Handle>, i32, In<Handle>, Handle);
+    aclopCreateKernel(CText, CText, CText, usize, i32, i32, usize);
+    aclopRegisterCompileFunc(CText, usize);
+    aclopUnregisterCompileFunc(CText);
+    aclopSetKernelArgs(usize, CText, u32, usize, u32);
     aclopSetKernelWorkspaceSizes(usize, i32, In<usize>);
 }
 
@@ -155,7 +155,7 @@ fn accept(is_valid: bool) -> Answer {
 static HAS_MODEL_DIR: AtomicBool = AtomicBool::new(false);
 
 /// Operators need no models here, so the directory only has to exist. It can be set once.
-fn set_model_dir(dir: Text) -> Answer {
+fn set_model_dir(dir: CText) -> Answer {
     if !dir.require_path("aclopSetModelDir", "modelDir")?.is_dir() {
         return Err(status::READ_MODEL_FAILURE);
     }
@@ -171,7 +171,7 @@ fn compile_options() -> MutexGuard<'static, BTreeMap<i32, String>> {
     OPTIONS.get().lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn set_compile_option(option: i32, value: Text) -> Answer {
+fn set_compile_option(option: i32, value: CText) -> Answer {
     let value = value.require_name("aclSetCompileopt", "value")?;
     match option {
         AUTO_TUNE_MODE => Err(status::FEATURE_UNSUPPORTED),

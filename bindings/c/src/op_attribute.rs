@@ -3,7 +3,7 @@
 use opscope_acl::{Answer, AttributeValue, Handle, status};
 
 use crate::border::{Code, call, count, null, process};
-use crate::pointer::{In, Text};
+use crate::pointer::{CText, In};
 use crate::table::values;
 
 /// Functions that set an attribute, whose handle and name come first:
@@ -11,7 +11,7 @@ use crate::table::values;
 macro_rules! attributes {
     ($($name:ident($($parameter:ident: $type:ty),*) => $value:expr;)+) => {$(
         #[unsafe(no_mangle)]
-        extern "C" fn $name(attributes: Handle, name: Text, $($parameter: $type),*) -> Code {
+        extern "C" fn $name(attributes: Handle, name: CText, $($parameter: $type),*) -> Code {
             const FUNCTION: &str = stringify!($name);
             call(|| {
                 if attributes == 0 {
@@ -32,7 +32,7 @@ attributes! {
     aclopSetAttrBool(value: u8) => AttributeValue::Bool(truth(value)?);
     aclopSetAttrInt(value: i64) => AttributeValue::Int(value);
     aclopSetAttrFloat(value: f32) => AttributeValue::Float(value);
-    aclopSetAttrString(value: Text) => AttributeValue::String(text(FUNCTION, value)?);
+    aclopSetAttrString(value: CText) => AttributeValue::String(text(FUNCTION, value)?);
     aclopSetAttrDataType(value: i32) => AttributeValue::DataType(value);
 
     aclopSetAttrListBool(n: i32, values: In<u8>)
@@ -41,7 +41,7 @@ attributes! {
         => AttributeValue::Ints(list(FUNCTION, n, values, Ok)?);
     aclopSetAttrListFloat(n: i32, values: In<f32>)
         => AttributeValue::Floats(list(FUNCTION, n, values, Ok)?);
-    aclopSetAttrListString(n: i32, values: In<Text>)
+    aclopSetAttrListString(n: i32, values: In<CText>)
         => AttributeValue::Strings(list(FUNCTION, n, values, |value| text(FUNCTION, value))?);
     aclopSetAttrListDataType(n: i32, values: In<i32>)
         => AttributeValue::DataTypes(list(FUNCTION, n, values, Ok)?);
@@ -64,7 +64,7 @@ fn truth(value: u8) -> Answer<bool> {
 }
 
 /// Text that has to be there.
-fn text(function: &'static str, value: Text) -> Answer<String> {
+fn text(function: &'static str, value: CText) -> Answer<String> {
     value.require_name(function, "attrValue").map(str::to_owned)
 }
 

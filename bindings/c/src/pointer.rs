@@ -146,21 +146,21 @@ impl In<u8> {
     }
 
     /// The text whose address lies here, as options pass one.
-    pub(crate) fn text_behind(self, size: usize) -> Answer<Text> {
+    pub(crate) fn text_behind(self, size: usize) -> Answer<CText> {
         if size != size_of::<*const c_char>() {
             return Err(status::INVALID_PARAM);
         }
         let address = In(self.0.cast::<*const c_char>()).get();
-        address.map(Text).ok_or(status::INVALID_PARAM)
+        address.map(CText).ok_or(status::INVALID_PARAM)
     }
 }
 
 /// A text that ends with a NUL.
 #[repr(transparent)]
 #[derive(Clone, Copy)]
-pub(crate) struct Text(*const c_char);
+pub(crate) struct CText(*const c_char);
 
-impl Text {
+impl CText {
     /// The bytes up to the NUL or `max`; `None` for null.
     fn bytes<'a>(self, max: usize) -> Option<&'a [u8]> {
         let start = self.0.cast::<u8>();
@@ -212,7 +212,7 @@ impl Text {
     /// A name that has to be there.
     ///
     /// # Errors
-    /// As for [`Text::name`] and [`Text::require_path`].
+    /// As for [`CText::name`] and [`CText::require_path`].
     pub(crate) fn require_name<'a>(
         self,
         function: &'static str,

@@ -6,7 +6,7 @@ use opscope_acl::{Answer, Handle, data_type_size, float_to_float16, float16_to_f
 
 use crate::border::{call, count, process, value};
 use crate::kept::{forget, keep_or_empty};
-use crate::pointer::{In, N_DIMS_MAX, Out, Text};
+use crate::pointer::{CText, In, N_DIMS_MAX, Out};
 use crate::table::{codes, refusals, results, values};
 
 /// `ACL_DT_UNDEFINED` and `ACL_FORMAT_UNDEFINED`.
@@ -86,7 +86,7 @@ codes! {
             _ => Err(status::INVALID_PARAM),
         }
     };
-    aclSetTensorDynamicInput(desc: Handle, name: Text) => {
+    aclSetTensorDynamicInput(desc: Handle, name: CText) => {
         name.require_name("aclSetTensorDynamicInput", "dynamicInputName")?;
         check(desc)
     };
@@ -102,7 +102,7 @@ extern "C" fn aclDestroyTensorDesc(desc: Handle) {
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn aclSetTensorDescName(desc: Handle, name: Text) {
+extern "C" fn aclSetTensorDescName(desc: Handle, name: CText) {
     call(|| process().set_tensor_desc_name(desc, name.name()?.unwrap_or_default()));
 }
 

@@ -12,19 +12,19 @@ use pyo3::prelude::*;
 
 /// A size, an index, an address or a handle: 64 bits, of any integer.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Word(pub(crate) usize);
+pub(crate) struct WordArg(pub(crate) usize);
 
 /// A model id, a kind or flags: 32 bits, of any integer.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Word32(pub(crate) u32);
+pub(crate) struct Word32Arg(pub(crate) u32);
 
 /// A switch: 8 bits of any integer, or a truth value of numpy's.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Byte(pub(crate) u8);
+pub(crate) struct ByteArg(pub(crate) u8);
 
 /// A text without NUL.
 #[derive(Clone, Debug)]
-pub(crate) struct Text(pub(crate) String);
+pub(crate) struct TextArg(pub(crate) String);
 
 /// A path without NUL: a text, or what `os.fspath` takes.
 #[derive(Clone, Debug)]
@@ -32,14 +32,14 @@ pub(crate) struct FilePath(PathBuf);
 
 /// A number of C's, which has to be in its range.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Number<T>(pub(crate) T);
+pub(crate) struct NumberArg<T>(pub(crate) T);
 
 /// A list, or another sequence than a text.
 #[derive(Clone, Debug)]
-pub(crate) struct List<T>(pub(crate) Vec<T>);
+pub(crate) struct ListArg<T>(pub(crate) Vec<T>);
 
 /// A type of arguments, in words for errors.
-pub(crate) trait Expected {
+pub(crate) trait ArgumentWords {
     /// With an article.
     const WORDS: &'static str;
 }
@@ -47,7 +47,7 @@ pub(crate) trait Expected {
 /// Tells what each type is called.
 macro_rules! expected {
     ($($kind:ty: $words:literal),+ $(,)?) => {
-        $(impl Expected for $kind {
+        $(impl ArgumentWords for $kind {
             const WORDS: &'static str = $words;
         })+
     };
@@ -59,10 +59,10 @@ expected!(
     u64: "a whole number of 64 bits that is not negative",
     u16: "a whole number of 16 bits that is not negative",
     f32: "a number",
-    Word: "a whole number",
-    Byte: "a whole number or a truth value",
-    Text: "a text",
-    List<i64>: "a list of whole numbers",
+    WordArg: "a whole number",
+    ByteArg: "a whole number or a truth value",
+    TextArg: "a text",
+    ListArg<i64>: "a list of whole numbers",
 );
 
 /// The same error in words: what is expected, and what was given. Errors of other kinds, which come
@@ -111,56 +111,56 @@ fn lowest_bits(value: &Bound<'_, PyAny>) -> PyResult<u64> {
         Err(error) => error,
     };
     if !error.is_instance_of::<PyOverflowError>(value.py()) {
-        return Err(told(value, Word::WORDS, error));
+        return Err(told(value, WordArg::WORDS, error));
     }
     // Two's complement, as C cuts it off: -1 has all bits set.
     let integer = value.call_method0("__index__")?;
     integer.bitand(u64::MAX)?.extract()
 }
 
-impl<'py> FromPyObject<'_, 'py> for Word {
+impl<'py> FromPyObject<'_, 'py> for WordArg {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         let number = lowest_bits(&value)?;
         usize::try_from(number)
-            .map(Word)
+            .map(WordArg)
             .map_err(|_| PyOverflowError::new_err("the number has more bits than an address"))
     }
 }
 
-impl<'py> FromPyObject<'_, 'py> for Word32 {
+impl<'py> FromPyObject<'_, 'py> for Word32Arg {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         let [a, b, c, d, ..] = lowest_bits(&value)?.to_le_bytes();
-        Ok(Word32(u32::from_le_bytes([a, b, c, d])))
+        Ok(Word32Arg(u32::from_le_bytes([a, b, c, d])))
     }
 }
 
-impl<'py> FromPyObject<'_, 'py> for Byte {
+impl<'py> FromPyObject<'_, 'py> for ByteArg {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         // Tried first: a truth value of numpy's is no integer.
         if let Ok(is_on) = value.extract::<bool>() {
-            return Ok(Byte(u8::from(is_on)));
+            return Ok(ByteArg(u8::from(is_on)));
         }
         let [lowest, ..] = lowest_bits(&value)?.to_le_bytes();
-        Ok(Byte(lowest))
+        Ok(ByteArg(lowest))
     }
 }
 
-impl<'py> FromPyObject<'_, 'py> for Text {
+impl<'py> FromPyObject<'_, 'py> for TextArg {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         let text: PyResult<String> = value.extract();
-        let text = text.map_err(|error| told(&value, Text::WORDS, error))?;
+        let text = text.map_err(|error| told(&value, TextArg::WORDS, error))?;
         if text.contains('\0') {
             return Err(PyValueError::new_err("embedded null character"));
         }
-        Ok(Text(text))
+        Ok(TextArg(text))
     }
 }
 
@@ -177,22 +177,22 @@ impl<'py> FromPyObject<'_, 'py> for FilePath {
     }
 }
 
-impl<'py, T> FromPyObject<'_, 'py> for Number<T>
+impl<'py, T> FromPyObject<'_, 'py> for NumberArg<T>
 where
-    T: Expected + for<'a> FromPyObject<'a, 'py, Error = PyErr>,
+    T: ArgumentWords + for<'a> FromPyObject<'a, 'py, Error = PyErr>,
 {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         let number: PyResult<T> = value.extract();
         let number = number.map_err(|error| told(&value, T::WORDS, error));
-        number.map(Number)
+        number.map(NumberArg)
     }
 }
 
-impl<'py, T> FromPyObject<'_, 'py> for List<T>
+impl<'py, T> FromPyObject<'_, 'py> for ListArg<T>
 where
-    T: Expected + for<'a> FromPyObject<'a, 'py, Error = PyErr>,
+    T: ArgumentWords + for<'a> FromPyObject<'a, 'py, Error = PyErr>,
 {
     type Error = PyErr;
 
@@ -205,7 +205,7 @@ where
             let value: PyResult<T> = item.extract();
             values.push(value.map_err(|error| told(item, T::WORDS, error))?);
         }
-        Ok(List(values))
+        Ok(ListArg(values))
     }
 }
 

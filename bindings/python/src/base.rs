@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 
-use crate::argument::{FilePath, Number, Word};
+use crate::argument::{FilePath, NumberArg, WordArg};
 use crate::call::{Pair, code, process};
 use crate::table::table;
 
@@ -16,9 +16,9 @@ table! {
         /// aclFinalize: ends the process.
         finalize() => process().finalize();
         /// aclDestroyDataBuffer. The memory stays.
-        destroy_data_buffer(data_buffer: Word) => process().destroy_data_buffer(data_buffer.0);
+        destroy_data_buffer(data_buffer: WordArg) => process().destroy_data_buffer(data_buffer.0);
         /// aclUpdateDataBuffer: describes other memory from now on.
-        update_data_buffer(data_buffer: Word, data: Word, size: Word)
+        update_data_buffer(data_buffer: WordArg, data: WordArg, size: WordArg)
             => process().update_data_buffer(data_buffer.0, data.0, size.0);
     }
 
@@ -28,25 +28,25 @@ table! {
         /// aclGetRecentErrMsg: the newest error report and those before it, or None. Reading clears them.
         get_recent_err_msg() -> Option<String> => process().recent_error(), or None;
         /// aclDataTypeSize: bytes of one element.
-        data_type_size(data_type: Number<i32>) -> usize
+        data_type_size(data_type: NumberArg<i32>) -> usize
             => opscope_acl::data_type_size(data_type.0), or 0;
         /// aclFloat16ToFloat.
-        float16_to_float(value: Number<u16>) -> f32
+        float16_to_float(value: NumberArg<u16>) -> f32
             => opscope_acl::float16_to_float(value.0), or 0.0;
         /// aclFloatToFloat16.
-        float_to_float16(value: Number<f32>) -> u16
+        float_to_float16(value: NumberArg<f32>) -> u16
             => opscope_acl::float_to_float16(value.0), or 0;
         /// aclCreateDataBuffer: describes memory of the caller's; a handle.
-        create_data_buffer(data: Word, size: Word) -> usize
+        create_data_buffer(data: WordArg, size: WordArg) -> usize
             => process().create_data_buffer(data.0, size.0), or 0;
         /// aclGetDataBufferAddr.
-        get_data_buffer_addr(data_buffer: Word) -> usize
+        get_data_buffer_addr(data_buffer: WordArg) -> usize
             => process().data_buffer_address(data_buffer.0), or 0;
         /// aclGetDataBufferSize: 32 bits, as it is in C.
-        get_data_buffer_size(data_buffer: Word) -> usize
+        get_data_buffer_size(data_buffer: WordArg) -> usize
             => process().data_buffer_size(data_buffer.0) & 0xFFFF_FFFF, or 0;
         /// aclGetDataBufferSizeV2.
-        get_data_buffer_size_v2(data_buffer: Word) -> usize
+        get_data_buffer_size_v2(data_buffer: WordArg) -> usize
             => process().data_buffer_size(data_buffer.0), or 0;
     }
 }

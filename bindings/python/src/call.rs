@@ -4,7 +4,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use opscope_acl::status::INTERNAL_ERROR;
-use opscope_acl::{Answer, Process, engine_of_environment};
+use opscope_acl::{AclProcess, Answer, engine_of_environment};
 use pyo3::prelude::*;
 
 /// Return type of functions with one result beside the code.
@@ -14,8 +14,8 @@ pub(crate) type Pair<T> = (T, i32);
 pub(crate) type Sizes = (usize, usize, i32);
 
 /// The process that every function asks.
-pub(crate) fn process() -> &'static Process {
-    Process::global(engine_of_environment)
+pub(crate) fn process() -> &'static AclProcess {
+    AclProcess::global(engine_of_environment)
 }
 
 /// For functions that return a value alone; `None` after a panic.

@@ -1,6 +1,6 @@
 //! `opscope._native.capture`: a capture session for programs that run their models themselves.
 //!
-//! A [`session::Session`] takes descriptions of graphs; a [`graph::Graph`] begins steps; a [`run::Run`] is
+//! A [`session::TorchSession`] takes descriptions of graphs; a [`graph::SessionGraph`] begins steps; a [`run::RunningGraph`] is
 //! one execution, which is shown the values that operators produce. Which values are shown, and when each
 //! of them is needed for the last time, is worked out here once for each graph; Python writes the calls
 //! into the graph's code. What runs without a graph goes through [`eager`]. A [`file_writer::FileWriter`] stands
@@ -40,11 +40,11 @@ use self::mindspore::{check_mindspore_file, check_mindspore_json, read_configura
 use self::request::{acl_json_purpose, check_acl_json};
 
 pub(crate) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<session::Session>()?;
-    module.add_class::<graph::Graph>()?;
-    module.add_class::<run::Run>()?;
+    module.add_class::<session::TorchSession>()?;
+    module.add_class::<graph::SessionGraph>()?;
+    module.add_class::<run::RunningGraph>()?;
     module.add_class::<file_writer::FileWriter>()?;
-    module.add_class::<watch::Watch>()?;
+    module.add_class::<watch::MemoryWatch>()?;
     eager::fill(module)?;
     crate::functions!(
         module,

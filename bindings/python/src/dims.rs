@@ -1,17 +1,17 @@
 //! Dictionaries that pyACL returns in place of C's structures.
 
-use opscope_acl::{Answer, Dims};
+use opscope_acl::{Answer, NamedDims};
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::argument::{List, Word, wrong_type};
+use crate::argument::{ListArg, WordArg, wrong_type};
 
 /// A dictionary, or an empty one where the call failed, beside the code.
 pub(crate) type Described<'py> = PyResult<(Bound<'py, PyDict>, i32)>;
 
 /// `aclmdlIODims`.
-pub(crate) fn fill_dims(dict: &Bound<'_, PyDict>, dims: Dims) -> PyResult<()> {
+pub(crate) fn fill_dims(dict: &Bound<'_, PyDict>, dims: NamedDims) -> PyResult<()> {
     dict.set_item("name", dims.name)?;
     dict.set_item("dimCount", dims.dims.len())?;
     dict.set_item("dims", dims.dims)
@@ -42,8 +42,8 @@ pub(crate) fn extents(dict: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
     let members = dict
         .cast::<PyDict>()
         .map_err(|_| wrong_type("dims", dict, "a dictionary with `dimCount` and `dims`"))?;
-    let Word(n_dims) = member(members, "dimCount")?.extract()?;
-    let List(mut dims): List<i64> = member(members, "dims")?.extract()?;
+    let WordArg(n_dims) = member(members, "dimCount")?.extract()?;
+    let ListArg(mut dims): ListArg<i64> = member(members, "dims")?.extract()?;
     if dims.len() < n_dims {
         let message = format!(
             "`dimCount` is {n_dims}, but `dims` has {} numbers",

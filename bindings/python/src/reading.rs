@@ -23,18 +23,18 @@ use pyo3::exceptions::{PyIndexError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use array::Array;
-use compare::{Comparison, compare_dumps, judge_saved};
+use array::NumpyElements;
+use compare::{DumpComparison, compare_dumps, judge_saved};
 use convert::convert_files;
-use error::Described;
+use error::ExceptionContent;
 
 use crate::functions;
 
 pub(crate) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     functions!(module, convert_files, compare_dumps, judge_saved);
-    module.add_class::<Comparison>()?;
+    module.add_class::<DumpComparison>()?;
     module.add_class::<TensorCatalogue>()?;
-    module.add_class::<Array>()
+    module.add_class::<NumpyElements>()
 }
 
 /// The tensors of a dump.
@@ -52,7 +52,7 @@ impl TensorCatalogue {
         let jobs = jobs.unwrap_or_else(default_jobs);
         match work(py, || read_dump(&path, jobs))? {
             Ok(index) => Ok(TensorCatalogue { index }),
-            Err(error) => Err(Described::from(&error).raise(py)),
+            Err(error) => Err(ExceptionContent::from(&error).raise(py)),
         }
     }
 
@@ -69,7 +69,12 @@ impl TensorCatalogue {
     fn problems(&self, py: Python<'_>) -> Vec<Py<PyAny>> {
         let errors = self.index.errors.iter();
         errors
-            .map(|error| Described::from(error).raise(py).into_value(py).into_any())
+            .map(|error| {
+                ExceptionContent::from(error)
+                    .raise(py)
+                    .into_value(py)
+                    .into_any()
+            })
             .collect()
     }
 
@@ -86,16 +91,16 @@ impl TensorCatalogue {
         index: usize,
         layout: Option<&str>,
         shape: Option<Vec<usize>>,
-    ) -> PyResult<Array> {
+    ) -> PyResult<NumpyElements> {
         let relayout = relayout(py, layout, shape)?;
         let decode = |record: &_| elements::NumpyArray::decoded(record, relayout.as_ref());
-        self.on_record(py, index, decode).map(Array::new)
+        self.on_record(py, index, decode).map(NumpyElements::new)
     }
 
     /// The bytes of a tensor as stored.
-    fn raw(&self, py: Python<'_>, index: usize) -> PyResult<Array> {
+    fn raw(&self, py: Python<'_>, index: usize) -> PyResult<NumpyElements> {
         self.on_record(py, index, elements::NumpyArray::raw)
-            .map(Array::new)
+            .map(NumpyElements::new)
     }
 
     /// Statistics of a tensor's elements.
@@ -120,7 +125,7 @@ impl TensorCatalogue {
         let record = self.get(index)?;
         let read = work(py, || read(record))?;
         read.map_err(|error| {
-            let described = Described::from(&error);
+            let described = ExceptionContent::from(&error);
             described.in_file(record.path.clone()).raise(py)
         })
     }
@@ -146,7 +151,7 @@ fn relayout(
     let Some(name) = layout else {
         return match shape {
             None => Ok(None),
-            Some(_) => Err(Described::usage("a shape needs a layout").raise(py)),
+            Some(_) => Err(ExceptionContent::usage("a shape needs a layout").raise(py)),
         };
     };
     let is_named = |layout: &&Layout| layout.name().eq_ignore_ascii_case(name);
@@ -154,9 +159,9 @@ fn relayout(
         let message = format!(
             "`{name}` is no layout; they are called NCHW, NHWC, ND, NC1HWC0, FRACTAL_NZ and so on"
         );
-        return Err(Described::usage(message).raise(py));
+        return Err(ExceptionContent::usage(message).raise(py));
     };
     let shape = shape.map(Shape::new).transpose();
-    let shape = shape.map_err(|error| Described::usage(error.to_string()).raise(py))?;
+    let shape = shape.map_err(|error| ExceptionContent::usage(error.to_string()).raise(py))?;
     Ok(Some(WantedLayout { target, shape }))
 }

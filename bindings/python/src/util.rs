@@ -4,7 +4,7 @@ use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::argument::{Word, wrong_type};
+use crate::argument::{WordArg, wrong_type};
 use crate::call::{answer, process};
 use crate::functions;
 
@@ -23,7 +23,11 @@ fn bytes_to_ptr(bytes_data: &Bound<'_, PyAny>) -> PyResult<usize> {
 
 /// A copy of the bytes at an address.
 #[pyfunction]
-fn ptr_to_bytes<'py>(py: Python<'py>, ptr: Word, size: Word) -> PyResult<Bound<'py, PyBytes>> {
+fn ptr_to_bytes<'py>(
+    py: Python<'py>,
+    ptr: WordArg,
+    size: WordArg,
+) -> PyResult<Bound<'py, PyBytes>> {
     if ptr.0 == 0 && size.0 != 0 {
         return Err(PyValueError::new_err("a null pointer has no bytes"));
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 /// A piece of a file that would have been written. Pieces of one file come in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Chunk<'a> {
+pub struct FilePiece<'a> {
     /// The path that the file would have had, absolute.
     pub file_name: &'a str,
     /// The next bytes of the file.
@@ -15,4 +15,4 @@ pub struct Chunk<'a> {
 
 /// Receives dumps. What it answers is not used, as in the vendor's library: nothing is written to
 /// disk instead.
-pub type DumpCallback = Arc<dyn Fn(&Chunk<'_>) -> i32 + Send + Sync>;
+pub type DumpCallback = Arc<dyn Fn(&FilePiece<'_>) -> i32 + Send + Sync>;

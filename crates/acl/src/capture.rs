@@ -6,7 +6,7 @@ use opscope_capture::{Plan, Sink};
 use opscope_store::run_file::RunFile;
 
 /// A plan, and where what it keeps goes.
-pub(crate) struct Capture {
+pub(crate) struct ExecutionCapture {
     pub(crate) plan: Plan,
     pub(crate) sink: Arc<dyn Sink>,
     /// The record of the dump that it belongs to.

@@ -16,10 +16,10 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 pub(crate) struct ControlFile {
     pub(crate) path: PathBuf,
     pub(crate) interval: Duration,
-    pub(crate) state: Mutex<State>,
+    pub(crate) state: Mutex<ControlFileState>,
 }
 
-pub(crate) struct State {
+pub(crate) struct ControlFileState {
     pub(crate) is_enabled: bool,
     pub(crate) looked: Option<(Instant, Option<FileStamp>)>,
     /// The configuration that was taken over. The same again is none: it would begin a new
@@ -38,7 +38,7 @@ impl ControlFile {
         ControlFile {
             path,
             interval,
-            state: Mutex::new(State {
+            state: Mutex::new(ControlFileState {
                 is_enabled: true,
                 looked: None,
                 config: None,
@@ -47,7 +47,7 @@ impl ControlFile {
     }
 }
 
-impl State {
+impl ControlFileState {
     /// Whether the file is another one than at the last look.
     pub(crate) fn has_changed(&mut self, path: &Path, interval: Duration) -> bool {
         if let Some((last, _)) = self.looked

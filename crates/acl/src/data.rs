@@ -7,7 +7,7 @@ use crate::handle::Handle;
 
 /// An address and a length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Buffer {
+pub(crate) struct DataBuffer {
     pub(crate) address: usize,
     pub(crate) size: usize,
 }
@@ -15,13 +15,13 @@ pub(crate) struct Buffer {
 /// The inputs or outputs of an execution, in order.
 #[derive(Debug, Default)]
 pub(crate) struct Dataset {
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) entries: Vec<DatasetEntry>,
     /// The extents that were set for the executions to come.
-    pub(crate) gear: Option<Gear>,
+    pub(crate) gear: Option<GearChoice>,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct DatasetEntry {
     pub(crate) buffer: Handle,
     /// A description of its own; 0 without one.
     pub(crate) tensor_desc: Handle,
@@ -29,7 +29,7 @@ pub(crate) struct Entry {
 
 /// Values for the extents that a model leaves open.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Gear {
+pub(crate) enum GearChoice {
     /// The first axis of every input.
     Batch(u64),
     /// The third and fourth axis of the images among the inputs.

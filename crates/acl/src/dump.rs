@@ -17,13 +17,13 @@ use crate::exception::ExceptionDump;
 #[derive(Default)]
 pub(crate) struct MindSporeRun {
     /// The configuration that models loaded from now on follow.
-    pub(crate) current: Option<Arc<Settings>>,
+    pub(crate) current: Option<Arc<AcceptedDump>>,
     /// The configuration that operators outside models follow.
-    pub(crate) single_operators: Option<Arc<Settings>>,
+    pub(crate) single_operators: Option<Arc<AcceptedDump>>,
     /// The latest dump of values, watched or not.
-    pub(crate) values: Option<Arc<Settings>>,
+    pub(crate) values: Option<Arc<AcceptedDump>>,
     /// The latest dump of overflows.
-    pub(crate) overflows: Option<Arc<Settings>>,
+    pub(crate) overflows: Option<Arc<AcceptedDump>>,
     /// The dump of operators that fail.
     pub(crate) failures: Option<ExceptionDump>,
     /// Directories of earlier configurations of this process, which may not exist.
@@ -33,7 +33,7 @@ pub(crate) struct MindSporeRun {
 }
 
 /// A configuration that was accepted.
-pub(crate) struct Settings {
+pub(crate) struct AcceptedDump {
     pub(crate) mode: DumpMode,
     pub(crate) plan: Plan,
     pub(crate) content: AclContent,
@@ -45,17 +45,17 @@ pub(crate) struct Settings {
 
 /// A model's part in the dump.
 #[derive(Default)]
-pub(crate) struct Registration {
+pub(crate) struct DumpRegistration {
     /// The configuration in force when the model was loaded; `None` if there was none. It decides
     /// for good which operators are kept.
-    pub(crate) selected_by: Option<Arc<Settings>>,
+    pub(crate) selected_by: Option<Arc<AcceptedDump>>,
     /// The values to keep of the next execution, and the configuration that asks for them.
-    pub(crate) current: Option<(Plan, Arc<Settings>)>,
+    pub(crate) current: Option<(Plan, Arc<AcceptedDump>)>,
 }
 
-impl Registration {
-    pub(crate) fn at_load(current: Option<&Arc<Settings>>) -> Registration {
-        Registration {
+impl DumpRegistration {
+    pub(crate) fn at_load(current: Option<&Arc<AcceptedDump>>) -> DumpRegistration {
+        DumpRegistration {
             selected_by: current.cloned(),
             current: current.map(|settings| (settings.plan.clone(), settings.clone())),
         }
@@ -63,7 +63,7 @@ impl Registration {
 
     /// Follows a configuration that was accepted after the model was loaded: with its place, time,
     /// mode, sides, steps and content, but the operators that the model was loaded with.
-    pub(crate) fn follow(&mut self, settings: &Arc<Settings>) {
+    pub(crate) fn follow(&mut self, settings: &Arc<AcceptedDump>) {
         let Some(at_load) = &self.selected_by else {
             return;
         };
@@ -77,12 +77,12 @@ impl Registration {
     }
 
     /// Follows a configuration from the control file: as if the model were loaded now.
-    pub(crate) fn replace(&mut self, settings: &Arc<Settings>) {
-        *self = Registration::at_load(Some(settings));
+    pub(crate) fn replace(&mut self, settings: &Arc<AcceptedDump>) {
+        *self = DumpRegistration::at_load(Some(settings));
     }
 
     /// Returns the values to keep of the next execution, and the configuration that asks for them.
-    pub(crate) fn current(&self) -> Option<(Plan, Arc<Settings>)> {
+    pub(crate) fn current(&self) -> Option<(Plan, Arc<AcceptedDump>)> {
         self.current.clone()
     }
 }

@@ -9,7 +9,7 @@ use opscope_engine::{
     Engine, EngineError, FallbackModel, LoadOptions, LoadedModel, ModelSource, SharedEngine,
 };
 
-use crate::log::Log;
+use crate::log::ProcessLog;
 
 /// The engine that the variables `OPSCOPE_ENGINE` and `OPSCOPE_ENGINE_LIB` ask for, or the best
 /// that there is.
@@ -45,7 +45,7 @@ impl LazyEngine {
             let chosen = (self.choose)().map_err(|error| error.to_string())?;
             if let Some(warning) = &chosen.warning {
                 // Another engine than the one that was installed for this: nothing else says so.
-                let log = Log::from_environment(|name| std::env::var(name).ok());
+                let log = ProcessLog::from_environment(|name| std::env::var(name).ok());
                 log.error(format_args!("{warning}; using {}", chosen.engine.name()));
             }
             Ok(chosen)

@@ -1,4 +1,4 @@
-//! The interface's functions: methods of [`Process`](crate::Process), a file for each group.
+//! The interface's functions: methods of [`Process`](crate::AclProcess), a file for each group.
 //!
 //! They find each other as methods. A file imports another one only where it takes a type from it.
 

@@ -12,7 +12,7 @@ pub type Handle = usize;
 /// Gives out handles. Numbers of different kinds of objects differ too, so that a handle of the
 /// wrong kind is found out.
 #[derive(Debug)]
-pub(crate) struct Handles(AtomicUsize);
+pub(crate) struct HandleCounter(AtomicUsize);
 
 /// Where handles begin, and the distance between two: they look like addresses of small objects, so
 /// that a program which adds to one gets no other.
@@ -21,14 +21,14 @@ const STRIDE: usize = 16;
 /// How far handles of a fork are from those of its parent: no process gives out as many.
 const GENERATION: usize = 1 << 48;
 
-impl Handles {
-    pub(crate) fn new() -> Handles {
-        Handles::behind(0)
+impl HandleCounter {
+    pub(crate) fn new() -> HandleCounter {
+        HandleCounter::behind(0)
     }
 
     /// Those of a fork, which differ from all that its ancestors gave out.
-    pub(crate) fn behind(n_ancestors: usize) -> Handles {
-        Handles(AtomicUsize::new(FIRST + n_ancestors * GENERATION))
+    pub(crate) fn behind(n_ancestors: usize) -> HandleCounter {
+        HandleCounter(AtomicUsize::new(FIRST + n_ancestors * GENERATION))
     }
 
     pub(crate) fn next(&self) -> Handle {
@@ -39,15 +39,15 @@ impl Handles {
 
 /// The objects of one kind.
 #[derive(Debug)]
-pub(crate) struct Table<T>(HashMap<Handle, T>);
+pub(crate) struct HandleTable<T>(HashMap<Handle, T>);
 
-impl<T> Default for Table<T> {
+impl<T> Default for HandleTable<T> {
     fn default() -> Self {
-        Table(HashMap::new())
+        HandleTable(HashMap::new())
     }
 }
 
-impl<T> Table<T> {
+impl<T> HandleTable<T> {
     pub(crate) fn insert(&mut self, handle: Handle, object: T) -> Handle {
         self.0.insert(handle, object);
         handle
@@ -76,7 +76,7 @@ impl<T> Table<T> {
     /// Copies of the objects that a function of the interface was given.
     ///
     /// # Errors
-    /// As for [`Table::find`].
+    /// As for [`HandleTable::find`].
     pub(crate) fn find_all(&self, handles: &[Handle]) -> Answer<Vec<T>>
     where
         T: Clone,
@@ -87,7 +87,7 @@ impl<T> Table<T> {
             .collect()
     }
 
-    /// As [`Table::find`], to change the object.
+    /// As [`HandleTable::find`], to change the object.
     pub(crate) fn find_mut(&mut self, handle: Handle) -> Answer<&mut T> {
         self.get_mut(handle).ok_or(INVALID_PARAM)
     }
@@ -96,7 +96,7 @@ impl<T> Table<T> {
     /// is locked out any more, because large objects take time.
     ///
     /// # Errors
-    /// As for [`Table::find`].
+    /// As for [`HandleTable::find`].
     pub(crate) fn take(&mut self, handle: Handle) -> Answer<T> {
         self.remove(handle).ok_or(INVALID_PARAM)
     }

@@ -1,7 +1,7 @@
 //! The AscendCL process: what `aclInit`, `aclmdlSetDump`, `aclmdlExecute` and their like mean,
 //! once, for every binding.
 //!
-//! A [`Process`] holds what the interface keeps between calls. Its methods are the interface's
+//! A [`AclProcess`] holds what the interface keeps between calls. Its methods are the interface's
 //! functions, with Rust's types: an [`Answer`] instead of a number and out-parameters, a slice
 //! instead of a pointer and a length. Objects that the interface hands out behind pointers are
 //! [`Handle`]s: numbers that are looked up and never followed, so a wrong, destroyed or invented
@@ -36,15 +36,15 @@ mod process;
 mod runtime;
 pub mod status;
 
-pub use callback::{Chunk, DumpCallback};
+pub use callback::{DumpCallback, FilePiece};
 pub use data_type::{data_type_size, float_to_float16, float16_to_float};
 pub use engine::engine_of_environment;
 pub use exception::{ExceptionCallback, ExceptionInfo, ExceptionTensor};
 pub use handle::Handle;
-pub use model::{ConfigValue, Dims};
+pub use model::{ConfigValue, NamedDims};
 pub use operator::AttributeValue;
 pub use opscope_engine::SharedEngine;
 pub use per_process::PerProcess;
-pub use process::Process;
+pub use process::AclProcess;
 pub use runtime::Work;
 pub use status::{Answer, Status};

@@ -15,15 +15,15 @@ const ERROR: u32 = 3;
 
 /// A log on standard error.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Log {
+pub(crate) struct ProcessLog {
     level: u32,
 }
 
-impl Log {
+impl ProcessLog {
     /// A log with the severity that the environment asks for.
-    pub(crate) fn from_environment(variable: impl Fn(&str) -> Option<String>) -> Log {
+    pub(crate) fn from_environment(variable: impl Fn(&str) -> Option<String>) -> ProcessLog {
         let level = variable(LEVEL).and_then(|text| text.trim().parse().ok());
-        Log {
+        ProcessLog {
             level: level.unwrap_or(LEVEL_DEFAULT),
         }
     }

@@ -25,7 +25,7 @@ const ALIGNMENT: usize = 512;
 
 /// Who may free an allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum MemoryKind {
     Device,
     Host,
 }
@@ -37,16 +37,16 @@ struct Allocation {
     layout: Layout,
     /// Bytes from `address` on.
     size: usize,
-    kind: Kind,
+    kind: MemoryKind,
 }
 
 /// The allocations of a process, by address.
 #[derive(Debug, Default)]
-pub(crate) struct Memory(RwLock<BTreeMap<usize, Allocation>>);
+pub(crate) struct MemoryTable(RwLock<BTreeMap<usize, Allocation>>);
 
 /// Where an access may go.
 #[derive(Debug, PartialEq, Eq)]
-enum Access {
+enum MemoryAccess {
     /// Inside an allocation, or in memory of the caller's.
     Fine,
     /// Beyond the end of an allocation or of the address space, or null.
@@ -55,7 +55,7 @@ enum Access {
 
 type Allocations = BTreeMap<usize, Allocation>;
 
-impl Memory {
+impl MemoryTable {
     /// Keeps every allocation alive while it is held; copies on several threads share it.
     fn keep(&self) -> RwLockReadGuard<'_, Allocations> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
@@ -65,7 +65,7 @@ impl Memory {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn allocate(&self, size: usize, kind: Kind) -> Answer<usize> {
+    pub(crate) fn allocate(&self, size: usize, kind: MemoryKind) -> Answer<usize> {
         if size == 0 {
             return Err(INVALID_PARAM);
         }
@@ -90,7 +90,7 @@ impl Memory {
         Ok(address)
     }
 
-    pub(crate) fn release(&self, address: usize, kind: Kind) -> Answer {
+    pub(crate) fn release(&self, address: usize, kind: MemoryKind) -> Answer {
         if address == 0 {
             return Err(INVALID_PARAM);
         }
@@ -115,7 +115,7 @@ impl Memory {
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(count).ok()?;
         let allocations = self.keep();
-        if check(&allocations, address, count) == Access::Bad {
+        if check(&allocations, address, count) == MemoryAccess::Bad {
             return None;
         }
         // SAFETY: the range is inside an allocation, which the guard keeps alive, or the caller has
@@ -131,7 +131,7 @@ impl Memory {
             return Some(());
         }
         let allocations = self.keep();
-        if check(&allocations, address, bytes.len()) == Access::Bad {
+        if check(&allocations, address, bytes.len()) == MemoryAccess::Bad {
             return None;
         }
         // SAFETY: as for `read`, for writing; `bytes` is borrowed memory of this library's, which
@@ -145,7 +145,7 @@ impl Memory {
     pub(crate) fn copy(&self, to: usize, from: usize, count: usize) -> Option<()> {
         let allocations = self.keep();
         for address in [to, from] {
-            if check(&allocations, address, count) == Access::Bad {
+            if check(&allocations, address, count) == MemoryAccess::Bad {
                 return None;
             }
         }
@@ -156,7 +156,7 @@ impl Memory {
 
     pub(crate) fn fill(&self, to: usize, value: u8, count: usize) -> Option<()> {
         let allocations = self.keep();
-        if check(&allocations, to, count) == Access::Bad {
+        if check(&allocations, to, count) == MemoryAccess::Bad {
             return None;
         }
         // SAFETY: the range has been checked or promised.
@@ -165,7 +165,7 @@ impl Memory {
     }
 }
 
-impl Drop for Memory {
+impl Drop for MemoryTable {
     fn drop(&mut self) {
         let allocations = std::mem::take(self.0.get_mut().unwrap_or_else(PoisonError::into_inner));
         for allocation in allocations.into_values() {
@@ -175,10 +175,10 @@ impl Drop for Memory {
     }
 }
 
-fn check(allocations: &Allocations, address: usize, count: usize) -> Access {
+fn check(allocations: &Allocations, address: usize, count: usize) -> MemoryAccess {
     let end = address.checked_add(count);
     let Some(end) = end.filter(|_| address != 0 && isize::try_from(count).is_ok()) else {
-        return Access::Bad;
+        return MemoryAccess::Bad;
     };
     let before = allocations.range((Bound::Unbounded, Bound::Excluded(end)));
     match before.last() {
@@ -186,11 +186,11 @@ fn check(allocations: &Allocations, address: usize, count: usize) -> Access {
         // begins, or has to hold all of it.
         Some((start, known)) if start + known.size > address => {
             if *start <= address && end <= start + known.size {
-                Access::Fine
+                MemoryAccess::Fine
             } else {
-                Access::Bad
+                MemoryAccess::Bad
             }
         }
-        _ => Access::Fine,
+        _ => MemoryAccess::Fine,
     }
 }

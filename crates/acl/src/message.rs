@@ -14,13 +14,13 @@ const INDENT: &str = "        ";
 
 /// An account of an error, in the user's terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Report {
+pub(crate) struct AclReport {
     /// The whole text.
     head: String,
 }
 
 /// A code's title, its message with `{}` for each placeholder, and hints that may be empty.
-struct Wording {
+struct ReportWording {
     code: &'static str,
     title: &'static str,
     message: &'static str,
@@ -28,85 +28,85 @@ struct Wording {
     solution: &'static str,
 }
 
-const WORDINGS: &[Wording] = &[
-    Wording {
+const WORDINGS: &[ReportWording] = &[
+    ReportWording {
         code: "EP0001",
         title: "Config_Error",
         message: "The content of configuration item `{}` in `{}` is invalid: {}.",
         cause: "The item is missing, empty or of the wrong type.",
         solution: "Correct the item in the configuration file.",
     },
-    Wording {
+    ReportWording {
         code: "EP0002",
         title: "Config_Error",
         message: "Value `{}` of configuration item `{}` in `{}` is invalid. Expected: {}.",
         cause: "",
         solution: "Set the item to one of the expected values.",
     },
-    Wording {
+    ReportWording {
         code: "EP0003",
         title: "Config_Error",
         message: "Value `{}` of configuration item `{}` in `{}` is invalid: {}.",
         cause: "",
         solution: "Correct the value in the configuration file.",
     },
-    Wording {
+    ReportWording {
         code: "EP0004",
         title: "File_Operation_Error_Parse",
         message: "File `{}` cannot be parsed: {}.",
         cause: "The file is no JSON text, or it is nested too deeply.",
         solution: "Check the file's syntax.",
     },
-    Wording {
+    ReportWording {
         code: "EP0005",
         title: "Config_Error",
         message: "Items of the configuration `{}` exclude each other: {}.",
         cause: "",
         solution: "Remove one of the items that exclude each other.",
     },
-    Wording {
+    ReportWording {
         code: "EP0006",
         title: "Invalid_Argument",
         message: "{}: value `{}` of parameter `{}` is invalid: {}.",
         cause: "",
         solution: "Call the function again with a valid value.",
     },
-    Wording {
+    ReportWording {
         code: "EP0007",
         title: "Invalid_Argument_Null_Pointer",
         message: "{}: parameter `{}` is a null pointer.",
         cause: "",
         solution: "Call the function again with a valid pointer.",
     },
-    Wording {
+    ReportWording {
         code: "EP0008",
         title: "Invalid_Argument_API_Call_Sequence",
         message: "{} was called out of order: {}.",
         cause: "",
         solution: "Check the order of the calls.",
     },
-    Wording {
+    ReportWording {
         code: "EH0001",
         title: "Invalid_Argument",
         message: "Value `{}` of parameter `{}` is invalid: {}.",
         cause: "",
         solution: "Call the function again with a valid value.",
     },
-    Wording {
+    ReportWording {
         code: "EH0002",
         title: "Invalid_Argument_Null_Pointer",
         message: "{}: parameter `{}` is a null pointer.",
         cause: "",
         solution: "Call the function again with a valid pointer.",
     },
-    Wording {
+    ReportWording {
         code: "EH0003",
         title: "Invalid_Path",
         message: "Path `{}` is invalid: {}.",
         cause: "Nothing is there, or it may not be read.",
         solution: "Check the path and the permissions along it.",
     },
-    Wording {
+    ReportWording {
         code: "EH0004",
         title: "Invalid_File",
         message: "File `{}` is invalid: {}.",
@@ -115,7 +115,7 @@ const WORDINGS: &[Wording] = &[
     },
 ];
 /// Title of reports about what went wrong inside.
-const INNER: Wording = Wording {
+const INNER: ReportWording = ReportWording {
     code: "E19999",
     title: "Inner_Error",
     message: "{}.",
@@ -123,24 +123,24 @@ const INNER: Wording = Wording {
     solution: "",
 };
 
-impl Report {
+impl AclReport {
     /// A report with the placeholders of its code, in order. A code that is not in the table is
     /// reported as an inner error with the placeholders in a row.
-    pub(crate) fn new(code: &'static str, placeholders: &[&str]) -> Report {
+    pub(crate) fn new(code: &'static str, placeholders: &[&str]) -> AclReport {
         let wording = WORDINGS.iter().find(|wording| wording.code == code);
         let joined = placeholders.join(": ");
         match wording {
-            Some(wording) => Report::worded(wording, placeholders),
-            None => Report::worded(&INNER, &[&joined]),
+            Some(wording) => AclReport::worded(wording, placeholders),
+            None => AclReport::worded(&INNER, &[&joined]),
         }
     }
 
     /// A report of what went wrong inside, in the failing part's own words.
-    pub(crate) fn inner(text: &str) -> Report {
-        Report::worded(&INNER, &[text])
+    pub(crate) fn inner(text: &str) -> AclReport {
+        AclReport::worded(&INNER, &[text])
     }
 
-    fn worded(wording: &Wording, placeholders: &[&str]) -> Report {
+    fn worded(wording: &ReportWording, placeholders: &[&str]) -> AclReport {
         let now = jiff::Zoned::now();
         let mut head = format!(
             "[PID: {}] {}.{:03}.{:03} {}({}): ",
@@ -166,30 +166,30 @@ impl Report {
                 let _ = write!(head, "\n{INDENT}{label}: {hint}");
             }
         }
-        Report { head }
+        AclReport { head }
     }
 }
 
 /// Reports that nobody has read yet.
 #[derive(Default)]
-pub(crate) struct Reports(Mutex<Waiting>);
+pub(crate) struct ReportQueue(Mutex<ReportLists>);
 
 #[derive(Default)]
-struct Waiting {
+struct ReportLists {
     is_shared: bool,
     /// The common list; used where `is_shared`.
-    common: VecDeque<Report>,
-    of_thread: HashMap<ThreadId, (u64, VecDeque<Report>)>,
+    common: VecDeque<AclReport>,
+    of_thread: HashMap<ThreadId, (u64, VecDeque<AclReport>)>,
     n_reports: u64,
 }
 
-impl Reports {
+impl ReportQueue {
     /// Keeps reports in one list for the whole process from now on, or in one for each thread.
     pub(crate) fn share(&self, is_shared: bool) {
         self.lock().is_shared = is_shared;
     }
 
-    pub(crate) fn push(&self, report: Report) {
+    pub(crate) fn push(&self, report: AclReport) {
         let mut waiting = self.lock();
         waiting.n_reports += 1;
         let n_reports = waiting.n_reports;
@@ -238,7 +238,7 @@ impl Reports {
         Some(text)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Waiting> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, ReportLists> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

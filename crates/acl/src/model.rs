@@ -12,28 +12,28 @@ use std::sync::{Arc, Mutex};
 use opscope_engine::{FallbackEngine, LoadedModel, ModelSignature};
 use opscope_store::record::ModelId;
 
-pub(crate) use self::config::Config;
 pub use self::config::ConfigValue;
-pub use self::description::Dims;
-pub(crate) use self::description::{Description, Value, Which, dims_of, outputs};
+pub(crate) use self::config::ModelConfig;
+pub use self::description::NamedDims;
+pub(crate) use self::description::{ModelDesc, ModelSide, ModelValue, dims_of, outputs};
 pub(crate) use self::gears::ModelGears;
-pub(crate) use self::shapes::{Given, extents, resolve};
-use crate::dump::Registration;
+pub(crate) use self::shapes::{InputBuffer, extents, resolve};
+use crate::dump::DumpRegistration;
 use crate::lock::lock;
 
 /// A model that was loaded.
-pub(crate) struct Model {
+pub(crate) struct AclModel {
     /// How dumps name it.
     pub(crate) id: Arc<ModelId>,
     pub(crate) signature: ModelSignature,
-    pub(crate) description: Arc<Description>,
-    pub(crate) registration: Mutex<Registration>,
+    pub(crate) description: Arc<ModelDesc>,
+    pub(crate) registration: Mutex<DumpRegistration>,
     /// Held while the model runs.
-    pub(crate) running: Mutex<Running>,
+    pub(crate) running: Mutex<ModelRunState>,
 }
 
 /// The part of a model that one execution at a time uses.
-pub(crate) struct Running {
+pub(crate) struct ModelRunState {
     pub(crate) engine: Box<dyn LoadedModel>,
     /// Executions so far, dumped or not.
     pub(crate) n_executions: u64,
@@ -45,7 +45,7 @@ pub(crate) struct Running {
     pub(crate) told: HashSet<String>,
 }
 
-impl Model {
+impl AclModel {
     /// Waits until the execution that is under way, if one is, has ended.
     pub(crate) fn wait(&self) {
         drop(lock(&self.running));

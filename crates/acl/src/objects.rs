@@ -3,22 +3,22 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::data::{Buffer, Dataset, TensorDesc};
-use crate::handle::{Handle, Table};
-use crate::model::{Config, Description};
-use crate::operator::{Attributes, Prepared};
+use crate::data::{DataBuffer, Dataset, TensorDesc};
+use crate::handle::{Handle, HandleTable};
+use crate::model::{ModelConfig, ModelDesc};
+use crate::operator::{OperatorAttributes, RunnableOperator};
 
 /// The objects of a process that belong to no device.
 #[derive(Default)]
-pub(crate) struct Objects {
-    pub(crate) buffers: Table<Buffer>,
-    pub(crate) datasets: Table<Dataset>,
-    pub(crate) tensor_descs: Table<TensorDesc>,
+pub(crate) struct ObjectTables {
+    pub(crate) buffers: HandleTable<DataBuffer>,
+    pub(crate) datasets: HandleTable<Dataset>,
+    pub(crate) tensor_descs: HandleTable<TensorDesc>,
     /// `None` until the description is filled.
-    pub(crate) model_descs: Table<Option<Arc<Description>>>,
-    pub(crate) configs: Table<Config>,
+    pub(crate) model_descs: HandleTable<Option<Arc<ModelDesc>>>,
+    pub(crate) configs: HandleTable<ModelConfig>,
     /// Sets of options of executions.
     pub(crate) exec_configs: BTreeSet<Handle>,
-    pub(crate) op_attributes: Table<Attributes>,
-    pub(crate) op_handles: Table<Arc<Prepared>>,
+    pub(crate) op_attributes: HandleTable<OperatorAttributes>,
+    pub(crate) op_handles: HandleTable<Arc<RunnableOperator>>,
 }

@@ -37,9 +37,9 @@ pub enum AttributeValue {
 
 /// Attributes by name, in the order in which they were set first.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Attributes(Vec<(String, AttributeValue)>);
+pub(crate) struct OperatorAttributes(Vec<(String, AttributeValue)>);
 
-impl Attributes {
+impl OperatorAttributes {
     pub(crate) fn set(&mut self, name: &str, value: AttributeValue) {
         match self.0.iter_mut().find(|(known, _)| known == name) {
             Some((_, known)) => *known = value,
@@ -77,7 +77,7 @@ impl Attributes {
 }
 
 /// An operator that is ready to run.
-pub(crate) struct Prepared {
+pub(crate) struct RunnableOperator {
     /// The program's name of its type.
     pub(crate) op_type: String,
     pub(crate) inputs: Vec<TensorDesc>,
@@ -89,7 +89,7 @@ pub(crate) struct Prepared {
     pub(crate) operator: Mutex<SoleOperator>,
 }
 
-impl Prepared {
+impl RunnableOperator {
     /// The operator, to let it run.
     pub(crate) fn operator(&self) -> MutexGuard<'_, SoleOperator> {
         lock(&self.operator)

@@ -15,11 +15,11 @@ const N_GENERATIONS: usize = 64;
 pub struct PerProcess<T> {
     /// The first one belongs to the process that asked first, the next to its fork, and so on. A
     /// place is claimed before its value is made, so that a fork never waits for an ancestor's.
-    generations: [Generation<T>; N_GENERATIONS],
+    generations: [ProcessSlot<T>; N_GENERATIONS],
 }
 
 #[derive(Debug)]
-struct Generation<T> {
+struct ProcessSlot<T> {
     /// The process that has claimed it; 0 if none has.
     process: AtomicU32,
     value: OnceLock<T>,
@@ -30,7 +30,7 @@ impl<T> PerProcess<T> {
     pub const fn new() -> PerProcess<T> {
         PerProcess {
             generations: [const {
-                Generation {
+                ProcessSlot {
                     process: AtomicU32::new(0),
                     value: OnceLock::new(),
                 }
@@ -69,7 +69,7 @@ impl<T> Default for PerProcess<T> {
     }
 }
 
-impl<T> Generation<T> {
+impl<T> ProcessSlot<T> {
     /// Whether it belongs to `process`, which claims it if nobody has.
     fn is_of(&self, process: u32) -> bool {
         // The order of other memory does not matter: the value has a lock of its own.

@@ -10,18 +10,18 @@ use crate::callback::DumpCallback;
 use crate::control::ControlFile;
 use crate::dump::MindSporeRun;
 use crate::exception::ExceptionCallback;
-use crate::handle::Handles;
+use crate::handle::HandleCounter;
 use crate::lock::lock;
-use crate::log::Log;
-use crate::memory::Memory;
-use crate::message::{Report, Reports};
-use crate::model::Model;
-use crate::objects::Objects;
+use crate::log::ProcessLog;
+use crate::memory::MemoryTable;
+use crate::message::{AclReport, ReportQueue};
+use crate::model::AclModel;
+use crate::objects::ObjectTables;
 use crate::per_process::PerProcess;
-use crate::runtime::Runtime;
+use crate::runtime::DeviceRuntime;
 use crate::{Status, status};
 
-/// Everything that AscendCL keeps between calls. A program has one, [`Process::global`]; tests have
+/// Everything that AscendCL keeps between calls. A program has one, [`AclProcess::global`]; tests have
 /// many.
 ///
 /// Its methods may be called from any thread. Where order matters, between `aclmdlSetDump` and
@@ -29,30 +29,30 @@ use crate::{Status, status};
 /// model runs or files are written, but for the model's own.
 ///
 /// Locks are taken in the order of the fields.
-pub struct Process {
+pub struct AclProcess {
     pub(crate) engine: SharedEngine,
-    pub(crate) handles: Handles,
-    pub(crate) log: Log,
-    pub(crate) environment: Surroundings,
-    pub(crate) life: Mutex<Life>,
+    pub(crate) handles: HandleCounter,
+    pub(crate) log: ProcessLog,
+    pub(crate) environment: EnvironmentSource,
+    pub(crate) life: Mutex<LifeCycle>,
     /// `None` unless the environment names one.
     pub(crate) control: Option<ControlFile>,
     pub(crate) dump: Mutex<MindSporeRun>,
-    pub(crate) models: Mutex<Models>,
-    pub(crate) objects: Mutex<Objects>,
-    pub(crate) runtime: Runtime,
+    pub(crate) models: Mutex<ModelRegistry>,
+    pub(crate) objects: Mutex<ObjectTables>,
+    pub(crate) runtime: DeviceRuntime,
     pub(crate) callback: Mutex<Option<DumpCallback>>,
     pub(crate) exception_callback: Mutex<Option<ExceptionCallback>>,
     pub(crate) is_dumping_args: Mutex<bool>,
     /// How many operators of each type ran on their own.
     pub(crate) op_counts: Mutex<HashMap<String, u64>>,
-    pub(crate) memory: Memory,
-    pub(crate) reports: Reports,
+    pub(crate) memory: MemoryTable,
+    pub(crate) reports: ReportQueue,
 }
 
 /// Where a process finds the environment that configurations depend on.
 #[derive(Clone, Debug)]
-pub(crate) enum Surroundings {
+pub(crate) enum EnvironmentSource {
     /// The program's, looked up for each configuration: the current directory may change.
     Program,
     /// A given one.
@@ -61,15 +61,15 @@ pub(crate) enum Surroundings {
 
 /// The loaded models.
 #[derive(Default)]
-pub(crate) struct Models {
-    pub(crate) by_id: BTreeMap<u32, Arc<Model>>,
+pub(crate) struct ModelRegistry {
+    pub(crate) by_id: BTreeMap<u32, Arc<AclModel>>,
     /// How many were loaded so far: the id of the latest.
     pub(crate) n_loaded: u32,
 }
 
 /// Where a process stands between its first `aclInit` and its last `aclFinalize`.
 #[derive(Debug, Default)]
-pub(crate) struct Life {
+pub(crate) struct LifeCycle {
     /// Calls of `aclInit` that have not been taken back, refused repetitions included.
     pub(crate) n_inits: u64,
     /// Whether `aclFinalize` was the last of the two to succeed.
@@ -81,14 +81,14 @@ pub(crate) struct Life {
     pub(crate) is_dump_begun: bool,
 }
 
-static GLOBAL: PerProcess<Process> = PerProcess::new();
+static GLOBAL: PerProcess<AclProcess> = PerProcess::new();
 
-impl Process {
+impl AclProcess {
     /// A process of its own, in the environment of the program.
-    pub fn new(engine: SharedEngine) -> Process {
-        let log = Log::from_environment(|name| std::env::var(name).ok());
-        let process = Process::start(engine, Surroundings::Program, log);
-        Process {
+    pub fn new(engine: SharedEngine) -> AclProcess {
+        let log = ProcessLog::from_environment(|name| std::env::var(name).ok());
+        let process = AclProcess::start(engine, EnvironmentSource::Program, log);
+        AclProcess {
             // Only here: processes in a given environment must not follow the file of whoever tests
             // them.
             control: ControlFile::of_environment(),
@@ -97,31 +97,31 @@ impl Process {
     }
 
     /// A process of its own, in the given environment.
-    pub fn with_environment(engine: SharedEngine, environment: ConfigEnvironment) -> Process {
-        let log = Log::from_environment(|_| None);
-        Process::start(engine, Surroundings::Given(environment), log)
+    pub fn with_environment(engine: SharedEngine, environment: ConfigEnvironment) -> AclProcess {
+        let log = ProcessLog::from_environment(|_| None);
+        AclProcess::start(engine, EnvironmentSource::Given(environment), log)
     }
 
     /// The one that the bindings of a program share. `engine` is asked once, by the first caller.
     ///
     /// A fork has another one, which is not initialised: models, dumps and objects of the parent
     /// are unknown there, and their numbers are given to nothing else.
-    pub fn global(engine: impl FnOnce() -> SharedEngine) -> &'static Process {
+    pub fn global(engine: impl FnOnce() -> SharedEngine) -> &'static AclProcess {
         GLOBAL.get_or_init(|n_ancestors| {
             // Before any engine is loaded, while the program is likely to have one thread.
             opscope_engine::disable_telemetry();
-            Process {
+            AclProcess {
                 // A handle that the parent has given out must stand for nothing here.
-                handles: Handles::behind(n_ancestors),
-                ..Process::new(engine())
+                handles: HandleCounter::behind(n_ancestors),
+                ..AclProcess::new(engine())
             }
         })
     }
 
-    fn start(engine: SharedEngine, environment: Surroundings, log: Log) -> Process {
-        let process = Process {
+    fn start(engine: SharedEngine, environment: EnvironmentSource, log: ProcessLog) -> AclProcess {
+        let process = AclProcess {
             engine,
-            handles: Handles::new(),
+            handles: HandleCounter::new(),
             log,
             environment,
             life: Mutex::default(),
@@ -129,13 +129,13 @@ impl Process {
             dump: Mutex::default(),
             models: Mutex::default(),
             objects: Mutex::default(),
-            runtime: Runtime::default(),
+            runtime: DeviceRuntime::default(),
             callback: Mutex::default(),
             exception_callback: Mutex::default(),
             is_dumping_args: Mutex::default(),
             op_counts: Mutex::default(),
-            memory: Memory::default(),
-            reports: Reports::default(),
+            memory: MemoryTable::default(),
+            reports: ReportQueue::default(),
         };
         // The environment asks for this dump whatever the program configures, or if it never does.
         process.start_environment_dump();
@@ -145,13 +145,13 @@ impl Process {
     /// The environment as it is now.
     pub(crate) fn environment(&self) -> std::io::Result<ConfigEnvironment> {
         match &self.environment {
-            Surroundings::Program => ConfigEnvironment::of_process(),
-            Surroundings::Given(environment) => Ok(environment.clone()),
+            EnvironmentSource::Program => ConfigEnvironment::of_process(),
+            EnvironmentSource::Given(environment) => Ok(environment.clone()),
         }
     }
 
     /// The objects, locked.
-    pub(crate) fn objects(&self) -> MutexGuard<'_, Objects> {
+    pub(crate) fn objects(&self) -> MutexGuard<'_, ObjectTables> {
         lock(&self.objects)
     }
 
@@ -162,13 +162,13 @@ impl Process {
         code: &'static str,
         placeholders: &[&str],
     ) -> Status {
-        self.reports.push(Report::new(code, placeholders));
+        self.reports.push(AclReport::new(code, placeholders));
         status
     }
 
     /// Reports what went wrong inside, in the failing part's words.
     pub(crate) fn inner_error(&self, status: Status, text: &str) -> Status {
-        self.reports.push(Report::inner(text));
+        self.reports.push(AclReport::inner(text));
         status
     }
 

@@ -10,37 +10,37 @@ use std::thread::{self, ThreadId};
 use std::time::Instant;
 
 use crate::Answer;
-use crate::handle::{Handle, Handles, Table};
+use crate::handle::{Handle, HandleCounter, HandleTable};
 use crate::status::{RT_INVALID_HANDLE, RT_STREAM_CONTEXT};
 
 #[derive(Default)]
-pub(crate) struct Runtime {
-    pub(crate) state: Mutex<State>,
+pub(crate) struct DeviceRuntime {
+    pub(crate) state: Mutex<RuntimeState>,
     /// Notified when callbacks are submitted or done, or a subscription ends.
     pub(crate) changed: Condvar,
 }
 
 #[derive(Default)]
-pub(crate) struct State {
+pub(crate) struct RuntimeState {
     /// The context that `aclrtSetDevice` shares among threads, and how often it was set.
     pub(crate) primary: Option<(Handle, u64)>,
-    pub(crate) contexts: Table<Context>,
-    pub(crate) streams: Table<Stream>,
-    pub(crate) events: Table<Event>,
+    pub(crate) contexts: HandleTable<DeviceContext>,
+    pub(crate) streams: HandleTable<DeviceStream>,
+    pub(crate) events: HandleTable<StreamEvent>,
     pub(crate) current: HashMap<ThreadId, Handle>,
     /// By the number that the program gives its thread.
-    pub(crate) subscribers: HashMap<u64, Subscriber>,
+    pub(crate) subscribers: HashMap<u64, CallbackThread>,
 }
 
 /// Something that streams belong to.
 #[derive(Debug)]
-pub(crate) struct Context {
+pub(crate) struct DeviceContext {
     /// The stream that the null handle stands for.
     pub(crate) default_stream: Handle,
 }
 
 #[derive(Debug)]
-pub(crate) struct Stream {
+pub(crate) struct DeviceStream {
     pub(crate) context: Handle,
     /// The thread that runs its callbacks, by the program's number.
     pub(crate) subscriber: Option<u64>,
@@ -48,9 +48,9 @@ pub(crate) struct Stream {
     pub(crate) n_blocking: u64,
 }
 
-impl Stream {
-    pub(crate) fn new(context: Handle) -> Stream {
-        Stream {
+impl DeviceStream {
+    pub(crate) fn new(context: Handle) -> DeviceStream {
+        DeviceStream {
             context,
             subscriber: None,
             n_blocking: 0,
@@ -64,19 +64,19 @@ impl Stream {
 
 /// When the event was recorded last.
 #[derive(Debug, Default)]
-pub(crate) struct Event(pub(crate) Option<Instant>);
+pub(crate) struct StreamEvent(pub(crate) Option<Instant>);
 
 /// A callback of the program's.
 pub type Work = Box<dyn FnOnce() + Send>;
 
 /// A thread that runs callbacks.
 #[derive(Default)]
-pub(crate) struct Subscriber {
+pub(crate) struct CallbackThread {
     pub(crate) streams: Vec<Handle>,
     pub(crate) waiting: VecDeque<(Handle, bool, Work)>,
 }
 
-impl Subscriber {
+impl CallbackThread {
     pub(crate) fn end_stream(&mut self, stream: Handle) {
         self.streams.retain(|known| *known != stream);
         self.waiting.retain(|(of, ..)| *of != stream);
@@ -88,16 +88,18 @@ impl Subscriber {
     }
 }
 
-impl State {
+impl RuntimeState {
     pub(crate) fn current_context(&self) -> Option<Handle> {
         self.current.get(&thread::current().id()).copied()
     }
 
-    pub(crate) fn add_context(&mut self, handles: &Handles) -> Handle {
+    pub(crate) fn add_context(&mut self, handles: &HandleCounter) -> Handle {
         let context = handles.next();
         let default_stream = handles.next();
-        self.streams.insert(default_stream, Stream::new(context));
-        self.contexts.insert(context, Context { default_stream })
+        self.streams
+            .insert(default_stream, DeviceStream::new(context));
+        self.contexts
+            .insert(context, DeviceContext { default_stream })
     }
 
     /// Ends a context with its streams; threads that use it have none afterwards.

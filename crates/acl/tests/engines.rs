@@ -6,7 +6,7 @@ mod support;
 use std::fs;
 use std::sync::Arc;
 
-use opscope_acl::Process;
+use opscope_acl::AclProcess;
 use opscope_capture::{Purpose, Tap};
 use opscope_config::ConfigEnvironment;
 use opscope_engine::{
@@ -98,7 +98,7 @@ fn fixture(is_shy: bool, other: Option<SharedEngine>) -> Fixture {
     fs::create_dir(dir.path().join("out")).unwrap();
     let engine = Arc::new(LimitedEngine { is_shy, other });
     Fixture {
-        process: Process::with_environment(engine, environment),
+        process: AclProcess::with_environment(engine, environment),
         dir,
     }
 }

@@ -5,7 +5,7 @@ mod support;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use opscope_acl::{Process, status};
+use opscope_acl::{AclProcess, status};
 
 use support::Fixture;
 
@@ -80,15 +80,15 @@ fn handles_of_the_wrong_kind_give_codes() {
     let all = [
         desc, dataset, buffer, tensor, stream, event, attributes, config,
     ];
-    let destroy: [fn(&Process, usize) -> opscope_acl::Answer; 8] = [
-        Process::destroy_desc,
-        Process::destroy_dataset,
-        Process::destroy_data_buffer,
-        Process::destroy_tensor_desc,
-        Process::destroy_stream,
-        Process::destroy_event,
-        Process::destroy_op_attr,
-        Process::destroy_config_handle,
+    let destroy: [fn(&AclProcess, usize) -> opscope_acl::Answer; 8] = [
+        AclProcess::destroy_desc,
+        AclProcess::destroy_dataset,
+        AclProcess::destroy_data_buffer,
+        AclProcess::destroy_tensor_desc,
+        AclProcess::destroy_stream,
+        AclProcess::destroy_event,
+        AclProcess::destroy_op_attr,
+        AclProcess::destroy_config_handle,
     ];
     for (i, destroy) in destroy.iter().enumerate() {
         let wrong = if i == 4 || i == 5 {

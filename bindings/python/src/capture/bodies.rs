@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use opscope_store::record::Operator;
 
-use super::parts::Parts;
+use super::parts::GraphParts;
 
 /// How often each body has run.
-pub(super) struct Calls(Vec<u64>);
+pub(super) struct BodyCalls(Vec<u64>);
 
-impl Calls {
-    pub(super) fn new(parts: &Parts) -> Calls {
-        Calls(vec![0; parts.bodies.len()])
+impl BodyCalls {
+    pub(super) fn new(parts: &GraphParts) -> BodyCalls {
+        BodyCalls(vec![0; parts.bodies.len()])
     }
 
     /// Counts a run of a body that begins now; whether its operators are the model's.
-    pub(super) fn enter(&mut self, parts: &Parts, body: usize) -> bool {
+    pub(super) fn enter(&mut self, parts: &GraphParts, body: usize) -> bool {
         let (Some(part), Some(calls)) = (parts.bodies.get(body), self.0.get_mut(body)) else {
             return false;
         };
@@ -35,7 +35,7 @@ impl Calls {
 
     /// Returns the operator under its name in this run of its body: loops add the number of the
     /// iteration, from 0, the outer ones first.
-    pub(super) fn named(&self, parts: &Parts, operator: usize) -> Option<Arc<Operator>> {
+    pub(super) fn named(&self, parts: &GraphParts, operator: usize) -> Option<Arc<Operator>> {
         let part = &parts.operators[operator];
         let mut numbers = Vec::new();
         let mut next = part.body;

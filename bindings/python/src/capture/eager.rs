@@ -1,10 +1,10 @@
 //! Operators that are described while they run: those of PyTorch's eager mode.
 //!
-//! An [`Eager`] belongs to a session and begins steps. A [`step::Step`] is shown each operator twice:
+//! An [`EagerOperators`] belongs to a session and begins steps. A [`step::EagerStep`] is shown each operator twice:
 //! what it is called with, before it runs, and what it gave. Values are recognised by the memory that they
 //! are in ([`values`]), so that one that was looked at is not looked at again while it is unchanged.
 //!
-//! This file, `step` and `session` import each other: a session makes an [`Eager`], and the end of a step
+//! This file, `step` and `session` import each other: a session makes an [`EagerOperators`], and the end of a step
 //! hands the step's description to the session's background worker.
 
 mod arguments;
@@ -30,30 +30,35 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
-use self::chooser::Chooser;
-use self::inner::Inner;
-use self::kind::Kinds;
+use self::chooser::TensorChooser;
+use self::inner::EagerState;
+use self::kind::KindTable;
 use self::lock::lock;
-use self::step::Step;
-use self::values::Values;
-use super::session::Session;
+use self::step::EagerStep;
+use self::values::MemoryValues;
+use super::session::TorchSession;
 use super::shared::tidy;
 
 /// Name of the operators' directory, where they count as those of a model.
 const MODEL_NAME: &str = "eager";
 
 /// The operators of eager mode in one session.
-#[pyclass(frozen, module = "opscope._native.capture")]
-pub(super) struct Eager {
-    session: Py<Session>,
-    inner: Arc<Inner>,
+#[pyclass(name = "Eager", frozen, module = "opscope._native.capture")]
+pub(super) struct EagerOperators {
+    session: Py<TorchSession>,
+    inner: Arc<EagerState>,
 }
 
 #[pymethods]
-impl Eager {
+impl EagerOperators {
     /// Begins a step; `None` if nothing is kept of it. With `is_forced` operators are named all the same.
     #[pyo3(signature = (number, is_forced=false))]
-    fn begin_step(&self, py: Python<'_>, number: u64, is_forced: bool) -> PyResult<Option<Step>> {
+    fn begin_step(
+        &self,
+        py: Python<'_>,
+        number: u64,
+        is_forced: bool,
+    ) -> PyResult<Option<EagerStep>> {
         if self.inner.shared.is_over() {
             return Ok(None);
         }
@@ -72,7 +77,7 @@ impl Eager {
             return Ok(None);
         }
         lock(&self.inner.values).begin_step();
-        Ok(Some(Step::new(self.inner.clone(), tap, number)))
+        Ok(Some(EagerStep::new(self.inner.clone(), tap, number)))
     }
 
     /// Tells what tensors are called that no operator gives, such as parameters.
@@ -106,16 +111,16 @@ impl Eager {
     }
 }
 
-impl Eager {
+impl EagerOperators {
     /// `describe` says what kind of operator one is, `choose` which ones are wanted; `is_single` puts them
     /// where operators are that belong to no model.
     pub(super) fn attach(
         py: Python<'_>,
-        session: Py<Session>,
+        session: Py<TorchSession>,
         describe: Py<PyAny>,
         choose: Option<Py<PyAny>>,
         is_single: bool,
-    ) -> PyResult<Eager> {
+    ) -> PyResult<EagerOperators> {
         let name = if is_single { "" } else { MODEL_NAME };
         let model = ModelId {
             file_stem: name.to_owned(),
@@ -135,22 +140,22 @@ impl Eager {
         // Its operators are known when they run.
         shared.asked.note(&model, None);
         session.get().note_graph("torch eager", MODEL_NAME);
-        let inner = Inner {
-            chooser: Chooser::new(&plan, &model, choose)?,
+        let inner = EagerState {
+            chooser: TensorChooser::new(&plan, &model, choose)?,
             model: Arc::new(model),
-            kinds: Kinds::new(describe),
+            kinds: KindTable::new(describe),
             tensor: py
                 .import("torch")?
                 .getattr("Tensor")?
                 .cast_into::<PyType>()?
                 .unbind(),
-            values: Mutex::new(Values::new(py)?),
+            values: Mutex::new(MemoryValues::new(py)?),
             links: Mutex::default(),
             names: is_single.then(Arc::default),
             shared,
         };
         inner.shared.n_graphs.fetch_add(1, Ordering::Relaxed);
-        Ok(Eager {
+        Ok(EagerOperators {
             session,
             inner: Arc::new(inner),
         })
@@ -158,7 +163,7 @@ impl Eager {
 }
 
 pub(super) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<Eager>()?;
-    module.add_class::<Step>()?;
-    module.add_class::<call::Call>()
+    module.add_class::<EagerOperators>()?;
+    module.add_class::<EagerStep>()?;
+    module.add_class::<call::EagerCall>()
 }

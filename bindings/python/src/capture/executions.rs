@@ -14,51 +14,51 @@ use serde_json::json;
 const N_EXECUTIONS_MAX: usize = 1 << 20;
 
 /// The executions of a session's graphs, in the order in which they began.
-pub(super) struct Executions {
+pub(super) struct ExecutionLog {
     /// None if they are only counted.
     file: Option<(PathBuf, Creator)>,
     /// Of all graphs, whether they are dumped or not.
     n_begun: AtomicU64,
-    dumped: Mutex<Dumped>,
+    dumped: Mutex<ExecutionList>,
 }
 
 #[derive(Default)]
-struct Dumped {
-    list: Vec<Execution>,
+struct ExecutionList {
+    list: Vec<GraphExecution>,
     n_left_out: u64,
     threads: HashMap<ThreadId, u32>,
 }
 
-struct Execution {
+struct GraphExecution {
     index: u64,
     graph: String,
     step: u64,
     thread: u32,
-    state: State,
+    state: ExecutionPhase,
 }
 
 /// The state of an execution.
 #[derive(Clone, Copy)]
-pub(super) enum State {
+pub(super) enum ExecutionPhase {
     Running,
     Finished,
     Failed,
 }
 
-impl State {
+impl ExecutionPhase {
     fn name(self) -> &'static str {
         match self {
-            State::Running => "running",
-            State::Finished => "finished",
-            State::Failed => "failed",
+            ExecutionPhase::Running => "running",
+            ExecutionPhase::Finished => "finished",
+            ExecutionPhase::Failed => "failed",
         }
     }
 }
 
-impl Executions {
+impl ExecutionLog {
     /// They are written to `path`.
-    pub(super) fn new(path: PathBuf, creator: Creator) -> Executions {
-        Executions {
+    pub(super) fn new(path: PathBuf, creator: Creator) -> ExecutionLog {
+        ExecutionLog {
             file: Some((path, creator)),
             n_begun: AtomicU64::new(0),
             dumped: Mutex::default(),
@@ -66,8 +66,8 @@ impl Executions {
     }
 
     /// They are counted, and written nowhere.
-    pub(super) fn unwritten() -> Executions {
-        Executions {
+    pub(super) fn unwritten() -> ExecutionLog {
+        ExecutionLog {
             file: None,
             n_begun: AtomicU64::new(0),
             dumped: Mutex::default(),
@@ -79,7 +79,7 @@ impl Executions {
         self.n_begun.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Adds one that is dumped. The result is for [`Executions::end`].
+    /// Adds one that is dumped. The result is for [`ExecutionLog::end`].
     pub(super) fn begin(&self, index: u64, graph: &str, step: u64) -> Option<usize> {
         let mut dumped = self.lock();
         let n_threads = dumped.threads.len() as u32;
@@ -91,19 +91,19 @@ impl Executions {
             dumped.n_left_out += 1;
             return None;
         }
-        dumped.list.push(Execution {
+        dumped.list.push(GraphExecution {
             index,
             graph: graph.to_owned(),
             step,
             thread,
-            state: State::Running,
+            state: ExecutionPhase::Running,
         });
         Some(dumped.list.len() - 1)
     }
 
     /// Says how it ended. Whether this is a time to write the list down, for a process that may be
     /// killed: each time it is twice as long.
-    pub(super) fn end(&self, position: Option<usize>, state: State) -> bool {
+    pub(super) fn end(&self, position: Option<usize>, state: ExecutionPhase) -> bool {
         let mut dumped = self.lock();
         let Some(execution) = position.and_then(|position| dumped.list.get_mut(position)) else {
             return false;
@@ -130,8 +130,8 @@ impl Executions {
     }
 
     /// A line for each execution.
-    fn text(&self, dumped: &Dumped) -> String {
-        let mut sorted: Vec<&Execution> = dumped.list.iter().collect();
+    fn text(&self, dumped: &ExecutionList) -> String {
+        let mut sorted: Vec<&GraphExecution> = dumped.list.iter().collect();
         sorted.sort_by_key(|one| one.index);
         let lines: Vec<String> = (sorted.into_iter())
             .map(|one| {
@@ -153,7 +153,7 @@ impl Executions {
         )
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Dumped> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, ExecutionList> {
         self.dumped.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

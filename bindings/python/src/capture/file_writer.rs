@@ -11,8 +11,8 @@ use opscope_tensor::dense_copy;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
-use super::memory::{Lender, Lent};
-use super::reason::Reason;
+use super::memory::{LentTensor, TensorLender};
+use super::reason::UnseenReason;
 use crate::os_error;
 
 /// Most bytes of an expanded tensor that are written out, as in a session.
@@ -21,7 +21,7 @@ const EXPANDED_BYTES_MAX: usize = 256 << 20;
 /// Creates files below a directory, each complete or not there, and follows no symbolic link below it.
 #[pyclass(frozen, module = "opscope._native.capture")]
 pub(super) struct FileWriter {
-    lender: Lender,
+    lender: TensorLender,
     creator: Creator,
 }
 
@@ -43,7 +43,7 @@ impl FileWriter {
             file: file_mode,
         };
         Ok(FileWriter {
-            lender: Lender::new(py, &plain_types)?,
+            lender: TensorLender::new(py, &plain_types)?,
             creator: Creator::in_dump(&root, modes),
         })
     }
@@ -67,24 +67,24 @@ impl FileWriter {
             Ok(found) => found,
             Err(reason) => return Ok(Some(reason.name().into_owned())),
         };
-        let Lent {
+        let LentTensor {
             dtype,
             ref shape,
             ref strides,
             ..
         } = lent;
         let bytes = lent.bytes();
-        let unknown = || Reason::ElementType(true_dtype.name().to_owned());
-        let write = || -> Result<Result<(), StoreError>, Reason> {
+        let unknown = || UnseenReason::ElementType(true_dtype.name().to_owned());
+        let write = || -> Result<Result<(), StoreError>, UnseenReason> {
             let dense: Cow<'_, [u8]> = match strides {
                 None => bytes.into(),
                 Some(strides) => {
-                    let n_bytes = shape.n_bytes(dtype).map_err(|_| Reason::Shape)?;
+                    let n_bytes = shape.n_bytes(dtype).map_err(|_| UnseenReason::Shape)?;
                     if n_bytes > bytes.len() && n_bytes > EXPANDED_BYTES_MAX {
-                        return Err(Reason::Expanded);
+                        return Err(UnseenReason::Expanded);
                     }
                     let copy = dense_copy(dtype, shape, strides, 0, bytes);
-                    copy.map_err(|_| Reason::Copy)?.into()
+                    copy.map_err(|_| UnseenReason::Copy)?.into()
                 }
             };
             let known = decode(true_dtype, &true_shape, &dense).map_err(|_| unknown())?;

@@ -11,17 +11,17 @@ static N_FORKS: AtomicU64 = AtomicU64::new(0);
 
 /// The process that something was made in, kept with it to recognise forks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Generation(u64);
+pub(super) struct ForkGeneration(u64);
 
-impl Generation {
+impl ForkGeneration {
     /// That of this process.
-    pub(super) fn now() -> Generation {
-        Generation(N_FORKS.load(Ordering::Relaxed))
+    pub(super) fn now() -> ForkGeneration {
+        ForkGeneration(N_FORKS.load(Ordering::Relaxed))
     }
 
     /// Whether this is a fork of the process that made it. Costs no system call.
     pub(super) fn is_past(self) -> bool {
-        self != Generation::now()
+        self != ForkGeneration::now()
     }
 }
 

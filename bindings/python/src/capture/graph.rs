@@ -11,16 +11,16 @@ use pyo3::prelude::*;
 
 use super::description::{BodyDescription, OperatorDescription, ValueDescription};
 use super::element_type;
-use super::parts::{OperatorPart, Parts, ValuePart};
-use super::run::Run;
-use super::shared::{Shared, tidy};
-use super::taps::{Home, Taps};
+use super::parts::{GraphParts, OperatorPart, ValuePart};
+use super::run::RunningGraph;
+use super::shared::{TorchSessionState, tidy};
+use super::taps::{Home, TapPool};
 
 /// A graph that belongs to a session.
-#[pyclass(frozen, module = "opscope._native.capture")]
-pub(super) struct Graph {
-    shared: Arc<Shared>,
-    parts: Arc<Parts>,
+#[pyclass(name = "Graph", frozen, module = "opscope._native.capture")]
+pub(super) struct SessionGraph {
+    shared: Arc<TorchSessionState>,
+    parts: Arc<GraphParts>,
     /// Values that are written at the end of a step, by number.
     parameters: Vec<usize>,
     unused_rules: Vec<String>,
@@ -30,27 +30,27 @@ pub(super) struct Graph {
 }
 
 /// Facts about a graph beside its operators.
-pub(super) struct Beside {
+pub(super) struct GraphFacts {
     constants: Vec<String>,
     types: Vec<(String, TensorType)>,
     /// Values that bodies are given, by number.
     carried: HashSet<usize>,
 }
 
-impl Beside {
+impl GraphFacts {
     /// Of `types` with a dtype that nothing here can name there is nothing to know.
     pub(super) fn new(
         values: &[ValueDescription],
         constants: &[usize],
         types: Vec<(usize, String, Vec<i64>)>,
         carried: Vec<usize>,
-    ) -> Beside {
+    ) -> GraphFacts {
         let name = |value: usize| values.get(value).map(|value| value.name.clone());
         let types = types.into_iter().filter_map(|(value, dtype, shape)| {
             let dtype = element_type::from_torch(&dtype)?.stored;
             Some((name(value)?, TensorType { dtype, shape }))
         });
-        Beside {
+        GraphFacts {
             constants: constants.iter().filter_map(|&value| name(value)).collect(),
             types: types.collect(),
             carried: carried.into_iter().collect(),
@@ -58,7 +58,7 @@ impl Beside {
     }
 }
 
-impl Beside {
+impl GraphFacts {
     /// Which operators read a value that a body is given, and its name; sorted.
     fn carried_reads(
         &self,
@@ -84,14 +84,14 @@ type Described<'a> = (
     Vec<BodyDescription>,
 );
 
-impl Graph {
+impl SessionGraph {
     pub(super) fn attach(
-        shared: &Arc<Shared>,
+        shared: &Arc<TorchSessionState>,
         session: &opscope_capture::CaptureSession,
         model: ModelId,
         (operators, values, bodies): Described<'_>,
-        beside: &Beside,
-    ) -> PyResult<Graph> {
+        beside: &GraphFacts,
+    ) -> PyResult<SessionGraph> {
         let named: Vec<Arc<Operator>> = operators
             .iter()
             .enumerate()
@@ -118,7 +118,7 @@ impl Graph {
         let model = Arc::new(model);
         let (tap, selected) = session.attach_graph(&model, view);
         shared.asked.note(&model, Some(&selected));
-        let mut parts = Parts {
+        let mut parts = GraphParts {
             operators: Vec::with_capacity(named.len()),
             values: values.into_iter().map(ValuePart::new).collect(),
             bodies: Vec::new(),
@@ -140,14 +140,14 @@ impl Graph {
         parameters.dedup();
         parts.add_bodies(bodies)?;
         shared.n_graphs.fetch_add(1, Ordering::Relaxed);
-        Ok(Graph {
+        Ok(SessionGraph {
             shared: shared.clone(),
             parts: Arc::new(parts),
             parameters,
             unused_rules: selected.unused_rules,
             is_marking: is_marking(tap.plan()),
             tells_failures: matches!(tap.plan().purpose, Purpose::Failures(_)),
-            taps: Arc::new(Taps::new(tap)),
+            taps: Arc::new(TapPool::new(tap)),
         })
     }
 }
@@ -162,7 +162,7 @@ fn is_marking(plan: &Plan) -> bool {
 }
 
 #[pymethods]
-impl Graph {
+impl SessionGraph {
     /// Whether its operators are chosen by marks.
     #[getter]
     fn is_marking(&self) -> bool {
@@ -218,7 +218,7 @@ impl Graph {
     }
 
     /// Begins an execution; `None` if nothing is kept of it.
-    fn begin_step(&self, py: Python<'_>, step: u64) -> Option<Run> {
+    fn begin_step(&self, py: Python<'_>, step: u64) -> Option<RunningGraph> {
         if self.shared.is_over() {
             return None;
         }
@@ -233,6 +233,11 @@ impl Graph {
         }
         let position = executions.begin(index, &self.parts.name, step);
         let (shared, parts) = (self.shared.clone(), self.parts.clone());
-        Some(Run::new(shared, parts, (tap, self.taps.clone()), position))
+        Some(RunningGraph::new(
+            shared,
+            parts,
+            (tap, self.taps.clone()),
+            position,
+        ))
     }
 }

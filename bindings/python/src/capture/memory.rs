@@ -20,8 +20,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyType};
 
 use super::element_type::{self, ElementType};
-use super::reason::Reason;
-use super::release::Released;
+use super::reason::UnseenReason;
+use super::release::ReleaseQueue;
 
 /// Where torch keeps the table, newest name first.
 const TABLE_ATTRIBUTES: [&str; 2] = ["__dlpack_c_exchange_api__", "__c_dlpack_exchange_api__"];
@@ -33,7 +33,7 @@ const CPU: [i32; 2] = [1, 3];
 
 /// DLPack's `DLDevice`.
 #[repr(C)]
-struct Device {
+struct DlDevice {
     kind: i32,
     index: i32,
 }
@@ -50,7 +50,7 @@ struct DlDataType {
 #[repr(C)]
 struct DlTensor {
     data: *mut c_void,
-    device: Device,
+    device: DlDevice,
     n_axes: i32,
     dtype: DlDataType,
     shape: *const i64,
@@ -75,7 +75,7 @@ struct ExchangeTable {
 type Borrow = unsafe extern "C" fn(*mut c_void, *mut DlTensor) -> c_int;
 
 /// Looks at tensors.
-pub(super) struct Lender {
+pub(super) struct TensorLender {
     /// The types of plain tensors.
     plain: Vec<Py<PyType>>,
     borrow: Option<Borrow>,
@@ -99,7 +99,7 @@ impl ByteTypes {
 }
 
 /// A plain tensor in the CPU's memory.
-pub(super) struct Lent<'a, 'py> {
+pub(super) struct LentTensor<'a, 'py> {
     object: &'a Bound<'py, PyAny>,
     /// Of the first element.
     pub(super) address: usize,
@@ -114,14 +114,14 @@ pub(super) struct Lent<'a, 'py> {
     pub(super) strides: Option<Vec<isize>>,
 }
 
-impl Lender {
+impl TensorLender {
     /// `plain` are `torch.Tensor` and those of its subclasses that only add a name.
-    pub(super) fn new(py: Python<'_>, plain: &[Bound<'_, PyType>]) -> PyResult<Lender> {
+    pub(super) fn new(py: Python<'_>, plain: &[Bound<'_, PyType>]) -> PyResult<TensorLender> {
         let borrow = match plain.first() {
             Some(tensor) => find_borrow(tensor)?,
             None => None,
         };
-        Ok(Lender {
+        Ok(TensorLender {
             plain: plain.iter().map(|plain| plain.clone().unbind()).collect(),
             borrow,
             bytes: ByteTypes::new(py)?,
@@ -143,9 +143,9 @@ impl Lender {
     pub(super) fn look<'a, 'py>(
         &self,
         object: &'a Bound<'py, PyAny>,
-    ) -> Result<Lent<'a, 'py>, Reason> {
+    ) -> Result<LentTensor<'a, 'py>, UnseenReason> {
         if !self.knows(object) {
-            return Err(Reason::of_type(&object.get_type()));
+            return Err(UnseenReason::of_type(&object.get_type()));
         }
         match self.borrow {
             Some(borrow) => look_in_table(borrow, &self.bytes, object),
@@ -154,32 +154,33 @@ impl Lender {
     }
 }
 
-impl<'a, 'py> Lent<'a, 'py> {
+impl<'a, 'py> LentTensor<'a, 'py> {
     fn new(
         object: &'a Bound<'py, PyAny>,
         address: usize,
         dtype: ElementType,
         dims: &[i64],
         strides: Option<&[i64]>,
-    ) -> Result<Lent<'a, 'py>, Reason> {
+    ) -> Result<LentTensor<'a, 'py>, UnseenReason> {
         let dims: Option<Vec<usize>> = dims.iter().map(|&dim| dim.try_into().ok()).collect();
         let shape = dims.and_then(|dims| Shape::new(dims).ok());
-        let shape = shape.ok_or(Reason::Shape)?;
+        let shape = shape.ok_or(UnseenReason::Shape)?;
         let strides = match strides {
             Some(strides) => {
                 let strides = strides.iter().map(|&stride| isize::try_from(stride).ok());
-                let strides: Vec<isize> = strides.collect::<Option<_>>().ok_or(Reason::Shape)?;
+                let strides: Vec<isize> =
+                    strides.collect::<Option<_>>().ok_or(UnseenReason::Shape)?;
                 (!is_dense(&shape, &strides)).then_some(strides)
             }
             None => None,
         };
-        let width = dtype.stored.bytes().ok_or(Reason::Shape)?;
-        let n_elements = span(&shape, strides.as_deref()).ok_or(Reason::Shape)?;
-        let n_bytes = n_elements.checked_mul(width).ok_or(Reason::Shape)?;
+        let width = dtype.stored.bytes().ok_or(UnseenReason::Shape)?;
+        let n_elements = span(&shape, strides.as_deref()).ok_or(UnseenReason::Shape)?;
+        let n_bytes = n_elements.checked_mul(width).ok_or(UnseenReason::Shape)?;
         if n_bytes > 0 && address == 0 {
-            return Err(Reason::NoMemory);
+            return Err(UnseenReason::NoMemory);
         }
-        Ok(Lent {
+        Ok(LentTensor {
             object,
             address,
             n_bytes,
@@ -198,9 +199,9 @@ impl<'a, 'py> Lent<'a, 'py> {
     }
 
     /// A tensor of these elements, which `bytes` has side by side.
-    pub(super) fn tensor(&self, bytes: SharedBytes) -> Result<Tensor, Reason> {
+    pub(super) fn tensor(&self, bytes: SharedBytes) -> Result<Tensor, UnseenReason> {
         let (dtype, shape) = self.unpacked()?;
-        Tensor::new(dtype, shape, bytes).map_err(|_| Reason::Shape)
+        Tensor::new(dtype, shape, bytes).map_err(|_| UnseenReason::Shape)
     }
 
     /// Whether elements lie side by side in another order than row-major, each of them once.
@@ -231,7 +232,7 @@ impl<'a, 'py> Lent<'a, 'py> {
     }
 
     /// Dtype and extents of what is packed into the elements, or those of the elements.
-    pub(super) fn unpacked(&self) -> Result<(DType, Shape), Reason> {
+    pub(super) fn unpacked(&self) -> Result<(DType, Shape), UnseenReason> {
         Ok(match self.packed {
             Some(packed) => (packed, unpacked(&self.shape)?),
             None => (self.dtype, self.shape.clone()),
@@ -240,8 +241,8 @@ impl<'a, 'py> Lent<'a, 'py> {
 
     /// The same memory for longer than this call, which keeps the tensor from being freed. It must not be
     /// written to meanwhile: the caller knows that nobody does.
-    pub(super) fn hold(&self, released: &Arc<Released>) -> Held {
-        Held {
+    pub(super) fn hold(&self, released: &Arc<ReleaseQueue>) -> HeldMemory {
+        HeldMemory {
             object: Some(self.object.clone().unbind()),
             address: self.address,
             n_bytes: self.n_bytes,
@@ -250,15 +251,15 @@ impl<'a, 'py> Lent<'a, 'py> {
     }
 }
 
-impl Held {
+impl HeldMemory {
     /// Whether the tensor still has the memory that it had when it was held: its storage may have been
     /// resized since, and then nothing may be read through this.
-    pub(super) fn is_still(&self, lent: &Lent<'_, '_>) -> bool {
+    pub(super) fn is_still(&self, lent: &LentTensor<'_, '_>) -> bool {
         self.address == lent.address && self.n_bytes == lent.n_bytes
     }
 
     /// Whether all bytes of `lent` are among these.
-    pub(super) fn covers(&self, lent: &Lent<'_, '_>) -> bool {
+    pub(super) fn covers(&self, lent: &LentTensor<'_, '_>) -> bool {
         let end = |address: usize, n_bytes: usize| address.saturating_add(n_bytes);
         let is_inside = end(lent.address, lent.n_bytes) <= end(self.address, self.n_bytes);
         self.address <= lent.address && is_inside
@@ -271,23 +272,23 @@ impl Held {
 }
 
 /// Memory of a tensor that cannot be freed meanwhile.
-pub(super) struct Held {
+pub(super) struct HeldMemory {
     /// `None` only while it is dropped.
     object: Option<Py<PyAny>>,
     address: usize,
     n_bytes: usize,
-    released: Arc<Released>,
+    released: Arc<ReleaseQueue>,
 }
 
-impl AsRef<[u8]> for Held {
+impl AsRef<[u8]> for HeldMemory {
     fn as_ref(&self) -> &[u8] {
-        // SAFETY: made by `Lent::hold` of memory that was readable then; the reference to the object keeps
+        // SAFETY: made by `LentTensor::hold` of memory that was readable then; the reference to the object keeps
         // the tensor, which keeps its memory.
         unsafe { bytes_at(self.address, self.n_bytes) }
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldMemory {
     fn drop(&mut self) {
         // This may be a writer's thread, which must not wait for the interpreter.
         if let Some(object) = self.object.take() {
@@ -339,10 +340,10 @@ fn look_in_table<'a, 'py>(
     borrow: Borrow,
     bytes: &ByteTypes,
     object: &'a Bound<'py, PyAny>,
-) -> Result<Lent<'a, 'py>, Reason> {
+) -> Result<LentTensor<'a, 'py>, UnseenReason> {
     let mut found = DlTensor {
         data: ptr::null_mut(),
-        device: Device { kind: 0, index: 0 },
+        device: DlDevice { kind: 0, index: 0 },
         n_axes: 0,
         dtype: DlDataType {
             code: 0,
@@ -358,13 +359,13 @@ fn look_in_table<'a, 'py>(
     if code != 0 {
         // Torch says why in words; the attributes say it shorter.
         drop(PyErr::take(object.py()));
-        return Err(Reason::of_refused(object));
+        return Err(UnseenReason::of_refused(object));
     }
     if !CPU.contains(&found.device.kind) {
-        return Err(Reason::Device);
+        return Err(UnseenReason::Device);
     }
     let DlDataType { code, bits, lanes } = found.dtype;
-    let refused = || Reason::of_dtype(object);
+    let refused = || UnseenReason::of_dtype(object);
     let dtype = element_type::from_dlpack(code, bits, lanes).ok_or_else(refused)?;
     if let (0 | 1, 8) = (code, bits)
         && !bytes.are_of(object)
@@ -372,21 +373,21 @@ fn look_in_table<'a, 'py>(
         // Integers of less than a byte are described as bytes.
         return Err(refused());
     }
-    let n_axes = usize::try_from(found.n_axes).map_err(|_| Reason::Shape)?;
+    let n_axes = usize::try_from(found.n_axes).map_err(|_| UnseenReason::Shape)?;
     // SAFETY: torch gives as many extents, and as many strides if any, as there are axes; they are part of
     // the tensor, which `object` keeps.
     let (dims, strides) = unsafe { (list(found.shape, n_axes), list(found.strides, n_axes)) };
     let dims = match (dims, n_axes) {
         (Some(dims), _) => dims,
         (None, 0) => &[],
-        (None, _) => return Err(Reason::Shape),
+        (None, _) => return Err(UnseenReason::Shape),
     };
-    let offset = usize::try_from(found.byte_offset).map_err(|_| Reason::Shape)?;
+    let offset = usize::try_from(found.byte_offset).map_err(|_| UnseenReason::Shape)?;
     let address = match found.data.expose_provenance() {
         0 => 0,
-        address => address.checked_add(offset).ok_or(Reason::Shape)?,
+        address => address.checked_add(offset).ok_or(UnseenReason::Shape)?,
     };
-    Lent::new(object, address, dtype, dims, strides)
+    LentTensor::new(object, address, dtype, dims, strides)
 }
 
 /// # Safety
@@ -396,26 +397,28 @@ unsafe fn list<'a>(first: *const i64, n: usize) -> Option<&'a [i64]> {
     (!first.is_null()).then(|| unsafe { std::slice::from_raw_parts(first, n) })
 }
 
-fn look_at_attributes<'a, 'py>(object: &'a Bound<'py, PyAny>) -> Result<Lent<'a, 'py>, Reason> {
+fn look_at_attributes<'a, 'py>(
+    object: &'a Bound<'py, PyAny>,
+) -> Result<LentTensor<'a, 'py>, UnseenReason> {
     let text = |name: &str| -> PyResult<String> { object.getattr(name)?.str()?.extract() };
-    let refused = |_| Reason::of_refused(object);
+    let refused = |_| UnseenReason::of_refused(object);
     if text("layout").map_err(refused)? != "torch.strided" {
-        return Err(Reason::of_refused(object));
+        return Err(UnseenReason::of_refused(object));
     }
     let device = text("device").map_err(refused)?;
     if device == "meta" {
-        return Err(Reason::NoMemory);
+        return Err(UnseenReason::NoMemory);
     }
     if device.split(':').next() != Some("cpu") {
-        return Err(Reason::Device);
+        return Err(UnseenReason::Device);
     }
     let dtype = text("dtype").map_err(refused)?;
-    let dtype = element_type::from_torch(&dtype).ok_or_else(|| Reason::of_refused(object))?;
+    let dtype = element_type::from_torch(&dtype).ok_or_else(|| UnseenReason::of_refused(object))?;
     let numbers = |value: PyResult<Bound<'_, PyAny>>| -> PyResult<Vec<i64>> { value?.extract() };
     let dims = numbers(object.getattr("shape")).map_err(refused)?;
     let strides = numbers(object.call_method0("stride")).map_err(refused)?;
     let address = object.call_method0("data_ptr").and_then(|at| at.extract());
-    Lent::new(
+    LentTensor::new(
         object,
         address.map_err(refused)?,
         dtype,
@@ -425,13 +428,13 @@ fn look_at_attributes<'a, 'py>(object: &'a Bound<'py, PyAny>) -> Result<Lent<'a,
 }
 
 /// The shape of what is packed in pairs.
-fn unpacked(shape: &Shape) -> Result<Shape, Reason> {
+fn unpacked(shape: &Shape) -> Result<Shape, UnseenReason> {
     let mut dims: Vec<usize> = shape.iter().copied().collect();
     match dims.last_mut() {
-        Some(last) => *last = last.checked_mul(2).ok_or(Reason::Shape)?,
+        Some(last) => *last = last.checked_mul(2).ok_or(UnseenReason::Shape)?,
         None => dims.push(2),
     }
-    Shape::new(dims).map_err(|_| Reason::Shape)
+    Shape::new(dims).map_err(|_| UnseenReason::Shape)
 }
 
 /// Whether elements lie side by side in row-major order. Strides of axes with one element do not matter.

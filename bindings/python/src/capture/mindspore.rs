@@ -26,23 +26,23 @@ const TARGETS: [(&str, TreeTarget); 6] = [
 
 /// Whose dump it is said to be.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct DumpOwner {
     pub(super) target: TreeTarget,
     pub(super) rank: u32,
     pub(super) device: u32,
 }
 
-impl Place {
+impl DumpOwner {
     /// # Errors
     /// `ValueError` if there is no such target.
-    pub(super) fn new(target: &str, rank: u32, device: u32) -> PyResult<Place> {
+    pub(super) fn new(target: &str, rank: u32, device: u32) -> PyResult<DumpOwner> {
         let known = TARGETS.iter().find(|(name, _)| *name == target);
         let Some((_, target)) = known else {
             let names = TARGETS.map(|(name, _)| name).join(", ");
             let message = format!("target `{target}` is none of {names}");
             return Err(PyValueError::new_err(message));
         };
-        Ok(Place {
+        Ok(DumpOwner {
             target: *target,
             rank,
             device,
@@ -55,7 +55,7 @@ impl Place {
 /// # Errors
 /// `ValueError` with what is wrong in it; `NotImplementedError` if only an engine of this project can do
 /// what it asks for.
-pub(super) fn request(text: &str, place: Place, time: &str) -> PyResult<Option<DumpRequest>> {
+pub(super) fn request(text: &str, place: DumpOwner, time: &str) -> PyResult<Option<DumpRequest>> {
     let dump = load(text, place)?.dump;
     let modes = Modes::default();
     let request =
@@ -64,7 +64,7 @@ pub(super) fn request(text: &str, place: Place, time: &str) -> PyResult<Option<D
     request.map_err(|error| PyValueError::new_err(one_line(error)))
 }
 
-fn load(text: &str, place: Place) -> PyResult<MindSporeConfig> {
+fn load(text: &str, place: DumpOwner) -> PyResult<MindSporeConfig> {
     let environment = ConfigEnvironment {
         device_id: place.device,
         ..ConfigEnvironment::of_process()?
@@ -98,7 +98,7 @@ pub(super) fn check_mindspore_json(
     target: &str,
     device: u32,
 ) -> PyResult<(bool, Vec<String>)> {
-    let place = Place::new(target, 0, device)?;
+    let place = DumpOwner::new(target, 0, device)?;
     let warnings = load(text, place)?.issues.iter().map(tell).collect();
     let is_asked = request(text, place, "")?.is_some();
     Ok((is_asked, warnings))

@@ -11,10 +11,10 @@ const N_MODELS_MAX: usize = 64;
 
 /// Names that a plan has of models and operators, and what there was.
 pub(super) struct AskedNames {
-    state: Mutex<State>,
+    state: Mutex<AskedState>,
 }
 
-struct State {
+struct AskedState {
     /// Models that the plan names and that did not come.
     models: BTreeSet<String>,
     /// Operators that no model had that the plan is for; `None` before the first.
@@ -33,7 +33,7 @@ impl AskedNames {
             ModelSelection::None | ModelSelection::Every(_) => BTreeSet::new(),
         };
         AskedNames {
-            state: Mutex::new(State {
+            state: Mutex::new(AskedState {
                 models,
                 operators: None,
                 there: BTreeSet::new(),
@@ -67,7 +67,7 @@ impl AskedNames {
         (listed(&state.models), operators, listed(&state.there))
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, AskedState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -8,10 +8,10 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::description::{BodyDescription, OperatorDescription, Stability, ValueDescription};
-use super::reason::Reason;
+use super::reason::UnseenReason;
 
 /// The parts of a graph that do not change from step to step.
-pub(super) struct Parts {
+pub(super) struct GraphParts {
     pub(super) operators: Vec<OperatorPart>,
     pub(super) values: Vec<ValuePart>,
     pub(super) bodies: Vec<BodyPart>,
@@ -42,7 +42,7 @@ pub(super) struct ValuePart {
     pub(super) stability: Stability,
     /// Whether any record has it.
     pub(super) is_wanted: bool,
-    pub(super) reason: Option<Reason>,
+    pub(super) reason: Option<UnseenReason>,
 }
 
 /// A graph that an operator holds.
@@ -53,10 +53,10 @@ pub(super) struct BodyPart {
     pub(super) is_loop: bool,
     pub(super) n_dry_runs: u64,
     /// Why its operators cannot be looked at, if so.
-    pub(super) reason: Option<Reason>,
+    pub(super) reason: Option<UnseenReason>,
 }
 
-impl Parts {
+impl GraphParts {
     pub(super) fn add(
         &mut self,
         operator: Arc<Operator>,
@@ -125,7 +125,7 @@ impl Parts {
                 parent: body.parent,
                 is_loop: body.is_loop,
                 n_dry_runs: body.n_dry_runs,
-                reason: body.reason.map(Reason::Known),
+                reason: body.reason.map(UnseenReason::Known),
             });
         }
         Ok(())
@@ -144,7 +144,7 @@ impl ValuePart {
             name: value.name,
             stability: value.stability,
             is_wanted: false,
-            reason: value.reason.map(Reason::Known),
+            reason: value.reason.map(UnseenReason::Known),
         }
     }
 }

@@ -9,7 +9,7 @@ use super::element_type;
 
 /// Why the elements of a tensor cannot be seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Reason {
+pub(super) enum UnseenReason {
     /// The value is of a type that is no plain tensor; its name.
     Type(String),
     /// Torch keeps the elements in another form, such as a sparse one; its name.
@@ -34,61 +34,61 @@ pub(super) enum Reason {
     Known(String),
 }
 
-impl Reason {
+impl UnseenReason {
     /// For an object of a type that is no plain tensor.
-    pub(super) fn of_type(found: &Bound<'_, PyType>) -> Reason {
+    pub(super) fn of_type(found: &Bound<'_, PyType>) -> UnseenReason {
         let name = found.name().and_then(|name| name.extract());
-        Reason::Type(name.unwrap_or_else(|_| "unknown".to_owned()))
+        UnseenReason::Type(name.unwrap_or_else(|_| "unknown".to_owned()))
     }
 
     /// For a plain tensor whose dtype has no counterpart.
-    pub(super) fn of_dtype(tensor: &Bound<'_, PyAny>) -> Reason {
+    pub(super) fn of_dtype(tensor: &Bound<'_, PyAny>) -> UnseenReason {
         let text = |tensor: &Bound<'_, PyAny>| -> PyResult<String> {
             tensor.getattr("dtype")?.str()?.extract()
         };
         let name = text(tensor).unwrap_or_else(|_| "unknown".to_owned());
-        Reason::ElementType(name.strip_prefix("torch.").unwrap_or(&name).to_owned())
+        UnseenReason::ElementType(name.strip_prefix("torch.").unwrap_or(&name).to_owned())
     }
 
     /// For a plain tensor that torch does not describe.
-    pub(super) fn of_refused(tensor: &Bound<'_, PyAny>) -> Reason {
+    pub(super) fn of_refused(tensor: &Bound<'_, PyAny>) -> UnseenReason {
         let text = |name: &str| -> PyResult<String> { tensor.getattr(name)?.str()?.extract() };
         if let Ok(layout) = text("layout")
             && layout != "torch.strided"
         {
             let layout = layout.strip_prefix("torch.").unwrap_or(&layout);
-            return Reason::Form(layout.to_owned());
+            return UnseenReason::Form(layout.to_owned());
         }
         if text("device").is_ok_and(|device| device.starts_with("meta")) {
-            return Reason::NoMemory;
+            return UnseenReason::NoMemory;
         }
         let is_quantized = |tensor: &Bound<'_, PyAny>| -> PyResult<bool> {
             tensor.getattr("is_quantized")?.extract()
         };
         match is_quantized(tensor) {
-            Ok(true) => Reason::Form("quantized".to_owned()),
+            Ok(true) => UnseenReason::Form("quantized".to_owned()),
             // Numbers that torch has only the bits of have no form, but a dtype that DLPack lacks.
             _ if text("dtype").is_ok_and(|dtype| element_type::from_torch(&dtype).is_none()) => {
-                Reason::of_dtype(tensor)
+                UnseenReason::of_dtype(tensor)
             }
-            _ => Reason::Form("opaque".to_owned()),
+            _ => UnseenReason::Form("opaque".to_owned()),
         }
     }
 
     /// A short name to count by.
     pub(super) fn name(&self) -> Cow<'static, str> {
         match self {
-            Reason::Type(name) => format!("type {name}").into(),
-            Reason::Form(name) => format!("form {name}").into(),
-            Reason::Device => "device".into(),
-            Reason::ElementType(name) => format!("dtype {name}").into(),
-            Reason::Shape => "shape".into(),
-            Reason::NoMemory => "no memory".into(),
-            Reason::Copy => "no memory for a copy".into(),
-            Reason::Expanded => "expanded too far".into(),
-            Reason::Missing => "missing result".into(),
-            Reason::Undescribed => "result not described".into(),
-            Reason::Known(text) => text.clone().into(),
+            UnseenReason::Type(name) => format!("type {name}").into(),
+            UnseenReason::Form(name) => format!("form {name}").into(),
+            UnseenReason::Device => "device".into(),
+            UnseenReason::ElementType(name) => format!("dtype {name}").into(),
+            UnseenReason::Shape => "shape".into(),
+            UnseenReason::NoMemory => "no memory".into(),
+            UnseenReason::Copy => "no memory for a copy".into(),
+            UnseenReason::Expanded => "expanded too far".into(),
+            UnseenReason::Missing => "missing result".into(),
+            UnseenReason::Undescribed => "result not described".into(),
+            UnseenReason::Known(text) => text.clone().into(),
         }
     }
 }

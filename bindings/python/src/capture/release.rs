@@ -5,27 +5,27 @@ use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
 
-use super::fork::Generation;
+use super::fork::ForkGeneration;
 
 /// Objects that wait for a thread that has the interpreter, to be let go there: a writer's thread must not
 /// wait for the interpreter, whose owner may be waiting for the writer.
-pub(super) struct Released {
-    generation: Generation,
+pub(super) struct ReleaseQueue {
+    generation: ForkGeneration,
     has_any: AtomicBool,
     objects: Mutex<Vec<Py<PyAny>>>,
 }
 
-impl Default for Released {
-    fn default() -> Released {
-        Released {
-            generation: Generation::now(),
+impl Default for ReleaseQueue {
+    fn default() -> ReleaseQueue {
+        ReleaseQueue {
+            generation: ForkGeneration::now(),
             has_any: AtomicBool::new(false),
             objects: Mutex::default(),
         }
     }
 }
 
-impl Released {
+impl ReleaseQueue {
     /// From any thread.
     pub(super) fn push(&self, object: Py<PyAny>) {
         if self.generation.is_past() {

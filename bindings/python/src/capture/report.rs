@@ -6,13 +6,13 @@ use opscope_capture::{Counters, FirstNonFinite, SessionSummary};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::shared::Shared;
+use super::shared::TorchSessionState;
 
 /// The counts.
 pub(super) fn counters<'py>(
     py: Python<'py>,
     counters: &Counters,
-    shared: &Shared,
+    shared: &TorchSessionState,
 ) -> PyResult<Bound<'py, PyDict>> {
     let report = PyDict::new(py);
     for (name, n) in counters.fields() {
@@ -43,7 +43,7 @@ pub(super) fn summary<'py>(
     py: Python<'py>,
     summary: &SessionSummary,
     refused: Vec<(String, u64)>,
-    shared: &Shared,
+    shared: &TorchSessionState,
 ) -> PyResult<Bound<'py, PyDict>> {
     let report = counters(py, &summary.counters, shared)?;
     let by_reason = PyDict::new(py);

@@ -10,49 +10,49 @@ use opscope_tensor::Tensor;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
-use super::bodies::Calls;
+use super::bodies::BodyCalls;
 use super::description::Stability;
-use super::executions::State;
-use super::parts::Parts;
-use super::reason::Reason;
-use super::shared::{Shared, tidy};
-use super::shown::{Shown, Slots};
-use super::take::{Eye, Known, detached};
+use super::executions::ExecutionPhase;
+use super::parts::GraphParts;
+use super::reason::UnseenReason;
+use super::shared::{TorchSessionState, tidy};
+use super::shown::{RecordSlots, ShownValue};
+use super::take::{KnownNumbers, NumberTaker, detached};
 use super::taps::Home;
 
 /// One execution of a graph, which is shown what operators produce. Nothing here raises: the model goes on
 /// whatever happens to its dump.
-#[pyclass(module = "opscope._native.capture")]
-pub(super) struct Run {
-    shared: Arc<Shared>,
-    parts: Arc<Parts>,
+#[pyclass(name = "Run", module = "opscope._native.capture")]
+pub(super) struct RunningGraph {
+    shared: Arc<TorchSessionState>,
+    parts: Arc<GraphParts>,
     /// `None` once the execution is over.
     tap: Option<Tap>,
     home: Home,
     /// Values that were shown and are still needed.
-    values: Vec<Option<Shown>>,
+    values: Vec<Option<ShownValue>>,
     /// Numbers known of them where they lie, for operators that give views of what they read.
-    known: Vec<Option<Known>>,
-    calls: Calls,
+    known: Vec<Option<KnownNumbers>>,
+    calls: BodyCalls,
     /// The operator that runs, where failures are told.
     running: Option<usize>,
     /// Its place in the list of executions.
     position: Option<usize>,
 }
 
-impl Run {
+impl RunningGraph {
     pub(super) fn new(
-        shared: Arc<Shared>,
-        parts: Arc<Parts>,
+        shared: Arc<TorchSessionState>,
+        parts: Arc<GraphParts>,
         (tap, home): (Tap, Home),
         position: Option<usize>,
-    ) -> Run {
+    ) -> RunningGraph {
         let mut values = Vec::new();
         values.resize_with(parts.values.len(), || None);
         let mut known = Vec::new();
         known.resize_with(parts.values.len(), || None);
-        Run {
-            calls: Calls::new(&parts),
+        RunningGraph {
+            calls: BodyCalls::new(&parts),
             shared,
             parts,
             tap: Some(tap),
@@ -66,7 +66,7 @@ impl Run {
 }
 
 #[pymethods]
-impl Run {
+impl RunningGraph {
     /// Says that an operator runs a graph of its own now; whether that is part of the model.
     fn enter(&mut self, body: usize) -> bool {
         self.calls.enter(&self.parts, body)
@@ -107,7 +107,7 @@ impl Run {
                 let mut outputs = part.outputs.iter();
                 run.see_results(&mut outputs, result, &part.reads)?;
                 for value in outputs.flatten() {
-                    run.miss(*value, &Reason::Missing);
+                    run.miss(*value, &UnseenReason::Missing);
                 }
                 for &body in &part.hidden {
                     run.pass_over(py, body);
@@ -131,7 +131,7 @@ impl Run {
             }
             Ok(())
         });
-        self.close(State::Finished);
+        self.close(ExecutionPhase::Finished);
         tidy(py, &self.shared);
     }
 
@@ -173,14 +173,14 @@ impl Run {
             }
             Ok(())
         });
-        self.close(State::Failed);
+        self.close(ExecutionPhase::Failed);
         tidy(py, &self.shared);
     }
 }
 
-impl Run {
+impl RunningGraph {
     /// Keeps whatever goes wrong inside.
-    fn guard(&mut self, work: impl FnOnce(&mut Run) -> PyResult<()>) {
+    fn guard(&mut self, work: impl FnOnce(&mut RunningGraph) -> PyResult<()>) {
         if self.shared.is_past() {
             return;
         }
@@ -192,7 +192,7 @@ impl Run {
         }
     }
 
-    fn close(&mut self, state: State) {
+    fn close(&mut self, state: ExecutionPhase) {
         self.values.fill_with(|| None);
         let Some(tap) = self.tap.take() else {
             return;
@@ -242,9 +242,9 @@ impl Run {
         for (position, tensor) in inputs {
             // The record is written before this returns, so nobody writes to the memory meanwhile.
             match self.shared.show(Stability::Held, tensor, None) {
-                Ok(Shown::Whole(tensor)) => probe.input(*position, tensor),
-                Ok(Shown::Parts(_)) => {
-                    let reason = Reason::Known("form of several tensors".to_owned());
+                Ok(ShownValue::Whole(tensor)) => probe.input(*position, tensor),
+                Ok(ShownValue::Parts(_)) => {
+                    let reason = UnseenReason::Known("form of several tensors".to_owned());
                     self.shared.note_unseen(&reason);
                 }
                 Err(reason) => self.shared.note_unseen(&reason),
@@ -272,7 +272,7 @@ impl Run {
         } else if let Some(Some(value)) = outputs.next() {
             self.see(*value, result, reads);
         } else if self.shared.lender.knows(result) {
-            self.shared.note_unseen(&Reason::Undescribed);
+            self.shared.note_unseen(&UnseenReason::Undescribed);
         }
         Ok(())
     }
@@ -285,9 +285,9 @@ impl Run {
             Some(reason) => Err(reason.clone()),
             None => {
                 let known = reads.iter().filter_map(|&read| self.known[read].as_ref());
-                let known: Vec<&Known> = known.collect();
+                let known: Vec<&KnownNumbers> = known.collect();
                 let (tap, known) = (self.tap.as_ref(), known.as_slice());
-                (self.shared).show_knowing(part.stability, object, &Eye { tap, known })
+                (self.shared).show_knowing(part.stability, object, &NumberTaker { tap, known })
             }
         };
         self.known[value] = None;
@@ -300,7 +300,7 @@ impl Run {
         }
     }
 
-    fn miss(&self, value: usize, reason: &Reason) {
+    fn miss(&self, value: usize, reason: &UnseenReason) {
         if self
             .parts
             .values
@@ -332,7 +332,7 @@ impl Run {
 
     /// Opens the probe of an operator and shows it the inputs, which are known before it runs.
     /// Returns it with the places of tensors in its record.
-    fn probe(&self, operator: usize) -> Option<(Probe, Option<Slots>)> {
+    fn probe(&self, operator: usize) -> Option<(Probe, Option<RecordSlots>)> {
         let part = self.parts.operators.get(operator)?;
         let tap = self.tap.as_ref()?;
         let named = self.calls.named(&self.parts, operator);
@@ -388,28 +388,28 @@ impl Run {
 
     fn tensors(&self, value: usize) -> impl Iterator<Item = &Tensor> {
         let shown = self.values[value].as_ref();
-        shown.into_iter().flat_map(Shown::tensors)
+        shown.into_iter().flat_map(ShownValue::tensors)
     }
 
     /// Where tensors stand in the record, if not each value is one.
-    fn slots(&self, operator: usize, named: &Operator) -> Option<Slots> {
+    fn slots(&self, operator: usize, named: &Operator) -> Option<RecordSlots> {
         let part = &self.parts.operators[operator];
         let shown = |value: usize| self.values[value].as_ref();
         let inputs = part.inputs.iter().map(|(_, value)| *value);
         let values = inputs.chain(part.outputs.iter().flatten().copied());
-        let mut parted = values.filter(|&value| matches!(shown(value), Some(Shown::Parts(_))));
+        let mut parted = values.filter(|&value| matches!(shown(value), Some(ShownValue::Parts(_))));
         parted.next()?;
         let input = |position: usize| {
             let found = part.inputs.iter().find(|(at, _)| *at == position);
             found.and_then(|(_, value)| shown(*value))
         };
         let output = |position: usize| part.outputs[position].and_then(shown);
-        Some(Slots::new(named, input, output))
+        Some(RecordSlots::new(named, input, output))
     }
 }
 
-impl Drop for Run {
+impl Drop for RunningGraph {
     fn drop(&mut self) {
-        self.close(State::Failed);
+        self.close(ExecutionPhase::Failed);
     }
 }

@@ -19,28 +19,28 @@ use pyo3::types::{PyDict, PyType};
 
 use super::background_worker::BackgroundWorker;
 use super::description::{BodyDescription, OperatorDescription, ValueDescription};
-use super::eager::Eager;
-use super::executions::Executions;
-use super::graph::{Beside, Graph};
-use super::memory::Lender;
-use super::mindspore::{Place, request as mindspore_request};
+use super::eager::EagerOperators;
+use super::executions::ExecutionLog;
+use super::graph::{GraphFacts, SessionGraph};
+use super::memory::TensorLender;
+use super::mindspore::{DumpOwner, request as mindspore_request};
 use super::names_asked::{AskedNames, Missing};
 use super::report;
 use super::request::{name_of, request_of_acl_json, request_of_options};
 use super::run_record;
-use super::shared::{Shared, tidy};
-use super::watch::Watch;
+use super::shared::{TorchSessionState, tidy};
+use super::watch::MemoryWatch;
 use crate::os_error;
 
 /// The CPU.
 const DEVICE: u32 = 0;
 
 /// A plan at work, and the directory that it fills.
-#[pyclass(frozen, module = "opscope._native.capture")]
-pub(super) struct Session {
+#[pyclass(name = "Session", frozen, module = "opscope._native.capture")]
+pub(super) struct TorchSession {
     /// `None` once it is finished.
     session: Mutex<Option<opscope_capture::CaptureSession>>,
-    shared: Arc<Shared>,
+    shared: Arc<TorchSessionState>,
     root: PathBuf,
     failure_dir: PathBuf,
     purpose: &'static str,
@@ -56,7 +56,7 @@ pub(super) struct Session {
 }
 
 #[pymethods]
-impl Session {
+impl TorchSession {
     /// Creates `{dump_path}/{time}` with the first of `times` that is free, and starts the writers.
     ///
     /// `data` is `tensor` or `stats`; `mode` is `input`, `output` or `all`; `steps` are pairs of a first and
@@ -83,11 +83,11 @@ impl Session {
         queue_bytes_max: Option<u64>,
         n_writers: Option<usize>,
         forms: Option<Py<PyAny>>,
-    ) -> PyResult<Session> {
+    ) -> PyResult<TorchSession> {
         let request = request_of_options(dump_path, purpose, data, mode, steps, has_graph_inputs)?;
         let how = options(queue_bytes_max, n_writers);
         let torch = (plain_types.as_slice(), torch_version, forms);
-        Session::start(py, request, Some(times), torch, how)
+        TorchSession::start(py, request, Some(times), torch, how)
     }
 
     /// The same for what an `acl.json` asks for, in `{dump_path}/{below}/{time}` with its `dump_path`.
@@ -105,7 +105,7 @@ impl Session {
         queue_bytes_max: Option<u64>,
         n_writers: Option<usize>,
         forms: Option<Py<PyAny>>,
-    ) -> PyResult<Session> {
+    ) -> PyResult<TorchSession> {
         let Some(mut request) = request_of_acl_json(text)? else {
             return Err(PyValueError::new_err("the acl.json asks for no dump"));
         };
@@ -114,7 +114,7 @@ impl Session {
         }
         let how = options(queue_bytes_max, n_writers);
         let torch = (plain_types.as_slice(), torch_version, forms);
-        Session::start(py, request, Some(times), torch, how)
+        TorchSession::start(py, request, Some(times), torch, how)
     }
 
     /// The same for what a configuration of MindSpore asks for, in its `path`; `target` says whose tree.
@@ -134,14 +134,14 @@ impl Session {
         queue_bytes_max: Option<u64>,
         n_writers: Option<usize>,
         forms: Option<Py<PyAny>>,
-    ) -> PyResult<Session> {
-        let place = Place::new(target, rank, device)?;
+    ) -> PyResult<TorchSession> {
+        let place = DumpOwner::new(target, rank, device)?;
         let Some(request) = mindspore_request(text, place, time)? else {
             return Err(PyValueError::new_err("the configuration asks for no dump"));
         };
         let how = options(queue_bytes_max, n_writers);
         let torch = (plain_types.as_slice(), torch_version, forms);
-        let mut session = Session::start(py, request, None, torch, how)?;
+        let mut session = TorchSession::start(py, request, None, torch, how)?;
         session.device = Some(device);
         Ok(session)
     }
@@ -211,15 +211,15 @@ impl Session {
         constants: Vec<usize>,
         types: Vec<(usize, String, Vec<i64>)>,
         carried: Vec<usize>,
-    ) -> PyResult<Graph> {
+    ) -> PyResult<SessionGraph> {
         let session = self.lock();
         let Some(session) = &*session else {
             return Err(PyRuntimeError::new_err("the dump is finished"));
         };
         let model = model_id(model_name, load, self.device.unwrap_or(device));
         run_record::note_graph(&self.run, &model.graph_name);
-        let beside = Beside::new(&values, &constants, types, carried);
-        Graph::attach(
+        let beside = GraphFacts::new(&values, &constants, types, carried);
+        SessionGraph::attach(
             &self.shared,
             session,
             model,
@@ -240,7 +240,7 @@ impl Session {
         values: Vec<ValueDescription>,
         state: Py<PyAny>,
         bytes_max: u64,
-    ) -> PyResult<Watch> {
+    ) -> PyResult<MemoryWatch> {
         let session = self.lock();
         let Some(session) = &*session else {
             return Err(PyRuntimeError::new_err("the dump is finished"));
@@ -248,20 +248,20 @@ impl Session {
         let model = model_id(model_name, load, self.device.unwrap_or(DEVICE));
         run_record::note_graph(&self.run, &model.graph_name);
         let described = (&operators[..], &values[..]);
-        Watch::attach(&self.shared, session, model, described, (state, bytes_max))
+        MemoryWatch::attach(&self.shared, session, model, described, (state, bytes_max))
     }
 
-    /// Lets operators take part that run without a graph: [`Eager`]. `is_single` is as the `acl.json`
+    /// Lets operators take part that run without a graph: [`EagerOperators`]. `is_single` is as the `acl.json`
     /// says, unless it is given.
     #[pyo3(signature = (describe, choose=None, is_single=None))]
     fn attach_eager(
-        slf: Bound<'_, Session>,
+        slf: Bound<'_, TorchSession>,
         describe: Py<PyAny>,
         choose: Option<Py<PyAny>>,
         is_single: Option<bool>,
-    ) -> PyResult<Eager> {
+    ) -> PyResult<EagerOperators> {
         let is_single = is_single.unwrap_or(slf.get().has_single_operators);
-        Eager::attach(slf.py(), slf.unbind(), describe, choose, is_single)
+        EagerOperators::attach(slf.py(), slf.unbind(), describe, choose, is_single)
     }
 
     /// Models and operators that the configuration names and nothing has so far, and the models there are.
@@ -311,8 +311,8 @@ impl Session {
     }
 }
 
-impl Session {
-    pub(super) fn shared(&self) -> &Arc<Shared> {
+impl TorchSession {
+    pub(super) fn shared(&self) -> &Arc<TorchSessionState> {
         &self.shared
     }
 
@@ -352,8 +352,8 @@ impl Session {
         times: Option<Vec<String>>,
         (plain_types, torch_version, forms): (&[Bound<'_, PyType>], &str, Option<Py<PyAny>>),
         options: SessionOptions,
-    ) -> PyResult<Session> {
-        let lender = Lender::new(py, plain_types)?;
+    ) -> PyResult<TorchSession> {
+        let lender = TensorLender::new(py, plain_types)?;
         let options = SessionOptions {
             n_writers: request.n_writers(options.n_writers),
             ..options
@@ -366,17 +366,17 @@ impl Session {
             let dump = request.open(&dump_options);
             let dump = dump.map_err(|error| os_error::of_store(&error))?;
             let record = run_record::record(torch_version, options.n_writers);
-            Session::open((lender, forms), request, dump, record, options)
+            TorchSession::open((lender, forms), request, dump, record, options)
         })
     }
 
     fn open(
-        lender: (Lender, Option<Py<PyAny>>),
+        lender: (TensorLender, Option<Py<PyAny>>),
         request: DumpRequest,
         dump: OpenDump,
         record: RunRecord,
         options: SessionOptions,
-    ) -> PyResult<Session> {
+    ) -> PyResult<TorchSession> {
         let Some(place) = dump.place() else {
             return Err(PyValueError::new_err("the dump has no place"));
         };
@@ -402,11 +402,11 @@ impl Session {
             .map_err(|error| os_error::of_chain(&error, "cannot start a writer", None))?;
         let creator = || Creator::in_dump(&place.dump_path, place.modes);
         let executions = match purpose {
-            "values" => Executions::new(own::executions_file(&place.root), creator()),
+            "values" => ExecutionLog::new(own::executions_file(&place.root), creator()),
             // Where nothing is found there is no directory.
-            _ => Executions::unwritten(),
+            _ => ExecutionLog::unwritten(),
         };
-        let shared = Shared::new(
+        let shared = TorchSessionState::new(
             lender,
             session.pool(),
             executions,
@@ -414,7 +414,7 @@ impl Session {
             options.queue_bytes_max,
             asked,
         );
-        Ok(Session {
+        Ok(TorchSession {
             session: Mutex::new(Some(session)),
             shared: Arc::new(shared),
             creator: Arc::new(creator()),
@@ -436,7 +436,7 @@ impl Session {
     }
 }
 
-impl Drop for Session {
+impl Drop for TorchSession {
     fn drop(&mut self) {
         let session = self.lock().take();
         if self.shared.is_forked() {

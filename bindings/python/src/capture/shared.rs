@@ -7,19 +7,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use opscope_capture::Pool;
 use pyo3::prelude::*;
 
-use super::executions::Executions;
-use super::fork::Generation;
-use super::memory::Lender;
+use super::executions::ExecutionLog;
+use super::fork::ForkGeneration;
+use super::memory::TensorLender;
 use super::names_asked::AskedNames;
-use super::reason::Reason;
-use super::release::Released;
+use super::reason::UnseenReason;
+use super::release::ReleaseQueue;
 
 /// State that a session's graphs and their executions share.
-pub(super) struct Shared {
-    pub(super) lender: Lender,
+pub(super) struct TorchSessionState {
+    pub(super) lender: TensorLender,
     pub(super) pool: Arc<Pool>,
-    pub(super) released: Arc<Released>,
-    pub(super) executions: Executions,
+    pub(super) released: Arc<ReleaseQueue>,
+    pub(super) executions: ExecutionLog,
     /// A function of Python's that knows tensors of other kinds than those in the CPU's memory.
     pub(super) forms: Option<Py<PyAny>>,
     /// Whether the sink takes numbers only, at once, so that nothing outlives the operator.
@@ -37,30 +37,30 @@ pub(super) struct Shared {
     is_finished: AtomicBool,
     /// The process that has the writers.
     pid: u32,
-    generation: Generation,
+    generation: ForkGeneration,
     /// Names of the plan that nothing has so far.
     pub(super) asked: AskedNames,
-    notes: Mutex<Notes>,
+    notes: Mutex<SessionNotes>,
 }
 
 #[derive(Default)]
-struct Notes {
+struct SessionNotes {
     /// Values that were not seen, by reason.
     unseen: BTreeMap<String, u64>,
     /// The first thing that went wrong in here.
     first_fault: Option<String>,
 }
 
-impl Shared {
+impl TorchSessionState {
     pub(super) fn new(
-        (lender, forms): (Lender, Option<Py<PyAny>>),
+        (lender, forms): (TensorLender, Option<Py<PyAny>>),
         pool: Arc<Pool>,
-        executions: Executions,
+        executions: ExecutionLog,
         (is_reducing, has_identities): (bool, bool),
         queue_bytes_max: u64,
         asked: AskedNames,
-    ) -> Shared {
-        Shared {
+    ) -> TorchSessionState {
+        TorchSessionState {
             lender,
             pool,
             released: Arc::default(),
@@ -74,7 +74,7 @@ impl Shared {
             n_runs_failed: AtomicU64::new(0),
             is_finished: AtomicBool::new(false),
             pid: std::process::id(),
-            generation: Generation::now(),
+            generation: ForkGeneration::now(),
             asked,
             notes: Mutex::default(),
         }
@@ -99,7 +99,7 @@ impl Shared {
         self.is_finished.store(true, Ordering::Relaxed);
     }
 
-    pub(super) fn note_unseen(&self, reason: &Reason) {
+    pub(super) fn note_unseen(&self, reason: &UnseenReason) {
         let mut notes = self.lock();
         *notes.unseen.entry(reason.name().into_owned()).or_default() += 1;
     }
@@ -114,13 +114,13 @@ impl Shared {
         (notes.unseen.clone(), notes.first_fault.clone())
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Notes> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, SessionNotes> {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Frees what writers have finished with.
-pub(super) fn tidy(py: Python<'_>, shared: &Shared) {
+pub(super) fn tidy(py: Python<'_>, shared: &TorchSessionState) {
     if !shared.is_past() {
         shared.released.empty(py);
     }

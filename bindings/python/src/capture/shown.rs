@@ -8,17 +8,17 @@ use opscope_store::record::Operator;
 use opscope_tensor::Tensor;
 
 /// A value as it was shown.
-pub(super) enum Shown {
+pub(super) enum ShownValue {
     Whole(Tensor),
     /// Tensors with what each of them is.
     Parts(Vec<(String, Tensor)>),
 }
 
-impl Shown {
+impl ShownValue {
     pub(super) fn tensors(&self) -> impl Iterator<Item = &Tensor> {
         let (whole, parts) = match self {
-            Shown::Whole(tensor) => (Some(tensor), [].as_slice()),
-            Shown::Parts(parts) => (None, parts.as_slice()),
+            ShownValue::Whole(tensor) => (Some(tensor), [].as_slice()),
+            ShownValue::Parts(parts) => (None, parts.as_slice()),
         };
         whole
             .into_iter()
@@ -27,32 +27,32 @@ impl Shown {
 }
 
 /// Where the tensors of an execution stand in its record, if some values are made of several.
-pub(super) struct Slots {
+pub(super) struct RecordSlots {
     pub(super) operator: Arc<Operator>,
-    inputs: Side,
-    outputs: Side,
+    inputs: SlotNames,
+    outputs: SlotNames,
 }
 
 /// One side of an operator.
-struct Side {
+struct SlotNames {
     names: Vec<String>,
     /// Of each value its first slot; one more number at the end.
     starts: Vec<usize>,
 }
 
-impl Side {
-    fn new<'a>(names: &[String], shown: impl Fn(usize) -> Option<&'a Shown>) -> Side {
-        let mut side = Side {
+impl SlotNames {
+    fn new<'a>(names: &[String], shown: impl Fn(usize) -> Option<&'a ShownValue>) -> SlotNames {
+        let mut side = SlotNames {
             names: Vec::with_capacity(names.len()),
             starts: vec![0],
         };
         for (position, name) in names.iter().enumerate() {
             match shown(position) {
-                Some(Shown::Parts(parts)) => {
+                Some(ShownValue::Parts(parts)) => {
                     let parts = parts.iter().map(|(part, _)| format!("{name}.{part}"));
                     side.names.extend(parts);
                 }
-                Some(Shown::Whole(_)) | None => side.names.push(name.clone()),
+                Some(ShownValue::Whole(_)) | None => side.names.push(name.clone()),
             }
             side.starts.push(side.names.len());
         }
@@ -72,21 +72,21 @@ impl Side {
     }
 }
 
-impl Slots {
+impl RecordSlots {
     /// `input` and `output` give what was shown at a position of the operator.
     pub(super) fn new<'a>(
         operator: &Operator,
-        input: impl Fn(usize) -> Option<&'a Shown>,
-        output: impl Fn(usize) -> Option<&'a Shown>,
-    ) -> Slots {
-        let inputs = Side::new(&operator.inputs, input);
-        let outputs = Side::new(&operator.outputs, output);
+        input: impl Fn(usize) -> Option<&'a ShownValue>,
+        output: impl Fn(usize) -> Option<&'a ShownValue>,
+    ) -> RecordSlots {
+        let inputs = SlotNames::new(&operator.inputs, input);
+        let outputs = SlotNames::new(&operator.outputs, output);
         let operator = Operator {
             inputs: inputs.names.clone(),
             outputs: outputs.names.clone(),
             ..operator.clone()
         };
-        Slots {
+        RecordSlots {
             operator: Arc::new(operator),
             inputs,
             outputs,

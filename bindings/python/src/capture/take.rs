@@ -12,10 +12,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 
 use super::description::Stability;
-use super::memory::Lent;
-use super::reason::Reason;
-use super::shared::Shared;
-use super::shown::Shown;
+use super::memory::LentTensor;
+use super::reason::UnseenReason;
+use super::shared::TorchSessionState;
+use super::shown::ShownValue;
 
 /// Shorter work is done before another thread could have taken the interpreter over.
 const DETACH_BYTES_MIN: usize = 64 << 10;
@@ -33,7 +33,7 @@ pub(super) fn detached<T: Send>(
 }
 
 /// Numbers of a tensor that was looked at in place, and where that is.
-pub(super) struct Known {
+pub(super) struct KnownNumbers {
     place: (usize, usize),
     dtype: DType,
     memo: Arc<TensorMemo>,
@@ -43,16 +43,16 @@ pub(super) struct Known {
 }
 
 /// The means of taking numbers while an operator is shown.
-pub(super) struct Eye<'a> {
+pub(super) struct NumberTaker<'a> {
     pub(super) tap: Option<&'a Tap>,
     /// Of the values that the operator has read.
-    pub(super) known: &'a [&'a Known],
+    pub(super) known: &'a [&'a KnownNumbers],
 }
 
 /// Tensors that stand for another one: what each of them is, the tensor, and whether nobody else has it.
 type Parts<'py> = Vec<(String, Bound<'py, PyAny>, bool)>;
 
-impl Shared {
+impl TorchSessionState {
     /// Returns the tensors that a value is made of.
     ///
     /// # Errors
@@ -62,8 +62,8 @@ impl Shared {
         stability: Stability,
         object: &Bound<'_, PyAny>,
         tap: Option<&Tap>,
-    ) -> Result<Shown, Reason> {
-        let (shown, _) = self.show_knowing(stability, object, &Eye { tap, known: &[] })?;
+    ) -> Result<ShownValue, UnseenReason> {
+        let (shown, _) = self.show_knowing(stability, object, &NumberTaker { tap, known: &[] })?;
         Ok(shown)
     }
 
@@ -72,10 +72,10 @@ impl Shared {
         &self,
         stability: Stability,
         object: &Bound<'_, PyAny>,
-        eye: &Eye<'_>,
-    ) -> Result<(Shown, Option<Known>), Reason> {
+        eye: &NumberTaker<'_>,
+    ) -> Result<(ShownValue, Option<KnownNumbers>), UnseenReason> {
         match self.take(stability, object, eye) {
-            Ok((tensor, known)) => Ok((Shown::Whole(tensor), known)),
+            Ok((tensor, known)) => Ok((ShownValue::Whole(tensor), known)),
             Err(reason) => Ok((self.show_parts(object, reason, eye.tap)?, None)),
         }
     }
@@ -84,9 +84,9 @@ impl Shared {
     pub(super) fn show_parts(
         &self,
         object: &Bound<'_, PyAny>,
-        reason: Reason,
+        reason: UnseenReason,
         tap: Option<&Tap>,
-    ) -> Result<Shown, Reason> {
+    ) -> Result<ShownValue, UnseenReason> {
         let Some(forms) = &self.forms else {
             return Err(reason);
         };
@@ -99,7 +99,7 @@ impl Shared {
             }
         };
         if let Ok(text) = answer.cast::<PyString>() {
-            return Err(Reason::Known(text.to_string()));
+            return Err(UnseenReason::Known(text.to_string()));
         }
         let Ok((parts, is_copied)) = answer.extract::<(Parts<'_>, bool)>() else {
             return Err(reason);
@@ -111,7 +111,7 @@ impl Shared {
             } else {
                 Stability::Operator
             };
-            let (tensor, _) = self.take(stability, &part, &Eye { tap, known: &[] })?;
+            let (tensor, _) = self.take(stability, &part, &NumberTaker { tap, known: &[] })?;
             shown.push((name, tensor));
         }
         if is_copied {
@@ -119,10 +119,10 @@ impl Shared {
         }
         match (shown.pop(), shown.is_empty()) {
             (None, _) => Err(reason),
-            (Some((name, tensor)), true) if name.is_empty() => Ok(Shown::Whole(tensor)),
+            (Some((name, tensor)), true) if name.is_empty() => Ok(ShownValue::Whole(tensor)),
             (Some(last), _) => {
                 shown.push(last);
-                Ok(Shown::Parts(shown))
+                Ok(ShownValue::Parts(shown))
             }
         }
     }
@@ -131,8 +131,8 @@ impl Shared {
         &self,
         stability: Stability,
         object: &Bound<'_, PyAny>,
-        eye: &Eye<'_>,
-    ) -> Result<(Tensor, Option<Known>), Reason> {
+        eye: &NumberTaker<'_>,
+    ) -> Result<(Tensor, Option<KnownNumbers>), UnseenReason> {
         let py = object.py();
         let lent = self.lender.look(object)?;
         let mut memo = None;
@@ -150,7 +150,7 @@ impl Shared {
             match eye.tap.map(|tap| numbers(py, &lent, tap)).transpose()? {
                 // Of elements in another order it could not be said which one is not finite.
                 Some((numbers, true)) if lent.strides.is_none() || !numbers.non_finite().any() => {
-                    let known = is_steady.then(|| Known::new(&lent, &numbers));
+                    let known = is_steady.then(|| KnownNumbers::new(&lent, &numbers));
                     return Ok((numbers, known));
                 }
                 // Numbers of elements in another order do not hold in row-major order.
@@ -163,7 +163,7 @@ impl Shared {
             None if stability == Stability::Held => self.shared_bytes(lent.hold(&self.released)),
             None => {
                 let (pool, bytes) = (&self.pool, lent.bytes());
-                let copy = || pool.copy(bytes).map_err(|_| Reason::Copy);
+                let copy = || pool.copy(bytes).map_err(|_| UnseenReason::Copy);
                 self.shared_bytes(detached(py, bytes.len(), copy)?)
             }
         };
@@ -198,21 +198,25 @@ impl Shared {
     fn gather(
         &self,
         py: Python<'_>,
-        lent: &Lent<'_, '_>,
+        lent: &LentTensor<'_, '_>,
         strides: &[isize],
-    ) -> Result<Vec<u8>, Reason> {
+    ) -> Result<Vec<u8>, UnseenReason> {
         let (dtype, shape, bytes) = (lent.dtype, &lent.shape, lent.bytes());
-        let n_bytes = shape.n_bytes(dtype).map_err(|_| Reason::Shape)?;
+        let n_bytes = shape.n_bytes(dtype).map_err(|_| UnseenReason::Shape)?;
         if n_bytes > bytes.len() && n_bytes as u64 > self.queue_bytes_max {
-            return Err(Reason::Expanded);
+            return Err(UnseenReason::Expanded);
         }
-        let copy = || dense_copy(dtype, shape, strides, 0, bytes).map_err(|_| Reason::Copy);
+        let copy = || dense_copy(dtype, shape, strides, 0, bytes).map_err(|_| UnseenReason::Copy);
         detached(py, n_bytes, copy)
     }
 }
 
 /// The numbers that the sink found in a tensor where it lies, and whether it needs no more than these.
-fn numbers(py: Python<'_>, lent: &Lent<'_, '_>, tap: &Tap) -> Result<(Tensor, bool), Reason> {
+fn numbers(
+    py: Python<'_>,
+    lent: &LentTensor<'_, '_>,
+    tap: &Tap,
+) -> Result<(Tensor, bool), UnseenReason> {
     let (dtype, shape) = lent.unpacked()?;
     let view = TensorView {
         dtype,
@@ -230,13 +234,13 @@ fn numbers(py: Python<'_>, lent: &Lent<'_, '_>, tap: &Tap) -> Result<(Tensor, bo
             tap.look_at_permuted(tensor)
         }
     });
-    let numbers = Tensor::from_memo(view, memo).map_err(|_| Reason::Shape)?;
+    let numbers = Tensor::from_memo(view, memo).map_err(|_| UnseenReason::Shape)?;
     Ok((numbers, is_enough))
 }
 
-impl Known {
-    fn new(lent: &Lent<'_, '_>, numbers: &Tensor) -> Known {
-        Known {
+impl KnownNumbers {
+    fn new(lent: &LentTensor<'_, '_>, numbers: &Tensor) -> KnownNumbers {
+        KnownNumbers {
             place: lent.place(),
             dtype: numbers.dtype(),
             memo: numbers.memo().clone(),
@@ -244,8 +248,8 @@ impl Known {
         }
     }
 
-    fn again(&self) -> Known {
-        Known {
+    fn again(&self) -> KnownNumbers {
+        KnownNumbers {
             memo: self.memo.clone(),
             ..*self
         }
@@ -254,13 +258,13 @@ impl Known {
     /// Whether it holds for these elements: an operator has read them at this place, so they have been there
     /// since, and nobody writes to them. What was found in row-major order need not hold in another one:
     /// averages are taken element after element.
-    fn is_of(&self, lent: &Lent<'_, '_>) -> bool {
+    fn is_of(&self, lent: &LentTensor<'_, '_>) -> bool {
         let dtype = lent.unpacked().map(|(dtype, _)| dtype);
         let is_same_order = lent.strides.is_none() || !self.is_row_major;
         is_same_order && self.place == lent.place() && dtype.is_ok_and(|dtype| dtype == self.dtype)
     }
 
-    fn tensor(&self, lent: &Lent<'_, '_>) -> Result<Tensor, Reason> {
+    fn tensor(&self, lent: &LentTensor<'_, '_>) -> Result<Tensor, UnseenReason> {
         let (dtype, shape) = lent.unpacked()?;
         let view = TensorView {
             dtype,
@@ -268,6 +272,6 @@ impl Known {
             layout: Layout::Nd,
             bytes: lent.bytes(),
         };
-        Tensor::from_memo(view, self.memo.clone()).map_err(|_| Reason::Shape)
+        Tensor::from_memo(view, self.memo.clone()).map_err(|_| UnseenReason::Shape)
     }
 }

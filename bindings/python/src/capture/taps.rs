@@ -5,26 +5,26 @@ use std::sync::{Arc, Mutex, PoisonError};
 use opscope_capture::Tap;
 
 /// Where an execution takes a tap from and puts it back.
-pub(super) type Home = Arc<Taps>;
+pub(super) type Home = Arc<TapPool>;
 
 /// A graph's taps: as many as there were executions at the same time.
-pub(super) struct Taps {
-    idle: Mutex<Idle>,
+pub(super) struct TapPool {
+    idle: Mutex<IdleTaps>,
 }
 
-struct Idle {
+struct IdleTaps {
     /// The tap that further ones are made from.
     first: Tap,
     taps: Vec<Tap>,
 }
 
-impl Taps {
-    pub(super) fn new(first: Tap) -> Taps {
-        let idle = Idle {
+impl TapPool {
+    pub(super) fn new(first: Tap) -> TapPool {
+        let idle = IdleTaps {
             first,
             taps: Vec::new(),
         };
-        Taps {
+        TapPool {
             idle: Mutex::new(idle),
         }
     }
@@ -39,7 +39,7 @@ impl Taps {
         self.lock().taps.push(tap);
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Idle> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, IdleTaps> {
         // Nothing panics while it is locked.
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }

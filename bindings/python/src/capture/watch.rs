@@ -14,14 +14,14 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::description::{OperatorDescription, ValueDescription};
-use super::reason::Reason;
-use super::shared::{Shared, tidy};
-use super::watched::{Change, Watched};
+use super::reason::UnseenReason;
+use super::shared::{TorchSessionState, tidy};
+use super::watched::{ValueChange, WatchedMemory};
 
 /// Values that are looked at again after each operator.
-#[pyclass(module = "opscope._native.capture")]
-pub(super) struct Watch {
-    shared: Arc<Shared>,
+#[pyclass(name = "Watch", module = "opscope._native.capture")]
+pub(super) struct MemoryWatch {
+    shared: Arc<TorchSessionState>,
     tap: Tap,
     /// For each operator of the graph what it is, if it is selected.
     roles: Vec<Option<&'static str>>,
@@ -31,7 +31,7 @@ pub(super) struct Watch {
     n_bytes: u64,
     next_id: u64,
     /// Oldest first.
-    values: Vec<Watched>,
+    values: Vec<WatchedMemory>,
     /// Values before and after each change, by its number.
     changes: HashMap<u64, (Tensor, Tensor)>,
     /// Values that are no longer watched, and why.
@@ -41,14 +41,14 @@ pub(super) struct Watch {
 /// A storage's number, its size and how many have it.
 type StorageState = (u64, u64, u64);
 
-impl Watch {
+impl MemoryWatch {
     pub(super) fn attach(
-        shared: &Arc<Shared>,
+        shared: &Arc<TorchSessionState>,
         session: &CaptureSession,
         model: ModelId,
         (operators, values): (&[OperatorDescription], &[ValueDescription]),
         (state, bytes_max): (Py<PyAny>, u64),
-    ) -> PyResult<Watch> {
+    ) -> PyResult<MemoryWatch> {
         let operators = operators.iter().enumerate();
         let named: Vec<Arc<Operator>> = operators
             .map(|(task_id, operator)| operator.named(task_id, values))
@@ -71,7 +71,7 @@ impl Watch {
                 WatchRole::Suspect { .. } | WatchRole::None => "suspect",
             })
         };
-        Ok(Watch {
+        Ok(MemoryWatch {
             shared: shared.clone(),
             roles: named.iter().map(role).collect(),
             tap,
@@ -87,7 +87,7 @@ impl Watch {
 }
 
 #[pymethods]
-impl Watch {
+impl MemoryWatch {
     /// For each operator `watched`, `suspect`, `collective`, or `None` if the plan does not select it.
     #[getter]
     fn roles(&self) -> Vec<Option<&'static str>> {
@@ -212,7 +212,7 @@ impl Watch {
                     Ok(tensor) => outputs.push((position, tensor)),
                     Err(reason) => self.shared.note_unseen(&reason),
                 },
-                None => self.shared.note_unseen(&Reason::Missing),
+                None => self.shared.note_unseen(&UnseenReason::Missing),
             }
         }
         self.write_beside(py, (op_type, op_name, task_id), outputs);
@@ -243,13 +243,13 @@ impl Watch {
 /// Shorter comparisons are done before another thread could have taken the interpreter over.
 const DETACH_BYTES_MIN: u64 = 64 << 10;
 
-impl Watch {
+impl MemoryWatch {
     fn add(
         &mut self,
         tensor: &Bound<'_, PyAny>,
         is_kept: bool,
         is_view: bool,
-    ) -> Result<Option<u64>, Reason> {
+    ) -> Result<Option<u64>, UnseenReason> {
         let shared = self.shared.clone();
         let lent = shared.lender.look(tensor)?;
         let n_bytes = lent.bytes().len() as u64;
@@ -257,9 +257,11 @@ impl Watch {
             return Ok(None);
         }
         if n_bytes > self.bytes_max {
-            return Err(Reason::Known("larger than watch_bytes_max".to_owned()));
+            return Err(UnseenReason::Known(
+                "larger than watch_bytes_max".to_owned(),
+            ));
         }
-        let value = Watched::new(self.next_id, &lent, is_kept, &shared.released)?;
+        let value = WatchedMemory::new(self.next_id, &lent, is_kept, &shared.released)?;
         self.next_id += 1;
         let mut n_excess = (self.n_bytes + n_bytes).saturating_sub(self.bytes_max);
         if n_excess > 0 {
@@ -329,9 +331,9 @@ impl Watch {
         Ok(())
     }
 
-    fn retain(&mut self, keep: impl Fn(&Watched) -> bool) {
+    fn retain(&mut self, keep: impl Fn(&WatchedMemory) -> bool) {
         self.values.retain(keep);
-        self.n_bytes = self.values.iter().map(Watched::n_bytes).sum();
+        self.n_bytes = self.values.iter().map(WatchedMemory::n_bytes).sum();
     }
 
     fn clear(&mut self, py: Python<'_>) {
@@ -371,7 +373,7 @@ fn tell<'py>(
     py: Python<'py>,
     number: u64,
     id: u64,
-    change: &Change,
+    change: &ValueChange,
 ) -> PyResult<Bound<'py, PyDict>> {
     let found = PyDict::new(py);
     let difference = &change.difference;

@@ -6,17 +6,17 @@ use opscope_capture::ByteDifference;
 use opscope_tensor::{DType, Shape, Tensor, dense_copy};
 use pyo3::prelude::*;
 
-use super::memory::{Held, Lent};
-use super::reason::Reason;
-use super::release::Released;
+use super::memory::{HeldMemory, LentTensor};
+use super::reason::UnseenReason;
+use super::release::ReleaseQueue;
 
 /// A value whose memory is looked at again and again. Its memory is kept by a tensor of our own that
 /// shares it, so that nothing else gets it meanwhile.
-pub(super) struct Watched {
+pub(super) struct WatchedMemory {
     pub(super) id: u64,
     /// Whether it stays although nobody else has the memory any more.
     is_kept: bool,
-    live: Held,
+    live: HeldMemory,
     /// Bytes of the memory at the last look, from the first element to the end of the last one.
     copy: Arc<Vec<u8>>,
     dtype: DType,
@@ -25,25 +25,25 @@ pub(super) struct Watched {
 }
 
 /// A value before and after something wrote to it.
-pub(super) struct Change {
+pub(super) struct ValueChange {
     pub(super) difference: ByteDifference,
     pub(super) n_elements: u64,
     pub(super) before: Tensor,
     pub(super) after: Tensor,
 }
 
-impl Watched {
+impl WatchedMemory {
     /// Watches the memory of `lent`, which has to be a tensor that nobody else gives another memory.
     ///
     /// # Errors
-    /// [`Reason::Copy`] if there is no memory for a copy.
+    /// [`UnseenReason::Copy`] if there is no memory for a copy.
     pub(super) fn new(
         id: u64,
-        lent: &Lent<'_, '_>,
+        lent: &LentTensor<'_, '_>,
         is_kept: bool,
-        released: &Arc<Released>,
-    ) -> Result<Watched, Reason> {
-        Ok(Watched {
+        released: &Arc<ReleaseQueue>,
+    ) -> Result<WatchedMemory, UnseenReason> {
+        Ok(WatchedMemory {
             id,
             is_kept,
             copy: Arc::new(copy(lent.bytes())?),
@@ -68,12 +68,12 @@ impl Watched {
     }
 
     /// Whether the memory is still there.
-    pub(super) fn is_still(&self, lent: &Lent<'_, '_>) -> bool {
+    pub(super) fn is_still(&self, lent: &LentTensor<'_, '_>) -> bool {
         self.live.is_still(lent)
     }
 
     /// Whether all of `lent` is watched already.
-    pub(super) fn covers(&self, lent: &Lent<'_, '_>) -> bool {
+    pub(super) fn covers(&self, lent: &LentTensor<'_, '_>) -> bool {
         self.live.covers(lent)
     }
 
@@ -86,20 +86,20 @@ impl Watched {
     /// somebody else's.
     ///
     /// # Errors
-    /// [`Reason::Copy`] if there is no memory for copies; the next look compares with the same state as this.
-    pub(super) fn refresh(&mut self) -> Result<Option<Change>, Reason> {
+    /// [`UnseenReason::Copy`] if there is no memory for copies; the next look compares with the same state as this.
+    pub(super) fn refresh(&mut self) -> Result<Option<ValueChange>, UnseenReason> {
         let now = Arc::new(copy(self.live.as_ref())?);
         let (before, after) = (self.dense(&self.copy)?, self.dense(&now)?);
         self.copy = now;
         let views = before
             .host_view()
             .and_then(|before| Ok((before, after.host_view()?)));
-        let (before_view, after_view) = views.map_err(|_| Reason::NoMemory)?;
+        let (before_view, after_view) = views.map_err(|_| UnseenReason::NoMemory)?;
         let Some(difference) = ByteDifference::between(before_view, after_view) else {
             return Ok(None);
         };
         let width = self.dtype.bytes().unwrap_or(1).max(1) as u64;
-        Ok(Some(Change {
+        Ok(Some(ValueChange {
             n_elements: difference.n_bytes / width,
             difference,
             before,
@@ -110,28 +110,28 @@ impl Watched {
     /// Returns the value at the last look, element by element.
     ///
     /// # Errors
-    /// [`Reason::Copy`] if there is no memory for that.
-    pub(super) fn value(&self) -> Result<Tensor, Reason> {
+    /// [`UnseenReason::Copy`] if there is no memory for that.
+    pub(super) fn value(&self) -> Result<Tensor, UnseenReason> {
         self.dense(&self.copy)
     }
 
-    fn dense(&self, bytes: &Arc<Vec<u8>>) -> Result<Tensor, Reason> {
+    fn dense(&self, bytes: &Arc<Vec<u8>>) -> Result<Tensor, UnseenReason> {
         let shape = self.shape.clone();
         match &self.strides {
             None => Tensor::new(self.dtype, shape, bytes.clone()),
             Some(strides) => {
                 let dense = dense_copy(self.dtype, &shape, strides, 0, bytes);
-                Tensor::from_vec(self.dtype, shape, dense.map_err(|_| Reason::Copy)?)
+                Tensor::from_vec(self.dtype, shape, dense.map_err(|_| UnseenReason::Copy)?)
             }
         }
-        .map_err(|_| Reason::Shape)
+        .map_err(|_| UnseenReason::Shape)
     }
 }
 
-fn copy(bytes: &[u8]) -> Result<Vec<u8>, Reason> {
+fn copy(bytes: &[u8]) -> Result<Vec<u8>, UnseenReason> {
     let mut copy = Vec::new();
     copy.try_reserve_exact(bytes.len())
-        .map_err(|_| Reason::Copy)?;
+        .map_err(|_| UnseenReason::Copy)?;
     copy.extend_from_slice(bytes);
     Ok(copy)
 }

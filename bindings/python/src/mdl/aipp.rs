@@ -4,7 +4,7 @@ use opscope_acl::status::API_NOT_SUPPORT;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::argument::{Word, Word32};
+use crate::argument::{Word32Arg, WordArg};
 use crate::call::Pair;
 use crate::functions;
 
@@ -52,24 +52,24 @@ not_supported!(
 
 /// aclmdlCreateAIPP: 0, as there are no such objects.
 #[pyfunction]
-fn create_aipp(_batch_size: Word) -> usize {
+fn create_aipp(_batch_size: WordArg) -> usize {
     0
 }
 
 /// aclmdlGetAippDataSize: no bytes, and 200001.
 #[pyfunction]
-fn get_aipp_data_size(_batch_size: Word) -> Pair<usize> {
+fn get_aipp_data_size(_batch_size: WordArg) -> Pair<usize> {
     (0, API_NOT_SUPPORT.0)
 }
 
 /// aclmdlGetAippType: nothing, and 200001.
 #[pyfunction]
-fn get_aipp_type(_model_id: Word32, _index: Word) -> (i32, usize, i32) {
+fn get_aipp_type(_model_id: Word32Arg, _index: WordArg) -> (i32, usize, i32) {
     (0, 0, API_NOT_SUPPORT.0)
 }
 
 /// aclmdlGetFirstAippInfo: nothing, and 200001.
 #[pyfunction]
-fn get_first_aipp_info(_model_id: Word32, _index: Word) -> Pair<Option<()>> {
+fn get_first_aipp_info(_model_id: Word32Arg, _index: WordArg) -> Pair<Option<()>> {
     (None, API_NOT_SUPPORT.0)
 }

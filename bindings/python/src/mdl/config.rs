@@ -3,7 +3,7 @@
 use opscope_acl::ConfigValue;
 use pyo3::prelude::*;
 
-use crate::argument::{FilePath, Number, Word, wrong_type};
+use crate::argument::{FilePath, NumberArg, WordArg, wrong_type};
 use crate::call::{code, process};
 use crate::table::table;
 
@@ -20,13 +20,13 @@ table! {
 
     pairs {
         /// aclmdlLoadWithConfig: the model's id and the code.
-        load_with_config(config_handle: Word) -> u32
+        load_with_config(config_handle: WordArg) -> u32
             => process().load_with_config(config_handle.0);
     }
 
     codes {
         /// aclmdlDestroyConfigHandle.
-        destroy_config_handle(config_handle: Word)
+        destroy_config_handle(config_handle: WordArg)
             => process().destroy_config_handle(config_handle.0);
     }
 }
@@ -35,8 +35,8 @@ table! {
 #[pyfunction]
 fn set_config_opt(
     py: Python<'_>,
-    config_handle: Word,
-    attr: Number<i32>,
+    config_handle: WordArg,
+    attr: NumberArg<i32>,
     attr_value: &Bound<'_, PyAny>,
 ) -> PyResult<i32> {
     // The value decides, and not the option: a wrong pair is refused with the interface's code.
@@ -45,7 +45,7 @@ fn set_config_opt(
         Some(path) => ConfigValue::Path(path.as_path()),
         None => {
             let number = attr_value.extract();
-            let Word(number) = number.map_err(|_: PyErr| {
+            let WordArg(number) = number.map_err(|_: PyErr| {
                 wrong_type("attr_value", attr_value, "a whole number or a path")
             })?;
             if ADDRESSES.contains(&attr.0) {

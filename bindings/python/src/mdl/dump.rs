@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use opscope_acl::{Chunk, DumpCallback};
+use opscope_acl::{DumpCallback, FilePiece};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::argument::{FilePath, Number, Word, callable};
+use crate::argument::{FilePath, NumberArg, WordArg, callable};
 use crate::call::{code, process};
 use crate::callback;
 use crate::table::table;
@@ -40,14 +40,14 @@ table! {
 
     values {
         /// acldumpGetPath: where a kind of dump goes, or None. pyACL lacks this one.
-        dump_get_path(dump_type: Number<i32>) -> Option<String>
+        dump_get_path(dump_type: NumberArg<i32>) -> Option<String>
             => process().dump_path(dump_type.0), or None;
     }
 
     pairs {
         /// acldumpGetExceptionInfoPath: where dumps of failing operators go, and the code. pyACL lacks this
         /// one.
-        dump_get_exception_info_path(max_len: Word) -> String
+        dump_get_exception_info_path(max_len: WordArg) -> String
             => process().exception_info_path(max_len.0);
     }
 }
@@ -60,7 +60,7 @@ table! {
 fn dump_reg_callback(
     py: Python<'_>,
     callback: Option<&Bound<'_, PyAny>>,
-    flag: Number<i32>,
+    flag: NumberArg<i32>,
 ) -> PyResult<i32> {
     let function = callback
         .map(|function| callable("callback", function))
@@ -70,7 +70,7 @@ fn dump_reg_callback(
     Ok(code(py, || process().register_callback(receive, flag.0)))
 }
 
-fn receive(function: &Py<PyAny>, chunk: &Chunk<'_>) -> i32 {
+fn receive(function: &Py<PyAny>, chunk: &FilePiece<'_>) -> i32 {
     let has_returned = callback::run(function, |py, function| {
         let dict = PyDict::new(py);
         dict.set_item("file_name", chunk.file_name)?;

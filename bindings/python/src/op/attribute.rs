@@ -3,7 +3,7 @@
 use opscope_acl::{Answer, AttributeValue};
 use pyo3::prelude::*;
 
-use crate::argument::{Byte, List, Number, Text, Word};
+use crate::argument::{ByteArg, ListArg, NumberArg, TextArg, WordArg};
 use crate::call::{Pair, code, process};
 use crate::table::table;
 
@@ -17,47 +17,47 @@ table! {
 
     actions {
         /// aclopDestroyAttr. Returns nothing, as it does in C.
-        destroy_attr(attr: Word) => process().destroy_op_attr(attr.0);
+        destroy_attr(attr: WordArg) => process().destroy_op_attr(attr.0);
     }
 
     codes {
         /// aclopSetAttrBool.
-        set_attr_bool(attr: Word, attr_name: Text, attr_value: Byte)
+        set_attr_bool(attr: WordArg, attr_name: TextArg, attr_value: ByteArg)
             => set(attr, &attr_name, AttributeValue::Bool(attr_value.0 != 0));
         /// aclopSetAttrInt.
-        set_attr_int(attr: Word, attr_name: Text, attr_value: Number<i64>)
+        set_attr_int(attr: WordArg, attr_name: TextArg, attr_value: NumberArg<i64>)
             => set(attr, &attr_name, AttributeValue::Int(attr_value.0));
         /// aclopSetAttrFloat.
-        set_attr_float(attr: Word, attr_name: Text, attr_value: Number<f32>)
+        set_attr_float(attr: WordArg, attr_name: TextArg, attr_value: NumberArg<f32>)
             => set(attr, &attr_name, AttributeValue::Float(attr_value.0));
         /// aclopSetAttrString.
-        set_attr_string(attr: Word, attr_name: Text, attr_value: Text)
+        set_attr_string(attr: WordArg, attr_name: TextArg, attr_value: TextArg)
             => set(attr, &attr_name, AttributeValue::String(attr_value.0));
         /// aclopSetAttrListBool: of a list or an array.
-        set_attr_list_bool(attr: Word, attr_name: Text, attr_value: List<Byte>) => {
+        set_attr_list_bool(attr: WordArg, attr_name: TextArg, attr_value: ListArg<ByteArg>) => {
             let values = attr_value.0.iter().map(|value| value.0 != 0).collect();
             set(attr, &attr_name, AttributeValue::Bools(values))
         };
         /// aclopSetAttrListInt: of a list or an array.
-        set_attr_list_int(attr: Word, attr_name: Text, attr_value: List<i64>)
+        set_attr_list_int(attr: WordArg, attr_name: TextArg, attr_value: ListArg<i64>)
             => set(attr, &attr_name, AttributeValue::Ints(attr_value.0));
         /// aclopSetAttrListFloat: of a list or an array.
-        set_attr_list_float(attr: Word, attr_name: Text, attr_value: List<f32>)
+        set_attr_list_float(attr: WordArg, attr_name: TextArg, attr_value: ListArg<f32>)
             => set(attr, &attr_name, AttributeValue::Floats(attr_value.0));
         /// aclopSetAttrListString.
-        set_attr_list_string(attr: Word, attr_name: Text, attr_value: List<Text>) => {
+        set_attr_list_string(attr: WordArg, attr_name: TextArg, attr_value: ListArg<TextArg>) => {
             let values = attr_value.0.into_iter().map(|value| value.0).collect();
             set(attr, &attr_name, AttributeValue::Strings(values))
         };
         /// aclopSetAttrListListInt: of a list of lists or arrays.
-        set_attr_list_list_int(attr: Word, attr_name: Text, attr_value: List<List<i64>>) => {
+        set_attr_list_list_int(attr: WordArg, attr_name: TextArg, attr_value: ListArg<ListArg<i64>>) => {
             let lists = attr_value.0.into_iter().map(|list| list.0).collect();
             set(attr, &attr_name, AttributeValue::IntLists(lists))
         };
     }
 }
 
-fn set(attr: Word, name: &Text, value: AttributeValue) -> Answer {
+fn set(attr: WordArg, name: &TextArg, value: AttributeValue) -> Answer {
     process().set_op_attr(attr.0, &name.0, value)
 }
 
@@ -65,9 +65,9 @@ fn set(attr: Word, name: &Text, value: AttributeValue) -> Answer {
 #[pyfunction]
 fn set_attr_data_type(
     py: Python<'_>,
-    attr: Word,
-    attr_name: Text,
-    attr_value: Number<i32>,
+    attr: WordArg,
+    attr_name: TextArg,
+    attr_value: NumberArg<i32>,
 ) -> Pair<usize> {
     let value = AttributeValue::DataType(attr_value.0);
     (attr.0, code(py, || set(attr, &attr_name, value)))
@@ -77,9 +77,9 @@ fn set_attr_data_type(
 #[pyfunction]
 fn set_attr_list_data_type(
     py: Python<'_>,
-    attr: Word,
-    attr_name: Text,
-    attr_value: List<i32>,
+    attr: WordArg,
+    attr_name: TextArg,
+    attr_value: ListArg<i32>,
 ) -> Pair<usize> {
     let value = AttributeValue::DataTypes(attr_value.0);
     (attr.0, code(py, || set(attr, &attr_name, value)))

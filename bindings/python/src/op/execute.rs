@@ -4,7 +4,7 @@ use opscope_acl::Handle;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::argument::{Byte, FilePath, List, Text, Word, Word32};
+use crate::argument::{ByteArg, FilePath, ListArg, TextArg, Word32Arg, WordArg};
 use crate::call::{code, process};
 use crate::table::table;
 
@@ -14,7 +14,7 @@ table! {
     pairs {
         /// aclopCreateHandle: a handle for running an operator more than once, and the code.
         create_handle(
-            op_type: Text, input_desc: List<Word>, output_desc: List<Word>, attr: Word,
+            op_type: TextArg, input_desc: ListArg<WordArg>, output_desc: ListArg<WordArg>, attr: WordArg,
         ) -> usize => process().create_op_handle(
             &op_type.0, &handles(&input_desc.0), &handles(&output_desc.0), attr.0
         );
@@ -22,28 +22,28 @@ table! {
 
     actions {
         /// aclopDestroyHandle. Returns nothing, as it does in C.
-        destroy_handle(handle: Word) => process().destroy_op_handle(handle.0);
+        destroy_handle(handle: WordArg) => process().destroy_op_handle(handle.0);
     }
 
     codes {
         /// aclopExecWithHandle.
         execute_with_handle(
-            handle: Word, inputs: List<Word>, outputs: List<Word>, stream: Word,
+            handle: WordArg, inputs: ListArg<WordArg>, outputs: ListArg<WordArg>, stream: WordArg,
         ) => process().execute_op_handle(
             handle.0, &handles(&inputs.0), &handles(&outputs.0), stream.0
         );
         /// aclopCast: writes the values of one tensor as another type.
         cast(
-            src_desc: Word, src_buffer: Word, dst_desc: Word, dst_buffer: Word,
-            truncate: Byte, stream: Word,
+            src_desc: WordArg, src_buffer: WordArg, dst_desc: WordArg, dst_buffer: WordArg,
+            truncate: ByteArg, stream: WordArg,
         ) => process().cast(
             (src_desc.0, src_buffer.0), (dst_desc.0, dst_buffer.0), truncate.0, stream.0
         );
         /// aclopStartDumpArgs.
-        start_dump_args(dump_type: Word32, path: FilePath)
+        start_dump_args(dump_type: Word32Arg, path: FilePath)
             => process().start_dump_args(dump_type.0, Some(path.as_path()));
         /// aclopStopDumpArgs.
-        stop_dump_args(dump_type: Word32) => process().stop_dump_args(dump_type.0);
+        stop_dump_args(dump_type: Word32Arg) => process().stop_dump_args(dump_type.0);
     }
 }
 
@@ -55,13 +55,13 @@ macro_rules! executions {
         #[expect(clippy::too_many_arguments, reason = "pyACL's interface")]
         fn $name(
             py: Python<'_>,
-            op_type: Text,
-            input_desc: List<Word>,
-            inputs: List<Word>,
-            output_desc: List<Word>,
-            outputs: List<Word>,
-            attr: Word,
-            stream: Word,
+            op_type: TextArg,
+            input_desc: ListArg<WordArg>,
+            inputs: ListArg<WordArg>,
+            output_desc: ListArg<WordArg>,
+            outputs: ListArg<WordArg>,
+            attr: WordArg,
+            stream: WordArg,
         ) -> PyResult<i32> {
             let inputs = pairs("input", &input_desc.0, &inputs.0)?;
             let outputs = pairs("output", &output_desc.0, &outputs.0)?;
@@ -83,7 +83,7 @@ executions! {
 ///
 /// # Errors
 /// `ValueError` if there are more of one than of the other, which C cannot say.
-fn pairs(side: &str, descs: &[Word], buffers: &[Word]) -> PyResult<Vec<(Handle, Handle)>> {
+fn pairs(side: &str, descs: &[WordArg], buffers: &[WordArg]) -> PyResult<Vec<(Handle, Handle)>> {
     if descs.len() != buffers.len() {
         let message = format!(
             "{} descriptions and {} buffers of {side} tensors",
@@ -96,6 +96,6 @@ fn pairs(side: &str, descs: &[Word], buffers: &[Word]) -> PyResult<Vec<(Handle, 
     Ok(tensors.map(|(desc, buffer)| (desc.0, buffer.0)).collect())
 }
 
-fn handles(words: &[Word]) -> Vec<Handle> {
+fn handles(words: &[WordArg]) -> Vec<Handle> {
     words.iter().map(|word| word.0).collect()
 }

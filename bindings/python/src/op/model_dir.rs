@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use opscope_acl::Answer;
 use opscope_acl::status::{INVALID_PARAM, READ_MODEL_FAILURE, REPEAT_INITIALIZE};
 
-use crate::argument::{FilePath, Number};
+use crate::argument::{FilePath, NumberArg};
 use crate::table::table;
 
 table! {
@@ -14,7 +14,7 @@ table! {
         /// once.
         set_model_dir(model_dir: FilePath) => note_model_dir(&model_dir);
         /// aclopSetMaxOpQueueNum: operators are not kept, so the number only has to be one.
-        set_max_op_queue_num(max_op_num: Number<u64>)
+        set_max_op_queue_num(max_op_num: NumberArg<u64>)
             => if max_op_num.0 == 0 { Err(INVALID_PARAM) } else { Ok(()) };
     }
 }

@@ -7,19 +7,19 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 /// Memory that numpy makes an array of, and which lives as long as that.
-#[pyclass(frozen, module = "opscope._native.reading")]
-pub(super) struct Array {
+#[pyclass(name = "Array", frozen, module = "opscope._native.reading")]
+pub(super) struct NumpyElements {
     array: elements::NumpyArray,
 }
 
-impl Array {
-    pub(super) fn new(array: elements::NumpyArray) -> Array {
-        Array { array }
+impl NumpyElements {
+    pub(super) fn new(array: elements::NumpyArray) -> NumpyElements {
+        NumpyElements { array }
     }
 }
 
 #[pymethods]
-impl Array {
+impl NumpyElements {
     /// numpy's array interface, version 3: the address stays valid while this object lives, which the
     /// array keeps. Nobody may write there, as it may be a file.
     #[getter]

@@ -11,13 +11,13 @@ use opscope_analysis::default_jobs;
 use opscope_tensor::difference;
 use pyo3::prelude::*;
 
-use super::error::Described;
+use super::error::ExceptionContent;
 use super::work;
 
 /// A request for a comparison, as Python gives it.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub(super) struct Request {
+pub(super) struct CompareRequest {
     target: PathBuf,
     golden: PathBuf,
     reference: Option<PathBuf>,
@@ -33,15 +33,15 @@ pub(super) struct Request {
 /// How it is judged.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub(super) struct Judgement {
+pub(super) struct JudgementRequest {
     thresholds: Option<PathBuf>,
     top: usize,
     allow_skip: Vec<String>,
 }
 
 /// The outcome of a comparison.
-#[pyclass(frozen, module = "opscope._native.reading")]
-pub(super) struct Comparison {
+#[pyclass(name = "Comparison", frozen, module = "opscope._native.reading")]
+pub(super) struct DumpComparison {
     comparison: result::Comparison,
 }
 
@@ -50,9 +50,9 @@ pub(super) struct Comparison {
 #[pyo3(name = "compare")]
 pub(super) fn compare_dumps(
     py: Python<'_>,
-    request: Request,
-    judgement: Judgement,
-) -> PyResult<Comparison> {
+    request: CompareRequest,
+    judgement: JudgementRequest,
+) -> PyResult<DumpComparison> {
     let one = |numbers: Vec<u64>| numbers.into_iter().map(|n| n..=n).collect();
     let request = run::ComparisonRequest {
         target: request.target,
@@ -73,7 +73,7 @@ pub(super) fn compare_dumps(
         options: Vec::new(),
     };
     match work(py, || run::run(&request))? {
-        Ok(comparison) => Ok(Comparison { comparison }),
+        Ok(comparison) => Ok(DumpComparison { comparison }),
         Err(error) => Err(described(error).raise(py)),
     }
 }
@@ -84,8 +84,8 @@ pub(super) fn compare_dumps(
 pub(super) fn judge_saved(
     py: Python<'_>,
     path: PathBuf,
-    judgement: Judgement,
-) -> PyResult<Comparison> {
+    judgement: JudgementRequest,
+) -> PyResult<DumpComparison> {
     let judging = judging(py, judgement)?;
     let comparison = work(py, || {
         let mut comparison = json::read(&path)?;
@@ -93,14 +93,14 @@ pub(super) fn judge_saved(
         Ok(comparison)
     })?;
     let comparison = comparison
-        .map_err(|error: json::ReadError| Described::of_result(&error, path).raise(py))?;
-    Ok(Comparison { comparison })
+        .map_err(|error: json::ReadError| ExceptionContent::of_result(&error, path).raise(py))?;
+    Ok(DumpComparison { comparison })
 }
 
-fn judging(py: Python<'_>, judgement: Judgement) -> PyResult<VerdictOptions> {
+fn judging(py: Python<'_>, judgement: JudgementRequest) -> PyResult<VerdictOptions> {
     let thresholds = match &judgement.thresholds {
         Some(path) => Thresholds::read(path)
-            .map_err(|error| Described::usage(super::error::chain(&error)).raise(py))?,
+            .map_err(|error| ExceptionContent::usage(super::error::chain(&error)).raise(py))?,
         None => Thresholds::default(),
     };
     let allowed = judgement.allow_skip.iter();
@@ -111,17 +111,19 @@ fn judging(py: Python<'_>, judgement: Judgement) -> PyResult<VerdictOptions> {
     })
 }
 
-fn described(error: CompareError) -> Described {
+fn described(error: CompareError) -> ExceptionContent {
     let message = error.to_string();
     match error {
-        CompareError::Open { source, .. } => Described::from(&source),
-        CompareError::Empty { path, .. } => Described::nothing(message, path),
-        CompareError::NothingChosen { .. } | CompareError::Mapping(_) => Described::usage(message),
+        CompareError::Open { source, .. } => ExceptionContent::from(&source),
+        CompareError::Empty { path, .. } => ExceptionContent::nothing(message, path),
+        CompareError::NothingChosen { .. } | CompareError::Mapping(_) => {
+            ExceptionContent::usage(message)
+        }
     }
 }
 
 #[pymethods]
-impl Comparison {
+impl DumpComparison {
     /// `pass`, `warn`, `fail` or `skip`.
     fn level(&self) -> &'static str {
         words::level(self.comparison.summary.level)
@@ -145,13 +147,13 @@ impl Comparison {
     fn save(&self, py: Python<'_>, path: PathBuf, force: bool) -> PyResult<()> {
         let Some(format) = ReportFormat::of_path(&path) else {
             let message = "expected a name that ends in .json, .jsonl, .csv, .xlsx or .html";
-            return Err(Described::usage(message).raise(py));
+            return Err(ExceptionContent::usage(message).raise(py));
         };
         let done = work(py, || report::save(&self.comparison, format, &path, force))?;
         done.map_err(|error| {
             let described = match error {
-                ReportError::Exists(path) => Described::exists(path),
-                ReportError::Store(error) => Described::from(&error),
+                ReportError::Exists(path) => ExceptionContent::exists(path),
+                ReportError::Store(error) => ExceptionContent::from(&error),
             };
             described.raise(py)
         })

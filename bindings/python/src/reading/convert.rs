@@ -11,7 +11,7 @@ use opscope_store::{StoreError, regular_file};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::error::Described;
+use super::error::ExceptionContent;
 use super::{pairs, relayout, work};
 
 /// Files between two looks at the signals that Python noted.
@@ -28,7 +28,7 @@ const KINDS: &[(&str, ConvertedForm)] = &[
 /// A request for a conversion, as Python gives it.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub(super) struct Request {
+pub(super) struct ConvertRequest {
     out: PathBuf,
     kind: String,
     layout: Option<String>,
@@ -49,33 +49,33 @@ pub(super) struct Request {
 pub(super) fn convert_files<'py>(
     py: Python<'py>,
     paths: Vec<PathBuf>,
-    request: Request,
+    request: ConvertRequest,
 ) -> PyResult<Bound<'py, PyDict>> {
     let options = request.options(py, &paths)?;
-    let mut failures: Vec<Described> = Vec::new();
+    let mut failures: Vec<ExceptionContent> = Vec::new();
     let mut sources = Vec::new();
     let mut passed_over = Vec::new();
     for path in paths {
-        check_path(&path).map_err(|error| Described::from(&error).raise(py))?;
+        check_path(&path).map_err(|error| ExceptionContent::from(&error).raise(py))?;
         let found = work(py, || convert::sources(&path))?;
         if found.sources.is_empty() && found.errors.is_empty() {
             let message = format!("`{}` holds no dump files", path.display());
-            return Err(Described::nothing(message, path).raise(py));
+            return Err(ExceptionContent::nothing(message, path).raise(py));
         }
         sources.extend(found.sources);
         passed_over.extend(found.passed_over);
-        failures.extend(found.errors.iter().map(Described::from));
+        failures.extend(found.errors.iter().map(ExceptionContent::from));
     }
     if let Some((a, b)) = convert::collision(&sources) {
         let (a, b) = (a.path.display(), b.path.display());
         let message = format!(
             "`{a}` and `{b}` would be converted to the same names; convert them to different directories"
         );
-        return Err(Described::usage(message).raise(py));
+        return Err(ExceptionContent::usage(message).raise(py));
     }
     let report = run(py, &sources, &options)?;
     let of_files = report.failures.iter();
-    failures.extend(of_files.map(|f| Described::from(&f.error).in_file(f.path.clone())));
+    failures.extend(of_files.map(|f| ExceptionContent::from(&f.error).in_file(f.path.clone())));
     let result = PyDict::new(py);
     for (name, count) in [
         ("files", sources.len() as u64),
@@ -122,7 +122,7 @@ fn run(
     for part in parts {
         py.check_signals()?;
         let report = work(py, || convert::run(part, options, |_| ()))?;
-        let report = report.map_err(|error| Described::from(&error).raise(py))?;
+        let report = report.map_err(|error| ExceptionContent::from(&error).raise(py))?;
         total.n_converted += report.n_converted;
         total.n_arrays += report.n_arrays;
         total.n_records += report.n_records;
@@ -134,9 +134,9 @@ fn run(
     Ok(total)
 }
 
-impl Request {
+impl ConvertRequest {
     fn options(self, py: Python<'_>, paths: &[PathBuf]) -> PyResult<convert::ConversionOptions> {
-        let usage = |message: String| Err(Described::usage(message).raise(py));
+        let usage = |message: String| Err(ExceptionContent::usage(message).raise(py));
         let kind = KINDS.iter().find(|(name, _)| *name == self.kind);
         let Some(&(_, kind)) = kind else {
             let names: Vec<_> = KINDS.iter().map(|(name, _)| *name).collect();

@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 /// The contents of an exception.
-pub(super) struct Described {
+pub(super) struct ExceptionContent {
     code: &'static str,
     message: String,
     path: Option<PathBuf>,
@@ -21,9 +21,9 @@ pub(super) struct Described {
     errno: Option<i32>,
 }
 
-impl Described {
-    fn new(code: &'static str, error: &dyn std::error::Error) -> Described {
-        Described {
+impl ExceptionContent {
+    fn new(code: &'static str, error: &dyn std::error::Error) -> ExceptionContent {
+        ExceptionContent {
             code,
             message: chain(error),
             path: None,
@@ -33,8 +33,8 @@ impl Described {
     }
 
     /// A mistake of the caller's.
-    pub(super) fn usage(message: impl Into<String>) -> Described {
-        Described {
+    pub(super) fn usage(message: impl Into<String>) -> ExceptionContent {
+        ExceptionContent {
             code: "usage",
             message: message.into(),
             path: None,
@@ -44,8 +44,8 @@ impl Described {
     }
 
     /// Something that is not there.
-    pub(super) fn nothing(message: String, path: PathBuf) -> Described {
-        Described {
+    pub(super) fn nothing(message: String, path: PathBuf) -> ExceptionContent {
+        ExceptionContent {
             code: "nothing",
             message,
             path: Some(path),
@@ -55,8 +55,8 @@ impl Described {
     }
 
     /// A file that is there already.
-    pub(super) fn exists(path: PathBuf) -> Described {
-        Described {
+    pub(super) fn exists(path: PathBuf) -> ExceptionContent {
+        ExceptionContent {
             code: "exists",
             message: format!("`{}` exists already", path.display()),
             path: Some(path),
@@ -66,24 +66,24 @@ impl Described {
     }
 
     /// Why a saved result could not be read.
-    pub(super) fn of_result(error: &ReadError, path: PathBuf) -> Described {
+    pub(super) fn of_result(error: &ReadError, path: PathBuf) -> ExceptionContent {
         let (code, errno) = match error {
             ReadError::Io(source) => (code_of(source), source.raw_os_error()),
             _ => ("damaged", None),
         };
-        let described = Described {
+        let described = ExceptionContent {
             errno,
-            ..Described::new(code, error)
+            ..ExceptionContent::new(code, error)
         };
         described.in_file(path)
     }
 
     /// Adds the file, where the message does not name it yet.
-    pub(super) fn in_file(self, path: PathBuf) -> Described {
+    pub(super) fn in_file(self, path: PathBuf) -> ExceptionContent {
         if self.path.is_some() {
             return self;
         }
-        Described {
+        ExceptionContent {
             message: format!("`{}`: {}", path.display(), self.message),
             path: Some(path),
             ..self
@@ -112,27 +112,27 @@ impl Described {
     }
 }
 
-impl From<&StoreError> for Described {
-    fn from(error: &StoreError) -> Described {
+impl From<&StoreError> for ExceptionContent {
+    fn from(error: &StoreError) -> ExceptionContent {
         match error {
-            StoreError::Io { path, source, .. } => Described {
+            StoreError::Io { path, source, .. } => ExceptionContent {
                 path: Some(path.clone()),
                 errno: source.raw_os_error(),
-                ..Described::new(code_of(source), error)
+                ..ExceptionContent::new(code_of(source), error)
             },
-            StoreError::Corrupt { path, source, .. } => Described {
+            StoreError::Corrupt { path, source, .. } => ExceptionContent {
                 path: Some(path.clone()),
                 place: Some(source.clone()),
-                ..Described::new("damaged", error)
+                ..ExceptionContent::new("damaged", error)
             },
         }
     }
 }
 
-impl From<&ElementsError> for Described {
-    fn from(error: &ElementsError) -> Described {
+impl From<&ElementsError> for ExceptionContent {
+    fn from(error: &ElementsError) -> ExceptionContent {
         let code = match error {
-            ElementsError::Store(error) => return Described::from(error),
+            ElementsError::Store(error) => return ExceptionContent::from(error),
             ElementsError::NoElements => "no_elements",
             ElementsError::Stats(_) => "no_statistics",
             ElementsError::UnknownDtype { .. } => "unknown_dtype",
@@ -150,26 +150,26 @@ impl From<&ElementsError> for Described {
             ElementsError::Relayout { .. } => "layout",
             ElementsError::NoSlot { .. } => "no_slot",
         };
-        Described::new(code, error)
+        ExceptionContent::new(code, error)
     }
 }
 
-impl From<&ConvertError> for Described {
-    fn from(error: &ConvertError) -> Described {
+impl From<&ConvertError> for ExceptionContent {
+    fn from(error: &ConvertError) -> ExceptionContent {
         let code = match error {
-            ConvertError::Store(error) => return Described::from(error),
-            ConvertError::Elements(error) => return Described::from(error),
+            ConvertError::Store(error) => return ExceptionContent::from(error),
+            ConvertError::Elements(error) => return ExceptionContent::from(error),
             ConvertError::Record { .. } => "damaged",
             ConvertError::Safetensors(_) => "safetensors",
             ConvertError::Exists(_) => "exists",
         };
-        Described {
+        ExceptionContent {
             path: match error {
                 ConvertError::Exists(path) => Some(path.clone()),
                 _ => None,
             },
             place: error.format_error().cloned(),
-            ..Described::new(code, error)
+            ..ExceptionContent::new(code, error)
         }
     }
 }

@@ -1,27 +1,27 @@
 //! Devices, contexts and streams.
 
-use crate::argument::{Number, Word, Word32};
+use crate::argument::{NumberArg, Word32Arg, WordArg};
 use crate::call::process;
 use crate::table::table;
 
 table! {
     codes {
         /// aclrtSetDevice.
-        set_device(device_id: Number<i32>) => process().set_device(device_id.0);
+        set_device(device_id: NumberArg<i32>) => process().set_device(device_id.0);
         /// aclrtResetDevice.
-        reset_device(device_id: Number<i32>) => process().reset_device(device_id.0);
+        reset_device(device_id: NumberArg<i32>) => process().reset_device(device_id.0);
         /// aclrtSynchronizeDevice: waits for every stream.
         synchronize_device() => process().synchronize_device();
         /// aclrtDestroyContext.
-        destroy_context(context: Word) => process().destroy_context(context.0);
+        destroy_context(context: WordArg) => process().destroy_context(context.0);
         /// aclrtSetCurrentContext.
-        set_context(context: Word) => process().set_current_context(context.0);
+        set_context(context: WordArg) => process().set_current_context(context.0);
         /// aclrtDestroyStream.
-        destroy_stream(stream: Word) => process().destroy_stream(stream.0);
+        destroy_stream(stream: WordArg) => process().destroy_stream(stream.0);
         /// aclrtSynchronizeStream: waits for what was given to a stream.
-        synchronize_stream(stream: Word) => process().synchronize_stream(stream.0);
+        synchronize_stream(stream: WordArg) => process().synchronize_stream(stream.0);
         /// aclrtSynchronizeStreamWithTimeout: waits for so many milliseconds, or without end for -1.
-        synchronize_stream_with_timeout(stream: Word, timeout: Number<i32>)
+        synchronize_stream_with_timeout(stream: WordArg, timeout: NumberArg<i32>)
             => process().synchronize_stream_with_timeout(stream.0, timeout.0);
     }
 
@@ -33,16 +33,16 @@ table! {
         /// aclrtGetRunMode: 1, as the program runs on a host, and the code.
         get_run_mode() -> i32 => Ok(process().run_mode());
         /// aclrtCreateContext: a handle and the code.
-        create_context(device_id: Number<i32>) -> usize => process().create_context(device_id.0);
+        create_context(device_id: NumberArg<i32>) -> usize => process().create_context(device_id.0);
         /// aclrtGetCurrentContext: the context of the calling thread, and the code.
         ///
         /// Programs written for early versions pass a device, which has no effect.
         #[pyo3(signature = (_device_id=None))]
-        get_context(_device_id: Option<Number<i32>>) -> usize => process().current_context();
+        get_context(_device_id: Option<NumberArg<i32>>) -> usize => process().current_context();
         /// aclrtCreateStream: a handle and the code.
         create_stream() -> usize => process().create_stream();
         /// aclrtCreateStreamWithConfig: a handle and the code.
-        create_stream_with_config(priority: Word32, flag: Word32) -> usize
+        create_stream_with_config(priority: Word32Arg, flag: Word32Arg) -> usize
             => process().create_stream_with_config(priority.0, flag.0);
     }
 }

@@ -1,6 +1,6 @@
 //! Events.
 
-use crate::argument::{Word, Word32};
+use crate::argument::{Word32Arg, WordArg};
 use crate::call::process;
 use crate::table::table;
 
@@ -9,23 +9,23 @@ table! {
         /// aclrtCreateEvent: a handle and the code.
         create_event() -> usize => process().create_event();
         /// aclrtCreateEventWithFlag: a handle and the code. Every flag gives the same kind of event.
-        create_event_with_flag(_flag: Word32) -> usize => process().create_event();
+        create_event_with_flag(_flag: Word32Arg) -> usize => process().create_event();
         /// aclrtQueryEvent: 0 when it has happened and 1 before, and the code.
-        query_event(event: Word) -> i32 => process().query_event(event.0);
+        query_event(event: WordArg) -> i32 => process().query_event(event.0);
         /// aclrtEventElapsedTime: milliseconds from one event to another, and the code.
-        event_elapsed_time(start: Word, end: Word) -> f32
+        event_elapsed_time(start: WordArg, end: WordArg) -> f32
             => process().event_elapsed_ms(start.0, end.0);
     }
 
     codes {
         /// aclrtDestroyEvent.
-        destroy_event(event: Word) => process().destroy_event(event.0);
+        destroy_event(event: WordArg) => process().destroy_event(event.0);
         /// aclrtRecordEvent.
-        record_event(event: Word, stream: Word) => process().record_event(event.0, stream.0);
+        record_event(event: WordArg, stream: WordArg) => process().record_event(event.0, stream.0);
         /// aclrtSynchronizeEvent: waits for it.
-        synchronize_event(event: Word) => process().synchronize_event(event.0);
+        synchronize_event(event: WordArg) => process().synchronize_event(event.0);
         /// aclrtStreamWaitEvent.
-        stream_wait_event(stream: Word, event: Word)
+        stream_wait_event(stream: WordArg, event: WordArg)
             => process().stream_wait_event(stream.0, event.0);
     }
 }

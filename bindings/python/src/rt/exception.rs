@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use opscope_acl::{ExceptionCallback, ExceptionInfo, PerProcess};
 use pyo3::prelude::*;
 
-use crate::argument::{Word, callable};
+use crate::argument::{WordArg, callable};
 use crate::call::{code, process};
 use crate::callback;
 use crate::table::table;
@@ -19,19 +19,19 @@ table! {
 
     values {
         /// aclrtGetTaskIdFromExceptionInfo.
-        get_task_id_from_exception_info(exception_info: Word) -> u32
+        get_task_id_from_exception_info(exception_info: WordArg) -> u32
             => field(exception_info, |info| info.task_id), or INVALID;
         /// aclrtGetStreamIdFromExceptionInfo.
-        get_stream_id_from_exception_info(exception_info: Word) -> u32
+        get_stream_id_from_exception_info(exception_info: WordArg) -> u32
             => field(exception_info, |info| info.stream_id), or INVALID;
         /// aclrtGetThreadIdFromExceptionInfo.
-        get_thread_id_from_exception_info(exception_info: Word) -> u32
+        get_thread_id_from_exception_info(exception_info: WordArg) -> u32
             => field(exception_info, |info| info.thread_id), or INVALID;
         /// aclrtGetDeviceIdFromExceptionInfo.
-        get_device_id_from_exception_info(exception_info: Word) -> u32
+        get_device_id_from_exception_info(exception_info: WordArg) -> u32
             => field(exception_info, |info| info.device_id), or INVALID;
         /// aclrtGetErrorCodeFromExceptionInfo.
-        get_error_code_from_exception_info(exception_info: Word) -> u32
+        get_error_code_from_exception_info(exception_info: WordArg) -> u32
             => field(exception_info, |info| info.error_code), or INVALID;
     }
 }
@@ -70,7 +70,7 @@ fn tell(function: &Py<PyAny>, info: &ExceptionInfo) {
     told().1.remove(&number);
 }
 
-fn field(exception_info: Word, read: impl FnOnce(&ExceptionInfo) -> u32) -> u32 {
+fn field(exception_info: WordArg, read: impl FnOnce(&ExceptionInfo) -> u32) -> u32 {
     let number = u64::try_from(exception_info.0).unwrap_or(0);
     told().1.get(&number).map_or(INVALID, read)
 }

@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 
-use crate::argument::{Number, Word, callable};
+use crate::argument::{NumberArg, WordArg, callable};
 use crate::call::{code, process};
 use crate::callback;
 use crate::table::table;
@@ -13,10 +13,10 @@ table! {
     codes {
         /// aclrtSubscribeReport: lets a thread, whose id `acl.util.start_thread` gives, run the functions of a
         /// stream.
-        subscribe_report(thread_id: Number<u64>, stream: Word)
+        subscribe_report(thread_id: NumberArg<u64>, stream: WordArg)
             => process().subscribe_report(thread_id.0, stream.0);
         /// aclrtUnSubscribeReport.
-        unsubscribe_report(thread_id: Number<u64>, stream: Word)
+        unsubscribe_report(thread_id: NumberArg<u64>, stream: WordArg)
             => process().unsubscribe_report(thread_id.0, stream.0);
     }
 }
@@ -29,8 +29,8 @@ fn launch_callback(
     py: Python<'_>,
     r#fn: &Bound<'_, PyAny>,
     user_data_list: Py<PyAny>,
-    block_type: Number<i32>,
-    stream: Word,
+    block_type: NumberArg<i32>,
+    stream: WordArg,
 ) -> PyResult<i32> {
     let function = callable("fn", r#fn)?;
     let work = Box::new(move || {
@@ -46,7 +46,7 @@ fn launch_callback(
 /// aclrtProcessReport: runs what the streams of the calling thread have to run, or waits for so many
 /// milliseconds until there is something.
 #[pyfunction]
-fn process_report(py: Python<'_>, timeout: Number<i32>) -> PyResult<i32> {
+fn process_report(py: Python<'_>, timeout: NumberArg<i32>) -> PyResult<i32> {
     // What C calls `pthread_self`.
     let thread_id: u64 = py.import("_thread")?.call_method0("get_ident")?.extract()?;
     Ok(code(py, || process().process_report(thread_id, timeout.0)))

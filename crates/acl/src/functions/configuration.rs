@@ -8,11 +8,11 @@ use opscope_config::{CONFIG_BYTES_MAX, ConfigIssue, Severity, check_nesting};
 use opscope_store::regular_file;
 
 use crate::status::{INTERNAL_ERROR, INVALID_DUMP_CONFIG, INVALID_FILE, INVALID_PARAM, PARSE_FILE};
-use crate::{Answer, Process, Status};
+use crate::{AclProcess, Answer, Status};
 
 /// The parts of a configuration that `aclInit` puts in force.
 #[derive(Debug)]
-pub(crate) struct Accepted {
+pub(crate) struct InitConfig {
     /// The dump, unless it asks for none.
     pub(crate) dump: Option<AclDump>,
     /// Whose reports are told.
@@ -20,21 +20,21 @@ pub(crate) struct Accepted {
 }
 
 /// A configuration file that was read.
-pub(crate) struct Text<'a> {
-    process: &'a Process,
+pub(crate) struct ConfigText<'a> {
+    process: &'a AclProcess,
     /// The path as the caller gave it.
     name: String,
     bytes: Vec<u8>,
 }
 
-impl<'a> Text<'a> {
+impl<'a> ConfigText<'a> {
     /// Reads a file. `first` is the text that it has to have, if there is one.
     pub(crate) fn read(
-        process: &'a Process,
+        process: &'a AclProcess,
         path: &Path,
         parameter: &str,
         first: Option<&[u8]>,
-    ) -> Answer<Text<'a>> {
+    ) -> Answer<ConfigText<'a>> {
         let name = path.display().to_string();
         let refuse = |reason: &str| process.refuse(INVALID_FILE, "EH0004", &[&name, reason]);
         let unreadable = |error: std::io::Error| {
@@ -58,7 +58,7 @@ impl<'a> Text<'a> {
             let reason = format!("it has more than {CONFIG_BYTES_MAX} bytes");
             return Err(refuse(&reason));
         }
-        Ok(Text {
+        Ok(ConfigText {
             process,
             name,
             bytes,
@@ -70,7 +70,7 @@ impl<'a> Text<'a> {
     }
 
     /// Accepts or refuses the configuration as `aclInit` does.
-    pub(crate) fn accept_init(&self) -> Answer<Accepted> {
+    pub(crate) fn accept_init(&self) -> Answer<InitConfig> {
         let text = self.decode(PARSE_FILE)?;
         let report_scope = acl::report_scope(text).map_err(|issue| match &issue.report {
             Some(_) => self.refuse(PARSE_FILE, &issue),
@@ -81,7 +81,7 @@ impl<'a> Text<'a> {
                 self.process.refuse(INVALID_PARAM, "EP0002", &placeholders)
             }
         })?;
-        Ok(Accepted {
+        Ok(InitConfig {
             dump: self.lower(text)?,
             report_scope,
         })

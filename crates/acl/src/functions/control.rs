@@ -8,17 +8,17 @@ use opscope_config::{
     ConfigIssue, ControlConfig, ControlRequests, Severity, check_nesting, read_text,
 };
 
-use crate::Process;
-use crate::control::{ControlFile, State};
-use crate::dump::Registration;
+use crate::AclProcess;
+use crate::control::{ControlFile, ControlFileState};
+use crate::dump::DumpRegistration;
 use crate::lock::lock;
 
-impl Process {
+impl AclProcess {
     /// The same process with a control file, as `OPSCOPE_CONTROL` gives one. It is looked at before
     /// a model or an operator is executed, but not twice within `interval`.
     #[must_use]
-    pub fn with_control(self, path: &Path, interval: Duration) -> Process {
-        Process {
+    pub fn with_control(self, path: &Path, interval: Duration) -> AclProcess {
+        AclProcess {
             control: Some(ControlFile::new(path.to_owned(), interval)),
             ..self
         }
@@ -41,7 +41,7 @@ impl Process {
         state.is_enabled
     }
 
-    fn follow(&self, path: &Path, state: &mut State) -> Result<(), String> {
+    fn follow(&self, path: &Path, state: &mut ControlFileState) -> Result<(), String> {
         let text = read_text(path).map_err(|error| text_of(&error))?;
         let env = self.environment().map_err(|error| text_of(&error))?;
         let asked = ControlRequests::parse(&text, &env).map_err(|issues| first_error(&issues))?;
@@ -71,7 +71,7 @@ impl Process {
             let reason = "a dump of failing operators is configured once, by the program";
             return Err(reason.to_owned());
         }
-        self.put_in_force(accepted, Registration::replace);
+        self.put_in_force(accepted, DumpRegistration::replace);
         Ok(())
     }
 }

@@ -1,18 +1,18 @@
 //! Buffers of the program's, and lists of them.
 
-use crate::data::{Buffer, Dataset, Entry};
+use crate::data::{DataBuffer, Dataset, DatasetEntry};
 use crate::handle::Handle;
 use crate::status::INVALID_PARAM;
-use crate::{Answer, Process};
+use crate::{AclProcess, Answer};
 
-impl Process {
+impl AclProcess {
     /// `aclCreateDataBuffer`: notes an address; nothing is read. See `memory` for what addresses
     /// have to be.
     pub fn create_data_buffer(&self, address: usize, size: usize) -> Handle {
         let handle = self.handles.next();
         self.objects()
             .buffers
-            .insert(handle, Buffer { address, size })
+            .insert(handle, DataBuffer { address, size })
     }
 
     /// `aclDestroyDataBuffer`: forgets the address; the memory stays.
@@ -42,11 +42,11 @@ impl Process {
     /// `aclUpdateDataBuffer`.
     ///
     /// # Errors
-    /// As for [`Process::destroy_data_buffer`].
+    /// As for [`AclProcess::destroy_data_buffer`].
     pub fn update_data_buffer(&self, buffer: Handle, address: usize, size: usize) -> Answer {
         let mut objects = self.objects();
         let known = objects.buffers.find_mut(buffer)?;
-        *known = Buffer { address, size };
+        *known = DataBuffer { address, size };
         Ok(())
     }
 
@@ -78,7 +78,7 @@ impl Process {
         let mut objects = self.objects();
         objects.buffers.find(buffer)?;
         let known = objects.datasets.find_mut(dataset)?;
-        known.entries.push(Entry {
+        known.entries.push(DatasetEntry {
             buffer,
             tensor_desc: 0,
         });

@@ -10,14 +10,14 @@ use super::model::check_bytes;
 use crate::data_type::UNDEFINED;
 use crate::handle::Handle;
 use crate::lock::lock;
-use crate::model::{Description, Dims, ModelGears, Value, Which, dims_of, outputs};
+use crate::model::{ModelDesc, ModelGears, ModelSide, ModelValue, NamedDims, dims_of, outputs};
 use crate::status::{API_NOT_SUPPORT, INVALID_PARAM};
-use crate::{Answer, Process};
+use crate::{AclProcess, Answer};
 
 /// The attribute of operators that can be asked for.
 const ORIGINAL_NAMES: &str = "_datadump_original_op_names";
 
-impl Process {
+impl AclProcess {
     /// `aclmdlCreateDesc`: an empty description.
     pub fn create_desc(&self) -> Handle {
         let handle = self.handles.next();
@@ -48,7 +48,7 @@ impl Process {
     /// `aclmdlGetDescFromFile`: loads the model to describe it.
     ///
     /// # Errors
-    /// As for [`Process::load_from_file`], and `INVALID_PARAM` for a handle that is not a
+    /// As for [`AclProcess::load_from_file`], and `INVALID_PARAM` for a handle that is not a
     /// description.
     pub fn fill_desc_from_file(&self, desc: Handle, path: &Path) -> Answer {
         self.describe(desc, ModelSource::File(path))
@@ -57,7 +57,7 @@ impl Process {
     /// `aclmdlGetDescFromMem`.
     ///
     /// # Errors
-    /// As for [`Process::load_from_mem`], and `INVALID_PARAM` for a handle that is not a
+    /// As for [`AclProcess::load_from_mem`], and `INVALID_PARAM` for a handle that is not a
     /// description.
     pub fn fill_desc_from_mem(&self, desc: Handle, bytes: &[u8]) -> Answer {
         check_bytes(bytes)?;
@@ -75,7 +75,7 @@ impl Process {
         let gears = self.gears(file, engine.signature())?;
         let outputs = outputs(&mut *engine);
         let operators = engine.operators().to_vec();
-        let description = Description::new(None, engine.signature(), &outputs, operators, gears);
+        let description = ModelDesc::new(None, engine.signature(), &outputs, operators, gears);
         self.fill(desc, Arc::new(description))
     }
 
@@ -83,7 +83,7 @@ impl Process {
         self.objects().model_descs.find(desc).map(drop)
     }
 
-    fn fill(&self, desc: Handle, description: Arc<Description>) -> Answer {
+    fn fill(&self, desc: Handle, description: Arc<ModelDesc>) -> Answer {
         let mut objects = self.objects();
         let slot = objects.model_descs.find_mut(desc)?;
         *slot = Some(description);
@@ -91,10 +91,10 @@ impl Process {
     }
 }
 
-impl Process {
+impl AclProcess {
     /// # Errors
     /// `INVALID_PARAM` for a handle that is not a filled description.
-    fn description(&self, desc: Handle) -> Answer<Arc<Description>> {
+    fn description(&self, desc: Handle) -> Answer<Arc<ModelDesc>> {
         let objects = self.objects();
         objects.model_descs.find(desc)?.clone().ok_or(INVALID_PARAM)
     }
@@ -102,9 +102,9 @@ impl Process {
     fn value<T>(
         &self,
         desc: Handle,
-        which: Which,
+        which: ModelSide,
         index: usize,
-        read: impl FnOnce(&Value) -> T,
+        read: impl FnOnce(&ModelValue) -> T,
     ) -> Option<T> {
         self.description(desc).ok()?.value(which, index).map(read)
     }
@@ -125,14 +125,14 @@ impl Process {
     /// `aclmdlGetInputSizeByIndex`: bytes, in the gear in which they are most; 0 if there is no
     /// such input, or an extent is open and the model has no gears.
     pub fn input_size(&self, desc: Handle, index: usize) -> usize {
-        self.value(desc, Which::Input, index, Value::size)
+        self.value(desc, ModelSide::Input, index, ModelValue::size)
             .unwrap_or(0)
     }
 
     /// `aclmdlGetOutputSizeByIndex`: bytes; 0 if there is no such output, or its size is not known
     /// before it is computed.
     pub fn output_size(&self, desc: Handle, index: usize) -> usize {
-        self.value(desc, Which::Output, index, Value::size)
+        self.value(desc, ModelSide::Output, index, ModelValue::size)
             .unwrap_or(0)
     }
 
@@ -141,27 +141,27 @@ impl Process {
     /// # Errors
     /// `INVALID_PARAM` if there is no such description or input, `STORAGE_OVER_LIMIT` for more axes
     /// than 128.
-    pub fn input_dims(&self, desc: Handle, index: usize) -> Answer<Dims> {
-        self.description(desc)?.dims(Which::Input, index)
+    pub fn input_dims(&self, desc: Handle, index: usize) -> Answer<NamedDims> {
+        self.description(desc)?.dims(ModelSide::Input, index)
     }
 
     /// `aclmdlGetOutputDims`.
     ///
     /// # Errors
-    /// As for [`Process::input_dims`].
-    pub fn output_dims(&self, desc: Handle, index: usize) -> Answer<Dims> {
-        self.description(desc)?.dims(Which::Output, index)
+    /// As for [`AclProcess::input_dims`].
+    pub fn output_dims(&self, desc: Handle, index: usize) -> Answer<NamedDims> {
+        self.description(desc)?.dims(ModelSide::Output, index)
     }
 
     /// `aclmdlGetCurOutputDims`: the extents that the latest execution gave.
     ///
     /// # Errors
-    /// As for [`Process::input_dims`], and `API_NOT_SUPPORT` for a model with open extents that has
+    /// As for [`AclProcess::input_dims`], and `API_NOT_SUPPORT` for a model with open extents that has
     /// not been executed.
-    pub fn current_output_dims(&self, desc: Handle, index: usize) -> Answer<Dims> {
+    pub fn current_output_dims(&self, desc: Handle, index: usize) -> Answer<NamedDims> {
         let description = self.description(desc)?;
         let value = description
-            .value(Which::Output, index)
+            .value(ModelSide::Output, index)
             .ok_or(INVALID_PARAM)?;
         let latest = lock(&description.latest_outputs);
         match latest.as_ref().and_then(|latest| latest.get(index)) {
@@ -175,7 +175,7 @@ impl Process {
     /// is no limit, where it is open.
     ///
     /// # Errors
-    /// As for [`Process::input_dims`].
+    /// As for [`AclProcess::input_dims`].
     pub fn input_dims_range(&self, desc: Handle, index: usize) -> Answer<Vec<(i64, i64)>> {
         let description = self.description(desc)?;
         if let Some(gears) = &description.gears
@@ -199,7 +199,7 @@ impl Process {
     /// `aclmdlGetDynamicHW`: heights and widths, likewise.
     ///
     /// # Errors
-    /// As for [`Process::dynamic_batches`].
+    /// As for [`AclProcess::dynamic_batches`].
     pub fn dynamic_sizes(&self, desc: Handle) -> Answer<Vec<[u64; 2]>> {
         self.with_gears(desc, ModelGears::sizes)
     }
@@ -208,10 +208,10 @@ impl Process {
     /// after the other, likewise.
     ///
     /// # Errors
-    /// As for [`Process::dynamic_batches`].
-    pub fn dynamic_dims(&self, desc: Handle) -> Answer<Vec<Dims>> {
+    /// As for [`AclProcess::dynamic_batches`].
+    pub fn dynamic_dims(&self, desc: Handle) -> Answer<Vec<NamedDims>> {
         let extents = self.with_gears(desc, ModelGears::dims)?;
-        let dims = extents.into_iter().map(|dims| Dims {
+        let dims = extents.into_iter().map(|dims| NamedDims {
             name: String::new(),
             dims,
         });
@@ -232,12 +232,16 @@ impl Process {
 
     /// `aclmdlGetInputNameByIndex`.
     pub fn input_name(&self, desc: Handle, index: usize) -> Option<String> {
-        self.value(desc, Which::Input, index, |value| value.short_name.clone())
+        self.value(desc, ModelSide::Input, index, |value| {
+            value.short_name.clone()
+        })
     }
 
     /// `aclmdlGetOutputNameByIndex`.
     pub fn output_name(&self, desc: Handle, index: usize) -> Option<String> {
-        self.value(desc, Which::Output, index, |value| value.short_name.clone())
+        self.value(desc, ModelSide::Output, index, |value| {
+            value.short_name.clone()
+        })
     }
 
     /// `aclmdlGetInputIndexByName`. The input that stands for open extents,
@@ -247,7 +251,9 @@ impl Process {
     /// `INVALID_PARAM` if there is no such description or input.
     pub fn input_index(&self, desc: Handle, name: &str) -> Answer<usize> {
         let description = self.description(desc)?;
-        description.index(Which::Input, name).ok_or(INVALID_PARAM)
+        description
+            .index(ModelSide::Input, name)
+            .ok_or(INVALID_PARAM)
     }
 
     /// `aclmdlGetOutputIndexByName`.
@@ -256,30 +262,32 @@ impl Process {
     /// `INVALID_PARAM` if there is no such description or output.
     pub fn output_index(&self, desc: Handle, name: &str) -> Answer<usize> {
         let description = self.description(desc)?;
-        description.index(Which::Output, name).ok_or(INVALID_PARAM)
+        description
+            .index(ModelSide::Output, name)
+            .ok_or(INVALID_PARAM)
     }
 
     /// `aclmdlGetInputFormat`: NCHW with four axes, otherwise ND; -1 if there is no such input.
     pub fn input_format(&self, desc: Handle, index: usize) -> i32 {
-        self.value(desc, Which::Input, index, Value::format)
+        self.value(desc, ModelSide::Input, index, ModelValue::format)
             .unwrap_or(UNDEFINED)
     }
 
-    /// `aclmdlGetOutputFormat`: as [`Process::input_format`].
+    /// `aclmdlGetOutputFormat`: as [`AclProcess::input_format`].
     pub fn output_format(&self, desc: Handle, index: usize) -> i32 {
-        self.value(desc, Which::Output, index, Value::format)
+        self.value(desc, ModelSide::Output, index, ModelValue::format)
             .unwrap_or(UNDEFINED)
     }
 
     /// `aclmdlGetInputDataType`; -1 if there is no such input.
     pub fn input_data_type(&self, desc: Handle, index: usize) -> i32 {
-        self.value(desc, Which::Input, index, Value::data_type)
+        self.value(desc, ModelSide::Input, index, ModelValue::data_type)
             .unwrap_or(UNDEFINED)
     }
 
     /// `aclmdlGetOutputDataType`; -1 if there is no such output, or it is not known.
     pub fn output_data_type(&self, desc: Handle, index: usize) -> i32 {
-        self.value(desc, Which::Output, index, Value::data_type)
+        self.value(desc, ModelSide::Output, index, ModelValue::data_type)
             .unwrap_or(UNDEFINED)
     }
 

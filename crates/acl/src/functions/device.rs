@@ -3,7 +3,7 @@
 use crate::handle::Handle;
 use crate::lock::lock;
 use crate::status::{INVALID_PARAM, RT_CONTEXT_NULL, RT_INVALID_DEVICEID, RT_INVALID_HANDLE};
-use crate::{Answer, Process};
+use crate::{AclProcess, Answer};
 
 /// The only device.
 const CPU: i32 = 0;
@@ -18,7 +18,7 @@ fn check_device(device: i32) -> Answer {
     }
 }
 
-impl Process {
+impl AclProcess {
     /// `aclrtGetRunMode`: the host's.
     pub fn run_mode(&self) -> i32 {
         RUN_MODE_HOST
@@ -56,7 +56,7 @@ impl Process {
         Ok(())
     }
 
-    /// `aclrtResetDevice`: takes back one [`Process::set_device`]; the last one ends the context.
+    /// `aclrtResetDevice`: takes back one [`AclProcess::set_device`]; the last one ends the context.
     /// Without one nothing happens.
     ///
     /// # Errors
@@ -116,7 +116,7 @@ impl Process {
     ///
     /// # Errors
     /// `INVALID_PARAM` for null, `RT_INVALID_HANDLE` for a handle that is not, or no longer, a
-    /// context, or the one that [`Process::set_device`] gives.
+    /// context, or the one that [`AclProcess::set_device`] gives.
     pub fn destroy_context(&self, context: Handle) -> Answer {
         if context == 0 {
             return Err(INVALID_PARAM);

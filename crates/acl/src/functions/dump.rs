@@ -4,24 +4,24 @@ use std::sync::Arc;
 
 use opscope_config::dialect::acl::{AclDump, DumpMode};
 
-use super::dump_run::SwitchedOff;
-use crate::dump::{Registration, Settings};
+use super::dump_run::EndedDumps;
+use crate::dump::{AcceptedDump, DumpRegistration};
 use crate::lock::lock;
-use crate::model::Model;
-use crate::{Answer, Process};
+use crate::model::AclModel;
+use crate::{AclProcess, Answer};
 
 /// `acldumpType`: dumps of values, and of overflows.
 const DATA_DUMP: i32 = 4;
 const OVERFLOW_DUMP: i32 = 5;
 
-impl Process {
+impl AclProcess {
     /// Puts an accepted configuration in force.
     pub(crate) fn configure_dump(&self, accepted: AclDump) -> Answer {
         if let DumpMode::Failures(_) = accepted.mode {
             let mut dump = lock(&self.dump);
             return self.configure_exception_dump(&mut dump.failures, accepted);
         }
-        self.put_in_force(accepted, Registration::follow);
+        self.put_in_force(accepted, DumpRegistration::follow);
         Ok(())
     }
 
@@ -30,14 +30,14 @@ impl Process {
     pub(crate) fn put_in_force(
         &self,
         accepted: AclDump,
-        follow: impl Fn(&mut Registration, &Arc<Settings>),
+        follow: impl Fn(&mut DumpRegistration, &Arc<AcceptedDump>),
     ) {
         let mut dump = lock(&self.dump);
         let dump_path = accepted.places.first().cloned().unwrap_or_default();
         let time = dump.free_time(&dump_path);
         let run = self.run_of(&accepted, &dump_path, &time);
         dump.runs.push(run.clone());
-        let settings = Arc::new(Settings {
+        let settings = Arc::new(AcceptedDump {
             mode: accepted.mode,
             plan: accepted.plan,
             content: accepted.content,
@@ -61,8 +61,8 @@ impl Process {
         }
     }
 
-    /// Switches every dump off; [`Process::end_dumps`] has to follow.
-    pub(crate) fn switch_dump_off(&self) -> SwitchedOff {
+    /// Switches every dump off; [`AclProcess::end_dumps`] has to follow.
+    pub(crate) fn switch_dump_off(&self) -> EndedDumps {
         let mut dump = lock(&self.dump);
         dump.current = None;
         dump.single_operators = None;
@@ -79,7 +79,7 @@ impl Process {
                 registered.push(model.clone());
             }
         }
-        SwitchedOff {
+        EndedDumps {
             models: registered,
             runs,
         }
@@ -87,18 +87,21 @@ impl Process {
 
     /// Makes a loaded model known and gives it its part in the dump, in one step: the model follows
     /// either the configuration before a concurrent change or the one after it.
-    pub(crate) fn register_model(&self, build: impl FnOnce(u32, Registration) -> Model) -> u32 {
+    pub(crate) fn register_model(
+        &self,
+        build: impl FnOnce(u32, DumpRegistration) -> AclModel,
+    ) -> u32 {
         let dump = lock(&self.dump);
         let mut models = lock(&self.models);
         models.n_loaded += 1;
         let id = models.n_loaded;
-        let model = build(id, Registration::at_load(dump.current.as_ref()));
+        let model = build(id, DumpRegistration::at_load(dump.current.as_ref()));
         models.by_id.insert(id, Arc::new(model));
         id
     }
 
     /// The configuration that operators outside a model follow.
-    pub(crate) fn single_operator_dump(&self) -> Option<Arc<Settings>> {
+    pub(crate) fn single_operator_dump(&self) -> Option<Arc<AcceptedDump>> {
         lock(&self.dump).single_operators.clone()
     }
 

@@ -8,12 +8,12 @@ use std::path::Path;
 use super::exception::is_usable;
 use crate::lock::lock;
 use crate::status::FAILURE;
-use crate::{Answer, Process};
+use crate::{AclProcess, Answer};
 
 /// `ACL_OP_DUMP_OP_AICORE_ARGS`.
 const AICORE_ARGS: u32 = 1;
 
-impl Process {
+impl AclProcess {
     /// `aclopStartDumpArgs`: makes the directory. See the module for why nothing comes into it.
     ///
     /// # Errors
@@ -39,7 +39,7 @@ impl Process {
         Ok(())
     }
 
-    /// `aclopStopDumpArgs`, also without [`Process::start_dump_args`] before.
+    /// `aclopStopDumpArgs`, also without [`AclProcess::start_dump_args`] before.
     ///
     /// # Errors
     /// `FAILURE` for a kind without its lowest bit.

@@ -3,11 +3,11 @@
 use crate::callback::DumpCallback;
 use crate::lock::lock;
 use crate::status::FAILURE;
-use crate::{Answer, Process};
+use crate::{AclProcess, Answer};
 
-impl Process {
+impl AclProcess {
     /// `acldumpRegCallback`: hands what dumps would write to `callback`, from now until
-    /// [`Process::unregister_callback`]. A second one is accepted and the first stays. What is kept
+    /// [`AclProcess::unregister_callback`]. A second one is accepted and the first stays. What is kept
     /// still depends on a configuration: without one nothing comes.
     ///
     /// # Errors

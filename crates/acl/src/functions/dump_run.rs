@@ -14,17 +14,17 @@ use opscope_store::file_format::run_json::{ModelFile, RunRecord, RunState};
 use opscope_store::record::ModelId;
 use opscope_store::run_file::RunFile;
 
-use crate::Process;
-use crate::model::Model;
+use crate::AclProcess;
+use crate::model::AclModel;
 
 /// The unfinished parts of dumps that were switched off: models that were dumped, and records
 /// without an end.
-pub(crate) struct SwitchedOff {
-    pub(crate) models: Vec<Arc<Model>>,
+pub(crate) struct EndedDumps {
+    pub(crate) models: Vec<Arc<AclModel>>,
     pub(crate) runs: Vec<Arc<RunFile>>,
 }
 
-impl Process {
+impl AclProcess {
     /// A record of a dump below `{dump_path}/{time}` that was accepted now.
     pub(super) fn run_of(&self, accepted: &AclDump, dump_path: &Path, time: &str) -> Arc<RunFile> {
         let place = DumpPlace {
@@ -44,7 +44,7 @@ impl Process {
 
     /// Waits until everything of what was switched off is written, and says in the records that it
     /// is.
-    pub(crate) fn end_dumps(&self, ended: &SwitchedOff) {
+    pub(crate) fn end_dumps(&self, ended: &EndedDumps) {
         ended.models.iter().for_each(|model| model.wait());
         for run in &ended.runs {
             if let Err(error) = run.finish(RunState::Finished, now()) {

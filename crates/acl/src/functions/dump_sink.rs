@@ -9,15 +9,15 @@ use opscope_dump::{AclSink, FileChunk as Piece};
 use opscope_store::atomic_file::Modes;
 use opscope_store::run_file::RunFile;
 
-use crate::Process;
-use crate::callback::{Chunk, DumpCallback};
-use crate::dump::Settings;
+use crate::AclProcess;
+use crate::callback::{DumpCallback, FilePiece};
+use crate::dump::AcceptedDump;
 use crate::lock::lock;
-use crate::message::Report;
+use crate::message::AclReport;
 
-impl Process {
+impl AclProcess {
     /// A sink for one execution under `settings`; `None`, reported, if there can be none.
-    pub(crate) fn dump_sink(&self, settings: &Settings) -> Option<Arc<dyn Sink>> {
+    pub(crate) fn dump_sink(&self, settings: &AcceptedDump) -> Option<Arc<dyn Sink>> {
         let run = Some(&settings.run);
         self.sink(&settings.dump_path, &settings.time, &settings.content, run)
     }
@@ -69,7 +69,7 @@ impl Process {
     pub(crate) fn dump_failed(&self, reason: &str) {
         let text = format!("the dump is not complete: {reason}");
         self.log.error(&text);
-        self.reports.push(Report::inner(&text));
+        self.reports.push(AclReport::inner(&text));
     }
 }
 
@@ -77,7 +77,7 @@ impl Process {
 fn hand_over(callback: &DumpCallback, piece: &Piece<'_>, is_text: bool) {
     let file_name = piece.path.to_string_lossy();
     let hand_over = |bytes: &[u8], is_last| {
-        callback(&Chunk {
+        callback(&FilePiece {
             file_name: &file_name,
             bytes,
             is_last,

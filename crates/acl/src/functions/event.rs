@@ -4,21 +4,23 @@ use std::time::Instant;
 
 use crate::handle::Handle;
 use crate::lock::lock;
-use crate::runtime::Event;
+use crate::runtime::StreamEvent;
 use crate::status::{INVALID_PARAM, RT_INVALID_HANDLE, RT_PARAM_INVALID};
-use crate::{Answer, Process};
+use crate::{AclProcess, Answer};
 
 /// `ACL_EVENT_STATUS_COMPLETE`.
 const COMPLETE: i32 = 0;
 
-impl Process {
+impl AclProcess {
     /// `aclrtCreateEvent`.
     ///
     /// # Errors
     /// None today.
     pub fn create_event(&self) -> Answer<Handle> {
         let mut state = lock(&self.runtime.state);
-        Ok(state.events.insert(self.handles.next(), Event::default()))
+        Ok(state
+            .events
+            .insert(self.handles.next(), StreamEvent::default()))
     }
 
     /// `aclrtDestroyEvent`.
@@ -41,7 +43,7 @@ impl Process {
     /// `aclrtRecordEvent`: notes the time.
     ///
     /// # Errors
-    /// As for [`Process::destroy_event`] and [`Process::synchronize_stream`].
+    /// As for [`AclProcess::destroy_event`] and [`AclProcess::synchronize_stream`].
     pub fn record_event(&self, event: Handle, stream: Handle) -> Answer {
         if event == 0 {
             return Err(INVALID_PARAM);
@@ -56,7 +58,7 @@ impl Process {
     /// `aclrtSynchronizeEvent`: what an event waits for has happened.
     ///
     /// # Errors
-    /// As for [`Process::destroy_event`].
+    /// As for [`AclProcess::destroy_event`].
     pub fn synchronize_event(&self, event: Handle) -> Answer {
         self.query_event(event).map(drop)
     }
@@ -64,7 +66,7 @@ impl Process {
     /// `aclrtQueryEvent`: 0, complete.
     ///
     /// # Errors
-    /// As for [`Process::destroy_event`].
+    /// As for [`AclProcess::destroy_event`].
     pub fn query_event(&self, event: Handle) -> Answer<i32> {
         if event == 0 {
             return Err(INVALID_PARAM);
@@ -78,7 +80,7 @@ impl Process {
     /// earlier.
     ///
     /// # Errors
-    /// As for [`Process::destroy_event`], and `RT_PARAM_INVALID` if one was not recorded.
+    /// As for [`AclProcess::destroy_event`], and `RT_PARAM_INVALID` if one was not recorded.
     pub fn event_elapsed_ms(&self, start: Handle, end: Handle) -> Answer<f32> {
         if start == 0 || end == 0 {
             return Err(INVALID_PARAM);
@@ -97,7 +99,7 @@ impl Process {
     /// `aclrtStreamWaitEvent`: nothing is left to wait for.
     ///
     /// # Errors
-    /// As for [`Process::destroy_event`] and [`Process::synchronize_stream`].
+    /// As for [`AclProcess::destroy_event`] and [`AclProcess::synchronize_stream`].
     pub fn stream_wait_event(&self, stream: Handle, event: Handle) -> Answer {
         self.check_stream(stream)?;
         self.query_event(event).map(drop)

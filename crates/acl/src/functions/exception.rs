@@ -9,13 +9,13 @@ use opscope_store::record::Operator;
 use opscope_store::tree::acl::STREAM_ID;
 use rustix::fs::{Access, access};
 
-use crate::capture::Capture;
+use crate::capture::ExecutionCapture;
 use crate::exception::{ExceptionCallback, ExceptionDump, ExceptionInfo};
 use crate::lock::lock;
 use crate::status::{FAILURE, INTERNAL_ERROR, INVALID_PARAM, RT_AICPU_EXCEPTION};
-use crate::{Answer, Process};
+use crate::{AclProcess, Answer};
 
-impl Process {
+impl AclProcess {
     /// Switches on the dump that the environment asks for, if it does.
     pub(crate) fn start_environment_dump(&self) {
         let accepted = self
@@ -71,13 +71,13 @@ impl Process {
     }
 
     /// Returns the capture for the next execution, in case it fails.
-    pub(crate) fn failure_capture(&self) -> Option<Capture> {
+    pub(crate) fn failure_capture(&self) -> Option<ExecutionCapture> {
         let dump = lock(&self.dump);
         let failures = dump.failures.as_ref().filter(|failures| failures.is_on)?;
         let (plan, place) = (failures.plan.clone(), failures.place.clone());
         drop(dump);
         let sink = self.sink(&place, "", &AclContent::Tensors, None)?;
-        Some(Capture {
+        Some(ExecutionCapture {
             plan,
             sink,
             run: None,
@@ -98,7 +98,7 @@ impl Process {
 
     /// `acldumpGetExceptionInfoPath`: where dumps of failing operators go, device and `/` at the
     /// end included. `size` is that of the buffer that it goes into with a NUL after it. For a null
-    /// buffer the binding calls [`Process::null_pointer`] before.
+    /// buffer the binding calls [`AclProcess::null_pointer`] before.
     ///
     /// # Errors
     /// `INVALID_PARAM` if it does not fit, `FAILURE` if no such dump is on.

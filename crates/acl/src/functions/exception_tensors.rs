@@ -11,7 +11,7 @@ use opscope_store::tree::acl::custom_file_name;
 
 use crate::exception::ExceptionTensor;
 use crate::status::{FAILURE, INVALID_PARAM};
-use crate::{Answer, Process};
+use crate::{AclProcess, Answer};
 
 const NAME: &str = "acldumpSaveExceptionInfo";
 /// Most extents of a tensor.
@@ -32,7 +32,7 @@ const MODES: Modes = Modes {
     file: 0o400,
 };
 
-impl Process {
+impl AclProcess {
     /// `acldumpSaveExceptionInfo`: writes tensors to `{file_name}.custom.{time}` beside the dumps
     /// of failing operators. `None` stands for null pointers.
     ///

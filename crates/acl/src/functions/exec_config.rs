@@ -2,9 +2,9 @@
 
 use crate::handle::Handle;
 use crate::status::INVALID_PARAM;
-use crate::{Answer, Process};
+use crate::{AclProcess, Answer};
 
-impl Process {
+impl AclProcess {
     /// `aclmdlCreateExecConfigHandle`.
     pub fn create_exec_config(&self) -> Handle {
         let handle = self.handles.next();
@@ -39,7 +39,7 @@ impl Process {
     /// `aclmdlExecuteV2`: executes a model and waits for the stream.
     ///
     /// # Errors
-    /// As for [`Process::check_exec_config`] and [`Process::execute_async`].
+    /// As for [`AclProcess::check_exec_config`] and [`AclProcess::execute_async`].
     pub fn execute_with_options(
         &self,
         model_id: u32,
@@ -60,7 +60,7 @@ impl Process {
     /// `aclmdlExecuteAsyncV2`.
     ///
     /// # Errors
-    /// As for [`Process::check_exec_config`] and [`Process::execute_async`].
+    /// As for [`AclProcess::check_exec_config`] and [`AclProcess::execute_async`].
     pub fn execute_async_with_options(
         &self,
         model_id: u32,

@@ -7,14 +7,14 @@ use opscope_engine::ValueInfo;
 use opscope_tensor::{Shape, Tensor};
 
 use super::execution::EngineExecution;
-use crate::capture::Capture;
-use crate::data::{Buffer, Gear, TensorDesc};
+use crate::capture::ExecutionCapture;
+use crate::data::{DataBuffer, GearChoice, TensorDesc};
 use crate::data_type::{self, FORMAT_ND};
 use crate::handle::Handle;
 use crate::lock::lock;
-use crate::model::{Given, Model, Running, extents, resolve};
+use crate::model::{AclModel, InputBuffer, ModelRunState, extents, resolve};
 use crate::status::{FEATURE_UNSUPPORTED, GE_INTERNAL_ERROR, GE_PARAM_INVALID, INVALID_PARAM};
-use crate::{Answer, Process, Status};
+use crate::{AclProcess, Answer, Status};
 
 /// A buffer may be this many bytes shorter than its tensor, as the vendor's executor allows.
 const N_BYTES_SHORT_MAX: usize = 64;
@@ -23,23 +23,23 @@ const N_BYTES_SHORT_MAX: usize = 64;
 const NOT_SHOWN: &str = "the engine does not show values of their kind";
 
 /// A buffer of a dataset, looked up.
-struct Slot {
+struct DatasetSlot {
     handle: Handle,
-    buffer: Buffer,
+    buffer: DataBuffer,
     dims: Option<Vec<i64>>,
 }
 
 /// A dataset, looked up.
-struct Slots {
-    slots: Vec<Slot>,
-    gear: Option<Gear>,
+struct DatasetSlots {
+    slots: Vec<DatasetSlot>,
+    gear: Option<GearChoice>,
 }
 
-impl Process {
+impl AclProcess {
     /// `aclmdlExecute`: reads the buffers of `inputs`, runs the model and fills those of `outputs`.
     /// An output buffer without an address is given memory, for the caller to free with
-    /// [`Process::free`]. Files of the dump are complete when it returns; one that could not be
-    /// written is reported ([`Process::recent_error`]) and fails nothing.
+    /// [`AclProcess::free`]. Files of the dump are complete when it returns; one that could not be
+    /// written is reported ([`AclProcess::recent_error`]) and fails nothing.
     ///
     /// # Errors
     /// `GE_EXEC_NOT_INIT`, `GE_EXEC_MODEL_ID_INVALID`, `INVALID_PARAM` for a handle that is not a
@@ -50,11 +50,11 @@ impl Process {
         self.execute_model(model_id, inputs, outputs, true)
     }
 
-    /// `aclmdlExecuteAsync`: as [`Process::execute`], done when it returns. Output buffers must
+    /// `aclmdlExecuteAsync`: as [`AclProcess::execute`], done when it returns. Output buffers must
     /// have addresses.
     ///
     /// # Errors
-    /// As for [`Process::execute`] and [`Process::synchronize_stream`].
+    /// As for [`AclProcess::execute`] and [`AclProcess::synchronize_stream`].
     pub fn execute_async(
         &self,
         model_id: u32,
@@ -85,13 +85,13 @@ impl Process {
         self.write_outputs(outputs, &output_slots, &results)
     }
 
-    fn slots(&self, dataset: Handle) -> Answer<Slots> {
+    fn slots(&self, dataset: Handle) -> Answer<DatasetSlots> {
         let objects = self.objects();
         let dataset = objects.datasets.find(dataset)?;
         let mut slots = Vec::with_capacity(dataset.entries.len());
         for entry in &dataset.entries {
             let desc = objects.tensor_descs.get(entry.tensor_desc);
-            slots.push(Slot {
+            slots.push(DatasetSlot {
                 handle: entry.buffer,
                 buffer: *objects.buffers.find(entry.buffer)?,
                 dims: desc.map(|desc| desc.dims.clone()),
@@ -99,14 +99,19 @@ impl Process {
         }
         // Copies, so that no lock is held while the model runs.
         let gear = dataset.gear.clone();
-        Ok(Slots { slots, gear })
+        Ok(DatasetSlots { slots, gear })
     }
 
     fn unfit(&self, reason: &str) -> Status {
         self.inner_error(GE_PARAM_INVALID, reason)
     }
 
-    fn check_outputs(&self, model: &Model, outputs: &Slots, may_allocate: bool) -> Answer {
+    fn check_outputs(
+        &self,
+        model: &AclModel,
+        outputs: &DatasetSlots,
+        may_allocate: bool,
+    ) -> Answer {
         let n_expected = model.signature.outputs.len();
         let n_found = outputs.slots.len();
         if n_found != n_expected {
@@ -126,7 +131,13 @@ impl Process {
         Ok(())
     }
 
-    fn check_length(&self, side: &str, index: usize, n_needed: usize, slot: &Slot) -> Answer {
+    fn check_length(
+        &self,
+        side: &str,
+        index: usize,
+        n_needed: usize,
+        slot: &DatasetSlot,
+    ) -> Answer {
         let n_found = slot.buffer.size;
         if n_found.saturating_add(N_BYTES_SHORT_MAX) >= n_needed {
             return Ok(());
@@ -135,7 +146,7 @@ impl Process {
         Err(self.unfit(&reason))
     }
 
-    fn read_inputs(&self, model: &Model, inputs: &Slots) -> Answer<Vec<Tensor>> {
+    fn read_inputs(&self, model: &AclModel, inputs: &DatasetSlots) -> Answer<Vec<Tensor>> {
         let declared = &model.signature.inputs;
         let (n_expected, n_found) = (declared.len(), inputs.slots.len());
         // A buffer for the open extents may stand at the end.
@@ -144,9 +155,9 @@ impl Process {
             let reason = format!("the model has {n_expected} inputs, {n_found} buffers were given");
             return Err(self.unfit(&reason));
         }
-        let given: Vec<Given> = inputs.slots[..n_expected]
+        let given: Vec<InputBuffer> = inputs.slots[..n_expected]
             .iter()
-            .map(|slot| Given {
+            .map(|slot| InputBuffer {
                 n_bytes: slot.buffer.size,
                 dims: slot.dims.clone(),
             })
@@ -170,7 +181,7 @@ impl Process {
     fn read_input(
         &self,
         index: usize,
-        slot: &Slot,
+        slot: &DatasetSlot,
         value: &ValueInfo,
         shape: Shape,
     ) -> Answer<Tensor> {
@@ -182,7 +193,7 @@ impl Process {
     }
 
     /// Reads a tensor of `n_bytes`; what its buffer lacks is zero.
-    pub(crate) fn read_padded(&self, buffer: Buffer, n_bytes: usize) -> Answer<Vec<u8>> {
+    pub(crate) fn read_padded(&self, buffer: DataBuffer, n_bytes: usize) -> Answer<Vec<u8>> {
         let n_there = n_bytes.min(buffer.size);
         if n_there > 0 && buffer.address == 0 {
             return Err(INVALID_PARAM);
@@ -198,7 +209,7 @@ impl Process {
         Ok(bytes)
     }
 
-    fn write_outputs(&self, dataset: Handle, outputs: &Slots, results: &[Tensor]) -> Answer {
+    fn write_outputs(&self, dataset: Handle, outputs: &DatasetSlots, results: &[Tensor]) -> Answer {
         if results.len() != outputs.slots.len() {
             let (n, wanted) = (results.len(), outputs.slots.len());
             return Err(self.unfit(&format!("the engine gave {n} of {wanted} results")));
@@ -210,7 +221,7 @@ impl Process {
         Ok(())
     }
 
-    fn write_output(&self, index: usize, slot: &Slot, result: &Tensor) -> Answer {
+    fn write_output(&self, index: usize, slot: &DatasetSlot, result: &Tensor) -> Answer {
         if result.dtype().bits().is_none() {
             let dtype = result.dtype();
             let text = format!("output {index} is of type {dtype}, which has no fixed size");
@@ -224,7 +235,7 @@ impl Process {
         &self,
         index: usize,
         handle: Handle,
-        mut buffer: Buffer,
+        mut buffer: DataBuffer,
         result: &Tensor,
     ) -> Answer {
         let bytes = result.host_bytes();
@@ -237,7 +248,7 @@ impl Process {
             buffer.address = self.malloc(bytes.len().max(1), 0)?;
             self.update_data_buffer(handle, buffer.address, buffer.size)?;
         }
-        let slot = Slot {
+        let slot = DatasetSlot {
             handle,
             buffer,
             dims: None,
@@ -275,7 +286,7 @@ impl Process {
         Ok(())
     }
 
-    fn run_model(&self, model: &Model, inputs: &[Tensor]) -> Answer<Vec<Tensor>> {
+    fn run_model(&self, model: &AclModel, inputs: &[Tensor]) -> Answer<Vec<Tensor>> {
         let mut running = lock(&model.running);
         let step = running.n_executions;
         // Steps are executions, so those that fail or leave nothing count too.
@@ -286,7 +297,7 @@ impl Process {
         } else {
             (None, None)
         };
-        let Running { engine, taken, .. } = &mut *running;
+        let ModelRunState { engine, taken, .. } = &mut *running;
         let execution = EngineExecution {
             engine: &mut **engine,
             inputs,
@@ -316,13 +327,18 @@ impl Process {
     }
 
     /// The dump of values that wants this execution, if one does.
-    fn value_capture(&self, model: &Model, running: &mut Running, step: u64) -> Option<Capture> {
+    fn value_capture(
+        &self,
+        model: &AclModel,
+        running: &mut ModelRunState,
+        step: u64,
+    ) -> Option<ExecutionCapture> {
         let (plan, settings) = lock(&model.registration).current()?;
         if !plan.steps.contains(step) || !self.can_follow(model, running, plan.purpose) {
             return None;
         }
         let sink = self.dump_sink(&settings)?;
         let run = Some(settings.run.clone());
-        Some(Capture { plan, sink, run })
+        Some(ExecutionCapture { plan, sink, run })
     }
 }

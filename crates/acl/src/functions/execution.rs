@@ -10,8 +10,8 @@ use opscope_store::record::ModelId;
 use opscope_tensor::Tensor;
 
 use super::dump_run::{note_execution, note_taken_engine};
-use crate::Process;
-use crate::capture::Capture;
+use crate::AclProcess;
+use crate::capture::ExecutionCapture;
 
 /// An engine that is about to run, and how dumps see the execution.
 pub(super) struct EngineExecution<'a> {
@@ -36,14 +36,14 @@ pub(super) struct ExecutionOutcome {
     pub(super) n_not_shown: u64,
 }
 
-impl Process {
+impl AclProcess {
     /// Runs an engine under the dump of values and the dump of failing operators, where there are
     /// such.
     pub(super) fn run_dumped(
         &self,
         mut execution: EngineExecution<'_>,
-        values: Option<Capture>,
-        failures: Option<Capture>,
+        values: Option<ExecutionCapture>,
+        failures: Option<ExecutionCapture>,
     ) -> ExecutionOutcome {
         let (first, second) = match values {
             Some(values) => (Some(values), failures),
@@ -69,10 +69,10 @@ impl Process {
     fn run_captured(
         &self,
         execution: &mut EngineExecution<'_>,
-        capture: Option<Capture>,
+        capture: Option<ExecutionCapture>,
     ) -> ExecutionOutcome {
         let EngineExecution { engine, inputs, .. } = execution;
-        let Some(Capture { plan, sink, run }) = capture else {
+        let Some(ExecutionCapture { plan, sink, run }) = capture else {
             return ExecutionOutcome::without_dump(run_guarded(*engine, inputs, None));
         };
         // A session for each execution: when it ends its files are complete, whatever the program

@@ -7,19 +7,19 @@ use opscope_engine::ModelSignature;
 use opscope_store::file_format::gears_json::{self, FILE_BYTES_MAX};
 use opscope_store::regular_file;
 
-use crate::data::{Buffer, Gear};
+use crate::data::{DataBuffer, GearChoice};
 use crate::handle::Handle;
 use crate::model::ModelGears;
 use crate::status::{
     GE_DYNAMIC_INPUT_LENGTH_INVALID, GE_EXEC_MODEL_DATA_SIZE_INVALID, GE_PARAM_INVALID,
     INVALID_PARAM,
 };
-use crate::{Answer, Process};
+use crate::{AclProcess, Answer};
 
 /// The variable that names the gears of models that are loaded from memory.
 const VARIABLE: &str = "OPSCOPE_GEARS";
 
-impl Process {
+impl AclProcess {
     /// `aclmdlSetDynamicBatchSize`: `n` stands for the first axis of every input where it is open,
     /// in executions with the dataset `inputs` from now on.
     ///
@@ -40,14 +40,14 @@ impl Process {
         if n == 0 {
             return Err(INVALID_PARAM);
         }
-        self.set_gear(model_id, inputs, index, Gear::Batch(n))
+        self.set_gear(model_id, inputs, index, GearChoice::Batch(n))
     }
 
     /// `aclmdlSetDynamicHWSize`: height and width of the inputs with four axes, where they are
     /// open.
     ///
     /// # Errors
-    /// As for [`Process::set_dynamic_batch_size`].
+    /// As for [`AclProcess::set_dynamic_batch_size`].
     pub fn set_dynamic_hw_size(
         &self,
         model_id: u32,
@@ -59,13 +59,13 @@ impl Process {
         if height == 0 || width == 0 {
             return Err(INVALID_PARAM);
         }
-        self.set_gear(model_id, inputs, index, Gear::Size { height, width })
+        self.set_gear(model_id, inputs, index, GearChoice::Size { height, width })
     }
 
     /// `aclmdlSetInputDynamicDims`: the extents of all inputs, one input after the other.
     ///
     /// # Errors
-    /// As for [`Process::set_dynamic_batch_size`].
+    /// As for [`AclProcess::set_dynamic_batch_size`].
     pub fn set_input_dynamic_dims(
         &self,
         model_id: u32,
@@ -76,10 +76,10 @@ impl Process {
         if dims.is_empty() {
             return Err(INVALID_PARAM);
         }
-        self.set_gear(model_id, inputs, index, Gear::Dims(dims.to_vec()))
+        self.set_gear(model_id, inputs, index, GearChoice::Dims(dims.to_vec()))
     }
 
-    fn set_gear(&self, model_id: u32, inputs: Handle, index: usize, gear: Gear) -> Answer {
+    fn set_gear(&self, model_id: u32, inputs: Handle, index: usize, gear: GearChoice) -> Answer {
         self.check_executor("open extents were set")?;
         let description = self.model(model_id)?.description.clone();
         let mut objects = self.objects();
@@ -124,7 +124,7 @@ impl Process {
         Ok(())
     }
 
-    fn check_gear_buffer(&self, buffer: Option<Buffer>, n_needed: usize) -> Answer {
+    fn check_gear_buffer(&self, buffer: Option<DataBuffer>, n_needed: usize) -> Answer {
         match buffer {
             Some(buffer) if buffer.size < n_needed => {
                 let text = format!(

@@ -4,16 +4,16 @@ use std::path::Path;
 
 use opscope_config::dialect::acl::ReportScope;
 
-use super::configuration::{Accepted, Text};
-use super::dump_run::SwitchedOff;
+use super::configuration::{ConfigText, InitConfig};
+use super::dump_run::EndedDumps;
 use crate::lock::lock;
-use crate::process::Life;
+use crate::process::LifeCycle;
 use crate::status::{
     DUMP_NOT_RUN, INVALID_PARAM, REPEAT_FINALIZE, REPEAT_INITIALIZE, UNINITIALIZE,
 };
-use crate::{Answer, Process};
+use crate::{AclProcess, Answer};
 
-impl Process {
+impl AclProcess {
     /// `aclInit`. Without a path, or with an empty one, nothing is configured.
     ///
     /// # Errors
@@ -30,7 +30,7 @@ impl Process {
         }
         let mut text = None;
         if let Some(path) = config.filter(|path| !path.as_os_str().is_empty()) {
-            let read = Text::read(self, path, "configPath", life.first_text.as_deref())?;
+            let read = ConfigText::read(self, path, "configPath", life.first_text.as_deref())?;
             self.apply(read.accept_init()?)?;
             text = Some(read.into_bytes());
         }
@@ -41,7 +41,7 @@ impl Process {
         Ok(())
     }
 
-    fn apply(&self, accepted: Accepted) -> Answer {
+    fn apply(&self, accepted: InitConfig) -> Answer {
         if let Some(dump) = accepted.dump {
             self.configure_dump(dump)?;
         }
@@ -51,11 +51,11 @@ impl Process {
     }
 
     /// `aclFinalize`: ends the process for all of its users. The dump that `aclInit` or
-    /// [`Process::set_dump`] configured is switched off; models stay loaded and do not run until
-    /// the next [`Process::init`].
+    /// [`AclProcess::set_dump`] configured is switched off; models stay loaded and do not run until
+    /// the next [`AclProcess::init`].
     ///
     /// # Errors
-    /// `REPEAT_FINALIZE` if it was called before and [`Process::init`] was not called since.
+    /// `REPEAT_FINALIZE` if it was called before and [`AclProcess::init`] was not called since.
     pub fn finalize(&self) -> Answer {
         let mut life = lock(&self.life);
         if life.is_finalized {
@@ -70,8 +70,8 @@ impl Process {
         Ok(())
     }
 
-    /// `aclFinalizeReference`: takes back one [`Process::init`], the last one like
-    /// [`Process::finalize`]. Returns how many are left too.
+    /// `aclFinalizeReference`: takes back one [`AclProcess::init`], the last one like
+    /// [`AclProcess::finalize`]. Returns how many are left too.
     ///
     /// # Errors
     /// `REPEAT_FINALIZE` if there is none to take back.
@@ -98,7 +98,7 @@ impl Process {
         }
     }
 
-    fn end(&self, life: &mut Life) -> SwitchedOff {
+    fn end(&self, life: &mut LifeCycle) -> EndedDumps {
         life.n_inits = 0;
         life.is_finalized = true;
         self.switch_dump_off()
@@ -109,11 +109,11 @@ impl Process {
         lock(&self.life).n_inits > 0
     }
 
-    /// `aclmdlInitDump`: allows [`Process::set_dump`]. A dump that `aclInit` configured stays as it
+    /// `aclmdlInitDump`: allows [`AclProcess::set_dump`]. A dump that `aclInit` configured stays as it
     /// is.
     ///
     /// # Errors
-    /// `UNINITIALIZE` before [`Process::init`], `REPEAT_INITIALIZE` if it was called before.
+    /// `UNINITIALIZE` before [`AclProcess::init`], `REPEAT_INITIALIZE` if it was called before.
     pub fn init_dump(&self) -> Answer {
         const NAME: &str = "aclmdlInitDump";
         let mut life = lock(&self.life);
@@ -131,7 +131,7 @@ impl Process {
     /// before in force, and so does a refused one.
     ///
     /// # Errors
-    /// In the order of the checks: `UNINITIALIZE`, `DUMP_NOT_RUN` without [`Process::init_dump`],
+    /// In the order of the checks: `UNINITIALIZE`, `DUMP_NOT_RUN` without [`AclProcess::init_dump`],
     /// `INVALID_PARAM` for a null path, `INVALID_FILE`, `PARSE_FILE` if it is nested too deeply,
     /// `INVALID_DUMP_CONFIG` for anything else in the file.
     pub fn set_dump(&self, config: Option<&Path>) -> Answer {
@@ -141,7 +141,7 @@ impl Process {
         let Some(path) = config else {
             return Err(self.refuse(INVALID_PARAM, "EP0007", &[NAME, "dumpCfgPath"]));
         };
-        match Text::read(self, path, "dumpCfgPath", None)?.accept_set_dump()? {
+        match ConfigText::read(self, path, "dumpCfgPath", None)?.accept_set_dump()? {
             Some(dump) => self.configure_dump(dump),
             None => Ok(()),
         }
@@ -151,7 +151,7 @@ impl Process {
     /// wait for their files.
     ///
     /// # Errors
-    /// `UNINITIALIZE` before [`Process::init`], `DUMP_NOT_RUN` without [`Process::init_dump`].
+    /// `UNINITIALIZE` before [`AclProcess::init`], `DUMP_NOT_RUN` without [`AclProcess::init_dump`].
     pub fn finalize_dump(&self) -> Answer {
         let mut life = lock(&self.life);
         self.check_dump_begun(&life, "aclmdlFinalizeDump")?;
@@ -162,7 +162,7 @@ impl Process {
         Ok(())
     }
 
-    fn check_initialized(&self, life: &Life, name: &str) -> Answer {
+    fn check_initialized(&self, life: &LifeCycle, name: &str) -> Answer {
         if life.n_inits > 0 {
             return Ok(());
         }
@@ -170,7 +170,7 @@ impl Process {
         Err(self.refuse(UNINITIALIZE, "EP0008", &[name, reason]))
     }
 
-    fn check_dump_begun(&self, life: &Life, name: &str) -> Answer {
+    fn check_dump_begun(&self, life: &LifeCycle, name: &str) -> Answer {
         self.check_initialized(life, name)?;
         if life.is_dump_begun {
             return Ok(());

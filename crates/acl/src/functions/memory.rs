@@ -1,34 +1,34 @@
 //! Setting memory aside, copying and filling it.
 
 use crate::handle::Handle;
-use crate::memory::Kind;
+use crate::memory::MemoryKind;
 use crate::status::{
     INVALID_PARAM, RT_FEATURE_NOT_SUPPORT, RT_MEMORY_ALLOCATION, RT_PARAM_INVALID,
 };
-use crate::{Answer, Process};
+use crate::{AclProcess, Answer};
 
 /// Copies know these directions; all memory is the host's, so they are the same.
 const N_COPY_KINDS: i32 = 8;
 /// Kinds of memory that `aclrtGetMemInfo` knows.
 const N_MEMORY_KINDS: i32 = 11;
 
-impl Process {
+impl AclProcess {
     /// `aclrtMalloc`. The memory is zero. Every `policy` gives the same memory: the host's.
     ///
     /// # Errors
     /// `INVALID_PARAM` for 0 bytes, `RT_MEMORY_ALLOCATION` if there is no memory.
     pub fn malloc(&self, size: usize, _policy: u32) -> Answer<usize> {
         self.check_memory(size)?;
-        self.memory.allocate(size, Kind::Device)
+        self.memory.allocate(size, MemoryKind::Device)
     }
 
     /// `aclrtMallocHost`.
     ///
     /// # Errors
-    /// As for [`Process::malloc`].
+    /// As for [`AclProcess::malloc`].
     pub fn malloc_host(&self, size: usize) -> Answer<usize> {
         self.check_memory(size)?;
-        self.memory.allocate(size, Kind::Host)
+        self.memory.allocate(size, MemoryKind::Host)
     }
 
     /// Refuses what the machine cannot have: the system may grant it, and end the process later.
@@ -53,18 +53,18 @@ impl Process {
     /// `aclrtFree`.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for null, `RT_PARAM_INVALID` for an address that [`Process::malloc`] did not
+    /// `INVALID_PARAM` for null, `RT_PARAM_INVALID` for an address that [`AclProcess::malloc`] did not
     /// give or that was freed.
     pub fn free(&self, address: usize) -> Answer {
-        self.memory.release(address, Kind::Device)
+        self.memory.release(address, MemoryKind::Device)
     }
 
     /// `aclrtFreeHost`.
     ///
     /// # Errors
-    /// As for [`Process::free`].
+    /// As for [`AclProcess::free`].
     pub fn free_host(&self, address: usize) -> Answer {
-        self.memory.release(address, Kind::Host)
+        self.memory.release(address, MemoryKind::Host)
     }
 
     /// `aclrtMemcpy`. The ranges may overlap; 0 bytes are always copied.
@@ -88,7 +88,7 @@ impl Process {
     /// `aclrtMemset`, with the lowest byte of `value`.
     ///
     /// # Errors
-    /// As for [`Process::memcpy`].
+    /// As for [`AclProcess::memcpy`].
     pub fn memset(&self, to: usize, to_max: usize, value: i32, count: usize) -> Answer {
         if count == 0 {
             return Ok(());
@@ -115,7 +115,7 @@ impl Process {
     /// Writes bytes at an address.
     ///
     /// # Errors
-    /// As for [`Process::read_memory`].
+    /// As for [`AclProcess::read_memory`].
     pub fn write_memory(&self, address: usize, bytes: &[u8]) -> Answer {
         self.memory.write(address, bytes).ok_or(RT_PARAM_INVALID)
     }
@@ -138,7 +138,7 @@ impl Process {
     /// `aclrtMemcpyAsync`: copies before it returns.
     ///
     /// # Errors
-    /// As for [`Process::memcpy`] and [`Process::synchronize_stream`].
+    /// As for [`AclProcess::memcpy`] and [`AclProcess::synchronize_stream`].
     pub fn memcpy_async(
         &self,
         to: usize,
@@ -155,7 +155,7 @@ impl Process {
     /// `aclrtMemsetAsync`: writes before it returns.
     ///
     /// # Errors
-    /// As for [`Process::memset`] and [`Process::synchronize_stream`].
+    /// As for [`AclProcess::memset`] and [`AclProcess::synchronize_stream`].
     pub fn memset_async(
         &self,
         to: usize,

@@ -9,23 +9,23 @@ use opscope_engine::{EngineError, FallbackModel, LoadOptions, ModelSource};
 use opscope_store::record::ModelId;
 
 use crate::lock::lock;
-use crate::model::{Description, Model, Running, outputs};
+use crate::model::{AclModel, ModelDesc, ModelRunState, outputs};
 use crate::status::{
     GE_EXEC_MODEL_DATA_SIZE_INVALID, GE_EXEC_MODEL_ID_INVALID, GE_EXEC_MODEL_PATH_INVALID,
     GE_EXEC_NOT_INIT, GE_INTERNAL_ERROR, GE_LOAD_MODEL, GE_PARAM_INVALID, INVALID_PARAM,
     RT_MODEL_EXECUTE,
 };
-use crate::{Answer, Process, Status};
+use crate::{AclProcess, Answer, Status};
 
 /// Bytes that `aclmdlQuerySize` gives for work memory, which is not used: programs allocate it, and
 /// an allocation of nothing is an error.
 const WORK_BYTES: usize = 512;
 
-impl Process {
+impl AclProcess {
     /// `aclmdlLoadFromFile`. Returns the model's number: they count from 1 and none is used twice.
     ///
     /// # Errors
-    /// `GE_EXEC_NOT_INIT` before [`Process::init`], `GE_EXEC_MODEL_PATH_INVALID` if the file cannot
+    /// `GE_EXEC_NOT_INIT` before [`AclProcess::init`], `GE_EXEC_MODEL_PATH_INVALID` if the file cannot
     /// be opened, `GE_EXEC_MODEL_DATA_SIZE_INVALID` if it is damaged or no model, or if the file
     /// with its gears is no such file or does not fit it, `GE_LOAD_MODEL` if it needs what the
     /// engine lacks.
@@ -36,7 +36,7 @@ impl Process {
     /// `aclmdlLoadFromMem`.
     ///
     /// # Errors
-    /// As for [`Process::load_from_file`], and `INVALID_PARAM` for no bytes.
+    /// As for [`AclProcess::load_from_file`], and `INVALID_PARAM` for no bytes.
     pub fn load_from_mem(&self, bytes: &[u8]) -> Answer<u32> {
         check_bytes(bytes)?;
         self.load(ModelSource::Memory(bytes))
@@ -65,8 +65,8 @@ impl Process {
         let id = self.register_model(|load, registration| {
             // The number is known in here only: a dump that is configured meanwhile sees all of the
             // model or nothing of it.
-            let description = Description::new(Some(load), &signature, &outputs, operators, gears);
-            Model {
+            let description = ModelDesc::new(Some(load), &signature, &outputs, operators, gears);
+            AclModel {
                 id: Arc::new(ModelId {
                     file_stem,
                     graph_name: signature.graph_name.clone(),
@@ -76,7 +76,7 @@ impl Process {
                 signature,
                 description: Arc::new(description),
                 registration: Mutex::new(registration),
-                running: Mutex::new(Running {
+                running: Mutex::new(ModelRunState {
                     engine,
                     n_executions: 0,
                     again,
@@ -92,7 +92,7 @@ impl Process {
     /// passes on to loading is left alone. The file is looked up and not read.
     ///
     /// # Errors
-    /// As for [`Process::load_from_file`].
+    /// As for [`AclProcess::load_from_file`].
     pub fn query_size(&self, path: &Path) -> Answer<(usize, usize)> {
         self.check_executor("a model's size was asked for")?;
         let metadata = std::fs::metadata(path).map_err(|source| {
@@ -113,7 +113,7 @@ impl Process {
     /// `aclmdlQuerySizeFromMem`.
     ///
     /// # Errors
-    /// As for [`Process::load_from_mem`].
+    /// As for [`AclProcess::load_from_mem`].
     pub fn query_size_from_mem(&self, bytes: &[u8]) -> Answer<(usize, usize)> {
         check_bytes(bytes)?;
         self.check_executor("a model's size was asked for")?;
@@ -123,7 +123,7 @@ impl Process {
     /// `aclmdlUnload`. An execution that is under way goes on to its end.
     ///
     /// # Errors
-    /// `GE_EXEC_NOT_INIT` before [`Process::init`], `GE_EXEC_MODEL_ID_INVALID`.
+    /// `GE_EXEC_NOT_INIT` before [`AclProcess::init`], `GE_EXEC_MODEL_ID_INVALID`.
     pub fn unload(&self, model_id: u32) -> Answer {
         self.check_executor("a model was unloaded")?;
         // Freeing a large model takes time: not under the lock.
@@ -134,7 +134,7 @@ impl Process {
     }
 
     /// The loaded model of this number.
-    pub(crate) fn model(&self, model_id: u32) -> Answer<Arc<Model>> {
+    pub(crate) fn model(&self, model_id: u32) -> Answer<Arc<AclModel>> {
         let models = lock(&self.models);
         let model = models.by_id.get(&model_id).cloned();
         drop(models);

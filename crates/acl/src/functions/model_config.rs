@@ -1,9 +1,9 @@
 //! Loading a model by a list of options.
 
 use crate::handle::Handle;
-use crate::model::{Config, ConfigValue};
+use crate::model::{ConfigValue, ModelConfig};
 use crate::status::{FEATURE_UNSUPPORTED, INVALID_PARAM};
-use crate::{Answer, Process};
+use crate::{AclProcess, Answer};
 
 /// `aclmdlConfigAttr`.
 const LOAD_TYPE: i32 = 1;
@@ -13,11 +13,13 @@ const SIZE: i32 = 4;
 /// Options about priority and memory that is not used run up to here.
 const N_OPTIONS: i32 = 64;
 
-impl Process {
+impl AclProcess {
     /// `aclmdlCreateConfigHandle`.
     pub fn create_config_handle(&self) -> Handle {
         let handle = self.handles.next();
-        self.objects().configs.insert(handle, Config::default())
+        self.objects()
+            .configs
+            .insert(handle, ModelConfig::default())
     }
 
     /// `aclmdlDestroyConfigHandle`.
@@ -56,7 +58,7 @@ impl Process {
     /// # Errors
     /// `INVALID_PARAM` for a handle that is not one of these, and if the kind of source or the
     /// source was not set; `FEATURE_UNSUPPORTED` for queues; otherwise as for
-    /// [`Process::load_from_file`].
+    /// [`AclProcess::load_from_file`].
     pub fn load_with_config(&self, config: Handle) -> Answer<u32> {
         let objects = self.objects();
         let config = objects.configs.find(config)?;

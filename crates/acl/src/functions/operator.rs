@@ -1,17 +1,17 @@
 //! Operators that run on their own, and their attributes.
 
 use crate::handle::Handle;
-use crate::operator::{AttributeValue, Attributes};
+use crate::operator::{AttributeValue, OperatorAttributes};
 use crate::status::INVALID_PARAM;
-use crate::{Answer, Process};
+use crate::{AclProcess, Answer};
 
-impl Process {
+impl AclProcess {
     /// `aclopCreateAttr`.
     pub fn create_op_attr(&self) -> Handle {
         let handle = self.handles.next();
         self.objects()
             .op_attributes
-            .insert(handle, Attributes::default())
+            .insert(handle, OperatorAttributes::default())
     }
 
     /// `aclopDestroyAttr`.
@@ -40,7 +40,7 @@ impl Process {
     /// `aclopCompile`: checks that the operator can run. Nothing is kept.
     ///
     /// # Errors
-    /// As for [`Process::execute_op`].
+    /// As for [`AclProcess::execute_op`].
     pub fn compile_op(
         &self,
         op_type: &str,
@@ -55,7 +55,7 @@ impl Process {
     /// attributes do not reach it.
     ///
     /// # Errors
-    /// As for [`Process::execute_op`].
+    /// As for [`AclProcess::execute_op`].
     pub fn create_op_handle(
         &self,
         op_type: &str,
@@ -77,11 +77,11 @@ impl Process {
         ended.map(drop)
     }
 
-    /// `aclopExecWithHandle`: as [`Process::execute_op`], with the buffers alone.
+    /// `aclopExecWithHandle`: as [`AclProcess::execute_op`], with the buffers alone.
     ///
     /// # Errors
     /// `INVALID_PARAM` for a handle that is not an operator, otherwise as for
-    /// [`Process::execute_op`].
+    /// [`AclProcess::execute_op`].
     pub fn execute_op_handle(
         &self,
         operator: Handle,
@@ -100,7 +100,7 @@ impl Process {
     /// models.
     ///
     /// # Errors
-    /// `UNINITIALIZE` before [`Process::init`], `INVALID_PARAM` for handles that are not what they
+    /// `UNINITIALIZE` before [`AclProcess::init`], `INVALID_PARAM` for handles that are not what they
     /// should be and inputs without known extents, `UNSUPPORTED_DATA_TYPE`, `OP_ATTR_NOT_MATCH` for
     /// attributes that ONNX cannot say, `FORMAT_NOT_MATCH` for formats that contradict each other
     /// or name no plain axes, `OP_NOT_FOUND` and `OP_LOAD_FAILED` if the engine lacks the operator
@@ -125,7 +125,7 @@ impl Process {
     /// rounded is the engine's; `truncate` has no effect.
     ///
     /// # Errors
-    /// As for [`Process::execute_op`].
+    /// As for [`AclProcess::execute_op`].
     pub fn cast(
         &self,
         from: (Handle, Handle),

@@ -4,11 +4,11 @@
 use opscope_capture::Purpose;
 use opscope_engine::{EngineError, FallbackEngine, FallbackModel, ModelSource};
 
-use crate::Process;
+use crate::AclProcess;
 use crate::lock::lock;
-use crate::model::{Model, ModelCopy, Running};
+use crate::model::{AclModel, ModelCopy, ModelRunState};
 
-impl Process {
+impl AclProcess {
     /// The purpose of the dump that is in force.
     pub(super) fn purpose_at_load(&self) -> Option<Purpose> {
         lock(&self.dump).purpose()
@@ -46,8 +46,8 @@ impl Process {
     /// cannot, the model runs without, and why is told once.
     pub(super) fn can_follow(
         &self,
-        model: &Model,
-        running: &mut Running,
+        model: &AclModel,
+        running: &mut ModelRunState,
         purpose: Purpose,
     ) -> bool {
         let Some(refusal) = running.engine.refusal(purpose) else {
@@ -78,14 +78,14 @@ impl Process {
     }
 
     /// Reports what is missing in the dump of a model, once.
-    pub(super) fn tell_once(&self, running: &mut Running, text: &str) {
+    pub(super) fn tell_once(&self, running: &mut ModelRunState, text: &str) {
         if running.told.insert(text.to_owned()) {
             self.dump_failed(text);
         }
     }
 }
 
-fn not_dumped(model: &Model, refusal: &EngineError) -> String {
+fn not_dumped(model: &AclModel, refusal: &EngineError) -> String {
     let name = &model.id.file_stem;
     format!("nothing of model `{name}` is dumped, it runs without: {refusal}")
 }

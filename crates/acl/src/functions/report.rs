@@ -10,19 +10,19 @@ use crate::status::{
     INVALID_PARAM, REPEAT_SUBSCRIBE, RT_CONTEXT_NULL, STREAM_NOT_SUBSCRIBE, THREAD_NOT_SUBSCRIBE,
     WAIT_CALLBACK_TIMEOUT,
 };
-use crate::{Answer, Process};
+use crate::{AclProcess, Answer};
 
 /// `ACL_CALLBACK_BLOCK`: the stream waits for the callback.
 const BLOCK: i32 = 1;
 
-impl Process {
+impl AclProcess {
     /// `aclrtSubscribeReport`: `thread` runs the callbacks of `stream` from now on, in
-    /// [`Process::process_report`]. It is the number that the system gives the thread
+    /// [`AclProcess::process_report`]. It is the number that the system gives the thread
     /// (`pthread_self`).
     ///
     /// # Errors
     /// `REPEAT_SUBSCRIBE` if the stream has such a thread, otherwise as for
-    /// [`Process::synchronize_stream`].
+    /// [`AclProcess::synchronize_stream`].
     pub fn subscribe_report(&self, thread: u64, stream: Handle) -> Answer {
         let mut state = lock(&self.runtime.state);
         let stream = state.find_stream(stream)?.ok_or(RT_CONTEXT_NULL)?;
@@ -71,7 +71,7 @@ impl Process {
     ///
     /// # Errors
     /// `INVALID_PARAM` if `block_type` is neither 0 nor 1, `STREAM_NOT_SUBSCRIBE`, otherwise as for
-    /// [`Process::synchronize_stream`].
+    /// [`AclProcess::synchronize_stream`].
     pub fn launch_callback(&self, work: Work, block_type: i32, stream: Handle) -> Answer {
         if !(0..=BLOCK).contains(&block_type) {
             return Err(INVALID_PARAM);

@@ -15,29 +15,29 @@ use opscope_store::tree::acl::UNKNOWN_ID;
 use opscope_tensor::{DType, Layout, Tensor};
 
 use super::execution::EngineExecution;
-use crate::capture::Capture;
-use crate::data::{Buffer, TensorDesc};
+use crate::capture::ExecutionCapture;
+use crate::data::{DataBuffer, TensorDesc};
 use crate::data_type::{self, UNDEFINED};
 use crate::handle::Handle;
 use crate::lock::lock;
-use crate::operator::Prepared;
+use crate::operator::RunnableOperator;
 use crate::status::{
     FORMAT_NOT_MATCH, GE_PARAM_INVALID, INVALID_PARAM, OP_ATTR_NOT_MATCH, OP_LOAD_FAILED,
     OP_NOT_FOUND, UNINITIALIZE, UNSUPPORTED_DATA_TYPE,
 };
-use crate::{Answer, Process};
+use crate::{AclProcess, Answer};
 
 /// Most inputs or outputs of an operator.
 const N_OPERANDS_MAX: usize = 1 << 16;
 
-impl Process {
+impl AclProcess {
     pub(super) fn prepare(
         &self,
         op_type: &str,
         inputs: &[Handle],
         outputs: &[Handle],
         attributes: Handle,
-    ) -> Answer<Prepared> {
+    ) -> Answer<RunnableOperator> {
         if !self.is_initialized() {
             return Err(self.inner_error(UNINITIALIZE, "an operator was used before aclInit"));
         }
@@ -83,7 +83,7 @@ impl Process {
             self.inner_error(status, &error.to_string())
         })?;
         let is_changed = operator.is_changed();
-        Ok(Prepared {
+        Ok(RunnableOperator {
             op_type: op_type.to_owned(),
             inputs,
             outputs,
@@ -163,7 +163,7 @@ impl Process {
 
     pub(super) fn run_prepared(
         &self,
-        prepared: &Prepared,
+        prepared: &RunnableOperator,
         inputs: &[Handle],
         outputs: &[Handle],
     ) -> Answer {
@@ -247,7 +247,7 @@ impl Process {
         Err(self.inner_error(GE_PARAM_INVALID, &text))
     }
 
-    fn read_operand(&self, desc: &TensorDesc, buffer: Buffer) -> Answer<Tensor> {
+    fn read_operand(&self, desc: &TensorDesc, buffer: DataBuffer) -> Answer<Tensor> {
         let dtype = dtype_from_graph_engine(desc.data_type).ok_or(UNSUPPORTED_DATA_TYPE)?;
         let shape = self.input_shape(desc)?;
         let n_bytes = shape.n_bytes(dtype).map_err(|_| UNSUPPORTED_DATA_TYPE)?;
@@ -256,7 +256,7 @@ impl Process {
         Tensor::from_vec(dtype, shape, bytes).map_err(|_| INVALID_PARAM)
     }
 
-    fn check_operand_length(&self, n_bytes: usize, buffer: Buffer) -> Answer {
+    fn check_operand_length(&self, n_bytes: usize, buffer: DataBuffer) -> Answer {
         if buffer.size >= n_bytes {
             return Ok(());
         }
@@ -268,7 +268,7 @@ impl Process {
     }
 
     /// The dump that wants values of operators outside models, if there is one.
-    fn operator_capture(&self) -> Option<Capture> {
+    fn operator_capture(&self) -> Option<ExecutionCapture> {
         let settings = self.single_operator_dump()?;
         let plan = Plan {
             models: ModelSelection::Every(OperatorSelection::every()),
@@ -281,7 +281,7 @@ impl Process {
         };
         let sink = self.dump_sink(&settings)?;
         let run = Some(settings.run.clone());
-        Some(Capture { plan, sink, run })
+        Some(ExecutionCapture { plan, sink, run })
     }
 }
 
@@ -293,17 +293,17 @@ fn exclusions_of_tensors(excluded: &[Exclusion]) -> Vec<Exclusion> {
     of_tensors.cloned().collect()
 }
 
-fn without_tasks(capture: Capture) -> Capture {
-    Capture {
-        sink: Arc::new(Alone(capture.sink)),
+fn without_tasks(capture: ExecutionCapture) -> ExecutionCapture {
+    ExecutionCapture {
+        sink: Arc::new(TasklessSink(capture.sink)),
         ..capture
     }
 }
 
 /// A sink for operators that have no place in a model: their task is not known.
-struct Alone(Arc<dyn Sink>);
+struct TasklessSink(Arc<dyn Sink>);
 
-impl Alone {
+impl TasklessSink {
     fn without_task(record: &Record) -> Record {
         let operator = Operator {
             task_id: UNKNOWN_ID,
@@ -316,13 +316,13 @@ impl Alone {
     }
 }
 
-impl Sink for Alone {
+impl Sink for TasklessSink {
     fn keeps_tensors(&self) -> bool {
         self.0.keeps_tensors()
     }
 
     fn write(&self, record: &Record) -> Result<WrittenFiles, SinkError> {
-        self.0.write(&Alone::without_task(record))
+        self.0.write(&TasklessSink::without_task(record))
     }
 
     fn write_overflow(
@@ -331,7 +331,7 @@ impl Sink for Alone {
         overflow: &Overflow,
     ) -> Result<WrittenFiles, SinkError> {
         self.0
-            .write_overflow(&Alone::without_task(record), overflow)
+            .write_overflow(&TasklessSink::without_task(record), overflow)
     }
 
     fn write_failure(
@@ -339,6 +339,7 @@ impl Sink for Alone {
         record: &Record,
         failure: &OperatorFailure,
     ) -> Result<WrittenFiles, SinkError> {
-        self.0.write_failure(&Alone::without_task(record), failure)
+        self.0
+            .write_failure(&TasklessSink::without_task(record), failure)
     }
 }

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use crate::handle::Handle;
 use crate::lock::lock;
-use crate::runtime::{State, Stream};
+use crate::runtime::{DeviceStream, RuntimeState};
 use crate::status::{INVALID_PARAM, RT_CONTEXT_NULL, RT_STREAM_SYNC_TIMEOUT};
-use crate::{Answer, Process};
+use crate::{AclProcess, Answer};
 
-impl Process {
+impl AclProcess {
     /// `aclrtCreateStream`: a stream of the calling thread's context.
     ///
     /// # Errors
@@ -19,13 +19,13 @@ impl Process {
         let context = state.current_context().ok_or(RT_CONTEXT_NULL)?;
         Ok(state
             .streams
-            .insert(self.handles.next(), Stream::new(context)))
+            .insert(self.handles.next(), DeviceStream::new(context)))
     }
 
     /// `aclrtCreateStreamWithConfig`: priority and flags have no effect.
     ///
     /// # Errors
-    /// As for [`Process::create_stream`].
+    /// As for [`AclProcess::create_stream`].
     pub fn create_stream_with_config(&self, _priority: u32, _flag: u32) -> Answer<Handle> {
         self.create_stream()
     }
@@ -33,7 +33,7 @@ impl Process {
     /// `aclrtDestroyStream`.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for null, otherwise as for [`Process::synchronize_stream`].
+    /// `INVALID_PARAM` for null, otherwise as for [`AclProcess::synchronize_stream`].
     pub fn destroy_stream(&self, stream: Handle) -> Answer {
         if stream == 0 {
             return Err(INVALID_PARAM);
@@ -59,7 +59,7 @@ impl Process {
     /// `aclrtSynchronizeStreamWithTimeout`; -1 waits without end.
     ///
     /// # Errors
-    /// As for [`Process::synchronize_stream`], `INVALID_PARAM` for less than -1, and
+    /// As for [`AclProcess::synchronize_stream`], `INVALID_PARAM` for less than -1, and
     /// `RT_STREAM_SYNC_TIMEOUT`.
     pub fn synchronize_stream_with_timeout(&self, stream: Handle, timeout_ms: i32) -> Answer {
         if timeout_ms < -1 {
@@ -70,7 +70,8 @@ impl Process {
         let Some(stream) = state.find_stream(stream)? else {
             return Ok(());
         };
-        let is_busy = |state: &mut State| state.streams.get(stream).is_some_and(Stream::is_busy);
+        let is_busy =
+            |state: &mut RuntimeState| state.streams.get(stream).is_some_and(DeviceStream::is_busy);
         let changed = &self.runtime.changed;
         let Ok(timeout_ms) = u64::try_from(timeout_ms) else {
             let state = changed.wait_while(state, is_busy);

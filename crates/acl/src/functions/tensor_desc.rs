@@ -4,9 +4,9 @@ use crate::data::{N_DIMS_MAX, TensorDesc};
 use crate::data_type::UNDEFINED;
 use crate::handle::Handle;
 use crate::status::INVALID_PARAM;
-use crate::{Answer, Process};
+use crate::{AclProcess, Answer};
 
-impl Process {
+impl AclProcess {
     /// `aclCreateTensorDesc`; `None` for more axes than 128.
     pub fn create_tensor_desc(&self, data_type: i32, dims: &[i64], format: i32) -> Option<Handle> {
         if dims.len() > N_DIMS_MAX {
@@ -101,7 +101,7 @@ impl Process {
     /// `aclSetTensorOriginShape`: noted, and without effect.
     ///
     /// # Errors
-    /// As for [`Process::set_tensor_shape`].
+    /// As for [`AclProcess::set_tensor_shape`].
     pub fn set_tensor_origin_shape(&self, desc: Handle, dims: &[i64]) -> Answer {
         check_n_dims(dims)?;
         self.change_tensor_desc(desc, |desc| desc.origin_dims = dims.to_vec())

@@ -15,7 +15,7 @@ pub enum ConfigValue<'a> {
 
 /// Options for loading a model.
 #[derive(Debug, Default)]
-pub(crate) struct Config {
+pub(crate) struct ModelConfig {
     pub(crate) load_type: u64,
     pub(crate) path: Option<PathBuf>,
     pub(crate) address: usize,

@@ -26,20 +26,20 @@ const UNKNOWN_RANK: i64 = -2;
 /// Name and extents, as in `aclmdlIODims`; -1 stands for an extent that is not known, a single -2
 /// for an unknown number of axes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Dims {
+pub struct NamedDims {
     /// The name, or a short one in place of a long one: see
-    /// [`Process::real_name`](crate::Process::real_name).
+    /// [`Process::real_name`](crate::AclProcess::real_name).
     pub name: String,
     /// The extents.
     pub dims: Vec<i64>,
 }
 
 /// Inputs, outputs and operators of a model.
-pub(crate) struct Description {
-    pub(crate) inputs: Vec<Value>,
-    pub(crate) outputs: Vec<Value>,
+pub(crate) struct ModelDesc {
+    pub(crate) inputs: Vec<ModelValue>,
+    pub(crate) outputs: Vec<ModelValue>,
     /// The input with extents, if any extent is open.
-    shape_input: Option<Value>,
+    shape_input: Option<ModelValue>,
     pub(crate) operators: Vec<Arc<Operator>>,
     /// The values of open extents, if the model is prepared for some only.
     pub(crate) gears: Option<ModelGears>,
@@ -48,7 +48,7 @@ pub(crate) struct Description {
 }
 
 /// An input or output.
-pub(crate) struct Value {
+pub(crate) struct ModelValue {
     pub(crate) name: String,
     pub(crate) short_name: String,
     pub(crate) dtype: DType,
@@ -59,20 +59,20 @@ pub(crate) struct Value {
 
 /// A side of a model.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Which {
+pub(crate) enum ModelSide {
     Input,
     Output,
 }
 
-impl Value {
-    fn list(infos: &[ValueInfo], model_id: Option<u32>, side: &str) -> Vec<Value> {
+impl ModelValue {
+    fn list(infos: &[ValueInfo], model_id: Option<u32>, side: &str) -> Vec<ModelValue> {
         let infos = infos.iter().enumerate();
         infos
-            .map(|(i, info)| Value::new(info, model_id, side, i))
+            .map(|(i, info)| ModelValue::new(info, model_id, side, i))
             .collect()
     }
 
-    fn new(info: &ValueInfo, model_id: Option<u32>, side: &str, index: usize) -> Value {
+    fn new(info: &ValueInfo, model_id: Option<u32>, side: &str, index: usize) -> ModelValue {
         let dims = info.dims.as_ref();
         let dims = dims.map(|dims| dims.iter().map(extent_of).collect());
         let name = info.name.clone();
@@ -82,7 +82,7 @@ impl Value {
             let id = model_id.unwrap_or(0);
             format!("acl_modelId_{id}_{side}_{index}")
         };
-        Value {
+        ModelValue {
             name,
             short_name,
             dtype: info.dtype,
@@ -123,16 +123,16 @@ impl Value {
     }
 }
 
-impl Description {
+impl ModelDesc {
     pub(crate) fn new(
         model_id: Option<u32>,
         signature: &ModelSignature,
         outputs: &[ValueInfo],
         operators: Vec<Arc<Operator>>,
         gears: Option<ModelGears>,
-    ) -> Description {
-        let mut inputs = Value::list(&signature.inputs, model_id, "input");
-        let mut outputs = Value::list(outputs, model_id, "output");
+    ) -> ModelDesc {
+        let mut inputs = ModelValue::list(&signature.inputs, model_id, "input");
+        let mut outputs = ModelValue::list(outputs, model_id, "output");
         if let Some(gears) = &gears {
             for (i, input) in inputs.iter_mut().enumerate() {
                 input.dims = gears.input_dims(i).to_vec();
@@ -151,14 +151,14 @@ impl Description {
             Some(gears) => gears.n_values(),
             None => inputs.iter().map(|value| value.dims.len()).sum(),
         };
-        let shape_input = inputs.iter().any(Value::is_open).then(|| Value {
+        let shape_input = inputs.iter().any(ModelValue::is_open).then(|| ModelValue {
             name: SHAPE_INPUT.to_owned(),
             short_name: SHAPE_INPUT.to_owned(),
             dtype: DType::I64,
             dims: vec![i64::try_from(n_axes).unwrap_or(i64::MAX)],
             geared_bytes: None,
         });
-        Description {
+        ModelDesc {
             inputs,
             outputs,
             shape_input,
@@ -192,7 +192,7 @@ impl Description {
 
     /// Bytes of an output; 0 if they are not known before it is computed.
     pub(crate) fn output_bytes(&self, index: usize) -> usize {
-        self.outputs.get(index).map_or(0, Value::size)
+        self.outputs.get(index).map_or(0, ModelValue::size)
     }
 
     /// Notes the extents of an execution's results.
@@ -201,25 +201,25 @@ impl Description {
         *lock(&self.latest_outputs) = Some(extents.collect());
     }
 
-    pub(crate) fn value(&self, which: Which, index: usize) -> Option<&Value> {
+    pub(crate) fn value(&self, which: ModelSide, index: usize) -> Option<&ModelValue> {
         match which {
-            Which::Input if index == self.inputs.len() => self.shape_input.as_ref(),
-            Which::Input => self.inputs.get(index),
-            Which::Output => self.outputs.get(index),
+            ModelSide::Input if index == self.inputs.len() => self.shape_input.as_ref(),
+            ModelSide::Input => self.inputs.get(index),
+            ModelSide::Output => self.outputs.get(index),
         }
     }
 
-    pub(crate) fn index(&self, which: Which, name: &str) -> Option<usize> {
+    pub(crate) fn index(&self, which: ModelSide, name: &str) -> Option<usize> {
         let values = match which {
-            Which::Input => &self.inputs,
-            Which::Output => &self.outputs,
+            ModelSide::Input => &self.inputs,
+            ModelSide::Output => &self.outputs,
         };
         let found = values.iter().position(|value| value.is_called(name));
-        let is_shape_input = which == Which::Input && name == SHAPE_INPUT && self.is_dynamic();
+        let is_shape_input = which == ModelSide::Input && name == SHAPE_INPUT && self.is_dynamic();
         found.or(is_shape_input.then_some(self.inputs.len()))
     }
 
-    pub(crate) fn dims(&self, which: Which, index: usize) -> Answer<Dims> {
+    pub(crate) fn dims(&self, which: ModelSide, index: usize) -> Answer<NamedDims> {
         let value = self.value(which, index).ok_or(INVALID_PARAM)?;
         dims_of(value, &value.dims)
     }
@@ -232,11 +232,11 @@ fn extent_of(dim: &DeclaredDim) -> i64 {
     }
 }
 
-pub(crate) fn dims_of(value: &Value, dims: &[i64]) -> Answer<Dims> {
+pub(crate) fn dims_of(value: &ModelValue, dims: &[i64]) -> Answer<NamedDims> {
     if dims.len() > N_DIMS_MAX {
         return Err(STORAGE_OVER_LIMIT);
     }
-    Ok(Dims {
+    Ok(NamedDims {
         name: value.short_name.clone(),
         dims: dims.to_vec(),
     })

@@ -6,7 +6,7 @@ use opscope_tensor::{DType, Shape};
 
 use super::shapes::extents;
 use crate::Status;
-use crate::data::Gear;
+use crate::data::GearChoice;
 use crate::status::{GE_DYNAMIC_BATCH_SIZE_INVALID, GE_DYNAMIC_INPUT_LENGTH_INVALID};
 
 /// The gears of a model, checked against it. Inputs stand in the model's order.
@@ -165,14 +165,14 @@ impl ModelGears {
     ///
     /// # Errors
     /// A status and the reason, if there is none such.
-    pub(crate) fn find(&self, gear: &Gear) -> Result<usize, (Status, String)> {
+    pub(crate) fn find(&self, gear: &GearChoice) -> Result<usize, (Status, String)> {
         let (found, set) = match (gear, self.file.kind) {
-            (Gear::Batch(n), GearKind::Batch) => (self.position(&[*n]), format!("batch {n}")),
-            (Gear::Size { height, width }, GearKind::Size) => (
+            (GearChoice::Batch(n), GearKind::Batch) => (self.position(&[*n]), format!("batch {n}")),
+            (GearChoice::Size { height, width }, GearKind::Size) => (
                 self.position(&[*height, *width]),
                 format!("size {height}x{width}"),
             ),
-            (Gear::Dims(dims), GearKind::Dims) => {
+            (GearChoice::Dims(dims), GearKind::Dims) => {
                 let n_axes: usize = self.file.inputs.iter().map(|input| input.dims.len()).sum();
                 if dims.len() != n_axes {
                     let found = dims.len();
@@ -183,9 +183,9 @@ impl ModelGears {
                 let found = gears.position(|shapes| joined(shapes) == *dims);
                 (found, format!("extents {dims:?}"))
             }
-            (Gear::Batch(_), _) => (None, "a batch".to_owned()),
-            (Gear::Size { .. }, _) => (None, "a size".to_owned()),
-            (Gear::Dims(_), _) => (None, "extents".to_owned()),
+            (GearChoice::Batch(_), _) => (None, "a batch".to_owned()),
+            (GearChoice::Size { .. }, _) => (None, "a size".to_owned()),
+            (GearChoice::Dims(_), _) => (None, "extents".to_owned()),
         };
         found.ok_or_else(|| {
             let text = format!("{set} is none of the model's gears: {}", self.list());
@@ -223,7 +223,7 @@ impl ModelGears {
     /// Why there are none.
     pub(crate) fn shapes(
         &self,
-        set: Option<&Gear>,
+        set: Option<&GearChoice>,
         described: &[Option<Vec<i64>>],
     ) -> Result<Vec<Shape>, String> {
         if let Some(set) = set {

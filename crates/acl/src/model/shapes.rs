@@ -9,10 +9,10 @@ use std::collections::HashMap;
 use opscope_engine::{DeclaredDim, ValueInfo};
 use opscope_tensor::Shape;
 
-use crate::data::Gear;
+use crate::data::GearChoice;
 
 /// The buffer and description that a program gives for an input.
-pub(crate) struct Given {
+pub(crate) struct InputBuffer {
     /// Bytes of its buffer.
     pub(crate) n_bytes: usize,
     /// Its tensor description's extents.
@@ -25,8 +25,8 @@ pub(crate) struct Given {
 /// Which input has none, and why.
 pub(crate) fn resolve(
     inputs: &[ValueInfo],
-    given: &[Given],
-    gear: Option<&Gear>,
+    given: &[InputBuffer],
+    gear: Option<&GearChoice>,
 ) -> Result<Vec<Shape>, String> {
     let geared = gear_extents(inputs, gear)?;
     let mut named: HashMap<&str, usize> = HashMap::new();
@@ -71,7 +71,7 @@ pub(crate) fn extents(shape: &Shape) -> Vec<i64> {
 /// Returns the extents of an input that are known before other inputs and its buffer are looked at.
 fn known_extents(
     value: &ValueInfo,
-    given: &Given,
+    given: &InputBuffer,
     geared: Vec<Option<usize>>,
 ) -> Result<Vec<Option<usize>>, String> {
     let name = &value.name;
@@ -104,7 +104,7 @@ fn known_extents(
 /// leaves open.
 fn gear_extents(
     inputs: &[ValueInfo],
-    gear: Option<&Gear>,
+    gear: Option<&GearChoice>,
 ) -> Result<Vec<Vec<Option<usize>>>, String> {
     let mut extents: Vec<Vec<Option<usize>>> = inputs
         .iter()
@@ -112,18 +112,18 @@ fn gear_extents(
         .collect();
     match gear {
         None => {}
-        Some(Gear::Batch(n)) => {
+        Some(GearChoice::Batch(n)) => {
             for first in extents.iter_mut().filter_map(|axes| axes.first_mut()) {
                 *first = usize::try_from(*n).ok();
             }
         }
-        Some(Gear::Size { height, width }) => {
+        Some(GearChoice::Size { height, width }) => {
             for axes in extents.iter_mut().filter(|axes| axes.len() == 4) {
                 axes[2] = usize::try_from(*height).ok();
                 axes[3] = usize::try_from(*width).ok();
             }
         }
-        Some(Gear::Dims(dims)) => {
+        Some(GearChoice::Dims(dims)) => {
             let n: usize = inputs.iter().map(n_axes).sum();
             if n != dims.len() {
                 let found = dims.len();

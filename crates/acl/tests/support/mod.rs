@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use opscope_acl::{Handle, Process, Status};
+use opscope_acl::{AclProcess, Handle, Status};
 use opscope_config::ConfigEnvironment;
 use opscope_engine::fake::FakeModel;
 use opscope_engine::{
@@ -139,7 +139,7 @@ pub(crate) fn floats(bytes: &[u8]) -> Vec<f32> {
 
 /// A process and a directory that is its current one.
 pub(crate) struct Fixture {
-    pub(crate) process: Process,
+    pub(crate) process: AclProcess,
     pub(crate) dir: tempfile::TempDir,
 }
 
@@ -158,7 +158,7 @@ impl Fixture {
         set(&mut environment);
         fs::create_dir(dir.path().join("out")).unwrap();
         Fixture {
-            process: Process::with_environment(Arc::new(FakeEngine), environment),
+            process: AclProcess::with_environment(Arc::new(FakeEngine), environment),
             dir,
         }
     }

@@ -5,7 +5,7 @@ use pyo3::types::{
     PyBool, PyComplex, PyDict, PyFloat, PyInt, PyList, PySlice, PyString, PyTuple, PyType,
 };
 
-use super::kind::Kind;
+use super::kind::OperatorKind;
 
 /// Longest text of an argument that is kept.
 const CHARACTERS_MAX: usize = 200;
@@ -25,7 +25,7 @@ const N_LEVELS_MAX: usize = 16;
 
 /// Arguments of one call.
 #[derive(Default)]
-pub(super) struct Arguments<'py> {
+pub(super) struct CallArguments<'py> {
     /// Tensors, lists spread out.
     pub(super) tensors: Vec<Bound<'py, PyAny>>,
     /// Which of them the operator writes to.
@@ -34,14 +34,14 @@ pub(super) struct Arguments<'py> {
     pub(super) texts: Vec<(String, String)>,
 }
 
-impl<'py> Arguments<'py> {
+impl<'py> CallArguments<'py> {
     pub(super) fn new(
-        kind: &Kind,
+        kind: &OperatorKind,
         tensor: &Bound<'py, PyType>,
         args: &Bound<'py, PyTuple>,
         kwargs: Option<&Bound<'py, PyDict>>,
-    ) -> PyResult<Arguments<'py>> {
-        let mut found = Arguments::default();
+    ) -> PyResult<CallArguments<'py>> {
+        let mut found = CallArguments::default();
         for (i, argument) in args.iter_borrowed().enumerate() {
             let mut written = kind.written.iter();
             let is_written = written.any(|w| w.position == i && w.applies(args));
@@ -78,7 +78,7 @@ impl<'py> Arguments<'py> {
     }
 }
 
-impl super::kind::Written {
+impl super::kind::WrittenArgument {
     fn applies(&self, args: &Bound<'_, PyTuple>) -> bool {
         let Some(condition) = self.only_if else {
             return true;

@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex};
 use opscope_tensor::Tensor;
 use pyo3::prelude::*;
 
-use super::kind::Kind;
-use super::links::Link;
+use super::kind::OperatorKind;
+use super::links::ForwardLink;
 use super::lock::lock;
 
 /// One call of an operator, between its beginning and its end.
-#[pyclass(frozen, module = "opscope._native.capture")]
-pub(super) struct Call {
+#[pyclass(name = "Call", frozen, module = "opscope._native.capture")]
+pub(super) struct EagerCall {
     #[pyo3(get)]
     task_id: u32,
     #[pyo3(get)]
@@ -27,24 +27,24 @@ pub(super) struct Call {
     #[pyo3(get)]
     seq_nr: Option<u64>,
     /// `None` once the operator has ended.
-    begun: Mutex<Option<Begun>>,
+    begun: Mutex<Option<PendingOperator>>,
 }
 
 /// An operator as it is known before it runs.
-pub(super) struct Begun {
-    pub(super) kind: Arc<Kind>,
+pub(super) struct PendingOperator {
+    pub(super) kind: Arc<OperatorKind>,
     pub(super) task_id: u32,
     pub(super) op_name: Arc<str>,
-    pub(super) inputs: Vec<Input>,
+    pub(super) inputs: Vec<CallInput>,
     /// Tensors that it writes to.
     pub(super) written: Vec<Py<PyAny>>,
     pub(super) texts: Vec<(String, String)>,
-    pub(super) origin: Origin,
+    pub(super) origin: CallOrigin,
     pub(super) is_selected: bool,
 }
 
 /// An input.
-pub(super) struct Input {
+pub(super) struct CallInput {
     pub(super) name: Arc<str>,
     /// `None` if it is not kept, or cannot be.
     pub(super) tensor: Option<Tensor>,
@@ -54,7 +54,7 @@ pub(super) struct Input {
 
 /// Where an operator comes from.
 #[derive(Clone)]
-pub(super) struct Origin {
+pub(super) struct CallOrigin {
     pub(super) phase: String,
     pub(super) module: Arc<str>,
     pub(super) source: Arc<str>,
@@ -63,13 +63,13 @@ pub(super) struct Origin {
     /// The node of autograd's that runs.
     pub(super) node: Option<String>,
     /// The forward operator of a backward one.
-    pub(super) forward: Option<Link>,
+    pub(super) forward: Option<ForwardLink>,
 }
 
-impl Call {
-    pub(super) fn new(begun: Begun) -> Call {
+impl EagerCall {
+    pub(super) fn new(begun: PendingOperator) -> EagerCall {
         let origin = &begun.origin;
-        Call {
+        EagerCall {
             task_id: begun.task_id,
             op_name: begun.op_name.to_string(),
             op_type: begun.kind.target.clone(),
@@ -82,13 +82,13 @@ impl Call {
     }
 
     /// Takes the operator that has begun; `None` from the second call on.
-    pub(super) fn take(&self) -> Option<Begun> {
+    pub(super) fn take(&self) -> Option<PendingOperator> {
         lock(&self.begun).take()
     }
 }
 
 #[pymethods]
-impl Call {
+impl EagerCall {
     /// Names of the values that it reads; none once it has ended.
     #[getter]
     fn inputs(&self) -> Vec<String> {

@@ -14,7 +14,7 @@ use super::lock::lock;
 type Form = (usize, Vec<bool>);
 
 /// Says what is kept of an operator.
-pub(super) struct Chooser {
+pub(super) struct TensorChooser {
     plan: Plan,
     model: ModelId,
     /// Whether the plan has no rule for single operators.
@@ -25,14 +25,14 @@ pub(super) struct Chooser {
     of_shape: Mutex<HashMap<Form, Arc<SelectedSlots>>>,
 }
 
-impl Chooser {
+impl TensorChooser {
     /// # Errors
     /// `NotImplementedError` for a rule that needs to know what comes later.
     pub(super) fn new(
         plan: &Plan,
         model: &ModelId,
         choose: Option<Py<PyAny>>,
-    ) -> PyResult<Chooser> {
+    ) -> PyResult<TensorChooser> {
         let mut plan = Plan {
             has_graph_inputs: false,
             has_parameters: false,
@@ -56,7 +56,7 @@ impl Chooser {
         }
         let is_every = plan.excluded.is_empty()
             && matches!(&plan.models, ModelSelection::Every(rule) if rule.is_every());
-        Ok(Chooser {
+        Ok(TensorChooser {
             plan,
             model: model.clone(),
             is_every,

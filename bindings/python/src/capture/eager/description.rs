@@ -3,10 +3,10 @@
 use opscope_store::record::Operator;
 use serde_json::{Map, Value, json};
 
-use super::noted::{Details, Noted};
+use super::noted::{EagerStepNotes, OperatorDetails};
 
 /// The text of a step's description.
-pub(super) fn to_json(name: &str, step: u64, noted: &Noted) -> String {
+pub(super) fn to_json(name: &str, step: u64, noted: &EagerStepNotes) -> String {
     let operators = noted.operators.iter().map(|(operator, details)| {
         // One line for each: a step has many.
         format!("  {}", operator_json(operator, details, step))
@@ -26,7 +26,7 @@ pub(super) fn to_json(name: &str, step: u64, noted: &Noted) -> String {
     )
 }
 
-fn operator_json(operator: &Operator, details: &Details, step: u64) -> Value {
+fn operator_json(operator: &Operator, details: &OperatorDetails, step: u64) -> Value {
     let outputs = operator.outputs.iter();
     let outputs: Vec<Option<&str>> = outputs
         .map(|name| (!name.is_empty()).then_some(name.as_str()))
@@ -42,7 +42,7 @@ fn operator_json(operator: &Operator, details: &Details, step: u64) -> Value {
     })
 }
 
-fn attributes(operator: &Operator, details: &Details, step: u64) -> Map<String, Value> {
+fn attributes(operator: &Operator, details: &OperatorDetails, step: u64) -> Map<String, Value> {
     let origin = &details.origin;
     let seq_nr = origin.seq_nr.map_or(String::new(), |n| n.to_string());
     // Names hold within a step.

@@ -6,32 +6,32 @@ use opscope_store::record::ModelId;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
-use super::chooser::Chooser;
-use super::kind::Kinds;
-use super::links::Links;
+use super::chooser::TensorChooser;
+use super::kind::KindTable;
+use super::links::ForwardLinks;
 use super::lock::lock;
-use super::names::Names;
-use super::values::Values;
-use crate::capture::shared::Shared;
+use super::names::NameCounter;
+use super::values::MemoryValues;
+use crate::capture::shared::TorchSessionState;
 
 /// State that outlives a step.
 ///
 /// No lock is held while Python runs or while the interpreter is given up: another thread would wait for
 /// the lock with the interpreter in its hands.
-pub(super) struct Inner {
-    pub(super) shared: Arc<Shared>,
+pub(super) struct EagerState {
+    pub(super) shared: Arc<TorchSessionState>,
     pub(super) model: Arc<ModelId>,
-    pub(super) chooser: Chooser,
-    pub(super) kinds: Kinds,
+    pub(super) chooser: TensorChooser,
+    pub(super) kinds: KindTable,
     /// `torch.Tensor`.
     pub(super) tensor: Py<PyType>,
-    pub(super) values: Mutex<Values>,
-    pub(super) links: Mutex<Links>,
+    pub(super) values: Mutex<MemoryValues>,
+    pub(super) links: Mutex<ForwardLinks>,
     /// Names that hold for all steps, where these share a directory.
-    pub(super) names: Option<Arc<Mutex<Names>>>,
+    pub(super) names: Option<Arc<Mutex<NameCounter>>>,
 }
 
-impl Drop for Inner {
+impl Drop for EagerState {
     fn drop(&mut self) {
         if self.shared.is_past() {
             return;

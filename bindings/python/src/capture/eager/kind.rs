@@ -6,19 +6,19 @@ use std::sync::{Arc, Mutex};
 use pyo3::prelude::*;
 
 use super::lock::lock;
-use crate::capture::reason::Reason;
+use crate::capture::reason::UnseenReason;
 
 /// An operator of torch's.
-pub(super) struct Kind {
+pub(super) struct OperatorKind {
     /// `aten.add.Tensor`.
     pub(super) target: String,
     /// `add`.
     pub(super) base: String,
     /// `Add`.
     pub(super) alias: String,
-    pub(super) written: Vec<Written>,
+    pub(super) written: Vec<WrittenArgument>,
     /// Why its results are not to be looked at, if so.
-    pub(super) reason: Option<Reason>,
+    pub(super) reason: Option<UnseenReason>,
     /// Whether it may write to any of its arguments, although it does not say so.
     pub(super) may_write_all: bool,
     /// Whether it goes on writing after it has returned.
@@ -28,7 +28,7 @@ pub(super) struct Kind {
 }
 
 /// An argument that an operator writes to.
-pub(super) struct Written {
+pub(super) struct WrittenArgument {
     pub(super) position: usize,
     pub(super) name: String,
     /// The position of an argument that has to be true for that.
@@ -37,7 +37,7 @@ pub(super) struct Written {
 
 /// Python's description of a kind.
 #[derive(FromPyObject)]
-struct Described {
+struct KindDescription {
     target: String,
     base: String,
     alias: String,
@@ -49,42 +49,42 @@ struct Described {
 }
 
 /// A kind with the object that stands for it.
-type Known = (Py<PyAny>, Arc<Kind>);
+type Known = (Py<PyAny>, Arc<OperatorKind>);
 
 /// Kinds by the object that stands for the operator, which is kept so that its address stays its own.
-pub(super) struct Kinds {
+pub(super) struct KindTable {
     describe: Py<PyAny>,
     known: Mutex<HashMap<usize, Known>>,
 }
 
-impl Kinds {
-    pub(super) fn new(describe: Py<PyAny>) -> Kinds {
-        Kinds {
+impl KindTable {
+    pub(super) fn new(describe: Py<PyAny>) -> KindTable {
+        KindTable {
             describe,
             known: Mutex::default(),
         }
     }
 
     /// Returns the kind of the operator `func`, which Python describes once.
-    pub(super) fn of(&self, func: &Bound<'_, PyAny>) -> PyResult<Arc<Kind>> {
+    pub(super) fn find_or_describe(&self, func: &Bound<'_, PyAny>) -> PyResult<Arc<OperatorKind>> {
         let address = func.as_ptr().addr();
         if let Some((_, kind)) = lock(&self.known).get(&address) {
             return Ok(kind.clone());
         }
-        let described: Described = self.describe.bind(func.py()).call1((func,))?.extract()?;
+        let described: KindDescription = self.describe.bind(func.py()).call1((func,))?.extract()?;
         let written = described.written.into_iter();
-        let kind = Arc::new(Kind {
+        let kind = Arc::new(OperatorKind {
             target: described.target,
             base: described.base,
             alias: described.alias,
             written: written
-                .map(|(position, name, only_if)| Written {
+                .map(|(position, name, only_if)| WrittenArgument {
                     position,
                     name,
                     only_if,
                 })
                 .collect(),
-            reason: described.reason.map(Reason::Known),
+            reason: described.reason.map(UnseenReason::Known),
             may_write_all: described.may_write_all,
             is_late: described.is_late,
             is_ignored: described.is_ignored,

@@ -9,7 +9,7 @@ const N_LINKS_MAX: usize = 1 << 16;
 
 /// A forward operator.
 #[derive(Clone)]
-pub(super) struct Link {
+pub(super) struct ForwardLink {
     pub(super) step: u64,
     pub(super) op_name: Arc<str>,
     pub(super) module: Arc<str>,
@@ -18,11 +18,11 @@ pub(super) struct Link {
 
 /// Forward operators by number.
 #[derive(Default)]
-pub(super) struct Links(BTreeMap<u64, (ThreadId, Option<Link>)>);
+pub(super) struct ForwardLinks(BTreeMap<u64, (ThreadId, Option<ForwardLink>)>);
 
-impl Links {
+impl ForwardLinks {
     /// Remembers the operator for which autograd has made the node with this number.
-    pub(super) fn add(&mut self, seq_nr: u64, link: Link) {
+    pub(super) fn add(&mut self, seq_nr: u64, link: ForwardLink) {
         let here = thread::current().id();
         let entry = self.0.entry(seq_nr).or_insert((here, None));
         // Each thread counts for itself: a number that two of them use means neither.
@@ -37,7 +37,7 @@ impl Links {
     }
 
     /// The forward operator.
-    pub(super) fn find(&self, seq_nr: u64) -> Option<&Link> {
+    pub(super) fn find(&self, seq_nr: u64) -> Option<&ForwardLink> {
         self.0.get(&seq_nr)?.1.as_ref()
     }
 }

@@ -7,55 +7,60 @@ use opscope_tensor::{DType, ElementKind, Layout, SharedBytes, Tensor, TensorView
 use pyo3::intern;
 use pyo3::prelude::*;
 
-use super::inner::Inner;
+use super::inner::EagerState;
 use super::lock::lock;
-use super::values::{Content, Found, Pin, Place};
-use crate::capture::memory::Lent;
-use crate::capture::reason::Reason;
+use super::values::{ElementPlace, Pin, TensorSighting, ValueContent};
+use crate::capture::memory::LentTensor;
+use crate::capture::reason::UnseenReason;
 use crate::capture::take::detached;
 
 /// The subclass of tensors that are spread over processes, and where it keeps this process's part.
 const SPREAD: (&str, &str) = ("DTensor", "_local_tensor");
 
 /// A tensor that can be read.
-pub(super) struct Looked<'py> {
+pub(super) struct ReadableTensor<'py> {
     pub(super) subject: Bound<'py, PyAny>,
     /// `None` if its memory cannot be told apart from other memory.
-    pub(super) found: Option<Found>,
+    pub(super) found: Option<TensorSighting>,
     is_lazy: bool,
 }
 
-impl Inner {
+impl EagerState {
     /// Where a tensor lies, or why that cannot be said.
-    pub(super) fn look<'py>(&self, object: &Bound<'py, PyAny>) -> Result<Looked<'py>, Reason> {
+    pub(super) fn look<'py>(
+        &self,
+        object: &Bound<'py, PyAny>,
+    ) -> Result<ReadableTensor<'py>, UnseenReason> {
         let (subject, lent) = match self.shared.lender.look(object) {
             Ok(lent) => (object.clone(), lent),
-            Err(Reason::Type(name)) if name == SPREAD.0 => {
-                let part = object.getattr(SPREAD.1).map_err(|_| Reason::Type(name))?;
+            Err(UnseenReason::Type(name)) if name == SPREAD.0 => {
+                let part = object
+                    .getattr(SPREAD.1)
+                    .map_err(|_| UnseenReason::Type(name))?;
                 self.shared.lender.look(&part)?;
                 return self.look(&part);
             }
             Err(reason) => return Err(reason),
         };
         if lent.is_packed() {
-            return Err(Reason::ElementType("float4_e2m1fn_x2".to_owned()));
+            return Err(UnseenReason::ElementType("float4_e2m1fn_x2".to_owned()));
         }
         let is_lazy = is_lazy(object, lent.dtype).unwrap_or(true);
-        let Lent {
+        let LentTensor {
             address,
             dtype,
             shape,
             strides,
             ..
         } = lent;
-        let place = Place {
+        let place = ElementPlace {
             address,
             dtype,
             shape,
             strides,
             is_lazy,
         };
-        Ok(Looked {
+        Ok(ReadableTensor {
             found: find(&subject, place).ok(),
             subject,
             is_lazy,
@@ -74,9 +79,13 @@ impl Inner {
     }
 
     /// The elements as they are now, for a record and to be remembered.
-    pub(super) fn read(&self, tap: &Tap, looked: &Looked<'_>) -> Result<(Tensor, Content), Reason> {
+    pub(super) fn read(
+        &self,
+        tap: &Tap,
+        looked: &ReadableTensor<'_>,
+    ) -> Result<(Tensor, ValueContent), UnseenReason> {
         if looked.is_lazy {
-            let resolved = resolved(&looked.subject).map_err(|_| Reason::NoMemory)?;
+            let resolved = resolved(&looked.subject).map_err(|_| UnseenReason::NoMemory)?;
             return self.read_memory(tap, &resolved);
         }
         self.read_memory(tap, &looked.subject)
@@ -86,7 +95,7 @@ impl Inner {
         &self,
         tap: &Tap,
         subject: &Bound<'_, PyAny>,
-    ) -> Result<(Tensor, Content), Reason> {
+    ) -> Result<(Tensor, ValueContent), UnseenReason> {
         let py = subject.py();
         let lent = self.shared.lender.look(subject)?;
         let dense = match &lent.strides {
@@ -101,11 +110,12 @@ impl Inner {
                 layout: Layout::Nd,
                 bytes,
             };
-            let tensor = detached(py, bytes.len(), || tap.take(view)).map_err(|_| Reason::Copy)?;
+            let tensor =
+                detached(py, bytes.len(), || tap.take(view)).map_err(|_| UnseenReason::Copy)?;
             let content = if tensor.has_elements() {
-                Content::None
+                ValueContent::None
             } else {
-                Content::Numbers(tensor.clone())
+                ValueContent::Numbers(tensor.clone())
             };
             return Ok((tensor, content));
         }
@@ -113,13 +123,13 @@ impl Inner {
             Some(bytes) => Arc::new(bytes),
             None => {
                 let (pool, bytes) = (&self.shared.pool, lent.bytes());
-                let copy = || pool.copy(bytes).map_err(|_| Reason::Copy);
+                let copy = || pool.copy(bytes).map_err(|_| UnseenReason::Copy);
                 Arc::new(detached(py, bytes.len(), copy)?)
             }
         };
         let weak = Arc::downgrade(&bytes);
-        let tensor = Tensor::new(lent.dtype, lent.shape, bytes).map_err(|_| Reason::Shape)?;
-        let content = Content::Copy(weak, tensor.memo().clone());
+        let tensor = Tensor::new(lent.dtype, lent.shape, bytes).map_err(|_| UnseenReason::Shape)?;
+        let content = ValueContent::Copy(weak, tensor.memo().clone());
         Ok((tensor, content))
     }
 
@@ -127,30 +137,34 @@ impl Inner {
     fn gather(
         &self,
         py: Python<'_>,
-        lent: &Lent<'_, '_>,
+        lent: &LentTensor<'_, '_>,
         strides: &[isize],
-    ) -> Result<Vec<u8>, Reason> {
+    ) -> Result<Vec<u8>, UnseenReason> {
         let (dtype, shape, bytes) = (lent.dtype, &lent.shape, lent.bytes());
-        let n_bytes = shape.n_bytes(dtype).map_err(|_| Reason::Shape)?;
+        let n_bytes = shape.n_bytes(dtype).map_err(|_| UnseenReason::Shape)?;
         if n_bytes > bytes.len() && n_bytes as u64 > self.shared.queue_bytes_max {
-            return Err(Reason::Expanded);
+            return Err(UnseenReason::Expanded);
         }
-        let copy = || dense_copy(dtype, shape, strides, 0, bytes).map_err(|_| Reason::Copy);
+        let copy = || dense_copy(dtype, shape, strides, 0, bytes).map_err(|_| UnseenReason::Copy);
         detached(py, n_bytes, copy)
     }
 
     /// The elements as they were found before; `None` if nobody has them any more.
-    pub(super) fn again(&self, looked: &Looked<'_>, content: &Content) -> Option<Tensor> {
+    pub(super) fn again(
+        &self,
+        looked: &ReadableTensor<'_>,
+        content: &ValueContent,
+    ) -> Option<Tensor> {
         let place = &looked.found.as_ref()?.place;
         match content {
-            Content::None | Content::Unseen(_) => None,
-            Content::Copy(bytes, memo) => {
+            ValueContent::None | ValueContent::Unseen(_) => None,
+            ValueContent::Copy(bytes, memo) => {
                 let bytes = bytes.upgrade()?;
                 let tensor = Tensor::new(place.dtype, place.shape.clone(), bytes).ok()?;
                 Some(tensor.with_memo(memo.clone()))
             }
-            Content::Numbers(tensor) if *tensor.shape() == place.shape => Some(tensor.clone()),
-            Content::Numbers(tensor) => {
+            ValueContent::Numbers(tensor) if *tensor.shape() == place.shape => Some(tensor.clone()),
+            ValueContent::Numbers(tensor) => {
                 let lent = self.shared.lender.look(&looked.subject).ok()?;
                 let view = TensorView {
                     dtype: lent.dtype,
@@ -181,7 +195,7 @@ impl Inner {
     }
 }
 
-fn find(subject: &Bound<'_, PyAny>, place: Place) -> PyResult<Found> {
+fn find(subject: &Bound<'_, PyAny>, place: ElementPlace) -> PyResult<TensorSighting> {
     let py = subject.py();
     let storage = subject.call_method0(intern!(py, "untyped_storage"))?;
     let is_counted = !subject
@@ -192,7 +206,7 @@ fn find(subject: &Bound<'_, PyAny>, place: Place) -> PyResult<Found> {
     } else {
         None
     };
-    Ok(Found {
+    Ok(TensorSighting {
         storage: storage.getattr(intern!(py, "_cdata"))?.extract()?,
         version,
         place,

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 /// Counts what was named so far.
 #[derive(Default)]
-pub(super) struct Names {
+pub(super) struct NameCounter {
     n_operators: u32,
     n_of_base: HashMap<String, u64>,
     n_arguments: u64,
     n_aliases: u64,
 }
 
-impl Names {
+impl NameCounter {
     /// Number and name of the next operator: `add`, `add_1`, `add_2`.
     pub(super) fn operator(&mut self, base: &str) -> (u32, Arc<str>) {
         let task_id = self.n_operators;

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use opscope_store::record::{CallSite, Operator};
 use opscope_tensor::Tensor;
 
-use super::call::{Begun, Input, Origin};
-use super::kind::Kind;
+use super::call::{CallInput, CallOrigin, PendingOperator};
+use super::kind::OperatorKind;
 
 /// The content of a step's description.
 #[derive(Default)]
-pub(super) struct Noted {
-    pub(super) operators: Vec<(Arc<Operator>, Details)>,
+pub(super) struct EagerStepNotes {
+    pub(super) operators: Vec<(Arc<Operator>, OperatorDetails)>,
     /// Values that no operator gives.
     pub(super) arguments: Vec<Arc<str>>,
     /// Values in memory that was written to since it had another name, with that name.
@@ -19,21 +19,24 @@ pub(super) struct Noted {
 }
 
 /// Details that the description of an operator has and its record lacks.
-pub(super) struct Details {
-    pub(super) kind: Arc<Kind>,
-    pub(super) origin: Origin,
+pub(super) struct OperatorDetails {
+    pub(super) kind: Arc<OperatorKind>,
+    pub(super) origin: CallOrigin,
     pub(super) is_selected: bool,
 }
 
 /// A result, or what was written to.
-pub(super) struct Output {
+pub(super) struct CallOutput {
     /// Empty for what is no tensor.
     pub(super) name: Arc<str>,
     pub(super) tensor: Option<Tensor>,
 }
 
 /// The operator as its record has it, what its description says besides, and its inputs.
-pub(super) fn described(begun: Begun, outputs: &[Output]) -> (Arc<Operator>, Details, Vec<Input>) {
+pub(super) fn described(
+    begun: PendingOperator,
+    outputs: &[CallOutput],
+) -> (Arc<Operator>, OperatorDetails, Vec<CallInput>) {
     let inputs = begun.inputs;
     let operator = Operator {
         task_id: begun.task_id,
@@ -51,7 +54,7 @@ pub(super) fn described(begun: Begun, outputs: &[Output]) -> (Arc<Operator>, Det
         }),
         ..Operator::default()
     };
-    let details = Details {
+    let details = OperatorDetails {
         kind: begun.kind,
         origin: begun.origin,
         is_selected: begun.is_selected,

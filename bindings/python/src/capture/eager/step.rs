@@ -11,20 +11,20 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use super::arguments::{Arguments, flatten};
-use super::call::{Begun, Call, Input, Origin};
+use super::arguments::{CallArguments, flatten};
+use super::call::{CallInput, CallOrigin, EagerCall, PendingOperator};
 use super::description;
-use super::inner::Inner;
-use super::links::Link;
+use super::inner::EagerState;
+use super::links::ForwardLink;
 use super::lock::lock;
-use super::look::Looked;
-use super::names::Names;
-use super::noted::{Noted, Output, described};
-use super::values::{Content, Pin, StatisticName};
-use crate::capture::reason::Reason;
-use crate::capture::session::Session;
+use super::look::ReadableTensor;
+use super::names::NameCounter;
+use super::noted::{CallOutput, EagerStepNotes, described};
+use super::values::{Pin, StatisticName, ValueContent};
+use crate::capture::reason::UnseenReason;
+use crate::capture::session::TorchSession;
 use crate::capture::shared::tidy;
-use crate::capture::shown::Shown;
+use crate::capture::shown::ShownValue;
 use crate::capture::take::detached;
 
 /// Results in lists in lists are not gone into further.
@@ -36,18 +36,18 @@ thread_local! {
 }
 
 /// One step. Nothing here raises: the program goes on whatever happens to its dump.
-#[pyclass(frozen, module = "opscope._native.capture")]
-pub(super) struct Step {
-    inner: Arc<Inner>,
+#[pyclass(name = "Step", frozen, module = "opscope._native.capture")]
+pub(super) struct EagerStep {
+    inner: Arc<EagerState>,
     tap: Tap,
     number: u64,
-    names: Arc<Mutex<Names>>,
-    noted: Mutex<Noted>,
+    names: Arc<Mutex<NameCounter>>,
+    noted: Mutex<EagerStepNotes>,
 }
 
-impl Step {
-    pub(super) fn new(inner: Arc<Inner>, tap: Tap, number: u64) -> Step {
-        Step {
+impl EagerStep {
+    pub(super) fn new(inner: Arc<EagerState>, tap: Tap, number: u64) -> EagerStep {
+        EagerStep {
             names: inner.names.clone().unwrap_or_default(),
             inner,
             tap,
@@ -58,7 +58,7 @@ impl Step {
 }
 
 #[pymethods]
-impl Step {
+impl EagerStep {
     #[getter]
     fn number(&self) -> u64 {
         self.number
@@ -94,9 +94,9 @@ impl Step {
         source: &str,
         sequence: u64,
         node: Option<(u64, String)>,
-    ) -> Option<Call> {
+    ) -> Option<EagerCall> {
         self.guard(|step| {
-            let origin = Origin {
+            let origin = CallOrigin {
                 phase: phase.to_owned(),
                 module: module.into(),
                 source: source.into(),
@@ -110,7 +110,7 @@ impl Step {
     }
 
     /// Shows what the operator gave, just after it ran.
-    fn after(&self, py: Python<'_>, call: &Bound<'_, Call>, result: &Bound<'_, PyAny>) {
+    fn after(&self, py: Python<'_>, call: &Bound<'_, EagerCall>, result: &Bound<'_, PyAny>) {
         self.guard(|step| {
             tidy(py, &step.inner.shared);
             let Some(begun) = call.get().take() else {
@@ -132,7 +132,7 @@ impl Step {
     }
 
     /// Says that the operator failed.
-    fn failed(&self, py: Python<'_>, call: &Bound<'_, Call>, reason: &str) {
+    fn failed(&self, py: Python<'_>, call: &Bound<'_, EagerCall>, reason: &str) {
         self.guard(|step| {
             let Some(begun) = call.get().take() else {
                 return Ok(());
@@ -145,7 +145,7 @@ impl Step {
 
     /// Says that the step is over, and writes its description. `error` is what ended it, if it went wrong.
     #[pyo3(signature = (session, error=None))]
-    fn end(&self, py: Python<'_>, session: &Bound<'_, Session>, error: Option<&str>) {
+    fn end(&self, py: Python<'_>, session: &Bound<'_, TorchSession>, error: Option<&str>) {
         self.guard(|step| {
             match error {
                 None => py.detach(|| step.tap.end_step()),
@@ -172,9 +172,9 @@ impl Step {
     }
 }
 
-impl Step {
+impl EagerStep {
     /// Keeps whatever goes wrong inside.
-    fn guard<T>(&self, work: impl FnOnce(&Step) -> PyResult<T>) -> Option<T> {
+    fn guard<T>(&self, work: impl FnOnce(&EagerStep) -> PyResult<T>) -> Option<T> {
         if self.inner.shared.is_past() {
             return None;
         }
@@ -191,10 +191,10 @@ impl Step {
         func: &Bound<'_, PyAny>,
         args: &Bound<'_, PyTuple>,
         kwargs: &Bound<'_, PyDict>,
-        origin: Origin,
+        origin: CallOrigin,
         sequence: u64,
         node: Option<(u64, String)>,
-    ) -> PyResult<Option<Call>> {
+    ) -> PyResult<Option<EagerCall>> {
         let py = func.py();
         let inner = &self.inner;
         let kind = inner.kinds.of(func)?;
@@ -202,7 +202,7 @@ impl Step {
             return Ok(None);
         }
         let tensor = inner.tensor.bind(py);
-        let found = Arguments::new(&kind, tensor, args, Some(kwargs))?;
+        let found = CallArguments::new(&kind, tensor, args, Some(kwargs))?;
         let (task_id, op_name) = lock(&self.names).operator(&kind.base);
         let own = own_number(sequence, &found.tensors)?;
         let origin = self.origin(origin, own, node, &op_name);
@@ -215,7 +215,7 @@ impl Step {
             self.add_input(&mut inputs, tensor, is_read)?;
         }
         let written = found.written.iter();
-        Ok(Some(Call::new(Begun {
+        Ok(Some(EagerCall::new(PendingOperator {
             written: written
                 .map(|&i| found.tensors[i].clone().unbind())
                 .collect(),
@@ -232,11 +232,11 @@ impl Step {
     /// Completes where an operator comes from, and remembers it for its backward operators.
     fn origin(
         &self,
-        mut origin: Origin,
+        mut origin: CallOrigin,
         own: Option<u64>,
         node: Option<(u64, String)>,
         op_name: &Arc<str>,
-    ) -> Origin {
+    ) -> CallOrigin {
         let mut links = lock(&self.inner.links);
         origin.seq_nr = own;
         if let Some((seq_nr, name)) = node {
@@ -254,7 +254,7 @@ impl Step {
             }
         }
         if let Some(own) = own {
-            let link = Link {
+            let link = ForwardLink {
                 step: self.number,
                 op_name: op_name.clone(),
                 module: origin.module.clone(),
@@ -268,7 +268,7 @@ impl Step {
     /// Adds an input; several of a tensor that is made of several, such as a sparse one.
     fn add_input(
         &self,
-        inputs: &mut Vec<Input>,
+        inputs: &mut Vec<CallInput>,
         object: &Bound<'_, PyAny>,
         is_read: bool,
     ) -> PyResult<()> {
@@ -277,7 +277,7 @@ impl Step {
             Err(reason) => {
                 let name = self.argument();
                 let parts = self.parts(object, reason, is_read, &name);
-                inputs.extend(parts.into_iter().map(|(name, tensor)| Input {
+                inputs.extend(parts.into_iter().map(|(name, tensor)| CallInput {
                     name,
                     tensor,
                     memory: None,
@@ -291,7 +291,7 @@ impl Step {
     fn parts(
         &self,
         object: &Bound<'_, PyAny>,
-        reason: Reason,
+        reason: UnseenReason,
         is_read: bool,
         name: &Arc<str>,
     ) -> Vec<(Arc<str>, Option<Tensor>)> {
@@ -301,8 +301,8 @@ impl Step {
                 .show_parts(object, reason, Some(&self.tap))
         });
         match shown {
-            Some(Ok(Shown::Whole(tensor))) => vec![(name.clone(), Some(tensor))],
-            Some(Ok(Shown::Parts(parts))) => {
+            Some(Ok(ShownValue::Whole(tensor))) => vec![(name.clone(), Some(tensor))],
+            Some(Ok(ShownValue::Parts(parts))) => {
                 let parts = parts.into_iter();
                 let named = |(part, tensor)| (format!("{name}.{part}").into(), Some(tensor));
                 parts.map(named).collect()
@@ -315,10 +315,10 @@ impl Step {
         }
     }
 
-    fn input(&self, looked: &Looked<'_>, is_read: bool) -> PyResult<Input> {
+    fn input(&self, looked: &ReadableTensor<'_>, is_read: bool) -> PyResult<CallInput> {
         let inner = &self.inner;
         let Some(found) = &looked.found else {
-            return Ok(Input {
+            return Ok(CallInput {
                 name: self.argument(),
                 tensor: if is_read { self.read(looked).0 } else { None },
                 memory: None,
@@ -326,10 +326,10 @@ impl Step {
         };
         let (name, content) = lock(&inner.values).find(found);
         let name = self.name(name);
-        let (mut tensor, mut fresh) = (None, Content::None);
+        let (mut tensor, mut fresh) = (None, ValueContent::None);
         if is_read {
             tensor = inner.again(looked, &content);
-            if let Content::Unseen(reason) = &content {
+            if let ValueContent::Unseen(reason) = &content {
                 inner.shared.note_unseen(reason);
             } else if tensor.is_none() {
                 (tensor, fresh) = self.read(looked);
@@ -339,19 +339,19 @@ impl Step {
         let memory = Some((found.storage, found.version));
         let mut values = lock(&inner.values);
         values.record(found.clone(), pin, name.clone(), fresh, false);
-        Ok(Input {
+        Ok(CallInput {
             name,
             tensor,
             memory,
         })
     }
 
-    fn read(&self, looked: &Looked<'_>) -> (Option<Tensor>, Content) {
+    fn read(&self, looked: &ReadableTensor<'_>) -> (Option<Tensor>, ValueContent) {
         match self.inner.read(&self.tap, looked) {
             Ok((tensor, content)) => (Some(tensor), content),
             Err(reason) => {
                 self.inner.shared.note_unseen(&reason);
-                (None, Content::None)
+                (None, ValueContent::None)
             }
         }
     }
@@ -387,7 +387,7 @@ impl Step {
     }
 
     /// Forgets what was known of memory that the operator has written to.
-    fn note_written(&self, py: Python<'_>, begun: &Begun) -> PyResult<()> {
+    fn note_written(&self, py: Python<'_>, begun: &PendingOperator) -> PyResult<()> {
         if begun.kind.may_write_all {
             let mut values = lock(&self.inner.values);
             for (storage, _) in begun.inputs.iter().filter_map(|input| input.memory) {
@@ -410,7 +410,11 @@ impl Step {
 
     /// Returns the tensors that the operator gave, then those it has written to without giving
     /// them.
-    fn see_outputs(&self, begun: &Begun, result: &Bound<'_, PyAny>) -> PyResult<Vec<Output>> {
+    fn see_outputs(
+        &self,
+        begun: &PendingOperator,
+        result: &Bound<'_, PyAny>,
+    ) -> PyResult<Vec<CallOutput>> {
         let py = result.py();
         let mut results: Vec<Option<Bound<'_, PyAny>>> = Vec::new();
         let tensor = self.inner.tensor.bind(py);
@@ -434,7 +438,7 @@ impl Step {
         let mut outputs = Vec::with_capacity(results.len());
         for (i, part) in results.iter().enumerate() {
             let Some(part) = part else {
-                outputs.push(Output {
+                outputs.push(CallOutput {
                     name: "".into(),
                     tensor: None,
                 });
@@ -453,8 +457,8 @@ impl Step {
     /// Adds an output; several of a tensor that is made of several.
     fn add_output(
         &self,
-        outputs: &mut Vec<Output>,
-        begun: &Begun,
+        outputs: &mut Vec<CallOutput>,
+        begun: &PendingOperator,
         object: &Bound<'_, PyAny>,
         name: Arc<str>,
     ) -> PyResult<()> {
@@ -468,7 +472,7 @@ impl Step {
                 let is_read = is_read && begun.kind.reason.is_none();
                 let parts = self.parts(object, found, is_read, &name);
                 let parts = parts.into_iter();
-                outputs.extend(parts.map(|(name, tensor)| Output { name, tensor }));
+                outputs.extend(parts.map(|(name, tensor)| CallOutput { name, tensor }));
             }
         }
         Ok(())
@@ -476,11 +480,11 @@ impl Step {
 
     fn output(
         &self,
-        begun: &Begun,
+        begun: &PendingOperator,
         object: &Bound<'_, PyAny>,
-        mut looked: Looked<'_>,
+        mut looked: ReadableTensor<'_>,
         name: Arc<str>,
-    ) -> PyResult<Output> {
+    ) -> PyResult<CallOutput> {
         let inner = &self.inner;
         let is_read = begun.is_selected && inner.chooser.wants_outputs();
         let is_written = begun.written.iter().any(|written| written.is(object));
@@ -494,13 +498,13 @@ impl Step {
         }
         let known = match &looked.found {
             Some(found) if begun.kind.reason.is_none() => lock(&inner.values).find(found).1,
-            _ => Content::None,
+            _ => ValueContent::None,
         };
         let (mut tensor, mut fresh) = (None, known.clone());
         if let Some(reason) = &begun.kind.reason {
-            fresh = Content::Unseen(reason.clone());
+            fresh = ValueContent::Unseen(reason.clone());
         }
-        if let (Content::Unseen(reason), true) = (&fresh, is_read) {
+        if let (ValueContent::Unseen(reason), true) = (&fresh, is_read) {
             inner.shared.note_unseen(reason);
         } else if is_read {
             tensor = inner.again(&looked, &known);
@@ -516,10 +520,10 @@ impl Step {
             }
             values.record(found, pin, name.clone(), fresh, is_written);
         }
-        Ok(Output { name, tensor })
+        Ok(CallOutput { name, tensor })
     }
 
-    fn submit(&self, py: Python<'_>, begun: Begun, outputs: Vec<Output>) {
+    fn submit(&self, py: Python<'_>, begun: PendingOperator, outputs: Vec<CallOutput>) {
         let (operator, details, inputs) = described(begun, &outputs);
         let is_selected = details.is_selected;
         if self.tap.is_active() {
@@ -556,7 +560,7 @@ impl Step {
         detached(py, n_bytes, || Probe::submit(probe));
     }
 
-    fn fail(&self, begun: Begun, reason: &str) {
+    fn fail(&self, begun: PendingOperator, reason: &str) {
         let (operator, mut details, inputs) = described(begun, &[]);
         // It has no record.
         let is_selected = std::mem::replace(&mut details.is_selected, false);

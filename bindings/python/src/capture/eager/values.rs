@@ -10,7 +10,7 @@ use std::sync::{Arc, Weak};
 use opscope_tensor::{DType, Shape, Tensor, TensorMemo};
 use pyo3::prelude::*;
 
-use crate::capture::reason::Reason;
+use crate::capture::reason::UnseenReason;
 
 /// How many pieces of memory are remembered before those that are gone are looked for.
 const N_SWEEP_MIN: usize = 1024;
@@ -21,7 +21,7 @@ const N_OBJECTS_MAX: usize = 8;
 
 /// A tensor's elements in memory.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Place {
+pub(super) struct ElementPlace {
     pub(super) address: usize,
     pub(super) dtype: DType,
     pub(super) shape: Shape,
@@ -33,12 +33,12 @@ pub(super) struct Place {
 
 /// A tensor as it was found.
 #[derive(Clone)]
-pub(super) struct Found {
+pub(super) struct TensorSighting {
     /// Torch's object for its memory.
     pub(super) storage: usize,
     /// Torch's count of writes; `None` if it keeps none.
     pub(super) version: Option<u64>,
-    pub(super) place: Place,
+    pub(super) place: ElementPlace,
     /// Python's object.
     pub(super) object: usize,
     /// Whether others than torch may write to the memory.
@@ -47,11 +47,11 @@ pub(super) struct Found {
 
 /// Knowledge of a value's elements.
 #[derive(Clone)]
-pub(super) enum Content {
+pub(super) enum ValueContent {
     /// Nothing: they were not looked at.
     None,
     /// They have no meaning.
-    Unseen(Reason),
+    Unseen(UnseenReason),
     /// A tensor without elements.
     Numbers(Tensor),
     /// A copy, as long as a writer has it.
@@ -62,18 +62,18 @@ pub(super) enum Content {
 pub(super) type Pin = Option<usize>;
 
 #[derive(Default)]
-struct Storage {
-    values: Vec<Known>,
+struct StorageValues {
+    values: Vec<KnownValue>,
     /// Names that are told from outside.
-    given: Vec<(Place, Arc<str>)>,
+    given: Vec<(ElementPlace, Arc<str>)>,
     /// In which step the memory was written to last, and the value that was written.
     writer: Option<(u64, Arc<str>)>,
     /// Whether something may be writing to it at any time.
     is_loose: bool,
 }
 
-struct Known {
-    place: Place,
+struct KnownValue {
+    place: ElementPlace,
     version: Option<u64>,
     /// Whether torch counts the write that made it only after it was seen.
     is_count_pending: bool,
@@ -81,7 +81,7 @@ struct Known {
     step: u64,
     /// Names by Python's object; the latest last.
     names: Vec<(usize, Arc<str>)>,
-    content: Content,
+    content: ValueContent,
 }
 
 /// The name of a tensor, as far as it is known.
@@ -95,8 +95,8 @@ pub(super) enum StatisticName {
 }
 
 /// All memory that tensors were seen in.
-pub(super) struct Values {
-    storages: HashMap<usize, Storage>,
+pub(super) struct MemoryValues {
+    storages: HashMap<usize, StorageValues>,
     /// How often a step was begun.
     step: u64,
     n_max: usize,
@@ -106,10 +106,10 @@ pub(super) struct Values {
     free: Py<PyAny>,
 }
 
-impl Values {
-    pub(super) fn new(py: Python<'_>) -> PyResult<Values> {
+impl MemoryValues {
+    pub(super) fn new(py: Python<'_>) -> PyResult<MemoryValues> {
         let storage = py.import("torch")?.getattr("UntypedStorage")?;
-        Ok(Values {
+        Ok(MemoryValues {
             storages: HashMap::new(),
             step: 0,
             n_max: N_SWEEP_MIN,
@@ -132,10 +132,10 @@ impl Values {
     }
 
     /// Returns a tensor's name, and what is remembered of its content if that still holds.
-    pub(super) fn find(&mut self, found: &Found) -> (StatisticName, Content) {
+    pub(super) fn find(&mut self, found: &TensorSighting) -> (StatisticName, ValueContent) {
         let step = self.step;
         let Some(storage) = self.storages.get_mut(&found.storage) else {
-            return (StatisticName::Unknown, Content::None);
+            return (StatisticName::Unknown, ValueContent::None);
         };
         let is_trusted = found.version.is_some() && !storage.is_loose && !found.is_shared;
         let same = storage.values.iter().find(|v| v.place == found.place);
@@ -146,7 +146,7 @@ impl Values {
                     None => StatisticName::Unknown,
                 };
                 storage.values.clear();
-                return (name, Content::None);
+                return (name, ValueContent::None);
             }
             let name = known.name(step, found.object);
             let content = if is_trusted {
@@ -158,17 +158,17 @@ impl Values {
         }
         // Elements in the same order are the same, whatever the extents.
         let dense = (storage.values.iter()).find(|v| is_trusted && v.is_dense_as(found));
-        let content = dense.map_or(Content::None, |known| known.content.clone());
+        let content = dense.map_or(ValueContent::None, |known| known.content.clone());
         (storage.name(None, step, found), content)
     }
 
     /// Remembers a value.
     pub(super) fn record(
         &mut self,
-        found: Found,
+        found: TensorSighting,
         pin: Pin,
         name: Arc<str>,
-        content: Content,
+        content: ValueContent,
         is_count_pending: bool,
     ) {
         let step = self.step;
@@ -180,7 +180,7 @@ impl Values {
             if storage.values.len() >= N_KNOWN_MAX {
                 storage.values.remove(0);
             }
-            storage.values.push(Known {
+            storage.values.push(KnownValue {
                 place: found.place,
                 version: found.version,
                 is_count_pending,
@@ -201,7 +201,7 @@ impl Values {
             known.names.remove(0);
         }
         known.names.push((found.object, name));
-        if !matches!(content, Content::None) {
+        if !matches!(content, ValueContent::None) {
             known.content = content;
         }
     }
@@ -220,12 +220,12 @@ impl Values {
     pub(super) fn distrust(&mut self, storage: usize) {
         let storage = self.storages.get_mut(&storage);
         for known in storage.into_iter().flat_map(|found| &mut found.values) {
-            known.content = Content::None;
+            known.content = ValueContent::None;
         }
     }
 
     /// Names a value from outside.
-    pub(super) fn give(&mut self, found: Found, pin: Pin, name: Arc<str>) {
+    pub(super) fn give(&mut self, found: TensorSighting, pin: Pin, name: Arc<str>) {
         if let Some(storage) = self.entry(found.storage, pin) {
             storage.given.retain(|(place, _)| *place != found.place);
             storage.given.push((found.place, name));
@@ -233,7 +233,7 @@ impl Values {
     }
 
     /// `None` for memory whose address nobody keeps.
-    fn entry(&mut self, storage: usize, pin: Pin) -> Option<&mut Storage> {
+    fn entry(&mut self, storage: usize, pin: Pin) -> Option<&mut StorageValues> {
         if self.storages.contains_key(&storage) {
             // Another thread was faster.
             self.spare.extend(pin);
@@ -277,8 +277,8 @@ impl Values {
     }
 }
 
-impl Storage {
-    fn name(&self, known: Option<Arc<str>>, step: u64, found: &Found) -> StatisticName {
+impl StorageValues {
+    fn name(&self, known: Option<Arc<str>>, step: u64, found: &TensorSighting) -> StatisticName {
         if let Some(name) = known {
             return StatisticName::Known(name);
         }
@@ -294,7 +294,7 @@ impl Storage {
     }
 }
 
-impl Known {
+impl KnownValue {
     fn agrees(&self, version: Option<u64>) -> bool {
         match (self.version, version) {
             (Some(known), Some(found)) => {
@@ -312,7 +312,7 @@ impl Known {
         own.or(self.names.last()).map(|(_, name)| name.clone())
     }
 
-    fn is_dense_as(&self, found: &Found) -> bool {
+    fn is_dense_as(&self, found: &TensorSighting) -> bool {
         let (ours, theirs) = (&self.place, &found.place);
         ours.address == theirs.address
             && ours.dtype == theirs.dtype
@@ -324,12 +324,12 @@ impl Known {
     }
 }
 
-impl Content {
+impl ValueContent {
     /// Returns the part that holds however memory may have changed.
-    fn unseen(&self) -> Content {
+    fn unseen(&self) -> ValueContent {
         match self {
-            Content::Unseen(reason) => Content::Unseen(reason.clone()),
-            _ => Content::None,
+            ValueContent::Unseen(reason) => ValueContent::Unseen(reason.clone()),
+            _ => ValueContent::None,
         }
     }
 }

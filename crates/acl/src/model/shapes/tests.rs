@@ -19,19 +19,19 @@ fn value(dims: &str) -> ValueInfo {
 }
 
 /// `given` is the number of bytes of each buffer, or the extents of its description in brackets.
-fn check(inputs: &str, given: &str, gear: Option<&Gear>, expected: Result<&str, &str>) {
+fn check(inputs: &str, given: &str, gear: Option<&GearChoice>, expected: Result<&str, &str>) {
     let inputs: Vec<ValueInfo> = inputs.split('|').map(value).collect();
     let one = |text: &str| match text.strip_prefix('[') {
-        None => Given {
+        None => InputBuffer {
             n_bytes: text.parse().unwrap(),
             dims: None,
         },
-        Some(dims) => Given {
+        Some(dims) => InputBuffer {
             n_bytes: 0,
             dims: Some(dims.split(',').map(|n| n.parse().unwrap()).collect()),
         },
     };
-    let given: Vec<Given> = given.split('|').map(one).collect();
+    let given: Vec<InputBuffer> = given.split('|').map(one).collect();
     let shapes = resolve(&inputs, &given, gear);
     let text = shapes.map(|shapes| {
         let shapes: Vec<String> = shapes.iter().map(ToString::to_string).collect();
@@ -56,13 +56,13 @@ fn fixed_and_by_size() {
 
 #[test]
 fn set_by_the_program() {
-    let size = Gear::Size {
+    let size = GearChoice::Size {
         height: 5,
         width: 6,
     };
-    let dims = |dims: &[i64]| Gear::Dims(dims.to_vec());
-    check("n,3", "999", Some(&Gear::Batch(7)), Ok("[7,3]"));
-    check("4,3", "48", Some(&Gear::Batch(7)), Ok("[4,3]"));
+    let dims = |dims: &[i64]| GearChoice::Dims(dims.to_vec());
+    check("n,3", "999", Some(&GearChoice::Batch(7)), Ok("[7,3]"));
+    check("4,3", "48", Some(&GearChoice::Batch(7)), Ok("[4,3]"));
     check("1,3,h,w", "0", Some(&size), Ok("[1,3,5,6]"));
     check("n,m|n", "24|8", Some(&dims(&[2, 3, 2])), Ok("[2,3]|[2]"));
     check("2,m", "24", Some(&dims(&[3, 3])), Err("takes shape"));
@@ -72,7 +72,7 @@ fn set_by_the_program() {
     check(
         "n,m",
         "24",
-        Some(&Gear::Batch(u64::MAX)),
+        Some(&GearChoice::Batch(u64::MAX)),
         Err("more elements than memory"),
     );
 }
