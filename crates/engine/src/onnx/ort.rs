@@ -287,7 +287,7 @@ impl OrtModel {
         let wanted = TapRequests::by(tap);
         let tasks = self.prepared.main_tasks().iter();
         let unshown: Vec<u32> = tasks
-            .filter(|task_id| wanted.of(**task_id).is_none())
+            .filter(|task_id| wanted.slots_for(**task_id).is_none())
             .copied()
             .collect();
         let result = if wanted.is_empty() {

@@ -72,7 +72,7 @@ impl<'a> Board<'a> {
             unmatched: Vec::new(),
             positions,
             pairs: Vec::new(),
-            types: sides.map(|side| side.runs.iter().map(|run| types.of(run)).collect()),
+            types: sides.map(|side| side.runs.iter().map(|run| types.op_type_of(run)).collect()),
             states: sides.map(|side| vec![ExecutionState::Free; side.runs.len()]),
             ends: Vec::new(),
             sides,

@@ -300,7 +300,7 @@ mod tests {
     fn names_tell_types_where_nothing_else_does() {
         let mut types = OpTypeIndex::default();
         let mut of = |op_name: &str| {
-            types.of(&OperatorExecution {
+            types.op_type_of(&OperatorExecution {
                 op_name: op_name.to_owned(),
                 ..OperatorExecution::default()
             })

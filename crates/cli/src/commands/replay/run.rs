@@ -44,7 +44,7 @@ impl<'a> ReplayedDump<'a> {
         engine: &ReplayEngine<'_>,
     ) -> ReplayedDump<'a> {
         let located = LocatedOperators::locate(side, model, engine);
-        let values = DumpedValues::decode(side, &located);
+        let values = DumpedValues::collect(side, &located);
         ReplayedDump {
             side,
             located,

@@ -292,9 +292,10 @@ impl GraphRewriter<'_> {
         iterations: &LoopIterations,
         (nodes, taps): (&mut Vec<NodeProto>, &mut TapTurns),
     ) {
-        let (Some(slots), Some(operator)) =
-            (self.wanted.of(task_id), self.known.operators.get(&task_id))
-        else {
+        let (Some(slots), Some(operator)) = (
+            self.wanted.slots_for(task_id),
+            self.known.operators.get(&task_id),
+        ) else {
             return;
         };
         let mut site = TapSite {

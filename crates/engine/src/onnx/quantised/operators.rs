@@ -104,7 +104,7 @@ pub(super) fn slots(
         _ => integer(node, "block_size"),
     };
     let block_size = block_size.map_or(0, |n| usize::try_from(n).unwrap_or(0));
-    let slots = slots.into_iter().filter_map(|slot| slot.of(node));
+    let slots = slots.into_iter().filter_map(|slot| slot.for_node(node));
     let quantised = slots.filter_map(|slot| {
         let (side, i) = slot.place;
         let values = match side {

@@ -25,7 +25,7 @@ impl Matching {
             .filter(|pair| pair.how != MatchEvidence::Name)
         {
             let runs = [&pair.target, &pair.golden];
-            let [t, g] = [0, 1].map(|i| names(sides[i], runs[i], &inside.of(i, pair)));
+            let [t, g] = [0, 1].map(|i| names(sides[i], runs[i], &inside.names_inside(i, pair)));
             let numbers = [0, 1].map(|i| runs[i].first().map_or(0, |&run| repeats[i][run].0));
             if !seen.insert((t.clone(), g.clone(), numbers)) {
                 continue;

@@ -256,7 +256,7 @@ fn functions_are_one_operator_and_their_failing_parts_too() {
         &[value("x", FLOAT, 1), value("i", INT64, 1)],
         &[],
         &[
-            node("Twice", &["x", "i"], &["t"]).of("local"),
+            node("Twice", &["x", "i"], &["t"]).in_domain("local"),
             node("Neg", &["t"], &["y"]),
         ],
         &[value("y", FLOAT, 1)],

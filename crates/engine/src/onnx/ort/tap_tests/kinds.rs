@@ -77,7 +77,7 @@ fn maps_are_left_out() {
     let nodes = [
         node("Relu", &["x"], &["r"]),
         node("ZipMap", &["r"], &["maps"])
-            .of("ai.onnx.ml")
+            .in_domain("ai.onnx.ml")
             .with(labels),
     ];
     let mut maps = named("maps");
@@ -207,7 +207,9 @@ fn what_nobody_foresees_is_left_out_when_the_library_refuses_it() {
         ..AttributeProto::default()
     });
     let nodes = [
-        node("Narrow", &["x"], &["y"]).of("local").int("type", 26),
+        node("Narrow", &["x"], &["y"])
+            .in_domain("local")
+            .int("type", 26),
         node("Cast", &["y"], &["z"]).int("to", 1),
     ];
     let mut model = model(graph(
