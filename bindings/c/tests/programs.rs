@@ -45,9 +45,10 @@ fn loading_without_an_engine_says_so() {
     let program = Program::compile("model_process.cpp");
     let model = program.file("model.onnx", "a model");
     let absent = program.dir().join("absent");
-    let no_library = match cfg!(feature = "onnxruntime") {
-        true => "OPSCOPE_ENGINE_LIB names `",
-        false => "this build has no ONNX Runtime",
+    let no_library = if cfg!(feature = "onnxruntime") {
+        "OPSCOPE_ENGINE_LIB names `"
+    } else {
+        "this build has no ONNX Runtime"
     };
     for (engine, part) in [
         (

@@ -134,9 +134,10 @@ fn the_engine_that_can_is_taken() {
     for is_file in [true, false] {
         let later = fixture(false, other());
         later.begin_dump(VALUES);
-        let model = match is_file {
-            true => later.load("net.onnx", "chain"),
-            false => later.process.load_from_mem(b"chain").unwrap(),
+        let model = if is_file {
+            later.load("net.onnx", "chain")
+        } else {
+            later.process.load_from_mem(b"chain").unwrap()
         };
         later.set_dump(WATCH);
         assert_eq!(later.execute(model, [1.0, 2.0]), Ok(vec![3.0, 5.0]));

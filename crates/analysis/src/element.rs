@@ -113,9 +113,10 @@ pub(crate) fn escaped(text: &[u8]) -> String {
     let mut line = String::with_capacity(text.len());
     for chunk in text.utf8_chunks() {
         for c in chunk.valid().chars() {
-            match c.is_control() || c == '\\' {
-                true => line.extend(c.escape_default()),
-                false => line.push(c),
+            if c.is_control() || c == '\\' {
+                line.extend(c.escape_default())
+            } else {
+                line.push(c)
             }
         }
         for byte in chunk.invalid() {

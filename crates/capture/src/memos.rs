@@ -36,9 +36,10 @@ impl Memos {
         if let Some(known) = table.known.get(identity) {
             // A view of the same memory as something else is another tensor.
             let is_same = known.dtype == tensor.dtype() && known.shape == *tensor.shape();
-            return match is_same {
-                true => tensor.with_memo(known.memo.clone()),
-                false => tensor,
+            return if is_same {
+                tensor.with_memo(known.memo.clone())
+            } else {
+                tensor
             };
         }
         let known = KnownMemo {

@@ -192,9 +192,10 @@ fn told(
     let model = &record.model;
     FirstNonFinite {
         step: record.step,
-        graph: match model.graph_name.is_empty() {
-            true => model.file_stem.clone(),
-            false => model.graph_name.clone(),
+        graph: if model.graph_name.is_empty() {
+            model.file_stem.clone()
+        } else {
+            model.graph_name.clone()
         },
         task_id: operator.task_id,
         op_type: operator.op_type.clone(),

@@ -259,9 +259,10 @@ impl Steps {
         let turn = |stride: StepStride| {
             let divisor = stride.divisor.get();
             let back = first % divisor;
-            let rest = match stride.rest >= back {
-                true => stride.rest - back,
-                false => stride.rest + (divisor - back),
+            let rest = if stride.rest >= back {
+                stride.rest - back
+            } else {
+                stride.rest + (divisor - back)
             };
             StepStride { rest, ..stride }
         };

@@ -85,9 +85,10 @@ impl CommandFailure {
 
 /// Whether a directory or a regular file is at `path`.
 pub(crate) fn check_path(path: &Path) -> Result<(), CommandFailure> {
-    let checked = match path.is_dir() {
-        true => Ok(()),
-        false => regular_file::check(path).map(drop),
+    let checked = if path.is_dir() {
+        Ok(())
+    } else {
+        regular_file::check(path).map(drop)
     };
     checked.map_err(|error| {
         let message = format!("cannot read `{}`: {error}", path.display());

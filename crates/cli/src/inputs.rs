@@ -87,9 +87,10 @@ impl InputSource {
         let mut source = InputSource {
             signature: signature.clone(),
             shapes,
-            seed: match is_dry_run && arguments.is_empty() {
-                true => Some(0),
-                false => arguments.seed,
+            seed: if is_dry_run && arguments.is_empty() {
+                Some(0)
+            } else {
+                arguments.seed
             },
             sets: Vec::new(),
         };
@@ -207,9 +208,10 @@ impl InputSource {
             .any(|name| find(&self.signature, name).is_none() && name.starts_with("in."));
         let mut given = Named::new();
         for array in names {
-            let name = match is_sample {
-                true => array.strip_prefix("in."),
-                false => Some(array.as_str()),
+            let name = if is_sample {
+                array.strip_prefix("in.")
+            } else {
+                Some(array.as_str())
             };
             let Some(name) = name else {
                 continue;
@@ -233,9 +235,10 @@ impl InputSource {
         }
         if !is_array(path) {
             let message = format!("`{}` is neither a `.npy` nor a `.bin` file", path.display());
-            let hint = match has_suffix(path, "npz") || path.is_dir() {
-                true => "all inputs in an archive or a directory are for `--inputs`",
-                false => "a compressed array is a `.npy.zst` file",
+            let hint = if has_suffix(path, "npz") || path.is_dir() {
+                "all inputs in an archive or a directory are for `--inputs`"
+            } else {
+                "a compressed array is a `.npy.zst` file"
             };
             return Err(CommandFailure::message(USAGE, message).with_hint(hint));
         }

@@ -57,9 +57,10 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
         Ok(cli) => execute(&cli.command),
         Err(error) => {
             // There is nobody to tell that the output is closed.
-            let _ = match error.use_stderr() {
-                true => console::tell_lines(&usage(&arguments, &error)),
-                false => error.print(),
+            let _ = if error.use_stderr() {
+                console::tell_lines(&usage(&arguments, &error))
+            } else {
+                error.print()
             };
             u8::try_from(error.exit_code()).unwrap_or(exit::USAGE)
         }

@@ -19,12 +19,11 @@ fn files(dir: &Path) -> Vec<String> {
     while let Some(next) = dirs.pop() {
         for entry in fs::read_dir(next).unwrap() {
             let path = entry.unwrap().path();
-            match path.is_dir() {
-                true => dirs.push(path),
-                false => {
-                    let path = path.strip_prefix(dir).unwrap();
-                    found.push(path.to_str().unwrap().to_owned());
-                }
+            if path.is_dir() {
+                dirs.push(path)
+            } else {
+                let path = path.strip_prefix(dir).unwrap();
+                found.push(path.to_str().unwrap().to_owned());
             }
         }
     }
@@ -53,9 +52,12 @@ fn a_dump_survives_compression_byte_for_byte() {
     assert_eq!(convert(&dump, &packed, &["--compress", "zstd:3"]).0, 0);
     let names = files(&plain);
     assert!(names.len() > 40);
-    let with_suffix = |name: &String| match name.ends_with(".npy") {
-        true => format!("{name}.zst"),
-        false => name.clone(),
+    let with_suffix = |name: &String| {
+        if name.ends_with(".npy") {
+            format!("{name}.zst")
+        } else {
+            name.clone()
+        }
     };
     let expected: Vec<String> = names.iter().map(with_suffix).collect();
     assert_eq!(files(&packed), expected);

@@ -110,11 +110,12 @@ fn a_run_that_is_killed_is_told_and_cleaned_up_after() {
             .unwrap();
         let out = dir.path().join("dump");
         let asked = |command: &mut Command| {
-            match is_mindspore {
-                true => command
+            if is_mindspore {
+                command
                     .args(["--target", "gpu", "--config"])
-                    .arg(mindspore_configuration(dir.path())),
-                false => command.arg("--out").arg(&out),
+                    .arg(mindspore_configuration(dir.path()))
+            } else {
+                command.arg("--out").arg(&out)
             };
         };
         let mut command = dump();
@@ -178,14 +179,17 @@ fn expect_no_end(out: &Path, record: &Value) {
 
 fn n_unfinished(dir: &Path) -> usize {
     let entries = fs::read_dir(dir).unwrap().flatten();
-    let n = |entry: fs::DirEntry| match entry.path().is_dir() {
-        true => n_unfinished(&entry.path()),
-        false => usize::from(
-            entry
-                .file_name()
-                .to_string_lossy()
-                .starts_with(".opscope-tmp-"),
-        ),
+    let n = |entry: fs::DirEntry| {
+        if entry.path().is_dir() {
+            n_unfinished(&entry.path())
+        } else {
+            usize::from(
+                entry
+                    .file_name()
+                    .to_string_lossy()
+                    .starts_with(".opscope-tmp-"),
+            )
+        }
     };
     entries.map(n).sum()
 }

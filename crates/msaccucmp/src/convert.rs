@@ -79,9 +79,10 @@ pub(super) fn run(options: &ConvertOptions) -> Result<(), ToolFailure> {
 /// shape of a single file, the format, the user's scripts.
 fn relayout(options: &ConvertOptions, name: &str) -> Result<LayoutChange, ToolFailure> {
     let is_one = !options.dump_path.contains(',') && paths::resolve(&options.dump_path).is_file();
-    let (pick, wanted) = match is_one {
-        true => (parse_pick(options)?, parse_shape(options)?),
-        false => (None, None),
+    let (pick, wanted) = if is_one {
+        (parse_pick(options)?, parse_shape(options)?)
+    } else {
+        (None, None)
     };
     let target = formats::from_name(name).ok_or_else(|| {
         let message = format!("The format \"{name}\" is not supported. Please check the format.");

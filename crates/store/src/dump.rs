@@ -202,9 +202,12 @@ impl DumpListing {
         let table = named(stats_csv::FILE_NAME_SUFFIX);
         let is_table = table.is_some();
         let is_step_table = real_name == step_table::FILE_NAME;
-        let name = table.or_else(|| match op_debug::is_json_record_name(&real_name) {
-            true => DumpFileName::parse_json(&real_name),
-            false => DumpFileName::parse(&real_name),
+        let name = table.or_else(|| {
+            if op_debug::is_json_record_name(&real_name) {
+                DumpFileName::parse_json(&real_name)
+            } else {
+                DumpFileName::parse(&real_name)
+            }
         });
         let list = match (is_table, is_step_table) {
             (true, _) => &mut self.tables,

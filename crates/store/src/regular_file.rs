@@ -58,9 +58,10 @@ pub fn read_in_dump(path: &Path, n_bytes_max: u64) -> io::Result<Vec<u8>> {
 /// As for [`open`].
 pub fn check(path: &Path) -> io::Result<Metadata> {
     let metadata = std::fs::metadata(path)?;
-    match metadata.is_file() {
-        true => Ok(metadata),
-        false => Err(not_regular(metadata.file_type())),
+    if metadata.is_file() {
+        Ok(metadata)
+    } else {
+        Err(not_regular(metadata.file_type()))
     }
 }
 
@@ -103,9 +104,10 @@ fn open_as(path: &Path, link: LastLink) -> io::Result<(File, Metadata)> {
         .custom_flags(i32::try_from(flags.bits()).unwrap_or_default())
         .open(path)?;
     let metadata = file.metadata()?;
-    match metadata.is_file() {
-        true => Ok((file, metadata)),
-        false => Err(not_regular(metadata.file_type())),
+    if metadata.is_file() {
+        Ok((file, metadata))
+    } else {
+        Err(not_regular(metadata.file_type()))
     }
 }
 
@@ -119,9 +121,10 @@ fn read_opened((file, metadata): (File, Metadata), n_bytes_max: u64) -> io::Resu
         return Err(too_large(n_bytes));
     }
     let bytes = read_at_most(file, n_bytes_max.saturating_add(1), n_bytes)?;
-    match bytes.len() as u64 > n_bytes_max {
-        true => Err(too_large(bytes.len() as u64)),
-        false => Ok(bytes),
+    if bytes.len() as u64 > n_bytes_max {
+        Err(too_large(bytes.len() as u64))
+    } else {
+        Ok(bytes)
     }
 }
 

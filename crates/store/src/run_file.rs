@@ -117,9 +117,10 @@ impl RunFile {
             return Err(error);
         }
         if !state.is_begun {
-            return match self.root.is_dir() {
-                true => self.begin_in(&mut state),
-                false => Ok(()),
+            return if self.root.is_dir() {
+                self.begin_in(&mut state)
+            } else {
+                Ok(())
             };
         }
         let dir = run_dir(&self.root);

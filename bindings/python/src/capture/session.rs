@@ -303,9 +303,10 @@ impl TorchSession {
             self.shared.note_fault(|| error.to_string());
         }
         // Reports name tensors without a place of MindSpore's trees only.
-        let refused = match self.dump.is_acl() {
-            true => Vec::new(),
-            false => self.dump.refused(),
+        let refused = if self.dump.is_acl() {
+            Vec::new()
+        } else {
+            self.dump.refused()
         };
         report::summary(py, &summary, refused, &self.shared).map(Some)
     }

@@ -139,9 +139,10 @@ pub fn compare(slot: &str, target: &Tensor, golden: &Tensor) -> SlotResult {
 }
 
 fn with_numbers(result: SlotResult, found: &TensorDifference) -> SlotResult {
-    let histogram = match found.n_equal < found.n {
-        true => found.histogram.to_vec(),
-        false => Vec::new(),
+    let histogram = if found.n_equal < found.n {
+        found.histogram.to_vec()
+    } else {
+        Vec::new()
     };
     SlotResult {
         evidence: Evidence::Tensor,
@@ -184,9 +185,10 @@ impl ReplayResult {
         };
         let own = worst(&self.own);
         // Without the golden operator's result its inputs have to do.
-        let inherited = match self.inherited.is_empty() {
-            true => worst(&self.inputs),
-            false => worst(&self.inherited),
+        let inherited = if self.inherited.is_empty() {
+            worst(&self.inputs)
+        } else {
+            worst(&self.inherited)
         };
         self.blame = blame(own, inherited);
         self.level = own.max(inherited).max(worst(&self.total));

@@ -95,9 +95,10 @@ pub enum ScanError {
 pub fn scan(path: &Path, n_threads: usize) -> Scan {
     let is_dir = path.is_dir();
     let parent = path.parent().filter(|dir| !dir.as_os_str().is_empty());
-    let dir = match is_dir {
-        true => path,
-        false => parent.unwrap_or(Path::new(".")),
+    let dir = if is_dir {
+        path
+    } else {
+        parent.unwrap_or(Path::new("."))
     };
     let mut listing = dump::list(dir);
     let mut scan = Scan::default();
@@ -117,9 +118,10 @@ pub fn scan(path: &Path, n_threads: usize) -> Scan {
             named.entries
         }
     };
-    scan.n_files = match is_dir {
-        true => listing.entries.len(),
-        false => looked_into.len(),
+    scan.n_files = if is_dir {
+        listing.entries.len()
+    } else {
+        looked_into.len()
     } as u64;
     let results = job::map(&looked_into, n_threads, |entry| look_into(entry, !is_dir));
     for (entry, result) in looked_into.iter().zip(results) {

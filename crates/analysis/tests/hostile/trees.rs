@@ -191,9 +191,10 @@ fn write_tree(choices: &mut Choices<'_>, root: &Path, form: usize) {
     for task in 0..n {
         let (op_type, op_name) = (choices.one_of(&TYPES), choices.one_of(&NAMES));
         let time = 1_700_000_000_000_000 + if is_timed { task as u64 } else { 0 };
-        let file = match has_tasks {
-            true => format!("{}.{}.{task}.0.{time}", clean(op_type), clean(op_name)),
-            false => format!("{}.{task}.{time}", clean(op_name)),
+        let file = if has_tasks {
+            format!("{}.{}.{task}.0.{time}", clean(op_type), clean(op_name))
+        } else {
+            format!("{}.{task}.{time}", clean(op_name))
         };
         if form == 0 {
             write_record(choices, &dir.join(file), op_name);
@@ -283,9 +284,10 @@ fn description(choices: &mut Choices<'_>, operators: &[(&str, &str)]) -> String 
         let values = |choices: &mut Choices<'_>| quoted_list(&choices.names(3));
         let (inputs, outputs) = (values(choices), values(choices));
         let originals = quoted_list(&choices.names(4));
-        let made = match choices.is(3) {
-            true => format!("[[{}, 0]]", quoted(choices.one_of(&NAMES))),
-            false => "[]".to_owned(),
+        let made = if choices.is(3) {
+            format!("[[{}, 0]]", quoted(choices.one_of(&NAMES)))
+        } else {
+            "[]".to_owned()
         };
         let _ = write!(
             text,

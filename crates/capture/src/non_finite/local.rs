@@ -93,9 +93,10 @@ fn judge_infinities(record: &Record, first: Slot, is_beside: bool) -> LocalJudge
     let Some((index, _)) = output else {
         // Only inputs are infinite. Whoever gave them is judged by itself.
         let is_one_sided = record.outputs.is_empty() && !operator.outputs.is_empty();
-        return match is_one_sided {
-            true => LocalJudgement::Unseen(first, is_negative),
-            false => LocalJudgement::PassedOn(first),
+        return if is_one_sided {
+            LocalJudgement::Unseen(first, is_negative)
+        } else {
+            LocalJudgement::PassedOn(first)
         };
     };
     let output = (SlotSide::Output, *index);
@@ -109,9 +110,10 @@ fn judge_infinities(record: &Record, first: Slot, is_beside: bool) -> LocalJudge
             None => LocalJudgement::PassedOn(first),
         };
     }
-    match has_all_inputs(record) {
-        true => LocalJudgement::Computed(output, is_negative),
-        false => LocalJudgement::Unseen(output, is_negative),
+    if has_all_inputs(record) {
+        LocalJudgement::Computed(output, is_negative)
+    } else {
+        LocalJudgement::Unseen(output, is_negative)
     }
 }
 

@@ -266,9 +266,10 @@ impl<'a> StepReview<'a> {
         // had nothing, it must have computed the infinity.
         let is_known =
             side == SlotSide::Output && note.read_names().all(|name| self.given.contains(name));
-        let verdict = match is_known {
-            true => NonFiniteVerdict::Guilty,
-            false => NonFiniteVerdict::Suspect,
+        let verdict = if is_known {
+            NonFiniteVerdict::Guilty
+        } else {
+            NonFiniteVerdict::Suspect
         };
         self.unless_masking(i, is_negative, verdict)
     }

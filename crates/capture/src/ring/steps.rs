@@ -199,9 +199,10 @@ impl RingModel {
 
 impl RingStep {
     fn count(&mut self, is_record: bool) -> &mut usize {
-        match is_record {
-            true => &mut self.n_records,
-            false => &mut self.n_open,
+        if is_record {
+            &mut self.n_records
+        } else {
+            &mut self.n_open
         }
     }
 }
@@ -217,9 +218,12 @@ mod tests {
             let mut model = RingModel::new(Arc::default());
             let mut kept = Vec::new();
             let mut n_removed = 0;
-            let mut tell = |(step, is_kept): (u64, bool)| match is_kept {
-                true => kept.push(step),
-                false => n_removed += 1,
+            let mut tell = |(step, is_kept): (u64, bool)| {
+                if is_kept {
+                    kept.push(step)
+                } else {
+                    n_removed += 1
+                }
             };
             let fire = |model: &mut RingModel, step| {
                 if triggers.contains(&step) {

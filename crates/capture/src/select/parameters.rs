@@ -53,9 +53,10 @@ pub(super) fn parameters_read<'a>(
         } else {
             (PARAMETER, name.clone(), name.clone())
         };
-        let is_kept = match is_constant {
-            true => plan.has_constants,
-            false => plan.has_parameters,
+        let is_kept = if is_constant {
+            plan.has_constants
+        } else {
+            plan.has_parameters
         };
         if is_kept && chosen.has_name(&full_name) {
             let record = Operator {

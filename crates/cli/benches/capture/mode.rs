@@ -88,9 +88,10 @@ impl Mode {
     /// Runs the model in this mode, once; checks what came out. The directory goes when it is dropped.
     pub(crate) fn run(self, subject: &mut Subject, unique: &Unique) -> (Duration, TempDir) {
         let n_steps = unique.n_steps;
-        let dir = match self.is_in_memory() {
-            true => tempfile::tempdir_in(RAM_DISK),
-            false => tempfile::tempdir_in("."),
+        let dir = if self.is_in_memory() {
+            tempfile::tempdir_in(RAM_DISK)
+        } else {
+            tempfile::tempdir_in(".")
         };
         let dir = dir.unwrap();
         let statistics = Arc::new(StatsSink::default());

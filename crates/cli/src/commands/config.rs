@@ -85,9 +85,10 @@ impl ReadingMode {
                     Some(target) => target.into(),
                     None => mindspore::default_target(&self.env),
                 };
-                let loaded = match self.is_for_run {
-                    true => mindspore::load(text, target, &self.env),
-                    false => mindspore::check(text, target, &self.env),
+                let loaded = if self.is_for_run {
+                    mindspore::load(text, target, &self.env)
+                } else {
+                    mindspore::check(text, target, &self.env)
                 };
                 loaded.map(|config| AcceptedConfig::MindSpore(Box::new(config)))
             }
@@ -97,9 +98,10 @@ impl ReadingMode {
 
 impl ReadingMode {
     fn load_acl(&self, text: &str) -> Result<AclConfig, Vec<ConfigIssue>> {
-        match self.is_for_run {
-            true => acl::load(text, &self.env),
-            false => acl::check(text, &self.env),
+        if self.is_for_run {
+            acl::load(text, &self.env)
+        } else {
+            acl::check(text, &self.env)
         }
     }
 }

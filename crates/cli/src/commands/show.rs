@@ -99,9 +99,10 @@ fn show_file(arguments: &ShowArguments) -> Result<(), CommandFailure> {
     }
     if !tables.is_empty() {
         let rows = serde_json::json!({ "path": arguments.path, "statistics": statistics::to_json(&tables) });
-        return match arguments.json {
-            true => print_json(&rows),
-            false => statistics::print(&tables),
+        return if arguments.json {
+            print_json(&rows)
+        } else {
+            statistics::print(&tables)
         };
     }
     let file = describe::file(&arguments.path)?;
@@ -295,9 +296,10 @@ fn print_overview(overview: &Overview) -> Result<(), CommandFailure> {
             operator.n_inputs.to_string(),
             operator.n_outputs.to_string(),
             format::bytes(operator.n_bytes),
-            match operator.is_record {
-                true => "overflow record".into(),
-                false => String::new(),
+            if operator.is_record {
+                "overflow record".into()
+            } else {
+                String::new()
             },
         ]
     };

@@ -79,9 +79,10 @@ fn fate(arguments: &[&Path], path: &Path, evidence: &[&str]) -> (i32, Fate) {
         Value::Number(n) => n.as_u64() > Some(0),
         _ => false,
     };
-    match evidence.iter().any(is_evidence) {
-        true => (code, Read),
-        false => (code, NoRecord),
+    if evidence.iter().any(is_evidence) {
+        (code, Read)
+    } else {
+        (code, NoRecord)
     }
 }
 

@@ -138,19 +138,20 @@ impl MindSporeSink {
 
     /// The directory of one execution of `model`.
     pub fn step_dir(&self, model: &ModelId, step: u64) -> PathBuf {
-        match self.options.target.has_ranks() {
-            true => self
-                .tree
-                .iteration_dir(graph_id(model), self.iteration(step)),
-            false => self.run_dir(model, step),
+        if self.options.target.has_ranks() {
+            self.tree
+                .iteration_dir(graph_id(model), self.iteration(step))
+        } else {
+            self.run_dir(model, step)
         }
     }
 
     /// The directory of operators that failed in one execution of `model`.
     pub fn failure_dir(&self, model: &ModelId, step: u64) -> PathBuf {
-        match self.options.target.has_ranks() {
-            true => self.step_dir(model, step),
-            false => self.failures.tree().failure_dir(model.device),
+        if self.options.target.has_ranks() {
+            self.step_dir(model, step)
+        } else {
+            self.failures.tree().failure_dir(model.device)
         }
     }
 
@@ -190,9 +191,10 @@ impl MindSporeSink {
     ) -> Result<WrittenFiles, SinkError> {
         lock(&self.values).learn(record);
         let operator = &*record.operator;
-        let dir = match operator.op_type == CONSTANT {
-            true => self.constants_dir(record),
-            false => self.step_dir(&record.model, record.step),
+        let dir = if operator.op_type == CONSTANT {
+            self.constants_dir(record)
+        } else {
+            self.step_dir(&record.model, record.step)
         };
         let mut rows = String::new();
         let write = |(timestamp, (side, index, tensor)): (u64, (SlotSide, usize, &Tensor))| {
@@ -212,9 +214,10 @@ impl MindSporeSink {
     }
 
     fn constants_dir(&self, record: &Record) -> PathBuf {
-        match self.options.target.has_ranks() {
-            true => self.tree.constants_dir(graph_id(&record.model)),
-            false => self.run_constants_dir(&record.model, record.step),
+        if self.options.target.has_ranks() {
+            self.tree.constants_dir(graph_id(&record.model))
+        } else {
+            self.run_constants_dir(&record.model, record.step)
         }
     }
 
@@ -246,12 +249,13 @@ impl Sink for MindSporeSink {
         let record = &*without_iterations(record);
         if record.operator.op_type == CONSTANT {
             // Array files in all trees: the document gives constants no other form.
-            return match self.has_place_for_constant(record) {
-                true => self.write_slots(record, record.slots()),
-                false => Ok(WrittenFiles {
+            return if self.has_place_for_constant(record) {
+                self.write_slots(record, record.slots())
+            } else {
+                Ok(WrittenFiles {
                     n_refused: record.n_slots(),
                     ..WrittenFiles::default()
-                }),
+                })
             };
         }
         if self.options.is_bin && !self.options.target.has_ranks() {

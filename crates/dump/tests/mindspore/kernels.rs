@@ -388,9 +388,10 @@ fn graph_files_take_the_models_word_for_what_no_record_shows() {
         (Plan::everything(), "Ref[Tensor[Float32]], (1)"),
     ] {
         let plan = Plan {
-            models: match plan == Plan::nothing() {
-                true => ModelSelection::Every(OperatorSelection::none()),
-                false => plan.models.clone(),
+            models: if plan == Plan::nothing() {
+                ModelSelection::Every(OperatorSelection::none())
+            } else {
+                plan.models.clone()
             },
             ..plan
         };

@@ -52,9 +52,10 @@ fn arrays(dir: &Path) -> (usize, usize) {
     fn walk(dir: &Path, found: &mut Vec<std::path::PathBuf>) {
         for entry in std::fs::read_dir(dir).unwrap() {
             let path = entry.unwrap().path();
-            match path.is_dir() {
-                true => walk(&path, found),
-                false => found.push(path),
+            if path.is_dir() {
+                walk(&path, found)
+            } else {
+                found.push(path)
             }
         }
     }

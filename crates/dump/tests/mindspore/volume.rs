@@ -99,13 +99,12 @@ fn on_disk(dir: &Path) -> (u64, u64) {
         for entry in std::fs::read_dir(dir).unwrap() {
             let entry = entry.unwrap();
             let metadata = entry.metadata().unwrap();
-            match metadata.is_dir() {
-                true => dirs.push(entry.path()),
-                false => {
-                    n_files += 1;
-                    let is_first = seen.insert(metadata.ino());
-                    n_bytes += if is_first { metadata.len() } else { 0 };
-                }
+            if metadata.is_dir() {
+                dirs.push(entry.path())
+            } else {
+                n_files += 1;
+                let is_first = seen.insert(metadata.ino());
+                n_bytes += if is_first { metadata.len() } else { 0 };
             }
         }
     }

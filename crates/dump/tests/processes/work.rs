@@ -219,9 +219,10 @@ fn files(dir: &Path) -> Vec<PathBuf> {
     while let Some(dir) = dirs.pop() {
         for entry in std::fs::read_dir(dir).unwrap() {
             let path = entry.unwrap().path();
-            match path.is_dir() {
-                true => dirs.push(path),
-                false => files.push(path),
+            if path.is_dir() {
+                dirs.push(path)
+            } else {
+                files.push(path)
             }
         }
     }

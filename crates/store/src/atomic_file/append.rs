@@ -64,9 +64,10 @@ impl Creator {
             is_broken = !ends_with_a_line(&mut file).map_err(StoreError::io("read", path))?;
             self.directories.note(path);
         }
-        let text = match is_broken {
-            true => format!("\n{lines}"),
-            false => lines.to_owned(),
+        let text = if is_broken {
+            format!("\n{lines}")
+        } else {
+            lines.to_owned()
         };
         write(&mut file, &text).map_err(StoreError::io("write", path))?;
         *last = AppendedTable::new(path, file).ok();

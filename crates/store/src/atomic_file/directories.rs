@@ -203,9 +203,10 @@ fn check_is_directory(path: &Path) -> Result<(), StoreError> {
     if metadata.is_dir() {
         return Ok(());
     }
-    let reason = match metadata.is_symlink() {
-        true => LINK_REASON,
-        false => "there is a file",
+    let reason = if metadata.is_symlink() {
+        LINK_REASON
+    } else {
+        "there is a file"
     };
     Err(StoreError::io(CREATE, path)(io::Error::other(reason)))
 }

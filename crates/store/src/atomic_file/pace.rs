@@ -62,9 +62,10 @@ impl PathCosts {
             Some(direct) => direct < cached,
         };
         // A cache that keeps up is not compared with anything.
-        match is_direct_faster != (is_trial && (is_direct_faster || cached > SLOW)) {
-            true => PathToDisk::Direct,
-            false => PathToDisk::Cached,
+        if is_direct_faster != (is_trial && (is_direct_faster || cached > SLOW)) {
+            PathToDisk::Direct
+        } else {
+            PathToDisk::Cached
         }
     }
 

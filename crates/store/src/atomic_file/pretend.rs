@@ -190,9 +190,10 @@ fn known(path: &Path) -> bool {
 }
 
 fn is_dir(path: &Path) -> io::Result<()> {
-    match path.is_dir() {
-        true => Ok(()),
-        false => Err(io::ErrorKind::NotADirectory.into()),
+    if path.is_dir() {
+        Ok(())
+    } else {
+        Err(io::ErrorKind::NotADirectory.into())
     }
 }
 

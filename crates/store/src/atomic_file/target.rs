@@ -117,9 +117,10 @@ impl TargetName<'_> {
             | OFlags::NONBLOCK
             | OFlags::CLOEXEC;
         let file: File = openat(self.dir.fd(), self.path(), flags, Mode::empty())?.into();
-        match file.metadata()?.is_file() {
-            true => Ok(file),
-            false => Err(io::Error::other("it is no file")),
+        if file.metadata()?.is_file() {
+            Ok(file)
+        } else {
+            Err(io::Error::other("it is no file"))
         }
     }
 

@@ -360,9 +360,10 @@ fn a_directory_that_becomes_a_link_is_not_followed() {
             let _ = std::fs::remove_dir_all(&root);
             let _ = std::fs::remove_dir_all(&elsewhere);
             std::fs::create_dir_all(elsewhere.join("b")).unwrap();
-            let creator = match is_shared {
-                false => Creator::in_dump(&root, Modes::default()),
-                true => Creator::in_shared_dump(&root, Modes::default()),
+            let creator = if is_shared {
+                Creator::in_shared_dump(&root, Modes::default())
+            } else {
+                Creator::in_dump(&root, Modes::default())
             };
             let leaf = root.join("a/b");
             let first = leaf.join("first");

@@ -117,9 +117,12 @@ fn killed_run(root: &Path, dirs: &[&str]) {
 
 fn n_unfinished(dir: &Path) -> usize {
     let entries = fs::read_dir(dir).unwrap().flatten();
-    let n = |entry: fs::DirEntry| match entry.file_type().unwrap().is_dir() {
-        true => n_unfinished(&entry.path()),
-        false => TemporaryName::parse(&entry.file_name().to_string_lossy()).map_or(0, |_| 1),
+    let n = |entry: fs::DirEntry| {
+        if entry.file_type().unwrap().is_dir() {
+            n_unfinished(&entry.path())
+        } else {
+            TemporaryName::parse(&entry.file_name().to_string_lossy()).map_or(0, |_| 1)
+        }
     };
     entries.map(n).sum()
 }

@@ -143,9 +143,10 @@ impl MindSporeTree {
 
     /// `{path}/rank_{rank}`, or `{path}` where there are no ranks.
     pub fn rank_dir(&self) -> PathBuf {
-        match self.target.has_ranks() {
-            true => self.path.join(format!("{RANK_PREFIX}{}", self.rank)),
-            false => self.path.clone(),
+        if self.target.has_ranks() {
+            self.path.join(format!("{RANK_PREFIX}{}", self.rank))
+        } else {
+            self.path.clone()
         }
     }
 

@@ -22,9 +22,10 @@ pub fn step_dir(root: &Path, step: u64) -> PathBuf {
 pub fn file_name(name: &str, position: usize, is_array: bool) -> String {
     let suffix = if is_array { "npy" } else { "bin" };
     let is_usable = !name.is_empty() && name.len() <= NAME_BYTES_MAX && clean_name(name) == name;
-    match is_usable {
-        true => format!("{name}.{suffix}"),
-        false => format!("output.{position}.{suffix}"),
+    if is_usable {
+        format!("{name}.{suffix}")
+    } else {
+        format!("output.{position}.{suffix}")
     }
 }
 

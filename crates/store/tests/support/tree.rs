@@ -46,9 +46,10 @@ fn pattern(path: &str) -> String {
 /// Which parts a tensor's file name has, in which spelling.
 fn abstract_name(name: &TensorFileName) -> String {
     let n_digits = name.timestamp.to_string().len();
-    let op_type = match name.is_parameter() {
-        true => "Parameter",
-        false => "<type>",
+    let op_type = if name.is_parameter() {
+        "Parameter"
+    } else {
+        "<type>"
     };
     let dtype = name.dtype.as_deref().map(|dtype| match dtype {
         camel if camel.starts_with(|c: char| c.is_ascii_uppercase()) => "<Dtype>",

@@ -67,11 +67,12 @@ pub fn choose(side: &ComparedDump, choice: &OperatorChoice) -> Result<Vec<usize>
     let all = || (0..side.runs.len()).filter(|&i| is_there(&side.runs[i]));
     let Some(name) = &choice.name else {
         let runs: Vec<usize> = all().collect();
-        return match runs.is_empty() {
-            true => Err(ChoiceError::Empty {
+        return if runs.is_empty() {
+            Err(ChoiceError::Empty {
                 place: place(choice),
-            }),
-            false => Ok(runs),
+            })
+        } else {
+            Ok(runs)
         };
     };
     let chosen = |fits: &dyn Fn(&OperatorExecution) -> bool| -> Vec<usize> {
@@ -82,12 +83,13 @@ pub fn choose(side: &ComparedDump, choice: &OperatorChoice) -> Result<Vec<usize>
         return some(side, choice, name, chosen(&fits));
     }
     let exactly = chosen(&|run: &OperatorExecution| forms(run).contains(name));
-    let found = match exactly.is_empty() {
-        false => exactly,
-        true => chosen(&|run: &OperatorExecution| {
+    let found = if exactly.is_empty() {
+        chosen(&|run: &OperatorExecution| {
             run.op_name.ends_with(name.as_str())
                 || clean_name(&run.op_name).ends_with(&clean_name(name))
-        }),
+        })
+    } else {
+        exactly
     };
     let found = some(side, choice, name, found)?;
     let operators: BTreeSet<_> = found.iter().map(|&i| identity(&side.runs[i])).collect();

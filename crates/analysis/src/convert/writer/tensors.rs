@@ -142,15 +142,17 @@ impl ResultWriter<'_> {
             ConvertedForm::Pt => ".pt",
         };
         // The name says it already.
-        let slot = match opened.source.names_its_tensor {
-            true => String::new(),
-            false => format!(".{slot}"),
+        let slot = if opened.source.names_its_tensor {
+            String::new()
+        } else {
+            format!(".{slot}")
         };
         let tail = match self.options.kind {
             ConvertedForm::Bin => {
-                let extents = match is_changed {
-                    true => with_dims("_"),
-                    false => format!(".{}", elements.shape.n_elements()),
+                let extents = if is_changed {
+                    with_dims("_")
+                } else {
+                    format!(".{}", elements.shape.n_elements())
                 };
                 format!("{slot}{extents}.{}.{layout}", elements.dtype)
             }
@@ -159,9 +161,10 @@ impl ResultWriter<'_> {
                 let file_name = names::mindspore(&opened.source.file_name, op_name);
                 let real_name = opened.source.real_name.as_deref();
                 let real_name = real_name.map(|name| names::mindspore(name, op_name));
-                let tail = match opened.source.names_its_tensor {
-                    true => String::new(),
-                    false => format!("{slot}.{layout}"),
+                let tail = if opened.source.names_its_tensor {
+                    String::new()
+                } else {
+                    format!("{slot}.{layout}")
                 };
                 return OutputName::from_stem(&file_name, real_name.as_deref(), &tail, suffix);
             }

@@ -205,9 +205,10 @@ pub(super) fn to_json(forecast: &DryRunForecast, report: &DumpReport) -> Value {
 fn print_steps(forecast: &DryRunForecast, out: &mut impl Write) -> Result<(), CommandFailure> {
     let stretches = forecast.stretches();
     for (first, last, amount) in stretches.iter().take(N_STRETCHES_SHOWN) {
-        let (label, each) = match first == last {
-            true => (format!("step {first}"), ""),
-            false => (format!("steps {first}-{last}"), " each"),
+        let (label, each) = if first == last {
+            (format!("step {first}"), "")
+        } else {
+            (format!("steps {first}-{last}"), " each")
         };
         line!(
             out,

@@ -81,12 +81,11 @@ impl OutputFiles {
 
     fn create(&self, path: &Path, parts: &[&[u8]]) -> Result<(), CommandFailure> {
         let is_new = self.creator.create_file(path, parts);
-        match is_new.map_err(|error| CommandFailure::new(PARTIAL, error))? {
-            true => Ok(()),
-            false => {
-                let message = format!("`{}` is there already", path.display());
-                Err(CommandFailure::message(USAGE, message))
-            }
+        if is_new.map_err(|error| CommandFailure::new(PARTIAL, error))? {
+            Ok(())
+        } else {
+            let message = format!("`{}` is there already", path.display());
+            Err(CommandFailure::message(USAGE, message))
         }
     }
 }

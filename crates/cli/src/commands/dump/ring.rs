@@ -250,9 +250,10 @@ fn kept(report: &RingReport) -> impl Iterator<Item = &RangeInclusive<u64>> {
 
 fn range_text(range: &RangeInclusive<u64>) -> String {
     let (first, last) = (range.start(), range.end());
-    match first == last {
-        true => first.to_string(),
-        false => format!("{first}-{last}"),
+    if first == last {
+        first.to_string()
+    } else {
+        format!("{first}-{last}")
     }
 }
 

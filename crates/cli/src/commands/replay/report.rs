@@ -107,9 +107,12 @@ fn of_several(replayed: &[ReplayResult], has_golden: bool) -> String {
                 (&one.total, errors.total),
                 (&one.golden_own, errors.golden_own),
             ];
-            row.extend(all.map(|(slots, error)| match slots.is_empty() {
-                true => "-".to_owned(),
-                false => number(error),
+            row.extend(all.map(|(slots, error)| {
+                if slots.is_empty() {
+                    "-".to_owned()
+                } else {
+                    number(error)
+                }
             }));
         }
         row.push(one.blame.words().to_owned());
@@ -156,9 +159,10 @@ fn number(value: f64) -> String {
         0.0 => "0".to_owned(),
         value if !value.is_finite() || (1e-3..1e4).contains(&value.abs()) => {
             let text = format!("{value:.6}");
-            match text.contains('.') {
-                true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-                false => text,
+            if text.contains('.') {
+                text.trim_end_matches('0').trim_end_matches('.').to_owned()
+            } else {
+                text
             }
         }
         value => format!("{value:.3e}"),
@@ -199,11 +203,10 @@ fn sentence(one: &ReplayResult) -> String {
     let doubt = is_own_known
         && matches!(one.blame, ReplayBlame::Own | ReplayBlame::Both)
         && worst(&one.golden_own) >= worst(&one.own);
-    match doubt {
-        true => {
-            format!("{text}; but golden's are not either, so the engine may compute it otherwise")
-        }
-        false => text.to_owned(),
+    if doubt {
+        format!("{text}; but golden's are not either, so the engine may compute it otherwise")
+    } else {
+        text.to_owned()
     }
 }
 

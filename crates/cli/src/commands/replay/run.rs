@@ -100,9 +100,10 @@ impl<'a> ReplayedDump<'a> {
         if let Some(found) = self.values.elsewhere(run, source, name)? {
             return Ok(found);
         }
-        let why = match has_slot {
-            true => "the dump has statistics of it only",
-            false => "neither the dump nor the model has it",
+        let why = if has_slot {
+            "the dump has statistics of it only"
+        } else {
+            "neither the dump nor the model has it"
         };
         let text = format!("{slot} (`{name}`) is not known: {why}");
         Err(ReplayRefusal::new(UNREADABLE, text))

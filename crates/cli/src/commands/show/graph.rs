@@ -123,9 +123,10 @@ fn graph_json(path: &Path, graph: &GraphRecord) -> Value {
     let parameters = graph.parameters.iter().map(|parameter| {
         let mut object = type_json(&parameter.value);
         object["name"] = parameter.name.clone().into();
-        object["is_weight"] = match is_text {
-            true => parameter.is_weight.into(),
-            false => Value::Null,
+        object["is_weight"] = if is_text {
+            parameter.is_weight.into()
+        } else {
+            Value::Null
         };
         object
     });
@@ -243,9 +244,10 @@ fn print_damage(path: &Path, table: &StatisticRows) {
 }
 
 fn table_verdict(table: &StatisticRows) -> Result<(), CommandFailure> {
-    match table.errors.is_empty() {
-        true => Ok(()),
-        false => Err(CommandFailure::silent(PARTIAL)),
+    if table.errors.is_empty() {
+        Ok(())
+    } else {
+        Err(CommandFailure::silent(PARTIAL))
     }
 }
 

@@ -62,9 +62,10 @@ impl AclSink {
         let header = step_table::header();
         let is_new = creator.append(&path, &header, rows)?;
         drop(guard);
-        let (n_header_bytes, origin) = match is_new {
-            true => (header.len(), FileOrigin::New),
-            false => (0, FileOrigin::Appended),
+        let (n_header_bytes, origin) = if is_new {
+            (header.len(), FileOrigin::New)
+        } else {
+            (0, FileOrigin::Appended)
         };
         let n_bytes = (n_header_bytes + rows.len()) as u64;
         self.note_rows(&dir, record.step, (&path, n_bytes, origin))?;

@@ -113,15 +113,12 @@ impl GraphMaker {
             if name.is_empty() || sources.contains_key(name.as_str()) {
                 continue;
             }
-            let input = match self.constants.contains(name) {
-                true => {
-                    let known = values.get(self.id, name).cloned();
-                    graph.constant(Literal::Tensor(known, String::new()))
-                }
-                false => {
-                    graph.parameters.push(self.parameter(values, name));
-                    InputOrigin::Parameter(graph.parameters.len() - 1)
-                }
+            let input = if self.constants.contains(name) {
+                let known = values.get(self.id, name).cloned();
+                graph.constant(Literal::Tensor(known, String::new()))
+            } else {
+                graph.parameters.push(self.parameter(values, name));
+                InputOrigin::Parameter(graph.parameters.len() - 1)
             };
             sources.insert(name, input);
         }

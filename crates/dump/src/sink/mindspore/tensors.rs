@@ -28,9 +28,10 @@ impl MindSporeSink {
         };
         TensorFileName {
             // Kernel by kernel all tasks are 0, and constants belong to none.
-            task_id: match self.options.target.has_ranks() || name.is_parameter() {
-                true => 0,
-                false => operator.task_id,
+            task_id: if self.options.target.has_ranks() || name.is_parameter() {
+                0
+            } else {
+                operator.task_id
             },
             ..name
         }
@@ -64,9 +65,10 @@ impl MindSporeSink {
             return Ok(self.refuse(ArrayRefusal::Empty.to_string()));
         }
         let name = TensorFileName {
-            layout: match name.is_parameter() {
-                true => DEFAULT_LAYOUT.to_owned(),
-                false => self.layout_name(tensor),
+            layout: if name.is_parameter() {
+                DEFAULT_LAYOUT.to_owned()
+            } else {
+                self.layout_name(tensor)
             },
             dtype: Some(dtype_name.to_owned()),
             is_compressed: self.options.compression.is_some(),
@@ -131,9 +133,10 @@ impl MindSporeSink {
         let is_full_name = self.options.target.has_ranks() && !name.is_parameter();
         StatisticSubject {
             op_type: name.op_type.clone(),
-            op_name: match is_full_name {
-                true => operator.op_name.clone(),
-                false => clean_name(&operator.op_name),
+            op_name: if is_full_name {
+                operator.op_name.clone()
+            } else {
+                clean_name(&operator.op_name)
             },
             task_id: name.task_id,
             stream_id: name.stream_id,
@@ -167,9 +170,10 @@ impl MindSporeSink {
             TreeTarget::AscendKernels => self.options.has_host_layout,
             TreeTarget::AscendGraph | TreeTarget::GraphEngine => false,
         };
-        match is_host {
-            true => DEFAULT_LAYOUT.to_owned(),
-            false => tensor.layout().name().to_owned(),
+        if is_host {
+            DEFAULT_LAYOUT.to_owned()
+        } else {
+            tensor.layout().name().to_owned()
         }
     }
 

@@ -29,9 +29,10 @@ impl MindSporeSink {
     }
 
     fn graph_run<'a>(&'a self, model: &'a ModelId, step: u64) -> GraphRun<'a> {
-        let name = match model.file_stem.is_empty() {
-            true => &model.graph_name,
-            false => &model.file_stem,
+        let name = if model.file_stem.is_empty() {
+            &model.graph_name
+        } else {
+            &model.file_stem
         };
         GraphRun {
             step: self.iteration(step),
@@ -81,12 +82,11 @@ impl MindSporeSink {
         let (stream_id, task_id) = (stream_id(&record.model), task_id(record));
         let model_id = record.model.load.unwrap_or(0);
         let block = overflow.to_record(model_id.into(), stream_id.into(), task_id.into());
-        let (suffix, bytes) = match self.options.is_bin {
-            false => (OVERFLOW_SUFFIX, ms_json::overflow(&block).into_bytes()),
-            true => {
-                let block = OverflowRecord::Blocks(block);
-                ("", dump_data::op_debug_file(&block, record.timestamp_us))
-            }
+        let (suffix, bytes) = if self.options.is_bin {
+            let block = OverflowRecord::Blocks(block);
+            ("", dump_data::op_debug_file(&block, record.timestamp_us))
+        } else {
+            (OVERFLOW_SUFFIX, ms_json::overflow(&block).into_bytes())
         };
         let names = (record.timestamp_us..)
             .map(|timestamp| op_debug_file_name(task_id, stream_id, timestamp) + suffix);

@@ -99,9 +99,12 @@ impl NameIndex {
         op_names
             .iter()
             .map(|op_name| {
-                let find = |names: &&GraphNames| match is_parameter {
-                    true => names.parameter(op_name),
-                    false => names.operator(op_name, &running),
+                let find = |names: &&GraphNames| {
+                    if is_parameter {
+                        names.parameter(op_name)
+                    } else {
+                        names.operator(op_name, &running)
+                    }
                 };
                 all.iter().find_map(find).unwrap_or_default()
             })
@@ -143,9 +146,10 @@ impl GraphNames {
             let index = running.iter().position(|name| *name == op_name)?;
             listed.get(index).filter(|_| running.len() == listed.len())
         };
-        let found = match all_listed {
-            true => self.operators.get(op_name),
-            false => by_order(),
+        let found = if all_listed {
+            self.operators.get(op_name)
+        } else {
+            by_order()
         };
         let full_name = match self.operators.get(op_name) {
             Some((full_name, _)) => full_name.clone(),

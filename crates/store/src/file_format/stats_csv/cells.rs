@@ -115,9 +115,12 @@ pub(super) fn reduce_any(tensor: TensorObserver<'_>, order: ElementOrder) -> boo
 pub(super) fn reduce_together(tensors: &[TensorObserver<'_>], is_any: bool) {
     let is_by_rule = |tensor: &TensorObserver<'_>| {
         let is_float = matches!(tensor.dtype(), DType::F16 | DType::F32 | DType::F64);
-        let is_kept = || match is_any {
-            true => tensor.has_kept::<AnyCells>(),
-            false => tensor.has_kept::<Option<StatsCells>>(),
+        let is_kept = || {
+            if is_any {
+                tensor.has_kept::<AnyCells>()
+            } else {
+                tensor.has_kept::<Option<StatsCells>>()
+            }
         };
         let is_told = |known| !has_squares(known) || is_average_told(known);
         is_float && !is_kept() && tensor.weighed_stats().is_ok_and(|known| !is_told(known))
@@ -132,9 +135,10 @@ pub(super) fn reduce_together(tensors: &[TensorObserver<'_>], is_any: bool) {
             continue;
         };
         let cells = of_floats_with(*view, known, Some(mean));
-        match is_any {
-            true => drop(tensor.keep(|_| AnyCells(cells))),
-            false => drop(tensor.keep(|_| cells)),
+        if is_any {
+            drop(tensor.keep(|_| AnyCells(cells)))
+        } else {
+            drop(tensor.keep(|_| cells))
         }
     }
 }
@@ -285,10 +289,7 @@ fn by_stats<E: CellElement<Value: Into<f64>>>(
         max: extreme(stats.max),
         min: extreme(stats.min),
         average,
-        l2: match counts.n_nan > 0 {
-            true => f64::NAN,
-            false => stats.l2,
-        },
+        l2: if counts.n_nan > 0 { f64::NAN } else { stats.l2 },
         n_elements: (bytes.len() / E::WIDTH) as u64,
         n_nan: counts.n_nan,
         n_neg_inf: counts.n_neg_inf,

@@ -107,9 +107,12 @@ fn guessed(text: &str) -> Option<Literal> {
         return Some(Literal::Text(unquoted(text)));
     }
     let number = |text: &str| int(text).or_else(|| float(text));
-    let element = |text: &str| match text.starts_with('"') {
-        true => Some(Literal::Text(unquoted(text))),
-        false => number(text),
+    let element = |text: &str| {
+        if text.starts_with('"') {
+            Some(Literal::Text(unquoted(text)))
+        } else {
+            number(text)
+        }
     };
     int(text).or_else(|| list(text, element).map(Literal::List))
 }

@@ -207,9 +207,10 @@ impl fmt::Display for TensorFileName {
         if let Some(dtype) = &self.dtype {
             write!(f, ".{dtype}")?;
         }
-        f.write_str(match self.is_compressed {
-            false => npy_zst::PLAIN_SUFFIX,
-            true => npy_zst::SUFFIX,
+        f.write_str(if self.is_compressed {
+            npy_zst::SUFFIX
+        } else {
+            npy_zst::PLAIN_SUFFIX
         })
     }
 }
