@@ -95,8 +95,7 @@ impl MindSporeRun {
 
     /// The local time, or the next second whose directory below `dump_path` is free.
     pub(crate) fn free_time(&mut self, dump_path: &Path) -> String {
-        let is_taken = |root: &Path| self.taken.contains(root);
-        let time = free_time(dump_path, dump_times(), is_taken);
+        let time = free_time(dump_path, dump_times(), |root| self.taken.contains(root));
         self.taken.insert(dump_path.join(&time));
         time
     }

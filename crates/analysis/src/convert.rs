@@ -126,11 +126,10 @@ pub fn run(
         report.n_bytes_read += source.n_bytes;
         report.n_bytes_written += converted.n_bytes;
         report.n_converted += u64::from(converted.errors.is_empty());
-        let failure = |error| ConvertFailure {
+        let failures = converted.errors.into_iter().map(|error| ConvertFailure {
             path: source.path.clone(),
             error,
-        };
-        let failures = converted.errors.into_iter().map(failure);
+        });
         report.failures.extend(failures);
     }
     Ok(report)

@@ -105,12 +105,13 @@ pub fn file(path: &Path) -> Result<FileDescription, StoreError> {
     };
     if file.holds_records() {
         let records = records(path, &file)?.into_iter();
-        let describe = |(index, record): (usize, OverflowRecord)| RecordDescription {
-            slot: format!("output.{index}"),
-            findings: findings(&record),
-            record,
-        };
-        description.records = records.map(describe).collect();
+        description.records = records
+            .map(|(index, record)| RecordDescription {
+                slot: format!("output.{index}"),
+                findings: findings(&record),
+                record,
+            })
+            .collect();
     } else {
         description.tensors = tensors(&file, true);
     }

@@ -114,9 +114,9 @@ pub(crate) fn escaped(text: &[u8]) -> String {
     for chunk in text.utf8_chunks() {
         for c in chunk.valid().chars() {
             if c.is_control() || c == '\\' {
-                line.extend(c.escape_default())
+                line.extend(c.escape_default());
             } else {
-                line.push(c)
+                line.push(c);
             }
         }
         for byte in chunk.invalid() {

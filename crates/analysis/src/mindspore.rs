@@ -157,22 +157,23 @@ fn graphs(index: &DumpIndex) -> Vec<GraphOverview> {
     let orders = index.orders.iter().map(|o| (o.rank, o.graph_id));
     let iterations = index.iterations.iter().map(|o| (o.rank, o.graph_id));
     let keys: BTreeSet<_> = keys.chain(orders).chain(iterations).collect();
-    let overview = |(rank, graph_id)| {
-        let mut graphs = index.graphs.iter();
-        let mut orders = index.orders.iter();
-        let mut iterations = index.iterations.iter();
-        let graph = graphs.find(|g| (g.rank, g.graph_id) == (rank, graph_id));
-        let order = orders.find(|o| (o.rank, o.graph_id) == (rank, graph_id));
-        let iterations = iterations.find(|o| (o.rank, o.graph_id) == (rank, graph_id));
-        GraphOverview {
-            rank,
-            graph_id,
-            n_nodes: graph.map(|found| found.graph.nodes.len()),
-            n_kernels: order.map(|order| order.lines.len()),
-            iterations: iterations.map(|order| order.lines.clone()),
-        }
-    };
-    keys.into_iter().map(overview).collect()
+    keys.into_iter()
+        .map(|(rank, graph_id)| {
+            let mut graphs = index.graphs.iter();
+            let mut orders = index.orders.iter();
+            let mut iterations = index.iterations.iter();
+            let graph = graphs.find(|g| (g.rank, g.graph_id) == (rank, graph_id));
+            let order = orders.find(|o| (o.rank, o.graph_id) == (rank, graph_id));
+            let iterations = iterations.find(|o| (o.rank, o.graph_id) == (rank, graph_id));
+            GraphOverview {
+                rank,
+                graph_id,
+                n_nodes: graph.map(|found| found.graph.nodes.len()),
+                n_kernels: order.map(|order| order.lines.len()),
+                iterations: iterations.map(|order| order.lines.clone()),
+            }
+        })
+        .collect()
 }
 
 fn ranks(index: &DumpIndex) -> Vec<u32> {

@@ -58,14 +58,13 @@ impl fmt::Display for FailureTrace {
 /// such file.
 fn memory_lines() -> Vec<String> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let is_told = |line: &&str| {
-        ["VmPeak:", "VmSize:", "VmHWM:", "VmRSS:"]
-            .iter()
-            .any(|name| line.starts_with(name))
-    };
     status
         .lines()
-        .filter(is_told)
+        .filter(|line| {
+            ["VmPeak:", "VmSize:", "VmHWM:", "VmRSS:"]
+                .iter()
+                .any(|name| line.starts_with(name))
+        })
         .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
         .collect()
 }

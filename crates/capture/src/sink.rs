@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use opscope_store::StoreError;
 use opscope_store::record::{ModelId, Record, SlotSide};
-use opscope_tensor::{HostAccessError, Tensor, TensorObserver};
+use opscope_tensor::{HostAccessError, TensorObserver};
 use thiserror::Error;
 
 use crate::overflow::Overflow;
@@ -192,12 +192,9 @@ impl WholeTensors {
 
     /// All tensors of `record`.
     pub fn all(record: &Record) -> WholeTensors {
-        let one = |(side, _, tensor): (SlotSide, usize, &Tensor)| {
-            WholeTensors::one(side, tensor.n_bytes() as u64)
-        };
         record
             .slots()
-            .map(one)
+            .map(|(side, _, tensor)| WholeTensors::one(side, tensor.n_bytes() as u64))
             .fold(WholeTensors::default(), Add::add)
     }
 }

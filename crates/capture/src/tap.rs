@@ -129,8 +129,8 @@ impl Tap {
         }
         let writer = &self.context.intake.writer;
         let sink = &writer.sink;
-        let open = || sink.open_model(&self.model, self.graph.view(), &self.selected);
-        let mut written = guarded(open);
+        let mut written =
+            guarded(|| sink.open_model(&self.model, self.graph.view(), &self.selected));
         if self.is_model_open {
             // Its files take the place of those that were counted before.
             written = written.map(|_| WrittenFiles::default());

@@ -109,16 +109,16 @@ impl TensorIntake {
         let Some(summarizer) = self.sink.summarizer().filter(|_| self.summarizes_early) else {
             return false;
         };
-        let summarize = || {
+        // The sink's own code must not take the engine's thread with it.
+        catch_unwind(AssertUnwindSafe(|| {
             let is_enough = summarize(summarizer);
             if is_enough {
                 // Writers are asked for the first NaN and infinity, and the elements are gone by then.
                 tensor.non_finite_places();
             }
             is_enough
-        };
-        // The sink's own code must not take the engine's thread with it.
-        catch_unwind(AssertUnwindSafe(summarize)).unwrap_or(false)
+        }))
+        .unwrap_or(false)
     }
 
     /// Takes a tensor in borrowed memory: without its elements if the sink needs numbers only, else as a copy.

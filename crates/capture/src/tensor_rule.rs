@@ -235,13 +235,13 @@ impl TensorRules {
     /// Whether any tensor of `record` is chosen.
     pub fn choose_any(&self, record: &Record) -> bool {
         let operator = &record.operator;
-        let chooses = |rule: &TensorRule| {
-            let mut slots = record.slots();
-            slots.any(|(side, index, tensor)| {
-                rule.chooses(operator, (side, index), tensor.observed())
+        self.is_empty()
+            || self.0.iter().any(|rule| {
+                let mut slots = record.slots();
+                slots.any(|(side, index, tensor)| {
+                    rule.chooses(operator, (side, index), tensor.observed())
+                })
             })
-        };
-        self.is_empty() || self.0.iter().any(chooses)
     }
 
     /// Whether no operator whatever could make a rule choose this tensor. What the rules want to know of
@@ -250,10 +250,10 @@ impl TensorRules {
         let mut rules = self.0.iter();
         // Rules about values ask for no operator, so any will do.
         let operator = Operator::default();
-        let may_choose = |rule: &TensorRule| {
-            !rule.is_about_values() || rule.chooses(&operator, (SlotSide::Input, 0), tensor)
-        };
-        !self.is_empty() && !rules.any(may_choose)
+        !self.is_empty()
+            && !rules.any(|rule| {
+                !rule.is_about_values() || rule.chooses(&operator, (SlotSide::Input, 0), tensor)
+            })
     }
 
     /// The rules that choose nothing of what a plan selects, whatever tensors will hold.

@@ -119,16 +119,15 @@ fn ranges(text: &str, noun: &str) -> Result<RangeLosses, String> {
         let number = part.parse().ok().filter(|_| is_number);
         number.ok_or_else(|| format!("`{part}` is not the number of a {noun}"))
     };
-    let range = |part: &str| match part.split_once('-') {
-        None => number(part).map(|only| only..=only),
-        Some((first, "")) => Ok(number(first)?..=u64::MAX),
-        Some((first, last)) => match (number(first)?, number(last)?) {
-            (first, last) if first <= last => Ok(first..=last),
-            _ => Err(format!("`{part}` ends before it begins")),
-        },
-    };
     text.split(',')
-        .map(range)
+        .map(|part| match part.split_once('-') {
+            None => number(part).map(|only| only..=only),
+            Some((first, "")) => Ok(number(first)?..=u64::MAX),
+            Some((first, last)) => match (number(first)?, number(last)?) {
+                (first, last) if first <= last => Ok(first..=last),
+                _ => Err(format!("`{part}` ends before it begins")),
+            },
+        })
         .collect::<Result<_, _>>()
         .map(RangeLosses)
 }

@@ -164,10 +164,11 @@ impl InputSource {
             .into_iter()
             .filter(|entry| is_array(entry))
             .collect();
-        let is_named = |path: &PathBuf| find(&self.signature, &stem(path)).is_some();
         match (
             arrays.is_empty(),
-            arrays.iter().all(is_named),
+            arrays
+                .iter()
+                .all(|path| find(&self.signature, &stem(path)).is_some()),
             &self.signature.inputs[..],
         ) {
             (true, _, _) => {
@@ -176,10 +177,10 @@ impl InputSource {
             }
             (_, true, _) => Ok(vec![named_arrays(arrays)?]),
             // One array for each step of a model with one input.
-            (_, _, [only]) => {
-                let set = |path| InputSet::Arrays(vec![(only.name.clone(), path)]);
-                Ok(arrays.into_iter().map(set).collect())
-            }
+            (_, _, [only]) => Ok(arrays
+                .into_iter()
+                .map(|path| InputSet::Arrays(vec![(only.name.clone(), path)]))
+                .collect()),
             _ => {
                 let message = format!(
                     "the arrays in `{}` are not named after the model's inputs",

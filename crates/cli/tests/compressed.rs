@@ -20,7 +20,7 @@ fn files(dir: &Path) -> Vec<String> {
         for entry in fs::read_dir(next).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
-                dirs.push(path)
+                dirs.push(path);
             } else {
                 let path = path.strip_prefix(dir).unwrap();
                 found.push(path.to_str().unwrap().to_owned());

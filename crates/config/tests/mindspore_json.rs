@@ -36,9 +36,9 @@ fn recorded_configurations() {
             let id = format!("{} on {name}", row["name"]);
             let answer = mindspore::check(&text, target, &env);
             if expected["ok"].as_bool().unwrap() {
-                n_accepted += 1
+                n_accepted += 1;
             } else {
-                n_refused += 1
+                n_refused += 1;
             }
             compare(&id, &answer, expected);
         }

@@ -111,9 +111,9 @@ mod tests {
             (&[], "", ""),
         ] {
             let names = times.iter().map(|time| (*time).to_owned());
-            let is_taken = |root: &Path| root.ends_with(taken) && !taken.is_empty();
             assert_eq!(
-                free_time(dir.path(), names, is_taken),
+                free_time(dir.path(), names, |root| root.ends_with(taken)
+                    && !taken.is_empty()),
                 expected,
                 "{times:?}"
             );

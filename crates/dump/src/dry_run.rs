@@ -86,8 +86,9 @@ impl DryRunForecast {
     /// Whether there is room; `None` if the operating system does not tell.
     pub fn fits(&self) -> Option<bool> {
         let space = self.space.as_ref().ok()?;
-        let is_free = |free| self.n_files_needed <= free;
-        let has_names = space.n_files_free.is_none_or(is_free);
+        let has_names = space
+            .n_files_free
+            .is_none_or(|free| self.n_files_needed <= free);
         Some(self.n_bytes_needed <= space.n_bytes_free && has_names)
     }
 

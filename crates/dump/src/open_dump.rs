@@ -91,8 +91,7 @@ impl DumpRequest {
         let modes = options.modes;
         let (tree, creator) = match &self.form {
             DumpForm::MindSpore(form) => {
-                let write = || Creator::in_shared_dump(&form.path, modes);
-                let creator = options.creator(write);
+                let creator = options.creator(|| Creator::in_shared_dump(&form.path, modes));
                 let sink = MindSporeSink::create_by(creator.clone(), form.clone())?;
                 let sink = sink.with_tensors_where(self.tensors.clone());
                 (DumpTree::MindSpore(Arc::new(sink)), creator)
@@ -266,12 +265,13 @@ impl OpenDump {
 
     /// The directories that the first `n_steps` steps of `id` wrote to.
     pub fn step_dirs(&self, id: &ModelId, n_steps: u64) -> Vec<PathBuf> {
-        let step_dir = |step| match &self.tree {
-            DumpTree::Acl(sink) => Some(sink.tree().step_dir(id, step)),
-            DumpTree::MindSpore(sink) => Some(sink.step_dir(id, step)),
-            DumpTree::None => None,
-        };
-        let mut dirs: Vec<PathBuf> = (0..n_steps).filter_map(step_dir).collect();
+        let mut dirs: Vec<PathBuf> = (0..n_steps)
+            .filter_map(|step| match &self.tree {
+                DumpTree::Acl(sink) => Some(sink.tree().step_dir(id, step)),
+                DumpTree::MindSpore(sink) => Some(sink.step_dir(id, step)),
+                DumpTree::None => None,
+            })
+            .collect();
         dirs.dedup();
         dirs.retain(|dir| dir.is_dir());
         dirs

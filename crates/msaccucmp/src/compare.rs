@@ -82,18 +82,17 @@ pub(super) fn run_files(options: &FileCompareOptions) -> Result<(), ToolFailure>
         }
         paths::check_given(path, PathKind::File)?;
     }
-    let invalid = |failure: ToolFailure| {
+    let out_dir = paths::resolve(&options.out_dir);
+    let created = paths::create_output(&out_dir)
+        .and_then(|()| paths::check_given(&options.out_dir, PathKind::Directory));
+    created.map_err(|failure| {
         failure.log();
         let message = format!(
             "[file_compare] The -out parameter: \"'{}'\" is invalid!",
             options.out_dir
         );
         ToolFailure::new(ErrorCode::InvalidPath, message)
-    };
-    let out_dir = paths::resolve(&options.out_dir);
-    let created = paths::create_output(&out_dir)
-        .and_then(|()| paths::check_given(&options.out_dir, PathKind::Directory));
-    created.map_err(invalid)?;
+    })?;
     let algorithms = Algorithms::of_files();
     let output = OutputFolder::new(out_dir);
     files::run(

@@ -102,7 +102,7 @@ impl ToolFailure {
     pub(super) fn log(&self) {
         match self {
             ToolFailure::Coded(_, message) | ToolFailure::Unexpected(message) => {
-                log::error(message)
+                log::error(message);
             }
             ToolFailure::Logged(_) => {}
         }

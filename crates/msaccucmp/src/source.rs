@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use opscope_store::FormatError;
 use opscope_store::file_bytes::FileBytes;
 use opscope_store::file_format::dump_data::{
     BufferEntry, DumpFile, DumpHeader, PayloadKind, PayloadPiece, TensorEntry, dtype_code,
@@ -180,8 +179,8 @@ impl DumpSource {
         let Some(attribute) = self.file.header().attrs.first() else {
             return Ok(());
         };
-        let stumble = |error: FormatError| ToolFailure::unexpected(error.to_string());
-        let attribute = FftsPlus::parse(&attribute.value).map_err(stumble)?;
+        let attribute = FftsPlus::parse(&attribute.value)
+            .map_err(|error| ToolFailure::unexpected(error.to_string()))?;
         if !attribute.is_auto_threaded {
             return Ok(());
         }
@@ -270,14 +269,15 @@ pub(super) fn packed(array: TensorView<'_>) -> Vec<u8> {
         DType::Bool => return array.bytes.iter().map(|&b| u8::from(b != 0)).collect(),
         _ => return array.bytes.to_vec(),
     };
-    let is_zero = |part: &[u8]| {
-        // Zero of either sign.
-        part.split_last()
-            .is_none_or(|(last, rest)| last & 0x7f == 0 && rest.iter().all(|b| *b == 0))
-    };
     let elements = array.bytes.chunks_exact(2 * width);
     elements
-        .map(|element| u8::from(!element.chunks_exact(width).all(is_zero)))
+        .map(|element| {
+            u8::from(!element.chunks_exact(width).all(|part| {
+                // Zero of either sign.
+                part.split_last()
+                    .is_none_or(|(last, rest)| last & 0x7f == 0 && rest.iter().all(|b| *b == 0))
+            }))
+        })
         .collect()
 }
 

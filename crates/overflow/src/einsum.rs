@@ -140,8 +140,9 @@ fn stride(label: AxisLabel, term: &[AxisLabel], dims: &[usize]) -> usize {
 /// The labels of a term of `n_axes` axes.
 fn labels(term: &str, n_axes: usize) -> Option<Vec<AxisLabel>> {
     let letters = |text: &str| -> Option<Vec<AxisLabel>> {
-        let letter = |c: char| c.is_ascii_alphabetic().then_some(AxisLabel::Letter(c));
-        text.chars().map(letter).collect()
+        text.chars()
+            .map(|c| c.is_ascii_alphabetic().then_some(AxisLabel::Letter(c)))
+            .collect()
     };
     let found = match term.split_once("...") {
         None => letters(term)?,

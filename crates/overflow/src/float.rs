@@ -35,13 +35,12 @@ fn starts_finite(record: &Record) -> bool {
     let names = record.operator.inputs.iter();
     let n_named = names.filter(|name| !name.is_empty()).count();
     let inputs = || record.inputs.iter().map(|(_, tensor)| tensor);
-    let holds_numbers = |tensor: &Tensor| {
-        let bytes = tensor.host_bytes();
-        is_float_or_complex(tensor.dtype()) && bytes.is_ok_and(|bytes| !bytes.is_empty())
-    };
     // An input that was not shown may hold the infinity that the output has.
     record.inputs.len() >= n_named
-        && inputs().any(holds_numbers)
+        && inputs().any(|tensor| {
+            let bytes = tensor.host_bytes();
+            is_float_or_complex(tensor.dtype()) && bytes.is_ok_and(|bytes| !bytes.is_empty())
+        })
         && !inputs().any(holds_non_finite)
         && !attributes_may_be_non_finite(&record.operator)
 }
@@ -64,20 +63,21 @@ fn is_masked(record: &Record, output: usize) -> bool {
         return false;
     }
     let mask = record.inputs.iter().find(|(i, _)| *i == MASK);
-    let masks_all = |(_, mask): &(usize, Tensor)| {
-        let n = mask.shape().last().copied().unwrap_or(1).max(1);
-        let has_empty_row = |mask: &[u8]| mask.chunks(n).any(|row| row.iter().all(|&b| b == 0));
-        mask.dtype() == DType::Bool && mask.host_bytes().is_ok_and(has_empty_row)
-    };
-    output == SCORES || mask.is_some_and(masks_all)
+    output == SCORES
+        || mask.is_some_and(|(_, mask)| {
+            let n = mask.shape().last().copied().unwrap_or(1).max(1);
+            let has_empty_row = |mask: &[u8]| mask.chunks(n).any(|row| row.iter().all(|&b| b == 0));
+            mask.dtype() == DType::Bool && mask.host_bytes().is_ok_and(has_empty_row)
+        })
 }
 
 /// The positions of the elements that are not finite. A complex element is one element.
 pub(super) fn non_finite_elements(tensor: TensorView<'_>) -> Vec<usize> {
     let (part, n_parts) = tensor.dtype.parts();
     let Some(float) = FloatBits::for_dtype(part) else {
-        let is_bad = |i: &usize| is_non_finite_byte(tensor.dtype, tensor.bytes[*i]);
-        return (0..tensor.bytes.len()).filter(is_bad).collect();
+        return (0..tensor.bytes.len())
+            .filter(|i| is_non_finite_byte(tensor.dtype, tensor.bytes[*i]))
+            .collect();
     };
     let mut elements = float.positions(tensor.bytes, |number| !float.is_finite(number));
     elements.iter_mut().for_each(|i| *i /= n_parts);

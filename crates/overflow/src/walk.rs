@@ -156,8 +156,9 @@ mod tests {
     fn positions(shapes: [&[usize]; 2]) -> Option<Vec<(usize, usize)>> {
         let mut found = Vec::new();
         OperandWalk::broadcast(&shapes)?.each_run(|len, offsets, strides| {
-            let at = |i: usize| (offsets[0] + i * strides[0], offsets[1] + i * strides[1]);
-            found.extend((0..len).map(at));
+            found.extend(
+                (0..len).map(|i| (offsets[0] + i * strides[0], offsets[1] + i * strides[1])),
+            );
         });
         Some(found)
     }

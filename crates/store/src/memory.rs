@@ -19,8 +19,9 @@ pub fn memory_bytes() -> u64 {
     *BYTES.get_or_init(|| {
         let machine = fs::read_to_string("/proc/meminfo");
         let machine = machine.ok().and_then(|text| of_machine(&text));
-        let group = |path: &str| fs::read_to_string(path).ok()?.trim().parse().ok();
-        let groups = GROUP_FILES.into_iter().filter_map(group);
+        let groups = GROUP_FILES
+            .into_iter()
+            .filter_map(|path| fs::read_to_string(path).ok()?.trim().parse().ok());
         machine.into_iter().chain(groups).min().unwrap_or(u64::MAX)
     })
 }

@@ -339,11 +339,10 @@ mod tests {
             let start = bytes.len() as i64;
             bytes.resize(bytes.len() + n_more, b'x');
             let end = bytes.len() as i64;
-            let is_good = |(offset, length): &(i64, i64)| {
-                offset + length <= end && (*length == 0 || *offset >= start)
-            };
             let shape = Shape::new([heads.len()]).unwrap();
-            prop_assert_eq!(view(&shape, &bytes).check().is_ok(), heads.iter().all(is_good));
+            prop_assert_eq!(view(&shape, &bytes).check().is_ok(), heads.iter().all(|(offset, length)| {
+                offset + length <= end && (*length == 0 || *offset >= start)
+            }));
         }
     }
 }

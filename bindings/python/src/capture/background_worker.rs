@@ -60,9 +60,10 @@ impl BackgroundWorker {
 impl WorkerThread {
     fn start() -> Option<WorkerThread> {
         let (tasks, waiting) = sync_channel::<Task>(N_WAITING_MAX);
-        let work = move || waiting.into_iter().for_each(|task| task());
         let thread = thread::Builder::new().name("opscope-later".to_owned());
-        let thread = thread.spawn(work).ok()?;
+        let thread = thread
+            .spawn(move || waiting.into_iter().for_each(|task| task()))
+            .ok()?;
         Some(WorkerThread { tasks, thread })
     }
 }

@@ -23,14 +23,13 @@ pub(super) fn request_of_options(
     steps: Option<Vec<(u64, u64)>>,
     has_graph_inputs: bool,
 ) -> PyResult<DumpRequest> {
-    let ranges = |steps: Vec<(u64, u64)>| {
-        let ranges = steps.into_iter().map(|(first, last)| first..=last);
-        Steps::in_ranges(ranges.collect())
-    };
     let plan = Plan {
         purpose: of_name(purpose)?,
         sides: sides(mode)?,
-        steps: steps.map_or_else(Steps::every, ranges),
+        steps: steps.map_or_else(Steps::every, |steps| {
+            let ranges = steps.into_iter().map(|(first, last)| first..=last);
+            Steps::in_ranges(ranges.collect())
+        }),
         has_graph_inputs,
         ..Plan::everything()
     };
@@ -107,8 +106,9 @@ const PURPOSES: [(&str, Purpose); 6] = [
 
 fn of_name(name: &str) -> PyResult<Purpose> {
     let found = PURPOSES.iter().find(|(known, _)| *known == name);
-    let unknown = || PyValueError::new_err(format!("`{name}` is no purpose of a dump"));
-    found.map(|(_, purpose)| *purpose).ok_or_else(unknown)
+    found
+        .map(|(_, purpose)| *purpose)
+        .ok_or_else(|| PyValueError::new_err(format!("`{name}` is no purpose of a dump")))
 }
 
 /// Returns Python's name of a purpose.

@@ -403,8 +403,9 @@ impl RunningGraph {
             let found = part.inputs.iter().find(|(at, _)| *at == position);
             found.and_then(|(_, value)| shown(*value))
         };
-        let output = |position: usize| part.outputs[position].and_then(shown);
-        Some(RecordSlots::new(named, input, output))
+        Some(RecordSlots::new(named, input, |position| {
+            part.outputs[position].and_then(shown)
+        }))
     }
 }
 

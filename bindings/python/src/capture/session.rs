@@ -337,8 +337,9 @@ impl TorchSession {
         let path = own::graph_file(&self.root, name);
         let (shared, creator) = (self.shared.clone(), self.creator.clone());
         self.background.push(move || {
-            let write = || write_description(&creator, &path, &text());
-            match catch_unwind(AssertUnwindSafe(write)) {
+            match catch_unwind(AssertUnwindSafe(|| {
+                write_description(&creator, &path, &text())
+            })) {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => shared.note_fault(|| error.to_string()),
                 Err(_) => shared.note_fault(|| "the description of a step panicked".to_owned()),

@@ -163,8 +163,9 @@ impl TorchSessionState {
             None if stability == Stability::Held => self.shared_bytes(lent.hold(&self.released)),
             None => {
                 let (pool, bytes) = (&self.pool, lent.bytes());
-                let copy = || pool.copy(bytes).map_err(|_| UnseenReason::Copy);
-                self.shared_bytes(detached(py, bytes.len(), copy)?)
+                self.shared_bytes(detached(py, bytes.len(), || {
+                    pool.copy(bytes).map_err(|_| UnseenReason::Copy)
+                })?)
             }
         };
         let tensor = lent.tensor(bytes)?;
@@ -206,8 +207,9 @@ impl TorchSessionState {
         if n_bytes > bytes.len() && n_bytes as u64 > self.queue_bytes_max {
             return Err(UnseenReason::Expanded);
         }
-        let copy = || dense_copy(dtype, shape, strides, 0, bytes).map_err(|_| UnseenReason::Copy);
-        detached(py, n_bytes, copy)
+        detached(py, n_bytes, || {
+            dense_copy(dtype, shape, strides, 0, bytes).map_err(|_| UnseenReason::Copy)
+        })
     }
 }
 

@@ -99,12 +99,13 @@ fn check_path(path: &Path) -> Result<(), StoreError> {
     if path.is_dir() {
         return Ok(());
     }
-    let failed = |source| StoreError::Io {
-        action: "read",
-        path: path.to_owned(),
-        source,
-    };
-    regular_file::check(path).map(drop).map_err(failed)
+    regular_file::check(path)
+        .map(drop)
+        .map_err(|source| StoreError::Io {
+            action: "read",
+            path: path.to_owned(),
+            source,
+        })
 }
 
 fn run(

@@ -231,8 +231,8 @@ impl Serialize for MetricId {
 impl<'de> Deserialize<'de> for MetricId {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<MetricId, D::Error> {
         let name = std::borrow::Cow::<'de, str>::deserialize(from)?;
-        let unknown = || serde::de::Error::custom(format!("there is no metric `{name}`"));
-        MetricId::from_name(&name).ok_or_else(unknown)
+        MetricId::from_name(&name)
+            .ok_or_else(|| serde::de::Error::custom(format!("there is no metric `{name}`")))
     }
 }
 

@@ -58,29 +58,35 @@ impl Metrics {
         if let Some(index) = found.first_bad {
             all.push((MetricId::FirstBad, index as f64));
         }
-        for (party, summary) in [
-            (Party::Target, &found.target),
-            (Party::Golden, &found.golden),
-        ] {
-            let numbers = [
-                (TensorStatistic::Min, summary.min),
-                (TensorStatistic::Max, summary.max),
-                (TensorStatistic::Mean, summary.mean),
-                (TensorStatistic::Std, summary.std),
-                (TensorStatistic::L2Norm, summary.l2_norm),
-                (TensorStatistic::NanCount, summary.n_nan as f64),
-                (
-                    TensorStatistic::PositiveInfCount,
-                    summary.n_positive_inf as f64,
-                ),
-                (
-                    TensorStatistic::NegativeInfCount,
-                    summary.n_negative_inf as f64,
-                ),
-                (TensorStatistic::Zero, summary.n_zero as f64),
-            ];
-            all.extend(numbers.map(|(name, value)| (MetricId::of_tensor(party, name), value)));
-        }
+        all.extend(of_tensors(found));
         Metrics(all)
     }
+}
+
+/// The statistics of both tensors.
+fn of_tensors(found: &TensorDifference) -> impl Iterator<Item = (MetricId, f64)> {
+    let sides = [
+        (Party::Target, &found.target),
+        (Party::Golden, &found.golden),
+    ];
+    sides.into_iter().flat_map(|(party, summary)| {
+        let numbers = [
+            (TensorStatistic::Min, summary.min),
+            (TensorStatistic::Max, summary.max),
+            (TensorStatistic::Mean, summary.mean),
+            (TensorStatistic::Std, summary.std),
+            (TensorStatistic::L2Norm, summary.l2_norm),
+            (TensorStatistic::NanCount, summary.n_nan as f64),
+            (
+                TensorStatistic::PositiveInfCount,
+                summary.n_positive_inf as f64,
+            ),
+            (
+                TensorStatistic::NegativeInfCount,
+                summary.n_negative_inf as f64,
+            ),
+            (TensorStatistic::Zero, summary.n_zero as f64),
+        ];
+        numbers.map(|(statistic, value)| (MetricId::of_tensor(party, statistic), value))
+    })
 }

@@ -27,13 +27,12 @@ impl Selection {
     /// Leaves out executions of other steps and ranks.
     pub(super) fn narrow_side(&self, side: &mut ComparedDump) {
         let is_in = |ranges: &[RangeInclusive<u64>], number: Option<u64>| {
-            let is_one = |number| {
+            number.is_none_or(|number| {
                 ranges.is_empty()
                     || ranges
                         .iter()
                         .any(|range: &RangeInclusive<u64>| range.contains(&number))
-            };
-            number.is_none_or(is_one)
+            })
         };
         side.runs.retain(|run| {
             let rank = run.place.rank.map(u64::from);

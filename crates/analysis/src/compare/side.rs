@@ -146,8 +146,9 @@ impl ExecutionSlot {
 impl OperatorExecution {
     /// The slot of this side and position.
     pub fn slot(&self, side: record::SlotSide, index: u32) -> Option<&ExecutionSlot> {
-        let is_it = |slot: &&ExecutionSlot| (slot.side, slot.index) == (side, index);
-        self.slots.iter().find(is_it)
+        self.slots
+            .iter()
+            .find(|slot| (slot.side, slot.index) == (side, index))
     }
 }
 

@@ -183,7 +183,7 @@ fn hits(
         let natural = natural.and_then(|natural| derived::value(natural, metric));
         let hit = |bound: Option<f64>, level: VerdictLevel| {
             let threshold = thresholds.with_yardstick(metric, bound?, natural);
-            derived::is_beyond(metric, value, threshold).then(|| RuleHit {
+            derived::is_beyond(metric, value, threshold).then_some(RuleHit {
                 metric: RuleName::Metric(metric),
                 value,
                 threshold,

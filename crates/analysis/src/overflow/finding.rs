@@ -43,8 +43,9 @@ pub fn findings(record: &OverflowRecord) -> Vec<Finding> {
         }
         OverflowRecord::Accelerator(record) => vec![in_accelerator(&record.data)],
     };
-    let is_overflow = |finding: &Finding| finding.status.iter().any(|&status| status != 0);
-    all.into_iter().filter(is_overflow).collect()
+    all.into_iter()
+        .filter(|finding| finding.status.iter().any(|&status| status != 0))
+        .collect()
 }
 
 fn in_block(unit: &'static str, task: &TaskInfo, status: u64) -> Finding {
@@ -136,11 +137,10 @@ impl Finding {
 
     /// Whether a file of this name is a dump of the task.
     pub(crate) fn is_of(&self, name: &DumpFileName) -> bool {
-        let is_stream = |stream: u32| u64::from(stream) == self.stream_id;
         let part = name.sub_task;
         u64::from(name.task_id) == self.task_id
             // Older files have no stream.
-            && name.stream_id.is_none_or(is_stream)
+            && name.stream_id.is_none_or(|stream| u64::from(stream) == self.stream_id)
             && is_same_part(self.context_id, part.map(|part| part.context_id))
             && is_same_part(self.thread_id, part.map(|part| part.thread_id))
     }

@@ -49,14 +49,13 @@ impl PrintedFloat for f16 {
     }
 
     fn shortest(self) -> String {
-        let reads_back = |text: &String| {
-            text.parse::<f64>()
-                .is_ok_and(|value| f16::from_f64(value) == self)
-        };
         // Five digits tell all numbers of eleven bits apart.
         (0..4)
             .map(|n_digits| format!("{:.n_digits$e}", self.value()))
-            .find(reads_back)
+            .find(|text| {
+                text.parse::<f64>()
+                    .is_ok_and(|value| f16::from_f64(value) == self)
+            })
             .unwrap_or_else(|| format!("{:.4e}", self.value()))
     }
 }

@@ -290,11 +290,10 @@ impl<'a> TaskFiles<'a> {
         let candidates: Vec<&Candidate<'_>> = of_task
             .filter(|one| one.entry.path.starts_with(dir) && finding.is_of(&one.name))
             .collect();
-        let turn = |one: &&&Candidate<'_>| {
+        let first = *candidates.iter().min_by_key(|one| {
             let parent = one.entry.path.parent();
             (parent != Some(dir), order(&one.name.timestamp))
-        };
-        let first = *candidates.iter().min_by_key(turn)?;
+        })?;
         // Of each tensor with a file of its own the earliest.
         let mut by_slot: BTreeMap<Option<(SlotSide, u32)>, &Candidate<'_>> = BTreeMap::new();
         for one in candidates.iter().filter(|one| one.is_beside(first)) {

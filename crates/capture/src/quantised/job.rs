@@ -113,9 +113,10 @@ impl DequantiseJob {
     pub(crate) fn run(&self) -> Option<Tensor> {
         let shape = self.elements.shape().clone();
         let (elements, quantisation) = (self.elements.host_view().ok()?, self.quantisation().ok()?);
-        let compute = || dequantise(elements, &quantisation);
         // Scales and zero points come from the model; whatever they are, a writer must live on.
-        let bytes = catch_unwind(AssertUnwindSafe(compute)).ok()?.ok()?;
+        let bytes = catch_unwind(AssertUnwindSafe(|| dequantise(elements, &quantisation)))
+            .ok()?
+            .ok()?;
         Tensor::from_vec(DType::F32, shape, bytes).ok()
     }
 

@@ -220,9 +220,9 @@ mod tests {
             let mut n_removed = 0;
             let mut tell = |(step, is_kept): (u64, bool)| {
                 if is_kept {
-                    kept.push(step)
+                    kept.push(step);
                 } else {
-                    n_removed += 1
+                    n_removed += 1;
                 }
             };
             let fire = |model: &mut RingModel, step| {

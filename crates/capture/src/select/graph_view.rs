@@ -30,7 +30,8 @@ pub struct GraphView<'a> {
 impl GraphView<'_> {
     /// Whether what this operator reads under this name is given to the body that it is in.
     pub fn is_carried(&self, task_id: u32, name: &str) -> bool {
-        let key = |entry: &(u32, String)| (entry.0, entry.1.as_str()).cmp(&(task_id, name));
-        self.carried.binary_search_by(key).is_ok()
+        self.carried
+            .binary_search_by(|entry| (entry.0, entry.1.as_str()).cmp(&(task_id, name)))
+            .is_ok()
     }
 }

@@ -82,8 +82,9 @@ pub(crate) fn run(arguments: &GearsArguments) -> Result<(), CommandFailure> {
 
 impl GearsArguments {
     fn path(&self) -> PathBuf {
-        let beside = || gears_json::path_of(&self.model);
-        self.out.clone().unwrap_or_else(beside)
+        self.out
+            .clone()
+            .unwrap_or_else(|| gears_json::path_of(&self.model))
     }
 
     /// The kind and the values of the gears that are to be written, if any are.
@@ -228,7 +229,7 @@ fn own_dims(kind: GearKind, value: &ValueInfo) -> Result<Vec<i64>, CommandFailur
         GearKind::Size => n_axes == 4 && axis >= 2,
         GearKind::Dims => true,
     };
-    let extent = |(axis, dim): (usize, &DeclaredDim)| match dim {
+    dims.iter().enumerate().map(|(axis, dim)| match dim {
         DeclaredDim::Fixed(n) => Ok(i64::try_from(*n).unwrap_or(i64::MAX)),
         _ if is_set(axis) => Ok(OPEN),
         _ => {
@@ -238,8 +239,7 @@ fn own_dims(kind: GearKind, value: &ValueInfo) -> Result<Vec<i64>, CommandFailur
             );
             Err(CommandFailure::message(USAGE, message))
         }
-    };
-    dims.iter().enumerate().map(extent).collect()
+    }).collect()
 }
 
 fn check(value: &ValueInfo, dims: &[i64]) -> Result<(), CommandFailure> {

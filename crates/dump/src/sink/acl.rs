@@ -193,11 +193,10 @@ impl AclSink {
         }
         let prelude = dump_data::prelude(record);
         let parts = parts(&prelude, record)?;
-        let places = |attempt| {
+        let (written, _) = self.put(record, &parts, short_name, |attempt| {
             let timestamp_us = record.timestamp_us.saturating_add(attempt);
             self.tree.place(record, timestamp_us)
-        };
-        let (written, _) = self.put(record, &parts, short_name, places)?;
+        })?;
         let whole = WholeTensors::all(record);
         Ok(refused + WrittenFiles { whole, ..written })
     }
@@ -208,13 +207,12 @@ impl AclSink {
         columns: &StatsColumns,
     ) -> Result<WrittenFiles, SinkError> {
         let text = stats_csv::encode(record, columns);
-        let places = |attempt| {
+        let (written, _) = self.put(record, &[text.as_bytes()], short_name, |attempt| {
             let timestamp_us = record.timestamp_us.saturating_add(attempt);
             let mut place = self.tree.place(record, timestamp_us);
             place.file_name.push_str(stats_csv::FILE_NAME_SUFFIX);
             place
-        };
-        let (written, _) = self.put(record, &[text.as_bytes()], short_name, places)?;
+        })?;
         Ok(written)
     }
 
@@ -302,11 +300,10 @@ impl Sink for AclSink {
         let (stream_id, task_id) = (stream_id(&record.model), task_id(record));
         let block = overflow.to_record(model_id.into(), stream_id.into(), task_id.into());
         let bytes = dump_data::op_debug_file(&OverflowRecord::Blocks(block), record.timestamp_us);
-        let places = |attempt| {
+        let (written, _) = self.put(record, &[&bytes], short_name, |attempt| {
             let timestamp_us = record.timestamp_us.saturating_add(attempt);
             self.tree.op_debug_place(record, timestamp_us)
-        };
-        let (written, _) = self.put(record, &[&bytes], short_name, places)?;
+        })?;
         Ok(written + self.write(record)?)
     }
 
@@ -339,12 +336,11 @@ impl Sink for AclSink {
             return Ok(written);
         };
         let text = failure_text::with_trace(&message, record, trace);
-        let places = |attempt| {
+        let (beside, _) = self.put(record, &[text.as_bytes()], short, |attempt| {
             let mut place = places(taken + attempt);
             place.file_name.push_str(TRACE_SUFFIX);
             place
-        };
-        let (beside, _) = self.put(record, &[text.as_bytes()], short, places)?;
+        })?;
         Ok(written + beside)
     }
 

@@ -224,10 +224,9 @@ impl MindSporeSink {
     /// Constants are written once for each graph, and not where an earlier dump has written them.
     fn has_place_for_constant(&self, record: &Record) -> bool {
         let id = graph_id(&record.model);
-        let was_there = || self.files.exists(&self.constants_dir(record));
         !*lock(&self.earlier_constants)
             .entry(id)
-            .or_insert_with(was_there)
+            .or_insert_with(|| self.files.exists(&self.constants_dir(record)))
             && lock(&self.values).claim_constant(id, &record.operator.op_name)
     }
 

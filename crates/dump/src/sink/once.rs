@@ -141,12 +141,12 @@ impl WriteRequest<'_> {
         let decoded = bytes.and_then(|bytes| npy_zst::decode(bytes.as_ref()).ok());
         decoded.is_some_and(|decoded| {
             let mut rest = &decoded[..];
-            let is_next = |part: &&[u8]| {
-                let is_equal = rest.starts_with(part);
-                rest = rest.get(part.len()..).unwrap_or_default();
-                is_equal
-            };
-            decoded.len() as u64 == n_bytes(self.parts) && self.parts.iter().all(is_next)
+            decoded.len() as u64 == n_bytes(self.parts)
+                && self.parts.iter().all(|part| {
+                    let is_equal = rest.starts_with(part);
+                    rest = rest.get(part.len()..).unwrap_or_default();
+                    is_equal
+                })
         })
     }
 }

@@ -53,9 +53,9 @@ fn arrays(dir: &Path) -> (usize, usize) {
         for entry in std::fs::read_dir(dir).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
-                walk(&path, found)
+                walk(&path, found);
             } else {
-                found.push(path)
+                found.push(path);
             }
         }
     }

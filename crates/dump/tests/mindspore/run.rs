@@ -175,9 +175,9 @@ pub(crate) fn files(dir: &Path) -> Vec<String> {
         for entry in std::fs::read_dir(dir).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
-                walk(&path, found)
+                walk(&path, found);
             } else {
-                found.push(path)
+                found.push(path);
             }
         }
     }

@@ -100,7 +100,7 @@ fn on_disk(dir: &Path) -> (u64, u64) {
             let entry = entry.unwrap();
             let metadata = entry.metadata().unwrap();
             if metadata.is_dir() {
-                dirs.push(entry.path())
+                dirs.push(entry.path());
             } else {
                 n_files += 1;
                 let is_first = seen.insert(metadata.ino());

@@ -220,9 +220,9 @@ fn files(dir: &Path) -> Vec<PathBuf> {
         for entry in std::fs::read_dir(dir).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
-                dirs.push(path)
+                dirs.push(path);
             } else {
-                files.push(path)
+                files.push(path);
             }
         }
     }

@@ -84,7 +84,7 @@ fn write_attribute(out: &mut MessageWriter, name: &str, value: &OperatorAttribut
         OperatorAttribute::Int(number) => out.varint(3, number.cast_unsigned()),
         OperatorAttribute::Text(text) => out.bytes(4, text.as_bytes()),
         OperatorAttribute::Floats(numbers) => {
-            numbers.iter().for_each(|&number| out.float(7, number))
+            numbers.iter().for_each(|&number| out.float(7, number));
         }
         OperatorAttribute::Ints(numbers) => {
             let numbers: Vec<u64> = numbers
@@ -94,7 +94,7 @@ fn write_attribute(out: &mut MessageWriter, name: &str, value: &OperatorAttribut
             out.packed_u64(8, &numbers);
         }
         OperatorAttribute::Texts(texts) => {
-            texts.iter().for_each(|text| out.bytes(9, text.as_bytes()))
+            texts.iter().for_each(|text| out.bytes(9, text.as_bytes()));
         }
     }
     out.varint(20, kind(value));

@@ -177,15 +177,16 @@ fn signature(lowered: &OnnxLowering, engine: &ModelSignature) -> ModelSignature 
     let described = &lowered.described;
     let inputs = described.inputs.iter().flatten();
     let inputs = inputs.filter(|operand| operand.constant.is_none());
-    let input = |operand: &Operand| ValueInfo {
-        name: operand.name.clone(),
-        dtype: operand.dtype,
-        dims: operand.dims.clone(),
-    };
     let changes = lowered.outputs.iter().zip(&lowered.onnx.outputs);
     let changes = changes.filter_map(|(change, operand)| operand.as_ref().map(|_| change));
     ModelSignature {
-        inputs: inputs.map(input).collect(),
+        inputs: inputs
+            .map(|operand| ValueInfo {
+                name: operand.name.clone(),
+                dtype: operand.dtype,
+                dims: operand.dims.clone(),
+            })
+            .collect(),
         outputs: engine
             .outputs
             .iter()

@@ -153,11 +153,12 @@ fn slices(dump: &ComparedFile, thread: Option<usize>) -> Result<Vec<FftsSlice>, 
 }
 
 fn thread_shapes(dump: &ComparedFile, thread: usize) -> Result<Vec<Vec<usize>>, CompareStop> {
-    let missing = || CompareStop::Fatal("'output_tensor_slice'".to_owned());
     let Some(attribute) = &dump.attribute else {
         return Ok(Vec::new());
     };
-    let threads = attribute.get("output_tensor_slice").ok_or_else(missing)?;
+    let threads = attribute
+        .get("output_tensor_slice")
+        .ok_or_else(|| CompareStop::Fatal("'output_tensor_slice'".to_owned()))?;
     if !is_true(Some(threads)) {
         return Ok(Vec::new());
     }
@@ -210,12 +211,13 @@ fn joined(
 
 fn concatenate(parts: &[&FftsSlice], axis: usize) -> Result<(Vec<usize>, Vec<u8>), CompareStop> {
     let first = parts[0];
-    let fits = |part: &&FftsSlice| {
-        part.dtype == first.dtype
-            && part.dims.len() == first.dims.len()
-            && (0..part.dims.len()).all(|i| i == axis || part.dims[i] == first.dims[i])
-    };
-    if axis >= first.dims.len() || !parts.iter().all(fits) {
+    if axis >= first.dims.len()
+        || !parts.iter().all(|part| {
+            part.dtype == first.dtype
+                && part.dims.len() == first.dims.len()
+                && (0..part.dims.len()).all(|i| i == axis || part.dims[i] == first.dims[i])
+        })
+    {
         return Err(CompareStop::Exception(
             "the slices do not fit each other".to_owned(),
         ));

@@ -283,15 +283,14 @@ fn divergence(a: &[f32], b: &[f32], about: &TensorFacts<'_>) -> Result<Outcome, 
         let (p, q) = (p.at(a[i]), q.at(b[i]));
         p * log::ln(p / q)
     };
-    let eight = |i: usize| {
+    let value = pairwise_lanes(a.len(), one, |i| {
         let my: [f32; LANES] = std::array::from_fn(|lane| p.at(a[i + lane]));
         // Eight at a time, in the order in which numpy's sum takes them, so that the logarithm is
         // vectorised and the digits stay.
         let quotients: [f32; LANES] = std::array::from_fn(|lane| my[lane] / q.at(b[i + lane]));
         let logs = log::ln_of_all(quotients);
         std::array::from_fn(|lane| my[lane] * logs[lane])
-    };
-    let value = pairwise_lanes(a.len(), one, eight);
+    });
     // Rounding leaves a little of either sign, which would be shown as `-0.000000`.
     let value = if f64::from(value.abs()) < DOUBLE_EPSILON {
         0.0
@@ -346,11 +345,11 @@ fn deviations(a: &[f32], b: &[f32]) -> String {
     let describe = |x: &[f32]| {
         let n = x.len() as f64;
         let mean = sum_of_f32_as_f64(x) / n;
-        let squares = |i: usize| {
+        let deviation = (pairwise_f64(x.len(), |i| {
             let difference: f64 = f64::from(x[i]) - mean;
             difference * difference
-        };
-        let deviation = (pairwise_f64(x.len(), squares) / n).sqrt();
+        }) / n)
+            .sqrt();
         let shown = |value: f64| {
             let value = if value.abs() < DEVIATION_MIN {
                 0.0

@@ -130,12 +130,11 @@ impl LayoutChange {
         let (from, from_name) = formats::from_code(tensor.entry.format)?;
         let decoded = dtype::decode(tensor)?;
         let from = as_dumped(from, &decoded.dims, tensor);
-        let own_shape = || -> Vec<usize> {
+        let wanted = self.wanted.clone().unwrap_or_else(|| {
             let dims = tensor.entry.original_shape.iter().flatten();
             dims.map(|&dim| usize::try_from(dim).unwrap_or(usize::MAX))
                 .collect()
-        };
-        let wanted = self.wanted.clone().unwrap_or_else(own_shape);
+        });
         if from == Layout::FractalNz {
             layout::check_wanted_shape(&decoded.dims, &wanted)?;
         }

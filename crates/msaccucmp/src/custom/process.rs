@@ -46,13 +46,12 @@ pub(crate) struct InterpreterProcess {
 impl InterpreterProcess {
     /// Starts an interpreter.
     pub(crate) fn start() -> Result<InterpreterProcess, String> {
-        let no_interpreter = |error: io::Error| format!("Cannot run {INTERPRETER}: {error}");
         let mut child = Command::new(INTERPRETER)
             .args(["-c", DRIVER])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
-            .map_err(no_interpreter)?;
+            .map_err(|error| format!("Cannot run {INTERPRETER}: {error}"))?;
         match (child.stdin.take(), child.stdout.take()) {
             (Some(requests), Some(answers)) => Ok(InterpreterProcess {
                 child,

@@ -233,8 +233,7 @@ impl Gears {
                 let expected = format!("{n_values} values of gear {i}");
                 return Err(mistake(expected, format!("{values:?}")));
             }
-            let is_possible = |&n: &u64| n > 0 && i64::try_from(n).is_ok();
-            if !values.iter().all(is_possible) {
+            if !values.iter().all(|&n| n > 0 && i64::try_from(n).is_ok()) {
                 let expected = format!("values of gear {i} of 1 and more");
                 return Err(mistake(expected, format!("{values:?}")));
             }

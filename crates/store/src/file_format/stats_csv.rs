@@ -177,7 +177,7 @@ fn push_cells(
             (StatsCell::Count, _) => text.push_str(&n_elements.to_string()),
             (StatsCell::Statistic(_), None) => text.push_str("NA"),
             (StatsCell::Statistic(column), Some(computed)) => {
-                text.push_str(&computed.text(*column))
+                text.push_str(&computed.text(*column));
             }
         }
     }

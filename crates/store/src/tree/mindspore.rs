@@ -248,8 +248,7 @@ pub fn clean_name(name: &str) -> String {
 
 /// Name of an operator's arguments file, `{type}.{name}.json`, in which only `.` and `/` are replaced.
 pub fn kernel_args_file_name(op_type: &str, full_name: &str) -> String {
-    let is_replaced = |c: char| matches!(c, '.' | '/') || c.is_control();
-    let cleaned = |text: &str| text.replace(is_replaced, "_");
+    let cleaned = |text: &str| text.replace(|c| matches!(c, '.' | '/') || c.is_control(), "_");
     format!("{}.{}.json", cleaned(op_type), cleaned(full_name))
 }
 

@@ -293,14 +293,13 @@ fn relative(result: &mut TensorDifference, pairs: &[ElementPair]) {
     // In parts, because sums may be out of range where means are not.
     result.accumulated_rel = parts(n.max(1.0)) * n;
     result.mean_rel = parts(n.max(1.0));
-    let share = |limit: f64| {
+    [result.share_1_1000, result.share_5_1000] = SMALL.map(|limit| {
         if pairs.is_empty() {
             return 1.0;
         }
         let n_small = measured.iter().filter(|&&r| r < limit).count();
         n_small as f64 / pairs.len() as f64
-    };
-    [result.share_1_1000, result.share_5_1000] = SMALL.map(share);
+    });
 }
 
 /// How many of the powers of ten from 1e-12 to 1e3 a relative difference reaches.

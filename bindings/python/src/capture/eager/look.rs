@@ -123,8 +123,9 @@ impl EagerState {
             Some(bytes) => Arc::new(bytes),
             None => {
                 let (pool, bytes) = (&self.shared.pool, lent.bytes());
-                let copy = || pool.copy(bytes).map_err(|_| UnseenReason::Copy);
-                Arc::new(detached(py, bytes.len(), copy)?)
+                Arc::new(detached(py, bytes.len(), || {
+                    pool.copy(bytes).map_err(|_| UnseenReason::Copy)
+                })?)
             }
         };
         let weak = Arc::downgrade(&bytes);
@@ -145,8 +146,9 @@ impl EagerState {
         if n_bytes > bytes.len() && n_bytes as u64 > self.shared.queue_bytes_max {
             return Err(UnseenReason::Expanded);
         }
-        let copy = || dense_copy(dtype, shape, strides, 0, bytes).map_err(|_| UnseenReason::Copy);
-        detached(py, n_bytes, copy)
+        detached(py, n_bytes, || {
+            dense_copy(dtype, shape, strides, 0, bytes).map_err(|_| UnseenReason::Copy)
+        })
     }
 
     /// The elements as they were found before; `None` if nobody has them any more.

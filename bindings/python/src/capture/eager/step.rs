@@ -197,7 +197,7 @@ impl EagerStep {
     ) -> PyResult<Option<EagerCall>> {
         let py = func.py();
         let inner = &self.inner;
-        let kind = inner.kinds.of(func)?;
+        let kind = inner.kinds.find_or_describe(func)?;
         if kind.is_ignored {
             return Ok(None);
         }
@@ -304,8 +304,9 @@ impl EagerStep {
             Some(Ok(ShownValue::Whole(tensor))) => vec![(name.clone(), Some(tensor))],
             Some(Ok(ShownValue::Parts(parts))) => {
                 let parts = parts.into_iter();
-                let named = |(part, tensor)| (format!("{name}.{part}").into(), Some(tensor));
-                parts.map(named).collect()
+                parts
+                    .map(|(part, tensor)| (format!("{name}.{part}").into(), Some(tensor)))
+                    .collect()
             }
             Some(Err(reason)) => {
                 self.inner.shared.note_unseen(&reason);

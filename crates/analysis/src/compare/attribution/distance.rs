@@ -15,15 +15,14 @@ pub(super) fn slot_distance(slot: &SlotResult) -> f64 {
     if slot.evidence == Evidence::Shape || get(MetricId::NonFiniteMismatches) > Some(0.0) {
         return f64::INFINITY;
     }
-    let digest = || match get(MetricId::DigestMismatch) {
-        Some(0.0) => Some(0.0),
-        Some(_) => Some(f64::INFINITY),
-        None => None,
-    };
     let found = match slot.evidence {
         Evidence::Tensor if !is_float(slot) => get(MetricId::ShareUnequal),
         Evidence::Tensor => get(MetricId::RelL2).or_else(|| get(MetricId::ShareUnequal)),
-        _ => get(MetricId::StatisticRel).or_else(digest),
+        _ => get(MetricId::StatisticRel).or_else(|| match get(MetricId::DigestMismatch) {
+            Some(0.0) => Some(0.0),
+            Some(_) => Some(f64::INFINITY),
+            None => None,
+        }),
     };
     found.map_or(
         0.0,

@@ -189,13 +189,14 @@ impl<'a> FaultSearch<'a> {
 
     /// Whether something that was not compared ran before and may have made a slot.
     fn is_gap_before(&self, operator: &OperatorResult, slot: &SlotResult) -> bool {
-        let may_be = |other: &SlotResult| {
-            let dims = &other.golden.shape;
-            is_hidden_output(other) && (dims.is_empty() || *dims == slot.golden.shape)
-        };
         let mut before = self.hidden_before(operator).iter();
         self.unmatched(operator).next().is_some()
-            || before.any(|other| other.slots.iter().any(may_be))
+            || before.any(|other| {
+                other.slots.iter().any(|other| {
+                    let dims = &other.golden.shape;
+                    is_hidden_output(other) && (dims.is_empty() || *dims == slot.golden.shape)
+                })
+            })
     }
 
     /// Operators without a partner in the same place, up to this one, with how many of the list are between.

@@ -145,12 +145,11 @@ fn some(
         return Ok(found);
     }
     let lower = name.to_lowercase();
-    let is_alike = |known: &&String| {
+    let names = side.runs.iter().map(|run| &run.op_name);
+    let alike = names.filter(|name| !name.is_empty()).find(|known| {
         let known = known.to_lowercase();
         !known.is_empty() && (known.contains(&lower) || lower.contains(&known))
-    };
-    let names = side.runs.iter().map(|run| &run.op_name);
-    let alike = names.filter(|name| !name.is_empty()).find(is_alike);
+    });
     Err(ChoiceError::None {
         name: name.to_owned(),
         place: place(choice),

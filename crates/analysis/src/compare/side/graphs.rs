@@ -107,12 +107,11 @@ impl DumpGraphs {
                 return Vec::new();
             }
         };
-        let is_description = |path: &PathBuf| {
+        paths.retain(|path| {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             let is_json = path.extension().is_some_and(|e| e == graph_json::EXTENSION);
             is_json && !name.starts_with('.')
-        };
-        paths.retain(is_description);
+        });
         paths.sort();
         if paths.len() > N_FILES_MAX {
             let (n, dir) = (paths.len(), dir.display());

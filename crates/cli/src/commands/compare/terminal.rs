@@ -154,9 +154,8 @@ impl TerminalReport<'_> {
     fn failing(&self) -> Vec<usize> {
         let of_level = |level: VerdictLevel| -> Vec<usize> {
             let operators = self.comparison.operators.iter();
-            let is_it = |operator: &&OperatorResult| operator.level == level;
             operators
-                .filter(is_it)
+                .filter(|operator| operator.level == level)
                 .map(|operator| operator.index)
                 .collect()
         };
@@ -291,13 +290,14 @@ fn fitting(mut rows: Vec<Vec<String>>, width: Option<usize>) -> Vec<Vec<String>>
     let Some(width) = width else {
         return rows;
     };
-    let widest = |column: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(column));
-        let widest = cells.map(|cell| cell.chars().count()).max();
-        widest.unwrap_or(0).max(COLUMNS[column].len()) + 2
-    };
     let others = (0..COLUMNS.len()).filter(|&column| column != NAME_COLUMN);
-    let taken: usize = others.map(widest).sum();
+    let taken: usize = others
+        .map(|column| {
+            let cells = rows.iter().filter_map(|row| row.get(column));
+            let widest = cells.map(|cell| cell.chars().count()).max();
+            widest.unwrap_or(0).max(COLUMNS[column].len()) + 2
+        })
+        .sum();
     let room = width.saturating_sub(taken + 2).max(N_NAME_CHARS_MIN);
     for row in &mut rows {
         row[NAME_COLUMN] = cut(&row[NAME_COLUMN], room);

@@ -80,12 +80,11 @@ impl RangePrinter<'_> {
         if !self.0.has_losses() {
             return Ok(());
         }
-        let rows = || {
+        report::print_in_pieces(out, (&HEADER, &RIGHT), || {
             let rows = self.0.rows.iter().map_err(unreadable)?;
             let rows = rows.filter(|row| row.as_ref().map_or(true, loses));
             Ok(rows.map(|row| row.map(|row| cells(&row))))
-        };
-        report::print_in_pieces(out, (&HEADER, &RIGHT), rows)
+        })
     }
 
     /// One line for each dtype.

@@ -378,11 +378,10 @@ fn print_stats(out: &mut impl Write, rows: &StatsRows) -> Result<(), CommandFail
         "nan", "inf",
     ];
     const RIGHT: [&str; 8] = ["step", "task", "min", "max", "mean", "l2", "nan", "inf"];
-    let rows = || {
+    print_in_pieces(out, (&HEADER, &RIGHT), || {
         let rows = rows.iter().map_err(unreadable)?;
         Ok(rows.map(|row| row.map(|row| cells(&row))))
-    };
-    print_in_pieces(out, (&HEADER, &RIGHT), rows)
+    })
 }
 
 fn unreadable(error: SinkError) -> CommandFailure {

@@ -153,14 +153,15 @@ impl<'a> ReplayedDump<'a> {
             let text = format!("`{}` draws random numbers", operator.op_type);
             return Err(ReplayRefusal::new(USAGE, text));
         }
-        let is_known = |i: &usize| {
-            operator
-                .outputs
-                .get(*i)
-                .is_some_and(|name| !name.is_empty())
-        };
         let positions = dumped.iter().map(|one| one.position);
-        given.outputs = positions.filter(is_known).collect();
+        given.outputs = positions
+            .filter(|i| {
+                operator
+                    .outputs
+                    .get(*i)
+                    .is_some_and(|name| !name.is_empty())
+            })
+            .collect();
         if given.outputs.is_empty() {
             let text = "its outputs in the dump are not those that it has in the model";
             return Err(ReplayRefusal::new(USAGE, text));

@@ -8,7 +8,7 @@ use opscope_store::file_format::ms_graph_pb;
 use opscope_store::file_format::number_text::general;
 use opscope_store::file_format::statistic_csv::StatisticRows;
 use opscope_store::record::graph::{
-    AttributeGroup, GraphAttribute, GraphNode, GraphRecord, InputOrigin, Literal, ValueType,
+    AttributeGroup, GraphNode, GraphRecord, InputOrigin, Literal, ValueType,
 };
 use serde_json::{Value, json};
 
@@ -171,8 +171,9 @@ fn node_json(graph: &GraphRecord, node: &GraphNode, is_text: bool) -> Value {
     });
     let attributes = |group| -> serde_json::Map<String, Value> {
         let of_group = node.attributes.iter().filter(|a| a.group == group);
-        let pair = |a: &GraphAttribute| (a.name.clone(), literal_text(&a.value).into());
-        of_group.map(pair).collect()
+        of_group
+            .map(|a| (a.name.clone(), literal_text(&a.value).into()))
+            .collect()
     };
     let source = node.source.iter().flat_map(|source| &source.lines);
     json!({

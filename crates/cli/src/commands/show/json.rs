@@ -5,7 +5,7 @@ use std::path::Path;
 use opscope_analysis::ElementValue;
 use opscope_analysis::describe::{FileDescription, TensorDescription};
 use opscope_analysis::overflow::Finding;
-use opscope_analysis::overview::{OperatorOverview, Overview};
+use opscope_analysis::overview::Overview;
 use opscope_store::reader::DumpIndex;
 use serde_json::{Value, json};
 
@@ -102,7 +102,14 @@ fn element_json(element: &ElementValue) -> Value {
 }
 
 pub(super) fn overview_json(path: &Path, overview: &Overview, index: &DumpIndex) -> Value {
-    let operator = |operator: &OperatorOverview| {
+    json!({
+        "path": path,
+        "files": overview.n_files,
+        "overflow_record_files": overview.n_record_files,
+        "bytes": overview.n_bytes,
+        "directories": overview.dirs,
+        "passed_over": crate::passed_over::to_json(&index.passed_over),
+        "operators": overview.operators.iter().map(|operator| {
         json!({
             "task_id": operator.task_id,
             "op_type": operator.op_type,
@@ -113,15 +120,7 @@ pub(super) fn overview_json(path: &Path, overview: &Overview, index: &DumpIndex)
             "bytes": operator.n_bytes,
             "overflow_record": operator.is_record,
         })
-    };
-    json!({
-        "path": path,
-        "files": overview.n_files,
-        "overflow_record_files": overview.n_record_files,
-        "bytes": overview.n_bytes,
-        "directories": overview.dirs,
-        "passed_over": crate::passed_over::to_json(&index.passed_over),
-        "operators": overview.operators.iter().map(operator).collect::<Vec<_>>(),
+    }).collect::<Vec<_>>(),
         "errors": index.errors.iter().map(|error| chain(error)).collect::<Vec<_>>(),
     })
 }

@@ -48,16 +48,17 @@ pub(super) fn print(all: &[TableRecord]) -> Result<(), CommandFailure> {
 }
 
 pub(super) fn to_json(all: &[TableRecord]) -> Value {
-    let one = |one: &TableRecord| {
-        json!({
-            "step": one.step,
-            "task_id": one.task_id,
-            "op_type": one.op_type,
-            "op_name": one.op_name,
-            "rows": rows_json(&one.table),
+    all.iter()
+        .map(|one| {
+            json!({
+                "step": one.step,
+                "task_id": one.task_id,
+                "op_type": one.op_type,
+                "op_name": one.op_name,
+                "rows": rows_json(&one.table),
+            })
         })
-    };
-    all.iter().map(one).collect()
+        .collect()
 }
 
 fn rows(one: &TableRecord) -> impl Iterator<Item = Vec<String>> + '_ {

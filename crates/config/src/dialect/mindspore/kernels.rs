@@ -105,7 +105,7 @@ fn write_json(node: &JsonNode, out: &mut String) {
         }
         JsonValue::Number(text) => out.push_str(&number_text(text)),
         JsonValue::String(text) => {
-            out.push_str(&serde_json::Value::from(text.as_str()).to_string())
+            out.push_str(&serde_json::Value::from(text.as_str()).to_string());
         }
         JsonValue::Array(nodes) => {
             out.push('[');

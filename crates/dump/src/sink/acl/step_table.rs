@@ -18,11 +18,10 @@ impl AclSink {
     /// Appends the rows of records, of each step in a row with one call. What fails is left to
     /// [`AclSink::write_row`], which says why.
     pub(super) fn append_together(&self, records: &[&Record]) {
-        let is_of_step = |a: &&Record, b: &&Record| a.step == b.step && (a.model == b.model);
         let wanted: Vec<&Record> = (records.iter().copied())
             .filter(|record| record.n_bytes() > 0)
             .collect();
-        for of_step in wanted.chunk_by(is_of_step) {
+        for of_step in wanted.chunk_by(|a, b| a.step == b.step && (a.model == b.model)) {
             let [first, ..] = of_step else {
                 continue;
             };

@@ -9,7 +9,7 @@ use opscope_store::record::graph::{
     AttributeGroup, DeviceTensor, GraphAttribute, GraphNode, GraphParameter, GraphRecord,
     GraphResult, InputOrigin, KernelView, Literal, TensorType, ValueType,
 };
-use opscope_store::record::{AttributeKind, Operator, Record, SlotSide};
+use opscope_store::record::{Operator, Record, SlotSide};
 use opscope_store::tree::mindspore::DEFAULT_LAYOUT;
 use opscope_tensor::Tensor;
 
@@ -234,12 +234,12 @@ fn tuple(graph: &GraphRecord, results: Vec<InputOrigin>) -> GraphNode {
 /// Attributes that the model gives; those that it leaves at their defaults are not among them.
 fn attributes(operator: &Operator) -> Vec<GraphAttribute> {
     let own = operator.all_attributes().take(operator.attributes.len());
-    let attribute = |(name, text, r#type): (&str, &str, AttributeKind)| GraphAttribute {
+    own.map(|(name, text, r#type)| GraphAttribute {
         group: AttributeGroup::Operator,
         name: name.to_owned(),
         value: Literal::from_text(text, r#type),
-    };
-    own.map(attribute).collect()
+    })
+    .collect()
 }
 
 fn value_type(known: Option<&TensorType>) -> ValueType {

@@ -15,8 +15,9 @@ struct Sha1(Option<[u8; 20]>);
 
 /// Whether elements are needed for more than numbers.
 pub(super) fn has_digest(categories: &[Category]) -> bool {
-    let is_digest = |category: &Category| matches!(category, Category::Md5 | Category::Sha1);
-    categories.iter().any(is_digest)
+    categories
+        .iter()
+        .any(|category| matches!(category, Category::Md5 | Category::Sha1))
 }
 
 /// Hashes the tensors of several records together, which is several times as fast as one by one.
@@ -26,12 +27,13 @@ pub(super) fn prepare(records: &[&Record], categories: &[Category]) {
     }
     let (mut tensors, mut inputs) = (Vec::<&Tensor>::new(), Vec::new());
     for (_, _, tensor) in records.iter().flat_map(|record| record.slots()) {
-        let is_same = |other: &&Tensor| std::sync::Arc::ptr_eq(other.memo(), tensor.memo());
         // Elements of half a byte are hashed in their own way.
         let is_wanted = tensor.dtype() != DType::I4 && !tensor.observed().has_kept::<Md5>();
         if let Ok(bytes) = tensor.host_bytes()
             && is_wanted
-            && !tensors.iter().any(is_same)
+            && !tensors
+                .iter()
+                .any(|other| std::sync::Arc::ptr_eq(other.memo(), tensor.memo()))
         {
             tensors.push(tensor);
             inputs.push(bytes);

@@ -324,8 +324,7 @@ mod tests {
             (inner, seen())
         });
         assert_eq!(inside, (Some(2), Some(1)));
-        let work = || desk.lend(&3, || panic!("on purpose"));
-        assert!(catch_unwind(AssertUnwindSafe(work)).is_err());
+        assert!(catch_unwind(AssertUnwindSafe(|| desk.lend(&3, || panic!("on purpose")))).is_err());
         assert_eq!(seen(), None);
     }
 }

@@ -201,10 +201,9 @@ fn script(path: PathBuf) -> Option<MetricScript> {
         .strip_suffix(".py")
         .or_else(|| file_name.strip_suffix(".pyc"));
     let name = stem.and_then(|stem| stem.strip_prefix(PREFIX));
-    let is_word = |name: &&str| {
+    let Some(name) = name.filter(|name| {
         !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
-    };
-    let Some(name) = name.filter(is_word) else {
+    }) else {
         log::warning(&format!(
             "The file '{file_name}' does not match 'alg_{{algorithm_name}}.py', please check the \
              file."

@@ -48,8 +48,9 @@ pub(super) fn ln(x: f32) -> f32 {
 
 /// Several logarithms at once, which is faster.
 pub(super) fn ln_of_all<const N: usize>(x: [f32; N]) -> [f32; N] {
-    let is_normal = |x: &f32| (f32::MIN_POSITIVE..f32::INFINITY).contains(x);
-    if x.iter().all(is_normal) {
+    if x.iter()
+        .all(|x| (f32::MIN_POSITIVE..f32::INFINITY).contains(x))
+    {
         return of_normal(x, 0);
     }
     x.map(ln)

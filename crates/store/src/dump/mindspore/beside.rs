@@ -44,13 +44,12 @@ impl MindSporeListing {
             if is_graph(name, ms_graph_ir::EXTENSION) || is_graph(name, ms_graph_pb::EXTENSION) {
                 self.read_graph(entry, rank, graph_id)
             } else if is_execution_order(name) {
-                let parse = |text: &str| {
+                let lines = read_text(&entry.path, "execution order", |text| {
                     Ok(execution_order::parse(text)
                         .into_iter()
                         .map(str::to_owned)
                         .collect())
-                };
-                let lines = read_text(&entry.path, "execution order", parse);
+                });
                 lines.map(|lines| {
                     let order = GraphOrder {
                         rank,
@@ -60,8 +59,9 @@ impl MindSporeListing {
                     self.orders.push(order);
                 })
             } else if is_global_execution_order(name) {
-                let parse = |text: &str| Ok(execution_order::parse_iterations(text));
-                let lines = read_text(&entry.path, "list of iterations", parse);
+                let lines = read_text(&entry.path, "list of iterations", |text| {
+                    Ok(execution_order::parse_iterations(text))
+                });
                 lines.map(|lines| {
                     let order = GraphOrder {
                         rank,

@@ -99,14 +99,15 @@ impl NameIndex {
         op_names
             .iter()
             .map(|op_name| {
-                let find = |names: &&GraphNames| {
-                    if is_parameter {
-                        names.parameter(op_name)
-                    } else {
-                        names.operator(op_name, &running)
-                    }
-                };
-                all.iter().find_map(find).unwrap_or_default()
+                all.iter()
+                    .find_map(|names| {
+                        if is_parameter {
+                            names.parameter(op_name)
+                        } else {
+                            names.operator(op_name, &running)
+                        }
+                    })
+                    .unwrap_or_default()
             })
             .collect()
     }

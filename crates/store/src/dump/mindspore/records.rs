@@ -121,12 +121,11 @@ fn add_rows(dump: &MindSporeListing, gathered: &mut BTreeMap<MindSporeOperatorKe
             if of_key.full_name.is_none() && key.op_name != subject.op_name {
                 of_key.full_name = Some(subject.op_name.clone());
             }
-            let is_same = |slot: &&mut MindSporeSlot| {
+            if let Some(slot) = of_key.slots.iter_mut().find(|slot| {
                 slot.row.is_none()
                     && (slot.side, slot.index) == (subject.side, subject.slot)
                     && slot.timestamp == subject.timestamp
-            };
-            if let Some(slot) = of_key.slots.iter_mut().find(is_same) {
+            }) {
                 slot.row = row;
                 continue;
             }
@@ -145,10 +144,11 @@ fn add_rows(dump: &MindSporeListing, gathered: &mut BTreeMap<MindSporeOperatorKe
     }
     for ((key, side, index), rows) in left {
         let of_key = gathered.entry(key).or_default();
-        let is_open = |slot: &&mut MindSporeSlot| {
-            slot.row.is_none() && (slot.side, slot.index) == (side, index)
-        };
-        let mut open: Vec<_> = of_key.slots.iter_mut().filter(is_open).collect();
+        let mut open: Vec<_> = of_key
+            .slots
+            .iter_mut()
+            .filter(|slot| slot.row.is_none() && (slot.side, slot.index) == (side, index))
+            .collect();
         open.sort_by_key(|slot| slot.timestamp);
         if open.len() == rows.len() {
             open.into_iter()

@@ -85,12 +85,11 @@ fn element(text: &str, depth: usize) -> Literal {
 }
 
 fn is_plain(text: &str) -> bool {
-    let is_odd = |c: char| {
-        matches!(c, ',' | '"' | '\\' | '(' | ')' | '[' | ']' | '{' | '}') || c.is_control()
-    };
     let is_padded = text.trim() != text;
     !text.is_empty()
         && !is_padded
-        && !text.contains(is_odd)
+        && !text.contains(|c| {
+            matches!(c, ',' | '"' | '\\' | '(' | ')' | '[' | ']' | '{' | '}') || c.is_control()
+        })
         && matches!(element(text, 0), Literal::Text(_))
 }

@@ -316,9 +316,8 @@ fn type_name(value: FieldValue<'_>) -> Result<String, FormatError> {
     })?;
     let family = FAMILIES.iter().find(|(number, _)| *number == data_type);
     let known = family.map(|(_, name)| *name);
-    let short = || ms_dtype::short(ms_dtype::from_number(data_type)?);
     Ok(known
-        .or_else(short)
+        .or_else(|| ms_dtype::short(ms_dtype::from_number(data_type)?))
         .map_or_else(|| format!("#{data_type}"), str::to_owned))
 }
 

@@ -255,6 +255,7 @@ fn number(dtype: DType) -> u64 {
 /// The number of a type by its name, which MindSpore's files give for the family only.
 fn type_number(name: &str) -> Option<u64> {
     let family = FAMILIES.iter().find(|(_, known)| *known == name);
-    let dtype = || ms_dtype::number(ms_dtype::from_short(name)?);
-    family.map(|(number, _)| *number).or_else(dtype)
+    family
+        .map(|(number, _)| *number)
+        .or_else(|| ms_dtype::number(ms_dtype::from_short(name)?))
 }

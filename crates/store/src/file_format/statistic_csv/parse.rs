@@ -96,12 +96,13 @@ fn row(line: &str, n_columns: usize) -> Option<(StatisticSubject, Vec<Option<Str
         shape: extents(shape)?,
     };
     let mut values = values.strip_prefix(',').unwrap_or(values).split(',');
-    let value = |text: &str| {
-        let text = text.trim();
-        (!text.is_empty() && text != NULL).then(|| text.to_owned())
-    };
     let values = (0..n_columns)
-        .map(|_| values.next().and_then(value))
+        .map(|_| {
+            values.next().and_then(|text| {
+                let text = text.trim();
+                (!text.is_empty() && text != NULL).then(|| text.to_owned())
+            })
+        })
         .collect();
     Some((subject, values))
 }

@@ -136,9 +136,9 @@ pub(super) fn reduce_together(tensors: &[TensorObserver<'_>], is_any: bool) {
         };
         let cells = of_floats_with(*view, known, Some(mean));
         if is_any {
-            drop(tensor.keep(|_| AnyCells(cells)))
+            drop(tensor.keep(|_| AnyCells(cells)));
         } else {
-            drop(tensor.keep(|_| cells))
+            drop(tensor.keep(|_| cells));
         }
     }
 }

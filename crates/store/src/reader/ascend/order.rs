@@ -25,11 +25,10 @@ pub(super) fn by_execution<T>(entries: Vec<(DumpEntry, T)>) -> Vec<(DumpEntry, T
     let mut groups: VecDeque<FileGroup<T>> = VecDeque::new();
     for (entry, content) in entries {
         let dir = entry.path.parent().unwrap_or(Path::new(""));
-        let is_same = |group: &&mut FileGroup<T>| {
+        match groups.back_mut().filter(|group| {
             let first = group.entries.first();
             first.is_some_and(|(first, _)| first.path.parent() == Some(dir))
-        };
-        match groups.back_mut().filter(is_same) {
+        }) {
             Some(group) => group.add(entry, content),
             None => groups.push_back(FileGroup::new(entry, content)),
         }

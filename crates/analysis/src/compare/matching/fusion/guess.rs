@@ -46,11 +46,10 @@ fn made_of_names(board: &mut Board<'_>, scope: &PlaceScope, gap: &PairingGap, si
         .collect();
     for &run in &gap.runs[side] {
         let (_, repeat) = board.key(side, run);
-        let pick = |name: &str| {
+        let Some(members) = members(&known, &board.run(side, run).op_name, |name| {
             let member = of_key.get(&(name, repeat)).copied();
             member.filter(|&member| board.is_free(other, member))
-        };
-        let Some(members) = members(&known, &board.run(side, run).op_name, pick) else {
+        }) else {
             continue;
         };
         let is_rising =

@@ -216,8 +216,9 @@ fn executions(
         Some(run) => run..run.saturating_add(1),
         None => 0..n,
     };
-    let nth = |n: usize| lists().filter_map(|runs| runs.get(n).copied()).collect();
-    numbers.map(nth).collect()
+    numbers
+        .map(|n| lists().filter_map(|runs| runs.get(n).copied()).collect())
+        .collect()
 }
 
 fn pair(board: &mut Board<'_>, entry: &CheckedMapping, mut runs: [Vec<usize>; 2]) {

@@ -71,11 +71,12 @@ pub(super) fn align(
 }
 
 fn models(side: &ComparedDump, runs: &[usize]) -> Models {
-    let key = |run: usize| {
+    let mut models: Models = grouped(runs, |run| {
         let place = &side.runs[run].place;
         (place.model.clone(), place.model_id)
-    };
-    let mut models: Models = grouped(runs, key).into_iter().collect();
+    })
+    .into_iter()
+    .collect();
     models.sort_by_key(|(_, runs)| runs.first().copied());
     models
 }

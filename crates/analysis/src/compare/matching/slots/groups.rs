@@ -100,13 +100,13 @@ impl<'a> GroupPairing<'a> {
             let slots = &self.sides[i].runs[run].slots;
             (0..slots.len()).map(move |slot| SlotRef { run, slot })
         });
-        let is_free = |place: &SlotRef| {
+        all.filter(|place| {
             let slot = self.slot(i, *place);
             slot.side == kind
                 && !self.is_used[i].contains(place)
                 && !is_made_up(self.sides, i, slot)
-        };
-        all.filter(is_free).collect()
+        })
+        .collect()
     }
 
     fn add(&mut self, two: Two) {

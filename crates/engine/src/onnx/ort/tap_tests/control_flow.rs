@@ -364,8 +364,9 @@ fn bodies_of_many_operators_run() {
             N_OPERATORS => last.to_owned(),
             _ => format!("{prefix}{i}"),
         };
-        let relu = |i| node("Relu", &[&name(i)], &[&name(i + 1)]);
-        (0..N_OPERATORS).map(relu).collect()
+        (0..N_OPERATORS)
+            .map(|i| node("Relu", &[&name(i)], &[&name(i + 1)]))
+            .collect()
     };
     let branch = |prefix: &str| {
         let last = format!("{prefix}_last");
