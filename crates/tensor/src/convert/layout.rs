@@ -9,14 +9,14 @@
 //! of `original` and with [`LayoutConversion::is_prefix`].
 //!
 //! ```
-//! use opscope_tensor::convert::layout::{Conversion, Plan};
+//! use opscope_tensor::convert::layout::{LayoutConversion, LayoutPlan};
 //! use opscope_tensor::{Layout, Shape};
 //!
 //! let device = Shape::new([1, 2, 2, 2, 16]).unwrap();
 //! let original = Shape::new([1, 20, 2, 2]).unwrap();
-//! let plan = Plan::new(&Conversion {
+//! let plan = LayoutPlan::new(&LayoutConversion {
 //!     original: Some((Layout::Nchw, &original)),
-//!     ..Conversion::new(Layout::Nc1hwc0, &device, Layout::Nhwc, 2)
+//!     ..LayoutConversion::new(Layout::Nc1hwc0, &device, Layout::Nhwc, 2)
 //! })
 //! .unwrap();
 //! assert_eq!(plan.out_shape().dims(), [1, 2, 2, 20]);
