@@ -15,16 +15,16 @@ pub(crate) struct Budget {
 
 struct BudgetLeft {
     n_bytes: u64,
-    n_records: u64,
+    n_tensors: u64,
 }
 
 impl Budget {
-    pub(crate) fn new(n_bytes_max: Option<u64>, n_records_max: Option<u64>) -> Budget {
-        let is_limited = n_bytes_max.is_some() || n_records_max.is_some();
+    pub(crate) fn new(n_bytes_max: Option<u64>, n_tensors_max: Option<u64>) -> Budget {
+        let is_limited = n_bytes_max.is_some() || n_tensors_max.is_some();
         let left = is_limited.then(|| {
             Mutex::new(BudgetLeft {
                 n_bytes: n_bytes_max.unwrap_or(u64::MAX),
-                n_records: n_records_max.unwrap_or(u64::MAX),
+                n_tensors: n_tensors_max.unwrap_or(u64::MAX),
             })
         });
         Budget {
@@ -45,7 +45,7 @@ impl Budget {
 
     /// Takes tensors that belong together, all or none. The first that do not fit are the end: what
     /// comes later is not taken either, however small, so that a dump has no holes.
-    pub(crate) fn take(&self, n_records: u64, n_bytes: u64) -> bool {
+    pub(crate) fn take(&self, n_tensors: u64, n_bytes: u64) -> bool {
         let Some(left) = &self.left else {
             return true;
         };
@@ -56,10 +56,10 @@ impl Budget {
         }
         let after = (
             left.n_bytes.checked_sub(n_bytes),
-            left.n_records.checked_sub(n_records),
+            left.n_tensors.checked_sub(n_tensors),
         );
-        if let (Some(n_bytes), Some(n_records)) = after {
-            *left = BudgetLeft { n_bytes, n_records };
+        if let (Some(n_bytes), Some(n_tensors)) = after {
+            *left = BudgetLeft { n_bytes, n_tensors };
             return true;
         }
         self.is_spent.store(true, Ordering::Relaxed);
@@ -82,11 +82,11 @@ mod tests {
             (None, Some(4), &[true, true, true, false]),
             (Some(1000), Some(1), &[true, false, false, false]),
         ];
-        for (n_bytes_max, n_records_max, expected) in cases {
-            let budget = Budget::new(*n_bytes_max, *n_records_max);
+        for (n_bytes_max, n_tensors_max, expected) in cases {
+            let budget = Budget::new(*n_bytes_max, *n_tensors_max);
             let takes = [(1, 10), (2, 5), (1, 1), (1, 0)];
-            let taken = takes.map(|(n_records, n_bytes)| budget.take(n_records, n_bytes));
-            assert_eq!(taken, *expected, "{n_bytes_max:?} {n_records_max:?}");
+            let taken = takes.map(|(n_tensors, n_bytes)| budget.take(n_tensors, n_bytes));
+            assert_eq!(taken, *expected, "{n_bytes_max:?} {n_tensors_max:?}");
             assert_eq!(budget.is_spent(), taken.contains(&false));
         }
     }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::WrittenFiles;
 
-/// Counts of one session. A *record* here is one tensor of one operator execution: one slot.
+/// Counts of one session, in tensors: each slot of an operator execution counts once.
 ///
 /// `n_selected` is always `n_written + n_refused + n_dropped + n_failed`.
 ///
@@ -82,7 +82,7 @@ pub struct DropCounts {
     /// The operator failed, or the engine broke off while it ran.
     pub n_operator_failed: u64,
     /// They were beyond [`SessionOptions::n_bytes_max`](crate::SessionOptions::n_bytes_max) or
-    /// [`SessionOptions::n_records_max`](crate::SessionOptions::n_records_max).
+    /// [`SessionOptions::n_tensors_max`](crate::SessionOptions::n_tensors_max).
     pub n_limit: u64,
     /// The queue was full, and the session does not wait.
     pub n_behind: u64,

@@ -45,7 +45,7 @@ pub struct SessionOptions {
     /// first that would go beyond, in the order of execution, and all later ones are dropped.
     pub n_bytes_max: Option<u64>,
     /// The same for the number of tensors.
-    pub n_records_max: Option<u64>,
+    pub n_tensors_max: Option<u64>,
     /// Which steps are removed again; `None` keeps them all.
     pub ring: Option<RingOptions>,
 }
@@ -59,7 +59,7 @@ impl Default for SessionOptions {
             on_failure: FailurePolicy::default(),
             when_behind: WhenBehind::default(),
             n_bytes_max: None,
-            n_records_max: None,
+            n_tensors_max: None,
             ring: None,
         }
     }
@@ -160,7 +160,7 @@ impl CaptureSession {
             first_overflow: Mutex::default(),
         });
         let tensors = TensorIntake::new(sink, may_summarize, options.queue_bytes_max);
-        let budget = Budget::new(options.n_bytes_max, options.n_records_max);
+        let budget = Budget::new(options.n_bytes_max, options.n_tensors_max);
         let mut session = CaptureSession {
             context: TapContext {
                 intake: Arc::new(RecordIntake::new(tensors, budget, writer.clone())),

@@ -58,8 +58,8 @@ fn files(dir: &Path) -> BTreeSet<String> {
 fn limits_take_the_first_operators_whatever_the_threads() {
     // A step has operators of 4, 2, 2, 4 … tensors; the first reads and produces 9344 bytes.
     for (limit, n_files, n_written) in [
-        (["--max-records", "3"], 0, 0),
-        (["--max-records", "7"], 2, 6),
+        (["--max-tensors", "3"], 0, 0),
+        (["--max-tensors", "7"], 2, 6),
         (["--max-records", "8"], 3, 8),
         (["--max-records", "72"], 27, 72),
         (["--max-bytes", "9343"], 0, 0),

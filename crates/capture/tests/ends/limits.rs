@@ -11,12 +11,12 @@ use crate::double::{additions, bytes, float, one_writer, show, willing, with_ses
 
 fn limited(
     n_bytes_max: Option<u64>,
-    n_records_max: Option<u64>,
+    n_tensors_max: Option<u64>,
     n_writers: usize,
 ) -> SessionOptions {
     SessionOptions {
         n_bytes_max,
-        n_records_max,
+        n_tensors_max,
         n_writers,
         ..SessionOptions::default()
     }
@@ -27,7 +27,7 @@ fn operators_are_taken_whole_up_to_the_first_that_does_not_fit() {
     // Bytes of all three tensors of each operator: 30, 60, 3, 30.
     let sizes = [10, 20, 1, 10];
     let operators = additions(4);
-    for (n_bytes_max, n_records_max, n_expected) in [
+    for (n_bytes_max, n_tensors_max, n_expected) in [
         (None, None, 4),
         (Some(123), None, 4),
         (Some(122), None, 3),
@@ -47,7 +47,7 @@ fn operators_are_taken_whole_up_to_the_first_that_does_not_fit() {
             let summary = with_session(
                 Plan::everything(),
                 sink.clone(),
-                limited(n_bytes_max, n_records_max, n_writers),
+                limited(n_bytes_max, n_tensors_max, n_writers),
                 &operators,
                 |tap| {
                     for (operator, n) in operators.iter().zip(sizes) {
@@ -58,7 +58,7 @@ fn operators_are_taken_whole_up_to_the_first_that_does_not_fit() {
             let mut kept = sink.kept();
             kept.sort();
             let expected: Vec<_> = (0..n_expected).map(|i| format!("op{i}")).collect();
-            assert_eq!(kept, expected, "{n_bytes_max:?} {n_records_max:?}");
+            assert_eq!(kept, expected, "{n_bytes_max:?} {n_tensors_max:?}");
             let c = summary.counters;
             assert_eq!((c.n_offered, c.n_selected, c.n_operators_seen), (12, 12, 4));
             assert_eq!(c.dropped.n_limit, 12 - 3 * n_expected as u64);
@@ -179,7 +179,7 @@ fn watched_values_and_looks_at_them_are_limited() {
         ..Plan::everything()
     };
     let options = SessionOptions {
-        n_records_max: Some(2),
+        n_tensors_max: Some(2),
         ..one_writer()
     };
     let sink = willing();

@@ -59,7 +59,7 @@ impl Mode {
     /// How the dump runs.
     pub(crate) fn options(self) -> SessionOptions {
         SessionOptions {
-            n_records_max: (self == Mode::Taps).then_some(0),
+            n_tensors_max: (self == Mode::Taps).then_some(0),
             ..SessionOptions::default()
         }
     }

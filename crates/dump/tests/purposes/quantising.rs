@@ -381,8 +381,8 @@ fn statistics_are_those_of_the_floats() {
 
 #[test]
 fn counts_add_up_however_it_ends() {
-    let options = |n_records_max| SessionOptions {
-        n_records_max,
+    let options = |n_tensors_max| SessionOptions {
+        n_tensors_max,
         n_writers: 1,
         ..SessionOptions::default()
     };

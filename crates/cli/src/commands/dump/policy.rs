@@ -27,8 +27,9 @@ pub(crate) struct PolicyArguments {
     #[arg(long, value_name = "SIZE", value_parser = size)]
     max_bytes: Option<u64>,
     /// The same for the number of tensors: each input and output of an operator is one
-    #[arg(long, value_name = "N")]
-    max_records: Option<u64>,
+    // The option was called `--max-records` before, and scripts that say so go on working.
+    #[arg(long, alias = "max-records", value_name = "N")]
+    max_tensors: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -58,7 +59,7 @@ impl PolicyArguments {
                 BehindPolicy::Drop => WhenBehind::Drop,
             },
             n_bytes_max: self.max_bytes,
-            n_records_max: self.max_records,
+            n_tensors_max: self.max_tensors,
             ..SessionOptions::default()
         }
     }
