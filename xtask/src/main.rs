@@ -8,6 +8,9 @@ mod conformance;
 mod install_c;
 mod package;
 mod python;
+mod rings;
+mod source_text;
+mod style;
 mod tidy;
 
 use std::path::PathBuf;
@@ -27,6 +30,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
           comparison with ONNX Runtime, and the Python package, with PyTorch as well (installs
           what they need into target/python)
   check   formatting, lints and invariants only
+  tidy    invariants only: dependencies, places, names, comments, rings of imports
   e2e     the comparison with ONNX Runtime only
   conformance [--engine NAME] [--cases PATTERN]...
           the node cases that ONNX tests backends with, through each engine with every operator
@@ -46,6 +50,7 @@ fn main() -> ExitCode {
     let result = match command.as_str() {
         "test" => test(),
         "check" => check(),
+        "tidy" => tidy::check(),
         "e2e" => end_to_end(),
         "conformance" => conformance::run_all(&std::env::args().skip(2).collect::<Vec<_>>()),
         "python" => package::test(),

@@ -1,5 +1,6 @@
 //! Rules of `ARCHITECTURE.md` that a program can check.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,6 +9,9 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use crate::command::{cargo, root};
+use crate::rings::ModuleTree;
+use crate::source_text::SourceText;
+use crate::style::StyleCounts;
 
 /// The crates that each crate may depend on, from the lowest floor to the highest. The fronts above
 /// them may depend on any.
@@ -29,6 +33,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &["tensor", "store", "capture", "config", "engine", "dump"],
     ),
 ];
+/// How many rings of files that import each other there may be, and how many files each may have.
+const RINGS_MAX: usize = 3;
+const RING_FILES_MAX: usize = 3;
 
 /// Where the Python package is.
 const PYTHON_SOURCES: &str = "bindings/python/py_src/opscope";
@@ -112,13 +119,25 @@ pub(crate) fn check() -> Result<()> {
     eprintln!("== invariants");
     let mut problems = Vec::new();
     dependencies(&mut problems)?;
-    for dir in ["crates", "bindings"] {
+    let mut counts = StyleCounts::default();
+    let mut trees: BTreeMap<String, ModuleTree> = BTreeMap::new();
+    for dir in ["crates", "bindings", "xtask"] {
         for file in files(&root().join(dir), "rs")? {
             let text = fs::read_to_string(&file)?;
             let name = file.strip_prefix(root())?.display().to_string();
-            source(&name, &text, &mut problems);
+            if dir != "xtask" {
+                source(&name, &text, &mut problems);
+            }
+            if let Some((crate_dir, path_in_src)) = program_file(&name) {
+                let parsed = SourceText::parse(&text);
+                counts.add(&text, &parsed);
+                let tree = trees.entry(crate_dir.to_owned()).or_default();
+                tree.add(path_in_src, &parsed);
+            }
         }
     }
+    problems.extend(counts.problems());
+    rings(&trees, &mut problems);
     for file in files(&root().join(PYTHON_SOURCES), "py")? {
         let text = fs::read_to_string(&file)?;
         let name = file.strip_prefix(root().join(PYTHON_SOURCES))?;
@@ -128,6 +147,29 @@ pub(crate) fn check() -> Result<()> {
         bail!("{}", problems.join("\n"));
     }
     Ok(())
+}
+
+/// The crate's directory and the path below `src/` of a file that is compiled into the product.
+fn program_file(name: &str) -> Option<(&str, &str)> {
+    let (crate_dir, path) = name.split_once("/src/")?;
+    let is_test = path == "tests.rs" || path.ends_with("/tests.rs") || path.contains("/tests/");
+    (!is_test).then_some((crate_dir, path))
+}
+
+fn rings(trees: &BTreeMap<String, ModuleTree>, problems: &mut Vec<String>) {
+    let mut n_rings = 0;
+    for (crate_dir, tree) in trees {
+        for ring in tree.rings() {
+            n_rings += 1;
+            if ring.len() > RING_FILES_MAX || n_rings > RINGS_MAX {
+                problems.push(format!(
+                    "{crate_dir}: {} files import each other in a ring: {}",
+                    ring.len(),
+                    ring.join(", ")
+                ));
+            }
+        }
+    }
 }
 
 fn source(name: &str, text: &str, problems: &mut Vec<String>) {
