@@ -4,7 +4,7 @@
 use opscope_acl::{Handle, status};
 
 use crate::border::call;
-use crate::pointer::Out;
+use crate::pointer::OutPointer;
 use crate::table::refusals;
 
 /// Returns null, because there are no such parameters.
@@ -17,7 +17,7 @@ extern "C" fn aclmdlCreateAIPP(_batch: u64) -> Handle {
 
 refusals! {
     aclmdlDestroyAIPP(Handle);
-    aclmdlGetAippDataSize(u64, Out<usize>);
+    aclmdlGetAippDataSize(u64, OutPointer<usize>);
     aclmdlSetAIPPInputFormat(Handle, i32);
     /// A switch, a matrix of three rows and columns, and three offsets each of output and input.
     aclmdlSetAIPPCscParams(
@@ -34,6 +34,6 @@ refusals! {
     aclmdlSetAIPPPixelVarReci(Handle, f32, f32, f32, f32, u64);
     aclmdlSetInputAIPP(u32, Handle, usize, Handle);
     aclmdlSetAIPPByInputIndex(u32, Handle, usize, Handle);
-    aclmdlGetAippType(u32, usize, Out<i32>, Out<usize>);
+    aclmdlGetAippType(u32, usize, OutPointer<i32>, OutPointer<usize>);
     aclmdlGetFirstAippInfo(u32, usize, usize);
 }

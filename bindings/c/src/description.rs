@@ -9,7 +9,7 @@ use crate::border::{Code, call, null, process, value};
 use crate::kept::{forget, keep, keep_or_empty};
 use crate::layout::{BatchSizes, HeightWidth, IoDims, IoDimsRange};
 use crate::model::bytes;
-use crate::pointer::{CText, In, Out};
+use crate::pointer::{CText, InPointer, OutPointer};
 use crate::table::{codes, refusals, results, values};
 
 /// `ACL_DT_UNDEFINED` and `ACL_FORMAT_UNDEFINED`.
@@ -20,14 +20,14 @@ codes! {
     aclmdlGetDesc(desc: Handle, model_id: u32) => process().fill_desc(desc, model_id);
     aclmdlGetDescFromFile(desc: Handle, path: CText) => process()
         .fill_desc_from_file(desc, path.require_path("aclmdlGetDescFromFile", "modelPath")?);
-    aclmdlGetDescFromMem(desc: Handle, model: In<u8>, size: usize) => process()
+    aclmdlGetDescFromMem(desc: Handle, model: InPointer<u8>, size: usize) => process()
         .fill_desc_from_mem(desc, bytes("aclmdlGetDescFromMem", model, size)?);
 
-    aclmdlGetInputIndexByName(desc: Handle, name: CText, index: Out<usize>)
+    aclmdlGetInputIndexByName(desc: Handle, name: CText, index: OutPointer<usize>)
         => store_index("aclmdlGetInputIndexByName", name, index, |name| {
             process().input_index(desc, name)
         });
-    aclmdlGetOutputIndexByName(desc: Handle, name: CText, index: Out<usize>)
+    aclmdlGetOutputIndexByName(desc: Handle, name: CText, index: OutPointer<usize>)
         => store_index("aclmdlGetOutputIndexByName", name, index, |name| {
             process().output_index(desc, name)
         });
@@ -52,38 +52,38 @@ values! {
 }
 
 results! {
-    aclmdlGetInputDims(desc: Handle, index: usize, dims: Out<IoDims>)
+    aclmdlGetInputDims(desc: Handle, index: usize, dims: OutPointer<IoDims>)
         => dims = IoDims::new(&process().input_dims(desc, index)?)?;
     /// Differs from the first version only for models that prepare images in hardware.
-    aclmdlGetInputDimsV2(desc: Handle, index: usize, dims: Out<IoDims>)
+    aclmdlGetInputDimsV2(desc: Handle, index: usize, dims: OutPointer<IoDims>)
         => dims = IoDims::new(&process().input_dims(desc, index)?)?;
-    aclmdlGetInputDimsRange(desc: Handle, index: usize, dimsRange: Out<IoDimsRange>)
+    aclmdlGetInputDimsRange(desc: Handle, index: usize, dimsRange: OutPointer<IoDimsRange>)
         => dimsRange = IoDimsRange::new(&process().input_dims_range(desc, index)?)?;
-    aclmdlGetOutputDims(desc: Handle, index: usize, dims: Out<IoDims>)
+    aclmdlGetOutputDims(desc: Handle, index: usize, dims: OutPointer<IoDims>)
         => dims = IoDims::new(&process().output_dims(desc, index)?)?;
-    aclmdlGetCurOutputDims(desc: Handle, index: usize, dims: Out<IoDims>)
+    aclmdlGetCurOutputDims(desc: Handle, index: usize, dims: OutPointer<IoDims>)
         => dims = IoDims::new(&process().current_output_dims(desc, index)?)?;
 
     // Gears are the sizes that a model is prepared for, which a file beside it lists.
-    aclmdlGetDynamicBatch(desc: Handle, batch: Out<BatchSizes>)
+    aclmdlGetDynamicBatch(desc: Handle, batch: OutPointer<BatchSizes>)
         => batch = BatchSizes::new(&process().dynamic_batches(require_desc(FUNCTION, desc)?)?)?;
-    aclmdlGetDynamicHW(desc: Handle, _index: usize, hw: Out<HeightWidth>)
+    aclmdlGetDynamicHW(desc: Handle, _index: usize, hw: OutPointer<HeightWidth>)
         => hw = HeightWidth::new(&process().dynamic_sizes(require_desc(FUNCTION, desc)?)?)?;
-    aclmdlGetInputDynamicGearCount(desc: Handle, _index: usize, gearCount: Out<usize>)
+    aclmdlGetInputDynamicGearCount(desc: Handle, _index: usize, gearCount: OutPointer<usize>)
         => gearCount = process().dynamic_dims(require_desc(FUNCTION, desc)?)?.len();
 }
 
 refusals! {
     /// Descriptions of an operator that failed are not kept.
     aclmdlCreateAndGetOpDesc(
-        u32, u32, u32, Out<c_char>, usize, Out<usize>, Out<usize>, Out<usize>, Out<usize>
+        u32, u32, u32, OutPointer<c_char>, usize, OutPointer<usize>, OutPointer<usize>, OutPointer<usize>, OutPointer<usize>
     );
 }
 
 fn store_index(
     function: &'static str,
     name: CText,
-    index: Out<usize>,
+    index: OutPointer<usize>,
     find: impl FnOnce(&str) -> Answer<usize>,
 ) -> Answer {
     let name = name.require_name(function, "name")?;
@@ -104,7 +104,7 @@ fn require_desc(function: &'static str, desc: Handle) -> Answer<Handle> {
 extern "C" fn aclmdlGetInputDynamicDims(
     desc: Handle,
     _index: usize,
-    out: Out<IoDims>,
+    out: OutPointer<IoDims>,
     count: usize,
 ) -> Code {
     const FUNCTION: &str = "aclmdlGetInputDynamicDims";

@@ -10,7 +10,7 @@ use opscope_acl::{DumpCallback, ExceptionTensor, FilePiece};
 use crate::border::{Code, call, process, value};
 use crate::kept::keep;
 use crate::layout::{DumpChunk, ExceptionTensorInfo};
-use crate::pointer::{CText, In, Out};
+use crate::pointer::{CText, InPointer, OutPointer};
 use crate::table::codes;
 
 /// The most bytes of a file that one chunk carries.
@@ -106,7 +106,7 @@ extern "C" fn acldumpGetPath(kind: i32) -> *const c_char {
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn acldumpGetExceptionInfoPath(path: Out<c_char>, size: usize) -> Code {
+extern "C" fn acldumpGetExceptionInfoPath(path: OutPointer<c_char>, size: usize) -> Code {
     call(|| {
         if path.is_null() {
             return Err(process().null_pointer("acldumpGetExceptionInfoPath", "path"));
@@ -122,7 +122,7 @@ extern "C" fn acldumpGetExceptionInfoPath(path: Out<c_char>, size: usize) -> Cod
 extern "C" fn acldumpSaveExceptionInfo(
     file_name: CText,
     user_tag: CText,
-    tensors: In<ExceptionTensorInfo>,
+    tensors: InPointer<ExceptionTensorInfo>,
     n_tensors: usize,
 ) -> Code {
     call(|| {

@@ -4,7 +4,7 @@ use opscope_acl::{Answer, Handle, status};
 
 use crate::border::{null, process};
 use crate::layout::IoDims;
-use crate::pointer::In;
+use crate::pointer::InPointer;
 use crate::table::{codes, values};
 
 codes! {
@@ -24,7 +24,7 @@ codes! {
         => process().set_dynamic_batch_size(model_id, inputs, index, batch);
     aclmdlSetDynamicHWSize(model_id: u32, inputs: Handle, index: usize, height: u64, width: u64)
         => process().set_dynamic_hw_size(model_id, inputs, index, height, width);
-    aclmdlSetInputDynamicDims(model_id: u32, inputs: Handle, index: usize, dims: In<IoDims>) => {
+    aclmdlSetInputDynamicDims(model_id: u32, inputs: Handle, index: usize, dims: InPointer<IoDims>) => {
         dims.require("aclmdlSetInputDynamicDims", "dims")?;
         let dims = dims.get().ok_or(status::INVALID_PARAM)?;
         process().set_input_dynamic_dims(model_id, inputs, index, dims.dims()?)
@@ -34,7 +34,7 @@ codes! {
         require_options("aclmdlDestroyExecConfigHandle", options)?;
         process().destroy_exec_config(options)
     };
-    aclmdlSetExecConfigOpt(options: Handle, option: i32, value: In<u8>, size: usize) => {
+    aclmdlSetExecConfigOpt(options: Handle, option: i32, value: InPointer<u8>, size: usize) => {
         require_options("aclmdlSetExecConfigOpt", options)?;
         process().check_exec_config(options)?;
         value.require("aclmdlSetExecConfigOpt", "attrValue")?;

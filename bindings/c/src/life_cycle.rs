@@ -4,7 +4,7 @@ use std::ffi::c_char;
 
 use crate::border::{Code, last_failure, process, take_last_failure, value};
 use crate::kept::keep_report;
-use crate::pointer::{CText, Out};
+use crate::pointer::{CText, OutPointer};
 use crate::table::codes;
 
 /// Major, minor and patch number of the API that the headers follow.
@@ -13,12 +13,12 @@ const VERSION: (i32, i32, i32) = (1, 17, 0);
 codes! {
     aclInit(path: CText) => process().init(path.path());
     aclFinalize() => process().finalize();
-    aclFinalizeReference(n_left: Out<u64>) => {
+    aclFinalizeReference(n_left: OutPointer<u64>) => {
         let (count, answer) = process().finalize_reference();
         n_left.set(count);
         answer
     };
-    aclrtGetVersion(major: Out<i32>, minor: Out<i32>, patch: Out<i32>) => {
+    aclrtGetVersion(major: OutPointer<i32>, minor: OutPointer<i32>, patch: OutPointer<i32>) => {
         major.require("aclrtGetVersion", "majorVersion")?;
         minor.require("aclrtGetVersion", "minorVersion")?;
         patch.require("aclrtGetVersion", "patchVersion")?;

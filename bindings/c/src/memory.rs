@@ -4,18 +4,18 @@
 use opscope_acl::{Answer, Handle, status};
 
 use crate::border::{null, process};
-use crate::pointer::Out;
+use crate::pointer::OutPointer;
 use crate::table::{codes, results};
 
 results! {
     // The strictest alignment of the three meets what each of them asks for.
-    aclrtMalloc(devPtr: Out<usize>, size: usize, policy: u32)
+    aclrtMalloc(devPtr: OutPointer<usize>, size: usize, policy: u32)
         => devPtr = process().malloc(size, policy)?;
-    aclrtMallocAlign32(devPtr: Out<usize>, size: usize, policy: u32)
+    aclrtMallocAlign32(devPtr: OutPointer<usize>, size: usize, policy: u32)
         => devPtr = process().malloc(size, policy)?;
-    aclrtMallocCached(devPtr: Out<usize>, size: usize, policy: u32)
+    aclrtMallocCached(devPtr: OutPointer<usize>, size: usize, policy: u32)
         => devPtr = process().malloc(size, policy)?;
-    aclrtMallocHost(hostPtr: Out<usize>, size: usize) => hostPtr = process().malloc_host(size)?;
+    aclrtMallocHost(hostPtr: OutPointer<usize>, size: usize) => hostPtr = process().malloc_host(size)?;
 }
 
 codes! {
@@ -46,7 +46,7 @@ codes! {
     aclrtMemsetAsync(address: usize, size: usize, value: i32, count: usize, stream: Handle)
         => process().memset_async(address, size, value, count, stream);
 
-    aclrtGetMemInfo(kind: i32, n_free: Out<usize>, n_total: Out<usize>) => {
+    aclrtGetMemInfo(kind: i32, n_free: OutPointer<usize>, n_total: OutPointer<usize>) => {
         n_free.require("aclrtGetMemInfo", "free")?;
         n_total.require("aclrtGetMemInfo", "total")?;
         let (free, total) = process().mem_info(kind)?;

@@ -6,7 +6,7 @@
 use opscope_acl::{Answer, ConfigValue, Handle, status};
 
 use crate::border::{Code, call, process};
-use crate::pointer::{CText, In, Out};
+use crate::pointer::{CText, InPointer, OutPointer};
 use crate::table::{codes, refusals, results, values};
 
 /// Bits of `aclmdlConfigAttr` by what a value is.
@@ -20,38 +20,38 @@ mod option {
 }
 
 results! {
-    aclmdlLoadFromFile(path: CText, modelId: Out<u32>)
+    aclmdlLoadFromFile(path: CText, modelId: OutPointer<u32>)
         => modelId = process().load_from_file(path.require_path(FUNCTION, "modelPath")?)?;
     aclmdlLoadFromFileWithMem(
-        path: CText, modelId: Out<u32>,
+        path: CText, modelId: OutPointer<u32>,
         _work: usize, _work_size: usize, _weights: usize, _weights_size: usize,
     ) => modelId = process().load_from_file(path.require_path(FUNCTION, "modelPath")?)?;
-    aclmdlLoadFromMem(model: In<u8>, size: usize, modelId: Out<u32>)
+    aclmdlLoadFromMem(model: InPointer<u8>, size: usize, modelId: OutPointer<u32>)
         => modelId = process().load_from_mem(bytes(FUNCTION, model, size)?)?;
     aclmdlLoadFromMemWithMem(
-        model: In<u8>, size: usize, modelId: Out<u32>,
+        model: InPointer<u8>, size: usize, modelId: OutPointer<u32>,
         _work: usize, _work_size: usize, _weights: usize, _weights_size: usize,
     ) => modelId = process().load_from_mem(bytes(FUNCTION, model, size)?)?;
-    aclmdlLoadWithConfig(handle: Handle, modelId: Out<u32>)
+    aclmdlLoadWithConfig(handle: Handle, modelId: OutPointer<u32>)
         => modelId = process().load_with_config(handle)?;
 }
 
 refusals! {
     // Queues between models are a device's.
-    aclmdlLoadFromFileWithQ(CText, Out<u32>, In<u32>, usize, In<u32>, usize);
-    aclmdlLoadFromMemWithQ(In<u8>, usize, Out<u32>, In<u32>, usize, In<u32>, usize);
+    aclmdlLoadFromFileWithQ(CText, OutPointer<u32>, InPointer<u32>, usize, InPointer<u32>, usize);
+    aclmdlLoadFromMemWithQ(InPointer<u8>, usize, OutPointer<u32>, InPointer<u32>, usize, InPointer<u32>, usize);
 }
 
 codes! {
     aclmdlUnload(model_id: u32) => process().unload(model_id);
     aclmdlDestroyConfigHandle(handle: Handle) => process().destroy_config_handle(handle);
 
-    aclmdlQuerySize(path: CText, work_size: Out<usize>, weights_size: Out<usize>)
+    aclmdlQuerySize(path: CText, work_size: OutPointer<usize>, weights_size: OutPointer<usize>)
         => store_sizes("aclmdlQuerySize", work_size, weights_size, |function| {
             process().query_size(path.require_path(function, "fileName")?)
         });
     aclmdlQuerySizeFromMem(
-        model: In<u8>, size: usize, work_size: Out<usize>, weights_size: Out<usize>,
+        model: InPointer<u8>, size: usize, work_size: OutPointer<usize>, weights_size: OutPointer<usize>,
     ) => store_sizes("aclmdlQuerySizeFromMem", work_size, weights_size, |function| {
             process().query_size_from_mem(bytes(function, model, size)?)
         });
@@ -62,7 +62,11 @@ values! {
 }
 
 /// The bytes of a model.
-pub(crate) fn bytes<'a>(function: &'static str, model: In<u8>, size: usize) -> Answer<&'a [u8]> {
+pub(crate) fn bytes<'a>(
+    function: &'static str,
+    model: InPointer<u8>,
+    size: usize,
+) -> Answer<&'a [u8]> {
     model.require(function, "model")?;
     if size == 0 {
         return Err(status::INVALID_PARAM);
@@ -72,8 +76,8 @@ pub(crate) fn bytes<'a>(function: &'static str, model: In<u8>, size: usize) -> A
 
 fn store_sizes(
     function: &'static str,
-    work_size: Out<usize>,
-    weights_size: Out<usize>,
+    work_size: OutPointer<usize>,
+    weights_size: OutPointer<usize>,
     query: impl FnOnce(&'static str) -> Answer<(usize, usize)>,
 ) -> Answer {
     work_size.require(function, "workSize")?;
@@ -85,7 +89,12 @@ fn store_sizes(
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn aclmdlSetConfigOpt(handle: Handle, option: i32, value: In<u8>, size: usize) -> Code {
+extern "C" fn aclmdlSetConfigOpt(
+    handle: Handle,
+    option: i32,
+    value: InPointer<u8>,
+    size: usize,
+) -> Code {
     call(|| {
         value.require("aclmdlSetConfigOpt", "attrValue")?;
         let bytes = value.bytes(size)?;

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use opscope_acl::{Answer, Handle, PerProcess, status};
 
 use crate::border::{Code, call, count, null, process};
-use crate::pointer::{CText, In, Out};
+use crate::pointer::{CText, InPointer, OutPointer};
 use crate::table::{codes, refusals, results, values};
 
 /// The number behind the last of `aclCompileOpt`.
@@ -24,11 +24,11 @@ macro_rules! executions {
         extern "C" fn $name(
             op_type: CText,
             n_inputs: i32,
-            input_descs: In<Handle>,
-            inputs: In<Handle>,
+            input_descs: InPointer<Handle>,
+            inputs: InPointer<Handle>,
             n_outputs: i32,
-            output_descs: In<Handle>,
-            outputs: In<Handle>,
+            output_descs: InPointer<Handle>,
+            outputs: InPointer<Handle>,
             attributes: Handle,
             $(_: $unused,)*
             stream: Handle,
@@ -57,8 +57,8 @@ executions! {
 
 codes! {
     aclopCompile(
-        op_type: CText, n_inputs: i32, input_descs: In<Handle>,
-        n_outputs: i32, output_descs: In<Handle>, attributes: Handle,
+        op_type: CText, n_inputs: i32, input_descs: InPointer<Handle>,
+        n_outputs: i32, output_descs: InPointer<Handle>, attributes: Handle,
         _engine: i32, _compile_type: i32, _op_path: CText,
     ) => {
         const FUNCTION: &str = "aclopCompile";
@@ -71,8 +71,8 @@ codes! {
         from_desc: Handle, from: Handle, to_desc: Handle, to: Handle, truncate: u8, stream: Handle,
     ) => process().cast((from_desc, from), (to_desc, to), truncate, stream);
     aclopExecWithHandle(
-        handle: Handle, n_inputs: i32, inputs: In<Handle>,
-        n_outputs: i32, outputs: In<Handle>, stream: Handle,
+        handle: Handle, n_inputs: i32, inputs: InPointer<Handle>,
+        n_outputs: i32, outputs: InPointer<Handle>, stream: Handle,
     ) => {
         let inputs = handles("aclopExecWithHandle", "inputs", n_inputs, inputs)?;
         let outputs = handles("aclopExecWithHandle", "outputs", n_outputs, outputs)?;
@@ -82,7 +82,7 @@ codes! {
     aclopSetMaxOpQueueNum(max: u64) => accept(max != 0);
 
     aclSetCompileopt(option: i32, value: CText) => set_compile_option(option, value);
-    aclGetCompileopt(option: i32, value: Out<c_char>, size: usize) => {
+    aclGetCompileopt(option: i32, value: OutPointer<c_char>, size: usize) => {
         value.require("aclGetCompileopt", "value")?;
         let options = compile_options();
         value.set_text(options.get(&option).ok_or(status::API_NOT_SUPPORT)?, size)
@@ -92,8 +92,8 @@ codes! {
 
 results! {
     aclopCreateHandle(
-        op_type: CText, n_inputs: i32, input_descs: In<Handle>,
-        n_outputs: i32, output_descs: In<Handle>, attributes: Handle, handle: Out<Handle>,
+        op_type: CText, n_inputs: i32, input_descs: InPointer<Handle>,
+        n_outputs: i32, output_descs: InPointer<Handle>, attributes: Handle, handle: OutPointer<Handle>,
     ) => handle = {
         let op_type = op_type.require_name(FUNCTION, "opType")?;
         let inputs = handles(FUNCTION, "inputDesc", n_inputs, input_descs)?;
@@ -110,15 +110,15 @@ values! {
 
 refusals! {
     // Compiled operators and shape inference are a device's.
-    aclopLoad(In<u8>, usize);
-    aclopCreateHandleForCast(Handle, Handle, u8, Out<Handle>);
-    aclopInferShape(CText, i32, In<Handle>, In<Handle>, i32, In<Handle>, Handle);
-    aclopUpdateParams(CText, i32, In<Handle>, i32, In<Handle>, Handle);
+    aclopLoad(InPointer<u8>, usize);
+    aclopCreateHandleForCast(Handle, Handle, u8, OutPointer<Handle>);
+    aclopInferShape(CText, i32, InPointer<Handle>, InPointer<Handle>, i32, InPointer<Handle>, Handle);
+    aclopUpdateParams(CText, i32, InPointer<Handle>, i32, InPointer<Handle>, Handle);
     aclopCreateKernel(CText, CText, CText, usize, i32, i32, usize);
     aclopRegisterCompileFunc(CText, usize);
     aclopUnregisterCompileFunc(CText);
     aclopSetKernelArgs(usize, CText, u32, usize, u32);
-    aclopSetKernelWorkspaceSizes(usize, i32, In<usize>);
+    aclopSetKernelWorkspaceSizes(usize, i32, InPointer<usize>);
 }
 
 #[unsafe(no_mangle)]
@@ -131,7 +131,7 @@ fn handles(
     function: &'static str,
     parameter: &'static str,
     n: i32,
-    list: In<Handle>,
+    list: InPointer<Handle>,
 ) -> Answer<Vec<Handle>> {
     let n = count(n)?;
     if n != 0 {

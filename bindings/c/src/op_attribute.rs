@@ -3,7 +3,7 @@
 use opscope_acl::{Answer, AttributeValue, Handle, status};
 
 use crate::border::{Code, call, count, null, process};
-use crate::pointer::{CText, In};
+use crate::pointer::{CText, InPointer};
 use crate::table::values;
 
 /// Functions that set an attribute, whose handle and name come first:
@@ -35,17 +35,17 @@ attributes! {
     aclopSetAttrString(value: CText) => AttributeValue::String(text(FUNCTION, value)?);
     aclopSetAttrDataType(value: i32) => AttributeValue::DataType(value);
 
-    aclopSetAttrListBool(n: i32, values: In<u8>)
+    aclopSetAttrListBool(n: i32, values: InPointer<u8>)
         => AttributeValue::Bools(list(FUNCTION, n, values, truth)?);
-    aclopSetAttrListInt(n: i32, values: In<i64>)
+    aclopSetAttrListInt(n: i32, values: InPointer<i64>)
         => AttributeValue::Ints(list(FUNCTION, n, values, Ok)?);
-    aclopSetAttrListFloat(n: i32, values: In<f32>)
+    aclopSetAttrListFloat(n: i32, values: InPointer<f32>)
         => AttributeValue::Floats(list(FUNCTION, n, values, Ok)?);
-    aclopSetAttrListString(n: i32, values: In<CText>)
+    aclopSetAttrListString(n: i32, values: InPointer<CText>)
         => AttributeValue::Strings(list(FUNCTION, n, values, |value| text(FUNCTION, value))?);
-    aclopSetAttrListDataType(n: i32, values: In<i32>)
+    aclopSetAttrListDataType(n: i32, values: InPointer<i32>)
         => AttributeValue::DataTypes(list(FUNCTION, n, values, Ok)?);
-    aclopSetAttrListListInt(n: i32, counts: In<i32>, values: In<In<i64>>)
+    aclopSetAttrListListInt(n: i32, counts: InPointer<i32>, values: InPointer<InPointer<i64>>)
         => AttributeValue::IntLists(lists(FUNCTION, n, counts, values)?);
 }
 
@@ -71,7 +71,7 @@ fn text(function: &'static str, value: CText) -> Answer<String> {
 fn list<T: Copy, V>(
     function: &'static str,
     n: i32,
-    values: In<T>,
+    values: InPointer<T>,
     convert: impl Fn(T) -> Answer<V>,
 ) -> Answer<Vec<V>> {
     let n = count(n)?;
@@ -84,8 +84,8 @@ fn list<T: Copy, V>(
 fn lists(
     function: &'static str,
     n: i32,
-    counts: In<i32>,
-    values: In<In<i64>>,
+    counts: InPointer<i32>,
+    values: InPointer<InPointer<i64>>,
 ) -> Answer<Vec<Vec<i64>>> {
     let n = count(n)?;
     if n != 0 {

@@ -28,17 +28,17 @@ const TEXT_BYTES_MAX: usize = 1 << 20;
 
 /// Where one result goes.
 #[repr(transparent)]
-pub(crate) struct Out<T>(*mut T);
+pub(crate) struct OutPointer<T>(*mut T);
 
-impl<T> Clone for Out<T> {
-    fn clone(&self) -> Out<T> {
+impl<T> Clone for OutPointer<T> {
+    fn clone(&self) -> OutPointer<T> {
         *self
     }
 }
 
-impl<T> Copy for Out<T> {}
+impl<T> Copy for OutPointer<T> {}
 
-impl<T> Out<T> {
+impl<T> OutPointer<T> {
     /// Reports a null pointer by the names that C has for the function and the parameter.
     ///
     /// # Errors
@@ -74,7 +74,7 @@ impl<T> Out<T> {
     }
 }
 
-impl Out<c_char> {
+impl OutPointer<c_char> {
     /// Stores a text with its NUL, if that fits `size` bytes.
     pub(crate) fn set_text(self, text: &str, size: usize) -> Answer {
         if text.len() >= size {
@@ -89,10 +89,10 @@ impl Out<c_char> {
 /// One or several values to read.
 #[repr(transparent)]
 #[derive(Clone, Copy)]
-pub(crate) struct In<T>(*const T);
+pub(crate) struct InPointer<T>(*const T);
 
-impl<T: Copy> In<T> {
-    /// As [`Out::require`].
+impl<T: Copy> InPointer<T> {
+    /// As [`OutPointer::require`].
     pub(crate) fn require(self, function: &'static str, parameter: &'static str) -> Answer {
         if self.0.is_null() {
             return Err(null(function, parameter));
@@ -133,7 +133,7 @@ impl<T: Copy> In<T> {
     }
 }
 
-impl In<u8> {
+impl InPointer<u8> {
     /// `n` bytes as they lie there, for the length of the call.
     pub(crate) fn bytes<'a>(self, n: usize) -> Answer<&'a [u8]> {
         if self.0.is_null() {
@@ -150,7 +150,7 @@ impl In<u8> {
         if size != size_of::<*const c_char>() {
             return Err(status::INVALID_PARAM);
         }
-        let address = In(self.0.cast::<*const c_char>()).get();
+        let address = InPointer(self.0.cast::<*const c_char>()).get();
         address.map(CText).ok_or(status::INVALID_PARAM)
     }
 }

@@ -6,7 +6,7 @@ use opscope_acl::{Answer, Handle, status};
 
 use crate::border::{process, value};
 use crate::kept::keep;
-use crate::pointer::Out;
+use crate::pointer::OutPointer;
 use crate::table::{codes, results};
 
 // ---- Devices
@@ -28,9 +28,9 @@ codes! {
 }
 
 results! {
-    aclrtGetDevice(deviceId: Out<i32>) => deviceId = process().device()?;
-    aclrtGetDeviceCount(count: Out<u32>) => count = process().n_devices();
-    aclrtGetRunMode(runMode: Out<i32>) => runMode = process().run_mode();
+    aclrtGetDevice(deviceId: OutPointer<i32>) => deviceId = process().device()?;
+    aclrtGetDeviceCount(count: OutPointer<u32>) => count = process().n_devices();
+    aclrtGetRunMode(runMode: OutPointer<i32>) => runMode = process().run_mode();
 }
 
 #[unsafe(no_mangle)]
@@ -47,9 +47,9 @@ codes! {
 }
 
 results! {
-    aclrtCreateContext(context: Out<Handle>, device: i32)
+    aclrtCreateContext(context: OutPointer<Handle>, device: i32)
         => context = process().create_context(device)?;
-    aclrtGetCurrentContext(context: Out<Handle>) => context = process().current_context()?;
+    aclrtGetCurrentContext(context: OutPointer<Handle>) => context = process().current_context()?;
 }
 
 // ---- Streams
@@ -72,10 +72,10 @@ codes! {
 }
 
 results! {
-    aclrtCreateStream(stream: Out<Handle>) => stream = process().create_stream()?;
-    aclrtCreateStreamWithConfig(stream: Out<Handle>, priority: u32, flag: u32)
+    aclrtCreateStream(stream: OutPointer<Handle>) => stream = process().create_stream()?;
+    aclrtCreateStreamWithConfig(stream: OutPointer<Handle>, priority: u32, flag: u32)
         => stream = process().create_stream_with_config(priority, flag)?;
-    aclrtStreamQuery(stream: Handle, status: Out<i32>) => status = i32::from(!is_idle(stream)?);
+    aclrtStreamQuery(stream: Handle, status: OutPointer<i32>) => status = i32::from(!is_idle(stream)?);
 }
 
 /// Whether a stream has nothing left to do. Only waiting callbacks can keep it busy.
@@ -112,16 +112,16 @@ codes! {
 }
 
 results! {
-    aclrtCreateEvent(event: Out<Handle>) => event = process().create_event()?;
-    aclrtCreateEventWithFlag(event: Out<Handle>, _flag: u32) => event = process().create_event()?;
-    aclrtCreateEventExWithFlag(event: Out<Handle>, _flag: u32)
+    aclrtCreateEvent(event: OutPointer<Handle>) => event = process().create_event()?;
+    aclrtCreateEventWithFlag(event: OutPointer<Handle>, _flag: u32) => event = process().create_event()?;
+    aclrtCreateEventExWithFlag(event: OutPointer<Handle>, _flag: u32)
         => event = process().create_event()?;
-    aclrtQueryEvent(event: Handle, status: Out<i32>) => status = process().query_event(event)?;
+    aclrtQueryEvent(event: Handle, status: OutPointer<i32>) => status = process().query_event(event)?;
     /// This enumeration counts the other way round.
-    aclrtQueryEventStatus(event: Handle, status: Out<i32>)
+    aclrtQueryEventStatus(event: Handle, status: OutPointer<i32>)
         => status = i32::from(process().query_event(event)? == 0);
-    aclrtQueryEventWaitStatus(event: Handle, status: Out<i32>)
+    aclrtQueryEventWaitStatus(event: Handle, status: OutPointer<i32>)
         => status = process().query_event(event)?;
-    aclrtEventElapsedTime(ms: Out<f32>, start: Handle, end: Handle)
+    aclrtEventElapsedTime(ms: OutPointer<f32>, start: Handle, end: Handle)
         => ms = process().event_elapsed_ms(start, end)?;
 }

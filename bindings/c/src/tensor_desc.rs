@@ -6,7 +6,7 @@ use opscope_acl::{Answer, Handle, data_type_size, float_to_float16, float16_to_f
 
 use crate::border::{call, count, process, value};
 use crate::kept::{forget, keep_or_empty};
-use crate::pointer::{CText, In, N_DIMS_MAX, Out};
+use crate::pointer::{CText, InPointer, N_DIMS_MAX, OutPointer};
 use crate::table::{codes, refusals, results, values};
 
 /// `ACL_DT_UNDEFINED` and `ACL_FORMAT_UNDEFINED`.
@@ -19,7 +19,7 @@ values! {
     aclFloatToFloat16(number: f32) -> u16 => float_to_float16(number), or 0;
     aclDataTypeSize(data_type: i32) -> usize => data_type_size(data_type), or 0;
 
-    aclCreateTensorDesc(data_type: i32, n_dims: i32, dims: In<i64>, format: i32) -> Handle
+    aclCreateTensorDesc(data_type: i32, n_dims: i32, dims: InPointer<i64>, format: i32) -> Handle
         => create(data_type, n_dims, dims, format).unwrap_or(0), or 0;
     aclGetTensorDescType(desc: Handle) -> i32
         => process().tensor_desc_data_type(desc), or UNDEFINED;
@@ -39,12 +39,12 @@ values! {
 }
 
 results! {
-    aclGetTensorDescDimV2(desc: Handle, index: usize, dimSize: Out<i64>)
+    aclGetTensorDescDimV2(desc: Handle, index: usize, dimSize: OutPointer<i64>)
         => dimSize = process().tensor_desc_dim(desc, index)?;
 }
 
 codes! {
-    aclGetTensorDescDimRange(desc: Handle, index: usize, n_range: usize, range: Out<i64>) => {
+    aclGetTensorDescDimRange(desc: Handle, index: usize, n_range: usize, range: OutPointer<i64>) => {
         range.require("aclGetTensorDescDimRange", "dimRange")?;
         if n_range != 2 {
             return Err(status::INVALID_PARAM);
@@ -57,27 +57,27 @@ codes! {
     };
 
     // The tensor as it is on the device, and as it was before.
-    aclSetTensorShape(desc: Handle, n_dims: i32, dims: In<i64>)
+    aclSetTensorShape(desc: Handle, n_dims: i32, dims: InPointer<i64>)
         => process().set_tensor_shape(desc, &shape(n_dims, dims)?);
-    aclSetTensorStorageShape(desc: Handle, n_dims: i32, dims: In<i64>)
+    aclSetTensorStorageShape(desc: Handle, n_dims: i32, dims: InPointer<i64>)
         => process().set_tensor_shape(desc, &shape(n_dims, dims)?);
-    aclSetTensorOriginShape(desc: Handle, n_dims: i32, dims: In<i64>)
+    aclSetTensorOriginShape(desc: Handle, n_dims: i32, dims: InPointer<i64>)
         => process().set_tensor_origin_shape(desc, &shape(n_dims, dims)?);
     aclSetTensorFormat(desc: Handle, format: i32) => process().set_tensor_format(desc, format);
     aclSetTensorStorageFormat(desc: Handle, format: i32)
         => process().set_tensor_format(desc, format);
     aclSetTensorOriginFormat(desc: Handle, format: i32)
         => process().set_tensor_origin_format(desc, format);
-    aclSetTensorConst(desc: Handle, data: In<u8>, size: usize) => {
+    aclSetTensorConst(desc: Handle, data: InPointer<u8>, size: usize) => {
         data.require("aclSetTensorConst", "dataBuffer")?;
         process().set_tensor_const(desc, data.bytes(size)?)
     };
 
     // Hints for an operator compiler. Operators are not compiled, so the description only has to be
     // one, and the hint possible.
-    aclSetTensorShapeRange(desc: Handle, n_dims: usize, ranges: In<[i64; 2]>)
+    aclSetTensorShapeRange(desc: Handle, n_dims: usize, ranges: InPointer<[i64; 2]>)
         => check(desc).and_then(|()| ranges.list_up_to(n_dims, N_DIMS_MAX).map(drop));
-    aclSetTensorValueRange(desc: Handle, n_values: usize, ranges: In<[i64; 2]>)
+    aclSetTensorValueRange(desc: Handle, n_values: usize, ranges: InPointer<[i64; 2]>)
         => check(desc).and_then(|()| ranges.list(n_values).map(drop));
     aclSetTensorPlaceMent(desc: Handle, memory_type: i32) => {
         check(desc)?;
@@ -93,7 +93,7 @@ codes! {
 }
 
 refusals! {
-    aclTransTensorDescFormat(Handle, i32, Out<Handle>);
+    aclTransTensorDescFormat(Handle, i32, OutPointer<Handle>);
 }
 
 #[unsafe(no_mangle)]
@@ -112,12 +112,12 @@ extern "C" fn aclGetTensorDescName(desc: Handle) -> *const c_char {
     keep_or_empty(desc, "name".to_owned(), name)
 }
 
-fn create(data_type: i32, n_dims: i32, dims: In<i64>, format: i32) -> Option<Handle> {
+fn create(data_type: i32, n_dims: i32, dims: InPointer<i64>, format: i32) -> Option<Handle> {
     let dims = shape(n_dims, dims).ok()?;
     process().create_tensor_desc(data_type, &dims, format)
 }
 
-fn shape(n_dims: i32, dims: In<i64>) -> Answer<Vec<i64>> {
+fn shape(n_dims: i32, dims: InPointer<i64>) -> Answer<Vec<i64>> {
     dims.list_up_to(count(n_dims)?, N_DIMS_MAX)
 }
 

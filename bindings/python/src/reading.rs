@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use opscope_analysis::elements::{self, ElementsError, WantedLayout, stats_of};
 use opscope_analysis::{default_jobs, read_dump};
 use opscope_store::dump::PassedOver;
-use opscope_store::reader::{DumpIndex, TensorRecord};
+use opscope_store::reader::{DumpIndex, IndexedTensor};
 use opscope_tensor::{Layout, Shape};
 use pyo3::exceptions::{PyIndexError, PyRuntimeError};
 use pyo3::prelude::*;
@@ -111,7 +111,7 @@ impl TensorCatalogue {
 }
 
 impl TensorCatalogue {
-    fn get(&self, index: usize) -> PyResult<&TensorRecord> {
+    fn get(&self, index: usize) -> PyResult<&IndexedTensor> {
         let record = self.index.tensors.get(index);
         record.ok_or_else(|| PyIndexError::new_err("the dump has no such record"))
     }
@@ -120,7 +120,7 @@ impl TensorCatalogue {
         &self,
         py: Python<'_>,
         index: usize,
-        read: impl FnOnce(&TensorRecord) -> Result<T, ElementsError> + Send,
+        read: impl FnOnce(&IndexedTensor) -> Result<T, ElementsError> + Send,
     ) -> PyResult<T> {
         let record = self.get(index)?;
         let read = work(py, || read(record))?;

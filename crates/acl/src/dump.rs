@@ -15,7 +15,7 @@ use crate::exception::ExceptionDump;
 /// The dumps that were configured. Several modes may be switched on one after the other; models
 /// follow the latest.
 #[derive(Default)]
-pub(crate) struct MindSporeRun {
+pub(crate) struct ProcessDumps {
     /// The configuration that models loaded from now on follow.
     pub(crate) current: Option<Arc<AcceptedDump>>,
     /// The configuration that operators outside models follow.
@@ -87,7 +87,7 @@ impl DumpRegistration {
     }
 }
 
-impl MindSporeRun {
+impl ProcessDumps {
     /// The purpose for which models that are loaded now are dumped; `None` if they are not.
     pub(crate) fn purpose(&self) -> Option<Purpose> {
         Some(self.current.as_ref()?.plan.purpose)

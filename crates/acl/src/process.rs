@@ -8,7 +8,7 @@ use opscope_engine::SharedEngine;
 
 use crate::callback::DumpCallback;
 use crate::control::ControlFile;
-use crate::dump::MindSporeRun;
+use crate::dump::ProcessDumps;
 use crate::exception::ExceptionCallback;
 use crate::handle::HandleCounter;
 use crate::lock::lock;
@@ -37,7 +37,7 @@ pub struct AclProcess {
     pub(crate) life: Mutex<LifeCycle>,
     /// `None` unless the environment names one.
     pub(crate) control: Option<ControlFile>,
-    pub(crate) dump: Mutex<MindSporeRun>,
+    pub(crate) dump: Mutex<ProcessDumps>,
     pub(crate) models: Mutex<ModelRegistry>,
     pub(crate) objects: Mutex<ObjectTables>,
     pub(crate) runtime: DeviceRuntime,

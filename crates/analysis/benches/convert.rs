@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use opscope_analysis::convert::{self, ConversionOptions, ConvertedForm};
 use opscope_analysis::default_jobs;
-use opscope_store::atomic_file::Modes;
+use opscope_store::atomic_file::PermissionModes;
 use opscope_store::file_format::dump_data::{DumpHeader, TensorEntry, dtype_code};
 use opscope_store::file_format::npy;
 use opscope_tensor::convert::layout::{LayoutConversion, LayoutPlan};
@@ -98,7 +98,7 @@ fn convert(dump: &Path, out: &Path) {
         compression: None,
         pick: None,
         n_threads: default_jobs(),
-        modes: Modes::default(),
+        modes: PermissionModes::default(),
         is_replacing: true,
     };
     let report = convert::run(&sources, &options, |_| {}).unwrap();

@@ -17,7 +17,7 @@ pub use sources::{ConvertSource, FoundSources, collision, sources};
 use std::path::PathBuf;
 
 use opscope_store::StoreError;
-use opscope_store::atomic_file::{Creator, Modes};
+use opscope_store::atomic_file::{Creator, PermissionModes};
 use opscope_store::file_format::zstd;
 use opscope_store::record::SlotSide;
 
@@ -41,7 +41,7 @@ pub struct ConversionOptions {
     /// Threads to use.
     pub n_threads: usize,
     /// Permissions of what is created.
-    pub modes: Modes,
+    pub modes: PermissionModes,
     /// Whether files that exist already are replaced.
     pub is_replacing: bool,
 }

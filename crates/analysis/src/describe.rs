@@ -6,14 +6,14 @@ use opscope_store::StoreError;
 use opscope_store::dump::real_name_of;
 use opscope_store::file_format::op_debug::OverflowRecord;
 use opscope_store::reader::{
-    DumpTerm, ExtraKind, FileFacts, FileKind, MindSporeTensorFile, OpenedTensor, StoredTensor,
+    DumpTerm, ExtraKind, FileFacts, FileKind, OpenedTensor, StoredTensor, TensorFile,
 };
 use opscope_store::tree::mindspore::TensorFileName;
 use opscope_tensor::{DType, Layout, NonFinite, Stats, TensorView, non_finite, stats, text};
 
 use crate::ElementValue;
 use crate::element::escaped;
-use crate::elements::{ConvertElements, ElementsError, decode_tensor};
+use crate::elements::{DumpElements, ElementsError, decode_tensor};
 use crate::error_chain::chain;
 use crate::overflow::{Finding, findings, records};
 
@@ -42,7 +42,7 @@ pub struct FileDescription {
     /// Its inputs and outputs; none in a file with overflow records.
     pub tensors: Vec<TensorDescription>,
     /// Its overflow records.
-    pub records: Vec<RecordDescription>,
+    pub records: Vec<OverflowDescription>,
     /// Sizes of its on-chip buffers.
     pub buffer_sizes: Vec<u64>,
     /// Sizes of its workspaces.
@@ -51,7 +51,7 @@ pub struct FileDescription {
 
 /// One overflow record.
 #[derive(Debug)]
-pub struct RecordDescription {
+pub struct OverflowDescription {
     /// `output.0`, …
     pub slot: String,
     /// The record.
@@ -88,7 +88,7 @@ pub struct TensorDescription {
 pub fn file(path: &Path) -> Result<FileDescription, StoreError> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let real_name = real_name_of(path)?;
-    let file = MindSporeTensorFile::open(path, real_name.as_deref().unwrap_or(&name))?;
+    let file = TensorFile::open(path, real_name.as_deref().unwrap_or(&name))?;
     let n_bytes = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
     let mut description = FileDescription {
         path: path.to_owned(),
@@ -106,7 +106,7 @@ pub fn file(path: &Path) -> Result<FileDescription, StoreError> {
     if file.holds_records() {
         let records = records(path, &file)?.into_iter();
         description.records = records
-            .map(|(index, record)| RecordDescription {
+            .map(|(index, record)| OverflowDescription {
                 slot: format!("output.{index}"),
                 findings: findings(&record),
                 record,
@@ -118,13 +118,13 @@ pub fn file(path: &Path) -> Result<FileDescription, StoreError> {
     Ok(description)
 }
 
-fn extra_sizes(file: &MindSporeTensorFile, is_wanted: impl Fn(ExtraKind) -> bool) -> Vec<u64> {
+fn extra_sizes(file: &TensorFile, is_wanted: impl Fn(ExtraKind) -> bool) -> Vec<u64> {
     let extras = file.extras().filter(|(piece, _)| is_wanted(piece.kind));
     extras.map(|(piece, _)| piece.n_bytes).collect()
 }
 
 /// All inputs and outputs; without values only what the header says.
-pub(crate) fn tensors(file: &MindSporeTensorFile, has_values: bool) -> Vec<TensorDescription> {
+pub(crate) fn tensors(file: &TensorFile, has_values: bool) -> Vec<TensorDescription> {
     let descriptions = file.tensors().map(|tensor| {
         let mut description = TensorDescription {
             slot: file.slot_of(tensor),
@@ -152,7 +152,7 @@ impl TensorDescription {
 
 /// The beginnings of the first texts.
 fn first_texts(tensor: OpenedTensor<'_>) -> Result<Vec<String>, ElementsError> {
-    let elements = ConvertElements::from_tensor(tensor)?;
+    let elements = DumpElements::from_tensor(tensor)?;
     let view = TensorView {
         dtype: elements.dtype,
         shape: &elements.shape,

@@ -16,7 +16,7 @@ pub use relayout::{RelayoutError, WantedLayout};
 
 /// Elements in the dump's dtype, or in numpy's once they were decoded.
 #[derive(Clone, Debug)]
-pub(crate) struct ConvertElements<'a> {
+pub(crate) struct DumpElements<'a> {
     pub(crate) dtype: DType,
     pub(crate) shape: Shape,
     /// Its number if it has no name.
@@ -24,12 +24,10 @@ pub(crate) struct ConvertElements<'a> {
     pub(crate) bytes: Cow<'a, [u8]>,
 }
 
-impl<'a> ConvertElements<'a> {
+impl<'a> DumpElements<'a> {
     /// The elements that a file holds. Bytes beyond those that dtype and shape ask for are left
     /// out: device buffers are often longer than their tensors.
-    pub(crate) fn from_tensor(
-        tensor: OpenedTensor<'a>,
-    ) -> Result<ConvertElements<'a>, ElementsError> {
+    pub(crate) fn from_tensor(tensor: OpenedTensor<'a>) -> Result<DumpElements<'a>, ElementsError> {
         let stored = tensor.stored;
         let dtype = match &stored.dtype {
             DumpTerm::Number(code) => {
@@ -53,7 +51,7 @@ impl<'a> ConvertElements<'a> {
             DumpTerm::Number(code) => Err(*code),
             known => Ok(known.value().unwrap_or(Layout::Nd)),
         };
-        Ok(ConvertElements {
+        Ok(DumpElements {
             dtype,
             shape,
             layout,
@@ -62,7 +60,7 @@ impl<'a> ConvertElements<'a> {
     }
 
     /// The elements as they are, if there are as many bytes as dtype and shape ask for.
-    pub(crate) fn check_size(self) -> Result<ConvertElements<'a>, DecodeError> {
+    pub(crate) fn check_size(self) -> Result<DumpElements<'a>, DecodeError> {
         let (expected, found) = (self.shape.n_bytes(self.dtype)?, self.bytes.len());
         if expected == found {
             return Ok(self);
@@ -76,7 +74,7 @@ impl<'a> ConvertElements<'a> {
     }
 
     /// The elements in a dtype that numpy has.
-    pub(crate) fn decode(self) -> Result<ConvertElements<'a>, DecodeError> {
+    pub(crate) fn decode(self) -> Result<DumpElements<'a>, DecodeError> {
         let layout = self.layout;
         let decoded = match self.bytes {
             Cow::Borrowed(bytes) => decode(self.dtype, &self.shape, bytes)?,
@@ -98,7 +96,7 @@ impl<'a> ConvertElements<'a> {
                 }
             }
         };
-        Ok(ConvertElements {
+        Ok(DumpElements {
             dtype: decoded.dtype,
             shape: decoded.shape,
             layout,
@@ -119,7 +117,7 @@ impl<'a> ConvertElements<'a> {
 pub(crate) fn decode_tensor(
     tensor: OpenedTensor<'_>,
 ) -> Result<DecodedElements<'_>, ElementsError> {
-    let elements = ConvertElements::from_tensor(tensor)?;
+    let elements = DumpElements::from_tensor(tensor)?;
     let decoded = elements.decode().map_err(|source| ElementsError::Decode {
         slot: tensor.stored.label(),
         source,

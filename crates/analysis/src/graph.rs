@@ -5,7 +5,7 @@ use std::path::Path;
 use opscope_store::dump::mindspore::open_named;
 use opscope_store::file_format::statistic_csv::{self, StatisticRows};
 use opscope_store::file_format::{ms_graph_ir, ms_graph_pb};
-use opscope_store::record::graph::{GraphRecord, TensorType, ValueType};
+use opscope_store::record::graph::{GraphDescription, TensorType, ValueType};
 use opscope_store::tree::mindspore::STATISTIC_FILE_NAME;
 use opscope_store::{FormatError, StoreError};
 
@@ -13,7 +13,7 @@ use opscope_store::{FormatError, StoreError};
 #[derive(Clone, Debug)]
 pub enum BesideFile {
     /// A graph of operators.
-    Graph(GraphRecord),
+    Graph(GraphDescription),
     /// Statistics of tensors.
     Statistics(StatisticRows),
 }

@@ -8,8 +8,8 @@ use opscope_store::StoreError;
 use opscope_store::dump::DumpListing;
 use opscope_store::file_format::op_debug;
 use opscope_store::reader::{
-    self, DumpIndex, ExecutionRecord, FileContent, FileExpectation, FileHead, FileKind,
-    FileRequest, MindSporeTensorFile, TensorRecord,
+    self, DumpIndex, FileContent, FileExpectation, FileHead, FileKind, FileRequest,
+    IndexedExecution, IndexedTensor, TensorFile,
 };
 use opscope_store::record::graph::GraphNode;
 
@@ -74,14 +74,14 @@ fn describe_file(
     if request.expectation != FileExpectation::Tensors {
         return Ok((request.read_whole()?, Vec::new()));
     }
-    let file = MindSporeTensorFile::open(&request.path, &request.real_name)?;
+    let file = TensorFile::open(&request.path, &request.real_name)?;
     let content = FileContent::Tensors(FileHead::from(&file));
     Ok((content, describe::tensors(&file, has_values)))
 }
 
 impl MindSporeOverview {
     /// Executions of operators, parameters and constants with their tensors, in order.
-    pub fn executions(&self) -> Vec<(&ExecutionRecord, Vec<&TensorRecord>)> {
+    pub fn executions(&self) -> Vec<(&IndexedExecution, Vec<&IndexedTensor>)> {
         let executions = self.index.executions.iter();
         let executions = executions.filter(|one| is_shown(one));
         let mut tensors = self.index.tensors.iter().peekable();
@@ -99,7 +99,7 @@ impl MindSporeOverview {
     }
 
     /// The description of a tensor; none if its elements are not there, or its file is damaged.
-    pub fn description(&self, tensor: &TensorRecord) -> Option<&TensorDescription> {
+    pub fn description(&self, tensor: &IndexedTensor) -> Option<&TensorDescription> {
         let (side, index) = tensor.elements.as_ref()?.tensor?;
         let of_file = self.described.get(&tensor.path)?;
         of_file
@@ -127,12 +127,12 @@ impl MindSporeOverview {
 
 /// Whether MindSpore's files tell of an execution. Where only a table of the runtime does, the
 /// table is shown as it is.
-fn is_shown(execution: &ExecutionRecord) -> bool {
+fn is_shown(execution: &IndexedExecution) -> bool {
     execution.other_names.in_files.is_some()
 }
 
 /// Whether the file is one of the runtime below MindSpore, with all tensors of an operator.
-pub fn is_dump_file(tensor: &TensorRecord) -> bool {
+pub fn is_dump_file(tensor: &IndexedTensor) -> bool {
     let kind = tensor.elements.as_ref().and_then(|place| place.kind);
     kind.is_some_and(|kind| kind != FileKind::Npy)
 }
@@ -142,7 +142,7 @@ pub struct GraphNodes<'a>(HashMap<(Option<u32>, u32, &'a str), &'a GraphNode>);
 
 impl GraphNodes<'_> {
     /// Where an execution comes from in the source, outermost call first.
-    pub fn source(&self, execution: &ExecutionRecord) -> Vec<String> {
+    pub fn source(&self, execution: &IndexedExecution) -> Vec<String> {
         let names = &execution.other_names;
         let name = names.listed.as_deref().or(names.full.as_deref());
         let key = execution.model_id.zip(name);

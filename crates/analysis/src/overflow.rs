@@ -15,7 +15,7 @@ pub mod summary;
 pub use export::{ExportedFiles, export};
 pub use finding::{Finding, findings};
 pub(crate) use scan::records;
-pub use scan::{OperatorDump, OverflowOperatorFile, OverflowReport, Scan, ScanError, scan};
+pub use scan::{OperatorDump, OverflowOperatorFile, OverflowReport, OverflowScan, ScanError, scan};
 
 /// Context and thread numbers that mean any.
 const ANY: [u64; 2] = [0, 65535];

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use opscope_store::file_format::op_debug;
-use opscope_store::reader::{DumpIndex, FileRecord, OperatorInFile};
+use opscope_store::reader::{DumpIndex, IndexedFile, OperatorInFile};
 
 /// A dump, with its operators instead of its tensors.
 #[derive(Debug, Default)]
@@ -57,7 +57,7 @@ impl Overview {
         overview
     }
 
-    fn add(&mut self, dir: &Path, file: &FileRecord, positions: &mut HashMap<OperatorKey, usize>) {
+    fn add(&mut self, dir: &Path, file: &IndexedFile, positions: &mut HashMap<OperatorKey, usize>) {
         let parent = file.path.parent().unwrap_or(dir);
         let model_dir = parent.parent().unwrap_or(dir).to_string_lossy();
         let subdir = parent.strip_prefix(dir).unwrap_or(parent).to_string_lossy();

@@ -8,7 +8,7 @@ use opscope_analysis::{describe, read_dump};
 use opscope_store::StoreError;
 use opscope_store::file_format::nano::{NanoHeader, NanoOriginal, NanoTensor};
 use opscope_store::file_format::npy::encode_header;
-use opscope_store::reader::{DumpIndex, RecordKind, TensorRecord};
+use opscope_store::reader::{DumpIndex, ExecutionKind, IndexedTensor};
 use opscope_store::record::SlotSide;
 use opscope_tensor::{DType, Shape};
 
@@ -22,7 +22,7 @@ fn open(path: &Path) -> DumpIndex {
     read_dump(path, 2).unwrap()
 }
 
-fn bytes(item: &TensorRecord) -> Vec<u8> {
+fn bytes(item: &IndexedTensor) -> Vec<u8> {
     NumpyArray::decoded(item, None).unwrap().bytes().to_vec()
 }
 
@@ -34,7 +34,7 @@ fn every_dump_file_is_listed_as_it_is_described() {
     let mut n_items = 0;
     for path in fs::read_dir(&dir).unwrap().map(|e| e.unwrap().path()) {
         let described = describe::file(&path).unwrap();
-        let items: Vec<&TensorRecord> = catalogue
+        let items: Vec<&IndexedTensor> = catalogue
             .tensors
             .iter()
             .filter(|i| i.path == path)
@@ -42,7 +42,7 @@ fn every_dump_file_is_listed_as_it_is_described() {
         n_items += items.len();
         let is_record = items
             .iter()
-            .any(|i| i.execution.kind == RecordKind::OverflowRecord);
+            .any(|i| i.execution.kind == ExecutionKind::OverflowRecord);
         assert_eq!(is_record, !described.records.is_empty(), "{path:?}");
         if is_record {
             continue;

@@ -13,7 +13,9 @@ use opscope_analysis::compare::result::{
 use opscope_analysis::compare::side::ComparedDump;
 use opscope_analysis::compare::verdict::{Thresholds, judge};
 use opscope_store::file_format::dump_data::prelude;
-use opscope_store::file_format::statistic_csv::{self, Category, StatisticCell, StatisticSubject};
+use opscope_store::file_format::statistic_csv::{
+    self, StatisticCategory, StatisticCell, StatisticSubject,
+};
 use opscope_store::file_format::stats_csv::{self, StatsColumns};
 use opscope_store::record::{self, ModelId, Operator, Record};
 use opscope_tensor::digest::hex;
@@ -32,7 +34,7 @@ enum Form {
     /// MindSpore's table of numbers.
     MindSpore,
     /// MindSpore's table of these columns.
-    Digests(&'static [Category]),
+    Digests(&'static [StatisticCategory]),
 }
 
 fn tensor(values: &[f32]) -> Tensor {
@@ -46,7 +48,7 @@ fn write(root: &Path, ops: &[Op], form: Form) -> PathBuf {
     match form {
         Form::Tensors | Form::Table => write_files(&dir, ops, form),
         Form::MindSpore => {
-            use Category::{Average, Count, L2Norm, Max, Min, NanCount, PositiveInfCount};
+            use StatisticCategory::{Average, Count, L2Norm, Max, Min, NanCount, PositiveInfCount};
             let columns = [Max, Min, Average, Count, NanCount, PositiveInfCount, L2Norm];
             write_rows(&dir, ops, &columns);
         }
@@ -83,7 +85,7 @@ fn write_files(dir: &Path, ops: &[Op], form: Form) {
     }
 }
 
-fn write_rows(dir: &Path, ops: &[Op], columns: &[Category]) {
+fn write_rows(dir: &Path, ops: &[Op], columns: &[StatisticCategory]) {
     let dir = dir.join("rank_0/net/0/0");
     fs::create_dir_all(&dir).unwrap();
     let mut text = statistic_csv::header(columns);
@@ -101,18 +103,18 @@ fn write_rows(dir: &Path, ops: &[Op], columns: &[Category]) {
                 ..StatisticSubject::of_tensor(DType::F32, tensor.shape(), tensor.n_bytes() as u64)
             };
             let stats = sequential_stats(tensor.host_view().unwrap()).unwrap();
-            let cell = |category: &Category| match category {
-                Category::Max => StatisticCell::Real(stats.max),
-                Category::Min => StatisticCell::Real(stats.min),
-                Category::Average => StatisticCell::Real(stats.mean),
-                Category::Count => StatisticCell::Count(stats.n_elements),
-                Category::NanCount => StatisticCell::Count(stats.n_nan),
-                Category::PositiveInfCount => StatisticCell::Count(stats.n_pos_inf),
-                Category::L2Norm => StatisticCell::Real(stats.l2),
-                Category::Md5 => {
+            let cell = |category: &StatisticCategory| match category {
+                StatisticCategory::Max => StatisticCell::Real(stats.max),
+                StatisticCategory::Min => StatisticCell::Real(stats.min),
+                StatisticCategory::Average => StatisticCell::Real(stats.mean),
+                StatisticCategory::Count => StatisticCell::Count(stats.n_elements),
+                StatisticCategory::NanCount => StatisticCell::Count(stats.n_nan),
+                StatisticCategory::PositiveInfCount => StatisticCell::Count(stats.n_pos_inf),
+                StatisticCategory::L2Norm => StatisticCell::Real(stats.l2),
+                StatisticCategory::Md5 => {
                     StatisticCell::Text(hex(&sequential_md5(tensor.host_view().unwrap())))
                 }
-                Category::Sha1 => {
+                StatisticCategory::Sha1 => {
                     StatisticCell::Text(hex(&sequential_sha1(tensor.host_view().unwrap())))
                 }
                 _ => StatisticCell::Null,
@@ -245,9 +247,9 @@ fn digests_say_whether_and_not_how_far() {
     wrong[1].2[3] += 1e-6;
     wrong[2].1[3] += 1e-6;
     wrong[2].2[3] += 1e-6;
-    let md5 = Form::Digests(&[Category::Md5]);
-    let both = Form::Digests(&[Category::Sha1, Category::Md5]);
-    let sha1 = Form::Digests(&[Category::Sha1]);
+    let md5 = Form::Digests(&[StatisticCategory::Md5]);
+    let both = Form::Digests(&[StatisticCategory::Sha1, StatisticCategory::Md5]);
+    let sha1 = Form::Digests(&[StatisticCategory::Sha1]);
     for (target, other) in [
         (md5, md5),
         (md5, both),

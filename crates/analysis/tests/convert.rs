@@ -5,7 +5,7 @@ use std::path::Path;
 
 use opscope_analysis::overview::Overview;
 use opscope_analysis::{convert, describe, read_whole};
-use opscope_store::atomic_file::Modes;
+use opscope_store::atomic_file::PermissionModes;
 use opscope_store::dump;
 use opscope_store::file_format::dump_data::{DumpHeader, TensorEntry};
 use opscope_store::file_format::npy;
@@ -58,7 +58,7 @@ fn run_as(
         compression: None,
         pick: None,
         n_threads: 3,
-        modes: Modes::default(),
+        modes: PermissionModes::default(),
         is_replacing,
     };
     convert::run(&sources, &options, |_| {}).unwrap()

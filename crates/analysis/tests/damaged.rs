@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use opscope_analysis::convert::{self, ConvertedForm};
 use opscope_analysis::elements::WantedLayout;
 use opscope_analysis::{describe, overflow};
-use opscope_store::atomic_file::Modes;
+use opscope_store::atomic_file::PermissionModes;
 
 const N_ROUNDS: u64 = 20;
 const KINDS: [ConvertedForm; 6] = [
@@ -105,7 +105,7 @@ fn nothing_ends_the_process() {
             compression: None,
             pick: None,
             n_threads: 2,
-            modes: Modes::default(),
+            modes: PermissionModes::default(),
             is_replacing: true,
         };
         let report = convert::run(&sources, &options, |_| {}).unwrap();

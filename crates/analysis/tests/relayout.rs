@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use opscope_analysis::convert::{self, ConvertReport, ConvertedForm};
 use opscope_analysis::elements::WantedLayout;
-use opscope_store::atomic_file::Modes;
+use opscope_store::atomic_file::PermissionModes;
 use opscope_store::file_format::npy;
 
 fn golden(case: &str) -> PathBuf {
@@ -30,7 +30,7 @@ fn run(dump: &Path, out: &Path, layout: &str, kind: ConvertedForm) -> ConvertRep
         compression: None,
         pick: None,
         n_threads: 2,
-        modes: Modes::default(),
+        modes: PermissionModes::default(),
         is_replacing: true,
     };
     convert::run(&sources, &options, |_| {}).unwrap()

@@ -20,7 +20,7 @@ pub struct SessionControl(pub(crate) Arc<LiveSettings>);
 
 /// Why a plan cannot take the place of the one that a session began with.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum PlanRefused {
+pub enum PlanRefusal {
     /// It looks for something else.
     #[error(
         "the plan is for {}, expected one for {} as at the start", wanted.phrase(), kept.phrase()
@@ -94,9 +94,9 @@ impl SessionControl {
     /// operators. Steps count from the model's first execution, as ever.
     ///
     /// # Errors
-    /// [`PlanRefused`] if the plan has another purpose or another limit of overflowing operators;
+    /// [`PlanRefusal`] if the plan has another purpose or another limit of overflowing operators;
     /// nothing is changed then.
-    pub fn replace_plan(&self, plan: Plan) -> Result<(), PlanRefused> {
+    pub fn replace_plan(&self, plan: Plan) -> Result<(), PlanRefusal> {
         self.change(None, Some(plan))
     }
 
@@ -104,7 +104,7 @@ impl SessionControl {
     ///
     /// # Errors
     /// As for [`SessionControl::replace_plan`].
-    pub fn change(&self, is_enabled: Option<bool>, plan: Option<Plan>) -> Result<(), PlanRefused> {
+    pub fn change(&self, is_enabled: Option<bool>, plan: Option<Plan>) -> Result<(), PlanRefusal> {
         if let Some(plan) = &plan {
             check(&self.0.first_plan, plan)?;
         }
@@ -207,15 +207,15 @@ impl Purpose {
     }
 }
 
-fn check(kept: &Plan, wanted: &Plan) -> Result<(), PlanRefused> {
+fn check(kept: &Plan, wanted: &Plan) -> Result<(), PlanRefusal> {
     if kept.purpose != wanted.purpose {
-        return Err(PlanRefused::Purpose {
+        return Err(PlanRefusal::Purpose {
             kept: kept.purpose,
             wanted: wanted.purpose,
         });
     }
     if kept.n_overflows_max != wanted.n_overflows_max {
-        return Err(PlanRefused::OverflowLimit {
+        return Err(PlanRefusal::OverflowLimit {
             kept: kept.n_overflows_max,
             wanted: wanted.n_overflows_max,
         });

@@ -143,11 +143,11 @@ macro_rules! live_counters {
         #[derive(Default)]
         pub(crate) struct LiveCounters {
             $(pub(crate) $field: AtomicU64,)*
-            dropped: LiveDropped,
+            dropped: LiveDropCounts,
         }
 
         #[derive(Default)]
-        struct LiveDropped { $($reason: AtomicU64,)* }
+        struct LiveDropCounts { $($reason: AtomicU64,)* }
 
         impl LiveCounters {
             pub(crate) fn snapshot(&self) -> Counters {

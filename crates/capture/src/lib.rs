@@ -42,7 +42,7 @@ mod writer;
 
 pub use opscope_overflow as overflow;
 
-pub use control::{PlanRefused, SessionControl};
+pub use control::{PlanRefusal, SessionControl};
 pub use counters::{Counters, DropCounts, FirstOverflow};
 pub use failure::{FailureTrace, OperatorFailure};
 pub use kernels::{
@@ -57,7 +57,7 @@ pub use plan::{
 pub use policy::{FailurePolicy, WhenBehind};
 pub use pool::{Pool, PooledBytes};
 pub use probe::Probe;
-pub use quantised::{FloatView, OverflowPlace, QuantisedKind, QuantisedPlace, ShowingRule};
+pub use quantised::{FloatView, QuantisedKind, QuantisedPlace, ShowingRule, SlotPosition};
 pub use ring::{
     KeptSteps, N_STEPS_BEHIND_MAX, RingOptions, RingReport, TriggerCause, TriggerEvent,
     TriggerKind, Triggers,

@@ -13,7 +13,7 @@ use crate::operator_context::{OperatorContext, ShownTensors};
 use crate::quantised::ShownParts;
 use crate::recorder::PurposeRecorder;
 use crate::ring::TriggerCause;
-use crate::{FloatView, OverflowPlace};
+use crate::{FloatView, SlotPosition};
 
 /// One execution of one selected operator, from before it runs until its outputs are there.
 ///
@@ -111,12 +111,12 @@ impl Probe {
     }
 
     /// Whether a view takes the tensor at this place.
-    fn is_part(&self, place: OverflowPlace) -> bool {
+    fn is_part(&self, place: SlotPosition) -> bool {
         self.context.views().any(|view| view.needs(place))
     }
 
     /// Keeps a tensor that a view takes, before a sink may let go of its elements.
-    fn show_part(&mut self, place: OverflowPlace, tensor: &Tensor) {
+    fn show_part(&mut self, place: SlotPosition, tensor: &Tensor) {
         if self.is_part(place)
             && let Some(shown) = &mut self.shown
         {

@@ -11,7 +11,7 @@ pub(crate) use self::claims::ValueClaims;
 pub(crate) use self::job::{DequantiseJob, OperatorTurn, ShownParts};
 
 /// Where an operator has a value: the side, and the position on it.
-pub type OverflowPlace = (SlotSide, usize);
+pub type SlotPosition = (SlotSide, usize);
 
 /// An operator's place at which it reads or gives quantised elements, and the places of what it takes to read
 /// them.
@@ -20,15 +20,15 @@ pub struct QuantisedPlace {
     /// The operator.
     pub task_id: u32,
     /// Where it has the elements.
-    pub place: OverflowPlace,
+    pub place: SlotPosition,
     /// Which value that is: a number that all places of one value share.
     pub value: u32,
     /// How the operator uses it.
     pub kind: QuantisedKind,
     /// Where it has the factors of the scale; none if it has no scale for these elements.
-    pub scale: Vec<OverflowPlace>,
+    pub scale: Vec<SlotPosition>,
     /// Where it has the zero point, if there is one.
-    pub zero_point: Option<OverflowPlace>,
+    pub zero_point: Option<SlotPosition>,
     /// The axis that a scale with one axis runs along; negative ones count from the end.
     pub axis: i64,
     /// Elements that share a scale along that axis; 0 without blocks.
@@ -54,11 +54,11 @@ pub struct FloatView {
     /// Which executions show it.
     pub showing: ShowingRule,
     /// Where the operator has the elements.
-    pub elements: OverflowPlace,
+    pub elements: SlotPosition,
     /// Where it has the factors of the scale, at least one.
-    pub scale: Vec<OverflowPlace>,
+    pub scale: Vec<SlotPosition>,
     /// Where it has the zero point, if there is one.
-    pub zero_point: Option<OverflowPlace>,
+    pub zero_point: Option<SlotPosition>,
     /// As [`QuantisedPlace::axis`].
     pub axis: i64,
     /// As [`QuantisedPlace::block_size`].
@@ -90,13 +90,13 @@ impl FloatView {
     }
 
     /// The places of the operator that it takes tensors from.
-    pub fn places(&self) -> impl Iterator<Item = OverflowPlace> {
+    pub fn places(&self) -> impl Iterator<Item = SlotPosition> {
         let scales = self.scale.iter().copied();
         scales.chain([self.elements]).chain(self.zero_point)
     }
 
     /// Whether it takes the operator's tensor at this place.
-    pub fn needs(&self, place: OverflowPlace) -> bool {
+    pub fn needs(&self, place: SlotPosition) -> bool {
         self.places().any(|needed| needed == place)
     }
 

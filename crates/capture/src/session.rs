@@ -25,7 +25,7 @@ use crate::tensor_intake::TensorIntake;
 use crate::writer::{RecordWriter, guarded};
 use crate::{
     Counters, DeliberateInfinities, FailurePolicy, FirstNonFinite, FirstOverflow, GraphView,
-    OverwrittenValue, Plan, PlanRefused, Pool, Purpose, RingOptions, RingReport, SelectedOperators,
+    OverwrittenValue, Plan, PlanRefusal, Pool, Purpose, RingOptions, RingReport, SelectedOperators,
     SessionControl, Sink, SinkError, Tap, TriggerKind, WhenBehind,
 };
 
@@ -241,8 +241,8 @@ impl CaptureSession {
     /// [`SessionControl::replace_plan`].
     ///
     /// # Errors
-    /// [`PlanRefused`] if the plan has another purpose or another limit of overflowing operators.
-    pub fn replace_plan(&self, plan: Plan) -> Result<(), PlanRefused> {
+    /// [`PlanRefusal`] if the plan has another purpose or another limit of overflowing operators.
+    pub fn replace_plan(&self, plan: Plan) -> Result<(), PlanRefusal> {
         self.control().replace_plan(plan)
     }
 

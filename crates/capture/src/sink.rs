@@ -11,7 +11,7 @@ use opscope_store::record::{ModelId, Record, SlotSide};
 use opscope_tensor::{HostAccessError, TensorObserver};
 use thiserror::Error;
 
-use crate::overflow::Overflow;
+use crate::overflow::OperatorOverflow;
 use crate::{GraphView, OperatorFailure, SelectedOperators};
 
 pub use memory::MemorySink;
@@ -38,7 +38,7 @@ pub trait Sink: Send + Sync {
     fn write_overflow(
         &self,
         record: &Record,
-        _overflow: &Overflow,
+        _overflow: &OperatorOverflow,
     ) -> Result<WrittenFiles, SinkError> {
         self.write(record)
     }

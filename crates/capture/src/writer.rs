@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use opscope_overflow::{Overflow, OverflowDetector};
+use opscope_overflow::{OperatorOverflow, OverflowDetector};
 use opscope_store::record::Record;
 
 use crate::counters::{DropReason, LiveCounters, add};
@@ -119,7 +119,12 @@ impl RecordWriter {
     }
 
     /// Counts an operator whose arithmetic overflowed, and remembers the earliest.
-    pub(crate) fn note_overflow(&self, order: RecordOrder, record: &Record, overflow: &Overflow) {
+    pub(crate) fn note_overflow(
+        &self,
+        order: RecordOrder,
+        record: &Record,
+        overflow: &OperatorOverflow,
+    ) {
         add(&self.counters.n_operators_overflowed, 1);
         let mut first = self
             .first_overflow

@@ -6,7 +6,7 @@ use std::thread;
 
 use opscope_capture::sink::MemorySink;
 use opscope_capture::{
-    CaptureSession, FailureDetail, GraphView, ModelSelection, OperatorSelection, Plan, PlanRefused,
+    CaptureSession, FailureDetail, GraphView, ModelSelection, OperatorSelection, Plan, PlanRefusal,
     Purpose, SelectedOperators, SelectedSlots, SessionOptions, Sink, SinkError, SlotSides, Steps,
     Tap, WrittenFiles,
 };
@@ -280,7 +280,7 @@ fn what_a_plan_may_not_change() {
     let (session, mut tap, _) = start(limited.clone(), Arc::new(MemorySink::default()));
     let failures = Purpose::Failures(FailureDetail::Brief);
     let check = |plan: Plan, text: &str| {
-        let refused: PlanRefused = session.replace_plan(plan).unwrap_err();
+        let refused: PlanRefusal = session.replace_plan(plan).unwrap_err();
         assert_eq!(refused.to_string(), text);
     };
     check(

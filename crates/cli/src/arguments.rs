@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use opscope_store::atomic_file::Modes;
+use opscope_store::atomic_file::PermissionModes;
 use opscope_store::file_format::zstd::CompressionLevel;
 use opscope_tensor::{Layout, Shape};
 
@@ -34,8 +34,8 @@ pub(crate) struct ModeArguments {
 }
 
 impl ModeArguments {
-    pub(crate) fn modes(self) -> Modes {
-        Modes {
+    pub(crate) fn modes(self) -> PermissionModes {
+        PermissionModes {
             dir: self.dir_mode,
             file: self.file_mode,
         }
@@ -87,9 +87,9 @@ pub(crate) fn shape(text: &str) -> Result<Shape, String> {
 
 /// Numbers as they are given on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct RangeLosses(pub(crate) Vec<RangeInclusive<u64>>);
+pub(crate) struct NumberRanges(pub(crate) Vec<RangeInclusive<u64>>);
 
-impl fmt::Display for RangeLosses {
+impl fmt::Display for NumberRanges {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, range) in self.0.iter().enumerate() {
             let comma = if i == 0 { "" } else { "," };
@@ -104,16 +104,16 @@ impl fmt::Display for RangeLosses {
 }
 
 /// Steps: `N`, `N-M` or `N-`, separated by commas.
-pub(crate) fn step_ranges(text: &str) -> Result<RangeLosses, String> {
+pub(crate) fn step_ranges(text: &str) -> Result<NumberRanges, String> {
     ranges(text, "step")
 }
 
 /// Ranks, in the same way.
-pub(crate) fn rank_ranges(text: &str) -> Result<RangeLosses, String> {
+pub(crate) fn rank_ranges(text: &str) -> Result<NumberRanges, String> {
     ranges(text, "rank")
 }
 
-fn ranges(text: &str, noun: &str) -> Result<RangeLosses, String> {
+fn ranges(text: &str, noun: &str) -> Result<NumberRanges, String> {
     let number = |part: &str| {
         let is_number = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
         let number = part.parse().ok().filter(|_| is_number);
@@ -129,7 +129,7 @@ fn ranges(text: &str, noun: &str) -> Result<RangeLosses, String> {
             },
         })
         .collect::<Result<_, _>>()
-        .map(RangeLosses)
+        .map(NumberRanges)
 }
 
 /// A layout's name in any letter case.

@@ -7,8 +7,8 @@ use jiff::{Span, Zoned};
 use opscope_capture::Plan;
 use opscope_config::dialect::ConfigDialect;
 use opscope_store::StoreError;
-use opscope_store::atomic_file::Modes;
-use opscope_store::file_format::run_json::{Program, RunRecord};
+use opscope_store::atomic_file::PermissionModes;
+use opscope_store::file_format::run_json::{ProgramVersion, RunRecord};
 use opscope_store::run_file::{RunFile, clean_acl, clean_mindspore, this_host};
 use opscope_store::temporary::LeftOvers;
 
@@ -55,7 +55,7 @@ pub struct DumpPlace {
     /// The directory of this dump: `dump_path`, or one in it.
     pub root: PathBuf,
     /// Permissions of what is created.
-    pub modes: Modes,
+    pub modes: PermissionModes,
 }
 
 impl DumpPlace {
@@ -63,7 +63,7 @@ impl DumpPlace {
     /// host, the time, the dialect and the plan of `record` are filled in.
     pub fn run_file(&self, plan: &Plan, record: RunRecord) -> Arc<RunFile> {
         let record = RunRecord {
-            tool: Program {
+            tool: ProgramVersion {
                 name: "opscope".to_owned(),
                 version: Some(env!("CARGO_PKG_VERSION").to_owned()),
             },

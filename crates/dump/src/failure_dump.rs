@@ -10,7 +10,7 @@ use opscope_capture::{CaptureSession, Plan, SessionOptions};
 use opscope_config::ConfigEnvironment;
 use opscope_config::dialect::acl::{self, AclDump, DumpMode};
 use opscope_engine::LoadedModel;
-use opscope_store::atomic_file::{Creator, Modes};
+use opscope_store::atomic_file::{Creator, PermissionModes};
 use opscope_store::record::ModelId;
 use opscope_tensor::Tensor;
 use rustix::fs::{Access, access};
@@ -58,7 +58,7 @@ pub fn follow_environment(file: Option<AclDump>, env: &ConfigEnvironment) -> Fol
 
 impl FailureDump {
     /// Nothing is created before an operator fails; `None` where no place can be written.
-    pub fn new(dump: &AclDump, modes: Modes) -> Option<FailureDump> {
+    pub fn new(dump: &AclDump, modes: PermissionModes) -> Option<FailureDump> {
         let place = usable_place(dump)?;
         let creator = Arc::new(Creator::in_dump(place, modes));
         Some(FailureDump {

@@ -9,7 +9,7 @@ use opscope_capture::{CaptureSession, Plan, SessionOptions, Sink, SinkError};
 use opscope_config::dialect::ConfigDialect;
 use opscope_engine::LoadedModel;
 use opscope_store::StoreError;
-use opscope_store::atomic_file::{Creator, Modes};
+use opscope_store::atomic_file::{Creator, PermissionModes};
 use opscope_store::file_format::graph_json::{self, GraphText};
 use opscope_store::record::ModelId;
 use opscope_store::run_file::RunFile;
@@ -29,7 +29,7 @@ use crate::sink::{AclSink, MindSporeSink, RangeReport, RangeSink, StatsRows, Sta
 #[derive(Clone, Debug, Default)]
 pub struct DumpOptions {
     /// Permissions of what is created.
-    pub modes: Modes,
+    pub modes: PermissionModes,
     /// Names for the dump's directory, the first free one is taken: two dumps never share a tree.
     /// `None` stands for [`dump_times`].
     pub times: Option<Vec<String>>,
@@ -63,7 +63,7 @@ impl DumpOptions {
 pub struct OpenDump {
     tree: DumpTree,
     creator: Arc<Creator>,
-    modes: Modes,
+    modes: PermissionModes,
     rows: Option<Arc<StatsSink>>,
     ranges: Option<Arc<RangeSink>>,
     dry_run: Option<DryRun>,

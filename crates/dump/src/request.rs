@@ -8,7 +8,7 @@ use opscope_capture::{
 };
 use opscope_config::dialect::acl::{AclContent, AclDump};
 use opscope_config::dialect::mindspore::MindSporeDumpPlan;
-use opscope_store::atomic_file::Modes;
+use opscope_store::atomic_file::PermissionModes;
 
 use crate::sink::MindSporeOptions;
 
@@ -89,7 +89,7 @@ impl DumpRequest {
     pub fn from_mindspore(
         dump: MindSporeDumpPlan,
         rank: u32,
-        modes: Modes,
+        modes: PermissionModes,
         time: String,
     ) -> Result<DumpRequest, PatternError> {
         let plan = dump.plan()?;

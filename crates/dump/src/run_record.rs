@@ -13,7 +13,7 @@ use opscope_store::StoreError;
 use opscope_store::file_bytes::FileBytes;
 use opscope_store::file_format::run_json::{
     CONFIGURATION_BYTES_MAX, ConfigurationFile, ModelFile, NonFiniteFinding, OverflowFinding,
-    Program, RunRecord, RunState,
+    ProgramVersion, RunRecord, RunState,
 };
 use opscope_store::run_file::RunFile;
 use opscope_store::temporary::LeftOvers;
@@ -183,7 +183,7 @@ pub fn add_steps(run: &RunFile, n_steps: u64, summary: &SessionSummary) {
 
 /// Says in the record which engine runs the models.
 pub fn note_engine(record: &mut RunRecord, engine: &dyn Engine) {
-    record.engine = Program {
+    record.engine = ProgramVersion {
         name: engine.name().to_owned(),
         version: engine.version().map(str::to_owned),
     };

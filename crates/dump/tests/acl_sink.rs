@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use opscope_capture::{CaptureSession, Plan, SessionOptions, Sink};
 use opscope_dump::AclSink;
-use opscope_store::atomic_file::Modes;
+use opscope_store::atomic_file::PermissionModes;
 use opscope_store::dump;
 use opscope_store::file_format::dump_data::DumpFile;
 use opscope_store::record::{ModelId, Operator, Record};
@@ -36,7 +36,12 @@ fn record(op_name: &str, timestamp_us: u64) -> Record {
 }
 
 fn sink(dir: &Path) -> AclSink {
-    AclSink::create(dir, ["20240102030405".to_owned()], Modes::default()).unwrap()
+    AclSink::create(
+        dir,
+        ["20240102030405".to_owned()],
+        PermissionModes::default(),
+    )
+    .unwrap()
 }
 
 #[test]
@@ -108,7 +113,7 @@ fn a_session_counts_what_is_on_disk() {
 fn two_dumps_never_share_a_tree() {
     let dir = tempfile::tempdir().unwrap();
     let times = || ["20240102030405".to_owned(), "20240102030406".to_owned()];
-    let create = || AclSink::create(dir.path(), times(), Modes::default()).unwrap();
+    let create = || AclSink::create(dir.path(), times(), PermissionModes::default()).unwrap();
     let (first, second) = (create(), create());
     assert!(first.tree().root().ends_with("20240102030405"));
     assert!(second.tree().root().ends_with("20240102030406"));

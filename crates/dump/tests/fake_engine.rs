@@ -12,7 +12,7 @@ use opscope_capture::{
 use opscope_dump::AclSink;
 use opscope_engine::fake::FakeModel;
 use opscope_engine::{EngineError, LoadedModel, ModelSignature};
-use opscope_store::atomic_file::Modes;
+use opscope_store::atomic_file::PermissionModes;
 use opscope_store::dump;
 use opscope_store::file_bytes::FileBytes;
 use opscope_store::record::ModelId;
@@ -106,7 +106,7 @@ fn an_operator_that_fails_leaves_its_inputs() {
         purpose: Purpose::Failures(FailureDetail::Normal),
         ..Plan::everything()
     };
-    let sink = AclSink::lazy(dir.path(), "20240102030405", Modes::default());
+    let sink = AclSink::lazy(dir.path(), "20240102030405", PermissionModes::default());
     let (summary, error) = run(model, plan, Arc::new(sink));
     assert!(matches!(error, Some(EngineError::Operator { .. })));
     assert_eq!(

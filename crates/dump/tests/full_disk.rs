@@ -9,7 +9,7 @@ use std::{env, fs};
 
 use opscope_capture::{CaptureSession, FailurePolicy, Plan, SessionOptions};
 use opscope_dump::AclSink;
-use opscope_store::atomic_file::Modes;
+use opscope_store::atomic_file::PermissionModes;
 use opscope_store::record::{ModelId, Operator};
 use opscope_tensor::{DType, Shape, Tensor};
 
@@ -42,7 +42,11 @@ fn with_limited_files(dir: &Path) {
         ("stop", FailurePolicy::StopCapture, 3),
     ] {
         let dir = dir.join(name);
-        let sink = Arc::new(AclSink::lazy(&dir, "20240102030405", Modes::default()));
+        let sink = Arc::new(AclSink::lazy(
+            &dir,
+            "20240102030405",
+            PermissionModes::default(),
+        ));
         let options = SessionOptions {
             on_failure,
             n_writers: 1,

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use opscope_capture::{GraphView, SelectedOperators, Sink};
 use opscope_dump::{AclSink, FileSharing, MindSporeOptions, MindSporeSink, RuntimeMode};
-use opscope_store::atomic_file::Modes;
-use opscope_store::file_format::statistic_csv::Category;
+use opscope_store::atomic_file::PermissionModes;
+use opscope_store::file_format::statistic_csv::StatisticCategory;
 use opscope_store::record::{ModelId, Operator, Record};
 use opscope_store::tree::mindspore::TreeTarget;
 use opscope_tensor::{DType, Shape, Tensor};
@@ -138,7 +138,8 @@ fn check(name: &str, n_files: usize, write: impl FnOnce(&Path)) {
 fn in_trees_of_acl() {
     for name in names() {
         check(&name, 2, |dump| {
-            let sink = AclSink::create(dump, [TIME.to_owned()], Modes::default()).unwrap();
+            let sink =
+                AclSink::create(dump, [TIME.to_owned()], PermissionModes::default()).unwrap();
             sink.write(&record(&name, true)).unwrap();
             sink.write(&record(&name, false)).unwrap();
         });
@@ -155,7 +156,7 @@ fn options(dir: &Path, target: TreeTarget, net_name: &str) -> MindSporeOptions {
         net_name: net_name.to_owned(),
         first_iteration: 0,
         has_tensors: true,
-        statistics: Some(vec![Category::Max]),
+        statistics: Some(vec![StatisticCategory::Max]),
         device_statistics: None,
         n_samples: None,
         has_host_layout: true,
@@ -165,7 +166,7 @@ fn options(dir: &Path, target: TreeTarget, net_name: &str) -> MindSporeOptions {
         runtime: RuntimeMode::Values("all"),
         configuration: b"{}".to_vec(),
         time: TIME.into(),
-        modes: Modes::default(),
+        modes: PermissionModes::default(),
     }
 }
 
@@ -212,7 +213,7 @@ fn in_trees_of_mindspore() {
 #[test]
 fn names_that_look_alike_stay_apart() {
     let dir = tempfile::tempdir().unwrap();
-    let sink = AclSink::create(dir.path(), [TIME.to_owned()], Modes::default()).unwrap();
+    let sink = AclSink::create(dir.path(), [TIME.to_owned()], PermissionModes::default()).unwrap();
     let alike = [
         "Conv", "conv", "e\u{301}", "\u{e9}", "a/b", "a.b", "a b", "a_b",
     ];
@@ -261,7 +262,7 @@ fn planted_links_are_not_followed() {
     let dump = outer.path().join("acl");
     fs::create_dir_all(dump.join(TIME)).unwrap();
     std::os::unix::fs::symlink(&target, dump.join(TIME).join("0")).unwrap();
-    let sink = AclSink::lazy(&dump, TIME, Modes::default());
+    let sink = AclSink::lazy(&dump, TIME, PermissionModes::default());
     assert!(sink.write(&record("op", false)).is_err());
     assert_eq!(fs::read_dir(&target).unwrap().count(), 1);
 }

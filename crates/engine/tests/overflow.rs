@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use opscope_capture::overflow::Overflow;
+use opscope_capture::overflow::OperatorOverflow;
 use opscope_capture::{
     CaptureSession, Plan, Purpose, SessionOptions, Sink, SinkError, WrittenFiles,
 };
@@ -26,7 +26,7 @@ impl Sink for Overflows {
     fn write_overflow(
         &self,
         record: &Record,
-        overflow: &Overflow,
+        overflow: &OperatorOverflow,
     ) -> Result<WrittenFiles, SinkError> {
         let name = record.operator.op_name.clone();
         self.0.lock().unwrap().push((name, overflow.status));

@@ -106,7 +106,7 @@ pub(super) fn run_files(options: &FileCompareOptions) -> Result<(), ToolFailure>
 
 /// Whether a text holds rules.
 pub(super) fn is_fusion_rule(text: &str) -> bool {
-    rule::Rule::parse(text).is_ok()
+    rule::ModelRules::parse(text).is_ok()
 }
 
 fn job(options: &CompareOptions, is_advised: bool, finds_overflow: bool) -> NetworkJob<'_> {

@@ -14,7 +14,7 @@ pub(super) use chain::ConversionResult;
 pub(super) use fractal_nz::check_wanted_shape;
 pub(super) use request::LayoutRequest;
 
-use chain::Chain;
+use chain::ViewChain;
 use request::{leading, numpy_cut, refuse_groups, times};
 
 /// Converts, or says in numpy's or Python's words what failed. `None` if the reference cannot
@@ -65,7 +65,7 @@ fn from_nc1hwc0<'a>(
         Layout::Hwcn => ([2, 3, 1, 4, 0], [h, w, c, n]),
         _ => ([0, 1, 4, 2, 3], [n, c, h, w]),
     };
-    Chain {
+    ViewChain {
         from: Layout::Nc1hwc0,
         from_dims: &[n, c1, h, w, c0],
         to,
@@ -90,7 +90,7 @@ fn from_ndc1hwc0<'a>(
         (_, [_, wanted, ..]) => numpy_cut(c, *wanted),
         _ => return Err("list index out of range".to_owned()),
     };
-    Chain {
+    ViewChain {
         from: Layout::Ndc1hwc0,
         from_dims: &[n, d, c1, h, w, c0],
         to: Layout::Ncdhw,

@@ -4,7 +4,7 @@ use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Component, Path, PathBuf};
 
-use opscope_store::atomic_file::Modes;
+use opscope_store::atomic_file::PermissionModes;
 use opscope_store::regular_file;
 
 use crate::failure::{ErrorCode, ToolFailure};
@@ -99,7 +99,7 @@ pub(super) fn create_output(path: &Path) -> Result<(), ToolFailure> {
     // The reference makes it before it looks at the name. What has no place on a disk has no other fault.
     let created = DirBuilder::new()
         .recursive(true)
-        .mode(Modes::default().dir)
+        .mode(PermissionModes::default().dir)
         .create(path);
     if path.exists() {
         check_text(path)?;

@@ -3,7 +3,7 @@
 use opscope_store::file_format::op_debug::StatusCause;
 use opscope_store::record::Record;
 
-use super::Place;
+use super::OutputOverflow;
 use super::integers::{IntegerBounds, IntegerTensor};
 use super::tally::Tally;
 use super::walk::OperandWalk;
@@ -40,7 +40,7 @@ pub(super) struct ProductSum {
 
 impl ProductSum {
     /// Sums that do not fit the accumulator, in whatever order they are summed: only the end counts.
-    pub(super) fn place(mut self, factors: &[&[i128]]) -> Option<Place> {
+    pub(super) fn place(mut self, factors: &[&[i128]]) -> Option<OutputOverflow> {
         let results = &mut self.results;
         self.walk.each_run(|len, offsets, strides| match factors {
             [a, b] => {

@@ -2,7 +2,7 @@
 
 use opscope_store::record::Record;
 
-use super::Place;
+use super::OutputOverflow;
 use super::contract::{I32, ProductSum, always_fits, centred, zeros};
 use super::integers::IntegerTensor;
 use super::operators::{int, ints, text};
@@ -12,12 +12,12 @@ use super::walk::{OperandWalk, dense_strides};
 const N_PADDED_MAX: usize = 1 << 26;
 
 /// `ConvInteger`, accumulated in 32 bits.
-pub(super) fn conv_integer(record: &Record) -> Option<Place> {
+pub(super) fn conv_integer(record: &Record) -> Option<OutputOverflow> {
     place(record, [0, 2], [1, 3], None)
 }
 
 /// `QLinearConv`, accumulated in 32 bits with its bias before it is quantised anew.
-pub(super) fn qlinear_conv(record: &Record) -> Option<Place> {
+pub(super) fn qlinear_conv(record: &Record) -> Option<OutputOverflow> {
     place(record, [0, 2], [3, 5], Some(8))
 }
 
@@ -34,7 +34,12 @@ struct SpatialAxis {
 }
 
 /// Inputs and weights are given as the positions of their elements and their zero point.
-fn place(record: &Record, x: [usize; 2], w: [usize; 2], bias: Option<usize>) -> Option<Place> {
+fn place(
+    record: &Record,
+    x: [usize; 2],
+    w: [usize; 2],
+    bias: Option<usize>,
+) -> Option<OutputOverflow> {
     let input = |index| IntegerTensor::input(record, index);
     let (x, zero_x) = (input(x[0])?, input(x[1]));
     let (w, zero_w) = (input(w[0])?, input(w[1]));

@@ -4,13 +4,13 @@ use opscope_store::file_format::op_debug::StatusCause;
 use opscope_store::record::Record;
 use opscope_tensor::{DType, ElementKind, Tensor};
 
-use super::Place;
+use super::OutputOverflow;
 use super::float::{holds_non_finite, non_finite_elements};
 use super::float_bits::FloatBits;
 use super::tally::Tally;
 
 /// Elements that the target's range cannot hold, as far as the status register has a bit for it.
-pub(super) fn place(record: &Record) -> Option<Place> {
+pub(super) fn place(record: &Record) -> Option<OutputOverflow> {
     let from = &record.inputs.iter().find(|(i, _)| *i == 0)?.1;
     let to = &record.outputs.iter().find(|(i, _)| *i == 0)?.1;
     if from.shape().n_elements() != to.shape().n_elements() {
@@ -31,7 +31,7 @@ pub(super) fn place(record: &Record) -> Option<Place> {
 
 /// Finite numbers that became Inf, or NaN where the format has no Inf. Element by element: an
 /// infinity that was there before does not hide one that is new.
-fn finite_to_non_finite(from: &Tensor, to: &Tensor) -> Option<Place> {
+fn finite_to_non_finite(from: &Tensor, to: &Tensor) -> Option<OutputOverflow> {
     if !holds_non_finite(to) {
         return None;
     }
@@ -57,7 +57,7 @@ fn non_finite_elements_or_none(tensor: &Tensor) -> Option<Vec<usize>> {
 }
 
 /// Numbers of -1 and less; what lies between -1 and 0 is cut to 0 and fits.
-fn negative_to_unsigned(from: &Tensor) -> Option<Place> {
+fn negative_to_unsigned(from: &Tensor) -> Option<OutputOverflow> {
     let float = FloatBits::for_dtype(from.dtype())?;
     let low = float.positions(from.host_bytes().ok()?, |number| {
         float.is_at_most_minus_one(number)

@@ -2,7 +2,7 @@
 
 use opscope_store::record::Record;
 
-use super::Place;
+use super::OutputOverflow;
 use super::contract::{ProductSum, always_fits, zeros};
 use super::integers::IntegerTensor;
 use super::operators::text;
@@ -16,7 +16,7 @@ enum AxisLabel {
 }
 
 /// Results of `Einsum` that do not fit, accumulated in the dtype of the operands.
-pub(super) fn place(record: &Record) -> Option<Place> {
+pub(super) fn place(record: &Record) -> Option<OutputOverflow> {
     let operands: Vec<IntegerTensor> = record
         .inputs
         .iter()
@@ -75,7 +75,7 @@ fn contraction(
     terms: &[Vec<AxisLabel>],
     result: &[AxisLabel],
     every: &[AxisLabel],
-) -> Option<Place> {
+) -> Option<OutputOverflow> {
     // An axis of one element may be repeated.
     let extent = |label: AxisLabel| {
         let labelled = terms.iter().zip(operands).flat_map(|(term, operand)| {

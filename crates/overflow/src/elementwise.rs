@@ -4,7 +4,7 @@ use opscope_store::file_format::op_debug::StatusCause;
 use opscope_store::record::Record;
 use opscope_tensor::DType;
 
-use super::Place;
+use super::OutputOverflow;
 use super::integers::{IntegerBounds, IntegerTensor, StoredInteger, tensor, with_integer};
 use super::tally::Tally;
 use super::walk::OperandWalk;
@@ -92,7 +92,7 @@ fn power(base: i128, exponent: i128) -> Option<i128> {
 }
 
 /// Results of a binary operator that do not fit their dtype.
-pub(super) fn binary(record: &Record, operator: BinaryOperation) -> Option<Place> {
+pub(super) fn binary(record: &Record, operator: BinaryOperation) -> Option<OutputOverflow> {
     let a = IntegerTensor::input(record, 0)?;
     let Some(b) = IntegerTensor::input(record, 1) else {
         return float_power(record, operator, &a);
@@ -193,7 +193,11 @@ fn count_with<Int: StoredInteger>(
 }
 
 /// An integer to the power of a floating-point number, computed in `f64`.
-fn float_power(record: &Record, operator: BinaryOperation, base: &IntegerTensor) -> Option<Place> {
+fn float_power(
+    record: &Record,
+    operator: BinaryOperation,
+    base: &IntegerTensor,
+) -> Option<OutputOverflow> {
     let exponent = tensor(record, 1)?;
     if operator != BinaryOperation::Pow || !exponent.dtype().is_float() {
         return None;
@@ -214,7 +218,7 @@ fn float_power(record: &Record, operator: BinaryOperation, base: &IntegerTensor)
 }
 
 /// `Neg` and `Abs`: only the smallest signed integer has no counterpart.
-pub(super) fn negate(record: &Record) -> Option<Place> {
+pub(super) fn negate(record: &Record) -> Option<OutputOverflow> {
     let a = IntegerTensor::input(record, 0)?;
     let min = a.bounds.min;
     if min == 0 || a.extremes()?.0 > min {
@@ -229,7 +233,7 @@ pub(super) fn negate(record: &Record) -> Option<Place> {
 }
 
 /// `Sum` of any number of tensors.
-pub(super) fn sum(record: &Record) -> Option<Place> {
+pub(super) fn sum(record: &Record) -> Option<OutputOverflow> {
     let inputs: Vec<IntegerTensor> = record
         .inputs
         .iter()

@@ -4,13 +4,13 @@ use opscope_store::file_format::op_debug::StatusCause;
 use opscope_store::record::Record;
 use opscope_tensor::{DType, Shape, Tensor, TensorView, has_non_finite};
 
-use super::Place;
+use super::OutputOverflow;
 use super::float_bits::FloatBits;
 use super::operators::attributes_may_be_non_finite;
 use super::tally::Tally;
 
 /// Outputs that hold Inf or NaN while no input and no attribute does.
-pub(super) fn places(record: &Record, cause: StatusCause) -> Vec<Place> {
+pub(super) fn places(record: &Record, cause: StatusCause) -> Vec<OutputOverflow> {
     let outputs = record.outputs.iter();
     let outputs: Vec<&(usize, Tensor)> = outputs
         .filter(|(output, tensor)| !is_masked(record, *output) && holds_non_finite(tensor))

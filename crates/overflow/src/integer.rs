@@ -4,11 +4,11 @@ use opscope_store::record::Record;
 
 use super::elementwise::{BinaryOperation, binary, negate, sum};
 use super::reduce::{Fold, cumulate, reduce};
-use super::{Place, conv, einsum, matmul};
+use super::{OutputOverflow, conv, einsum, matmul};
 
 /// Returns the place where an operator on integers overflowed; `None` if it did not. Computes anew
 /// from the inputs and the operator alone, in wider arithmetic: the engine's results do not matter.
-pub(super) fn place(record: &Record) -> Option<Place> {
+pub(super) fn place(record: &Record) -> Option<OutputOverflow> {
     match record.operator.op_type.as_str() {
         "Add" => binary(record, BinaryOperation::Add),
         "Sub" => binary(record, BinaryOperation::Sub),

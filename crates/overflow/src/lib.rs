@@ -32,16 +32,16 @@ pub use self::operators::{ArithmeticKind, arithmetic_kind, attributes_may_be_non
 
 /// The overflows in one execution of one operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Overflow {
+pub struct OperatorOverflow {
     /// The bits of the status register, all causes together; never 0.
     pub status: u64,
     /// Where it happened, at most once for each cause and output.
-    pub places: Vec<Place>,
+    pub places: Vec<OutputOverflow>,
 }
 
 /// Elements of one output that overflowed for the same cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct OutputOverflow {
     /// Why.
     pub cause: StatusCause,
     /// Position among the operator's outputs.
@@ -57,7 +57,7 @@ pub struct Place {
 /// Called from several threads at once; the answer must depend on the record alone.
 pub trait OverflowDetector: Send + Sync {
     /// Returns where the arithmetic of an execution overflowed; `None` if it did not.
-    fn detect(&self, record: &Record) -> Option<Overflow>;
+    fn detect(&self, record: &Record) -> Option<OperatorOverflow>;
 }
 
 /// Detects overflows from the values that an operator read and produced.
@@ -69,7 +69,7 @@ pub trait OverflowDetector: Send + Sync {
 pub struct ValueDetector;
 
 impl OverflowDetector for ValueDetector {
-    fn detect(&self, record: &Record) -> Option<Overflow> {
+    fn detect(&self, record: &Record) -> Option<OperatorOverflow> {
         let mut places = match arithmetic_kind(&record.operator) {
             ArithmeticKind::Moves => return None,
             ArithmeticKind::Converts => convert::place(record).into_iter().collect(),
@@ -78,16 +78,16 @@ impl OverflowDetector for ValueDetector {
         };
         // An integer that wrapped leaves no trace in the result, so these are computed anew.
         places.extend(integer::place(record));
-        Overflow::from_places(places)
+        OperatorOverflow::from_places(places)
     }
 }
 
-impl Overflow {
-    fn from_places(places: Vec<Place>) -> Option<Overflow> {
+impl OperatorOverflow {
+    fn from_places(places: Vec<OutputOverflow>) -> Option<OperatorOverflow> {
         let status = places
             .iter()
             .fold(0, |status, place| status | place.cause.bit());
-        (status != 0).then_some(Overflow { status, places })
+        (status != 0).then_some(OperatorOverflow { status, places })
     }
 
     /// The record that a device would leave: first layout, the AI Core block filled. Addresses,

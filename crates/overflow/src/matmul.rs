@@ -2,14 +2,14 @@
 
 use opscope_store::record::Record;
 
-use super::Place;
+use super::OutputOverflow;
 use super::contract::{I32, ProductSum, always_fits, centred, zeros};
 use super::integers::{IntegerBounds, IntegerTensor};
 use super::operators::{int, text};
 use super::walk::{OperandWalk, broadcast_dims, broadcast_strides};
 
 /// `MatMul` of integers, accumulated in their own dtype.
-pub(super) fn matmul(record: &Record) -> Option<Place> {
+pub(super) fn matmul(record: &Record) -> Option<OutputOverflow> {
     let (a, b) = (
         IntegerTensor::input(record, 0)?,
         IntegerTensor::input(record, 1)?,
@@ -23,17 +23,17 @@ pub(super) fn matmul(record: &Record) -> Option<Place> {
 }
 
 /// `MatMulInteger`, accumulated in 32 bits.
-pub(super) fn matmul_integer(record: &Record) -> Option<Place> {
+pub(super) fn matmul_integer(record: &Record) -> Option<OutputOverflow> {
     quantised(record, [0, 2], [1, 3])
 }
 
 /// `QLinearMatMul`, accumulated in 32 bits before it is quantised anew.
-pub(super) fn qlinear_matmul(record: &Record) -> Option<Place> {
+pub(super) fn qlinear_matmul(record: &Record) -> Option<OutputOverflow> {
     quantised(record, [0, 2], [3, 5])
 }
 
 /// The product of two factors, each given as the positions of its elements and its zero point.
-fn quantised(record: &Record, a: [usize; 2], b: [usize; 2]) -> Option<Place> {
+fn quantised(record: &Record, a: [usize; 2], b: [usize; 2]) -> Option<OutputOverflow> {
     let input = |index| IntegerTensor::input(record, index);
     let (a, zero_a) = (input(a[0])?, input(a[1]));
     let (b, zero_b) = (input(b[0])?, input(b[1]));
@@ -61,7 +61,7 @@ fn product(
     bounds: IntegerBounds,
     (a_dims, a): (&[usize], &[i128]),
     (b_dims, b): (&[usize], &[i128]),
-) -> Option<Place> {
+) -> Option<OutputOverflow> {
     let (a_batch, [m, k]) = match a_dims {
         // numpy treats a vector as a matrix of one row on the left, and of one column on the right.
         [k] => (&[][..], [1, *k]),
@@ -100,7 +100,7 @@ fn product(
 }
 
 /// `Gemm` of integers: factors that are integers themselves, and a bias.
-pub(super) fn gemm(record: &Record) -> Option<Place> {
+pub(super) fn gemm(record: &Record) -> Option<OutputOverflow> {
     let (a, b) = (
         IntegerTensor::input(record, 0)?,
         IntegerTensor::input(record, 1)?,

@@ -3,7 +3,7 @@
 use opscope_store::file_format::op_debug::StatusCause;
 use opscope_store::record::Record;
 
-use super::Place;
+use super::OutputOverflow;
 use super::integers::{IntegerBounds, IntegerTensor, tensor};
 use super::operators::{int, ints};
 use super::tally::Tally;
@@ -64,7 +64,7 @@ impl Fold {
 }
 
 /// `ReduceSum` and its like.
-pub(super) fn reduce(record: &Record, fold: Fold) -> Option<Place> {
+pub(super) fn reduce(record: &Record, fold: Fold) -> Option<OutputOverflow> {
     let input = IntegerTensor::input(record, 0)?;
     let is_reduced = reduced_axes(record, input.dims.len())?;
     let of_kind = |reduced: bool| {
@@ -131,7 +131,7 @@ fn reduced_axes(record: &Record, n_axes: usize) -> Option<Vec<bool>> {
 }
 
 /// `CumSum` and `CumProd`: every element of the running result.
-pub(super) fn cumulate(record: &Record, fold: Fold) -> Option<Place> {
+pub(super) fn cumulate(record: &Record, fold: Fold) -> Option<OutputOverflow> {
     let input = IntegerTensor::input(record, 0)?;
     let axis = *IntegerTensor::input(record, 1)?.to_wide().first()?;
     let axis = position(axis, input.dims.len())?;

@@ -2,7 +2,7 @@
 
 use opscope_store::file_format::op_debug::StatusCause;
 
-use super::Place;
+use super::OutputOverflow;
 
 /// How many elements, and which is the first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,8 +19,8 @@ impl Tally {
     }
 
     /// The place, if anything was counted.
-    pub(super) fn place(self, cause: StatusCause, output: usize) -> Option<Place> {
-        self.first_element.map(|first_element| Place {
+    pub(super) fn place(self, cause: StatusCause, output: usize) -> Option<OutputOverflow> {
+        self.first_element.map(|first_element| OutputOverflow {
             cause,
             output,
             n_elements: self.n_elements,

@@ -41,23 +41,23 @@ pub use crate::temporary::PREFIX as TEMPORARY_PREFIX;
 /// Permission bits for what is created. Dumps can hold private data, so the default admits nobody
 /// but the owner. What is created has these bits whatever the umask takes away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Modes {
+pub struct PermissionModes {
     /// For directories.
     pub dir: u32,
     /// For files.
     pub file: u32,
 }
 
-impl Default for Modes {
+impl Default for PermissionModes {
     fn default() -> Self {
-        Modes {
+        PermissionModes {
             dir: 0o700,
             file: 0o600,
         }
     }
 }
 
-impl Modes {
+impl PermissionModes {
     /// A umask can only take bits of others away from what the owner has; who admits others has asked
     /// for it. A file system without permissions may refuse: then fewer are admitted.
     fn settle_file(self, file: &File) {
@@ -91,7 +91,7 @@ impl Modes {
 /// Creates directories and files with given permissions; remembers the directories.
 #[derive(Debug)]
 pub struct Creator {
-    modes: Modes,
+    modes: PermissionModes,
     directories: KnownDirectories,
     /// Most names that a file is given.
     n_links_max: u64,
@@ -105,13 +105,13 @@ pub struct Creator {
 
 impl Default for Creator {
     fn default() -> Self {
-        Creator::new(Modes::default())
+        Creator::new(PermissionModes::default())
     }
 }
 
 impl Creator {
     /// A creator that uses `modes`.
-    pub fn new(modes: Modes) -> Creator {
+    pub fn new(modes: PermissionModes) -> Creator {
         Creator {
             modes,
             n_links_max: u64::MAX,
@@ -135,7 +135,7 @@ impl Creator {
 
     /// A creator that creates nothing: it answers as one with `modes` would, remembers which names
     /// would be taken, and counts.
-    pub fn pretending(modes: Modes) -> Creator {
+    pub fn pretending(modes: PermissionModes) -> Creator {
         Creator {
             pretence: Some(DryRunNames::default()),
             ..Creator::new(modes)
@@ -144,7 +144,7 @@ impl Creator {
 
     /// A creator of what lies in the dump below `root`: it creates directories nowhere else, and
     /// follows no symbolic link below `root`, whoever put it there.
-    pub fn in_dump(root: &Path, modes: Modes) -> Creator {
+    pub fn in_dump(root: &Path, modes: PermissionModes) -> Creator {
         Creator {
             directories: KnownDirectories::below(root, false),
             ..Creator::new(modes)
@@ -153,7 +153,7 @@ impl Creator {
 
     /// The same; from each directory that was there before, it removes what killed processes left
     /// unfinished.
-    pub fn in_shared_dump(root: &Path, modes: Modes) -> Creator {
+    pub fn in_shared_dump(root: &Path, modes: PermissionModes) -> Creator {
         Creator {
             directories: KnownDirectories::below(root, true),
             ..Creator::new(modes)
@@ -173,7 +173,7 @@ impl Creator {
     }
 
     /// The permissions of what is created.
-    pub fn modes(&self) -> Modes {
+    pub fn modes(&self) -> PermissionModes {
         self.modes
     }
 

@@ -15,7 +15,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// A process. What the operating system does not tell is 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Owner {
+pub struct OwnerProcess {
     /// Process id, as the process itself sees it.
     pub pid: u32,
     /// When it started, in clock ticks since the machine did.
@@ -41,9 +41,9 @@ pub enum Liveness {
     Unknown,
 }
 
-impl Owner {
+impl OwnerProcess {
     /// This process, also after a fork.
-    pub fn current() -> Owner {
+    pub fn current() -> OwnerProcess {
         // Plain numbers instead of a lock: a fork may come while another thread is here.
         static PID: AtomicU32 = AtomicU32::new(0);
         static START_TICKS: AtomicU64 = AtomicU64::new(0);
@@ -57,7 +57,7 @@ impl Owner {
             PID_NAMESPACE.store(pid_namespace().unwrap_or(0), Ordering::Relaxed);
             PID.store(pid, Ordering::Release);
         }
-        Owner {
+        OwnerProcess {
             pid,
             start_ticks: START_TICKS.load(Ordering::Relaxed),
             boot: BOOT.load(Ordering::Relaxed),
@@ -67,7 +67,7 @@ impl Owner {
 
     /// Whether the process is still there. One of another user may be hidden and look dead.
     pub fn liveness(&self) -> Liveness {
-        let here = Owner::current();
+        let here = OwnerProcess::current();
         if !self.is_complete() || !here.is_complete() {
             return Liveness::Unknown;
         }
@@ -94,10 +94,10 @@ impl Owner {
         self.pid != 0 && self.start_ticks != 0 && self.boot != 0 && self.pid_namespace != 0
     }
 
-    /// Takes the text of [`Owner`]'s `Display` apart.
-    pub fn parse(text: &str) -> Option<Owner> {
+    /// Takes the text of [`OwnerProcess`]'s `Display` apart.
+    pub fn parse(text: &str) -> Option<OwnerProcess> {
         let mut fields = text.split('-');
-        let owner = Owner {
+        let owner = OwnerProcess {
             pid: fields.next()?.parse().ok()?,
             start_ticks: fields.next()?.parse().ok()?,
             boot: u64::from_str_radix(fields.next()?, 16).ok()?,
@@ -109,9 +109,9 @@ impl Owner {
 }
 
 /// `{pid}-{start_ticks}-{boot}-{pid_namespace}`, the boot as 16 hexadecimal digits.
-impl fmt::Display for Owner {
+impl fmt::Display for OwnerProcess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Owner {
+        let OwnerProcess {
             pid,
             start_ticks,
             boot,
@@ -172,33 +172,33 @@ mod tests {
 
     #[test]
     fn this_process_is_alive_and_its_likes_are_not() {
-        let here = Owner::current();
+        let here = OwnerProcess::current();
         assert!(here.is_complete(), "{here:?}");
         let cases = [
             (here, Liveness::Alive),
             (
-                Owner {
+                OwnerProcess {
                     start_ticks: here.start_ticks + 1,
                     ..here
                 },
                 Liveness::Dead,
             ),
             (
-                Owner {
+                OwnerProcess {
                     boot: here.boot ^ 1,
                     ..here
                 },
                 Liveness::OtherBoot,
             ),
             (
-                Owner {
+                OwnerProcess {
                     pid_namespace: here.pid_namespace + 1,
                     ..here
                 },
                 Liveness::Unknown,
             ),
             (
-                Owner {
+                OwnerProcess {
                     start_ticks: 0,
                     ..here
                 },
@@ -218,10 +218,10 @@ mod tests {
             .unwrap();
         let pid = child.id();
         let (start_ticks, _) = start_of(&pid.to_string()).unwrap();
-        let owner = Owner {
+        let owner = OwnerProcess {
             pid,
             start_ticks,
-            ..Owner::current()
+            ..OwnerProcess::current()
         };
         assert_eq!(owner.liveness(), Liveness::Alive);
         child.kill().unwrap();
@@ -231,8 +231,8 @@ mod tests {
 
     #[test]
     fn text_comes_back() {
-        let owner = Owner::current();
-        assert_eq!(Owner::parse(&owner.to_string()), Some(owner));
+        let owner = OwnerProcess::current();
+        assert_eq!(OwnerProcess::parse(&owner.to_string()), Some(owner));
         for other in [
             "",
             "1",
@@ -240,7 +240,7 @@ mod tests {
             "+1-2-0000000000000003-4",
             "01-2-0000000000000003-4",
         ] {
-            assert_eq!(Owner::parse(other), None, "{other}");
+            assert_eq!(OwnerProcess::parse(other), None, "{other}");
         }
     }
 }

@@ -25,13 +25,13 @@ use crate::dump::{self, DumpEntry, DumpListing, PassReason, PassedOver};
 
 pub use ascend::read_tables;
 pub use index::{
-    DumpIndex, DumpTerm, ElementsPlace, ExecutionRecord, FileRecord, OperatorInFile, OtherNames,
-    RecordKind, TableRecord, TensorRecord,
+    DumpIndex, DumpTerm, ElementsPlace, ExecutionKind, IndexedExecution, IndexedFile, IndexedTable,
+    IndexedTensor, OperatorInFile, OtherNames,
 };
 pub use mindspore::FORM as MINDSPORE_FORM;
 pub use tensor_file::{
     ExtraKind, ExtraPiece, FileContent, FileExpectation, FileFacts, FileHead, FileKind,
-    FileRequest, MindSporeTensorFile, OpenedTensor, StoredTensor,
+    FileRequest, OpenedTensor, StoredTensor, TensorFile,
 };
 
 /// Reads all of the files that a reader asks for; the results keep their order.

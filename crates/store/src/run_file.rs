@@ -19,9 +19,9 @@ use std::time::Duration;
 use rustix::fd::OwnedFd;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 
-use crate::atomic_file::{Creator, Modes};
+use crate::atomic_file::{Creator, PermissionModes};
 use crate::file_format::run_json::{self, RunRecord, RunState};
-use crate::owner::Owner;
+use crate::owner::OwnerProcess;
 use crate::tree::run::{RUN_FILE, earlier_run_file, earlier_run_number, run_dir};
 use crate::{StoreError, regular_file};
 
@@ -54,9 +54,14 @@ struct RunFileState {
 impl RunFile {
     /// A record of a run that dumps below `root`, a directory inside `dump_path` or the same. Nothing
     /// is written yet. The process, the state and the id of `record` are filled in.
-    pub fn new(dump_path: &Path, root: &Path, modes: Modes, record: RunRecord) -> RunFile {
+    pub fn new(
+        dump_path: &Path,
+        root: &Path,
+        modes: PermissionModes,
+        record: RunRecord,
+    ) -> RunFile {
         static N_RUNS: AtomicU64 = AtomicU64::new(0);
-        let process = Owner::current();
+        let process = OwnerProcess::current();
         let serial = N_RUNS.fetch_add(1, Ordering::Relaxed);
         RunFile {
             root: root.to_owned(),

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-use crate::owner::{self, Liveness, Owner};
+use crate::owner::{self, Liveness, OwnerProcess};
 
 /// How such names begin; readers pass over them.
 pub const PREFIX: &str = ".opscope-tmp-";
@@ -35,7 +35,7 @@ const LOCAL_FILE_SYSTEMS: [u32; 7] = [
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TemporaryName {
     /// The process that writes.
-    pub owner: Owner,
+    pub owner: OwnerProcess,
     /// Which of its files.
     pub serial: u64,
 }
@@ -45,7 +45,7 @@ impl TemporaryName {
     pub fn next() -> TemporaryName {
         static N_NAMES: AtomicU64 = AtomicU64::new(0);
         TemporaryName {
-            owner: Owner::current(),
+            owner: OwnerProcess::current(),
             serial: N_NAMES.fetch_add(1, Ordering::Relaxed),
         }
     }
@@ -54,7 +54,7 @@ impl TemporaryName {
     pub fn parse(name: &str) -> Option<TemporaryName> {
         let (owner, serial) = name.strip_prefix(PREFIX)?.rsplit_once('-')?;
         let parsed = TemporaryName {
-            owner: Owner::parse(owner)?,
+            owner: OwnerProcess::parse(owner)?,
             serial: serial.parse().ok()?,
         };
         (parsed.to_string() == name).then_some(parsed)
@@ -149,8 +149,8 @@ pub fn clean_directories(dir: &Path) {
     }
 }
 
-/// [`Owner::liveness`] of a process that wrote into `dir`.
-pub(crate) fn liveness_in(dir: &Path, owner: &Owner) -> Liveness {
+/// [`OwnerProcess::liveness`] of a process that wrote into `dir`.
+pub(crate) fn liveness_in(dir: &Path, owner: &OwnerProcess) -> Liveness {
     match owner.liveness() {
         Liveness::OtherBoot if is_local(dir) => Liveness::Dead,
         liveness => liveness,
@@ -168,15 +168,15 @@ fn is_local(dir: &Path) -> bool {
 mod tests {
     use super::*;
 
-    fn dead() -> Owner {
-        let here = Owner::current();
-        Owner {
+    fn dead() -> OwnerProcess {
+        let here = OwnerProcess::current();
+        OwnerProcess {
             start_ticks: here.start_ticks + 1,
             ..here
         }
     }
 
-    fn name(owner: Owner) -> String {
+    fn name(owner: OwnerProcess) -> String {
         TemporaryName { owner, serial: 7 }.to_string()
     }
 
@@ -203,8 +203,8 @@ mod tests {
     #[test]
     fn only_unfinished_files_of_dead_processes_go() {
         let dir = tempfile::tempdir().unwrap();
-        let here = Owner::current();
-        let elsewhere = Owner {
+        let here = OwnerProcess::current();
+        let elsewhere = OwnerProcess {
             pid_namespace: here.pid_namespace + 1,
             ..here
         };
@@ -247,7 +247,7 @@ mod tests {
     fn only_directories_of_dead_processes_go() {
         let dir = tempfile::tempdir().unwrap();
         let path = |name: &str| dir.path().join(name);
-        let (alive, other) = (name(Owner::current()), format!("{}x", name(dead())));
+        let (alive, other) = (name(OwnerProcess::current()), format!("{}x", name(dead())));
         for name in [&alive, &other, &name(dead()), "target"] {
             fs::create_dir(path(name)).unwrap();
             fs::write(path(name).join("weights.bin"), "12345").unwrap();
@@ -271,8 +271,8 @@ mod tests {
     #[test]
     fn what_is_older_than_the_machine_s_start_goes_from_local_disks() {
         let dir = tempfile::tempdir().unwrap();
-        let here = Owner::current();
-        let before = Owner {
+        let here = OwnerProcess::current();
+        let before = OwnerProcess {
             boot: here.boot ^ 1,
             ..here
         };

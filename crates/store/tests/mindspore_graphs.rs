@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use opscope_store::file_format::{ms_graph_ir, ms_graph_pb};
 use opscope_store::record::AttributeKind;
 use opscope_store::record::graph::{
-    AttributeGroup, GraphAttribute, GraphNode, GraphRecord, InputOrigin, Literal, NodeSource,
+    AttributeGroup, GraphAttribute, GraphDescription, GraphNode, InputOrigin, Literal, NodeSource,
 };
 use opscope_tensor::DType;
 
@@ -93,7 +93,7 @@ fn attributes_of_every_kind_come_back_from_both_files() {
             name: "a".to_owned(),
             value,
         };
-        let graph = GraphRecord {
+        let graph = GraphDescription {
             name: "kernel_graph0".to_owned(),
             nodes: vec![GraphNode {
                 label: "CNode_0".to_owned(),
@@ -101,7 +101,7 @@ fn attributes_of_every_kind_come_back_from_both_files() {
                 attributes: vec![attribute(value.clone()), attribute(Literal::Bool(false))],
                 ..GraphNode::default()
             }],
-            ..GraphRecord::default()
+            ..GraphDescription::default()
         };
         let text = ms_graph_ir::encode(&graph);
         let of_text = ms_graph_ir::decode(&text).unwrap();
@@ -141,7 +141,7 @@ fn attributes_are_written_as_mindspore_writes_them() {
 /// Facts that both files give of a node.
 type Facts = (String, String, String, String, Vec<String>, Vec<String>);
 
-fn facts(graph: &GraphRecord, node: &GraphNode) -> Facts {
+fn facts(graph: &GraphDescription, node: &GraphNode) -> Facts {
     let inputs = node.inputs.iter().map(|input| match input {
         InputOrigin::Constant(_) => "constant".to_owned(),
         other => graph.input_name(other),
@@ -171,7 +171,7 @@ fn both_files_say_the_same() {
         assert_eq!((text.id, &text.name), (message.id, &message.name));
         assert_eq!(text.nodes.len(), message.nodes.len(), "{}", path.display());
         assert!(text.constants.len() <= message.constants.len());
-        let names = |graph: &GraphRecord| -> Vec<String> {
+        let names = |graph: &GraphDescription| -> Vec<String> {
             graph.parameters.iter().map(|p| p.name.clone()).collect()
         };
         assert_eq!(names(&text), names(&message), "{}", path.display());

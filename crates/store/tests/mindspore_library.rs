@@ -5,7 +5,7 @@ use std::path::Path;
 
 use opscope_store::file_format::ms_dtype;
 use opscope_store::file_format::npy::{self, NpyHeader, mindspore_array, mindspore_header};
-use opscope_store::file_format::statistic_csv::{self, Category, StatisticCell};
+use opscope_store::file_format::statistic_csv::{self, StatisticCategory, StatisticCell};
 use opscope_store::record::SlotSide;
 use opscope_store::tree::mindspore::TensorFileName;
 use opscope_tensor::{DType, Layout, Shape, TensorView};
@@ -110,10 +110,10 @@ fn statistics_come_back() {
         let text = golden(&format!("statistic_{name}.csv"));
         let table = statistic_csv::parse(&text).unwrap();
         assert!(table.errors.is_empty());
-        let categories: Vec<Category> = table
+        let categories: Vec<StatisticCategory> = table
             .columns
             .iter()
-            .map(|column| Category::from_column(column).unwrap())
+            .map(|column| StatisticCategory::from_column(column).unwrap())
             .collect();
         let mut written = statistic_csv::header(&categories);
         for (subject, values) in &table.rows {
@@ -133,10 +133,13 @@ fn statistics_come_back() {
 }
 
 /// Real numbers go through a float, so that their text is made anew.
-fn cell(category: Category, text: &str) -> StatisticCell {
+fn cell(category: StatisticCategory, text: &str) -> StatisticCell {
     match category {
-        Category::Md5 | Category::Sha1 => StatisticCell::Text(text.to_owned()),
-        Category::Max | Category::Min | Category::Average | Category::L2Norm => {
+        StatisticCategory::Md5 | StatisticCategory::Sha1 => StatisticCell::Text(text.to_owned()),
+        StatisticCategory::Max
+        | StatisticCategory::Min
+        | StatisticCategory::Average
+        | StatisticCategory::L2Norm => {
             let value: f64 = text.trim_start_matches('-').parse().unwrap();
             let sign = if text.starts_with('-') { -1.0 } else { 1.0 };
             StatisticCell::Real(value.copysign(sign))

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 
 use opscope_store::StoreError;
-use opscope_store::atomic_file::{Creator, Modes};
+use opscope_store::atomic_file::{Creator, PermissionModes};
 use opscope_store::file_format::npy::encode_header;
 use opscope_tensor::convert::dtype::decode;
 use opscope_tensor::dense_copy;
@@ -38,7 +38,7 @@ impl FileWriter {
         dir_mode: u32,
         file_mode: u32,
     ) -> PyResult<FileWriter> {
-        let modes = Modes {
+        let modes = PermissionModes {
             dir: dir_mode,
             file: file_mode,
         };

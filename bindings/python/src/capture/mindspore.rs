@@ -6,7 +6,7 @@ use opscope_capture::Purpose;
 use opscope_config::dialect::mindspore::{self, MindSporeConfig};
 use opscope_config::{ConfigEnvironment, ConfigError, ConfigIssue, Severity};
 use opscope_dump::DumpRequest;
-use opscope_store::atomic_file::Modes;
+use opscope_store::atomic_file::PermissionModes;
 use opscope_store::tree::mindspore::TreeTarget;
 use pyo3::exceptions::{PyNotImplementedError, PyValueError};
 use pyo3::prelude::*;
@@ -57,7 +57,7 @@ impl DumpOwner {
 /// what it asks for.
 pub(super) fn request(text: &str, place: DumpOwner, time: &str) -> PyResult<Option<DumpRequest>> {
     let dump = load(text, place)?.dump;
-    let modes = Modes::default();
+    let modes = PermissionModes::default();
     let request =
         dump.map(|dump| DumpRequest::from_mindspore(dump, place.rank, modes, time.to_owned()));
     let request = request.transpose();

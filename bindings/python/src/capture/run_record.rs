@@ -3,14 +3,14 @@
 use opscope_capture::SessionSummary;
 use opscope_dump::{add_steps, now};
 use opscope_store::StoreError;
-use opscope_store::file_format::run_json::{ModelFile, Program, RunRecord, RunState};
+use opscope_store::file_format::run_json::{ModelFile, ProgramVersion, RunRecord, RunState};
 use opscope_store::run_file::RunFile;
 
 /// What the record of a dump of PyTorch's operators says when it begins.
 pub(super) fn record(torch_version: &str, n_writers: usize) -> RunRecord {
     RunRecord {
         command: "torch.compile".to_owned(),
-        engine: Program {
+        engine: ProgramVersion {
             name: "torch".to_owned(),
             version: Some(torch_version.to_owned()),
         },

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use opscope_analysis::convert::{self, ConvertReport, ConvertSource, ConvertedForm, PickedTensor};
 use opscope_analysis::default_jobs;
-use opscope_store::atomic_file::Modes;
+use opscope_store::atomic_file::PermissionModes;
 use opscope_store::file_format::zstd::CompressionLevel;
 use opscope_store::record::SlotSide;
 use opscope_store::{StoreError, regular_file};
@@ -174,7 +174,7 @@ impl ConvertRequest {
             relayout: relayout(py, self.layout.as_deref(), self.target_shape)?,
             pick: pick.map(|(side, index)| PickedTensor { side, index }),
             n_threads: self.jobs.unwrap_or_else(default_jobs),
-            modes: Modes {
+            modes: PermissionModes {
                 dir: self.dir_mode,
                 file: self.file_mode,
             },

@@ -1,13 +1,13 @@
 //! Describing a tensor as a dictionary, without its elements.
 
-use opscope_store::reader::TensorRecord;
+use opscope_store::reader::IndexedTensor;
 use opscope_tensor::Stats;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 pub(super) fn describe<'py>(
     py: Python<'py>,
-    record: &TensorRecord,
+    record: &IndexedTensor,
 ) -> PyResult<Bound<'py, PyDict>> {
     let tuple =
         |dims: &Option<Vec<u64>>| dims.as_ref().map(|dims| PyTuple::new(py, dims)).transpose();

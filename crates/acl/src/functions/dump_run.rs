@@ -9,7 +9,7 @@ use opscope_config::dialect::ConfigDialect;
 use opscope_config::dialect::acl::AclDump;
 use opscope_dump::{DumpPlace, add_steps, note_engine, now};
 use opscope_engine::{FallbackEngine, GraphKind};
-use opscope_store::atomic_file::Modes;
+use opscope_store::atomic_file::PermissionModes;
 use opscope_store::file_format::run_json::{ModelFile, RunRecord, RunState};
 use opscope_store::record::ModelId;
 use opscope_store::run_file::RunFile;
@@ -31,7 +31,7 @@ impl AclProcess {
             dialect: ConfigDialect::Acl,
             dump_path: dump_path.to_owned(),
             root: dump_path.join(time),
-            modes: Modes::default(),
+            modes: PermissionModes::default(),
         };
         let mut record = RunRecord {
             command: "AscendCL".to_owned(),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use opscope_capture::{SessionSummary, Sink, SinkError};
 use opscope_config::dialect::acl::AclContent;
 use opscope_dump::{AclSink, FileChunk as Piece};
-use opscope_store::atomic_file::Modes;
+use opscope_store::atomic_file::PermissionModes;
 use opscope_store::run_file::RunFile;
 
 use crate::AclProcess;
@@ -31,7 +31,7 @@ impl AclProcess {
     ) -> Option<Arc<dyn Sink>> {
         let callback = lock(&self.callback).clone();
         let sink = match callback {
-            None => Ok(AclSink::lazy(dump_path, time, Modes::default())),
+            None => Ok(AclSink::lazy(dump_path, time, PermissionModes::default())),
             Some(callback) => {
                 let is_text = matches!(content, AclContent::Statistics(_));
                 let function = move |piece: &Piece<'_>| {

@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path};
 
-use opscope_store::atomic_file::{Creator, Modes};
+use opscope_store::atomic_file::{Creator, PermissionModes};
 use opscope_store::file_format::ascend_codes::dtype_from_graph_engine;
 use opscope_store::file_format::dump_data::{
     DumpHeader, HeaderAttribute, SpaceEntry, TensorEntry, VERSION, dtype_code, with_length,
@@ -27,7 +27,7 @@ const ON_DEVICE: i32 = 0;
 /// The type by which an entry declares itself an input.
 const INPUT_TYPE_INPUT: u32 = 2;
 /// Only the owner may read what was kept, and nobody change it.
-const MODES: Modes = Modes {
+const MODES: PermissionModes = PermissionModes {
     dir: 0o700,
     file: 0o400,
 };

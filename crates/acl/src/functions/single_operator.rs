@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use opscope_capture::overflow::Overflow;
+use opscope_capture::overflow::OperatorOverflow;
 use opscope_capture::{
     Exclusion, ModelSelection, OperatorFailure, OperatorSelection, Plan, Purpose, SessionOptions,
     Sink, SinkError, Steps, WrittenFiles,
@@ -328,7 +328,7 @@ impl Sink for TasklessSink {
     fn write_overflow(
         &self,
         record: &Record,
-        overflow: &Overflow,
+        overflow: &OperatorOverflow,
     ) -> Result<WrittenFiles, SinkError> {
         self.0
             .write_overflow(&TasklessSink::without_task(record), overflow)

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use opscope_store::StoreError;
 use opscope_store::dump::{PassReason, PassedOver};
-use opscope_store::reader::{DumpTerm, RecordKind, TensorRecord};
+use opscope_store::reader::{DumpTerm, ExecutionKind, IndexedTensor};
 use opscope_store::record;
-use opscope_store::record::graph::GraphRecord;
+use opscope_store::record::graph::GraphDescription;
 use opscope_tensor::{DType, Layout};
 
 use crate::error_chain::chain;
@@ -27,7 +27,7 @@ pub struct ComparedDump {
     /// Executions of operators, in order.
     pub runs: Vec<OperatorExecution>,
     /// Graphs that lie beside the tensors, with their ranks.
-    pub graphs: Vec<(Option<u32>, GraphRecord)>,
+    pub graphs: Vec<(Option<u32>, GraphDescription)>,
     /// Facts about its runs from the descriptions of graphs and the graphs beside the dump.
     pub described: DumpGraphs,
     /// Names of the values of ONNX models that ran as they are, as far as descriptions of their graphs lie beside the
@@ -58,7 +58,7 @@ pub struct OperatorExecution {
     /// Rank, model and step.
     pub place: RunPlace,
     /// The kind of run.
-    pub kind: RecordKind,
+    pub kind: ExecutionKind,
     /// The operator's type; empty where nothing says it.
     pub op_type: String,
     /// The operator's name, before characters were replaced where the dump has it.
@@ -106,7 +106,7 @@ pub struct ExecutionSlot {
     pub statistics: Vec<(String, Option<String>)>,
     /// Why it cannot be read, if so.
     pub problem: Option<String>,
-    record: TensorRecord,
+    record: IndexedTensor,
 }
 
 impl ExecutionSlot {
@@ -133,7 +133,7 @@ impl ExecutionSlot {
             has_elements: false,
             statistics: Vec::new(),
             problem: None,
-            record: TensorRecord::default(),
+            record: IndexedTensor::default(),
         }
     }
 
@@ -187,7 +187,7 @@ impl ComparedDump {
         }
         let mut of_key: HashMap<Key, usize> = HashMap::new();
         for record in index.tensors {
-            if record.execution.kind == RecordKind::OverflowRecord {
+            if record.execution.kind == ExecutionKind::OverflowRecord {
                 // A damaged one is told of as such.
                 if !problems.contains_key(&record.path) {
                     let (path, reason) = (record.path, PassReason::OverflowRecord);
@@ -216,7 +216,7 @@ impl ComparedDump {
 
     fn add(
         &mut self,
-        record: TensorRecord,
+        record: IndexedTensor,
         problem: Option<String>,
         of_key: &mut HashMap<Key, usize>,
     ) {
@@ -309,7 +309,7 @@ impl ComparedDump {
 }
 
 impl ExecutionSlot {
-    fn from_item(record: TensorRecord, problem: Option<String>) -> ExecutionSlot {
+    fn from_item(record: IndexedTensor, problem: Option<String>) -> ExecutionSlot {
         let (side, index) = record.slot.unwrap_or((record::SlotSide::Output, 0));
         let dtype = record.dtype.as_ref();
         let places = record.elements.as_ref();

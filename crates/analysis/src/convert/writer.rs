@@ -12,12 +12,12 @@ use std::sync::{Mutex, PoisonError};
 use opscope_store::atomic_file::{Creator, write_all_vectored};
 use opscope_store::file_format::mapping_csv;
 use opscope_store::file_format::op_debug::OverflowRecord;
-use opscope_store::reader::{ExtraKind, MindSporeTensorFile, OpenedTensor};
+use opscope_store::reader::{ExtraKind, OpenedTensor, TensorFile};
 use opscope_store::record::SlotSide;
 
 use super::names::{OutputName, without_controls};
 use super::{ConversionOptions, ConvertError, ConvertSource, ConvertedForm, PickedTensor};
-use crate::elements::{ConvertElements, ElementsError};
+use crate::elements::{DumpElements, ElementsError};
 
 /// Writes results; shared by all threads.
 pub(super) struct ResultWriter<'a> {
@@ -39,14 +39,14 @@ pub(super) struct ConvertedFile {
 /// A source that was opened, and the directory of its results.
 struct OpenedSource<'a> {
     source: &'a ConvertSource,
-    file: MindSporeTensorFile,
+    file: TensorFile,
     dir: PathBuf,
     repeated_names: HashSet<usize>,
 }
 
 /// Positions of the tensors of an archive whose names are those of earlier ones once they are parts
 /// of file names.
-fn repeated_names(file: &MindSporeTensorFile) -> HashSet<usize> {
+fn repeated_names(file: &TensorFile) -> HashSet<usize> {
     let mut seen = HashSet::new();
     let named = file.tensors().filter(|tensor| tensor.stored.name.is_some());
     let repeated = named.filter(|tensor| !seen.insert(without_controls(&tensor.stored.label())));
@@ -64,7 +64,7 @@ impl<'a> ResultWriter<'a> {
 
     pub(super) fn convert(&self, source: &ConvertSource) -> ConvertedFile {
         let mut converted = ConvertedFile::default();
-        let opened = MindSporeTensorFile::open(&source.path, source.telling_name());
+        let opened = TensorFile::open(&source.path, source.telling_name());
         let opened = match opened {
             Ok(file) => OpenedSource {
                 source,
@@ -108,7 +108,7 @@ impl<'a> ResultWriter<'a> {
     /// The tensors to convert. One that is asked for and absent is an error.
     fn picked<'f>(
         &self,
-        file: &'f MindSporeTensorFile,
+        file: &'f TensorFile,
         converted: &mut ConvertedFile,
     ) -> Vec<OpenedTensor<'f>> {
         let Some(PickedTensor { side, index }) = self.options.pick else {
@@ -126,8 +126,8 @@ impl<'a> ResultWriter<'a> {
     }
 
     /// The elements of a tensor, in the wanted layout.
-    fn elements<'f>(&self, tensor: OpenedTensor<'f>) -> Result<ConvertElements<'f>, ElementsError> {
-        let elements = ConvertElements::from_tensor(tensor)?;
+    fn elements<'f>(&self, tensor: OpenedTensor<'f>) -> Result<DumpElements<'f>, ElementsError> {
+        let elements = DumpElements::from_tensor(tensor)?;
         match &self.options.relayout {
             None => Ok(elements),
             Some(relayout) => {

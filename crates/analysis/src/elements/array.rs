@@ -5,12 +5,12 @@ use std::ops::Range;
 
 use half::f16;
 use opscope_store::file_bytes::FileBytes;
-use opscope_store::reader::{MindSporeTensorFile, OpenedTensor, TensorRecord};
+use opscope_store::reader::{IndexedTensor, OpenedTensor, TensorFile};
 use opscope_store::record::SlotSide;
 use opscope_tensor::convert::dtype::DecodeError;
 use opscope_tensor::{DType, Layout, Shape, Stats, StatsError, TensorView, stats};
 
-use super::{ConvertElements, ElementsError, WantedLayout};
+use super::{DumpElements, ElementsError, WantedLayout};
 
 /// Elements that numpy can hold: little-endian, side by side, in row-major order.
 pub struct NumpyArray {
@@ -46,7 +46,7 @@ impl NumpyArray {
     /// # Errors
     /// [`ElementsError`].
     pub fn decoded(
-        record: &TensorRecord,
+        record: &IndexedTensor,
         relayout: Option<&WantedLayout>,
     ) -> Result<NumpyArray, ElementsError> {
         read_array(record, |slot, elements, tensor| {
@@ -69,7 +69,7 @@ impl NumpyArray {
     /// # Errors
     /// [`ElementsError`].
     pub fn stored(
-        record: &TensorRecord,
+        record: &IndexedTensor,
         relayout: Option<&WantedLayout>,
     ) -> Result<NumpyArray, ElementsError> {
         read_array(record, |slot, elements, tensor| match relayout {
@@ -83,7 +83,7 @@ impl NumpyArray {
     ///
     /// # Errors
     /// [`ElementsError`].
-    pub fn raw(record: &TensorRecord) -> Result<NumpyArray, ElementsError> {
+    pub fn raw(record: &IndexedTensor) -> Result<NumpyArray, ElementsError> {
         read_array(record, |_, elements, _| {
             let expected = elements.shape.n_bytes(elements.dtype);
             let is_whole = expected == Ok(elements.bytes.len());
@@ -96,7 +96,7 @@ impl NumpyArray {
                     Shape::new([elements.bytes.len()]).unwrap_or_default(),
                 ),
             };
-            Ok(ConvertElements {
+            Ok(DumpElements {
                 dtype,
                 shape,
                 layout: elements.layout,
@@ -110,11 +110,11 @@ impl NumpyArray {
 ///
 /// # Errors
 /// [`ElementsError`].
-pub fn stats_of(record: &TensorRecord) -> Result<Stats, ElementsError> {
+pub fn stats_of(record: &IndexedTensor) -> Result<Stats, ElementsError> {
     let file = open_file(record)?;
     let tensor = find_tensor(record, &file)?;
     let slot = file.slot_of(tensor);
-    let elements = ConvertElements::from_tensor(tensor)?;
+    let elements = DumpElements::from_tensor(tensor)?;
     // Bytes of unknown meaning are no numbers, whatever their count.
     if elements.dtype.bits().is_none() {
         return Err(StatsError::Dtype(elements.dtype).into());
@@ -128,16 +128,16 @@ pub fn stats_of(record: &TensorRecord) -> Result<Stats, ElementsError> {
     })?)
 }
 
-fn open_file(record: &TensorRecord) -> Result<MindSporeTensorFile, ElementsError> {
+fn open_file(record: &IndexedTensor) -> Result<TensorFile, ElementsError> {
     let place = record.elements.as_ref().ok_or(ElementsError::NoElements)?;
-    let file = MindSporeTensorFile::open_for(&record.path, &place.real_name, place.tensor);
+    let file = TensorFile::open_for(&record.path, &place.real_name, place.tensor);
     Ok(file?)
 }
 
 /// The tensor in its file, which may have become another since it was listed.
 fn find_tensor<'f>(
-    record: &TensorRecord,
-    file: &'f MindSporeTensorFile,
+    record: &IndexedTensor,
+    file: &'f TensorFile,
 ) -> Result<OpenedTensor<'f>, ElementsError> {
     let place = record.elements.as_ref().ok_or(ElementsError::NoElements)?;
     let (side, index) = place.tensor.unwrap_or((SlotSide::Output, 0));
@@ -150,10 +150,10 @@ fn find_tensor<'f>(
 
 fn relaid<'f>(
     relayout: &WantedLayout,
-    elements: ConvertElements<'f>,
+    elements: DumpElements<'f>,
     tensor: OpenedTensor<'f>,
     slot: &str,
-) -> Result<ConvertElements<'f>, ElementsError> {
+) -> Result<DumpElements<'f>, ElementsError> {
     let result = relayout.apply(elements, tensor.stored);
     result.map_err(|source| ElementsError::Relayout {
         slot: slot.to_owned(),
@@ -162,23 +162,23 @@ fn relaid<'f>(
 }
 
 fn read_array(
-    record: &TensorRecord,
+    record: &IndexedTensor,
     bring: impl for<'f> FnOnce(
         &str,
-        ConvertElements<'f>,
+        DumpElements<'f>,
         OpenedTensor<'f>,
-    ) -> Result<ConvertElements<'f>, ElementsError>,
+    ) -> Result<DumpElements<'f>, ElementsError>,
 ) -> Result<NumpyArray, ElementsError> {
     let file = open_file(record)?;
     let (dtype, shape, found) = {
         let tensor = find_tensor(record, &file)?;
         let slot = file.slot_of(tensor);
-        let ConvertElements {
+        let DumpElements {
             dtype,
             shape,
             bytes,
             ..
-        } = bring(&slot, ConvertElements::from_tensor(tensor)?, tensor)?;
+        } = bring(&slot, DumpElements::from_tensor(tensor)?, tensor)?;
         let found = match bytes {
             Cow::Borrowed(bytes) => file.range_of(bytes).ok_or_else(|| bytes.to_vec()),
             Cow::Owned(bytes) => Err(bytes),
@@ -201,12 +201,12 @@ fn failed(slot: &str) -> impl FnOnce(DecodeError) -> ElementsError {
     move |source| ElementsError::Decode { slot, source }
 }
 
-fn widen(elements: ConvertElements<'_>) -> ConvertElements<'static> {
+fn widen(elements: DumpElements<'_>) -> DumpElements<'static> {
     let halves = elements.bytes.as_chunks::<2>().0.iter();
     let bytes = halves
         .flat_map(|&half| f16::from_le_bytes(half).to_f32().to_le_bytes())
         .collect();
-    ConvertElements {
+    DumpElements {
         dtype: DType::F32,
         shape: elements.shape,
         layout: elements.layout,

@@ -8,7 +8,7 @@ use opscope_tensor::convert::layout::{LayoutConversion, LayoutError, LayoutPlan,
 use opscope_tensor::{DType, Layout, Shape};
 use thiserror::Error;
 
-use super::ConvertElements;
+use super::DumpElements;
 
 /// Axes of an image.
 const IMAGE_AXES: usize = 4;
@@ -48,9 +48,9 @@ impl WantedLayout {
     /// decoded first.
     pub(crate) fn apply<'a>(
         &self,
-        elements: ConvertElements<'a>,
+        elements: DumpElements<'a>,
         stored: &StoredTensor,
-    ) -> Result<ConvertElements<'a>, RelayoutError> {
+    ) -> Result<DumpElements<'a>, RelayoutError> {
         let from = elements.layout.map_err(RelayoutError::UnknownLayout)?;
         let device_dtype = elements.dtype;
         let elements = match elements.dtype.bytes() {
@@ -61,7 +61,7 @@ impl WantedLayout {
         let is_renamed = is_plain(from) && [from, self.target].contains(&Layout::Nd);
         let is_kept = from == self.target || (is_renamed && is_plain(self.target));
         if is_kept && self.shape.is_none() {
-            return Ok(ConvertElements {
+            return Ok(DumpElements {
                 layout: Ok(self.target),
                 ..elements
             });
@@ -98,7 +98,7 @@ impl WantedLayout {
             bytes = Cow::Owned(plan.run_to_vec(&bytes)?);
             shape = plan.out_shape().clone();
         }
-        Ok(ConvertElements {
+        Ok(DumpElements {
             dtype: elements.dtype,
             shape,
             layout: Ok(self.target),
@@ -111,7 +111,7 @@ impl WantedLayout {
 struct RelayoutRequest<'a> {
     relayout: &'a WantedLayout,
     from: Layout,
-    elements: &'a ConvertElements<'a>,
+    elements: &'a DumpElements<'a>,
     device_dtype: DType,
     n_groups: usize,
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use opscope_store::StoreError;
 use opscope_store::atomic_file::Creator;
-use opscope_store::reader::MindSporeTensorFile;
+use opscope_store::reader::TensorFile;
 
 use super::{OverflowReport, summary};
 use crate::convert::{self, ConversionOptions, ConvertReport, ConvertSource};
@@ -75,7 +75,7 @@ fn block(overflow: &OverflowReport, number: usize) -> String {
         .iter()
         .flat_map(|operator| &operator.files);
     let files: Vec<_> = files
-        .map(|file| (file, MindSporeTensorFile::open(&file.path, &file.file_name)))
+        .map(|file| (file, TensorFile::open(&file.path, &file.file_name)))
         .collect();
     let mut opened = files.iter().filter_map(|(_, file)| file.as_ref().ok());
     if let (Some(operator), Some(file)) = (&overflow.operator, opened.next()) {
@@ -94,7 +94,7 @@ fn block(overflow: &OverflowReport, number: usize) -> String {
     text
 }
 
-fn tensors(file_name: &str, file: &MindSporeTensorFile) -> String {
+fn tensors(file_name: &str, file: &TensorFile) -> String {
     let lines = file.tensors().map(|tensor| {
         let name = format!("{file_name}.{}", tensor.stored.label());
         let layout = tensor.stored.layout.value();

@@ -6,7 +6,7 @@ use opscope_store::file_format::op_debug::{
 use opscope_store::tree::acl::DumpFileName;
 
 use super::is_same_part;
-use super::summary::RecordPart;
+use super::summary::OverflowPart;
 
 /// An overflow in one section of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -146,9 +146,9 @@ impl Finding {
     }
 
     /// The finding as the summary file has it.
-    pub(crate) fn to_part(&self) -> RecordPart {
+    pub(crate) fn to_part(&self) -> OverflowPart {
         let words: Vec<String> = self.status.iter().map(u64::to_string).collect();
-        RecordPart {
+        OverflowPart {
             unit: self.unit.to_owned(),
             task_id: self.task_id,
             stream_id: self.stream_id,

@@ -7,7 +7,7 @@ use opscope_store::dump::{self, DumpEntry, PassedOver};
 use opscope_store::file_format::dump_data;
 use opscope_store::file_format::op_debug::{self, OverflowRecord};
 use opscope_store::file_format::stats_csv;
-use opscope_store::reader::{DumpTerm, MindSporeTensorFile};
+use opscope_store::reader::{DumpTerm, TensorFile};
 use opscope_store::record::SlotSide;
 use opscope_store::tree::acl::DumpFileName;
 use opscope_store::tree::mindspore::TensorFileName;
@@ -20,7 +20,7 @@ use crate::job;
 
 /// All records of a directory.
 #[derive(Debug, Default)]
-pub struct Scan {
+pub struct OverflowScan {
     /// Records of an overflow, earliest first: by step, then by time.
     pub overflows: Vec<OverflowReport>,
     /// Files of the dump, with records or without.
@@ -92,7 +92,7 @@ pub enum ScanError {
 }
 
 /// Reads all records below `path`, or one file.
-pub fn scan(path: &Path, n_threads: usize) -> Scan {
+pub fn scan(path: &Path, n_threads: usize) -> OverflowScan {
     let is_dir = path.is_dir();
     let parent = path.parent().filter(|dir| !dir.as_os_str().is_empty());
     let dir = if is_dir {
@@ -101,7 +101,7 @@ pub fn scan(path: &Path, n_threads: usize) -> Scan {
         parent.unwrap_or(Path::new("."))
     };
     let mut listing = dump::list(dir);
-    let mut scan = Scan::default();
+    let mut scan = OverflowScan::default();
     let looked_into: Vec<DumpEntry> = match is_dir {
         true => {
             scan.passed_over = std::mem::take(&mut listing.passed_over);
@@ -156,7 +156,7 @@ fn look_into(entry: &DumpEntry, is_named: bool) -> Result<Option<Vec<OverflowRec
     if is_named || op_debug::is_record_name(&entry.real_name) {
         return Ok(Some(read(entry)?));
     }
-    let file = match MindSporeTensorFile::open(&entry.path, &entry.real_name) {
+    let file = match TensorFile::open(&entry.path, &entry.real_name) {
         Ok(file) => file,
         Err(source) => return look_for_json_or_table(entry, source),
     };
@@ -206,14 +206,14 @@ fn sort_key(overflow: &OverflowReport) -> (u64, (usize, String), PathBuf) {
 }
 
 fn read(entry: &DumpEntry) -> Result<Vec<OverflowRecord>, StoreError> {
-    let file = MindSporeTensorFile::open(&entry.path, &entry.real_name)?;
+    let file = TensorFile::open(&entry.path, &entry.real_name)?;
     records(&entry.path, &file).map(|records| records.into_iter().map(|(_, r)| r).collect())
 }
 
 /// The records in a file, with the positions of their outputs.
 pub(crate) fn records(
     path: &Path,
-    file: &MindSporeTensorFile,
+    file: &TensorFile,
 ) -> Result<Vec<(usize, OverflowRecord)>, StoreError> {
     let outputs = file.tensors().filter(|t| t.stored.side == SlotSide::Output);
     let records = outputs.map(|tensor| {
@@ -257,11 +257,11 @@ fn longest_number(name: &str) -> String {
 
 /// Files with tensors, by task.
 struct TaskFiles<'a> {
-    by_task: HashMap<u64, Vec<Candidate<'a>>>,
+    by_task: HashMap<u64, Vec<OperatorCandidate<'a>>>,
 }
 
 /// A file that may be of an operator that overflowed.
-struct Candidate<'a> {
+struct OperatorCandidate<'a> {
     entry: &'a DumpEntry,
     name: DumpFileName,
     /// The only tensor in it, where the name says that.
@@ -270,10 +270,10 @@ struct Candidate<'a> {
 
 impl<'a> TaskFiles<'a> {
     fn of_entries(entries: &'a [DumpEntry]) -> TaskFiles<'a> {
-        let mut by_task: HashMap<u64, Vec<Candidate<'a>>> = HashMap::new();
+        let mut by_task: HashMap<u64, Vec<OperatorCandidate<'a>>> = HashMap::new();
         let entries = entries.iter();
         for entry in entries.filter(|entry| !op_debug::is_record_name(&entry.real_name)) {
-            if let Some(candidate) = Candidate::of_entry(entry) {
+            if let Some(candidate) = OperatorCandidate::of_entry(entry) {
                 let of_task = by_task.entry(candidate.name.task_id.into());
                 of_task.or_default().push(candidate);
             }
@@ -287,7 +287,7 @@ impl<'a> TaskFiles<'a> {
         let dir = overflow.path.parent().unwrap_or(Path::new("."));
         let finding = overflow.findings.last()?;
         let of_task = self.by_task.get(&finding.task_id)?.iter();
-        let candidates: Vec<&Candidate<'_>> = of_task
+        let candidates: Vec<&OperatorCandidate<'_>> = of_task
             .filter(|one| one.entry.path.starts_with(dir) && finding.is_of(&one.name))
             .collect();
         let first = *candidates.iter().min_by_key(|one| {
@@ -295,14 +295,15 @@ impl<'a> TaskFiles<'a> {
             (parent != Some(dir), order(&one.name.timestamp))
         })?;
         // Of each tensor with a file of its own the earliest.
-        let mut by_slot: BTreeMap<Option<(SlotSide, u32)>, &Candidate<'_>> = BTreeMap::new();
+        let mut by_slot: BTreeMap<Option<(SlotSide, u32)>, &OperatorCandidate<'_>> =
+            BTreeMap::new();
         for one in candidates.iter().filter(|one| one.is_beside(first)) {
             let known = by_slot.entry(one.slot).or_insert(one);
             if order(&one.name.timestamp) < order(&known.name.timestamp) {
                 *known = one;
             }
         }
-        let file = |one: &Candidate<'_>| OverflowOperatorFile {
+        let file = |one: &OperatorCandidate<'_>| OverflowOperatorFile {
             path: one.entry.path.clone(),
             file_name: one.entry.real_name.clone(),
         };
@@ -317,14 +318,14 @@ impl<'a> TaskFiles<'a> {
     }
 }
 
-impl<'a> Candidate<'a> {
-    fn of_entry(entry: &'a DumpEntry) -> Option<Candidate<'a>> {
+impl<'a> OperatorCandidate<'a> {
+    fn of_entry(entry: &'a DumpEntry) -> Option<OperatorCandidate<'a>> {
         if let Some(name) = entry.name.clone() {
             let slot = None;
-            return Some(Candidate { entry, name, slot });
+            return Some(OperatorCandidate { entry, name, slot });
         }
         let array = TensorFileName::parse(&entry.real_name)?;
-        Some(Candidate {
+        Some(OperatorCandidate {
             entry,
             slot: Some((array.side, array.slot)),
             name: DumpFileName {
@@ -339,8 +340,8 @@ impl<'a> Candidate<'a> {
     }
 
     /// Whether both hold tensors of one operator, each in a file of its own.
-    fn is_beside(&self, other: &Candidate<'_>) -> bool {
-        let key = |one: &Candidate<'_>| {
+    fn is_beside(&self, other: &OperatorCandidate<'_>) -> bool {
+        let key = |one: &OperatorCandidate<'_>| {
             let name = &one.name;
             let names = (name.op_type.clone(), name.op_name.clone());
             (names, name.stream_id, name.sub_task, one.slot.is_some())

@@ -6,7 +6,7 @@ use super::measure::measure;
 
 /// One part of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RecordPart {
+pub struct OverflowPart {
     /// The unit of the device that raised the flag, as the summary names it.
     pub unit: String,
     /// The task that overflowed.
@@ -34,7 +34,7 @@ pub fn operator_line(op_type: &str, op_name: &str) -> String {
 }
 
 /// The lines of an overflow: one for each part of its record, then its time stamp.
-pub fn record_lines(parts: &[RecordPart], timestamp: &str) -> String {
+pub fn record_lines(parts: &[OverflowPart], timestamp: &str) -> String {
     let mut text = String::new();
     for part in parts {
         text.push_str(&format!(

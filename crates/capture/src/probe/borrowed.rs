@@ -4,7 +4,7 @@ use opscope_store::record::SlotSide;
 use opscope_tensor::{Tensor, TensorView};
 
 use super::Probe;
-use crate::{BorrowError, GraphInput, OverflowPlace, WatchRole};
+use crate::{BorrowError, GraphInput, SlotPosition, WatchRole};
 
 /// Smaller tensors are always copied: to wait for a writer costs more.
 const LENT_BYTES_MIN: usize = 1 << 20;
@@ -64,7 +64,7 @@ impl Probe {
     }
 
     /// A tensor at this place, elements and all if something is to be computed of them.
-    fn take(&self, place: OverflowPlace, view: TensorView<'_>) -> Result<Tensor, BorrowError> {
+    fn take(&self, place: SlotPosition, view: TensorView<'_>) -> Result<Tensor, BorrowError> {
         let tensors = &self.context.intake.tensors;
         if self.is_part(place) {
             tensors.take_whole(view)

@@ -7,7 +7,7 @@ use opscope_store::record::{ModelId, Operator, Record};
 use opscope_tensor::convert::dequantise::{Quantisation, check, dequantise};
 use opscope_tensor::{DType, HostAccessError, Layout, Tensor};
 
-use super::{FloatView, OverflowPlace};
+use super::{FloatView, SlotPosition};
 
 /// Which execution of an operator has shown something.
 pub(crate) struct OperatorTurn {
@@ -18,22 +18,22 @@ pub(crate) struct OperatorTurn {
 
 /// The tensors, among those that views take, that an operator has shown.
 #[derive(Default)]
-pub(crate) struct ShownParts(Vec<(OverflowPlace, Tensor)>);
+pub(crate) struct ShownParts(Vec<(SlotPosition, Tensor)>);
 
 impl ShownParts {
     /// Keeps a tensor; the first one of a place counts.
-    pub(crate) fn show(&mut self, place: OverflowPlace, tensor: &Tensor) {
+    pub(crate) fn show(&mut self, place: SlotPosition, tensor: &Tensor) {
         if !self.has(place) {
             self.0.push((place, tensor.clone()));
         }
     }
 
     /// Whether the place was shown.
-    pub(crate) fn has(&self, place: OverflowPlace) -> bool {
+    pub(crate) fn has(&self, place: SlotPosition) -> bool {
         self.0.iter().any(|(shown, _)| *shown == place)
     }
 
-    fn get(&self, place: OverflowPlace) -> Option<Tensor> {
+    fn get(&self, place: SlotPosition) -> Option<Tensor> {
         let shown = self.0.iter().find(|(shown, _)| *shown == place);
         // Of a tensor whose elements are gone nothing can be computed.
         shown

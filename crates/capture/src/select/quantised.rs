@@ -7,7 +7,7 @@ use opscope_store::record::{AttributeKind, Operator, SlotSide};
 
 use super::graph_view::GraphView;
 use super::selected::SelectedSlots;
-use crate::quantised::{FloatView, OverflowPlace, QuantisedKind, QuantisedPlace, ShowingRule};
+use crate::quantised::{FloatView, QuantisedKind, QuantisedPlace, ShowingRule, SlotPosition};
 use crate::select::exclude::ModelExclusions;
 use crate::{Plan, Purpose};
 
@@ -232,7 +232,7 @@ fn names_kept<'a>(
     names
 }
 
-fn name_at(operator: &Operator, (side, i): OverflowPlace) -> &str {
+fn name_at(operator: &Operator, (side, i): SlotPosition) -> &str {
     let names = match side {
         SlotSide::Input => &operator.inputs,
         SlotSide::Output => &operator.outputs,

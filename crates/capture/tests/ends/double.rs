@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use opscope_capture::{
     CaptureSession, Counters, GraphView, OperatorFailure, Plan, SelectedOperators, SessionOptions,
-    SessionSummary, Sink, SinkError, Tap, WrittenFiles, overflow::Overflow,
+    SessionSummary, Sink, SinkError, Tap, WrittenFiles, overflow::OperatorOverflow,
 };
 use opscope_store::record::{ModelId, Operator, Record};
 use opscope_tensor::{DType, Shape, Tensor};
@@ -156,7 +156,7 @@ impl Sink for Broken {
         self.call("write")
     }
 
-    fn write_overflow(&self, _: &Record, _: &Overflow) -> Result<WrittenFiles, SinkError> {
+    fn write_overflow(&self, _: &Record, _: &OperatorOverflow) -> Result<WrittenFiles, SinkError> {
         self.call("write_overflow")
     }
 

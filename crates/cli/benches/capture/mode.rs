@@ -7,8 +7,8 @@ use std::time::Duration;
 use opscope_capture::{Counters, SessionOptions, Sink};
 use opscope_config::dialect::acl::AclContent;
 use opscope_dump::{AclSink, FileSharing, MindSporeOptions, MindSporeSink, RuntimeMode, StatsSink};
-use opscope_store::atomic_file::Modes;
-use opscope_store::file_format::statistic_csv::Category;
+use opscope_store::atomic_file::PermissionModes;
+use opscope_store::file_format::statistic_csv::StatisticCategory;
 use opscope_store::file_format::stats_csv::StatsColumns;
 use opscope_store::record::Record;
 use opscope_store::tree::mindspore::TreeTarget;
@@ -130,17 +130,17 @@ impl Mode {
 }
 
 fn operators(dir: &Path) -> AclSink {
-    AclSink::create(dir, ["dump".to_owned()], Modes::default()).unwrap()
+    AclSink::create(dir, ["dump".to_owned()], PermissionModes::default()).unwrap()
 }
 
 fn rows(dir: &Path, has_md5: bool) -> MindSporeSink {
     let mut categories = vec![
-        Category::Max,
-        Category::Min,
-        Category::Average,
-        Category::L2Norm,
+        StatisticCategory::Max,
+        StatisticCategory::Min,
+        StatisticCategory::Average,
+        StatisticCategory::L2Norm,
     ];
-    categories.extend(has_md5.then_some(Category::Md5));
+    categories.extend(has_md5.then_some(StatisticCategory::Md5));
     mindspore(dir, Some(categories))
 }
 
@@ -148,7 +148,7 @@ fn arrays(dir: &Path) -> MindSporeSink {
     mindspore(dir, None)
 }
 
-fn mindspore(dir: &Path, statistics: Option<Vec<Category>>) -> MindSporeSink {
+fn mindspore(dir: &Path, statistics: Option<Vec<StatisticCategory>>) -> MindSporeSink {
     MindSporeSink::create(MindSporeOptions {
         target: TreeTarget::Gpu,
         path: dir.to_owned(),
@@ -168,7 +168,7 @@ fn mindspore(dir: &Path, statistics: Option<Vec<Category>>) -> MindSporeSink {
         runtime: RuntimeMode::Values("all"),
         configuration: Vec::new(),
         time: "20260101000000".to_owned(),
-        modes: Modes::default(),
+        modes: PermissionModes::default(),
     })
     .unwrap()
 }

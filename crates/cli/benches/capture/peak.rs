@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use opscope_capture::{SessionOptions, Sink};
 use opscope_dump::{AclSink, StatsSink};
-use opscope_store::atomic_file::Modes;
+use opscope_store::atomic_file::PermissionModes;
 
 use crate::subject::Subject;
 
@@ -45,7 +45,7 @@ pub(crate) fn run_alone(mode: &str, path: &Path) {
     let sink: Option<Arc<dyn Sink>> = match mode {
         "statistics" => Some(Arc::new(StatsSink::default())),
         "tensors" => {
-            let sink = AclSink::create(dir.path(), ["dump".to_owned()], Modes::default());
+            let sink = AclSink::create(dir.path(), ["dump".to_owned()], PermissionModes::default());
             Some(Arc::new(sink.unwrap()))
         }
         _ => None,

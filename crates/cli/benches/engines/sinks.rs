@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use opscope_capture::{SessionOptions, Sink};
 use opscope_dump::{AclSink, StatsSink};
-use opscope_store::atomic_file::Modes;
+use opscope_store::atomic_file::PermissionModes;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
@@ -50,7 +50,7 @@ impl Mode {
             Mode::Plain => return None,
             Mode::Taps | Mode::Statistics => Arc::new(StatsSink::default()),
             Mode::Tensors => {
-                let sink = AclSink::create(dir, ["dump".to_owned()], Modes::default());
+                let sink = AclSink::create(dir, ["dump".to_owned()], PermissionModes::default());
                 Arc::new(sink.unwrap())
             }
         })

@@ -18,7 +18,7 @@ use opscope_tensor::difference;
 
 use self::outcome::FailOn;
 use self::reports::ReportArguments;
-use crate::arguments::{RangeLosses, rank_ranges, step_ranges};
+use crate::arguments::{NumberRanges, rank_ranges, step_ranges};
 use crate::exit::{CommandFailure, UNREADABLE, USAGE};
 use crate::progress;
 
@@ -99,10 +99,10 @@ pub(crate) struct CompareArguments {
 struct PartArguments {
     /// Compare these steps; what belongs to no step always is
     #[arg(long, value_name = "0-3,10,20-", value_parser = step_ranges, conflicts_with = "from")]
-    steps: Option<RangeLosses>,
+    steps: Option<NumberRanges>,
     /// Compare these ranks; what belongs to no rank always is
     #[arg(long, value_name = "0-3,7", value_parser = rank_ranges, conflicts_with = "from")]
-    ranks: Option<RangeLosses>,
+    ranks: Option<NumberRanges>,
     /// Compare operators with such a name, with `*` and `?`; may be repeated
     #[arg(long, value_name = "PATTERN", conflicts_with = "from")]
     filter: Vec<String>,
@@ -187,7 +187,7 @@ fn request(
 ) -> Result<ComparisonRequest, CommandFailure> {
     let part = &arguments.part;
     let ranges =
-        |given: &Option<RangeLosses>| given.clone().map(|ranges| ranges.0).unwrap_or_default();
+        |given: &Option<NumberRanges>| given.clone().map(|ranges| ranges.0).unwrap_or_default();
     Ok(ComparisonRequest {
         target: target.to_owned(),
         golden: golden.to_owned(),

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use opscope_analysis::convert::{self, ConvertedForm};
 use opscope_analysis::default_jobs;
 use opscope_analysis::describe::{self, TensorDescription};
-use opscope_analysis::overflow::{self, ExportedFiles, OperatorDump, OverflowReport, Scan};
+use opscope_analysis::overflow::{self, ExportedFiles, OperatorDump, OverflowReport, OverflowScan};
 use serde_json::{Value, json};
 
 use super::show::{finding_json, tensor_json, tensor_table, time};
@@ -130,7 +130,7 @@ fn write(
     overflow::export(&overflows, &options).map_err(|error| CommandFailure::new(USAGE, error))
 }
 
-fn tell_errors(scan: &Scan, shown: &[OverflowDetail<'_>], export: Option<&ExportedFiles>) {
+fn tell_errors(scan: &OverflowScan, shown: &[OverflowDetail<'_>], export: Option<&ExportedFiles>) {
     for error in &scan.errors {
         tell!("opscope: {}", chain(error));
     }
@@ -146,7 +146,7 @@ fn tell_errors(scan: &Scan, shown: &[OverflowDetail<'_>], export: Option<&Export
 }
 
 fn print(
-    scan: &Scan,
+    scan: &OverflowScan,
     shown: &[OverflowDetail<'_>],
     export: Option<&ExportedFiles>,
 ) -> Result<(), CommandFailure> {
@@ -209,7 +209,7 @@ fn print(
 }
 
 /// The line where no overflow was found. It speaks of records that could be read, and of nothing else.
-fn nothing_found(scan: &Scan) -> String {
+fn nothing_found(scan: &OverflowScan) -> String {
     let files = |n: u64| format::count(n, "file");
     if scan.errors.is_empty() {
         return match (scan.n_record_files, scan.n_files) {
@@ -233,7 +233,7 @@ fn nothing_found(scan: &Scan) -> String {
     }
 }
 
-fn unread(scan: &Scan) -> String {
+fn unread(scan: &OverflowScan) -> String {
     format::count_as(
         scan.errors.len() as u64,
         ["file or directory", "files or directories"],
@@ -282,7 +282,7 @@ fn time_text(digits: &str) -> String {
 
 fn print_json(
     arguments: &OverflowArguments,
-    scan: &Scan,
+    scan: &OverflowScan,
     shown: &[OverflowDetail<'_>],
     export: Option<&ExportedFiles>,
 ) -> Result<(), CommandFailure> {

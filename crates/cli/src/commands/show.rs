@@ -10,7 +10,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use opscope_analysis::describe::{self, FileDescription, RecordDescription, TensorDescription};
+use opscope_analysis::describe::{self, FileDescription, OverflowDescription, TensorDescription};
 use opscope_analysis::overview::{OperatorOverview, Overview};
 use opscope_analysis::{ElementValue, default_jobs, read_whole};
 use opscope_store::dump::PassedOver;
@@ -181,7 +181,7 @@ fn print_header(out: &mut impl Write, file: &FileDescription) -> Result<(), Comm
 }
 
 /// Every field in the order of the record, then what it means.
-fn print_record(out: &mut impl Write, record: &RecordDescription) -> Result<(), CommandFailure> {
+fn print_record(out: &mut impl Write, record: &OverflowDescription) -> Result<(), CommandFailure> {
     writeln!(out)?;
     line!(out, "{}  overflow record", record.slot)?;
     print_fields(out, &record.record.to_json(), 1)?;

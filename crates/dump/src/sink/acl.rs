@@ -10,14 +10,14 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use opscope_capture::overflow::Overflow;
+use opscope_capture::overflow::OperatorOverflow;
 use opscope_capture::{
     BatchPreparer, FailureDetail, OperatorFailure, Sink, SinkError, StepRemoval, StepRemover,
     TensorRules, TensorSummarizer, WholeTensors, WrittenFiles,
 };
 use opscope_config::dialect::acl::AclContent;
 use opscope_store::StoreError;
-use opscope_store::atomic_file::{Creator, Modes};
+use opscope_store::atomic_file::{Creator, PermissionModes};
 use opscope_store::file_format::op_debug::OverflowRecord;
 use opscope_store::file_format::stats_csv::{self, StatsColumns};
 use opscope_store::file_format::{dump_data, mapping_csv};
@@ -69,7 +69,7 @@ impl AclSink {
     pub fn create(
         dump_path: &Path,
         times: impl IntoIterator<Item = String>,
-        modes: Modes,
+        modes: PermissionModes,
     ) -> Result<AclSink, StoreError> {
         AclSink::create_by(
             Arc::new(Creator::in_dump(dump_path, modes)),
@@ -105,7 +105,7 @@ impl AclSink {
     }
 
     /// Creates nothing until there is something to write.
-    pub fn lazy(dump_path: &Path, time: &str, modes: Modes) -> AclSink {
+    pub fn lazy(dump_path: &Path, time: &str, modes: PermissionModes) -> AclSink {
         AclSink::lazy_by(
             Arc::new(Creator::in_dump(dump_path, modes)),
             dump_path,
@@ -294,7 +294,7 @@ impl Sink for AclSink {
     fn write_overflow(
         &self,
         record: &Record,
-        overflow: &Overflow,
+        overflow: &OperatorOverflow,
     ) -> Result<WrittenFiles, SinkError> {
         let model_id = record.model.load.unwrap_or(UNKNOWN_ID);
         let (stream_id, task_id) = (stream_id(&record.model), task_id(record));

@@ -19,7 +19,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use opscope_capture::overflow::Overflow;
+use opscope_capture::overflow::OperatorOverflow;
 use opscope_capture::{
     BatchPreparer, GraphView, OperatorFailure, SelectedOperators, Sink, SinkError, StepRemoval,
     StepRemover, TensorRules, TensorSummarizer, WrittenFiles,
@@ -268,7 +268,7 @@ impl Sink for MindSporeSink {
     fn write_overflow(
         &self,
         record: &Record,
-        overflow: &Overflow,
+        overflow: &OperatorOverflow,
     ) -> Result<WrittenFiles, SinkError> {
         if self.options.target.has_ranks() {
             return self.write(record);

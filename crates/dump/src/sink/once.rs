@@ -14,7 +14,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use opscope_capture::{SinkError, WrittenFiles};
 use opscope_store::StoreError;
-use opscope_store::atomic_file::{Creator, FileIdentity, Modes, SharingOutcome, file_holds};
+use opscope_store::atomic_file::{
+    Creator, FileIdentity, PermissionModes, SharingOutcome, file_holds,
+};
 use opscope_store::file_bytes::FileBytes;
 use opscope_store::file_format::{npy_zst, zstd};
 use opscope_tensor::DType;
@@ -103,7 +105,7 @@ pub(super) enum CreateAttempt {
 
 /// Finds a name for a file: calls the function with one path after the other until it is done or
 /// refuses, `None`.
-pub(super) type Place<'a> = dyn Fn(
+pub(super) type NameFinder<'a> = dyn Fn(
         &mut dyn FnMut(&Path) -> Result<CreateAttempt, StoreError>,
     ) -> Result<Option<PathBuf>, SinkError>
     + 'a;
@@ -114,7 +116,7 @@ pub(super) struct WriteRequest<'a> {
     pub(super) creator: &'a Creator,
     pub(super) parts: &'a [&'a [u8]],
     pub(super) compression: Option<zstd::CompressionLevel>,
-    pub(super) place: &'a Place<'a>,
+    pub(super) place: &'a NameFinder<'a>,
 }
 
 impl WriteRequest<'_> {
@@ -175,7 +177,7 @@ struct SourceTable<I> {
 impl<I: MemoryIdentity> WriteOnce<I> {
     /// `root` is the directory below which files with equal bytes are linked under
     /// [`FileSharing::Content`].
-    pub(super) fn new(dedup: FileSharing, root: &Path, modes: Modes) -> WriteOnce<I> {
+    pub(super) fn new(dedup: FileSharing, root: &Path, modes: PermissionModes) -> WriteOnce<I> {
         WriteOnce {
             dedup,
             index: (dedup == FileSharing::Content).then(|| SourceIndex::new(root, modes)),

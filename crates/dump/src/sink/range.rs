@@ -6,7 +6,7 @@ mod stored;
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use opscope_capture::overflow::Overflow;
+use opscope_capture::overflow::OperatorOverflow;
 use opscope_capture::{
     GraphView, OperatorFailure, SelectedOperators, Sink, SinkError, StepRemover, WrittenFiles,
 };
@@ -195,7 +195,7 @@ impl Sink for RangeSink {
     fn write_overflow(
         &self,
         record: &Record,
-        overflow: &Overflow,
+        overflow: &OperatorOverflow,
     ) -> Result<WrittenFiles, SinkError> {
         self.hand_on(record, |next| next.write_overflow(record, overflow))
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::AddAssign;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use opscope_capture::overflow::Overflow;
+use opscope_capture::overflow::OperatorOverflow;
 use opscope_capture::{
     BatchPreparer, GraphView, OperatorFailure, SelectedOperators, Sink, SinkError, StepRemover,
     TensorSummarizer, WholeTensors, WrittenFiles,
@@ -152,7 +152,7 @@ impl Sink for VolumeSink {
     fn write_overflow(
         &self,
         record: &Record,
-        overflow: &Overflow,
+        overflow: &OperatorOverflow,
     ) -> Result<WrittenFiles, SinkError> {
         self.count(record, self.next.write_overflow(record, overflow))
     }

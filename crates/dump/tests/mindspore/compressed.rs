@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use opscope_capture::{Plan, SessionSummary};
 use opscope_dump::MindSporeOptions;
 use opscope_store::dump::mindspore::{FileName, MindSporeListing};
-use opscope_store::file_format::statistic_csv::Category;
+use opscope_store::file_format::statistic_csv::StatisticCategory;
 use opscope_store::file_format::{npy_zst, zstd};
 use opscope_store::record::SlotSide;
 use opscope_store::tree::mindspore::{FILE_NAME_BYTES_MAX, TreeTarget};
@@ -15,7 +15,7 @@ use super::run::{floats, options, run};
 fn dump(dir: &Path, target: TreeTarget, level: Option<u8>) -> SessionSummary {
     let options = MindSporeOptions {
         compression: level.and_then(zstd::CompressionLevel::new),
-        statistics: Some(vec![Category::Max]),
+        statistics: Some(vec![StatisticCategory::Max]),
         ..options(dir, target)
     };
     run(options, Plan::everything(), 2, &floats(&[2.0; 5000]))

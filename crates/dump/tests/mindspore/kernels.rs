@@ -10,7 +10,7 @@ use opscope_capture::{
 use opscope_config::dialect::mindspore::DevicePrecision;
 use opscope_dump::{MindSporeOptions, MindSporeSink, RuntimeMode};
 use opscope_store::file_format::npy;
-use opscope_store::file_format::statistic_csv::Category;
+use opscope_store::file_format::statistic_csv::StatisticCategory;
 use opscope_store::record::{Operator, Record};
 use opscope_store::tree::mindspore::{FILE_NAME_BYTES_MAX, TreeTarget};
 use opscope_tensor::DType;
@@ -213,7 +213,11 @@ fn types_are_converted_or_refused() {
 fn statistics_follow_the_tensors_and_add_up_over_sessions() {
     let dir = tempfile::tempdir().unwrap();
     let options = || MindSporeOptions {
-        statistics: Some(vec![Category::Max, Category::L2Norm, Category::Count]),
+        statistics: Some(vec![
+            StatisticCategory::Max,
+            StatisticCategory::L2Norm,
+            StatisticCategory::Count,
+        ]),
         ..options(dir.path(), TreeTarget::AscendKernels)
     };
     let plan = || Plan {

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use opscope_capture::{Plan, RingOptions, SessionSummary, Triggers};
 use opscope_dump::MindSporeOptions;
-use opscope_store::file_format::statistic_csv::Category;
+use opscope_store::file_format::statistic_csv::StatisticCategory;
 use opscope_store::tree::mindspore::TreeTarget;
 
 use crate::run::{execute, files, floats, options, run_in_ring, text};
@@ -53,7 +53,7 @@ fn names(dir: &Path) -> Vec<String> {
 fn what_is_beside_the_steps_stays() {
     let dir = tempfile::tempdir().unwrap();
     let options = MindSporeOptions {
-        statistics: Some(vec![Category::Max]),
+        statistics: Some(vec![StatisticCategory::Max]),
         ..options(dir.path(), TreeTarget::Cpu)
     };
     let summary = run(options, false);
@@ -120,7 +120,7 @@ fn an_earlier_dump_in_the_same_directories_stays() {
         fs::write(net.join(step).join("Relu.a.0.0.1.output.0.npy"), "earlier").unwrap();
     }
     let options = MindSporeOptions {
-        statistics: Some(vec![Category::Max]),
+        statistics: Some(vec![StatisticCategory::Max]),
         ..options(dir.path(), TreeTarget::Cpu)
     };
     run(options, true);

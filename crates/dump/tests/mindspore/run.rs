@@ -7,7 +7,7 @@ use opscope_capture::{
     CaptureSession, GraphView, Plan, RingOptions, SessionOptions, SessionSummary, Sink, Tap,
 };
 use opscope_dump::{FileSharing, MindSporeOptions, MindSporeSink, RuntimeMode};
-use opscope_store::atomic_file::Modes;
+use opscope_store::atomic_file::PermissionModes;
 use opscope_store::record::graph::TensorType;
 use opscope_store::record::{ModelId, Operator};
 use opscope_store::tree::mindspore::TreeTarget;
@@ -33,7 +33,7 @@ pub(crate) fn options(dir: &Path, target: TreeTarget) -> MindSporeOptions {
         runtime: RuntimeMode::Values("all"),
         configuration: b"{}".to_vec(),
         time: "20240102030405".into(),
-        modes: Modes::default(),
+        modes: PermissionModes::default(),
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use opscope_capture::Sink;
 use opscope_dump::{MindSporeOptions, MindSporeSink};
-use opscope_store::file_format::statistic_csv::{self, Category, StatisticSubject};
+use opscope_store::file_format::statistic_csv::{self, StatisticCategory, StatisticSubject};
 use opscope_store::record::{ModelId, Operator, Record, SlotSide};
 use opscope_store::tree::mindspore::TreeTarget;
 use opscope_tensor::{DType, Shape, Tensor};
@@ -69,7 +69,7 @@ fn every_recorded_row_is_written_again() {
     for (name, n_rows) in [("all", 53), ("default", 12), ("reordered", 20)] {
         let path = format!("store/tests/golden/mindspore/library/statistic_{name}.csv");
         let (expected, table) = table(&path);
-        let category = |column: &String| Category::from_column(column).unwrap();
+        let category = |column: &String| StatisticCategory::from_column(column).unwrap();
         let dir = tempfile::tempdir().unwrap();
         let sink = MindSporeSink::create(MindSporeOptions {
             statistics: Some(table.columns.iter().map(category).collect()),

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use opscope_capture::{Plan, SessionSummary, TensorRules};
 use opscope_dump::{MindSporeOptions, MindSporeSink, Volume, VolumeSink};
-use opscope_store::atomic_file::{Creator, Modes};
-use opscope_store::file_format::statistic_csv::Category;
+use opscope_store::atomic_file::{Creator, PermissionModes};
+use opscope_store::file_format::statistic_csv::StatisticCategory;
 use opscope_store::tree::mindspore::TreeTarget;
 use opscope_tensor::Tensor;
 
@@ -47,7 +47,7 @@ fn run_by(
 fn check(texts: &[&str], h: &[f32], expected: &[&str]) {
     let dir = tempfile::tempdir().unwrap();
     let options = MindSporeOptions {
-        statistics: Some(vec![Category::Max, Category::NanCount]),
+        statistics: Some(vec![StatisticCategory::Max, StatisticCategory::NanCount]),
         ..options(dir.path(), TreeTarget::Cpu)
     };
     let creator = Arc::new(Creator::default());
@@ -126,7 +126,7 @@ fn what_is_pretended_is_what_is_written_for_every_target() {
             (true, None, &[]),
             (
                 false,
-                Some(Category::DEFAULT.to_vec()),
+                Some(StatisticCategory::DEFAULT.to_vec()),
                 &["above:1", "type:conv"],
             ),
         ] {
@@ -137,7 +137,7 @@ fn what_is_pretended_is_what_is_written_for_every_target() {
                 has_kernel_args: true,
                 ..options(&dir.path().join("dump"), target)
             };
-            let creator = Arc::new(Creator::pretending(Modes::default()));
+            let creator = Arc::new(Creator::pretending(PermissionModes::default()));
             let h = floats(&[2.0, f32::NAN]);
             let pretended = run_by(&creator, &options, texts, &h);
             assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
@@ -151,7 +151,7 @@ fn what_is_pretended_is_what_is_written_for_every_target() {
             assert!(of_steps.sum::<u64>() <= total.n_files);
 
             // What an earlier dump has left is taken into account.
-            let creator = Arc::new(Creator::pretending(Modes::default()));
+            let creator = Arc::new(Creator::pretending(PermissionModes::default()));
             let before = on_disk(dir.path());
             let again = run_by(&creator, &options, texts, &h);
             let real = run_by(&Arc::new(Creator::default()), &options, texts, &h);

@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
-use opscope_store::atomic_file::Modes;
+use opscope_store::atomic_file::PermissionModes;
 use opscope_store::run_file::{RunEnd, clean_acl, clean_mindspore, find};
 use opscope_store::temporary::LeftOvers;
 
@@ -52,7 +52,7 @@ fn what_a_killed_process_leaves_is_whole_and_the_rest_is_removed() {
                 Form::Acl => clean_acl,
                 Form::MindSpore => clean_mindspore,
             };
-            let now = clean(dir, Modes::default(), "now").unwrap();
+            let now = clean(dir, PermissionModes::default(), "now").unwrap();
             removed = removed + now;
             let after = look(form, dir);
             assert_eq!(after.n_unfinished, 0, "{form:?}");

@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use opscope_capture::Sink;
 use opscope_dump::{AclSink, FileSharing, MindSporeOptions, MindSporeSink, RuntimeMode};
-use opscope_store::atomic_file::Modes;
+use opscope_store::atomic_file::PermissionModes;
 use opscope_store::dump::read_mapping;
 use opscope_store::file_format::dump_data::DumpFile;
 use opscope_store::file_format::run_json::{RunRecord, RunState};
-use opscope_store::file_format::statistic_csv::Category;
+use opscope_store::file_format::statistic_csv::StatisticCategory;
 use opscope_store::file_format::{mapping_csv, npy, statistic_csv};
 use opscope_store::record::{ModelId, Operator, Record};
 use opscope_store::run_file::{self, RunFile};
@@ -54,7 +54,7 @@ pub(crate) fn is_done_here() -> bool {
     let (dir, n_records) = (Path::new(dir), n_records.parse().unwrap());
     match form {
         "Acl" => {
-            let sink = AclSink::lazy(dir, time, Modes::default());
+            let sink = AclSink::lazy(dir, time, PermissionModes::default());
             write_all(dir, &dir.join(time), &sink, n_records);
         }
         _ => {
@@ -75,7 +75,7 @@ fn options(dir: &Path) -> MindSporeOptions {
         net_name: "Net".into(),
         first_iteration: 0,
         has_tensors: true,
-        statistics: Some(vec![Category::Max, Category::Md5]),
+        statistics: Some(vec![StatisticCategory::Max, StatisticCategory::Md5]),
         device_statistics: None,
         n_samples: None,
         has_host_layout: true,
@@ -85,12 +85,17 @@ fn options(dir: &Path) -> MindSporeOptions {
         runtime: RuntimeMode::Values("all"),
         configuration: b"{}".to_vec(),
         time: "20240102030405".into(),
-        modes: Modes::default(),
+        modes: PermissionModes::default(),
     }
 }
 
 fn write_all(dump_path: &Path, root: &Path, sink: &dyn Sink, n_records: u64) {
-    let run = RunFile::new(dump_path, root, Modes::default(), RunRecord::default());
+    let run = RunFile::new(
+        dump_path,
+        root,
+        PermissionModes::default(),
+        RunRecord::default(),
+    );
     run.begin().unwrap();
     std::thread::scope(|scope| {
         for thread in 0..N_THREADS {

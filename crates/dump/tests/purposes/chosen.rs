@@ -7,7 +7,7 @@ use opscope_capture::WholeTensors;
 use opscope_capture::{Plan, SessionSummary, Sink, Tap, TensorRules};
 use opscope_config::dialect::acl::AclContent;
 use opscope_dump::{AclSink, FileAmount, Volume, VolumeSink};
-use opscope_store::atomic_file::{Creator, Modes};
+use opscope_store::atomic_file::{Creator, PermissionModes};
 use opscope_store::file_format::stats_csv::StatsColumns;
 use opscope_store::record::Operator;
 
@@ -126,7 +126,7 @@ fn pretend(dump_path: &Path, content: &AclContent, texts: &[&str]) -> Volume {
             sink.with_tensors_where(rules(texts)),
         )))
     };
-    let creator = Arc::new(Creator::pretending(Modes::default()));
+    let creator = Arc::new(Creator::pretending(PermissionModes::default()));
     let sink = make(&creator);
     let pretended = run(sink.clone());
     assert!(!dump_path.exists());
@@ -203,7 +203,7 @@ fn lists_of_long_names_are_counted() {
             execute(tap, &operators[0], &[], &[floats(&[3.0])]);
         });
     };
-    let creator = Arc::new(Creator::pretending(Modes::default()));
+    let creator = Arc::new(Creator::pretending(PermissionModes::default()));
     run(&creator);
     run(&Arc::new(Creator::default()));
     let files = files(dir.path());

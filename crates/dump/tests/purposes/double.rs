@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use opscope_capture::{CaptureSession, Plan, SessionOptions, SessionSummary, Sink, Tap};
 use opscope_dump::AclSink;
-use opscope_store::atomic_file::Modes;
+use opscope_store::atomic_file::PermissionModes;
 use opscope_store::record::{ModelId, Operator};
 use opscope_tensor::{DType, Shape, Tensor};
 
@@ -85,7 +85,7 @@ pub(crate) fn with_session(
 }
 
 pub(crate) fn lazy_sink(dump_path: &Path) -> AclSink {
-    AclSink::lazy(dump_path, TIME, Modes::default())
+    AclSink::lazy(dump_path, TIME, PermissionModes::default())
 }
 
 /// The files below a directory by relative path, time stamps and times replaced by letters.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use opscope_capture::overflow::{Overflow, OverflowDetector};
+use opscope_capture::overflow::{OperatorOverflow, OverflowDetector};
 use opscope_capture::sink::MemorySink;
 use opscope_capture::{
     CaptureSession, FirstOverflow, Plan, Purpose, SessionOptions, SessionSummary, Sink, SlotSides,
@@ -126,8 +126,8 @@ fn the_first_one_is_found_whatever_the_order_of_writing() {
 struct IdentityDetector;
 
 impl OverflowDetector for IdentityDetector {
-    fn detect(&self, record: &Record) -> Option<Overflow> {
-        (record.operator.op_type == "Identity").then(|| Overflow {
+    fn detect(&self, record: &Record) -> Option<OperatorOverflow> {
+        (record.operator.op_type == "Identity").then(|| OperatorOverflow {
             status: 0x80,
             places: Vec::new(),
         })

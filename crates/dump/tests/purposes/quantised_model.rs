@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use opscope_capture::sink::MemorySink;
 use opscope_capture::{
-    CaptureSession, Counters, GraphView, ModelSelection, OperatorSelection, OverflowPlace, Plan,
-    QuantisedKind, QuantisedPlace, SessionOptions, Sink, Tap,
+    CaptureSession, Counters, GraphView, ModelSelection, OperatorSelection, Plan, QuantisedKind,
+    QuantisedPlace, SessionOptions, Sink, SlotPosition, Tap,
 };
 use opscope_store::record::{ModelId, Operator, Record, SlotSide};
 use opscope_tensor::{DType, Shape, Tensor};
@@ -56,7 +56,7 @@ pub(super) fn operators() -> Vec<Arc<Operator>> {
 pub(super) fn quantised() -> Vec<QuantisedPlace> {
     use QuantisedKind::{Computes, Dequantises, Quantises};
     let at = |task_id,
-              place: OverflowPlace,
+              place: SlotPosition,
               value,
               kind,
               (scale, zero): (&[usize], Option<usize>),

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use opscope_capture::sink::MemorySink;
 use opscope_capture::{
-    CaptureSession, Exclusion, GraphView, OperatorRule, OverflowPlace, Plan, QuantisedKind,
-    QuantisedPlace, SessionOptions, SlotSides, Tap, TensorRule, TensorRules,
+    CaptureSession, Exclusion, GraphView, OperatorRule, Plan, QuantisedKind, QuantisedPlace,
+    SessionOptions, SlotPosition, SlotSides, Tap, TensorRule, TensorRules,
 };
 use opscope_dump::StatsSink;
 use opscope_store::record::{ModelId, Operator, Record, SlotSide};
@@ -120,7 +120,7 @@ fn views_are_walked_through_and_siblings_found() {
         operator(6, "DequantizeLinear", "d2", &["k", "t"], &["h"]),
         operator(7, "Tanh", "tanh", &["h"], &["o"]),
     ];
-    let at = |task_id, place: OverflowPlace, value, kind| QuantisedPlace {
+    let at = |task_id, place: SlotPosition, value, kind| QuantisedPlace {
         task_id,
         place,
         value,

@@ -11,7 +11,7 @@ use opscope_capture::{
     TriggerKind, Triggers,
 };
 use opscope_dump::AclSink;
-use opscope_store::atomic_file::Modes;
+use opscope_store::atomic_file::PermissionModes;
 use opscope_store::dump;
 use opscope_store::record::{ModelId, Operator};
 use opscope_tensor::{DType, Shape, Tensor};
@@ -67,7 +67,12 @@ pub(crate) fn only_triggered(options: RingOptions) -> RingOptions {
 }
 
 pub(crate) fn acl_sink(dir: &Path) -> AclSink {
-    AclSink::create(dir, ["20240102030405".to_owned()], Modes::default()).unwrap()
+    AclSink::create(
+        dir,
+        ["20240102030405".to_owned()],
+        PermissionModes::default(),
+    )
+    .unwrap()
 }
 
 /// Runs one step: both operators square what they read.

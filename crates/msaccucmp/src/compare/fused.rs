@@ -11,10 +11,10 @@ use super::file_name::DumpFileKind;
 use super::inputs::NetworkInputs;
 use super::metrics::NAN;
 use super::metrics::TensorFacts;
-use super::outcome::Producer;
+use super::outcome::ProducedOutput;
 use super::overflow;
 use super::row::{RowForm, TensorResult};
-use super::rule::{DeviceOperator, OriginTensor, Rule};
+use super::rule::{DeviceOperator, ModelRules, OriginTensor};
 use super::stop::CompareStop;
 use super::values::SideValues;
 use crate::failure::ErrorCode;
@@ -26,7 +26,7 @@ const DEQUANT_TYPE: &str = "AscendDequant";
 /// The network and settings that the operators of a group are compared with.
 pub(super) struct FusedComparison<'a> {
     pub(super) network: &'a NetworkInputs,
-    pub(super) rule: &'a Rule,
+    pub(super) rule: &'a ModelRules,
     pub(super) form: RowForm<'a>,
 }
 
@@ -46,7 +46,7 @@ impl FusedComparison<'_> {
         op: usize,
         side: SlotSide,
         index: usize,
-    ) -> Result<(OriginTensor, Producer), CompareStop> {
+    ) -> Result<(OriginTensor, ProducedOutput), CompareStop> {
         let (producer, output) = self.rule.compared(op, index, side == SlotSide::Input)?;
         let origin = self.rule.origin(producer, output)?;
         let op = &self.rule.ops[op].name;
@@ -57,7 +57,7 @@ impl FusedComparison<'_> {
             origin.index
         ));
         let name = self.rule.ops[producer].name.clone();
-        Ok((origin, Producer { name, output }))
+        Ok((origin, ProducedOutput { name, output }))
     }
 
     /// Loads a golden tensor.
@@ -112,7 +112,7 @@ impl FusedComparison<'_> {
     pub(super) fn compare_operator(
         &self,
         op: usize,
-        producers: &mut HashMap<String, Producer>,
+        producers: &mut HashMap<String, ProducedOutput>,
     ) -> Result<Vec<TensorResult>, CompareStop> {
         let rule = &self.rule.ops[op];
         log::info(&format!("[{0}] Start to compare op \"{0}\".", rule.name));
@@ -143,7 +143,7 @@ impl FusedComparison<'_> {
         slot: TensorSlot,
         tensor: &FileTensor,
         path: &str,
-        producers: &mut HashMap<String, Producer>,
+        producers: &mut HashMap<String, ProducedOutput>,
     ) -> Result<TensorResult, CompareStop> {
         let op = &self.rule.ops[slot.op];
         let id = format!("{}:{}:{}", op.name, slot.side.name(), slot.index);
@@ -189,7 +189,7 @@ impl FusedComparison<'_> {
         slot: TensorSlot,
         tensor: &FileTensor,
         path: &str,
-        producers: &mut HashMap<String, Producer>,
+        producers: &mut HashMap<String, ProducedOutput>,
         result: &mut TensorResult,
     ) -> Result<(), CompareStop> {
         let (origin, producer) = self.find_golden(slot.op, slot.side, slot.index)?;

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use super::file_name::TaskMode;
 use super::fused::FusedComparison;
-use super::outcome::{GroupOutcome, Producer};
+use super::outcome::{GroupOutcome, ProducedOutput};
 use super::row::{OperatorRows, RowOperator, TensorResult};
-use super::rule::Relation;
+use super::rule::OriginRelation;
 use super::stop::CompareStop;
 use crate::failure::ErrorCode;
 use crate::log;
@@ -15,7 +15,7 @@ use crate::log;
 struct GroupComparison<'a> {
     fused: &'a FusedComparison<'a>,
     ops: &'a [usize],
-    producers: HashMap<String, Producer>,
+    producers: HashMap<String, ProducedOutput>,
 }
 
 impl FusedComparison<'_> {
@@ -27,9 +27,9 @@ impl FusedComparison<'_> {
             producers: HashMap::new(),
         };
         let mut outcome = match self.rule.relation(ops) {
-            Relation::ToOne => group.compare_alone()?,
-            Relation::ToMany => group.compare_many(ops, Vec::new())?,
-            Relation::L1 => group.compare_l1()?,
+            OriginRelation::ToOne => group.compare_alone()?,
+            OriginRelation::ToMany => group.compare_many(ops, Vec::new())?,
+            OriginRelation::L1 => group.compare_l1()?,
         };
         outcome.producers = group.producers;
         Ok(outcome)
@@ -75,7 +75,7 @@ impl GroupComparison<'_> {
         mut reasons: Vec<String>,
     ) -> Result<GroupOutcome, CompareStop> {
         let names = self.fused.rule.joined_names(self.ops);
-        let is_l1 = self.fused.rule.relation(self.ops) == Relation::L1;
+        let is_l1 = self.fused.rule.relation(self.ops) == OriginRelation::L1;
         let mut outcome = GroupOutcome::default();
         let mut has_result = false;
         for &op in ops {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::dump_dir::{DumpDir, KeyNaming};
 use super::file_name::DumpFileKind;
-use super::rule::{Rule, merge_close, merge_quant};
+use super::rule::{ModelRules, merge_close, merge_quant};
 use super::stop::CompareStop;
 use crate::custom::{UserConverters, has_converters};
 use crate::failure::ErrorCode;
@@ -62,8 +62,8 @@ impl RulePaths {
     }
 
     /// The rules, one put on top of the other; `None` if two devices are compared directly.
-    pub(super) fn load(&self) -> Result<Option<Rule>, CompareStop> {
-        let open = |path: &Path| Rule::open(path);
+    pub(super) fn load(&self) -> Result<Option<ModelRules>, CompareStop> {
+        let open = |path: &Path| ModelRules::open(path);
         let rule = match (&self.fusion, &self.quant, &self.close) {
             // With both, `-cf` is not read.
             (Some(fusion), Some(quant), _) => merge_quant(open(fusion)?, &open(quant)?),

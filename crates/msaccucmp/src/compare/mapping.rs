@@ -6,7 +6,7 @@ use super::dump::ComparedFile;
 use super::file_name::DumpFileKind;
 use super::fused::{FusedComparison, compared_sides};
 use super::metrics::NAN;
-use super::rule::Relation;
+use super::rule::OriginRelation;
 use super::stop::CompareStop;
 use super::table;
 use crate::log;
@@ -130,7 +130,7 @@ fn golden_path(
 fn row(fused: &FusedComparison<'_>, ops: &[usize], op: usize, cells: [&str; 3]) -> Row {
     let rule = &fused.rule.ops[op];
     let (mine, golden) = match fused.rule.relation(ops) {
-        Relation::ToOne => {
+        OriginRelation::ToOne => {
             let originals = rule.originals.join(",");
             let golden = if originals.is_empty() {
                 "*".to_owned()
@@ -139,7 +139,7 @@ fn row(fused: &FusedComparison<'_>, ops: &[usize], op: usize, cells: [&str; 3]) 
             };
             (rule.name.clone(), golden)
         }
-        Relation::ToMany | Relation::L1 => fused.rule.joined_names(ops),
+        OriginRelation::ToMany | OriginRelation::L1 => fused.rule.joined_names(ops),
     };
     let mut row = vec![rule.index.to_string()];
     if fused.form.has_sequence {

@@ -278,7 +278,7 @@ fn distance(a: &[f32], b: &[f32]) -> f32 {
 /// Both sides as distributions: brought to 0…1 unless they are constant, at least `float32`'s
 /// epsilon, then divided by their sum.
 fn divergence(a: &[f32], b: &[f32], about: &TensorFacts<'_>) -> Result<Outcome, String> {
-    let (p, q) = (Distribution::new(a)?, Distribution::new(b)?);
+    let (p, q) = (ValueDistribution::new(a)?, ValueDistribution::new(b)?);
     let one = |i: usize| {
         let (p, q) = (p.at(a[i]), q.at(b[i]));
         p * log::ln(p / q)
@@ -305,25 +305,25 @@ fn divergence(a: &[f32], b: &[f32], about: &TensorFacts<'_>) -> Result<Outcome, 
     Ok((six_places(value.into()), reason))
 }
 
-struct Distribution {
+struct ValueDistribution {
     min: f32,
     /// Zero if all elements are the same.
     range: f32,
     sum: f32,
 }
 
-impl Distribution {
-    fn new(x: &[f32]) -> Result<Distribution, String> {
+impl ValueDistribution {
+    fn new(x: &[f32]) -> Result<ValueDistribution, String> {
         let max = maximum(x.len(), |i| x[i]).ok_or(NO_MAXIMUM)?;
         let min = -maximum(x.len(), |i| -x[i]).ok_or(NO_MAXIMUM)?;
         let range = max - min;
-        let unsummed = Distribution {
+        let unsummed = ValueDistribution {
             min,
             range,
             sum: 1.0,
         };
         let sum = pairwise(x.len(), |i| unsummed.normal(x[i]));
-        Ok(Distribution { sum, ..unsummed })
+        Ok(ValueDistribution { sum, ..unsummed })
     }
 
     fn normal(&self, x: f32) -> f32 {

@@ -11,7 +11,7 @@ use super::mapping;
 use super::outcome::{self, GroupOutcome};
 use super::range::ModelRange;
 use super::row::RowForm;
-use super::rule::Rule;
+use super::rule::ModelRules;
 use super::stop::CompareStop;
 use super::table;
 use crate::arguments::integer;
@@ -93,7 +93,7 @@ pub(super) fn run(job: &NetworkJob<'_>) -> Result<Option<ErrorCode>, CompareStop
 }
 
 /// Positions of the groups to compare.
-fn groups(rule: &Rule, choice: Option<&ModelRange>) -> Result<Vec<usize>, CompareStop> {
+fn groups(rule: &ModelRules, choice: Option<&ModelRange>) -> Result<Vec<usize>, CompareStop> {
     match choice {
         Some(choice) => choice.groups(rule),
         None => Ok((0..rule.groups.len()).collect()),

@@ -16,12 +16,12 @@ pub(super) struct GroupOutcome {
     pub(super) is_matched: bool,
     pub(super) rows: Vec<OperatorRows>,
     /// The operators that made the inputs, by tensor. Empty where two devices are compared.
-    pub(super) producers: HashMap<String, Producer>,
+    pub(super) producers: HashMap<String, ProducedOutput>,
 }
 
 /// An output of an operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Producer {
+pub(super) struct ProducedOutput {
     pub(super) name: String,
     pub(super) output: usize,
 }

@@ -1,7 +1,7 @@
 //! Which operators `-r` and `-s` pick.
 
 use super::file_name::is_number;
-use super::rule::Rule;
+use super::rule::ModelRules;
 use super::stop::CompareStop;
 use crate::arguments::integer;
 use crate::failure::ErrorCode;
@@ -107,9 +107,9 @@ impl ModelRange {
         }
     }
 
-    /// Positions in [`Rule::groups`] of the groups to compare, in order. An operator of which no
+    /// Positions in [`ModelRules::groups`] of the groups to compare, in order. An operator of which no
     /// group is known cannot be compared.
-    pub(super) fn groups(&self, rule: &Rule) -> Result<Vec<usize>, CompareStop> {
+    pub(super) fn groups(&self, rule: &ModelRules) -> Result<Vec<usize>, CompareStop> {
         let mut groups = Vec::new();
         for &op in &rule.sequence {
             let number = rule.ops[op].sequence;

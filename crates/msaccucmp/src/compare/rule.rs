@@ -21,7 +21,7 @@ const PASS_THROUGH: [&str; 2] = ["Cast", "TransData"];
 
 /// The rules of a model.
 #[derive(Debug, Default)]
-pub(super) struct Rule {
+pub(super) struct ModelRules {
     pub(super) ops: Vec<DeviceOperator>,
     pub(super) outputs: Vec<OutputRule>,
     /// Operators that stand for the same originals, in the order of their first members.
@@ -51,7 +51,7 @@ pub(super) struct DeviceOperator {
     pub(super) name: String,
     pub(super) inputs: Vec<String>,
     pub(super) op_type: String,
-    /// Positions in [`Rule::outputs`].
+    /// Positions in [`ModelRules::outputs`].
     pub(super) outputs: Vec<usize>,
     pub(super) originals: Vec<String>,
     pub(super) l1_number: String,
@@ -82,13 +82,13 @@ pub(super) struct OriginTensor {
 
 /// How many operators stand for how many originals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Relation {
+pub(super) enum OriginRelation {
     ToOne,
     ToMany,
     L1,
 }
 
-impl Rule {
+impl ModelRules {
     /// Says which group a name belongs to, by the number of an L1 group, else by the originals.
     pub(super) fn name_group(
         &mut self,
@@ -135,7 +135,7 @@ impl Rule {
             .map(|&at| self.groups[at].1.as_slice())
     }
 
-    /// Where the group of a name is in [`Rule::groups`].
+    /// Where the group of a name is in [`ModelRules::groups`].
     pub(super) fn position_of(&self, name: &str) -> Option<usize> {
         self.group_index.get(self.group_of(name)?).copied()
     }
@@ -253,11 +253,11 @@ impl Rule {
     }
 
     /// How the operators of a group stand to their originals.
-    pub(super) fn relation(&self, group: &[usize]) -> Relation {
+    pub(super) fn relation(&self, group: &[usize]) -> OriginRelation {
         match group {
-            [first, _, ..] if !self.ops[*first].l1_number.is_empty() => Relation::L1,
-            [_, _, ..] => Relation::ToMany,
-            _ => Relation::ToOne,
+            [first, _, ..] if !self.ops[*first].l1_number.is_empty() => OriginRelation::L1,
+            [_, _, ..] => OriginRelation::ToMany,
+            _ => OriginRelation::ToOne,
         }
     }
 

@@ -8,7 +8,7 @@ use opscope_tensor::{Layout, Shape};
 use crate::array::{ElementArray, Geometry, SaveOrder, count, width};
 
 /// A conversion as a chain of views, with what a kernel needs to make it in one step.
-pub(super) struct Chain<'a> {
+pub(super) struct ViewChain<'a> {
     pub(super) from: Layout,
     pub(super) from_dims: &'a [usize],
     pub(super) to: Layout,
@@ -53,7 +53,7 @@ impl<'a> From<ElementArray<'a>> for ConversionResult<'a> {
     }
 }
 
-impl Chain<'_> {
+impl ViewChain<'_> {
     /// Follows the chain as far as views go.
     pub(super) fn follow<'a>(
         &self,

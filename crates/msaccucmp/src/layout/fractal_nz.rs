@@ -2,7 +2,7 @@
 
 use opscope_tensor::Layout;
 
-use super::chain::{Chain, ConversionResult};
+use super::chain::{ConversionResult, ViewChain};
 use super::request::{LayoutRequest, numpy_cut, refuse_groups, times};
 use crate::array::count;
 use crate::failure::{ErrorCode, ToolFailure};
@@ -50,7 +50,7 @@ pub(super) fn to_plain<'a>(request: LayoutRequest<'a, '_>) -> Result<ConversionR
     let with_lead = [lead, m, n];
     let ends = [lead, cut_m, cut_n];
     let n_joined = if wanted_lead.is_empty() { 1 } else { 0 };
-    Chain {
+    ViewChain {
         from: Layout::FractalNz,
         from_dims: &split[n_joined..],
         to: Layout::Nd,

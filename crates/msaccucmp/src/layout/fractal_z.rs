@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use opscope_tensor::Layout;
 
-use super::chain::{Chain, ConversionResult};
+use super::chain::{ConversionResult, ViewChain};
 use super::request::{GROUPS_MIN, LayoutRequest, leading, numpy_cut, refuse_groups, times};
 use crate::array::{ElementArray, SaveOrder, count, width};
 
@@ -41,7 +41,7 @@ pub(super) fn to_plain<'a>(
             [cut_n, cut_c, h, w],
         ),
     };
-    Chain {
+    ViewChain {
         from: Layout::FractalZ,
         from_dims: &[rows, no, ni, c0],
         to,

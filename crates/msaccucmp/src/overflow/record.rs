@@ -6,7 +6,7 @@ use opscope_store::regular_file;
 use serde_json::Value;
 
 use crate::failure::{ErrorCode, ToolFailure};
-use opscope_analysis::overflow::summary::RecordPart;
+use opscope_analysis::overflow::summary::OverflowPart;
 
 /// Largest file that is read.
 const RECORD_BYTES_MAX: u64 = 1 << 30;
@@ -18,7 +18,7 @@ const ACC_TYPES: [&str; 4] = ["AIC", "AIV", "AICPU", "SDMA"];
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct SummaryRecord {
     /// Unit, task, stream and status of each part that saw an overflow.
-    pub(super) parts: Vec<RecordPart>,
+    pub(super) parts: Vec<OverflowPart>,
     /// The task whose dump to look for.
     pub(super) task_id: u64,
     /// Its stream.
@@ -79,10 +79,10 @@ impl SummaryRecord {
     fn from_blocks(value: &Value) -> Result<SummaryRecord, ToolFailure> {
         let blocks = value.as_object().into_iter().flatten();
         let parts = blocks.map(|(unit, data)| part(unit, data));
-        let mut parts = parts.collect::<Result<Vec<RecordPart>, ToolFailure>>()?;
+        let mut parts = parts.collect::<Result<Vec<OverflowPart>, ToolFailure>>()?;
         parts.retain(|part| part.status != "0");
         match parts.last() {
-            Some(&RecordPart {
+            Some(&OverflowPart {
                 task_id, stream_id, ..
             }) => Ok(SummaryRecord {
                 parts,
@@ -101,7 +101,7 @@ impl SummaryRecord {
 }
 
 /// Reads one part of a record.
-fn part(unit: &str, data: &Value) -> Result<RecordPart, ToolFailure> {
+fn part(unit: &str, data: &Value) -> Result<OverflowPart, ToolFailure> {
     let missing = |key: &str| ToolFailure::unexpected(format!("there is no '{key}' in '{unit}'"));
     let number = |key: &str| {
         data.get(key)
@@ -116,7 +116,7 @@ fn part(unit: &str, data: &Value) -> Result<RecordPart, ToolFailure> {
         Some(status) => status.to_string(),
         None => return Err(missing("status")),
     };
-    Ok(RecordPart {
+    Ok(OverflowPart {
         unit: unit.to_owned(),
         task_id: number("task_id")?,
         stream_id: number("stream_id")?,

@@ -9,7 +9,7 @@ mod reductions;
 use std::sync::Arc;
 
 use half::{bf16, f16};
-use opscope_overflow::{Overflow, OverflowDetector, ValueDetector};
+use opscope_overflow::{OperatorOverflow, OverflowDetector, ValueDetector};
 use opscope_store::record::{ModelId, Operator, Record};
 use opscope_tensor::{DType, Shape, Tensor};
 
@@ -103,7 +103,7 @@ fn status(record: &Record) -> u64 {
 
 /// Status, number of elements and first element of the only place.
 fn place(record: &Record) -> Option<(u64, u64, usize)> {
-    let Overflow { status, places } = ValueDetector.detect(record)?;
+    let OperatorOverflow { status, places } = ValueDetector.detect(record)?;
     let [place] = places[..] else {
         panic!("{places:?}");
     };

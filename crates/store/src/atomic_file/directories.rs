@@ -7,7 +7,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::Modes;
+use super::PermissionModes;
 use super::target::{LINK_REASON, TargetDirectory};
 use crate::StoreError;
 use crate::temporary::{self, LeftOvers};
@@ -76,7 +76,7 @@ impl KnownDirectories {
     }
 
     /// Creates one directory; it has `modes` whatever the umask is.
-    pub(super) fn make(&self, dir: &Path, modes: Modes) -> io::Result<()> {
+    pub(super) fn make(&self, dir: &Path, modes: PermissionModes) -> io::Result<()> {
         let (parent, name) = split(dir);
         let parent = self.open(parent)?;
         let target = parent.target(name);
@@ -85,7 +85,7 @@ impl KnownDirectories {
         Ok(())
     }
 
-    pub(super) fn create(&self, dir: &Path, modes: Modes) -> Result<(), StoreError> {
+    pub(super) fn create(&self, dir: &Path, modes: PermissionModes) -> Result<(), StoreError> {
         if self.knows(dir) {
             return Ok(());
         }
@@ -102,7 +102,12 @@ impl KnownDirectories {
         lock(&self.known).remove(path);
     }
 
-    fn create_below(&self, root: &Path, dir: &Path, modes: Modes) -> Result<(), StoreError> {
+    fn create_below(
+        &self,
+        root: &Path,
+        dir: &Path,
+        modes: PermissionModes,
+    ) -> Result<(), StoreError> {
         let mut result = self.try_below(root, dir, modes);
         // A parent that was empty may have been taken back in between.
         for _ in 1..N_ATTEMPTS {
@@ -119,7 +124,7 @@ impl KnownDirectories {
         result
     }
 
-    fn try_below(&self, root: &Path, dir: &Path, modes: Modes) -> Result<(), StoreError> {
+    fn try_below(&self, root: &Path, dir: &Path, modes: PermissionModes) -> Result<(), StoreError> {
         let refuse = |reason| StoreError::io(CREATE, dir)(io::Error::other(reason));
         let below = dir
             .strip_prefix(root)
@@ -167,14 +172,14 @@ pub(super) fn split(path: &Path) -> (&Path, &Path) {
 }
 
 /// Creates one directory, whatever links lead to it.
-fn make(dir: &Path, modes: Modes) -> io::Result<()> {
+fn make(dir: &Path, modes: PermissionModes) -> io::Result<()> {
     DirBuilder::new().mode(modes.dir).create(dir)?;
     modes.settle_dir(|| File::open(dir));
     Ok(())
 }
 
 /// Creates `dir` and its missing parents; symbolic links among them are the caller's choice.
-fn create_with_parents(dir: &Path, modes: Modes) -> Result<(), StoreError> {
+fn create_with_parents(dir: &Path, modes: PermissionModes) -> Result<(), StoreError> {
     if dir.as_os_str().is_empty() {
         return Ok(());
     }

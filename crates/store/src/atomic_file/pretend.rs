@@ -218,11 +218,11 @@ mod tests {
     use std::io::Write as _;
     use std::os::unix::fs::MetadataExt;
 
-    use super::super::{Creator, Modes};
+    use super::super::{Creator, PermissionModes};
     use super::*;
 
     fn pretending() -> Creator {
-        Creator::pretending(Modes::default())
+        Creator::pretending(PermissionModes::default())
     }
 
     /// Returns the answers of a creator to many calls.

@@ -234,7 +234,7 @@ fn inside_a_dump_no_link_is_followed_and_nothing_is_created_elsewhere() {
     std::fs::create_dir_all(root.join("0")).unwrap();
     std::os::unix::fs::symlink(&target, root.join("0/net")).unwrap();
     std::fs::write(root.join("1"), "").unwrap();
-    let creator = Creator::in_dump(&root, Modes::default());
+    let creator = Creator::in_dump(&root, PermissionModes::default());
     for below in ["0/net", "0/net/1/0", "1/net", "../target", "0/../../target"] {
         let refused = creator.create_file(&root.join(below).join("f"), &[b"x"]);
         assert!(refused.is_err(), "{below}");
@@ -245,7 +245,7 @@ fn inside_a_dump_no_link_is_followed_and_nothing_is_created_elsewhere() {
     // A link to the dump itself is the user's choice.
     let link = dir.path().join("link");
     std::os::unix::fs::symlink(&root, &link).unwrap();
-    let creator = Creator::in_dump(&link, Modes::default());
+    let creator = Creator::in_dump(&link, PermissionModes::default());
     assert!(creator.create_file(&link.join("0/b/f"), &[b"x"]).unwrap());
 }
 
@@ -307,8 +307,8 @@ fn two_writers_of_one_table_mix_no_lines_and_make_one_header() {
 fn bits_are_those_that_were_asked_for() {
     const DIR: &str = "OPSCOPE_TEST_DIR";
     let modes = [
-        Modes::default(),
-        Modes {
+        PermissionModes::default(),
+        PermissionModes {
             dir: 0o750,
             file: 0o644,
         },
@@ -361,9 +361,9 @@ fn a_directory_that_becomes_a_link_is_not_followed() {
             let _ = std::fs::remove_dir_all(&elsewhere);
             std::fs::create_dir_all(elsewhere.join("b")).unwrap();
             let creator = if is_shared {
-                Creator::in_shared_dump(&root, Modes::default())
+                Creator::in_shared_dump(&root, PermissionModes::default())
             } else {
-                Creator::in_dump(&root, Modes::default())
+                Creator::in_dump(&root, PermissionModes::default())
             };
             let leaf = root.join("a/b");
             let first = leaf.join("first");

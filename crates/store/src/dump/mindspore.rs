@@ -17,7 +17,7 @@ use crate::StoreError;
 use crate::file_format::statistic_csv::StatisticRows;
 use crate::file_format::{npy_zst, op_debug};
 use crate::record::SlotSide;
-use crate::record::graph::GraphRecord;
+use crate::record::graph::GraphDescription;
 use crate::tree::acl::DumpFileName;
 use crate::tree::mindspore::{
     self as tree, MindSporePlace, STATISTIC_FILE_NAME, TensorFileName, is_acl_configuration,
@@ -126,7 +126,7 @@ pub struct RankGraph {
     /// The file that it was read from.
     pub path: PathBuf,
     /// The graph.
-    pub graph: GraphRecord,
+    pub graph: GraphDescription,
 }
 
 /// A list that belongs to a graph.
@@ -275,7 +275,7 @@ impl MindSporeListing {
     }
 
     /// The graph of a rank.
-    pub fn graph(&self, rank: Option<u32>, graph_id: u32) -> Option<&GraphRecord> {
+    pub fn graph(&self, rank: Option<u32>, graph_id: u32) -> Option<&GraphDescription> {
         let is_wanted = |g: &&RankGraph| (g.rank, g.graph_id) == (rank, graph_id);
         self.graphs.iter().find(is_wanted).map(|g| &g.graph)
     }

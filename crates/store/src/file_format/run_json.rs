@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::FormatError;
-use crate::owner::Owner;
+use crate::owner::OwnerProcess;
 use crate::temporary::LeftOvers;
 
 /// The version that is written.
@@ -64,13 +64,13 @@ pub struct RunRecord {
     /// Tells this run from every other.
     pub id: String,
     /// The program that wrote the dump.
-    pub tool: Program,
+    pub tool: ProgramVersion,
     /// Where the run stands.
     pub state: RunState,
     /// The process that writes the dump.
-    pub process: Owner,
+    pub process: OwnerProcess,
     /// The machine.
-    pub host: Host,
+    pub host: HostMachine,
     /// When the dump began, RFC 3339, UTC, with microseconds.
     pub started: String,
     /// When it ended.
@@ -84,7 +84,7 @@ pub struct RunRecord {
     /// Summary of what was kept.
     pub plan: BTreeMap<String, String>,
     /// The engine that ran the models.
-    pub engine: Program,
+    pub engine: ProgramVersion,
     /// The file that the engine was loaded from, if it is not part of the tool.
     pub engine_library: Option<String>,
     /// Which graph of the models ran: `original` or `executed`.
@@ -112,13 +112,13 @@ pub struct RunRecord {
     /// Counts of the unfinished files of earlier, killed runs that this run removed.
     pub left_overs: LeftOvers,
     /// When a later run removed what this one left unfinished.
-    pub cleaned: Option<CleanedUp>,
+    pub cleaned: Option<CleanupNote>,
 }
 
 /// A program and its version.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Program {
+pub struct ProgramVersion {
     /// Its name.
     pub name: String,
     /// Its version, if it is known.
@@ -128,7 +128,7 @@ pub struct Program {
 /// A machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Host {
+pub struct HostMachine {
     /// Its name.
     pub name: String,
     /// The operating system and its release.
@@ -230,7 +230,7 @@ pub struct OverflowFinding {
 /// That a later run cleaned up after this one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct CleanedUp {
+pub struct CleanupNote {
     /// When, as [`RunRecord::started`].
     pub at: String,
     /// Counts of the unfinished files that it found.
@@ -333,12 +333,12 @@ mod tests {
         RunRecord {
             version: VERSION,
             id: "1-2-0000000000000003-4-0".into(),
-            tool: Program {
+            tool: ProgramVersion {
                 name: "opscope".into(),
                 version: Some("0.1.0".into()),
             },
             state: RunState::Finished,
-            process: Owner {
+            process: OwnerProcess {
                 pid: 1,
                 start_ticks: 2,
                 boot: u64::MAX,
@@ -356,7 +356,7 @@ mod tests {
             models: vec![ModelFile::default()],
             first_non_finite: Some(NonFiniteFinding::default()),
             first_overflow: Some(OverflowFinding::default()),
-            cleaned: Some(CleanedUp::default()),
+            cleaned: Some(CleanupNote::default()),
             ..RunRecord::default()
         }
     }

@@ -11,7 +11,7 @@ use std::fmt::Write;
 
 use opscope_tensor::{DType, Shape};
 
-pub use category::Category;
+pub use category::StatisticCategory;
 pub use parse::{StatisticRows, parse};
 
 use super::ms_dtype;
@@ -94,7 +94,7 @@ impl StatisticSubject {
 }
 
 /// The header line.
-pub fn header(categories: &[Category]) -> String {
+pub fn header(categories: &[StatisticCategory]) -> String {
     let columns = categories.iter().map(|category| category.column());
     let all: Vec<_> = COMMON_COLUMNS.into_iter().chain(columns).collect();
     all.join(",") + "\n"

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::ascend::{golden_name, read_entries, result_name};
 use super::index::{
-    DumpIndex, ElementsPlace, ExecutionRecord, FileRecord, OperatorInFile, TensorRecord,
+    DumpIndex, ElementsPlace, IndexedExecution, IndexedFile, IndexedTensor, OperatorInFile,
 };
 use super::tensor_file::{FileContent, FileHead};
 use super::{DumpReader, ReadFiles};
@@ -54,7 +54,7 @@ impl DumpReader for ArraysReader {
                 _ if stem_of(&entry.real_name).is_none() => Vec::new(),
                 _ => vec![damaged_tensor(entry)],
             };
-            index.files.push(FileRecord {
+            index.files.push(IndexedFile {
                 path: entry.path.clone(),
                 real_name: entry.real_name.clone(),
                 n_bytes: entry.n_bytes,
@@ -68,10 +68,10 @@ impl DumpReader for ArraysReader {
 }
 
 /// Tensors with the names of their operators, in which executions are not told apart yet.
-type ArrayRecord = (ExecutionRecord, TensorRecord);
+type ArrayRecord = (IndexedExecution, IndexedTensor);
 
 /// The records of a single archive that lies in a dump of another form.
-pub(super) fn records(entry: &DumpEntry, head: &FileHead) -> Vec<TensorRecord> {
+pub(super) fn records(entry: &DumpEntry, head: &FileHead) -> Vec<IndexedTensor> {
     let mut executions = ExecutionGroups::default();
     executions.add(entry.path.parent(), named_tensors(entry, head));
     executions.into_records()
@@ -139,16 +139,16 @@ fn named_tensor(entry: &DumpEntry, name: Option<&str>) -> ArrayRecord {
     let stem = stem_of(&entry.real_name).unwrap_or(&entry.real_name);
     let place = place_of(entry, stem);
     let array = ArrayName::parse(name.unwrap_or(stem));
-    let mut execution = ExecutionRecord {
+    let mut execution = IndexedExecution {
         op_name: array.op_name.to_owned(),
         rank: place.rank,
         step: place.step,
-        ..ExecutionRecord::default()
+        ..IndexedExecution::default()
     };
-    let mut record = TensorRecord {
+    let mut record = IndexedTensor {
         path: entry.path.clone(),
         slot: Some(array.slot.unwrap_or((SlotSide::Output, 0))),
-        ..TensorRecord::default()
+        ..IndexedTensor::default()
     };
     if array.op_name.is_empty() {
         // A file of one operator, such as `opscope convert -t safetensors` makes of each dump file.
@@ -167,7 +167,7 @@ fn named_tensor(entry: &DumpEntry, name: Option<&str>) -> ArrayRecord {
 
 fn damaged_tensor(entry: &DumpEntry) -> ArrayRecord {
     let (execution, record) = named_tensor(entry, None);
-    let record = TensorRecord {
+    let record = IndexedTensor {
         slot: None,
         elements: Some(ElementsPlace::in_damaged_file(&entry.real_name)),
         ..record
@@ -202,14 +202,14 @@ fn operators(tensors: &[ArrayRecord]) -> Vec<OperatorInFile> {
 }
 
 /// Which operator of which directory and step a tensor belongs to, and its slot there.
-type SlotKey = (Option<PathBuf>, ExecutionRecord, Option<(SlotSide, u32)>);
+type SlotKey = (Option<PathBuf>, IndexedExecution, Option<(SlotSide, u32)>);
 
 /// Tensors put together into executions: those of one operator in one directory and step. A slot
 /// that comes again belongs to the operator's next execution.
 #[derive(Default)]
 struct ExecutionGroups {
-    records: Vec<(ExecutionRecord, Vec<TensorRecord>)>,
-    positions: HashMap<(Option<PathBuf>, ExecutionRecord), usize>,
+    records: Vec<(IndexedExecution, Vec<IndexedTensor>)>,
+    positions: HashMap<(Option<PathBuf>, IndexedExecution), usize>,
     n_runs: HashMap<SlotKey, usize>,
 }
 
@@ -232,11 +232,11 @@ impl ExecutionGroups {
         }
     }
 
-    fn into_records(self) -> Vec<TensorRecord> {
-        let of_execution = |(execution, mut records): (ExecutionRecord, Vec<TensorRecord>)| {
+    fn into_records(self) -> Vec<IndexedTensor> {
+        let of_execution = |(execution, mut records): (IndexedExecution, Vec<IndexedTensor>)| {
             let execution = Arc::new(execution);
             records.sort_by_key(|record| record.slot);
-            records.into_iter().map(move |record| TensorRecord {
+            records.into_iter().map(move |record| IndexedTensor {
                 execution: execution.clone(),
                 ..record
             })

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::index::{
-    DumpIndex, DumpTerm, ElementsPlace, ExecutionRecord, FileRecord, OperatorInFile, RecordKind,
-    TableRecord, TensorRecord,
+    DumpIndex, DumpTerm, ElementsPlace, ExecutionKind, IndexedExecution, IndexedFile, IndexedTable,
+    IndexedTensor, OperatorInFile,
 };
 use super::tensor_file::{FileContent, FileExpectation, FileHead, FileKind, FileRequest};
 use super::{DumpReader, ReadFiles, arrays};
@@ -102,7 +102,7 @@ fn is_of_table(error: &StoreError) -> bool {
 ///
 /// # Errors
 /// The first [`StoreError`] of a table that cannot be read.
-pub fn read_tables(mut listing: DumpListing) -> Result<Vec<TableRecord>, StoreError> {
+pub fn read_tables(mut listing: DumpListing) -> Result<Vec<IndexedTable>, StoreError> {
     let mut tables = Vec::new();
     let files = std::mem::take(&mut listing.tables).into_iter();
     for entry in files.chain(std::mem::take(&mut listing.entries)) {
@@ -205,7 +205,7 @@ fn is_table(entry: &DumpEntry) -> bool {
 }
 
 /// The record of a file with tensors, by the parts of its name; none of a table.
-fn file_record((entry, content): &ReadEntry) -> Option<FileRecord> {
+fn file_record((entry, content): &ReadEntry) -> Option<IndexedFile> {
     let operators = match content {
         Some(FileContent::Table(_)) => return None,
         Some(FileContent::Tensors(head)) if head.kind.is_archive() => {
@@ -214,7 +214,7 @@ fn file_record((entry, content): &ReadEntry) -> Option<FileRecord> {
         Some(FileContent::Tensors(head)) => vec![operator_in_file(entry, head)],
         None => Vec::new(),
     };
-    Some(FileRecord {
+    Some(IndexedFile {
         path: entry.path.clone(),
         real_name: entry.real_name.clone(),
         n_bytes: entry.n_bytes,
@@ -242,13 +242,13 @@ fn operator_in_file(entry: &DumpEntry, head: &FileHead) -> OperatorInFile {
 }
 
 /// The table that a file holds; none of a file with tensors.
-pub(super) fn table_record((entry, content): &ReadEntry) -> Option<TableRecord> {
+pub(super) fn table_record((entry, content): &ReadEntry) -> Option<IndexedTable> {
     let Some(FileContent::Table(table)) = content else {
         return None;
     };
     let step = entry.path.parent().and_then(Path::file_name);
     let name = entry.name.as_ref();
-    Some(TableRecord {
+    Some(IndexedTable {
         step: step.and_then(|step| step.to_str()?.parse().ok()),
         task_id: name.map(|name| name.task_id),
         op_type: name.map(|name| name.op_type.clone()),
@@ -259,8 +259,8 @@ pub(super) fn table_record((entry, content): &ReadEntry) -> Option<TableRecord> 
 
 /// Everything that the path and name of a file say.
 struct DescribedFile {
-    execution: ExecutionRecord,
-    tensor: TensorRecord,
+    execution: IndexedExecution,
+    tensor: IndexedTensor,
 }
 
 impl DescribedFile {
@@ -270,21 +270,21 @@ impl DescribedFile {
         let absolute = std::path::absolute(dir);
         let origin = PathOrigin::from_path(absolute.as_deref().unwrap_or(dir));
         let is_record = op_debug::is_record_name(&entry.real_name);
-        let execution = ExecutionRecord {
+        let execution = IndexedExecution {
             kind: if is_record {
-                RecordKind::OverflowRecord
+                ExecutionKind::OverflowRecord
             } else {
-                RecordKind::Operator
+                ExecutionKind::Operator
             },
             model: origin.model,
             model_id: origin.model_id,
             rank: origin.rank.or(origin.device),
             step: origin.step,
-            ..ExecutionRecord::default()
+            ..IndexedExecution::default()
         };
-        let tensor = TensorRecord {
+        let tensor = IndexedTensor {
             path: entry.path.clone(),
-            ..TensorRecord::default()
+            ..IndexedTensor::default()
         };
         let mut named = DescribedFile { execution, tensor };
         if let Some(name) = &entry.name {
@@ -322,8 +322,8 @@ impl DescribedFile {
     }
 
     /// The record without a tensor's own facts.
-    fn into_record(self) -> TensorRecord {
-        TensorRecord {
+    fn into_record(self) -> IndexedTensor {
+        IndexedTensor {
             execution: Arc::new(self.execution),
             ..self.tensor
         }
@@ -350,7 +350,7 @@ fn tensor_records(
     entry: &DumpEntry,
     head: &FileHead,
     table: Option<&StatsTable>,
-) -> Vec<TensorRecord> {
+) -> Vec<IndexedTensor> {
     let mut named = DescribedFile::from_entry(entry);
     if !head.op_name.is_empty() {
         named.execution.op_name.clone_from(&head.op_name);
@@ -375,7 +375,7 @@ fn tensor_records(
 }
 
 /// Takes over the row of a table about the record's tensor, if there is one.
-pub(super) fn take_statistics(record: &mut TensorRecord, table: &StatsTable) {
+pub(super) fn take_statistics(record: &mut IndexedTensor, table: &StatsTable) {
     let Some(slot) = record.slot else { return };
     let row = (0..table.rows.len()).find(|&row| {
         let subject = table.subject(row);
@@ -386,11 +386,11 @@ pub(super) fn take_statistics(record: &mut TensorRecord, table: &StatsTable) {
     }
 }
 
-fn statistics_records(entry: &DumpEntry, table: &StatsTable) -> Vec<TensorRecord> {
+fn statistics_records(entry: &DumpEntry, table: &StatsTable) -> Vec<IndexedTensor> {
     let of_file = DescribedFile::from_entry(entry).into_record();
     let records = (0..table.rows.len()).filter_map(|row| {
         let subject = table.subject(row)?;
-        Some(TensorRecord {
+        Some(IndexedTensor {
             slot: Some((subject.side, subject.index)),
             dtype: subject.dtype.map(DumpTerm::Known),
             layout: subject.layout.map(DumpTerm::Known),
@@ -413,8 +413,8 @@ fn statistics(table: &StatsTable, row: usize) -> Vec<(String, Option<String>)> {
         .collect()
 }
 
-fn damaged_record(entry: &DumpEntry) -> TensorRecord {
-    TensorRecord {
+fn damaged_record(entry: &DumpEntry) -> IndexedTensor {
+    IndexedTensor {
         elements: Some(ElementsPlace::in_damaged_file(&entry.real_name)),
         ..DescribedFile::from_entry(entry).into_record()
     }

@@ -25,13 +25,13 @@ pub struct DumpIndex {
     pub form: &'static str,
     /// Executions of operators, parameters and constants, in order of execution as far as that is
     /// known.
-    pub executions: Vec<Arc<ExecutionRecord>>,
+    pub executions: Vec<Arc<IndexedExecution>>,
     /// The tensors, in order of execution; of one operator inputs first.
-    pub tensors: Vec<TensorRecord>,
+    pub tensors: Vec<IndexedTensor>,
     /// Files that hold tensors or overflow records, damaged ones too, in the order of the listing.
-    pub files: Vec<FileRecord>,
+    pub files: Vec<IndexedFile>,
     /// Tables of statistics with a row for each tensor of an operator.
-    pub tables: Vec<TableRecord>,
+    pub tables: Vec<IndexedTable>,
     /// Number of further rows of statistics, which tables about many operators have.
     pub n_statistics_rows: u64,
     /// Graphs of the models that ran.
@@ -48,9 +48,9 @@ pub struct DumpIndex {
 
 /// One execution of an operator, or the value of a parameter or constant.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct ExecutionRecord {
+pub struct IndexedExecution {
     /// The kind of thing.
-    pub kind: RecordKind,
+    pub kind: ExecutionKind,
     /// The operator's type; empty where nothing says it.
     pub op_type: String,
     /// The operator's name, before characters were replaced where the dump has it.
@@ -74,7 +74,7 @@ pub struct ExecutionRecord {
     pub run: usize,
 }
 
-/// Names of an operator besides [`ExecutionRecord::op_name`].
+/// Names of an operator besides [`IndexedExecution::op_name`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct OtherNames {
     /// Characters replaced, as in names of files.
@@ -88,7 +88,7 @@ pub struct OtherNames {
 
 impl DumpIndex {
     /// Adds tensors; those that share an execution must come one behind the other.
-    pub(super) fn add_tensors(&mut self, tensors: Vec<TensorRecord>) {
+    pub(super) fn add_tensors(&mut self, tensors: Vec<IndexedTensor>) {
         for tensor in tensors {
             let last = self.executions.last();
             if last.is_none_or(|last| !Arc::ptr_eq(last, &tensor.execution)) {
@@ -99,7 +99,7 @@ impl DumpIndex {
     }
 }
 
-impl ExecutionRecord {
+impl IndexedExecution {
     /// Which execution of the model: the step, or the iteration where there are no steps.
     pub fn model_step(&self) -> Option<u64> {
         self.step.or(self.iteration)
@@ -108,7 +108,7 @@ impl ExecutionRecord {
 
 /// The kind of thing that a tensor belongs to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum RecordKind {
+pub enum ExecutionKind {
     /// An operator.
     #[default]
     Operator,
@@ -120,23 +120,23 @@ pub enum RecordKind {
     OverflowRecord,
 }
 
-impl RecordKind {
+impl ExecutionKind {
     /// `operator`, `parameter`, `constant` or `overflow_record`.
     pub fn name(self) -> &'static str {
         match self {
-            RecordKind::Operator => "operator",
-            RecordKind::Parameter => "parameter",
-            RecordKind::Constant => "constant",
-            RecordKind::OverflowRecord => "overflow_record",
+            ExecutionKind::Operator => "operator",
+            ExecutionKind::Parameter => "parameter",
+            ExecutionKind::Constant => "constant",
+            ExecutionKind::OverflowRecord => "overflow_record",
         }
     }
 }
 
 /// One tensor of a dump.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TensorRecord {
+pub struct IndexedTensor {
     /// The execution that it belongs to.
-    pub execution: Arc<ExecutionRecord>,
+    pub execution: Arc<IndexedExecution>,
     /// The task.
     pub task_id: Option<u32>,
     /// The stream.
@@ -171,7 +171,7 @@ pub struct TensorRecord {
     pub statistics: Vec<(String, Option<String>)>,
 }
 
-impl TensorRecord {
+impl IndexedTensor {
     /// Takes over what a file says of the tensor that it stores.
     pub(super) fn take_stored(&mut self, stored: &StoredTensor) {
         self.dtype = Some(stored.dtype.clone());
@@ -225,7 +225,7 @@ impl ElementsPlace {
 
 /// A file with tensors or overflow records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FileRecord {
+pub struct IndexedFile {
     /// Where it is.
     pub path: PathBuf,
     /// Its name, the real one where it goes by digits.
@@ -256,7 +256,7 @@ pub struct OperatorInFile {
 
 /// A table with the statistics of one execution of one operator.
 #[derive(Clone, Debug)]
-pub struct TableRecord {
+pub struct IndexedTable {
     /// The execution of the model: the number that the file's directory is called.
     pub step: Option<u64>,
     /// The task, where the file's name says it.

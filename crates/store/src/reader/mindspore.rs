@@ -9,8 +9,8 @@ use opscope_tensor::{DType, Layout};
 
 use super::ascend::{add_records, read_entries, table_record, take_statistics};
 use super::index::{
-    DumpIndex, DumpTerm, ElementsPlace, ExecutionRecord, FileRecord, OtherNames, RecordKind,
-    TensorRecord,
+    DumpIndex, DumpTerm, ElementsPlace, ExecutionKind, IndexedExecution, IndexedFile,
+    IndexedTensor, OtherNames,
 };
 use super::tensor_file::{FileContent, FileExpectation, FileHead, FileRequest};
 use super::{DumpReader, ReadFiles};
@@ -123,8 +123,8 @@ fn read_heads(
     heads.collect()
 }
 
-fn file_record(file: &MindSporeFile) -> FileRecord {
-    FileRecord {
+fn file_record(file: &MindSporeFile) -> IndexedFile {
+    IndexedFile {
         path: file.path.clone(),
         real_name: file.real_name.clone(),
         n_bytes: file.n_bytes,
@@ -165,13 +165,13 @@ fn add_run(
 }
 
 /// Everything that is known of an execution without its files.
-fn execution(run: &OperatorRun) -> ExecutionRecord {
+fn execution(run: &OperatorRun) -> IndexedExecution {
     let place = &run.place;
-    ExecutionRecord {
+    IndexedExecution {
         kind: match run.kind {
-            RunKind::Operator => RecordKind::Operator,
-            RunKind::Parameter => RecordKind::Parameter,
-            RunKind::Constant => RecordKind::Constant,
+            RunKind::Operator => ExecutionKind::Operator,
+            RunKind::Parameter => ExecutionKind::Parameter,
+            RunKind::Constant => ExecutionKind::Constant,
         },
         op_type: run.op_type.clone(),
         op_name: run.full_name.as_ref().unwrap_or(&run.op_name).clone(),
@@ -192,17 +192,17 @@ fn execution(run: &OperatorRun) -> ExecutionRecord {
 
 fn slot_record(
     dump: &MindSporeListing,
-    execution: &Arc<ExecutionRecord>,
+    execution: &Arc<IndexedExecution>,
     slot: &MindSporeSlot,
     heads: &[Option<FileHead>],
-) -> TensorRecord {
-    let mut record = TensorRecord {
+) -> IndexedTensor {
+    let mut record = IndexedTensor {
         execution: execution.clone(),
         slot: Some((slot.side, slot.index)),
         timestamp: (slot.timestamp > 0).then_some(slot.timestamp),
         dtype_in_name: slot.dtype.clone(),
         layout_in_name: slot.layout.clone(),
-        ..TensorRecord::default()
+        ..IndexedTensor::default()
     };
     let row = slot.row.and_then(|(table, row)| {
         let table = dump.tables.get(table)?;
@@ -265,14 +265,14 @@ fn true_dtype(named: Option<&str>, stored: Option<DumpTerm<DType>>) -> Option<Du
 /// Adds the tensors of a dump file of the runtime, which is an execution of its own.
 fn add_dump_file(
     index: &mut DumpIndex,
-    execution: &Arc<ExecutionRecord>,
+    execution: &Arc<IndexedExecution>,
     file: &MindSporeFile,
     head: Option<&FileHead>,
     table: Option<&StatsTable>,
 ) {
-    let mut of_file = TensorRecord {
+    let mut of_file = IndexedTensor {
         execution: execution.clone(),
-        ..TensorRecord::default()
+        ..IndexedTensor::default()
     };
     take_file(&mut of_file, file, head);
     let is_foreign = file.name == FileName::Foreign;
@@ -288,7 +288,7 @@ fn add_dump_file(
         execution.op_name.clone_from(&head.op_name);
     }
     if head.holds_records || op_debug::is_record_name(&file.real_name) {
-        execution.kind = RecordKind::OverflowRecord;
+        execution.kind = ExecutionKind::OverflowRecord;
     }
     let records = head.tensors.iter().map(|stored| {
         let mut record = of_file.clone();
@@ -308,7 +308,7 @@ fn add_dump_file(
 }
 
 /// Takes over what the file of a tensor says, by its name and its header.
-fn take_file(record: &mut TensorRecord, file: &MindSporeFile, head: Option<&FileHead>) {
+fn take_file(record: &mut IndexedTensor, file: &MindSporeFile, head: Option<&FileHead>) {
     record.path.clone_from(&file.path);
     match &file.name {
         FileName::Array(name) => {

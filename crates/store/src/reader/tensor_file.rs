@@ -93,7 +93,7 @@ pub struct StoredTensor {
     /// Where the elements begin in the file; none where they are compressed or brought into another
     /// order.
     pub offset: Option<u64>,
-    /// Where the elements are among the bytes of the [`MindSporeTensorFile`].
+    /// Where the elements are among the bytes of the [`TensorFile`].
     range: Range<usize>,
 }
 
@@ -189,7 +189,7 @@ pub enum ExtraKind {
 }
 
 /// A checked file.
-pub struct MindSporeTensorFile {
+pub struct TensorFile {
     kind: FileKind,
     /// Its name; the real one where the file goes by digits.
     file_name: String,
@@ -203,7 +203,7 @@ pub struct MindSporeTensorFile {
     bytes: FileBytes,
 }
 
-impl MindSporeTensorFile {
+impl TensorFile {
     /// Opens a file of any format. `file_name` is its real name.
     ///
     /// Tensors of a dump that one FFTS+ thread wrote get the shapes of that thread's parts. Another
@@ -211,20 +211,20 @@ impl MindSporeTensorFile {
     ///
     /// # Errors
     /// [`StoreError`] if the file cannot be read or is damaged.
-    pub fn open(path: &Path, file_name: &str) -> Result<MindSporeTensorFile, StoreError> {
-        MindSporeTensorFile::open_for(path, file_name, None)
+    pub fn open(path: &Path, file_name: &str) -> Result<TensorFile, StoreError> {
+        TensorFile::open_for(path, file_name, None)
     }
 
-    /// [`MindSporeTensorFile::open`] for the sake of one tensor, given by side and position: others of an
+    /// [`TensorFile::open`] for the sake of one tensor, given by side and position: others of an
     /// archive whose parts are compressed are left out.
     ///
     /// # Errors
-    /// As for [`MindSporeTensorFile::open`].
+    /// As for [`TensorFile::open`].
     pub fn open_for(
         path: &Path,
         file_name: &str,
         wanted: Option<(SlotSide, usize)>,
-    ) -> Result<MindSporeTensorFile, StoreError> {
+    ) -> Result<TensorFile, StoreError> {
         if file_name.ends_with(npz::SUFFIX) {
             return archive::open_npz(path, file_name, wanted.map(|(_, index)| index));
         }
@@ -248,13 +248,13 @@ impl MindSporeTensorFile {
             return file.map_err(corrupt(npy::FORMAT_NAME));
         }
         if nano::is_nano(bytes.as_ref()) {
-            let file = MindSporeTensorFile::from_nano(bytes, file_name);
+            let file = TensorFile::from_nano(bytes, file_name);
             return file.map_err(corrupt(nano::FORMAT_NAME));
         }
         let mut file = DumpFile::from_bytes(bytes).map_err(corrupt(dump_format::FORMAT_NAME))?;
         ffts_plus::apply_own_slices(file.header_mut(), file_name)
             .map_err(|error| corrupt(ffts_plus::FORMAT_NAME)(error.into()))?;
-        Ok(MindSporeTensorFile::from_dump(file, file_name))
+        Ok(TensorFile::from_dump(file, file_name))
     }
 
     /// Writes `bytes` at the end of `out`, from file to file if they are a part of this one.

@@ -1,7 +1,7 @@
 //! A graph of operators, as the graph files beside a dump describe it.
 //!
 //! Neutral where it can be: nodes, edges, types, attributes and where in the source a node comes from.
-//! Positions are indices into the lists of [`GraphRecord`].
+//! Positions are indices into the lists of [`GraphDescription`].
 
 mod completion;
 mod literal;
@@ -33,7 +33,7 @@ const NO_KERNELS: [&str; 13] = [
 
 /// One graph.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct GraphRecord {
+pub struct GraphDescription {
     /// Number of the graph in its process.
     pub id: u32,
     /// Its name, such as `kernel_graph0`.
@@ -248,7 +248,7 @@ pub struct NodeSource {
     pub lines: Vec<String>,
 }
 
-impl GraphRecord {
+impl GraphDescription {
     /// The type of what an input reads; none if the file does not define it.
     pub fn type_of(&self, input: &InputOrigin) -> Option<ValueType> {
         match input {

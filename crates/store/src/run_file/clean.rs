@@ -9,8 +9,8 @@ use std::path::Path;
 use super::find::{end_of, times_below};
 use super::{RunEnd, read, record_paths, turn};
 use crate::StoreError;
-use crate::atomic_file::{Creator, Modes};
-use crate::file_format::run_json::{self, CleanedUp, RunRecord};
+use crate::atomic_file::{Creator, PermissionModes};
+use crate::file_format::run_json::{self, CleanupNote, RunRecord};
 use crate::temporary::{self, LeftOvers};
 use crate::tree::acl::failure_root;
 use crate::tree::run::{levels_below, run_dir};
@@ -25,7 +25,11 @@ const N_ACL_LEVELS: usize = 4;
 ///
 /// # Errors
 /// [`StoreError::Io`] if a record cannot be replaced.
-pub fn clean_acl(dump_path: &Path, modes: Modes, now: &str) -> Result<LeftOvers, StoreError> {
+pub fn clean_acl(
+    dump_path: &Path,
+    modes: PermissionModes,
+    now: &str,
+) -> Result<LeftOvers, StoreError> {
     let mut sum = clean_failures(dump_path);
     for root in times_below(dump_path) {
         // A run that was killed while it wrote its record has none.
@@ -44,7 +48,11 @@ pub fn clean_acl(dump_path: &Path, modes: Modes, now: &str) -> Result<LeftOvers,
 ///
 /// # Errors
 /// [`StoreError::Io`] if a record cannot be replaced.
-pub fn clean_mindspore(path: &Path, modes: Modes, now: &str) -> Result<LeftOvers, StoreError> {
+pub fn clean_mindspore(
+    path: &Path,
+    modes: PermissionModes,
+    now: &str,
+) -> Result<LeftOvers, StoreError> {
     // A run that was killed while it wrote its record has none.
     let mut found = temporary::clean(&run_dir(path));
     if !has_cut_off_run(path) {
@@ -107,7 +115,7 @@ fn has_cut_off_run(root: &Path) -> bool {
 fn note(
     dump_path: &Path,
     root: &Path,
-    modes: Modes,
+    modes: PermissionModes,
     now: &str,
     found: LeftOvers,
 ) -> Result<(), StoreError> {
@@ -119,7 +127,7 @@ fn note(
             continue;
         };
         if is_cut_off(&path, &record) {
-            record.cleaned = Some(CleanedUp {
+            record.cleaned = Some(CleanupNote {
                 at: now.to_owned(),
                 left_overs: found,
             });

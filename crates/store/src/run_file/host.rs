@@ -3,15 +3,15 @@
 use std::fs::{self, File};
 use std::io::Read;
 
-use crate::file_format::run_json::Host;
+use crate::file_format::run_json::HostMachine;
 
 /// How much is read of what the kernel tells of the first processors.
 const CPU_BYTES_MAX: u64 = 64 << 10;
 
 /// The machine that this process runs on. What it does not tell is empty.
-pub fn this_host() -> Host {
+pub fn this_host() -> HostMachine {
     let os = format!("{} {}", kernel("ostype"), kernel("osrelease"));
-    Host {
+    HostMachine {
         name: kernel("hostname"),
         os: format!("{} {}", os.trim(), std::env::consts::ARCH)
             .trim()

@@ -8,7 +8,7 @@ fn run(root: &Path, started: &str) -> RunFile {
         started: started.to_owned(),
         ..RunRecord::default()
     };
-    RunFile::new(root, root, Modes::default(), record)
+    RunFile::new(root, root, PermissionModes::default(), record)
 }
 
 fn states(dir: &Path) -> Vec<(String, RunState)> {
@@ -67,7 +67,14 @@ fn runs_that_begin_at_once_lose_nothing() {
 fn a_dump_without_files_has_no_record() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().join("20240102030405");
-    let lazy = || RunFile::new(dir.path(), &root, Modes::default(), RunRecord::default());
+    let lazy = || {
+        RunFile::new(
+            dir.path(),
+            &root,
+            PermissionModes::default(),
+            RunRecord::default(),
+        )
+    };
     lazy().finish(RunState::Finished, NOW.into()).unwrap();
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     let run = lazy();
@@ -93,8 +100,8 @@ fn a_planted_link_is_not_followed() {
 
 /// A record as a killed run leaves it, and files that it was writing.
 fn killed_run(root: &Path, dirs: &[&str]) {
-    let here = Owner::current();
-    let owner = Owner {
+    let here = OwnerProcess::current();
+    let owner = OwnerProcess {
         start_ticks: here.start_ticks + 1,
         ..here
     };
@@ -131,17 +138,17 @@ fn n_unfinished(dir: &Path) -> usize {
 fn check_clean(
     dir: &Path,
     root: &Path,
-    clean: fn(&Path, Modes, &str) -> Result<LeftOvers, StoreError>,
+    clean: fn(&Path, PermissionModes, &str) -> Result<LeftOvers, StoreError>,
     n_files: u64,
     n_elsewhere: usize,
 ) {
     assert_eq!(find(root).runs[0].end, RunEnd::CutOff);
-    let found = clean(dir, Modes::default(), NOW).unwrap();
+    let found = clean(dir, PermissionModes::default(), NOW).unwrap();
     assert_eq!((found.n_files, found.n_bytes), (n_files, 5 * n_files));
     assert_eq!(n_unfinished(dir), n_elsewhere);
     let cleaned = find(root).runs[0].record.cleaned.clone().unwrap();
     assert_eq!((cleaned.at.as_str(), cleaned.left_overs), (NOW, found));
-    let again = clean(dir, Modes::default(), NOW).unwrap();
+    let again = clean(dir, PermissionModes::default(), NOW).unwrap();
     assert_eq!(again, LeftOvers::default());
     assert_eq!(find(root).runs[0].end, RunEnd::CutOff);
 }
@@ -154,7 +161,7 @@ fn what_a_killed_run_left_is_removed_once() {
     killed_run(&unrecorded, &[".opscope"]);
     fs::remove_file(run_dir(&unrecorded).join(RUN_FILE)).unwrap();
     assert_eq!(
-        clean_acl(dir.path(), Modes::default(), NOW)
+        clean_acl(dir.path(), PermissionModes::default(), NOW)
             .unwrap()
             .n_files,
         1
@@ -181,7 +188,7 @@ fn trees_of_others_are_left_alone() {
     let live = dir.path().join("20240102030406");
     run(&live, "a").begin().unwrap();
     assert_eq!(
-        clean_acl(dir.path(), Modes::default(), NOW).unwrap(),
+        clean_acl(dir.path(), PermissionModes::default(), NOW).unwrap(),
         LeftOvers::default()
     );
     assert_eq!(n_unfinished(dir.path()), 1);

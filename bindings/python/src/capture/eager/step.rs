@@ -20,7 +20,7 @@ use super::lock::lock;
 use super::look::ReadableTensor;
 use super::names::NameCounter;
 use super::noted::{CallOutput, EagerStepNotes, described};
-use super::values::{Pin, StatisticName, ValueContent};
+use super::values::{Pin, TensorName, ValueContent};
 use crate::capture::reason::UnseenReason;
 use crate::capture::session::TorchSession;
 use crate::capture::shared::tidy;
@@ -369,15 +369,15 @@ impl EagerStep {
         }
     }
 
-    fn name(&self, name: StatisticName) -> Arc<str> {
+    fn name(&self, name: TensorName) -> Arc<str> {
         match name {
-            StatisticName::Known(name) => name,
-            StatisticName::Given(name) => {
+            TensorName::Known(name) => name,
+            TensorName::Given(name) => {
                 self.note_argument(&name);
                 name
             }
-            StatisticName::Unknown => self.argument(),
-            StatisticName::Changed(of) => {
+            TensorName::Unknown => self.argument(),
+            TensorName::Changed(of) => {
                 let name = lock(&self.names).alias(&of);
                 if self.tap.is_active() {
                     lock(&self.noted).aliases.push((name.clone(), of));

@@ -85,7 +85,7 @@ struct KnownValue {
 }
 
 /// The name of a tensor, as far as it is known.
-pub(super) enum StatisticName {
+pub(super) enum TensorName {
     Known(Arc<str>),
     /// Told from outside.
     Given(Arc<str>),
@@ -132,18 +132,18 @@ impl MemoryValues {
     }
 
     /// Returns a tensor's name, and what is remembered of its content if that still holds.
-    pub(super) fn find(&mut self, found: &TensorSighting) -> (StatisticName, ValueContent) {
+    pub(super) fn find(&mut self, found: &TensorSighting) -> (TensorName, ValueContent) {
         let step = self.step;
         let Some(storage) = self.storages.get_mut(&found.storage) else {
-            return (StatisticName::Unknown, ValueContent::None);
+            return (TensorName::Unknown, ValueContent::None);
         };
         let is_trusted = found.version.is_some() && !storage.is_loose && !found.is_shared;
         let same = storage.values.iter().find(|v| v.place == found.place);
         if let Some(known) = same {
             if !known.agrees(found.version) {
                 let name = match known.name(step, found.object) {
-                    Some(name) => StatisticName::Changed(name),
-                    None => StatisticName::Unknown,
+                    Some(name) => TensorName::Changed(name),
+                    None => TensorName::Unknown,
                 };
                 storage.values.clear();
                 return (name, ValueContent::None);
@@ -278,18 +278,18 @@ impl MemoryValues {
 }
 
 impl StorageValues {
-    fn name(&self, known: Option<Arc<str>>, step: u64, found: &TensorSighting) -> StatisticName {
+    fn name(&self, known: Option<Arc<str>>, step: u64, found: &TensorSighting) -> TensorName {
         if let Some(name) = known {
-            return StatisticName::Known(name);
+            return TensorName::Known(name);
         }
         if let Some((written, value)) = &self.writer
             && *written == step
         {
-            return StatisticName::Changed(value.clone());
+            return TensorName::Changed(value.clone());
         }
         let given = self.given.iter().find(|(place, _)| *place == found.place);
-        given.map_or(StatisticName::Unknown, |(_, name)| {
-            StatisticName::Given(name.clone())
+        given.map_or(TensorName::Unknown, |(_, name)| {
+            TensorName::Given(name.clone())
         })
     }
 }

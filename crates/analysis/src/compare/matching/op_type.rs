@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::compare::side::OperatorExecution;
-use opscope_store::reader::RecordKind;
+use opscope_store::reader::ExecutionKind;
 use table::SYNONYMS;
 
 /// The type of an operator, in words that all frameworks share.
@@ -92,7 +92,7 @@ pub(super) struct OpTypeIndex {
 impl OpTypeIndex {
     /// The type of a run; by its name if the dump has no types and the name is one, as in `Relu_5`.
     pub(super) fn op_type_of(&mut self, run: &OperatorExecution) -> OpType {
-        if run.kind != RecordKind::Operator {
+        if run.kind != ExecutionKind::Operator {
             return OpType::new(run.kind.name(), false);
         }
         if !run.op_type.is_empty() {

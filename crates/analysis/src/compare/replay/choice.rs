@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use super::super::side::{ComparedDump, OperatorExecution};
 use super::super::verdict::is_match;
-use opscope_store::reader::RecordKind;
+use opscope_store::reader::ExecutionKind;
 
 /// Most names that an error lists.
 const N_LISTED_MAX: usize = 20;
@@ -60,7 +60,7 @@ pub enum ChoiceError {
 /// [`ChoiceError`] if there are none, or several operators where one is meant.
 pub fn choose(side: &ComparedDump, choice: &OperatorChoice) -> Result<Vec<usize>, ChoiceError> {
     let is_there = |run: &OperatorExecution| {
-        run.kind == RecordKind::Operator
+        run.kind == ExecutionKind::Operator
             && choice.step.is_none_or(|step| run.place.step == Some(step))
             && choice.rank.is_none_or(|rank| run.place.rank == Some(rank))
     };

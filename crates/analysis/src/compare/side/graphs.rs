@@ -307,15 +307,15 @@ mod tests {
 
     use super::super::ExecutionSlot;
     use super::*;
-    use opscope_store::reader::TensorRecord;
+    use opscope_store::reader::IndexedTensor;
 
     #[test]
     fn absent_inputs_are_counted_or_not() {
         let check = |indices: &[u32], is_present: &[u8], expected: &[usize]| {
             let slot = |index: &u32| {
-                let record = TensorRecord {
+                let record = IndexedTensor {
                     slot: Some((SlotSide::Input, *index)),
-                    ..TensorRecord::default()
+                    ..IndexedTensor::default()
                 };
                 ExecutionSlot::from_item(record, None)
             };

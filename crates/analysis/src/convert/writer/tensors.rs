@@ -13,7 +13,7 @@ use super::super::names::OutputName;
 use super::super::{ConvertError, ConvertedForm, text};
 use super::{ConvertedFile, OpenedSource, ResultWriter, texts};
 use crate::ElementValue;
-use crate::elements::{ConvertElements, ElementsError};
+use crate::elements::{DumpElements, ElementsError};
 use crate::names;
 
 /// From this size on copying from file to file is faster than one write with the header.
@@ -27,7 +27,7 @@ impl ResultWriter<'_> {
         &self,
         opened: &OpenedSource<'_>,
         tensor: OpenedTensor<'_>,
-        elements: ConvertElements<'_>,
+        elements: DumpElements<'_>,
     ) -> Result<u64, ConvertError> {
         let slot = opened.file.slot_of(tensor);
         let layout = elements.layout_name();
@@ -122,7 +122,7 @@ impl ResultWriter<'_> {
         opened: &OpenedSource<'_>,
         slot: &str,
         layout: &str,
-        elements: &ConvertElements<'_>,
+        elements: &DumpElements<'_>,
     ) -> OutputName {
         let dims = elements.shape.dims();
         let is_changed = self.options.relayout.is_some();
@@ -215,7 +215,7 @@ impl ResultWriter<'_> {
         &self,
         opened: &OpenedSource<'_>,
         metadata: &[(String, String)],
-        kept: &[(String, ConvertElements<'_>)],
+        kept: &[(String, DumpElements<'_>)],
     ) -> Result<u64, ConvertError> {
         let tensors: Vec<NamedTensor<'_>> = kept
             .iter()
@@ -238,10 +238,7 @@ fn is_same_file(a: &Path, b: &Path) -> bool {
     matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }
 
-fn decoded<'a>(
-    elements: ConvertElements<'a>,
-    slot: &str,
-) -> Result<ConvertElements<'a>, ElementsError> {
+fn decoded<'a>(elements: DumpElements<'a>, slot: &str) -> Result<DumpElements<'a>, ElementsError> {
     elements.decode().map_err(|source| ElementsError::Decode {
         slot: slot.to_owned(),
         source,
@@ -249,10 +246,7 @@ fn decoded<'a>(
 }
 
 /// The elements as they are, if dtype, shape and bytes fit together.
-fn checked<'a>(
-    elements: ConvertElements<'a>,
-    slot: &str,
-) -> Result<ConvertElements<'a>, ElementsError> {
+fn checked<'a>(elements: DumpElements<'a>, slot: &str) -> Result<DumpElements<'a>, ElementsError> {
     elements
         .check_size()
         .map_err(|source| ElementsError::Decode {
@@ -263,10 +257,7 @@ fn checked<'a>(
 
 /// The elements in a dtype that safetensors has: their own, else numpy's. `complex128` becomes pairs
 /// of `float64` along a last axis.
-fn storable<'a>(
-    elements: ConvertElements<'a>,
-    slot: &str,
-) -> Result<ConvertElements<'a>, ElementsError> {
+fn storable<'a>(elements: DumpElements<'a>, slot: &str) -> Result<DumpElements<'a>, ElementsError> {
     if safetensors::dtype_name(elements.dtype).is_some() {
         return checked(elements, slot);
     }
@@ -280,7 +271,7 @@ fn storable<'a>(
         slot: slot.to_owned(),
         source,
     })?;
-    Ok(ConvertElements {
+    Ok(DumpElements {
         dtype: DType::F64,
         shape,
         ..elements

@@ -10,7 +10,7 @@ use super::super::names::OutputName;
 use super::super::{ConvertError, ConvertedForm};
 use super::{OpenedSource, ResultWriter};
 use crate::element;
-use crate::elements::{ConvertElements, ElementsError};
+use crate::elements::{DumpElements, ElementsError};
 
 /// Whether a kind of file can hold text.
 pub(super) fn can_hold(kind: ConvertedForm) -> bool {
@@ -28,7 +28,7 @@ impl ResultWriter<'_> {
         opened: &OpenedSource<'_>,
         name: &OutputName,
         slot: &str,
-        elements: &ConvertElements<'_>,
+        elements: &DumpElements<'_>,
     ) -> Result<u64, ConvertError> {
         let failed = |source| ElementsError::Text {
             slot: slot.to_owned(),

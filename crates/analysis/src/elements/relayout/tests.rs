@@ -1,9 +1,9 @@
 use super::*;
 
-fn elements(dtype: DType, layout: Layout, dims: &[usize]) -> ConvertElements<'static> {
+fn elements(dtype: DType, layout: Layout, dims: &[usize]) -> DumpElements<'static> {
     let shape = Shape::new(dims).unwrap();
     let n_bytes = shape.n_bytes(dtype).unwrap();
-    ConvertElements {
+    DumpElements {
         dtype,
         shape,
         layout: Ok(layout),

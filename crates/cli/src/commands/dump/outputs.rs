@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use opscope_engine::ModelSignature;
-use opscope_store::atomic_file::{Creator, Modes};
+use opscope_store::atomic_file::{Creator, PermissionModes};
 use opscope_store::file_format::npy;
 use opscope_store::tree::outputs::{LIST_FILE, file_name, step_dir};
 use opscope_tensor::{DType, Tensor};
@@ -25,7 +25,7 @@ impl OutputFiles {
     pub(super) fn new(
         dir: &Path,
         signature: &ModelSignature,
-        modes: Modes,
+        modes: PermissionModes,
     ) -> Result<OutputFiles, CommandFailure> {
         let is_taken = fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some());
         if is_taken || (dir.exists() && !dir.is_dir()) {

@@ -17,7 +17,7 @@ use signal_hook::consts::SIGUSR2;
 
 use super::findings::cause_names;
 use super::run_model::DumpReport;
-use crate::arguments::{RangeLosses, step_ranges};
+use crate::arguments::{NumberRanges, step_ranges};
 use crate::console::{line, tell};
 use crate::exit::{CommandFailure, PARTIAL, USAGE};
 use crate::format;
@@ -38,7 +38,7 @@ pub(crate) struct RingArguments {
     every: Option<NonZeroU64>,
     /// Dump these steps, counted from 0; of a configuration's steps, those that are among these
     #[arg(long, value_name = "0-3,10,20-", value_parser = step_ranges)]
-    iterations: Option<RangeLosses>,
+    iterations: Option<NumberRanges>,
     /// Keep the last N dumped steps: when another begins, older ones are removed, unless something
     /// has happened
     #[arg(long, value_name = "N", conflicts_with = "stats")]
@@ -102,7 +102,7 @@ impl RingArguments {
         let nth = self.every.map_or_else(Steps::every, Steps::every_nth);
         match &self.iterations {
             None => nth,
-            Some(RangeLosses(ranges)) => nth.intersection(Steps::in_ranges(ranges.clone())),
+            Some(NumberRanges(ranges)) => nth.intersection(Steps::in_ranges(ranges.clone())),
         }
     }
 

@@ -4,7 +4,7 @@ use opscope_capture::{SelectedOperators, TensorRule, TensorRules};
 use opscope_config::dialect::acl::AclContent;
 use opscope_dump::{DumpForm, MindSporeOptions};
 use opscope_engine::LoadedModel;
-use opscope_store::file_format::statistic_csv::Category;
+use opscope_store::file_format::statistic_csv::StatisticCategory;
 use opscope_store::file_format::stats_csv::StatsColumns;
 use opscope_store::record::ModelId;
 
@@ -118,7 +118,7 @@ impl ContentKind {
         let device_statistics = configured.device_statistics.filter(|_| !has_tensors);
         let columns = configured
             .statistics
-            .unwrap_or_else(|| Category::DEFAULT.to_vec());
+            .unwrap_or_else(|| StatisticCategory::DEFAULT.to_vec());
         MindSporeOptions {
             has_tensors,
             statistics: has_statistics.then_some(columns),

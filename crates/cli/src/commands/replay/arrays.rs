@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use opscope_analysis::compare::side::OperatorExecution;
-use opscope_store::atomic_file::{Creator, Modes};
+use opscope_store::atomic_file::{Creator, PermissionModes};
 use opscope_store::file_format::npy;
 use opscope_store::tree::acl::{clean_name, hash_file_name};
 
@@ -17,7 +17,7 @@ pub(super) struct ArrayFolder {
 }
 
 impl ArrayFolder {
-    pub(super) fn new(dir: &Path, modes: Modes) -> ArrayFolder {
+    pub(super) fn new(dir: &Path, modes: PermissionModes) -> ArrayFolder {
         ArrayFolder {
             dir: dir.to_owned(),
             creator: Creator::new(modes),

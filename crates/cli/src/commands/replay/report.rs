@@ -6,7 +6,7 @@ use std::path::Path;
 use opscope_analysis::compare::replay::{ReplayBlame, ReplayResult};
 use opscope_analysis::compare::result::{MetricId, OperatorName, SlotResult, VerdictLevel};
 use opscope_engine::choice::EngineChoice;
-use opscope_store::atomic_file::{Creator, Modes};
+use opscope_store::atomic_file::{Creator, PermissionModes};
 use serde_json::{Value, json};
 
 use super::RefusedOperator;
@@ -228,7 +228,7 @@ fn place(name: &OperatorName) -> String {
 /// Writes everything that was found.
 pub(super) fn write_json(
     path: &Path,
-    modes: Modes,
+    modes: PermissionModes,
     engine: Option<&EngineChoice>,
     (replayed, refused): (&[ReplayResult], &[RefusedOperator]),
 ) -> Result<(), CommandFailure> {

@@ -20,7 +20,7 @@ pub(super) struct DumpedValues<'a> {
 }
 
 /// A value and where it comes from, if not from the operator's own record.
-pub(super) type Found = (Tensor, Option<String>);
+pub(super) type SourcedTensor = (Tensor, Option<String>);
 
 impl<'a> DumpedValues<'a> {
     pub(super) fn collect(
@@ -81,7 +81,7 @@ impl<'a> DumpedValues<'a> {
         run: usize,
         source: usize,
         name: &str,
-    ) -> Result<Option<Found>, ReplayRefusal> {
+    ) -> Result<Option<SourcedTensor>, ReplayRefusal> {
         let place = self.side.runs[run].place.clone();
         let all = self.by_name.get(&(place, source, name.to_owned()));
         let usable = |place: &&SlotRef| place.run != run && self.slot(**place).has_elements;

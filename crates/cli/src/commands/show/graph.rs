@@ -8,7 +8,7 @@ use opscope_store::file_format::ms_graph_pb;
 use opscope_store::file_format::number_text::general;
 use opscope_store::file_format::statistic_csv::StatisticRows;
 use opscope_store::record::graph::{
-    AttributeGroup, GraphNode, GraphRecord, InputOrigin, Literal, ValueType,
+    AttributeGroup, GraphDescription, GraphNode, InputOrigin, Literal, ValueType,
 };
 use serde_json::{Value, json};
 
@@ -36,7 +36,7 @@ pub(super) fn show(path: &Path, beside: &BesideFile, is_json: bool) -> Result<()
     }
 }
 
-fn print_graph(graph: &GraphRecord) -> Result<(), CommandFailure> {
+fn print_graph(graph: &GraphDescription) -> Result<(), CommandFailure> {
     let mut out = console::out();
     line!(out, "graph     {} (number {})", graph.name, graph.id)?;
     for parameter in &graph.parameters {
@@ -85,7 +85,7 @@ fn outputs(output: &ValueType) -> &[ValueType] {
     }
 }
 
-fn input_text(graph: &GraphRecord, input: &InputOrigin) -> String {
+fn input_text(graph: &GraphDescription, input: &InputOrigin) -> String {
     match input {
         InputOrigin::Constant(index) => match graph.constants.get(*index) {
             Some(constant) => literal_text(&constant.value),
@@ -115,7 +115,7 @@ fn literal_text(value: &Literal) -> String {
     }
 }
 
-fn graph_json(path: &Path, graph: &GraphRecord) -> Value {
+fn graph_json(path: &Path, graph: &GraphDescription) -> Value {
     // The message has no place for some of it.
     let is_text = path
         .extension()
@@ -140,7 +140,7 @@ fn graph_json(path: &Path, graph: &GraphRecord) -> Value {
     })
 }
 
-fn node_json(graph: &GraphRecord, node: &GraphNode, is_text: bool) -> Value {
+fn node_json(graph: &GraphDescription, node: &GraphNode, is_text: bool) -> Value {
     let inputs = node.inputs.iter().map(|input| {
         let constant = match input {
             InputOrigin::Constant(index) => {

@@ -6,7 +6,7 @@ use std::path::Path;
 use opscope_analysis::default_jobs;
 use opscope_analysis::mindspore::{self, GraphNodes, MindSporeOverview, is_dump_file};
 use opscope_store::dump::DumpListing;
-use opscope_store::reader::{ExecutionRecord, RecordKind, TensorRecord};
+use opscope_store::reader::{ExecutionKind, IndexedExecution, IndexedTensor};
 use opscope_store::run_file::FoundRun;
 use opscope_store::tree::mindspore::TensorFileName;
 use serde_json::{Value, json};
@@ -51,7 +51,7 @@ pub(super) fn show(
 }
 
 /// An execution with its tensors.
-type ExecutionTensors<'a> = (&'a ExecutionRecord, Vec<&'a TensorRecord>);
+type ExecutionTensors<'a> = (&'a IndexedExecution, Vec<&'a IndexedTensor>);
 
 /// Prints the facts that a file's name gives.
 pub(super) fn print_name(
@@ -114,11 +114,11 @@ fn print_overview(
         let right = ["rank", "step", "graph", "bytes"];
         writeln!(out, "{}\n", format::table(&header, &right, rows).trim_fmt())?;
     }
-    let n_operators = count(executions, RecordKind::Operator);
+    let n_operators = count(executions, ExecutionKind::Operator);
     let mut counts = vec![format::count(n_operators, "operator execution")];
     for (kind, noun) in [
-        (RecordKind::Parameter, "parameter"),
-        (RecordKind::Constant, "constant"),
+        (ExecutionKind::Parameter, "parameter"),
+        (ExecutionKind::Constant, "constant"),
     ] {
         let n = count(executions, kind);
         counts.extend((n > 0).then(|| format::count(n, noun)));
@@ -135,14 +135,14 @@ fn print_overview(
 }
 
 /// The kind of an execution. Overflow records are told of by the number of their files.
-fn shown_kind(execution: &ExecutionRecord) -> RecordKind {
+fn shown_kind(execution: &IndexedExecution) -> ExecutionKind {
     match execution.kind {
-        RecordKind::OverflowRecord => RecordKind::Operator,
+        ExecutionKind::OverflowRecord => ExecutionKind::Operator,
         kind => kind,
     }
 }
 
-fn count(executions: &[ExecutionTensors<'_>], kind: RecordKind) -> u64 {
+fn count(executions: &[ExecutionTensors<'_>], kind: ExecutionKind) -> u64 {
     let executions = executions.iter();
     executions
         .filter(|(execution, _)| shown_kind(execution) == kind)
@@ -154,7 +154,7 @@ fn n_bytes(overview: &MindSporeOverview) -> u64 {
 }
 
 /// The statistics that stand beside a tensor; those of the runtime are a table of their own.
-fn own_statistics(tensor: &TensorRecord) -> &[(String, Option<String>)] {
+fn own_statistics(tensor: &IndexedTensor) -> &[(String, Option<String>)] {
     if is_dump_file(tensor) {
         &[]
     } else {
@@ -174,14 +174,14 @@ fn statistics_columns(executions: &[ExecutionTensors<'_>]) -> Vec<String> {
     columns
 }
 
-fn statistic(tensor: &TensorRecord, column: &str) -> String {
+fn statistic(tensor: &IndexedTensor, column: &str) -> String {
     let statistics = own_statistics(tensor);
     let known = statistics.iter().find(|(title, _)| title == column);
     let value = known.and_then(|(_, value)| value.clone());
     value.unwrap_or_else(|| "-".to_owned())
 }
 
-fn slot_name(tensor: &TensorRecord) -> String {
+fn slot_name(tensor: &IndexedTensor) -> String {
     let slot = tensor
         .slot
         .map(|(side, index)| format!("{}.{index}", side.name()));
@@ -190,8 +190,8 @@ fn slot_name(tensor: &TensorRecord) -> String {
 
 fn row(
     overview: &MindSporeOverview,
-    execution: &ExecutionRecord,
-    tensor: &TensorRecord,
+    execution: &IndexedExecution,
+    tensor: &IndexedTensor,
 ) -> Vec<String> {
     let step = match (execution.step, execution.iteration) {
         (Some(step), Some(iteration)) => format!("{step}/{iteration}"),
@@ -220,7 +220,7 @@ fn row(
 }
 
 /// Extents, from the file or the statistics.
-fn shape<'a>(overview: &'a MindSporeOverview, tensor: &'a TensorRecord) -> &'a [u64] {
+fn shape<'a>(overview: &'a MindSporeOverview, tensor: &'a IndexedTensor) -> &'a [u64] {
     match overview.description(tensor) {
         Some(described) => described.dims(),
         None => tensor.shape.as_deref().unwrap_or_default(),
@@ -258,9 +258,9 @@ fn overview_json(
         "ranks": overview.ranks,
         "overflow_record_files": overview.n_record_files(),
         "passed_over": passed_over::to_json(&index.passed_over),
-        "operator_executions": count(executions, RecordKind::Operator),
-        "parameters": count(executions, RecordKind::Parameter),
-        "constants": count(executions, RecordKind::Constant),
+        "operator_executions": count(executions, ExecutionKind::Operator),
+        "parameters": count(executions, ExecutionKind::Parameter),
+        "constants": count(executions, ExecutionKind::Constant),
         "graphs": graphs.collect::<Vec<_>>(),
         "records": records.collect::<Vec<_>>(),
         "errors": index.errors.iter().map(|error| chain(error)).collect::<Vec<_>>(),
@@ -294,7 +294,7 @@ fn execution_json(
     })
 }
 
-fn tensor_record_json(overview: &MindSporeOverview, tensor: &TensorRecord) -> Value {
+fn tensor_record_json(overview: &MindSporeOverview, tensor: &IndexedTensor) -> Value {
     let described = overview.description(tensor);
     let mut object = match described {
         Some(described) => tensor_json(described),

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use opscope_store::file_format::stats_csv::StatsTable;
-use opscope_store::reader::TableRecord;
+use opscope_store::reader::IndexedTable;
 use serde_json::{Map, Value, json};
 
 use crate::console::{self, line};
@@ -23,7 +23,7 @@ pub(super) fn show(path: &Path, table: &StatsTable, is_json: bool) -> Result<(),
 }
 
 /// All files of a directory, one table for each set of columns.
-pub(super) fn print(all: &[TableRecord]) -> Result<(), CommandFailure> {
+pub(super) fn print(all: &[IndexedTable]) -> Result<(), CommandFailure> {
     let mut out = console::out();
     let mut rest = all;
     while let Some(first) = rest.first() {
@@ -47,7 +47,7 @@ pub(super) fn print(all: &[TableRecord]) -> Result<(), CommandFailure> {
     Ok(())
 }
 
-pub(super) fn to_json(all: &[TableRecord]) -> Value {
+pub(super) fn to_json(all: &[IndexedTable]) -> Value {
     all.iter()
         .map(|one| {
             json!({
@@ -61,7 +61,7 @@ pub(super) fn to_json(all: &[TableRecord]) -> Value {
         .collect()
 }
 
-fn rows(one: &TableRecord) -> impl Iterator<Item = Vec<String>> + '_ {
+fn rows(one: &IndexedTable) -> impl Iterator<Item = Vec<String>> + '_ {
     let step = one
         .step
         .map_or_else(|| "-".to_owned(), |step| step.to_string());

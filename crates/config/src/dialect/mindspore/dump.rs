@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use opscope_capture::{Purpose, SlotSides, Steps};
-use opscope_store::file_format::statistic_csv::Category;
+use opscope_store::file_format::statistic_csv::StatisticCategory;
 use opscope_store::tree::mindspore::TreeTarget;
 
 /// A dump.
@@ -94,7 +94,7 @@ pub struct SavedParts {
     /// Its values.
     pub tensors: bool,
     /// These columns of its statistics, which may be none.
-    pub statistics: Option<Vec<Category>>,
+    pub statistics: Option<Vec<StatisticCategory>>,
 }
 
 /// The form of tensor files.

@@ -1,7 +1,7 @@
 //! A configuration in plain words.
 
 use opscope_capture::{Purpose, SlotSides};
-use opscope_store::file_format::statistic_csv::{COMMON_COLUMNS, Category};
+use opscope_store::file_format::statistic_csv::{COMMON_COLUMNS, StatisticCategory};
 use opscope_store::tree::mindspore::TreeTarget;
 
 use super::config::MindSporeConfig;
@@ -130,7 +130,9 @@ fn form(dump: &MindSporeDumpPlan, rows: &mut Vec<(&'static str, String)>) {
         rows.push(("form", format!("{what}{layout}, {files}")));
     }
     if let Some(categories) = &dump.saved.statistics {
-        let names = categories.iter().map(|category| Category::name(*category));
+        let names = categories
+            .iter()
+            .map(|category| StatisticCategory::name(*category));
         let names: Vec<String> = names.map(str::to_owned).collect();
         let n = COMMON_COLUMNS.len();
         let text = format!(

@@ -5,7 +5,7 @@
 
 use half::{bf16, f16};
 use opscope_config::dialect::mindspore::DevicePrecision;
-use opscope_store::file_format::statistic_csv::{Category, StatisticCell};
+use opscope_store::file_format::statistic_csv::{StatisticCategory, StatisticCell};
 use opscope_tensor::{DType, TensorObserver};
 
 const FLOATS: [DType; 3] = [DType::BF16, DType::F16, DType::F32];
@@ -24,7 +24,7 @@ const NUMBERS: [DType; 9] = [
 /// A cell for each category. A type that the kernel does not take has no value.
 pub(super) fn cells(
     tensor: TensorObserver<'_>,
-    categories: &[Category],
+    categories: &[StatisticCategory],
     precision: DevicePrecision,
 ) -> Vec<StatisticCell> {
     let Ok(stats) = tensor.sequential_stats() else {
@@ -34,16 +34,16 @@ pub(super) fn cells(
     let is_high = precision == DevicePrecision::High;
     let wide = if is_high { DType::F32 } else { dtype };
     let is_bool = dtype == DType::Bool && is_high;
-    let of = |category: &Category| match category {
-        Category::Max | Category::Min if dtype == DType::I64 => {
-            let is_max = *category == Category::Max;
+    let of = |category: &StatisticCategory| match category {
+        StatisticCategory::Max | StatisticCategory::Min if dtype == DType::I64 => {
+            let is_max = *category == StatisticCategory::Max;
             let view = tensor.view();
             view.map_or(StatisticCell::Null, |view| i64_extreme(view.bytes, is_max))
         }
-        Category::Max if is_bool || NUMBERS.contains(&dtype) => extreme(stats.max, dtype),
-        Category::Min if is_bool || NUMBERS.contains(&dtype) => extreme(stats.min, dtype),
-        Category::Average if NUMBERS.contains(&dtype) => rounded(stats.mean, wide),
-        Category::L2Norm if FLOATS.contains(&dtype) => rounded(stats.l2, wide),
+        StatisticCategory::Max if is_bool || NUMBERS.contains(&dtype) => extreme(stats.max, dtype),
+        StatisticCategory::Min if is_bool || NUMBERS.contains(&dtype) => extreme(stats.min, dtype),
+        StatisticCategory::Average if NUMBERS.contains(&dtype) => rounded(stats.mean, wide),
+        StatisticCategory::L2Norm if FLOATS.contains(&dtype) => rounded(stats.l2, wide),
         _ => StatisticCell::Null,
     };
     categories.iter().map(of).collect()
@@ -97,10 +97,10 @@ mod tests {
         let shape = Shape::new([n]).unwrap();
         let tensor = Tensor::from_vec(dtype, shape, bytes.to_vec()).unwrap();
         let categories = [
-            Category::Max,
-            Category::Min,
-            Category::Average,
-            Category::L2Norm,
+            StatisticCategory::Max,
+            StatisticCategory::Min,
+            StatisticCategory::Average,
+            StatisticCategory::L2Norm,
         ];
         let subject = StatisticSubject::of_tensor(dtype, tensor.shape(), 0);
         let row = statistic_csv::row(&subject, &cells(tensor.observed(), &categories, precision));

@@ -15,7 +15,7 @@ use opscope_tensor::TensorIdentity;
 
 use crate::sink::FileSharing;
 use crate::sink::ledger::{FileOrigin, Ledger, StepKey};
-use crate::sink::once::{CreateAttempt, FileSource, Place, WriteOnce, WriteRequest};
+use crate::sink::once::{CreateAttempt, FileSource, NameFinder, WriteOnce, WriteRequest};
 
 /// How many short names are tried.
 const N_SHORT_NAMES_MAX: usize = 1000;
@@ -155,7 +155,7 @@ impl TensorFiles {
         work: impl FnOnce(&WriteRequest<'_>) -> Result<WrittenFiles, SinkError>,
     ) -> Result<WrittenFiles, SinkError> {
         let placed = RefCell::new(None);
-        let place: &Place<'_> = &|attempt| {
+        let place: &NameFinder<'_> = &|attempt| {
             let path = self.place(dir, names.clone(), attempt)?;
             placed.replace(path.clone());
             Ok(path)

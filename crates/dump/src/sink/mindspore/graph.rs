@@ -6,7 +6,7 @@ use std::sync::Arc;
 use opscope_capture::GraphView;
 use opscope_store::file_format::ms_dtype;
 use opscope_store::record::graph::{
-    AttributeGroup, DeviceTensor, GraphAttribute, GraphNode, GraphParameter, GraphRecord,
+    AttributeGroup, DeviceTensor, GraphAttribute, GraphDescription, GraphNode, GraphParameter,
     GraphResult, InputOrigin, KernelView, Literal, TensorType, ValueType,
 };
 use opscope_store::record::{Operator, Record, SlotSide};
@@ -87,8 +87,8 @@ impl GraphMaker {
     }
 
     /// The graph with the types that are known so far; the others are dtype `undefined`, no shape.
-    pub(super) fn graph(&self, values: &GraphValues) -> GraphRecord {
-        let mut graph = GraphRecord {
+    pub(super) fn graph(&self, values: &GraphValues) -> GraphDescription {
+        let mut graph = GraphDescription {
             id: self.id,
             name: format!("kernel_graph{}", self.id),
             instance: self.id.into(),
@@ -98,7 +98,7 @@ impl GraphMaker {
                 full_name: "Default/Return-op0".to_owned(),
                 attributes: Vec::new(),
             },
-            ..GraphRecord::default()
+            ..GraphDescription::default()
         };
         let mut sources: HashMap<&str, InputOrigin> = HashMap::new();
         for (i, operator) in self.operators.iter().enumerate() {
@@ -219,7 +219,7 @@ impl GraphMaker {
 }
 
 /// The node that holds the results together. Every graph ends in one, of a single result too.
-fn tuple(graph: &GraphRecord, results: Vec<InputOrigin>) -> GraphNode {
+fn tuple(graph: &GraphDescription, results: Vec<InputOrigin>) -> GraphNode {
     let types = results.iter().filter_map(|input| graph.type_of(input));
     GraphNode {
         label: format!("CNode_{}", graph.nodes.len()),

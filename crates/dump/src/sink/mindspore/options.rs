@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use opscope_capture::{Purpose, SlotSides};
 use opscope_config::dialect::mindspore::{DevicePrecision, FileFormat, MindSporeDumpPlan};
-use opscope_store::atomic_file::Modes;
-use opscope_store::file_format::statistic_csv::Category;
+use opscope_store::atomic_file::PermissionModes;
+use opscope_store::file_format::statistic_csv::StatisticCategory;
 use opscope_store::file_format::zstd;
 use opscope_store::record::SlotSide;
 use opscope_store::tree::mindspore::TreeTarget;
@@ -28,7 +28,7 @@ pub struct MindSporeOptions {
     /// Whether values are written.
     pub has_tensors: bool,
     /// Columns of statistics, if there are to be any.
-    pub statistics: Option<Vec<Category>>,
+    pub statistics: Option<Vec<StatisticCategory>>,
     /// Statistics as a device computes them: without counts, some types without values. `None` is
     /// the host's way.
     pub device_statistics: Option<DevicePrecision>,
@@ -53,13 +53,18 @@ pub struct MindSporeOptions {
     /// Local time, `YYYYMMDDhhmmss`.
     pub time: String,
     /// Permissions.
-    pub modes: Modes,
+    pub modes: PermissionModes,
 }
 
 impl MindSporeOptions {
     /// The options of a dump that a configuration asks for. `time` names directories of whole graphs,
     /// `YYYYMMDDhhmmss`.
-    pub fn new(dump: MindSporeDumpPlan, rank: u32, modes: Modes, time: String) -> MindSporeOptions {
+    pub fn new(
+        dump: MindSporeDumpPlan,
+        rank: u32,
+        modes: PermissionModes,
+        time: String,
+    ) -> MindSporeOptions {
         MindSporeOptions {
             has_parameters_only: dump.has_parameters_only(),
             target: dump.target,

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use opscope_capture::{SinkError, WholeTensors, WrittenFiles};
 use opscope_store::file_format::npy::{ArrayRefusal, mindspore_array};
-use opscope_store::file_format::statistic_csv::{self, Category, StatisticCell, StatisticSubject};
+use opscope_store::file_format::statistic_csv::{
+    self, StatisticCategory, StatisticCell, StatisticSubject,
+};
 use opscope_store::record::Operator;
 use opscope_store::tree::mindspore::{
     CONSTANT, DEFAULT_LAYOUT, PARAMETER, STATISTIC_FILE_NAME, TensorFileName, TreeTarget,
@@ -151,7 +153,7 @@ impl MindSporeSink {
     pub(super) fn cells(
         &self,
         tensor: TensorObserver<'_>,
-        categories: &[Category],
+        categories: &[StatisticCategory],
     ) -> Arc<StatisticCells> {
         if self.options.device_statistics.is_none() && statistics::has_digest(categories) {
             return Arc::new(StatisticCells(statistics::cells(tensor, categories)));

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use opscope_capture::overflow::Overflow;
+use opscope_capture::overflow::OperatorOverflow;
 use opscope_capture::{GraphView, SelectedOperators, SinkError, WholeTensors, WrittenFiles};
 use opscope_store::file_format::dump_data;
 use opscope_store::file_format::ms_json::{self, RuntimeDump};
@@ -77,7 +77,7 @@ impl MindSporeSink {
     pub(super) fn write_overflow_record(
         &self,
         record: &Record,
-        overflow: &Overflow,
+        overflow: &OperatorOverflow,
     ) -> Result<WrittenFiles, SinkError> {
         let (stream_id, task_id) = (stream_id(&record.model), task_id(record));
         let model_id = record.model.load.unwrap_or(0);

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use opscope_capture::SinkError;
-use opscope_store::atomic_file::{Creator, FileIdentity, Modes, SharingOutcome};
+use opscope_store::atomic_file::{Creator, FileIdentity, PermissionModes, SharingOutcome};
 use opscope_store::tree::own::content_dir;
 use opscope_tensor::digest::hex;
 
@@ -18,7 +18,7 @@ pub(super) struct SourceIndex {
 }
 
 impl SourceIndex {
-    pub(super) fn new(root: &Path, modes: Modes) -> SourceIndex {
+    pub(super) fn new(root: &Path, modes: PermissionModes) -> SourceIndex {
         SourceIndex {
             dir: content_dir(root).join(format!("{:o}", modes.file)),
         }

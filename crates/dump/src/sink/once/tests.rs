@@ -21,7 +21,7 @@ impl Place {
     fn new(dedup: FileSharing) -> Place {
         let dir = tempfile::tempdir().unwrap();
         Place {
-            once: WriteOnce::new(dedup, dir.path(), Modes::default()),
+            once: WriteOnce::new(dedup, dir.path(), PermissionModes::default()),
             dir,
             creator: Creator::default(),
         }
@@ -256,7 +256,11 @@ fn equal_bytes_are_linked_across_tables_and_runs() {
     let place = Place::new(FileSharing::Content);
     let put = |name: &str, bytes: &[u8]| {
         // A table of its own, as another process has.
-        let once = WriteOnce::new(FileSharing::Content, place.dir.path(), Modes::default());
+        let once = WriteOnce::new(
+            FileSharing::Content,
+            place.dir.path(),
+            PermissionModes::default(),
+        );
         let other = Place {
             dir: tempfile::tempdir().unwrap(),
             creator: Creator::default(),
@@ -281,9 +285,9 @@ fn equal_bytes_are_linked_across_tables_and_runs() {
     assert_eq!(put("f", b"one"), 0);
     assert_eq!(put("g", b"one"), 1);
     // Private files stay private: other permissions, another index.
-    let modes = Modes {
+    let modes = PermissionModes {
         file: 0o644,
-        ..Modes::default()
+        ..PermissionModes::default()
     };
     let public = Place {
         once: WriteOnce::new(FileSharing::Content, place.dir.path(), modes),
@@ -301,7 +305,11 @@ fn an_index_that_is_removed_under_a_running_process_comes_back() {
     fs::remove_dir_all(&index).unwrap();
     assert_eq!(place.put("b", b"one", None).n_linked, 0);
     assert_eq!(place.put("c", b"one", None).n_linked, 1);
-    let fresh = WriteOnce::new(FileSharing::Content, place.dir.path(), Modes::default());
+    let fresh = WriteOnce::new(
+        FileSharing::Content,
+        place.dir.path(),
+        PermissionModes::default(),
+    );
     let place = Place {
         once: fresh,
         ..place

@@ -1,6 +1,6 @@
 //! Which operators have quantised values, and where.
 
-use opscope_capture::{OverflowPlace, QuantisedKind, QuantisedPlace};
+use opscope_capture::{QuantisedKind, QuantisedPlace, SlotPosition};
 use opscope_store::record::SlotSide;
 
 use super::super::proto;
@@ -14,9 +14,9 @@ const RUNTIME_DOMAINS: &[&str] = &["com.microsoft", "com.ms.internal.nhwc"];
 /// A place of an operator, and where the scale and the zero point for it are.
 #[derive(Clone)]
 struct QuantisedSlot {
-    place: OverflowPlace,
-    scale: Vec<OverflowPlace>,
-    zero_point: Option<OverflowPlace>,
+    place: SlotPosition,
+    scale: Vec<SlotPosition>,
+    zero_point: Option<SlotPosition>,
     axis: i64,
 }
 
@@ -73,7 +73,7 @@ impl QuantisedSlot {
 
     /// The same, as far as the node has it; `None` if it lacks the value itself.
     fn for_node(self, node: &NodeProto) -> Option<QuantisedSlot> {
-        let is_there = |(side, i): OverflowPlace| {
+        let is_there = |(side, i): SlotPosition| {
             let names = match side {
                 SlotSide::Input => &node.input,
                 SlotSide::Output => &node.output,

@@ -1,4 +1,4 @@
-use opscope_capture::{OverflowPlace, QuantisedKind};
+use opscope_capture::{QuantisedKind, SlotPosition};
 use opscope_store::record::SlotSide::{Input, Output};
 
 use super::super::schema::{AttributeProto, NodeProto, TensorProto, ValueInfoProto};
@@ -54,12 +54,7 @@ fn graph(input: &str, node: Vec<NodeProto>) -> GraphProto {
 }
 
 /// Place, places of the scale, place of the zero point, axis.
-type Line = (
-    OverflowPlace,
-    Vec<OverflowPlace>,
-    Option<OverflowPlace>,
-    i64,
-);
+type Line = (SlotPosition, Vec<SlotPosition>, Option<SlotPosition>, i64);
 
 fn check(node: NodeProto, kind: QuantisedKind, expected: &[Line]) {
     let what = format!("{} {:?}", node.op_type, node.input);
@@ -258,7 +253,7 @@ fn places_of_one_value_share_its_number() {
             node("DequantizeLinear", "q s z", "f"),
         ],
     ));
-    let at = |task_id: u32, place: OverflowPlace| {
+    let at = |task_id: u32, place: SlotPosition| {
         let mut places = found.iter();
         let slot = places.find(|slot| (slot.task_id, slot.place) == (task_id, place));
         slot.unwrap().value

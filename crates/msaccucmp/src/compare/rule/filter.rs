@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{DeviceOperator, Rule};
+use super::{DeviceOperator, ModelRules};
 use crate::compare::file_name::is_number;
 
 const QUANT: [&str; 5] = [
@@ -33,7 +33,7 @@ enum OutputPlace {
 }
 
 /// Marks the operators, looking at them by `id`.
-pub(super) fn mark(rule: &mut Rule) {
+pub(super) fn mark(rule: &mut ModelRules) {
     let mut places: HashMap<String, Vec<OutputPlace>> = HashMap::new();
     for &op in &rule.sequence {
         let is_inside = reads_inside(&rule.ops[op], &places);

@@ -8,7 +8,7 @@ use std::path::Path;
 use opscope_store::regular_file;
 use serde_json::{Map, Value};
 
-use super::{DeviceOperator, GroupKey, OutputRule, Rule, filter};
+use super::{DeviceOperator, GroupKey, ModelRules, OutputRule, filter};
 use crate::compare::file_name::without_slice;
 use crate::compare::stop::CompareStop;
 use crate::failure::ErrorCode;
@@ -18,20 +18,20 @@ use crate::paths::{self, PathKind};
 /// Largest file that is read.
 const FILE_BYTES_MAX: u64 = 4 << 30;
 
-impl Rule {
+impl ModelRules {
     /// Reads a file.
-    pub(in crate::compare) fn open(path: &Path) -> Result<Rule, CompareStop> {
-        Rule::from_value(&load_value(path)?, path)
+    pub(in crate::compare) fn open(path: &Path) -> Result<ModelRules, CompareStop> {
+        ModelRules::from_value(&load_value(path)?, path)
     }
 
     /// Reads rules from the text of a file.
-    pub(in crate::compare) fn parse(text: &str) -> Result<Rule, CompareStop> {
+    pub(in crate::compare) fn parse(text: &str) -> Result<ModelRules, CompareStop> {
         let value = serde_json::from_str(text).map_err(|_| CompareStop::bare(ErrorCode::Json))?;
-        Rule::from_value(&value, Path::new("rule.json"))
+        ModelRules::from_value(&value, Path::new("rule.json"))
     }
 
-    fn from_value(value: &Value, path: &Path) -> Result<Rule, CompareStop> {
-        let mut rule = Rule::default();
+    fn from_value(value: &Value, path: &Path) -> Result<ModelRules, CompareStop> {
+        let mut rule = ModelRules::default();
         read_value(&mut rule, value, path)?;
         filter::mark(&mut rule);
         Ok(rule)
@@ -57,7 +57,7 @@ pub(in crate::compare) fn load_value(path: &Path) -> Result<Value, CompareStop> 
     serde_json::from_slice(&bytes).map_err(|error| invalid(error.to_string()))
 }
 
-fn read_value(rule: &mut Rule, value: &Value, path: &Path) -> Result<(), CompareStop> {
+fn read_value(rule: &mut ModelRules, value: &Value, path: &Path) -> Result<(), CompareStop> {
     let reader = RuleReader {
         path,
         has_bad_name: Cell::default(),
@@ -92,7 +92,7 @@ pub(in crate::compare) fn graph_names(
 
 /// An operator that is alone with one original, by whose name its group goes, has that original's
 /// outputs.
-fn name_renamed(rule: &mut Rule) {
+fn name_renamed(rule: &mut ModelRules) {
     for (_, group) in rule.groups.clone() {
         let [op] = group[..] else { continue };
         let [original] = &rule.ops[op].originals[..] else {
@@ -109,7 +109,7 @@ fn name_renamed(rule: &mut Rule) {
 }
 
 /// Fills in the origin of outputs that have none.
-fn name_outputs(rule: &mut Rule, outputs: &mut Vec<usize>, name: &str) {
+fn name_outputs(rule: &mut ModelRules, outputs: &mut Vec<usize>, name: &str) {
     if outputs.is_empty() {
         outputs.push(rule.outputs.len());
         rule.outputs.push(OutputRule {
@@ -132,7 +132,7 @@ struct RuleReader<'a> {
 }
 
 impl RuleReader<'_> {
-    fn op(&self, rule: &mut Rule, value: &Value) -> Result<(), CompareStop> {
+    fn op(&self, rule: &mut ModelRules, value: &Value) -> Result<(), CompareStop> {
         let own_name = self.text(value, "name")?;
         let name = without_slice(own_name);
         let op_type = self.text(value, "type")?;
@@ -211,7 +211,7 @@ impl RuleReader<'_> {
 
     fn outputs(
         &self,
-        rule: &mut Rule,
+        rule: &mut ModelRules,
         map: &Map<String, Value>,
     ) -> Result<Vec<usize>, CompareStop> {
         let mut outputs = Vec::new();

@@ -2,13 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{GroupKey, OutputRule, Rule};
+use super::{GroupKey, ModelRules, OutputRule};
 use crate::compare::stop::CompareStop;
 use crate::log;
 
 /// Replaces the originals of `offline`, which are operators of the quantised model, by the originals
 /// of those, as `quant` has them, and groups the operators anew.
-pub(in crate::compare) fn merge_quant(mut offline: Rule, quant: &Rule) -> Rule {
+pub(in crate::compare) fn merge_quant(mut offline: ModelRules, quant: &ModelRules) -> ModelRules {
     let quant_start = offline.outputs.len();
     offline.outputs.extend(quant.outputs.iter().cloned());
     let groups = std::mem::take(&mut offline.groups);
@@ -36,7 +36,7 @@ pub(in crate::compare) fn merge_quant(mut offline: Rule, quant: &Rule) -> Rule {
     offline
 }
 
-fn quant_originals(names: &[String], quant: &Rule) -> Vec<String> {
+fn quant_originals(names: &[String], quant: &ModelRules) -> Vec<String> {
     let mut originals: Vec<String> = Vec::new();
     let groups = names
         .iter()
@@ -53,7 +53,12 @@ fn quant_originals(names: &[String], quant: &Rule) -> Vec<String> {
 
 /// The outputs of the quantised model that an operator's outputs stand for. They are shared: what
 /// one operator says of their layout holds for all.
-fn quant_outputs(offline: &mut Rule, op: usize, quant: &Rule, quant_start: usize) -> Vec<usize> {
+fn quant_outputs(
+    offline: &mut ModelRules,
+    op: usize,
+    quant: &ModelRules,
+    quant_start: usize,
+) -> Vec<usize> {
     let mut found = Vec::new();
     for output in offline.ops[op].outputs.clone() {
         let output = offline.outputs[output].clone();
@@ -96,7 +101,10 @@ fn quant_outputs(offline: &mut Rule, op: usize, quant: &Rule, quant_start: usize
 
 /// Replaces the originals of `open`, the model with fusion, by the operators of `close`, the model
 /// without, that have the same originals.
-pub(in crate::compare) fn merge_close(open: Rule, close: &Rule) -> Result<Rule, CompareStop> {
+pub(in crate::compare) fn merge_close(
+    open: ModelRules,
+    close: &ModelRules,
+) -> Result<ModelRules, CompareStop> {
     let mut carriers: HashMap<&str, &str> = HashMap::new();
     for &op in &close.sequence {
         let op = &close.ops[op];
@@ -104,10 +112,10 @@ pub(in crate::compare) fn merge_close(open: Rule, close: &Rule) -> Result<Rule, 
             carriers.insert(original, &op.name);
         }
     }
-    let mut merged = Rule {
+    let mut merged = ModelRules {
         ops: open.ops,
         outputs: open.outputs,
-        ..Rule::default()
+        ..ModelRules::default()
     };
     let mut seen: HashSet<&GroupKey> = HashSet::new();
     let mut used: HashSet<String> = HashSet::new();
@@ -138,7 +146,7 @@ pub(in crate::compare) fn merge_close(open: Rule, close: &Rule) -> Result<Rule, 
     Ok(merged)
 }
 
-fn replace_originals(rule: &mut Rule, op: usize, carriers: &HashMap<&str, &str>) {
+fn replace_originals(rule: &mut ModelRules, op: usize, carriers: &HashMap<&str, &str>) {
     if let [only] = &rule.ops[op].originals[..]
         && only.is_empty()
     {
@@ -158,7 +166,12 @@ fn replace_originals(rule: &mut Rule, op: usize, carriers: &HashMap<&str, &str>)
     rule.ops[op].originals = names;
 }
 
-fn replace_outputs(rule: &mut Rule, op: usize, carriers: &HashMap<&str, &str>, close: &Rule) {
+fn replace_outputs(
+    rule: &mut ModelRules,
+    op: usize,
+    carriers: &HashMap<&str, &str>,
+    close: &ModelRules,
+) {
     for (i, output) in rule.ops[op].outputs.clone().into_iter().enumerate() {
         let output = &mut rule.outputs[output];
         if output.origin.is_empty() {

@@ -16,13 +16,13 @@ fn op(name: &str, op_type: &str, inputs: &[&str], originals: &[&str], origin: &s
     )
 }
 
-fn rule(ops: &[String]) -> Rule {
+fn rule(ops: &[String]) -> ModelRules {
     let text = format!(r#"{{"graph":[{{"name":"g","op":[{}]}}]}}"#, ops.join(","));
-    Rule::parse(&text).unwrap()
+    ModelRules::parse(&text).unwrap()
 }
 
 fn status(text: &str) -> Option<ErrorCode> {
-    match Rule::parse(text) {
+    match ModelRules::parse(text) {
         Err(CompareStop::Coded(code, _)) => Some(code),
         _ => None,
     }
@@ -40,9 +40,9 @@ fn originals_make_groups() {
     let groups: Vec<&[usize]> = rule.groups.iter().map(|(_, ops)| ops.as_slice()).collect();
     // `z` has no originals and goes by its own name, which is that of `c`'s original.
     assert_eq!(groups, [&[0, 1][..], &[2, 4], &[3]]);
-    assert_eq!(rule.relation(groups[0]), Relation::ToMany);
+    assert_eq!(rule.relation(groups[0]), OriginRelation::ToMany);
     assert_eq!(rule.joined_names(groups[0]), ("a,b".into(), "x,y".into()));
-    assert_eq!(rule.relation(groups[2]), Relation::ToOne);
+    assert_eq!(rule.relation(groups[2]), OriginRelation::ToOne);
     assert!(rule.ops[4].inputs.is_empty());
     assert_eq!(
         rule.ops.iter().map(|op| op.index).collect::<Vec<_>>(),
@@ -104,11 +104,11 @@ fn wrong_json_is_refused() {
         r#"{"graph":[{"op":[null]}]}"#,
     ] {
         assert!(
-            matches!(Rule::parse(text), Err(CompareStop::Fatal(_))),
+            matches!(ModelRules::parse(text), Err(CompareStop::Fatal(_))),
             "{text}"
         );
     }
-    assert!(Rule::parse(r#"{"graph":[]}"#).unwrap().ops.is_empty());
+    assert!(ModelRules::parse(r#"{"graph":[]}"#).unwrap().ops.is_empty());
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn operators_between_quantising_and_its_undoing_are_marked() {
         {"name":"d.dequant","type":"AscendDequant","id":3,"input":["conv:0"],"output_desc":[{"dtype":"DT_FLOAT16","attr":[]}]},
         {"name":"after","type":"Relu","id":4,"input":["d.dequant:0"],"output_desc":[{"dtype":"DT_FLOAT16","attr":[]}]}
     ]}]}"#;
-    let rule = Rule::parse(text).unwrap();
+    let rule = ModelRules::parse(text).unwrap();
     let marked: Vec<bool> = rule.ops.iter().map(|op| op.is_filtered).collect();
     assert_eq!(marked, [false, true, false, false]);
 }

@@ -8,7 +8,7 @@ use super::values::{extents, parse_device, parse_literal, parse_type};
 use super::{FUNCTIONAL_PREFIX, IN_FILE};
 use crate::FormatError;
 use crate::record::graph::{
-    AttributeGroup, GraphAttribute, GraphNode, GraphParameter, GraphRecord, InputOrigin,
+    AttributeGroup, GraphAttribute, GraphDescription, GraphNode, GraphParameter, InputOrigin,
     KernelView, NodeSource,
 };
 
@@ -24,7 +24,7 @@ const GROUPS: [(AttributeGroup, &str); 3] = [
 ///
 /// # Errors
 /// [`FormatError`] if the text names no graph, or a node cannot be taken apart.
-pub fn decode(text: &str) -> Result<GraphRecord, FormatError> {
+pub fn decode(text: &str) -> Result<GraphDescription, FormatError> {
     let mut reader = GraphIrReader::default();
     let mut offset = 0;
     let mut lines = text.split_inclusive('\n').peekable();
@@ -84,7 +84,7 @@ enum IrFilePart {
 
 #[derive(Default)]
 struct GraphIrReader {
-    graph: GraphRecord,
+    graph: GraphDescription,
     part: IrFilePart,
     /// Numbers of nodes as the file gives them.
     by_number: HashMap<u64, usize>,

@@ -1,8 +1,10 @@
 use super::*;
-use crate::record::graph::{GraphNode, GraphRecord, InputOrigin, Literal, TensorType, ValueType};
+use crate::record::graph::{
+    GraphDescription, GraphNode, InputOrigin, Literal, TensorType, ValueType,
+};
 use opscope_tensor::DType;
 
-fn node(text: &str) -> Result<GraphRecord, crate::FormatError> {
+fn node(text: &str) -> Result<GraphDescription, crate::FormatError> {
     decode(&format!("subgraph @kernel_graph7() {{\n{text}\n}}\n"))
 }
 
@@ -57,11 +59,11 @@ fn the_dialect_of_older_versions_is_read() {
 
 #[test]
 fn a_graph_made_by_hand_comes_back() {
-    let mut graph = GraphRecord {
+    let mut graph = GraphDescription {
         id: 3,
         name: "kernel_graph3".to_owned(),
         instance: 0x10,
-        ..GraphRecord::default()
+        ..GraphDescription::default()
     };
     let axis = graph.constant(Literal::Int(Some(DType::I64), 0));
     assert_eq!(graph.constant(Literal::Int(Some(DType::I64), 0)), axis);

@@ -4,14 +4,15 @@ use super::attribute::write_attribute;
 use super::values::{joined, write_device, write_literal, write_type};
 use super::{FUNCTIONAL_PREFIX, IN_FILE};
 use crate::record::graph::{
-    AttributeGroup, GraphAttribute, GraphNode, GraphParameter, GraphRecord, InputOrigin, ValueType,
+    AttributeGroup, GraphAttribute, GraphDescription, GraphNode, GraphParameter, InputOrigin,
+    ValueType,
 };
 
 /// Operators whose arguments are shown with their kind although they are no kernels.
 const TUPLE_OPERATORS: [&str; 2] = ["MakeTuple", "TupleGetItem"];
 
 /// The file of a graph.
-pub fn encode(graph: &GraphRecord) -> String {
+pub fn encode(graph: &GraphDescription) -> String {
     let name = &graph.name;
     let n_cnodes = graph.nodes.len() + 1;
     // Every operator node has a node of its own for the primitive that it applies.
@@ -68,7 +69,7 @@ fn parameter_line(i: usize, parameter: &GraphParameter) -> String {
     line + &format!("  :  IsWeight: {}\n", parameter.is_weight)
 }
 
-fn node_text(graph: &GraphRecord, i: usize, node: &GraphNode) -> String {
+fn node_text(graph: &GraphDescription, i: usize, node: &GraphNode) -> String {
     let prefix = if node.is_functional {
         FUNCTIONAL_PREFIX
     } else {
@@ -108,7 +109,7 @@ fn node_text(graph: &GraphRecord, i: usize, node: &GraphNode) -> String {
     text
 }
 
-fn result_text(graph: &GraphRecord) -> String {
+fn result_text(graph: &GraphDescription) -> String {
     let mut text = "  Return(".to_owned();
     write_inputs(&mut text, graph, &graph.outputs);
     text.push(')');
@@ -121,7 +122,7 @@ fn result_text(graph: &GraphRecord) -> String {
     )
 }
 
-fn write_inputs(text: &mut String, graph: &GraphRecord, inputs: &[InputOrigin]) {
+fn write_inputs(text: &mut String, graph: &GraphDescription, inputs: &[InputOrigin]) {
     write_list(text, inputs, |text, input| match input {
         InputOrigin::Node(index) => *text += &format!("%{index}"),
         InputOrigin::Parameter(index) => {
@@ -137,7 +138,7 @@ fn write_inputs(text: &mut String, graph: &GraphRecord, inputs: &[InputOrigin]) 
     });
 }
 
-fn write_input_types(text: &mut String, graph: &GraphRecord, inputs: &[InputOrigin]) {
+fn write_input_types(text: &mut String, graph: &GraphDescription, inputs: &[InputOrigin]) {
     write_list(text, inputs, |text, input| {
         let value = graph.type_of(input).unwrap_or_default();
         write_type(text, &value, matches!(input, InputOrigin::Constant(_)));
@@ -163,7 +164,7 @@ fn write_attributes(text: &mut String, attributes: &[GraphAttribute]) {
     }
 }
 
-fn kinds_line(graph: &GraphRecord, node: &GraphNode) -> String {
+fn kinds_line(graph: &GraphDescription, node: &GraphNode) -> String {
     let kinds = node.inputs.iter().filter_map(|input| {
         let value = graph.type_of(input).unwrap_or_default();
         // Kernels are not given monads.

@@ -13,15 +13,15 @@ use crate::FormatError;
 use crate::file_format::ms_dtype;
 use crate::file_format::protobuf::{FieldValue, MessageReader, read_repeated_u64};
 use crate::record::graph::{
-    ANY_RANK, AttributeGroup, Constant, GraphAttribute, GraphNode, GraphParameter, GraphRecord,
-    InputOrigin, Literal, NONE, NodeSource, TensorType, ValueType,
+    ANY_RANK, AttributeGroup, Constant, GraphAttribute, GraphDescription, GraphNode,
+    GraphParameter, InputOrigin, Literal, NONE, NodeSource, TensorType, ValueType,
 };
 
 /// Reads a graph from a file's bytes.
 ///
 /// # Errors
 /// [`FormatError`] if the bytes are no protobuf message, or one without a graph.
-pub fn decode(bytes: &[u8]) -> Result<GraphRecord, FormatError> {
+pub fn decode(bytes: &[u8]) -> Result<GraphDescription, FormatError> {
     let mut graph = None;
     each_field(FieldValue::Bytes(bytes, 0), |number, value| {
         if number == model::GRAPH {
@@ -35,8 +35,8 @@ pub fn decode(bytes: &[u8]) -> Result<GraphRecord, FormatError> {
 /// Names of inputs, to be looked up when all nodes are known.
 type InputNames = Vec<String>;
 
-fn read_graph(value: FieldValue<'_>) -> Result<GraphRecord, FormatError> {
-    let mut graph = GraphRecord::default();
+fn read_graph(value: FieldValue<'_>) -> Result<GraphDescription, FormatError> {
+    let mut graph = GraphDescription::default();
     let mut inputs: Vec<InputNames> = Vec::new();
     let mut outputs = InputNames::new();
     let mut by_name = HashMap::new();

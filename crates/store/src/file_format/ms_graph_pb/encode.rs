@@ -10,19 +10,19 @@ use super::numbers::{
 use crate::file_format::ms_dtype;
 use crate::file_format::protobuf::MessageWriter;
 use crate::record::graph::{
-    AttributeGroup, GraphNode, GraphRecord, InputOrigin, Literal, NONE, NodeSource, TensorType,
-    ValueType,
+    AttributeGroup, GraphDescription, GraphNode, InputOrigin, Literal, NONE, NodeSource,
+    TensorType, ValueType,
 };
 
 /// The file of a graph.
-pub fn encode(graph: &GraphRecord) -> Vec<u8> {
+pub fn encode(graph: &GraphDescription) -> Vec<u8> {
     let mut writer = MessageWriter::default();
     writer.varint_always(model::IR_VERSION, IR_VERSION);
     writer.message(model::GRAPH, |writer| write_graph(writer, graph));
     writer.into_bytes()
 }
 
-fn write_graph(writer: &mut MessageWriter, graph: &GraphRecord) {
+fn write_graph(writer: &mut MessageWriter, graph: &GraphDescription) {
     for (i, node) in graph.nodes.iter().enumerate() {
         writer.message(graph_field::NODE, |writer| {
             write_node(writer, graph, i, node);
@@ -56,7 +56,7 @@ fn write_graph(writer: &mut MessageWriter, graph: &GraphRecord) {
     text(writer, graph_field::ROOT_NAME, &graph.id.to_string());
 }
 
-fn write_node(writer: &mut MessageWriter, graph: &GraphRecord, i: usize, node: &GraphNode) {
+fn write_node(writer: &mut MessageWriter, graph: &GraphDescription, i: usize, node: &GraphNode) {
     for input in &node.inputs {
         writer.message(node::INPUT, |writer| {
             text(writer, named::NAME, &input_name(graph, input));
@@ -87,7 +87,7 @@ fn constant_name(i: usize) -> String {
     format!("cst{}", i + 1)
 }
 
-fn input_name(graph: &GraphRecord, input: &InputOrigin) -> String {
+fn input_name(graph: &GraphDescription, input: &InputOrigin) -> String {
     match input {
         InputOrigin::Node(index) => node_name(*index),
         InputOrigin::Constant(index) => constant_name(*index),

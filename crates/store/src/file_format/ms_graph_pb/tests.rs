@@ -1,6 +1,6 @@
 use super::*;
 use crate::file_format::protobuf::MessageWriter;
-use crate::record::graph::{GraphNode, GraphRecord, NodeSource};
+use crate::record::graph::{GraphDescription, GraphNode, NodeSource};
 
 #[test]
 fn candidates_are_kept_apart() {
@@ -8,13 +8,13 @@ fn candidates_are_kept_apart() {
         heading: Some("Corresponding code candidate".to_owned()),
         lines: lines.iter().map(|&line| line.to_owned()).collect(),
     };
-    let graph = GraphRecord {
+    let graph = GraphDescription {
         name: "kernel_graph0".to_owned(),
         nodes: vec![GraphNode {
             source: vec![source(&["a.py:1/x/", "a.py:2/y/"]), source(&["b.py:3/z/"])],
             ..GraphNode::default()
         }],
-        ..GraphRecord::default()
+        ..GraphDescription::default()
     };
     let found = decode(&encode(&graph)).unwrap();
     assert_eq!(found.nodes[0].source, graph.nodes[0].source);

@@ -2,7 +2,7 @@
 
 /// One column of statistics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Category {
+pub enum StatisticCategory {
     /// The largest element.
     Max,
     /// The smallest element.
@@ -32,50 +32,62 @@ pub enum Category {
 }
 
 /// Name in a configuration, column, whether devices can compute it.
-const TABLE: &[(Category, &str, &str, bool)] = &[
-    (Category::Max, "max", "Max Value", true),
-    (Category::Min, "min", "Min Value", true),
-    (Category::Average, "avg", "Avg Value", true),
-    (Category::Count, "count", "Count", false),
+const TABLE: &[(StatisticCategory, &str, &str, bool)] = &[
+    (StatisticCategory::Max, "max", "Max Value", true),
+    (StatisticCategory::Min, "min", "Min Value", true),
+    (StatisticCategory::Average, "avg", "Avg Value", true),
+    (StatisticCategory::Count, "count", "Count", false),
     (
-        Category::NegativeZeroCount,
+        StatisticCategory::NegativeZeroCount,
         "negative zero count",
         "Negative Zero Count",
         false,
     ),
     (
-        Category::PositiveZeroCount,
+        StatisticCategory::PositiveZeroCount,
         "positive zero count",
         "Positive Zero Count",
         false,
     ),
-    (Category::NanCount, "nan count", "NaN Count", false),
+    (StatisticCategory::NanCount, "nan count", "NaN Count", false),
     (
-        Category::NegativeInfCount,
+        StatisticCategory::NegativeInfCount,
         "negative inf count",
         "Negative Inf Count",
         false,
     ),
     (
-        Category::PositiveInfCount,
+        StatisticCategory::PositiveInfCount,
         "positive inf count",
         "Positive Inf Count",
         false,
     ),
-    (Category::ZeroCount, "zero count", "Zero Count", false),
-    (Category::L2Norm, "l2norm", "L2Norm Value", true),
-    (Category::Md5, "md5", "MD5", false),
-    (Category::Sha1, "hash", "SHA1", false),
+    (
+        StatisticCategory::ZeroCount,
+        "zero count",
+        "Zero Count",
+        false,
+    ),
+    (StatisticCategory::L2Norm, "l2norm", "L2Norm Value", true),
+    (StatisticCategory::Md5, "md5", "MD5", false),
+    (StatisticCategory::Sha1, "hash", "SHA1", false),
 ];
 /// Other names for the same.
-const ALIASES: &[(&str, Category)] = &[("hash:md5", Category::Md5), ("hash:sha1", Category::Sha1)];
+const ALIASES: &[(&str, StatisticCategory)] = &[
+    ("hash:md5", StatisticCategory::Md5),
+    ("hash:sha1", StatisticCategory::Sha1),
+];
 
-impl Category {
+impl StatisticCategory {
     /// Categories that are written when none is asked for.
-    pub const DEFAULT: [Category; 3] = [Category::Max, Category::Min, Category::L2Norm];
+    pub const DEFAULT: [StatisticCategory; 3] = [
+        StatisticCategory::Max,
+        StatisticCategory::Min,
+        StatisticCategory::L2Norm,
+    ];
 
     /// The category of a name, in its exact letters.
-    pub fn from_name(name: &str) -> Option<Category> {
+    pub fn from_name(name: &str) -> Option<StatisticCategory> {
         let known = TABLE.iter().find(|(_, known, ..)| *known == name);
         let alias = || ALIASES.iter().find(|(known, _)| *known == name);
         known
@@ -90,7 +102,7 @@ impl Category {
     }
 
     /// The category of a column.
-    pub fn from_column(column: &str) -> Option<Category> {
+    pub fn from_column(column: &str) -> Option<StatisticCategory> {
         let known = TABLE.iter().find(|(_, _, known, _)| *known == column)?;
         Some(known.0)
     }

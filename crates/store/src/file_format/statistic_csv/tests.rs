@@ -35,7 +35,7 @@ fn the_recorded_row() {
         "Conv2D,Default/conv1-Conv2d/Conv2D-op0,0,0,1700000000000000,output,0,48,float32,\"[3,4]\",6,-5,12.083,\n"
     );
     assert_eq!(
-        header(&Category::DEFAULT),
+        header(&StatisticCategory::DEFAULT),
         "Op Type,Op Name,Task ID,Stream ID,Timestamp,IO,Slot,Data Size,Data Type,Shape,Max Value,Min Value,L2Norm Value\n"
     );
 }
@@ -43,10 +43,10 @@ fn the_recorded_row() {
 #[test]
 fn rows_come_back() {
     let categories = [
-        Category::Max,
-        Category::Count,
-        Category::Sha1,
-        Category::Md5,
+        StatisticCategory::Max,
+        StatisticCategory::Count,
+        StatisticCategory::Sha1,
+        StatisticCategory::Md5,
     ];
     let cells = [
         StatisticCell::Real(f64::NEG_INFINITY),
@@ -66,7 +66,7 @@ fn rows_come_back() {
     let columns: Vec<_> = table
         .columns
         .iter()
-        .map(|c| Category::from_column(c))
+        .map(|c| StatisticCategory::from_column(c))
         .collect();
     assert_eq!(columns, categories.map(Some));
     assert_eq!(table.rows[0].0, subjects[0]);
@@ -96,7 +96,7 @@ fn older_forms_are_read() {
 
 #[test]
 fn damage_is_noted_and_the_rest_read() {
-    let text = header(&[Category::Max])
+    let text = header(&[StatisticCategory::Max])
         + "nonsense\n"
         + "A,b,0,0,1,sideways,0,4,float32,\"[1]\",1,\n"
         + &row(&subject("x", &[1]), &[StatisticCell::Real(1.0)])
@@ -105,7 +105,7 @@ fn damage_is_noted_and_the_rest_read() {
     assert_eq!((table.rows.len(), table.errors.len()), (1, 3));
     assert_eq!(
         table.errors[0].offset,
-        header(&[Category::Max]).len() as u64
+        header(&[StatisticCategory::Max]).len() as u64
     );
     assert!(parse("Input/Output,Index\n").is_err());
     assert!(parse("").is_err());
@@ -114,9 +114,15 @@ fn damage_is_noted_and_the_rest_read() {
 #[test]
 fn names_of_categories() {
     for name in ["hash", "hash:sha1"] {
-        assert_eq!(Category::from_name(name), Some(Category::Sha1));
+        assert_eq!(
+            StatisticCategory::from_name(name),
+            Some(StatisticCategory::Sha1)
+        );
     }
-    assert_eq!(Category::from_name("hash:md5"), Some(Category::Md5));
-    assert_eq!(Category::from_name("Max"), None);
-    assert!(Category::L2Norm.is_on_device() && !Category::Count.is_on_device());
+    assert_eq!(
+        StatisticCategory::from_name("hash:md5"),
+        Some(StatisticCategory::Md5)
+    );
+    assert_eq!(StatisticCategory::from_name("Max"), None);
+    assert!(StatisticCategory::L2Norm.is_on_device() && !StatisticCategory::Count.is_on_device());
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use opscope_tensor::{DType, Layout};
 
-use super::{FileFacts, FileKind, MindSporeTensorFile, StoredTensor};
+use super::{FileFacts, FileKind, StoredTensor, TensorFile};
 use crate::file_bytes::FileBytes;
 use crate::file_format::npz::Archive;
 use crate::file_format::safetensors;
@@ -17,7 +17,7 @@ pub(super) fn open_npz(
     path: &Path,
     file_name: &str,
     wanted: Option<usize>,
-) -> Result<MindSporeTensorFile, StoreError> {
+) -> Result<TensorFile, StoreError> {
     let mut archive = Archive::open(path)?;
     let names = archive.names().to_vec();
     let is_wanted = |index: usize| wanted.is_none_or(|wanted| wanted == index);
@@ -69,7 +69,7 @@ pub(super) fn npz_members(path: &Path) -> Result<Vec<StoredTensor>, StoreError> 
 pub(super) fn safetensors_file(
     bytes: FileBytes,
     file_name: &str,
-) -> Result<MindSporeTensorFile, FormatError> {
+) -> Result<TensorFile, FormatError> {
     let members = safetensors::decode(bytes.as_ref())?.into_iter().enumerate();
     let tensors = members.map(|(index, found)| {
         let Range { start, end } = found.range;
@@ -101,9 +101,9 @@ fn archive_file(
     file_name: &str,
     tensors: Vec<StoredTensor>,
     bytes: FileBytes,
-) -> MindSporeTensorFile {
+) -> TensorFile {
     let starts = tensors.iter().map(|tensor| tensor.range.start as u64);
-    MindSporeTensorFile {
+    TensorFile {
         kind,
         file_name: file_name.to_owned(),
         facts: FileFacts::default(),

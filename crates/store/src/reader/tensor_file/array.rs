@@ -2,17 +2,14 @@
 
 use opscope_tensor::{DType, Layout, Shape, TensorView};
 
-use super::{FileFacts, FileKind, MindSporeTensorFile, StoredTensor, wrong_size};
+use super::{FileFacts, FileKind, StoredTensor, TensorFile, wrong_size};
 use crate::FormatError;
 use crate::file_bytes::FileBytes;
 use crate::file_format::npy::{self, NpyHeader};
 use crate::file_format::op_debug;
 
 /// An array whose elements lie as they are needed stays where it is; others are brought into order.
-pub(super) fn array_file(
-    bytes: FileBytes,
-    file_name: &str,
-) -> Result<MindSporeTensorFile, FormatError> {
+pub(super) fn array_file(bytes: FileBytes, file_name: &str) -> Result<TensorFile, FormatError> {
     let (header, n_start) = NpyHeader::decode(bytes.as_ref())?;
     let is_reordered = header.is_fortran_order && header.shape.n_axes() > 1;
     let is_text = header.dtype == DType::String;
@@ -20,7 +17,7 @@ pub(super) fn array_file(
         let array = npy::from_bytes(bytes.as_ref().to_vec())?;
         let view = array.host_view();
         let view = view.map_err(|error| FormatError::new(0, "elements", error.to_string()))?;
-        let mut file = MindSporeTensorFile::from_array(view, file_name);
+        let mut file = TensorFile::from_array(view, file_name);
         file.n_start = n_start as u64;
         return Ok(file);
     }
@@ -32,7 +29,7 @@ pub(super) fn array_file(
     }
     let offset = Some(range.start as u64);
     let stored = StoredTensor::array(dtype, shape, Layout::Nd, range);
-    Ok(MindSporeTensorFile::from_output(
+    Ok(TensorFile::from_output(
         StoredTensor { offset, ..stored },
         bytes,
         file_name,
@@ -43,23 +40,20 @@ pub(super) fn array_file(
 pub(super) fn compressed_file(
     content: Vec<u8>,
     file_name: &str,
-) -> Result<MindSporeTensorFile, FormatError> {
+) -> Result<TensorFile, FormatError> {
     let n_decompressed = Some(content.len() as u64);
     let mut file = array_file(content.into(), file_name)?;
     for tensor in &mut file.tensors {
         tensor.offset = None;
     }
-    Ok(MindSporeTensorFile {
+    Ok(TensorFile {
         n_decompressed,
         ..file
     })
 }
 
 /// A record in JSON looks as if its bytes were an output.
-pub(super) fn record_file(
-    bytes: &FileBytes,
-    file_name: &str,
-) -> Result<MindSporeTensorFile, FormatError> {
+pub(super) fn record_file(bytes: &FileBytes, file_name: &str) -> Result<TensorFile, FormatError> {
     let record = op_debug::from_json(bytes.as_ref())?.encode();
     let shape = Shape::new([record.len()]).unwrap_or_default();
     let array = TensorView {
@@ -68,23 +62,23 @@ pub(super) fn record_file(
         layout: Layout::Nd,
         bytes: &record,
     };
-    Ok(MindSporeTensorFile {
+    Ok(TensorFile {
         kind: FileKind::RecordJson,
-        ..MindSporeTensorFile::from_array(array, file_name)
+        ..TensorFile::from_array(array, file_name)
     })
 }
 
-impl MindSporeTensorFile {
+impl TensorFile {
     /// An array: one output.
-    fn from_array(array: TensorView<'_>, file_name: &str) -> MindSporeTensorFile {
+    fn from_array(array: TensorView<'_>, file_name: &str) -> TensorFile {
         let bytes = array.bytes.to_vec();
         let range = 0..bytes.len();
         let stored = StoredTensor::array(array.dtype, array.shape, Layout::Nd, range);
-        MindSporeTensorFile::from_output(stored, bytes.into(), file_name)
+        TensorFile::from_output(stored, bytes.into(), file_name)
     }
 
-    fn from_output(stored: StoredTensor, bytes: FileBytes, file_name: &str) -> MindSporeTensorFile {
-        MindSporeTensorFile {
+    fn from_output(stored: StoredTensor, bytes: FileBytes, file_name: &str) -> TensorFile {
+        TensorFile {
             kind: FileKind::Npy,
             file_name: file_name.to_owned(),
             facts: FileFacts::default(),

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{ExtraKind, ExtraPiece, FileFacts, FileKind, MindSporeTensorFile, StoredTensor};
+use super::{ExtraKind, ExtraPiece, FileFacts, FileKind, StoredTensor, TensorFile};
 use crate::FormatError;
 use crate::file_bytes::FileBytes;
 use crate::file_format::dump_data::{
@@ -22,9 +22,9 @@ const LAYOUT_MASK: u32 = 0xff;
 /// Field of a nano dump's name that holds the operator's name.
 const OP_NAME_FIELD: usize = 1;
 
-impl MindSporeTensorFile {
+impl TensorFile {
     /// A dump file of AscendCL.
-    pub(super) fn from_dump(file: DumpFile, file_name: &str) -> MindSporeTensorFile {
+    pub(super) fn from_dump(file: DumpFile, file_name: &str) -> TensorFile {
         let n_start = LENGTH_BYTES.saturating_add(file.n_header_bytes());
         let (bytes, header, pieces) = file.into_parts();
         let mut tensors = Vec::new();
@@ -42,7 +42,7 @@ impl MindSporeTensorFile {
             let entry = entries.get(index);
             tensors.extend(entry.map(|entry| stored_tensor(side, index, entry, range)));
         }
-        MindSporeTensorFile {
+        TensorFile {
             kind: FileKind::DumpData,
             file_name: file_name.to_owned(),
             facts: file_facts(header),
@@ -55,14 +55,11 @@ impl MindSporeTensorFile {
     }
 
     /// A file of the nano runtime; its name has the operator's, as its header lacks it.
-    pub(super) fn from_nano(
-        bytes: FileBytes,
-        file_name: &str,
-    ) -> Result<MindSporeTensorFile, FormatError> {
+    pub(super) fn from_nano(bytes: FileBytes, file_name: &str) -> Result<TensorFile, FormatError> {
         let (header, n_header) = NanoHeader::decode(bytes.as_ref())?;
         header.check_size(n_header, bytes.as_ref().len())?;
         let file = header.to_dump_file(n_header, bytes);
-        let mut file = MindSporeTensorFile::from_dump(file, file_name);
+        let mut file = TensorFile::from_dump(file, file_name);
         let op_name = file_name.split('.').nth(OP_NAME_FIELD).unwrap_or_default();
         file.kind = FileKind::Nano;
         op_name.clone_into(&mut file.facts.op_name);

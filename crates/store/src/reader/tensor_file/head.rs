@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use opscope_tensor::{DType, Layout};
 
-use super::{FileKind, MindSporeTensorFile, StoredTensor, archive};
+use super::{FileKind, StoredTensor, TensorFile, archive};
 use crate::StoreError;
 use crate::file_bytes::FileBytes;
 use crate::file_format::stats_csv::{self, StatsTable};
@@ -72,7 +72,7 @@ impl FileRequest {
     /// As for [`FileRequest::read_head`].
     pub fn read_whole(&self) -> Result<FileContent, StoreError> {
         self.read_with(|| {
-            Ok(FileHead::from(&MindSporeTensorFile::open(
+            Ok(FileHead::from(&TensorFile::open(
                 &self.path,
                 &self.real_name,
             )?))
@@ -99,8 +99,8 @@ impl FileRequest {
     }
 }
 
-impl From<&MindSporeTensorFile> for FileHead {
-    fn from(file: &MindSporeTensorFile) -> FileHead {
+impl From<&TensorFile> for FileHead {
+    fn from(file: &TensorFile) -> FileHead {
         FileHead {
             kind: file.kind,
             holds_records: file.holds_records(),
@@ -122,7 +122,7 @@ impl FileHead {
         {
             return Ok(FileHead::from_arrays(FileKind::Npy, vec![array]));
         }
-        Ok(FileHead::from(&MindSporeTensorFile::open(path, file_name)?))
+        Ok(FileHead::from(&TensorFile::open(path, file_name)?))
     }
 
     fn from_arrays(kind: FileKind, tensors: Vec<StoredTensor>) -> FileHead {

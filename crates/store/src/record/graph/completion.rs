@@ -2,7 +2,7 @@
 
 use opscope_tensor::DType;
 
-use super::{ANY_RANK, GraphRecord, InputOrigin, Literal, TensorType, ValueType};
+use super::{ANY_RANK, GraphDescription, InputOrigin, Literal, TensorType, ValueType};
 use crate::file_format::ms_dtype;
 
 /// The operator that holds values together, and the one that takes one of them.
@@ -11,11 +11,11 @@ const UNPACK: &str = "TupleGetItem";
 /// The attribute that names the dtype of what the operator makes.
 const RESULT_DTYPE: &str = "dst_type";
 
-impl GraphRecord {
+impl GraphDescription {
     /// Fills in extents of values in tuples, from what goes into them and what is taken out, and the width of types
     /// of which only the family is said.
     #[must_use]
-    pub fn completed(mut self) -> GraphRecord {
+    pub fn completed(mut self) -> GraphDescription {
         self.complete_unpacked();
         for i in 0..self.nodes.len() {
             if self.nodes[i].op_type == PACK {

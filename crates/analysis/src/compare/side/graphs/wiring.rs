@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use opscope_store::dump::mindspore::RankGraph;
 use opscope_store::record::SlotSide;
-use opscope_store::record::graph::{GraphNode, GraphRecord, InputOrigin, Literal, ValueType};
+use opscope_store::record::graph::{GraphDescription, GraphNode, InputOrigin, Literal, ValueType};
 use opscope_store::tree::acl::clean_name;
 
 use super::super::super::matching::SlotRef;
@@ -188,7 +188,7 @@ fn name_of(node: usize, output: usize) -> Cow<'static, str> {
 }
 
 /// The node and output that an input reads, through nodes that only hand it on.
-fn value_of(graph: &GraphRecord, input: &InputOrigin) -> Value<'static> {
+fn value_of(graph: &GraphDescription, input: &InputOrigin) -> Value<'static> {
     let (mut input, mut output) = (input, 0);
     for _ in 0..N_HANDED_ON_MAX {
         let InputOrigin::Node(at) = input else {
@@ -219,12 +219,12 @@ mod tests {
 
     use super::super::super::ExecutionSlot;
     use super::*;
-    use opscope_store::reader::TensorRecord;
+    use opscope_store::reader::IndexedTensor;
 
     fn slot(side: SlotSide, index: u32) -> ExecutionSlot {
-        let record = TensorRecord {
+        let record = IndexedTensor {
             slot: Some((side, index)),
-            ..TensorRecord::default()
+            ..IndexedTensor::default()
         };
         ExecutionSlot::from_item(record, None)
     }
@@ -269,7 +269,7 @@ mod tests {
         };
         let tuple = ValueType::Tuple(vec![tensor(), tensor()]);
         let monad = ValueType::Monad("UMonad".to_owned());
-        let graph = GraphRecord {
+        let graph = GraphDescription {
             constants: vec![Constant {
                 value: Literal::Int(None, 1),
                 full_name: None,
@@ -300,7 +300,7 @@ mod tests {
                     tensor(),
                 ),
             ],
-            ..GraphRecord::default()
+            ..GraphDescription::default()
         };
         let graphs = [RankGraph {
             rank: Some(2),

@@ -1,6 +1,6 @@
 //! Settings under the names that MindSpore has for them.
 
-use opscope_store::file_format::statistic_csv::Category;
+use opscope_store::file_format::statistic_csv::StatisticCategory;
 use serde_json::{Value, json};
 
 use super::super::dump::FileFormat;
@@ -12,7 +12,7 @@ impl MindSporeSettings {
         let choose = |is, words: [&'static str; 2]| words[usize::from(is)];
         let kernels = self.kernels.iter().map(|rule| rule.text.as_str());
         let categories = self.categories.iter().map(|category| match category {
-            Category::Sha1 => "sha1",
+            StatisticCategory::Sha1 => "sha1",
             other => other.name(),
         });
         json!({

@@ -1,6 +1,6 @@
 //! `saved_data` and `statistic_category`.
 
-use opscope_store::file_format::statistic_csv::Category;
+use opscope_store::file_format::statistic_csv::StatisticCategory;
 
 use super::super::dump::FileFormat;
 use super::super::section::ConfigSection;
@@ -89,7 +89,7 @@ impl SettingsReader<'_> {
             return Ok(());
         }
         let Some(item) = item else {
-            settings.categories = Category::DEFAULT.to_vec();
+            settings.categories = StatisticCategory::DEFAULT.to_vec();
             return Ok(());
         };
         let (mut unknown, mut host_only) = (String::new(), String::new());
@@ -98,7 +98,7 @@ impl SettingsReader<'_> {
             let JsonValue::String(name) = &node.value else {
                 return Err(findings.refuse(entry.wrong_element("string")));
             };
-            match Category::from_name(name) {
+            match StatisticCategory::from_name(name) {
                 None => unknown += &format!("{name}, "),
                 Some(category) if settings.is_stat_on_device && !category.is_on_device() => {
                     host_only += &format!("{name}, ");

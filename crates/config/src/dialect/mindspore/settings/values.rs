@@ -1,6 +1,6 @@
 //! The values of the keys.
 
-use opscope_store::file_format::statistic_csv::Category;
+use opscope_store::file_format::statistic_csv::StatisticCategory;
 
 use super::super::dump::{FileFormat, KernelEntry};
 use super::super::iteration;
@@ -54,7 +54,7 @@ pub struct MindSporeSettings {
     /// `initial_iteration`.
     pub initial_iteration: u32,
     /// `statistic_category`, if statistics are saved.
-    pub categories: Vec<Category>,
+    pub categories: Vec<StatisticCategory>,
 }
 
 /// The words of `saved_data`.
