@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use opscope_analysis::compare::attribution::attribute;
+use opscope_analysis::compare::matching::MatchedDumps;
 use opscope_analysis::compare::matching::{self, Matching};
-use opscope_analysis::compare::measure::{self, MatchedDumps, measure};
+use opscope_analysis::compare::measure::{self, measure};
 use opscope_analysis::compare::result::{
     Cause, Comparison, ComparisonConfig, NonFiniteRole, VerdictLevel,
 };

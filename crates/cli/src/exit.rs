@@ -6,10 +6,7 @@ use std::path::Path;
 use anyhow::anyhow;
 use opscope_config::ConfigError;
 use opscope_engine::{EngineError, InputError};
-use opscope_store::dump::PassedOver;
 use opscope_store::{StoreError, regular_file};
-
-use crate::passed_over;
 
 /// A command that did not do all it was asked to.
 #[derive(Debug)]
@@ -55,15 +52,6 @@ impl CommandFailure {
             error: None,
             hint: None,
         }
-    }
-
-    /// A directory in which there is nothing to read.
-    pub(crate) fn nothing_at(path: &Path, passed_over: &[PassedOver]) -> CommandFailure {
-        let mut message = format!("`{}` holds no dump files", path.display());
-        if let Some(text) = passed_over::text(passed_over) {
-            message.push_str(&format!("; passed over: {text}"));
-        }
-        CommandFailure::message(UNREADABLE, message)
     }
 
     /// Adds what would help.

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
+use std::path::Path;
 
 use opscope_store::dump::{PassReason, PassedOver};
 use serde_json::{Value, json};
 
-use crate::exit::CommandFailure;
+use crate::exit::{CommandFailure, UNREADABLE};
 use crate::format;
 
 /// One line with numbers, nothing where there is only what every dump has.
@@ -38,4 +39,15 @@ pub(crate) fn text<'a>(passed_over: impl IntoIterator<Item = &'a PassedOver>) ->
 pub(crate) fn to_json(passed_over: &[PassedOver]) -> Value {
     let one = |one: &PassedOver| json!({ "path": one.path, "reason": one.reason.name() });
     passed_over.iter().map(one).collect()
+}
+
+impl CommandFailure {
+    /// A directory in which there is nothing to read.
+    pub(crate) fn nothing_at(path: &Path, passed_over: &[PassedOver]) -> CommandFailure {
+        let mut message = format!("`{}` holds no dump files", path.display());
+        if let Some(text) = text(passed_over) {
+            message.push_str(&format!("; passed over: {text}"));
+        }
+        CommandFailure::message(UNREADABLE, message)
+    }
 }

@@ -12,7 +12,7 @@ use opscope_store::file_format::run_json::{ProgramVersion, RunRecord};
 use opscope_store::run_file::{RunFile, clean_acl, clean_mindspore, this_host};
 use opscope_store::temporary::LeftOvers;
 
-use crate::run_record::{now, plan_in_short};
+use crate::run_facts::{now, plan_in_short};
 
 /// Seconds after now that are tried as names of a dump's directory.
 const N_TIMES_MAX: i64 = 3600;

@@ -11,6 +11,7 @@ mod failure_dump;
 mod model;
 mod open_dump;
 mod request;
+mod run_facts;
 mod run_record;
 mod sink;
 
@@ -20,7 +21,8 @@ pub use failure_dump::{FailureDump, FollowedEnvironment, follow_environment};
 pub use model::input_names;
 pub use open_dump::{DumpOptions, OpenDump};
 pub use request::{DumpForm, DumpRequest};
-pub use run_record::{RunRecorder, add_steps, model_file, non_finite_finding, note_engine, now};
+pub use run_facts::now;
+pub use run_record::{RunRecorder, add_steps, model_file, non_finite_finding, note_engine};
 pub use sink::{
     AclSink, CHUNK_BYTES_MAX, ChunkFunction, DistinctRows, FileAmount, FileChunk, FileSharing,
     MindSporeOptions, MindSporeSink, OperatorVolume, RangeReport, RangeRow, RangeRows, RangeSink,

@@ -1,4 +1,4 @@
-//! What a dump keeps, and the form and places in which it is written.
+//! A request for a dump: its plan, its form, and the places for it.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use opscope_store::atomic_file::PermissionModes;
 
 use crate::sink::MindSporeOptions;
 
-/// What a dump keeps, and how it is written.
+/// The plan of a dump, and the form in which it is written.
 #[derive(Clone, Debug)]
 pub struct DumpRequest {
     /// Which operators and tensors of models are kept.
@@ -37,7 +37,7 @@ pub enum DumpForm {
         /// Directories above that of the dump; the first usable one is taken. Nothing is written if
         /// there are none.
         places: Vec<PathBuf>,
-        /// What is written of each tensor.
+        /// The parts of each tensor that are written.
         content: AclContent,
     },
     /// A tree of MindSpore's.
@@ -67,7 +67,7 @@ impl DumpRequest {
         }
     }
 
-    /// What an `acl.json` asks for.
+    /// The dump that an `acl.json` asks for.
     pub fn from_acl(dump: AclDump) -> DumpRequest {
         DumpRequest {
             has_single_operators: dump.has_single_operators,
@@ -81,7 +81,7 @@ impl DumpRequest {
         }
     }
 
-    /// What a configuration of MindSpore asks for. `time` names directories of whole graphs,
+    /// The dump that a configuration of MindSpore asks for. `time` names directories of whole graphs,
     /// `YYYYMMDDhhmmss`.
     ///
     /// # Errors

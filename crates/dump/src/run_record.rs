@@ -1,13 +1,9 @@
 //! The record of a run: begun with the dump, ended with it.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use jiff::Timestamp;
-use opscope_capture::{
-    FirstNonFinite, ModelSelection, OperatorSelection, Plan, Purpose, SessionSummary, SlotSides,
-};
+use opscope_capture::{FirstNonFinite, SessionSummary};
 use opscope_engine::Engine;
 use opscope_store::StoreError;
 use opscope_store::file_bytes::FileBytes;
@@ -21,6 +17,7 @@ use opscope_tensor::digest::{hex, xxh3_128};
 
 use crate::open_dump::OpenDump;
 use crate::request::DumpRequest;
+use crate::run_facts::now;
 
 /// The record of a run while it is at work. Dropped without an end, it says that the run failed.
 pub struct RunRecorder {
@@ -103,74 +100,6 @@ impl Drop for RunRecorder {
             let _ = self.end(RunState::Failed);
         }
     }
-}
-
-/// The time as records of runs have it: RFC 3339, UTC, with microseconds.
-pub fn now() -> String {
-    format!("{:.6}", Timestamp::now())
-}
-
-/// The plan in a few words, without the names of operators.
-pub(crate) fn plan_in_short(plan: &Plan) -> BTreeMap<String, String> {
-    let purpose = match plan.purpose {
-        Purpose::Values => "values",
-        Purpose::Overflow => "overflow",
-        Purpose::NonFinite => "non_finite",
-        Purpose::Failures(_) => "failures",
-        Purpose::Watch => "watch",
-    };
-    let sides = match plan.sides {
-        SlotSides::Inputs => "inputs",
-        SlotSides::Outputs => "outputs",
-        SlotSides::Both => "both",
-    };
-    let (models, operators) = match &plan.models {
-        ModelSelection::None => ("none".to_owned(), "none".to_owned()),
-        ModelSelection::Every(operators) => ("every".to_owned(), in_short(operators)),
-        ModelSelection::Named(models) => {
-            let operators = models.iter().map(|(_, operators)| in_short(operators));
-            let operators: Vec<String> = operators.collect();
-            (format!("{} named", models.len()), operators.join("; "))
-        }
-    };
-    let steps = plan.steps.ranges().map_or_else(
-        || "every".to_owned(),
-        |ranges| {
-            let texts = ranges.iter().map(|r| format!("{}-{}", r.start(), r.end()));
-            texts.collect::<Vec<_>>().join(", ")
-        },
-    );
-    let mut words = BTreeMap::new();
-    let mut put = |key: &str, value: String| words.insert(key.to_owned(), value);
-    put("purpose", purpose.to_owned());
-    put("sides", sides.to_owned());
-    put("models", models);
-    put("operators", operators);
-    put("steps", steps);
-    if !plan.excluded.is_empty() {
-        put("excluded", plan.excluded.len().to_string());
-    }
-    if plan.shows_quantising {
-        put("quantising", "shown".to_owned());
-    }
-    words
-}
-
-fn in_short(operators: &OperatorSelection) -> String {
-    if operators.is_every() {
-        return "every".to_owned();
-    }
-    let mut parts = Vec::new();
-    if let Some(names) = &operators.names {
-        parts.push(format!("{} named", names.len()));
-    }
-    if !operators.ranges.is_empty() {
-        parts.push(format!("{} ranges", operators.ranges.len()));
-    }
-    if operators.kernels.is_some() {
-        parts.push("by rules".to_owned());
-    }
-    parts.join(", ")
 }
 
 /// Adds the steps of a session to the record of its run.
@@ -280,47 +209,4 @@ fn chain(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     let texts: Vec<String> = causes.map(ToString::to_string).collect();
     texts.join(": ")
-}
-
-#[cfg(test)]
-mod tests {
-    use opscope_capture::Steps;
-
-    use super::*;
-
-    #[test]
-    fn plans_in_short() {
-        let plan = Plan {
-            models: ModelSelection::Named(vec![(
-                "net".into(),
-                OperatorSelection::named(["a", "b"]),
-            )]),
-            steps: Steps::in_ranges(vec![0..=0, 5..=7]),
-            ..Plan::everything()
-        };
-        let short = plan_in_short(&plan);
-        for (key, value) in [
-            ("purpose", "values"),
-            ("sides", "both"),
-            ("models", "1 named"),
-            ("operators", "2 named"),
-            ("steps", "0-0, 5-7"),
-        ] {
-            assert_eq!(short[key], value, "{key}");
-        }
-        assert_eq!(plan_in_short(&Plan::nothing())["models"], "none");
-        assert!(!plan_in_short(&plan).contains_key("quantising"));
-        let plan = Plan {
-            shows_quantising: true,
-            ..plan
-        };
-        assert_eq!(plan_in_short(&plan)["quantising"], "shown");
-    }
-
-    #[test]
-    fn times_have_microseconds() {
-        let now = now();
-        assert_eq!(now.len(), "2024-01-02T03:04:05.000006Z".len(), "{now}");
-        assert!(now.ends_with('Z'));
-    }
 }

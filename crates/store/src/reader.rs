@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `index` | the contents of a dump as plain data |
 //! | `tensor_file` | a file with tensors, whatever its format |
+//! | `entries` | listed files and what is read from them |
 //! | `ascend` | AscendCL's trees, single files, and directories of converted arrays |
 //! | `mindspore` | `MindSpore`'s trees |
 //! | `arrays` | archives of named arrays, and arrays by name |
@@ -14,9 +15,11 @@
 
 mod arrays;
 mod ascend;
+mod entries;
 mod index;
 mod mindspore;
 mod tensor_file;
+mod term;
 
 use std::path::Path;
 
@@ -25,7 +28,7 @@ use crate::dump::{self, DumpEntry, DumpListing, PassReason, PassedOver};
 
 pub use ascend::read_tables;
 pub use index::{
-    DumpIndex, DumpTerm, ElementsPlace, ExecutionKind, IndexedExecution, IndexedFile, IndexedTable,
+    DumpIndex, ElementsPlace, ExecutionKind, IndexedExecution, IndexedFile, IndexedTable,
     IndexedTensor, OperatorInFile, OtherNames,
 };
 pub use mindspore::FORM as MINDSPORE_FORM;
@@ -33,6 +36,7 @@ pub use tensor_file::{
     ExtraKind, ExtraPiece, FileContent, FileExpectation, FileFacts, FileHead, FileKind,
     FileRequest, OpenedTensor, StoredTensor, TensorFile,
 };
+pub use term::DumpTerm;
 
 /// Reads all of the files that a reader asks for; the results keep their order.
 pub type ReadFiles<'a> = &'a mut dyn FnMut(&[FileRequest]) -> Vec<Result<FileContent, StoreError>>;

@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-/// What the elements of a dtype stand for.
+/// The kind of thing that the elements of a dtype stand for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ElementKind {
     /// Floating-point numbers, NaN and often infinities, with this many digits after the first one.
@@ -53,7 +53,7 @@ macro_rules! dtypes {
                 match self { $(DType::$variant => $bits,)* }
             }
 
-            /// What the elements stand for.
+            /// The kind of thing that the elements stand for.
             pub fn kind(self) -> ElementKind {
                 use ElementKind::*;
                 match self { $(DType::$variant => $kind,)* }

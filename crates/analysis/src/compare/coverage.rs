@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 
 use opscope_store::record::SlotSide;
 
+use super::matching::MatchedDumps;
 use super::matching::SlotRef;
-use super::measure::MatchedDumps;
 use super::result::Comparison;
 use super::selection::Selection;
 use super::side::ComparedDump;

@@ -10,6 +10,7 @@
 //! | `mapping` | what the user says |
 //! | `fusion` | one operator that was made of several |
 //! | `name` | equal names |
+//! | `names` | how names are compared and told |
 //! | `order` | equal types in the order of execution |
 //! | `fuzzy` | likeness |
 //! | `slots` | which slot of partners is which, and in what layout |
@@ -20,6 +21,7 @@ mod fusion;
 mod fuzzy;
 mod mapping;
 mod name;
+mod names;
 mod op_type;
 mod order;
 mod places;
@@ -36,7 +38,7 @@ use places::PlaceScopes;
 
 pub use fusion::{FusedOperator, FusionRules, FusionRulesError};
 pub use mapping::{MappedNames, Mapping, MappingError, MappingForm, OperatorMapping};
-pub(in crate::compare) use reason::joined;
+pub(in crate::compare) use names::joined;
 
 /// How partners are looked for.
 #[derive(Clone, Debug, Default)]
@@ -96,6 +98,19 @@ impl Matching {
         }
         Ok(board.finish())
     }
+}
+
+/// Two sides and what belongs together.
+#[derive(Clone, Copy, Debug)]
+pub struct MatchedDumps<'a> {
+    /// The dump that is examined.
+    pub target: &'a ComparedDump,
+    /// The dump that is taken for right.
+    pub golden: &'a ComparedDump,
+    /// Which of their slots belong together.
+    pub matching: &'a Matching,
+    /// A dump whose distance from the golden one is the yardstick, matched with the golden one.
+    pub reference: Option<(&'a ComparedDump, &'a Matching)>,
 }
 
 /// Executions that belong together, and those that are left over.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use opscope_tensor::Layout;
 use opscope_tensor::difference::{self, TensorDifference};
 
-use super::matching::{MatchEvidence, Matching, RunPair, SlotPair, SlotRef};
+use super::matching::{MatchEvidence, MatchedDumps, Matching, RunPair, SlotPair, SlotRef};
 use super::result::{
     Comparison, ComparisonConfig, Evidence, Metrics, OperatorName, OperatorResult, PairingEvidence,
     Party, RuleHit, RuleName, Skip, SlotResult, TensorSummary, VERSION, VerdictLevel,
@@ -22,19 +22,6 @@ pub struct MeasureOptions {
     pub n_threads: usize,
     /// Further numbers to compute of each pair of tensors.
     pub difference: difference::DifferenceOptions,
-}
-
-/// Two sides and what belongs together.
-#[derive(Clone, Copy, Debug)]
-pub struct MatchedDumps<'a> {
-    /// The dump that is examined.
-    pub target: &'a ComparedDump,
-    /// The dump that is taken for right.
-    pub golden: &'a ComparedDump,
-    /// Which of their slots belong together.
-    pub matching: &'a Matching,
-    /// A dump whose distance from the golden one is the yardstick, matched with the golden one.
-    pub reference: Option<(&'a ComparedDump, &'a Matching)>,
 }
 
 /// Measures every pair of slots. Verdicts are not given yet, apart from those on extents.
@@ -266,7 +253,7 @@ fn tensors(
     let b = golden
         .load(layout_for(golden, layout))
         .map_err(|error| MeasureFault::Read(Party::Golden, error))?;
-    if !has_same_extents(a.shape().dims(), b.shape().dims()) {
+    if !statistics::has_same_extents(a.shape().dims(), b.shape().dims()) {
         return Err(MeasureFault::Shape);
     }
     let n_bytes = (a.view().bytes.len() + b.view().bytes.len()) as u64;
@@ -278,17 +265,6 @@ fn tensors(
 /// The layout that a slot has to be brought to, if it is not there already.
 fn layout_for(slot: &ExecutionSlot, wanted: Option<Layout>) -> Option<Layout> {
     wanted.filter(|&wanted| slot.layout != Some(wanted))
-}
-
-/// Whether extents are the same, apart from axes of 1.
-pub(super) fn has_same_extents<T: Copy + PartialEq + From<u8>>(a: &[T], b: &[T]) -> bool {
-    let squeezed = |dims: &[T]| {
-        dims.iter()
-            .copied()
-            .filter(|&dim| dim != T::from(1))
-            .collect::<Vec<_>>()
-    };
-    squeezed(a) == squeezed(b)
 }
 
 fn skip(

@@ -4,8 +4,8 @@ use crate::compare::result::OperatorPlace;
 use crate::compare::result::Party;
 use std::collections::HashMap;
 
+use super::matching::MatchedDumps;
 use super::matching::{MissingSlot, RunPair, UnmatchedExecution, UnmatchedReason, joined};
-use super::measure::MatchedDumps;
 use super::result::{OperatorName, PassedOverFile, Skip};
 use super::side::ComparedDump;
 

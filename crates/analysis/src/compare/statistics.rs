@@ -11,7 +11,6 @@ use opscope_tensor::Layout;
 use self::described::{DescribedSlot, REALS, SHARES, is_extreme};
 use self::number::RoundedNumber;
 use super::evidence::Evidence;
-use super::measure::has_same_extents;
 use super::metric::{MetricId, TensorStatistic};
 use super::party::Party;
 use super::result::Metrics;
@@ -81,6 +80,17 @@ pub(super) fn compare(target: &ExecutionSlot, golden: &ExecutionSlot) -> Statist
         metrics: Metrics(metrics),
         n_bytes: a.n_bytes + b.n_bytes,
     })
+}
+
+/// Whether extents are the same, apart from axes of 1.
+pub(super) fn has_same_extents<T: Copy + PartialEq + From<u8>>(a: &[T], b: &[T]) -> bool {
+    let squeezed = |dims: &[T]| {
+        dims.iter()
+            .copied()
+            .filter(|&dim| dim != T::from(1))
+            .collect::<Vec<_>>()
+    };
+    squeezed(a) == squeezed(b)
 }
 
 fn n_elements(dims: &[u64]) -> Option<u64> {

@@ -18,10 +18,10 @@ use super::flow::ValueFlow;
 use super::metric::MetricId;
 use super::result::{Comparison, OperatorResult, RuleHit, SlotResult, VerdictLevel};
 
-pub use bounds::MetricBounds;
+pub use bounds::{Limits, MetricBounds};
 pub use exactness::dtype_of;
 pub(super) use glob::is_match;
-pub use thresholds::{Limits, Thresholds, ThresholdsError, YardstickUse};
+pub use thresholds::{Thresholds, ThresholdsError, YardstickUse};
 
 /// How many times the absolute errors of its inputs a sum may have.
 const CANCELLATION_MAX: f64 = 4.0;

@@ -3,10 +3,12 @@
 mod compress;
 pub(crate) mod control;
 mod dry_run;
+pub(crate) mod dump_report;
 mod findings;
 mod near_names;
 mod once;
 mod outputs;
+mod pieces;
 mod policy;
 mod range;
 pub(crate) mod record;

@@ -12,7 +12,8 @@ use opscope_store::record::ModelId;
 use serde_json::{Value, json};
 
 use super::dump::control::RemoteControl;
-use super::dump::run_model::{self, DumpReport, LoadedRun, dump_model};
+use super::dump::dump_report::DumpReport;
+use super::dump::run_model::{self, LoadedRun, dump_model};
 use super::dump::{RunArguments, record, report};
 use crate::console::tell;
 use crate::engine::EngineInUse;

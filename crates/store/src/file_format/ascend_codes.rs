@@ -6,7 +6,7 @@
 
 use opscope_tensor::{DType, Layout};
 
-/// What Ascend calls one dtype.
+/// Ascend's names and numbers of one dtype.
 struct DTypeCodes {
     in_dump: Option<u32>,
     in_graph_engine: Option<i32>,

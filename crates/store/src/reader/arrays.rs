@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::ascend::{golden_name, read_entries, result_name};
+use super::entries::{golden_name, read_entries, result_name};
 use super::index::{
     DumpIndex, ElementsPlace, IndexedExecution, IndexedFile, IndexedTensor, OperatorInFile,
 };

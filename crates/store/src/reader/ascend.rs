@@ -6,18 +6,20 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::entries::{ReadEntry, golden_name, is_table, read_entries, request, result_name};
 use super::index::{
-    DumpIndex, DumpTerm, ElementsPlace, ExecutionKind, IndexedExecution, IndexedFile, IndexedTable,
+    DumpIndex, ElementsPlace, ExecutionKind, IndexedExecution, IndexedFile, IndexedTable,
     IndexedTensor, OperatorInFile,
 };
-use super::tensor_file::{FileContent, FileExpectation, FileHead, FileKind, FileRequest};
+use super::tensor_file::{FileContent, FileHead, FileKind};
+use super::term::DumpTerm;
 use super::{DumpReader, ReadFiles, arrays};
 use crate::StoreError;
 use crate::dump::{DumpEntry, DumpListing, PassReason, of_step_tables};
 use crate::file_format::stats_csv::{self, StatsTable};
 use crate::file_format::{npy_zst, op_debug, safetensors};
 use crate::record::SlotSide;
-use crate::tree::acl::{DumpFileName, PathOrigin, ResultName};
+use crate::tree::acl::{DumpFileName, PathOrigin};
 
 use order::by_execution;
 
@@ -26,9 +28,6 @@ const TIMESTAMP_DIGITS_MAX: usize = 16;
 
 /// Which file a table of statistics describes.
 type FileKey = (Option<PathBuf>, String);
-
-/// A listed file and its contents; none if it is damaged.
-type ReadEntry = (DumpEntry, Option<FileContent>);
 
 /// Reads what no other reader knows.
 pub(super) struct AscendReader;
@@ -82,18 +81,6 @@ impl DumpReader for AscendReader {
     }
 }
 
-/// Reads the files of a listing and notes those that cannot be read.
-pub(super) fn read_entries(
-    entries: Vec<DumpEntry>,
-    read: ReadFiles<'_>,
-    errors: &mut Vec<StoreError>,
-) -> Vec<ReadEntry> {
-    let requests: Vec<FileRequest> = entries.iter().map(request).collect();
-    let contents = read(&requests).into_iter();
-    let noted = contents.map(|content| content.map_err(|error| errors.push(error)).ok());
-    entries.into_iter().zip(noted).collect()
-}
-
 fn is_of_table(error: &StoreError) -> bool {
     matches!(error, StoreError::Corrupt { format, .. } if *format == stats_csv::FORMAT_NAME)
 }
@@ -115,20 +102,6 @@ pub fn read_tables(mut listing: DumpListing) -> Result<Vec<IndexedTable>, StoreE
     match listing.errors.pop() {
         Some(error) => Err(error),
         None => Ok(tables.iter().filter_map(table_record).collect()),
-    }
-}
-
-/// Names that do not follow the pattern, and those that are lost, leave it to the content.
-fn request(entry: &DumpEntry) -> FileRequest {
-    let expectation = match &entry.name {
-        Some(_) if is_table(entry) => FileExpectation::Table,
-        None if stats_csv::may_be_table(&entry.real_name) => FileExpectation::Either,
-        _ => FileExpectation::Tensors,
-    };
-    FileRequest {
-        path: entry.path.clone(),
-        real_name: entry.real_name.clone(),
-        expectation,
     }
 }
 
@@ -184,12 +157,6 @@ fn execution_key(entry: &DumpEntry) -> impl Ord + use<> {
     (entry.order(), slot)
 }
 
-/// Parses the name of a converted tensor; `None` if the file is not named like one.
-pub(super) fn result_name(entry: &DumpEntry) -> Option<ResultName> {
-    let (stem, _) = npy_zst::split_name(&entry.real_name)?;
-    ResultName::parse(stem)
-}
-
 fn file_key(entry: &DumpEntry, suffix: &str) -> FileKey {
     let dir = entry.path.parent().map(Path::to_owned);
     (dir, format!("{}{suffix}", entry.real_name))
@@ -198,10 +165,6 @@ fn file_key(entry: &DumpEntry, suffix: &str) -> FileKey {
 /// Whether the name is that of a part of a dump, whatever the file holds.
 fn is_part_of_dump(entry: &DumpEntry) -> bool {
     entry.name.is_some() || npy_zst::split_name(&entry.real_name).is_some()
-}
-
-fn is_table(entry: &DumpEntry) -> bool {
-    entry.real_name.ends_with(stats_csv::FILE_NAME_SUFFIX)
 }
 
 /// The record of a file with tensors, by the parts of its name; none of a table.
@@ -328,16 +291,6 @@ impl DescribedFile {
             ..self.tensor
         }
     }
-}
-
-/// Name, output and time of `{op_name}.{output}.{timestamp}`; none of another name.
-pub(super) fn golden_name(stem: &str) -> Option<(&str, u32, &str)> {
-    let is_digits = |text: &&str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    let (rest, time) = stem.rsplit_once('.')?;
-    let (op_name, output) = rest.rsplit_once('.')?;
-    let time = Some(time).filter(is_digits)?;
-    let output = Some(output).filter(is_digits)?.parse().ok()?;
-    (!op_name.is_empty()).then_some((op_name, output, time))
 }
 
 /// Microseconds since 1970-01-01 UTC; none of local times, which have more digits.

@@ -7,12 +7,14 @@ use std::sync::Arc;
 use opscope_tensor::convert::dtype::numpy_dtype;
 use opscope_tensor::{DType, Layout};
 
-use super::ascend::{add_records, read_entries, table_record, take_statistics};
+use super::ascend::{add_records, table_record, take_statistics};
+use super::entries::read_entries;
 use super::index::{
-    DumpIndex, DumpTerm, ElementsPlace, ExecutionKind, IndexedExecution, IndexedFile,
-    IndexedTensor, OtherNames,
+    DumpIndex, ElementsPlace, ExecutionKind, IndexedExecution, IndexedFile, IndexedTensor,
+    OtherNames,
 };
 use super::tensor_file::{FileContent, FileExpectation, FileHead, FileRequest};
+use super::term::DumpTerm;
 use super::{DumpReader, ReadFiles};
 use crate::dump::mindspore::{
     FileName, FileRole, MindSporeFile, MindSporeListing, MindSporeSlot, OperatorRun, RunKind,

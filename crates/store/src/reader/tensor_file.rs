@@ -16,7 +16,7 @@ use std::path::Path;
 
 use opscope_tensor::{DType, Layout, Shape, ShapeError};
 
-use super::index::DumpTerm;
+use super::term::DumpTerm;
 use crate::file_bytes::FileBytes;
 use crate::file_format::dump_data::{self as dump_format, DumpFile};
 use crate::file_format::{ffts_plus, nano, npy, npy_zst, npz, op_debug, safetensors};
@@ -283,7 +283,7 @@ impl TensorFile {
         self.kind
     }
 
-    /// What the file says of itself as a whole.
+    /// The facts that the file gives of itself as a whole.
     pub fn facts(&self) -> &FileFacts {
         &self.facts
     }

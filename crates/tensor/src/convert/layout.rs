@@ -25,6 +25,7 @@
 //! ```
 
 mod conv;
+mod cursor;
 mod error;
 mod kernel;
 mod matrix;

@@ -3,9 +3,9 @@
 use crate::compare::result::Party;
 use std::collections::{HashMap, HashSet};
 
+use super::names::{file_name, joined};
 use super::op_type::{OpType, OpTypeIndex};
 use super::places::PlaceScope;
-use super::reason::joined;
 use super::slots::{self, OperatorGroup};
 use super::{MatchEvidence, Matching, RunPair, UnmatchedExecution, UnmatchedReason};
 use crate::compare::side::{ComparedDump, OperatorExecution, RunPlace};
@@ -52,10 +52,7 @@ impl<'a> Board<'a> {
     pub(super) fn new(sides: [&'a ComparedDump; 2], scopes: &[PlaceScope]) -> Board<'a> {
         let mut types = OpTypeIndex::default();
         let names = sides.map(|side| {
-            let names = side
-                .runs
-                .iter()
-                .map(|run| super::name::file_name(&run.op_name));
+            let names = side.runs.iter().map(|run| file_name(&run.op_name));
             names.collect::<Vec<_>>()
         });
         let mut ids: HashMap<&str, usize> = HashMap::new();

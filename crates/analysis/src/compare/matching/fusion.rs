@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::MatchEvidence;
 use super::board::Board;
-use super::name::file_name;
+use super::names::file_name;
 use super::places::PlaceScope;
 use super::slots::OperatorGroup;
 

@@ -6,18 +6,6 @@ use super::MatchEvidence;
 use super::board::{Board, Key};
 use super::places::PlaceScope;
 
-/// The name as file names have it, so that dumps with and without the full name agree.
-pub(super) fn file_name(op_name: &str) -> String {
-    let mut bytes = op_name.as_bytes().to_vec();
-    for byte in &mut bytes {
-        if matches!(byte, b'/' | b'.' | b' ' | b'\\') {
-            *byte = b'_';
-        }
-    }
-    // ASCII in place of ASCII leaves it text.
-    String::from_utf8(bytes).unwrap_or_default()
-}
-
 /// Pairs the n-th execution of a name with the n-th of the other side, unless they are known to be operators of
 /// different types.
 pub(super) fn equal(board: &mut Board<'_>, scope: &PlaceScope) {

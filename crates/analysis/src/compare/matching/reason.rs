@@ -6,19 +6,6 @@ use super::UnmatchedReason;
 use super::board::Board;
 use super::places::PlaceScope;
 
-/// Most names of a fused group that a reason tells.
-const N_JOINED_MAX: usize = 64;
-
-/// The names of a group's operators, as one.
-pub(in crate::compare) fn joined<'n>(names: impl Iterator<Item = &'n str>) -> String {
-    let mut names = names;
-    let mut first: Vec<&str> = names.by_ref().take(N_JOINED_MAX).collect();
-    if names.next().is_some() {
-        first.push("…");
-    }
-    first.join("+")
-}
-
 /// Leaves everything that is still alone, with the reason.
 pub(super) fn explain(board: &mut Board<'_>, scope: &PlaceScope) {
     let mut found: Vec<(usize, usize, UnmatchedReason)> = Vec::new();

@@ -73,7 +73,7 @@ pub(super) struct DescribedSlot {
     pub(super) numbers: Vec<(TensorStatistic, RoundedNumber)>,
     /// Kinds of digests, `md5` or `sha1`, with their digits.
     pub(super) digests: Vec<(&'static str, String)>,
-    /// TensorStatistic of the dtype that the digests are of.
+    /// Name of the dtype that the digests are of.
     pub(super) dtype: String,
     /// Bytes of elements that were read.
     pub(super) n_bytes: u64,

@@ -1,10 +1,14 @@
 //! The two limits of a metric.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+
+/// Limits by the names of metrics, as files have them.
+pub type Limits = BTreeMap<String, MetricBounds>;
 
 /// A limit that leads to a warning, and one that leads to a failure. With neither the metric is not judged.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

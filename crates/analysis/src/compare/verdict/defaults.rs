@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::bounds::MetricBounds;
-use super::thresholds::Limits;
+use super::bounds::{Limits, MetricBounds};
 
 /// Beyond the reference's own distance by this factor is too far.
 pub(super) const YARDSTICK_FACTOR: f64 = 2.0;

@@ -9,15 +9,12 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use thiserror::Error;
 
-use super::bounds::MetricBounds;
+use super::bounds::{Limits, MetricBounds};
 use super::derived::{is_beyond, of_natural_loss};
 use super::{defaults, exactness, glob::is_match};
 use crate::compare::document::{DocumentError, read_document};
 use crate::compare::metric::MetricId;
 use crate::compare::nearest;
-
-/// Limits of metrics.
-pub type Limits = BTreeMap<String, MetricBounds>;
 
 /// All limits: the defaults, and what a file says beside them.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

@@ -1,11 +1,11 @@
-//! What is said of a dry run.
+//! Prints the totals of a dry run.
 
 use std::io::Write;
 
 use opscope_dump::{DryRunForecast, FileAmount};
 use serde_json::{Value, json};
 
-use super::run_model::DumpReport;
+use super::dump_report::DumpReport;
 use crate::console::{self, line, tell};
 use crate::exit::{CommandFailure, chain};
 use crate::format;

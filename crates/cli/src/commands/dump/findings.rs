@@ -6,7 +6,7 @@ use opscope_capture::{FirstOverflow, OverwrittenValue, Purpose};
 use opscope_store::file_format::op_debug::causes;
 use serde_json::{Map, Value, json};
 
-use super::run_model::DumpReport;
+use super::dump_report::DumpReport;
 use crate::console::line;
 use crate::exit::CommandFailure;
 use crate::format;

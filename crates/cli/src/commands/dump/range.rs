@@ -4,15 +4,14 @@ use std::io::Write;
 
 use clap::ValueEnum;
 use opscope_analysis::ElementValue;
-use opscope_capture::SinkError;
 use opscope_dump::{RangeReport, RangeRow, RangeRows, RangeTotal};
 use opscope_tensor::DType;
 use serde::Serialize;
 use serde::ser::{Error as _, SerializeMap, SerializeSeq, Serializer};
 use serde_json::{Value, json};
 
-use super::report;
-use crate::exit::{CommandFailure, PARTIAL};
+use super::pieces::{print_in_pieces, unreadable};
+use crate::exit::CommandFailure;
 use crate::format;
 
 /// A dtype that a model may be brought to.
@@ -48,7 +47,7 @@ impl NarrowFloat {
     }
 }
 
-/// What is printed of the losses that the run would have in other dtypes.
+/// Prints the losses that the run would have in other dtypes.
 pub(super) struct RangePrinter<'a>(pub(super) &'a RangeReport);
 
 impl RangePrinter<'_> {
@@ -80,7 +79,7 @@ impl RangePrinter<'_> {
         if !self.0.has_losses() {
             return Ok(());
         }
-        report::print_in_pieces(out, (&HEADER, &RIGHT), || {
+        print_in_pieces(out, (&HEADER, &RIGHT), || {
             let rows = self.0.rows.iter().map_err(unreadable)?;
             let rows = rows.filter(|row| row.as_ref().map_or(true, loses));
             Ok(rows.map(|row| row.map(|row| cells(&row))))
@@ -174,10 +173,6 @@ fn summary(total: &RangeTotal) -> String {
         loss.n_overflow,
         format::count(loss.n_elements, "element"),
     )
-}
-
-pub(super) fn unreadable(error: SinkError) -> CommandFailure {
-    CommandFailure::new(PARTIAL, error)
 }
 
 fn loses(row: &RangeRow) -> bool {

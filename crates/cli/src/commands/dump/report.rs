@@ -4,15 +4,16 @@ use std::io::{BufWriter, Write};
 
 use anyhow::anyhow;
 use opscope_analysis::ElementValue;
-use opscope_capture::{Counters, DeliberateInfinities, FirstNonFinite, NonFiniteOrigin, SinkError};
+use opscope_capture::{Counters, DeliberateInfinities, FirstNonFinite, NonFiniteOrigin};
 use opscope_dump::{RangeReport, StatsRow, StatsRows, non_finite_finding};
 use opscope_store::temporary::LeftOvers;
 use serde::Serialize;
 use serde::ser::{Error as _, SerializeMap, SerializeSeq, Serializer};
 use serde_json::{Map, Value, json};
 
+use super::dump_report::DumpReport;
+use super::pieces::{print_in_pieces, unreadable};
 use super::range::RangePrinter;
-use super::run_model::DumpReport;
 use super::{dry_run, policy};
 use crate::console::{self, line};
 use crate::exit::{CommandFailure, PARTIAL};
@@ -22,8 +23,6 @@ use crate::format;
 const STATS: &str = "stats";
 /// The member that tells what narrower dtypes would lose.
 const RANGES: &str = "ranges";
-/// Rows that are laid out at once.
-const N_ROWS_AT_ONCE: usize = 4096;
 
 /// The closing table.
 pub(crate) fn print(report: &DumpReport) -> Result<(), CommandFailure> {
@@ -382,47 +381,6 @@ fn print_stats(out: &mut impl Write, rows: &StatsRows) -> Result<(), CommandFail
         let rows = rows.iter().map_err(unreadable)?;
         Ok(rows.map(|row| row.map(|row| cells(&row))))
     })
-}
-
-fn unreadable(error: SinkError) -> CommandFailure {
-    CommandFailure::new(PARTIAL, anyhow!(error))
-}
-
-/// Prints a table of rows of cells, which are asked for twice. Columns listed in the second header are aligned to the
-/// right.
-pub(super) fn print_in_pieces<I>(
-    out: &mut impl Write,
-    (header, right): (&[&str], &[&str]),
-    rows: impl Fn() -> Result<I, CommandFailure>,
-) -> Result<(), CommandFailure>
-where
-    I: Iterator<Item = Result<Vec<String>, SinkError>>,
-{
-    let mut table = format::TableInPieces::new(header, right);
-    in_pieces(rows()?, |piece| {
-        table.widen(piece);
-        Ok(())
-    })?;
-    in_pieces(rows()?, |piece| {
-        Ok(writeln!(out, "{}", table.piece(piece))?)
-    })?;
-    writeln!(out)?;
-    Ok(())
-}
-
-/// Calls a function with some rows after the other; once if there are none.
-fn in_pieces(
-    rows: impl Iterator<Item = Result<Vec<String>, SinkError>>,
-    mut each: impl FnMut(Vec<Vec<String>>) -> Result<(), CommandFailure>,
-) -> Result<(), CommandFailure> {
-    let mut rows = rows.peekable();
-    loop {
-        let piece = rows.by_ref().take(N_ROWS_AT_ONCE);
-        each(piece.collect::<Result<_, _>>().map_err(unreadable)?)?;
-        if rows.peek().is_none() {
-            return Ok(());
-        }
-    }
 }
 
 fn cells(row: &StatsRow) -> Vec<String> {

@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 use signal_hook::SigId;
 use signal_hook::consts::SIGUSR2;
 
+use super::dump_report::DumpReport;
 use super::findings::cause_names;
-use super::run_model::DumpReport;
 use crate::arguments::{NumberRanges, step_ranges};
 use crate::console::{line, tell};
 use crate::exit::{CommandFailure, PARTIAL, USAGE};

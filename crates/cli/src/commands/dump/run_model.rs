@@ -7,14 +7,15 @@ use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 use opscope_capture::{CaptureSession, Counters, Purpose, SessionOptions, SessionSummary, Tap};
-use opscope_dump::{DryRunForecast, DumpRequest, OpenDump, RangeReport, StatsRows, input_names};
+use opscope_dump::{DumpRequest, OpenDump, input_names};
 use opscope_engine::{EngineError, LoadedModel};
 use opscope_store::record::ModelId;
 use opscope_store::temporary::LeftOvers;
 
 use super::control::{ControlNotices, RemoteControl};
+use super::dump_report::DumpReport;
 use super::outputs::OutputFiles;
-use super::{RunArguments, dry_run, policy, range, ring, unmatched, volume};
+use super::{RunArguments, dry_run, pieces, policy, ring, unmatched, volume};
 use crate::console::tell;
 use crate::engine::EngineInUse;
 use crate::exit::{CommandFailure, FOUND, INTERRUPTED, PARTIAL};
@@ -36,37 +37,6 @@ pub(crate) struct LoadedRun {
     pub(crate) title: String,
     /// Where its outputs go.
     pub(crate) output_files: Option<OutputFiles>,
-}
-
-/// Everything the closing report tells.
-pub(crate) struct DumpReport {
-    pub(crate) engine: Arc<EngineInUse>,
-    pub(crate) title: String,
-    pub(crate) model: ModelId,
-    pub(crate) purpose: Purpose,
-    pub(crate) n_steps: u64,
-    pub(crate) summary: SessionSummary,
-    /// Wall time of all steps until the last byte was handed to the operating system.
-    pub(crate) time: Duration,
-    /// Wall time of one step without the dump.
-    pub(crate) baseline: Option<Duration>,
-    pub(crate) dump_dirs: Vec<PathBuf>,
-    /// The directory that holds all of them, where that is not a common parent.
-    pub(crate) tree_dir: Option<PathBuf>,
-    /// Why tensors have no place in the dump, and how many.
-    pub(crate) refused: Vec<(String, u64)>,
-    /// Where operators that failed are.
-    pub(crate) failure_dir: Option<PathBuf>,
-    /// Whether only some tensors are written whole.
-    pub(crate) has_rules: bool,
-    /// Forecast of what would have been written, if nothing is.
-    pub(crate) forecast: Option<DryRunForecast>,
-    /// Whether the inputs of a dry run are made up.
-    pub(crate) has_random_inputs: bool,
-    pub(crate) stats: Option<StatsRows>,
-    pub(crate) ranges: Option<RangeReport>,
-    /// Counts of the unfinished files of earlier, killed runs that were removed.
-    pub(crate) left_overs: LeftOvers,
 }
 
 /// Runs `run` for all its steps; the second result is how its last step ended.
@@ -101,7 +71,7 @@ pub(crate) fn dump_model(
             .filter(|dir| has_failed && dir.is_dir())
             .or(captured.failure_dir),
         summary: captured.summary,
-        ranges: dump.take_ranges().map_err(range::unreadable)?,
+        ranges: dump.take_ranges().map_err(pieces::unreadable)?,
         has_rules: !request.tensors.is_empty(),
         forecast: None,
         has_random_inputs: arguments.inputs.is_empty() && !run.model.signature().inputs.is_empty(),

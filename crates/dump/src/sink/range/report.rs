@@ -1,4 +1,4 @@
-//! What the tensors of a run would lose in narrower dtypes, added up.
+//! Losses that the tensors of a run would have in narrower dtypes, added up.
 
 use opscope_capture::SinkError;
 use opscope_tensor::DType;

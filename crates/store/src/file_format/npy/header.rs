@@ -3,13 +3,14 @@
 use opscope_tensor::{DType, Shape};
 
 use super::items::ItemForm;
-use super::mindspore::BFLOAT16_DESCR;
 use super::{HEADER_BYTES_MAX, descr};
 use crate::FormatError;
 
 pub(super) const MAGIC: &[u8] = b"\x93NUMPY";
 /// The data begin at a multiple of this.
 const ALIGN: usize = 64;
+/// Name that `MindSpore` gives bfloat16, which numpy does not have.
+pub(super) const BFLOAT16_DESCR: &str = "<E2";
 /// Name that the package `ml_dtypes` gives `float8_e5m2`; its other types are void.
 const FLOAT8_DESCR: &str = "f1";
 /// numpy leaves room for the first extent to grow to this many digits.

@@ -10,10 +10,8 @@ use opscope_tensor::{DType, Shape, TensorView};
 use thiserror::Error;
 
 use super::descr;
-use super::header::MAGIC;
+use super::header::{BFLOAT16_DESCR, MAGIC};
 
-/// Name that `MindSpore` gives bfloat16, which numpy does not have.
-pub(super) const BFLOAT16_DESCR: &str = "<E2";
 const ALIGN: usize = 64;
 
 /// Header and elements of an array file.

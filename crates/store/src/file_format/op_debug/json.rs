@@ -13,7 +13,7 @@ pub const JSON_SUFFIX: &str = ".json";
 /// Largest file that is read.
 pub const JSON_BYTES_MAX: usize = 1 << 20;
 
-/// Reads a record. JsonMembers that it has beyond those of its layout are passed over.
+/// Reads a record. Members that it has beyond those of its layout are passed over.
 ///
 /// # Errors
 /// [`FormatError`] if it is no JSON, or lacks a member, or one of them is no number.

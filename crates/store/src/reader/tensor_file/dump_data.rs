@@ -9,7 +9,7 @@ use crate::file_format::dump_data::{
     DumpFile, DumpHeader, LENGTH_BYTES, OriginalOp, PayloadKind, TensorEntry,
 };
 use crate::file_format::nano::NanoHeader;
-use crate::reader::index::DumpTerm;
+use crate::reader::term::DumpTerm;
 use crate::record::SlotSide;
 
 /// The kind of on-chip buffer that has a name.

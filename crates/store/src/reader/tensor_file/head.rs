@@ -17,11 +17,11 @@ pub struct FileRequest {
     pub path: PathBuf,
     /// Its real name.
     pub real_name: String,
-    /// What it may hold.
+    /// Its possible content.
     pub expectation: FileExpectation,
 }
 
-/// What a file may hold, as far as its name says.
+/// The possible content of a file, as far as its name says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileExpectation {
     /// Tensors or overflow records.

@@ -4,6 +4,7 @@
 //! smallest step in the target. Where they are the same loop, runs are copied one after the other.
 //! Where they differ, the two form a grid that must be turned, and it is turned tile by tile.
 
+use super::cursor::CopyCursor;
 use super::nest::{CopyLoop, LoopNest};
 use super::turn;
 
@@ -11,14 +12,6 @@ use super::turn;
 const TILE_SRC_BYTES: usize = 2048;
 /// Bytes that a tile of runs spans in the target: rows are written in long pieces.
 const TILE_DST_BYTES: usize = 4096;
-
-/// The slices and the offsets that the remaining loops start from.
-pub(super) struct CopyCursor<'a> {
-    pub src: &'a [u8],
-    pub dst: &'a mut [u8],
-    pub src_at: usize,
-    pub dst_at: usize,
-}
 
 /// Copies the runs of one nest.
 ///

@@ -11,7 +11,7 @@
 
 #![allow(unsafe_code)]
 
-use super::kernel::CopyCursor;
+use super::cursor::CopyCursor;
 use super::nest::CopyLoop;
 
 /// Bytes copied one behind the other along the longer side of the grid. Several cache lines at a

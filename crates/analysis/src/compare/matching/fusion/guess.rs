@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::compare::matching::MatchEvidence;
 use crate::compare::matching::board::{Board, PairingGap};
-use crate::compare::matching::name::file_name;
+use crate::compare::matching::names::file_name;
 use crate::compare::matching::places::PlaceScope;
 use crate::compare::matching::slots::{self, OperatorGroup};
 use opscope_store::record::SlotSide;

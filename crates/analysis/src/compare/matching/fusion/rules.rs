@@ -9,7 +9,7 @@ use opscope_store::regular_file;
 use serde::Deserialize;
 use thiserror::Error;
 
-use crate::compare::matching::name::file_name;
+use crate::compare::matching::names::file_name;
 
 /// Largest file that is read.
 const N_FILE_BYTES_MAX: u64 = 1 << 30;

@@ -6,7 +6,7 @@ use opscope_store::record::SlotSide;
 
 use super::{Mapping, MappingError, OperatorMapping};
 use crate::compare::matching::board::Board;
-use crate::compare::matching::name::file_name;
+use crate::compare::matching::names::file_name;
 use crate::compare::matching::places::PlaceScope;
 use crate::compare::matching::slots::{self, OperatorGroup, Position};
 use crate::compare::matching::{MatchEvidence, UnmatchedReason};

@@ -4,7 +4,7 @@ use crate::compare::result::Party;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{MappedNames, Mapping, OperatorMapping, UnmappedOperators};
-use crate::compare::matching::name::file_name;
+use crate::compare::matching::names::file_name;
 use crate::compare::matching::{MatchEvidence, Matching, RunPair, UnmatchedReason};
 use crate::compare::side::{ComparedDump, RunPlace};
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use super::{PlaceScopes, grouped};
 use crate::compare::matching::UnmatchedReason;
-use crate::compare::matching::name::file_name;
+use crate::compare::matching::names::file_name;
 use crate::compare::side::ComparedDump;
 
 /// The weight of an equal name of the model, when the share of operators' names in common weighs 1.

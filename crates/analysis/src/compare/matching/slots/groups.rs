@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use opscope_store::record::SlotSide;
 
 use super::{Position, Two, described, extents, is_made_up, missing, original_extents};
-use crate::compare::matching::name::file_name;
+use crate::compare::matching::names::file_name;
 use crate::compare::matching::{MatchEvidence, RunPair, SlotRef};
 use crate::compare::side::{ComparedDump, ExecutionSlot};
 

@@ -1,0 +1,52 @@
+//! Tables that are printed without having all their rows in memory.
+
+use std::io::Write;
+
+use opscope_capture::SinkError;
+
+use crate::exit::{CommandFailure, PARTIAL};
+use crate::format;
+
+/// Rows that are laid out at once.
+const N_ROWS_AT_ONCE: usize = 4096;
+
+pub(super) fn unreadable(error: SinkError) -> CommandFailure {
+    CommandFailure::new(PARTIAL, error)
+}
+
+/// Prints a table of rows of cells, which are asked for twice. Columns listed in the second header are aligned to the
+/// right.
+pub(super) fn print_in_pieces<I>(
+    out: &mut impl Write,
+    (header, right): (&[&str], &[&str]),
+    rows: impl Fn() -> Result<I, CommandFailure>,
+) -> Result<(), CommandFailure>
+where
+    I: Iterator<Item = Result<Vec<String>, SinkError>>,
+{
+    let mut table = format::TableInPieces::new(header, right);
+    in_pieces(rows()?, |piece| {
+        table.widen(piece);
+        Ok(())
+    })?;
+    in_pieces(rows()?, |piece| {
+        Ok(writeln!(out, "{}", table.piece(piece))?)
+    })?;
+    writeln!(out)?;
+    Ok(())
+}
+
+/// Calls a function with some rows after the other; once if there are none.
+fn in_pieces(
+    rows: impl Iterator<Item = Result<Vec<String>, SinkError>>,
+    mut each: impl FnMut(Vec<Vec<String>>) -> Result<(), CommandFailure>,
+) -> Result<(), CommandFailure> {
+    let mut rows = rows.peekable();
+    loop {
+        let piece = rows.by_ref().take(N_ROWS_AT_ONCE);
+        each(piece.collect::<Result<_, _>>().map_err(unreadable)?)?;
+        if rows.peek().is_none() {
+            return Ok(());
+        }
+    }
+}
