@@ -28,7 +28,7 @@ pub enum WhenBehind {
     Drop,
 }
 
-/// What a session does about failures of its sink.
+/// The reaction of a session to failures of its sink.
 pub(crate) struct FailureResponse {
     on_failure: FailurePolicy,
     first_error: Mutex<Option<SinkError>>,

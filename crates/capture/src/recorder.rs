@@ -1,4 +1,4 @@
-//! What becomes of an execution that was shown, by the purpose of the session's plan.
+//! The fate of an execution that was shown, by the purpose of the session's plan.
 
 mod failures;
 mod limit;

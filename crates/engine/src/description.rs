@@ -1,4 +1,4 @@
-//! What can be said of a model without running it.
+//! The description of a model that nobody has to run for it.
 
 use std::fmt;
 use std::sync::Arc;

@@ -6,7 +6,7 @@ use opscope_store::StoreError;
 use opscope_store::file_format::run_json::{ModelFile, ProgramVersion, RunRecord, RunState};
 use opscope_store::run_file::RunFile;
 
-/// What the record of a dump of PyTorch's operators says when it begins.
+/// The facts that the record of a dump of PyTorch's operators begins with.
 pub(super) fn record(torch_version: &str, n_writers: usize) -> RunRecord {
     RunRecord {
         command: "torch.compile".to_owned(),

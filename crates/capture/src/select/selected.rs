@@ -1,4 +1,4 @@
-//! What a plan keeps of a model.
+//! The operators and slots that a plan keeps of a model.
 
 use std::collections::HashMap;
 use std::sync::Arc;

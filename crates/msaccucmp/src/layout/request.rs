@@ -1,4 +1,4 @@
-//! What a conversion is asked for, and the arithmetic on extents that all of them share.
+//! The request for a conversion, and the arithmetic on extents that all of them share.
 
 use crate::array::ElementArray;
 
