@@ -30,7 +30,9 @@ pub mod result;
 pub mod run;
 mod selection;
 pub mod side;
+mod skip_reason;
 mod skips;
+mod slot_key;
 mod statistics;
 pub mod verdict;
 

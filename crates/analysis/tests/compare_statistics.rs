@@ -1,5 +1,6 @@
 //! Dumps of which one side, or both, has statistics or digests only.
 
+use opscope_analysis::compare::result::SkipReason;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -220,7 +221,7 @@ fn faults_show_in_statistics_and_have_a_culprit() {
             let found = compare(&write(&dir.path().join("t"), &wrong, form), &golden);
             let first = found.summary.first_failure.as_ref().unwrap();
             assert_eq!(
-                (first.operator, first.slot.as_str()),
+                (first.operator, first.slot.to_string().as_str()),
                 (1, "output.0"),
                 "{form:?} {other:?}"
             );
@@ -276,7 +277,12 @@ fn digests_say_whether_and_not_how_far() {
         &write(&dir.path().join("g"), &golden, sha1),
     );
     assert_eq!(found.summary.slots, [0, 0, 0, 6]);
-    assert!(found.skips.iter().all(|skip| skip.reason == "no_evidence"));
+    assert!(
+        found
+            .skips
+            .iter()
+            .all(|skip| skip.reason == SkipReason::NoEvidence)
+    );
 }
 
 #[test]

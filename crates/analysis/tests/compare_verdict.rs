@@ -62,7 +62,6 @@ fn slot(metrics: Metrics, dtypes: [DType; 2]) -> SlotResult {
         ..TensorSummary::default()
     };
     SlotResult {
-        slot: "output.0".to_owned(),
         evidence: Evidence::Tensor,
         target: info(dtypes[0]),
         golden: info(dtypes[1]),

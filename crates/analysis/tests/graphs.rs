@@ -56,7 +56,7 @@ fn edges(side: &ComparedDump) -> Vec<String> {
             assert_eq!(maker.place, one.place);
             let name = |run: usize, slot: usize| {
                 let run = &side.runs[run];
-                format!("{}.{}", run.task_id.unwrap(), run.slots[slot].name())
+                format!("{}.{}", run.task_id.unwrap(), run.slots[slot].key())
             };
             all.push(format!(
                 "{} < {}",

@@ -31,7 +31,8 @@ impl SkipPattern {
             .operator
             .iter()
             .flat_map(|operator| [&operator.op_name, &operator.op_type]);
-        let mut texts = of_operator.chain(&skip.path).chain([&skip.reason]);
+        let texts = of_operator.chain(&skip.path).map(String::as_str);
+        let mut texts = texts.chain([skip.reason.name()]);
         texts.any(|text| match &self.regex {
             Some(regex) => regex.find(text).is_some(),
             None => is_match(&self.text, text),
@@ -48,7 +49,7 @@ impl fmt::Debug for SkipPattern {
 #[cfg(test)]
 mod tests {
     use super::SkipPattern;
-    use crate::compare::result::{OperatorName, Skip};
+    use crate::compare::result::{OperatorName, Skip, SkipReason};
 
     #[test]
     fn names_types_paths_and_reasons() {
@@ -59,7 +60,7 @@ mod tests {
                 ..OperatorName::default()
             }),
             path: Some("dump/Dropout.net_drop_1.1.2.3".to_owned()),
-            reason: "missing".to_owned(),
+            reason: SkipReason::Missing,
             ..Skip::default()
         };
         let cases = [

@@ -150,6 +150,7 @@ fn mark(slot: &SlotResult, party: Party) -> Option<Vec<u64>> {
 mod tests {
     use super::super::result::{Metrics, OperatorName};
     use super::*;
+    use crate::compare::result::SlotKey;
 
     fn slot(name: &str, target: f64, golden: f64) -> SlotResult {
         let mut metrics = vec![(MetricId::Count, 4.0)];
@@ -163,7 +164,7 @@ mod tests {
             metrics.extend(named.map(|metric| (metric, value)));
         }
         SlotResult {
-            slot: name.to_owned(),
+            slot: SlotKey::parse(name).unwrap(),
             metrics: Metrics(metrics),
             ..SlotResult::default()
         }

@@ -1,5 +1,7 @@
 //! Measuring matched slots: elements, or what a dump has instead of them.
 
+use crate::compare::result::SkipReason;
+use crate::compare::result::SkipSide;
 use std::collections::HashMap;
 
 use opscope_tensor::Layout;
@@ -64,7 +66,7 @@ pub fn measure(
             Err(skip) => {
                 let info = |side: &ComparedDump, place: SlotRef| tensor_info(slot_of(side, place));
                 comparison.operators[*operator].slots.push(SlotResult {
-                    slot: slot_of(sides.target, pair.target).name(),
+                    slot: slot_of(sides.target, pair.target).key(),
                     target: info(sides.target, pair.target),
                     golden: info(sides.golden, pair.golden),
                     evidence: Evidence::None,
@@ -114,8 +116,8 @@ fn slot(
     let target = slot_of(sides.target, pair.target);
     let golden = slot_of(sides.golden, pair.golden);
     let mut result = SlotResult {
-        slot: target.name(),
-        golden_slot: Some(golden.name()).filter(|name| *name != target.name()),
+        slot: target.key(),
+        golden_slot: Some(golden.key()).filter(|key| *key != target.key()),
         target: tensor_info(target),
         golden: tensor_info(golden),
         layout: pair.layout.map(|layout| layout.name().to_owned()),
@@ -145,12 +147,13 @@ fn without_elements(sides: MatchedDumps<'_>, pair: SlotPair, result: SlotResult)
     let target = slot_of(sides.target, pair.target);
     let golden = slot_of(sides.golden, pair.golden);
     let all = [
-        ("target", pair.target, target),
-        ("golden", pair.golden, golden),
+        (Party::Target, pair.target, target),
+        (Party::Golden, pair.golden, golden),
     ];
     let damaged = all.into_iter().find_map(|(side, place, slot)| {
         let message = slot.problem.clone()?;
-        Some(skip(sides, side, place, slot, ("damaged", message)))
+        let reason = (SkipReason::Damaged, message);
+        Some(skip(sides, side.into(), place, slot, reason))
     });
     if let Some(skip) = damaged {
         return Err(Box::new(skip));
@@ -166,8 +169,9 @@ fn without_elements(sides: MatchedDumps<'_>, pair: SlotPair, result: SlotResult)
         )),
         statistics::StatisticsOutcome::Shape => Ok((of_shapes(result), 0)),
         statistics::StatisticsOutcome::Nothing(message) => {
-            let reason = ("no_evidence", message);
-            Err(Box::new(skip(sides, "both", pair.target, target, reason)))
+            let reason = (SkipReason::NoEvidence, message);
+            let both = SkipSide::Both;
+            Err(Box::new(skip(sides, both, pair.target, target, reason)))
         }
         statistics::StatisticsOutcome::Unreadable(party, error) => Err(Box::new(skip_of(
             sides,
@@ -196,19 +200,25 @@ fn skip_of(sides: MatchedDumps<'_>, pair: SlotPair, fault: MeasureFault) -> Skip
             let golden = slot_of(sides.golden, pair.golden);
             let (place, slot) = party.pick((pair.target, target), (pair.golden, golden));
             let reason = match error {
-                LoadError::Elements(_) | LoadError::Damaged(_) => "damaged",
-                LoadError::NoElements => "no_evidence",
+                LoadError::Elements(_) | LoadError::Damaged(_) => SkipReason::Damaged,
+                LoadError::NoElements => SkipReason::NoEvidence,
             };
-            skip(sides, party.name(), place, slot, (reason, chain(&error)))
+            skip(sides, party.into(), place, slot, (reason, chain(&error)))
         }
         MeasureFault::Difference(message) => skip(
             sides,
-            "both",
+            SkipSide::Both,
             pair.target,
             target,
-            ("not_comparable", message),
+            (SkipReason::NotComparable, message),
         ),
-        MeasureFault::Shape => skip(sides, "both", pair.target, target, ("shape", String::new())),
+        MeasureFault::Shape => skip(
+            sides,
+            SkipSide::Both,
+            pair.target,
+            target,
+            (SkipReason::Shape, String::new()),
+        ),
     }
 }
 
@@ -269,22 +279,22 @@ fn layout_for(slot: &ExecutionSlot, wanted: Option<Layout>) -> Option<Layout> {
 
 fn skip(
     sides: MatchedDumps<'_>,
-    side: &str,
+    side: SkipSide,
     place: SlotRef,
     slot: &ExecutionSlot,
-    (reason, message): (&str, String),
+    (reason, message): (SkipReason, String),
 ) -> Skip {
-    let runs = if side == "golden" {
+    let runs = if side == SkipSide::Golden {
         &sides.golden.runs
     } else {
         &sides.target.runs
     };
     Skip {
-        side: side.to_owned(),
+        side,
         operator: Some(OperatorName::for_execution(&runs[place.run])),
-        slot: Some(slot.name()),
+        slot: Some(slot.key()),
         path: Some(slot.path.display().to_string()),
-        reason: reason.to_owned(),
+        reason,
         message,
         ..Skip::default()
     }

@@ -4,6 +4,7 @@
 
 mod choice;
 
+use crate::compare::result::SlotKey;
 use crate::compare::result::{Evidence, MetricId, RuleName};
 use opscope_tensor::difference::{self, TensorDifference};
 use opscope_tensor::{Layout, Tensor};
@@ -107,9 +108,9 @@ fn whole_difference(target: &Tensor, golden: &Tensor) -> Result<TensorDifference
 }
 
 /// Compares two tensors; levels are given by [`ReplayResult::judge`].
-pub fn compare(slot: &str, target: &Tensor, golden: &Tensor) -> SlotResult {
+pub fn compare(slot: SlotKey, target: &Tensor, golden: &Tensor) -> SlotResult {
     let mut result = SlotResult {
-        slot: slot.to_owned(),
+        slot,
         target: info(target),
         golden: info(golden),
         ..SlotResult::default()
@@ -255,8 +256,8 @@ mod tests {
         let right = tensor(&[1.0, -2.0, 4.0]);
         let wrong = |by: f32| tensor(&[1.0 + by, -2.0, 4.0]);
         let mut replayed = ReplayResult {
-            own: vec![compare("output.0", &wrong(own), &right)],
-            inherited: vec![compare("output.0", &wrong(inherited), &right)],
+            own: vec![compare(SlotKey::default(), &wrong(own), &right)],
+            inherited: vec![compare(SlotKey::default(), &wrong(inherited), &right)],
             ..ReplayResult::default()
         };
         replayed.judge(&Thresholds::default());
@@ -287,7 +288,7 @@ mod tests {
         assert_eq!(replayed(0.0, f32::NAN).errors.inherited, f64::INFINITY);
         let error = replayed(1.0, 0.0).errors.own;
         assert!((error - 1.0 / 21_f64.sqrt()).abs() < 1e-12, "{error}");
-        let other = compare("output.0", &tensor(&[1.0]), &tensor(&[1.0, 2.0]));
+        let other = compare(SlotKey::default(), &tensor(&[1.0]), &tensor(&[1.0, 2.0]));
         assert_eq!(
             (other.evidence.name(), other.level),
             ("shape", VerdictLevel::Fail)

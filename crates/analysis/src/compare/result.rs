@@ -1,10 +1,13 @@
 //! Everything that a comparison found, as it is saved: reports are made from it, and verdicts are given anew.
 
+use opscope_store::record::SlotSide;
 use serde::{Deserialize, Serialize};
 
 pub use super::evidence::{Evidence, PairingEvidence, RuleName};
 pub use super::metric::MetricId;
 pub use super::party::Party;
+pub use super::skip_reason::{SkipReason, SkipSide};
+pub use super::slot_key::SlotKey;
 
 /// Version of the schema.
 pub const VERSION: u32 = 1;
@@ -30,8 +33,8 @@ pub struct Comparison {
 /// A file that holds nothing to compare.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PassedOverFile {
-    /// Which side has it: `target` or `golden`.
-    pub side: String,
+    /// The side that has it.
+    pub side: SkipSide,
     /// Where it is.
     pub path: String,
     /// The reason, as in the JSON of `opscope show`.
@@ -107,11 +110,11 @@ pub struct OperatorName {
 /// The result of comparing two slots.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SlotResult {
-    /// The target's slot, `input.0` or `output.1`.
-    pub slot: String,
+    /// The target's slot.
+    pub slot: SlotKey,
     /// The golden side's, where it is another.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub golden_slot: Option<String>,
+    pub golden_slot: Option<SlotKey>,
     /// The target's dtype, layout and extents.
     pub target: TensorSummary,
     /// The golden side's.
@@ -224,19 +227,19 @@ pub enum NonFiniteRole {
 /// Something that was not compared.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Skip {
-    /// `target`, `golden` or `both`.
-    pub side: String,
+    /// The side or sides that have it.
+    pub side: SkipSide,
     /// The operator; none for a file that belongs to none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operator: Option<OperatorName>,
     /// The slot, where it is one alone.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub slot: Option<String>,
+    pub slot: Option<SlotKey>,
     /// The file, if it is about one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// One of the reasons that `docs/compare.md` lists, such as `missing`, `damaged`, `shape`.
-    pub reason: String,
+    /// The reason.
+    pub reason: SkipReason,
     /// The reason in words, with place and cause.
     pub message: String,
     /// Whether the user allowed it.
@@ -287,7 +290,7 @@ pub struct DivergencePoint {
     /// The operator, as an index into [`Comparison::operators`].
     pub operator: usize,
     /// The target's slot.
-    pub slot: String,
+    pub slot: SlotKey,
     /// The cause, as far as it is known.
     pub cause: Cause,
     /// Operators that were not compared and stand between what agrees and this slot, the nearest first.
@@ -298,12 +301,12 @@ pub struct DivergencePoint {
 /// An operator that was not compared and may be the reason of a divergence.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Suspect {
-    /// `target`, `golden` or `both`.
-    pub side: String,
+    /// The side or sides that have it.
+    pub side: SkipSide,
     /// Which one.
     pub operator: OperatorName,
-    /// Why it was not compared: a reason of [`Skip`], or `not_judged`.
-    pub reason: String,
+    /// Why it was not compared.
+    pub reason: SkipReason,
 }
 
 /// Why an output is not what it should be.
@@ -336,7 +339,7 @@ impl OperatorResult {
 impl SlotResult {
     /// Whether it is an output.
     pub fn is_output(&self) -> bool {
-        self.slot.starts_with("output")
+        self.slot.side == SlotSide::Output
     }
 
     /// The norm of the difference itself, where it is known.

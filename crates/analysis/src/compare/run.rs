@@ -75,10 +75,10 @@ pub enum CompareError {
         problems: Vec<String>,
     },
     /// The mapping does not fit the dumps.
-    #[error("the mapping")]
+    #[error("the mapping does not fit these dumps")]
     Mapping(#[from] MappingError),
     /// The selection leaves nothing of a side.
-    #[error("nothing of the {side} side is chosen")]
+    #[error("the selection excludes every operator of the {side} dump")]
     NothingChosen {
         /// `target`, `golden`, or `target and golden`.
         side: &'static str,

@@ -3,6 +3,7 @@
 mod graphs;
 mod load;
 
+use crate::compare::result::SlotKey;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
@@ -137,9 +138,12 @@ impl ExecutionSlot {
         }
     }
 
-    /// `input.0`, `output.1`, …
-    pub fn name(&self) -> String {
-        format!("{}.{}", self.side.name(), self.index)
+    /// Its name in results.
+    pub fn key(&self) -> SlotKey {
+        SlotKey {
+            side: self.side,
+            index: self.index,
+        }
     }
 }
 

@@ -6,11 +6,8 @@ use std::collections::HashMap;
 
 use super::matching::MatchedDumps;
 use super::matching::{MissingSlot, RunPair, UnmatchedExecution, UnmatchedReason, joined};
-use super::result::{OperatorName, PassedOverFile, Skip};
+use super::result::{OperatorName, PassedOverFile, Skip, SkipReason, SkipSide, SlotKey};
 use super::side::ComparedDump;
-
-/// Reason of a slot that only one side has.
-pub(super) const MISSING_SLOT: &str = "missing_slot";
 
 /// The skips that a matching leads to: operators and slots without a partner, and files that could not be
 /// read at all.
@@ -26,8 +23,8 @@ pub(super) fn of_matching(sides: MatchedDumps<'_>) -> Vec<Skip> {
     });
     let problems = named_sides(sides).flat_map(|(name, side)| {
         side.problems.iter().map(move |message| Skip {
-            side: name.to_owned(),
-            reason: "damaged".to_owned(),
+            side: name,
+            reason: SkipReason::Damaged,
             message: message.clone(),
             ..Skip::default()
         })
@@ -39,7 +36,7 @@ pub(super) fn of_matching(sides: MatchedDumps<'_>) -> Vec<Skip> {
 pub(super) fn passed_over(sides: MatchedDumps<'_>) -> Vec<PassedOverFile> {
     let all = named_sides(sides).flat_map(|(name, side)| {
         side.passed_over.iter().map(move |one| PassedOverFile {
-            side: name.to_owned(),
+            side: name,
             path: one.path.display().to_string(),
             reason: one.reason.name().to_owned(),
         })
@@ -47,11 +44,14 @@ pub(super) fn passed_over(sides: MatchedDumps<'_>) -> Vec<PassedOverFile> {
     all.collect()
 }
 
-fn named_sides(sides: MatchedDumps<'_>) -> impl Iterator<Item = (&'static str, &ComparedDump)> {
-    let reference = sides.reference.map(|(side, _)| ("reference", side));
-    [("target", sides.target), ("golden", sides.golden)]
-        .into_iter()
-        .chain(reference)
+fn named_sides(sides: MatchedDumps<'_>) -> impl Iterator<Item = (SkipSide, &ComparedDump)> {
+    let reference = sides.reference.map(|(side, _)| (SkipSide::Reference, side));
+    [
+        (SkipSide::Target, sides.target),
+        (SkipSide::Golden, sides.golden),
+    ]
+    .into_iter()
+    .chain(reference)
 }
 
 /// The pairs of a matching by rank and step, each with the first of its executions on a side, in order.
@@ -92,12 +92,12 @@ fn of_unmatched(
     let run = &side.runs[unmatched.run];
     let damage = run.slots.iter().find_map(|slot| slot.problem.as_ref());
     let (reason, message) = match (damage, &unmatched.reason) {
-        (Some(problem), _) => ("damaged", problem.clone()),
-        (None, reason) => (reason.name(), reason.message(unmatched.party)),
+        (Some(problem), _) => (SkipReason::Damaged, problem.clone()),
+        (None, reason) => (reason.kind(), reason.message(unmatched.party)),
     };
     let next = order.next_after(unmatched.run, (run.place.rank, run.place.step));
     Skip {
-        side: unmatched.party.name().to_owned(),
+        side: unmatched.party.into(),
         before: next,
         operator: Some(OperatorName::for_execution(run)),
         slot: None,
@@ -105,7 +105,7 @@ fn of_unmatched(
             .slots
             .first()
             .map(|slot| slot.path.display().to_string()),
-        reason: reason.to_owned(),
+        reason,
         message,
         is_allowed: false,
     }
@@ -117,40 +117,43 @@ fn of_slot(sides: MatchedDumps<'_>, pair: &RunPair, slot: MissingSlot) -> Skip {
     let others = other.pick(sides.target, sides.golden);
     let partners = other.pick(&pair.target, &pair.golden);
     let run = side.runs.get(slot.run);
-    let slot_name = format!("{}.{}", slot.side.name(), slot.index);
+    let key = SlotKey {
+        side: slot.side,
+        index: slot.index,
+    };
     let (reason, message) = if slot.is_inner {
         let names = partners.iter();
         let names = names.map(|&run| others.runs[run].op_name.as_str());
         let reason = UnmatchedReason::InsideFusion(joined(names));
-        (reason.name(), reason.message(party))
+        (reason.kind(), reason.message(party))
     } else {
         (
-            MISSING_SLOT,
-            format!("the {} side has no {slot_name} of it", other.name()),
+            SkipReason::MissingSlot,
+            format!("the {} side has no {key} of it", other.name()),
         )
     };
     Skip {
-        side: party.name().to_owned(),
+        side: party.into(),
         operator: run.map(OperatorName::for_execution),
         message,
-        slot: Some(slot_name),
+        slot: Some(key),
         path: None,
-        reason: reason.to_owned(),
+        reason,
         ..Skip::default()
     }
 }
 
 impl UnmatchedReason {
-    /// The name in results.
-    pub fn name(&self) -> &'static str {
+    /// The same without the names of others.
+    pub fn kind(&self) -> SkipReason {
         match self {
-            UnmatchedReason::NoSuchName => "missing",
-            UnmatchedReason::NoSuchPlace => "missing_place",
-            UnmatchedReason::NoSuchRepeat => "missing_repeat",
-            UnmatchedReason::OtherType(_) => "other_type",
-            UnmatchedReason::Ambiguous(..) => "ambiguous",
-            UnmatchedReason::InsideFusion(_) => "inside_fusion",
-            UnmatchedReason::LeftOut => "left_out",
+            UnmatchedReason::NoSuchName => SkipReason::Missing,
+            UnmatchedReason::NoSuchPlace => SkipReason::MissingPlace,
+            UnmatchedReason::NoSuchRepeat => SkipReason::MissingRepeat,
+            UnmatchedReason::OtherType(_) => SkipReason::OtherType,
+            UnmatchedReason::Ambiguous(..) => SkipReason::Ambiguous,
+            UnmatchedReason::InsideFusion(_) => SkipReason::InsideFusion,
+            UnmatchedReason::LeftOut => SkipReason::LeftOut,
         }
     }
 

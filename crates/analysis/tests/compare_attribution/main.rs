@@ -2,6 +2,7 @@
 
 mod network;
 
+use opscope_analysis::compare::result::SkipReason;
 use std::path::Path;
 
 use network::{Arithmetic, Executed, Fault, Kind, Network, Random, write};
@@ -134,7 +135,7 @@ impl Case {
             Fault::Weight(k) => {
                 let failure = failure.as_ref().unwrap();
                 assert_eq!(
-                    (self.name(failure), failure.slot.as_str()),
+                    (self.name(failure), failure.slot.to_string().as_str()),
                     (node(k), "input.1")
                 );
                 assert_eq!(failure.cause, Cause::Outside);
@@ -178,7 +179,7 @@ impl Case {
         let (summary, node) = (&self.comparison.summary, format!("node_{k}"));
         let failure = summary.first_failure.as_ref().unwrap();
         assert_eq!(
-            (self.name(failure), failure.slot.as_str()),
+            (self.name(failure), failure.slot.to_string().as_str()),
             (node.clone(), "output.0")
         );
         if self.arithmetic == Arithmetic::F32 || !self.is_steep(k) {
@@ -303,7 +304,10 @@ fn what_was_changed_in_place_is_no_input() {
     let mut n_cases = 0;
     for (k, _, comparison) in cases {
         let first = comparison.summary.first_failure.as_ref().unwrap();
-        assert_eq!((first.operator, first.slot.as_str()), (k, "output.0"));
+        assert_eq!(
+            (first.operator, first.slot.to_string().as_str()),
+            (k, "output.0")
+        );
         assert_eq!(first.cause, Cause::Own);
         let mut own = comparison
             .operators
@@ -327,7 +331,7 @@ fn random_outputs_are_nobodys_fault() {
             (network.readers(k)[0], Cause::Unknown)
         );
         assert_eq!(first.suspects[0].operator.op_name, format!("node_{k}"));
-        assert_eq!(first.suspects[0].reason, "not_judged");
+        assert_eq!(first.suspects[0].reason, SkipReason::NotJudged);
         assert!(
             comparison
                 .operators

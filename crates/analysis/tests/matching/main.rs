@@ -84,7 +84,7 @@ fn lines(matching: &Matching, target: &ComparedDump, golden: &ComparedDump) -> V
             ("golden", golden)
         };
         let run = &side.runs[one.run].op_name;
-        format!("{name}: {run}, {}", one.reason.name())
+        format!("{name}: {run}, {}", one.reason.kind())
     });
     pairs.chain(left).collect()
 }
@@ -93,7 +93,7 @@ fn lines(matching: &Matching, target: &ComparedDump, golden: &ComparedDump) -> V
 fn slot_lines(matching: &Matching, target: &ComparedDump, golden: &ComparedDump) -> Vec<String> {
     let name = |side: &ComparedDump, place: opscope_analysis::compare::matching::SlotRef| {
         let run = &side.runs[place.run];
-        format!("{}:{}", run.op_name, run.slots[place.slot].name())
+        format!("{}:{}", run.op_name, run.slots[place.slot].key())
     };
     let all = matching.pairs.iter().flat_map(|pair| &pair.slots);
     all.map(|pair| {

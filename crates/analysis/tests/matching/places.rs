@@ -1,6 +1,7 @@
 //! Ranks, models and steps.
 
 use opscope_analysis::compare::matching::MatchingOptions;
+use opscope_analysis::compare::result::SkipReason;
 use opscope_analysis::compare::side::{OperatorExecution, RunPlace};
 
 use crate::{at, lines, matched_by, same, side};
@@ -174,7 +175,7 @@ fn models_of_other_names_go_by_what_they_have_in_common() {
         matching
             .unmatched
             .iter()
-            .all(|one| one.reason.name() == "left_out")
+            .all(|one| one.reason.kind() == SkipReason::LeftOut)
     );
 }
 

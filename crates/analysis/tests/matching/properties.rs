@@ -3,6 +3,7 @@
 use opscope_analysis::compare::matching::{
     MappedNames, Mapping, MappingForm, MatchEvidence, OperatorMapping,
 };
+use opscope_analysis::compare::result::SkipReason;
 use opscope_analysis::compare::side::{ComparedDump, OperatorExecution};
 use proptest::prelude::*;
 
@@ -139,7 +140,7 @@ proptest! {
             outputs.sort_unstable();
             let expected: Vec<(usize, usize)> = ends.iter().copied().enumerate().collect();
             prop_assert_eq!(outputs, expected);
-            let inside = matching.unmatched.iter().all(|one| one.reason.name() == "inside_fusion");
+            let inside = matching.unmatched.iter().all(|one| one.reason.kind() == SkipReason::InsideFusion);
             prop_assert!(inside);
         }
     }

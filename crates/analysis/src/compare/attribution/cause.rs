@@ -1,6 +1,8 @@
 //! Why an operator's outputs are apart.
 
 use crate::compare::result::Evidence;
+use crate::compare::result::SkipReason;
+use opscope_store::record::SlotSide;
 use std::collections::HashSet;
 
 use super::kinds::{ErrorGrowth, is_contracting, is_in_place, is_source, manner};
@@ -9,7 +11,6 @@ use crate::compare::flow::ResultSource;
 use crate::compare::result::{
     Cause, Comparison, OperatorName, OperatorResult, SlotResult, VerdictLevel,
 };
-use crate::compare::skips::MISSING_SLOT;
 
 /// Outputs this many times as far apart as the inputs are not explained by them.
 pub(super) const AMPLIFICATION_MAX: f64 = 10.0;
@@ -23,12 +24,8 @@ pub(super) fn has_hidden_inputs(comparison: &Comparison) -> Vec<bool> {
     let missing: HashSet<&OperatorName> = comparison
         .skips
         .iter()
-        .filter(|skip| skip.reason == MISSING_SLOT)
-        .filter(|skip| {
-            skip.slot
-                .as_ref()
-                .is_some_and(|slot| slot.starts_with("input"))
-        })
+        .filter(|skip| skip.reason == SkipReason::MissingSlot)
+        .filter(|skip| skip.slot.is_some_and(|slot| slot.side == SlotSide::Input))
         .filter_map(|skip| skip.operator.as_ref())
         .collect();
     let operators = comparison.operators.iter();

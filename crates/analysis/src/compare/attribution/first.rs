@@ -1,5 +1,7 @@
 //! The first slot where both sides part.
 
+use crate::compare::result::SkipReason;
+use crate::compare::result::SkipSide;
 use crate::compare::result::{Evidence, OperatorPlace, RuleName};
 use std::collections::{BTreeMap, HashMap};
 
@@ -126,7 +128,7 @@ impl<'a> FaultSearch<'a> {
             let (cause, suspects) = self.of_input(operator, &operator.slots[k], source);
             return Some(DivergencePoint {
                 operator: operator.index,
-                slot: operator.slots[k].slot.clone(),
+                slot: operator.slots[k].slot,
                 cause,
                 suspects,
             });
@@ -139,7 +141,7 @@ impl<'a> FaultSearch<'a> {
         };
         Some(DivergencePoint {
             operator: operator.index,
-            slot: operator.slots[k].slot.clone(),
+            slot: operator.slots[k].slot,
             cause,
             suspects,
         })
@@ -172,7 +174,7 @@ impl<'a> FaultSearch<'a> {
                 }
                 (
                     Cause::Unknown,
-                    suspect_of(maker, RuleName::NotJudged.name())
+                    suspect_of(maker, SkipReason::NotJudged)
                         .into_iter()
                         .collect(),
                 )
@@ -214,7 +216,7 @@ impl<'a> FaultSearch<'a> {
     fn nearest(&self, operator: &OperatorResult, is_adjacent: bool) -> Vec<Suspect> {
         let without = self.unmatched(operator).filter_map(|(gap, skip)| {
             let operator = skip.operator.clone()?;
-            let (side, reason) = (skip.side.clone(), skip.reason.clone());
+            let (side, reason) = (skip.side, skip.reason);
             Some((
                 2 * gap,
                 Suspect {
@@ -227,7 +229,7 @@ impl<'a> FaultSearch<'a> {
         let hidden = self.hidden_before(operator).iter();
         let hidden = hidden.filter_map(|other| {
             let gap = 2 * (operator.index - other.index) - 1;
-            Some((gap, suspect_of(other, "damaged")?))
+            Some((gap, suspect_of(other, SkipReason::Damaged)?))
         });
         let mut found: Vec<(usize, Suspect)> = without.chain(hidden).collect();
         // The sort is stable: of equal ones the later in the list ran later.
@@ -248,11 +250,11 @@ fn is_hidden_output(slot: &SlotResult) -> bool {
     slot.is_output() && slot.evidence == Evidence::None
 }
 
-fn suspect_of(operator: &OperatorResult, reason: &str) -> Option<Suspect> {
+fn suspect_of(operator: &OperatorResult, reason: SkipReason) -> Option<Suspect> {
     let name: Option<&OperatorName> = operator.target.last().or(operator.golden.last());
     Some(Suspect {
-        side: "both".to_owned(),
+        side: SkipSide::Both,
         operator: name?.clone(),
-        reason: reason.to_owned(),
+        reason,
     })
 }

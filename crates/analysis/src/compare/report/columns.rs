@@ -1,6 +1,8 @@
 //! Columns of the tables for slots, operators and skips.
 
 use super::words;
+use crate::compare::result::SkipSide;
+use crate::compare::result::SlotKey;
 use crate::compare::result::{
     Comparison, MetricId, Metrics, NonFiniteRole, OperatorName, OperatorResult, Skip, SlotResult,
 };
@@ -118,8 +120,8 @@ pub(super) fn of_slot(operator: &OperatorResult, slot: &SlotResult) -> Vec<Repor
         text(&dims.join("x"))
     };
     cells.extend([
-        text(&slot.slot),
-        text(slot.golden_slot.as_ref().unwrap_or(&slot.slot)),
+        slot_cell(slot.slot),
+        slot_cell(slot.golden_slot.unwrap_or(slot.slot)),
         text(words::level(slot.level)),
         text(&rules.join("; ")),
         text(slot.evidence.name()),
@@ -178,7 +180,7 @@ pub(super) fn of_skip(skip: &Skip) -> (Vec<ReportCell>, [ReportCell; 2]) {
     let name = skip.operator.clone().unwrap_or_default();
     let (op_type, op_name) = (text(&name.op_type), text(&name.op_name));
     let nothing = || ReportCell::Nothing;
-    let is_of_golden = skip.side == "golden";
+    let is_of_golden = skip.side == SkipSide::Golden;
     let (of_target, of_golden) = if is_of_golden {
         ([nothing(), nothing()], [op_type, op_name])
     } else {
@@ -188,7 +190,7 @@ pub(super) fn of_skip(skip: &Skip) -> (Vec<ReportCell>, [ReportCell; 2]) {
     cells.extend(of_target.into_iter().chain(of_golden));
     cells.extend(of_place(&name));
     cells.resize_with(16, nothing);
-    let slot = optional(skip.slot.as_ref());
+    let slot = skip.slot.map_or(ReportCell::Nothing, slot_cell);
     cells.extend(if is_of_golden {
         [nothing(), slot]
     } else {
@@ -196,7 +198,7 @@ pub(super) fn of_skip(skip: &Skip) -> (Vec<ReportCell>, [ReportCell; 2]) {
     });
     cells.push(text("skip"));
     cells.resize_with(SLOT_COLUMNS.len() - 2, nothing);
-    cells.extend([text(&skip.reason), text(&skip.message)]);
+    cells.extend([text(skip.reason.name()), text(&skip.message)]);
     let path = optional(skip.path.as_ref());
     let paths = if is_of_golden {
         [nothing(), path]
@@ -230,6 +232,11 @@ pub(super) fn text(text: &str) -> ReportCell {
     } else {
         ReportCell::Text(text.to_owned())
     }
+}
+
+/// A slot, under its name.
+pub(super) fn slot_cell(slot: SlotKey) -> ReportCell {
+    ReportCell::Text(slot.to_string())
 }
 
 fn optional(value: Option<&String>) -> ReportCell {

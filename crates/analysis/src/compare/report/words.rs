@@ -4,12 +4,10 @@ use crate::compare::result::{MetricId, RuleName};
 use opscope_store::visible::visible;
 
 use crate::compare::result::{
-    Cause, Comparison, NonFiniteRole, OperatorName, OperatorResult, RuleHit, Skip, SlotResult,
-    VerdictLevel,
+    Cause, Comparison, NonFiniteRole, OperatorName, OperatorResult, RuleHit, Skip, SkipReason,
+    SlotResult, VerdictLevel,
 };
 
-/// The reason of skips that are the files' fault.
-const DAMAGED: &str = "damaged";
 /// Numbers of a verdict's line.
 const N_WORST: usize = 2;
 
@@ -34,7 +32,7 @@ pub fn verdict(comparison: &Comparison) -> String {
         return match comparison
             .skips
             .iter()
-            .filter(|skip| skip.reason == DAMAGED)
+            .filter(|skip| skip.reason == SkipReason::Damaged)
             .count()
         {
             0 => all,
@@ -247,7 +245,10 @@ pub fn skip(skip: &Skip) -> String {
             format!("{name} ({place})")
         }
     });
-    let what: Vec<String> = operator.into_iter().chain(skip.slot.clone()).collect();
+    let what: Vec<String> = operator
+        .into_iter()
+        .chain(skip.slot.map(|slot| slot.to_string()))
+        .collect();
     let what = if what.is_empty() {
         String::new()
     } else {

@@ -68,14 +68,14 @@ fn workbook(comparison: &Comparison) -> Result<Vec<u8>, XlsxError> {
         let name = skip.operator.clone().unwrap_or_default();
         let (cells, _) = columns::of_skip(skip);
         let mut row = vec![
-            columns::text(&skip.side),
+            columns::text(skip.side.name()),
             columns::text(&name.op_type),
             columns::text(&name.op_name),
         ];
         row.extend_from_slice(&cells[5..9]);
         row.extend([
-            columns::text(skip.slot.as_deref().unwrap_or_default()),
-            columns::text(&skip.reason),
+            skip.slot.map_or(ReportCell::Nothing, columns::slot_cell),
+            columns::text(skip.reason.name()),
             columns::text(&skip.message),
             columns::text(if skip.is_allowed { "yes" } else { "no" }),
             columns::text(skip.path.as_deref().unwrap_or_default()),

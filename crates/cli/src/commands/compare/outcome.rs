@@ -1,11 +1,8 @@
 //! Exit code of a comparison.
 
-use opscope_analysis::compare::result::{Comparison, VerdictLevel};
+use opscope_analysis::compare::result::{Comparison, SkipReason, VerdictLevel};
 
 use crate::exit::{FOUND, PARTIAL, UNREADABLE};
-
-/// The reason of skips that are the files' fault.
-const DAMAGED: &str = "damaged";
 
 /// Level from which a result counts as a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -22,7 +19,7 @@ pub(super) enum FailOn {
 /// The exit code. Damage comes before differences: the verdict is about what was left.
 pub(super) fn code(comparison: &Comparison, fail_on: FailOn) -> u8 {
     let open = || comparison.skips.iter().filter(|skip| !skip.is_allowed);
-    let has_damage = open().any(|skip| skip.reason == DAMAGED);
+    let has_damage = open().any(|skip| skip.reason == SkipReason::Damaged);
     let level = comparison.summary.level;
     let has_nothing = level == VerdictLevel::Skip;
     let is_found = match fail_on {
@@ -50,9 +47,9 @@ mod tests {
     #[test]
     fn damage_before_differences_before_gaps() {
         use FailOn::{Fail, Warn};
-        let check = |level, skips: &[(&str, bool)], fail_on, expected| {
-            let skip = |&(reason, is_allowed): &(&str, bool)| Skip {
-                reason: reason.to_owned(),
+        let check = |level, skips: &[(SkipReason, bool)], fail_on, expected| {
+            let skip = |&(reason, is_allowed): &(SkipReason, bool)| Skip {
+                reason,
                 is_allowed,
                 ..Skip::default()
             };
@@ -67,7 +64,7 @@ mod tests {
             let found = code(&comparison, fail_on);
             assert_eq!(found, expected, "{level:?} {skips:?} {fail_on:?}");
         };
-        let (damaged, missing) = (("damaged", false), ("missing", false));
+        let (damaged, missing) = ((SkipReason::Damaged, false), (SkipReason::Missing, false));
         check(VerdictLevel::Pass, &[], Fail, 0);
         check(VerdictLevel::Warn, &[], Fail, 0);
         check(VerdictLevel::Warn, &[], Warn, FOUND);
@@ -80,12 +77,17 @@ mod tests {
         check(VerdictLevel::Pass, &[damaged], FailOn::Skip, PARTIAL);
         check(
             VerdictLevel::Pass,
-            &[("missing", true), ("damaged", true)],
+            &[(SkipReason::Missing, true), (SkipReason::Damaged, true)],
             FailOn::Skip,
             0,
         );
         check(VerdictLevel::Skip, &[missing], Fail, PARTIAL);
-        check(VerdictLevel::Skip, &[("missing", true)], Fail, PARTIAL);
+        check(
+            VerdictLevel::Skip,
+            &[(SkipReason::Missing, true)],
+            Fail,
+            PARTIAL,
+        );
         check(VerdictLevel::Skip, &[damaged], Fail, UNREADABLE);
     }
 }

@@ -1,5 +1,6 @@
 //! A comparison for people: the verdict first.
 
+use opscope_analysis::compare::result::SkipReason;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
@@ -245,14 +246,14 @@ impl TerminalReport<'_> {
         if skips.is_empty() {
             return None;
         }
-        let mut reasons: Vec<(&str, usize)> = Vec::new();
+        let mut reasons: Vec<(SkipReason, usize)> = Vec::new();
         for skip in skips {
             match reasons
                 .iter_mut()
                 .find(|(reason, _)| *reason == skip.reason)
             {
                 Some((_, n)) => *n += 1,
-                None => reasons.push((&skip.reason, 1)),
+                None => reasons.push((skip.reason, 1)),
             }
         }
         let reasons: Vec<String> = reasons

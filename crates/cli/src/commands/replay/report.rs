@@ -142,7 +142,7 @@ fn row(what: &str, slot: &SlotResult) -> Vec<String> {
         _ => "-".to_owned(),
     };
     vec![
-        slot.slot.clone(),
+        slot.slot.to_string(),
         what.to_owned(),
         verdict_word(slot.level).to_owned(),
         metric(MetricId::RelL2),

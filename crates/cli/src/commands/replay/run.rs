@@ -1,5 +1,6 @@
 //! One operator, run again.
 
+use opscope_analysis::compare::result::SlotKey;
 use std::collections::HashMap;
 
 use opscope_analysis::compare::matching::{Matching, RunPair};
@@ -21,7 +22,7 @@ use crate::exit::{CommandFailure, UNREADABLE, USAGE};
 /// An output that the dump has.
 struct DumpedOutput {
     /// Its name there.
-    slot: String,
+    slot: SlotKey,
     /// Which of the operator's outputs it is.
     position: usize,
     tensor: Tensor,
@@ -120,7 +121,7 @@ impl<'a> ReplayedDump<'a> {
             .filter(|(slot, _)| slot.has_elements || slot.problem.is_some())
             .map(|(slot, position)| {
                 Ok(DumpedOutput {
-                    slot: slot.name(),
+                    slot: slot.key(),
                     position,
                     tensor: load(slot)?,
                 })
@@ -245,7 +246,7 @@ impl ReplayContext<'_> {
                         SlotSide::Input => &mut replayed.inputs,
                         SlotSide::Output => &mut replayed.total,
                     };
-                    list.push(compare(&target.name(), &a, &b));
+                    list.push(compare(target.key(), &a, &b));
                 }
                 (Err(refusal), _) | (_, Err(refusal)) => replayed.notes.push(refusal.text),
             }
@@ -269,7 +270,7 @@ fn against(dumped: &[DumpedOutput], again: &[(usize, Tensor)]) -> Vec<SlotResult
         let (_, tensor) = again
             .iter()
             .find(|(position, _)| *position == one.position)?;
-        Some(compare(&one.slot, &one.tensor, tensor))
+        Some(compare(one.slot, &one.tensor, tensor))
     });
     pairs.collect()
 }
@@ -279,7 +280,7 @@ fn relabelled(dumped: &[DumpedOutput], again: &[(usize, Tensor)]) -> Vec<DumpedO
     let name = |position: usize| dumped.iter().find(|one| one.position == position);
     let pairs = again.iter().filter_map(|(position, tensor)| {
         Some(DumpedOutput {
-            slot: name(*position)?.slot.clone(),
+            slot: name(*position)?.slot,
             position: *position,
             tensor: tensor.clone(),
         })

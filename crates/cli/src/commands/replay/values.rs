@@ -96,7 +96,7 @@ impl<'a> DumpedValues<'a> {
         };
         let slot = self.slot(place);
         let owner = &self.side.runs[place.run].op_name;
-        let told = format!("{} of `{owner}`", slot.name());
+        let told = format!("{} of `{owner}`", slot.key());
         Ok(Some((load(slot)?, Some(told))))
     }
 
@@ -117,7 +117,7 @@ pub(super) fn slots(
 
 /// The elements of a slot, in a layout that models use.
 pub(super) fn load(slot: &ExecutionSlot) -> Result<Tensor, ReplayRefusal> {
-    let refuse = |text: String| ReplayRefusal::new(UNREADABLE, format!("{}: {text}", slot.name()));
+    let refuse = |text: String| ReplayRefusal::new(UNREADABLE, format!("{}: {text}", slot.key()));
     let layout = match slot.layout {
         Some(Layout::Nc1hwc0 | Layout::FractalZ) => Some(Layout::Nchw),
         Some(Layout::FractalNz) => Some(Layout::Nd),

@@ -1,8 +1,7 @@
 //! Pairing what a mapping names.
 
-use std::collections::HashMap;
-
 use opscope_store::record::SlotSide;
+use std::collections::HashMap;
 
 use super::{Mapping, MappingError, OperatorMapping};
 use crate::compare::matching::board::Board;
@@ -10,6 +9,7 @@ use crate::compare::matching::names::file_name;
 use crate::compare::matching::places::PlaceScope;
 use crate::compare::matching::slots::{self, OperatorGroup, Position};
 use crate::compare::matching::{MatchEvidence, UnmatchedReason};
+use crate::compare::slot_key::SlotKey;
 use crate::compare::verdict::is_match;
 
 /// The names of sides.
@@ -147,14 +147,8 @@ fn slot(text: &str, names: &[String]) -> Option<(Option<String>, Position)> {
         }
         None => (None, text),
     };
-    let (side, index) = slot.split_once('.')?;
-    let side = match side {
-        "input" => SlotSide::Input,
-        "output" => SlotSide::Output,
-        _ => return None,
-    };
-    let is_number = !index.is_empty() && index.bytes().all(|b| b.is_ascii_digit());
-    Some((name, (side, index.parse().ok().filter(|_| is_number)?)))
+    let key = SlotKey::parse(slot)?;
+    Some((name, (key.side, key.index)))
 }
 
 /// Pairs what a mapping names within a place.

@@ -155,11 +155,11 @@ fn slots(sides: [&ComparedDump; 2], pair: &RunPair) -> BTreeMap<String, String> 
     let is_group = pair.target.len() > 1 || pair.golden.len() > 1;
     let text = |i: usize, run: usize, slot: usize| {
         let run = &sides[i].runs[run];
-        let name = run.slots[slot].name();
+        let key = run.slots[slot].key();
         if is_group {
-            format!("{}:{name}", run.op_name)
+            format!("{}:{key}", run.op_name)
         } else {
-            name
+            key.to_string()
         }
     };
     let texts = pair.slots.iter().map(|slots| {

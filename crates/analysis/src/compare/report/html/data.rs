@@ -31,7 +31,7 @@ pub(super) struct PageContent<'a> {
     skips: Vec<SkipRow<'a>>,
     ranking: &'a [usize],
     chain: Vec<usize>,
-    first: Option<(usize, &'a str)>,
+    first: Option<(usize, String)>,
 }
 
 /// Columns of operators. Names ending with `_text` are numbers of texts.
@@ -91,7 +91,7 @@ struct SkipRow<'a> {
     op_type: &'a str,
     name: &'a str,
     place: String,
-    slot: &'a str,
+    slot: String,
     reason: &'a str,
     message: &'a str,
     is_allowed: bool,
@@ -177,7 +177,7 @@ pub(super) fn page_content(comparison: &Comparison) -> PageContent<'_> {
         skips: comparison.skips.iter().map(SkipRow::for_skip).collect(),
         ranking: &summary.ranking,
         chain: chain::of_first(comparison, N_CHAIN_MAX),
-        first: first.map(|first| (first.operator, first.slot.as_str())),
+        first: first.map(|first| (first.operator, first.slot.to_string())),
     }
 }
 
@@ -222,9 +222,11 @@ impl SlotColumns {
             dims.join("x")
         };
         let both = |a: String, b: String| if a == b { a } else { format!("{a} / {b}") };
-        let golden = slot.golden_slot.as_deref().unwrap_or_default();
+        let golden = slot
+            .golden_slot
+            .map_or_else(String::new, |slot| slot.to_string());
         self.operator.push(operator);
-        self.slot_text.push(texts.put(slot.slot.as_str()));
+        self.slot_text.push(texts.put(slot.slot.to_string()));
         self.golden_text.push(texts.put(golden));
         self.level.push(words::level(slot.level));
         self.evidence_text.push(texts.put(slot.evidence.name()));
@@ -290,12 +292,12 @@ impl SkipRow<'_> {
     fn for_skip(skip: &Skip) -> SkipRow<'_> {
         let operator = skip.operator.as_ref();
         SkipRow {
-            side: &skip.side,
+            side: skip.side.name(),
             op_type: operator.map_or("", |name| &name.op_type),
             name: operator.map_or("", |name| &name.op_name),
             place: operator.map(words::place).unwrap_or_default(),
-            slot: skip.slot.as_deref().unwrap_or_default(),
-            reason: &skip.reason,
+            slot: skip.slot.map_or_else(String::new, |slot| slot.to_string()),
+            reason: skip.reason.name(),
             message: &skip.message,
             is_allowed: skip.is_allowed,
             path: skip.path.as_deref().unwrap_or_default(),
