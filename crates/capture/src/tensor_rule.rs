@@ -150,7 +150,7 @@ fn is_above(tensor: TensorObserver<'_>, threshold: f64) -> bool {
     };
     // Comparisons with NaN are false, so NaN is asked for by itself: nobody who looks for large
     // values wants to miss it.
-    stats.n_nan > 0 || stats.max > threshold || stats.min < -threshold
+    stats.counts.n_nan > 0 || stats.max > threshold || stats.min < -threshold
 }
 
 impl FromStr for TensorRule {

@@ -47,9 +47,9 @@ pub use memo::{TensorMemo, TensorObserver};
 pub use range::{LargestElement, RangeLoss, is_wider_range, range_loss};
 pub use shape::{Shape, ShapeError};
 pub use stats::{
-    CHUNK_ELEMENTS, Histogram, NonFinite, NonFinitePlaces, PartialStats, Stats, StatsAndWeight,
-    StatsError, StatsOptions, TensorChunk, chunks, first_non_finite, has_non_finite, non_finite,
-    non_finite_places, sequential, stats, stats_strided, weighed_stats,
+    CHUNK_ELEMENTS, ElementCounts, Histogram, NonFinite, NonFinitePlaces, PartialStats, Stats,
+    StatsAndWeight, StatsError, StatsOptions, TensorChunk, chunks, first_non_finite,
+    has_non_finite, non_finite, non_finite_places, sequential, stats, stats_strided, weighed_stats,
 };
 pub use strided::{StridedError, dense_copy};
 pub use tensor::{HostAccessError, SharedBytes, Tensor, TensorElements, TensorError, TensorView};

@@ -71,8 +71,11 @@ impl<'a> TensorObserver<'a> {
             let computed = weighed_stats(view);
             if let Ok(StatsAndWeight { stats, .. }) = &computed {
                 // The pass has counted them already, so nobody has to look for them again.
-                self.memo
-                    .note(stats.n_nan, stats.n_pos_inf, stats.n_neg_inf);
+                self.memo.note(
+                    stats.counts.n_nan,
+                    stats.counts.n_pos_inf,
+                    stats.counts.n_neg_inf,
+                );
             }
             computed
         });
@@ -220,7 +223,7 @@ mod tests {
         assert!(!reduced.has_elements());
         assert_eq!(reduced.n_bytes(), 16);
         assert_eq!(reduced.host_bytes(), Err(HostAccessError));
-        assert_eq!(reduced.stats().unwrap().n_nan, 1);
+        assert_eq!(reduced.stats().unwrap().counts.n_nan, 1);
         assert_eq!(reduced.non_finite(), non_finite(whole.host_view().unwrap()));
         assert!(reduced.observed().has_kept::<usize>());
         assert!(!reduced.observed().has_kept::<u8>());

@@ -6,6 +6,7 @@
 
 mod block;
 mod codes;
+mod counts;
 mod float;
 mod histogram;
 mod integer;
@@ -23,6 +24,7 @@ use thiserror::Error;
 
 use crate::{DType, HostAccessError, TensorView};
 
+pub use counts::ElementCounts;
 pub use histogram::Histogram;
 pub use non_finite::{
     NonFinite, NonFinitePlaces, first_non_finite, has_non_finite, non_finite, non_finite_places,
@@ -37,27 +39,8 @@ pub use strided::stats_strided;
 /// nearest `f64`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stats {
-    /// Number of elements, NaN and infinite ones included.
-    pub n_elements: u64,
-    /// Number of NaN elements. They take no part in what follows.
-    pub n_nan: u64,
-    /// Number of elements that are `+inf`. They do take part in the other fields.
-    pub n_pos_inf: u64,
-    /// Number of elements that are `-inf`. They do take part in the other fields.
-    pub n_neg_inf: u64,
-    /// Number of zeros of both signs.
-    pub n_zero: u64,
-    /// Number of zeros with a minus sign.
-    pub n_neg_zero: u64,
-    /// Number of elements above zero, `+inf` included.
-    pub n_positive: u64,
-    /// Number of elements below zero, `-inf` included.
-    pub n_negative: u64,
-    /// Number of elements too small for the full precision of their dtype, zeros excluded.
-    pub n_subnormal: u64,
-    /// Number of finite elements at an end of the range of their dtype: of floats the largest
-    /// magnitude, of integers the lowest and the highest value. Of `bool` and `uint1`, none.
-    pub n_saturated: u64,
+    /// How many elements are of which kind.
+    pub counts: ElementCounts,
     /// The smallest element; -0 is smaller than +0.
     pub min: f64,
     /// The largest element; -0 is smaller than +0.
@@ -79,22 +62,34 @@ pub struct Stats {
 impl Stats {
     /// Whether any element is NaN or infinite.
     pub fn has_non_finite(&self) -> bool {
-        self.n_nan + self.n_pos_inf + self.n_neg_inf > 0
+        self.counts.n_nan + self.counts.n_pos_inf + self.counts.n_neg_inf > 0
     }
 
     /// The smallest element, or NaN if any element is.
     pub fn min_or_nan(&self) -> f64 {
-        if self.n_nan > 0 { f64::NAN } else { self.min }
+        if self.counts.n_nan > 0 {
+            f64::NAN
+        } else {
+            self.min
+        }
     }
 
     /// The largest element, or NaN if any element is.
     pub fn max_or_nan(&self) -> f64 {
-        if self.n_nan > 0 { f64::NAN } else { self.max }
+        if self.counts.n_nan > 0 {
+            f64::NAN
+        } else {
+            self.max
+        }
     }
 
     /// The mean, or NaN if any element is.
     pub fn mean_or_nan(&self) -> f64 {
-        if self.n_nan > 0 { f64::NAN } else { self.mean }
+        if self.counts.n_nan > 0 {
+            f64::NAN
+        } else {
+            self.mean
+        }
     }
 }
 

@@ -114,9 +114,13 @@ fn every_row_is_reproduced() {
         n_rows += 1;
         // The other statistics know the same counts.
         let (s, t) = (sequential_stats(view).unwrap(), stats(view).unwrap());
-        assert_eq!((t.n_nan, t.n_zero), (s.n_nan, s.n_zero), "{row}");
         assert_eq!(
-            (t.n_positive, t.n_negative),
+            (t.counts.n_nan, t.counts.n_zero),
+            (s.n_nan, s.n_zero),
+            "{row}"
+        );
+        assert_eq!(
+            (t.counts.n_positive(), t.counts.n_negative),
             (s.n_positive, s.n_negative),
             "{row}"
         );

@@ -1,7 +1,8 @@
 //! Describing a tensor as a dictionary, without its elements.
 
 use opscope_store::reader::IndexedTensor;
-use opscope_tensor::Stats;
+
+use opscope_tensor::{ElementCounts, Stats};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
@@ -47,20 +48,11 @@ pub(super) fn describe<'py>(
 
 pub(super) fn stats<'py>(py: Python<'py>, stats: &Stats) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
-    for (name, count) in [
-        ("n_elements", stats.n_elements),
-        ("n_nan", stats.n_nan),
-        ("n_pos_inf", stats.n_pos_inf),
-        ("n_neg_inf", stats.n_neg_inf),
-        ("n_zero", stats.n_zero),
-        ("n_neg_zero", stats.n_neg_zero),
-        ("n_positive", stats.n_positive),
-        ("n_negative", stats.n_negative),
-        ("n_subnormal", stats.n_subnormal),
-        ("n_saturated", stats.n_saturated),
-    ] {
+    let counts = &stats.counts;
+    for (name, count) in ElementCounts::NAMES.into_iter().zip(counts.to_array()) {
         dict.set_item(name, count)?;
     }
+    dict.set_item("n_positive", counts.n_positive())?;
     for (name, value) in [
         ("min", stats.min),
         ("max", stats.max),

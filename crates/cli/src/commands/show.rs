@@ -239,7 +239,7 @@ pub(crate) fn tensor_table(tensors: &[TensorDescription]) -> comfy_table::Table 
 
 fn tensor_row(tensor: &TensorDescription) -> Vec<String> {
     let stat = |pick: fn(&opscope_tensor::Stats) -> f64| match &tensor.stats {
-        Some(stats) if stats.n_elements > 0 => ElementValue::Float(pick(stats)).to_string(),
+        Some(stats) if stats.counts.n_elements > 0 => ElementValue::Float(pick(stats)).to_string(),
         _ => "-".into(),
     };
     let first = match &tensor.problem {

@@ -242,7 +242,7 @@ mod tests {
                 random(dtype, 5001).unwrap().host_bytes().unwrap()
             );
             assert!(!s.has_non_finite());
-            assert_eq!(s.n_neg_zero, 0);
+            assert_eq!(s.counts.n_neg_zero, 0);
         }
         let s = stats(random(F8E8M0, 100).unwrap().host_view().unwrap()).unwrap();
         assert_eq!((s.min, s.max), (0.125, 1.0));

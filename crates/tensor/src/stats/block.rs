@@ -5,6 +5,7 @@
 //! the lanes are added in pairs ([`fold`]). All arithmetic is in `f64`, and no product is fused with
 //! a sum unless the product is exact.
 
+use super::counts::ElementCounts;
 use crate::cpu::LANES;
 
 /// Elements in a block.
@@ -13,16 +14,7 @@ pub(super) const BLOCK: usize = 4096;
 /// Sums and counts of one block. Sums, `min` and `max` cover the finite elements only.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct StatsBlock {
-    pub(super) n: u64,
-    pub(super) n_nan: u64,
-    pub(super) n_pos_inf: u64,
-    pub(super) n_neg_inf: u64,
-    pub(super) n_zero: u64,
-    pub(super) n_neg_zero: u64,
-    /// Below zero, `-inf` included.
-    pub(super) n_negative: u64,
-    pub(super) n_subnormal: u64,
-    pub(super) n_saturated: u64,
+    pub(super) counts: ElementCounts,
     /// `+inf` if no element is finite.
     pub(super) min: f64,
     /// `-inf` if no element is finite.
@@ -39,15 +31,7 @@ pub(super) struct StatsBlock {
 impl StatsBlock {
     /// A block without elements.
     pub(super) const EMPTY: StatsBlock = StatsBlock {
-        n: 0,
-        n_nan: 0,
-        n_pos_inf: 0,
-        n_neg_inf: 0,
-        n_zero: 0,
-        n_neg_zero: 0,
-        n_negative: 0,
-        n_subnormal: 0,
-        n_saturated: 0,
+        counts: ElementCounts::EMPTY,
         min: f64::INFINITY,
         max: f64::NEG_INFINITY,
         sum: 0.0,
@@ -56,11 +40,6 @@ impl StatsBlock {
         scale: SquareScale::None,
         deviation: 0.0,
     };
-
-    /// Elements that are neither NaN nor infinite.
-    pub(super) fn n_finite(&self) -> u64 {
-        self.n - self.n_nan - self.n_pos_inf - self.n_neg_inf
-    }
 }
 
 /// The factor that elements are multiplied by before they are squared, so that no square overflows
@@ -124,7 +103,7 @@ pub(super) fn deviation_from_sums(block: &StatsBlock) -> Option<f64> {
     if block.min >= block.max {
         return Some(0.0);
     }
-    let mean = block.sum / block.n_finite() as f64;
+    let mean = block.sum / block.counts.n_finite() as f64;
     let deviation = block.sum_of_squares - block.sum * mean;
     let is_accurate =
         block.scale == SquareScale::None && deviation >= block.sum_of_squares * power_of_two(-12);

@@ -103,20 +103,20 @@ fn of_counts(values: &CodeValues, counts: &Counts) -> StatsBlock {
     let codes = || (0..=u8::MAX).zip(counts).filter(|(_, n)| **n > 0);
     for (code, &n) in codes() {
         let value = (values.value)(code);
-        block.n += n;
+        block.counts.n_elements += n;
         if value.is_nan() {
-            block.n_nan += n;
+            block.counts.n_nan += n;
         } else if value == f64::INFINITY {
-            block.n_pos_inf += n;
+            block.counts.n_pos_inf += n;
         } else if value == f64::NEG_INFINITY {
-            block.n_neg_inf += n;
-            block.n_negative += n;
+            block.counts.n_neg_inf += n;
+            block.counts.n_negative += n;
         } else {
             add_finite(&mut block, values, value, n);
         }
     }
     if block.min < block.max {
-        let mean = block.sum / block.n_finite() as f64;
+        let mean = block.sum / block.counts.n_finite() as f64;
         for (code, &n) in codes() {
             let value = (values.value)(code);
             if value.is_finite() {
@@ -129,13 +129,13 @@ fn of_counts(values: &CodeValues, counts: &Counts) -> StatsBlock {
 
 fn add_finite(block: &mut StatsBlock, values: &CodeValues, value: f64, n: u64) {
     if value == 0.0 {
-        block.n_zero += n;
-        block.n_neg_zero += if value.is_sign_negative() { n } else { 0 };
+        block.counts.n_zero += n;
+        block.counts.n_neg_zero += if value.is_sign_negative() { n } else { 0 };
     } else if value.abs() < values.smallest_normal {
-        block.n_subnormal += n;
+        block.counts.n_subnormal += n;
     }
-    block.n_negative += if value < 0.0 { n } else { 0 };
-    block.n_saturated += if values.is_saturated(value) { n } else { 0 };
+    block.counts.n_negative += if value < 0.0 { n } else { 0 };
+    block.counts.n_saturated += if values.is_saturated(value) { n } else { 0 };
     if value.total_cmp(&block.min).is_lt() {
         block.min = value;
     }

@@ -7,6 +7,7 @@
 mod survey;
 
 use super::block::{BLOCK, SquareScale, StatsBlock, deviation_from_sums, fold};
+use super::counts::ElementCounts;
 use crate::cpu::{LANES, LaneMachine};
 
 use survey::{survey_longs, survey_words};
@@ -310,7 +311,10 @@ pub(super) fn block<M: LaneMachine, F: FloatFormat>(m: M, bytes: &[u8]) -> Stats
             bytes,
             &survey,
             StatsBlock {
-                n: n as u64,
+                counts: ElementCounts {
+                    n_elements: n as u64,
+                    ..ElementCounts::EMPTY
+                },
                 ..StatsBlock::EMPTY
             },
         );
@@ -337,7 +341,7 @@ fn finish<M: LaneMachine, F: FloatFormat>(
     block.sum_of_magnitudes = survey.sum_of_magnitudes;
     block.sum_of_squares = survey.sum_of_squares;
     count::<M, F>(m, bytes, survey, &mut block);
-    block.n_negative = survey.n_sign - block.n_neg_zero;
+    block.counts.n_negative = survey.n_sign - block.counts.n_neg_zero;
     // Squares of narrower floats neither overflow nor vanish in `f64`.
     if F::WIDTH == 8 {
         block.scale = SquareScale::for_range(block.min, block.max);
@@ -348,8 +352,9 @@ fn finish<M: LaneMachine, F: FloatFormat>(
     }
     // Subtracting sums is only trusted where few digits cancel; otherwise a second pass sums the
     // distances from the mean.
-    block.deviation = deviation_from_sums(&block)
-        .unwrap_or_else(|| sum_of_squares::<M, F>(m, bytes, block.sum / block.n as f64, 1.0));
+    block.deviation = deviation_from_sums(&block).unwrap_or_else(|| {
+        sum_of_squares::<M, F>(m, bytes, block.sum / block.counts.n_elements as f64, 1.0)
+    });
     block
 }
 
@@ -373,14 +378,14 @@ fn finish_mixed<M: LaneMachine, F: FloatFormat>(
         ..*survey
     };
     count::<M, F>(m, bytes, &everything, &mut block);
-    block.n_negative = survey.n_sign - block.n_neg_zero + block.n_neg_inf;
+    block.counts.n_negative = survey.n_sign - block.counts.n_neg_zero + block.counts.n_neg_inf;
     block.scale = SquareScale::for_range(block.min, block.max);
     if block.scale != SquareScale::None {
         let factor = block.scale.factor();
         block.sum_of_squares = sum_of_finite_squares::<F>(bytes, |value| value * factor);
     }
     block.deviation = deviation_from_sums(&block).unwrap_or_else(|| {
-        let mean = block.sum / block.n_finite() as f64;
+        let mean = block.sum / block.counts.n_finite() as f64;
         sum_of_finite_squares::<F>(bytes, |value| value - mean)
     });
     block
@@ -409,14 +414,14 @@ fn count<M: LaneMachine, F: FloatFormat>(
         }
         // The zeros behind the tail are none of the block's.
         let n_behind = ((F::GROUP_BYTES - tail.len()) / F::WIDTH) as u64;
-        block.n_zero = u64::from(n_zero) - n_behind;
-        block.n_neg_zero = n_neg_zero.into();
-        block.n_subnormal = u64::from(n_small - n_zero);
+        block.counts.n_zero = u64::from(n_zero) - n_behind;
+        block.counts.n_neg_zero = n_neg_zero.into();
+        block.counts.n_subnormal = u64::from(n_small - n_zero);
     }
     let largest = F::value(F::LARGEST);
     if survey.max >= largest || survey.min <= -largest {
         for group in groups {
-            block.n_saturated += u64::from(F::count_largest(m, group));
+            block.counts.n_saturated += u64::from(F::count_largest(m, group));
         }
     }
 }
@@ -426,10 +431,13 @@ fn count<M: LaneMachine, F: FloatFormat>(
 fn set_apart<F: FloatFormat>(bytes: &[u8], clean: &mut [u8]) -> StatsBlock {
     let [n_nan, n_inf, n_pos_inf] = F::Bits::set_apart(bytes, clean, F::INFINITY);
     StatsBlock {
-        n: (bytes.len() / F::WIDTH) as u64,
-        n_nan: n_nan.number(),
-        n_pos_inf: n_pos_inf.number(),
-        n_neg_inf: n_inf.number() - n_pos_inf.number(),
+        counts: ElementCounts {
+            n_elements: (bytes.len() / F::WIDTH) as u64,
+            n_nan: n_nan.number(),
+            n_pos_inf: n_pos_inf.number(),
+            n_neg_inf: n_inf.number() - n_pos_inf.number(),
+            ..ElementCounts::EMPTY
+        },
         ..StatsBlock::EMPTY
     }
 }

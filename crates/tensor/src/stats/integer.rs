@@ -3,6 +3,7 @@
 //! Sums of a block of 8 or 16 bits fit 32 or 64 bits, so they are taken in integers, in whatever
 //! order: every partial sum that the definition asks for is exact, so the result is the same.
 
+use super::counts::ElementCounts;
 use std::slice::ChunksExact;
 
 use super::block::{BLOCK, StatsBlock, deviation_from_sums, fold};
@@ -56,9 +57,10 @@ pub(super) fn block<M: LaneMachine, I: IntegerFormat>(m: M, bytes: &[u8]) -> Sta
         return StatsBlock::EMPTY;
     }
     let mut block = I::survey(m, bytes);
-    block.n = (bytes.len() / I::WIDTH) as u64;
-    block.deviation = deviation_from_sums(&block)
-        .unwrap_or_else(|| deviation_in_lanes::<M, I>(m, bytes, block.sum / block.n as f64));
+    block.counts.n_elements = (bytes.len() / I::WIDTH) as u64;
+    block.deviation = deviation_from_sums(&block).unwrap_or_else(|| {
+        deviation_in_lanes::<M, I>(m, bytes, block.sum / block.counts.n_elements as f64)
+    });
     block
 }
 
@@ -82,14 +84,14 @@ fn survey_long<M: LaneMachine, I: IntegerFormat>(m: M, bytes: &[u8]) -> StatsBlo
         ..StatsBlock::EMPTY
     };
     if has(I::ZERO) {
-        block.n_zero = I::count(bytes, |value| value == I::ZERO);
+        block.counts.n_zero = I::count(bytes, |value| value == I::ZERO);
     }
     if min < I::ZERO {
-        block.n_negative = I::count(bytes, |value| value < I::ZERO);
+        block.counts.n_negative = I::count(bytes, |value| value < I::ZERO);
     }
     for end in [I::LOWEST, I::HIGHEST].into_iter().flatten() {
         if has(end) {
-            block.n_saturated += I::count(bytes, |value| value == end);
+            block.counts.n_saturated += I::count(bytes, |value| value == end);
         }
     }
     block
@@ -156,12 +158,15 @@ fn survey_short<M: LaneMachine, I: IntegerFormat>(
         sum,
         sum_of_magnitudes,
         sum_of_squares,
-        n_zero: without_filling(n_zero, filling == zero),
-        n_negative: without_filling(n_negative, filling < zero),
-        n_saturated: without_filling(
-            n_saturated,
-            short.ends.is_some_and(|ends| ends.contains(&filling)),
-        ),
+        counts: ElementCounts {
+            n_zero: without_filling(n_zero, filling == zero),
+            n_negative: without_filling(n_negative, filling < zero),
+            n_saturated: without_filling(
+                n_saturated,
+                short.ends.is_some_and(|ends| ends.contains(&filling)),
+            ),
+            ..ElementCounts::EMPTY
+        },
         ..StatsBlock::EMPTY
     }
 }

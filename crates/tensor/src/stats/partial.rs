@@ -16,7 +16,7 @@ pub const CHUNK_ELEMENTS: usize = 1 << 20;
 /// results in the order of the chunks gives what [`stats`](crate::stats()) gives, bit for bit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PartialStats {
-    counts: StatsBlock,
+    block: StatsBlock,
     sum: ExactSum,
     sum_of_magnitudes: ExactSum,
     /// By [`SquareScale`].
@@ -61,7 +61,7 @@ impl ExactSum {
 impl Default for PartialStats {
     fn default() -> PartialStats {
         PartialStats {
-            counts: StatsBlock::EMPTY,
+            block: StatsBlock::EMPTY,
             sum: ExactSum::default(),
             sum_of_magnitudes: ExactSum::default(),
             sums_of_squares: [ExactSum::default(); 3],
@@ -75,10 +75,11 @@ impl Default for PartialStats {
 impl PartialStats {
     /// Appends the elements that follow.
     pub fn append(&mut self, next: &PartialStats) {
-        let deviation = self.joint_deviation(next.counts.n_finite(), next.sum, next.deviation);
+        let deviation =
+            self.joint_deviation(next.block.counts.n_finite(), next.sum, next.deviation);
         self.deviation = deviation;
-        self.prefix_weight += next.prefix_weight + self.weight_before(next.counts.n);
-        self.count(&next.counts);
+        self.prefix_weight += next.prefix_weight + self.weight_before(next.block.counts.n_elements);
+        self.count(&next.block);
         self.sum.append(next.sum);
         self.sum_of_magnitudes.append(next.sum_of_magnitudes);
         for (sum, next) in self.sums_of_squares.iter_mut().zip(next.sums_of_squares) {
@@ -94,9 +95,9 @@ impl PartialStats {
             total: block.sum,
             lost: 0.0,
         };
-        self.deviation = self.joint_deviation(block.n_finite(), sum, block.deviation);
-        self.prefix_weight +=
-            block.n as f64 * block.sum_of_magnitudes + self.weight_before(block.n);
+        self.deviation = self.joint_deviation(block.counts.n_finite(), sum, block.deviation);
+        self.prefix_weight += block.counts.n_elements as f64 * block.sum_of_magnitudes
+            + self.weight_before(block.counts.n_elements);
         self.count(block);
         self.sum.add(block.sum);
         self.sum_of_magnitudes.add(block.sum_of_magnitudes);
@@ -104,29 +105,21 @@ impl PartialStats {
     }
 
     fn count(&mut self, next: &StatsBlock) {
-        let counts = &mut self.counts;
-        counts.n += next.n;
-        counts.n_nan += next.n_nan;
-        counts.n_pos_inf += next.n_pos_inf;
-        counts.n_neg_inf += next.n_neg_inf;
-        counts.n_zero += next.n_zero;
-        counts.n_neg_zero += next.n_neg_zero;
-        counts.n_negative += next.n_negative;
-        counts.n_subnormal += next.n_subnormal;
-        counts.n_saturated += next.n_saturated;
+        let all = &mut self.block;
+        all.counts.add(&next.counts);
         // `total_cmp`, because -0 is smaller than +0 here.
-        if next.min.total_cmp(&counts.min).is_lt() {
-            counts.min = next.min;
+        if next.min.total_cmp(&all.min).is_lt() {
+            all.min = next.min;
         }
-        if next.max.total_cmp(&counts.max).is_gt() {
-            counts.max = next.max;
+        if next.max.total_cmp(&all.max).is_gt() {
+            all.max = next.max;
         }
     }
 
     /// The sum of squared distances from the common mean, of this part and one with the given
     /// count, sum and deviation.
     fn joint_deviation(&self, n_next: u64, sum: ExactSum, deviation: f64) -> f64 {
-        let n = self.counts.n_finite();
+        let n = self.block.counts.n_finite();
         if n == 0 || n_next == 0 {
             return self.deviation + deviation;
         }
@@ -154,9 +147,9 @@ impl PartialStats {
 
     /// The statistics of all elements so far.
     pub fn finish(&self) -> Stats {
-        let c = &self.counts;
+        let c = &self.block.counts;
         let n_inf = c.n_pos_inf + c.n_neg_inf;
-        let n_numbers = c.n - c.n_nan;
+        let n_numbers = c.n_elements - c.n_nan;
         // Infinities were left out of the sums; IEEE arithmetic would have given this.
         let sum = match (c.n_pos_inf > 0, c.n_neg_inf > 0) {
             (true, true) => f64::NAN,
@@ -166,29 +159,20 @@ impl PartialStats {
         };
         let or_inf = |value| if n_inf > 0 { f64::INFINITY } else { value };
         Stats {
-            n_elements: c.n,
-            n_nan: c.n_nan,
-            n_pos_inf: c.n_pos_inf,
-            n_neg_inf: c.n_neg_inf,
-            n_zero: c.n_zero,
-            n_neg_zero: c.n_neg_zero,
-            n_positive: n_numbers - c.n_zero - c.n_negative,
-            n_negative: c.n_negative,
-            n_subnormal: c.n_subnormal,
-            n_saturated: c.n_saturated,
+            counts: *c,
             min: if c.n_neg_inf > 0 {
                 f64::NEG_INFINITY
             } else if c.n_finite() == 0 {
                 f64::INFINITY
             } else {
-                c.min
+                self.block.min
             },
             max: if c.n_pos_inf > 0 {
                 f64::INFINITY
             } else if c.n_finite() == 0 {
                 f64::NEG_INFINITY
             } else {
-                c.max
+                self.block.max
             },
             sum,
             // 0/0 is NaN, which is what an empty tensor's mean is documented to be.

@@ -239,7 +239,7 @@ fn short_integers<M: LaneMachine, E: ElementReader>(m: M, bytes: &[u8]) -> Seque
         for bytes in chunk.chunks(BLOCK * E::WIDTH) {
             let block = E::block(m, bytes);
             total.count(&block);
-            sums.n += block.n;
+            sums.n += block.counts.n_elements;
             sums.max = sums.max.max(block.max);
             sums.min = sums.min.min(block.min);
             sums.sum += block.sum;
@@ -262,7 +262,7 @@ fn of_codes(values: &CodeValues, n_elements: usize, bytes: &[u8]) -> SequentialS
             let block = codes::block(values, n, chunk);
             total.count(&block);
             total.append(&SequentialSums {
-                n: block.n,
+                n: block.counts.n_elements,
                 max: block.max,
                 min: block.min,
                 sum: block.sum,
@@ -330,11 +330,11 @@ impl SequentialTotal {
 
     #[inline(always)]
     fn count(&mut self, block: &StatsBlock) {
-        self.n_nan += block.n_nan;
-        self.n_neg_inf += block.n_neg_inf;
-        self.n_pos_inf += block.n_pos_inf;
-        self.n_zero += block.n_zero;
-        self.n_negative += block.n_negative;
+        self.n_nan += block.counts.n_nan;
+        self.n_neg_inf += block.counts.n_neg_inf;
+        self.n_pos_inf += block.counts.n_pos_inf;
+        self.n_zero += block.counts.n_zero;
+        self.n_negative += block.counts.n_negative;
     }
 
     fn finish(&self) -> SequentialStats {
@@ -374,9 +374,9 @@ impl ChunkLane {
     fn add(&mut self, block: &StatsBlock) {
         self.min = self.min.min(block.min);
         self.max = self.max.max(block.max);
-        self.n_zero += block.n_zero;
-        self.n_neg_zero += block.n_neg_zero;
-        self.is_mixed |= block.n_finite() < block.n;
+        self.n_zero += block.counts.n_zero;
+        self.n_neg_zero += block.counts.n_neg_zero;
+        self.is_mixed |= block.counts.n_finite() < block.counts.n_elements;
     }
 }
 

@@ -19,15 +19,15 @@ pub(super) fn block(elements: &[PlainElement], smallest_normal: f64) -> StatsBlo
     let mut block = StatsBlock::EMPTY;
     for element in elements {
         let value = element.value;
-        block.n += 1;
-        block.n_nan += u64::from(value.is_nan());
-        block.n_pos_inf += u64::from(value == f64::INFINITY);
-        block.n_neg_inf += u64::from(value == f64::NEG_INFINITY);
-        block.n_zero += u64::from(value == 0.0);
-        block.n_neg_zero += u64::from(value == 0.0 && value.is_sign_negative());
-        block.n_negative += u64::from(value < 0.0);
-        block.n_subnormal += u64::from(value != 0.0 && value.abs() < smallest_normal);
-        block.n_saturated += u64::from(element.is_saturated);
+        block.counts.n_elements += 1;
+        block.counts.n_nan += u64::from(value.is_nan());
+        block.counts.n_pos_inf += u64::from(value == f64::INFINITY);
+        block.counts.n_neg_inf += u64::from(value == f64::NEG_INFINITY);
+        block.counts.n_zero += u64::from(value == 0.0);
+        block.counts.n_neg_zero += u64::from(value == 0.0 && value.is_sign_negative());
+        block.counts.n_negative += u64::from(value < 0.0);
+        block.counts.n_subnormal += u64::from(value != 0.0 && value.abs() < smallest_normal);
+        block.counts.n_saturated += u64::from(element.is_saturated);
         if value.is_finite() {
             // In the total order -0 is below +0.
             if value.total_cmp(&block.min).is_lt() {
@@ -45,7 +45,7 @@ pub(super) fn block(elements: &[PlainElement], smallest_normal: f64) -> StatsBlo
     block.sum_of_magnitudes = sum(elements, f64::abs);
     block.sum_of_squares = sum(elements, |value| square(value * factor));
     block.deviation = deviation_from_sums(&block).unwrap_or_else(|| {
-        let mean = block.sum / block.n_finite() as f64;
+        let mean = block.sum / block.counts.n_finite() as f64;
         sum(elements, |value| square(value - mean))
     });
     block

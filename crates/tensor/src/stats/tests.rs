@@ -20,7 +20,7 @@ fn of_f32(values: &[f32]) -> Stats {
 #[test]
 fn plain_values() {
     let s = of_f32(&[1.0, -2.0, 3.0]);
-    assert_eq!((s.min, s.max, s.n_elements), (-2.0, 3.0, 3));
+    assert_eq!((s.min, s.max, s.counts.n_elements), (-2.0, 3.0, 3));
     assert!((s.mean - 2.0 / 3.0).abs() < 1e-15);
     assert!((s.l2 - 14f64.sqrt()).abs() < 1e-15);
     assert!(!s.has_non_finite());
@@ -29,13 +29,13 @@ fn plain_values() {
 #[test]
 fn nan_takes_no_part() {
     let s = of_f32(&[f32::NAN, 4.0, f32::NAN, 2.0]);
-    assert_eq!((s.n_nan, s.min, s.max, s.mean), (2, 2.0, 4.0, 3.0));
+    assert_eq!((s.counts.n_nan, s.min, s.max, s.mean), (2, 2.0, 4.0, 3.0));
 }
 
 #[test]
 fn infinities_are_counted_by_sign() {
     let s = of_f32(&[f32::INFINITY, 1.0, f32::NEG_INFINITY, f32::INFINITY]);
-    assert_eq!((s.n_pos_inf, s.n_neg_inf), (2, 1));
+    assert_eq!((s.counts.n_pos_inf, s.counts.n_neg_inf), (2, 1));
     assert_eq!(
         (s.min, s.max, s.l2),
         (f64::NEG_INFINITY, f64::INFINITY, f64::INFINITY)
@@ -53,7 +53,7 @@ fn empty_and_all_nan() {
             (f64::INFINITY, f64::NEG_INFINITY, 0.0)
         );
         assert!(s.mean.is_nan());
-        assert_eq!(s.n_nan, values.len() as u64);
+        assert_eq!(s.counts.n_nan, values.len() as u64);
     }
 }
 

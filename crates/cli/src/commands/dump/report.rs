@@ -397,8 +397,8 @@ fn cells(row: &StatsRow) -> Vec<String> {
         Some(s) => {
             let floats = [s.min, s.max, s.mean, s.l2];
             cells.extend(floats.map(|value| ElementValue::Float(value).to_string()));
-            cells.push(s.n_nan.to_string());
-            cells.push((s.n_pos_inf + s.n_neg_inf).to_string());
+            cells.push(s.counts.n_nan.to_string());
+            cells.push((s.counts.n_pos_inf + s.counts.n_neg_inf).to_string());
         }
         None => cells.extend(std::iter::repeat_n("-".to_owned(), 6)),
     }
@@ -419,9 +419,9 @@ fn stats_json(row: &StatsRow) -> Value {
             "max": format::json_number(s.max),
             "mean": format::json_number(s.mean),
             "l2": format::json_number(s.l2),
-            "nan": s.n_nan,
-            "pos_inf": s.n_pos_inf,
-            "neg_inf": s.n_neg_inf,
+            "nan": s.counts.n_nan,
+            "pos_inf": s.counts.n_pos_inf,
+            "neg_inf": s.counts.n_neg_inf,
         })),
     })
 }

@@ -66,14 +66,14 @@ pub(crate) fn finding_json(finding: &Finding) -> Value {
 pub(crate) fn tensor_json(tensor: &TensorDescription) -> Value {
     let stats = tensor.stats.as_ref().map(|stats| {
         json!({
-            "elements": stats.n_elements,
+            "elements": stats.counts.n_elements,
             "min": format::json_number(stats.min),
             "max": format::json_number(stats.max),
             "mean": format::json_number(stats.mean),
             "l2": format::json_number(stats.l2),
-            "nan": stats.n_nan,
-            "pos_inf": stats.n_pos_inf,
-            "neg_inf": stats.n_neg_inf,
+            "nan": stats.counts.n_nan,
+            "pos_inf": stats.counts.n_pos_inf,
+            "neg_inf": stats.counts.n_neg_inf,
         })
     });
     let texts = tensor.first_texts.iter().map(|text| text.as_str().into());

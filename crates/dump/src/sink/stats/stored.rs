@@ -3,7 +3,8 @@
 use std::cmp::Ordering;
 
 use opscope_store::record::SlotSide;
-use opscope_tensor::Stats;
+
+use opscope_tensor::{ElementCounts, Stats};
 
 use super::StatsRow;
 use crate::sink::spool::{SharedValues, StoredRow};
@@ -11,7 +12,8 @@ use crate::sink::spool::{SharedValues, StoredRow};
 /// Numbers of a row beside its statistics: step, operator, type and shape, side, position, and whether there are
 /// statistics.
 const N_PLACE_WORDS: usize = 6;
-const N_STATS_WORDS: usize = 17;
+const N_STATS_WORDS: usize = N_COUNTS + 7;
+const N_COUNTS: usize = ElementCounts::NAMES.len();
 
 impl StoredRow for StatsRow {
     const N_WORDS: usize = N_PLACE_WORDS + N_STATS_WORDS;
@@ -70,63 +72,22 @@ fn place(row: &StatsRow) -> (u64, u32, &str, SlotSide, usize) {
 }
 
 fn words_of_stats(stats: &Stats) -> [u64; N_STATS_WORDS] {
-    [
-        stats.n_elements,
-        stats.n_nan,
-        stats.n_pos_inf,
-        stats.n_neg_inf,
-        stats.n_zero,
-        stats.n_neg_zero,
-        stats.n_positive,
-        stats.n_negative,
-        stats.n_subnormal,
-        stats.n_saturated,
-        stats.min.to_bits(),
-        stats.max.to_bits(),
-        stats.sum.to_bits(),
-        stats.mean.to_bits(),
-        stats.std.to_bits(),
-        stats.l1.to_bits(),
-        stats.l2.to_bits(),
-    ]
+    let numbers = [
+        stats.min, stats.max, stats.sum, stats.mean, stats.std, stats.l1, stats.l2,
+    ];
+    let mut words = [0; N_STATS_WORDS];
+    let (counts, bits) = words.split_at_mut(N_COUNTS);
+    counts.copy_from_slice(&stats.counts.to_array());
+    bits.copy_from_slice(&numbers.map(f64::to_bits));
+    words
 }
 
 fn stats_of_words(words: [u64; N_STATS_WORDS]) -> Stats {
-    let [
-        n_elements,
-        n_nan,
-        n_pos_inf,
-        n_neg_inf,
-        n_zero,
-        n_neg_zero,
-        ..,
-    ] = words;
-    let [.., min, max, sum, mean, std, l1, l2] = words.map(f64::from_bits);
-    let [
-        ..,
-        n_positive,
-        n_negative,
-        n_subnormal,
-        n_saturated,
-        _,
-        _,
-        _,
-        _,
-        _,
-        _,
-        _,
-    ] = words;
+    let counts = std::array::from_fn(|i| words[i]);
+    let [min, max, sum, mean, std, l1, l2] =
+        std::array::from_fn(|i| f64::from_bits(words[N_COUNTS + i]));
     Stats {
-        n_elements,
-        n_nan,
-        n_pos_inf,
-        n_neg_inf,
-        n_zero,
-        n_neg_zero,
-        n_positive,
-        n_negative,
-        n_subnormal,
-        n_saturated,
+        counts: ElementCounts::from_array(counts),
         min,
         max,
         sum,

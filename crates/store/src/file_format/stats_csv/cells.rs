@@ -164,7 +164,7 @@ fn tell(tensor: TensorObserver<'_>, order: ElementOrder) -> Option<Option<StatsC
             let stats = &known.stats;
             // A sum in another order can be off by what all magnitudes together can lose.
             let known = StatsAndWeight {
-                prefix_weight: stats.n_elements as f64 * stats.l1,
+                prefix_weight: stats.counts.n_elements as f64 * stats.l1,
                 ..*known
             };
             // Of zeros of both signs the first one counts, which memory does not tell.
@@ -257,9 +257,9 @@ fn of_floats_with(
 
 fn counts(known: &StatsAndWeight) -> NonFinite {
     NonFinite {
-        n_nan: known.stats.n_nan,
-        n_pos_inf: known.stats.n_pos_inf,
-        n_neg_inf: known.stats.n_neg_inf,
+        n_nan: known.stats.counts.n_nan,
+        n_pos_inf: known.stats.counts.n_pos_inf,
+        n_neg_inf: known.stats.counts.n_neg_inf,
     }
 }
 

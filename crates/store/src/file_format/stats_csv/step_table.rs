@@ -77,9 +77,13 @@ fn row(text: &mut String, tensor: &Tensor) {
     let (n_bytes, shape) = (tensor.n_bytes(), shape_text(tensor.shape()));
     let _ = write!(text, "{n_bytes},{dtype},{layout},{shape},");
     let counts = match tensor.stats() {
-        Ok(stats) if stats.n_elements > 0 => {
+        Ok(stats) if stats.counts.n_elements > 0 => {
             push_numbers(text, stats);
-            [stats.n_nan, stats.n_neg_inf, stats.n_pos_inf]
+            [
+                stats.counts.n_nan,
+                stats.counts.n_neg_inf,
+                stats.counts.n_pos_inf,
+            ]
         }
         _ => {
             text.push_str(NO_NUMBERS);

@@ -165,7 +165,7 @@ fn parts_make_up_the_whole() {
             bytes: &bytes,
         };
         let whole = stats(view).unwrap();
-        assert_eq!(whole.n_elements, n as u64, "{dtype}");
+        assert_eq!(whole.counts.n_elements, n as u64, "{dtype}");
         let options = StatsOptions {
             has_histogram: true,
         };
@@ -189,8 +189,16 @@ fn parts_make_up_the_whole() {
         let histogram = total.histogram().unwrap();
         let positive: u64 = histogram.positive.iter().sum();
         let negative: u64 = histogram.negative.iter().sum();
-        assert_eq!(positive, whole.n_positive - whole.n_pos_inf, "{dtype}");
-        assert_eq!(negative, whole.n_negative - whole.n_neg_inf, "{dtype}");
+        assert_eq!(
+            positive,
+            whole.counts.n_positive() - whole.counts.n_pos_inf,
+            "{dtype}"
+        );
+        assert_eq!(
+            negative,
+            whole.counts.n_negative - whole.counts.n_neg_inf,
+            "{dtype}"
+        );
     }
 }
 
@@ -241,21 +249,50 @@ fn packed_elements_and_narrow_floats() {
     };
     let shape = Shape::new([3]).unwrap();
     let s = stats(view(DType::I4, &shape)(&[0x87, 0xf1])).unwrap();
-    assert_eq!((s.n_elements, s.min, s.max, s.sum), (3, -8.0, 7.0, 0.0));
-    assert_eq!((s.n_saturated, s.n_negative, s.n_positive), (2, 1, 2));
+    assert_eq!(
+        (s.counts.n_elements, s.min, s.max, s.sum),
+        (3, -8.0, 7.0, 0.0)
+    );
+    assert_eq!(
+        (
+            s.counts.n_saturated,
+            s.counts.n_negative,
+            s.counts.n_positive()
+        ),
+        (2, 1, 2)
+    );
     let s = stats(view(DType::U4, &shape)(&[0x8f, 0xf0])).unwrap();
     assert_eq!((s.min, s.max, s.sum), (0.0, 15.0, 23.0));
-    assert_eq!((s.n_saturated, s.n_zero, s.n_negative), (2, 1, 0));
+    assert_eq!(
+        (s.counts.n_saturated, s.counts.n_zero, s.counts.n_negative),
+        (2, 1, 0)
+    );
     let s = stats(view(DType::F8E4M3FNUZ, &shape)(&[0x7f, 0xff, 0x80])).unwrap();
-    assert_eq!((s.min, s.max, s.n_nan), (-240.0, 240.0, 1));
-    assert_eq!((s.n_saturated, s.n_zero, s.n_subnormal), (2, 0, 0));
+    assert_eq!((s.min, s.max, s.counts.n_nan), (-240.0, 240.0, 1));
+    assert_eq!(
+        (s.counts.n_saturated, s.counts.n_zero, s.counts.n_subnormal),
+        (2, 0, 0)
+    );
     let s = stats(view(DType::F8E5M2FNUZ, &shape)(&[0x7f, 0x00, 0x83])).unwrap();
-    assert_eq!((s.max, s.n_saturated, s.n_subnormal), (57_344.0, 1, 1));
-    assert_eq!((s.n_zero, s.n_neg_zero, s.n_nan), (1, 0, 0));
+    assert_eq!(
+        (s.max, s.counts.n_saturated, s.counts.n_subnormal),
+        (57_344.0, 1, 1)
+    );
+    assert_eq!(
+        (s.counts.n_zero, s.counts.n_neg_zero, s.counts.n_nan),
+        (1, 0, 0)
+    );
     let s = stats(view(DType::U1, &shape)(&[0b1011_1111])).unwrap();
-    assert_eq!((s.sum, s.n_zero, s.n_saturated), (2.0, 1, 0));
+    assert_eq!((s.sum, s.counts.n_zero, s.counts.n_saturated), (2.0, 1, 0));
     let s = stats(view(DType::F8E5M2, &shape)(&[0x7b, 0x01, 0xfc])).unwrap();
-    assert_eq!((s.n_saturated, s.n_subnormal, s.n_neg_inf), (1, 1, 1));
+    assert_eq!(
+        (
+            s.counts.n_saturated,
+            s.counts.n_subnormal,
+            s.counts.n_neg_inf
+        ),
+        (1, 1, 1)
+    );
     assert_eq!((s.min, s.max), (f64::NEG_INFINITY, 57_344.0));
     assert!(s.std.is_nan());
 }

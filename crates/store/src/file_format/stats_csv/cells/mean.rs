@@ -43,7 +43,7 @@ impl MeanSums {
     /// The sums of elements that are finite, of which statistics are known.
     pub(super) fn of_stats(known: &StatsAndWeight) -> MeanSums {
         MeanSums {
-            n: known.stats.n_elements as f64,
+            n: known.stats.counts.n_elements as f64,
             sum: known.stats.sum,
             squares: f64::NAN,
             weight: known.prefix_weight,
