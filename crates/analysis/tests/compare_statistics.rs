@@ -1,6 +1,5 @@
 //! Dumps of which one side, or both, has statistics or digests only.
 
-use opscope_analysis::compare::result::SkipReason;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,7 +9,7 @@ use opscope_analysis::compare::matching::MatchedDumps;
 use opscope_analysis::compare::matching::{self, Matching};
 use opscope_analysis::compare::measure::{self, measure};
 use opscope_analysis::compare::result::{
-    Cause, Comparison, ComparisonConfig, NonFiniteRole, VerdictLevel,
+    Cause, Comparison, ComparisonConfig, NonFiniteRole, SkipReason, VerdictLevel,
 };
 use opscope_analysis::compare::side::ComparedDump;
 use opscope_analysis::compare::verdict::{Thresholds, judge};
@@ -18,11 +17,11 @@ use opscope_store::file_format::dump_data::prelude;
 use opscope_store::file_format::statistic_csv::{
     self, StatisticCategory, StatisticCell, StatisticSubject,
 };
-use opscope_store::file_format::stats_csv::{self, StatsColumns};
+use opscope_store::file_format::stats_csv::{self, StatsColumn, StatsColumns};
 use opscope_store::record::{self, ModelId, Operator, Record};
 use opscope_tensor::digest::hex;
 use opscope_tensor::sequential::{sequential_md5, sequential_sha1, sequential_stats};
-use opscope_tensor::{DType, Shape, Tensor, difference};
+use opscope_tensor::{DType, Layout, Shape, Tensor, difference};
 
 /// An operator with one input and one output.
 type Op = (&'static str, Vec<f32>, Vec<f32>);
@@ -300,4 +299,54 @@ fn other_extents_are_no_statistics() {
         (slot.evidence.name(), slot.level),
         ("shape", VerdictLevel::Fail)
     );
+}
+
+/// An image in a layout, as a table of statistics.
+fn write_image(dir: &Path, layout: Layout, dims: [usize; 4], values: &[f32]) -> PathBuf {
+    fs::create_dir_all(dir).unwrap();
+    let bytes: Vec<u8> = values.iter().flat_map(|x| x.to_le_bytes()).collect();
+    let image = Tensor::new(DType::F32, Shape::new(dims).unwrap(), Arc::new(bytes)).unwrap();
+    let record = Record {
+        model: Arc::new(ModelId::default()),
+        operator: Arc::new(Operator {
+            op_type: "Conv".to_owned(),
+            op_name: "conv".to_owned(),
+            ..Operator::default()
+        }),
+        step: 0,
+        timestamp_us: 1_700_000_000_000_000,
+        inputs: Vec::new(),
+        outputs: vec![(0, image.with_layout(layout))],
+    };
+    let text = stats_csv::encode(
+        &record,
+        &StatsColumns::Chosen(vec![
+            StatsColumn::Max,
+            StatsColumn::Average,
+            StatsColumn::L2Norm,
+        ]),
+    );
+    fs::write(dir.join("Conv.conv.0.1.1700000000000000.csv"), text).unwrap();
+    dir.to_owned()
+}
+
+#[test]
+fn statistics_of_other_layouts_are_compared() {
+    let values: Vec<f32> = (0..60).map(|i| i as f32 - 7.5).collect();
+    let wrong: Vec<f32> = values.iter().map(|x| x * 2.0).collect();
+    let golden = values.clone();
+    for (dims, values, expected) in [
+        ([1, 3, 5, 4], &values, ("statistics", VerdictLevel::Pass)),
+        ([1, 3, 5, 4], &wrong, ("statistics", VerdictLevel::Fail)),
+        // As many elements, and another image.
+        ([1, 5, 3, 4], &values, ("shape", VerdictLevel::Fail)),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let found = compare(
+            &write_image(&dir.path().join("t"), Layout::Nchw, dims, values),
+            &write_image(&dir.path().join("g"), Layout::Nhwc, [1, 5, 4, 3], &golden),
+        );
+        let slot = &found.operators[0].slots[0];
+        assert_eq!((slot.evidence.name(), slot.level), expected, "{dims:?}");
+    }
 }

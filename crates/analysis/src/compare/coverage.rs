@@ -1,14 +1,12 @@
 //! How much of both sides was compared.
 
-use crate::compare::result::Evidence;
-use crate::compare::result::Party;
 use std::collections::BTreeSet;
 
 use opscope_store::record::SlotSide;
 
 use super::matching::MatchedDumps;
 use super::matching::SlotRef;
-use super::result::Comparison;
+use super::result::{Comparison, Evidence, Party};
 use super::selection::Selection;
 use super::side::ComparedDump;
 

@@ -1,7 +1,5 @@
 //! Measuring matched slots: elements, or what a dump has instead of them.
 
-use crate::compare::result::SkipReason;
-use crate::compare::result::SkipSide;
 use std::collections::HashMap;
 
 use opscope_tensor::Layout;
@@ -10,7 +8,8 @@ use opscope_tensor::difference::{self, TensorDifference};
 use super::matching::{MatchEvidence, MatchedDumps, Matching, RunPair, SlotPair, SlotRef};
 use super::result::{
     Comparison, ComparisonConfig, Evidence, Metrics, OperatorName, OperatorResult, PairingEvidence,
-    Party, RuleHit, RuleName, Skip, SlotResult, TensorSummary, VERSION, VerdictLevel,
+    Party, RuleHit, RuleName, Skip, SkipReason, SkipSide, SlotResult, TensorSummary, VERSION,
+    VerdictLevel,
 };
 use super::side::{ComparedDump, ExecutionSlot, LoadError, OperatorExecution};
 use super::statistics;
@@ -158,7 +157,7 @@ fn without_elements(sides: MatchedDumps<'_>, pair: SlotPair, result: SlotResult)
     if let Some(skip) = damaged {
         return Err(Box::new(skip));
     }
-    match statistics::compare(target, golden) {
+    match statistics::compare(target, golden, pair.layout) {
         statistics::StatisticsOutcome::Measured(found) => Ok((
             SlotResult {
                 evidence: found.evidence,

@@ -4,8 +4,7 @@
 
 mod choice;
 
-use crate::compare::result::SlotKey;
-use crate::compare::result::{Evidence, MetricId, RuleName};
+use crate::compare::result::{Evidence, MetricId, RuleName, SlotKey};
 use opscope_tensor::difference::{self, TensorDifference};
 use opscope_tensor::{Layout, Tensor};
 use serde::Serialize;

@@ -1,12 +1,12 @@
 //! Lists operators, slots and files that were not compared because nothing belongs to them.
 
-use crate::compare::result::OperatorPlace;
-use crate::compare::result::Party;
 use std::collections::HashMap;
 
 use super::matching::MatchedDumps;
 use super::matching::{MissingSlot, RunPair, UnmatchedExecution, UnmatchedReason, joined};
-use super::result::{OperatorName, PassedOverFile, Skip, SkipReason, SkipSide, SlotKey};
+use super::result::{
+    OperatorName, OperatorPlace, Party, PassedOverFile, Skip, SkipReason, SkipSide, SlotKey,
+};
 use super::side::ComparedDump;
 
 /// The skips that a matching leads to: operators and slots without a partner, and files that could not be

@@ -6,7 +6,8 @@
 mod described;
 mod number;
 
-use opscope_tensor::Layout;
+use opscope_tensor::convert::layout::{LayoutConversion, LayoutPlan};
+use opscope_tensor::{Layout, Shape};
 
 use self::described::{DescribedSlot, REALS, SHARES, is_extreme};
 use self::number::RoundedNumber;
@@ -38,17 +39,39 @@ pub(super) struct StatisticsMatch {
     pub(super) n_bytes: u64,
 }
 
-/// Compares what both sides have; of elements statistics are computed.
-pub(super) fn compare(target: &ExecutionSlot, golden: &ExecutionSlot) -> StatisticsOutcome {
-    if let (Some(a), Some(b)) = (&target.shape, &golden.shape)
-        && !has_same_extents(a, b)
-    {
-        let plain = |slot: &ExecutionSlot| slot.layout.filter(|layout| *layout != Layout::Nd);
-        if plain(target) == plain(golden) || n_elements(a) == n_elements(b) {
-            return StatisticsOutcome::Shape;
+/// Compares what both sides have; of elements statistics are computed. `layout` is the one that both
+/// sides would be brought to if they had elements.
+pub(super) fn compare(
+    target: &ExecutionSlot,
+    golden: &ExecutionSlot,
+    layout: Option<Layout>,
+) -> StatisticsOutcome {
+    let named = |slot: &ExecutionSlot| slot.layout.filter(|layout| *layout != Layout::Nd);
+    // Statistics do not depend on the order of elements, so those of other layouts serve as well,
+    // unless one of them counts padding.
+    let turned = layout.filter(|_| named(target) != named(golden));
+    if let (Some(a), Some(b)) = (&target.shape, &golden.shape) {
+        let is_same = match turned {
+            None if has_same_extents(a, b) => Some(true),
+            None if named(target) == named(golden) || n_elements(a) == n_elements(b) => Some(false),
+            None => None,
+            Some(layout) => {
+                let turned = [target, golden].map(|slot| extents_in(slot, layout));
+                let [a, b] = &turned;
+                a.as_ref()
+                    .zip(b.as_ref())
+                    .map(|(a, b)| has_same_extents(a, b))
+            }
+        };
+        match is_same {
+            Some(true) => {}
+            Some(false) => return StatisticsOutcome::Shape,
+            None => {
+                let message =
+                    "one side has no elements, and its layout says nothing of the other's";
+                return StatisticsOutcome::Nothing(message.to_owned());
+            }
         }
-        let message = "one side has no elements, and the layouts have different numbers of them";
-        return StatisticsOutcome::Nothing(message.to_owned());
     }
     let (a, b) = match (
         DescribedSlot::describe(target),
@@ -60,7 +83,11 @@ pub(super) fn compare(target: &ExecutionSlot, golden: &ExecutionSlot) -> Statist
     };
     let mut metrics = Vec::new();
     let has_statistics = numbers(&a, &b, &mut metrics);
-    let digest = a.digest_mismatch(&b);
+    // Digests do depend on the order: those of equal tensors in two layouts differ.
+    let digest = match turned {
+        Some(_) => None,
+        None => a.digest_mismatch(&b),
+    };
     metrics.extend(digest.map(|is| (MetricId::DigestMismatch, f64::from(u8::from(is)))));
     let evidence = match (has_statistics, digest) {
         (true, _) => Evidence::Statistics,
@@ -91,6 +118,22 @@ pub(super) fn has_same_extents<T: Copy + PartialEq + From<u8>>(a: &[T], b: &[T])
             .collect::<Vec<_>>()
     };
     squeezed(a) == squeezed(b)
+}
+
+/// The extents that a slot has in another layout; none unless both name their axes.
+fn extents_in(slot: &ExecutionSlot, layout: Layout) -> Option<Vec<u64>> {
+    let (dims, from) = (slot.shape.as_ref()?, slot.layout?);
+    if from == layout {
+        return Some(dims.clone());
+    }
+    if from.n_named_axes()? != dims.len() || layout.n_named_axes().is_none() {
+        return None;
+    }
+    let dims: Option<Vec<usize>> = dims.iter().map(|&dim| dim.try_into().ok()).collect();
+    let shape = Shape::new(dims?).ok()?;
+    let plan = LayoutPlan::new(&LayoutConversion::new(from, &shape, layout, 1)).ok()?;
+    let dims = plan.out_shape().dims().iter();
+    Some(dims.map(|&dim| dim as u64).collect())
 }
 
 fn n_elements(dims: &[u64]) -> Option<u64> {

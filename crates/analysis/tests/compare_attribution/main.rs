@@ -2,7 +2,6 @@
 
 mod network;
 
-use opscope_analysis::compare::result::SkipReason;
 use std::path::Path;
 
 use network::{Arithmetic, Executed, Fault, Kind, Network, Random, write};
@@ -12,7 +11,7 @@ use opscope_analysis::compare::matching::{self, Matching};
 use opscope_analysis::compare::measure::{self, measure};
 use opscope_analysis::compare::result::{
     Cause, Comparison, ComparisonConfig, DivergencePoint, NonFiniteRole, OperatorResult,
-    VerdictLevel,
+    SkipReason, VerdictLevel,
 };
 use opscope_analysis::compare::side::ComparedDump;
 use opscope_analysis::compare::verdict::{Thresholds, judge};

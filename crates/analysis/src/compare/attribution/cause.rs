@@ -1,7 +1,5 @@
 //! Why an operator's outputs are apart.
 
-use crate::compare::result::Evidence;
-use crate::compare::result::SkipReason;
 use opscope_store::record::SlotSide;
 use std::collections::HashSet;
 
@@ -9,7 +7,7 @@ use super::kinds::{ErrorGrowth, is_contracting, is_in_place, is_source, manner};
 use super::{distance, is_apart, slots};
 use crate::compare::flow::ResultSource;
 use crate::compare::result::{
-    Cause, Comparison, OperatorName, OperatorResult, SlotResult, VerdictLevel,
+    Cause, Comparison, Evidence, OperatorName, OperatorResult, SkipReason, SlotResult, VerdictLevel,
 };
 
 /// Outputs this many times as far apart as the inputs are not explained by them.

@@ -1,8 +1,6 @@
 //! The first slot where both sides part.
 
-use crate::compare::result::SkipReason;
-use crate::compare::result::SkipSide;
-use crate::compare::result::{Evidence, OperatorPlace, RuleName};
+use crate::compare::result::{Evidence, OperatorPlace, RuleName, SkipReason, SkipSide};
 use std::collections::{BTreeMap, HashMap};
 
 use super::kinds::is_in_place;

@@ -1,10 +1,9 @@
 //! Columns of the tables for slots, operators and skips.
 
 use super::words;
-use crate::compare::result::SkipSide;
-use crate::compare::result::SlotKey;
 use crate::compare::result::{
-    Comparison, MetricId, Metrics, NonFiniteRole, OperatorName, OperatorResult, Skip, SlotResult,
+    Comparison, MetricId, Metrics, NonFiniteRole, OperatorName, OperatorResult, Skip, SkipSide,
+    SlotKey, SlotResult,
 };
 
 /// A cell.

@@ -1,10 +1,9 @@
 //! A row for each slot that was compared, then one for everything that was not.
 
-use crate::compare::result::Evidence;
 use std::io::{self, Write};
 
 use super::columns::{self, MetricColumns, PATH_COLUMNS, ReportCell, SLOT_COLUMNS};
-use crate::compare::result::Comparison;
+use crate::compare::result::{Comparison, Evidence};
 
 pub(super) fn write(comparison: &Comparison, out: &mut dyn Write) -> io::Result<()> {
     let metrics = MetricColumns::for_comparison(comparison);

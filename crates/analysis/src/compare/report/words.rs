@@ -140,8 +140,10 @@ pub fn worst_numbers(slot: &SlotResult) -> Vec<String> {
 
 /// A broken rule in words.
 pub fn rule_words(rule: &RuleHit) -> String {
-    if rule.metric == RuleName::Shape {
-        return "the extents differ".to_owned();
+    match rule.metric {
+        RuleName::Shape => return "the extents differ".to_owned(),
+        RuleName::NotJudged => return "two runs need not agree on it".to_owned(),
+        RuleName::Metric(_) => {}
     }
     let (value, limit) = (number(rule.value), number(rule.threshold));
     format!("{} {value} (limit {limit})", rule.metric)

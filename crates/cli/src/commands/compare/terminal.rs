@@ -1,12 +1,11 @@
 //! A comparison for people: the verdict first.
 
-use opscope_analysis::compare::result::SkipReason;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use opscope_analysis::compare::report::{chain, words};
 use opscope_analysis::compare::result::{
-    Comparison, Evidence, MetricId, OperatorResult, Skip, VerdictLevel,
+    Comparison, Evidence, MetricId, OperatorResult, Skip, SkipReason, VerdictLevel,
 };
 
 use super::colour::{self, painted};

@@ -1,12 +1,10 @@
 //! One operator, run again.
 
-use opscope_analysis::compare::result::SlotKey;
 use std::collections::HashMap;
 
 use opscope_analysis::compare::matching::{Matching, RunPair};
 use opscope_analysis::compare::replay::{ReplayResult, compare};
-use opscope_analysis::compare::result::OperatorName;
-use opscope_analysis::compare::result::SlotResult;
+use opscope_analysis::compare::result::{OperatorName, SlotKey, SlotResult};
 use opscope_analysis::compare::side::{ComparedDump, OperatorExecution};
 use opscope_analysis::compare::verdict::Thresholds;
 use opscope_engine::LoadOptions;
