@@ -92,7 +92,8 @@ impl Matching {
             if !options.no_guesses {
                 fusion::by_name(&mut board, scope);
                 if scope.is_ordered {
-                    // Before `order`, which would pair what stands for a chain with one of the chain.
+                    // Before `order`, which would pair what stands for a chain with one part of
+                    // it.
                     fusion::chains(&mut board, scope);
                     order::align(&mut board, scope);
                     name::equal_between_anchors(&mut board, scope);

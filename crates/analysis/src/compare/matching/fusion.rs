@@ -72,8 +72,8 @@ pub(super) fn declared(board: &mut Board<'_>, scope: &PlaceScope, rules: Rules<'
     for side in [0, 1] {
         let other = 1 - side;
         // Operators that were made of the same ones, and share them.
-        // The map is ordered, since groups may want the same members, and hashing must not decide who
-        // gets them.
+        // The map is ordered, since groups may want the same members, and hashing must not decide
+        // who gets them.
         let mut groups: BTreeMap<(Vec<String>, usize), Vec<usize>> = BTreeMap::new();
         for &run in scope.runs[side]
             .iter()
