@@ -31,6 +31,7 @@ pub fn attribute(comparison: &mut Comparison, n_ranked: usize) {
     }
     non_finite::fill_in(&mut comparison.operators, &flow, &is_hidden);
     comparison.summary = ComparisonSummary {
+        // Verdicts may be given anew without the dumps that these were counted from.
         n_bytes: comparison.summary.n_bytes,
         target_coverage: comparison.summary.target_coverage,
         golden_coverage: comparison.summary.golden_coverage,
@@ -66,6 +67,7 @@ fn summary(comparison: &Comparison, flow: &ValueFlow, n_ranked: usize) -> Compar
     let levels = operators
         .iter()
         .flat_map(|operator| operator.slots.iter().map(|slot| slot.level));
+    // `Skip` sorts behind `Fail`, and would hide it.
     let worst = levels.filter(|level| *level != VerdictLevel::Skip).max();
     summary.level = worst.unwrap_or(VerdictLevel::Skip);
     let found = first::find_first(comparison, flow);

@@ -52,6 +52,8 @@ pub fn read_document<T: DeserializeOwned>(path: &Path) -> Result<T, DocumentErro
     };
     let (file, _) = regular_file::open(path).map_err(failed)?;
     let mut text = String::new();
+    // One byte more than allowed tells a file that is too long; a size asked for before could
+    // change.
     let read = file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text);
     if read.map_err(failed)? as u64 > FILE_BYTES_MAX {
         let path = path.to_owned();
@@ -77,6 +79,7 @@ fn of_json<T: DeserializeOwned>(text: &str) -> Result<T, Fault> {
     serde_json::from_str(text).map_err(|error| {
         let (line, column) = (error.line() as u64, error.column() as u64);
         let message = error.to_string();
+        // `serde_json` ends its messages with the place, which `DocumentError` says itself.
         let place = format!(" at line {line} column {column}");
         let message = message.strip_suffix(&place).unwrap_or(&message).to_owned();
         (line, column, message)
@@ -84,6 +87,7 @@ fn of_json<T: DeserializeOwned>(text: &str) -> Result<T, Fault> {
 }
 
 fn of_yaml<T: DeserializeOwned>(text: &str) -> Result<T, Fault> {
+    // A message is one line; a snippet of the file takes several.
     let options = serde_saphyr::options! { with_snippet: false };
     serde_saphyr::from_str_with_options(text, options).map_err(|error| {
         let place = error.location();

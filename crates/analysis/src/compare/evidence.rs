@@ -62,6 +62,7 @@ impl<'de> Deserialize<'de> for Evidence {
             "statistics" => Evidence::Statistics,
             "digest" => Evidence::Digest,
             "shape" => Evidence::Shape,
+            // A replay says in words why it compared nothing, so no text is unknown here.
             _ => Evidence::Reason(name.into_owned()),
         })
     }

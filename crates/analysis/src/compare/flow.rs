@@ -36,6 +36,8 @@ pub(super) struct ResultSource {
 #[derive(Debug, Default)]
 pub(super) struct ValueFlow(Vec<Vec<ResultSource>>);
 
+// No value goes from one rank or step to another, while weights have the same numbers in all of
+// them.
 type Key = (OperatorPlace, Vec<u64>);
 
 /// Outputs and inputs seen so far: by the numbers of both sides together, of the target, of the
@@ -64,6 +66,8 @@ impl ValueFlow {
                 });
                 let is_known = of_slot.iter().all(Option::is_some);
                 ResultSource {
+                    // The numbers of the pair tell more than those of one side, of which constants
+                    // have many alike.
                     target: both.or(target),
                     golden: both.or(golden),
                     is_same: both.is_some(),
@@ -73,6 +77,8 @@ impl ValueFlow {
                         && outputs.contains(&of_slot[1..]),
                 }
             });
+            // Sources are looked up before the operator's own slots are noted, or an output that
+            // hands an input on would be that input's source.
             flow.0.push(sources.collect());
             for (slot, of_slot) in keys.into_iter().enumerate() {
                 for (known, key) in seen.iter_mut().zip(of_slot) {
@@ -83,6 +89,8 @@ impl ValueFlow {
                     if is_output(slot) {
                         known.insert(key, at);
                     } else {
+                        // A reader never hides the output that it read, and of a weight's readers
+                        // the first stands for all.
                         known.entry(key).or_insert(at);
                     }
                 }
@@ -125,6 +133,7 @@ fn keys_of(operator: &OperatorResult) -> Vec<[Option<Key>; 3]> {
 /// The numbers of one side of a slot, if there are enough of them to know it by.
 fn mark(slot: &SlotResult, party: Party) -> Option<Vec<u64>> {
     let get = |statistic| slot.metrics.get(MetricId::of_tensor(party, statistic));
+    // A pair of tensors has one count for both sides, tables have one each.
     let n = slot
         .metrics
         .get(MetricId::Count)
@@ -141,7 +150,9 @@ fn mark(slot: &SlotResult, party: Party) -> Option<Vec<u64>> {
     }
     let all = slot.metrics.0.iter();
     let own = all.filter(|(metric, _)| metric.party() == Some(party));
+    // Bits, since they can be hashed and since a NaN equals itself in them.
     let mut bits: Vec<u64> = own.map(|(_, value)| value.to_bits()).collect();
+    // Zeros have the same statistics whatever their number is.
     bits.push(n?.to_bits());
     Some(bits)
 }

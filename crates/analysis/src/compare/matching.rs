@@ -74,6 +74,8 @@ impl Matching {
         for one in apart {
             board.leave(one.party.index(), one.run, one.reason);
         }
+        // Names are checked against whole sides, as an operator that a mapping names may run in
+        // some of the steps only.
         let entries = match &options.mapping {
             Some(given) => mapping::resolve(given, &mut board)?,
             None => Vec::new(),
@@ -81,15 +83,22 @@ impl Matching {
         let rules = [&options.target_fusion, &options.golden_fusion].map(Option::as_ref);
         for scope in &scopes {
             mapping::apply(&entries, &mut board, scope);
+            // Before equal names: a fused operator often keeps the name of its first part, whose
+            // output it makes no longer.
             fusion::declared(&mut board, scope, rules);
             name::equal(&mut board, scope);
+            // What both sides fused alike under different names is left over by equal names.
             fusion::same_originals(&mut board, scope, rules);
             if !options.no_guesses {
                 fusion::by_name(&mut board, scope);
                 if scope.is_ordered {
+                    // Before `order`, which would pair what stands for a chain with one part of
+                    // it.
                     fusion::chains(&mut board, scope);
                     order::align(&mut board, scope);
                     name::equal_between_anchors(&mut board, scope);
+                    // New pairs have narrowed the gaps, so that more operators stand alone between
+                    // two pairs.
                     fusion::chains(&mut board, scope);
                 }
                 fuzzy::likely(&mut board, scope);

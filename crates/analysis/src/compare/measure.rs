@@ -34,6 +34,7 @@ pub fn measure(
     options: MeasureOptions,
 ) -> Comparison {
     let pairs = &sides.matching.pairs;
+    // Threads share slots and not operators, as one operator may hold most of the bytes.
     let work: Vec<(usize, SlotPair)> = pairs
         .iter()
         .enumerate()
@@ -64,6 +65,8 @@ pub fn measure(
             }
             Err(skip) => {
                 let info = |side: &ComparedDump, place: SlotRef| tensor_info(slot_of(side, place));
+                // A slot that was skipped keeps its place, as coverage goes through slots and pairs
+                // side by side.
                 comparison.operators[*operator].slots.push(SlotResult {
                     slot: slot_of(sides.target, pair.target).key(),
                     target: info(sides.target, pair.target),
@@ -127,11 +130,14 @@ fn slot(
     }
     let (found, n_bytes) = match tensors((target, golden), pair.layout, options) {
         Ok(found) => found,
+        // Other extents are a finding about the target, which fails, and no reason to skip it.
         Err(MeasureFault::Shape) => return Ok((of_shapes(result), 0)),
         Err(fault) => return Err(Box::new(skip_of(sides, pair, fault))),
     };
     result.evidence = Evidence::Tensor;
     result.metrics = Metrics::from_difference(&found);
+    // Of equal tensors it has one full bin, which is not worth its place in the result of a large
+    // dump.
     if found.n_equal < found.n {
         result.histogram = found.histogram.to_vec();
     }
@@ -149,6 +155,7 @@ fn without_elements(sides: MatchedDumps<'_>, pair: SlotPair, result: SlotResult)
         (Party::Target, pair.target, target),
         (Party::Golden, pair.golden, golden),
     ];
+    // A damaged file has no statistics either, which would pass for a dump without any.
     let damaged = all.into_iter().find_map(|(side, place, slot)| {
         let message = slot.problem.clone()?;
         let reason = (SkipReason::Damaged, message);
@@ -237,6 +244,7 @@ impl ReferenceSlots<'_> {
     ) -> Option<Metrics> {
         let partner = self.of_golden.get(&pair.golden)?;
         let slot = slot_of(self.side, partner.target);
+        // A slot that the reference cannot serve is judged by the plain limits.
         let (found, _) = tensors((slot, golden), partner.layout, options).ok()?;
         Some(Metrics::from_difference(&found))
     }
@@ -262,6 +270,7 @@ fn tensors(
     let b = golden
         .load(layout_for(golden, layout))
         .map_err(|error| MeasureFault::Read(Party::Golden, error))?;
+    // Only now: extents as they are stored differ wherever the layouts do.
     if !statistics::has_same_extents(a.shape().dims(), b.shape().dims()) {
         return Err(MeasureFault::Shape);
     }

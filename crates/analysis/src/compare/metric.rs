@@ -197,6 +197,8 @@ impl MetricId {
             Party::Target => MetricId::TargetMin,
             Party::Golden => MetricId::GoldenMin,
         };
+        // The rows of either side are in the order of `TensorStatistic`, which saves a table of
+        // pairs.
         TABLE[first as usize + statistic as usize].metric
     }
 

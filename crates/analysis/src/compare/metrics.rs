@@ -10,6 +10,7 @@ impl Metrics {
     /// The numbers of a difference, under the names and in the order of `docs/compare.md`.
     pub fn from_difference(found: &TensorDifference) -> Metrics {
         let mut all: Vec<(MetricId, f64)> = Vec::with_capacity(48);
+        // There is none where one side alone is all zero, which has no direction.
         if let Some(cosine) = found.cosine {
             all.push((MetricId::Cosine, cosine));
         }
@@ -55,6 +56,7 @@ impl Metrics {
                 (MetricId::WorstGolden, worst.golden),
             ]);
         }
+        // Its presence marks a slot as bad, so slots without NaN and infinities have to lack it.
         if let Some(index) = found.first_bad {
             all.push((MetricId::FirstBad, index as f64));
         }

@@ -12,6 +12,7 @@ pub(super) fn hint<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> 
         return String::new();
     }
     let nearest = known.into_iter().map(|known| (n_edits(word, known), known));
+    // Any two short words are a few edits apart, so half of the letters have to stay.
     match nearest.min() {
         Some((n, nearest)) if n <= N_EDITS_MAX.min(n_chars / 2) => {
             format!(" (did you mean `{nearest}`?)")

@@ -191,6 +191,7 @@ impl ReplayResult {
             worst(&self.inherited)
         };
         self.blame = blame(own, inherited);
+        // The golden side is taken for right, so that its own error changes no level.
         self.level = own.max(inherited).max(worst(&self.total));
     }
 }
@@ -206,6 +207,8 @@ fn blame(own: VerdictLevel, inherited: VerdictLevel) -> ReplayBlame {
 }
 
 fn judge_slots(name: &OperatorName, slots: &mut Vec<SlotResult>, thresholds: &Thresholds) {
+    // Each list is judged as an operator of its own, or what its inputs lost would loosen the
+    // limits of the lists that hold outputs.
     let mut comparison = Comparison {
         operators: vec![OperatorResult {
             target: vec![name.clone()],
@@ -221,11 +224,13 @@ fn judge_slots(name: &OperatorName, slots: &mut Vec<SlotResult>, thresholds: &Th
 /// The worst level of slots that were compared.
 fn worst(slots: &[SlotResult]) -> VerdictLevel {
     let levels = slots.iter().map(|slot| slot.level);
+    // `Skip` sorts behind `Fail`, and would hide it.
     let compared = levels.filter(|level| *level != VerdictLevel::Skip);
     compared.max().unwrap_or_default()
 }
 
 fn error_of(slots: &[SlotResult]) -> f64 {
+    // `rel_l2` is of elements that are finite on both sides, and says nothing of the rest.
     let distance = |slot: &SlotResult| {
         let has_any = |metric| slot.metrics.get(metric) > Some(0.0);
         if slot.evidence == Evidence::Shape

@@ -110,6 +110,7 @@ fn save_as(
     let write = |file: &mut std::fs::File| {
         let mut out = BufWriter::new(file);
         write(&mut out)?;
+        // A `BufWriter` that is dropped says nothing of an error of its last write.
         out.flush()
     };
     // A bare name has no directory to create a file in.

@@ -344,6 +344,7 @@ impl SlotResult {
 
     /// The norm of the difference itself, where it is known.
     pub fn absolute_distance(&self) -> Option<f64> {
+        // `rmse` is a mean over finite pairs, and their number brings it back to the norm.
         let rmse = self.metrics.get(MetricId::Rmse)?;
         let distance = rmse * self.metrics.get(MetricId::FiniteCount)?.sqrt();
         distance.is_finite().then_some(distance)
@@ -423,6 +424,7 @@ mod metrics_map {
                 fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Metrics, A::Error> {
                     let mut metrics = Metrics::default();
                     while let Some((name, StoredNumber(value))) = map.next_entry()? {
+                        // The order of the file stays, as tables put columns of their own in it.
                         metrics.0.push((name, value));
                     }
                     Ok(metrics)

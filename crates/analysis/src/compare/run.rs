@@ -99,7 +99,11 @@ pub fn run(request: &ComparisonRequest) -> Result<Comparison, CompareError> {
         None => None,
     };
     let mut matching = Matching::align(&target, &golden, &request.matching)?;
+    // Names and types narrow what was matched and not what is matched: partners are found by their
+    // neighbours, and must not depend on what is looked at.
     request.selection.narrow(&mut matching, &target, &golden);
+    // An operator without a partner is a finding, so only a selection that leaves none of either
+    // kind is a mistake.
     if matching.pairs.is_empty() && matching.unmatched.is_empty() {
         return Err(CompareError::NothingChosen {
             side: "target and golden",
@@ -126,6 +130,8 @@ pub fn run(request: &ComparisonRequest) -> Result<Comparison, CompareError> {
         difference: request.difference,
     };
     let mut comparison = measure(sides, config(request), options);
+    // Coverage needs the dumps, which are gone when verdicts are given anew; `rejudge` makes the
+    // rest of the summary.
     coverage::count(&mut comparison, sides, &request.selection);
     rejudge(&mut comparison, &request.judging);
     Ok(comparison)
@@ -146,6 +152,7 @@ pub fn mapping(request: &ComparisonRequest) -> Result<Mapping, CompareError> {
 pub fn rejudge(comparison: &mut Comparison, judging: &VerdictOptions) {
     judge(comparison, &judging.thresholds);
     attribute(comparison, judging.n_ranked);
+    // A saved result forgets what it was allowed with: only the patterns of this call count.
     for skip in &mut comparison.skips {
         skip.is_allowed = judging.allowed.iter().any(|pattern| pattern.allows(skip));
     }
@@ -165,6 +172,8 @@ fn open(
             problems: side.problems,
         });
     }
+    // Only now, so that a dump without tensors (exit code 3) is told apart from a selection that
+    // leaves none (2).
     request.selection.narrow_side(&mut side);
     if side.runs.is_empty() {
         return Err(CompareError::NothingChosen { side: name });

@@ -27,6 +27,7 @@ impl Selection {
     /// Leaves out executions of other steps and ranks.
     pub(super) fn narrow_side(&self, side: &mut ComparedDump) {
         let is_in = |ranges: &[RangeInclusive<u64>], number: Option<u64>| {
+            // Constants of a graph have no step, and belong to each.
             number.is_none_or(|number| {
                 ranges.is_empty()
                     || ranges

@@ -202,14 +202,19 @@ impl ComparedDump {
             let problem = problems.remove(&record.path);
             side.add(record, problem, &mut of_key);
         }
+        // What no tensor has taken belongs to no execution, and is sorted since a map's order
+        // differs from run to run.
         side.problems = problems.into_values().collect();
         side.problems.sort();
+        // Each tensor of a file of overflow records has put the file here, so equal ones are
+        // brought together and joined.
         side.passed_over.sort_by(|a, b| a.path.cmp(&b.path));
         side.passed_over.dedup();
         for run in &mut side.runs {
             run.slots.sort_by_key(|slot| (slot.side, slot.index));
             keep_first(&mut run.original_names);
         }
+        // Graphs refer to slots by their places in a run, so the slots have to be sorted before.
         side.described = DumpGraphs::collect(&mut side, &index.graphs);
         side.name_originals();
         side.name_values();
@@ -292,6 +297,8 @@ impl ComparedDump {
                 operator.original_outputs.clone(),
             );
             let run = &mut self.runs[index];
+            // Matching takes the last name for the end of a fused chain, so the description, which
+            // has all names, sets the order.
             names.append(&mut run.original_names);
             keep_first(&mut names);
             run.original_names = names;

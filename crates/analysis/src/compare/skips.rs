@@ -21,6 +21,8 @@ pub(super) fn of_matching(sides: MatchedDumps<'_>) -> Vec<Skip> {
         let slots = pair.missing.iter();
         slots.map(move |slot| of_slot(sides, pair, *slot))
     });
+    // Damage of the reference is told as well: slots without its numbers fall back to the plain
+    // limits.
     let problems = named_sides(sides).flat_map(|(name, side)| {
         side.problems.iter().map(move |message| Skip {
             side: name,
@@ -70,6 +72,8 @@ impl PairOrder {
             }
         }
         for pairs in of_place.values_mut() {
+            // Pairs are in the order of the target, and the golden side may have run them in
+            // another.
             pairs.sort_unstable();
         }
         PairOrder(of_place)
@@ -91,6 +95,8 @@ fn of_unmatched(
     let side = unmatched.party.pick(sides.target, sides.golden);
     let run = &side.runs[unmatched.run];
     let damage = run.slots.iter().find_map(|slot| slot.problem.as_ref());
+    // A damaged file lacks what partners are found by, so the damage goes before the reason that
+    // follows from it, and the exit code goes by it.
     let (reason, message) = match (damage, &unmatched.reason) {
         (Some(problem), _) => (SkipReason::Damaged, problem.clone()),
         (None, reason) => (reason.kind(), reason.message(unmatched.party)),

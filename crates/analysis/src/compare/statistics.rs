@@ -154,6 +154,7 @@ fn numbers(a: &DescribedSlot, b: &DescribedSlot, metrics: &mut Vec<(MetricId, f6
         has_any = true;
         if x.value.is_finite() && y.value.is_finite() {
             let distance = x.distance(y);
+            // Nothing over nothing would be NaN, which is beyond every limit.
             let relative = if distance == 0.0 {
                 0.0
             } else {
@@ -173,6 +174,7 @@ fn numbers(a: &DescribedSlot, b: &DescribedSlot, metrics: &mut Vec<(MetricId, f6
         let share = x.distance(y) / n.value.max(1.0);
         metrics.extend(name.distance().map(|metric| (metric, share)));
     }
+    // The counts are added whatever was found before, which `||` would not do.
     has_any |= non_finite(a, b, metrics);
     has_any
 }
@@ -306,6 +308,7 @@ impl DescribedSlot {
             let partner = other.digests.iter().find(|(known, _)| known == kind)?;
             Some(!digest.eq_ignore_ascii_case(&partner.1))
         });
+        // MD5 and SHA-1 of the same bytes tell the same, so the first kind in common is enough.
         pairs.next()
     }
 }

@@ -43,11 +43,13 @@ pub fn judge(comparison: &mut Comparison, thresholds: &Thresholds) {
             let limits = thresholds.bounds(dtype, &op_type, &op_name);
             judge_slot(slot, &limits, thresholds);
             let source = flow.source(i, k);
+            // The very same pair is no worse as an input than it was as an output.
             let maker = source.target.filter(|_| source.is_same);
             if maker.is_some_and(|at| softened.contains(&(at.operator, at.slot))) {
                 soften(slot);
                 softened.insert((i, k));
             }
+            // What agrees all the same passes, as a `Dropout` does that hands its input on.
             if !is_judged && slot.is_output() && slot.level > VerdictLevel::Pass {
                 set_aside(slot);
             }
@@ -90,6 +92,7 @@ fn cancelled(slots: &[SlotResult]) -> Vec<usize> {
         let is_kept = slot
             .absolute_distance()
             .is_some_and(|of| of <= CANCELLATION_MAX * of_inputs);
+        // NaN and infinities have no part in the distance, and no sum of large values excuses them.
         let has_bad = value_of(slot, MetricId::NonFiniteMismatches) != Some(0.0);
         slot.is_output() && slot.level == VerdictLevel::Fail && is_kept && !has_bad
     };
@@ -137,6 +140,7 @@ fn level_of(operator: &OperatorResult) -> VerdictLevel {
             .filter(move |slot| slot.is_output() == is_output);
         slots
             .map(|slot| slot.level)
+            // `Skip` sorts behind `Fail`, and would hide it.
             .filter(|level| *level != VerdictLevel::Skip)
             .max()
     };
@@ -197,8 +201,9 @@ fn hits(
     hits
 }
 
-/// Whether a metric says anything about a slot. Signs do where more than rounding is between both. Floats that agree to within a rounding have other digests, so
-/// those count where there is nothing else.
+/// Whether a metric says anything about a slot. Signs do where more than rounding is between both.
+/// Floats that agree to within a rounding have other digests, so those count where there is nothing
+/// else.
 fn is_asked(slot: &SlotResult, metric: MetricId) -> bool {
     if metric == MetricId::SignFlipShare {
         return !derived::is_rounding(slot);

@@ -58,6 +58,8 @@ pub(super) fn find_cause(
         .into_iter()
         .partition(|(k, slot)| is_apart(slot) && source(*k).is_own_output);
     let inputs: Vec<&SlotResult> = inputs.into_iter().map(|(_, slot)| slot).collect();
+    // By its type it writes to no input, so it may as well have handed a wrong one through: both
+    // leave the same numbers.
     if !changed.is_empty() && !is_in_place(op_type) {
         return Some(Cause::Unknown);
     }
@@ -70,6 +72,7 @@ pub(super) fn find_cause(
             .iter()
             .map(|slot| distance::slot_distance(slot))
             .fold(0.0, f64::max);
+        // Of inputs that are apart, an operator that is steep or has steps may make anything.
         let is_even = matches!(manner(op_type), ErrorGrowth::Even | ErrorGrowth::Additive);
         let is_own = is_amplified && is_even && farthest < INPUTS_MAX && !has_hidden;
         return Some(if is_own { Cause::Own } else { Cause::Inherited });
@@ -82,6 +85,7 @@ pub(super) fn find_cause(
 }
 
 fn type_of(operator: &OperatorResult) -> &str {
+    // Of a fused group the last operator makes what is compared.
     let name = operator.target.last().or(operator.golden.last());
     name.map_or("", |name| name.op_type.as_str())
 }
@@ -106,6 +110,8 @@ fn is_explained(operator: &OperatorResult, inputs: &[&SlotResult], op_type: &str
         return true;
     }
     let outputs = apart().map(distance::slot_distance).fold(0.0, f64::max);
+    // The large values of a mask are all of an input's norm, so that what differs beside them does
+    // not show in a relative distance.
     if is_contracting(op_type) && is_absolutely_explained(operator, inputs) {
         return true;
     }
@@ -124,6 +130,8 @@ fn is_absolutely_explained(operator: &OperatorResult, inputs: &[&SlotResult]) ->
     let of_inputs: Option<f64> = inputs.iter().map(|slot| slot.absolute_distance()).sum();
     of_inputs.is_some_and(|of_inputs| {
         apart.all(|slot| {
+            // The absolute distance leaves NaN and infinities out, and would be small where they
+            // are all that differs.
             let is_finite = distance::slot_distance(slot).is_finite();
             let known = slot.absolute_distance().filter(|_| is_finite);
             known.is_some_and(|found| found <= AMPLIFICATION_MAX * of_inputs)

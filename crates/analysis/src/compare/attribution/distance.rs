@@ -55,6 +55,7 @@ pub(super) fn fill_in(operators: &mut [OperatorResult]) {
         let worst = before.entry(place).or_insert(0.0);
         *worst = worst.max(outputs);
         let added = match (outputs.is_finite(), inputs.is_finite()) {
+            // Behind an infinite distance nothing tells what an operator adds.
             (_, false) => 0.0,
             (false, true) => f64::INFINITY,
             // Errors that know nothing of each other add up as squares.

@@ -87,6 +87,8 @@ impl<'a> FaultSearch<'a> {
             }
         }
         for skip in &comparison.skips {
+            // An operator that lacks one slot was compared in its others, and stands in the list
+            // itself.
             let operator = skip.operator.as_ref().filter(|_| skip.slot.is_none());
             if let (Some(name), Some(before)) = (operator, skip.before) {
                 let unmatched = search.unmatched.entry((name.rank, name.step)).or_default();
@@ -194,6 +196,8 @@ impl<'a> FaultSearch<'a> {
             || before.any(|other| {
                 other.slots.iter().any(|other| {
                     let dims = &other.golden.shape;
+                    // A damaged output may have no extents, and then it may be anything; one with
+                    // others is not this input.
                     is_hidden_output(other) && (dims.is_empty() || *dims == slot.golden.shape)
                 })
             })
@@ -226,6 +230,8 @@ impl<'a> FaultSearch<'a> {
         });
         let hidden = self.hidden_before(operator).iter();
         let hidden = hidden.filter_map(|other| {
+            // Operators without a partner ran between those of the list. So distances are doubled:
+            // even ones lie between two of the list, odd ones on one of it.
             let gap = 2 * (operator.index - other.index) - 1;
             Some((gap, suspect_of(other, SkipReason::Damaged)?))
         });

@@ -36,6 +36,7 @@ const ADDITIVE: &[&str] = &[
     "assignsub",
     "rsub",
     "cumsum",
+    // A mean is a sum over a constant, and keeps absolute errors as a sum does.
     "globalaveragepool",
     "averagepool",
     "avgpool",
@@ -163,6 +164,7 @@ const SOURCES: &[&str] = &[
     "input",
     "refdata",
     "get_attr",
+    // MindSpore's `Load` hands out a parameter.
     "load",
 ];
 /// Beginnings of types that write to what they read.
@@ -184,6 +186,8 @@ pub(super) fn is_contracting(op_type: &str) -> bool {
 pub(super) fn manner(op_type: &str) -> ErrorGrowth {
     let name = plain(op_type);
     let starts = |all: &[&str]| all.iter().any(|start| name.starts_with(start));
+    // Sums go by whole words, as `addmm` begins with `add` and is none; and `expand` begins with
+    // `exp` and computes nothing.
     if ADDITIVE.contains(&name.as_str()) {
         ErrorGrowth::Additive
     } else if starts(STEPPED) || COMPARISONS.contains(&name.as_str()) {
@@ -206,6 +210,7 @@ pub(super) fn is_source(op_type: &str) -> bool {
 pub(super) fn is_in_place(op_type: &str) -> bool {
     let name = plain(op_type);
     // PyTorch's names of such operators end so.
+    // Two underscores end Python's special names, such as `__and__`, and say nothing of writing.
     (name.ends_with('_') && !name.ends_with("__")) || IN_PLACE.iter().any(|s| name.starts_with(s))
 }
 

@@ -43,6 +43,7 @@ fn source_of(operators: &[OperatorResult], i: usize, flow: &ValueFlow) -> Option
     let slots = operators[i].slots.iter().enumerate();
     let mut bad = slots.filter(|(_, slot)| !slot.is_output() && is_bad(slot));
     bad.find_map(|(k, _)| {
+        // A value is bad on the target side, so its way is the one that the target's values took.
         let from = flow.source(i, k).target?;
         operators[from.operator].slots[from.slot]
             .is_output()
@@ -73,6 +74,8 @@ pub(super) fn chain(operators: &[OperatorResult], order: &[usize]) -> Vec<usize>
         let Some(NonFiniteRole::Propagator { from: Some(from) }) = role(i) else {
             continue;
         };
+        // A source stands before its readers in the order, so one pass finds all that the producer
+        // reached.
         if reached.contains_key(from) {
             reached.insert(i, *from);
             last = i;

@@ -168,6 +168,7 @@ impl<'a> Board<'a> {
             let positions = runs.iter().map(|&run| self.position(side, run));
             positions.max().unwrap_or_default()
         };
+        // Both lists grow together: a pair's number is its place in either.
         self.ends
             .push([last(0, &pair.target), last(1, &pair.golden)]);
         for (i, runs) in [&pair.target, &pair.golden].into_iter().enumerate() {
@@ -206,8 +207,12 @@ impl<'a> Board<'a> {
         for &run in scope.runs[0].iter().filter(|_| scope.is_ordered) {
             let position = self.position(0, run);
             let ends = self.ends_of(0, run);
+            // A fused pair counts once, at its last operator: what lies between its parts is no
+            // gap.
             anchors.extend(ends.filter(|ends| ends[0] == position));
         }
+        // Pairs cross where one side ran an operator earlier, and nothing lies between two pairs
+        // that cross.
         let anchors = longest_rise(&anchors);
         let mut gaps: Vec<PairingGap> = (0..=anchors.len())
             .map(|k| PairingGap {
@@ -276,6 +281,8 @@ fn longest_rise(anchors: &[[usize; 2]]) -> Vec<[usize; 2]> {
     let mut ends: Vec<usize> = Vec::new();
     let mut before: Vec<Option<usize>> = Vec::with_capacity(anchors.len());
     for (i, anchor) in anchors.iter().enumerate() {
+        // The second numbers of the ends rise with the length, so a binary search takes the place
+        // of comparing all anchors with each other.
         let length = ends.partition_point(|&end| anchors[end][1] < anchor[1]);
         before.push(length.checked_sub(1).map(|last| ends[last]));
         if length == ends.len() {

@@ -72,6 +72,8 @@ pub(super) fn declared(board: &mut Board<'_>, scope: &PlaceScope, rules: Rules<'
     for side in [0, 1] {
         let other = 1 - side;
         // Operators that were made of the same ones, and share them.
+        // The map is ordered, since groups may want the same members, and hashing must not decide
+        // who gets them.
         let mut groups: BTreeMap<(Vec<String>, usize), Vec<usize>> = BTreeMap::new();
         for &run in scope.runs[side]
             .iter()
@@ -106,6 +108,8 @@ pub(super) fn declared(board: &mut Board<'_>, scope: &PlaceScope, rules: Rules<'
             {
                 members.insert(0, namesake);
             }
+            // Where the other side has fused the same operators into this name, both are whole
+            // partners, whom equal names bring together.
             let is_same_fused = |run: usize| {
                 let partner = of_key.get(&(board.name(side, run).to_owned(), repeat));
                 partner.is_some_and(|&partner| originals(board, rules, other, partner) == names)
@@ -117,6 +121,8 @@ pub(super) fn declared(board: &mut Board<'_>, scope: &PlaceScope, rules: Rules<'
             if members.is_empty() || is_itself || runs.iter().any(|&run| is_same_fused(run)) {
                 continue;
             }
+            // If the last part was not dumped, what the last member gives is an inner value, which
+            // is not the fused operator's output.
             let is_end_shared = names.last().is_some_and(|last| {
                 let end = members.last().map(|&run| board.name(other, run));
                 end == Some(last) || names.iter().all(|name| found(name).is_some())
@@ -178,6 +184,7 @@ pub(super) fn same_originals(board: &mut Board<'_>, scope: &PlaceScope, rules: R
         groups
     });
     for (key, targets) in &groups[0] {
+        // Of several with the same originals nothing tells which is which.
         if let Some(goldens) = groups[1].get(key)
             && let ([target], [golden]) = (&targets[..], &goldens[..])
             && !board.types_clash(*target, *golden)

@@ -53,6 +53,7 @@ impl NameTokens {
         if !token.is_empty() {
             tokens.push(token);
         }
+        // Sorted, since `likeness` counts what two names share in one pass over both.
         tokens.sort_unstable();
         NameTokens(tokens)
     }
@@ -60,6 +61,7 @@ impl NameTokens {
     /// Twice the shared parts over all parts: 1 if they are the same, 0 if there is nothing in common.
     pub(super) fn likeness(&self, other: &NameTokens) -> f64 {
         let (a, b) = (&self.0, &other.0);
+        // Two names without a word would be divided by nothing.
         if a.is_empty() || b.is_empty() {
             return 0.0;
         }
@@ -92,7 +94,11 @@ pub(super) fn likely(board: &mut Board<'_>, scope: &PlaceScope) {
         // What is taken is out of the way of the others.
         let mut is_taken = [0, 1].map(|i| vec![false; gap.runs[i].len()]);
         let candidates = candidates(board, &gap, scope.is_ordered);
+        // A round may take a single pair, so without a bound a large gap would cost the square of
+        // its size.
         for _ in 0..N_ROUNDS_MAX {
+            // What is taken within a round stays a rival until the next, so that the order of
+            // candidates does not matter.
             let best = best(&candidates, &is_taken);
             let mut has_new = false;
             for &(likeness, [t, g]) in &candidates {
@@ -139,6 +145,7 @@ fn doubts(
             }
         }
         for (n, mut candidates) in likest {
+            // Of equals the first in order, so that the same dumps lead to the same words.
             candidates.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
             if let [first, second, ..] = candidates[..] {
                 let name = |candidate: Candidate| {
@@ -198,6 +205,8 @@ fn candidates(board: &Board<'_>, gap: &PairingGap, is_ordered: bool) -> Vec<Cand
         let near = if is_small {
             0..m
         } else {
+            // Without a pair in between, the same share of the way is where a partner most likely
+            // stands.
             let middle = t * m / n;
             middle.saturating_sub(N_NEAR)..(middle + N_NEAR).min(m)
         };

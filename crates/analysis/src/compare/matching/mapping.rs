@@ -187,6 +187,7 @@ impl Mapping {
                 message: without_place(&error.to_string()),
             }),
             MappingForm::Yaml => serde_saphyr::from_str(text).map_err(|error| {
+                // A message is one line; a snippet of the file takes several.
                 let error = error.without_snippet();
                 let place = error.location();
                 MappingError::Syntax {
@@ -218,6 +219,7 @@ impl Mapping {
 /// The first line of a message, without the place at its end.
 fn without_place(message: &str) -> String {
     let line = message.lines().next().unwrap_or_default();
+    // The place is behind the last of these words: a message may quote a text that has them, too.
     let end = line.rfind(" at line ").unwrap_or(line.len());
     line[..end].to_owned()
 }

@@ -106,6 +106,7 @@ impl OpTypeIndex {
     fn of_name(&mut self, op_name: &str) -> OpType {
         let last = op_name.rsplit(['/', '.']).next().unwrap_or_default();
         let word = last.trim_end_matches(|c: char| c.is_ascii_digit() || "_-".contains(c));
+        // MindSpore ends names in `-op` and a number, as in `Conv2D-op12`.
         let word = word.strip_suffix("-op").unwrap_or(word);
         let ends = word
             .match_indices(['_', '-'])
@@ -179,6 +180,7 @@ impl OpType {
 fn normalised(word: &str) -> impl Iterator<Item = String> {
     let lower = word.to_ascii_lowercase();
     let mut rest = lower.as_str();
+    // Namespaces stand before each other, as in `torch.ops.aten.add`.
     while let Some(after) = NAMESPACES.iter().find_map(|space| rest.strip_prefix(space)) {
         rest = after;
     }
@@ -187,6 +189,7 @@ fn normalised(word: &str) -> impl Iterator<Item = String> {
     let bare = OVERLOADS
         .iter()
         .filter_map(|overload| rest.strip_suffix(overload)?.strip_suffix(['.', '_']))
+        // Some overloads end in others, as `tensor_scalar` in `scalar`: the longest one goes.
         .min_by_key(|bare| bare.len());
     let bare = squeezed(bare.unwrap_or(rest));
     // Ascend counts the versions of a type, and ends those with attributes instead of inputs in `D`.
@@ -195,6 +198,8 @@ fn normalised(word: &str) -> impl Iterator<Item = String> {
         .strip_suffix('v')
         .map_or(bare.clone(), str::to_owned);
     let plain = unversioned.strip_suffix('d').map(str::to_owned);
+    // A type that no table has is named by the last form, where a final `d` stays: it may be a
+    // letter of the word.
     let last = unversioned.clone();
     [
         Some(whole),

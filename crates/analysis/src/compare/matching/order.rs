@@ -74,6 +74,8 @@ fn nearest_names(board: &Board<'_>, kinds: &[Vec<(usize, u32)>; 2], found: &mut 
             let [i, j] = found[n];
             let own = [i, j][side];
             let fixed = [i, j][1 - side];
+            // The match before may have been moved already, and the order has to hold for what it
+            // is now.
             let start = n.checked_sub(1).map_or(0, |before| found[before][side] + 1);
             let end = found
                 .get(n + 1)

@@ -89,6 +89,7 @@ impl PlaceScopes {
         let mut pairs: Vec<[Option<N>; 2]> = Vec::new();
         let reason = if chosen.is_empty() {
             match [0, 1].map(|i| only(&groups[i])) {
+                // Constants of a graph have no step and stay beside those that have one.
                 [Some(t), Some(g)] => pairs.extend([[t, g], [None, None]]),
                 _ => {
                     let shared = groups[0].keys().filter(|key| groups[1].contains_key(key));
@@ -107,6 +108,8 @@ impl PlaceScopes {
         };
         let mut found = Vec::new();
         for [t, g] in pairs {
+            // Both are looked for before either is taken out, as a group without a partner has yet
+            // to get its reason.
             let is_there = groups[0].contains_key(&t) && groups[1].contains_key(&g);
             if is_there && let (Some(t), Some(g)) = (groups[0].remove(&t), groups[1].remove(&g)) {
                 found.push([t, g]);
@@ -114,6 +117,8 @@ impl PlaceScopes {
         }
         for (i, groups) in groups.into_iter().enumerate() {
             for (key, runs) in groups {
+                // The user wanted this one, so that its partner is missing and nothing was left
+                // out.
                 let is_chosen = chosen.iter().any(|&(t, g)| key == Some([t, g][i]));
                 let reason = if is_chosen {
                     UnmatchedReason::NoSuchPlace

@@ -51,6 +51,7 @@ pub(super) fn first_extents(run: &OperatorExecution, may_be_input: bool) -> Opti
 /// multiplied in or values in blocks of channels. The other side, whose graph is the original one, has nothing like it.
 pub(super) fn is_made_up(sides: [&ComparedDump; 2], i: usize, slot: &ExecutionSlot) -> bool {
     let known = &sides[1 - i].value_names;
+    // Without a description of the original graph every value would pass for made up.
     let is_unknown = |name: &String| !known.is_empty() && !known.contains(name);
     slot.original.is_none() && slot.made_value.as_ref().is_some_and(is_unknown)
 }
@@ -75,6 +76,7 @@ pub(super) fn one_to_one(
         }
     }
     let given = [0, 1].map(|i| given.iter().map(|pair| pair[i]).collect::<BTreeSet<_>>());
+    // A slot that the mapping names goes to no other, even if the one it names is not in the dump.
     let is_open = |i: usize, slot: &ExecutionSlot| {
         !given[i].contains(&(slot.side, slot.index)) && !is_made_up(sides, i, slot)
     };
@@ -128,6 +130,8 @@ fn without_partner(
     let mut all = Vec::new();
     for i in [0, 1] {
         let left = slots[i].iter().zip(&is_used[i]).filter(|(_, used)| !**used);
+        // The partner of a made-up slot is not missing either: the other engine computed with
+        // something else in its place.
         let is_inner = |slot: &ExecutionSlot| {
             is_made_up(sides, i, slot) || made_up[1 - i].contains(&(slot.side, slot.index))
         };

@@ -83,6 +83,7 @@ pub fn choose(side: &ComparedDump, choice: &OperatorChoice) -> Result<Vec<usize>
         return some(side, choice, name, chosen(&fits));
     }
     let exactly = chosen(&|run: &OperatorExecution| forms(run).contains(name));
+    // Whole names go before ends of names, or `conv1` could not be meant beside `block/conv1`.
     let found = if exactly.is_empty() {
         chosen(&|run: &OperatorExecution| {
             run.op_name.ends_with(name.as_str())
@@ -146,6 +147,7 @@ fn some(
     }
     let lower = name.to_lowercase();
     let names = side.runs.iter().map(|run| &run.op_name);
+    // Every text contains the empty name.
     let alike = names.filter(|name| !name.is_empty()).find(|known| {
         let known = known.to_lowercase();
         !known.is_empty() && (known.contains(&lower) || lower.contains(&known))

@@ -179,6 +179,7 @@ pub(super) fn of_skip(skip: &Skip) -> (Vec<ReportCell>, [ReportCell; 2]) {
     let name = skip.operator.clone().unwrap_or_default();
     let (op_type, op_name) = (text(&name.op_type), text(&name.op_name));
     let nothing = || ReportCell::Nothing;
+    // A skip of both sides comes with the target's operator, which names the pair.
     let is_of_golden = skip.side == SkipSide::Golden;
     let (of_target, of_golden) = if is_of_golden {
         ([nothing(), nothing()], [op_type, op_name])
@@ -188,6 +189,7 @@ pub(super) fn of_skip(skip: &Skip) -> (Vec<ReportCell>, [ReportCell; 2]) {
     let mut cells = vec![nothing()];
     cells.extend(of_target.into_iter().chain(of_golden));
     cells.extend(of_place(&name));
+    // As many as `of_operator` gives, so that cells stay below their titles.
     cells.resize_with(16, nothing);
     let slot = skip.slot.map_or(ReportCell::Nothing, slot_cell);
     cells.extend(if is_of_golden {

@@ -17,6 +17,7 @@ pub(super) fn write(comparison: &Comparison, out: &mut dyn Write) -> io::Result<
         for slot in operator
             .slots
             .iter()
+            // The others have a skip of their own, which is a row below.
             .filter(|slot| slot.evidence != Evidence::None)
         {
             let paths = [&slot.target.path, &slot.golden.path];
@@ -42,10 +43,12 @@ fn line(cells: impl Iterator<Item = ReportCell>, out: &mut dyn Write) -> io::Res
         match cell {
             ReportCell::Nothing => {}
             ReportCell::Text(text) => out.write_all(quoted(&text).as_bytes())?,
+            // Rust writes the shortest digits that are read as the same number again.
             ReportCell::Number(value) if value.is_finite() => write!(out, "{value}")?,
             ReportCell::Number(value) => out.write_all(super::words::number(value).as_bytes())?,
         }
     }
+    // RFC 4180 ends lines so.
     out.write_all(b"\r\n")
 }
 

@@ -102,6 +102,8 @@ fn parse(mut from: impl BufRead) -> Result<Comparison, ReadError> {
     } else {
         document(&first, from)?
     };
+    // Other programs may have taken lines out, and causes find operators by their places in this
+    // list.
     for (index, operator) in comparison.operators.iter_mut().enumerate() {
         operator.index = index;
     }
@@ -154,6 +156,7 @@ fn records(first: &str, from: impl BufRead) -> Result<Comparison, ReadError> {
             .as_object_mut()
             .and_then(|object| object.remove("type"));
         let kind = kind.as_ref().and_then(Value::as_str).unwrap_or_default();
+        // Each line sets it anew, as a summary that others follow ends nothing.
         is_whole = kind == "summary";
         match kind {
             "config" => {

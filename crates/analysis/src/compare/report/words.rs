@@ -17,6 +17,7 @@ pub fn verdict(comparison: &Comparison) -> String {
     let level = level(summary.level).to_uppercase();
     let divergence = match summary.level {
         VerdictLevel::Skip => return format!("{level}: nothing was compared"),
+        // A warning may come before, and is not why the whole fails.
         VerdictLevel::Fail => summary.first_failure.as_ref(),
         VerdictLevel::Pass | VerdictLevel::Warn => None,
     };

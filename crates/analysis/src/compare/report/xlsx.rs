@@ -21,6 +21,7 @@ const N_OPERATOR_COLUMNS: usize = 16;
 
 /// Levels with their background and letters.
 const COLOURS: [(&str, u32, u32); 4] = [
+    // The first three are the colours of Excel's own styles for bad, neutral and good.
     ("fail", 0x00FF_C7CE, 0x009C_0006),
     ("warn", 0x00FF_EB9C, 0x009C_5700),
     ("pass", 0x00C6_EFCE, 0x0000_6100),
@@ -157,6 +158,7 @@ fn table(
 ) -> Result<(), XlsxError> {
     let mut rows = rows.peekable();
     let mut number = 1;
+    // A table without rows is a sheet all the same, so that every workbook has the same ones.
     loop {
         let sheet = book.add_worksheet();
         let name = if number == 1 {
@@ -236,6 +238,7 @@ fn fitting(text: &str) -> String {
     let mut n_units = 0;
     let is_in = |c: &char| {
         n_units += c.len_utf16();
+        // One unit stays free for the ellipsis.
         n_units < N_UNITS_MAX
     };
     text.chars().take_while(is_in).chain(['…']).collect()

@@ -70,8 +70,10 @@ impl DumpGraphs {
     pub(super) fn collect(side: &mut ComparedDump, mindspore: &[RankGraph]) -> DumpGraphs {
         let mut graphs = DumpGraphs::default();
         let mut problems = Vec::new();
+        // The first stands for all directories without descriptions.
         let mut dirs: Vec<FilesOfDir> = vec![FilesOfDir::default()];
         let mut of_dir: HashMap<PathBuf, usize> = HashMap::new();
+        // Many directories of a dump have the same descriptions above them, which are read once.
         let mut of_graphs_dir: HashMap<PathBuf, usize> = HashMap::new();
         for run in &side.runs {
             let path = run.slots.first().map(|slot| slot.path.as_path());
@@ -112,6 +114,8 @@ impl DumpGraphs {
             let is_json = path.extension().is_some_and(|e| e == graph_json::EXTENSION);
             is_json && !name.starts_with('.')
         });
+        // A directory lists its files in any order, and the bound below has to cut off the same
+        // ones each time.
         paths.sort();
         if paths.len() > N_FILES_MAX {
             let (n, dir) = (paths.len(), dir.display());
@@ -148,6 +152,8 @@ impl DumpGraphs {
         let operator_in = |&file: &usize| {
             let found = self.files.get(file)?.by_name.get(&key)?;
             let operator = match found.n {
+                // Namesakes are told apart by their task alone: no description is better than that
+                // of another operator.
                 1 => found.first,
                 _ => *found.by_task.get(&run.task_id?)?,
             };
@@ -179,6 +185,8 @@ impl ComparedDump {
         let files = &self.described.files;
         let as_they_are = files.iter().filter(|file| !file.is_made);
         let as_they_are = as_they_are.map(|file| &file.graph);
+        // Operator sets are what a graph of ONNX is known by; names of other graphs say nothing of
+        // what an engine of ONNX made up.
         let as_they_are = as_they_are.filter(|graph| !graph.opsets.is_empty());
         self.value_names = as_they_are.flat_map(names).collect();
         for (index, run) in self.runs.iter_mut().enumerate() {
@@ -253,6 +261,7 @@ pub fn positions(
     if own.iter().all(|(_, index)| is_there(*index)) {
         return own;
     }
+    // A number that falls on an absent value was counted without the absent ones.
     let present: Vec<usize> = (0..is_present.len()).filter(|&i| is_there(i)).collect();
     let counted = own
         .iter()
@@ -262,6 +271,7 @@ pub fn positions(
 
 /// Whether an engine made the graph of another one.
 fn is_made(graph: &GraphFile) -> bool {
+    // Only a graph that was changed says what its outputs were before.
     let mut operators = graph.operators.iter();
     operators.any(|operator| !operator.original_outputs.is_empty())
 }
@@ -278,6 +288,7 @@ fn names(graph: &GraphFile) -> impl Iterator<Item = String> {
 
 /// The nearest directory of descriptions above the files of a directory.
 fn nearest(dir: &Path) -> Option<PathBuf> {
+    // A relative path ends at the working directory, and the descriptions may lie above it.
     let absolute = std::path::absolute(dir).ok()?;
     let above = absolute.ancestors().take(N_LEVELS_MAX);
     above.map(graphs_dir).find(|place| place.is_dir())

@@ -168,6 +168,7 @@ impl DescribedSlot {
                 described.digests.push((kind, text.trim().to_owned()));
             }
         }
+        // Shares and root mean squares need a count, and a table need not have one.
         let n = slot.shape.as_ref().and_then(|dims| super::n_elements(dims));
         if let (None, Some(n)) = (described.get(TensorStatistic::Count), n) {
             described

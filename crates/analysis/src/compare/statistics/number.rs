@@ -25,10 +25,12 @@ impl RoundedNumber {
     pub(super) fn printed(text: &str, is_integer: bool) -> Option<RoundedNumber> {
         let value: f64 = text.parse().ok()?;
         let is_whole = text.bytes().all(|b| b.is_ascii_digit() || b == b'-');
+        // Zero, infinities and NaN have no magnitude that a number of digits could be counted from.
         if value == 0.0 || !value.is_finite() || (is_integer && is_whole) {
             return Some(RoundedNumber::exact(value));
         }
         let mantissa = text.split(['e', 'E']).next().unwrap_or(text);
+        // Zeros in front only place the point, and are no digits that were known.
         let digits = mantissa.trim_start_matches(['-', '+', '0', '.']);
         let n_digits = digits.bytes().filter(u8::is_ascii_digit).count();
         // Zeros at the end are not printed, so fewer digits are no fewer known ones.

@@ -67,6 +67,7 @@ impl<'de> Visitor<'de> for BoundsVisitor {
     }
 
     fn visit_f64<E: Error>(self, fail: f64) -> Result<MetricBounds, E> {
+        // No value is within a limit of NaN, so that all slots would fail.
         if fail.is_nan() {
             return Err(E::custom("NaN is no limit"));
         }
@@ -76,6 +77,7 @@ impl<'de> Visitor<'de> for BoundsVisitor {
         })
     }
 
+    // Parsers of JSON and YAML hand over a number without a point as an integer.
     fn visit_i64<E: Error>(self, fail: i64) -> Result<MetricBounds, E> {
         self.visit_f64(fail as f64)
     }
@@ -92,6 +94,7 @@ impl<'de> Visitor<'de> for BoundsVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<MetricBounds, A::Error> {
+        // A derived type refuses unknown keys, where a misspelt `fail` would lift the limit.
         let BoundsPair { warn, fail } = BoundsPair::deserialize(MapAccessDeserializer::new(map))?;
         if [warn, fail].into_iter().flatten().any(f64::is_nan) {
             return Err(A::Error::custom("NaN is no limit"));

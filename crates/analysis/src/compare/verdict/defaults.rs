@@ -31,6 +31,8 @@ const FLOATS: [FloatLimits; 5] = [
     },
     FloatLimits {
         name: "float32",
+        // A kernel that computes float32 with the mantissa of TF32 is about 5e-4 off, and has to
+        // warn.
         rel_l2: [1e-4, 1e-3],
         scaled_max_abs: [1e-3, 1e-2],
         cosine: [0.9999, 0.999],
@@ -39,6 +41,7 @@ const FLOATS: [FloatLimits; 5] = [
     },
     FloatLimits {
         name: "float16",
+        // 10 and 40 roundings, which a few dozen layers collect.
         rel_l2: [5e-3, 2e-2],
         scaled_max_abs: [1e-2, 5e-2],
         cosine: [0.999, 0.99],
@@ -47,6 +50,7 @@ const FLOATS: [FloatLimits; 5] = [
     },
     FloatLimits {
         name: "bfloat16",
+        // 5 and 13 roundings, which a few dozen layers collect.
         rel_l2: [2e-2, 5e-2],
         scaled_max_abs: [4e-2, 0.1],
         cosine: [0.999, 0.99],
@@ -123,6 +127,7 @@ pub(super) fn dtypes() -> BTreeMap<String, Limits> {
         dtypes.insert(limits.name.to_owned(), limits_of(&all));
     }
     let quantised = [
+        // A float between two steps is rounded either way, so a few of these may be one step off.
         ("share_unequal", MetricBounds::new([0.0, 0.05])),
         ("max_abs", MetricBounds::new([0.0, 1.0])),
         ("statistic_rel", MetricBounds::new([0.0, 0.01])),
@@ -132,6 +137,8 @@ pub(super) fn dtypes() -> BTreeMap<String, Limits> {
         dtypes.insert(name.to_owned(), limits_of(&quantised));
     }
     let integer = [
+        // These are indices, counts and masks, where nothing is rounded and any other value is
+        // wrong.
         ("share_unequal", MetricBounds::NEVER),
         ("statistic_rel", MetricBounds::NEVER),
         ("digest_mismatch", MetricBounds::NEVER),

@@ -36,10 +36,12 @@ pub(super) fn value(metrics: &Metrics, metric: MetricId) -> Option<f64> {
             Some(ratio(distance, max.abs().max(min.abs())))
         }
         MetricId::SignFlipShare => {
+            // In a small tensor a single flip is a large share, and values near zero have any sign.
             let n_flips = (get(MetricId::SignFlips)? - N_CHANCE_FLIPS).max(0.0);
             Some(ratio(n_flips, get(MetricId::FiniteCount)?))
         }
         MetricId::GainError => {
+            // Where both sides are all zero the quotient is NaN, which `beyond_chance` drops.
             let gain = get(MetricId::Cosine)? * get(MetricId::TargetL2Norm)?
                 / get(MetricId::GoldenL2Norm)?;
             beyond_chance(metrics, (gain - 1.0).abs())
@@ -74,6 +76,7 @@ fn ratio(distance: f64, by: f64) -> f64 {
 
 /// Whether a value is beyond a threshold. NaN is beyond everything.
 pub(super) fn is_beyond(metric: MetricId, value: f64, threshold: f64) -> bool {
+    // Being within is asked, since every comparison with NaN is false.
     let is_within = if metric.is_better_large() {
         value >= threshold
     } else {

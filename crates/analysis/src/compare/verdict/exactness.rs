@@ -40,6 +40,7 @@ pub(super) fn judge_exactness(
             }
             let source = flow.source(i, k);
             let made = [source.target, source.golden].into_iter().flatten();
+            // A source stands before its readers, so what it went through is known already.
             let made = made.filter_map(|at| all.get(at.operator)?.get(at.slot).copied().flatten());
             of_slots[k] = made.fold(of_slots[k], |own, dtype| joined(own, Some(dtype)));
             inherited = match of_slots[k].filter(|&dtype| is_float(dtype)) {
@@ -72,6 +73,7 @@ fn has_no_difference(slot: &SlotResult) -> bool {
             get(MetricId::Count).is_some() && get(MetricId::Count) == get(MetricId::EqualCount)
         }
         Evidence::Statistics | Evidence::Digest => get(MetricId::DigestMismatch) == Some(0.0),
+        // What was not compared shows no loss that could be passed on.
         _ => true,
     }
 }

@@ -16,6 +16,8 @@ pub(in crate::compare) fn is_match(pattern: &str, text: &str) -> bool {
                 p += 1;
                 t += 1;
             }
+            // Earlier stars need not move again: the last one can take whatever they would. So the
+            // time is within the product of both lengths, whatever the pattern.
             _ => match star {
                 // The last star takes one character more.
                 Some((at, taken)) => {

@@ -158,6 +158,7 @@ impl Thresholds {
             };
             // Said of a kind, it goes for all of it, whatever the defaults of one dtype are.
             for (name, known) in &mut dtypes {
+                // `integer` is no dtype, and what does not parse counts for a float.
                 if name == kind || kind_of(name.parse().ok()) == kind && name != "integer" {
                     known.extend(limits.clone());
                 }
@@ -187,6 +188,7 @@ impl Thresholds {
                 });
             }
         }
+        // With less than 1 the reference would be beyond its own distance.
         if self.yardstick_factor.is_nan() || self.yardstick_factor < 1.0 {
             return Err(ThresholdsError::Factor(self.yardstick_factor));
         }

@@ -88,6 +88,8 @@ fn members(
         }
         if let Some((name, length)) = first_name(known, rest, &scope) {
             let member = pick(name)?;
+            // One operator cannot be two parts of another, so a name that has it twice was taken
+            // apart wrongly.
             if !distinct.insert(member) {
                 return None;
             }
@@ -98,6 +100,8 @@ fn members(
         let end = rest.find(MARKS).unwrap_or(rest.len());
         let word = &rest[..end];
         let is_number = word.bytes().all(|b| b.is_ascii_digit());
+        // Any other word may be the name of a part that the other side does not have, and then
+        // nothing is guessed.
         if !(is_number || WORDS.contains(&word)) {
             return None;
         }
@@ -140,6 +144,8 @@ fn chain(board: &Board<'_>, side: usize, gap: &PairingGap) -> Option<(usize, Vec
     let members = &gap.runs[other];
     let (&first, &last) = (members.first()?, members.last()?);
     let is_length = (2..=CHAIN_LENGTH_MAX).contains(&members.len());
+    // A gap without a pair at either end is a whole place, where nothing says that both stand for
+    // each other.
     if !is_length || !gap.is_bounded.contains(&true) {
         return None;
     }
@@ -179,6 +185,7 @@ fn chain(board: &Board<'_>, side: usize, gap: &PairingGap) -> Option<(usize, Vec
     let is_like_one = members
         .iter()
         .any(|&m| own_type.is_same(board.op_type(other, m)));
+    // A type that the table knows and that none of the chain has is an operator of its own.
     let is_possible = is_like_one || own_type.may_be_fused();
     let is_sure = is_possible && !members.iter().any(|&member| is_it_alone(member));
     (is_chain && is_sure).then(|| (run, members.clone()))

@@ -74,6 +74,7 @@ pub(in super::super) fn resolve(
 /// Notes that a name is taken, for one of its executions or for all.
 fn claim(claims: &mut Claims, (side, name, run): Claim, place: &str) -> Result<(), MappingError> {
     let known = claims.entry((side, name.clone())).or_default();
+    // An entry without a number takes all executions of its name.
     let is_clash = |other: &Option<usize>| run.is_none() || other.is_none() || run == *other;
     if let Some((_, first)) = known.iter().find(|(other, _)| is_clash(other)) {
         return Err(MappingError::Twice {
@@ -89,10 +90,12 @@ fn claim(claims: &mut Claims, (side, name, run): Claim, place: &str) -> Result<(
 fn ignore(patterns: &[String], board: &mut Board<'_>) {
     for side in [0, 1] {
         for run in 0..board.sides[side].runs.len() {
+            // Users copy names from a dump or from its files, and those differ in marks.
             let names = [board.run(side, run).op_name.as_str(), board.name(side, run)];
             let is_ignored = patterns
                 .iter()
                 .any(|pattern| names.iter().any(|name| is_match(pattern, name)));
+            // What is at a place that the other side lacks has been left with that reason.
             if board.is_free(side, run) && is_ignored {
                 board.leave(side, run, UnmatchedReason::LeftOut);
             }
@@ -139,6 +142,7 @@ impl CheckedMapping {
 
 /// `output.1`, or `relu1:output.1`.
 fn slot(text: &str, names: &[String]) -> Option<(Option<String>, Position)> {
+    // Names may hold colons, as `aten::add` does, and slots never do.
     let (name, slot) = match text.rsplit_once(':') {
         Some((name, slot)) => {
             let name = file_name(name);
@@ -184,6 +188,8 @@ pub(in super::super) fn apply(
                 pair(board, entry, [t.clone(), g.clone()]);
             }
         }
+        // What an entry names never goes to a guess, not even where the other side ran it less
+        // often.
         let reason = if is_left_out {
             UnmatchedReason::LeftOut
         } else {
@@ -230,6 +236,7 @@ fn pair(board: &mut Board<'_>, entry: &CheckedMapping, mut runs: [Vec<usize>; 2]
             Some(name) => runs[side]
                 .iter()
                 .find(|&&run| board.name(side, run) == name),
+            // Values enter a group at its first operator and leave it at its last.
             None if position.0 == SlotSide::Input => runs[side].first(),
             None => runs[side].last(),
         };

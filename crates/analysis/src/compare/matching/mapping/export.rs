@@ -37,6 +37,8 @@ impl Matching {
                     .collect::<Vec<_>>()
             };
             let keys: Vec<_> = [0, 1].into_iter().flat_map(keys).collect();
+            // `resolve` refuses a mapping with a name that stands in it twice, and a proposal has
+            // to be accepted as it is.
             if keys.iter().any(|key| claimed.contains_key(key)) {
                 continue;
             }
@@ -68,6 +70,8 @@ impl Matching {
     fn unmapped(&self, sides: [&ComparedDump; 2]) -> UnmappedOperators {
         let names = |party: Party| {
             let side = sides[party.index()];
+            // Only what an entry could bring together: one that lacks its step or repeat on the
+            // other side has no partner to name.
             let open = |reason: &UnmatchedReason| {
                 matches!(
                     reason,

@@ -29,6 +29,7 @@ pub(super) const SYNONYMS: &[&[&str]] = &[
         "deconvolution",
         "conv3dtranspose",
     ],
+    // Types with one word are here as well, since only known types are surely not each other.
     &["conv2dbackpropfilter"],
     &["convolutionbackward"],
     &[

@@ -19,7 +19,10 @@ pub(super) fn common(a: &[u32], b: &[u32]) -> Vec<[usize; 2]> {
         backward: vec![0; size],
         offset: b.len() as isize + 1,
     };
+    // A list of open boxes, as the dumps would decide how deep a recursion goes.
     while let Some([mut a_start, mut a_end, mut b_start, mut b_end]) = open.pop() {
+        // `middle` relies on boxes whose first and last elements differ, so common ends are taken
+        // off.
         while a_start < a_end && b_start < b_end && a[a_start] == b[b_start] {
             found.push([a_start, b_start]);
             a_start += 1;
@@ -62,6 +65,8 @@ impl AlignmentSearch<'_> {
         let [x0, x1, y0, y1] = [a_start, a_end, b_start, b_end].map(|n| n as isize);
         let (low, high) = (x0 - y1, x1 - y0);
         let (start, end) = (x0 - y0, x1 - y1);
+        // Both searches meet in a step from the start if the difference is odd, and in one from the
+        // end if it is even, so each looks out for the other in one case only.
         let is_odd = (start - end) & 1 != 0;
         let [mut f_low, mut f_high, mut b_low, mut b_high] = [start, start, end, end];
         let (at_start, at_end) = (self.at(start), self.at(end));
@@ -90,6 +95,7 @@ impl AlignmentSearch<'_> {
                 return self.farthest([f_low, f_high], [x0, x1, y0, y1]);
             }
         }
+        // The loop ends at `COST_MAX` at the latest, which the compiler does not see.
         [a_start, b_start]
     }
 
@@ -155,7 +161,9 @@ impl AlignmentSearch<'_> {
         let mut best = [x0, y0];
         let mut d = low;
         while d <= high {
+            // A step may have gone over the border of the box by one.
             let x = self.forward[self.at(d)].min(x1).min(y1 + d);
+            // With `y` as `x - d`, `2 * x - d` is how much of both sequences lies behind.
             if x >= x0 && x - d >= y0 && 2 * x - d > best[0] + best[1] {
                 best = [x, x - d];
             }

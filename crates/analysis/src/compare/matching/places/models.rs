@@ -110,6 +110,8 @@ fn by_likeness(sides: [&ComparedDump; 2], models: &[Models; 2]) -> Vec<(usize, u
     let mut scored: Vec<(f64, usize, usize)> = Vec::new();
     for (t, ((name, number), runs)) in models[0].iter().enumerate() {
         for (g, ((other_name, other_number), other_runs)) in models[1].iter().enumerate() {
+            // The share is of the larger model, or a small one would be wholly in common with any
+            // that contains it.
             let n_largest = runs.len().max(other_runs.len()).max(1);
             let n_shared = shared.get(&(t, g)).copied().unwrap_or(0);
             let mut score = n_shared as f64 / n_largest as f64;
@@ -124,6 +126,7 @@ fn by_likeness(sides: [&ComparedDump; 2], models: &[Models; 2]) -> Vec<(usize, u
             }
         }
     }
+    // Loads of one model have all in common with each other, and then their order decides.
     let distance = |t: usize, g: usize| t.abs_diff(g);
     scored.sort_by(|a, b| {
         let by_score = b.0.total_cmp(&a.0);
@@ -172,6 +175,7 @@ fn with_the_rest(mut pairs: Vec<(usize, usize)>, is_taken: &[Vec<bool>; 2]) -> V
         let left = is_taken[i].iter().enumerate().filter(|(_, taken)| !**taken);
         left.map(|(index, _)| index).collect::<Vec<_>>()
     });
+    // Of other numbers nothing says which one the other side lacks.
     if t.len() == g.len() {
         pairs.extend(t.into_iter().zip(g));
     }
@@ -195,6 +199,7 @@ fn shared_names(
         }
         of_name
     });
+    // From names to models, so that models without a name in common cost nothing.
     for (name, of_target) in &counts[0] {
         for (&g, &n_golden) in counts[1].get(name).into_iter().flatten() {
             for (&t, &n_target) in of_target {

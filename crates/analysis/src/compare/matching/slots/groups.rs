@@ -41,9 +41,11 @@ pub(in super::super) fn of_group(
         found: Vec::new(),
         is_used: [HashSet::new(), HashSet::new()],
     };
+    // The surest way comes first, since a slot that is taken is free for no other.
     work.given(group);
     work.by_origin(group);
     let is_output = |two: &Two| work.slot(0, two[0]).side == SlotSide::Output;
+    // One known origin shows that the dump tells origins, and then a position proves nothing.
     if !work.found.iter().any(is_output) && group.is_end_shared {
         work.ends(group);
     }
@@ -183,6 +185,7 @@ impl<'a> GroupPairing<'a> {
     /// Pairs inputs that come into a group from outside, in order, where extents agree.
     fn inputs(&mut self, group: &OperatorGroup<'_>) {
         let [targets, goldens] = [0, 1].map(|i| self.outer_inputs(i, &group.runs[i]));
+        // Fusion gives inputs new positions and leaves their extents.
         let mut of_extents: HashMap<Vec<u64>, VecDeque<SlotRef>> = HashMap::new();
         for golden in goldens {
             if let Some(extents) = extents(self.slot(1, golden)) {

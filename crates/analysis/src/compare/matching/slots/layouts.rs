@@ -35,6 +35,7 @@ pub(super) fn common(a: &ExecutionSlot, b: &ExecutionSlot) -> Option<Layout> {
         let is_other = of_a != of_b && of_a != Layout::Nd && of_b != Layout::Nd;
         return is_other.then_some(of_b);
     }
+    // Equal blocks compare as they are, without the cost of turning both.
     let is_same = of_a == of_b && a.shape == b.shape && a.original_shape == b.original_shape;
     if is_same {
         return None;
@@ -43,6 +44,7 @@ pub(super) fn common(a: &ExecutionSlot, b: &ExecutionSlot) -> Option<Layout> {
     let has = |layout: Layout| layouts.contains(&layout);
     let has_image_blocks = has(Layout::Nc1hwc0) || has(Layout::Nc1hwc0C04);
     Some(match n_axes {
+        // `FRACTAL_NZ` puts matrices into blocks, whatever the axes before the last two mean.
         Some(VOLUME_AXES) if !has(Layout::FractalNz) => Layout::Ncdhw,
         Some(IMAGE_AXES) if !has(Layout::FractalNz) => Layout::Nchw,
         // The blocks of an image are those of four axes, however many were there before.
@@ -87,6 +89,8 @@ pub(super) fn hint(
         (axes.len() == from.len())
             .then(|| axes.iter().map(|&axis| from.get(axis).copied()).collect())?
     };
+    // A hint and no more: axes of equal length fit several turns, and a wrong one would compare
+    // other elements.
     let (target, golden, _) = TURNS
         .into_iter()
         .find(|(_, _, axes)| turned(axes).as_ref() == Some(to))?;

@@ -108,6 +108,7 @@ impl Serialize for PageNumber {
         if !value.is_finite() {
             return to.serialize_str(&words::number(value));
         }
+        // Six digits would turn a count, or the position of an element, into another.
         if value == value.trunc() && value.abs() < 1e15 {
             return to.serialize_i64(value as i64);
         }
@@ -137,6 +138,7 @@ impl TextTable {
 
 pub(super) fn page_content(comparison: &Comparison) -> PageContent<'_> {
     let mut texts = TextTable::default();
+    // The script takes number 0 for no text.
     texts.put("");
     let mut operators = OperatorColumns::default();
     let mut slots = SlotColumns {

@@ -91,6 +91,7 @@ pub(super) fn producers(
             let slots = positions(&runs[run], side, &ends.is_present).into_iter();
             slots.filter_map(move |(slot, position)| {
                 let name = ends.values.get(position)?.as_ref()?;
+                // Another step or rank makes another value of the same name.
                 let key = (place, wires.graph, name.as_ref());
                 Some((key, SlotRef { run, slot }))
             })
@@ -149,6 +150,8 @@ impl<'a> MindSporeNodes<'a> {
             for (n, node) in graph.graph.nodes.iter().enumerate() {
                 let name = clean_name(&node.full_name);
                 let key = (graph.rank, Some(graph.graph_id), name);
+                // Names that differ only in marks are one in the names of files, where nothing
+                // tells such nodes apart.
                 by_name.entry(key).or_insert((g, n));
             }
         }
@@ -165,6 +168,8 @@ impl<'a> MindSporeNodes<'a> {
     fn wires(&self, (g, n): (usize, usize), first: usize) -> OperatorWires<'a> {
         let graph = &self.graphs[g].graph;
         let node = &graph.nodes[n];
+        // A monad only orders effects: a dump has no slot for it, and counting it would shift the
+        // inputs behind it.
         let is_value =
             |input: &&InputOrigin| !matches!(graph.type_of(input), Some(ValueType::Monad(_)));
         let inputs = node.inputs.iter().filter(is_value);
@@ -190,7 +195,9 @@ fn name_of(node: usize, output: usize) -> Cow<'static, str> {
 /// The node and output that an input reads, through nodes that only hand it on.
 fn value_of(graph: &GraphDescription, input: &InputOrigin) -> Value<'static> {
     let (mut input, mut output) = (input, 0);
+    // A damaged graph may have nodes that hand on each other's value.
     for _ in 0..N_HANDED_ON_MAX {
+        // Parameters and constants are the output of no run.
         let InputOrigin::Node(at) = input else {
             return None;
         };
