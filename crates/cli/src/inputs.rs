@@ -301,8 +301,8 @@ fn read_raw(
         );
         return Err(CommandFailure::message(USAGE, message));
     }
-    // A file with holes takes no room on the disk and may still be larger than memory, which an
-    // allocation would answer by ending the process.
+    // A file with holes takes no room on the disk and may still be larger than memory, so that
+    // reading it could end the process.
     check_memory(n_found).map_err(unreadable)?;
     let bytes = regular_file::read(path, n_found).map_err(unreadable)?;
     Tensor::from_vec(value.dtype, shape, bytes)

@@ -190,7 +190,7 @@ fn options(
     if arguments.compress.is_some()
         && ![OutputChoice::Npy, OutputChoice::Msnpy].contains(&arguments.kind)
     {
-        // The readers know no other compressed files than `.npy.zst`.
+        // Of names with `.zst` appended the readers know those of arrays alone.
         let message = "`--compress` is for numpy arrays: `-t npy` or `-t msnpy`";
         return Err(CommandFailure::message(USAGE, message));
     }

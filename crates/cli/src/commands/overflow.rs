@@ -186,7 +186,7 @@ fn print(
     }
     let n = scan.overflows.len();
     writeln!(out, "\n{} in all", format::count(n as u64, "overflow"))?;
-    // The list is in order of time only as far as it was read, so that "first" is not certain.
+    // The order is that of the records that could be read, so that "first" is not certain.
     if !scan.errors.is_empty() {
         let unread = unread(scan);
         writeln!(
@@ -281,8 +281,8 @@ fn rows(number: usize, shown: &OverflowDetail<'_>) -> Vec<Vec<String>> {
 /// Microseconds as a time; other digits as they are.
 fn time_text(digits: &str) -> String {
     match digits.parse() {
-        // Sixteen digits are the years 2001 to 2286. Other numbers are not counted in microseconds,
-        // and a date made of them would be wrong.
+        // Sixteen digits are the years 2001 to 2286. Numbers of other lengths may count something
+        // else, and a date made of them could be wrong.
         Ok(us) if digits.len() == MICROSECOND_DIGITS => time(us),
         _ => digits.to_owned(),
     }
