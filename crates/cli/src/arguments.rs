@@ -48,6 +48,8 @@ pub(crate) fn named_file(text: &str) -> Result<NamedFile, String> {
             name: name.to_owned(),
             path: path.into(),
         }),
+        // An archive or a directory without a name is the likeliest slip, as `--inputs` takes just
+        // that.
         _ if is_of_all_inputs(Path::new(text)) => Err(format!(
             "expected NAME=FILE; for an archive or a directory with all inputs use --inputs {text}"
         )),
@@ -74,6 +76,7 @@ pub(crate) fn shape(text: &str) -> Result<Shape, String> {
     let dims = match text {
         "" => Vec::new(),
         _ => text
+            // Tables show extents as `2x3`, so that form is taken back.
             .split([',', 'x'])
             .map(|dim| {
                 dim.trim()
@@ -115,6 +118,7 @@ pub(crate) fn rank_ranges(text: &str) -> Result<NumberRanges, String> {
 
 fn ranges(text: &str, noun: &str) -> Result<NumberRanges, String> {
     let number = |part: &str| {
+        // `parse` alone would take `+1` for a number.
         let is_number = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
         let number = part.parse().ok().filter(|_| is_number);
         number.ok_or_else(|| format!("`{part}` is not the number of a {noun}"))
@@ -122,6 +126,8 @@ fn ranges(text: &str, noun: &str) -> Result<NumberRanges, String> {
     text.split(',')
         .map(|part| match part.split_once('-') {
             None => number(part).map(|only| only..=only),
+            // `Display` shows an end of `u64::MAX` as none again, so that a saved result has the
+            // range as it was given.
             Some((first, "")) => Ok(number(first)?..=u64::MAX),
             Some((first, last)) => match (number(first)?, number(last)?) {
                 (first, last) if first <= last => Ok(first..=last),
@@ -159,6 +165,7 @@ pub(crate) fn compression(text: &str) -> Result<CompressionLevel, String> {
 
 fn mode(text: &str) -> Result<u32, String> {
     match u32::from_str_radix(text, 8) {
+        // What lies above, such as the bits that change a program's user, is no permission.
         Ok(mode) if mode <= 0o777 => Ok(mode),
         _ => Err("expected three octal digits, such as 750".into()),
     }

@@ -84,6 +84,8 @@ pub(crate) fn tell_lines(lines: &str) -> io::Result<()> {
 /// The same as [`tell_line`] where a progress bar may stand in the line, which gives way.
 pub(crate) fn tell_beside_bar(line: fmt::Arguments<'_>) {
     let mut out = io::stderr().lock();
+    // The sequence is our own and erases the bar's line, which the bar draws again at its next
+    // tick. Escaping is for the message alone.
     let clear = if out.is_terminal() { "\r\x1b[2K" } else { "" };
     // As above.
     let _ = writeln!(out, "{clear}{}", visible(&line.to_string()));

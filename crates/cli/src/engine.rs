@@ -54,6 +54,8 @@ fn graph_kind() -> impl TypedValueParser<Value = GraphKind> {
 impl EngineArguments {
     fn wanted(&self) -> Result<EngineRequest, CommandFailure> {
         if self.engine == Some(EngineKind::Tract) && self.engine_lib.is_some() {
+            // Neither option can win quietly: a library that is named is wanted, and so is an
+            // engine.
             let message = "--engine-lib says where ONNX Runtime is, and --engine asks for tract";
             return Err(CommandFailure::message(USAGE, message));
         }
@@ -105,6 +107,8 @@ impl EngineInUse {
         is_quiet: bool,
     ) -> Result<EngineInUse, CommandFailure> {
         let chosen = choice::choose(&engine.wanted()?)?;
+        // Neither option has a meaning for tract, and a run without them would show another graph,
+        // or run elsewhere, than was asked for.
         if chosen.kind == EngineKind::Tract {
             let option = match (graph.graph, graph.provider.first()) {
                 (GraphKind::Executed, _) => Some("--graph executed".to_owned()),
@@ -112,6 +116,8 @@ impl EngineInUse {
                 (GraphKind::Original, None) => None,
             };
             if let Some(option) = option {
+                // A library that was found and cannot be used explains more than that tract was
+                // taken.
                 let why = chosen.warning.as_ref().unwrap_or(&chosen.reason);
                 let message =
                     format!("{option} needs ONNX Runtime, and the engine is tract: {why}");
@@ -158,6 +164,8 @@ impl EngineInUse {
         let Some(taken) = taken else {
             return Ok((model, self.clone()));
         };
+        // Reports and the record of the run must name the engine that did the work, so that the
+        // choice that failed for this model is not handed on.
         let engine = self.with(taken);
         tell(&engine.chosen, self.is_quiet);
         Ok((model, Arc::new(engine)))

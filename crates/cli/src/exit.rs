@@ -65,6 +65,8 @@ impl CommandFailure {
     /// Whether the reader of our output has gone away, which is no error.
     pub(crate) fn is_broken_pipe(&self) -> bool {
         let chain = self.error.iter().flat_map(|error| error.chain());
+        // Rust ignores SIGPIPE, so that writing to a reader which has seen enough, as `head` has,
+        // is an error; those of standard output have this code.
         chain
             .filter_map(|cause| cause.downcast_ref::<io::Error>())
             .any(|error| error.kind() == io::ErrorKind::BrokenPipe && self.code == PARTIAL)
@@ -73,6 +75,8 @@ impl CommandFailure {
 
 /// Whether a directory or a regular file is at `path`.
 pub(crate) fn check_path(path: &Path) -> Result<(), CommandFailure> {
+    // A pipe that is opened would keep the command waiting for whoever writes to it, and a device
+    // may be touched by opening it, so that both are refused by their kind.
     let checked = if path.is_dir() {
         Ok(())
     } else {
@@ -145,6 +149,8 @@ fn example_extents(shape: &str) -> String {
         .strip_prefix('[')
         .and_then(|text| text.strip_suffix(']'))
     else {
+        // A shape without brackets is none: the input may be of any, and only an example can be
+        // given.
         return "1,3,224,224".into();
     };
     let fixed = |dim: &str| {
@@ -158,6 +164,8 @@ impl From<EngineError> for CommandFailure {
     fn from(error: EngineError) -> CommandFailure {
         match error {
             EngineError::Input(error) => error.into(),
+            // Nothing is wrong with the model: another choice of engine, or a package more, makes
+            // it run.
             EngineError::Library { .. } | EngineError::NoEngine { .. } => {
                 CommandFailure::new(USAGE, error)
             }
@@ -165,6 +173,8 @@ impl From<EngineError> for CommandFailure {
             EngineError::Operator { .. } | EngineError::Engine { .. } => {
                 CommandFailure::new(PARTIAL, error)
             }
+            // Only this engine can be had for the asking, as it is a library that is loaded. tract
+            // is in the build or is not.
             EngineError::Unsupported {
                 other_engine: Some("ONNX Runtime"),
                 ..

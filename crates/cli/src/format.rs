@@ -40,6 +40,7 @@ pub(crate) fn duration(duration: Duration) -> String {
         s if s >= 1e-3 => (s * 1e3, "ms"),
         s => (s * 1e6, "µs"),
     };
+    // The limits are where rounding would add a digit: 9.995 reads as 10.0, and 99.95 as 100.
     let n_decimals = if value < 9.995 {
         2
     } else {
@@ -96,6 +97,8 @@ pub(crate) fn json_number(value: f64) -> Value {
 /// A plain table; columns listed in `right` are aligned to the right.
 pub(crate) fn table(header: &[&str], right: &[&str], rows: Vec<Vec<String>>) -> Table {
     let mut table = Table::new();
+    // Titles may come from a file too: those of a table of statistics are whatever its first line
+    // says.
     table.set_header(header.iter().map(console::shown));
     table.add_rows(rows.into_iter().map(shown_cells));
     laid_out(table, header, right)
@@ -111,6 +114,8 @@ fn laid_out(mut table: Table, names: &[&str], right: &[&str]) -> Table {
         .set_content_arrangement(ContentArrangement::Disabled);
     for (i, name) in names.iter().enumerate() {
         if let Some(column) = table.column_mut(i) {
+            // Without padding on the left a line begins with its first cell, and `trim_fmt` takes
+            // away what the last one leaves at the end.
             column.set_padding((0, PADDING));
             if right.contains(name) {
                 column.set_cell_alignment(CellAlignment::Right);
@@ -158,6 +163,7 @@ impl<'a> TableInPieces<'a> {
         let mut table = laid_out(table, self.header, self.right);
         for (i, width) in self.widths.iter().enumerate() {
             if let Some(column) = table.column_mut(i) {
+                // The library counts padding as a part of a column's width.
                 let width = u16::try_from(*width).unwrap_or(u16::MAX);
                 let width = Width::Fixed(width.saturating_add(PADDING));
                 column.set_constraint(ColumnConstraint::Absolute(width));

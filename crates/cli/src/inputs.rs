@@ -81,6 +81,8 @@ impl InputSource {
         for option in &arguments.shape {
             let value =
                 find(signature, &option.name).ok_or_else(|| unknown(signature, &option.name))?;
+            // The result is that of `shape` itself. Extents that the model refuses are told now,
+            // and not only at the step that uses them.
             resolve_shape(value, Some(&option.shape))?;
             shapes.insert(option.name.clone(), option.shape.clone());
         }
@@ -99,6 +101,8 @@ impl InputSource {
             None => {
                 let mut given = Named::new();
                 for option in &arguments.input {
+                    // These inputs are the same at every step, so they are read once. Clones share
+                    // the elements.
                     let tensor = source.read(&option.name, &option.path)?;
                     if given.insert(option.name.clone(), tensor).is_some() {
                         let message = format!("input `{}` is given twice", option.name);
@@ -130,6 +134,7 @@ impl InputSource {
         if let Some(seed) = self.seed {
             // Each step has random numbers of its own, whatever was given for it.
             let mut random =
+                // As the factor is odd, no two steps of a run begin with the same state.
                 RandomNumbers::new(seed.wrapping_add(step.wrapping_mul(0x5851_f42d_4c95_7f2d)));
             for value in &self.signature.inputs {
                 if !given.contains_key(&value.name) {
@@ -153,6 +158,7 @@ impl InputSource {
         }
         let entries = entries(path)?;
         let is_set = |entry: &PathBuf| entry.is_dir() || has_suffix(entry, "npz");
+        // One set for a step settles what the directory is: whatever else lies in it is no input.
         if entries.iter().any(is_set) {
             return entries
                 .into_iter()
@@ -278,6 +284,8 @@ fn read_raw(
     path: &Path,
 ) -> Result<Tensor, CommandFailure> {
     let shape = resolve_shape(value, wanted)?;
+    // A product beyond `usize` passes the check of the file's size, and the tensor refuses it
+    // below.
     let n_bytes = shape.n_bytes(value.dtype).unwrap_or(usize::MAX) as u64;
     let unreadable = |error: io::Error| {
         let error = anyhow!(error).context(format!("cannot read `{}`", path.display()));
@@ -293,6 +301,8 @@ fn read_raw(
         );
         return Err(CommandFailure::message(USAGE, message));
     }
+    // A file with holes takes no room on the disk and may still be larger than memory, so that
+    // reading it could end the process.
     check_memory(n_found).map_err(unreadable)?;
     let bytes = regular_file::read(path, n_found).map_err(unreadable)?;
     Tensor::from_vec(value.dtype, shape, bytes)
@@ -322,6 +332,8 @@ fn entries(dir: &Path) -> Result<Vec<PathBuf>, CommandFailure> {
     let mut paths: Vec<PathBuf> = entries.into_iter().map(|entry| entry.path()).collect();
     paths.sort_by_cached_key(|path| {
         let stem = stem(path);
+        // Programs number their samples without leading zeros, so that `10` has to come after `9`.
+        // Names that are no numbers follow, by letters.
         (stem.parse::<u64>().unwrap_or(u64::MAX), stem)
     });
     Ok(paths)
@@ -331,6 +343,7 @@ fn entries(dir: &Path) -> Result<Vec<PathBuf>, CommandFailure> {
 fn stem(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     match npy_zst::split_name(&name) {
+        // Of `x.npy.zst` the standard library would take `x.npy` for the name.
         Some((stem, _)) if !stem.is_empty() => stem.to_owned(),
         _ => path
             .file_stem()

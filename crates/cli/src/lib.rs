@@ -34,6 +34,7 @@ struct CommandLine {
 
 #[derive(Subcommand)]
 enum CliCommand {
+    // An enum is as large as its largest variant, so the long lists of options are boxed.
     Dump(Box<dump::DumpArguments>),
     Op(Box<op::OpArguments>),
     Config(config::ConfigArguments),
@@ -51,6 +52,8 @@ enum CliCommand {
 /// Signals are taken over while a model runs, as a process of its own can afford: a program that does
 /// something else beside this should start a process.
 pub fn run(arguments: Vec<OsString>) -> u8 {
+    // This sets an environment variable, which is safe only as long as no other thread may read
+    // one.
     opscope_engine::disable_telemetry();
     let arguments = accept_single_dash(arguments);
     let code = match CommandLine::try_parse_from(&arguments) {
@@ -60,8 +63,11 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
             let _ = if error.use_stderr() {
                 console::tell_lines(&usage(&arguments, &error))
             } else {
+                // Help and the version hold no word of the user's, so that clap may print them with
+                // its own styles.
                 error.print()
             };
+            // clap's codes are ours: 0 for help, 2 for a mistake.
             u8::try_from(error.exit_code()).unwrap_or(exit::USAGE)
         }
     };
@@ -77,6 +83,8 @@ fn usage(arguments: &[OsString], error: &clap::Error) -> String {
         .iter()
         .map(|argument| console::shown(argument.to_string_lossy()));
     match CommandLine::try_parse_from(visible) {
+        // Escaped arguments may be parsed otherwise, and then the first message is the one that
+        // fits.
         Err(same) if same.kind() == error.kind() => same.render().to_string(),
         _ => error.render().to_string(),
     }
@@ -114,6 +122,7 @@ fn accept_single_dash(arguments: Vec<OsString>) -> Vec<OsString> {
         return arguments;
     }
     let long = |argument| {
+        // clap would read `-out` as `-o` with the value `ut`, and `convert` has an option `-o`.
         if argument == "-out" {
             "--out".into()
         } else {
@@ -124,6 +133,7 @@ fn accept_single_dash(arguments: Vec<OsString>) -> Vec<OsString> {
 }
 
 fn report(failure: &CommandFailure) -> u8 {
+    // `opscope show … | head` did all that its reader wanted.
     if failure.is_broken_pipe() {
         return 0;
     }

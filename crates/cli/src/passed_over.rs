@@ -45,6 +45,7 @@ impl CommandFailure {
     /// A directory in which there is nothing to read.
     pub(crate) fn nothing_at(path: &Path, passed_over: &[PassedOver]) -> CommandFailure {
         let mut message = format!("`{}` holds no dump files", path.display());
+        // Files that every dump has are counted here too, as there is nothing else.
         if let Some(text) = text(passed_over) {
             message.push_str(&format!("; passed over: {text}"));
         }

@@ -31,6 +31,8 @@ pub(crate) fn with_operator_bar<T>(
     let bar = bar(message, n_operators, STYLE_COUNT);
     let is_done = AtomicBool::new(false);
     thread::scope(|scope| {
+        // The bar asks for the position itself, so that the threads of the engine do nothing for
+        // it.
         scope.spawn(|| {
             while !is_done.load(Ordering::Relaxed) {
                 bar.set_position(position());
@@ -66,6 +68,7 @@ fn bar(message: &'static str, length: u64, style: &str) -> ProgressBar {
         return ProgressBar::hidden();
     }
     let style =
+        // The templates are constants, and a mistake in one is no reason to end a run.
         ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar());
     ProgressBar::new(length)
         .with_style(style)

@@ -11,6 +11,8 @@ use crate::progress;
 /// Takes them over for the rest of the process: a file beyond the size limit is an error of the write
 /// that meets it, and SIGUSR2 is for the steps of a run, whether or not there are any to keep.
 pub(crate) fn take_over() {
+    // Nobody reads these flags: that there is a handler keeps the system from ending the process. A
+    // write beyond the limit then fails with EFBIG.
     for signal in [SIGXFSZ, SIGUSR2] {
         // Where the system refuses, the default stays.
         let _ = flag::register(signal, Arc::new(AtomicBool::new(false)));
@@ -35,6 +37,7 @@ impl UnusedSignal {
 
 impl Drop for UnusedSignal {
     fn drop(&mut self) {
+        // The handler of `take_over` stays, so that a signal after this does not end the process.
         self.id.map(signal_hook::low_level::unregister);
         if self.has_come.load(Ordering::Relaxed) {
             progress::tell(

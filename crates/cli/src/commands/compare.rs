@@ -129,11 +129,15 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<(), CommandFailure> {
             .collect(),
     };
     let comparison = match (&arguments.from, &arguments.target, &arguments.golden) {
+        // The saved pairs and numbers stay. Options that would change them never get here, as clap
+        // refuses them beside `--from`.
         (Some(saved), ..) => judged_anew(arguments, saved, &judging)?,
         (None, Some(target), Some(golden)) => {
             let request = request(arguments, (target, golden), judging)?;
             if let Some(path) = &arguments.export_mapping {
                 let mapping = run::mapping(&request).map_err(failure)?;
+                // The mapping is for editing, and a comparison by partners that somebody is about
+                // to correct would take long for nothing.
                 return partners::export(&mapping, path, arguments.reports.is_replacing());
             }
             progress::with_spinner("comparing", || run::run(&request)).map_err(failure)?
@@ -146,6 +150,8 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<(), CommandFailure> {
             ));
         }
     };
+    // The verdict is printed before the reports are written, so that it is not lost with a full
+    // disk.
     if !arguments.quiet && !arguments.reports.is_stdout_taken() {
         terminal::print(&comparison, arguments.top)?;
     }
@@ -187,6 +193,7 @@ fn request(
 ) -> Result<ComparisonRequest, CommandFailure> {
     let part = &arguments.part;
     let ranges =
+        // No ranges stand for everything.
         |given: &Option<NumberRanges>| given.clone().map(|ranges| ranges.0).unwrap_or_default();
     Ok(ComparisonRequest {
         target: target.to_owned(),
@@ -207,6 +214,7 @@ fn request(
             ],
             arguments.no_guesses,
         )?,
+        // `--jobs 0` asks for the fewest threads that can do any work.
         n_threads: arguments.jobs.unwrap_or_else(default_jobs).max(1),
         difference: difference::DifferenceOptions {
             has_kl: arguments.kl,
@@ -220,6 +228,8 @@ fn request(
 fn failure(error: CompareError) -> CommandFailure {
     let code = match &error {
         CompareError::Open { .. } | CompareError::Empty { .. } => UNREADABLE,
+        // The dumps can be read here: the options leave nothing of them, or a file of the user's
+        // contradicts them.
         CompareError::NothingChosen { .. } | CompareError::Mapping(_) => USAGE,
     };
     CommandFailure::new(code, error)
@@ -261,6 +271,7 @@ fn options(arguments: &CompareArguments) -> Vec<(String, String)> {
         ("kl", arguments.kl),
     ];
     for (name, is_set) in flags {
+        // A result lists what somebody asked for, not what everybody has.
         if is_set {
             put(name, "true".to_owned());
         }

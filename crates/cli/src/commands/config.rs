@@ -73,6 +73,8 @@ impl ReadingMode {
     /// Checks a text.
     fn load(&self, dialect: ConfigDialect, text: &str) -> Result<AcceptedConfig, Vec<ConfigIssue>> {
         match dialect {
+            // AscendCL counts brackets before it parses anything, so its verdict on them comes
+            // first. Whoever corrects the file wants to see the other mistakes as well.
             ConfigDialect::Acl => match (check_nesting(text), self.load_acl(text)) {
                 (Ok(()), loaded) => loaded.map(|config| AcceptedConfig::Acl(Box::new(config))),
                 (Err(issue), loaded) => {
@@ -85,6 +87,8 @@ impl ReadingMode {
                     Some(target) => target.into(),
                     None => mindspore::default_target(&self.env),
                 };
+                // The verdicts differ: MindSpore refuses `dump_mode` 2 on some targets, and a dump
+                // by Opscope takes it on every one.
                 let loaded = if self.is_for_run {
                     mindspore::load(text, target, &self.env)
                 } else {
@@ -145,6 +149,7 @@ impl ConfigVerdict {
             Ok(text) => text,
             Err(error) => {
                 return match error.issue() {
+                    // Bytes that are no text have no keys to tell the dialect by.
                     Some(issue) => ConfigVerdict::Refused(reading.dialect(""), vec![issue]),
                     None => ConfigVerdict::Unreadable(error),
                 };
@@ -209,6 +214,8 @@ impl ConfigVerdict {
         let mut out = console::out();
         let file = path.display();
         for issue in self.issues() {
+            // An issue begins with line and column, so that the line reads as that of a compiler,
+            // and editors find the place.
             line!(out, "{file}:{issue}")?;
         }
         match self {

@@ -112,6 +112,8 @@ pub(crate) fn run(arguments: &ConvertArguments) -> Result<(), CommandFailure> {
     let mut passed_over = Vec::new();
     for path in &paths {
         let found = convert::sources(path);
+        // One of several paths without a dump counts as well: a wrong directory would go unnoticed
+        // beside a right one.
         if found.sources.is_empty() && found.errors.is_empty() {
             return Err(CommandFailure::nothing_at(path, &found.passed_over));
         }
@@ -125,6 +127,8 @@ pub(crate) fn run(arguments: &ConvertArguments) -> Result<(), CommandFailure> {
                 .map(|error| (path.clone(), chain(error))),
         );
     }
+    // Files are replaced, so the later one of the two would take the place of the earlier without a
+    // word. Nothing has been written by now.
     if let Some((a, b)) = convert::collision(&sources) {
         let (a, b) = (a.path.display(), b.path.display());
         let message = format!("`{a}` and `{b}` would be converted to the same names");
@@ -155,6 +159,8 @@ fn paths(given: &[PathBuf]) -> Result<Vec<PathBuf>, CommandFailure> {
     for path in given {
         let text = path.to_str().filter(|text| text.contains(','));
         match text {
+            // The vendor's tool takes lists with commas. What exists counts before that, as names
+            // of files may have commas too.
             Some(text) if !path.exists() => paths.extend(text.split(',').map(PathBuf::from)),
             _ => paths.push(path.clone()),
         }
@@ -174,6 +180,8 @@ fn options(
     let pick = output
         .or(input)
         .map(|(side, index)| PickedTensor { side, index });
+    // The number of a tensor, or its extents, mean something for one operator and something else
+    // for the next.
     let is_one_file = matches!(paths, [path] if !path.is_dir());
     if (pick.is_some() || arguments.target_shape.is_some()) && !is_one_file {
         let message = "`--target-shape`, `--only-output` and `--only-input` take a single file";
@@ -182,6 +190,7 @@ fn options(
     if arguments.compress.is_some()
         && ![OutputChoice::Npy, OutputChoice::Msnpy].contains(&arguments.kind)
     {
+        // Of names with `.zst` appended the readers know those of arrays alone.
         let message = "`--compress` is for numpy arrays: `-t npy` or `-t msnpy`";
         return Err(CommandFailure::message(USAGE, message));
     }

@@ -149,7 +149,9 @@ pub(crate) struct RunArguments {
 
 pub(crate) fn run(arguments: &DumpArguments) -> Result<(), CommandFailure> {
     let options = &arguments.run;
+    // A mistake in the configuration is told before a large model is loaded for nothing.
     let request = options.request()?.for_models();
+    // SIGUSR1 may come while the model is loaded, and its default would end the process.
     let remote = RemoteControl::start(options, &request, false)?;
     let engine = options.engine()?;
     let source = ModelSource::File(&arguments.model);
@@ -157,6 +159,7 @@ pub(crate) fn run(arguments: &DumpArguments) -> Result<(), CommandFailure> {
     let id = ModelId {
         file_stem: file_stem(&arguments.model),
         graph_name: model.signature().graph_name.clone(),
+        // AscendCL numbers the models that a process loads, and this process loads one.
         load: Some(1),
         device: options.device,
     };
@@ -182,11 +185,15 @@ pub(crate) fn run(arguments: &DumpArguments) -> Result<(), CommandFailure> {
     };
     let is_described = describe(&run)?;
     let (mut report, result) = dump_model(options, &request, &dump, &mut run, &inputs, &remote)?;
+    // Dumps of overflow or of failing operators make no directory until there is a finding, so that
+    // there may have been no place for the description before.
     if !is_described {
         describe(&run)?;
     }
     recorder.add(report.n_steps, &report.summary);
     report.left_overs = recorder.left_overs(&dump);
+    // The record comes before the report, whose reader may have gone away. How the run went matters
+    // more to the caller than an error of the record, which is told last.
     let recorded = record::finish(recorder, &dump, &result);
     if options.json {
         report::print_report_json(&report)?;

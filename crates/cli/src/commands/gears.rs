@@ -90,6 +90,8 @@ impl GearsArguments {
     /// The kind and the values of the gears that are to be written, if any are.
     fn asked(&self) -> Result<Option<ListedGears>, CommandFailure> {
         let (option, kind, text) = match (&self.batch, &self.size, &self.dims) {
+            // A gear of this kind is a single number, so that commas stand between gears. Elsewhere
+            // they stand between the numbers of one.
             (Some(text), ..) => ("--batch", GearKind::Batch, text.replace(',', ";")),
             (_, Some(text), _) => ("--size", GearKind::Size, text.clone()),
             (.., Some(text)) => ("--dims", GearKind::Dims, text.clone()),
@@ -117,6 +119,8 @@ impl GearsArguments {
         };
         let bytes = regular_file::read(&path, FILE_BYTES_MAX as u64).map_err(|error| {
             let is_absent = error.kind() == std::io::ErrorKind::NotFound;
+            // A missing file was most likely never written, so the hint says what writes it. Any
+            // other fault needs another answer.
             let failure = unreadable(error.to_string());
             if is_absent {
                 failure.with_hint("`--batch`, `--size` or `--dims` writes it")
@@ -155,6 +159,7 @@ impl GearsArguments {
             let dims = gears.input_dims(gear);
             let results = results(&mut *model, &signature, &dims, &gear.values)?;
             for (known, (dtype, _)) in dtypes.iter_mut().zip(&results) {
+                // What was computed counts more than what the model says of its results.
                 *known = Some(*dtype);
             }
             outputs.push(results.into_iter().map(|(_, dims)| dims).collect());
@@ -201,6 +206,7 @@ impl GearsArguments {
             shapes.push((name, dims));
         }
         let input = |value: &ValueInfo| {
+            // The last one counts, where an input is named several times.
             let said = shapes.iter().rev().find(|(name, _)| *name == value.name);
             let dims = match said {
                 Some((_, dims)) => dims.clone(),
@@ -226,6 +232,7 @@ fn own_dims(kind: GearKind, value: &ValueInfo) -> Result<Vec<i64>, CommandFailur
     let n_axes = dims.len();
     let is_set = |axis: usize| match kind {
         GearKind::Batch => axis == 0,
+        // Images have their height and width last, as ONNX orders the axes.
         GearKind::Size => n_axes == 4 && axis >= 2,
         GearKind::Dims => true,
     };
@@ -312,6 +319,8 @@ fn results(
 /// Types and extents that two results have in common.
 fn common(a: &ResultType, b: &ResultType) -> ResultType {
     if a.1.len() != b.1.len() {
+        // A list of extents cannot say that even their number is unknown, and one open extent comes
+        // nearest.
         return (a.0, vec![OPEN]);
     }
     let extents = a.1.iter().zip(&b.1);
@@ -331,6 +340,8 @@ fn filled(value: &ValueInfo, dims: &[u64], byte: u8) -> Result<Tensor, CommandFa
         .n_bytes(value.dtype)
         .map_err(|error| usage(error.to_string()))?;
     let mut bytes = Vec::new();
+    // Gears are numbers from the command line: what does not fit memory has to be a message, and a
+    // plain allocation would end the process.
     let room = bytes.try_reserve_exact(n_bytes);
     room.map_err(|_| usage(format!("no memory for {n_bytes} bytes")))?;
     bytes.resize(n_bytes, 0);
@@ -338,6 +349,7 @@ fn filled(value: &ValueInfo, dims: &[u64], byte: u8) -> Result<Tensor, CommandFa
         let one = match value.dtype {
             DType::F32 => 1f32.to_le_bytes().to_vec(),
             DType::F64 => 1f64.to_le_bytes().to_vec(),
+            // Other floats become tiny numbers below, which differ from zero just as well.
             DType::F16 => vec![0x00, 0x3c],
             DType::BF16 => vec![0x80, 0x3f],
             _ => std::iter::once(1)

@@ -27,6 +27,7 @@ impl From<MindSporeTarget> for mindspore::TreeTarget {
         match target {
             MindSporeTarget::Cpu => mindspore::TreeTarget::Cpu,
             MindSporeTarget::Gpu => mindspore::TreeTarget::Gpu,
+            // MindSpore leaves the same tree at both levels; only level O2 hands whole graphs over.
             MindSporeTarget::AscendO0 | MindSporeTarget::AscendO1 => {
                 mindspore::TreeTarget::AscendKernels
             }

@@ -45,6 +45,7 @@ struct ReadyOperator {
 pub(crate) fn run(arguments: &OpArguments) -> Result<(), CommandFailure> {
     let request = arguments.run.request()?.for_single_operators();
     warn_if_nothing(&request);
+    // A signal may come while the operators are loaded, and its default would end the process.
     let remote = RemoteControl::start(&arguments.run, &request, true)?;
     let text = opscope_config::read_text(&arguments.description)?;
     let path = arguments.description.display();
@@ -79,6 +80,7 @@ pub(crate) fn run(arguments: &OpArguments) -> Result<(), CommandFailure> {
             break;
         }
     }
+    // The loop ends at the first operator that fails, so the last end is that of the run.
     let last = ends.last().map_or(&Ok(()), |(_, result)| result);
     let recorded = record::finish(recorder, &dump, last);
     print_reports(&ends, arguments.run.json)?;
@@ -113,8 +115,11 @@ fn prepare(
         GraphKind::Executed => model,
     };
     let inputs = arguments.input_source(model.signature())?;
+    // Operators before this one would have been dumped by the time its inputs are found wrong.
     inputs.step(0)?;
     let id = ModelId {
+        // Without a model there is no directory for one, so that names and numbers of it stay
+        // empty.
         device: arguments.device,
         ..ModelId::default()
     };

@@ -67,10 +67,13 @@ pub(crate) fn run(arguments: &OverflowArguments) -> Result<(), CommandFailure> {
     let shown: Vec<OverflowDetail<'_>> = scan
         .overflows
         .iter()
+        // Each operator's file is read as a whole, so those that nobody sees are left alone.
         .take(arguments.top)
         .map(look)
         .collect();
     let export = match &arguments.out {
+        // Without an overflow there is nothing to write, and an empty directory would look like a
+        // result.
         Some(out) if !shown.is_empty() => Some(write(arguments, out, &shown)?),
         _ => None,
     };
@@ -83,6 +86,7 @@ pub(crate) fn run(arguments: &OverflowArguments) -> Result<(), CommandFailure> {
     let has_failed = export.is_some_and(|export| !export.report.failures.is_empty());
     match (scan.overflows.is_empty(), scan.errors.is_empty()) {
         (false, _) if has_failed => Err(CommandFailure::silent(PARTIAL)),
+        // An overflow that was found is one, whatever could not be read beside it.
         (false, _) => Err(CommandFailure::silent(FOUND)),
         (true, true) => Ok(()),
         (true, false) if scan.n_read_files == 0 => Err(CommandFailure::silent(UNREADABLE)),
@@ -100,6 +104,7 @@ fn content(operator: &OperatorDump) -> OperatorContent {
     for file in &operator.files {
         match describe::file(&file.path) {
             Ok(file) => {
+                // An array of MindSpore says in its name alone which operator it is of.
                 let named = file.array_name.map(|name| name.op_name);
                 content.op_name = named.unwrap_or(file.facts.op_name);
                 content.tensors.extend(file.tensors);
@@ -181,6 +186,7 @@ fn print(
     }
     let n = scan.overflows.len();
     writeln!(out, "\n{} in all", format::count(n as u64, "overflow"))?;
+    // The order is that of the records that could be read, so that "first" is not certain.
     if !scan.errors.is_empty() {
         let unread = unread(scan);
         writeln!(
@@ -275,6 +281,8 @@ fn rows(number: usize, shown: &OverflowDetail<'_>) -> Vec<Vec<String>> {
 /// Microseconds as a time; other digits as they are.
 fn time_text(digits: &str) -> String {
     match digits.parse() {
+        // Sixteen digits are the years 2001 to 2286. Numbers of other lengths may count something
+        // else, and a date made of them could be wrong.
         Ok(us) if digits.len() == MICROSECOND_DIGITS => time(us),
         _ => digits.to_owned(),
     }

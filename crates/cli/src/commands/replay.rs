@@ -146,6 +146,8 @@ pub(crate) fn run(arguments: &ReplayArguments) -> Result<(), CommandFailure> {
     for run in runs {
         match context.replay(run) {
             Ok((found, outputs)) => {
+                // Outputs are written as they come: those of all operators of a dump may not fit
+                // memory.
                 if let Some(arrays) = &mut arrays {
                     arrays.write(&side.runs[run], &outputs)?;
                 }
@@ -193,6 +195,8 @@ fn end(replayed: &[ReplayResult], refused: &[RefusedOperator]) -> Result<(), Com
 fn open(path: &Path, n_threads: usize) -> Result<ComparedDump, CommandFailure> {
     let side = ComparedDump::open(path, n_threads)?;
     if side.runs.is_empty() {
+        // A dump that is damaged throughout looks like one without tensors, and the first damage
+        // says which it is.
         let told = side.problems.first().map(|problem| format!(": {problem}"));
         let told = told.unwrap_or_default();
         let message = format!("`{}` holds no tensors{told}", path.display());

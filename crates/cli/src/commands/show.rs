@@ -48,6 +48,8 @@ pub(crate) fn run(arguments: &ShowArguments) -> Result<(), CommandFailure> {
     if !arguments.path.is_dir() {
         return show_file(arguments);
     }
+    // The listing passes over `.opscope`, where the records of runs are, so these are looked for
+    // apart.
     let found = run_file::find(&arguments.path);
     let runs = found.runs;
     let mut listing = dump::list(&arguments.path);
@@ -80,11 +82,13 @@ pub(crate) fn run(arguments: &ShowArguments) -> Result<(), CommandFailure> {
         passed_over::print(&mut console::out(), &index.passed_over)?;
         runs::print(&mut console::out(), &runs)?;
     }
+    // A directory with nothing but the record of a run is a dump that kept nothing, and no mistake.
     let n_shown = overview.n_files + (tables.len() + runs.len()) as u64;
     verdict(&arguments.path, n_shown, &index.errors, &index.passed_over)
 }
 
 fn show_file(arguments: &ShowArguments) -> Result<(), CommandFailure> {
+    // These files are told by their names alone, so they come before what is told by its content.
     if let Some(beside) = opscope_analysis::graph::open(&arguments.path)? {
         return graph::show(&arguments.path, &beside, arguments.json);
     }
@@ -94,6 +98,8 @@ fn show_file(arguments: &ShowArguments) -> Result<(), CommandFailure> {
     }
     let is_step_table = !listing.step_tables.is_empty();
     let tables = read_tables(listing)?;
+    // The table of a step names an operator in each row, and is shown with them even if there is
+    // only one. A table by itself is of the operator in the file's name.
     if let ([table], false) = (&tables[..], is_step_table) {
         return statistics::show(&arguments.path, &table.table, arguments.json);
     }
@@ -155,6 +161,7 @@ fn print_header(out: &mut impl Write, file: &FileDescription) -> Result<(), Comm
         let time = time(facts.dump_time);
         line!(out, "made      {time} (version {})", facts.version)?;
     }
+    // Header and payload are parts of the decompressed file. The compressed size has no such parts.
     let n_bytes = file.n_decompressed.unwrap_or(file.n_bytes);
     line!(
         out,
@@ -245,6 +252,7 @@ fn tensor_row(tensor: &TensorDescription) -> Vec<String> {
     let first = match &tensor.problem {
         Some(problem) => problem.clone(),
         None if !tensor.first_texts.is_empty() => {
+            // A text may be empty or have blanks in it, and blanks stand between elements.
             let quoted = tensor.first_texts.iter().map(|text| format!("\"{text}\""));
             quoted.collect::<Vec<_>>().join(" ")
         }
@@ -338,5 +346,6 @@ pub(crate) fn time(us: u64) -> String {
     let timestamp = i64::try_from(us)
         .ok()
         .and_then(|us| Timestamp::from_microsecond(us).ok());
+    // The number is any that a file may hold, also one beyond the last year of the calendar.
     timestamp.map_or_else(|| format!("{us} µs"), |timestamp| timestamp.to_string())
 }

@@ -19,6 +19,7 @@ pub(super) const SEQUENCES: &[&str] = &[GREEN, YELLOW, RED, DIM, RESET];
 /// Whether standard output takes colours: `NO_COLOR` forbids them, `CLICOLOR_FORCE` forces them, else a terminal
 /// that can show them has them.
 pub(super) fn is_wanted() -> bool {
+    // By the convention of `NO_COLOR` an empty variable is as good as none.
     let get = |name: &str| var_os(name).filter(|value| !value.is_empty());
     let is_zero = |value: &OsStr| value == "0";
     if get("NO_COLOR").is_some() {

@@ -21,6 +21,7 @@ pub(super) fn code(comparison: &Comparison, fail_on: FailOn) -> u8 {
     let open = || comparison.skips.iter().filter(|skip| !skip.is_allowed);
     let has_damage = open().any(|skip| skip.reason == SkipReason::Damaged);
     let level = comparison.summary.level;
+    // Where nothing was compared the code is not 0, even if every skip is allowed.
     let has_nothing = level == VerdictLevel::Skip;
     let is_found = match fail_on {
         FailOn::Fail => level == VerdictLevel::Fail,

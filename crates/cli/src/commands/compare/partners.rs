@@ -26,6 +26,7 @@ pub(super) fn options(
         Some(path) => match FusionRules::open(path) {
             Ok(rules) => Ok(Some(rules)),
             Err(error) => {
+                // An error of the content does not say which of the two files it is about.
                 let error = anyhow::Error::new(error).context(format!("`{}`", path.display()));
                 Err(CommandFailure::new(USAGE, error))
             }

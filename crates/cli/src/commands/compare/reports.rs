@@ -76,9 +76,11 @@ impl ReportArguments {
             if is_stdout {
                 continue;
             }
+            // `exists` would follow a link and miss one that leads nowhere.
             if !self.force && path.symlink_metadata().is_ok() {
                 return Err(refused(&ReportError::Exists(path.to_owned())));
             }
+            // A bare name has an empty parent, which stands for the current directory.
             let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
             if let Some(dir) = dir.filter(|dir| dir.exists() && !dir.is_dir()) {
                 let message = format!("`{}` is no directory", dir.display());

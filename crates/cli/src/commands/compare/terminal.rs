@@ -39,6 +39,7 @@ pub(super) fn print(comparison: &Comparison, top: usize) -> io::Result<()> {
     let own = if is_coloured { colour::SEQUENCES } else { &[] };
     let mut out = console::coloured(own);
     let width = console::is_terminal()
+        // Files and pipes get whole names, since programs look for these.
         .then(|| terminal_size::terminal_size().map(|(width, _)| usize::from(width.0)))
         .flatten();
     let page = TerminalReport {
@@ -89,6 +90,7 @@ impl TerminalReport<'_> {
                 .first_divergence
                 .as_ref()
                 .map(|first| first.operator);
+        // The verdict names the first failure; a warning before it may be where the trouble begins.
         if let (VerdictLevel::Fail, true, Some(first)) =
             (summary.level, is_later, &summary.first_divergence)
             && let Some(operator) = self.operator(first.operator)
@@ -138,6 +140,7 @@ impl TerminalReport<'_> {
         let name = |operator| words::plain(&words::of_operator(operator));
         let mut text = format!("NaN or Inf first made by {}\n", name(first));
         let way = chain::of_first(self.comparison, self.top.saturating_add(1));
+        // The way begins with the producer, which has its line already.
         for operator in way.iter().skip(1).filter_map(|&index| self.operator(index)) {
             let _ = writeln!(text, "  passed on by {}", name(operator));
         }
@@ -180,6 +183,8 @@ impl TerminalReport<'_> {
         let table = format::table(&COLUMNS, &RIGHT, fitting(rows, self.width)).trim_fmt();
         let mut text = format!("{title}:\n");
         for line in table.lines() {
+            // Colours come after the layout, which would count their sequences as characters of the
+            // cell.
             text += &self.with_level(line);
             text.push('\n');
         }
@@ -210,6 +215,7 @@ impl TerminalReport<'_> {
         let number = |value: Option<f64>| value.map_or("-".to_owned(), words::number);
         let metric = |metric| number(slot.and_then(|slot| slot.metrics.get(metric)));
         let place = words::place(&words::name_of(operator));
+        // In prose backticks set the name apart; in a cell they only take room.
         let mut name = words::of_operator(operator).replace('`', "");
         if !place.is_empty() {
             let _ = write!(name, " ({place})");
@@ -219,6 +225,7 @@ impl TerminalReport<'_> {
             Some(format!("{} {element}", slot.slot))
         });
         let shape = || {
+            // Where extents differ no element has a partner, so there is no worst one to show.
             let slot = slot.filter(|slot| slot.evidence == Evidence::Shape)?;
             let shapes = [&slot.target.shape, &slot.golden.shape].map(|dims| format::shape(dims));
             Some(format!("{} {} / {}", slot.slot, shapes[0], shapes[1]))
@@ -298,6 +305,7 @@ fn fitting(mut rows: Vec<Vec<String>>, width: Option<usize>) -> Vec<Vec<String>>
             widest.unwrap_or(0).max(COLUMNS[column].len()) + 2
         })
         .sum();
+    // Each column has two blanks behind it, that of the names as well.
     let room = width.saturating_sub(taken + 2).max(N_NAME_CHARS_MIN);
     for row in &mut rows {
         row[NAME_COLUMN] = cut(&row[NAME_COLUMN], room);

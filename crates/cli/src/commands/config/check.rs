@@ -52,6 +52,7 @@ pub(super) fn run(arguments: &CheckArguments) -> Result<(), CommandFailure> {
     let mut objects = Vec::new();
     for path in &arguments.files {
         let verdict = ConfigVerdict::read(path, &reading);
+        // `None` is less than any code, so the worst file decides.
         code = code.max(verdict.exit_code());
         if arguments.json {
             objects.push(verdict.json(path));
@@ -61,6 +62,8 @@ pub(super) fn run(arguments: &CheckArguments) -> Result<(), CommandFailure> {
     }
     if arguments.json {
         let value = match objects.len() {
+            // One file is the usual case, and a program that gives one need not look for it in a
+            // list.
             1 => objects.remove(0),
             _ => Value::Array(objects),
         };

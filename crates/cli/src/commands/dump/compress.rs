@@ -33,6 +33,8 @@ impl CompressArguments {
                 "this configuration asks for statistics only",
                 "`saved_data` is what asks for tensors",
             ),
+            // `file_format` counts for dumps of whole graphs only: trees with ranks hold arrays
+            // whatever it says.
             Some(options) if options.is_bin && !options.target.has_ranks() => (
                 "DumpData files, which this configuration asks for, keep all tensors of an operator \
                  as the vendor's tools read them",

@@ -134,11 +134,15 @@ impl<'a> RemoteControl<'a> {
             match &self.arguments.control.control {
                 Some(path) => self.look(path, control, n_signals > 0),
                 None => {
+                    // Signals that came at about the same time are all counted, or two of them
+                    // would switch once.
                     for _ in 0..n_signals {
                         self.state().is_enabled = control.toggle();
                     }
                 }
             }
+            // Looked at last, so that a signal which came together with the end is not lost for the
+            // next model.
             if is_done.load(Ordering::Relaxed) {
                 return;
             }
@@ -153,11 +157,14 @@ impl<'a> RemoteControl<'a> {
             Err(error) => {
                 let is_expected = matches!(
                     error.kind(),
+                    // A read that times out has one of the first two kinds, depending on the
+                    // system.
                     io::ErrorKind::WouldBlock
                         | io::ErrorKind::TimedOut
                         | io::ErrorKind::Interrupted
                 );
                 if !is_expected {
+                    // An error that comes back at once each time must not keep a processor busy.
                     thread::sleep(LOOK_INTERVAL);
                 }
                 0
@@ -167,12 +174,18 @@ impl<'a> RemoteControl<'a> {
 
     /// Follows the control file if it changed, or if that is asked for.
     fn look(&self, path: &Path, control: &SessionControl, is_asked: bool) {
+        // The stamp is taken before the file is read: what changes in between differs from it at
+        // the next look.
         let stamp = FileStamp::read(path);
         let mut state = self.state();
         if !is_asked && stamp == state.stamp {
             return;
         }
+        // This is noted of a file that is refused below, too, which is told once and not at every
+        // look.
         state.stamp = stamp;
+        // Whoever removes the file changes nothing by it; whoever sends the signal expects that
+        // there is one.
         if stamp.is_none() && !is_asked {
             return;
         }
@@ -183,6 +196,8 @@ impl<'a> RemoteControl<'a> {
             Ok(wish)
         });
         match followed {
+            // This is for the models that run after this one, which begin with what was asked for
+            // last.
             Ok(wish) => state.take(wish),
             Err(failure) => {
                 let reason = failure
@@ -259,9 +274,12 @@ impl Drop for WatchEnd<'_> {
 
 /// Has a byte written for every SIGUSR1; both ends of where that goes.
 fn listen(has_file: bool) -> io::Result<(UnixStream, UnixStream)> {
+    // A socket, as the standard library's pipes have no time limit for reading.
     let (signals, waker) = UnixStream::pair()?;
     // Without a file there is nothing to look at in between.
     signals.set_read_timeout(has_file.then_some(LOOK_INTERVAL))?;
+    // A signal handler must never wait. Where the socket is full, the thread has enough to wake up
+    // for.
     waker.set_nonblocking(true)?;
     signal_hook::low_level::pipe::register(SIGUSR1, waker.try_clone()?)?;
     Ok((signals, waker))

@@ -20,9 +20,12 @@ pub(super) fn warn(forecast: &DryRunForecast, has_random_inputs: bool) {
     if let Err(error) = &forecast.space {
         tell!("opscope: warning: {}", chain(error));
     }
+    // Rules by content, overflow and links depend on values, so made-up inputs may give other
+    // totals.
     if has_random_inputs {
         tell!("opscope: warning: no inputs are given: they are random, as with `--seed 0`");
     }
+    // Where the free space is not known, nothing is said about room; a warning above says why.
     if forecast.fits() == Some(false) {
         tell!(
             "opscope: warning: there is no room for the dump: it needs {} and {}, {}",

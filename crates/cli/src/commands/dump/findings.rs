@@ -36,6 +36,7 @@ impl DumpReport {
             Purpose::Failures(_) => {}
             Purpose::Watch => self.print_overwrites(out)?,
         }
+        // The environment may ask for failing operators beside a dump of any other purpose.
         if let Some(dir) = &self.failure_dir {
             line!(out, "failed operator   {}", dir.display())?;
         }
@@ -79,6 +80,7 @@ impl DumpReport {
         });
         let table = format::table(&header, &right, rows.collect()).trim_fmt();
         writeln!(out, "\n{table}\n")?;
+        // All overwrites are counted, and only the first of them are kept with their details.
         if n > self.summary.overwrites.len() as u64 {
             writeln!(out, "{} more", n - self.summary.overwrites.len() as u64)?;
         }

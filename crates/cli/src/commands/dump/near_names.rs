@@ -14,6 +14,8 @@ pub(super) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> V
     let mut found: Vec<((usize, usize), usize, &str)> = known
         .take(N_NAMES_MAX)
         .enumerate()
+        // The position settles ties, so that the hints follow the model and stay the same from run
+        // to run.
         .filter_map(|(i, known)| Some((distance(&lower, &known.to_lowercase())?, i, known)))
         .collect();
     found.sort_unstable();
@@ -42,6 +44,7 @@ fn distance(wanted: &str, known: &str) -> Option<(usize, usize)> {
 /// Letters to change, if they are few for the length of the word.
 fn edits(wanted: &str, known: &str) -> Option<usize> {
     let (n_wanted, n_known) = (wanted.chars().count(), known.chars().count());
+    // Any short word becomes any other within a few letters, so the limit goes with the length.
     let n_max = (n_wanted / 3).min(4);
     // The difference in length alone rules most names out, at no cost.
     if n_wanted.max(n_known) > N_CHARS_MAX || n_wanted.abs_diff(n_known) > n_max {

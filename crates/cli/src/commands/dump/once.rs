@@ -40,8 +40,10 @@ impl OnceArguments {
     /// Says so if the form of the dump leaves nothing to share.
     pub(super) fn warn_without_effect(&self, form: &DumpForm) {
         let has_tensor_files = form.mindspore().is_some_and(|options| {
+            // `file_format` `bin` makes files of whole operators on targets without ranks only.
             options.has_tensors && (!options.is_bin || options.target.has_ranks())
         });
+        // The other two choices cost nothing, so it does no harm to ask for them in vain.
         if self.dedup == Some(DedupChoice::Content) && !has_tensor_files {
             tell!(
                 "opscope: warning: `--dedup content` has no effect on a dump in which no tensor is \

@@ -27,6 +27,8 @@ impl OutputFiles {
         signature: &ModelSignature,
         modes: PermissionModes,
     ) -> Result<OutputFiles, CommandFailure> {
+        // Steps of an earlier run would lie among those of this one, and nothing would tell them
+        // apart.
         let is_taken = fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some());
         if is_taken || (dir.exists() && !dir.is_dir()) {
             let message = format!(
@@ -51,6 +53,7 @@ impl OutputFiles {
             .map(|(position, (name, tensor))| self.write_one(&dir, position, name, tensor))
             .collect::<Result<Vec<_>, _>>()?;
         let text = format!("{:#}\n", json!({ "outputs": list }));
+        // Whoever waits for a step may wait for the list: when it is there, so are the arrays.
         self.create(&dir.join(LIST_FILE), &[text.as_bytes()])
     }
 
@@ -64,6 +67,8 @@ impl OutputFiles {
         let array = array(tensor)?;
         let file = file_name(name, position, array.is_some());
         let (header, data) = array.unwrap_or_default();
+        // Elements go to the file from the tensor's own memory, unless they are text, which numpy
+        // has in another form.
         let elements = if data.is_empty() {
             let bytes = tensor.host_bytes();
             bytes.map_err(|error| CommandFailure::new(PARTIAL, error))?

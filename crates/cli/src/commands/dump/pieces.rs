@@ -24,6 +24,8 @@ pub(super) fn print_in_pieces<I>(
 where
     I: Iterator<Item = Result<Vec<String>, SinkError>>,
 {
+    // The rows are in a file, as they may be more than memory holds: reading it twice, first for
+    // the widths, is the price of columns that fit.
     let mut table = format::TableInPieces::new(header, right);
     in_pieces(rows()?, |piece| {
         table.widen(piece);
@@ -42,6 +44,7 @@ fn in_pieces(
     mut each: impl FnMut(Vec<Vec<String>>) -> Result<(), CommandFailure>,
 ) -> Result<(), CommandFailure> {
     let mut rows = rows.peekable();
+    // The first round is run without rows too, since an empty table still has its header.
     loop {
         let piece = rows.by_ref().take(N_ROWS_AT_ONCE);
         each(piece.collect::<Result<_, _>>().map_err(unreadable)?)?;

@@ -112,6 +112,7 @@ pub(super) fn without_own_stop(
 pub(super) fn check(summary: SessionSummary) -> Result<(), CommandFailure> {
     let c = summary.counters;
     let partial = |message: String| Err(CommandFailure::message(PARTIAL, message));
+    // A failure goes first: it is why later tensors were dropped.
     if let Some(error) = summary.first_error {
         let mut context = match c.n_failed {
             0 => "a file beside the tensors could not be written".to_owned(),
@@ -129,6 +130,7 @@ pub(super) fn check(summary: SessionSummary) -> Result<(), CommandFailure> {
             anyhow!(error).context(context),
         ));
     }
+    // Without a failure, operators are passed over unseen only because the writers are behind.
     if c.dropped.n_behind > 0 || c.n_operators_skipped > 0 {
         let n = format::count(c.dropped.n_behind, "tensor");
         let skipped = match c.n_operators_skipped {
@@ -137,6 +139,7 @@ pub(super) fn check(summary: SessionSummary) -> Result<(), CommandFailure> {
         };
         return partial(format!("{n} dropped{skipped}: the writers were behind"));
     }
+    // `limit` was asked for, and the other reasons are told above.
     let others = [
         ("not_shown", c.dropped.n_not_shown),
         ("operator_failed", c.dropped.n_operator_failed),

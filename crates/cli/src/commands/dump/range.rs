@@ -81,6 +81,7 @@ impl RangePrinter<'_> {
         }
         print_in_pieces(out, (&HEADER, &RIGHT), || {
             let rows = self.0.rows.iter().map_err(unreadable)?;
+            // A row that cannot be read stays among them, so that its error ends the table.
             let rows = rows.filter(|row| row.as_ref().map_or(true, loses));
             Ok(rows.map(|row| row.map(|row| cells(&row))))
         })
@@ -142,6 +143,8 @@ impl Serialize for RowsOfTarget<'_> {
         let mut list = serializer.serialize_seq(None)?;
         for row in self.1.iter().map_err(S::Error::custom)? {
             let row = row.map_err(S::Error::custom)?;
+            // The rows of all dtypes lie in one file in the order of execution, which is read again
+            // for each dtype: sorting them apart would take memory that grows with the run.
             if row.target == self.0 {
                 list.serialize_element(&row_json(&row))?;
             }
@@ -240,6 +243,8 @@ fn indices(dims: &[usize], mut index: usize) -> Vec<usize> {
         .iter()
         .rev()
         .map(|&dim| {
+            // A tensor with an extent of zero has no element to point at, and must not divide by
+            // zero either.
             let dim = dim.max(1);
             let along = index % dim;
             index /= dim;

@@ -22,6 +22,7 @@ pub(crate) fn begin(
         .written_place()
         .map_or_else(LeftOvers::default, |place| {
             place.clean().unwrap_or_else(|error| {
+                // What others left behind does this run no harm, so it is no reason not to dump.
                 tell!("opscope: warning: {}", chain(&error));
                 LeftOvers::default()
             })

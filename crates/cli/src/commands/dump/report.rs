@@ -110,6 +110,8 @@ fn print_amount(out: &mut impl Write, report: &DumpReport) -> Result<(), Command
         let (n, n_written) = (c.n_whole, c.n_written);
         line!(out, "whole tensors     {n} of {n_written}")?;
     }
+    // Tables alone have no files, unless a directory was asked for as well. In any other dump a
+    // line with zero files tells that nothing was written.
     let writes_nothing = report.stats.is_some() || report.ranges.is_some();
     if c.n_files > 0 || !writes_nothing {
         let n_files = format::count(c.n_files, "file");
@@ -132,7 +134,7 @@ pub(crate) fn print_json(result: &Value) -> Result<(), CommandFailure> {
     Ok(())
 }
 
-/// Prints the JSON object of an report without having all of it in memory.
+/// Prints the JSON object of a report without having all of it in memory.
 pub(crate) fn print_report_json(report: &DumpReport) -> Result<(), CommandFailure> {
     // Whole pieces of text reach the console, few at a time.
     let mut out = BufWriter::new(console::json_out());
@@ -253,6 +255,8 @@ impl DumpReport {
                 object.insert("refused".into(), c.n_refused.into());
             }
             if self.stats.is_some() {
+                // These two hold the place in which `WithRows` writes the rows, or `to_json` puts
+                // them.
                 object.insert(STATS.into(), Value::Null);
             }
             if self.ranges.is_some() {
@@ -293,6 +297,7 @@ fn times(report: &DumpReport) -> String {
     let Some(without) = report.baseline else {
         return format!("{} with the dump", format::duration(with));
     };
+    // A model of nothing may take no time that the clock can see.
     let ratio = with.as_secs_f64() / without.as_secs_f64().max(1e-9);
     format!(
         "{} with the dump, {} without ({ratio:.1}×)",
@@ -304,6 +309,8 @@ fn times(report: &DumpReport) -> String {
 /// That no tensor with NaN or an infinity was found, in what was looked at.
 fn none_found(report: &DumpReport) -> String {
     let c = &report.summary.counters;
+    // Refused tensors count, as writers look at each one before the sink says that it has no place
+    // for it.
     if c.n_written + c.n_refused == 0 {
         "not looked for, as no tensor was kept".to_owned()
     } else if c.n_dropped + c.n_failed > 0 {
@@ -347,6 +354,7 @@ fn non_finite(first: &FirstNonFinite) -> String {
         }
     }
     text + match origin {
+        // The line names the operator that made it already.
         NonFiniteOrigin::Computed => "",
         NonFiniteOrigin::Given => "; an input or a constant that it reads has it",
         NonFiniteOrigin::Constant => "; it is a constant, or the operator fills it in",

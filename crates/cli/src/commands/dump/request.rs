@@ -64,6 +64,8 @@ impl RunArguments {
     pub(crate) fn request(&self) -> Result<DumpRequest, CommandFailure> {
         let env = crate::commands::environment()?;
         let has_other = self.out.is_some() || self.stats || !self.narrow.is_empty();
+        // What the command line asks for counts more than a variable, which may be set for
+        // MindSpore's own runs.
         let of_environment = configuration_of_environment().filter(|_| !has_other);
         let Some(path) = self.config.as_ref().or(of_environment.as_ref()) else {
             if !has_other && acl::from_environment(&env).is_some() {
@@ -82,6 +84,8 @@ impl RunArguments {
                 let dump = followed.dump.map(Box::new);
                 (ConfiguredDump::Acl(dump), followed.beside)
             }
+            // The environment's dump is in AscendCL's form, so it goes beside one in MindSpore's
+            // and never into it.
             other => (other, follow(None, &env).dump),
         };
         match &mut configured {
@@ -195,6 +199,8 @@ impl RunArguments {
         // The variable is MindSpore's, and so is the target.
         let is_mindspore = self.config.is_none() || self.target.is_some();
         if self.config.is_none() {
+            // MindSpore looks at the ending of the name that it finds in the variable. For a file
+            // that `--config` names there is no such rule to keep.
             mindspore::check_file_name(path).map_err(|issue| refused(path, &[*issue]))?;
         }
         let text = opscope_config::read_text(path)?;
@@ -209,6 +215,7 @@ impl RunArguments {
         let ConfigSource { path, text, .. } = *source;
         let refused = |issues: Vec<ConfigIssue>| refused(path, &source.placed(issues));
         let env = ConfigEnvironment {
+            // `support_device` is about the device that the dump is said to come from.
             device_id: self.device,
             ..crate::commands::environment()?
         };
@@ -241,6 +248,8 @@ impl RunArguments {
             operators: OperatorRule::Type(op_type.to_owned()),
             slots: None,
         });
+        // Kernels in the graphs that these operators run are dumped by themselves, and constants
+        // have a place of their own.
         request.plan.excluded = excluded.into();
         Ok(request)
     }

@@ -110,6 +110,8 @@ impl RingArguments {
     pub(super) fn warn_if_none(&self, steps: &Steps, n_steps: u64) {
         let is_choice = self.every.is_some() || self.iterations.is_some();
         let mut first_ones = 0..n_steps.min(N_STEPS_CHECKED);
+        // Steps behind those looked through may still be chosen, unless no range has any step at
+        // all.
         let may_be_later =
             n_steps > N_STEPS_CHECKED && !steps.ranges().is_some_and(<[_]>::is_empty);
         if is_choice && !first_ones.any(|step| steps.contains(step)) && !may_be_later {
@@ -134,6 +136,7 @@ impl RingArguments {
     ) -> Result<KeepSignal, CommandFailure> {
         match session.ring_flag() {
             Some(flag) if self.trigger.contains(&TriggerWord::Signal) => self.listen(flag),
+            // Whoever sends the signal all the same learns at the end that it kept nothing.
             _ => Ok(KeepSignal {
                 id: None,
                 _in_vain: Some(UnusedSignal::watch()),
@@ -202,6 +205,7 @@ impl DumpReport {
         for triggered in report.triggers.iter().take(N_TRIGGERS_SHOWN) {
             line!(out, "trigger           {}", trigger_text(triggered))?;
         }
+        // All triggers are counted, but a long run keeps the details of the first ones only.
         let n_shown = report.triggers.len().min(N_TRIGGERS_SHOWN) as u64;
         match report.n_triggers.saturating_sub(n_shown) {
             0 if n_shown == 0 => writeln!(out, "trigger           none")?,

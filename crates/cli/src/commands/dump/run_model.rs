@@ -68,6 +68,7 @@ pub(crate) fn dump_model(
         refused: dump.refused(),
         failure_dir: dump
             .failure_dir(&id, last_step)
+            // The tree knows where such files would be, whether or not there are any.
             .filter(|dir| has_failed && dir.is_dir())
             .or(captured.failure_dir),
         summary: captured.summary,
@@ -96,6 +97,7 @@ pub(crate) fn finish(
     mut report: DumpReport,
     result: Result<(), CommandFailure>,
 ) -> Result<(), CommandFailure> {
+    // Failures come before findings: the code of an overflow is for a run that went well otherwise.
     result?;
     let ring = report.summary.ring.take();
     policy::check(report.summary)?;
@@ -178,6 +180,8 @@ fn capture(
     let mut n_steps_begun = 0_u64;
     let n_in_step = model.operators().len() as u64;
     let mut told = ControlNotices::new(&tap);
+    // ONNX Runtime makes its session with taps here. Inside the first step this would count as time
+    // of the dump, and it can take many times as long as the step.
     model.prepare(&tap);
     let start = Instant::now();
     let position = || position(watch.counters(), n_in_step);
@@ -204,6 +208,7 @@ fn capture(
             let outputs = model
                 .run(&inputs, Some(&tap))
                 .map_err(|error| match error {
+                    // An interruption is no exception, so it triggers no keeping of steps.
                     EngineError::Stopped => at_step(error, step),
                     error => fail(&tap, at_step(error, step)),
                 })?;
@@ -218,10 +223,13 @@ fn capture(
         (summary, result)
     };
     let (summary, result) = remote.during(&control, || {
+        // `--steps` may ask for any number, so the product may not fit.
         let n_operators = n_in_step.saturating_mul(n_steps);
         progress::with_operator_bar("dumping", n_operators, position, run_steps)
     })?;
     let time = start.elapsed();
+    // No step can be kept any more, so the word about a signal in vain belongs here, before the
+    // report.
     drop(listening);
     warn_of_runs(&mut **model);
     let failure_dir = repeat_failure(run, dump, inputs, n_steps_begun, &result)?;
@@ -250,6 +258,7 @@ fn repeat_failure(
     let inputs = inputs.step(step)?;
     let error = failure.error.as_ref();
     let error = error.and_then(|error| error.downcast_ref::<EngineError>());
+    // Only the failure of an operator comes back when the step is repeated.
     if !matches!(error, Some(EngineError::Operator { .. })) {
         return Ok(None);
     }
@@ -305,6 +314,8 @@ fn start(
 /// Lets the first signal stop the run that `flag` belongs to; a second one ends the process at
 /// once.
 fn stop_on_signal(flag: Arc<AtomicBool>) -> Arc<AtomicBool> {
+    // A process can set this handler once, and `opscope op` runs several models, so the handler
+    // looks up whose turn it is. It runs on a thread of its own, which may take a lock.
     static CURRENT: Mutex<Option<Arc<AtomicBool>>> = Mutex::new(None);
     static HANDLER: Once = Once::new();
     *CURRENT.lock().unwrap_or_else(PoisonError::into_inner) = Some(flag.clone());

@@ -22,6 +22,7 @@ pub(super) fn warn(
         tell!("opscope: warning: {}", other_models(plan, id));
     }
     for text in &selected.unused_rules {
+        // These are MindSpore's own words, by which its users look for the cause.
         tell!("opscope: warning: [DataDump] Unused Kernel in json: {text}");
     }
     if selected.is_unmarked {
@@ -51,6 +52,8 @@ fn other_models(plan: &Plan, id: &ModelId) -> String {
 fn no_operator(name: &str, model: &dyn LoadedModel, graph: GraphKind) -> String {
     let place = match graph {
         GraphKind::Original => "the model",
+        // Operators that were fused are gone from this graph, so the model may have the name all
+        // the same.
         GraphKind::Executed => "the graph that ONNX Runtime makes of the model",
     };
     let operators = || model.operators().iter();

@@ -77,6 +77,7 @@ impl VolumeArguments {
 
     /// Returns the content that the options ask for, if they ask for any.
     fn kind(&self) -> Option<ContentKind> {
+        // Rules choose tensors beside statistics of everything, so both are written.
         let of_rules = (!self.rules.is_empty()).then_some(ContentKind::Both);
         self.content.or(of_rules)
     }

@@ -39,6 +39,8 @@ impl ArrayFolder {
         let stem = format!("{op_type}.{op_name}.{task}.{}", run.repeat);
         for (i, tensor) in outputs {
             let name = format!("{stem}.output.{i}.npy");
+            // A name of a model may be longer than file systems allow, and goes by its hash then,
+            // as in dumps.
             let name = match hash_file_name(&name) {
                 Some(digits) => format!("{digits}.npy"),
                 None => name,
@@ -51,6 +53,7 @@ impl ArrayFolder {
             let elements = tensor.host_bytes();
             let elements = elements.map_err(|error| CommandFailure::new(PARTIAL, error))?;
             let written = self.creator.create_file(&path, &[&header, elements]);
+            // Arrays of an earlier replay are not replaced: another engine may have computed them.
             if !written.map_err(|error| CommandFailure::new(PARTIAL, error))? {
                 let message = format!("`{}` is there already", path.display());
                 return Err(CommandFailure::message(USAGE, message));

@@ -34,6 +34,8 @@ impl ModelOperators {
     pub(super) fn of_model(source: Box<dyn OperatorSource>) -> ModelOperators {
         let mut by_name: HashMap<String, Vec<usize>> = HashMap::new();
         for (i, one) in source.operators().iter().enumerate() {
+            // A dump may know a name only as file names have it, so both sides are compared in that
+            // form.
             let name = clean_name(&one.operator.op_name);
             by_name.entry(name).or_default().push(i);
         }
@@ -51,6 +53,8 @@ impl ModelOperators {
         let has_type =
             |&&i: &&usize| clean_name(&operators[i].operator.op_type) == clean_name(&run.op_type);
         let alike: Vec<usize> = named.iter().filter(has_type).copied().collect();
+        // The task decides only between namesakes, since other dumps may number their tasks
+        // otherwise.
         let has_task = |&&i: &&usize| Some(operators[i].operator.task_id) == run.task_id;
         let refuse = |text: String| Err(ReplayRefusal::new(USAGE, text));
         match (&alike[..], named) {
@@ -92,6 +96,8 @@ impl<'a> LocatedOperators<'a> {
         for (index, run) in side.runs.iter().enumerate() {
             let description = side.description_of(index);
             let found = match (model, description) {
+                // Graphs of PyTorch have no sets of operators, and a model of ONNX beside them
+                // would not be theirs.
                 (_, Some((_, graph, _))) if graph.opsets.is_empty() => Err(ReplayRefusal::new(
                     USAGE,
                     "operators of PyTorch cannot be run again: there is no engine for them here",
@@ -111,6 +117,7 @@ impl<'a> LocatedOperators<'a> {
                     "the dump does not describe its graph: give the model by `--model FILE`",
                 )),
             };
+            // A refusal is told only if its operator is asked for, so all of them are kept.
             located.of_run.push(found);
         }
         located

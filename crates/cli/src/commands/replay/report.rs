@@ -200,6 +200,8 @@ fn sentence(one: &ReplayResult) -> String {
             "both: its outputs are not what its inputs give, and its inputs differ from golden's"
         }
     };
+    // The engine is one way to compute the operator and not the truth. If it disagrees with both
+    // dumps alike, it may be the odd one.
     let doubt = is_own_known
         && matches!(one.blame, ReplayBlame::Own | ReplayBlame::Both)
         && worst(&one.golden_own) >= worst(&one.own);
@@ -213,6 +215,7 @@ fn sentence(one: &ReplayResult) -> String {
 fn worst(slots: &[SlotResult]) -> VerdictLevel {
     let levels = slots.iter().map(|slot| slot.level);
     levels
+        // What could not be compared sorts above a failure, and says nothing of who is right.
         .filter(|level| *level != VerdictLevel::Skip)
         .max()
         .unwrap_or_default()

@@ -62,10 +62,14 @@ impl<'a> ReplayedDump<'a> {
         let mut given = OperatorCall::default();
         let mut notes = Vec::new();
         for (i, name) in operator.operator.inputs.iter().enumerate() {
+            // ONNX writes an optional input that is left out as an empty name, so that others keep
+            // their places.
             if name.is_empty() {
                 continue;
             }
             let names = &operator.operator.inputs;
+            // The dump comes before the model: its weights are the ones that the outputs in
+            // question came from.
             if let Some(tensor) = self.values.own(run, names, i)? {
                 given.inputs.insert(i, tensor);
             } else if source.has_value(index, name) {
@@ -116,6 +120,7 @@ impl<'a> ReplayedDump<'a> {
             .iter()
             .map(|(slot, position)| (&run.slots[*slot], *position));
         let found: Vec<DumpedOutput> = with_slots
+            // Damaged slots stay, so that loading them tells of the damage.
             .filter(|(slot, _)| slot.has_elements || slot.problem.is_some())
             .map(|(slot, position)| {
                 Ok(DumpedOutput {
@@ -148,6 +153,7 @@ impl<'a> ReplayedDump<'a> {
         let operator = &operators.source.operators()[index].operator;
         let dumped = self.outputs(run, &operator.outputs)?;
         let (source, index, mut given, notes) = self.given(run)?;
+        // Inputs are needed for this: one of them decides whether `Dropout` draws at all.
         if is_random(operator, &given.inputs) {
             let text = format!("`{}` draws random numbers", operator.op_type);
             return Err(ReplayRefusal::new(USAGE, text));
@@ -182,6 +188,7 @@ impl<'a> GoldenDump<'a> {
     pub(super) fn new(half: ReplayedDump<'a>, matching: &'a Matching) -> GoldenDump<'a> {
         let pairs = matching.pairs.iter();
         let single = pairs.filter_map(|pair| match (&pair.target[..], &pair.golden[..]) {
+            // Of operators that were fused no single one can be run again for comparison.
             ([run], [_]) => Some((*run, pair)),
             _ => None,
         });

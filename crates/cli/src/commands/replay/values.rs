@@ -39,6 +39,7 @@ impl<'a> DumpedValues<'a> {
             ] {
                 for (slot, position) in slots(run, wanted, names) {
                     if let Some(name) = names.get(position).filter(|name| !name.is_empty()) {
+                        // A name means a value within one step of one model on one rank only.
                         let key = (run.place.clone(), source, name.clone());
                         let place = SlotRef { run: index, slot };
                         by_name.entry(key).or_default().push(place);
@@ -57,6 +58,8 @@ impl<'a> DumpedValues<'a> {
         position: usize,
     ) -> Result<Option<Tensor>, ReplayRefusal> {
         match self.own_slot(run, names, position) {
+            // A damaged input is an error, and not replaced by a value from elsewhere that may
+            // differ.
             Some(slot) if slot.has_elements || slot.problem.is_some() => load(slot).map(Some),
             Some(_) | None => Ok(None),
         }
@@ -117,6 +120,7 @@ pub(super) fn slots(
 
 /// The elements of a slot, in a layout that models use.
 pub(super) fn load(slot: &ExecutionSlot) -> Result<Tensor, ReplayRefusal> {
+    // The engine computes in ONNX's order of axes, and has no blocks of a device's layouts.
     let refuse = |text: String| ReplayRefusal::new(UNREADABLE, format!("{}: {text}", slot.key()));
     let layout = match slot.layout {
         Some(Layout::Nc1hwc0 | Layout::FractalZ) => Some(Layout::Nchw),

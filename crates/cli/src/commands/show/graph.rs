@@ -26,6 +26,7 @@ pub(super) fn show(path: &Path, beside: &BesideFile, is_json: bool) -> Result<()
         (BesideFile::Graph(graph), true) => print_json(&graph_json(path, graph)),
         (BesideFile::Graph(graph), false) => print_graph(graph),
         (BesideFile::Statistics(table), true) => {
+            // Rows that can be read are shown beside damaged ones, which are listed under `errors`.
             print_json(&table_json(path, table))?;
             table_verdict(table)
         }
@@ -81,6 +82,7 @@ fn print_graph(graph: &GraphDescription) -> Result<(), CommandFailure> {
 fn outputs(output: &ValueType) -> &[ValueType] {
     match output {
         ValueType::Tuple(types) => types,
+        // An operator of MindSpore gives one value; several outputs are a tuple.
         single => std::slice::from_ref(single),
     }
 }
@@ -229,6 +231,7 @@ fn print_table(path: &Path, table: &StatisticRows) -> Result<(), CommandFailure>
     });
     let rows = rows.collect();
     let mut right = header[5..].to_vec();
+    // Digests are texts, though they stand among the statistics.
     right.retain(|column| !matches!(*column, "MD5" | "SHA1"));
     let mut out = console::out();
     writeln!(out, "{}", format::table(&header, &right, rows).trim_fmt())?;

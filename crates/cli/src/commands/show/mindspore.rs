@@ -194,14 +194,18 @@ fn row(
     tensor: &IndexedTensor,
 ) -> Vec<String> {
     let step = match (execution.step, execution.iteration) {
+        // Trees of whole graphs may have both: a directory for the step and one for the iteration
+        // below it.
         (Some(step), Some(iteration)) => format!("{step}/{iteration}"),
         (None, iteration) => number(iteration),
         (step, None) => number(step),
     };
     let described = overview.description(tensor);
+    // The name says what the operator had. The file may hold a wider dtype, as npy has no bfloat16.
     let dtype = tensor.dtype_in_name.clone();
     let dtype = dtype.or_else(|| described.map(|d| d.stored.dtype.to_string()));
     let names = &execution.other_names;
+    // Names in files have lost their slashes, so the graph's name is shown where it is known.
     let name = names.full.as_ref().or(names.in_files.as_ref());
     vec![
         step,

@@ -36,8 +36,10 @@ pub(super) fn print(out: &mut impl Write, runs: &[FoundRun]) -> Result<(), Comma
             out,
             "run       began {}, {}",
             record.started,
+            // A record of another version may lack the time at which the run ended.
             end.trim_end()
         )?;
+        // The counters are written with the end, so those of other runs say nothing yet.
         if run.end == RunEnd::Ended {
             line!(out, "          {}", counts(run))?;
         }

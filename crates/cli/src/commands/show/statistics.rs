@@ -29,6 +29,7 @@ pub(super) fn print(all: &[IndexedTable]) -> Result<(), CommandFailure> {
     while let Some(first) = rest.first() {
         let n = rest
             .iter()
+            // Only neighbours share a table, so that all rows stay in the order of steps and tasks.
             .take_while(|one| one.table.columns == first.table.columns)
             .count();
         let (same, others) = rest.split_at(n);
@@ -82,6 +83,8 @@ fn rows_json(table: &StatsTable) -> Vec<Value> {
             .columns
             .iter()
             .cloned()
+            // Cells stay texts: they may be empty, `NA` or `inf`, and a number would not keep how
+            // it was written.
             .zip(cells.iter().map(|cell| json!(cell)));
         Value::Object(members.collect::<Map<String, Value>>())
     };
