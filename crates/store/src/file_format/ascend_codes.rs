@@ -29,6 +29,8 @@ const fn codes(
 const fn codes_of(dtype: DType) -> DTypeCodes {
     use DType::*;
     match dtype {
+        // AscendCL calls this -1 and the graph engine 28, so the numbering that they share has
+        // neither.
         Undefined => codes(Some(0), None, Some("DT_UNDEFINED")),
         F32 => codes(Some(1), Some(0), Some("DT_FLOAT")),
         F16 => codes(Some(2), Some(1), Some("DT_FLOAT16")),
@@ -57,10 +59,13 @@ const fn codes_of(dtype: DType) -> DTypeCodes {
         Dual => codes(Some(25), Some(25), Some("DT_DUAL")),
         Variant => codes(Some(26), Some(26), Some("DT_VARIANT")),
         BF16 => codes(Some(27), Some(27), Some("DT_BF16")),
+        // In the graph engine 28 means undefined, so the two numberings are one apart from here on.
         I4 => codes(Some(28), Some(29), Some("DT_INT4")),
         U1 => codes(Some(29), Some(30), Some("DT_UINT1")),
         I2 => codes(Some(30), Some(31), Some("DT_INT2")),
         U2 => codes(Some(31), Some(32), Some("DT_UINT2")),
+        // Tables of statistics print `UNKNOW` for dtypes without a name, as the vendor's do for
+        // this one.
         C32 => codes(Some(32), Some(33), None),
         HiF8 => codes(Some(33), Some(34), Some("DT_HIFLOAT8")),
         F8E5M2 => codes(Some(34), Some(35), Some("DT_FLOAT8_E5M2")),
@@ -138,6 +143,8 @@ const LAYOUT_MAX_CODE: u32 = 255;
 /// The dtype that a header's `data_type` number means, if it is known.
 pub fn dtype_from_code(code: u32) -> Option<DType> {
     let mut dtypes = DType::ALL.iter().copied();
+    // A search through the one table keeps both directions in step, where a second table could
+    // drift.
     dtypes.find(|&dtype| dtype_code(dtype) == Some(code))
 }
 
@@ -164,6 +171,7 @@ pub fn dtype_name(dtype: DType) -> Option<&'static str> {
 
 /// The layout that a header's `format` number means, if it is known.
 pub fn layout_from_code(code: u32) -> Option<Layout> {
+    // The message's enumeration jumps from 49 to 255, so a list by position cannot hold its end.
     if code == LAYOUT_MAX_CODE {
         return Some(Layout::Max);
     }
@@ -173,6 +181,7 @@ pub fn layout_from_code(code: u32) -> Option<Layout> {
 /// The number that a header carries for `layout`.
 pub fn layout_code(layout: Layout) -> u32 {
     let position = LAYOUTS.iter().position(|known| *known == layout);
+    // `Layout::Max` alone is not in the list; a test goes through all layouts to make sure of it.
     position.map_or(LAYOUT_MAX_CODE, |i| i as u32)
 }
 

@@ -34,6 +34,8 @@ pub struct IterationList {
 impl IterationList {
     /// The line to append when an operator runs in this iteration, if there is one.
     pub fn line(&mut self, iteration: u64) -> Option<String> {
+        // MindSpore compares with the last number alone, so an iteration that comes back after
+        // another one is listed again.
         let is_new = self.last.replace(iteration) != Some(iteration);
         is_new.then(|| format!("{iteration}\n"))
     }

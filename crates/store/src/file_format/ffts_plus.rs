@@ -55,6 +55,7 @@ impl FftsPlus {
     /// `threadMode`, or a list that is needed has another form than expected.
     pub fn parse(text: &str) -> Result<FftsPlus, FormatError> {
         let mut value: Value = serde_json::from_str(text).map_err(|error| {
+            // serde_json gives a line and a column, and our errors give an offset.
             let line_start: usize = text
                 .split_inclusive('\n')
                 .take(error.line().saturating_sub(1))
@@ -64,7 +65,9 @@ impl FftsPlus {
             FormatError::new(at as u64, "a JSON object", error.to_string())
         })?;
         let is_auto_threaded = match value.get("threadMode") {
+            // The vendor's tool fails without this key as well, whatever else there is.
             None => return Err(FormatError::new(0, "a key `threadMode`", "none")),
+            // The vendor's tool is written in Python, so what Python takes for true counts as such.
             Some(mode) => is_true(mode),
         };
         Ok(FftsPlus {
@@ -86,6 +89,7 @@ impl FftsPlus {
             "output_tensor_slice": self.output_slices,
         });
         if let (None, Some(map)) = (self.slice_instance_num, value.as_object_mut()) {
+            // The plain `remove` would move the last key into the gap.
             map.shift_remove("slice_instance_num");
         }
         value.to_string()
@@ -141,6 +145,8 @@ fn take_list<T: for<'a> Deserialize<'a>>(
     };
     match serde_json::from_value(list) {
         Ok(list) => Ok(list),
+        // With `threadMode` 0 nothing reads the lists, so their form must not make a file
+        // unreadable.
         Err(_) if !is_needed => Ok(Vec::new()),
         Err(error) => {
             let expected = format!("a list of the documented form in `{key}`");

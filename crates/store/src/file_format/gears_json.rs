@@ -85,6 +85,7 @@ pub struct Gears {
 /// Where the gears of a model are: beside it, under its whole name and `.gears.json`.
 pub fn path_of(model: &Path) -> PathBuf {
     let mut name = model.as_os_str().to_owned();
+    // `with_extension` would give `m.onnx` and `m.om` the same file.
     name.push(".gears.json");
     PathBuf::from(name)
 }
@@ -157,6 +158,7 @@ impl Gears {
             }
             let extent = |&n: &i64| match u64::try_from(n) {
                 Ok(n) => n,
+                // `check` has made sure that there is a value for each open extent.
                 Err(_) => left.next().unwrap_or(0),
             };
             let mut extent = extent;
@@ -202,6 +204,7 @@ impl Gears {
             }
             let n_open = n_open(dims);
             let is_right = match self.kind {
+                // One open extent means that there is a first axis, so the index is safe.
                 GearKind::Batch => n_open == 0 || (n_open == 1 && dims[0] == OPEN),
                 GearKind::Size => n_open == 0 || n_open == 2,
                 GearKind::Dims => true,
@@ -237,6 +240,8 @@ impl Gears {
                 let expected = format!("values of gear {i} of 1 and more");
                 return Err(mistake(expected, format!("{values:?}")));
             }
+            // Programs choose a gear by its values, so two with the same values could not be told
+            // apart.
             if self.gears[..i].iter().any(|other| other.values == *values) {
                 let found = format!("{values:?} twice");
                 return Err(mistake("gears that differ", found));

@@ -105,6 +105,7 @@ pub fn write<O: AsRef<Operator>>(mut out: impl Write, graph: &GraphText<'_, O>) 
             name => (name, *version),
         })
         .collect();
+    // Types are known of inputs as well; whatever is not an input is a weight or a constant.
     let arguments: HashSet<&String> = graph.arguments.iter().collect();
     let constants: Vec<&String> = graph
         .types
@@ -138,6 +139,8 @@ fn member(out: &mut impl Write, key: &str, value: &impl Serialize) -> io::Result
 pub fn parse(bytes: &[u8]) -> Result<GraphFile, FormatError> {
     let graph: GraphFile =
         json_object::decode(bytes, FILE_BYTES_MAX, "the description of a graph")?;
+    // Every key has a default, so any JSON object parses. The version tells a description from
+    // others.
     if graph.version == 0 {
         return Err(FormatError::new(
             0,
@@ -154,6 +157,7 @@ fn texts<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, String>,
     #[serde(untagged)]
     enum KnownShape {
         Text(String),
+        // One attribute of another kind must not make the whole graph unreadable.
         Else(serde::de::IgnoredAny),
     }
     let all: BTreeMap<String, KnownShape> = BTreeMap::deserialize(from)?;
@@ -188,6 +192,8 @@ impl Serialize for JsonOperator<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let operator = self.0;
         let names = |names: &'_ [String]| -> Vec<Option<String>> {
+            // ONNX marks an optional input that is absent by an empty name; the file has `null`
+            // there.
             let name = |name: &String| Some(name.clone()).filter(|name| !name.is_empty());
             names.iter().map(name).collect()
         };
@@ -200,6 +206,7 @@ impl Serialize for JsonOperator<'_> {
         }
         map.serialize_entry("inputs", &names(&operator.inputs))?;
         map.serialize_entry("outputs", &names(&operator.outputs))?;
+        // A sorted map makes the text independent of the order in which an engine lists attributes.
         let attributes: BTreeMap<&str, &str> = operator
             .attributes
             .iter()

@@ -24,6 +24,7 @@ pub(super) fn decode<T: DeserializeOwned>(
         return Err(FormatError::new(0, "an object", "something else"));
     }
     serde_json::from_slice(bytes).map_err(|error| {
+        // serde_json gives a line and a column, and our errors give an offset.
         let lines = bytes.split_inclusive(|byte| *byte == b'\n');
         let before = lines.take(error.line().saturating_sub(1));
         let offset = before.map(<[u8]>::len).sum::<usize>() + error.column().saturating_sub(1);

@@ -45,9 +45,13 @@ fn names_of(dtype: DType) -> Option<DTypeNames> {
         F32 => names("Float32", "float32", "F32", Some(11)),
         F64 => names("Float64", "float64", "F64", Some(12)),
         String => names("String", "string", "String", Some(13)),
+        // The numbers in between belong to tensors, lists, tuples and other types that are no
+        // dtypes.
         BF16 => names("BFloat16", "bfloat16", "BF16", Some(46)),
         I4 => names("Int4", "int4", "I4", Some(48)),
         U1 => names("UInt1", "uint1", "U1", None),
+        // The `.pb` message has no number for complex types: MindSpore fails to compile a graph
+        // with complex tensors while it dumps.
         C64 => names("Complex64", "complex64", "C64", None),
         C128 => names("Complex128", "complex128", "C128", None),
         F8E4M3FN => names("Float8E4M3FN", "float8_e4m3fn", "F8E4M3FN", None),

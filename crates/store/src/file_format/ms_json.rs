@@ -33,6 +33,7 @@ pub fn kernel_args(arguments: &[(String, String)]) -> String {
 /// An overflow record: compact, sorted by key, addresses as hexadecimal text.
 pub fn overflow(record: &BlockRecord) -> String {
     let mut object = record.to_json();
+    // The vendor's converter keeps the order of the record; MindSpore sorts.
     object.sort_all_objects();
     object.to_string()
 }
@@ -72,6 +73,8 @@ impl RuntimeDump<'_> {
             } => {
                 let list = match names {
                     None => json!([]),
+                    // The runtime takes an empty list for every operator, so none at all needs a
+                    // dummy name.
                     Some([]) => json!([{ "layer": [NO_OPERATOR] }]),
                     Some(names) => json!([{ "layer": names }]),
                 };
@@ -82,6 +85,8 @@ impl RuntimeDump<'_> {
                     "dump_path": dump_path,
                 });
                 if *is_waiting {
+                    // The runtime is set up before the first selected step, and must not write
+                    // until then.
                     dump["dump_step"] = NEVER.into();
                 }
                 dump

@@ -72,6 +72,8 @@ pub struct NanoOriginal {
 /// Whether a file's first bytes are those of a nano dump.
 pub fn is_nano(bytes: &[u8]) -> bool {
     let magic = bytes.get(LENGTH_BYTES..).unwrap_or_default();
+    // The vendor's reader asks for more than 12 bytes, too. No tensor file is mistaken for one of
+    // these: as protobuf, 0x5a begins field 11, which `DumpData` does not have.
     magic.len() > 4 && magic.starts_with(&MAGIC.to_le_bytes())
 }
 
@@ -91,6 +93,8 @@ impl NanoHeader {
         let size = self
             .tensors()
             .try_fold(start, |sum, t| sum.checked_add(t.size));
+        // Bytes behind the tensors are refused, unlike in a tensor file, because the vendor's
+        // reader refuses them.
         if size == Some(n_file as u64) {
             return Ok(());
         }
@@ -113,6 +117,8 @@ impl NanoHeader {
             (PayloadKind::Output, &self.outputs),
         ] {
             for (index, tensor) in tensors.iter().enumerate() {
+                // After `check_size` nothing saturates. Without it, a piece that is out of range
+                // reads as empty.
                 let size = usize::try_from(tensor.size).unwrap_or(usize::MAX);
                 let end = start.saturating_add(size);
                 let range = start..end;
@@ -155,6 +161,7 @@ impl NanoTensor {
 /// The dtype that the graph engine's number means, if a nano dump can hold it.
 pub fn dtype_from_code(code: i32) -> Option<DType> {
     use DType::{BF16, Resource, U1};
+    // The graph engine numbers more dtypes than the vendor's reader takes from these files.
     dtype_from_graph_engine(code)
         .filter(|dtype| dtype.as_numpy().is_some() || [Resource, BF16, U1].contains(dtype))
 }

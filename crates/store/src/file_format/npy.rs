@@ -95,6 +95,7 @@ pub fn from_bytes(bytes: Vec<u8>) -> Result<Tensor, FormatError> {
 pub fn from_bytes_as(mut bytes: Vec<u8>, wanted: Option<DType>) -> Result<Tensor, FormatError> {
     let (header, n_header) = NpyHeader::decode_any(&bytes)?;
     let wanted = wanted.filter(|&d| narrow::is_stored_as(d, header.items, header.dtype));
+    // A void item does not say what it is, so only a caller who knows the dtype may read it.
     if wanted.is_none() {
         header.items.check_known()?;
     }
@@ -103,6 +104,7 @@ pub fn from_bytes_as(mut bytes: Vec<u8>, wanted: Option<DType>) -> Result<Tensor
         FormatError::new(0, "a shape that fits memory", found)
     })?;
     let found = bytes.len() - n_header;
+    // Too many bytes are as suspicious as too few: the header describes something else.
     if found != expected {
         return Err(FormatError::new(
             n_header as u64,
@@ -112,15 +114,19 @@ pub fn from_bytes_as(mut bytes: Vec<u8>, wanted: Option<DType>) -> Result<Tensor
     }
     let is_text = matches!(header.items, ItemForm::Characters(_) | ItemForm::Bytes(_));
     if is_text {
+        // Texts without characters take no bytes in the file, but 16 each in a tensor.
         texts::check_number(header.items, &header.shape)?;
     }
+    // The elements move to the front of the same buffer; a copy would take twice the memory.
     bytes.drain(..n_header);
     if header.is_big_endian {
         swap_bytes(&mut bytes, header.swap_width());
     }
+    // Along a single axis both orders are the same.
     if header.is_fortran_order && header.shape.n_axes() > 1 {
         bytes = to_c_order(&bytes, &header.shape, header.items.n_bytes(header.dtype));
     }
+    // Items change their length from here on, so both orders had to be settled before.
     let mut dtype = header.dtype;
     if is_text {
         bytes = texts::from_items(header.items, &header.shape, &bytes, n_header)?;
@@ -150,6 +156,8 @@ fn to_c_order(bytes: &[u8], shape: &Shape, width: usize) -> Vec<u8> {
     }
     let mut out = Vec::with_capacity(bytes.len());
     let mut index = vec![0_usize; n_axes];
+    // The position follows the index by additions; computing it anew would take a product for each
+    // axis.
     let mut pos = 0;
     for _ in 0..shape.n_elements() {
         out.extend_from_slice(&bytes[pos..pos + width]);

@@ -39,6 +39,7 @@ pub fn split_name(file_name: &str) -> Option<(&str, bool)> {
 
 /// Whether a file is compressed, by its name or its first bytes.
 pub fn is_compressed(file_name: &str, bytes: &[u8]) -> bool {
+    // One of them may be missing: files get other names, and frames may follow a skippable one.
     file_name.ends_with(SUFFIX) || bytes.starts_with(&zstd::MAGIC)
 }
 
@@ -52,6 +53,8 @@ pub fn decode(bytes: &[u8]) -> Result<Vec<u8>, FormatError> {
     let mut decoder = zstd::Decoder::new(bytes)?;
     let (header, n_header) = start(&mut decoder)?;
     let (dtype, shape) = (header.dtype, &header.shape);
+    // A frame need not give the size of its content, and does not if it was made from a pipe. The
+    // array's header always tells.
     let n_content = header
         .n_data_bytes()
         .and_then(|n| n.checked_add(n_header))

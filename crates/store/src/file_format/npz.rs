@@ -116,10 +116,12 @@ impl<R: Read + Seek> ZipMembers<R> {
         }
         let indices = names.iter().cloned().zip(0..);
         let by_name: HashMap<String, usize> = indices.collect();
+        // Names that differ by `.npy` alone are two for the zip library and one here.
         if zip.has_duplicate_names() || by_name.len() < names.len() {
             let found = "two arrays of one name".to_owned();
             return Err(wrong("a name of its own for each array", found));
         }
+        // Entries that share packed bytes let a small archive stand for any amount of data.
         let overlap = zip.has_overlapping_files();
         if overlap.map_err(|error| not_a_zip(list_start, &error))? {
             let found = "arrays that share bytes, or reach into the list".to_owned();
@@ -164,6 +166,7 @@ impl<R: Read + Seek> ZipMembers<R> {
         let start = member.data_start().unwrap_or(0);
         let length = StreamLength {
             n_bytes: member.size(),
+            // The size above is a claim; deflate sets this limit whatever is claimed.
             n_bytes_max: member.compressed_size().saturating_mul(EXPANSION_MAX),
         };
         read(&mut member, length).map_err(|error| match error {

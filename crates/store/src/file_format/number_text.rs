@@ -4,6 +4,7 @@
 /// number is below 0.0001 or has more than six digits. NaN is `nan` or, with its sign bit, `-nan`.
 pub fn general(value: f64) -> String {
     let sign = if value.is_sign_negative() { "-" } else { "" };
+    // C prints the sign of NaN and Rust does not.
     if value.is_nan() {
         return format!("{sign}nan");
     }
@@ -13,6 +14,7 @@ pub fn general(value: f64) -> String {
     if value == 0.0 {
         return format!("{sign}0");
     }
+    // `%g` chooses the form by the rounded number: 999999.5 is printed as 1e+06.
     let text = format!("{value:.5e}");
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);

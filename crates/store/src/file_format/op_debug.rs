@@ -87,6 +87,7 @@ impl OverflowRecord {
 /// letter cases; all of them count.
 pub fn is_record_name(file_name: &str) -> bool {
     file_name
+        // An index would panic where the cut falls inside a character.
         .get(..FILE_NAME_PREFIX.len())
         .is_some_and(|prefix| prefix.eq_ignore_ascii_case(FILE_NAME_PREFIX))
 }

@@ -58,6 +58,7 @@ impl<'a> MessageReader<'a> {
             0 => FieldValue::Varint(self.varint()?),
             1 => FieldValue::Fixed64(u64::from_le_bytes(self.array()?)),
             2 => {
+                // A wrong length is reported where it stands, not behind it.
                 let at = self.offset();
                 let len = self.varint()?;
                 let start = self.offset();
@@ -77,6 +78,7 @@ impl<'a> MessageReader<'a> {
         let at = self.offset();
         let tag = self.varint()?;
         match u32::try_from(tag >> 3) {
+            // The wire type takes 3 of a tag's 32 bits, and no field has the number 0.
             Ok(number) if number > 0 && number < 1 << 29 => Ok((number, tag & 7)),
             _ => Err(FormatError::new(
                 at,
@@ -89,6 +91,8 @@ impl<'a> MessageReader<'a> {
     fn varint(&mut self) -> Result<u64, FormatError> {
         let start = self.pos;
         let mut value = 0_u64;
+        // 64 bits take ten bytes at most. Bits of the tenth beyond them fall away, as in protobuf's
+        // own parsers.
         for (i, &byte) in self.bytes[start..].iter().take(10).enumerate() {
             value |= u64::from(byte & 0x7f) << (7 * i);
             if byte & 0x80 == 0 {
@@ -139,6 +143,7 @@ impl<'a> MessageReader<'a> {
                     self.take(len, at)?;
                 }
                 3 => self.skip_group(number, depth + 1)?,
+                // The end of another group means that the nesting is broken.
                 4 if number == group => return Ok(()),
                 5 => drop(self.array::<4>()?),
                 other => return Err(self.error("a protobuf field", format!("wire type {other}"))),
@@ -157,6 +162,7 @@ impl<'a> MessageReader<'a> {
 /// [`FormatError`] if a packed list breaks off in the middle of an integer.
 pub fn read_repeated_u64(value: FieldValue<'_>, out: &mut Vec<u64>) -> Result<(), FormatError> {
     match value {
+        // Writers of proto2 do not pack lists, and protobuf asks every parser to take both forms.
         FieldValue::Varint(v) => out.push(v),
         FieldValue::Bytes(bytes, base) => {
             let mut reader = MessageReader::new(bytes, base);
@@ -195,6 +201,7 @@ impl MessageWriter {
 
     /// A message field, present even when it is empty.
     pub fn message(&mut self, number: u32, fill: impl FnOnce(&mut MessageWriter)) {
+        // The length comes first and has a varying width itself, so the content is made before it.
         let mut inner = MessageWriter::default();
         fill(&mut inner);
         self.bytes(number, &inner.0);

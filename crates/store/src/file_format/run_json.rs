@@ -273,6 +273,7 @@ pub fn parse(bytes: &[u8]) -> Result<RunRecord, FormatError> {
         let offset = before + error.column().saturating_sub(1);
         FormatError::new(offset as u64, "the record of a run", error.to_string())
     })?;
+    // Every key has a default, so `{}` parses; only the version shows that it is a record.
     if record.version == 0 {
         return Err(FormatError::new(0, "a record with a `version`", "none"));
     }
@@ -280,6 +281,8 @@ pub fn parse(bytes: &[u8]) -> Result<RunRecord, FormatError> {
 }
 
 fn bounded(mut record: RunRecord) -> RunRecord {
+    // Names come from models and may have any length, and the file must stay below what `parse`
+    // takes.
     record.models.truncate(N_MODELS_MAX);
     for model in &mut record.models {
         cut(&mut model.name);
@@ -302,6 +305,7 @@ fn bounded(mut record: RunRecord) -> RunRecord {
     if let Some(configuration) = &mut record.configuration {
         cut(&mut configuration.path);
         let is_long = |text: &String| text.len() > CONFIGURATION_BYTES_MAX;
+        // A configuration that was cut would not be JSON any more. Its digest still identifies it.
         configuration.text = configuration.text.take().filter(|text| !is_long(text));
     }
     record
@@ -320,6 +324,7 @@ fn cut_finding(found: &mut NonFiniteFinding) {
 
 fn cut(text: &mut String) {
     if text.len() > TEXT_BYTES_MAX {
+        // `truncate` panics inside a character.
         text.truncate(text.floor_char_boundary(TEXT_BYTES_MAX));
         text.push('…');
     }

@@ -88,6 +88,7 @@ pub fn dtype_name(dtype: DType) -> Option<&'static str> {
         F64 => "F64",
         C64 => "C64",
         F8E5M2 => "F8_E5M2",
+        // The format's name has no suffix, but it means the variant without infinities.
         F8E4M3FN => "F8_E4M3",
         F8E8M0 => "F8_E8M0",
         Undefined | String | DualSubI8 | DualSubU8 | C128 | QI8 | QI16 | QI32 | QU8 | QU16
@@ -148,6 +149,7 @@ pub fn encode<'a>(
         start = end;
     }
     let mut text = Value::Object(header).to_string().into_bytes();
+    // The format allows blanks behind the object, and nothing else.
     text.resize(text.len().next_multiple_of(ALIGN), b' ');
     let length: [u8; LENGTH_BYTES] = (text.len() as u64).to_le_bytes();
     Ok(([&length[..], &text].concat(), parts))

@@ -157,6 +157,7 @@ fn row(
         }
     } else {
         let computed = &cells::any(tensor.observed()).0;
+        // The vendor's table of choices counts by the shape, even where nothing can be computed.
         let n_elements = tensor.shape().n_elements() as u64;
         push_cells(text, cells, n_elements, computed.as_ref());
     }
@@ -200,6 +201,8 @@ impl StatsColumns {
         };
         chosen.sort_unstable();
         chosen.dedup();
+        // The vendor's table of choices begins with the count, unless the choice is its default
+        // set.
         let count_at = if chosen == PLAIN { 3 } else { 0 };
         let mut cells: Vec<StatsCell> = chosen.into_iter().map(StatsCell::Statistic).collect();
         cells.insert(count_at, StatsCell::Count);

@@ -37,6 +37,7 @@ pub fn write(
     let options = SimpleFileOptions::default()
         .compression_method(CompressionMethod::Stored)
         .with_alignment(ALIGN)
+        // Beyond 4 GiB a member needs zip64, which its header has to say before the bytes come.
         .large_file(bytes.len() > u32::MAX as usize);
     let mut archive = ZipWriter::new(out);
     let members: [(&str, &[u8]); 4] = [
@@ -68,6 +69,7 @@ fn storage(dtype: DType) -> Option<TorchStorage> {
         Bool => TorchStorage::Typed("BoolStorage"),
         C64 => TorchStorage::Typed("ComplexFloatStorage"),
         C128 => TorchStorage::Typed("ComplexDoubleStorage"),
+        // torch has no storage classes for these three.
         U16 => TorchStorage::Untyped("uint16"),
         U32 => TorchStorage::Untyped("uint32"),
         U64 => TorchStorage::Untyped("uint64"),
@@ -99,11 +101,14 @@ fn pickle(storage: &TorchStorage, shape: &[usize], n_bytes: usize) -> Vec<u8> {
     p.text("cpu");
     p.integer(n);
     p.tuple();
+    // The tuple is a persistent id, which torch resolves to the bytes of `archive/data/0`.
     p.0.push(b'Q');
     p.integer(0);
     p.integers(shape);
     p.integers(&strides(shape));
+    // `False`: the tensor needs no gradient.
     p.0.push(0x89);
+    // torch expects the tensor's backward hooks here, of which there are none.
     p.global("collections", "OrderedDict");
     p.0.extend_from_slice(b")R");
     if let TorchStorage::Untyped(dtype) = storage {
@@ -117,6 +122,7 @@ fn pickle(storage: &TorchStorage, shape: &[usize], n_bytes: usize) -> Vec<u8> {
 fn strides(shape: &[usize]) -> Vec<usize> {
     let mut strides = vec![1_usize; shape.len()];
     for axis in (1..shape.len()).rev() {
+        // torch counts an empty axis as one element long, so that no stride is 0.
         strides[axis - 1] = strides[axis].saturating_mul(shape[axis].max(1));
     }
     strides

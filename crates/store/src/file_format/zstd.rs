@@ -61,6 +61,7 @@ pub fn write(out: &mut impl Write, parts: &[&[u8]], level: CompressionLevel) -> 
     ] {
         context.set_parameter(parameter).map_err(io_error)?;
     }
+    // This puts the size into the frame, where readers check it before they take memory.
     context
         .set_pledged_src_size(Some(n_content))
         .map_err(io_error)?;
@@ -77,6 +78,7 @@ pub fn write(out: &mut impl Write, parts: &[&[u8]], level: CompressionLevel) -> 
             n_bytes += output.as_slice().len() as u64;
         }
     }
+    // More may be left inside the compressor than the buffer holds, so this can take several turns.
     loop {
         let directive = ZSTD_EndDirective::ZSTD_e_end;
         let mut output = OutBuffer::around(&mut buffer);
@@ -114,6 +116,7 @@ impl Decoder<'_> {
             bytes,
             pos: 0,
             content: Vec::new(),
+            // An empty file is an error, too, because it holds no frame.
             is_between_frames: false,
         })
     }
@@ -139,6 +142,7 @@ impl Decoder<'_> {
     pub fn finish(mut self, n: usize) -> Result<Vec<u8>, FormatError> {
         let expected = || format!("frames with {n} bytes");
         let declared = zstd_safe::get_frame_content_size(self.bytes).ok().flatten();
+        // This is the size of the first frame alone, so a smaller one is no error yet.
         if let Some(declared) = declared.filter(|&declared| declared > n as u64) {
             return Err(FormatError::new(0, expected(), declared.to_string()));
         }
@@ -165,6 +169,7 @@ impl Decoder<'_> {
     /// Decodes until there are `n` bytes of content, or to the end.
     fn fill(&mut self, n: usize) -> Result<(), FormatError> {
         let n_more = n.saturating_sub(self.content.len());
+        // The size comes from a file, so a lack of memory must be an error and not an abort.
         if self.content.try_reserve_exact(n_more).is_err() {
             let found = format!("a size of {n}");
             return Err(FormatError::new(0, "a size that fits memory", found));
@@ -180,6 +185,7 @@ impl Decoder<'_> {
                 FormatError::new(self.pos as u64, "zstd frames", found)
             })?;
             self.pos += input.pos();
+            // libzstd returns 0 only where a frame has ended and all of its content is out.
             self.is_between_frames = n_left == 0;
         }
         Ok(())

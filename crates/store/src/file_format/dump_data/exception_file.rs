@@ -15,6 +15,8 @@ const INPUT_TYPE_INPUT: u32 = 2;
 /// has its position among the operator's arguments: inputs first, then outputs. There are no
 /// attribute entries: a widespread reader cannot open files that have them.
 pub fn exception_prelude(record: &Record, op_name: &str, message: &str) -> Vec<u8> {
+    // These are all inputs of the operator, not those in the record: positions among its arguments
+    // count inputs that are absent, too.
     let n_inputs = record.operator.inputs.len();
     let arg_index = |position: usize| u32::try_from(position).unwrap_or(u32::MAX);
     let inputs = record.inputs.iter().map(|(position, tensor)| {

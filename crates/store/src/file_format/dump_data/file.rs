@@ -182,6 +182,7 @@ impl DumpFile {
             let entries = match piece.kind {
                 PayloadKind::Input => &self.checked.header.inputs,
                 PayloadKind::Output => &self.checked.header.outputs,
+                // The header gives these a size, but neither a dtype nor a shape.
                 PayloadKind::Buffer | PayloadKind::Space => return None,
             };
             let entry = entries.get(piece.index)?;
@@ -199,6 +200,7 @@ impl DumpFile {
 impl TensorEntry {
     /// The layout that the entry names, if it is known.
     pub fn layout(&self) -> Option<Layout> {
+        // Only the low 8 bits name the layout; Ascend keeps groups and C0 above them.
         layout_from_code(self.format & 0xff)
     }
 
@@ -253,6 +255,7 @@ fn original_op(record: &Record, position: usize) -> Option<OriginalOp> {
     known.map(|(name, output_index)| OriginalOp {
         name: name.clone(),
         output_index: *output_index,
+        // Left at its default, 0, the layout would read as NCHW.
         format: layout_code(Layout::Nd),
         ..OriginalOp::default()
     })
@@ -261,9 +264,12 @@ fn original_op(record: &Record, position: usize) -> Option<OriginalOp> {
 pub(super) fn entry(tensor: &Tensor) -> TensorEntry {
     let dims: Vec<u64> = tensor.shape().iter().map(|&dim| dim as u64).collect();
     TensorEntry {
+        // Readers hand the bytes of an undefined tensor on as they are, so only the name is lost.
         data_type: dtype_code(tensor.dtype()).unwrap_or(UNDEFINED),
         format: layout_code(tensor.layout()),
         shape: Some(dims.clone()),
+        // ONNX tensors are not re-arranged for a device, so both shapes are the same. Devices write
+        // both even of a scalar, whose shape is a message without extents.
         original_shape: Some(dims),
         size: tensor.n_bytes() as u64,
         ..TensorEntry::default()
@@ -284,6 +290,8 @@ fn check(bytes: &[u8]) -> Result<CheckedFile, FormatError> {
         ));
     };
     let n_header_bytes = u64::from_le_bytes(*length);
+    // A damaged file may have any 64-bit number here; the bound keeps the sum below from
+    // overflowing.
     let n_header_max = (n_file - LENGTH_BYTES).min(HEADER_BYTES_MAX);
     if n_header_bytes > n_header_max {
         let expected = format!("a header length of at most {n_header_max}");
@@ -295,6 +303,8 @@ fn check(bytes: &[u8]) -> Result<CheckedFile, FormatError> {
     let mut pos = payload_start;
     let mut pieces = Vec::new();
     for (kind, index, size) in sizes(&header) {
+        // Sizes are only a claim of the header. They are checked once, here, so that no later
+        // access to a piece can fail.
         let Some(end) = pos.checked_add(size).filter(|&end| end <= n_file) else {
             let expected = format!("{size} bytes of {} {index}", kind.name());
             return Err(FormatError::new(pos, expected, (n_file - pos).to_string()));
@@ -306,6 +316,7 @@ fn check(bytes: &[u8]) -> Result<CheckedFile, FormatError> {
         });
         pos = end;
     }
+    // `pos` need not have reached the end: the vendor's reader tolerates bytes behind the payload.
     Ok(CheckedFile {
         header,
         pieces,
@@ -320,6 +331,7 @@ fn sizes(header: &DumpHeader) -> impl Iterator<Item = (PayloadKind, usize, u64)>
     let outputs = header.outputs.iter().map(|e| (PayloadKind::Output, e.size));
     let buffers = header.buffers.iter().map(|e| (PayloadKind::Buffer, e.size));
     let spaces = header.spaces.iter().map(|e| (PayloadKind::Space, e.size));
+    // The payload begins with the inputs, although outputs have the lower field number.
     inputs
         .enumerate()
         .map(number)

@@ -62,6 +62,7 @@ impl From<SliceError> for FormatError {
 /// # Errors
 /// [`SliceError::Name`] if that is no number.
 pub fn thread_in_name(file_name: &str) -> Result<usize, SliceError> {
+    // msaccucmp counts from the end as well, so the number of fields before it does not matter.
     let field = file_name.rsplit('.').nth(1);
     let thread = field.and_then(|field| field.parse().ok());
     thread.ok_or_else(|| SliceError::Name(file_name.to_owned()))
@@ -83,6 +84,7 @@ pub fn apply_slices(
         SlotSide::Input => &mut header.inputs,
         SlotSide::Output => &mut header.outputs,
     };
+    // Zipping lists of different lengths would leave some tensors with the shape of the whole.
     if entries.len() != shapes.len() {
         return Err(SliceError::Count {
             side: side.name(),
@@ -99,6 +101,8 @@ pub fn apply_slices(
 /// [`apply_slices`] of the header's own first attribute; another attribute means nothing.
 pub(crate) fn apply_own_slices(header: &mut DumpHeader, file_name: &str) -> Result<(), SliceError> {
     let text = header.attrs.first().map(|attr| attr.value.as_str());
+    // msaccucmp stops at any other attribute. The tensors are complete without it, so they are
+    // read.
     let Some(Ok(attribute)) = text.map(FftsPlus::parse) else {
         return Ok(());
     };
@@ -110,6 +114,7 @@ pub(crate) fn apply_own_slices(header: &mut DumpHeader, file_name: &str) -> Resu
         (SlotSide::Input, &attribute.input_slices),
         (SlotSide::Output, &attribute.output_slices),
     ] {
+        // A list that is absent is empty, and looking for a thread in it would be an error.
         if !slices.is_empty() {
             apply_slices(header, &attribute, side, thread)?;
         }

@@ -26,6 +26,7 @@ fn plain(value: &Literal) -> String {
         Literal::List(values) => format!("[{}]", all(values)),
         Literal::Bool(value) => value.to_string(),
         Literal::Int(_, value) => value.to_string(),
+        // MindSpore prints six decimals here; more follow only where six do not tell the number.
         Literal::Float(_, value) => decimals(*value),
         // Nothing but the text itself is read from it.
         Literal::Text(text) if is_plain(text) => text.clone(),
@@ -40,6 +41,8 @@ fn plain(value: &Literal) -> String {
 }
 
 pub(super) fn parse_attribute(text: &str) -> Literal {
+    // A value by itself shows its type and a text its quotes. In a list both are missing, so
+    // elements follow rules of their own.
     let is_list = inside(text, "(", ")").is_some() || inside(text, "[", "]").is_some();
     if is_list {
         element(text, 0)
@@ -49,6 +52,7 @@ pub(super) fn parse_attribute(text: &str) -> Literal {
 }
 
 fn element(text: &str, depth: usize) -> Literal {
+    // Deeper values stay text, so that nesting in a file cannot exhaust the stack.
     if depth == DEPTH_MAX {
         return Literal::Name(text.to_owned());
     }
@@ -74,9 +78,11 @@ fn element(text: &str, depth: usize) -> Literal {
     if let Ok(value) = text.parse::<i128>() {
         return Literal::Int(None, value);
     }
+    // This takes words such as `nan` for numbers as well, and so `is_plain` has such texts quoted.
     if let Ok(value) = text.parse::<f64>() {
         return Literal::Float(DType::F32, value);
     }
+    // A word without quotes is a text unless it names a dtype, as `F32` does.
     match (ms_dtype::from_short(text), parse_literal(text)) {
         (Some(_), _) => Literal::Name(text.to_owned()),
         (None, Literal::Name(_)) => Literal::Text(text.to_owned()),
@@ -91,5 +97,6 @@ fn is_plain(text: &str) -> bool {
         && !text.contains(|c| {
             matches!(c, ',' | '"' | '\\' | '(' | ')' | '[' | ']' | '{' | '}') || c.is_control()
         })
+        // The reader itself decides what it would take for something else, so that the two agree.
         && matches!(element(text, 0), Literal::Text(_))
 }

@@ -104,6 +104,7 @@ impl GraphIrReader {
             IrFilePart::GraphAttributes => self.graph_attribute(trimmed),
             IrFilePart::Parameters if trimmed.starts_with("%para") => self.parameter(trimmed)?,
             IrFilePart::Nodes | IrFilePart::Result => self.node_line(trimmed)?,
+            // The result's label stands here alone: its own line has `Return` in place of a label.
             IrFilePart::Order if trimmed.contains("> Return, ") => {
                 let label = trimmed
                     .split_once('{')
@@ -123,6 +124,7 @@ impl GraphIrReader {
             .and_then(|l| l.split('(').next());
         if let Some(name) = name.or(subgraph) {
             self.graph.name = name.trim().to_owned();
+            // The file gives the graph's id only as the end of the name: `kernel_graph7`.
             let digits = name.trim_end_matches(|c: char| c.is_ascii_digit()).len();
             self.graph.id = name[digits..].parse().unwrap_or(0);
             self.by_number.clear();
@@ -202,12 +204,15 @@ impl GraphIrReader {
         if let Some(name) = full_name {
             let name = name.strip_suffix(')').unwrap_or(name).to_owned();
             match (self.part, self.graph.nodes.last_mut()) {
+                // The result is not in the list of nodes, so its name must not go to the last of
+                // them.
                 (IrFilePart::Result, _) => self.graph.result.full_name = name,
                 (_, Some(node)) => node.full_name = name,
                 (_, None) => {}
             }
             return Ok(());
         }
+        // What follows `Return` describes the result and not the last node.
         let Some(node) = self
             .graph
             .nodes
@@ -276,6 +281,8 @@ impl GraphIrReader {
         let mut inputs = Vec::new();
         let mut rest = text;
         while !rest.starts_with(')') {
+            // Names of parameters may hold commas, brackets and quotes, so a known name is matched
+            // as a whole before anything looks for the argument's end.
             let n = match self.known_parameter(rest) {
                 Some(n) => n,
                 None => find_outside(rest, &[", ", ")"])?,
@@ -301,10 +308,13 @@ impl GraphIrReader {
     fn input(&mut self, text: &str) -> InputOrigin {
         if let Some(rest) = text.strip_prefix("%para") {
             let (number, name) = rest.split_once('_').unwrap_or((rest, ""));
+            // Parameters are numbered from 1, while nodes are numbered from 0.
             let index = number.parse::<usize>().ok().and_then(|n| n.checked_sub(1));
             if let Some((index, parameter)) =
                 index.and_then(|i| Some((i, self.graph.parameters.get_mut(i)?)))
             {
+                // MindSpore lists parameters of subgraphs without the name that nodes call them by.
+                // Both are kept, so that the file can be written again.
                 if parameter.name != name && parameter.listed_name.is_none() {
                     let listed = std::mem::replace(&mut parameter.name, name.to_owned());
                     parameter.listed_name = Some(listed);
@@ -318,6 +328,8 @@ impl GraphIrReader {
         let node = number.and_then(|number: u64| self.by_number.get(&number));
         match node {
             Some(&index) => InputOrigin::Node(index),
+            // A reference into nowhere costs this input alone; the rest of the graph is still of
+            // use.
             None if text.starts_with('%') => InputOrigin::Unknown(text.to_owned()),
             None => self.graph.constant(parse_literal(text)),
         }
@@ -331,10 +343,13 @@ fn view(node: &mut GraphNode, text: &str) {
         return;
     };
     let types = |text| split_types(text);
+    // This is the line of kinds, `(Tensor) -> (Tensor)`, which says less than the types.
     if !inputs.starts_with('<') && !outputs.starts_with('<') {
         return;
     }
     let device = |text| -> Option<Vec<_>> { types(text).into_iter().map(parse_device).collect() };
+    // Lines of host types and of device types look alike, and a node may have either or both. Only
+    // device types have a layout, so the one that can be read as such is the kernel's.
     match (device(inputs), device(outputs)) {
         (Some(inputs), Some(outputs)) if !outputs.is_empty() => {
             node.kernel = Some(KernelView { inputs, outputs });
@@ -347,6 +362,7 @@ fn view(node: &mut GraphNode, text: &str) {
 fn split_types(text: &str) -> Vec<&str> {
     let mut types = Vec::new();
     let mut rest = text;
+    // `split` does not know angle brackets, and each type has commas of its own.
     while let Some(at) = rest.find(">, <") {
         types.push(&rest[..=at]);
         rest = &rest[at + 3..];
@@ -360,6 +376,7 @@ fn split_types(text: &str) -> Vec<&str> {
 fn attributes(text: &str) -> Vec<GraphAttribute> {
     let mut attributes = Vec::new();
     for (group, title) in GROUPS {
+        // A value may be a text that looks like a title, so quotes and brackets are skipped.
         let Some(start) = find_outside(text, &[title]) else {
             continue;
         };

@@ -4,9 +4,11 @@
 pub(super) fn closing(text: &str) -> Option<usize> {
     let mut depth = 0_usize;
     let (mut is_quoted, mut is_escaped) = (false, false);
+    // Bytes are enough: no byte of a longer UTF-8 character is an ASCII one.
     for (at, byte) in text.bytes().enumerate() {
         match byte {
             _ if is_escaped => is_escaped = false,
+            // Backslashes outside quotes belong to names: MindSpore allows parameters called `c\d`.
             b'\\' if is_quoted => is_escaped = true,
             b'"' => is_quoted = !is_quoted,
             _ if is_quoted => {}

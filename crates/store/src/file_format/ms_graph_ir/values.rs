@@ -39,6 +39,7 @@ fn literal(text: &str, depth: usize) -> Literal {
     if let Some(inner) = inside(text, "Tensor(", ")") {
         return tensor_literal(inner).unwrap_or_else(name);
     }
+    // 128 bits hold every `int64` and every `uint64`.
     if let Ok(value) = text.parse::<i128>() {
         return Literal::Int(None, value);
     }
@@ -162,6 +163,8 @@ pub(super) fn parse_type(text: &str) -> ValueType {
         [kind] => value_type(kind, NO_SHAPE, 0),
         [kind, shape, ..] => match kind.strip_prefix("Ref[").and_then(|k| k.strip_suffix(']')) {
             Some(kind) => reference(kind, shape, &parts[2..]),
+            // What may follow the shape says that the value is a constant, which the argument
+            // itself shows.
             None => value_type(kind, shape, 0),
         },
         [] => None,
@@ -196,6 +199,8 @@ fn value_type(kind: &str, shape: &str, depth: usize) -> Option<ValueType> {
     }
     if let Some(kinds) = inside(kind, "Tuple[", "]") {
         let shapes = split(inside(shape, "TupleShape(", ")")?, ", ");
+        // Shapes are written out one by one, so their number bounds what `Int64*99999999999` may
+        // claim.
         let kinds = repeated(kinds, shapes.len())?;
         let types = kinds.iter().zip(&shapes);
         let types: Option<Vec<_>> = types.map(|(k, s)| value_type(k, s, depth + 1)).collect();
@@ -215,9 +220,11 @@ fn repeated(kinds: &str, n: usize) -> Option<Vec<&str>> {
     let mut all = Vec::new();
     for kind in split(kinds, ",") {
         let (kind, count) = match kind.rsplit_once('*') {
+            // A star before a closing bracket belongs to a tuple inside the element.
             Some((kind, count)) if !count.contains(']') => (kind, count.parse().ok()?),
             _ => (kind, 1),
         };
+        // `all` never has more than `n`, so this cannot underflow.
         if count > n - all.len() {
             return None;
         }
@@ -249,6 +256,7 @@ pub(super) fn write_type(out: &mut String, value: &ValueType, is_constant: bool)
         }
         ValueType::Tensor(_) if is_constant => out.push_str(", value=..."),
         ValueType::Tuple(types) if is_constant && !types.is_empty() => {
+            // The description does not keep these flags: they are 1 in every recorded file.
             let flags = joined(&vec![1; types.len()]);
             push(
                 out,
@@ -270,6 +278,8 @@ fn kind_of(value: &ValueType) -> String {
         ValueType::Reference { tensor: t, .. } => format!("Ref[{}]", tensor(t)),
         ValueType::Scalar(dtype) => ms_dtype::camel(*dtype).unwrap_or("Undefined").to_owned(),
         ValueType::Tuple(types) => {
+            // MindSpore writes a run of equal types as one with a count, and the text must match
+            // its own.
             let mut runs: Vec<(String, usize)> = Vec::new();
             for kind in types.iter().map(kind_of) {
                 match runs.last_mut() {

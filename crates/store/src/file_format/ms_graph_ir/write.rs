@@ -14,6 +14,7 @@ const TUPLE_OPERATORS: [&str; 2] = ["MakeTuple", "TupleGetItem"];
 /// The file of a graph.
 pub fn encode(graph: &GraphDescription) -> String {
     let name = &graph.name;
+    // MindSpore counts `Return` as well, which is not in the list.
     let n_cnodes = graph.nodes.len() + 1;
     // Every operator node has a node of its own for the primitive that it applies.
     let n_nodes = graph.parameters.len() + graph.constants.len() + 2 * n_cnodes;
@@ -181,6 +182,7 @@ fn kind(value: &ValueType, is_constant: bool) -> &'static str {
     match value {
         ValueType::Tensor(_) | ValueType::Reference { .. } => "Tensor",
         ValueType::Scalar(_) => "Scalar",
+        // MindSpore unfolds a tuple that a node makes into single arguments, but no constant one.
         ValueType::Tuple(_) if is_constant => "Tuple",
         ValueType::Tuple(_) => "TupleUnfold",
         ValueType::Monad(_) | ValueType::Other(_) => "Unknown",

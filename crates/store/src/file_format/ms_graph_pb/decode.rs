@@ -172,6 +172,7 @@ fn name_of(value: FieldValue<'_>) -> Result<String, FormatError> {
 }
 
 fn read_type(value: FieldValue<'_>, depth: usize) -> Result<ValueType, FormatError> {
+    // Messages nest as deep as a file likes, and each level takes stack.
     check_depth(value, depth)?;
     let mut data_type = 0;
     let mut tensor = None;
@@ -205,6 +206,8 @@ fn read_type(value: FieldValue<'_>, depth: usize) -> Result<ValueType, FormatErr
 /// The values of a tuple: without a shape, nothing is said of its extents.
 fn read_element(value: FieldValue<'_>, depth: usize) -> Result<ValueType, FormatError> {
     let mut found = read_type(value, depth)?;
+    // Outside tuples a missing shape means that there are no axes, so `read_tensor_type`, which
+    // serves both, cannot tell.
     let mut has_shape = false;
     each_field(value, |number, value| {
         if number == kind::TENSOR {
@@ -278,6 +281,7 @@ fn read_value(value: FieldValue<'_>, depth: usize) -> Result<Literal, FormatErro
     })?;
     let dtype = data_type.and_then(ms_dtype::from_number);
     Ok(match (data_type, content) {
+        // MindSpore writes a monad as an empty message, which does not say which of the two it is.
         (None, None) if values.is_empty() => Literal::Monad(MONADS[0].1.to_owned()),
         (Some(TUPLE), _) => Literal::Tuple(values),
         (Some(LIST), _) => Literal::List(values),
@@ -295,6 +299,7 @@ fn read_tensor_value(value: FieldValue<'_>) -> Result<Literal, FormatError> {
     let mut dtype = 0;
     each_field(value, |number, value| {
         match number {
+            // Writers of proto2 do not pack lists, but a parser has to take both forms.
             tensor::DIMS => read_repeated_u64(value, &mut dims)?,
             tensor::DATA_TYPE => dtype = integer(value),
             _ => {}
@@ -349,6 +354,8 @@ fn sources(text: &str) -> Vec<NodeSource> {
             None => heading = Some(line.trim().trim_end_matches(':').to_owned()),
         }
     }
+    // The message has the innermost call first and the text the outermost; descriptions follow the
+    // text.
     sources.iter_mut().for_each(|source| source.lines.reverse());
     sources
 }
@@ -357,6 +364,7 @@ fn each_field<'a>(
     value: FieldValue<'a>,
     mut use_field: impl FnMut(u32, FieldValue<'a>) -> Result<(), FormatError>,
 ) -> Result<(), FormatError> {
+    // Protobuf parsers treat a field of another wire type as an unknown one.
     let FieldValue::Bytes(bytes, base) = value else {
         return Ok(());
     };

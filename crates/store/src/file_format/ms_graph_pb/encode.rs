@@ -17,6 +17,8 @@ use crate::record::graph::{
 /// The file of a graph.
 pub fn encode(graph: &GraphDescription) -> Vec<u8> {
     let mut writer = MessageWriter::default();
+    // The message is proto2, whose writers put down every field that was set, zeros and empty texts
+    // included.
     writer.varint_always(model::IR_VERSION, IR_VERSION);
     writer.message(model::GRAPH, |writer| write_graph(writer, graph));
     writer.into_bytes()
@@ -45,10 +47,12 @@ fn write_graph(writer: &mut MessageWriter, graph: &GraphDescription) {
     for (i, constant) in graph.constants.iter().enumerate() {
         writer.message(graph_field::CONSTANT, |writer| {
             text(writer, named::NAME, &constant_name(i));
+            // MindSpore leaves the values of constant tensors out.
             if !matches!(constant.value, Literal::Tensor(..)) {
                 writer.message(named::CONTENT, |w| write_value(w, &constant.value));
             }
             let known = constant.full_name.clone();
+            // Only constants that were read from such a file have a name of their own.
             let full_name = known.unwrap_or_else(|| format!("Default_data-{i}"));
             text(writer, named::FULL_NAME, &full_name);
         });
@@ -60,12 +64,14 @@ fn write_node(writer: &mut MessageWriter, graph: &GraphDescription, i: usize, no
     for input in &node.inputs {
         writer.message(node::INPUT, |writer| {
             text(writer, named::NAME, &input_name(graph, input));
+            // 0 is an edge of data; MindSpore writes it although it is the default.
             writer.varint_always(named::CONTENT, 0);
         });
     }
     text(writer, node::NAME, &node_name(i));
     text(writer, node::OP_TYPE, &node.op_type);
     text(writer, node::SCOPE, node.scope());
+    // The message has no place for the attributes of nodes and origins.
     let of_operator =
         |a: &&crate::record::graph::GraphAttribute| a.group == AttributeGroup::Operator;
     for attribute in node.attributes.iter().filter(of_operator) {
@@ -80,6 +86,7 @@ fn write_node(writer: &mut MessageWriter, graph: &GraphDescription, i: usize, no
 }
 
 fn node_name(i: usize) -> String {
+    // MindSpore numbers nodes from 1 here, but from 0 in the text.
     (i + 1).to_string()
 }
 
@@ -211,6 +218,7 @@ fn write_value(writer: &mut MessageWriter, value: &Literal) {
                     w.varint_always(kind::DATA_TYPE, number);
                 });
             }
+            // The message has no other place for a name that is not a type's.
             None => write_text(writer, name),
         },
         Literal::Tuple(values) => write_values(writer, TUPLE, values),
@@ -220,6 +228,7 @@ fn write_value(writer: &mut MessageWriter, value: &Literal) {
             if let Some(known) = known {
                 writer.message(value_field::TENSOR, |writer| {
                     for dim in &known.shape {
+                        // One field for each extent, because proto2 does not pack lists.
                         writer.varint_always(tensor::DIMS, dim.cast_unsigned());
                     }
                     writer.varint_always(tensor::DATA_TYPE, number(known.dtype));

@@ -95,6 +95,7 @@ impl<'a> NanoCursor<'a> {
     fn piece(&mut self) -> Result<(u32, NanoCursor<'a>), FormatError> {
         let tag = self.u32()?;
         let length = self.u32()? as usize;
+        // Offsets in errors count from the start of the file, inside a piece as well.
         let base = self.base + self.pos;
         let bytes = self.take(length)?;
         Ok((
@@ -117,6 +118,7 @@ impl<'a> NanoCursor<'a> {
         tag: u32,
         entry: fn(&mut NanoCursor<'a>) -> Result<NanoTensor, FormatError>,
     ) -> Result<Vec<NanoTensor>, FormatError> {
+        // Either list may be absent, and then this tag belongs to what follows and must stay there.
         let next = self
             .bytes
             .get(self.pos..)
@@ -180,6 +182,7 @@ impl<'a> NanoCursor<'a> {
                 (TAG_SHAPE, _) => tensor.shape = value.dims()?,
                 (TAG_ORIGINAL_SHAPE, _) => tensor.original_shape = value.dims()?,
                 (TAG_NAME, Some(original)) => {
+                    // A name is for people; one that is not UTF-8 is no reason to lose the tensors.
                     original.name = String::from_utf8_lossy(value.bytes).into_owned();
                 }
                 _ => {}

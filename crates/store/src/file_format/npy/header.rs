@@ -50,6 +50,7 @@ impl NpyHeader {
         let descr = self.items.descr(self.dtype)?;
         let dims: Vec<String> = self.shape.iter().map(usize::to_string).collect();
         let tuple = match &dims[..] {
+            // Without the comma Python takes it for a number in parentheses.
             [one] => format!("({one},)"),
             _ => format!("({})", dims.join(", ")),
         };
@@ -102,6 +103,8 @@ impl NpyHeader {
                 found,
             ));
         };
+        // Versions 1 and 2 are Latin-1 and version 3 is UTF-8. Only field names of records differ
+        // in the two, and records are refused anyway.
         let text = str::from_utf8(text).map_err(|error| {
             let at = text_start + error.valid_up_to();
             FormatError::new(at as u64, "header text", "bytes that are not")
@@ -237,6 +240,7 @@ impl<'a> HeaderDictionary<'a> {
     fn descr(&mut self) -> Result<DescrContent, FormatError> {
         self.skip_space();
         let at = self.pos;
+        // numpy writes a record as a list of its fields.
         if self.rest().starts_with('[') {
             return Err(self.error_at(at, "a plain dtype", "a record dtype"));
         }
@@ -252,6 +256,8 @@ impl<'a> HeaderDictionary<'a> {
             return Ok(numbers(DType::BF16, false));
         }
         let (order, code) = match text.chars().next() {
+            // numpy's own writer always gives a byte order, but a dtype's code is valid without
+            // one.
             Some(order @ ('<' | '>' | '|' | '=')) => (order, &text[1..]),
             _ => ('=', text),
         };

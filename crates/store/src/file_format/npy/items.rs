@@ -29,10 +29,12 @@ impl ItemForm {
     pub(super) fn of_code(code: &str) -> Option<ItemForm> {
         let kind = code.chars().next()?;
         let digits = &code[kind.len_utf8()..];
+        // `parse` alone would take a plus sign.
         let is_number = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
         let n: usize = digits.parse().ok().filter(|_| is_number)?;
         let items = match kind {
             'U' => ItemForm::Characters(n),
+            // `a` is an older name that numpy has for `S`.
             'S' | 'a' => ItemForm::Bytes(n),
             'V' => ItemForm::Void(n),
             _ => return None,

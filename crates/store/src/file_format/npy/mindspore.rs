@@ -71,6 +71,7 @@ pub fn mindspore_array<'a>(tensor: TensorView<'a>) -> Result<MindSporeArray<'a>,
     if !is_converted && descr(dtype).is_none() {
         return Err(ArrayRefusal::DType(dtype));
     }
+    // MindSpore warns of an empty tensor and makes no file, so readers of its dumps expect none.
     if shape.n_elements() == 0 {
         return Err(ArrayRefusal::Empty);
     }

@@ -36,6 +36,7 @@ fn byte_dtype(dtype: DType) -> Option<DType> {
 pub(super) fn is_stored_as(wanted: DType, items: ItemForm, found: DType) -> bool {
     match items {
         ItemForm::Void(n) => n_void_bytes(wanted) == Some(n),
+        // `uint16` does not count as `bfloat16`: it may hold values as well as patterns.
         ItemForm::Numbers => byte_dtype(wanted) == Some(found),
         ItemForm::Characters(_) | ItemForm::Bytes(_) => false,
     }
@@ -85,6 +86,7 @@ pub(super) fn elements(
         let [low, high] = code.to_le_bytes();
         let at = i * n_bits / 8;
         packed[at] |= low;
+        // The last code may end with the last byte, and then there is no next one.
         if high != 0 {
             packed[at + 1] |= high;
         }

@@ -92,10 +92,12 @@ pub(crate) fn read_array(
         let found = length.n_bytes.saturating_sub(n_header as u64);
         return Err(wrong(found.to_string()));
     }
+    // The header and the list of an archive may tell the same lie; what is packed bounds both.
     if length.n_bytes_max < n_bytes {
         let n_max = length.n_bytes_max;
         return Err(wrong(format!("what stands for {n_max} at most")));
     }
+    // The system grants more memory than it has and kills the process that uses it.
     check_memory(n_bytes)?;
     let n_more = n_bytes.saturating_sub(bytes.len() as u64);
     // One byte more tells whether the stream ends where it should, and has its checksum looked at.
@@ -111,8 +113,11 @@ pub(crate) fn header(
     reader: &mut impl Read,
     bytes: &mut Vec<u8>,
 ) -> Result<(NpyHeader, usize), StreamError> {
+    // Callers that want extents alone should not read a MiB of each array for a header of 128
+    // bytes.
     reader.take(START_BYTES).read_to_end(bytes)?;
     match NpyHeader::decode_any(bytes) {
+        // Only a header that goes on deserves a second look; a shorter stream is damaged.
         Err(_) if bytes.len() as u64 >= START_BYTES => {
             reader
                 .take(START_BYTES_MAX - START_BYTES)

@@ -39,6 +39,7 @@ pub enum TextArrayError {
 /// [`TextArrayError`].
 pub fn text_array(tensor: TensorView<'_>) -> Result<(Vec<u8>, Vec<u8>), TextArrayError> {
     let texts = text::iter(tensor)?;
+    // An array has one kind of item, so one text that is not UTF-8 makes bytes of all.
     let characters: Option<Vec<&str>> = texts.clone().map(|t| str::from_utf8(t).ok()).collect();
     let (items, n_item_bytes) = match &characters {
         Some(texts) => {
@@ -127,6 +128,7 @@ pub(super) fn from_items(
             .enumerate()
         {
             let code = u32::from_le_bytes(code);
+            // numpy can hold half of a surrogate pair, which is no text.
             text.push(char::from_u32(code).ok_or_else(|| {
                 let at = start + i * n_item_bytes + k * CHARACTER_BYTES;
                 FormatError::new(at as u64, "a character", format!("{code:#x}"))

@@ -60,6 +60,8 @@ impl AcceleratorRecord {
         let version = u32_at(bytes, 4)?;
         let valid = u32_at(bytes, 8)?;
         let code = u32_at(bytes, ACC_TYPE_OFFSET)?;
+        // Without a known type the data cannot be read. Other numbers that are out of range are an
+        // oddity at most, also to the vendor's tool.
         let Some(acc_type) = AccType::ALL.get(code as usize) else {
             let expected = "an accelerator type from 0 to 3";
             return Err(FormatError::new(

@@ -7,6 +7,7 @@ use super::words::{WordForm, words};
 use super::{BLOCK_RECORD_BYTES, u64_at, u64s_at};
 use crate::FormatError;
 
+// Each area is longer than what is known of it; the rest is zero.
 const DHA_INFO: usize = 0;
 const L2_INFO: usize = 128;
 const AI_CORE_INFO: usize = 256;
@@ -63,6 +64,7 @@ pub struct AiCore {
 
 impl BlockRecord {
     pub(super) fn decode(bytes: &[u8]) -> Result<BlockRecord, FormatError> {
+        // This layout has no magic, so its size is all that tells a record from other bytes.
         if bytes.len() != BLOCK_RECORD_BYTES {
             let expected = format!("{BLOCK_RECORD_BYTES} bytes of an overflow record");
             return Err(FormatError::new(0, expected, bytes.len().to_string()));
@@ -106,6 +108,8 @@ impl BlockRecord {
     }
 
     pub(in crate::file_format) fn to_json(&self) -> Value {
+        // JSON objects keep the order of insertion, and this is the order of the vendor's
+        // converter.
         let mut core = self.ai_core.task.json();
         core["kernel_code"] = WordForm::Address.show(self.ai_core.kernel_code);
         core["block_idx"] = json!(self.ai_core.block_idx);

@@ -27,6 +27,7 @@ pub fn from_json(bytes: &[u8]) -> Result<OverflowRecord, FormatError> {
         FormatError::new(0, "an overflow record in JSON", found)
     })?;
     let root = JsonMembers::root(&value);
+    // MindSpore's JSON has no magic, so a member that only one layout has must do.
     match value.get("acc_list") {
         Some(_) => accelerator(&root).map(OverflowRecord::Accelerator),
         None => blocks(&root).map(OverflowRecord::Blocks),

@@ -83,6 +83,7 @@ impl<'a> JsonMembers<'a> {
 
 fn number(value: &Value) -> Option<u64> {
     match value {
+        // Both writers of such JSON give addresses as hexadecimal text.
         Value::String(text) => u64::from_str_radix(text.strip_prefix("0x")?, 16).ok(),
         other => other.as_u64(),
     }

@@ -63,6 +63,7 @@ pub fn causes(status: u64) -> Vec<StatusCause> {
         .filter(|bit| status & bit != 0)
         .map(|bit| {
             let known = KNOWN.into_iter().find(|cause| cause.bit() == bit);
+            // A bit without a name is still an overflow, so it must not vanish from the list.
             known.unwrap_or(StatusCause::Unknown(bit))
         })
         .collect()

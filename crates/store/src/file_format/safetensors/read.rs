@@ -86,6 +86,8 @@ pub fn decode(file: &[u8]) -> Result<Vec<FoundTensor>, FormatError> {
         .map_err(|error| wrong_header("a header of named tensors", error.to_string()))?;
     let mut names = HashSet::new();
     let tensors = header.0.into_iter().map(|(name, entry)| {
+        // Many JSON parsers keep the last of two equal keys, so readers would see different
+        // tensors.
         if !names.insert(name.clone()) {
             return Err(wrong_header(
                 "a name of its own for each tensor",
@@ -115,6 +117,7 @@ fn found_tensor(
         .map_err(|error| wrong_header("a shape that fits memory", format!("{error} (`{name}`)")));
     let (n_bytes, shape) = shape?;
     let [start, end] = entry.data_offsets;
+    // A sum that saturates lies beyond the file and is refused below.
     let range = data_start.saturating_add(start)..data_start.saturating_add(end);
     if end.checked_sub(start) != Some(n_bytes) || range.end > n_file {
         let expected = format!("{n_bytes} bytes of {dtype} {shape} for `{name}`");
@@ -139,9 +142,11 @@ fn check_coverage(
     n_file: usize,
 ) -> Result<(), FormatError> {
     let mut ranges: Vec<_> = tensors.iter().map(|tensor| &tensor.range).collect();
+    // An empty tensor has to come before the one that begins at the same byte.
     ranges.sort_by_key(|range| (range.start, range.end));
     let mut end = data_start;
     let bounds = ranges.iter().map(|range| (range.start, range.end));
+    // The file's end takes part as a last, empty tensor, so bytes behind the data are a gap, too.
     for (start, next) in bounds.chain([(n_file, n_file)]) {
         if start != end {
             let expected = format!("a tensor or the end of the file at byte {end}");

@@ -70,6 +70,7 @@ const TABLE: &[(StatisticCategory, &str, &str, bool)] = &[
     ),
     (StatisticCategory::L2Norm, "l2norm", "L2Norm Value", true),
     (StatisticCategory::Md5, "md5", "MD5", false),
+    // MindSpore means SHA-1 where a configuration names no algorithm.
     (StatisticCategory::Sha1, "hash", "SHA1", false),
 ];
 /// Other names for the same.

@@ -38,6 +38,7 @@ pub fn parse(text: &str) -> Result<StatisticRows, FormatError> {
     let columns = columns.split(',').map(str::trim);
     let mut table = StatisticRows {
         columns: columns
+            // What is left of the line begins with a comma, which makes an empty title in front.
             .filter(|c| !c.is_empty())
             .map(str::to_owned)
             .collect(),
@@ -66,10 +67,14 @@ pub fn parse(text: &str) -> Result<StatisticRows, FormatError> {
 }
 
 fn row(line: &str, n_columns: usize) -> Option<(StatisticSubject, Vec<Option<String>>)> {
+    // Names may hold quotes and brackets, so the last such place is the shape's. Versions up to 2.7
+    // write parentheses.
     let starts = [",\"[", ",\"("].into_iter().filter_map(|s| line.rfind(s));
     let (head, rest) = line.split_at(starts.max()?);
     let (shape, values) = rest.get(3..)?.split_once('"')?;
     let shape = shape.strip_suffix([']', ')'])?;
+    // Nothing escapes the commas of an operator's name, so the fields behind it count from the
+    // right.
     let mut fields = head.rsplitn(N_MIDDLE_FIELDS + 1, ',');
     let dtype = fields.next()?;
     let n_bytes = fields.next()?.parse().ok()?;
@@ -96,6 +101,7 @@ fn row(line: &str, n_columns: usize) -> Option<(StatisticSubject, Vec<Option<Str
         shape: extents(shape)?,
     };
     let mut values = values.strip_prefix(',').unwrap_or(values).split(',');
+    // Rows of version 2.10 end with a comma and old ones do not; going by columns takes both.
     let values = (0..n_columns)
         .map(|_| {
             values.next().and_then(|text| {
@@ -110,6 +116,7 @@ fn row(line: &str, n_columns: usize) -> Option<(StatisticSubject, Vec<Option<Str
 fn extents(text: &str) -> Option<Vec<u64>> {
     let dims = text.split(',').map(str::trim).filter(|dim| !dim.is_empty());
     let dims: Option<Vec<u64>> = dims
+        // One more than is allowed shows that there are too many.
         .take(AXES_MAX + 1)
         .map(|dim| dim.parse().ok())
         .collect();

@@ -219,6 +219,7 @@ fn of_any(tensor: TensorObserver<'_>) -> Option<StatsCells> {
     }
     let view = tensor.view().ok()?;
     let decoded = decode(dtype, view.shape, view.bytes).ok()?;
+    // Where decoding changes nothing, the tensor's memo may have its statistics already.
     if decoded.dtype == dtype {
         return of_tensor(tensor);
     }
@@ -250,6 +251,7 @@ fn of_floats_with(
         DType::F16 => by_stats::<half::f16>(bytes, known, mean),
         DType::F32 => by_stats::<f32>(bytes, known, mean),
         DType::F64 if has_squares(known) => by_stats::<f64>(bytes, known, mean),
+        // Only doubles can be so large, or so small, that their squares are of no use.
         DType::F64 => over::<f64>(bytes, counts(known)),
         _ => None,
     }
@@ -276,6 +278,8 @@ fn by_stats<E: CellElement<Value: Into<f64>>>(
 ) -> Option<StatsCells> {
     let first = *E::blocks(bytes).next()?.as_slice().first()?;
     let (counts, stats) = (counts(known), &known.stats);
+    // Statistics pass over NaN, which by the vendor's rule stays if it comes first, and they do not
+    // say which of two zeros came first.
     let extreme = |found: f64| match (first.into().is_nan(), found == 0.0) {
         (true, _) => PrintedNumber::Float(f64::NAN),
         (false, true) => E::number(first_zero::<E>(bytes, E::Value::default())),
@@ -289,6 +293,7 @@ fn by_stats<E: CellElement<Value: Into<f64>>>(
         max: extreme(stats.max),
         min: extreme(stats.min),
         average,
+        // Statistics pass over NaN, while the vendor's sum of squares does not.
         l2: if counts.n_nan > 0 { f64::NAN } else { stats.l2 },
         n_elements: (bytes.len() / E::WIDTH) as u64,
         n_nan: counts.n_nan,
@@ -327,6 +332,7 @@ fn of_bytes(dtype: DType, bytes: &[u8], counts: NonFinite) -> Option<StatsCells>
 /// Bytes after the last whole element are passed over.
 fn over<E: CellElement>(bytes: &[u8], counts: NonFinite) -> Option<StatsCells> {
     let first = *E::blocks(bytes).next()?.as_slice().first()?;
+    // Each lane begins with element 0, so a NaN in first place stays in all of them.
     let mut max = [first; LANES];
     let mut min = [first; LANES];
     let mut sums = MeanSums::default();
@@ -344,6 +350,7 @@ fn over<E: CellElement>(bytes: &[u8], counts: NonFinite) -> Option<StatsCells> {
         }
         sums.add(block.as_slice(), E::value);
     }
+    // Lanes lose which zero came first, and that decides between `0` and `-0`.
     let max = first_zero::<E>(bytes, max.into_iter().reduce(greater)?);
     let min = first_zero::<E>(bytes, min.into_iter().reduce(smaller)?);
     let average = average(counts, || {
@@ -369,6 +376,7 @@ fn running_mean<E: CellElement>(bytes: &[u8]) -> f64 {
     for block in E::blocks(bytes) {
         for &x in block.as_slice() {
             n += 1.0;
+            // This is the vendor's rule, operation by operation; any other form rounds differently.
             mean += (E::value(x) - mean) / n;
         }
     }
@@ -376,6 +384,7 @@ fn running_mean<E: CellElement>(bytes: &[u8]) -> f64 {
 }
 
 fn greater<T: PartialOrd>(kept: T, x: T) -> T {
+    // `f64::max` would drop a NaN in first place.
     if x > kept { x } else { kept }
 }
 

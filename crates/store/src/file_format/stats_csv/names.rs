@@ -9,6 +9,7 @@ const UNKNOWN: &str = "UNKNOW";
 
 /// The name in the plain table, which knows only the older types: those up to `DT_DUAL`.
 pub(super) fn plain_dtype(dtype: DType) -> &'static str {
+    // `None` is less than any number, so dtypes that Ascend lacks need a check of their own.
     if dtype_code(dtype) <= dtype_code(DType::Dual) && dtype_code(dtype).is_some() {
         self::dtype(dtype)
     } else {

@@ -35,6 +35,7 @@ pub fn read_if_table(path: &Path) -> Result<Option<StatsTable>, StoreError> {
     let io = || StoreError::io("read", path);
     let (file, _) = regular_file::open(path).map_err(io())?;
     let mut start = Vec::new();
+    // A file that goes by digits may be a tensor file of any size, so only its start is read.
     let n_start = DESCRIPTION.len() as u64;
     file.take(n_start).read_to_end(&mut start).map_err(io())?;
     if start != DESCRIPTION.as_bytes() {
@@ -78,6 +79,7 @@ pub(super) fn rows_after(text: &str, description: &str) -> Result<StatsTable, Fo
     }
     let mut rows = Vec::new();
     for (start, line) in lines.filter(|(_, line)| !line.is_empty()) {
+        // Counting first keeps a line of nothing but commas from taking memory for each.
         let n_cells = line.split(',').count();
         if n_cells != columns.len() {
             let expected = format!("{} cells", columns.len());

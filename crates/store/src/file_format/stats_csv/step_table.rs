@@ -137,6 +137,7 @@ pub fn operators(text: &str) -> Result<Vec<OperatorTable>, FormatError> {
             let found = format!("`{}`", cells.join(","));
             return Err(FormatError::new(0, "the numbers of an operator", found));
         };
+        // The rows of an execution are written as one text, so they always follow each other.
         if let Some(last) = operators
             .last_mut()
             .filter(|last| last.is_run_of(&operator))

@@ -48,6 +48,7 @@ impl StatsTable {
             dtype: DType::ALL
                 .iter()
                 .copied()
+                // `UNKNOW` stands for several dtypes, so it names none of them.
                 .find(|&known| names::is_distinct(known) && names::dtype(known) == dtype),
             layout: Layout::ALL
                 .iter()

@@ -34,20 +34,29 @@ impl DumpHeader {
 
 impl TensorEntry {
     fn output(bytes: &[u8], base: u64) -> Result<TensorEntry, FormatError> {
+        // `original_op` shifts the numbers of outputs from 4 on, so inputs need a match of their
+        // own.
         let mut entry = TensorEntry::default();
         let mut reader = MessageReader::new(bytes, base);
         while let Some(field) = reader.field()? {
             match field {
                 (3, FieldValue::Bytes(b, at)) => merge_shape(&mut entry.shape, b, at)?,
+                // Protobuf merges a message that comes twice in a field that is not repeated.
                 (4, FieldValue::Bytes(b, at)) => {
                     entry.original_op.get_or_insert_default().merge(b, at)?;
                 }
+                // Writers leave this field empty and put the elements behind the header, so only its
+                // length is kept.
                 (5, FieldValue::Bytes(b, _)) => entry.n_inline_bytes = b.len() as u64,
                 (6, FieldValue::Varint(v)) => entry.size = v,
                 (7, FieldValue::Bytes(b, at)) => merge_shape(&mut entry.original_shape, b, at)?,
+                // Protobuf extends the sign of a negative `int32` to 64 bits, which the cast cuts
+                // off.
                 (8, FieldValue::Varint(v)) => entry.sub_format = v as i32,
                 (9, FieldValue::Varint(v)) => entry.address = v,
                 (10, FieldValue::Bytes(b, at)) => entry.dim_ranges.push(DimRange::decode(b, at)?),
+                // Copies of the message disagree: the graph engine's has `arg_index` at 11 and no
+                // offset. Only files of failing operators set either.
                 (11, FieldValue::Varint(v)) => entry.offset = v,
                 (12, FieldValue::Varint(v)) => entry.arg_index = v as u32,
                 other => entry.common_field(other),
@@ -123,6 +132,7 @@ impl BufferEntry {
         while let Some(field) = reader.field()? {
             match field {
                 (1, FieldValue::Varint(v)) => buffer.buffer_type = v as u32,
+                // Field 2 would be the bytes themselves, which follow the header instead.
                 (3, FieldValue::Varint(v)) => buffer.size = v,
                 _ => {}
             }
@@ -163,6 +173,7 @@ impl HeaderAttribute {
 }
 
 fn merge_shape(dims: &mut Option<Vec<u64>>, bytes: &[u8], base: u64) -> Result<(), FormatError> {
+    // A message without extents is the shape of a scalar, which differs from no shape at all.
     let dims = dims.get_or_insert_default();
     let mut reader = MessageReader::new(bytes, base);
     while let Some((number, value)) = reader.field()? {
@@ -177,6 +188,7 @@ fn string(bytes: &[u8], at: u64) -> Result<String, FormatError> {
     match str::from_utf8(bytes) {
         Ok(text) => Ok(text.to_owned()),
         Err(error) => {
+            // The vendor's parser refuses such a file, too.
             let at = at + error.valid_up_to() as u64;
             Err(FormatError::new(at, "UTF-8 text", "bytes that are not"))
         }

@@ -6,6 +6,8 @@ use crate::file_format::protobuf::MessageWriter;
 impl DumpHeader {
     /// The bytes of the header, fields in ascending order, defaults left out.
     pub fn encode(&self) -> Vec<u8> {
+        // This is the form that protobuf's own writers give a proto3 message, so the bytes equal
+        // those of a device.
         let mut writer = MessageWriter::default();
         writer.string(1, &self.version);
         writer.varint(2, self.dump_time);
@@ -87,6 +89,7 @@ fn sign_extended(value: i32) -> u64 {
 }
 
 fn encode_shape(writer: &mut MessageWriter, number: u32, dims: Option<&[u64]>) {
+    // `message` writes an empty body as well, so a scalar's shape stays apart from none.
     if let Some(dims) = dims {
         writer.message(number, |w| w.packed_u64(1, dims));
     }

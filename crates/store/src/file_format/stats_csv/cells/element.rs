@@ -90,6 +90,7 @@ impl CellElement for f16 {
     const WIDTH: usize = 2;
 
     fn decode(bytes: &[u8], out: &mut [f32]) {
+        // `half` converts whole slices with vector instructions where the processor has them.
         let mut halves = [f16::ZERO; BLOCK];
         let elements = bytes.as_chunks::<2>().0;
         for (half, &element) in halves.iter_mut().zip(elements) {

@@ -45,6 +45,7 @@ impl MeanSums {
         MeanSums {
             n: known.stats.counts.n_elements as f64,
             sum: known.stats.sum,
+            // Nobody asks for these: the norm comes from the statistics as well.
             squares: f64::NAN,
             weight: known.prefix_weight,
         }
@@ -72,6 +73,7 @@ impl MeanSums {
             add(lane, value(x));
         }
         let magnitude: f64 = magnitudes.iter().sum();
+        // The bound wants the sum before this block, so the weight is taken first.
         self.weight += n * (self.sum.abs() + magnitude);
         self.n += n;
         self.sum += sum.iter().sum::<f64>();
@@ -92,6 +94,8 @@ impl MeanSums {
         let mean = self.sum / self.n;
         let first_order = 1.02 * U * (3.0 * self.weight / self.n + 8.0 * magnitude);
         let bound = first_order + 2.0 * U * U * self.n * self.n * magnitude;
+        // Printing both ends takes far longer than this arithmetic, which settles nearly every
+        // tensor.
         let is_told = bound.is_finite()
             && (is_far_from_ties(mean, bound) || general(mean - bound) == general(mean + bound));
         is_told.then_some(mean)

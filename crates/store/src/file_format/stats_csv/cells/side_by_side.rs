@@ -34,6 +34,8 @@ pub(super) fn running_means(views: &[TensorView<'_>]) -> Vec<f64> {
                 }
             }
         }
+        // All lanes advance as far as the shortest one goes, so the loop over elements has no
+        // branches.
         let n_left = lanes.iter().flatten().map(TensorLane::n_left);
         let Some(n) = n_left.min() else {
             return means;
@@ -88,6 +90,7 @@ impl<'a> TensorLane<'a> {
         match self.dtype {
             DType::F16 => decode_as::<half::f16>(bytes, out),
             DType::F32 => decode_as::<f32>(bytes, out),
+            // Types without a width count as done at once and never come here.
             _ => decode_as::<f64>(bytes, out),
         }
     }
