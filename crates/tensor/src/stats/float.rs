@@ -337,6 +337,7 @@ fn finish<M: LaneMachine, F: FloatFormat>(
     block.sum_of_magnitudes = survey.sum_of_magnitudes;
     block.sum_of_squares = survey.sum_of_squares;
     count::<M, F>(m, bytes, survey, &mut block);
+    // A minus sign belongs to a negative number or to a zero.
     block.n_negative = survey.n_sign - block.n_neg_zero;
     // Squares of narrower floats neither overflow nor vanish in `f64`.
     if F::WIDTH == 8 {
