@@ -76,8 +76,10 @@ pub fn difference(
     });
     let mut result = found.difference();
     result.n = a as u64;
+    // The pass sees parts: to it, a `complex64` and a `float32` with the same bytes are alike.
     result.is_identical &= is_same_dtype;
     if options.has_kl && result.n_finite > 0 {
+        // Equal distributions do not diverge, so the second look is spared.
         result.kl = Some(if found.is_identical {
             0.0
         } else {

@@ -141,6 +141,7 @@ impl<'a> TensorObserver<'a> {
         compute: impl FnOnce(TensorObserver<'_>) -> T,
     ) -> Arc<T> {
         let others = self.memo.others.lock();
+        // A computation that panicked has left the list as it was.
         let mut others = others.unwrap_or_else(PoisonError::into_inner);
         let mut kept = others
             .iter()
@@ -148,7 +149,10 @@ impl<'a> TensorObserver<'a> {
         if let Some(value) = kept.next() {
             return value;
         }
+        // It borrows the list, which is about to grow.
         drop(kept);
+        // Under the lock, so that a second thread waits for the result instead of computing it
+        // again.
         let value = Arc::new(compute(self));
         others.push(value.clone());
         value

@@ -118,6 +118,7 @@ fn count<const N: usize>(
         n_elements: elements.len() as u64,
         ..RangeLoss::default()
     };
+    // Below any magnitude, so that a tensor of zeros has a largest element too.
     let mut largest = -1.0;
     for (index, &element) in elements.iter().enumerate() {
         let value = read(element);

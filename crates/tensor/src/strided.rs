@@ -174,6 +174,7 @@ impl StridedWalk {
                 };
                 axis = next;
                 index[axis] += 1;
+                // This may lead out of the elements, and below zero, until the axis is taken back.
                 at = at.wrapping_add_signed(self.strides[axis]);
                 if index[axis] < self.dims[axis] {
                     break;

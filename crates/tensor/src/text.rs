@@ -110,6 +110,7 @@ impl<'a> Iterator for TextIter<'a> {
         let head = self.heads.get(self.next)?;
         let found = text(self.bytes, self.heads.len(), self.next, head);
         self.next += 1;
+        // `iter` has checked all heads, so that none is left out here.
         found.ok()
     }
 

@@ -80,6 +80,8 @@ pub fn check(
     shape: &Shape,
     quantisation: &Quantisation<'_>,
 ) -> Result<(), DequantiseError> {
+    // The floats take up to eight times the room of their codes, so they may not fit memory where
+    // the codes do.
     shape.n_bytes(DType::F32)?;
     plan(dtype, shape, quantisation).map(drop)
 }
@@ -120,6 +122,7 @@ pub fn dequantise(
         DType::U8 => work.narrow(to, zero, |[byte]: [u8; 1]| i32::from(byte))?,
         DType::I16 => work.narrow(to, zero, |bytes| i32::from(i16::from_le_bytes(bytes)))?,
         DType::U16 => work.narrow(to, zero, |bytes| i32::from(u16::from_le_bytes(bytes)))?,
+        // The difference of two 32-bit codes takes 33 bits, so it is taken in 64 and rounded once.
         DType::I32 => {
             let code = |bytes| i64::from(i32::from_le_bytes(bytes));
             let zero = work.zeros(zero, code)?;
@@ -142,7 +145,9 @@ fn plan(
 ) -> Result<Grid, DequantiseError> {
     use DType::*;
     let is_code = match numpy_dtype(dtype) {
+        // Opaque dtypes decode to bytes as well, but have no width.
         Some(I8 | U8 | I16 | U16 | I32) => dtype.bits().is_some(),
+        // Every float of at most 8 bits decodes to `float16`.
         Some(F16) => dtype != F16,
         _ => false,
     };
@@ -170,6 +175,7 @@ fn plan(
             let (expected, found) = (dtype, zero.dtype);
             return Err(DequantiseError::ZeroPoint { expected, found });
         }
+        // A single number holds for all elements, so the other of the two decides the grid.
         if common.n_elements() == 1 {
             common = zero.shape;
         } else if zero.shape.n_elements() != 1 && zero.shape != common {
@@ -241,11 +247,15 @@ impl DequantiseTask<'_> {
         difference: impl Fn([u8; N], Z) -> f32 + Copy,
     ) {
         let n = self.grid.n_parameters;
+        // One of the two may be a single number where the other has many. Repeated, both are found
+        // at the same positions.
         let (scale, zero) = (repeated(self.scale, n), repeated(zero, n));
         let codes = self.bytes.as_chunks::<N>().0;
         self.grid.rows(|elements, parameters, n_together| {
             let (codes, to) = (&codes[elements.clone()], &mut to[elements]);
             let (scale, zero) = (&scale[parameters.clone()], &zero[parameters]);
+            // Each element has a scale of its own, and chunks of one would only add a loop around
+            // it.
             if n_together == 1 {
                 let parameters = scale.iter().zip(zero);
                 for ((to, code), (scale, zero)) in to.iter_mut().zip(codes).zip(parameters) {

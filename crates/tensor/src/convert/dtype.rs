@@ -105,6 +105,7 @@ pub fn decode<'a>(
             found,
         });
     }
+    // Decoding widens, so the result may be too large where the source is not.
     let n_bytes = shape.n_bytes(target)?;
     use DType::*;
     let bytes = match dtype {

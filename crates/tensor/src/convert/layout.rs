@@ -195,6 +195,8 @@ impl LayoutPlan {
         if c.c0 == Some(0) {
             return Err(LayoutError::EmptyBlock);
         }
+        // With an original, even the way from a layout to itself is a conversion, which checks the
+        // shape. Of a layout without a public definition nothing can be checked.
         let is_same =
             c.from == c.to && (c.original.is_none() || family(c.from) == LayoutFamily::Unknown);
         let is_unnamed = [c.from, c.to].contains(&Layout::Nd);
@@ -224,6 +226,8 @@ impl LayoutPlan {
                 .lower(width, &mut nests)
                 .map_err(|_| conversion.unsupported())?;
         }
+        // The kernel takes the ends for granted, so they are checked here, once, and not at each
+        // run.
         for nest in &nests {
             let (src_end, dst_end) = nest.ends();
             if src_end > n_src_bytes || dst_end > n_dst_bytes {
@@ -258,6 +262,7 @@ impl LayoutPlan {
     pub fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<(), LayoutError> {
         check_bytes("source", self.n_src_bytes, src.len())?;
         check_bytes("target", self.n_dst_bytes, dst.len())?;
+        // Only where copying leaves bytes unwritten, because this costs a pass over the target.
         if self.has_padding {
             dst.fill(0);
         }
@@ -273,6 +278,7 @@ impl LayoutPlan {
     /// As for [`LayoutPlan::run`].
     pub fn run_to_vec(&self, src: &[u8]) -> Result<Vec<u8>, LayoutError> {
         check_bytes("source", self.n_src_bytes, src.len())?;
+        // Padding needs no pass here: the memory comes zeroed from the allocator.
         let mut dst = vec![0; self.n_dst_bytes];
         for nest in &self.nests {
             kernel::copy(nest, src, &mut dst);

@@ -72,6 +72,7 @@ fn hifloat8(code: u8) -> f64 {
     let n_mantissa_bits = 5 - n_exponent_bits;
     let mantissa = low & ((1 << n_mantissa_bits) - 1);
     let field = (low >> n_mantissa_bits) & ((1 << n_exponent_bits) - 1);
+    // In two shifts, because there may be no exponent bits, and then there is no sign bit either.
     let sign_bit = 1 << n_exponent_bits >> 1;
     let magnitude = i32::from(field | sign_bit);
     let exponent = if field & sign_bit == 0 {

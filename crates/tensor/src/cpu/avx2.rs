@@ -112,6 +112,7 @@ impl LaneMachine for Avx2 {
     }
     #[inline(always)]
     fn rotate_words(self, a: Self::Words, n: i32) -> Self::Words {
+        // AVX2 has no rotation.
         registers!(2, I => _mm256_or_si256(_mm256_sllv_epi32(a[I], _mm256_set1_epi32(n)), _mm256_srlv_epi32(a[I], _mm256_set1_epi32(32 - n))))
     }
     #[inline(always)]
@@ -151,6 +152,7 @@ impl LaneMachine for Avx2 {
     }
     #[inline(always)]
     fn min_longs(self, a: Self::Longs, b: Self::Longs) -> Self::Longs {
+        // AVX2 has neither minimum nor maximum of 64-bit integers, so a comparison chooses.
         registers!(4, I => _mm256_blendv_epi8(a[I], b[I], _mm256_cmpgt_epi64(a[I], b[I])))
     }
     #[inline(always)]
@@ -167,6 +169,8 @@ impl LaneMachine for Avx2 {
     }
     #[inline(always)]
     fn sign_longs(self, a: Self::Longs) -> Self::Longs {
+        // AVX2 shifts 64-bit integers without their sign only, so a comparison with zero spreads
+        // it.
         registers!(4, I => _mm256_cmpgt_epi64(_mm256_setzero_si256(), a[I]))
     }
     #[inline(always)]

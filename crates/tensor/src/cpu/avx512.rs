@@ -128,6 +128,7 @@ impl LaneMachine for Avx512 {
     }
     #[inline(always)]
     fn key_words(self, a: Self::Words, sign: Self::Words) -> Self::Words {
+        // 0x78 is the truth table of `a ^ (sign & MAX)`, which other machines compute in two steps.
         registers!(1, I => _mm512_ternarylogic_epi32::<0x78>(a[I], sign[I], _mm512_set1_epi32(i32::MAX)))
     }
     #[inline(always)]

@@ -29,6 +29,8 @@ struct UnitRange {
 
 impl UnitRange {
     fn from_range((min, max): (f64, f64)) -> UnitRange {
+        // Whatever the value, (value · 0 + 1) · 1 is 1, so that the loop needs no branch for
+        // constants.
         if min >= max {
             return UnitRange {
                 scale: 0.0,
@@ -97,6 +99,7 @@ impl LaneTask for DivergenceTask<'_> {
 fn keep_finite(a: &mut [f64], b: &mut [f64]) -> usize {
     let mut n = 0;
     for i in 0..a.len() {
+        // Written in any case and overwritten if it was not finite: the loop then has no branch.
         (a[n], b[n]) = (a[i], b[i]);
         n += usize::from(a[n].is_finite() && b[n].is_finite());
     }

@@ -60,6 +60,7 @@ impl PairSums {
         self.add_sides(values.len(), [side; 2]);
         self.products.add(side.squares());
         self.relative.add_equal(values.len());
+        // Where nothing differs the first element is the worst; it never displaces another one.
         if let (Some(&value), None) = (values.first(), self.worst) {
             self.worst = Some(WorstElement {
                 index,
@@ -109,6 +110,7 @@ impl PairSums {
                 golden: golden[at],
             });
         }
+        // Before rescaling, because quotients need the distances as they are.
         self.relative.add(target, golden, distances, relative);
         let scale = rescale(distances, target, golden, largest);
         let [a_scale, b_scale] = sides.map(|side| side.scale);
@@ -119,6 +121,8 @@ impl PairSums {
         self.distances.add(WideNumber::new(sums.distances, -scale));
         self.squared_distances
             .add(WideNumber::new(sums.squared_distances, -2 * scale));
+        // Finite quotients may have a sum that is not; then they are summed again on a smaller
+        // scale.
         self.relative_sum.add(if sums.relative < f64::INFINITY {
             WideNumber::new(sums.relative, 0)
         } else {
@@ -146,6 +150,7 @@ impl PairSums {
         result.n_finite = self.n;
         result.max_abs = self.max_abs;
         result.worst = self.worst;
+        // Here and below: rounding must not take a mean beyond the largest of its terms.
         result.mean_abs = quotient(self.distances.value(), n).min(self.max_abs);
         result.rmse = rms.to_f64().min(self.max_abs);
         result.rel_l2 = ratio(distance, b);
@@ -178,6 +183,7 @@ fn rescale(distances: &mut [f64], target: &[f64], golden: &[f64], largest: f64) 
         return 0;
     }
     let factor = power_of_two(scale);
+    // A distance that has overflowed is lost, so all are taken again between scaled elements.
     if largest == f64::INFINITY {
         for ((distance, a), b) in distances.iter_mut().zip(target).zip(golden) {
             *distance = (a * factor - b * factor).abs();
@@ -215,6 +221,7 @@ fn sums<M: LaneMachine>(
     }
     let [a, b] = [padded(a_rest), padded(b_rest)];
     let [d, r] = [padded(d_rest), padded(r_rest)];
+    // Zeros behind the last elements add nothing to any of the sums.
     lanes.add(m, [&a, &b, &d, &r]);
     BlockSums {
         products: fold(m.array(lanes.products)),

@@ -29,6 +29,8 @@ pub(super) fn relative(a: f64, b: f64, distance: f64) -> f64 {
     if distance == 0.0 {
         0.0
     } else if distance == f64::INFINITY {
+        // Both are so large here that their quarters are exact, and the difference of these is
+        // finite.
         (a / 4.0 - b / 4.0).abs() / (b / 4.0).abs()
     } else {
         distance / b.abs()
@@ -106,6 +108,8 @@ impl RelativeDifferences {
         self.n += n;
         let mut n_reaching = n;
         for (at, count) in self.histogram[..=highest].iter_mut().enumerate() {
+            // Below the smallest difference every element but the zeros reaches a decade, so that
+            // only the decades between the extremes take a pass.
             let n_next = if at == highest {
                 0
             } else if at < lowest {
@@ -116,6 +120,7 @@ impl RelativeDifferences {
             *count += n_reaching - n_next;
             n_reaching = n_next;
         }
+        // If nothing reaches 1/1000, nothing reaches 5/1000.
         self.n_below_5_1000 += if highest < N_BINS_SMALL {
             n
         } else {

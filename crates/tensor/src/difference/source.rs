@@ -184,6 +184,7 @@ pub(super) fn distances(
     ];
     let [x, y] = bytes.map(|bytes| bytes.as_chunks().0.iter());
     match (target.dtype, golden.dtype) {
+        // A `resource` is a handle of 64 bits, which decodes to `int64`.
         (DType::I64 | DType::Resource, DType::I64 | DType::Resource) => {
             for ((out, x), y) in out.iter_mut().zip(x).zip(y) {
                 *out = i64::from_le_bytes(*x).abs_diff(i64::from_le_bytes(*y)) as f64;

@@ -129,6 +129,7 @@ impl SweepResult {
         let mut first = 0;
         let mut n_finite = n_finite(values, values);
         if n_finite < n {
+            // Looked for now, because moving the finite elements together loses their positions.
             first = values
                 .iter()
                 .position(|value| value.is_finite())
@@ -234,6 +235,7 @@ impl SweepResult {
             let (x, y) = (a[i], b[i]);
             (a[n_pairs], b[n_pairs]) = (x, y);
             distances[n_pairs] = distances[i];
+            // A block has far fewer elements than 16 bits can count.
             positions[n_pairs] = i as u16;
             if x.is_finite() && y.is_finite() {
                 n_pairs += 1;

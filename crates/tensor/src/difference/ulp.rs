@@ -67,6 +67,8 @@ impl NarrowFormat {
         let bits = value.to_bits().cast_signed();
         let magnitude = bits & i64::MAX;
         let dropped = 52 - self.digits;
+        // Half of the last place less one, and one more if the last kept bit is set: ties go to
+        // even.
         let half = (1 << (dropped - 1)) - 1 + ((magnitude >> dropped) & 1);
         let smallest_normal = i64::from(self.min_exponent + 1023) << 52;
         // The exponent of subnormal numbers, 0, stands for the same power of two as 1 does.
@@ -244,6 +246,7 @@ fn end(bucket: usize) -> u64 {
         return bucket as u64;
     };
     let below = above / 16 + 8 - 4;
+    // The last bucket ends at 2^64 - 1: the shift leaves 0, from which the subtraction wraps.
     ((above as u64 % 16 + 17) << below).wrapping_sub(1)
 }
 

@@ -30,6 +30,7 @@ impl WideNumber {
             return WideNumber::ZERO;
         }
         if field == 0 {
+            // A subnormal number has no implicit one. Times 2^64 it is a normal number.
             return WideNumber::new(value * power_of_two(64), exponent - 64);
         }
         WideNumber {
@@ -50,6 +51,7 @@ impl WideNumber {
             exponent @ -1022.. => self.number * power_of_two(exponent),
             // The first product is exact, so that there is one rounding.
             exponent => {
+                // Anything lower rounds to zero as well, and the power has to be a normal number.
                 let rest = (exponent + 1022).max(-100);
                 self.number * power_of_two(-1022) * power_of_two(rest)
             }

@@ -59,7 +59,9 @@ impl InputEnd {
         let mut blocks = [[0; 64]; 2];
         blocks[0][..rest.len()].copy_from_slice(rest);
         blocks[0][rest.len()] = 0x80;
+        // The end takes one byte for the mark and eight for the length.
         let n_blocks = if rest.len() + 9 <= 64 { 1 } else { 2 };
+        // MD5 counts bits modulo 2^64.
         let n_bits = (input.len() as u64).wrapping_mul(8);
         blocks[n_blocks - 1][56..].copy_from_slice(&n_bits.to_le_bytes());
         InputEnd(blocks, n_blocks)

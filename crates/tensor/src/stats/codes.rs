@@ -18,6 +18,7 @@ pub(super) fn block(values: &CodeValues, n_elements: usize, bytes: &[u8]) -> Sta
 /// How often each code occurs among the first `n_elements`.
 pub(super) fn count(values: &CodeValues, n_elements: usize, bytes: &[u8]) -> Counts {
     let mut counts = [0; 256];
+    // Codes of six bits cross the borders of bytes, so that counting bytes does not help.
     if values.n_bits == 6 {
         each(values, n_elements, bytes, |code| {
             counts[usize::from(code)] += 1;
@@ -47,6 +48,7 @@ fn count_bytes(bytes: &[u8]) -> Counts {
     // Several tables, so that equal neighbours do not wait for each other.
     let mut tables = [[0_u32; 256]; 8];
     let mut total = [0; 256];
+    // No counter of 32 bits can overflow within a part.
     for part in bytes.chunks(u32::MAX as usize) {
         let (groups, rest) = part.as_chunks::<8>();
         for group in groups {

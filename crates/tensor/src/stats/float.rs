@@ -341,6 +341,7 @@ fn finish<M: LaneMachine, F: FloatFormat>(
     block.sum_of_magnitudes = survey.sum_of_magnitudes;
     block.sum_of_squares = survey.sum_of_squares;
     count::<M, F>(m, bytes, survey, &mut block);
+    // A minus sign belongs to a negative number or to a zero.
     block.counts.n_negative = survey.n_sign - block.counts.n_neg_zero;
     // Squares of narrower floats neither overflow nor vanish in `f64`.
     if F::WIDTH == 8 {

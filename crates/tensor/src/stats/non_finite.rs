@@ -62,6 +62,8 @@ pub fn first_non_finite(tensor: TensorView<'_>) -> Option<usize> {
         ))),
         dtype if dtype.is_float() => {
             let values = code_values(dtype)?;
+            // Narrow floats that know NaN or infinity take a whole byte each; packed ones know
+            // neither.
             let bytes = bytes.iter().take(tensor.shape.n_elements());
             bytes
                 .map(|&code| (values.value)(code))
@@ -94,6 +96,7 @@ pub fn non_finite_places(tensor: TensorView<'_>, counts: NonFinite) -> NonFinite
     let Some(first) = first_non_finite(tensor) else {
         return NonFinitePlaces::default();
     };
+    // `first` counts elements; the search below counts their parts.
     let from = first * n_parts;
     let mut places = match part {
         DType::F32 => places_of::<F32>(tensor.bytes, from, counts),

@@ -75,6 +75,7 @@ impl Default for PartialStats {
 impl PartialStats {
     /// Appends the elements that follow.
     pub fn append(&mut self, next: &PartialStats) {
+        // First of all, because it needs count and sum of this part alone.
         let deviation =
             self.joint_deviation(next.block.counts.n_finite(), next.sum, next.deviation);
         self.deviation = deviation;
@@ -96,6 +97,8 @@ impl PartialStats {
             lost: 0.0,
         };
         self.deviation = self.joint_deviation(block.counts.n_finite(), sum, block.deviation);
+        // No sum of some first elements of a block exceeds the sum of all its magnitudes, and each
+        // of them is added to the sum before the block.
         self.prefix_weight += block.counts.n_elements as f64 * block.sum_of_magnitudes
             + self.weight_before(block.counts.n_elements);
         self.count(block);
@@ -292,4 +295,5 @@ impl LaneTask for ChunkTask<'_> {
     }
 }
 
+// `root_of_squares` takes the sums of squares apart in this order.
 const _: () = assert!(SquareScale::Up as usize == 0 && SquareScale::None as usize == 1);

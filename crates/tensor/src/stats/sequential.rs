@@ -126,6 +126,7 @@ impl SequentialSums {
     fn add(&mut self, value: f64) {
         self.n += 1;
         self.sum = add(self.sum, value);
+        // Rust leaves open which sign the product of a NaN has, so a NaN is handed on by hand.
         let square = if value.is_nan() { value } else { value * value };
         self.sum_of_squares = add(self.sum_of_squares, square);
         if value.is_nan() {
@@ -306,6 +307,7 @@ impl SequentialTotal {
 
     /// Appends the next chunk; one that is alone stands for itself.
     fn append(&mut self, chunk: &SequentialSums) {
+        // Appending multiplies a mean by a length, which rounds. A single chunk keeps its own sum.
         if self.has_chunks {
             self.sums.append(chunk);
         } else {

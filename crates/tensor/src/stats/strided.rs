@@ -39,6 +39,7 @@ pub fn stats_strided(
             let n = (run.n - i).min(CHUNK_ELEMENTS - dense.len() / width);
             run.copy(i, n, width, bytes, &mut dense);
             i += n;
+            // Chunks have to end where those of a dense tensor end, so that the sums round alike.
             if dense.len() == CHUNK_ELEMENTS * width {
                 result = flush(&mut dense);
             }

@@ -36,6 +36,8 @@ impl Grid {
         block_size: usize,
     ) -> Option<Grid> {
         let axes = axes(shape.dims(), parameters, axis, block_size)?;
+        // Axes behind the last one with scales of its own share theirs, so that their elements are
+        // one stretch.
         let n_varied = axes
             .iter()
             .rposition(|axis| axis.stride != 0)
@@ -61,6 +63,8 @@ impl Grid {
     /// Shows each row: which elements it has, which scales, and how many elements in turn share one.
     pub(super) fn rows(&self, mut show: impl FnMut(Range<usize>, Range<usize>, usize)) {
         let n_rows: usize = self.outer.iter().map(|axis| axis.extent).product();
+        // An empty row would be shown once for each outer position, of which there may be any
+        // number.
         if self.n_row == 0 {
             return;
         }
@@ -107,6 +111,8 @@ fn axes(dims: &[usize], parameters: &Shape, axis: i64, block_size: usize) -> Opt
         axis
     })
     .ok();
+    // One axis of scales lies along `axis` however many axes the elements have, so this comes
+    // before the axes are counted.
     if let ([n], Some(at)) = (given, axis)
         && dims.get(at) == Some(n)
     {
@@ -120,6 +126,7 @@ fn axes(dims: &[usize], parameters: &Shape, axis: i64, block_size: usize) -> Opt
     for (i, (&n, along)) in given.iter().zip(&mut axes).enumerate().rev() {
         let is_blocked = block_size > 0 && axis == Some(i);
         if n == along.extent {
+            // A stride of 0 lets an axis of extent 1 join the stretch that shares a scale.
             along.stride = if n == 1 { 0 } else { stride };
         } else if is_blocked && n == along.extent.div_ceil(block_size) {
             // A block may be said to be longer than the axis.

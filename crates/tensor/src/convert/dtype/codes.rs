@@ -25,6 +25,7 @@ pub(crate) struct CodeValues {
 impl CodeValues {
     /// Whether all values are integers, few and small.
     pub(crate) fn is_integer(&self) -> bool {
+        // `float8_e8m0` has no subnormal numbers either, but it has eight bits.
         self.smallest_normal == 0.0 && self.n_bits < 8
     }
 

@@ -26,6 +26,7 @@ impl MiniFloat {
         let bits = match self {
             // The same exponent field, so the code is the upper half of the result, NaN included.
             MiniFloat::E5M2 => (code as u16) << 8,
+            // Without infinities, all other codes of the highest exponent are numbers.
             MiniFloat::E4M3FN if code & 0x7f == 0x7f => nan(code >> 7),
             MiniFloat::E4M3FN => bits(ieee_like(code, 4, 3, 7)),
             // Where a negative zero would be.
@@ -82,6 +83,7 @@ const fn hifloat8(code: u8) -> f64 {
     let low = code & 0x7f;
     let (n_exponent_bits, n_mantissa_bits) = match low {
         0x6f => return signed(code >> 7, f64::INFINITY),
+        // The sign cannot be set: 0x80, where -0 would be, is NaN and does not get here.
         0 => return 0.0,
         // The denormal numbers: powers of two from 2^-22 on.
         0x01..0x08 => return signed(code >> 7, power_of_two(low as i32 - 23)),

@@ -38,6 +38,7 @@ fn blocks(c: &LayoutConversion<'_>) -> Result<(ConvBlockSizes, ConvBlockSizes), 
     let in_source = (family(c.from) == LayoutFamily::Conv).then(|| c.from_shape.last().copied());
     let from_c0 = c.c0.or(in_source.flatten()).unwrap_or(c.usual_c0());
     let to_c0 = match c.to {
+        // The layout's name fixes its block, so the blocks of the source say nothing of it.
         Layout::Nc1hwc0C04 => c.c0.unwrap_or(4),
         _ => from_c0,
     };
@@ -111,10 +112,13 @@ fn padded(
             h,
             w,
         },
+        // The first axis joins depth, blocks, height and width, which only the original tells
+        // apart.
         (FractalZ | FractalZ3d, &[rows, n1, n0, c0]) => {
             let Some(ConvExtents { d, h, w, .. }) = original else {
                 return Ok(None);
             };
+            // An original without places has no elements either, and nothing to divide by.
             let c1 = rows.checked_div(extent(&[d, h, w])?).unwrap_or(0);
             ConvExtents {
                 n: extent(&[n1, n0])?,
@@ -142,6 +146,8 @@ fn source(
     blocks: ConvBlockSizes,
     extents: ConvExtents,
 ) -> Result<ConvPlacement, LayoutError> {
+    // Without a prefix the source has to be the original and its padding exactly: nothing is cut
+    // off unasked.
     let padded = if c.is_prefix {
         padded(c, Some(extents))?
     } else {

@@ -42,6 +42,7 @@ pub(super) fn copy(nest: &LoopNest, src: &[u8], dst: &mut [u8]) {
     } else {
         once
     };
+    // The plan has sorted loops by their steps, so that the last one left is the nearest of them.
     let c = outer.pop().unwrap_or(once);
     let inner = select(nest.run, a, b);
     // The outer loops are called through a pointer: they run seldom, and their number varies.
@@ -129,5 +130,6 @@ fn for_each(
         cursor.dst_at = dst_at + i * outermost.dst;
         for_each(rest, cursor, visit);
     }
+    // The loop outside adds its own steps to where the cursor stood.
     (cursor.src_at, cursor.dst_at) = (src_at, dst_at);
 }

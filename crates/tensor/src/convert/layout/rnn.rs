@@ -81,6 +81,7 @@ fn layer(c: &LayoutConversion<'_>, device: Layout, shape: &Shape) -> Result<RnnL
     let parts = match device {
         Layout::NdRnnBias => vec![],
         _ if shape.n_axes() < 2 => return Err(wrong()),
+        // Both sizes are the caller's, and their sum may not fit.
         _ if Some(m) == input.checked_add(hidden) => vec![input, hidden],
         _ if m == input || m == hidden => vec![m],
         _ => return Err(wrong()),
@@ -111,10 +112,14 @@ impl RnnLayer {
             dims.push(extent(&[self.n_gates, self.gate(c0)?])?);
             return Ok(Shape::new(dims)?);
         }
+        // Weights come in blocks of 16 by 16 whatever the dtype; only the padding of biases follows
+        // C0.
         if c0 != BLOCK {
             return Err(LayoutError::Block { layout: device, c0 });
         }
         match device {
+            // This layout has no stack. `layer` has checked that axes before the matrix have extent
+            // 1.
             Layout::FractalZnLstm => dims.clear(),
             _ => dims.truncate(dims.len().saturating_sub(2)),
         }

@@ -43,6 +43,7 @@ pub(super) fn grids<const WIDTH: usize, const SIDE: usize, const HALF: usize>(
     const { assert!(WIDTH * SIDE == 16 && WIDTH * HALF == 8) };
     let narrowest = a.extent.min(b.extent);
     let grids = match TurnGrids::<WIDTH>::new(cursor, a, b, c) {
+        // With elements of 8 bytes half a square is a single element, and there is nothing to turn.
         Some(grids) if narrowest >= HALF && (HALF > 1 || narrowest >= SIDE) => grids,
         _ => return plain::<WIDTH>(cursor, a, b, c),
     };
@@ -285,6 +286,8 @@ fn fetch_grid(bytes: *const u8, k: usize, grid_step: usize, rows: [usize; 3]) {
     let [n_rows, row_step, n_row_bytes] = rows;
     let span = (n_rows - 1) * row_step + n_row_bytes;
     if span <= SMALL_GRID_BYTES && span < grid_step {
+        // The last grids have none behind them, so the address has to be allowed to leave the
+        // slice.
         let grid = bytes.wrapping_add((k + N_GRIDS_AHEAD).wrapping_mul(grid_step));
         (0..span)
             .step_by(LINE_BYTES)

@@ -50,6 +50,7 @@ pub(super) fn regions(
     };
     let mut weight = place_device(device, bundled, blocks)?;
     let bundle_shape = Shape::new(weight.shape.clone())?;
+    // Bundles lie one behind the other, so that only the outermost extent grows with their number.
     weight.shape[0] = weight.shape[0]
         .checked_mul(groups.div_ceil(bundle))
         .ok_or(LayoutError::TooLarge)?;
@@ -136,6 +137,7 @@ impl GroupMember {
             },
             even => even,
         };
+        // The last bundle may be short, so that places at its end have one group less.
         let n_bundles = (self.groups - at).div_ceil(self.bundle);
         let across = (
             AxisWalk::Even(self.bundle * group_step),
