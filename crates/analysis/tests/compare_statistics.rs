@@ -9,7 +9,7 @@ use opscope_analysis::compare::matching::MatchedDumps;
 use opscope_analysis::compare::matching::{self, Matching};
 use opscope_analysis::compare::measure::{self, measure};
 use opscope_analysis::compare::result::{
-    Cause, Comparison, ComparisonConfig, NonFiniteRole, SkipReason, VerdictLevel,
+    Cause, Comparison, ComparisonConfig, NonFiniteRole, SkipReason, SkipSide, VerdictLevel,
 };
 use opscope_analysis::compare::side::ComparedDump;
 use opscope_analysis::compare::verdict::{Thresholds, judge};
@@ -349,4 +349,28 @@ fn statistics_of_other_layouts_are_compared() {
         let slot = &found.operators[0].slots[0];
         assert_eq!((slot.evidence.name(), slot.level), expected, "{dims:?}");
     }
+}
+
+#[test]
+fn a_damaged_row_is_no_fault_of_the_other_rows() {
+    let dir = tempfile::tempdir().unwrap();
+    let golden = write(&dir.path().join("g"), &chain(), Form::MindSpore);
+    let target = write(&dir.path().join("t"), &chain(), Form::MindSpore);
+    let table = target.join("rank_0/net/0/0/statistic.csv");
+    let text = fs::read_to_string(&table).unwrap();
+    let mut lines: Vec<&str> = text.lines().collect();
+    let (last, all) = (lines[6], lines.len());
+    assert_eq!(all, 7, "{text}");
+    lines[6] = &last[..last.len() / 2];
+    fs::write(&table, lines.join("\n")).unwrap();
+    let found = compare(&target, &golden);
+    assert_eq!(found.summary.slots, [5, 0, 0, 0]);
+    let reasons: Vec<_> = found
+        .skips
+        .iter()
+        .map(|skip| (skip.side, skip.reason))
+        .collect();
+    assert!(reasons.contains(&(SkipSide::Target, SkipReason::Damaged)));
+    assert!(reasons.contains(&(SkipSide::Golden, SkipReason::MissingSlot)));
+    assert_eq!(reasons.len(), 2, "{reasons:?}");
 }

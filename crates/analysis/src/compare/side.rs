@@ -199,7 +199,12 @@ impl ComparedDump {
                 }
                 continue;
             }
-            let problem = problems.remove(&record.path);
+            // A tensor of which nothing is known stands for the damaged file. A damaged table still has
+            // sound rows, and the damage is none of theirs.
+            let problem = match record.dtype {
+                Some(_) => None,
+                None => problems.remove(&record.path),
+            };
             side.add(record, problem, &mut of_key);
         }
         // What no tensor has taken belongs to no execution, and is sorted since a map's order
