@@ -40,10 +40,19 @@ pub(crate) fn with_operator_bar<T>(
             }
             bar.finish_and_clear();
         });
-        let result = work();
-        is_done.store(true, Ordering::Relaxed);
-        result
+        // A panic must end the bar as well: the scope waits for its thread.
+        let _end = BarEnd(&is_done);
+        work()
     })
+}
+
+/// Ends the bar when it is dropped.
+struct BarEnd<'a>(&'a AtomicBool);
+
+impl Drop for BarEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Runs `work` beside a sign that something goes on.

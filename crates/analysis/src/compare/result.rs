@@ -126,7 +126,7 @@ pub struct SlotResult {
     pub layout: Option<String>,
     /// The numbers; those that do not exist are left out. Infinities and NaN are the texts `inf`, `-inf` and `nan`.
     pub metrics: Metrics,
-    /// The numbers of the golden side against the reference, if there is one.
+    /// The numbers of the reference against the golden side, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub yardstick: Option<Metrics>,
     /// The dtype whose limits applied, where the values went through a coarser one than both sides have.

@@ -22,9 +22,14 @@ pub(super) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> V
     if found.first().is_some_and(|((n, _), ..)| *n == 0) {
         found.retain(|((n, _), ..)| *n == 0);
     }
-    found.dedup_by_key(|(_, _, known)| *known);
-    let names = found.into_iter().map(|(_, _, known)| known);
-    names.take(N_MAX).collect()
+    let mut names = Vec::new();
+    for (_, _, known) in found {
+        // A model may use a name twice, and not only one behind the other.
+        if names.len() < N_MAX && !names.contains(&known) {
+            names.push(known);
+        }
+    }
+    names
 }
 
 /// How far apart two names are, if they are near: in their nearer part, and as a whole.
@@ -71,5 +76,10 @@ mod tests {
         ] {
             assert_eq!(nearest(name, known.into_iter()), expected, "{name}");
         }
+        let twice = ["conv1", "conv2", "conv1", "conv4"];
+        assert_eq!(
+            nearest("conv3", twice.into_iter()),
+            ["conv1", "conv2", "conv4"]
+        );
     }
 }

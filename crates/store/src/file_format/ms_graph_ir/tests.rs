@@ -101,3 +101,9 @@ fn what_is_no_graph_is_refused() {
     );
     assert!(node(&deep).is_ok());
 }
+
+#[test]
+fn dtypes_may_have_an_x_of_their_own() {
+    let tensor = super::values::parse_device("<Complex64xNCHW[const vector]{2}>").unwrap();
+    assert_eq!((&*tensor.dtype, &*tensor.layout), ("Complex64", "NCHW"));
+}

@@ -315,7 +315,8 @@ fn shape_of(value: &ValueType) -> String {
 pub(super) fn parse_device(text: &str) -> Option<DeviceTensor> {
     let (kind, extents_text) = inside(text, "<", ">")?.split_once("[const vector]")?;
     let shape = inside(extents_text, "{", "}").or_else(|| inside(extents_text, "[", "]"))?;
-    let (dtype, layout) = kind.split_once('x')?;
+    // The last `x`: `Complex64` has one of its own, and no layout has.
+    let (dtype, layout) = kind.rsplit_once('x')?;
     Some(DeviceTensor {
         dtype: dtype.to_owned(),
         layout: layout.to_owned(),
