@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use opscope_capture::{Plan, Purpose};
-use opscope_config::dialect::acl::AclContent;
-use opscope_config::dialect::acl::DumpMode;
+use opscope_config::dialect::acl::{AclContent, DumpMode};
 use opscope_dump::{dump_times, free_time};
 use opscope_store::run_file::RunFile;
 

@@ -20,10 +20,10 @@ use opscope_store::StoreError;
 use opscope_store::atomic_file::{Creator, PermissionModes};
 use opscope_store::file_format::zstd;
 use opscope_store::record::SlotSide;
+use writer::ResultWriter;
 
 use crate::elements::WantedLayout;
 use crate::job;
-use writer::ResultWriter;
 
 /// How to convert.
 #[derive(Clone, Debug)]

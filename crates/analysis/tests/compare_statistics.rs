@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use opscope_analysis::compare::attribution::attribute;
-use opscope_analysis::compare::matching::MatchedDumps;
-use opscope_analysis::compare::matching::{self, Matching};
+use opscope_analysis::compare::matching::{self, MatchedDumps, Matching};
 use opscope_analysis::compare::measure::{self, measure};
 use opscope_analysis::compare::result::{
     Cause, Comparison, ComparisonConfig, NonFiniteRole, SkipReason, SkipSide, VerdictLevel,

@@ -7,10 +7,9 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use opscope_engine::input::{RandomNumbers, arrange, check_shape, find, resolve_shape, unknown};
 use opscope_engine::{InputError, ModelSignature, ValueInfo};
-use opscope_store::check_memory;
 use opscope_store::file_format::npy::{self, NpyHeader};
 use opscope_store::file_format::{npy_zst, npz};
-use opscope_store::regular_file;
+use opscope_store::{check_memory, regular_file};
 use opscope_tensor::{DType, Shape, Tensor};
 
 use crate::arguments::{NamedFile, NamedShape, named_file, named_shape};

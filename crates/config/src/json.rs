@@ -5,9 +5,8 @@
 use std::cell::Cell;
 use std::collections::HashMap;
 
-use jsonc_parser::ast;
 use jsonc_parser::common::Ranged;
-use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use jsonc_parser::{CollectOptions, ParseOptions, ast, parse_to_ast};
 
 use crate::report::ErrorReport;
 use crate::text_position::TextPosition;

@@ -3,9 +3,8 @@
 
 use std::sync::Arc;
 
-use opscope_engine::SharedEngine;
 use opscope_engine::single_operator::{SoleOperator, read_json};
-use opscope_engine::{LoadOptions, LoadedModel, ModelSource};
+use opscope_engine::{LoadOptions, LoadedModel, ModelSource, SharedEngine};
 use opscope_tensor::{DType, Shape, Tensor};
 
 /// tract, and the ONNX Runtime that the environment names.

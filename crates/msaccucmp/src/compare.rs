@@ -38,14 +38,15 @@ mod stop;
 mod table;
 mod values;
 
+use algorithms::Algorithms;
+use inputs::NetworkJob;
+use stop::CompareStop;
+
 use crate::failure::{ErrorCode, ToolFailure};
 use crate::log;
 use crate::options::{CompareOptions, FileCompareOptions};
 use crate::output::OutputFolder;
 use crate::paths::{self, PathKind};
-use algorithms::Algorithms;
-use inputs::NetworkJob;
-use stop::CompareStop;
 
 const H5_SUFFIX: &str = ".h5";
 const NPY_SUFFIX: &str = ".npy";

@@ -9,10 +9,12 @@ mod relayout;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use file_converter::FileConverter;
 use opscope_store::atomic_file::TEMPORARY_PREFIX;
 use opscope_store::file_format::mapping_csv;
 use opscope_store::record::SlotSide;
 use opscope_store::tree::run::RUN_DIR;
+use relayout::{ChosenTensor, LayoutChange};
 
 use crate::custom::UserConverters;
 use crate::failure::{ErrorCode, ToolFailure};
@@ -21,8 +23,6 @@ use crate::output::OutputFolder;
 use crate::paths::{self, PathKind};
 use crate::source::DumpSource;
 use crate::{formats, log};
-use file_converter::FileConverter;
-use relayout::{ChosenTensor, LayoutChange};
 
 /// The files to convert.
 enum ConversionInput {

@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use opscope_tensor::Layout;
+use process::InterpreterProcess;
 
 use crate::array::ElementArray;
 use crate::failure::ToolFailure;
 use crate::paths::{self, PathKind};
 use crate::{formats, log};
-use process::InterpreterProcess;
 
 pub(super) use process::ConverterCall;
 

@@ -3,10 +3,9 @@
 use std::borrow::Cow;
 
 use opscope_store::file_format::dump_data::dtype_from_code;
-use opscope_tensor::DType;
-use opscope_tensor::Shape;
 use opscope_tensor::convert::dtype::decode as decode_exactly;
 use opscope_tensor::convert::reference;
+use opscope_tensor::{DType, Shape};
 
 use crate::array::{ElementArray, count};
 use crate::failure::{ErrorCode, ToolFailure};

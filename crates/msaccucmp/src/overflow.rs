@@ -5,6 +5,10 @@ mod record;
 
 use std::path::{Path, PathBuf};
 
+use find::DebugFile;
+use opscope_analysis::overflow::summary;
+use record::SummaryRecord;
+
 use crate::array::SaveOrder;
 use crate::failure::{ErrorCode, ToolFailure};
 use crate::options::OverflowOptions;
@@ -12,9 +16,6 @@ use crate::output::OutputFolder;
 use crate::paths::{self, PathKind};
 use crate::source::DumpSource;
 use crate::{convert, dtype, formats, log};
-use find::DebugFile;
-use opscope_analysis::overflow::summary;
-use record::SummaryRecord;
 
 /// Runs the command.
 pub(super) fn run(options: &OverflowOptions) -> Result<(), ToolFailure> {

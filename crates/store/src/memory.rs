@@ -1,8 +1,7 @@
 //! How much memory the machine has.
 
-use std::fs;
-use std::io;
 use std::sync::OnceLock;
+use std::{fs, io};
 
 /// Where control groups of either version say what the processes of a container may use together.
 const GROUP_FILES: [&str; 2] = [

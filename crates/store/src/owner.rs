@@ -4,11 +4,9 @@
 //! own. Together with the time at which the process started, the boot of the machine and the namespace
 //! that the id is counted in, it does.
 
-use std::fmt;
-use std::fs;
-use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::{fmt, fs, io};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

@@ -5,10 +5,9 @@
 //! into a dump, or in place of a part of it, stays.
 
 use std::ffi::{OsStr, OsString};
-use std::fs;
-use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::{fs, io};
 
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, openat, statat, unlinkat};

@@ -4,12 +4,11 @@
 //! .opscope-tmp-{pid}-{start_ticks}-{boot}-{pid_namespace}-{serial}
 //! ```
 
-use std::fmt;
-use std::fs;
 use std::ops::Add;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::{fmt, fs};
 
 use serde::{Deserialize, Serialize};
 

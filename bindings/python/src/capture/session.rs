@@ -25,11 +25,10 @@ use super::graph::{GraphFacts, SessionGraph};
 use super::memory::TensorLender;
 use super::mindspore::{DumpOwner, request as mindspore_request};
 use super::names_asked::{AskedNames, Missing};
-use super::report;
 use super::request::{name_of, request_of_acl_json, request_of_options};
-use super::run_record;
 use super::shared::{TorchSessionState, tidy};
 use super::watch::MemoryWatch;
+use super::{report, run_record};
 use crate::os_error;
 
 /// The CPU.

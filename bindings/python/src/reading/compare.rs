@@ -3,10 +3,9 @@
 use std::path::PathBuf;
 
 use opscope_analysis::compare::report::{self, ReportError, ReportFormat, json, words};
-use opscope_analysis::compare::result;
 use opscope_analysis::compare::run::{self, CompareError, VerdictOptions};
 use opscope_analysis::compare::verdict::Thresholds;
-use opscope_analysis::compare::{Selection, SkipPattern, matching};
+use opscope_analysis::compare::{Selection, SkipPattern, matching, result};
 use opscope_analysis::default_jobs;
 use opscope_tensor::difference;
 use pyo3::prelude::*;

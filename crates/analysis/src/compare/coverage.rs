@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 
 use opscope_store::record::SlotSide;
 
-use super::matching::MatchedDumps;
-use super::matching::SlotRef;
+use super::matching::{MatchedDumps, SlotRef};
 use super::result::{Comparison, Evidence, Party};
 use super::selection::Selection;
 use super::side::ComparedDump;

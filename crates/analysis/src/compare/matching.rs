@@ -28,13 +28,13 @@ mod places;
 mod reason;
 mod slots;
 
-use crate::compare::result::Party;
+use board::Board;
 use opscope_store::record::SlotSide;
 use opscope_tensor::Layout;
+use places::PlaceScopes;
 
 use super::side::ComparedDump;
-use board::Board;
-use places::PlaceScopes;
+use crate::compare::result::Party;
 
 pub use fusion::{FusedOperator, FusionRules, FusionRulesError};
 pub use mapping::{MappedNames, Mapping, MappingError, MappingForm, OperatorMapping};

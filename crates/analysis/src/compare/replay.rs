@@ -4,7 +4,6 @@
 
 mod choice;
 
-use crate::compare::result::{Evidence, MetricId, RuleName, SlotKey};
 use opscope_tensor::difference::{self, TensorDifference};
 use opscope_tensor::{Layout, Tensor};
 use serde::Serialize;
@@ -14,6 +13,7 @@ use super::result::{
     VerdictLevel, number,
 };
 use super::verdict::{Thresholds, judge};
+use crate::compare::result::{Evidence, MetricId, RuleName, SlotKey};
 use crate::error_chain::chain;
 
 pub use choice::{ChoiceError, OperatorChoice, choose};

@@ -3,17 +3,16 @@
 mod graphs;
 mod load;
 
-use crate::compare::result::SlotKey;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use opscope_store::StoreError;
 use opscope_store::dump::{PassReason, PassedOver};
 use opscope_store::reader::{DumpTerm, ExecutionKind, IndexedTensor};
-use opscope_store::record;
 use opscope_store::record::graph::GraphDescription;
+use opscope_store::{StoreError, record};
 use opscope_tensor::{DType, Layout};
 
+use crate::compare::result::SlotKey;
 use crate::error_chain::chain;
 use crate::read_dump;
 

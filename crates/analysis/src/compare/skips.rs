@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::matching::MatchedDumps;
-use super::matching::{MissingSlot, RunPair, UnmatchedExecution, UnmatchedReason, joined};
+use super::matching::{
+    MatchedDumps, MissingSlot, RunPair, UnmatchedExecution, UnmatchedReason, joined,
+};
 use super::result::{
     OperatorName, OperatorPlace, Party, PassedOverFile, Skip, SkipReason, SkipSide, SlotKey,
 };

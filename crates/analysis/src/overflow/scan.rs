@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use opscope_store::dump::{self, DumpEntry, PassedOver};
-use opscope_store::file_format::dump_data;
 use opscope_store::file_format::op_debug::{self, OverflowRecord};
-use opscope_store::file_format::stats_csv;
+use opscope_store::file_format::{dump_data, stats_csv};
 use opscope_store::reader::{DumpTerm, TensorFile};
 use opscope_store::record::SlotSide;
 use opscope_store::tree::acl::DumpFileName;

@@ -6,8 +6,7 @@ use std::path::Path;
 
 use network::{Arithmetic, Executed, Fault, Kind, Network, Random, write};
 use opscope_analysis::compare::attribution::attribute;
-use opscope_analysis::compare::matching::MatchedDumps;
-use opscope_analysis::compare::matching::{self, Matching};
+use opscope_analysis::compare::matching::{self, MatchedDumps, Matching};
 use opscope_analysis::compare::measure::{self, measure};
 use opscope_analysis::compare::result::{
     Cause, Comparison, ComparisonConfig, DivergencePoint, NonFiniteRole, OperatorResult,

@@ -6,11 +6,10 @@
 mod large;
 mod trees;
 
-use std::env;
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
-use std::thread;
 use std::time::Duration;
+use std::{env, thread};
 
 use trees::{Choices, compare_pair};
 

@@ -3,9 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use opscope_store::file_format::npy;
 use opscope_store::file_format::op_debug::{BlockRecord, OverflowRecord};
-use opscope_store::file_format::{dump_data, ms_json};
+use opscope_store::file_format::{dump_data, ms_json, npy};
 use opscope_tensor::{DType, Shape};
 
 const STATISTICS: &str = "Input/Output,Index,Data Size,Data Type,Format,Shape,Count,l2norm\nOutput,0,8,DT_FLOAT,ND,2,2,1.5\n";

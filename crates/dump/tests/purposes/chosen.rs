@@ -3,8 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use opscope_capture::WholeTensors;
-use opscope_capture::{Plan, SessionSummary, Sink, Tap, TensorRules};
+use opscope_capture::{Plan, SessionSummary, Sink, Tap, TensorRules, WholeTensors};
 use opscope_config::dialect::acl::AclContent;
 use opscope_dump::{AclSink, FileAmount, Volume, VolumeSink};
 use opscope_store::atomic_file::{Creator, PermissionModes};

@@ -4,14 +4,14 @@ mod scripts;
 
 use std::collections::HashMap;
 
-use super::metrics::NAN;
-use super::metrics::{ComparedElements, Metric, TensorFacts};
+use scripts::{MetricScript, MetricScripts};
+
+use super::metrics::{ComparedElements, Metric, NAN, TensorFacts};
 use super::stop::CompareStop;
 use super::values::{SideValues, ValuePair};
 use crate::failure::ErrorCode;
 use crate::log;
 use crate::options::AlgorithmChoice;
-use scripts::{MetricScript, MetricScripts};
 
 /// The metrics of the shorter command.
 pub(super) const FILE_METRICS: [Metric; 8] = [

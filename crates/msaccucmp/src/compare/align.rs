@@ -8,10 +8,9 @@ use super::stop::CompareStop;
 use crate::array::{ElementArray, count};
 use crate::custom::{ConverterCall, UserConverters};
 use crate::failure::ErrorCode;
-use crate::formats;
 use crate::layout::{self, ConversionResult, LayoutRequest};
-use crate::log;
 use crate::slice::{self, SliceCut};
+use crate::{formats, log};
 
 /// Groups are handed to converters from this number on.
 const GROUPS_MIN: i32 = 2;

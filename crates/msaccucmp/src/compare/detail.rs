@@ -7,6 +7,8 @@ mod tensor_choice;
 
 use std::path::Path;
 
+use listing::DetailListing;
+use names::DetailNames;
 use opscope_store::record::SlotSide;
 
 use super::align::{AlignedPair, has_depth};
@@ -16,8 +18,6 @@ use super::overflow;
 use super::stop::CompareStop;
 use crate::failure::ErrorCode;
 use crate::log;
-use listing::DetailListing;
-use names::DetailNames;
 
 pub(super) use tensor_choice::TensorChoice;
 

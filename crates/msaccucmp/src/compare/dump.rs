@@ -15,11 +15,10 @@ use serde_json::Value;
 use super::metrics::NAN;
 use super::stop::CompareStop;
 use crate::array::{ElementArray, count};
-use crate::dtype;
 use crate::failure::ErrorCode;
-use crate::log;
 use crate::numpy::{self, LoadFailure};
 use crate::source::{self, DumpSource, SourceTensor, packed};
+use crate::{dtype, log};
 
 /// The contents of a file.
 #[derive(Clone)]

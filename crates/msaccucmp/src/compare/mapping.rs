@@ -1,5 +1,6 @@
 //! The table of which tensors belong together, without comparing them.
 
+use opscope_analysis::job;
 use opscope_store::record::SlotSide;
 
 use super::dump::ComparedFile;
@@ -11,7 +12,6 @@ use super::stop::CompareStop;
 use super::table;
 use crate::log;
 use crate::output::OutputFolder;
-use opscope_analysis::job;
 
 const HEADER: [&str; 7] = [
     "Index",

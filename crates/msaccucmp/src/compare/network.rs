@@ -1,25 +1,24 @@
 //! Comparing two directories of dumps.
 
-use super::advisor;
+use opscope_analysis::job;
+
 use super::algorithms::Algorithms;
 use super::detail::{self, TensorChoice};
 use super::devices::{DeviceComparison, operators};
 use super::dump_dir::has_arrays;
 use super::fused::FusedComparison;
 use super::inputs::{NetworkInputs, NetworkJob, RulePaths};
-use super::mapping;
 use super::outcome::{self, GroupOutcome};
 use super::range::ModelRange;
 use super::row::RowForm;
 use super::rule::ModelRules;
 use super::stop::CompareStop;
-use super::table;
+use super::{advisor, mapping, table};
 use crate::arguments::integer;
 use crate::failure::ErrorCode;
 use crate::log;
 use crate::output::OutputFolder;
 use crate::paths::{self};
-use opscope_analysis::job;
 
 /// A table before its rows are known.
 const NO_ROWS: [&[String]; 0] = [];

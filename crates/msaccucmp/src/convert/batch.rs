@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use opscope_analysis::job;
+
 use super::file_converter::FileConverter;
 use crate::failure::ToolFailure;
 use crate::log;
-use opscope_analysis::job;
 
 /// A file larger than this share of the memory is converted alone, after the others.
 const MEMORY_SHARE: u64 = 4;

@@ -1,5 +1,6 @@
 //! Conversion without a change of layout.
 
+use opscope_analysis::names;
 use opscope_store::record::SlotSide;
 
 use crate::array::ElementArray;
@@ -9,7 +10,6 @@ use crate::options::ToolOutput;
 use crate::output::OutputFolder;
 use crate::source::{DumpSource, SourceTensor};
 use crate::{formats, log};
-use opscope_analysis::names;
 
 /// Names of buffers by the header's `buffer_type`; the reference knows the first one.
 const L1_BUFFER: u32 = 0;

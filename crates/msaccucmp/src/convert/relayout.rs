@@ -1,5 +1,6 @@
 //! Conversion to another layout.
 
+use opscope_analysis::names;
 use opscope_store::record::SlotSide;
 use opscope_tensor::{DType, Layout};
 
@@ -14,7 +15,6 @@ use crate::output::OutputFolder;
 use crate::slice::{self, SliceCut};
 use crate::source::{DumpSource, SourceTensor};
 use crate::{formats, log};
-use opscope_analysis::names;
 
 /// Groups are handed to converters from this number on.
 const GROUPS_MIN: i32 = 2;

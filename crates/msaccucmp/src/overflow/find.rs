@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use opscope_analysis::overflow::{is_same_part, order};
 use opscope_store::dump::read_mapping;
 use opscope_store::file_format::op_debug;
 use opscope_store::tree::acl::DumpFileName;
 
 use super::record::SummaryRecord;
 use crate::failure::ToolFailure;
-use opscope_analysis::overflow::{is_same_part, order};
 
 /// Deepest nesting of directories that the reference looks into.
 const DEPTH_MAX: usize = 30;

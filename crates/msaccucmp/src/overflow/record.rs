@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
+use opscope_analysis::overflow::summary::OverflowPart;
 use opscope_store::regular_file;
 use serde_json::Value;
 
 use crate::failure::{ErrorCode, ToolFailure};
-use opscope_analysis::overflow::summary::OverflowPart;
 
 /// Largest file that is read.
 const RECORD_BYTES_MAX: u64 = 1 << 30;

@@ -6,6 +6,8 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use order::by_execution;
+
 use super::entries::{ReadEntry, golden_name, is_table, read_entries, request, result_name};
 use super::index::{
     DumpIndex, ElementsPlace, ExecutionKind, IndexedExecution, IndexedFile, IndexedTable,
@@ -20,8 +22,6 @@ use crate::file_format::stats_csv::{self, StatsTable};
 use crate::file_format::{npy_zst, op_debug, safetensors};
 use crate::record::SlotSide;
 use crate::tree::acl::{DumpFileName, PathOrigin};
-
-use order::by_execution;
 
 /// Digits of a timestamp in microseconds; those with more are local times.
 const TIMESTAMP_DIGITS_MAX: usize = 16;

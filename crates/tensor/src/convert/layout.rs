@@ -35,8 +35,9 @@ mod turn;
 
 pub use error::LayoutError;
 
-use crate::{DType, Layout, Shape};
 use nest::{CopyRegion, LoopNest};
+
+use crate::{DType, Layout, Shape};
 
 /// A conversion to plan. Fields beyond those of [`LayoutConversion::new`] have defaults that suit most dumps.
 #[derive(Clone, Copy, Debug)]

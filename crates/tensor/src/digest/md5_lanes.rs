@@ -8,8 +8,9 @@ mod scalar;
 mod steps;
 mod vector;
 
-use crate::cpu::{self, LANES};
 use vector::BlockAdvance;
+
+use crate::cpu::{self, LANES};
 
 /// The bytes that one step of the state takes in.
 type Block = [u8; 64];

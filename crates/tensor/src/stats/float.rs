@@ -6,11 +6,11 @@
 
 mod survey;
 
+use survey::{survey_longs, survey_words};
+
 use super::block::{BLOCK, SquareScale, StatsBlock, deviation_from_sums, fold};
 use super::counts::ElementCounts;
 use crate::cpu::{LANES, LaneMachine};
-
-use survey::{survey_longs, survey_words};
 
 /// Bytes of the widest block.
 const BLOCK_BYTES: usize = BLOCK * 8;

@@ -3,10 +3,10 @@
 //! Sums of a block of 8 or 16 bits fit 32 or 64 bits, so they are taken in integers, in whatever
 //! order: every partial sum that the definition asks for is exact, so the result is the same.
 
-use super::counts::ElementCounts;
 use std::slice::ChunksExact;
 
 use super::block::{BLOCK, StatsBlock, deviation_from_sums, fold};
+use super::counts::ElementCounts;
 use super::float::array;
 use crate::cpu::{LANES, LaneMachine};
 

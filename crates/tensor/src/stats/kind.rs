@@ -2,14 +2,14 @@
 
 use std::marker::PhantomData;
 
+use float::{FloatFormat, FloatPattern};
+use integer::IntegerFormat;
+
 use super::block::{BLOCK, StatsBlock};
 use super::{codes, float, integer};
 use crate::DType;
 use crate::convert::dtype::{CodeValues, code_values};
 use crate::cpu::LaneMachine;
-
-use float::{FloatFormat, FloatPattern};
-use integer::IntegerFormat;
 
 /// Dtypes that are looked at in the same way.
 #[derive(Clone, Copy, Debug)]

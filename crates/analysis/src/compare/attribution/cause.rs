@@ -1,7 +1,8 @@
 //! Why an operator's outputs are apart.
 
-use opscope_store::record::SlotSide;
 use std::collections::HashSet;
+
+use opscope_store::record::SlotSide;
 
 use super::kinds::{ErrorGrowth, is_contracting, is_in_place, is_source, manner};
 use super::{distance, is_apart, slots};

@@ -1,14 +1,13 @@
 //! The first slot where both sides part.
 
-use crate::compare::result::{Evidence, OperatorPlace, RuleName, SkipReason, SkipSide};
 use std::collections::{BTreeMap, HashMap};
 
 use super::kinds::is_in_place;
 use super::{cause_of, is_apart};
 use crate::compare::flow::{ResultSlot, ResultSource, ValueFlow};
 use crate::compare::result::{
-    Cause, Comparison, DivergencePoint, OperatorName, OperatorResult, Skip, SlotResult, Suspect,
-    VerdictLevel,
+    Cause, Comparison, DivergencePoint, Evidence, OperatorName, OperatorPlace, OperatorResult,
+    RuleName, Skip, SkipReason, SkipSide, SlotResult, Suspect, VerdictLevel,
 };
 
 /// Most operators that are named beside a divergence.

@@ -1,11 +1,10 @@
 //! Where NaN and infinities come from, and where they go.
 
-use crate::compare::result::{MetricId, OperatorPlace};
 use std::collections::HashMap;
 
 use super::{NonFiniteRole, slots};
 use crate::compare::flow::ValueFlow;
-use crate::compare::result::{OperatorResult, SlotResult};
+use crate::compare::result::{MetricId, OperatorPlace, OperatorResult, SlotResult};
 
 /// Gives every operator its role.
 pub(super) fn fill_in(operators: &mut [OperatorResult], flow: &ValueFlow, is_hidden: &[bool]) {

@@ -1,6 +1,5 @@
 //! Who has a partner, and what lies between those that have.
 
-use crate::compare::result::Party;
 use std::collections::{HashMap, HashSet};
 
 use super::names::{file_name, joined};
@@ -8,6 +7,7 @@ use super::op_type::{OpType, OpTypeIndex};
 use super::places::PlaceScope;
 use super::slots::{self, OperatorGroup};
 use super::{MatchEvidence, Matching, RunPair, UnmatchedExecution, UnmatchedReason};
+use crate::compare::result::Party;
 use crate::compare::side::{ComparedDump, OperatorExecution, RunPlace};
 
 /// The state of the search for partners. Sides are 0, the target, and 1, the golden one.

@@ -4,10 +4,9 @@ use std::collections::HashMap;
 
 use opscope_store::record::SlotSide;
 
-use super::MatchEvidence;
 use super::board::{Board, PairingGap};
 use super::places::PlaceScope;
-use super::slots;
+use super::{MatchEvidence, slots};
 use crate::compare::side::ExecutionSlot;
 
 /// Weights of name, type, extents, dtypes and place. They add up to 1.

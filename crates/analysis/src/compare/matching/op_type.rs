@@ -5,9 +5,10 @@ mod table;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::compare::side::OperatorExecution;
 use opscope_store::reader::ExecutionKind;
 use table::SYNONYMS;
+
+use crate::compare::side::OperatorExecution;
 
 /// The type of an operator, in words that all frameworks share.
 #[derive(Clone, Debug)]

@@ -4,11 +4,10 @@ mod sequence;
 
 use std::collections::HashMap;
 
-use super::MatchEvidence;
 use super::board::{Board, PairingGap};
 use super::fuzzy::NameTokens;
 use super::places::PlaceScope;
-use super::slots;
+use super::{MatchEvidence, slots};
 
 /// Operators of the same kind, on the same side of a match, that might be meant instead.
 const N_ALTERNATIVES_MAX: usize = 16;

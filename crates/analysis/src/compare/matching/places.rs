@@ -2,10 +2,10 @@
 
 mod models;
 
-use crate::compare::result::Party;
 use std::collections::BTreeMap;
 
 use super::{MatchingOptions, UnmatchedExecution, UnmatchedReason};
+use crate::compare::result::Party;
 use crate::compare::side::{ComparedDump, OperatorExecution};
 
 /// Executions of one place on each side, in order.

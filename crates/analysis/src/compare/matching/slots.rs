@@ -3,12 +3,12 @@
 mod groups;
 mod layouts;
 
-use crate::compare::result::Party;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use opscope_store::record::SlotSide;
 
 use super::{MatchEvidence, MissingSlot, RunPair, SlotPair, SlotRef};
+use crate::compare::result::Party;
 use crate::compare::side::{ComparedDump, ExecutionSlot, OperatorExecution};
 
 pub(super) use groups::{OperatorGroup, of_group};

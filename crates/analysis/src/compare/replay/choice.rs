@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use opscope_store::reader::ExecutionKind;
 use opscope_store::tree::acl::clean_name;
 use thiserror::Error;
 
 use super::super::side::{ComparedDump, OperatorExecution};
 use super::super::verdict::is_match;
-use opscope_store::reader::ExecutionKind;
 
 /// Most names that an error lists.
 const N_LISTED_MAX: usize = 20;

@@ -1,11 +1,10 @@
 //! Verdicts, causes and numbers in words.
 
-use crate::compare::result::{MetricId, RuleName};
 use opscope_store::visible::visible;
 
 use crate::compare::result::{
-    Cause, Comparison, NonFiniteRole, OperatorName, OperatorResult, RuleHit, Skip, SkipReason,
-    SlotResult, VerdictLevel,
+    Cause, Comparison, MetricId, NonFiniteRole, OperatorName, OperatorResult, RuleHit, RuleName,
+    Skip, SkipReason, SlotResult, VerdictLevel,
 };
 
 /// Numbers of a verdict's line.

@@ -9,13 +9,12 @@ mod wiring;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-use opscope_store::StoreError;
 use opscope_store::dump::mindspore::RankGraph;
 use opscope_store::file_bytes::FileBytes;
 use opscope_store::file_format::graph_json::{self, GraphFile, GraphOperator};
-use opscope_store::record;
 use opscope_store::tree::acl::clean_name;
 use opscope_store::tree::own::graphs_dir;
+use opscope_store::{StoreError, record};
 
 use super::super::matching::SlotRef;
 use super::{ComparedDump, OperatorExecution};

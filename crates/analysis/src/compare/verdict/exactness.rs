@@ -4,11 +4,10 @@
 //! judged by the coarsest dtype that its value went through, as far as the dumps show it: the inputs of its
 //! operator and the outputs that those are. Inputs that are the same on both sides lost nothing.
 
-use crate::compare::result::{Evidence, MetricId};
 use opscope_tensor::DType;
 
 use crate::compare::flow::ValueFlow;
-use crate::compare::result::{Comparison, SlotResult};
+use crate::compare::result::{Comparison, Evidence, MetricId, SlotResult};
 
 /// The dtype that the limits of a slot go by: the coarser of both where both are floats, the float where one
 /// is, else the target's. None if neither is known.

@@ -12,9 +12,8 @@ use opscope_tensor::{DType, Shape};
 use super::super::names::OutputName;
 use super::super::{ConvertError, ConvertedForm, text};
 use super::{ConvertedFile, OpenedSource, ResultWriter, texts};
-use crate::ElementValue;
 use crate::elements::{DumpElements, ElementsError};
-use crate::names;
+use crate::{ElementValue, names};
 
 /// From this size on copying from file to file is faster than one write with the header.
 const COPY_BYTES_MIN: usize = 1 << 16;

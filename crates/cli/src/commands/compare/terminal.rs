@@ -9,8 +9,7 @@ use opscope_analysis::compare::result::{
 };
 
 use super::colour::{self, painted};
-use crate::console;
-use crate::format;
+use crate::{console, format};
 
 /// A name is not cut to less than this.
 const N_NAME_CHARS_MIN: usize = 16;

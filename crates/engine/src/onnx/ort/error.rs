@@ -4,8 +4,7 @@ use std::path::Path;
 
 use super::super::proto;
 use super::super::schema::{GraphProto, ModelProto};
-use crate::EngineError;
-use crate::guard;
+use crate::{EngineError, guard};
 
 /// The engine's name.
 pub(super) const NAME: &str = "ONNX Runtime";

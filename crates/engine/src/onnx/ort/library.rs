@@ -8,8 +8,7 @@ use ort::logging::LogLevel;
 
 use super::error;
 use super::native::{LibraryProbe, disable_telemetry};
-use crate::EngineError;
-use crate::guard;
+use crate::{EngineError, guard};
 
 /// The interface that is asked for; libraries from 1.17 on have it.
 const API_VERSION: u32 = ort::MINOR_VERSION;

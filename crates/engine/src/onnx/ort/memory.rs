@@ -14,9 +14,8 @@ use std::ptr::{self, NonNull};
 use std::sync::{PoisonError, RwLock};
 
 use opscope_tensor::{DType, Layout, Shape, Tensor, TensorView, text};
-use ort::AsPointer;
 use ort::operator::ComputeContext;
-use ort::sys;
+use ort::{AsPointer, sys};
 
 use super::loan::MemoryLender;
 use super::value;

@@ -15,9 +15,8 @@ use libloading::Library;
 use ort::memory::{Allocator, MemoryInfo};
 use ort::session::SessionInputValue;
 use ort::session::builder::SessionBuilder;
-use ort::sys;
 use ort::value::{DynTensor, DynValue, TensorElementType};
-use ort::{AsPointer, Error};
+use ort::{AsPointer, Error, sys};
 
 /// The variable that keeps ONNX Runtime from reporting its use, and its value.
 const TELEMETRY_SWITCH: (&str, &str) = ("ORT_DISABLE_TELEMETRY", "1");

@@ -3,12 +3,12 @@
 //! Integers wrap; halves and singles are rounded after each step. Infinite errors count as missing.
 
 use half::f16;
+use opscope_analysis::ElementValue;
 use opscope_tensor::{DType, NumpyType};
 
 use crate::array::{ElementArray, SaveOrder};
 use crate::compare::metrics::six_places;
 use crate::compare::stop::CompareStop;
-use opscope_analysis::ElementValue;
 
 /// Both sides and their errors.
 pub(super) struct ElementErrors {

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::Error;
 use std::path::{Path, PathBuf};
 
+use opscope_analysis::names::fitting;
 use opscope_store::atomic_file::Creator;
 use opscope_store::file_format::mapping_csv;
 use opscope_store::regular_file;
@@ -12,7 +13,6 @@ use super::tensor_choice::TensorChoice;
 use crate::compare::stop::CompareStop;
 use crate::failure::ErrorCode;
 use crate::log;
-use opscope_analysis::names::fitting;
 
 /// Largest table that is read.
 const TABLE_BYTES_MAX: u64 = 1 << 30;

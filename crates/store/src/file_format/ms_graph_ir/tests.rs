@@ -1,8 +1,9 @@
+use opscope_tensor::DType;
+
 use super::*;
 use crate::record::graph::{
     GraphDescription, GraphNode, InputOrigin, Literal, TensorType, ValueType,
 };
-use opscope_tensor::DType;
 
 fn node(text: &str) -> Result<GraphDescription, crate::FormatError> {
     decode(&format!("subgraph @kernel_graph7() {{\n{text}\n}}\n"))
@@ -104,6 +105,6 @@ fn what_is_no_graph_is_refused() {
 
 #[test]
 fn dtypes_may_have_an_x_of_their_own() {
-    let tensor = super::values::parse_device("<Complex64xNCHW[const vector]{2}>").unwrap();
+    let tensor = values::parse_device("<Complex64xNCHW[const vector]{2}>").unwrap();
     assert_eq!((&*tensor.dtype, &*tensor.layout), ("Complex64", "NCHW"));
 }

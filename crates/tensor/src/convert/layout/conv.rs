@@ -3,10 +3,11 @@
 mod groups;
 mod place;
 
+use place::{ConvBlockSizes, ConvExtents, ConvPlacement, N0, axis_order, place, read_extents};
+
 use super::nest::{AxisWalk, AxisWalks, CopyRegion};
 use super::{LayoutConversion, LayoutError, LayoutFamily, extent, family};
 use crate::{Layout, Shape};
-use place::{ConvBlockSizes, ConvExtents, ConvPlacement, N0, axis_order, place, read_extents};
 
 /// Plans a conversion where neither side is in blocks along both matrix axes.
 pub(super) fn regions(

@@ -1,10 +1,10 @@
 //! Tensors that are hard: every bit pattern, ends of ranges, borders of blocks and lanes.
 
 use proptest::prelude::*;
+use source::BLOCK;
 
 use super::*;
 use crate::convert::dtype::numpy_dtype;
-use source::BLOCK;
 
 /// Numbers of elements around lanes and blocks.
 const LENGTHS: [usize; 14] = [

@@ -5,13 +5,14 @@ mod prefixes;
 
 use std::collections::{HashMap, HashSet};
 
+use opscope_store::record::SlotSide;
+use prefixes::SortedPrefixes;
+
 use crate::compare::matching::MatchEvidence;
 use crate::compare::matching::board::{Board, PairingGap};
 use crate::compare::matching::names::file_name;
 use crate::compare::matching::places::PlaceScope;
 use crate::compare::matching::slots::{self, OperatorGroup};
-use opscope_store::record::SlotSide;
-use prefixes::SortedPrefixes;
 
 /// Most operators that one stands for without anything that says so.
 const CHAIN_LENGTH_MAX: usize = 8;

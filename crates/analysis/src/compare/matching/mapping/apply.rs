@@ -1,7 +1,8 @@
 //! Pairing what a mapping names.
 
-use opscope_store::record::SlotSide;
 use std::collections::HashMap;
+
+use opscope_store::record::SlotSide;
 
 use super::{Mapping, MappingError, OperatorMapping};
 use crate::compare::matching::board::Board;

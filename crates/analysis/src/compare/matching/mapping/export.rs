@@ -1,11 +1,11 @@
 //! A matching as a mapping, to be corrected by hand and used again.
 
-use crate::compare::result::Party;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{MappedNames, Mapping, OperatorMapping, UnmappedOperators};
 use crate::compare::matching::names::file_name;
 use crate::compare::matching::{MatchEvidence, Matching, RunPair, UnmatchedReason};
+use crate::compare::result::Party;
 use crate::compare::side::{ComparedDump, RunPlace};
 
 impl Matching {
