@@ -22,6 +22,7 @@ pub(super) fn from_dlpack(code: u8, bits: u8, lanes: u16) -> Option<ElementType>
     if (code, bits, lanes) == (17, 4, 2) {
         return Some(FLOAT4_PAIR);
     }
+    // No other dtype of torch's puts several values into one element.
     if lanes != 1 {
         return None;
     }
@@ -42,6 +43,7 @@ pub(super) fn from_dlpack(code: u8, bits: u8, lanes: u16) -> Option<ElementType>
         (5, 64) => DType::C64,
         (5, 128) => DType::C128,
         (6, 8) => DType::Bool,
+        // Between these three lie the variants without a negative zero, which no dtype here names.
         (10, 8) => DType::F8E4M3FN,
         (12, 8) => DType::F8E5M2,
         (14, 8) => DType::F8E8M0,

@@ -76,6 +76,8 @@ impl GraphParts {
         if let Some(kept) = kept {
             let beside = [&kept.graph_inputs, &kept.parameters];
             let beside = beside.into_iter().flatten().map(|input| input.position);
+            // An input may be kept for the operator's own record and for one of its own; it is
+            // shown once.
             let mut positions: Vec<usize> = kept.inputs.iter().copied().chain(beside).collect();
             positions.sort_unstable();
             positions.dedup();
@@ -96,6 +98,8 @@ impl GraphParts {
         let mut is_needed = vec![false; self.values.len()];
         for part in self.operators.iter_mut().rev() {
             let read = part.inputs.iter().map(|(_, value)| *value);
+            // Outputs count as well: one that nobody reads is needed until its own operator's
+            // record.
             for value in read.chain(part.outputs.iter().flatten().copied()) {
                 if self.values[value].is_wanted && !is_needed[value] {
                     is_needed[value] = true;
