@@ -274,6 +274,7 @@ impl AclProcess {
         };
         let own = entry.tensor_desc;
         if let Some(desc) = objects.tensor_descs.get_mut(own) {
+            // Type and format stay as the program has described them.
             desc.dims = dims;
             return Ok(());
         }
