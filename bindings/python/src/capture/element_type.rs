@@ -43,7 +43,6 @@ pub(super) fn from_dlpack(code: u8, bits: u8, lanes: u16) -> Option<ElementType>
         (5, 64) => DType::C64,
         (5, 128) => DType::C128,
         (6, 8) => DType::Bool,
-        // Between these three lie the variants without a negative zero, which no dtype here names.
         (10, 8) => DType::F8E4M3FN,
         (12, 8) => DType::F8E5M2,
         (14, 8) => DType::F8E8M0,

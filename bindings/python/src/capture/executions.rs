@@ -83,6 +83,7 @@ impl ExecutionLog {
     pub(super) fn begin(&self, index: u64, graph: &str, step: u64) -> Option<usize> {
         let mut dumped = self.lock();
         let n_threads = dumped.threads.len() as u32;
+        // Rust gives no number of a `ThreadId` to write, so threads are numbered as they appear.
         let thread = *dumped
             .threads
             .entry(thread::current().id())

@@ -392,10 +392,14 @@ impl TorchSession {
         };
         let run = place.run_file(&request.plan, record);
         dump.set_run(&run);
+        // AscendCL's tree gets its record with the first file; nobody else writes it into
+        // MindSpore's.
         if !dump.is_acl() {
             run.begin().map_err(|error| os_error::of_store(&error))?;
         }
         let failure_dir = dump.failure_dir(&ModelId::default(), 0);
+        // MindSpore's trees have a directory of failures for each step, so no single one can be
+        // told.
         let failure_dir = failure_dir.filter(|_| dump.is_acl());
         // Rows of samples and digests of MindSpore's need elements after the operator as well.
         let is_reducing = matches!(

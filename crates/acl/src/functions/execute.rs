@@ -121,6 +121,7 @@ impl AclProcess {
         }
         for (i, slot) in outputs.slots.iter().enumerate() {
             if slot.buffer.address == 0 {
+                // Memory is set aside when the result is there: its size may not be known before.
                 if may_allocate {
                     continue;
                 }
