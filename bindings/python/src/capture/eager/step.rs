@@ -166,7 +166,7 @@ impl EagerStep {
                     move || description::to_json(&name, number, &noted)
                 };
                 let session = session.get();
-                // This waits while many descriptions do.
+                // The call waits for room while too many descriptions are to be written.
                 py.detach(|| session.describe_later(&name, text));
             }
             tidy(py, &step.inner.shared);
