@@ -22,6 +22,7 @@ pub fn earlier_run_file(n: u64) -> String {
 pub fn earlier_run_number(name: &str) -> Option<u64> {
     let n = name.strip_prefix("run-")?.strip_suffix(".json")?;
     let n: u64 = n.parse().ok()?;
+    // `parse` takes `+7` and `007` as well, which are names of other people's files.
     (earlier_run_file(n) == name).then_some(n)
 }
 
