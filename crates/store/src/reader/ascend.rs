@@ -372,6 +372,8 @@ fn statistics(table: &StatsTable, row: usize) -> Vec<(String, Option<String>)> {
     let cells = table.statistics(row);
     cells
         .map(|(column, cell)| {
+            // `NA` stands where a type has no numbers, or a tensor no elements, to take statistics
+            // of.
             let is_value = !cell.is_empty() && cell != "NA";
             (column.to_owned(), is_value.then(|| cell.to_owned()))
         })
