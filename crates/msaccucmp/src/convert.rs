@@ -78,6 +78,8 @@ pub(super) fn run(options: &ConvertOptions) -> Result<(), ToolFailure> {
 /// Reads `-f` and the options that go with it, in the order in which the reference looks at them: the index and
 /// shape of a single file, the format, the user's scripts.
 fn relayout(options: &ConvertOptions, name: &str) -> Result<LayoutChange, ToolFailure> {
+    // The reference ignores `-o`, `-i` and `-s` for lists and directories, so that even values that
+    // it would refuse for a single file pass there.
     let is_one = !options.dump_path.contains(',') && paths::resolve(&options.dump_path).is_file();
     let (pick, wanted) = if is_one {
         (parse_pick(options)?, parse_shape(options)?)
@@ -170,6 +172,8 @@ fn find_input(text: &str) -> Result<ConversionInput, ToolFailure> {
         found.push(path);
     }
     match &found[..] {
+        // A list in which one file was good takes this way too: a failure is then the command's
+        // own, and no list of failed files is written.
         [path] if path.is_file() => Ok(ConversionInput::One(found.remove(0))),
         [dir] => list(dir),
         several => {
@@ -200,7 +204,11 @@ fn list(dir: &Path) -> Result<ConversionInput, ToolFailure> {
         if name == RUN_DIR || name.starts_with(TEMPORARY_PREFIX) {
             continue;
         }
+        // Directories count too: the reference's percentage is of all entries and may end below
+        // 100.
         n_entries += 1;
+        // The reference filters no other names, since a dump converts under any name, also one of
+        // digits or with a suffix.
         if entry.path().is_file() && entry.file_name() != mapping_csv::FILE_NAME {
             // A link in the directory stands for the file that it leads to.
             files.push(fs::canonicalize(entry.path()).unwrap_or_else(|_| entry.path()));
@@ -218,6 +226,8 @@ fn parse_shape(options: &ConvertOptions) -> Result<Option<Vec<usize>>, ToolFailu
     let text = text.strip_suffix('\n').unwrap_or(text);
     let is_number = |part: &&str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
     let parts: Vec<&str> = text.split(',').collect();
+    // The reference's pattern has at least one comma in it, so that no shape of one axis can be
+    // given.
     if parts.len() < 2 || !parts.iter().all(is_number) {
         let message =
             format!("The shape('{text}') is invalid. The supported formats are \"1,3,224,224\".");
@@ -250,6 +260,8 @@ fn parse_pick(options: &ConvertOptions) -> Result<Option<ChosenTensor>, ToolFail
             format!("The tensor index '{text}' is invalid. It only supports 'natural number'.");
         return Err(ToolFailure::new(ErrorCode::InvalidParameter, message));
     }
+    // A number that does not fit lies beyond the last tensor of any file and fails like every such
+    // index.
     let index = text.parse().unwrap_or(usize::MAX);
     Ok(Some(ChosenTensor { side, index }))
 }

@@ -114,6 +114,7 @@ impl ToolFailure {
         self.log();
         match self {
             ToolFailure::Coded(code, _) => ToolFailure::Logged(code),
+            // An exception keeps its text because the command's last line repeats it.
             other => other,
         }
     }

@@ -9,6 +9,8 @@ use crate::failure::{ErrorCode, ToolFailure};
 pub(super) fn name(layout: Layout) -> Option<&'static str> {
     use Layout::*;
     Some(match layout {
+        // The reference has no names for these. Whatever needs one fails, yet plain npy files do
+        // not.
         FractalZz | Nc | Ncl | FractalZWino | C1hwc0 => return None,
         FractalDeconvSpStride8Trans => "DECONV_SP_STRIDE8_TRANS",
         HashtableLookupLookups => "LOOKUP_LOOKUPS",

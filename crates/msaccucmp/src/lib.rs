@@ -52,6 +52,8 @@ use options::ToolCommand;
 pub fn run(args: &[OsString]) -> i32 {
     let args: Vec<String> = args
         .iter()
+        // Nothing is lost for paths: the reference accepts certain ASCII characters alone, and the
+        // replacement character breaks that rule as the original bytes would.
         .map(|arg| arg.to_string_lossy().into_owned())
         .collect();
     let command = match options::parse(&args) {
@@ -70,6 +72,7 @@ pub fn run(args: &[OsString]) -> i32 {
         Ok(()) => 0,
         Err(ToolFailure::Unexpected(message)) => {
             log::error(&format!("Basic error running msaccucmp: {message}"));
+            // The reference prints its closing line only where it caught what went wrong.
             return failure::UNEXPECTED_STATUS;
         }
         Err(failure) => {

@@ -82,6 +82,8 @@ const CONVERT: &[OptionSpec] = &[
     exclusive(&["-o", "--output_tensor"]),
     exclusive(&["-i", "--input_tensor"]),
     option(&["-c", "--custom_script_path"], ValueKind::SafeText),
+    // Every other command refuses odd characters in `-out` as a usage error (2); `convert` leaves
+    // them to the check of paths (6).
     option(&["-out", "--output"], ValueKind::Text),
     option(&["-v", "--version"], ValueKind::Integer(&[1, 2])),
     option(
@@ -167,6 +169,7 @@ pub(super) fn parse(args: &[String]) -> Result<ToolCommand, OptionStop> {
             let values = read(compare::FILE_SPECS, rest, "file_compare", usage, help)?;
             Ok(ToolCommand::FileCompare(compare::file_options(values)))
         }
+        // Python's `argparse` takes every unambiguous beginning of a long option.
         "-h" | "--h" | "--he" | "--hel" | "--help" => {
             Err(OptionStop::Help(MAIN_HELP.to_owned(), 0))
         }
@@ -208,6 +211,7 @@ fn convert_options(mut values: impl Iterator<Item = Option<String>>) -> ConvertO
         input_index: next(),
         custom_dir: next(),
         out_dir: next().unwrap_or_default(),
+        // Python's `int` accepts blanks around a number, so that they may still be here.
         is_version_1: next().is_some_and(|version| version.trim() == "1"),
         kind: match next().as_deref() {
             Some("bin") => ToolOutput::Bin,

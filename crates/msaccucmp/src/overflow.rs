@@ -29,9 +29,13 @@ pub(super) fn run(options: &OverflowOptions) -> Result<(), ToolFailure> {
         failure
     })?;
     let out_dir = paths::resolve(&options.out_dir);
+    // The directory is made before the search because the reference leaves one behind even where a
+    // later step fails.
     paths::create_output(&out_dir)?;
     let files = find::debug_files(&dir)?;
     if files.is_empty() {
+        // A network that does not overflow is the good case: the reference returns 0 and writes no
+        // summary.
         log::warning("[Overflow] Find [0] overflow node!");
         return Ok(());
     }
@@ -96,6 +100,8 @@ fn tensor_lines(source: &DumpSource) -> Result<String, ToolFailure> {
         })?;
         text.push_str(&lines);
     }
+    // The reference comes to the buffers after all tensors, so that an empty tensor among these
+    // ends the command first, with another status.
     if source.buffers().next().is_some() {
         return Err(ToolFailure::unexpected(
             "'OpBuffer' object has no attribute 'tensor_format'",
@@ -113,6 +119,8 @@ fn converted(file: &DebugFile, out_dir: &Path) -> Result<PathBuf, ToolFailure> {
     }
     match convert::convert_for_overflow(&file.path, Some(&file.name), out_dir) {
         Ok(_) => {}
+        // Failures with a code only leave the record without a JSON file, which ends the command
+        // below with the code for that; an exception ends it at once.
         Err(failure @ ToolFailure::Unexpected(_)) => return Err(failure),
         Err(failure) => failure.log(),
     }
@@ -133,6 +141,8 @@ fn find_json(file: &DebugFile, out_dir: &Path) -> Result<Option<PathBuf>, ToolFa
         let entry = entry.map_err(unreadable)?;
         let name = entry.file_name();
         let name = name.to_string_lossy();
+        // The reference compares beginnings of names. A record with two outputs, or one whose name
+        // begins that of another, therefore finds several files and fails.
         if name.starts_with(file.name.as_str()) && name.ends_with(".json") {
             found.push(entry.path());
         }

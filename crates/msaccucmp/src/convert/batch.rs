@@ -48,6 +48,7 @@ pub(super) fn run(
     let coded = failures
         .iter()
         .position(|failure| !matches!(failure, ToolFailure::Unexpected(_)));
+    // Where there were exceptions alone, this run wrote no list: they are not taken down in it.
     if coded.is_some() {
         log::info(&format!(
             "The list of files that failed to be converted has been written to {}.",

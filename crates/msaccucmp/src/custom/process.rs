@@ -191,6 +191,8 @@ fn array_of(mut file: Vec<u8>) -> Result<ElementArray<'static>, String> {
     if !header.is_fortran_order {
         return array.reshape(&dims);
     }
+    // Fortran order is C order with the axes reversed. A transposed view keeps the strides of
+    // numpy's array, and these decide on the order that an npy file of it declares.
     dims.reverse();
     let axes: Vec<usize> = (0..dims.len()).rev().collect();
     Ok(array.reshape(&dims)?.transpose(&axes))

@@ -165,6 +165,8 @@ pub(super) fn specs(args: &[String]) -> Vec<OptionSpec> {
 /// Whether the second word after `-alg` is a single digit.
 fn chooses_by_numbers(args: &[String]) -> bool {
     ALGORITHM_NAMES.iter().any(|name| {
+        // The kind of the option has to be known before the words are parsed, so only the raw words
+        // can tell: `--algorithm=0` and abbreviations are not seen.
         let at = args.iter().position(|arg| arg == name);
         let second = at.and_then(|at| args.get(at + 2));
         second.is_some_and(|word| matches!(word.as_bytes(), [b'0'..=b'9']))

@@ -33,6 +33,7 @@ pub(super) struct TaskDumpFile {
 pub(super) fn debug_files(dir: &Path) -> Result<Vec<DebugFile>, ToolFailure> {
     let mut found: Vec<DebugFile> = Vec::new();
     let mut by_name: HashMap<String, usize> = HashMap::new();
+    // The reference reads the table of the given directory alone, not those of directories below.
     let mapped = read_mapping(dir)
         .into_iter()
         .map(|(short, real)| (real, dir.join(short)));
@@ -72,6 +73,8 @@ pub(super) fn operator(
         let Some(parsed) = DumpFileName::parse(&name) else {
             continue;
         };
+        // This comes before the filters because one such name anywhere in the tree ends the
+        // reference's run, whatever its task.
         let Some(stream_id) = parsed.stream_id else {
             return Err(no_stream(&name));
         };
@@ -104,6 +107,8 @@ fn files_below(dir: &Path) -> Vec<(String, PathBuf)> {
         let mut below = Vec::new();
         for entry in fs::read_dir(&dir).into_iter().flatten().flatten() {
             let path = entry.path();
+            // This does not follow links: a link to a directory is never entered, so that a loop of
+            // links ends. A link to a file still counts.
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 below.push((path, depth + 1));
             } else if path.is_file() {
@@ -111,6 +116,8 @@ fn files_below(dir: &Path) -> Vec<(String, PathBuf)> {
             }
         }
         if depth < DEPTH_MAX {
+            // The stack hands out its last entry first; reversed, the directories come in the order
+            // of the listing, which decides between files with the same name.
             dirs.extend(below.into_iter().rev());
         }
     }
@@ -125,6 +132,8 @@ fn parse_debug_name(name: &str) -> Option<(Option<&str>, String)> {
         return None;
     }
     let second = fields.next()?;
+    // The older form has no stream. A number in second place is one only if digits follow in third
+    // place; otherwise it is the timestamp.
     if is_number(second)
         && let Some(timestamp) = fields.next().and_then(leading_digits)
     {

@@ -62,6 +62,8 @@ impl SummaryRecord {
         }
         let data = list.get("data").unwrap_or(&Value::Null);
         let part = part(unit, data)?;
+        // The four words of a version 1 status are a list, which the reference takes for an
+        // overflow even if all of them are zero.
         if part.status == "0" {
             let message = "[Overflow] The OpDebug file exists, but the value of status is 0!";
             return Err(ToolFailure::new(ErrorCode::OverflowStatus, message));
