@@ -12,6 +12,7 @@
 //! | [`report`] | the result as files for people and programs |
 //! | [`result`] | everything a comparison found, to be saved and read again |
 
+mod agreement;
 mod allow;
 pub mod attribution;
 mod coverage;

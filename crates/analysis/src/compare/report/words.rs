@@ -143,6 +143,7 @@ pub fn rule_words(rule: &RuleHit) -> String {
     match rule.metric {
         RuleName::Shape => return "the extents differ".to_owned(),
         RuleName::NotJudged => return "two runs need not agree on it".to_owned(),
+        RuleName::Agreement => return "the other side has it elsewhere".to_owned(),
         RuleName::Metric(_) => {}
     }
     let (value, limit) = (number(rule.value), number(rule.threshold));

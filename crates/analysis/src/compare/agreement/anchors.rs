@@ -1,0 +1,133 @@
+//! Which operators make the same values.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use opscope_store::record::SlotSide;
+
+use super::ComparedValues;
+use super::values::{SideValues, ValueIndex};
+use crate::compare::matching::{SlotRef, ValueAnchor, is_same_type};
+use crate::compare::side::{ComparedDump, OperatorExecution};
+
+/// Brings together operators of which an output is the same value: those of one name first, then
+/// those of one type, then the rest, in the order of execution. Operators that hand an input on make
+/// nothing.
+pub(super) fn find(values: &ComparedValues, dumps: [&ComparedDump; 2]) -> Vec<ValueAnchor> {
+    let makers = [0, 1].map(|i| values.sides[i].makers());
+    let mut is_taken = [HashSet::new(), HashSet::new()];
+    let mut anchors = Vec::new();
+    for (t, equal) in values.equals[0].iter().enumerate() {
+        let (t, Some(g)) = (ValueIndex(t), *equal) else {
+            continue;
+        };
+        let (Some(targets), Some(goldens)) = (makers[0].get(&t), makers[1].get(&g)) else {
+            continue;
+        };
+        let run = |i: usize, run: usize| &dumps[i].runs[run];
+        let is_alike: [&dyn Fn(&OperatorExecution, &OperatorExecution) -> bool; 3] = [
+            &|a, b| a.op_name == b.op_name && a.repeat == b.repeat,
+            &|a, b| a.op_type.eq_ignore_ascii_case(&b.op_type),
+            &|_, _| true,
+        ];
+        for is_alike in is_alike {
+            for &target in targets {
+                let mut goldens = goldens.iter().copied();
+                let golden = goldens.find(|&golden| {
+                    !is_taken[0].contains(&target)
+                        && !is_taken[1].contains(&golden)
+                        && is_alike(run(0, target), run(1, golden))
+                });
+                if let Some(golden) = golden {
+                    is_taken[0].insert(target);
+                    is_taken[1].insert(golden);
+                    anchors.push(anchor(values, dumps, [target, golden]));
+                }
+            }
+        }
+    }
+    frontier(values, dumps, &mut is_taken, &mut anchors);
+    anchors
+}
+
+/// Brings together operators at which both sides part: that read the same values and make others.
+fn frontier(
+    values: &ComparedValues,
+    dumps: [&ComparedDump; 2],
+    is_taken: &mut [HashSet<usize>; 2],
+    anchors: &mut Vec<ValueAnchor>,
+) {
+    let [targets, goldens] =
+        [0, 1].map(|i| values.sides[i].frontier(&values.equals[i], &values.is_rejoined[i]));
+    for (target, inputs) in targets {
+        let read: HashSet<ValueIndex> = inputs
+            .iter()
+            .filter_map(|value| values.equals[0][value.0])
+            .collect();
+        let likeness = |golden: usize, inputs: &[ValueIndex]| {
+            let n_common = inputs.iter().filter(|value| read.contains(value)).count();
+            let (a, b) = (&dumps[0].runs[target], &dumps[1].runs[golden]);
+            let has_one_name = a.op_name == b.op_name && a.repeat == b.repeat;
+            (n_common, has_one_name, is_same_type(a, b))
+        };
+        let nearest = goldens
+            .iter()
+            .filter(|(golden, _)| !is_taken[1].contains(golden))
+            .map(|(golden, inputs)| (likeness(*golden, inputs), *golden))
+            .filter(|((n_common, ..), _)| *n_common > 0)
+            // Of equals the first, which ran first.
+            .rev()
+            .max_by_key(|(likeness, _)| *likeness);
+        let Some((_, golden)) = nearest else {
+            continue;
+        };
+        if is_taken[0].insert(target) {
+            is_taken[1].insert(golden);
+            anchors.push(anchor(values, dumps, [target, golden]));
+        }
+    }
+}
+
+/// Two operators with the slots that show the same values: in their own positions where they can,
+/// else in order.
+fn anchor(values: &ComparedValues, dumps: [&ComparedDump; 2], runs: [usize; 2]) -> ValueAnchor {
+    let slots = [0, 1].map(|i| &dumps[i].runs[runs[i]].slots);
+    let value = |i: usize, slot: usize| values.sides[i].value_of(SlotRef { run: runs[i], slot });
+    let mut of_value: HashMap<(SlotSide, ValueIndex), VecDeque<usize>> = HashMap::new();
+    for (k, slot) in slots[1].iter().enumerate() {
+        if let Some(value) = value(1, k) {
+            of_value.entry((slot.side, value)).or_default().push_back(k);
+        }
+    }
+    let mut pairs = Vec::new();
+    for (k, slot) in slots[0].iter().enumerate() {
+        let equal = value(0, k).and_then(|value| values.equals[0][value.0]);
+        let same = equal.and_then(|equal| of_value.get_mut(&(slot.side, equal)));
+        let Some(same) = same.filter(|same| !same.is_empty()) else {
+            continue;
+        };
+        let position = |k: usize| slots[1][k].index;
+        let own = same.iter().position(|&k| position(k) == slot.index);
+        if let Some(golden) = same.remove(own.unwrap_or(0)) {
+            pairs.push([(slot.side, slot.index), (slot.side, position(golden))]);
+        }
+    }
+    ValueAnchor { runs, slots: pairs }
+}
+
+impl SideValues {
+    /// The operators that make each value, in the order of execution.
+    fn makers(&self) -> HashMap<ValueIndex, Vec<usize>> {
+        let mut makers: HashMap<ValueIndex, Vec<usize>> = HashMap::new();
+        let mut runs: Vec<(&usize, &Vec<ValueIndex>)> = self.outputs.iter().collect();
+        runs.sort_unstable_by_key(|(run, _)| **run);
+        for (&run, outputs) in runs {
+            for &value in outputs.iter().filter(|value| !self.reads(run, **value)) {
+                let makers = makers.entry(value).or_default();
+                if makers.last() != Some(&run) {
+                    makers.push(run);
+                }
+            }
+        }
+        makers
+    }
+}
