@@ -157,6 +157,7 @@ impl<'py> FromPyObject<'_, 'py> for TextArg {
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         let text: PyResult<String> = value.extract();
         let text = text.map_err(|error| told(&value, TextArg::WORDS, error))?;
+        // C would end the text there, and the call would mean something else than was written.
         if text.contains('\0') {
             return Err(PyValueError::new_err("embedded null character"));
         }
@@ -197,6 +198,7 @@ where
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        // Items are read one by one, so that an error shows the wrong one and not the whole list.
         let items: PyResult<Vec<Bound<'py, PyAny>>> = value.extract();
         let items =
             items.map_err(|error| told(&value, &format!("a list, each {}", T::WORDS), error))?;

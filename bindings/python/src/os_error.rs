@@ -31,6 +31,7 @@ pub(crate) fn of_chain(error: &(dyn Error + 'static), what: &str, path: Option<&
         return PyOSError::new_err(visible(&message).into_owned());
     };
     let reason = refusal.to_string();
+    // Rust puts the number into the text, and Python would show it a second time.
     let reason = reason.split(" (os error").next().unwrap_or_default();
     let reason = visible(&format!("{what}: {reason}")).into_owned();
     match path {

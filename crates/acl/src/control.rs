@@ -57,6 +57,7 @@ impl ControlFileState {
         }
         let stamp = FileStamp::read(path);
         let before = self.looked.replace((Instant::now(), stamp));
+        // A file that is gone asks for nothing new: what it said last stays.
         stamp.is_some() && before.is_none_or(|(_, known)| known != stamp)
     }
 }

@@ -40,6 +40,7 @@ const HALF_MAX: u16 = 0x7bff;
 pub fn float16_to_float(value: u16) -> f32 {
     let sign = u32::from(value & 0x8000) << 16;
     let magnitude = u32::from(value & 0x7fff);
+    // A subnormal half has no leading one, which shifting its bits would give it.
     if magnitude >> HALF_MANTISSA_BITS == 0 {
         return half::f16::from_bits(value).to_f32();
     }

@@ -46,6 +46,7 @@ impl ProcessLog {
     #[expect(clippy::print_stderr, reason = "standard error is where it goes")]
     fn line(self, severity: u32, name: &str, text: &dyn fmt::Display) {
         if severity >= self.level {
+            // The text may quote names from files, which must not act on a terminal.
             eprintln!("opscope: {name}: {}", visible(&text.to_string()));
         }
     }

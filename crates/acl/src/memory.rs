@@ -113,6 +113,8 @@ impl MemoryTable {
             return Some(Vec::new());
         }
         let mut bytes = Vec::new();
+        // The count is the program's, so setting memory aside must be able to fail. It comes before
+        // the lock, which others wait for.
         bytes.try_reserve_exact(count).ok()?;
         let allocations = self.keep();
         if check(&allocations, address, count) == MemoryAccess::Bad {
@@ -177,6 +179,7 @@ impl Drop for MemoryTable {
 
 fn check(allocations: &Allocations, address: usize, count: usize) -> MemoryAccess {
     let end = address.checked_add(count);
+    // No slice of Rust's may be longer than `isize::MAX` bytes.
     let Some(end) = end.filter(|_| address != 0 && isize::try_from(count).is_ok()) else {
         return MemoryAccess::Bad;
     };

@@ -142,6 +142,7 @@ impl AclReport {
 
     fn worded(wording: &ReportWording, placeholders: &[&str]) -> AclReport {
         let now = jiff::Zoned::now();
+        // Process, time, title and code stand in the order and form of the vendor's reports.
         let mut head = format!(
             "[PID: {}] {}.{:03}.{:03} {}({}): ",
             std::process::id(),
@@ -224,6 +225,7 @@ impl ReportQueue {
         } else {
             waiting.of_thread.remove(&thread::current().id())?.1
         };
+        // The text is put together without the lock, which every refused call of any thread takes.
         drop(waiting);
         let newest = reports.pop_back()?;
         let mut text = newest.head;

@@ -52,6 +52,7 @@ impl OperatorAttributes {
         let mut lowered = Vec::with_capacity(self.0.len());
         for (name, value) in &self.0 {
             let value = match value.clone() {
+                // Attributes of ONNX know neither booleans nor data types: both are integers there.
                 AttributeValue::Bool(is) => OperatorAttribute::Int(is.into()),
                 AttributeValue::Int(n) => OperatorAttribute::Int(n),
                 AttributeValue::Float(n) => OperatorAttribute::Float(n),

@@ -148,6 +148,7 @@ impl RuntimeState {
         for subscriber in self.subscribers.values_mut() {
             subscriber.end_stream(stream);
         }
+        // A thread without a stream must not wait for callbacks: it is told that it has none.
         self.subscribers
             .retain(|_, subscriber| !subscriber.is_idle());
     }

@@ -111,6 +111,7 @@ pub fn run(
     progress: impl Fn(u64) + Sync,
 ) -> Result<ConvertReport, StoreError> {
     let creator = Creator::new(options.modes);
+    // Made first, so that an unusable directory is one error and not one for each file.
     creator.create_dir(&options.out)?;
     let writer = ResultWriter::new(creator, options);
     let results = job::map(sources, options.n_threads, |source| {

@@ -172,6 +172,8 @@ fn beginning(text: &[u8]) -> String {
         return escaped(text);
     };
     let n = match str::from_utf8(cut) {
+        // Only a character that the cut has split is left out; bytes that are no text at all are
+        // shown.
         Err(error) if error.error_len().is_none() => error.valid_up_to(),
         _ => cut.len(),
     };

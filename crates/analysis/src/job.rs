@@ -19,6 +19,8 @@ pub fn map<T: Sync, R: Send>(
     let worker = || {
         let mut results = Vec::new();
         loop {
+            // Items are taken one by one: files differ so much in size that equal shares would not
+            // end together.
             let i = next.fetch_add(1, Ordering::Relaxed);
             let Some(item) = items.get(i) else {
                 return results;

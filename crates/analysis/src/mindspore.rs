@@ -75,6 +75,7 @@ fn describe_file(
         return Ok((request.read_whole()?, Vec::new()));
     }
     let file = TensorFile::open(&request.path, &request.real_name)?;
+    // Head and values come of one opening, so that no file is read twice.
     let content = FileContent::Tensors(FileHead::from(&file));
     Ok((content, describe::tensors(&file, has_values)))
 }
@@ -153,6 +154,7 @@ impl GraphNodes<'_> {
 }
 
 fn graphs(index: &DumpIndex) -> Vec<GraphOverview> {
+    // Each of the three files may be missing, and a graph counts if any is there.
     let keys = index.graphs.iter().map(|g| (g.rank, g.graph_id));
     let orders = index.orders.iter().map(|o| (o.rank, o.graph_id));
     let iterations = index.iterations.iter().map(|o| (o.rank, o.graph_id));
@@ -179,6 +181,7 @@ fn graphs(index: &DumpIndex) -> Vec<GraphOverview> {
 fn ranks(index: &DumpIndex) -> Vec<u32> {
     let executions = index.executions.iter().filter(|one| is_shown(one));
     let of_executions = executions.filter_map(|one| one.rank);
+    // A rank of which no tensor was selected may still have its graphs.
     let of_graphs = index.graphs.iter().filter_map(|graph| graph.rank);
     let ranks: BTreeSet<_> = of_executions.chain(of_graphs).collect();
     ranks.into_iter().collect()

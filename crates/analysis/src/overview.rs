@@ -59,6 +59,7 @@ impl Overview {
 
     fn add(&mut self, dir: &Path, file: &IndexedFile, positions: &mut HashMap<OperatorKey, usize>) {
         let parent = file.path.parent().unwrap_or(dir);
+        // One level above the step, so that all executions of an operator count as one operator.
         let model_dir = parent.parent().unwrap_or(dir).to_string_lossy();
         let subdir = parent.strip_prefix(dir).unwrap_or(parent).to_string_lossy();
         if self.dirs.last().is_none_or(|last| *last != subdir) {

@@ -148,6 +148,7 @@ impl LiveSettings {
         model: &ModelId,
         graph: GraphView<'_>,
     ) -> SelectedOperators {
+        // Cloned, so that nobody waits for the lock while a whole graph is matched.
         let marks = self.marks().clone();
         select_marked(plan, model, graph, &marks)
     }

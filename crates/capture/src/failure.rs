@@ -38,6 +38,7 @@ impl FailureTrace {
             position_in_step,
             n_operators_before,
             memory: memory_lines(),
+            // The detail asks for it, whatever `RUST_BACKTRACE` says.
             backtrace: Backtrace::force_capture().to_string(),
         }
     }

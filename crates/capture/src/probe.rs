@@ -165,6 +165,8 @@ impl Probe {
 
 impl Drop for Probe {
     fn drop(&mut self) {
+        // Where an operator is selected by what it turns out to be, nothing was counted as selected
+        // yet.
         if self.shown.is_some() && self.recorder.selects_ahead() {
             self.context.count_missing(0, DropReason::OperatorFailed);
             let n_beside = self.context.views().map(FloatView::n_slots).sum();

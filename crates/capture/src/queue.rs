@@ -212,6 +212,8 @@ impl Queue {
     /// that are there, or be idle. Fewer once the queue has ended, and none when it is empty then.
     pub(crate) fn pop(&self, n: usize) -> Vec<WriteJob> {
         let mut state = self.lock();
+        // `admit` wakes a writer only when there is enough for it, so it has to know how much that
+        // is.
         state.n_at_once = state.n_at_once.max(n);
         let mut is_late = false;
         loop {
@@ -222,6 +224,8 @@ impl Queue {
             if is_enough || state.end != QueueEnd::Open {
                 let taken: Vec<WriteJob> = state.items.drain(..n_there.min(n_wanted)).collect();
                 state.n_heavy -= taken.iter().filter(|job| job.is_heavy()).count();
+                // A wake-up may have stood for more records than one writer takes; the next one
+                // hears of the rest.
                 if !state.items.is_empty() && state.n_waiting_for_work > 0 {
                     self.has_work.notify_one();
                 }
@@ -280,6 +284,7 @@ impl Queue {
     }
 
     fn has_room_for(&self, state: &QueueState, bytes: u64) -> bool {
+        // Without the first case a record beyond the whole budget would wait for ever.
         state.bytes == 0 || state.bytes.saturating_add(bytes) <= self.bytes_max
     }
 

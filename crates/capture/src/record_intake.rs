@@ -103,6 +103,7 @@ impl RecordIntake {
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default();
         let now = u64::try_from(since_epoch.as_micros()).unwrap_or(u64::MAX);
+        // The clock may also be set back while a session runs.
         let first = |last: u64| now.max(last.saturating_add(1));
         match self
             .last_timestamp_us

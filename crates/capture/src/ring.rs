@@ -113,6 +113,7 @@ impl Ring {
         let serial = state.models[model_idx].begin(next, step);
         drop(state);
         let hold = StepHold::new(self.clone(), model_idx, serial);
+        // Before the step writes anything, so that the number of directories keeps its bound.
         self.sweep(SweepMode::Wait);
         hold
     }

@@ -145,6 +145,8 @@ impl CaptureSession {
         }
         let overwrites = Arc::default();
         let recorder = recorder_for(&plan, &detector, &overwrites);
+        // Whoever judges elements comes after the sink, which lets go of those that it has
+        // summarized.
         let may_summarize = recorder.keeps_everything() && !looks_for_overflow(&options);
         let counters = Arc::new(LiveCounters::default());
         let writer = Arc::new(RecordWriter {
@@ -174,6 +176,7 @@ impl CaptureSession {
             overwrites,
             threads: Vec::new(),
         };
+        // If the system gives no further thread, dropping the session ends those that run already.
         for i in 0..options.n_writers.max(1) {
             let writer = session.writer.clone();
             let thread = thread::Builder::new()

@@ -55,6 +55,7 @@ impl TensorIntake {
             summarizes_early: may_summarize && sink.summarizer().is_some(),
             sink,
             waiting_bytes_max: queue_bytes_max / LARGE_PART,
+            // Copies wait in the queue, so keeping more buffers than fit there would be of no use.
             pool: Arc::new(Pool::new(queue_bytes_max)),
         }
     }

@@ -35,6 +35,8 @@ impl RecordWriter {
             if jobs.is_empty() {
                 return;
             }
+            // Asked before `complete`, which may change them: what is given back must be what was
+            // taken.
             let costs: Vec<u64> = jobs.iter().map(WriteJob::cost).collect();
             for job in &mut jobs {
                 let n_missing = job.complete();
@@ -78,6 +80,8 @@ impl RecordWriter {
                 if is_written && !matches!(job.work, RecordWork::WriteBeside) {
                     add(&counters.n_operators_written, 1);
                 }
+                // A sink from outside may count wrongly, and the next subtraction must not go below
+                // 0.
                 let n_refused = written.n_refused.min(n_slots);
                 add(&counters.n_refused, n_refused);
                 add(&counters.n_written, n_slots - n_refused);
@@ -130,6 +134,7 @@ impl RecordWriter {
             .first_overflow
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
+        // Several writers take records, so the first to come here need not be the first that ran.
         if first.as_ref().is_none_or(|(earlier, _)| order < *earlier) {
             let first_overflow = FirstOverflow {
                 step: record.step,

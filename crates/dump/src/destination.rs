@@ -22,6 +22,8 @@ const N_TIMES_MAX: i64 = 3600;
 pub fn dump_times() -> impl Iterator<Item = String> {
     let now = Zoned::now();
     (0..N_TIMES_MAX).map(move |seconds| {
+        // The names have no fraction of a second, so a dump that begins in the same second as
+        // another takes the name of a later one.
         let time = now.saturating_add(Span::new().seconds(seconds));
         time.strftime("%Y%m%d%H%M%S").to_string()
     })
@@ -42,6 +44,7 @@ pub fn free_time(
         }
         first.get_or_insert(time);
     }
+    // Two dumps in one directory are better than none.
     first.unwrap_or_default()
 }
 

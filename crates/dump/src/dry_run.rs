@@ -53,11 +53,15 @@ impl DryRun {
     /// Takes the forecast of what would have been written since the last time.
     pub fn take(&self) -> DryRunForecast {
         let space = space(&self.place);
+        // Where the file system tells nothing there is no block to round up to; plain bytes are
+        // told then.
         let block_bytes = space.as_ref().map_or(1, |space| space.block_bytes);
         let so_far = self.creator.pretended(block_bytes).unwrap_or_default();
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let earlier = std::mem::replace(&mut *taken, so_far);
         DryRunForecast {
+            // Counts by step and operator begin anew for each model, while the creator counts on;
+            // so the totals, but not these, have the earlier models taken off.
             volume: self.sink.take(),
             total: since(so_far, earlier),
             place: self.place.clone(),
@@ -94,6 +98,8 @@ impl DryRunForecast {
 
     /// Files and bytes that belong to no step: graphs, lists of names and the like.
     pub fn beside_steps(&self) -> (u64, u64) {
+        // Taken as the difference: files that the tree's sink makes when it is created never pass
+        // the counting sink, which is put before it later.
         let mut steps = FileAmount::default();
         self.volume
             .steps

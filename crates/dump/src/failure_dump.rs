@@ -81,6 +81,8 @@ impl FailureDump {
             return (None, Some(refusal.to_string()));
         }
         let options = SessionOptions {
+            // The plan keeps nothing but the operator that fails, so there is nothing for a second
+            // writer.
             n_writers: 1,
             ..SessionOptions::default()
         };
@@ -106,6 +108,8 @@ impl FailureDump {
 /// The first place that is a directory to read and write, or can become one.
 fn usable_place(dump: &AclDump) -> Option<&PathBuf> {
     dump.places.iter().find(|place| {
+        // A link that leads nowhere counts as there: no directory can be made in its place, so such
+        // a place is passed over.
         let existing = place.ancestors().find(|dir| dir.symlink_metadata().is_ok());
         existing.is_some_and(is_writable)
     })

@@ -106,6 +106,7 @@ impl DumpRequest {
                 }
             },
         };
+        // The dump of failures has a creator of its own, which writes; a dry run leaves nothing.
         let failures = self.failures.as_ref().filter(|_| !options.is_dry_run);
         Ok(OpenDump {
             failures: failures.and_then(|dump| FailureDump::new(dump, modes)),
@@ -125,6 +126,8 @@ impl DumpRequest {
             match self.open_place(place, options) {
                 Ok(opened) => return Ok(Some(opened)),
                 Err(error) => {
+                    // The later places only stand in for the first one, so the error there is the
+                    // one to tell.
                     first_error.get_or_insert(error);
                 }
             }
@@ -198,6 +201,8 @@ impl OpenDump {
     /// As for [`CaptureSession::start`].
     pub fn start_session(&self, plan: Plan, options: SessionOptions) -> io::Result<CaptureSession> {
         let has_files = self.place().is_some() && self.dry_run.is_none();
+        // A session refuses a ring with a sink that cannot take steps back, as that of rows. A dry
+        // run counts the steps that a ring would remove, too.
         let ring = options.ring.filter(|_| has_files);
         CaptureSession::start(plan, self.sink.clone(), SessionOptions { ring, ..options })
     }
@@ -230,6 +235,8 @@ impl OpenDump {
     /// not there by then.
     pub fn set_run(&self, run: &Arc<RunFile>) {
         if let DumpTree::Acl(sink) = &self.tree {
+            // A tree of MindSpore's is there as soon as it is opened, so only this record may have
+            // to wait.
             sink.set_run(run.clone());
         }
     }
@@ -272,7 +279,9 @@ impl OpenDump {
                 DumpTree::None => None,
             })
             .collect();
+        // Operators that run on their own have one directory for all steps.
         dirs.dedup();
+        // Steps that the plan leaves out, or that a ring has removed, have none.
         dirs.retain(|dir| dir.is_dir());
         dirs
     }
@@ -347,6 +356,8 @@ impl OpenDump {
             operators: model.operators(),
         };
         let path = own::graph_file(&place.root, name);
+        // The model may have been described before, by an earlier load or by a run in the same
+        // directory.
         self.creator.replace_with(&path, |file| {
             let mut out = BufWriter::new(file);
             graph_json::write(&mut out, &graph)?;

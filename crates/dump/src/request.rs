@@ -124,6 +124,8 @@ impl DumpRequest {
     pub fn is_marking(&self) -> bool {
         let kernels = match &self.plan.models {
             ModelSelection::Every(operators) => operators.kernels.as_ref(),
+            // Only configurations of MindSpore's leave the choice to marks, and these name no
+            // models.
             ModelSelection::None | ModelSelection::Named(_) => None,
         };
         kernels == Some(&KernelSelection::Marked)
@@ -160,6 +162,7 @@ impl DumpRequest {
         let is_kept = match self.plan.purpose {
             Purpose::Values => self.has_single_operators,
             Purpose::Overflow | Purpose::NonFinite | Purpose::Failures(_) => true,
+            // Overwrites are found when later operators of the step run, and here there are none.
             Purpose::Watch => false,
         };
         let plan = if is_kept {
@@ -183,6 +186,8 @@ impl DumpRequest {
     /// A message, if `next` asks for other directories or another form.
     pub fn plan_to_continue_with(&self, next: DumpRequest) -> Result<Plan, String> {
         if next.is_nothing() {
+            // Such a configuration has no places to compare. The rest of the plan stays, since a
+            // session refuses another purpose.
             return Ok(Plan {
                 models: ModelSelection::None,
                 ..self.plan.clone()
@@ -227,6 +232,8 @@ impl DumpRequest {
 
 /// The directory that a path means, if it exists.
 fn real(place: &PathBuf) -> PathBuf {
+    // A place that does not exist yet cannot be resolved; two spellings of it should be equal all
+    // the same.
     let real = place.canonicalize().or_else(|_| std::path::absolute(place));
     real.unwrap_or_else(|_| place.clone())
 }

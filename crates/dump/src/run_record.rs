@@ -49,6 +49,8 @@ impl RunRecorder {
             place.run_file(&request.plan, record)
         });
         if let Some(file) = &file {
+            // A lazy dump has no directory yet and may never have one; its sink writes the record
+            // just before the first file.
             dump.set_run(file);
             if file.root().is_dir() {
                 file.begin()?;
@@ -78,6 +80,8 @@ impl RunRecorder {
     /// # Errors
     /// [`StoreError::Io`] if the operating system refuses.
     pub fn finish(mut self, dump: &OpenDump, end: RunState) -> Result<(), StoreError> {
+        // A sink of MindSpore's cleans up each directory when it first comes there, so the count is
+        // complete only now.
         self.left_overs = self.left_overs(dump);
         self.end(end)
     }
@@ -149,11 +153,13 @@ fn configuration_file(path: &Path) -> ConfigurationFile {
 
 /// Adds what the session did to the record: counts are summed up, of findings the first stays.
 fn add_summary(record: &mut RunRecord, summary: &SessionSummary) {
+    // The total is the sum of the counts by reason and no counter of its own, so `fields` lacks it.
     let dropped = ("n_dropped", summary.counters.n_dropped);
     for (name, n) in summary.counters.fields().into_iter().chain([dropped]) {
         let sum = record.counters.entry(name.to_owned()).or_default();
         *sum = sum.saturating_add(n);
     }
+    // Sessions of a run follow one another: a finding of an earlier one is the earlier finding.
     if let (None, Some(error)) = (&record.first_error, &summary.first_error) {
         record.first_error = Some(chain(error));
     }
@@ -191,6 +197,7 @@ pub fn non_finite_finding(first: &FirstNonFinite) -> NonFiniteFinding {
         source: first.call_site.source.to_string(),
         slot: format!("{}.{}", first.side.name(), first.index),
         element: first.element.map(|element| element as u64),
+        // JSON has no number for NaN or an infinity.
         value: match first.value {
             value if value.is_nan() => "NaN",
             value if value > 0.0 => "Inf",

@@ -31,6 +31,7 @@ impl BackgroundWorker {
         let rejected: Task = match &*worker {
             Some(worker) => match worker.tasks.send(Box::new(task)) {
                 Ok(()) => return,
+                // The thread is gone, so the program does the task itself.
                 Err(rejected) => rejected.0,
             },
             None => Box::new(task),
@@ -41,6 +42,8 @@ impl BackgroundWorker {
     /// Waits until everything is done.
     pub(super) fn finish(&self) {
         if let Some(WorkerThread { tasks, thread }) = self.lock().take() {
+            // The thread ends when nobody can send any more; `join` would wait for ever before
+            // that.
             drop(tasks);
             // Of a task that panicked its owner has told.
             let _ = thread.join();

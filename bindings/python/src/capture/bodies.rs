@@ -42,6 +42,8 @@ impl BodyCalls {
         while let Some(body) = next {
             let found = &parts.bodies[body];
             let n_before = self.0[body].saturating_sub(1 + found.n_dry_runs);
+            // A branch has a plain name, unless it runs again: two records must not have the same
+            // name.
             if found.is_loop || n_before > 0 {
                 numbers.push(n_before);
             }

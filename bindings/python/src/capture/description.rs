@@ -123,6 +123,8 @@ impl OperatorDescription {
         };
         let task_id = u32::try_from(task_id)
             .map_err(|_| PyValueError::new_err("the graph has too many operators"))?;
+        // The empty name keeps the place of a result that is no tensor, so later ones keep their
+        // index.
         let outputs = (self.outputs.iter()).map(|value| value.map_or(Ok(String::new()), name));
         Ok(Arc::new(Operator {
             task_id,

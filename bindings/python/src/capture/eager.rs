@@ -83,6 +83,8 @@ impl EagerOperators {
     /// Tells what tensors are called that no operator gives, such as parameters.
     fn name_values(&self, named: Vec<(String, Bound<'_, PyAny>)>) -> PyResult<()> {
         for (name, tensor) in named {
+            // One that cannot be looked at is named by the step that meets it, as any other
+            // argument.
             let Ok(looked) = self.inner.look(&tensor) else {
                 continue;
             };

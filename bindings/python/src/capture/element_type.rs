@@ -22,6 +22,7 @@ pub(super) fn from_dlpack(code: u8, bits: u8, lanes: u16) -> Option<ElementType>
     if (code, bits, lanes) == (17, 4, 2) {
         return Some(FLOAT4_PAIR);
     }
+    // DLPack describes no other dtype of torch's with several lanes.
     if lanes != 1 {
         return None;
     }

@@ -83,6 +83,7 @@ impl ExecutionLog {
     pub(super) fn begin(&self, index: u64, graph: &str, step: u64) -> Option<usize> {
         let mut dumped = self.lock();
         let n_threads = dumped.threads.len() as u32;
+        // Rust gives no number of a `ThreadId` to write, so threads are numbered as they appear.
         let thread = *dumped
             .threads
             .entry(thread::current().id())
@@ -117,6 +118,7 @@ impl ExecutionLog {
         let Some((path, creator)) = &self.file else {
             return Ok(());
         };
+        // The lock ends with the block: no execution has to wait for the disk.
         let text = {
             let dumped = self.lock();
             if dumped.list.is_empty() {
@@ -132,6 +134,7 @@ impl ExecutionLog {
     /// A line for each execution.
     fn text(&self, dumped: &ExecutionList) -> String {
         let mut sorted: Vec<&GraphExecution> = dumped.list.iter().collect();
+        // Threads get their number before they enter the list, so that it may be out of order.
         sorted.sort_by_key(|one| one.index);
         let lines: Vec<String> = (sorted.into_iter())
             .map(|one| {

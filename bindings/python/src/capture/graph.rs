@@ -132,6 +132,8 @@ impl SessionGraph {
             parts.add(
                 operator,
                 described,
+                // Python has rules of its own, about modules for example, that the plan knows
+                // nothing of.
                 kept.filter(|_| described.is_selected).map(|kept| &**kept),
             );
         }

@@ -170,6 +170,8 @@ impl<'a, 'py> LentTensor<'a, 'py> {
                 let strides = strides.iter().map(|&stride| isize::try_from(stride).ok());
                 let strides: Vec<isize> =
                     strides.collect::<Option<_>>().ok_or(UnseenReason::Shape)?;
+                // Only what has no strides can be shared or copied as it lies, so strides that
+                // change nothing are forgotten here.
                 (!is_dense(&shape, &strides)).then_some(strides)
             }
             None => None,
@@ -211,6 +213,7 @@ impl<'a, 'py> LentTensor<'a, 'py> {
         };
         let dims = self.shape.iter().copied();
         let mut axes: Vec<_> = strides.iter().copied().zip(dims).collect();
+        // An axis of one element may have any stride, which would break the chain below.
         axes.retain(|&(_, dim)| dim != 1);
         axes.sort_unstable();
         let mut expected = 1;
@@ -379,11 +382,13 @@ fn look_in_table<'a, 'py>(
     let (dims, strides) = unsafe { (list(found.shape, n_axes), list(found.strides, n_axes)) };
     let dims = match (dims, n_axes) {
         (Some(dims), _) => dims,
+        // Nothing is listed for a tensor without axes, so a null pointer is in order there.
         (None, 0) => &[],
         (None, _) => return Err(UnseenReason::Shape),
     };
     let offset = usize::try_from(found.byte_offset).map_err(|_| UnseenReason::Shape)?;
     let address = match found.data.expose_provenance() {
+        // Missing memory has to stay a null pointer whatever the offset: it is recognised by that.
         0 => 0,
         address => address.checked_add(offset).ok_or(UnseenReason::Shape)?,
     };
@@ -432,6 +437,7 @@ fn unpacked(shape: &Shape) -> Result<Shape, UnseenReason> {
     let mut dims: Vec<usize> = shape.iter().copied().collect();
     match dims.last_mut() {
         Some(last) => *last = last.checked_mul(2).ok_or(UnseenReason::Shape)?,
+        // A packed scalar holds two values, for which it has no axis yet.
         None => dims.push(2),
     }
     Shape::new(dims).map_err(|_| UnseenReason::Shape)
@@ -460,6 +466,7 @@ fn span(shape: &Shape, strides: Option<&[isize]>) -> Option<usize> {
     };
     let mut last = 0_usize;
     for (&dim, &stride) in shape.iter().zip(strides) {
+        // A negative stride would put elements before the address, where the slice does not reach.
         let step = usize::try_from(stride).ok()?;
         last = last.checked_add((dim - 1).checked_mul(step)?)?;
     }

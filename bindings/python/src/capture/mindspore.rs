@@ -100,6 +100,7 @@ pub(super) fn check_mindspore_json(
 ) -> PyResult<(bool, Vec<String>)> {
     let place = DumpOwner::new(target, 0, device)?;
     let warnings = load(text, place)?.issues.iter().map(tell).collect();
+    // Nothing is created for this request, so it needs no time to name a directory by.
     let is_asked = request(text, place, "")?.is_some();
     Ok((is_asked, warnings))
 }

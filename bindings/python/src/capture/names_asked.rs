@@ -44,6 +44,7 @@ impl AskedNames {
     /// Notes a model, and with it what the plan selects, unless its operators are not known yet.
     pub(super) fn note(&self, model: &ModelId, selected: Option<&SelectedOperators>) {
         let mut state = self.lock();
+        // A `model_name` is either the name of the model's file or the one that its graph carries.
         for name in [&model.graph_name, &model.file_stem] {
             state.models.remove(name);
             if state.there.len() < N_MODELS_MAX && !name.is_empty() {

@@ -76,6 +76,7 @@ impl GraphParts {
         if let Some(kept) = kept {
             let beside = [&kept.graph_inputs, &kept.parameters];
             let beside = beside.into_iter().flatten().map(|input| input.position);
+            // A graph input may be in the operator's record and have one of its own: it is shown once.
             let mut positions: Vec<usize> = kept.inputs.iter().copied().chain(beside).collect();
             positions.sort_unstable();
             positions.dedup();
@@ -96,6 +97,8 @@ impl GraphParts {
         let mut is_needed = vec![false; self.values.len()];
         for part in self.operators.iter_mut().rev() {
             let read = part.inputs.iter().map(|(_, value)| *value);
+            // Outputs count as well: one that nobody reads is needed until its own operator's
+            // record.
             for value in read.chain(part.outputs.iter().flatten().copied()) {
                 if self.values[value].is_wanted && !is_needed[value] {
                     is_needed[value] = true;

@@ -48,6 +48,7 @@ pub(super) fn request_of_options(
 /// # Errors
 /// `ValueError` with what is wrong in it.
 pub(super) fn request_of_acl_json(text: &str) -> PyResult<Option<DumpRequest>> {
+    // The vendor's library counts brackets before it parses, also those inside strings.
     check_nesting(text).map_err(|issue| PyValueError::new_err(tell(&issue)))?;
     let environment = ConfigEnvironment::of_process()?;
     let config = acl::load(text, &environment).map_err(|issues| {

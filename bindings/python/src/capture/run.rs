@@ -100,12 +100,17 @@ impl RunningGraph {
     /// Shows what an operator gave, just after it ran.
     fn tap(&mut self, py: Python<'_>, operator: usize, result: &Bound<'_, PyAny>) {
         self.guard(|run| {
+            // After every operator: in a long execution torch would otherwise not get back what
+            // writers have finished with until the end.
             tidy(py, &run.shared);
+            // An error from here on is not this operator's.
             run.running = None;
             let parts = run.parts.clone();
             if let Some(part) = parts.operators.get(operator) {
                 let mut outputs = part.outputs.iter();
                 run.see_results(&mut outputs, result, &part.reads)?;
+                // Every selected tensor has to be accounted for, also one that the operator did not
+                // give.
                 for value in outputs.flatten() {
                     run.miss(*value, &UnseenReason::Missing);
                 }
@@ -115,6 +120,8 @@ impl RunningGraph {
                 if part.is_kept {
                     run.submit(py, operator);
                 }
+                // What was shown keeps memory of torch's or a copy of it, which would pile up to
+                // the end.
                 for &value in &part.last_uses {
                     run.values[value] = None;
                 }
@@ -147,6 +154,8 @@ impl RunningGraph {
         notes: &str,
     ) {
         if let Some(tap) = &self.tap {
+            // Where only failures are wanted nobody shows what goes well, so it is counted in one
+            // go.
             tap.count_seen(n_before);
         }
         self.guard(|run| run.write_failure(py, operator, &inputs, (reason, notes)));
@@ -181,6 +190,7 @@ impl RunningGraph {
 impl RunningGraph {
     /// Keeps whatever goes wrong inside.
     fn guard(&mut self, work: impl FnOnce(&mut RunningGraph) -> PyResult<()>) {
+        // In a fork any of the locks below may stay locked by a thread that is not there.
         if self.shared.is_past() {
             return;
         }
@@ -194,9 +204,11 @@ impl RunningGraph {
 
     fn close(&mut self, state: ExecutionPhase) {
         self.values.fill_with(|| None);
+        // `Drop` comes here after `end` and `fail` as well; the missing tap says that all is done.
         let Some(tap) = self.tap.take() else {
             return;
         };
+        // The pool of taps and the list of executions may stay locked for ever in a fork.
         if self.shared.is_past() {
             return;
         }
@@ -272,6 +284,7 @@ impl RunningGraph {
         } else if let Some(Some(value)) = outputs.next() {
             self.see(*value, result, reads);
         } else if self.shared.lender.knows(result) {
+            // Numbers and `None` that the description lacks are no loss; a tensor is.
             self.shared.note_unseen(&UnseenReason::Undescribed);
         }
         Ok(())
@@ -290,6 +303,8 @@ impl RunningGraph {
                 (self.shared).show_knowing(part.stability, object, &NumberTaker { tap, known })
             }
         };
+        // In a loop the value is seen again, and what was known of the last iteration must not stay
+        // if this one cannot be seen.
         self.known[value] = None;
         match taken {
             Ok((shown, known)) => {
@@ -398,6 +413,7 @@ impl RunningGraph {
         let inputs = part.inputs.iter().map(|(_, value)| *value);
         let values = inputs.chain(part.outputs.iter().flatten().copied());
         let mut parted = values.filter(|&value| matches!(shown(value), Some(ShownValue::Parts(_))));
+        // Hardly any operator has such values; the others keep the names that were made once.
         parted.next()?;
         let input = |position: usize| {
             let found = part.inputs.iter().find(|(at, _)| *at == position);
@@ -411,6 +427,8 @@ impl RunningGraph {
 
 impl Drop for RunningGraph {
     fn drop(&mut self) {
+        // Only an execution that Python left without ending it still has its tap and stands as
+        // running.
         self.close(ExecutionPhase::Failed);
     }
 }

@@ -109,6 +109,8 @@ impl TorchSession {
             return Err(PyValueError::new_err("the acl.json asks for no dump"));
         };
         if let DumpForm::Acl { places, .. } = &mut request.form {
+            // All ranks of a job may read the same acl.json, so that its place alone would be one
+            // for all.
             places.iter_mut().for_each(|place| place.push(&below));
         }
         let how = options(queue_bytes_max, n_writers);
@@ -141,6 +143,7 @@ impl TorchSession {
         let how = options(queue_bytes_max, n_writers);
         let torch = (plain_types.as_slice(), torch_version, forms);
         let mut session = TorchSession::start(py, request, None, torch, how)?;
+        // The tree is that of this device, whatever device torch runs the graphs on.
         session.device = Some(device);
         Ok(session)
     }
@@ -153,6 +156,8 @@ impl TorchSession {
 
     /// Writes a text into the dump's directory, which takes the place of one that is there.
     fn write_text(&self, py: Python<'_>, file_name: &str, text: &str) -> PyResult<()> {
+        // The name must not lead out of the directory, and the dot keeps it from `..` and
+        // `.opscope`.
         if file_name.is_empty() || file_name.contains(['/', '\\']) || file_name.starts_with('.') {
             return Err(PyValueError::new_err(format!(
                 "`{file_name}` is no name of a file"
@@ -287,6 +292,7 @@ impl TorchSession {
         if self.shared.is_forked() {
             return Ok(None);
         }
+        // From here on no execution begins: nobody would write what it is shown.
         self.shared.end();
         let Some(session) = self.lock().take() else {
             return Ok(None);
@@ -336,6 +342,8 @@ impl TorchSession {
         let path = own::graph_file(&self.root, name);
         let (shared, creator) = (self.shared.clone(), self.creator.clone());
         self.background.push(move || {
+            // A panic would end the thread, and later descriptions would be made while the program
+            // waits.
             match catch_unwind(AssertUnwindSafe(|| {
                 write_description(&creator, &path, &text())
             })) {
@@ -383,10 +391,14 @@ impl TorchSession {
         };
         let run = place.run_file(&request.plan, record);
         dump.set_run(&run);
+        // AscendCL's tree gets its record with the first file; nobody else writes it into
+        // MindSpore's.
         if !dump.is_acl() {
             run.begin().map_err(|error| os_error::of_store(&error))?;
         }
         let failure_dir = dump.failure_dir(&ModelId::default(), 0);
+        // MindSpore's trees have a directory of failures for each step, so no single one can be
+        // told.
         let failure_dir = failure_dir.filter(|_| dump.is_acl());
         // Rows of samples and digests of MindSpore's need elements after the operator as well.
         let is_reducing = matches!(

@@ -82,6 +82,7 @@ impl TorchSessionState {
 
     /// Whether this is another process than the one that has the writers: a fork of it.
     pub(super) fn is_forked(&self) -> bool {
+        // Forks that code other than Python's makes show in the number of the process only.
         std::process::id() != self.pid
     }
 

@@ -106,6 +106,8 @@ impl TorchSessionState {
         };
         let mut shown = Vec::with_capacity(parts.len());
         for (name, part, is_own) in parts {
+            // What Python made for this call nobody else writes to; of the program's own tensors
+            // nothing is known beyond the operator.
             let stability = if is_own {
                 Stability::Held
             } else {
@@ -119,6 +121,8 @@ impl TorchSessionState {
         }
         match (shown.pop(), shown.is_empty()) {
             (None, _) => Err(reason),
+            // One tensor without a name is the same value in the CPU's rows, such as the copy of
+            // another device's, and keeps the name of the value in the record.
             (Some((name, tensor)), true) if name.is_empty() => Ok(ShownValue::Whole(tensor)),
             (Some(last), _) => {
                 shown.push(last);
@@ -160,6 +164,7 @@ impl TorchSessionState {
         }
         let (bytes, identity) = match &lent.strides {
             Some(strides) => self.shared_bytes(self.gather(py, &lent, strides)?),
+            // A reference serves as well as a copy here, because nobody writes to the memory.
             None if stability == Stability::Held => self.shared_bytes(lent.hold(&self.released)),
             None => {
                 let (pool, bytes) = (&self.pool, lent.bytes());
@@ -204,6 +209,7 @@ impl TorchSessionState {
     ) -> Result<Vec<u8>, UnseenReason> {
         let (dtype, shape, bytes) = (lent.dtype, &lent.shape, lent.bytes());
         let n_bytes = shape.n_bytes(dtype).map_err(|_| UnseenReason::Shape)?;
+        // An expanded tensor of a few bytes may need more than there is of memory when written out.
         if n_bytes > bytes.len() && n_bytes as u64 > self.queue_bytes_max {
             return Err(UnseenReason::Expanded);
         }

@@ -151,6 +151,7 @@ impl MemoryWatch {
             return Ok(Vec::new());
         }
         tidy(py, &self.shared);
+        // What has been resized has to go before anything is compared: its memory may not be there.
         self.sweep(py)?;
         let values = &self.values;
         let find = || -> Vec<usize> {
@@ -261,6 +262,7 @@ impl MemoryWatch {
                 "larger than watch_bytes_max".to_owned(),
             ));
         }
+        // The copy comes first: if there is no memory for it, no older value is given up in vain.
         let value = WatchedMemory::new(self.next_id, &lent, is_kept, &shared.released)?;
         self.next_id += 1;
         let mut n_excess = (self.n_bytes + n_bytes).saturating_sub(self.bytes_max);
@@ -313,6 +315,7 @@ impl MemoryWatch {
         for (value, state) in self.values.iter().zip(states) {
             match state {
                 None => gone.push((value.id, "resized")),
+                // A storage may shrink without a change of the tensor's own address and extents.
                 Some((_, n_bytes, _)) if n_bytes < value.n_bytes() => {
                     gone.push((value.id, "resized"));
                 }

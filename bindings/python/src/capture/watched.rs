@@ -46,6 +46,7 @@ impl WatchedMemory {
         Ok(WatchedMemory {
             id,
             is_kept,
+            // Bytes between the elements are copied too, so that a look is one comparison of memory.
             copy: Arc::new(copy(lent.bytes())?),
             live: lent.hold(released),
             dtype: lent.dtype,

@@ -26,6 +26,7 @@ impl NumpyElements {
     fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let descr = npy::descr(self.array.dtype);
         let descr = descr.ok_or_else(|| PyTypeError::new_err("numpy has no such type"))?;
+        // numpy makes a pointer of the number again, which is sound for exposed memory only.
         let address = self.array.bytes().as_ptr().expose_provenance();
         let interface = PyDict::new(py);
         interface.set_item("version", 3)?;

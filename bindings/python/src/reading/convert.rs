@@ -58,6 +58,7 @@ pub(super) fn convert_files<'py>(
     for path in paths {
         check_path(&path).map_err(|error| ExceptionContent::from(&error).raise(py))?;
         let found = work(py, || convert::sources(&path))?;
+        // Where files could not be read there is something: the report tells of them.
         if found.sources.is_empty() && found.errors.is_empty() {
             let message = format!("`{}` holds no dump files", path.display());
             return Err(ExceptionContent::nothing(message, path).raise(py));

@@ -50,6 +50,7 @@ impl<'a> ConfigText<'a> {
         file.take(CONFIG_BYTES_MAX + 1)
             .read_to_end(&mut bytes)
             .map_err(unreadable)?;
+        // The vendor's library compares before it looks at the size, and so gives another code.
         if first.is_some_and(|first| first != bytes) {
             let reason = "the text differs from that of the first configuration of this process";
             return Err(process.refuse(INVALID_PARAM, "EH0001", &[&name, parameter, reason]));
@@ -72,6 +73,8 @@ impl<'a> ConfigText<'a> {
     /// Accepts or refuses the configuration as `aclInit` does.
     pub(crate) fn accept_init(&self) -> Answer<InitConfig> {
         let text = self.decode(PARSE_FILE)?;
+        // The vendor's library judges `err_msg_mode` before `dump`, so a file with both wrong gets
+        // the code of the former.
         let report_scope = acl::report_scope(text).map_err(|issue| match &issue.report {
             Some(_) => self.refuse(PARSE_FILE, &issue),
             None => {
@@ -94,6 +97,7 @@ impl<'a> ConfigText<'a> {
 
     /// The text. `other_encoding` is the code for bytes that are no text.
     fn decode(&self, other_encoding: Status) -> Answer<&str> {
+        // The vendor's library counts nesting in the raw bytes, also of a file that is no text.
         let lossy = String::from_utf8_lossy(&self.bytes);
         check_nesting(&lossy).map_err(|issue| {
             let placeholders = [self.name.as_str(), issue.message.as_str()];

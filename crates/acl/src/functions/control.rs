@@ -61,6 +61,7 @@ impl AclProcess {
                 state.config = Some(dump);
             }
         }
+        // This comes last, because a file with anything wrong in it changes nothing.
         state.is_enabled = asked.enabled.unwrap_or(state.is_enabled);
         Ok(())
     }

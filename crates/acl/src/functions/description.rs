@@ -65,6 +65,7 @@ impl AclProcess {
     }
 
     fn describe(&self, desc: Handle, source: ModelSource<'_>) -> Answer {
+        // A wrong handle is found out before the model is loaded, which takes long.
         self.check_desc(desc)?;
         self.check_executor("a model's description was asked for")?;
         let file = match source {

@@ -75,6 +75,7 @@ impl AclProcess {
             state.remove_context(context);
         }
         drop(state);
+        // Whoever waits for a stream of the context has to see that it is gone.
         self.runtime.changed.notify_all();
         Ok(())
     }

@@ -84,6 +84,7 @@ fn hand_over(callback: &DumpCallback, piece: &Piece<'_>, is_text: bool) {
         });
     };
     if is_text && piece.is_last {
+        // The vendor's library hands statistics over in one piece, whose length counts the NUL.
         let mut text = piece.parts.concat();
         text.push(0);
         hand_over(&text, true);
@@ -93,6 +94,7 @@ fn hand_over(callback: &DumpCallback, piece: &Piece<'_>, is_text: bool) {
         .parts
         .iter()
         .copied()
+        // Programs that receive dumps take a piece of no bytes for an error.
         .filter(|part| !part.is_empty())
         .collect();
     for (i, part) in parts.iter().enumerate() {

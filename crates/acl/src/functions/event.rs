@@ -49,6 +49,7 @@ impl AclProcess {
             return Err(INVALID_PARAM);
         }
         let mut state = lock(&self.runtime.state);
+        // The stream is only checked: tasks run before the call that submits them returns.
         state.find_stream(stream)?;
         let known = state.events.get_mut(event).ok_or(RT_INVALID_HANDLE)?;
         known.0 = Some(Instant::now());

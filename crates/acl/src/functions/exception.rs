@@ -108,6 +108,7 @@ impl AclProcess {
             let placeholders = [NAME, &size.to_string(), "maxLen", reason];
             self.refuse(INVALID_PARAM, "EP0006", &placeholders)
         };
+        // This is refused whether a dump is on or not, as in the vendor's library.
         if size <= 1 {
             return Err(too_small("it has to be more than 1"));
         }
@@ -132,6 +133,7 @@ impl AclProcess {
         let EngineError::Operator { op_name, .. } = error else {
             return;
         };
+        // The callback runs without the lock: it may call the interface to replace itself.
         let Some(callback) = lock(&self.exception_callback).clone() else {
             return;
         };
@@ -170,6 +172,7 @@ pub(super) fn is_usable(dir: &Path) -> bool {
 }
 
 fn thread_id() -> u32 {
+    // The link reads `{pid}/task/{tid}`.
     let link = std::fs::read_link("/proc/thread-self").unwrap_or_default();
     let id = link
         .file_name()

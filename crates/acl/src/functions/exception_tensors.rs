@@ -154,6 +154,7 @@ impl AclProcess {
 
 fn entry(tensor: &ExceptionTensor) -> TensorEntry {
     TensorEntry {
+        // 0 is the file format's undefined type: bytes of an unknown one are kept all the same.
         data_type: dtype_from_graph_engine(tensor.data_type)
             .and_then(dtype_code)
             .unwrap_or(0),

@@ -121,6 +121,7 @@ impl AclProcess {
         }
         for (i, slot) in outputs.slots.iter().enumerate() {
             if slot.buffer.address == 0 {
+                // Memory is set aside when the result is there: its size may not be known before.
                 if may_allocate {
                     continue;
                 }
@@ -274,6 +275,7 @@ impl AclProcess {
         };
         let own = entry.tensor_desc;
         if let Some(desc) = objects.tensor_descs.get_mut(own) {
+            // Type and format stay as the program has described them.
             desc.dims = dims;
             return Ok(());
         }

@@ -87,6 +87,8 @@ impl AclProcess {
         let buffer = match dataset.entries.get(index) {
             Some(entry) => {
                 let buffer = objects.buffers.find(entry.buffer)?;
+                // The vendor's executor takes no buffer without memory, although nothing is written
+                // to it here.
                 if buffer.address == 0 {
                     return Err(INVALID_PARAM);
                 }

@@ -43,6 +43,8 @@ impl AclProcess {
 
     fn apply(&self, accepted: InitConfig) -> Answer {
         if let Some(dump) = accepted.dump {
+            // If this is refused the process is not initialised, and reports go where they went
+            // before.
             self.configure_dump(dump)?;
         }
         let is_common = accepted.report_scope == ReportScope::Process;
@@ -136,6 +138,7 @@ impl AclProcess {
     /// `INVALID_DUMP_CONFIG` for anything else in the file.
     pub fn set_dump(&self, config: Option<&Path>) -> Answer {
         const NAME: &str = "aclmdlSetDump";
+        // The life cycle stays locked, so that nobody ends the dumps while this one is put in force.
         let life = lock(&self.life);
         self.check_dump_begun(&life, NAME)?;
         let Some(path) = config else {

@@ -201,6 +201,7 @@ impl AclProcess {
 fn file_stem(path: &Path) -> String {
     let path = path.to_string_lossy();
     let name = path.rsplit('/').next().unwrap_or_default();
+    // `Path::file_stem` would keep a name such as `.onnx` whole.
     let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
     stem.to_owned()
 }

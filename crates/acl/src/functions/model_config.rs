@@ -64,11 +64,15 @@ impl AclProcess {
         let config = objects.configs.find(config)?;
         let (address, size) = (config.address, config.size);
         match config.load_type {
+            // From a file, without and with memory that the program has set aside; that is not
+            // used.
             1 | 2 => {
                 let path = config.path.clone().ok_or(INVALID_PARAM)?;
+                // Loading takes long, and other threads use their objects meanwhile.
                 drop(objects);
                 self.load_from_file(&path)
             }
+            // From memory, likewise.
             3 | 4 => {
                 drop(objects);
                 let bytes = self.memory.read(address, size).ok_or(INVALID_PARAM)?;

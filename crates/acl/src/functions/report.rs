@@ -130,6 +130,7 @@ impl AclProcess {
             if is_blocking {
                 let mut state = lock(&self.runtime.state);
                 if let Some(known) = state.streams.get_mut(stream) {
+                    // The callback may have ended the subscription, which sets the count to 0.
                     known.n_blocking = known.n_blocking.saturating_sub(1);
                 }
                 drop(state);

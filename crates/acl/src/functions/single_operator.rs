@@ -176,6 +176,7 @@ impl AclProcess {
         drop(objects);
         let mut tensors = Vec::new();
         for (desc, buffer) in prepared.inputs.iter().zip(buffers) {
+            // A constant is in the operator's model already, which has no input for it.
             if desc.data_type != UNDEFINED && desc.constant.is_none() {
                 tensors.push(self.read_operand(desc, buffer)?);
             }
@@ -239,6 +240,7 @@ impl AclProcess {
     /// A result whose axes were reordered has to have the extents that the program described.
     fn check_shape(&self, index: usize, desc: &TensorDesc, result: &Tensor) -> Answer {
         let found = result.shape();
+        // A description with open extents admits any result.
         if desc.shape().is_none_or(|described| described == *found) {
             return Ok(());
         }

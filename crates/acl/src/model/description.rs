@@ -76,6 +76,7 @@ impl ModelValue {
         let dims = info.dims.as_ref();
         let dims = dims.map(|dims| dims.iter().map(extent_of).collect());
         let name = info.name.clone();
+        // `aclmdlIODims` has 128 bytes for a name and its NUL.
         let short_name = if name.len() < NAME_BYTES_MAX {
             name.clone()
         } else {
@@ -111,6 +112,7 @@ impl ModelValue {
     }
 
     pub(crate) fn format(&self) -> i32 {
+        // ONNX files name no layout; four axes are taken for an image in ONNX's own order.
         if self.dims.len() == 4 {
             FORMAT_NCHW
         } else {
@@ -216,6 +218,7 @@ impl ModelDesc {
         };
         let found = values.iter().position(|value| value.is_called(name));
         let is_shape_input = which == ModelSide::Input && name == SHAPE_INPUT && self.is_dynamic();
+        // An input of the model's own that is called so goes first.
         found.or(is_shape_input.then_some(self.inputs.len()))
     }
 

@@ -32,6 +32,7 @@ impl ModelGears {
             let (n, names) = (file.inputs.len(), joined_names(&signature.inputs));
             return Err(format!("it has {n} inputs, the model has {names}"));
         }
+        // A gear lists the extents of one input after the other, so the same names do not suffice.
         let is_in_order =
             (file.inputs.iter().zip(&signature.inputs)).all(|(a, b)| a.name == b.name);
         if !is_in_order {
@@ -179,6 +180,7 @@ impl ModelGears {
                     let text = format!("the inputs have {n_axes} axes together, {found} were set");
                     return Err((GE_DYNAMIC_INPUT_LENGTH_INVALID, text));
                 }
+                // A program gives the fixed extents as well, which the file's gears leave out.
                 let mut gears = self.inputs.iter();
                 let found = gears.position(|shapes| joined(shapes) == *dims);
                 (found, format!("extents {dims:?}"))
@@ -251,6 +253,7 @@ fn fit(shapes: &[Shape], described: &[Option<Vec<i64>>]) -> bool {
 }
 
 fn n_elements(shapes: &[Shape]) -> u128 {
+    // One input alone may have as many elements as a `usize` can count, so their sum needs more.
     shapes.iter().map(|shape| shape.n_elements() as u128).sum()
 }
 

@@ -118,6 +118,8 @@ fn gear_extents(
             }
         }
         Some(GearChoice::Size { height, width }) => {
+            // Only images have a height and a width, and these are their last two axes in ONNX's
+            // order.
             for axes in extents.iter_mut().filter(|axes| axes.len() == 4) {
                 axes[2] = usize::try_from(*height).ok();
                 axes[3] = usize::try_from(*width).ok();
@@ -178,6 +180,7 @@ fn complete(value: &ValueInfo, n_bytes: usize, extents: &[Option<usize>]) -> Res
     }
     // With 1 for the open extent the shape is one slice along it.
     let slice_bytes = with(1)?.n_bytes(value.dtype).map_err(too_large)?;
+    // Any extent fits a slice of no bytes, so that the buffer says nothing about it.
     if slice_bytes == 0 || n_bytes == 0 || !n_bytes.is_multiple_of(slice_bytes) {
         return Err(format!(
             "input `{name}` has the shape {shape}, which {n_bytes} bytes do not fill: set its open \

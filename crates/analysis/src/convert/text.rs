@@ -43,6 +43,7 @@ fn signed(value: f64) -> String {
 /// C's `%.18e`.
 fn exponential(value: f64) -> String {
     if value.is_nan() {
+        // C prints the sign of NaN too, Python does not.
         return "nan".to_owned();
     }
     let sign = if value.is_sign_negative() { "-" } else { "" };
@@ -55,6 +56,7 @@ fn exponential(value: f64) -> String {
         Some(digits) => ('-', digits),
         None => ('+', exponent),
     };
+    // C gives exponents a sign and at least two digits; Rust writes no plus and no zero before.
     format!("{sign}{mantissa}e{exponent_sign}{digits:0>2}")
 }
 

@@ -84,6 +84,8 @@ impl<'a> ResultWriter<'a> {
         } else {
             self.convert_tensors(&opened, &mut converted);
         }
+        // Buffers and workspaces have no layout to change, and a picked tensor is all that was
+        // asked for.
         if self.options.pick.is_none() && self.options.relayout.is_none() {
             self.convert_rest(&opened, &mut converted);
         }
@@ -209,6 +211,7 @@ impl<'a> ResultWriter<'a> {
         } else if !self.creator.create_with(&path, write)? {
             return Err(ConvertError::Exists(path));
         }
+        // The line follows its file: a result that could not be written leaves no name behind.
         if let Some(line) = name.mapping_line() {
             let _guard = self.mapping.lock().unwrap_or_else(PoisonError::into_inner);
             let mapping = dir.join(mapping_csv::FILE_NAME);

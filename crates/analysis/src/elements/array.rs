@@ -50,12 +50,16 @@ impl NumpyArray {
         relayout: Option<&WantedLayout>,
     ) -> Result<NumpyArray, ElementsError> {
         read_array(record, |slot, elements, tensor| {
+            // Asked before decoding, after which halves of the dump and widened bytes look the
+            // same.
             let is_half = elements.dtype == DType::F16;
             let elements = match relayout {
                 None => elements,
                 Some(relayout) => relaid(relayout, elements, tensor, slot)?,
             };
             let decoded = elements.decode().map_err(failed(slot))?;
+            // Decoding takes the narrowest dtype that fits, which for floats of a byte is float16;
+            // callers are promised float32.
             if decoded.dtype == DType::F16 && !is_half {
                 return Ok(widen(decoded));
             }
@@ -179,6 +183,8 @@ fn read_array(
             bytes,
             ..
         } = bring(&slot, DumpElements::from_tensor(tensor)?, tensor)?;
+        // The file goes into the array, so its bytes cannot stay borrowed: a range says which they
+        // are.
         let found = match bytes {
             Cow::Borrowed(bytes) => file.range_of(bytes).ok_or_else(|| bytes.to_vec()),
             Cow::Owned(bytes) => Err(bytes),

@@ -58,6 +58,8 @@ impl WantedLayout {
             None => elements.decode()?,
         };
         let from = as_stored(from, elements.shape.n_axes());
+        // `ND` says nothing about the axes, so going to it or from it moves no element of a plain
+        // layout.
         let is_renamed = is_plain(from) && [from, self.target].contains(&Layout::Nd);
         let is_kept = from == self.target || (is_renamed && is_plain(self.target));
         if is_kept && self.shape.is_none() {
@@ -81,6 +83,8 @@ impl WantedLayout {
         };
         let first = request.plans(originals.next().as_ref());
         let plans = match first {
+            // The original layout may be assumed. If it does not fit and exactly one other does, it
+            // is that one.
             Err(LayoutError::ShapeMismatch { .. }) => {
                 let fitting = originals.filter_map(|original| request.plans(Some(&original)).ok());
                 let fitting: Vec<Vec<LayoutPlan>> = fitting.collect();

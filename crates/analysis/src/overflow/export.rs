@@ -40,6 +40,8 @@ pub fn export(
         let of_operator = of_operator.map(|file| (&file.path, &file.file_name));
         std::iter::once((&overflow.path, &overflow.file_name)).chain(of_operator)
     });
+    // A file may hold several records, and several records may be about one operator; each file is
+    // converted once.
     let files = files.filter(|(path, _)| seen.insert((*path).clone()));
     let sources: Vec<ConvertSource> = files.map(|(path, name)| source(path, name)).collect();
     let report = convert::run(&sources, options, |_| {})?;
@@ -79,6 +81,7 @@ fn block(overflow: &OverflowReport, number: usize) -> String {
         .collect();
     let mut opened = files.iter().filter_map(|(_, file)| file.as_ref().ok());
     if let (Some(operator), Some(file)) = (&overflow.operator, opened.next()) {
+        // An array has no header that could name its operator, but its file's name does.
         let named = file.array_name().map(|name| name.op_name);
         let op_name = named.as_deref().unwrap_or(&file.facts().op_name);
         text.push_str(&summary::operator_line(&operator.op_type, op_name));
@@ -88,6 +91,7 @@ fn block(overflow: &OverflowReport, number: usize) -> String {
     for (named, file) in &files {
         match file {
             Ok(file) => text.push_str(&tensors(&named.file_name, file)),
+            // One damaged dump must not cost the rest of the summary.
             Err(error) => text.push_str(&format!(" {}\n", chain(error))),
         }
     }

@@ -22,6 +22,7 @@ pub(crate) fn measure(dtype: DType, bytes: &[u8]) -> Option<[String; 3]> {
         NumpyType::F16 => {
             let (halves, value) = (elements(bytes), |b| f16::from_le_bytes(b).to_f32());
             let [max, min] = extremes(halves, value).map(|value| real(f16::from_f32(value)));
+            // numpy adds halves as float32, which it converts them to chunk by chunk.
             let mean = mean_f32(chunked_sum(halves, value), halves.len());
             [max, min, real(f16::from_f32(mean))]
         }
@@ -88,6 +89,7 @@ fn integers<const N: usize, T: Copy + Ord + ToString + Into<i128>>(
 ) -> [String; 3] {
     let values = || elements.iter().map(|&element| value(element));
     let text = |value: Option<T>| value.map(|value| value.to_string()).unwrap_or_default();
+    // numpy adds integers as float64, so large ones are rounded before they are added.
     let sum: f64 = chunked_sum(elements, |element| value(element).into() as f64);
     [
         text(values().max()),
@@ -165,9 +167,11 @@ fn pairs<const N: usize, T: SummableFloat>(
     let n = elements.len();
     let add = |sum: T, &element: &[u8; N]| sum + value(element);
     if n < LANES {
+        // numpy begins short runs with -0, which leaves every number as it is.
         return elements.iter().fold(T::NEGATIVE_ZERO, add);
     }
     if n > PAIRWISE_MAX {
+        // numpy cuts at a multiple of the lanes; another cut would round differently.
         let half = n / 2 - n / 2 % LANES;
         return pairs(&elements[..half], value) + pairs(&elements[half..], value);
     }
@@ -179,6 +183,7 @@ fn pairs<const N: usize, T: SummableFloat>(
         }
     }
     let [a, b, c, d, e, f, g, h] = lanes;
+    // The order is numpy's, and the last bits depend on it.
     let sum = ((a + b) + (c + d)) + ((e + f) + (g + h));
     rest.iter().fold(sum, add)
 }

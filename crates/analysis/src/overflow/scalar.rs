@@ -68,6 +68,7 @@ pub(super) fn real<T: PrintedFloat>(number: T) -> String {
 /// The text of a complex number.
 pub(super) fn complex<T: PrintedFloat>(re: T, im: T) -> String {
     let im_text = text(im, "");
+    // Python leaves out a real part of +0 and the parentheses with it, but writes -0.
     if re.value() == 0.0 && re.value().is_sign_positive() {
         return format!("{im_text}j");
     }

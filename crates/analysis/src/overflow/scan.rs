@@ -99,6 +99,7 @@ pub fn scan(path: &Path, n_threads: usize) -> OverflowScan {
     } else {
         parent.unwrap_or(Path::new("."))
     };
+    // A single record is listed with its directory, where the dump of its operator is.
     let mut listing = dump::list(dir);
     let mut scan = OverflowScan::default();
     let looked_into: Vec<DumpEntry> = match is_dir {
@@ -106,6 +107,8 @@ pub fn scan(path: &Path, n_threads: usize) -> OverflowScan {
             scan.passed_over = std::mem::take(&mut listing.passed_over);
             scan.errors = listing.errors.drain(..).map(ScanError::from).collect();
             let may_hold = |entry: &&DumpEntry| {
+                // A file that goes by digits and whose line of `mapping.csv` is lost may be a
+                // record.
                 op_debug::is_record_name(&entry.real_name) || entry.has_lost_name()
             };
             listing.entries.iter().filter(may_hold).cloned().collect()
@@ -143,6 +146,7 @@ pub fn scan(path: &Path, n_threads: usize) -> OverflowScan {
         scan.errors.push(ScanError::NoRecord(path.to_owned()));
     }
     scan.overflows.sort_by_cached_key(sort_key);
+    // Listed once by task, since each record would otherwise look through all files of the dump.
     let operators = TaskFiles::of_entries(&listing.entries);
     for overflow in &mut scan.overflows {
         overflow.operator = operators.find(overflow);
@@ -159,6 +163,8 @@ fn look_into(entry: &DumpEntry, is_named: bool) -> Result<Option<Vec<OverflowRec
         Ok(file) => file,
         Err(source) => return look_for_json_or_table(entry, source),
     };
+    // Records in the first layout begin with no magic number; the operator in the header tells
+    // them.
     let is_record = file.tensors().all(|tensor| {
         tensor.stored.side == SlotSide::Output
             && tensor.stored.dtype == DumpTerm::Known(DType::U8)
@@ -178,6 +184,7 @@ fn look_for_json_or_table(
     entry: &DumpEntry,
     source: StoreError,
 ) -> Result<Option<Vec<OverflowRecord>>, ScanError> {
+    // Files of any kind and size come here, so the size is asked before one is read.
     let json_limit = op_debug::JSON_BYTES_MAX as u64;
     if entry.n_bytes <= json_limit
         && let Ok(bytes) = regular_file::read_in_dump(&entry.path, json_limit)

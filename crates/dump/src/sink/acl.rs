@@ -92,6 +92,8 @@ impl AclSink {
         let mut is_new = false;
         for time in times {
             tree = AclTree::new(dump_path, &time);
+            // Creating the directory decides, not looking for it: of two processes in the same
+            // second only one succeeds.
             is_new = creator.create_new_dir(tree.root())?;
             if is_new {
                 break;
@@ -128,6 +130,7 @@ impl AclSink {
         time: &str,
         function: Arc<ChunkFunction>,
     ) -> Result<AclSink, StoreError> {
+        // `canonicalize` would want a directory that exists, and none is made here.
         let absolute = std::path::absolute(dump_path).map_err(|source| StoreError::Io {
             action: "resolve",
             path: dump_path.to_owned(),
@@ -312,6 +315,7 @@ impl Sink for AclSink {
         record: &Record,
         failure: &OperatorFailure,
     ) -> Result<WrittenFiles, SinkError> {
+        // Before tensors are left out: the text can name those that the file cannot hold.
         let message = failure_text::message(record, failure);
         let (record, refused) = self.refusals.numbered(record);
         let record = &*record;
@@ -324,6 +328,7 @@ impl Sink for AclSink {
         };
         let prelude = dump_data::exception_prelude(record, op_name, &message);
         let places = |attempt: u64| {
+            // These names have milliseconds, so that a microsecond later would be the same name.
             let timestamp_us = record.timestamp_us.saturating_add(attempt * 1000);
             let time = local_time(timestamp_us);
             self.tree.failure_place(record, file, &time)
@@ -337,6 +342,8 @@ impl Sink for AclSink {
         };
         let text = failure_text::with_trace(&message, record, trace);
         let (beside, _) = self.put(record, &[text.as_bytes()], short, |attempt| {
+            // Begins where the tensors found a place, so that both files have the same name
+            // wherever that is free.
             let mut place = places(taken + attempt);
             place.file_name.push_str(TRACE_SUFFIX);
             place
@@ -346,6 +353,8 @@ impl Sink for AclSink {
 
     fn begin_step(&self, model: &ModelId, step: u64) -> Result<WrittenFiles, SinkError> {
         let model_dir = self.tree.model_dir(model);
+        // Counted from above the tree's root, which a lazy sink has not made yet and which goes too
+        // if it ends up empty.
         let root = self.tree.root().parent().unwrap_or(self.tree.root());
         self.ledger
             .begin(self.step_key(model, step), &model_dir, root);

@@ -67,6 +67,7 @@ impl Ledger {
         if !self.is_open() {
             return;
         }
+        // A link counts as there wherever it leads: somebody else has made it.
         let is_new = |dir: &&Path| fs::symlink_metadata(dir).is_err();
         let below = |dir: &&Path, base: &Path| dir.starts_with(base) && *dir != base;
         let above = key.0.ancestors().take_while(is_new);
@@ -102,6 +103,7 @@ impl Ledger {
             return Ok(());
         }
         let mut state = self.lock();
+        // Constants and graphs lie in directories of no step, and stay.
         let Some(step) = state.steps.get_mut(key) else {
             return Ok(());
         };
@@ -138,6 +140,8 @@ impl Ledger {
         key: &StepKey,
         creator: &Creator,
     ) -> Result<StepRemoval, StoreError> {
+        // Taken out first, so that the lock is not held while files are removed and writers of
+        // other steps note theirs.
         let Some(step) = self.lock().steps.remove(key) else {
             return Ok(StepRemoval::default());
         };
@@ -148,6 +152,7 @@ impl Ledger {
                 for entry in step.files.values() {
                     match dir.remove(&entry.file) {
                         Ok(true) => removed = removed + entry.counted,
+                        // Somebody has changed or replaced the file since, so it is no longer ours.
                         Ok(false) => removed.n_left += 1,
                         Err(error) => first_error = first_error.or(Some(error)),
                     }
@@ -155,10 +160,13 @@ impl Ledger {
             }
             Err(error) => first_error = Some(error),
         }
+        // The creator makes no directory twice that it knows, so it has to forget these: a step
+        // that begins again needs them.
         for dir in &step.dirs {
             creator.forget_dir(dir);
             match remove_empty_dir(dir) {
                 Ok(true) => {}
+                // As this directory is not empty, none of those above it is.
                 Ok(false) => break,
                 Err(error) => {
                     first_error = first_error.or(Some(error));

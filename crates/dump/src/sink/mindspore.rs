@@ -108,6 +108,7 @@ impl MindSporeSink {
             sink.files.map_name(&dir, short, long)?;
         }
         if sink.options.target.has_metadata() {
+            // Only trees of CPU and GPU have this file.
             let device = match sink.options.target {
                 TreeTarget::Gpu => "GPU",
                 _ => "CPU",
@@ -189,6 +190,7 @@ impl MindSporeSink {
         record: &'r Record,
         slots: impl Iterator<Item = (SlotSide, usize, &'r Tensor)>,
     ) -> Result<WrittenFiles, SinkError> {
+        // The graph files are written anew at the end, with the types that records have shown.
         lock(&self.values).learn(record);
         let operator = &*record.operator;
         let dir = if operator.op_type == CONSTANT {
@@ -224,6 +226,7 @@ impl MindSporeSink {
     /// Constants are written once for each graph, and not where an earlier dump has written them.
     fn has_place_for_constant(&self, record: &Record) -> bool {
         let id = graph_id(&record.model);
+        // Looked up once for each graph, before this dump's own constants make the directory.
         !*lock(&self.earlier_constants)
             .entry(id)
             .or_insert_with(|| self.files.exists(&self.constants_dir(record)))
@@ -251,6 +254,8 @@ impl Sink for MindSporeSink {
             return if self.has_place_for_constant(record) {
                 self.write_slots(record, record.slots())
             } else {
+                // Every selected tensor has to be accounted for, so those that were written earlier
+                // count as refused.
                 Ok(WrittenFiles {
                     n_refused: record.n_slots(),
                     ..WrittenFiles::default()
@@ -320,6 +325,8 @@ impl Sink for MindSporeSink {
 
     fn begin_step(&self, model: &ModelId, step: u64) -> Result<WrittenFiles, SinkError> {
         self.begin_ledger(model, step);
+        // Engines free most tensors at the end of a step; entries about them would only fill the
+        // table.
         self.files.forget_dead();
         if !self.options.target.has_ranks() {
             return self.tell_runtime_step(model, step);

@@ -139,6 +139,8 @@ impl WriteRequest<'_> {
         if self.compression.is_none() {
             return file_holds(path, self.parts).is_ok_and(|is_equal| is_equal);
         }
+        // Decoding is cheaper than compressing once more, and another version of zstd may give
+        // other bytes for the same content.
         let bytes = FileBytes::open(path).ok();
         let decoded = bytes.and_then(|bytes| npy_zst::decode(bytes.as_ref()).ok());
         decoded.is_some_and(|decoded| {
@@ -239,6 +241,8 @@ impl<I: MemoryIdentity> WriteOnce<I> {
         make: &dyn Fn(Option<FileIdentity>) -> Result<FileOutcome, SinkError>,
     ) -> Result<FileOutcome, SinkError> {
         let mut useless = None;
+        // Asked again after a link that was refused: another thread may have put a fresh original
+        // in place of the useless one.
         while let Some(original) = self.wait_for(key, useless.as_ref()) {
             if let Some(put) = link(&original, request)? {
                 return Ok(put);
@@ -272,6 +276,8 @@ impl<I: MemoryIdentity> WriteOnce<I> {
                     return Some(original.clone());
                 }
                 Some(SourceEntry::Written(_)) | None => {
+                    // Looking for what is dead takes a pass over the table, so it waits until the
+                    // table may have doubled.
                     if table.entries.len() >= table.n_entries_max {
                         table.sweep();
                     }
@@ -298,6 +304,7 @@ impl<I: MemoryIdentity> SourceTable<I> {
         let is_content = |key: &SourceKey<I>| matches!(key, SourceKey::Content(_));
         let n_contents = self.entries.keys().filter(|key| is_content(key)).count();
         self.entries.retain(|key, entry| match key {
+            // Threads wait for it; without an entry they would write the same file again.
             _ if matches!(entry, SourceEntry::Pending) => true,
             SourceKey::Source(source) => source.identity.is_alive(),
             SourceKey::Content(_) => n_contents < N_CONTENTS_MAX,
@@ -325,6 +332,8 @@ impl<I: MemoryIdentity> Drop for Claim<'_, I> {
                 table.entries.remove(self.key);
             }
         }
+        // One condition serves all files, so a single wake-up could reach a thread that waits for
+        // another.
         self.once.settled.notify_all();
     }
 }
@@ -361,6 +370,7 @@ fn link(
     original: &OriginalFile,
     request: &WriteRequest<'_>,
 ) -> Result<Option<FileOutcome>, SinkError> {
+    // A file that somebody has edited in place would hand the edit on to every name that is added.
     if !original.is_intact(request.creator) {
         return Ok(None);
     }

@@ -80,6 +80,8 @@ impl Iterator for DistinctRows<'_> {
             if self.step.replace(row.step) != Some(row.step) {
                 self.seen.clear();
             }
+            // Repetitions are left out here and not when rows come: writers add them in any order,
+            // and only among sorted rows is it known which is first.
             let name = row.value_name().to_owned();
             if self.seen.insert((row.target_idx, name)) {
                 return Some(Ok(row));
@@ -184,6 +186,8 @@ impl RangeRow {
 }
 
 impl Sink for RangeSink {
+    // `summarizer` and `batch_preparer` are not those of the next sink: a summarizer may let go of
+    // the elements, which are looked at here.
     fn keeps_tensors(&self) -> bool {
         self.next.as_ref().is_some_and(|next| next.keeps_tensors())
     }

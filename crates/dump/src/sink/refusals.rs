@@ -34,6 +34,7 @@ impl Refusals {
         if record.slots().all(|(_, _, tensor)| has_number(tensor)) {
             return (Cow::Borrowed(record), WrittenFiles::default());
         }
+        // Tensors are shared, so that this copies no elements.
         let mut kept = record.clone();
         let mut written = WrittenFiles::default();
         for slots in [&mut kept.inputs, &mut kept.outputs] {

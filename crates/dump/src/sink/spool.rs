@@ -153,6 +153,8 @@ struct SpooledOperator(Arc<Operator>);
 impl PartialEq for SpooledOperator {
     fn eq(&self, other: &Self) -> bool {
         let (a, b) = (&*self.0, &*other.0);
+        // Nearly all rows of an operator share it, which spares the comparison of names. Attributes
+        // stay out: rows tell nothing of them, and they may hold whole tensors.
         std::ptr::eq(a, b)
             || (a.task_id, &a.op_name, &a.op_type) == (b.task_id, &b.op_name, &b.op_type)
                 && (&a.inputs, &a.outputs) == (&b.inputs, &b.outputs)
@@ -163,6 +165,8 @@ impl Eq for SpooledOperator {}
 
 impl std::hash::Hash for SpooledOperator {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        // Task and name tell nearly all operators apart; hashing the names of all values for every
+        // row would take longer than the rare comparison.
         (self.0.task_id, &self.0.op_name).hash(state);
     }
 }
@@ -173,9 +177,11 @@ impl Spool {
         let start = self.stretches.last().map_or(0, |(_, end)| *end);
         let file = match self.file.take() {
             Some(file) => file,
+            // Without a name the file goes away with the process, even if that is killed.
             None => tempfile::tempfile().map_err(cannot("create"))?,
         };
         let result = self.write(&file, start, rows);
+        // Put back before the error is looked at: the earlier stretches are still in it.
         self.file = Some(file);
         let end = result.map_err(cannot("write"))?;
         self.stretches.push((start, end));
@@ -184,6 +190,7 @@ impl Spool {
 
     fn write<R: StoredRow>(&mut self, file: &File, start: u64, rows: &[R]) -> io::Result<u64> {
         let mut out = BufWriter::new(file);
+        // A write that failed may have left bytes behind the last stretch; they are overwritten.
         out.seek(SeekFrom::Start(start))?;
         for row in rows {
             for word in row.to_words(&mut self.common) {
@@ -299,6 +306,8 @@ impl<'a> SortedStretch<'a> {
 
     fn next(&mut self) -> io::Result<Option<&[u8]>> {
         let section = self.rows.get_ref();
+        // Looked at before reading, so that a file that ends within a row is an error and not the
+        // end of the rows.
         if section.start == section.end && self.rows.buffer().is_empty() {
             return Ok(None);
         }
@@ -318,6 +327,7 @@ impl Read for StretchReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let n_left = usize::try_from(self.end - self.start).unwrap_or(usize::MAX);
         let n_wanted = buffer.len().min(n_left);
+        // All stretches are read from one file at once, so none may depend on the file's position.
         let n = self.file.read_at(&mut buffer[..n_wanted], self.start)?;
         self.start += n as u64;
         Ok(n)
@@ -352,6 +362,8 @@ impl<R: StoredRow> Ord for NextRow<R> {
 }
 
 fn sort<R: StoredRow>(rows: &mut [R]) {
+    // The sort is stable: rows at one place keep the order in which they came, within a stretch as
+    // between stretches.
     rows.sort_by(R::compare);
 }
 

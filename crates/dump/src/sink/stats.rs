@@ -90,6 +90,8 @@ impl Sink for StatsSink {
                 index,
                 dtype: tensor.dtype(),
                 shape: tensor.shape().clone(),
+                // Of small tensors the engine's thread has left them in the memo, and the elements
+                // are gone by now.
                 stats: tensor.stats().ok().copied(),
             })
             .collect();
@@ -105,6 +107,8 @@ impl Sink for StatsSink {
 
 impl TensorSummarizer for StatsSink {
     fn summarize(&self, tensor: TensorObserver<'_>) -> bool {
+        // Elements of types without statistics are of no use to a row either, so they are let go
+        // too.
         let _ = tensor.stats();
         true
     }

@@ -74,6 +74,7 @@ impl VolumeSink {
     pub fn take(&self) -> Volume {
         let counted = std::mem::take(&mut *self.lock());
         let mut operators: Vec<_> = counted.operators.into_iter().collect();
+        // A hash map has no order, and sums by type count on operators of one type in a row.
         operators.sort_by(|(a, _), (b, _)| a.cmp(b));
         Volume {
             n_operators: counted.n_operators,
@@ -89,6 +90,7 @@ impl VolumeSink {
         written: Result<WrittenFiles, SinkError>,
     ) -> Result<WrittenFiles, SinkError> {
         let written = written?;
+        // Rows that join a table are bytes without a new file.
         let is_written = written.n_files > 0 || written.n_bytes > 0;
         let amount = FileAmount {
             n_records: is_written.into(),

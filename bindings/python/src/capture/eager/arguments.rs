@@ -84,6 +84,8 @@ impl super::kind::WrittenArgument {
             return true;
         };
         let condition = args.get_item(condition);
+        // In doubt the argument counts as written: memory that is read again in vain does less harm
+        // than a value that is out of date.
         condition.is_ok_and(|condition| condition.is_truthy().unwrap_or(true))
     }
 }
@@ -96,6 +98,7 @@ pub(super) fn flatten<'py>(
     n_levels: usize,
     found: &mut dyn FnMut(Option<&Bound<'py, PyAny>>),
 ) -> PyResult<()> {
+    // Cheap looks at the type come first: this runs for each argument of each operator.
     if value.is_none()
         || value.is_instance_of::<PyInt>()
         || value.is_instance_of::<PyFloat>()

@@ -33,6 +33,7 @@ impl TensorChooser {
         model: &ModelId,
         choose: Option<Py<PyAny>>,
     ) -> PyResult<TensorChooser> {
+        // Without a graph nobody can say which inputs are its own, its parameters or its constants.
         let mut plan = Plan {
             has_graph_inputs: false,
             has_parameters: false,
@@ -91,6 +92,7 @@ impl TensorChooser {
     /// Returns the slots to keep of an operator; `None` if there are none.
     pub(super) fn kept(&self, operator: &Operator) -> Option<Arc<SelectedSlots>> {
         if !self.is_every {
+            // The selection is asked about a graph of one operator, whose number is 0.
             let operator = Arc::new(Operator {
                 task_id: 0,
                 ..operator.clone()
@@ -99,6 +101,7 @@ impl TensorChooser {
             return selected.kept.remove(&0);
         }
         let outputs: Vec<bool> = operator.outputs.iter().map(|o| !o.is_empty()).collect();
+        // Without rules the form alone decides, so that few answers serve all operators.
         let key = (operator.inputs.len(), outputs);
         let mut of_shape = lock(&self.of_shape);
         let kept = of_shape.entry(key).or_insert_with_key(|(n, outputs)| {

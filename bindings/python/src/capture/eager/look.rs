@@ -37,6 +37,7 @@ impl EagerState {
                 let part = object
                     .getattr(SPREAD.1)
                     .map_err(|_| UnseenReason::Type(name))?;
+                // A part that is not plain itself ends here; the call below would go down for ever.
                 self.shared.lender.look(&part)?;
                 return self.look(&part);
             }
@@ -45,6 +46,7 @@ impl EagerState {
         if lent.is_packed() {
             return Err(UnseenReason::ElementType("float4_e2m1fn_x2".to_owned()));
         }
+        // In doubt torch resolves it, which gives the same tensor if there is nothing to resolve.
         let is_lazy = is_lazy(object, lent.dtype).unwrap_or(true);
         let LentTensor {
             address,
@@ -112,6 +114,7 @@ impl EagerState {
             };
             let tensor =
                 detached(py, bytes.len(), || tap.take(view)).map_err(|_| UnseenReason::Copy)?;
+            // Numbers are small enough to remember; elements would stay in memory for nothing.
             let content = if tensor.has_elements() {
                 ValueContent::None
             } else {
@@ -128,6 +131,7 @@ impl EagerState {
                 })?)
             }
         };
+        // Only writers keep the copy: what is remembered must not add to what the queue may hold.
         let weak = Arc::downgrade(&bytes);
         let tensor = Tensor::new(lent.dtype, lent.shape, bytes).map_err(|_| UnseenReason::Shape)?;
         let content = ValueContent::Copy(weak, tensor.memo().clone());
@@ -166,6 +170,7 @@ impl EagerState {
                 Some(tensor.with_memo(memo.clone()))
             }
             ValueContent::Numbers(tensor) if *tensor.shape() == place.shape => Some(tensor.clone()),
+            // These are the same elements with other extents: the numbers hold, the shape does not.
             ValueContent::Numbers(tensor) => {
                 let lent = self.shared.lender.look(&looked.subject).ok()?;
                 let view = TensorView {
@@ -203,6 +208,7 @@ fn find(subject: &Bound<'_, PyAny>, place: ElementPlace) -> PyResult<TensorSight
     let is_counted = !subject
         .call_method0(intern!(py, "is_inference"))?
         .is_truthy()?;
+    // Torch raises an error for the count of a tensor of inference mode.
     let version = if is_counted {
         Some(subject.getattr(intern!(py, "_version"))?.extract()?)
     } else {

@@ -116,6 +116,7 @@ impl EagerStep {
             let Some(begun) = call.get().take() else {
                 return Ok(());
             };
+            // This comes first: outputs would be taken for what the memory held before.
             step.note_written(py, &begun)?;
             let outputs = step.see_outputs(&begun, result)?;
             // What neither reads nor gives a tensor is no operator either.
@@ -137,6 +138,7 @@ impl EagerStep {
             let Some(begun) = call.get().take() else {
                 return Ok(());
             };
+            // An operator that failed may have written half of its result.
             step.note_written(py, &begun)?;
             step.fail(begun, reason);
             Ok(())
@@ -164,6 +166,7 @@ impl EagerStep {
                     move || description::to_json(&name, number, &noted)
                 };
                 let session = session.get();
+                // The call waits for room while too many descriptions are to be written.
                 py.detach(|| session.describe_later(&name, text));
             }
             tidy(py, &step.inner.shared);
@@ -203,6 +206,8 @@ impl EagerStep {
         }
         let tensor = inner.tensor.bind(py);
         let found = CallArguments::new(&kind, tensor, args, Some(kwargs))?;
+        // Operators are counted whether they are chosen or not: names must not depend on the
+        // choice.
         let (task_id, op_name) = lock(&self.names).operator(&kind.base);
         let own = own_number(sequence, &found.tensors)?;
         let origin = self.origin(origin, own, node, &op_name);
@@ -211,6 +216,7 @@ impl EagerStep {
             self.tap.is_active() && inner.chooser.is_chosen(py, names, &origin.module)?;
         let is_read = is_selected && inner.chooser.wants_inputs();
         let mut inputs = Vec::with_capacity(found.tensors.len());
+        // Inputs that are not read are looked at as well, because the description names all values.
         for tensor in &found.tensors {
             self.add_input(&mut inputs, tensor, is_read)?;
         }
@@ -241,6 +247,8 @@ impl EagerStep {
         origin.seq_nr = own;
         if let Some((seq_nr, name)) = node {
             origin.node = Some(name);
+            // Nodes that add up gradients have the largest number, so that they run first; no
+            // operator has made them.
             origin.seq_nr = Some(seq_nr).filter(|&seq_nr| seq_nr != u64::MAX);
             origin.forward = links.find(seq_nr).cloned();
             if let Some(forward) = &origin.forward {
@@ -364,6 +372,7 @@ impl EagerStep {
     }
 
     fn note_argument(&self, name: &Arc<str>) {
+        // A step that only hooks see has no description, for which names would pile up.
         if self.tap.is_active() {
             lock(&self.noted).arguments.push(name.clone());
         }
@@ -389,6 +398,7 @@ impl EagerStep {
 
     /// Forgets what was known of memory that the operator has written to.
     fn note_written(&self, py: Python<'_>, begun: &PendingOperator) -> PyResult<()> {
+        // Nobody knows that it has written, so values keep their names and are only read again.
         if begun.kind.may_write_all {
             let mut values = lock(&self.inner.values);
             for (storage, _) in begun.inputs.iter().filter_map(|input| input.memory) {
@@ -423,6 +433,7 @@ impl EagerStep {
             results.push(part.cloned());
         })?;
         let is_list = !matches!(results.as_slice(), [Some(only)] if only.is(result));
+        // `flatten` takes `None` for one result that is no tensor.
         if result.is_none() {
             results.clear();
         }
@@ -430,6 +441,7 @@ impl EagerStep {
             .map(|part| part.as_ptr().addr())
             .collect();
         for object in &begun.written {
+            // Operators that work in place mostly give what they write to, which is one output.
             if !given.contains(&object.as_ptr().addr()) {
                 given.push(object.as_ptr().addr());
                 results.push(Some(object.bind(py).clone()));
@@ -516,6 +528,7 @@ impl EagerStep {
         if let Some(found) = looked.found {
             let pin: Pin = inner.pin(&looked.subject, found.storage)?;
             let mut values = lock(&inner.values);
+            // A collective returns before its result is there, which may come at any time.
             if begun.kind.is_late {
                 values.write(found.storage, pin, name.clone(), true);
             }
@@ -587,9 +600,12 @@ impl EagerStep {
 
 /// The number of the node that autograd has just made for an operator, if it has.
 fn own_number(sequence: u64, tensors: &[Bound<'_, PyAny>]) -> PyResult<Option<u64>> {
+    // Autograd's number grows with each node: it has made none here since the last look.
     if SEQUENCE.replace(sequence) >= sequence {
         return Ok(None);
     }
+    // The node may be one of a function of the program's own; only an operator with an input that
+    // requires a gradient has one.
     for tensor in tensors {
         let py = tensor.py();
         if tensor.getattr(intern!(py, "requires_grad"))?.is_truthy()? {

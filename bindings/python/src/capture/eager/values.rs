@@ -137,6 +137,7 @@ impl MemoryValues {
         let Some(storage) = self.storages.get_mut(&found.storage) else {
             return (TensorName::Unknown, ValueContent::None);
         };
+        // Each of these rules out one way in which a write would go unnoticed.
         let is_trusted = found.version.is_some() && !storage.is_loose && !found.is_shared;
         let same = storage.values.iter().find(|v| v.place == found.place);
         if let Some(known) = same {
@@ -145,6 +146,7 @@ impl MemoryValues {
                     Some(name) => TensorName::Changed(name),
                     None => TensorName::Unknown,
                 };
+                // Whoever wrote may have written anywhere in this memory.
                 storage.values.clear();
                 return (name, ValueContent::None);
             }
@@ -191,6 +193,7 @@ impl MemoryValues {
             return;
         };
         if known.step != step {
+            // What an earlier step called it is not in the description of this one.
             known.names.clear();
             known.step = step;
         }
@@ -264,6 +267,7 @@ impl MemoryValues {
         for storage in gone {
             self.storages.remove(storage);
         }
+        // Each sweep asks about everything, so the next waits until there is twice as much.
         self.n_max = (self.storages.len() * 2).max(N_SWEEP_MIN);
     }
 

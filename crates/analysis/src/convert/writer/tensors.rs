@@ -30,6 +30,7 @@ impl ResultWriter<'_> {
     ) -> Result<u64, ConvertError> {
         let slot = opened.file.slot_of(tensor);
         let layout = elements.layout_name();
+        // PyTorch has bfloat16, so that it need not become float32 as for numpy.
         let is_torch = self.options.kind == ConvertedForm::Pt && elements.dtype == DType::BF16;
         let is_text = elements.dtype == DType::String && texts::can_hold(self.options.kind);
         let elements = if is_text {
@@ -47,6 +48,7 @@ impl ResultWriter<'_> {
         };
         let name = self.tensor_name(opened, &in_name, &layout, &elements);
         let dir = &opened.dir;
+        // The result of an array may have the array's own name, and must not take its place.
         if opened.source.names_its_tensor
             && is_same_file(&dir.join(&name.name), &opened.source.path)
         {
@@ -190,6 +192,7 @@ impl ResultWriter<'_> {
                 Ok(elements) => {
                     metadata.push((format!("{slot}.layout"), elements.layout_name()));
                     let dtype = &tensor.stored.dtype;
+                    // safetensors lacks some dtypes; the metadata say what the dump had.
                     if *dtype != DumpTerm::Known(elements.dtype) {
                         metadata.push((format!("{slot}.dtype"), dtype.to_string()));
                     }
@@ -198,6 +201,8 @@ impl ResultWriter<'_> {
                 Err(error) => converted.errors.push(error.into()),
             }
         }
+        // A file without tensors becomes an archive without any; one whose tensors all failed
+        // becomes nothing.
         if kept.is_empty() && !converted.errors.is_empty() {
             return;
         }

@@ -87,6 +87,7 @@ impl Outlet {
                 let path = place.dir.join(&place.file_name);
                 hand_over(&**function, &path, parts, CHUNK_BYTES_MAX)?;
                 Ok(Some(WrittenFiles {
+                    // Whether a file comes of the bytes is up to the function.
                     n_files: 0,
                     n_bytes,
                     ..WrittenFiles::default()

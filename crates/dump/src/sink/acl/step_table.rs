@@ -32,6 +32,7 @@ impl AclSink {
             let mut appended = super::lock(&self.appended);
             for record in of_step {
                 appended.insert(record.timestamp_us, written);
+                // One call has written the rows of all, so the first record answers for the bytes.
                 written = WrittenFiles::default();
             }
         }

@@ -32,7 +32,10 @@ pub(super) fn cells(
     };
     let dtype = tensor.dtype();
     let is_high = precision == DevicePrecision::High;
+    // With low precision the kernels answer in the type of the tensor, so that a norm beyond 65504
+    // of float16 is infinite; with high precision always in float32.
     let wide = if is_high { DType::F32 } else { dtype };
+    // With low precision the kernels compute nothing of bool.
     let is_bool = dtype == DType::Bool && is_high;
     let of = |category: &StatisticCategory| match category {
         StatisticCategory::Max | StatisticCategory::Min if dtype == DType::I64 => {

@@ -106,6 +106,7 @@ impl TensorFiles {
     /// Says in `mapping.csv` in `dir` what a directory is really called, unless it says so already.
     pub(super) fn map_name(&self, dir: &Path, short: &str, long: &str) -> Result<(), StoreError> {
         let is_known = |known: &String| known == long;
+        // Every step asks, and an earlier run may have written the line.
         if !read_mapping(dir).get(short).is_some_and(is_known) {
             let line = mapping_csv::line(short, long);
             self.append(&dir.join(mapping_csv::FILE_NAME), "", &line)?;
@@ -184,6 +185,8 @@ impl TensorFiles {
             let short = self.digits.short_name(&name);
             let path = dir.join(short.as_ref().unwrap_or(&name));
             if let Some(short) = &short {
+                // Looked up first: a line about a taken name would give the file that is there
+                // another real name.
                 if path.exists() {
                     last = name;
                     continue;

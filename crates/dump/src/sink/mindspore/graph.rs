@@ -106,6 +106,7 @@ impl GraphMaker {
                 .outputs
                 .iter()
                 .map(|name| (&**name, InputOrigin::Node(i)));
+            // Optional values that are absent all have the empty name and are not one value.
             sources.extend(outputs.filter(|(name, _)| !name.is_empty()));
         }
         let read = self.operators.iter().flat_map(|operator| &operator.inputs);
@@ -127,6 +128,8 @@ impl GraphMaker {
             graph.nodes.push(node);
         }
         let read: HashSet<&String> = self.operators.iter().flat_map(|op| &op.inputs).collect();
+        // The view of the graph does not list the model's outputs; values that nobody reads stand
+        // for them.
         let is_result =
             |operator: &Operator| operator.outputs.iter().any(|name| !read.contains(name));
         let nodes = self.operators.iter().enumerate();
@@ -143,6 +146,7 @@ impl GraphMaker {
         let known = values.get(self.id, name);
         let is_carried = self.carried.contains(name);
         let is_input = self.inputs.iter().any(|input| input == name);
+        // What a body is given by the operator that runs it is computed, so it is no weight.
         let is_weight = !is_input && !is_carried;
         let value = match known {
             Some(tensor) if is_weight => ValueType::Reference {

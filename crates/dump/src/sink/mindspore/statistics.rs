@@ -29,6 +29,8 @@ pub(super) fn prepare(records: &[&Record], categories: &[StatisticCategory]) {
     for (_, _, tensor) in records.iter().flat_map(|record| record.slots()) {
         // Elements of half a byte are hashed in their own way.
         let is_wanted = tensor.dtype() != DType::I4 && !tensor.observed().has_kept::<Md5Memo>();
+        // An output and the inputs that it becomes share a memo, and a batch may hold all of them:
+        // each is hashed once.
         if let Ok(bytes) = tensor.host_bytes()
             && is_wanted
             && !tensors

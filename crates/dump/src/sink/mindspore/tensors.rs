@@ -55,6 +55,8 @@ impl MindSporeSink {
             Ok(sample) => sample,
             Err(reason) => return Ok(self.refuse(reason)),
         };
+        // A sample is a copy in memory of its own; only the tensor that it is taken of can tell
+        // that it was written before. The header keeps samples and whole tensors apart.
         let identity = tensor.identity();
         let tensor = sample.as_ref().unwrap_or(tensor);
         let target = self.options.target;
@@ -155,6 +157,8 @@ impl MindSporeSink {
         tensor: TensorObserver<'_>,
         categories: &[StatisticCategory],
     ) -> Arc<StatisticCells> {
+        // Writers add the digests later, so these have memos of their own; a row that was kept as a
+        // whole would lack them for good.
         if self.options.device_statistics.is_none() && statistics::has_digest(categories) {
             return Arc::new(StatisticCells(statistics::cells(tensor, categories)));
         }
@@ -189,6 +193,7 @@ impl MindSporeSink {
             return Ok(None);
         }
         let dtype = tensor.dtype();
+        // Two of them share a byte, which cannot be cut.
         if dtype == DType::I4 && n_samples % 2 == 1 {
             let reason = "of int4 only an even number of elements can be sampled";
             return Err(reason.to_owned());

@@ -20,6 +20,8 @@ pub(super) struct SourceIndex {
 impl SourceIndex {
     pub(super) fn new(root: &Path, modes: PermissionModes) -> SourceIndex {
         SourceIndex {
+            // All names of a file share its permissions, so a file with other permissions cannot
+            // stand in.
             dir: content_dir(root).join(format!("{:o}", modes.file)),
         }
     }
@@ -38,6 +40,8 @@ impl SourceIndex {
         useless: Option<FileIdentity>,
     ) -> Option<OriginalFile> {
         let original = OriginalFile::new(request.creator, self.path(digest))?;
+        // The stamp was taken before the bytes are compared and is looked at again afterwards: what
+        // was compared is what the stamp is of.
         let is_usable = Some(original.stamp) != useless
             && request.is_held_by(&original.path)
             && original.is_intact(request.creator);
@@ -60,6 +64,8 @@ impl SourceIndex {
         let path = self.path(digest);
         let is_added = match creator.share_file(&original.path, &path) {
             Ok(SharingOutcome::Shared(_)) => true,
+            // The file of that name was changed, or has all the names that a file may have. If
+            // another process was just faster, either file will do.
             Ok(SharingOutcome::Taken) => creator
                 .share_file_replacing(&original.path, &path)
                 .is_ok_and(|is_replaced| is_replaced),

@@ -35,6 +35,7 @@ impl RangeTotal {
         self.n_overflow += u64::from(loss.n_overflow > 0);
         self.n_underflow += u64::from(loss.n_underflow > 0);
         self.n_subnormal += u64::from(loss.n_subnormal > 0);
+        // Rows come in the order of execution, so the first that is added is the earliest.
         if loss.n_overflow > 0 && self.first_overflow.is_none() {
             self.first_overflow = Some(row.clone());
         }
