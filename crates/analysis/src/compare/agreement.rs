@@ -12,10 +12,11 @@
 //! if it is found, or if every operator that reads it makes rejoined values.
 
 mod anchors;
+mod region;
 mod search;
 mod values;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use self::search::find_equals;
 use self::values::{SideValues, ValueIndex};
@@ -37,6 +38,10 @@ struct ComparedValues {
     equals: [Vec<Option<ValueIndex>>; 2],
     /// Of each side, whether a value is found, or everything that was computed from it is.
     is_rejoined: [Vec<bool>; 2],
+    /// Operators that belong together.
+    anchors: Vec<ValueAnchor>,
+    /// Operators of the target at which the sides part.
+    parting: HashSet<usize>,
 }
 
 /// The values of all places at which something differs, or has no partner.
@@ -83,11 +88,10 @@ impl Agreement {
     }
 
     /// The executions that make the same values.
-    pub(super) fn anchors(&self, sides: MatchedDumps<'_>) -> Vec<ValueAnchor> {
+    pub(super) fn anchors(&self) -> Vec<ValueAnchor> {
         let places = self.0.iter();
-        let dumps = [sides.target, sides.golden];
         places
-            .flat_map(|(_, values)| anchors::find(values, dumps))
+            .flat_map(|(_, values)| values.anchors.clone())
             .collect()
     }
 
@@ -132,11 +136,10 @@ fn note_place(
         let n_apart = operator.slots.iter().filter(|slot| is_fault(slot)).count();
         // Nothing that such a pair reads has to agree, and nothing that operators of two types read
         // to make the same values.
-        let is_excused = if n_apart > 0 {
-            outputs.len() == n_apart
-        } else {
-            pair.how == MatchEvidence::Value && !is_one_type(sides, pair)
-        };
+        let is_excused = n_apart > 0 && outputs.len() == n_apart;
+        let is_other_way = n_apart == 0 && pair.how == MatchEvidence::Value;
+        let is_one_type = is_one_type(sides, pair);
+        let is_parting = pair.target.iter().any(|run| values.parting.contains(run));
         for (k, slot) in slots() {
             let result = &mut operator.slots[k];
             if !is_apart(result) {
@@ -145,9 +148,13 @@ fn note_place(
             result.agreement = if result.is_output() {
                 outputs.contains(&k).then_some(SlotAgreement::Downstream)
             } else {
-                values
-                    .input_agreement(sides, pair, slot)
-                    .or(is_excused.then_some(SlotAgreement::Downstream))
+                values.input_agreement(sides, pair, slot).or_else(|| {
+                    let is_weight = result.evidence == Evidence::Tensor && values.are_outside(slot);
+                    let is_excused = is_excused
+                        || is_other_way && !(is_one_type && is_weight)
+                        || is_parting && !is_weight;
+                    is_excused.then_some(SlotAgreement::Downstream)
+                })
             };
             is_any |= result.agreement.is_some();
         }
@@ -166,11 +173,15 @@ impl ComparedValues {
         let all = [0, 1].map(|i| SideValues::collect(dumps[i], places[i], n_threads));
         let equals = find_equals(dumps, &all, thresholds, n_threads);
         let is_rejoined = [0, 1].map(|i| all[i].rejoined(&equals[i]));
-        ComparedValues {
+        let mut values = ComparedValues {
             sides: all,
             equals,
             is_rejoined,
-        }
+            anchors: Vec::new(),
+            parting: HashSet::new(),
+        };
+        anchors::find(&mut values, dumps);
+        values
     }
 
     /// Whether a pair may have been brought together wrongly. Where all inputs of both agree, or one
@@ -186,7 +197,8 @@ impl ComparedValues {
         let mut has_other = !pair.missing.is_empty();
         for (slot, result) in inputs {
             if is_apart(result) {
-                if !self.are_rejoined(slot) {
+                let is_changed = self.are_outside(slot) && !self.are_alike(slot);
+                if is_changed || !self.are_rejoined(slot) {
                     return false;
                 }
                 has_other = true;
@@ -203,6 +215,29 @@ impl ComparedValues {
     fn are_found(&self, slot: &SlotPair) -> bool {
         self.here(slot)
             .is_some_and(|here| (0..2).all(|i| self.equals[i][here[i].0].is_some()))
+    }
+
+    /// Whether a slot shows what comes from outside on both sides.
+    fn are_outside(&self, slot: &SlotPair) -> bool {
+        self.here(slot)
+            .is_some_and(|here| (0..2).all(|i| self.sides[i].values[here[i].0].is_outside))
+    }
+
+    /// Whether a slot shows values that the other side has too, at least in another order.
+    fn are_alike(&self, slot: &SlotPair) -> bool {
+        self.here(slot)
+            .is_some_and(|here| (0..2).all(|i| !self.is_orphan(i, here[i])))
+    }
+
+    /// Whether a side has a value that the other has in no order.
+    fn is_orphan(&self, side: usize, value: ValueIndex) -> bool {
+        let own = &self.sides[side].values[value.0];
+        let others = &self.sides[1 - side].values;
+        own.is_distinctive()
+            && self.equals[side][value.0].is_none()
+            && !others
+                .iter()
+                .any(|other| other.is_outside && own.is_permutation_of(other))
     }
 
     fn are_rejoined(&self, slot: &SlotPair) -> bool {

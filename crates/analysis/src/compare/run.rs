@@ -140,7 +140,7 @@ pub fn run(request: &ComparisonRequest) -> Result<Comparison, CompareError> {
     let anchors = if request.matching.no_guesses {
         Vec::new()
     } else {
-        found.anchors(sides)
+        found.anchors()
     };
     let mut anchored = Matching::default();
     let mut sides = sides;

@@ -105,7 +105,8 @@ fn set_aside(slot: &mut SlotResult) {
 /// that cancel leave their errors behind, and nothing is wrong but the network's choice.
 fn cancelled(slots: &[SlotResult]) -> Vec<usize> {
     let inputs = || slots.iter().filter(|slot| !slot.is_output());
-    if inputs().any(|slot| slot.level != VerdictLevel::Pass) {
+    let is_like = |slot: &SlotResult| slot.level == VerdictLevel::Pass && slot.agreement.is_none();
+    if !inputs().all(is_like) {
         return Vec::new();
     }
     let Some(of_inputs) = inputs()

@@ -5,14 +5,15 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use opscope_store::record::SlotSide;
 
 use super::ComparedValues;
+use super::region::LearnedRegions;
 use super::values::{SideValues, ValueIndex};
 use crate::compare::matching::{SlotRef, ValueAnchor, is_same_type};
 use crate::compare::side::{ComparedDump, OperatorExecution};
 
 /// Brings together operators of which an output is the same value: those of one name first, then
-/// those of one type, then the rest, in the order of execution. Operators that hand an input on make
-/// nothing.
-pub(super) fn find(values: &ComparedValues, dumps: [&ComparedDump; 2]) -> Vec<ValueAnchor> {
+/// those of one type, then the rest, in the order of execution; and then those at which both sides
+/// part. Operators that hand an input on make nothing.
+pub(super) fn find(values: &mut ComparedValues, dumps: [&ComparedDump; 2]) {
     let makers = [0, 1].map(|i| values.sides[i].makers());
     let mut is_taken = [HashSet::new(), HashSet::new()];
     let mut anchors = Vec::new();
@@ -45,8 +46,13 @@ pub(super) fn find(values: &ComparedValues, dumps: [&ComparedDump; 2]) -> Vec<Va
             }
         }
     }
-    frontier(values, dumps, &mut is_taken, &mut anchors);
-    anchors
+    let regions = LearnedRegions::learn(values, dumps, &makers[0], &anchors);
+    let parting = frontier(values, dumps, &mut is_taken, &regions);
+    for &[target, golden] in &parting {
+        anchors.push(anchor(values, dumps, [target, golden]));
+    }
+    values.anchors = anchors;
+    values.parting = parting.into_iter().map(|[target, _]| target).collect();
 }
 
 /// Brings together operators at which both sides part: that read the same values and make others.
@@ -54,8 +60,9 @@ fn frontier(
     values: &ComparedValues,
     dumps: [&ComparedDump; 2],
     is_taken: &mut [HashSet<usize>; 2],
-    anchors: &mut Vec<ValueAnchor>,
-) {
+    regions: &LearnedRegions,
+) -> Vec<[usize; 2]> {
+    let mut parting = Vec::new();
     let [targets, goldens] =
         [0, 1].map(|i| values.sides[i].frontier(&values.equals[i], &values.is_rejoined[i]));
     for (target, inputs) in targets {
@@ -80,11 +87,13 @@ fn frontier(
         let Some((_, golden)) = nearest else {
             continue;
         };
+        let target = regions.culprit(values, dumps, [target, golden]);
         if is_taken[0].insert(target) {
             is_taken[1].insert(golden);
-            anchors.push(anchor(values, dumps, [target, golden]));
+            parting.push([target, golden]);
         }
     }
+    parting
 }
 
 /// Two operators with the slots that show the same values: in their own positions where they can,

@@ -11,6 +11,8 @@ use crate::compare::result::OperatorPlace;
 use crate::compare::side::ComparedDump;
 use crate::job;
 
+/// How far apart sums of the same elements in two orders may be, relative to their size.
+const ORDER_ERROR_MAX: f64 = 1e-9;
 /// Elements below which equality is too often chance.
 const N_ELEMENTS_MIN: u64 = 2;
 
@@ -25,7 +27,7 @@ pub(super) struct DumpValue {
     /// The slot that showed it first.
     pub(super) first: SlotRef,
     /// Operators that read it and make something else.
-    readers: Vec<usize>,
+    pub(super) readers: Vec<usize>,
     /// Whether it comes from outside: no operator makes it, or one that only turns such a value.
     pub(super) is_outside: bool,
 }
@@ -34,6 +36,19 @@ impl DumpValue {
     /// Whether agreeing with another value is no coincidence.
     pub(super) fn is_distinctive(&self) -> bool {
         self.stats.counts.n_elements >= N_ELEMENTS_MIN && self.stats.min < self.stats.max
+    }
+
+    /// Whether both may have the same elements in another order, as a weight that is stored
+    /// transposed.
+    pub(super) fn is_permutation_of(&self, other: &DumpValue) -> bool {
+        let (a, b) = (&self.stats, &other.stats);
+        let is_near =
+            |a: f64, b: f64| a == b || (a - b).abs() <= ORDER_ERROR_MAX * a.abs().max(b.abs());
+        a.counts.n_elements == b.counts.n_elements
+            && a.min == b.min
+            && a.max == b.max
+            && is_near(a.l1, b.l1)
+            && is_near(a.l2, b.l2)
     }
 }
 
@@ -172,6 +187,11 @@ impl SideValues {
     pub(super) fn reads(&self, run: usize, value: ValueIndex) -> bool {
         let inputs = self.inputs.get(&run);
         inputs.is_some_and(|inputs| inputs.contains(&value))
+    }
+
+    /// The values that an operator reads, in no order.
+    pub(super) fn inputs_of(&self, run: usize) -> impl Iterator<Item = ValueIndex> {
+        self.inputs.get(&run).into_iter().flatten().copied()
     }
 
     /// The slot that showed a value first.
