@@ -82,6 +82,7 @@ impl PermissionModes {
         if let Ok(metadata) = dir.metadata() {
             let mode = metadata.permissions().mode();
             if mode & 0o777 != self.dir && metadata.is_dir() {
+                // The higher bits stay: a directory inherits the set-group-ID bit from its parent.
                 let _ = dir.set_permissions(Permissions::from_mode(mode & !0o777 | self.dir));
             }
         }
@@ -268,6 +269,7 @@ impl Creator {
                 NamingOutcome::Refused => {}
             }
             self.has_unnamed.store(false, Ordering::Relaxed);
+            // `write` runs only once, so the content comes out of the file that could not be named.
             return self.create_named(path, |copy| {
                 file.rewind()?;
                 io::copy(&mut file, copy).map(drop)
@@ -391,6 +393,7 @@ fn temporary_name() -> PathBuf {
 pub fn write_all_vectored(file: &mut File, parts: &[&[u8]]) -> io::Result<()> {
     let mut slices: Vec<IoSlice<'_>> = parts
         .iter()
+        // A call with nothing but empty buffers writes 0 bytes, which would look like a full disk.
         .filter(|part| !part.is_empty())
         .map(|part| IoSlice::new(part))
         .collect();

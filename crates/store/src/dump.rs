@@ -169,6 +169,7 @@ fn visit(
         listing.passed_over.push(PassedOver { path, reason });
         return;
     }
+    // The metadata of an entry is that of a link itself, so that links end among the errors.
     let error = match entry.metadata() {
         Ok(metadata) if metadata.is_dir() && depth < DEPTH_MAX => {
             return walk(&path, depth + 1, listing);
@@ -247,6 +248,7 @@ pub fn mapping(dir: &Path) -> Result<HashMap<String, String>, StoreError> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(HashMap::new()),
         Err(error) => return Err(StoreError::io("read", &path)(error)),
     };
+    // Lossy like the names of the listed files, so that a name that is no UTF-8 finds its row.
     let text = String::from_utf8_lossy(&bytes);
     let pairs = mapping_csv::parse(&text);
     Ok(pairs

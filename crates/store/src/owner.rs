@@ -53,6 +53,7 @@ impl OwnerProcess {
             START_TICKS.store(start_ticks, Ordering::Relaxed);
             BOOT.store(boot().unwrap_or(0), Ordering::Relaxed);
             PID_NAMESPACE.store(pid_namespace().unwrap_or(0), Ordering::Relaxed);
+            // The id comes last: a thread that sees it sees the other numbers too.
             PID.store(pid, Ordering::Release);
         }
         OwnerProcess {
@@ -79,8 +80,10 @@ impl OwnerProcess {
             Ok((start_ticks, is_ended)) if start_ticks == self.start_ticks && !is_ended => {
                 Liveness::Alive
             }
+            // Another process has got the id since, or this one has ended and waits for its parent.
             Ok(_) => Liveness::Dead,
             Err(error) if error.kind() == io::ErrorKind::NotFound => Liveness::Dead,
+            // The process ended between the opening of its file in `/proc` and the reading.
             Err(error) if error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) => {
                 Liveness::Dead
             }
@@ -142,6 +145,7 @@ fn start_of(process: &str) -> io::Result<(u64, bool)> {
     let fields = text.rsplit_once(')').map_or("", |(_, rest)| rest);
     let mut fields = fields.split_ascii_whitespace();
     let is_ended = matches!(fields.next(), Some("Z" | "X" | "x"));
+    // Field 22 of proc(5): the two up to the parenthesis and the state are gone by now.
     let start_ticks = fields.nth(18).and_then(|ticks| ticks.parse().ok());
     let start_ticks = start_ticks.ok_or_else(|| io::Error::other("no start time"))?;
     Ok((start_ticks, is_ended))

@@ -77,6 +77,7 @@ impl Operator {
     /// Names, texts and types of its attributes; those that it names itself come first.
     pub fn all_attributes(&self) -> impl Iterator<Item = (&str, &str, AttributeKind)> {
         let types = self.attribute_types.iter().copied();
+        // The list of types is empty where nothing says them, and `zip` would drop the attributes.
         let types = types.chain(std::iter::repeat(AttributeKind::Other));
         let own = self.attributes.iter().zip(types);
         let own = own.map(|((name, text), r#type)| (name.as_str(), text.as_str(), r#type));

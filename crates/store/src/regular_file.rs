@@ -120,6 +120,7 @@ fn read_opened((file, metadata): (File, Metadata), n_bytes_max: u64) -> io::Resu
     if n_bytes > n_bytes_max {
         return Err(too_large(n_bytes));
     }
+    // The file may have grown since it was looked at: one byte more than allowed gives it away.
     let bytes = read_at_most(file, n_bytes_max.saturating_add(1), n_bytes)?;
     if bytes.len() as u64 > n_bytes_max {
         Err(too_large(bytes.len() as u64))

@@ -96,6 +96,7 @@ impl EmptiedDirectory<'_> {
         let Some(dir) = &self.opened else {
             return Ok(false);
         };
+        // Both calls go by the opened directory: a path could lead elsewhere between the two.
         let result = match file.is_in(dir) {
             Ok(true) => unlinkat(dir, &file.name, AtFlags::empty()).map(|()| true),
             other => other,

@@ -128,8 +128,10 @@ impl RunFile {
             };
         }
         let dir = run_dir(&self.root);
+        // Another run must not rename our record between finding and replacing it.
         let _turn = turn(&dir);
         let text = run_json::encode(&state.record);
+        // A run that began later has given our record a number, so that only the id finds it.
         match own_file(&dir, &state.record.id) {
             Some(path) => self
                 .creator

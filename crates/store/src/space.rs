@@ -28,6 +28,7 @@ pub fn space(path: &Path) -> Result<FreeSpace, StoreError> {
         .map_err(|error| StoreError::io("look for free space in", path)(error.into()))?;
     Ok(FreeSpace {
         n_bytes_free: found.f_bavail.saturating_mul(found.f_frsize),
+        // Btrfs makes inodes as it needs them and reports a total of 0, which is not a full disk.
         n_files_free: (found.f_files > 0).then_some(found.f_favail),
         block_bytes: found.f_frsize.max(1),
     })

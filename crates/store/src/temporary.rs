@@ -109,6 +109,7 @@ pub fn clean(dir: &Path) -> LeftOvers {
         let Ok(metadata) = entry.metadata() else {
             continue;
         };
+        // The process of another user can be hidden from us, and would look as if it had ended.
         if !metadata.is_file() || Some(metadata.uid()) != owner::user() {
             continue;
         }
@@ -120,6 +121,7 @@ pub fn clean(dir: &Path) -> LeftOvers {
                     found.n_bytes += metadata.len();
                 }
             }
+            // Where machines share a file system, another boot may be a machine that still writes.
             Liveness::OtherBoot | Liveness::Unknown => found.n_kept += 1,
         }
     }

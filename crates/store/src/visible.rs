@@ -57,6 +57,7 @@ impl EscapeForm {
             if self.is_kept(c) {
                 shown.push(c);
             } else if self == EscapeForm::Json {
+                // An escape in JSON holds 16 bits, so that a character above them takes a pair.
                 for unit in c.encode_utf16(&mut [0; 2]) {
                     let _ = write!(shown, "\\u{unit:04x}");
                 }

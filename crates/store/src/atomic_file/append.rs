@@ -54,6 +54,8 @@ impl Creator {
         let mut is_new = false;
         if !self.directories.knows(path) && path.symlink_metadata().is_err() {
             is_new = match header {
+                // Without a header nobody can see the file half written, so it needs no other name
+                // first.
                 "" => self.create_empty(path),
                 header => self.create_file(path, &[header.as_bytes()]),
             }?;
@@ -130,6 +132,8 @@ impl AppendedTable {
 /// Appends with one call. A file grows page by page meanwhile: the lock says so to a process that asks
 /// whether the last line is whole. It does without where the file system has no locks.
 fn write(file: &mut File, text: &str) -> io::Result<()> {
+    // A shared lock is enough: one call in append mode needs no turn among the writers. It only
+    // keeps off whoever asks for the last byte.
     let is_locked = file.lock_shared().is_ok();
     let written = without_signal(|| file.write_all(text.as_bytes()));
     if is_locked {

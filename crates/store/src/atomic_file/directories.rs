@@ -113,6 +113,8 @@ impl KnownDirectories {
         for _ in 1..N_ATTEMPTS {
             match &result {
                 Err(error) if error.is_not_found() => {
+                    // Any parent may be the one that is gone, and those that are known are not
+                    // created again.
                     for parent in dir.ancestors() {
                         self.forget(parent);
                     }
@@ -146,6 +148,7 @@ impl KnownDirectories {
             match self.make(&path, modes) {
                 Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    // `mkdir` answers the same where a file or a link has the name.
                     check_is_directory(&path)?;
                     self.clean(&path);
                 }

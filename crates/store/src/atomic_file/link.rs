@@ -118,6 +118,8 @@ impl Creator {
     }
 
     fn hard_link(&self, existing: &Path, new: &Path) -> io::Result<()> {
+        // Without a limit of our own the file system's answer is enough, and saves a look at the
+        // file.
         if self.n_links_max < u64::MAX && existing.metadata()?.nlink() >= self.n_links_max {
             return Err(rustix::io::Errno::MLINK.into());
         }
@@ -131,6 +133,7 @@ impl Creator {
         let Ok((source, _)) = regular_file::open_in_dump(existing) else {
             return Ok(SharingOutcome::Refused);
         };
+        // The error comes back wrapped with its path; the flag keeps whether it was a refusal.
         let mut is_refused = false;
         let result = self.create_with(new, |file| {
             rustix::fs::ioctl_ficlone(file, &source).map_err(|error| {
@@ -183,6 +186,7 @@ impl FileIdentity {
             device: metadata.dev(),
             inode: metadata.ino(),
             n_bytes: metadata.len(),
+            // Not the time of the last change of the inode: every further name would move that.
             changed: (metadata.mtime(), metadata.mtime_nsec()),
         })
     }

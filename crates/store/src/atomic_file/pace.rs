@@ -89,6 +89,7 @@ impl WritePace {
         let mut way = self.with(PathCosts::choose);
         if way == PathToDisk::Direct && !write_direct(file, parts)? {
             self.with(|costs| costs.is_impossible = true);
+            // A part at least went through the cache, so the time does not count for the other way.
             way = PathToDisk::Cached;
         } else if way == PathToDisk::Cached {
             write_all_vectored(file, parts)?;
@@ -112,6 +113,8 @@ fn write_direct(file: &mut File, parts: &[&[u8]]) -> io::Result<bool> {
     }
     BUFFER.with_borrow_mut(|buffer| {
         buffer.resize(N_CHUNK_BYTES + ALIGN, 0);
+        // `align_offset` may give up with `usize::MAX`. The file system then refuses the address,
+        // and the cache takes the bytes.
         let start = buffer.as_ptr().align_offset(ALIGN).min(ALIGN);
         let buffer = &mut buffer[start..start + N_CHUNK_BYTES];
         let mut is_direct = true;
@@ -148,6 +151,7 @@ fn write_blocks(file: &mut File, mut blocks: &[u8], flags: OFlags) -> io::Result
                 return file.write_all(&blocks[n..]).map(|()| false);
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            // Some file systems accept the flag and refuse the write.
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
                 fcntl_setfl(&*file, flags)?;
                 return file.write_all(blocks).map(|()| false);

@@ -113,6 +113,7 @@ impl DryRunNames {
         let is_new = !path.exists();
         self.replace(path, n_bytes)?;
         if let Some(file) = self.lock().known.file(path) {
+            // A file on disk that grows does not count as new, only its further bytes do.
             file.is_new = is_new;
         }
         Ok(())

@@ -22,6 +22,8 @@ pub(super) fn without_signal<T>(write: impl FnOnce() -> io::Result<T>) -> io::Re
         return write();
     };
     let result = write();
+    // A write that went through sent no signal, and where the host itself blocks the signal, the
+    // old mask lets nothing through.
     let is_free = result.is_ok() || before.contains(Signal::SIGXFSZ) || take(&signal).is_ok();
     if is_free {
         // It was set a moment ago by the same call.

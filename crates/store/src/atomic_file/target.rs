@@ -28,6 +28,8 @@ impl TargetDirectory {
     /// Opens `dir`, which is `root` or below it; `root` has no links in it.
     pub(super) fn open(root: &Path, below: &Path) -> io::Result<TargetDirectory> {
         let dir = root.join(below);
+        // The descriptor only stands for a place, and `PATH` asks for no right to list the
+        // directory.
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let opened = match openat2(CWD, &dir, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
             // Older kernels, and some sandboxes, do not have this call.
@@ -110,6 +112,7 @@ impl TargetName<'_> {
 
     /// Opens a file to append to it, and follows no link that somebody planted.
     pub(super) fn open_to_append(&self) -> io::Result<File> {
+        // The last byte of the file is read too: it tells whether the last line is whole.
         let flags = OFlags::RDWR
             | OFlags::APPEND
             | OFlags::NOFOLLOW
@@ -152,6 +155,7 @@ impl TargetName<'_> {
             detour,
             self.dir.fd(),
             self.path(),
+            // The path below `/proc` is a link, and the file that it leads to gets the name.
             AtFlags::SYMLINK_FOLLOW,
         )
     }

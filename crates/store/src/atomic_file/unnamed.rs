@@ -14,6 +14,8 @@ use super::target::{TargetDirectory, TargetName};
 pub(super) fn open(dir: &TargetDirectory, mode: u32) -> io::Result<Option<File>> {
     match dir.open_unnamed(mode) {
         Ok(file) => Ok(Some(file)),
+        // File systems without such files answer EOPNOTSUPP. A kernel that does not know
+        // `O_TMPFILE` sees an attempt to write to a directory, and answers EISDIR.
         Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => Ok(None),
         Err(error) => Err(error.into()),
     }
@@ -41,6 +43,8 @@ pub(super) fn name(file: &File, target: TargetName<'_>) -> io::Result<NamingOutc
     match result {
         Ok(()) => Ok(NamingOutcome::Named),
         Err(Errno::EXIST) => Ok(NamingOutcome::Taken),
+        // Some containers have no `/proc` for the detour, or forbid the call; a temporary name
+        // still works there.
         Err(Errno::NOENT | Errno::PERM | Errno::OPNOTSUPP | Errno::XDEV | Errno::NOSYS) => {
             Ok(NamingOutcome::Refused)
         }

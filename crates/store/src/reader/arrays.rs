@@ -27,6 +27,7 @@ impl DumpReader for ArraysReader {
     }
 
     fn detect(&self, listing: &DumpListing) -> bool {
+        // Tables have a vendor's name as well, but the listing keeps them apart from the entries.
         let has_tables = !listing.tables.is_empty() || !listing.step_tables.is_empty();
         !has_tables
             && !listing.entries.iter().any(has_vendor_name)
@@ -111,6 +112,7 @@ fn is_telling(entry: &DumpEntry) -> bool {
         let (stem, _) = npy_zst::split_name(&entry.real_name)?;
         let place = place_of(entry, stem);
         let name = ArrayName::parse(stem);
+        // A name such as `output.0`, without an operator, can be that of a whole model's output.
         Some(place.step.is_some() || (name.slot.is_some() && !name.op_name.is_empty()))
     };
     is_archive(entry) || has_slot().unwrap_or(false)

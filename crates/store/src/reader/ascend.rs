@@ -54,6 +54,8 @@ impl DumpReader for AscendReader {
             passed_over: std::mem::take(&mut listing.passed_over),
             ..DumpIndex::default()
         };
+        // The tables of steps note their errors behind those of the listing; the count tells them
+        // apart.
         let n_listed_errors = listing.errors.len();
         let of_steps = of_step_tables(&mut listing);
         let of_steps = of_steps.into_iter();
@@ -134,7 +136,11 @@ pub(super) fn add_records(index: &mut DumpIndex, mut entries: Vec<ReadEntry>, is
             // The tensors that a table describes took it over, where they are there.
             Some(FileContent::Table(_)) if described.contains(&file_key(entry, "")) => continue,
             Some(FileContent::Table(table)) => statistics_records(entry, table),
+            // The error says that the table is damaged; a record would claim a tensor that nobody
+            // dumped.
             None if is_table(entry) => continue,
+            // Any stray file is unreadable as a dump file: only a name, or the user, makes it a
+            // lost tensor.
             None if is_single || is_part_of_dump(entry) => vec![damaged_record(entry)],
             None => continue,
         };
@@ -158,6 +164,8 @@ fn execution_key(entry: &DumpEntry) -> impl Ord + use<> {
 }
 
 fn file_key(entry: &DumpEntry, suffix: &str) -> FileKey {
+    // The real name is the key: a file and its table go by different digits where both are too
+    // long.
     let dir = entry.path.parent().map(Path::to_owned);
     (dir, format!("{}{suffix}", entry.real_name))
 }
@@ -305,9 +313,12 @@ fn tensor_records(
     table: Option<&StatsTable>,
 ) -> Vec<IndexedTensor> {
     let mut named = DescribedFile::from_entry(entry);
+    // The name inside the file still has the characters that the name of the file had to replace.
     if !head.op_name.is_empty() {
         named.execution.op_name.clone_from(&head.op_name);
     }
+    // Dumps of failing operators have a local time in their names, which tells no timestamp. A time
+    // of 0 in the file stands for a field that is absent.
     if named.tensor.timestamp.is_none() && head.dump_time > 0 {
         named.tensor.timestamp = Some(head.dump_time);
     }
@@ -315,6 +326,7 @@ fn tensor_records(
     let records = head.tensors.iter().map(|stored| {
         let mut record = of_file.clone();
         record.take_stored(stored);
+        // A plain array does not know which side it was on: the slot of its file's name stays.
         if head.kind != FileKind::Npy {
             record.slot = Some((stored.side, u32::try_from(stored.index).unwrap_or(u32::MAX)));
         }
@@ -360,6 +372,8 @@ fn statistics(table: &StatsTable, row: usize) -> Vec<(String, Option<String>)> {
     let cells = table.statistics(row);
     cells
         .map(|(column, cell)| {
+            // `NA` stands where a type has no numbers, or a tensor no elements, to take statistics
+            // of.
             let is_value = !cell.is_empty() && cell != "NA";
             (column.to_owned(), is_value.then(|| cell.to_owned()))
         })

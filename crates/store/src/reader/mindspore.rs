@@ -82,6 +82,8 @@ impl DumpReader for MindSporeReader {
                     beside.insert(file, table.clone());
                     false
                 }
+                // A table without its file becomes records of its own; a damaged one beside its
+                // file has nothing to add.
                 (file, _) => file.is_none(),
             }
         });
@@ -211,6 +213,7 @@ fn slot_record(
         let (subject, values) = table.table.rows.get(row)?;
         Some((table, subject, values))
     });
+    // The row comes before the file, which knows better where there are both.
     if let Some((table, subject, values)) = row {
         record.path.clone_from(&table.path);
         record.task_id = Some(subject.task_id);
@@ -226,6 +229,7 @@ fn slot_record(
     if let Some((file, head)) = file {
         take_file(&mut record, file, head.as_ref());
     }
+    // An array's header knows no layout, so that of the name replaces the stand-in.
     if let Some(layout) = &slot.layout {
         record.layout = Some(layout_term(layout));
     }
@@ -303,6 +307,7 @@ fn add_dump_file(
         record
     });
     let records: Vec<_> = records.collect();
+    // The operator ran even if its file has no tensors, and nothing else would tell of it.
     if records.is_empty() && !is_foreign {
         index.executions.push(of_file.execution.clone());
     }

@@ -243,6 +243,8 @@ impl TensorFile {
             let file = content.and_then(|content| array::compressed_file(content, file_name));
             return file.map_err(corrupt(npy_zst::FORMAT_NAME));
         }
+        // A file with this suffix counts as an array even without the magic, so that the error
+        // about a damaged one speaks of an array.
         if file_name.ends_with(npy_zst::PLAIN_SUFFIX) || npy::has_magic(bytes.as_ref()) {
             let file = array::array_file(bytes, file_name);
             return file.map_err(corrupt(npy::FORMAT_NAME));
@@ -251,6 +253,8 @@ impl TensorFile {
             let file = TensorFile::from_nano(bytes, file_name);
             return file.map_err(corrupt(nano::FORMAT_NAME));
         }
+        // Dump files begin with a length and have no magic, so every other format has its turn
+        // before.
         let mut file = DumpFile::from_bytes(bytes).map_err(corrupt(dump_format::FORMAT_NAME))?;
         ffts_plus::apply_own_slices(file.header_mut(), file_name)
             .map_err(|error| corrupt(ffts_plus::FORMAT_NAME)(error.into()))?;

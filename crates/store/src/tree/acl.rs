@@ -94,6 +94,7 @@ impl AclTree {
             &model.file_stem
         };
         let name = match clean_name(name) {
+            // An empty component would vanish, and a reader would take the levels for each other.
             name if name.is_empty() => "_".to_owned(),
             name => shorten_component(name),
         };

@@ -41,6 +41,7 @@ impl<'a> ArrayName<'a> {
             let before = rest.strip_suffix(word)?;
             let op_name = match before {
                 "" => Some(""),
+                // The word counts only behind a separator: `myoutput` is the name of an operator.
                 _ => before.strip_suffix(SEPARATORS),
             };
             Some((op_name?, *side))

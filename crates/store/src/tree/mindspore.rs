@@ -161,6 +161,8 @@ impl MindSporeTree {
     /// The same for the name of the model that a whole graph comes from.
     pub fn long_model_name(&self, run: &GraphRun<'_>) -> Option<(PathBuf, String, String)> {
         let (short, long) = (directory_name(run.model_name), clean_name(run.model_name));
+        // Two levels above `{model_name}/{model_id}`: the mapping lies beside the directory that it
+        // names.
         let above = self.model_dir(run).ancestors().nth(2).map(Path::to_owned)?;
         (short != long && !long.is_empty()).then_some((above, short, long))
     }
@@ -275,6 +277,7 @@ pub fn graph_id_of(file_name: &str) -> Option<u32> {
 
 /// The rank of the directory that a path leads through.
 pub fn rank_above(dir: &Path) -> Option<u32> {
+    // A relative path may begin below the directory of the rank.
     let absolute = std::path::absolute(dir).ok()?;
     let mut names = absolute.components().rev();
     names.find_map(|name| number(name.as_os_str().to_str()?.strip_prefix(RANK_PREFIX)?))

@@ -22,6 +22,7 @@ pub fn earlier_run_file(n: u64) -> String {
 pub fn earlier_run_number(name: &str) -> Option<u64> {
     let n = name.strip_prefix("run-")?.strip_suffix(".json")?;
     let n: u64 = n.parse().ok()?;
+    // `parse` takes `+7` and `007` as well, which are names of other people's files.
     (earlier_run_file(n) == name).then_some(n)
 }
 
@@ -34,6 +35,8 @@ pub fn is_time(name: &str) -> bool {
 pub fn levels_below(name: &str) -> Option<usize> {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     match name.strip_prefix("rank_") {
+        // Below a rank lie the network, the graph and the iteration. Below a step lie the time, the
+        // device, the model, its number and the iteration; a tree without steps has one level less.
         Some(rank) => is_number(rank).then_some(3),
         None => is_number(name).then_some(5),
     }

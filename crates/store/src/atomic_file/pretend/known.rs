@@ -70,6 +70,8 @@ impl FileTotals {
             return;
         }
         total.n_bytes += file.n_bytes;
+        // Callers name the size of a block only at the end, when the sizes of settled files are
+        // forgotten: hence a sum for every power of two.
         for (k, sum) in self.in_blocks.iter_mut().enumerate() {
             *sum += file.n_bytes.next_multiple_of(1 << k);
         }

@@ -57,6 +57,8 @@ fn merge<T>(groups: Vec<FileGroup<T>>, ordered: &mut Vec<(DumpEntry, T)>) {
     }
     let front = |loads: &[VecDeque<FileGroup<T>>], i: usize| {
         let first = loads[i].front();
+        // The heap gives the greatest first, hence `Reverse`; at the same time the first load goes
+        // first.
         first.map(|group| Reverse((group.first_time, i)))
     };
     let mut fronts: BinaryHeap<_> = (0..loads.len()).filter_map(|i| front(&loads, i)).collect();
@@ -73,6 +75,7 @@ impl<T> FileGroup<T> {
         let origin = PathOrigin::from_path(dir);
         let load_dir = dir.parent().unwrap_or(Path::new("")).to_owned();
         let device_dir = load_dir.parent().and_then(Path::parent);
+        // Without a device the numbers can be those of any directories, whose order must stay.
         let is_of_model = origin.device.is_some() && origin.model_id.is_some();
         let mut group = FileGroup {
             device_dir: device_dir.filter(|_| is_of_model).map(Path::to_owned),
@@ -88,6 +91,7 @@ impl<T> FileGroup<T> {
         let result = || Some(result_name(&entry)?.file);
         let name = entry.name.clone().or_else(result);
         let time = name.and_then(|name| name.timestamp.parse::<u64>().ok());
+        // Flattened first, as `None` would be the smaller one of two options.
         self.first_time = [self.first_time, time].into_iter().flatten().min();
         self.entries.push((entry, content));
     }

@@ -11,6 +11,7 @@ use crate::file_format::op_debug;
 /// An array whose elements lie as they are needed stays where it is; others are brought into order.
 pub(super) fn array_file(bytes: FileBytes, file_name: &str) -> Result<TensorFile, FormatError> {
     let (header, n_start) = NpyHeader::decode(bytes.as_ref())?;
+    // Elements along a single axis lie in the same order either way.
     let is_reordered = header.is_fortran_order && header.shape.n_axes() > 1;
     let is_text = header.dtype == DType::String;
     if header.is_big_endian || is_reordered || is_text {
@@ -18,6 +19,7 @@ pub(super) fn array_file(bytes: FileBytes, file_name: &str) -> Result<TensorFile
         let view = array.host_view();
         let view = view.map_err(|error| FormatError::new(0, "elements", error.to_string()))?;
         let mut file = TensorFile::from_array(view, file_name);
+        // The elements are a copy now, but the size of the header is asked of the file as it is.
         file.n_start = n_start as u64;
         return Ok(file);
     }
@@ -44,6 +46,7 @@ pub(super) fn compressed_file(
     let n_decompressed = Some(content.len() as u64);
     let mut file = array_file(content.into(), file_name)?;
     for tensor in &mut file.tensors {
+        // An offset among the decompressed bytes leads nowhere in the file.
         tensor.offset = None;
     }
     Ok(TensorFile {

@@ -43,6 +43,7 @@ fn std_hash(bytes: &[u8]) -> u64 {
         hash = (hash ^ k).wrapping_mul(MUL);
     }
     if !tail.is_empty() {
+        // The tail counts as a block filled up with zeros, as in `load_bytes` of libstdc++.
         let mut last = [0; 8];
         last[..tail.len()].copy_from_slice(tail);
         hash = (hash ^ u64::from_le_bytes(last)).wrapping_mul(MUL);

@@ -69,6 +69,7 @@ fn on_its_own(names: &[&str]) -> Option<PathOrigin> {
 fn without_root(names: &[&str]) -> PathOrigin {
     let step = names.last().and_then(|name| number(name));
     let model_id = names.iter().rev().nth(1).and_then(|name| number(name));
+    // Any directory can be third from the end; only two numbers below it make it a model's.
     let is_in_model = step.is_some() && model_id.is_some();
     PathOrigin {
         step,
@@ -85,6 +86,7 @@ fn without_root(names: &[&str]) -> PathOrigin {
 
 fn rank_of(above: &[&str]) -> Option<u32> {
     let (world_size, rank) = above.last()?.split_once(RANK)?;
+    // Nobody asks for the number of ranks, but a name without it is not that of a rank's directory.
     number::<u32>(world_size.strip_prefix(WORLD_SIZE)?)?;
     number(rank)
 }

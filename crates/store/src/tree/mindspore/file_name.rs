@@ -105,6 +105,8 @@ impl TensorFileName {
     /// Splits a file name from the right, or returns `None` if it does not follow the pattern.
     pub fn parse(name: &str) -> Option<TensorFileName> {
         let (mut rest, is_compressed) = npy_zst::split_name(name)?;
+        // Older versions write no dtype, so the side is the third or the fourth field from the
+        // right.
         let (a, b, c) = (last(&mut rest)?, last(&mut rest)?, last(&mut rest)?);
         let (side, slot, layout, dtype) = match side_of(c) {
             // Without a dtype only a known layout tells the name from those of other tools.
@@ -133,6 +135,8 @@ impl TensorFileName {
             dtype: dtype.map(str::to_owned),
             is_compressed,
         };
+        // The names of operators lose their dots: one in here may come from the numbers that newer
+        // runtimes append.
         if op_name.contains('.') {
             parsed.take_sub_task(head);
         }
