@@ -145,16 +145,18 @@ fn note_place(
             if !is_apart(result) {
                 continue;
             }
+            result.is_outside = !result.is_output() && values.are_outside(slot);
+            is_any |= result.is_outside;
             result.agreement = if result.is_output() {
                 outputs.contains(&k).then_some(SlotAgreement::Downstream)
             } else {
-                values.input_agreement(sides, pair, slot).or_else(|| {
-                    let is_weight = result.evidence == Evidence::Tensor && values.are_outside(slot);
-                    let is_excused = is_excused
-                        || is_other_way && !(is_one_type && is_weight)
-                        || is_parting && !is_weight;
-                    is_excused.then_some(SlotAgreement::Downstream)
-                })
+                let is_weight = result.evidence == Evidence::Tensor && values.are_outside(slot);
+                let is_excused = is_excused || is_other_way && !(is_one_type && is_weight);
+                let found = values.input_agreement(sides, pair, slot);
+                let inner = (is_parting && !is_weight).then_some(SlotAgreement::Inner);
+                found
+                    .or(is_excused.then_some(SlotAgreement::Downstream))
+                    .or(inner)
             };
             is_any |= result.agreement.is_some();
         }

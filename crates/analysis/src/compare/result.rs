@@ -132,6 +132,10 @@ pub struct SlotResult {
     /// The dtype whose limits applied, where the values went through a coarser one than both sides have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judged_as: Option<String>,
+    /// Whether it is an input that differs and that no operator of either side makes, as far as the
+    /// elements of all tensors tell.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_outside: bool,
     /// Why a difference is no evidence of a fault, if it is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agreement: Option<SlotAgreement>,
@@ -152,6 +156,9 @@ pub enum SlotAgreement {
     /// Of an output: whatever was computed from it is on the other side as well, on both sides. The
     /// pair computes different things in graphs that come to the same.
     Downstream,
+    /// Of an input: the partner shows nothing of the kind. The operators that made it read what the
+    /// other side has, and are those that make sound values elsewhere in the graph.
+    Inner,
     /// Of an input: the partner reads the value as another input.
     OtherInput,
     /// Of an input: the golden dump has the value, first at this operator, and the partner does not

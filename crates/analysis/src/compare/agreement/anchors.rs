@@ -1,6 +1,6 @@
 //! Which operators make the same values.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use opscope_store::record::SlotSide;
 
@@ -9,6 +9,16 @@ use super::region::LearnedRegions;
 use super::values::{SideValues, ValueIndex};
 use crate::compare::matching::{SlotRef, ValueAnchor, is_same_type};
 use crate::compare::side::{ComparedDump, OperatorExecution};
+
+/// Most readers of a value that are looked at.
+const N_READERS_MAX: usize = 64;
+/// Whether two operators are alike in some respect.
+type AreAlike = dyn Fn(&OperatorExecution, &OperatorExecution) -> bool;
+
+/// Types of operators that hand their input on.
+const IDLE_TYPES: [&str; 3] = ["Identity", "aten_alias_default", "aten_clone_default"];
+/// How many operators before another are looked at for such a one.
+const N_IDLE_MAX: usize = 64;
 
 /// Brings together operators of which an output is the same value: those of one name first, then
 /// those of one type, then the rest, in the order of execution; and then those at which both sides
@@ -25,7 +35,7 @@ pub(super) fn find(values: &mut ComparedValues, dumps: [&ComparedDump; 2]) {
             continue;
         };
         let run = |i: usize, run: usize| &dumps[i].runs[run];
-        let is_alike: [&dyn Fn(&OperatorExecution, &OperatorExecution) -> bool; 3] = [
+        let is_alike: [&AreAlike; 3] = [
             &|a, b| a.op_name == b.op_name && a.repeat == b.repeat,
             &|a, b| a.op_type.eq_ignore_ascii_case(&b.op_type),
             &|_, _| true,
@@ -65,35 +75,74 @@ fn frontier(
     let mut parting = Vec::new();
     let [targets, goldens] =
         [0, 1].map(|i| values.sides[i].frontier(&values.equals[i], &values.is_rejoined[i]));
+    // Operators that read one value are few, and those at which the sides part may be all of them.
+    let mut readers: HashMap<ValueIndex, Vec<usize>> = HashMap::new();
+    for (at, (_, inputs)) in goldens.iter().enumerate() {
+        for input in inputs {
+            readers.entry(*input).or_default().push(at);
+        }
+    }
     for (target, inputs) in targets {
-        let read: HashSet<ValueIndex> = inputs
-            .iter()
-            .filter_map(|value| values.equals[0][value.0])
-            .collect();
-        let likeness = |golden: usize, inputs: &[ValueIndex]| {
-            let n_common = inputs.iter().filter(|value| read.contains(value)).count();
+        let mut n_common: BTreeMap<usize, usize> = BTreeMap::new();
+        for value in inputs.iter().filter_map(|value| values.equals[0][value.0]) {
+            let readers = readers.get(&value).into_iter().flatten();
+            for &at in readers.take(N_READERS_MAX) {
+                *n_common.entry(at).or_default() += 1;
+            }
+        }
+        let likeness = |golden: usize, n_common: usize| {
             let (a, b) = (&dumps[0].runs[target], &dumps[1].runs[golden]);
             let has_one_name = a.op_name == b.op_name && a.repeat == b.repeat;
             (n_common, has_one_name, is_same_type(a, b))
         };
-        let nearest = goldens
-            .iter()
+        let nearest = n_common
+            .into_iter()
+            .map(|(at, n)| (goldens[at].0, n))
             .filter(|(golden, _)| !is_taken[1].contains(golden))
-            .map(|(golden, inputs)| (likeness(*golden, inputs), *golden))
-            .filter(|((n_common, ..), _)| *n_common > 0)
+            .map(|(golden, n)| (likeness(golden, n), golden))
             // Of equals the first, which ran first.
             .rev()
             .max_by_key(|(likeness, _)| *likeness);
         let Some((_, golden)) = nearest else {
             continue;
         };
-        let target = regions.culprit(values, dumps, [target, golden]);
+        let idle = idle_before(values, dumps[0], target, &inputs);
+        let target = match idle.filter(|run| !is_taken[0].contains(run)) {
+            Some(idle) => idle,
+            None => regions.culprit(values, dumps, [target, golden]),
+        };
         if is_taken[0].insert(target) {
             is_taken[1].insert(golden);
             parting.push([target, golden]);
         }
     }
     parting
+}
+
+/// The operator before another that hands it one of its inputs and says that it does nothing: where
+/// the golden side computes something of that input, this one stands for the computation.
+fn idle_before(
+    values: &ComparedValues,
+    dump: &ComparedDump,
+    reader: usize,
+    inputs: &[ValueIndex],
+) -> Option<usize> {
+    let side = &values.sides[0];
+    let hands_on = |run: &usize| {
+        let outputs = side.outputs.get(run).into_iter().flatten();
+        let mut handed = outputs.filter(|value| side.reads(*run, **value));
+        handed.any(|value| inputs.contains(value))
+    };
+    let is_idle = |run: &usize| {
+        let op_type = &dump.runs[*run].op_type;
+        IDLE_TYPES
+            .iter()
+            .any(|idle| op_type.eq_ignore_ascii_case(idle))
+    };
+    (0..reader)
+        .rev()
+        .take(N_IDLE_MAX)
+        .find(|run| is_idle(run) && hands_on(run))
 }
 
 /// Two operators with the slots that show the same values: in their own positions where they can,
@@ -118,6 +167,33 @@ fn anchor(values: &ComparedValues, dumps: [&ComparedDump; 2], runs: [usize; 2]) 
         let own = same.iter().position(|&k| position(k) == slot.index);
         if let Some(golden) = same.remove(own.unwrap_or(0)) {
             pairs.push([(slot.side, slot.index), (slot.side, position(golden))]);
+        }
+    }
+    // A weight that differs belongs to the one that the other side has nowhere either, and what is
+    // left then to what is left.
+    for is_orphan in [true, false] {
+        let open = [0, 1].map(|i| {
+            let inputs = slots[i].iter().enumerate().filter(|(k, slot)| {
+                let is_free = pairs.iter().all(|pair| pair[i] != (slot.side, slot.index));
+                let is_it = || {
+                    value(i, *k).is_some_and(|value| {
+                        let is_outside = values.sides[i].values[value.0].is_outside;
+                        is_outside && values.is_orphan(i, value)
+                    })
+                };
+                slot.side == SlotSide::Input && is_free && (!is_orphan || is_it())
+            });
+            let with_lengths = inputs.filter_map(|(k, slot)| {
+                let of = &values.sides[i].values[value(i, k)?.0];
+                Some(((slot.side, slot.index), of.stats.counts.n_elements))
+            });
+            with_lengths.collect::<Vec<_>>()
+        });
+        let [targets, mut goldens] = open;
+        for (target, n_elements) in targets {
+            if let Some(at) = goldens.iter().position(|(_, n)| *n == n_elements) {
+                pairs.push([target, goldens.remove(at).0]);
+            }
         }
     }
     ValueAnchor { runs, slots: pairs }

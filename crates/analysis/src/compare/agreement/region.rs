@@ -1,7 +1,7 @@
 //! Which of several operators, that are one on the other side, is at fault.
 //!
 //! Where both sides part, one operator of the golden side may be several of the target, such as a
-//! linear layer that is a `MatMul` and an `Add`. What they compute on the way has no counterpart.
+//! linear layer that is a `MatMul` and an `Add`. Values on the way have no counterpart.
 //! But a network has many such places, and those at which both sides agree tell what the operators
 //! have to be: the first that is another one, or reads a weight that the golden side has not, is
 //! named.
@@ -16,8 +16,8 @@ use crate::compare::side::ComparedDump;
 /// Most operators of a region.
 const N_OPERATORS_MAX: usize = 32;
 
-/// What regions that agree are made of: by the golden side's type, the types of the target's
-/// operators in the order of execution.
+/// The types of the target's operators, in the order of execution, in regions that agree: by the
+/// golden side's type.
 pub(super) struct LearnedRegions(HashMap<String, BTreeSet<Vec<String>>>);
 
 impl LearnedRegions {

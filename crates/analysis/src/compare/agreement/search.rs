@@ -13,6 +13,8 @@ use crate::job;
 
 /// Most values whose elements are compared with one of the other side.
 const N_CANDIDATES_MAX: usize = 16;
+/// Most values on either side of a norm that are looked at.
+const N_NEAR_MAX: usize = 256;
 /// How far apart norms of values may be whose elements are compared, relative to the larger.
 const NORMS_APART_MAX: f64 = 0.02;
 
@@ -28,13 +30,19 @@ pub(super) fn find_equals(
         let n = value.stats.counts.n_elements;
         of_length.entry(n).or_default().push(ValueIndex(i));
     }
+    let norm = |value: &ValueIndex| sides[1].values[value.0].stats.l2;
+    for values in of_length.values_mut() {
+        values.sort_by(|a, b| norm(a).total_cmp(&norm(b)));
+    }
     let targets: Vec<usize> = (0..sides[0].values.len()).collect();
     let found = job::map(&targets, n_threads, |&i| {
         let target = &sides[0].values[i];
         let same_length = of_length.get(&target.stats.counts.n_elements);
         let mut near: Vec<(f64, ValueIndex)> = same_length
-            .into_iter()
-            .flatten()
+            .map_or(&[][..], |values| {
+                near_in_norm(values, target.stats.l2, norm)
+            })
+            .iter()
             .filter(|_| target.is_distinctive())
             .map(|&golden| (distance(target, &sides[1].values[golden.0]), golden))
             .filter(|(distance, _)| *distance <= NORMS_APART_MAX)
@@ -58,6 +66,21 @@ pub(super) fn find_equals(
         }
     }
     equals
+}
+
+/// The values whose norms are nearest to a norm, of values in the order of their norms.
+fn near_in_norm(
+    values: &[ValueIndex],
+    wanted: f64,
+    norm: impl Fn(&ValueIndex) -> f64,
+) -> &[ValueIndex] {
+    let at = values.partition_point(|value| norm(value).total_cmp(&wanted).is_lt());
+    // One norm may be that of very many values, and then others are not looked at.
+    let (start, end) = (
+        at.saturating_sub(N_NEAR_MAX),
+        (at + N_NEAR_MAX).min(values.len()),
+    );
+    &values[start..end]
 }
 
 /// How far apart two values can be told to be from their statistics, relative to their size.

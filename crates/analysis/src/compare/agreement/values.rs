@@ -11,6 +11,8 @@ use crate::compare::result::OperatorPlace;
 use crate::compare::side::ComparedDump;
 use crate::job;
 
+/// Most elements that extents have.
+const N_EXTENTS_MAX: u64 = 8;
 /// How far apart sums of the same elements in two orders may be, relative to their size.
 const ORDER_ERROR_MAX: f64 = 1e-9;
 /// Elements below which equality is too often chance.
@@ -28,6 +30,8 @@ pub(super) struct DumpValue {
     pub(super) first: SlotRef,
     /// Operators that read it and make something else.
     pub(super) readers: Vec<usize>,
+    /// Whether it is a shape or an index and no data: a few integers.
+    is_extents: bool,
     /// Whether it comes from outside: no operator makes it, or one that only turns such a value.
     pub(super) is_outside: bool,
 }
@@ -99,6 +103,7 @@ impl SideValues {
                     stats,
                     first: at,
                     readers: Vec::new(),
+                    is_extents: is_integer(dtype) && stats.counts.n_elements <= N_EXTENTS_MAX,
                     is_outside: true,
                 });
                 ValueIndex(found.values.len() - 1)
@@ -169,11 +174,14 @@ impl SideValues {
                 let of = &self.values[value.0];
                 of.is_outside || is_rejoined[value.0] || !of.is_distinctive()
             };
-            let is_new =
-                |value: &ValueIndex| !self.values[value.0].is_outside && !is_rejoined[value.0];
+            let is_new = |value: &ValueIndex| {
+                let of = &self.values[value.0];
+                !of.is_outside && !of.is_extents && !is_rejoined[value.0]
+            };
             let is_part = inputs.iter().all(is_known) && self.outputs[&run].iter().any(is_new);
             inputs.retain(|value| equals[value.0].is_some());
-            is_part.then_some((run, inputs))
+            // Without a value that both sides have there is no place to part from.
+            (is_part && !inputs.is_empty()).then_some((run, inputs))
         });
         parts.collect()
     }
@@ -201,7 +209,11 @@ impl SideValues {
 
     /// Of each value, whether the other side has it, or everything that was computed from it.
     pub(super) fn rejoined(&self, equals: &[Option<ValueIndex>]) -> Vec<bool> {
-        let mut known: Vec<Option<bool>> = equals.iter().map(|equal| equal.map(|_| true)).collect();
+        // Exporters compute extents that other graphs have as attributes; what they lead to tells.
+        let values = self.values.iter().zip(equals);
+        let mut known: Vec<Option<bool>> = values
+            .map(|(value, equal)| (equal.is_some() || value.is_extents).then_some(true))
+            .collect();
         // A value is decided after all that is made of it, so values are taken from the last one
         // made; what was made in place of itself has been cut out of its own readers.
         let mut order: Vec<usize> = (0..self.values.len()).collect();
@@ -221,4 +233,9 @@ impl SideValues {
         }
         known.into_iter().map(|is| is == Some(true)).collect()
     }
+}
+
+fn is_integer(dtype: DType) -> bool {
+    use DType::*;
+    matches!(dtype, I8 | U8 | I16 | U16 | I32 | U32 | I64 | U64)
 }
