@@ -5,6 +5,7 @@
 //! | [`side`] | a dump as operators with slots |
 //! | [`matching`] | which operator and slot of one side is which of the other |
 //! | [`measure`] | the numbers of every pair of slots |
+//! | `agreement` | values that are on the other side under another operator |
 //! | [`verdict`] | what the numbers mean |
 //! | [`replay`] | an operator that was run again from its inputs: its own error |
 //! | [`attribution`] | first divergence, what each operator added, where NaN comes from |
@@ -12,6 +13,7 @@
 //! | [`report`] | the result as files for people and programs |
 //! | [`result`] | everything a comparison found, to be saved and read again |
 
+mod agreement;
 mod allow;
 pub mod attribution;
 mod coverage;

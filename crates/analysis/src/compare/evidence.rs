@@ -75,6 +75,8 @@ pub enum PairingEvidence {
     /// They have the same name.
     #[default]
     Name,
+    /// They make the same values.
+    Value,
     /// They stand at the same place between others.
     Order,
     /// One stands for several of the other side.
@@ -90,6 +92,7 @@ impl PairingEvidence {
     pub fn name(self) -> &'static str {
         match self {
             PairingEvidence::Name => "name",
+            PairingEvidence::Value => "value",
             PairingEvidence::Order => "order",
             PairingEvidence::Fusion => "fusion",
             PairingEvidence::Mapping => "mapping",
@@ -106,6 +109,8 @@ pub enum RuleName {
     Shape,
     /// Outputs without a defined value are not judged.
     NotJudged,
+    /// The other side has the value, or all that was computed from it.
+    Agreement,
     /// A metric has to stay within a threshold.
     Metric(MetricId),
 }
@@ -116,6 +121,7 @@ impl RuleName {
         match self {
             RuleName::Shape => "shape",
             RuleName::NotJudged => "not_judged",
+            RuleName::Agreement => "agreement",
             RuleName::Metric(metric) => metric.name(),
         }
     }
@@ -139,6 +145,7 @@ impl<'de> Deserialize<'de> for RuleName {
         match &*name {
             "shape" => Ok(RuleName::Shape),
             "not_judged" => Ok(RuleName::NotJudged),
+            "agreement" => Ok(RuleName::Agreement),
             _ => {
                 let metric = MetricId::from_name(&name).map(RuleName::Metric);
                 metric.ok_or_else(|| serde::de::Error::custom(format!("there is no rule `{name}`")))

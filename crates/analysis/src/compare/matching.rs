@@ -28,6 +28,8 @@ mod places;
 mod reason;
 mod slots;
 
+use std::collections::HashMap;
+
 use board::Board;
 use opscope_store::record::SlotSide;
 use opscope_tensor::Layout;
@@ -39,6 +41,7 @@ use crate::compare::result::Party;
 pub use fusion::{FusedOperator, FusionRules, FusionRulesError};
 pub use mapping::{MappedNames, Mapping, MappingError, MappingForm, OperatorMapping};
 pub(in crate::compare) use names::joined;
+pub(in crate::compare) use op_type::{is_same_type, is_view};
 
 /// How partners are looked for.
 #[derive(Clone, Debug, Default)]
@@ -57,6 +60,17 @@ pub struct MatchingOptions {
     pub golden_fusion: Option<FusionRules>,
     /// Whether operators may only be matched by mapping, declared fusion and name, never by a guess.
     pub no_guesses: bool,
+    /// Executions that were found to make the same values.
+    pub anchors: Vec<ValueAnchor>,
+}
+
+/// Executions of both sides that make the same values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ValueAnchor {
+    /// The target's and the golden side's, as indices into their runs.
+    pub runs: [usize; 2],
+    /// Slots with the same values, each by side and position.
+    pub slots: Vec<[(SlotSide, u32); 2]>,
 }
 
 impl Matching {
@@ -80,12 +94,19 @@ impl Matching {
             Some(given) => mapping::resolve(given, &mut board)?,
             None => Vec::new(),
         };
+        let anchors: HashMap<usize, &ValueAnchor> = options
+            .anchors
+            .iter()
+            .map(|anchor| (anchor.runs[0], anchor))
+            .collect();
         let rules = [&options.target_fusion, &options.golden_fusion].map(Option::as_ref);
         for scope in &scopes {
             mapping::apply(&entries, &mut board, scope);
             // Before equal names: a fused operator often keeps the name of its first part, whose
             // output it makes no longer.
             fusion::declared(&mut board, scope, rules);
+            // Before names: a name that contradicts values is that of another operator.
+            board.pair_anchors(&anchors, scope);
             name::equal(&mut board, scope);
             // What both sides fused alike under different names is left over by equal names.
             fusion::same_originals(&mut board, scope, rules);
@@ -152,6 +173,8 @@ pub enum MatchEvidence {
     /// The same name, place and number.
     #[default]
     Name,
+    /// The same values.
+    Value,
     /// The same type at the same place in the order of execution.
     Order,
     /// The operators that one was fused from.

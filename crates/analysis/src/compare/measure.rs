@@ -339,6 +339,7 @@ impl MatchEvidence {
     pub fn evidence(self) -> PairingEvidence {
         match self {
             MatchEvidence::Name => PairingEvidence::Name,
+            MatchEvidence::Value => PairingEvidence::Value,
             MatchEvidence::Order => PairingEvidence::Order,
             MatchEvidence::Fusion => PairingEvidence::Fusion,
             MatchEvidence::Mapping => PairingEvidence::Mapping,

@@ -132,6 +132,13 @@ pub struct SlotResult {
     /// The dtype whose limits applied, where the values went through a coarser one than both sides have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judged_as: Option<String>,
+    /// Whether it is an input that differs and that no operator of either side makes, as far as the
+    /// elements of all tensors tell.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_outside: bool,
+    /// Why a difference is no evidence of a fault, if it is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agreement: Option<SlotAgreement>,
     /// The verdict.
     pub level: VerdictLevel,
     /// The rules that led to it.
@@ -140,6 +147,23 @@ pub struct SlotResult {
     /// Elements by the decimal exponent of their relative difference.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub histogram: Vec<u64>,
+}
+
+/// Where the other side has what a slot shows, although the slot's partner shows something else.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SlotAgreement {
+    /// Of an output: whatever was computed from it is on the other side as well, on both sides. The
+    /// pair computes different things in graphs that come to the same.
+    Downstream,
+    /// Of an input: the partner shows nothing of the kind. The operators that made it read what the
+    /// other side has, and are those that make sound values elsewhere in the graph.
+    Inner,
+    /// Of an input: the partner reads the value as another input.
+    OtherInput,
+    /// Of an input: the golden dump has the value, first at this operator, and the partner does not
+    /// read it.
+    Elsewhere(OperatorName),
 }
 
 /// A tensor, described.

@@ -6,6 +6,7 @@ use opscope_store::StoreError;
 use opscope_tensor::difference;
 use thiserror::Error;
 
+use super::agreement::Agreement;
 use super::allow::SkipPattern;
 use super::attribution::attribute;
 use super::coverage;
@@ -133,6 +134,33 @@ pub fn run(request: &ComparisonRequest) -> Result<Comparison, CompareError> {
     // rest of the summary.
     coverage::count(&mut comparison, sides, &request.selection);
     rejudge(&mut comparison, &request.judging);
+    // Names, types and order are hints; values are evidence, and are looked for where hints fail.
+    let thresholds = &request.judging.thresholds;
+    let found = Agreement::search(&comparison, sides, thresholds, request.n_threads);
+    let anchors = if request.matching.no_guesses {
+        Vec::new()
+    } else {
+        found.anchors()
+    };
+    let mut anchored = Matching::default();
+    let mut sides = sides;
+    if !anchors.is_empty() {
+        let options = matching::MatchingOptions {
+            anchors,
+            ..request.matching.clone()
+        };
+        anchored = Matching::align(&target, &golden, &options)?;
+        request.selection.narrow(&mut anchored, &target, &golden);
+    }
+    if !anchored.pairs.is_empty() && anchored != matching {
+        sides.matching = &anchored;
+        comparison = measure(sides, config(request), options);
+        coverage::count(&mut comparison, sides, &request.selection);
+        rejudge(&mut comparison, &request.judging);
+    }
+    if found.note(&mut comparison, sides) {
+        rejudge(&mut comparison, &request.judging);
+    }
     Ok(comparison)
 }
 

@@ -17,7 +17,7 @@ pub enum SkipReason {
     MissingPlace,
     /// The other side ran the operator less often.
     MissingRepeat,
-    /// What has its name on the other side is of another type.
+    /// The operator of its name on the other side is of another type.
     OtherType,
     /// Several operators of the other side are about equally like it.
     Ambiguous,

@@ -16,7 +16,7 @@ use super::attribution::kinds::is_additive;
 use super::evidence::{Evidence, RuleName};
 use super::flow::ValueFlow;
 use super::metric::MetricId;
-use super::result::{Comparison, OperatorResult, RuleHit, SlotResult, VerdictLevel};
+use super::result::{Comparison, OperatorResult, RuleHit, SlotAgreement, SlotResult, VerdictLevel};
 
 pub use bounds::{Limits, MetricBounds};
 pub use exactness::dtype_of;
@@ -42,6 +42,7 @@ pub fn judge(comparison: &mut Comparison, thresholds: &Thresholds) {
                 .map(|dtype| dtype.name().to_owned());
             let limits = thresholds.bounds(dtype, &op_type, &op_name);
             judge_slot(slot, &limits, thresholds);
+            respect_agreement(slot);
             let source = flow.source(i, k);
             // The very same pair is no worse as an input than it was as an output.
             let maker = source.target.filter(|_| source.is_same);
@@ -65,6 +66,32 @@ pub fn judge(comparison: &mut Comparison, thresholds: &Thresholds) {
     }
 }
 
+/// Takes the verdict off a difference that is no evidence of a fault.
+fn respect_agreement(slot: &mut SlotResult) {
+    let is_apart = matches!(slot.level, VerdictLevel::Warn | VerdictLevel::Fail);
+    let level =
+        match slot.agreement {
+            Some(SlotAgreement::Downstream) if is_apart => VerdictLevel::Skip,
+            Some(
+                SlotAgreement::Inner | SlotAgreement::OtherInput | SlotAgreement::Elsewhere(_),
+            ) if is_apart => VerdictLevel::Pass,
+            _ => return,
+        };
+    slot.level = level;
+    slot.rules = vec![RuleHit {
+        metric: RuleName::Agreement,
+        level,
+        ..RuleHit::default()
+    }];
+}
+
+/// The level of a slot by itself, whatever operator it belongs to.
+pub(super) fn is_within(mut slot: SlotResult, thresholds: &Thresholds) -> VerdictLevel {
+    let limits = thresholds.bounds(dtype_of(&slot), "", "");
+    judge_slot(&mut slot, &limits, thresholds);
+    slot.level
+}
+
 /// Takes the verdict off an output that has no value on which two runs must agree.
 fn set_aside(slot: &mut SlotResult) {
     slot.level = VerdictLevel::Skip;
@@ -79,7 +106,8 @@ fn set_aside(slot: &mut SlotResult) {
 /// that cancel leave their errors behind, and nothing is wrong but the network's choice.
 fn cancelled(slots: &[SlotResult]) -> Vec<usize> {
     let inputs = || slots.iter().filter(|slot| !slot.is_output());
-    if inputs().any(|slot| slot.level != VerdictLevel::Pass) {
+    let is_like = |slot: &SlotResult| slot.level == VerdictLevel::Pass && slot.agreement.is_none();
+    if !inputs().all(is_like) {
         return Vec::new();
     }
     let Some(of_inputs) = inputs()

@@ -11,6 +11,10 @@ use crate::compare::verdict::value_of;
 /// the largest distance of a statistic. What cannot be measured, such as a NaN on one side, other extents or
 /// another digest, is infinitely far.
 pub(super) fn slot_distance(slot: &SlotResult) -> f64 {
+    // The other side has the value; the numbers are those of another one.
+    if slot.agreement.is_some() {
+        return 0.0;
+    }
     let get = |metric| value_of(slot, metric);
     if slot.evidence == Evidence::Shape || get(MetricId::NonFiniteMismatches) > Some(0.0) {
         return f64::INFINITY;

@@ -153,6 +153,9 @@ impl<'a> FaultSearch<'a> {
         slot: &SlotResult,
         source: ResultSource,
     ) -> (Cause, Vec<Suspect>) {
+        if slot.is_outside {
+            return (Cause::Outside, Vec::new());
+        }
         // What is another input of before is no operator's work.
         let made = |at: Option<ResultSlot>| {
             at.filter(|at| self.comparison.operators[at.operator].slots[at.slot].is_output())

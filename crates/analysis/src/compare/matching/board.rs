@@ -6,7 +6,7 @@ use super::names::{file_name, joined};
 use super::op_type::{OpType, OpTypeIndex};
 use super::places::PlaceScope;
 use super::slots::{self, OperatorGroup};
-use super::{MatchEvidence, Matching, RunPair, UnmatchedExecution, UnmatchedReason};
+use super::{MatchEvidence, Matching, RunPair, UnmatchedExecution, UnmatchedReason, ValueAnchor};
 use crate::compare::result::Party;
 use crate::compare::side::{ComparedDump, OperatorExecution, RunPlace};
 
@@ -137,6 +137,32 @@ impl<'a> Board<'a> {
     pub(super) fn pair(&mut self, t: usize, g: usize, how: MatchEvidence) {
         let pair = slots::one_to_one(self.sides, [t, g], how, &[]);
         self.add(pair);
+    }
+
+    /// Makes partners of executions of a place that make the same values and are still alone.
+    pub(super) fn pair_anchors(
+        &mut self,
+        anchors: &HashMap<usize, &ValueAnchor>,
+        scope: &PlaceScope,
+    ) {
+        if anchors.is_empty() {
+            return;
+        }
+        let golden: HashSet<usize> = scope.runs[1].iter().copied().collect();
+        for anchor in scope.runs[0].iter().filter_map(|run| anchors.get(run)) {
+            let [t, g] = anchor.runs;
+            if !(golden.contains(&g) && self.is_free(0, t) && self.is_free(1, g)) {
+                continue;
+            }
+            let has_one_name =
+                file_name(&self.run(0, t).op_name) == file_name(&self.run(1, g).op_name);
+            let how = if has_one_name {
+                MatchEvidence::Name
+            } else {
+                MatchEvidence::Value
+            };
+            self.add(slots::one_to_one(self.sides, [t, g], how, &anchor.slots));
+        }
     }
 
     /// Makes operators partners of which several are one on the other side. What contributes no slot has

@@ -90,6 +90,17 @@ pub(super) struct OpTypeIndex {
     synonyms: HashMap<&'static str, &'static str>,
 }
 
+/// Whether the output of an operator has the values of its input, as far as its type says.
+pub(in crate::compare) fn is_view(run: &OperatorExecution) -> bool {
+    OpTypeIndex::default().op_type_of(run).is_view
+}
+
+/// Whether two operators are of one type, in whatever words their frameworks have for it.
+pub(in crate::compare) fn is_same_type(a: &OperatorExecution, b: &OperatorExecution) -> bool {
+    let mut types = OpTypeIndex::default();
+    types.op_type_of(a).name == types.op_type_of(b).name
+}
+
 impl OpTypeIndex {
     /// The type of a run; by its name if the dump has no types and the name is one, as in `Relu_5`.
     pub(super) fn op_type_of(&mut self, run: &OperatorExecution) -> OpType {

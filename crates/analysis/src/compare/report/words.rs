@@ -4,7 +4,7 @@ use opscope_store::visible::visible;
 
 use crate::compare::result::{
     Cause, Comparison, MetricId, NonFiniteRole, OperatorName, OperatorResult, RuleHit, RuleName,
-    Skip, SkipReason, SlotResult, VerdictLevel,
+    Skip, SkipReason, SlotAgreement, SlotResult, VerdictLevel,
 };
 
 /// Numbers of a verdict's line.
@@ -43,12 +43,27 @@ pub fn verdict(comparison: &Comparison) -> String {
     let at = format!("{} {}", of_operator(operator), slot.slot);
     let numbers = worst_numbers(slot).join(", ");
     let why = cause_words(cause);
-    let first = format!("{level}: first at {at}: {why}");
+    let first = format!("{level}: first at {at}: {why}{}", wiring(operator));
     if numbers.is_empty() {
         first
     } else {
         format!("{first}; {numbers}")
     }
+}
+
+/// The inputs that the golden side has elsewhere, in words.
+fn wiring(operator: &OperatorResult) -> String {
+    let inputs = operator
+        .slots
+        .iter()
+        .filter_map(|slot| match &slot.agreement {
+            Some(SlotAgreement::Elsewhere(name)) => {
+                let of = plain(&name.op_name);
+                Some(format!("; {} is the golden side's `{of}`", slot.slot))
+            }
+            _ => None,
+        });
+    inputs.collect()
 }
 
 /// A level as results have it.
@@ -143,6 +158,7 @@ pub fn rule_words(rule: &RuleHit) -> String {
     match rule.metric {
         RuleName::Shape => return "the extents differ".to_owned(),
         RuleName::NotJudged => return "two runs need not agree on it".to_owned(),
+        RuleName::Agreement => return "the other side has it elsewhere".to_owned(),
         RuleName::Metric(_) => {}
     }
     let (value, limit) = (number(rule.value), number(rule.threshold));

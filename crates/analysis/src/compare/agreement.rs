@@ -1,0 +1,291 @@
+//! Values that the other side has as well, whichever operator shows them there.
+//!
+//! Operators are matched by names, types and order, and where the two graphs are built differently
+//! that brings some together that compute different things. Their outputs differ, and nothing is
+//! wrong. Elements tell: the value that the target's operator made is in the golden dump too, under
+//! another operator; or it is not there, because the golden graph never makes it, and everything
+//! that was computed from it is.
+//!
+//! A side's *values* are its tensors by their elements: slots with the same elements show one value,
+//! so that views and casts without effect do not count, and what reads a value is known without a
+//! recorded graph. A value is *found* if the other side has one that agrees with it. It is *rejoined*
+//! if it is found, or if every operator that reads it makes rejoined values.
+
+mod anchors;
+mod region;
+mod search;
+mod values;
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use self::search::find_equals;
+use self::values::{SideValues, ValueIndex};
+use super::matching::{
+    MatchEvidence, MatchedDumps, RunPair, SlotPair, SlotRef, ValueAnchor, is_same_type,
+};
+use super::party::Party;
+use super::result::{
+    Comparison, Evidence, OperatorName, OperatorPlace, OperatorResult, SlotAgreement, SlotResult,
+    VerdictLevel,
+};
+use super::side::ComparedDump;
+use super::verdict::Thresholds;
+
+/// Both sides of a place, with what each has of the other.
+struct ComparedValues {
+    sides: [SideValues; 2],
+    /// Of each side, the value of the other that each value agrees with.
+    equals: [Vec<Option<ValueIndex>>; 2],
+    /// Of each side, whether a value is found, or everything that was computed from it is.
+    is_rejoined: [Vec<bool>; 2],
+    /// Operators that belong together.
+    anchors: Vec<ValueAnchor>,
+    /// Operators of the target at which the sides part.
+    parting: HashSet<usize>,
+}
+
+/// The values of all places at which something differs, or has no partner.
+pub(super) struct Agreement(Vec<(OperatorPlace, ComparedValues)>);
+
+impl Agreement {
+    /// Looks for all values of both sides on the other. Verdicts have to be there. Where everything
+    /// has a partner and agrees, nothing is read.
+    pub(super) fn search(
+        comparison: &Comparison,
+        sides: MatchedDumps<'_>,
+        thresholds: &Thresholds,
+        n_threads: usize,
+    ) -> Agreement {
+        let place = |side: &ComparedDump, run: usize| {
+            let place = &side.runs[run].place;
+            (place.rank, place.step)
+        };
+        let mut partners: HashMap<OperatorPlace, OperatorPlace> = HashMap::new();
+        let mut searched: BTreeSet<OperatorPlace> = BTreeSet::new();
+        for (pair, operator) in sides.matching.pairs.iter().zip(&comparison.operators) {
+            let (Some(&target), Some(&golden)) = (pair.target.first(), pair.golden.first()) else {
+                continue;
+            };
+            let target = place(sides.target, target);
+            partners
+                .entry(target)
+                .or_insert(place(sides.golden, golden));
+            if operator.slots.iter().any(is_apart) {
+                searched.insert(target);
+            }
+        }
+        for unmatched in &sides.matching.unmatched {
+            if unmatched.party == Party::Target {
+                searched.insert(place(sides.target, unmatched.run));
+            }
+        }
+        let places = searched.into_iter().filter_map(|target| {
+            let golden = *partners.get(&target)?;
+            let values = ComparedValues::search(sides, [target, golden], thresholds, n_threads);
+            Some((target, values))
+        });
+        Agreement(places.collect())
+    }
+
+    /// The executions that make the same values.
+    pub(super) fn anchors(&self) -> Vec<ValueAnchor> {
+        let places = self.0.iter();
+        places
+            .flat_map(|(_, values)| values.anchors.clone())
+            .collect()
+    }
+
+    /// Notes which slots that differ are no evidence of a fault, and says whether there are any.
+    /// Verdicts have to be there, and have to be given again then.
+    pub(super) fn note(&self, comparison: &mut Comparison, sides: MatchedDumps<'_>) -> bool {
+        let mut is_any = false;
+        for (place, values) in &self.0 {
+            is_any |= note_place(comparison, sides, *place, values);
+        }
+        is_any
+    }
+}
+
+fn note_place(
+    comparison: &mut Comparison,
+    sides: MatchedDumps<'_>,
+    place: OperatorPlace,
+    values: &ComparedValues,
+) -> bool {
+    let mut is_any = false;
+    let pairs = sides.matching.pairs.iter();
+    for (pair, operator) in pairs.zip(&mut comparison.operators) {
+        let run = pair
+            .target
+            .first()
+            .and_then(|&run| sides.target.runs.get(run));
+        if run.is_none_or(|run| (run.place.rank, run.place.step) != place) {
+            continue;
+        }
+        let is_doubtful = values.is_doubtful(pair, operator);
+        // Slots of a pair are measured in its order, those that could not be read included.
+        let slots = || pair.slots.iter().enumerate();
+        let outputs: Vec<usize> = slots()
+            .filter(|&(k, slot)| {
+                let result = &operator.slots[k];
+                result.is_output() && is_apart(result) && values.is_other_pair(slot, is_doubtful)
+            })
+            .map(|(k, _)| k)
+            .collect();
+        let is_fault = |slot: &SlotResult| slot.is_output() && is_apart(slot);
+        let n_apart = operator.slots.iter().filter(|slot| is_fault(slot)).count();
+        // Nothing that such a pair reads has to agree, and nothing that operators of two types read
+        // to make the same values.
+        let is_excused = n_apart > 0 && outputs.len() == n_apart;
+        let is_other_way = n_apart == 0 && pair.how == MatchEvidence::Value;
+        let is_one_type = is_one_type(sides, pair);
+        let is_parting = pair.target.iter().any(|run| values.parting.contains(run));
+        for (k, slot) in slots() {
+            let result = &mut operator.slots[k];
+            if !is_apart(result) {
+                continue;
+            }
+            result.is_outside = !result.is_output() && values.are_outside(slot);
+            is_any |= result.is_outside;
+            result.agreement = if result.is_output() {
+                outputs.contains(&k).then_some(SlotAgreement::Downstream)
+            } else {
+                let is_weight = result.evidence == Evidence::Tensor && values.are_outside(slot);
+                let is_excused = is_excused || is_other_way && !(is_one_type && is_weight);
+                let found = values.input_agreement(sides, pair, slot);
+                let inner = (is_parting && !is_weight).then_some(SlotAgreement::Inner);
+                found
+                    .or(is_excused.then_some(SlotAgreement::Downstream))
+                    .or(inner)
+            };
+            is_any |= result.agreement.is_some();
+        }
+    }
+    is_any
+}
+
+impl ComparedValues {
+    fn search(
+        sides: MatchedDumps<'_>,
+        places: [OperatorPlace; 2],
+        thresholds: &Thresholds,
+        n_threads: usize,
+    ) -> ComparedValues {
+        let dumps = [sides.target, sides.golden];
+        let all = [0, 1].map(|i| SideValues::collect(dumps[i], places[i], n_threads));
+        let equals = find_equals(dumps, &all, thresholds, n_threads);
+        let is_rejoined = [0, 1].map(|i| all[i].rejoined(&equals[i]));
+        let mut values = ComparedValues {
+            sides: all,
+            equals,
+            is_rejoined,
+            anchors: Vec::new(),
+            parting: HashSet::new(),
+        };
+        anchors::find(&mut values, dumps);
+        values
+    }
+
+    /// Whether a pair may have been brought together wrongly. Where all inputs of both agree, or one
+    /// differs that the other side has nowhere, such as a changed weight, outputs that differ are
+    /// evidence, whatever becomes of them.
+    fn is_doubtful(&self, pair: &RunPair, operator: &OperatorResult) -> bool {
+        let slots = || pair.slots.iter().zip(&operator.slots);
+        let mut inputs = slots().filter(|(_, result)| !result.is_output()).peekable();
+        if inputs.peek().is_none() {
+            // Nothing is known of what was computed from the outputs either.
+            return slots().all(|(slot, _)| self.are_found(slot));
+        }
+        let mut has_other = !pair.missing.is_empty();
+        for (slot, result) in inputs {
+            if is_apart(result) {
+                let is_changed = self.are_outside(slot) && !self.are_alike(slot);
+                if is_changed || !self.are_rejoined(slot) {
+                    return false;
+                }
+                has_other = true;
+            }
+        }
+        has_other
+    }
+
+    fn here(&self, slot: &SlotPair) -> Option<[ValueIndex; 2]> {
+        let [target, golden] = &self.sides;
+        Some([target.value_of(slot.target)?, golden.value_of(slot.golden)?])
+    }
+
+    fn are_found(&self, slot: &SlotPair) -> bool {
+        self.here(slot)
+            .is_some_and(|here| (0..2).all(|i| self.equals[i][here[i].0].is_some()))
+    }
+
+    /// Whether a slot shows what comes from outside on both sides.
+    fn are_outside(&self, slot: &SlotPair) -> bool {
+        self.here(slot)
+            .is_some_and(|here| (0..2).all(|i| self.sides[i].values[here[i].0].is_outside))
+    }
+
+    /// Whether a slot shows values that the other side has too, at least in another order.
+    fn are_alike(&self, slot: &SlotPair) -> bool {
+        self.here(slot)
+            .is_some_and(|here| (0..2).all(|i| !self.is_orphan(i, here[i])))
+    }
+
+    /// Whether a side has a value that the other has in no order.
+    fn is_orphan(&self, side: usize, value: ValueIndex) -> bool {
+        let own = &self.sides[side].values[value.0];
+        let others = &self.sides[1 - side].values;
+        own.is_distinctive()
+            && self.equals[side][value.0].is_none()
+            && !others
+                .iter()
+                .any(|other| other.is_outside && own.is_permutation_of(other))
+    }
+
+    fn are_rejoined(&self, slot: &SlotPair) -> bool {
+        self.here(slot)
+            .is_some_and(|here| (0..2).all(|i| self.is_rejoined[i][here[i].0]))
+    }
+
+    /// Whether an output that differs shows another value than its partner, and nothing is wrong
+    /// with either: one of them is there under another operator, and the other comes to nothing new.
+    fn is_other_pair(&self, slot: &SlotPair, is_doubtful: bool) -> bool {
+        let is_found = self
+            .here(slot)
+            .is_some_and(|here| (0..2).any(|i| self.equals[i][here[i].0].is_some()));
+        self.are_rejoined(slot) && (is_found || is_doubtful)
+    }
+
+    fn input_agreement(
+        &self,
+        sides: MatchedDumps<'_>,
+        pair: &RunPair,
+        slot: &SlotPair,
+    ) -> Option<SlotAgreement> {
+        let [target, golden] = &self.sides;
+        let value = target.value_of(slot.target)?;
+        let equal = self.equals[0][value.0]?;
+        if pair.golden.iter().any(|&run| golden.reads(run, equal)) {
+            return Some(SlotAgreement::OtherInput);
+        }
+        let place = golden.first_slot(equal);
+        Some(SlotAgreement::Elsewhere(name_of(sides, place)))
+    }
+}
+
+fn is_one_type(sides: MatchedDumps<'_>, pair: &RunPair) -> bool {
+    let (Some(&target), Some(&golden)) = (pair.target.last(), pair.golden.last()) else {
+        return false;
+    };
+    is_same_type(&sides.target.runs[target], &sides.golden.runs[golden])
+}
+
+fn name_of(sides: MatchedDumps<'_>, place: SlotRef) -> OperatorName {
+    OperatorName::for_execution(&sides.golden.runs[place.run])
+}
+
+/// Whether a slot counts against its operator.
+fn is_apart(slot: &SlotResult) -> bool {
+    let is_compared = matches!(slot.evidence, Evidence::Tensor | Evidence::Shape);
+    is_compared && matches!(slot.level, VerdictLevel::Warn | VerdictLevel::Fail)
+}

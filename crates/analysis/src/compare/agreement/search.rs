@@ -1,0 +1,142 @@
+//! Which value of one side agrees with which of the other.
+
+use std::collections::HashMap;
+
+use opscope_tensor::difference::{self, DifferenceOptions};
+
+use super::values::{DumpValue, SideValues, ValueIndex};
+use crate::compare::matching::SlotRef;
+use crate::compare::result::{Evidence, Metrics, SlotResult, TensorSummary, VerdictLevel};
+use crate::compare::side::ComparedDump;
+use crate::compare::verdict::{Thresholds, is_within};
+use crate::job;
+
+/// Most values whose elements are compared with one of the other side.
+const N_CANDIDATES_MAX: usize = 16;
+/// Most values on either side of a norm that are looked at.
+const N_NEAR_MAX: usize = 256;
+/// How far apart norms of values may be whose elements are compared, relative to the larger.
+const NORMS_APART_MAX: f64 = 0.02;
+
+/// Finds, for each value of either side, one of the other that agrees with it.
+pub(super) fn find_equals(
+    dumps: [&ComparedDump; 2],
+    sides: &[SideValues; 2],
+    thresholds: &Thresholds,
+    n_threads: usize,
+) -> [Vec<Option<ValueIndex>>; 2] {
+    let mut of_length: HashMap<u64, Vec<ValueIndex>> = HashMap::new();
+    for (i, value) in sides[1].values.iter().enumerate() {
+        let n = value.stats.counts.n_elements;
+        of_length.entry(n).or_default().push(ValueIndex(i));
+    }
+    let norm = |value: &ValueIndex| sides[1].values[value.0].stats.l2;
+    for values in of_length.values_mut() {
+        values.sort_by(|a, b| norm(a).total_cmp(&norm(b)));
+    }
+    let targets: Vec<usize> = (0..sides[0].values.len()).collect();
+    let found = job::map(&targets, n_threads, |&i| {
+        let target = &sides[0].values[i];
+        let same_length = of_length.get(&target.stats.counts.n_elements);
+        let mut near: Vec<(f64, ValueIndex)> = same_length
+            .map_or(&[][..], |values| {
+                near_in_norm(values, target.stats.l2, norm)
+            })
+            .iter()
+            .filter(|_| target.is_distinctive())
+            .map(|&golden| (distance(target, &sides[1].values[golden.0]), golden))
+            .filter(|(distance, _)| *distance <= NORMS_APART_MAX)
+            .collect();
+        near.sort_by(|a, b| a.0.total_cmp(&b.0));
+        near.truncate(N_CANDIDATES_MAX);
+        let agreeing = near.into_iter().filter(|(_, golden)| {
+            let golden = sides[1].values[golden.0].first;
+            agrees(dumps, target.first, golden, thresholds)
+        });
+        agreeing.map(|(_, golden)| golden).collect::<Vec<_>>()
+    });
+    let mut equals = [
+        vec![None; sides[0].values.len()],
+        vec![None; sides[1].values.len()],
+    ];
+    for (i, goldens) in found.into_iter().enumerate() {
+        equals[0][i] = goldens.first().copied();
+        for golden in goldens {
+            equals[1][golden.0].get_or_insert(ValueIndex(i));
+        }
+    }
+    equals
+}
+
+/// The values whose norms are nearest to a norm, of values in the order of their norms.
+fn near_in_norm(
+    values: &[ValueIndex],
+    wanted: f64,
+    norm: impl Fn(&ValueIndex) -> f64,
+) -> &[ValueIndex] {
+    let at = values.partition_point(|value| norm(value).total_cmp(&wanted).is_lt());
+    // One norm may be that of very many values, and then others are not looked at.
+    let (start, end) = (
+        at.saturating_sub(N_NEAR_MAX),
+        (at + N_NEAR_MAX).min(values.len()),
+    );
+    &values[start..end]
+}
+
+/// How far apart two values can be told to be from their statistics, relative to their size.
+fn distance(a: &DumpValue, b: &DumpValue) -> f64 {
+    let (a, b) = (&a.stats, &b.stats);
+    if a.counts.n_nan != b.counts.n_nan || !(a.l2.is_finite() && b.l2.is_finite()) {
+        // Without finite norms the counts of what is not finite have to do.
+        let counts =
+            |s: &opscope_tensor::Stats| (s.counts.n_nan, s.counts.n_pos_inf, s.counts.n_neg_inf);
+        return if counts(a) == counts(b) {
+            0.0
+        } else {
+            f64::INFINITY
+        };
+    }
+    let scale = a.l2.max(b.l2);
+    if scale == 0.0 {
+        return 0.0;
+    }
+    let largest = a
+        .max
+        .abs()
+        .max(a.min.abs())
+        .max(b.max.abs())
+        .max(b.min.abs());
+    let extremes = (a.max - b.max).abs().max((a.min - b.min).abs()) / largest;
+    ((a.l2 - b.l2).abs() / scale).max(extremes)
+}
+
+/// Whether the elements of two slots agree, in their order, within the limits of their dtypes.
+fn agrees(
+    [target, golden]: [&ComparedDump; 2],
+    t: SlotRef,
+    g: SlotRef,
+    thresholds: &Thresholds,
+) -> bool {
+    let slots = [
+        &target.runs[t.run].slots[t.slot],
+        &golden.runs[g.run].slots[g.slot],
+    ];
+    let [Ok(a), Ok(b)] = slots.map(|slot| slot.load(None)) else {
+        return false;
+    };
+    let Ok(found) = difference::difference(a.view(), b.view(), DifferenceOptions::default()) else {
+        return false;
+    };
+    let [of_target, of_golden] = slots.map(|slot| TensorSummary {
+        dtype: slot.dtype_name.clone(),
+        ..TensorSummary::default()
+    });
+    let slot = SlotResult {
+        evidence: Evidence::Tensor,
+        target: of_target,
+        golden: of_golden,
+        metrics: Metrics::from_difference(&found),
+        ..SlotResult::default()
+    };
+    is_within(slot, thresholds) == VerdictLevel::Pass
+}

@@ -1,0 +1,241 @@
+//! The values of one side, and which operators make and read them.
+
+use std::collections::{HashMap, HashSet};
+
+use opscope_store::record::SlotSide;
+use opscope_tensor::digest::xxh3_128;
+use opscope_tensor::{DType, Stats, stats};
+
+use crate::compare::matching::{SlotRef, is_view};
+use crate::compare::result::OperatorPlace;
+use crate::compare::side::ComparedDump;
+use crate::job;
+
+/// Most elements that extents have.
+const N_EXTENTS_MAX: u64 = 8;
+/// How far apart sums of the same elements in two orders may be, relative to their size.
+const ORDER_ERROR_MAX: f64 = 1e-9;
+/// Elements below which equality is too often chance.
+const N_ELEMENTS_MIN: u64 = 2;
+
+/// A value of a side, as an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct ValueIndex(pub(super) usize);
+
+/// A value: what all slots with the same elements show.
+pub(super) struct DumpValue {
+    /// Its statistics, which do not depend on the order of elements.
+    pub(super) stats: Stats,
+    /// The slot that showed it first.
+    pub(super) first: SlotRef,
+    /// Operators that read it and make something else.
+    pub(super) readers: Vec<usize>,
+    /// Whether it is a shape or an index and no data: a few integers.
+    is_extents: bool,
+    /// Whether it comes from outside: no operator makes it, or one that only turns such a value.
+    pub(super) is_outside: bool,
+}
+
+impl DumpValue {
+    /// Whether agreeing with another value is no coincidence.
+    pub(super) fn is_distinctive(&self) -> bool {
+        self.stats.counts.n_elements >= N_ELEMENTS_MIN && self.stats.min < self.stats.max
+    }
+
+    /// Whether both may have the same elements in another order, as a weight that is stored
+    /// transposed.
+    pub(super) fn is_permutation_of(&self, other: &DumpValue) -> bool {
+        let (a, b) = (&self.stats, &other.stats);
+        let is_near =
+            |a: f64, b: f64| a == b || (a - b).abs() <= ORDER_ERROR_MAX * a.abs().max(b.abs());
+        a.counts.n_elements == b.counts.n_elements
+            && a.min == b.min
+            && a.max == b.max
+            && is_near(a.l1, b.l1)
+            && is_near(a.l2, b.l2)
+    }
+}
+
+/// The values of one place of a side.
+pub(super) struct SideValues {
+    pub(super) values: Vec<DumpValue>,
+    of_slot: HashMap<SlotRef, ValueIndex>,
+    /// The values that each operator reads, and those that it makes.
+    inputs: HashMap<usize, HashSet<ValueIndex>>,
+    pub(super) outputs: HashMap<usize, Vec<ValueIndex>>,
+}
+
+impl SideValues {
+    /// Reads all elements of a place. Slots without elements show no value.
+    pub(super) fn collect(
+        side: &ComparedDump,
+        place: OperatorPlace,
+        n_threads: usize,
+    ) -> SideValues {
+        let slots: Vec<SlotRef> = side
+            .runs
+            .iter()
+            .enumerate()
+            .filter(|(_, run)| (run.place.rank, run.place.step) == place)
+            .flat_map(|(run, of_run)| {
+                (0..of_run.slots.len()).map(move |slot| SlotRef { run, slot })
+            })
+            .collect();
+        let read = job::map(&slots, n_threads, |at| {
+            let loaded = side.runs[at.run].slots[at.slot].load(None).ok()?;
+            let stats = stats(loaded.view()).ok()?;
+            Some((loaded.dtype(), xxh3_128(loaded.view().bytes), stats))
+        });
+        let mut found = SideValues {
+            values: Vec::new(),
+            of_slot: HashMap::new(),
+            inputs: HashMap::new(),
+            outputs: HashMap::new(),
+        };
+        let mut known: HashMap<(DType, u64, [u8; 16]), ValueIndex> = HashMap::new();
+        for (at, read) in slots.into_iter().zip(read) {
+            let Some((dtype, digest, stats)) = read else {
+                continue;
+            };
+            let key = (dtype, stats.counts.n_elements, digest);
+            let value = *known.entry(key).or_insert_with(|| {
+                found.values.push(DumpValue {
+                    stats,
+                    first: at,
+                    readers: Vec::new(),
+                    is_extents: is_integer(dtype) && stats.counts.n_elements <= N_EXTENTS_MAX,
+                    is_outside: true,
+                });
+                ValueIndex(found.values.len() - 1)
+            });
+            found.of_slot.insert(at, value);
+            match side.runs[at.run].slots[at.slot].side {
+                SlotSide::Input => {
+                    found.inputs.entry(at.run).or_default().insert(value);
+                }
+                SlotSide::Output => found.outputs.entry(at.run).or_default().push(value),
+            }
+        }
+        found.tell_outside(side);
+        for (&run, inputs) in &found.inputs {
+            let makes = |value: &ValueIndex| {
+                let outputs = found.outputs.get(&run);
+                outputs.is_some_and(|outputs| outputs.iter().any(|output| output != value))
+            };
+            for value in inputs {
+                if makes(value) {
+                    found.values[value.0].readers.push(run);
+                }
+            }
+        }
+        found
+    }
+
+    /// Tells what comes from outside from what the model computes.
+    fn tell_outside(&mut self, side: &ComparedDump) {
+        let mut runs: Vec<usize> = self.outputs.keys().copied().collect();
+        runs.sort_unstable();
+        for run in runs {
+            let inputs = self.inputs.get(&run);
+            let turns_outside = inputs.is_some_and(|inputs| {
+                is_view(&side.runs[run])
+                    && inputs.iter().all(|input| self.values[input.0].is_outside)
+            });
+            for output in &self.outputs[&run] {
+                // A value that was read before anything made it stays what it was.
+                let is_given = inputs.is_some_and(|inputs| inputs.contains(output));
+                let was_shown = self.values[output.0].first.run < run;
+                if !(turns_outside || is_given || was_shown) {
+                    self.values[output.0].is_outside = false;
+                }
+            }
+        }
+    }
+
+    /// The operators that read nothing but what the other side has and make what it has not, with
+    /// the computed values that they read: where both sides part. In the order of execution.
+    pub(super) fn frontier(
+        &self,
+        equals: &[Option<ValueIndex>],
+        is_rejoined: &[bool],
+    ) -> Vec<(usize, Vec<ValueIndex>)> {
+        let mut runs: Vec<usize> = self.outputs.keys().copied().collect();
+        runs.sort_unstable();
+        let parts = runs.into_iter().filter_map(|run| {
+            let mut inputs: Vec<ValueIndex> = self
+                .inputs
+                .get(&run)
+                .into_iter()
+                .flatten()
+                .copied()
+                .collect();
+            inputs.sort_unstable();
+            let is_known = |value: &ValueIndex| {
+                let of = &self.values[value.0];
+                of.is_outside || is_rejoined[value.0] || !of.is_distinctive()
+            };
+            let is_new = |value: &ValueIndex| {
+                let of = &self.values[value.0];
+                !of.is_outside && !of.is_extents && !is_rejoined[value.0]
+            };
+            let is_part = inputs.iter().all(is_known) && self.outputs[&run].iter().any(is_new);
+            inputs.retain(|value| equals[value.0].is_some());
+            // Without a value that both sides have there is no place to part from.
+            (is_part && !inputs.is_empty()).then_some((run, inputs))
+        });
+        parts.collect()
+    }
+
+    /// The value that a slot shows.
+    pub(super) fn value_of(&self, slot: SlotRef) -> Option<ValueIndex> {
+        self.of_slot.get(&slot).copied()
+    }
+
+    /// Whether an operator reads a value.
+    pub(super) fn reads(&self, run: usize, value: ValueIndex) -> bool {
+        let inputs = self.inputs.get(&run);
+        inputs.is_some_and(|inputs| inputs.contains(&value))
+    }
+
+    /// The values that an operator reads, in no order.
+    pub(super) fn inputs_of(&self, run: usize) -> impl Iterator<Item = ValueIndex> {
+        self.inputs.get(&run).into_iter().flatten().copied()
+    }
+
+    /// The slot that showed a value first.
+    pub(super) fn first_slot(&self, value: ValueIndex) -> SlotRef {
+        self.values[value.0].first
+    }
+
+    /// Of each value, whether the other side has it, or everything that was computed from it.
+    pub(super) fn rejoined(&self, equals: &[Option<ValueIndex>]) -> Vec<bool> {
+        // Exporters compute extents that other graphs have as attributes; what they lead to tells.
+        let values = self.values.iter().zip(equals);
+        let mut known: Vec<Option<bool>> = values
+            .map(|(value, equal)| (equal.is_some() || value.is_extents).then_some(true))
+            .collect();
+        // A value is decided after all that is made of it, so values are taken from the last one
+        // made; what was made in place of itself has been cut out of its own readers.
+        let mut order: Vec<usize> = (0..self.values.len()).collect();
+        order.sort_by_key(|&i| std::cmp::Reverse(self.values[i].first));
+        for i in order {
+            if known[i].is_some() {
+                continue;
+            }
+            let readers = &self.values[i].readers;
+            let is_rejoined = !readers.is_empty()
+                && readers.iter().all(|run| {
+                    let outputs = &self.outputs[run];
+                    let mut outputs = outputs.iter().filter(|output| output.0 != i);
+                    outputs.all(|output| known[output.0] == Some(true))
+                });
+            known[i] = Some(is_rejoined);
+        }
+        known.into_iter().map(|is| is == Some(true)).collect()
+    }
+}
+
+fn is_integer(dtype: DType) -> bool {
+    use DType::*;
+    matches!(dtype, I8 | U8 | I16 | U16 | I32 | U32 | I64 | U64)
+}
