@@ -122,7 +122,11 @@ fn note_place(
         if run.is_none_or(|run| (run.place.rank, run.place.step) != place) {
             continue;
         }
-        let is_doubtful = values.is_doubtful(pair, operator);
+        let is_one_type = is_one_type(sides, pair);
+        // Small differences vanish on the way, so an operator that has its own name and type on the
+        // other side is not excused by what becomes of them.
+        let is_certain = pair.how == MatchEvidence::Name && is_one_type && pair.missing.is_empty();
+        let is_doubtful = !is_certain && values.is_doubtful(pair, operator);
         // Slots of a pair are measured in its order, those that could not be read included.
         let slots = || pair.slots.iter().enumerate();
         let outputs: Vec<usize> = slots()
@@ -138,7 +142,6 @@ fn note_place(
         // to make the same values.
         let is_excused = n_apart > 0 && outputs.len() == n_apart;
         let is_other_way = n_apart == 0 && pair.how == MatchEvidence::Value;
-        let is_one_type = is_one_type(sides, pair);
         let is_parting = pair.target.iter().any(|run| values.parting.contains(run));
         for (k, slot) in slots() {
             let result = &mut operator.slots[k];
@@ -268,6 +271,9 @@ impl ComparedValues {
         if pair.golden.iter().any(|&run| golden.reads(run, equal)) {
             return Some(SlotAgreement::OtherInput);
         }
+        // If the target never makes what the partner reads, it may not be the one that is wrong.
+        let partner = golden.value_of(slot.golden)?;
+        self.equals[1][partner.0]?;
         let place = golden.first_slot(equal);
         Some(SlotAgreement::Elsewhere(name_of(sides, place)))
     }

@@ -233,7 +233,10 @@ fn mistakes_end_with_2() {
         (&[side], "GOLDEN"),
         (&[side, side, "--from", "x.json"], "cannot be used with"),
         (&[side, side, "--steps", "3-1"], "ends before it begins"),
-        (&[side, side, "--filter", "nobody"], "nothing"),
+        (
+            &[side, side, "--filter", "nobody"],
+            "excludes every operator",
+        ),
         (&[side, side, "--csv", "-"], "standard output"),
         (&[side, side, "--json", "-", "--jsonl", "-"], "two reports"),
         (&[side, side, "--thresholds", typo], "cosin"),

@@ -7,7 +7,7 @@ use opscope_store::record::SlotSide;
 use super::ComparedValues;
 use super::region::LearnedRegions;
 use super::values::{SideValues, ValueIndex};
-use crate::compare::matching::{SlotRef, ValueAnchor, is_same_type};
+use crate::compare::matching::{SlotRef, ValueAnchor, is_same_type, is_view};
 use crate::compare::side::{ComparedDump, OperatorExecution};
 
 /// Most readers of a value that are looked at.
@@ -73,8 +73,12 @@ fn frontier(
     regions: &LearnedRegions,
 ) -> Vec<[usize; 2]> {
     let mut parting = Vec::new();
-    let [targets, goldens] =
-        [0, 1].map(|i| values.sides[i].frontier(&values.equals[i], &values.is_rejoined[i]));
+    // A cast that rounds makes another value, though not one that the other side computes.
+    let [targets, goldens] = [0, 1].map(|i| {
+        let mut parts = values.sides[i].frontier(&values.equals[i], &values.is_rejoined[i]);
+        parts.retain(|(run, _)| !is_view(&dumps[i].runs[*run]));
+        parts
+    });
     // Operators that read one value are few, and those at which the sides part may be all of them.
     let mut readers: HashMap<ValueIndex, Vec<usize>> = HashMap::new();
     for (at, (_, inputs)) in goldens.iter().enumerate() {
@@ -93,7 +97,8 @@ fn frontier(
         let likeness = |golden: usize, n_common: usize| {
             let (a, b) = (&dumps[0].runs[target], &dumps[1].runs[golden]);
             let has_one_name = a.op_name == b.op_name && a.repeat == b.repeat;
-            (n_common, has_one_name, is_same_type(a, b))
+            let is_one_type = is_same_type(a, b);
+            (has_one_name && is_one_type, n_common, is_one_type)
         };
         let nearest = n_common
             .into_iter()
