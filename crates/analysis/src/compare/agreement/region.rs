@@ -13,6 +13,24 @@ use super::values::ValueIndex;
 use crate::compare::matching::ValueAnchor;
 use crate::compare::side::ComparedDump;
 
+/// Operators that exporters take apart, under their types in ONNX and in PyTorch, and what they make
+/// of them. Without these nothing would be known at the first place of its kind.
+const DECOMPOSITIONS: [(&[&str], &[&str]); 4] = [
+    (
+        &["Gemm", "aten_addmm_default", "aten_linear_default"],
+        &["MatMul", "Add"],
+    ),
+    (
+        &["Gelu", "aten_gelu_default"],
+        &["Div", "Erf", "Add", "Mul", "Mul"],
+    ),
+    (
+        &["Gelu", "aten_gelu_default"],
+        &["Mul", "Div", "Erf", "Add", "Mul"],
+    ),
+    (&["Silu", "Swish", "aten_silu_default"], &["Sigmoid", "Mul"]),
+];
+
 /// Most operators of a region.
 const N_OPERATORS_MAX: usize = 32;
 
@@ -28,6 +46,13 @@ impl LearnedRegions {
         anchors: &[ValueAnchor],
     ) -> LearnedRegions {
         let mut learned: HashMap<String, BTreeSet<Vec<String>>> = HashMap::new();
+        for (wholes, parts) in DECOMPOSITIONS {
+            for whole in wholes {
+                let parts = parts.iter().map(|part| (*part).to_owned());
+                let of_type = learned.entry((*whole).to_owned()).or_default();
+                of_type.insert(parts.collect());
+            }
+        }
         for anchor in anchors {
             let [target, golden] = anchor.runs;
             let region = before(values, makers, target);
