@@ -79,9 +79,17 @@ impl Agreement {
                 searched.insert(place(sides.target, unmatched.run));
             }
         }
+        let runs = [sides.target, sides.golden].map(|side| {
+            let mut runs: HashMap<OperatorPlace, Vec<usize>> = HashMap::new();
+            for run in 0..side.runs.len() {
+                runs.entry(place(side, run)).or_default().push(run);
+            }
+            runs
+        });
         let places = searched.into_iter().filter_map(|target| {
             let golden = *partners.get(&target)?;
-            let values = ComparedValues::search(sides, [target, golden], thresholds, n_threads);
+            let runs = [runs[0].get(&target)?, runs[1].get(&golden)?];
+            let values = ComparedValues::search(sides, runs, thresholds, n_threads);
             Some((target, values))
         });
         Agreement(places.collect())
@@ -98,64 +106,71 @@ impl Agreement {
     /// Notes which slots that differ are no evidence of a fault, and says whether there are any.
     /// Verdicts have to be there, and have to be given again then.
     pub(super) fn note(&self, comparison: &mut Comparison, sides: MatchedDumps<'_>) -> bool {
+        let of_place: HashMap<OperatorPlace, &ComparedValues> = self
+            .0
+            .iter()
+            .map(|(place, values)| (*place, values))
+            .collect();
         let mut is_any = false;
-        for (place, values) in &self.0 {
-            is_any |= note_place(comparison, sides, *place, values);
+        let pairs = sides.matching.pairs.iter();
+        for (pair, operator) in pairs.zip(&mut comparison.operators) {
+            let run = pair
+                .target
+                .first()
+                .and_then(|&run| sides.target.runs.get(run));
+            let values = run.and_then(|run| of_place.get(&(run.place.rank, run.place.step)));
+            let Some(values) = values.filter(|_| operator.slots.iter().any(is_apart)) else {
+                continue;
+            };
+            is_any |= values.note_pair(sides, pair, operator);
         }
         is_any
     }
 }
 
-fn note_place(
-    comparison: &mut Comparison,
-    sides: MatchedDumps<'_>,
-    place: OperatorPlace,
-    values: &ComparedValues,
-) -> bool {
-    let mut is_any = false;
-    let pairs = sides.matching.pairs.iter();
-    for (pair, operator) in pairs.zip(&mut comparison.operators) {
-        let run = pair
-            .target
-            .first()
-            .and_then(|&run| sides.target.runs.get(run));
-        if run.is_none_or(|run| (run.place.rank, run.place.step) != place) {
-            continue;
-        }
+impl ComparedValues {
+    /// Notes the slots of a pair that differ and are no evidence of a fault.
+    fn note_pair(
+        &self,
+        sides: MatchedDumps<'_>,
+        pair: &RunPair,
+        operator: &mut OperatorResult,
+    ) -> bool {
+        let mut is_any = false;
         let is_one_type = is_one_type(sides, pair);
         // Small differences vanish on the way, so an operator that has its own name and type on the
         // other side is not excused by what becomes of them.
         let is_certain = pair.how == MatchEvidence::Name && is_one_type && pair.missing.is_empty();
-        let is_doubtful = !is_certain && values.is_doubtful(pair, operator);
+        let is_doubtful = !is_certain && self.is_doubtful(pair, operator);
         // Slots of a pair are measured in its order, those that could not be read included.
         let slots = || pair.slots.iter().enumerate();
         let outputs: Vec<usize> = slots()
             .filter(|&(k, slot)| {
                 let result = &operator.slots[k];
-                result.is_output() && is_apart(result) && values.is_other_pair(slot, is_doubtful)
+                result.is_output() && is_apart(result) && self.is_other_pair(slot, is_doubtful)
             })
             .map(|(k, _)| k)
             .collect();
         let is_fault = |slot: &SlotResult| slot.is_output() && is_apart(slot);
         let n_apart = operator.slots.iter().filter(|slot| is_fault(slot)).count();
         // Nothing that such a pair reads has to agree, and nothing that operators of two types read
-        // to make the same values.
+        // to make the same self.
         let is_excused = n_apart > 0 && outputs.len() == n_apart;
         let is_other_way = n_apart == 0 && pair.how == MatchEvidence::Value;
-        let is_parting = pair.target.iter().any(|run| values.parting.contains(run));
+        let is_parting = pair.target.iter().any(|run| self.parting.contains(run));
         for (k, slot) in slots() {
             let result = &mut operator.slots[k];
             if !is_apart(result) {
                 continue;
             }
-            result.is_outside = !result.is_output() && values.are_outside(slot);
+            result.is_outside = !result.is_output() && self.are_outside(slot);
             is_any |= result.is_outside;
             result.agreement = if result.is_output() {
                 outputs.contains(&k).then_some(SlotAgreement::Downstream)
             } else {
-                let is_weight = result.evidence == Evidence::Tensor && values.are_outside(slot);
+                let is_weight = result.evidence == Evidence::Tensor && self.are_outside(slot);
                 let is_excused = is_excused || is_other_way && !(is_one_type && is_weight);
-                let found = values.input_agreement(sides, pair, slot);
+                let found = self.input_agreement(sides, pair, slot);
                 let inner = (is_parting && !is_weight).then_some(SlotAgreement::Inner);
                 found
                     .or(is_excused.then_some(SlotAgreement::Downstream))
@@ -163,19 +178,17 @@ fn note_place(
             };
             is_any |= result.agreement.is_some();
         }
+        is_any
     }
-    is_any
-}
 
-impl ComparedValues {
     fn search(
         sides: MatchedDumps<'_>,
-        places: [OperatorPlace; 2],
+        runs: [&Vec<usize>; 2],
         thresholds: &Thresholds,
         n_threads: usize,
     ) -> ComparedValues {
         let dumps = [sides.target, sides.golden];
-        let all = [0, 1].map(|i| SideValues::collect(dumps[i], places[i], n_threads));
+        let all = [0, 1].map(|i| SideValues::collect(dumps[i], runs[i], n_threads));
         let equals = find_equals(dumps, &all, thresholds, n_threads);
         let is_rejoined = [0, 1].map(|i| all[i].rejoined(&equals[i]));
         let mut values = ComparedValues {

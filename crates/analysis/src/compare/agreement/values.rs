@@ -7,7 +7,6 @@ use opscope_tensor::digest::xxh3_128;
 use opscope_tensor::{DType, Stats, stats};
 
 use crate::compare::matching::{SlotRef, is_view};
-use crate::compare::result::OperatorPlace;
 use crate::compare::side::ComparedDump;
 use crate::job;
 
@@ -66,20 +65,11 @@ pub(super) struct SideValues {
 }
 
 impl SideValues {
-    /// Reads all elements of a place. Slots without elements show no value.
-    pub(super) fn collect(
-        side: &ComparedDump,
-        place: OperatorPlace,
-        n_threads: usize,
-    ) -> SideValues {
-        let slots: Vec<SlotRef> = side
-            .runs
+    /// Reads all elements of operators. Slots without elements show no value.
+    pub(super) fn collect(side: &ComparedDump, runs: &[usize], n_threads: usize) -> SideValues {
+        let slots: Vec<SlotRef> = runs
             .iter()
-            .enumerate()
-            .filter(|(_, run)| (run.place.rank, run.place.step) == place)
-            .flat_map(|(run, of_run)| {
-                (0..of_run.slots.len()).map(move |slot| SlotRef { run, slot })
-            })
+            .flat_map(|&run| (0..side.runs[run].slots.len()).map(move |slot| SlotRef { run, slot }))
             .collect();
         let read = job::map(&slots, n_threads, |at| {
             let loaded = side.runs[at.run].slots[at.slot].load(None).ok()?;
