@@ -7,7 +7,7 @@ use opscope_store::record::SlotSide;
 use super::ComparedValues;
 use super::region::LearnedRegions;
 use super::values::{SideValues, ValueIndex};
-use crate::compare::matching::{SlotRef, ValueAnchor, is_same_type, is_view};
+use crate::compare::matching::{SlotRef, ValueAnchor, is_same_type};
 use crate::compare::side::{ComparedDump, OperatorExecution};
 
 /// Most readers of a value that are looked at.
@@ -17,6 +17,15 @@ type AreAlike = dyn Fn(&OperatorExecution, &OperatorExecution) -> bool;
 
 /// Types of operators that hand their input on.
 const IDLE_TYPES: [&str; 3] = ["Identity", "aten_alias_default", "aten_clone_default"];
+/// Types of operators that round their input.
+const CAST_TYPES: [&str; 6] = [
+    "Cast",
+    "CastLike",
+    "QuantizeLinear",
+    "DequantizeLinear",
+    "aten__to_copy_default",
+    "prims_convert_element_type_default",
+];
 /// How many operators before another are looked at for such a one.
 const N_IDLE_MAX: usize = 64;
 
@@ -76,7 +85,7 @@ fn frontier(
     // A cast that rounds makes another value, though not one that the other side computes.
     let [targets, goldens] = [0, 1].map(|i| {
         let mut parts = values.sides[i].frontier(&values.equals[i], &values.is_rejoined[i]);
-        parts.retain(|(run, _)| !is_view(&dumps[i].runs[*run]));
+        parts.retain(|(run, _)| !is_one_of(&CAST_TYPES, &dumps[i].runs[*run]));
         parts
     });
     // Operators that read one value are few, and those at which the sides part may be all of them.
@@ -124,6 +133,12 @@ fn frontier(
     parting
 }
 
+fn is_one_of(op_types: &[&str], run: &OperatorExecution) -> bool {
+    op_types
+        .iter()
+        .any(|op_type| run.op_type.eq_ignore_ascii_case(op_type))
+}
+
 /// The operator before another that hands it one of its inputs and says that it does nothing: where
 /// the golden side computes something of that input, this one stands for the computation.
 fn idle_before(
@@ -138,12 +153,7 @@ fn idle_before(
         let mut handed = outputs.filter(|value| side.reads(*run, **value));
         handed.any(|value| inputs.contains(value))
     };
-    let is_idle = |run: &usize| {
-        let op_type = &dump.runs[*run].op_type;
-        IDLE_TYPES
-            .iter()
-            .any(|idle| op_type.eq_ignore_ascii_case(idle))
-    };
+    let is_idle = |run: &usize| is_one_of(&IDLE_TYPES, &dump.runs[*run]);
     (0..reader)
         .rev()
         .take(N_IDLE_MAX)
