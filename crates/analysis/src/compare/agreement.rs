@@ -12,6 +12,7 @@
 //! if it is found, or if every operator that reads it makes rejoined values.
 
 mod anchors;
+mod folding;
 mod region;
 mod search;
 mod values;
@@ -21,7 +22,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use self::search::find_equals;
 use self::values::{SideValues, ValueIndex};
 use super::matching::{
-    MatchEvidence, MatchedDumps, RunPair, SlotPair, SlotRef, ValueAnchor, is_same_type,
+    MatchEvidence, MatchedDumps, RunPair, SharedValues, SlotPair, SlotRef, ValueAnchor, is_same_type,
 };
 use super::party::Party;
 use super::result::{
@@ -103,6 +104,30 @@ impl Agreement {
             .collect()
     }
 
+    /// The slots of both sides that show the same elements.
+    pub(super) fn shared(&self) -> SharedValues {
+        let mut shared = SharedValues::default();
+        // Values of different places have nothing in common, and may have the same numbers.
+        let mut n_before = 0;
+        for (_, values) in &self.0 {
+            let [target, golden] = &values.sides;
+            let same = target.identical(golden);
+            let number = |value: ValueIndex| n_before + value.0;
+            let partner = |value: ValueIndex| values.equals[0][value.0].or(same[value.0]);
+            let mut is_shared = vec![false; golden.values.len()];
+            for (slot, value) in target.slots() {
+                if let Some(partner) = partner(value) {
+                    is_shared[partner.0] = true;
+                    shared.of_slot[0].insert(slot, number(partner));
+                }
+            }
+            let of_golden = golden.slots().filter(|(_, value)| is_shared[value.0]);
+            shared.of_slot[1].extend(of_golden.map(|(slot, value)| (slot, number(value))));
+            n_before += golden.values.len();
+        }
+        shared
+    }
+
     /// Notes which slots that differ are no evidence of a fault, and says whether there are any.
     /// Verdicts have to be there, and have to be given again then.
     pub(super) fn note(&self, comparison: &mut Comparison, sides: MatchedDumps<'_>) -> bool {
@@ -141,7 +166,7 @@ impl ComparedValues {
         // Small differences vanish on the way, so an operator that has its own name and type on the
         // other side is not excused by what becomes of them.
         let is_certain = pair.how == MatchEvidence::Name && is_one_type && pair.missing.is_empty();
-        let is_doubtful = !is_certain && self.is_doubtful(pair, operator);
+        let is_doubtful = !is_certain && self.is_doubtful(sides, pair, operator);
         // Slots of a pair are measured in its order, those that could not be read included.
         let slots = || pair.slots.iter().enumerate();
         let outputs: Vec<usize> = slots()
@@ -158,6 +183,7 @@ impl ComparedValues {
         let is_excused = n_apart > 0 && outputs.len() == n_apart;
         let is_other_way = n_apart == 0 && pair.how == MatchEvidence::Value;
         let is_parting = pair.target.iter().any(|run| self.parting.contains(run));
+        let makes_same = n_apart == 0 && operator.slots.iter().any(is_agreed_output);
         for (k, slot) in slots() {
             let result = &mut operator.slots[k];
             if !is_apart(result) {
@@ -168,11 +194,22 @@ impl ComparedValues {
             result.agreement = if result.is_output() {
                 outputs.contains(&k).then_some(SlotAgreement::Downstream)
             } else {
-                let is_weight = result.evidence == Evidence::Tensor && self.are_outside(slot);
+                let is_weight = result.evidence != Evidence::Shape && self.are_outside(slot);
                 let is_excused = is_excused || is_other_way && !(is_one_type && is_weight);
+                let is_stored_otherwise =
+                    makes_same && (self.are_extents(slot) || self.are_permuted(slot));
                 let found = self.input_agreement(sides, pair, slot);
+                let is_folded = || self.are_folded(sides, slot);
+                let stored = (is_stored_otherwise || is_folded()).then_some(SlotAgreement::Stored);
+                // What made such an input is judged by itself; which of several operators reads it is
+                // chance.
+                let is_passed_on = (!is_certain || makes_same)
+                    && !self.are_outside(slot)
+                    && self.are_rejoined(slot);
+                let is_excused = is_excused || is_passed_on;
                 let inner = (is_parting && !is_weight).then_some(SlotAgreement::Inner);
                 found
+                    .or(stored)
                     .or(is_excused.then_some(SlotAgreement::Downstream))
                     .or(inner)
             };
@@ -205,17 +242,28 @@ impl ComparedValues {
     /// Whether a pair may have been brought together wrongly. Where all inputs of both agree, or one
     /// differs that the other side has nowhere, such as a changed weight, outputs that differ are
     /// evidence, whatever becomes of them.
-    fn is_doubtful(&self, pair: &RunPair, operator: &OperatorResult) -> bool {
+    fn is_doubtful(
+        &self,
+        sides: MatchedDumps<'_>,
+        pair: &RunPair,
+        operator: &OperatorResult,
+    ) -> bool {
         let slots = || pair.slots.iter().zip(&operator.slots);
         let mut inputs = slots().filter(|(_, result)| !result.is_output()).peekable();
         if inputs.peek().is_none() {
-            // Nothing is known of what was computed from the outputs either.
-            return slots().all(|(slot, _)| self.are_found(slot));
+            let has_inputs = |side: &SideValues, run: &usize| side.inputs_of(*run).next().is_some();
+            let [target, golden] = &self.sides;
+            // In a dump without inputs nothing tells what was computed from the outputs either.
+            return pair.target.iter().any(|run| has_inputs(target, run))
+                && pair.golden.iter().any(|run| has_inputs(golden, run))
+                || slots().all(|(slot, _)| self.are_found(slot));
         }
         let mut has_other = !pair.missing.is_empty();
         for (slot, result) in inputs {
             if is_apart(result) {
-                let is_changed = self.are_outside(slot) && !self.are_alike(slot);
+                let is_changed = self.are_outside(slot)
+                    && !self.are_alike(slot)
+                    && !self.are_folded(sides, slot);
                 if is_changed || !self.are_rejoined(slot) {
                     return false;
                 }
@@ -256,6 +304,29 @@ impl ComparedValues {
             && !others
                 .iter()
                 .any(|other| other.is_outside && own.is_permutation_of(other))
+    }
+
+    /// Whether a slot shows extents or indices on both sides, which graphs write in several ways.
+    fn are_extents(&self, slot: &SlotPair) -> bool {
+        self.here(slot)
+            .is_some_and(|here| (0..2).all(|i| self.sides[i].values[here[i].0].is_extents))
+    }
+
+    /// Whether a slot shows a value from outside that both sides have in another order.
+    fn are_permuted(&self, slot: &SlotPair) -> bool {
+        self.are_outside(slot)
+            && self.here(slot).is_some_and(|[target, golden]| {
+                let golden = &self.sides[1].values[golden.0];
+                self.sides[0].values[target.0].is_permutation_of(golden)
+            })
+    }
+
+    /// Whether one side's slot is what the other's comes to with a batch normalisation multiplied in.
+    fn are_folded(&self, sides: MatchedDumps<'_>, slot: &SlotPair) -> bool {
+        let dumps = [sides.target, sides.golden];
+        self.are_outside(slot)
+            && (self.is_folded(dumps, 0, slot.target, slot.golden.run)
+                || self.is_folded(dumps, 1, slot.golden, slot.target.run))
     }
 
     fn are_rejoined(&self, slot: &SlotPair) -> bool {
@@ -303,8 +374,17 @@ fn name_of(sides: MatchedDumps<'_>, place: SlotRef) -> OperatorName {
     OperatorName::for_execution(&sides.golden.runs[place.run])
 }
 
+/// Whether a slot is an output that was compared and agrees.
+fn is_agreed_output(slot: &SlotResult) -> bool {
+    let is_compared = matches!(slot.evidence, Evidence::Tensor | Evidence::Statistics);
+    slot.is_output() && slot.level == VerdictLevel::Pass && is_compared
+}
+
 /// Whether a slot counts against its operator.
 fn is_apart(slot: &SlotResult) -> bool {
-    let is_compared = matches!(slot.evidence, Evidence::Tensor | Evidence::Shape);
+    let is_compared = matches!(
+        slot.evidence,
+        Evidence::Tensor | Evidence::Shape | Evidence::Statistics
+    );
     is_compared && matches!(slot.level, VerdictLevel::Warn | VerdictLevel::Fail)
 }

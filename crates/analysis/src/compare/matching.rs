@@ -62,6 +62,22 @@ pub struct MatchingOptions {
     pub no_guesses: bool,
     /// Executions that were found to make the same values.
     pub anchors: Vec<ValueAnchor>,
+    /// Which slots of both sides show the same elements.
+    pub values: SharedValues,
+}
+
+/// Slots by the values that they show: slots of both sides with one number have the same elements.
+#[derive(Clone, Debug, Default)]
+pub struct SharedValues {
+    /// The numbers of the target's slots, and those of the golden side's. Slots whose value the other
+    /// side has nowhere have none.
+    pub of_slot: [HashMap<SlotRef, usize>; 2],
+}
+
+impl SharedValues {
+    fn number(&self, side: usize, slot: SlotRef) -> Option<usize> {
+        self.of_slot[side].get(&slot).copied()
+    }
 }
 
 /// Executions of both sides that make the same values.
@@ -84,7 +100,7 @@ impl Matching {
         options: &MatchingOptions,
     ) -> Result<Matching, MappingError> {
         let PlaceScopes { scopes, apart } = places::align(target, golden, options);
-        let mut board = Board::new([target, golden], &scopes);
+        let mut board = Board::new([target, golden], &scopes, &options.values);
         for one in apart {
             board.leave(one.party.index(), one.run, one.reason);
         }

@@ -161,6 +161,9 @@ pub enum SlotAgreement {
     Inner,
     /// Of an input: the partner reads the value as another input.
     OtherInput,
+    /// Of an input: extents, or a weight with its elements in another order, of operators that make the
+    /// same of it; or a weight into which a batch normalisation was multiplied.
+    Stored,
     /// Of an input: the golden dump has the value, first at this operator, and the partner does not
     /// read it.
     Elsewhere(OperatorName),

@@ -142,11 +142,13 @@ pub fn run(request: &ComparisonRequest) -> Result<Comparison, CompareError> {
     } else {
         found.anchors()
     };
+    let values = found.shared();
     let mut anchored = Matching::default();
     let mut sides = sides;
     if !anchors.is_empty() {
         let options = matching::MatchingOptions {
             anchors,
+            values,
             ..request.matching.clone()
         };
         anchored = Matching::align(&target, &golden, &options)?;

@@ -7,7 +7,7 @@ mod described;
 mod number;
 
 use opscope_tensor::convert::layout::{LayoutConversion, LayoutPlan};
-use opscope_tensor::{Layout, Shape};
+use opscope_tensor::{ElementCounts, Layout, Shape, Stats};
 
 use self::described::{DescribedSlot, REALS, SHARES, is_extreme};
 use self::number::RoundedNumber;
@@ -73,6 +73,16 @@ pub(super) fn compare(
             }
         }
     }
+    compare_numbers(target, golden, turned.is_some())
+}
+
+/// Compares the numbers of both sides, whatever their extents are. Digests tell nothing of elements
+/// in another order.
+pub(super) fn compare_numbers(
+    target: &ExecutionSlot,
+    golden: &ExecutionSlot,
+    is_reordered: bool,
+) -> StatisticsOutcome {
     let (a, b) = match (
         DescribedSlot::describe(target),
         DescribedSlot::describe(golden),
@@ -84,9 +94,10 @@ pub(super) fn compare(
     let mut metrics = Vec::new();
     let has_statistics = numbers(&a, &b, &mut metrics);
     // Digests do depend on the order: those of equal tensors in two layouts differ.
-    let digest = match turned {
-        Some(_) => None,
-        None => a.digest_mismatch(&b),
+    let digest = if is_reordered {
+        None
+    } else {
+        a.digest_mismatch(&b)
     };
     metrics.extend(digest.map(|is| (MetricId::DigestMismatch, f64::from(u8::from(is)))));
     let evidence = match (has_statistics, digest) {
@@ -106,6 +117,30 @@ pub(super) fn compare(
         evidence,
         metrics: Metrics(metrics),
         n_bytes: a.n_bytes + b.n_bytes,
+    })
+}
+
+/// The statistics that a table has of a slot; none without number and extremes. What a table
+/// lacks is NaN.
+pub(super) fn table_stats(slot: &ExecutionSlot) -> Option<Stats> {
+    let described = DescribedSlot::of_table(slot);
+    let get = |name| described.get(name).map(|number: RoundedNumber| number.value);
+    let count = |name| get(name).unwrap_or(0.0) as u64;
+    Some(Stats {
+        counts: ElementCounts {
+            n_elements: get(TensorStatistic::Count)? as u64,
+            n_nan: count(TensorStatistic::NanCount),
+            n_pos_inf: count(TensorStatistic::PositiveInfCount),
+            n_neg_inf: count(TensorStatistic::NegativeInfCount),
+            ..ElementCounts::EMPTY
+        },
+        min: get(TensorStatistic::Min)?,
+        max: get(TensorStatistic::Max)?,
+        sum: f64::NAN,
+        mean: get(TensorStatistic::Mean).unwrap_or(f64::NAN),
+        std: f64::NAN,
+        l1: f64::NAN,
+        l2: get(TensorStatistic::L2Norm).unwrap_or(f64::NAN),
     })
 }
 

@@ -20,6 +20,7 @@ use super::result::{Comparison, OperatorResult, RuleHit, SlotAgreement, SlotResu
 
 pub use bounds::{Limits, MetricBounds};
 pub use exactness::dtype_of;
+pub(super) use exactness::unit;
 pub(super) use glob::is_match;
 pub use thresholds::{Thresholds, ThresholdsError, YardstickUse};
 
@@ -69,14 +70,11 @@ pub fn judge(comparison: &mut Comparison, thresholds: &Thresholds) {
 /// Takes the verdict off a difference that is no evidence of a fault.
 fn respect_agreement(slot: &mut SlotResult) {
     let is_apart = matches!(slot.level, VerdictLevel::Warn | VerdictLevel::Fail);
-    let level =
-        match slot.agreement {
-            Some(SlotAgreement::Downstream) if is_apart => VerdictLevel::Skip,
-            Some(
-                SlotAgreement::Inner | SlotAgreement::OtherInput | SlotAgreement::Elsewhere(_),
-            ) if is_apart => VerdictLevel::Pass,
-            _ => return,
-        };
+    let level = match slot.agreement {
+        Some(SlotAgreement::Downstream) if is_apart => VerdictLevel::Skip,
+        Some(_) if is_apart => VerdictLevel::Pass,
+        _ => return,
+    };
     slot.level = level;
     slot.rules = vec![RuleHit {
         metric: RuleName::Agreement,

@@ -2,12 +2,14 @@
 
 use std::collections::HashMap;
 
+use opscope_tensor::Stats;
 use opscope_tensor::difference::{self, DifferenceOptions};
 
 use super::values::{DumpValue, SideValues, ValueIndex};
 use crate::compare::matching::SlotRef;
 use crate::compare::result::{Evidence, Metrics, SlotResult, TensorSummary, VerdictLevel};
-use crate::compare::side::ComparedDump;
+use crate::compare::side::{ComparedDump, ExecutionSlot};
+use crate::compare::statistics::{StatisticsOutcome, compare_numbers};
 use crate::compare::verdict::{Thresholds, is_within};
 use crate::job;
 
@@ -30,7 +32,19 @@ pub(super) fn find_equals(
         let n = value.stats.counts.n_elements;
         of_length.entry(n).or_default().push(ValueIndex(i));
     }
-    let norm = |value: &ValueIndex| sides[1].values[value.0].stats.l2;
+    // Tables need not have norms, and then the largest magnitude stands for them.
+    let has_norms = sides.iter().all(|side| {
+        let mut values = side.values.iter();
+        values.all(|value| !value.stats.l2.is_nan() || value.stats.counts.n_nan > 0)
+    });
+    let size_of = |value: &DumpValue| {
+        if has_norms {
+            value.stats.l2
+        } else {
+            largest(&value.stats)
+        }
+    };
+    let norm = |value: &ValueIndex| size_of(&sides[1].values[value.0]);
     for values in of_length.values_mut() {
         values.sort_by(|a, b| norm(a).total_cmp(&norm(b)));
     }
@@ -40,7 +54,7 @@ pub(super) fn find_equals(
         let same_length = of_length.get(&target.stats.counts.n_elements);
         let mut near: Vec<(f64, ValueIndex)> = same_length
             .map_or(&[][..], |values| {
-                near_in_norm(values, target.stats.l2, norm)
+                near_in_norm(values, size_of(target), norm)
             })
             .iter()
             .filter(|_| target.is_distinctive())
@@ -86,10 +100,23 @@ fn near_in_norm(
 /// How far apart two values can be told to be from their statistics, relative to their size.
 fn distance(a: &DumpValue, b: &DumpValue) -> f64 {
     let (a, b) = (&a.stats, &b.stats);
-    if a.counts.n_nan != b.counts.n_nan || !(a.l2.is_finite() && b.l2.is_finite()) {
+    let has_norm = |s: &Stats| s.l2.is_finite();
+    let is_printed = |s: &Stats| s.l2.is_nan() && s.max.is_finite() && s.min.is_finite();
+    if is_printed(a) || is_printed(b) {
+        let scale = largest(a).max(largest(b));
+        let apart = [(a.max, b.max), (a.min, b.min), (a.mean, b.mean)];
+        let apart = apart.map(|(a, b)| (a - b).abs());
+        let found = apart.into_iter().fold(0.0, f64::max);
+        let is_like = a.counts.n_nan == b.counts.n_nan;
+        return match (is_like, scale == 0.0) {
+            (false, _) => f64::INFINITY,
+            (true, true) => 0.0,
+            (true, false) => found / scale,
+        };
+    }
+    if a.counts.n_nan != b.counts.n_nan || !(has_norm(a) && has_norm(b)) {
         // Without finite norms the counts of what is not finite have to do.
-        let counts =
-            |s: &opscope_tensor::Stats| (s.counts.n_nan, s.counts.n_pos_inf, s.counts.n_neg_inf);
+        let counts = |s: &Stats| (s.counts.n_nan, s.counts.n_pos_inf, s.counts.n_neg_inf);
         return if counts(a) == counts(b) {
             0.0
         } else {
@@ -100,14 +127,12 @@ fn distance(a: &DumpValue, b: &DumpValue) -> f64 {
     if scale == 0.0 {
         return 0.0;
     }
-    let largest = a
-        .max
-        .abs()
-        .max(a.min.abs())
-        .max(b.max.abs())
-        .max(b.min.abs());
-    let extremes = (a.max - b.max).abs().max((a.min - b.min).abs()) / largest;
+    let extremes = (a.max - b.max).abs().max((a.min - b.min).abs()) / largest(a).max(largest(b));
     ((a.l2 - b.l2).abs() / scale).max(extremes)
+}
+
+fn largest(stats: &Stats) -> f64 {
+    stats.max.abs().max(stats.min.abs())
 }
 
 /// Whether the elements of two slots agree, in their order, within the limits of their dtypes.
@@ -121,22 +146,33 @@ fn agrees(
         &target.runs[t.run].slots[t.slot],
         &golden.runs[g.run].slots[g.slot],
     ];
-    let [Ok(a), Ok(b)] = slots.map(|slot| slot.load(None)) else {
+    let Some((evidence, metrics)) = measured(slots) else {
         return false;
     };
-    let Ok(found) = difference::difference(a.view(), b.view(), DifferenceOptions::default()) else {
-        return false;
-    };
-    let [of_target, of_golden] = slots.map(|slot| TensorSummary {
+    let summary = |slot: &ExecutionSlot| TensorSummary {
         dtype: slot.dtype_name.clone(),
         ..TensorSummary::default()
-    });
+    };
     let slot = SlotResult {
-        evidence: Evidence::Tensor,
-        target: of_target,
-        golden: of_golden,
-        metrics: Metrics::from_difference(&found),
+        evidence,
+        target: summary(slots[0]),
+        golden: summary(slots[1]),
+        metrics,
         ..SlotResult::default()
     };
     is_within(slot, thresholds) == VerdictLevel::Pass
+}
+
+/// How far apart two slots are, whatever their extents.
+fn measured([target, golden]: [&ExecutionSlot; 2]) -> Option<(Evidence, Metrics)> {
+    if !(target.has_elements && golden.has_elements) {
+        let StatisticsOutcome::Measured(found) = compare_numbers(target, golden, true) else {
+            return None;
+        };
+        return Some((found.evidence, found.metrics));
+    }
+    let (a, b) = (target.load(None).ok()?, golden.load(None).ok()?);
+    let options = DifferenceOptions::default();
+    let found = difference::difference(a.view(), b.view(), options).ok()?;
+    Some((Evidence::Tensor, Metrics::from_difference(&found)))
 }

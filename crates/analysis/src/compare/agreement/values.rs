@@ -7,13 +7,17 @@ use opscope_tensor::digest::xxh3_128;
 use opscope_tensor::{DType, Stats, stats};
 
 use crate::compare::matching::{SlotRef, is_view};
-use crate::compare::side::ComparedDump;
+use crate::compare::side::{ComparedDump, ExecutionSlot};
+use crate::compare::statistics::table_stats;
+use crate::compare::verdict::unit;
 use crate::job;
 
 /// Most elements that extents have.
 const N_EXTENTS_MAX: u64 = 8;
 /// How far apart sums of the same elements in two orders may be, relative to their size.
 const ORDER_ERROR_MAX: f64 = 1e-9;
+/// The same of numbers with six digits.
+const PRINTED_ERROR_MAX: f64 = 1e-5;
 /// Elements below which equality is too often chance.
 const N_ELEMENTS_MIN: u64 = 2;
 
@@ -29,8 +33,10 @@ pub(super) struct DumpValue {
     pub(super) first: SlotRef,
     /// Operators that read it and make something else.
     pub(super) readers: Vec<usize>,
+    /// How far apart the statistics of two that are equal but for rounding may be, relative to their size.
+    rounding: f64,
     /// Whether it is a shape or an index and no data: a few integers.
-    is_extents: bool,
+    pub(super) is_extents: bool,
     /// Whether it comes from outside: no operator makes it, or one that only turns such a value.
     pub(super) is_outside: bool,
 }
@@ -45,54 +51,62 @@ impl DumpValue {
     /// transposed.
     pub(super) fn is_permutation_of(&self, other: &DumpValue) -> bool {
         let (a, b) = (&self.stats, &other.stats);
-        let is_near =
-            |a: f64, b: f64| a == b || (a - b).abs() <= ORDER_ERROR_MAX * a.abs().max(b.abs());
+        let error_max = self.rounding.max(other.rounding);
+        let is_near = |a: f64, b: f64| a == b || (a - b).abs() <= error_max * a.abs().max(b.abs());
+        // Tables have no sums of magnitudes, and some no norms.
+        let is_near_or_unknown = |a: f64, b: f64| is_near(a, b) || a.is_nan() || b.is_nan();
         a.counts.n_elements == b.counts.n_elements
-            && a.min == b.min
-            && a.max == b.max
-            && is_near(a.l1, b.l1)
-            && is_near(a.l2, b.l2)
+            && is_near(a.min, b.min)
+            && is_near(a.max, b.max)
+            && is_near_or_unknown(a.l1, b.l1)
+            && is_near_or_unknown(a.l2, b.l2)
+            && (a.mean - b.mean).abs() <= error_max * a.max.abs().max(a.min.abs())
     }
 }
+
+/// Elements by their dtype, number and digest; of statistics the digest is that of their texts.
+type ElementsKey = (Option<DType>, u64, [u8; 16]);
 
 /// The values of one place of a side.
 pub(super) struct SideValues {
     pub(super) values: Vec<DumpValue>,
     of_slot: HashMap<SlotRef, ValueIndex>,
+    /// The elements of each value, by dtype, number and digest.
+    keys: HashMap<ElementsKey, ValueIndex>,
     /// The values that each operator reads, and those that it makes.
     inputs: HashMap<usize, HashSet<ValueIndex>>,
     pub(super) outputs: HashMap<usize, Vec<ValueIndex>>,
 }
 
 impl SideValues {
-    /// Reads all elements of operators. Slots without elements show no value.
+    /// Reads all elements of operators, or their statistics. Slots with neither show no value.
     pub(super) fn collect(side: &ComparedDump, runs: &[usize], n_threads: usize) -> SideValues {
         let slots: Vec<SlotRef> = runs
             .iter()
             .flat_map(|&run| (0..side.runs[run].slots.len()).map(move |slot| SlotRef { run, slot }))
             .collect();
         let read = job::map(&slots, n_threads, |at| {
-            let loaded = side.runs[at.run].slots[at.slot].load(None).ok()?;
-            let stats = stats(loaded.view()).ok()?;
-            Some((loaded.dtype(), xxh3_128(loaded.view().bytes), stats))
+            read_value(&side.runs[at.run].slots[at.slot])
         });
         let mut found = SideValues {
             values: Vec::new(),
             of_slot: HashMap::new(),
+            keys: HashMap::new(),
             inputs: HashMap::new(),
             outputs: HashMap::new(),
         };
-        let mut known: HashMap<(DType, u64, [u8; 16]), ValueIndex> = HashMap::new();
         for (at, read) in slots.into_iter().zip(read) {
             let Some((dtype, digest, stats)) = read else {
                 continue;
             };
             let key = (dtype, stats.counts.n_elements, digest);
-            let value = *known.entry(key).or_insert_with(|| {
+            let dtype = dtype.unwrap_or(DType::F32);
+            let value = *found.keys.entry(key).or_insert_with(|| {
                 found.values.push(DumpValue {
                     stats,
                     first: at,
                     readers: Vec::new(),
+                    rounding: rounding(&side.runs[at.run].slots[at.slot], dtype),
                     is_extents: is_integer(dtype) && stats.counts.n_elements <= N_EXTENTS_MAX,
                     is_outside: true,
                 });
@@ -192,6 +206,20 @@ impl SideValues {
         self.inputs.get(&run).into_iter().flatten().copied()
     }
 
+    /// All slots that show a value.
+    pub(super) fn slots(&self) -> impl Iterator<Item = (SlotRef, ValueIndex)> {
+        self.of_slot.iter().map(|(slot, value)| (*slot, *value))
+    }
+
+    /// Of each value, the one of another side with the very same elements.
+    pub(super) fn identical(&self, other: &SideValues) -> Vec<Option<ValueIndex>> {
+        let mut found = vec![None; self.values.len()];
+        for (key, value) in &self.keys {
+            found[value.0] = other.keys.get(key).copied();
+        }
+        found
+    }
+
     /// The slot that showed a value first.
     pub(super) fn first_slot(&self, value: ValueIndex) -> SlotRef {
         self.values[value.0].first
@@ -223,6 +251,39 @@ impl SideValues {
         }
         known.into_iter().map(|is| is == Some(true)).collect()
     }
+}
+
+fn rounding(slot: &ExecutionSlot, dtype: DType) -> f64 {
+    let printed = if slot.has_elements {
+        ORDER_ERROR_MAX
+    } else {
+        PRINTED_ERROR_MAX
+    };
+    match unit(dtype) {
+        // Weights of float32 are the very same on both sides.
+        Some(unit) if unit > PRINTED_ERROR_MAX => unit,
+        _ => printed,
+    }
+}
+
+/// A slot's value: dtype, digest and statistics.
+fn read_value(slot: &ExecutionSlot) -> Option<(Option<DType>, [u8; 16], Stats)> {
+    if !slot.has_elements {
+        let stats = table_stats(slot)?;
+        let texts: Vec<&str> = slot
+            .statistics
+            .iter()
+            .map(|(_, text)| text.as_deref().unwrap_or_default())
+            .collect();
+        return Some((slot.dtype, xxh3_128(texts.join(",").as_bytes()), stats));
+    }
+    let loaded = slot.load(None).ok()?;
+    let stats = stats(loaded.view()).ok()?;
+    Some((
+        Some(loaded.dtype()),
+        xxh3_128(loaded.view().bytes),
+        stats,
+    ))
 }
 
 fn is_integer(dtype: DType) -> bool {

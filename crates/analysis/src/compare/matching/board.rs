@@ -6,7 +6,10 @@ use super::names::{file_name, joined};
 use super::op_type::{OpType, OpTypeIndex};
 use super::places::PlaceScope;
 use super::slots::{self, OperatorGroup};
-use super::{MatchEvidence, Matching, RunPair, UnmatchedExecution, UnmatchedReason, ValueAnchor};
+use super::{
+    MatchEvidence, Matching, RunPair, SharedValues, UnmatchedExecution, UnmatchedReason,
+    ValueAnchor,
+};
 use crate::compare::result::Party;
 use crate::compare::side::{ComparedDump, OperatorExecution, RunPlace};
 
@@ -15,6 +18,7 @@ pub(super) struct Board<'a> {
     pub sides: [&'a ComparedDump; 2],
     pub unmatched: Vec<UnmatchedExecution>,
     pub pairs: Vec<RunPair>,
+    values: &'a SharedValues,
     names: [Vec<String>; 2],
     /// Numbers of names, the same on both sides, and which execution of its name it is within its place.
     keys: [Vec<Key>; 2],
@@ -49,7 +53,11 @@ pub(super) struct PairingGap {
 }
 
 impl<'a> Board<'a> {
-    pub(super) fn new(sides: [&'a ComparedDump; 2], scopes: &[PlaceScope]) -> Board<'a> {
+    pub(super) fn new(
+        sides: [&'a ComparedDump; 2],
+        scopes: &[PlaceScope],
+        values: &'a SharedValues,
+    ) -> Board<'a> {
         let mut types = OpTypeIndex::default();
         let names = sides.map(|side| {
             let names = side.runs.iter().map(|run| file_name(&run.op_name));
@@ -67,6 +75,7 @@ impl<'a> Board<'a> {
         }
         Board {
             unmatched: Vec::new(),
+            values,
             positions,
             pairs: Vec::new(),
             types: sides.map(|side| side.runs.iter().map(|run| types.op_type_of(run)).collect()),
@@ -168,7 +177,7 @@ impl<'a> Board<'a> {
     /// Makes operators partners of which several are one on the other side. What contributes no slot has
     /// vanished inside.
     pub(super) fn pair_group(&mut self, group: &OperatorGroup<'_>, how: MatchEvidence) {
-        let pair = slots::of_group(self.sides, group, how);
+        let pair = slots::of_group(self.sides, group, how, self.values);
         let inside = [0, 1].map(|i| {
             let others = group.runs[1 - i].iter();
             let names = others.map(|&run| self.run(1 - i, run).op_name.as_str());

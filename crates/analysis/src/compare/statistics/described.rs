@@ -134,7 +134,7 @@ impl DescribedSlot {
         Ok(described)
     }
 
-    fn of_table(slot: &ExecutionSlot) -> DescribedSlot {
+    pub(super) fn of_table(slot: &ExecutionSlot) -> DescribedSlot {
         let is_mindspore = slot
             .path
             .file_name()

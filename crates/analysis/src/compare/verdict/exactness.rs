@@ -92,7 +92,7 @@ fn n_digits(dtype: DType) -> Option<u32> {
 }
 
 /// Half the distance of 1 to the next number: what one rounding adds at most.
-pub(super) fn unit(dtype: DType) -> Option<f64> {
+pub(in crate::compare) fn unit(dtype: DType) -> Option<f64> {
     let n_digits = i32::try_from(n_digits(dtype)?).ok()?;
     Some(0.5f64.powi(n_digits + 1))
 }

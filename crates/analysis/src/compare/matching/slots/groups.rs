@@ -6,7 +6,7 @@ use opscope_store::record::SlotSide;
 
 use super::{Position, Two, described, extents, is_made_up, missing, original_extents};
 use crate::compare::matching::names::file_name;
-use crate::compare::matching::{MatchEvidence, RunPair, SlotRef};
+use crate::compare::matching::{MatchEvidence, RunPair, SharedValues, SlotRef};
 use crate::compare::side::{ComparedDump, ExecutionSlot};
 
 /// Which operator of the other side made an output, and which of its outputs it is: by side, run and position.
@@ -26,6 +26,7 @@ pub(in super::super) struct OperatorGroup<'a> {
 
 struct GroupPairing<'a> {
     sides: [&'a ComparedDump; 2],
+    values: &'a SharedValues,
     found: Vec<Two>,
     is_used: [HashSet<SlotRef>; 2],
 }
@@ -35,14 +36,17 @@ pub(in super::super) fn of_group(
     sides: [&ComparedDump; 2],
     group: &OperatorGroup<'_>,
     how: MatchEvidence,
+    values: &SharedValues,
 ) -> RunPair {
     let mut work = GroupPairing {
         sides,
+        values,
         found: Vec::new(),
         is_used: [HashSet::new(), HashSet::new()],
     };
     // The surest way comes first, since a slot that is taken is free for no other.
     work.given(group);
+    work.by_value(group);
     work.by_origin(group);
     let is_output = |two: &Two| work.slot(0, two[0]).side == SlotSide::Output;
     // One known origin shows that the dump tells origins, and then a position proves nothing.
@@ -133,6 +137,26 @@ impl<'a> GroupPairing<'a> {
         }
     }
 
+    /// Slots that show the same elements, in order.
+    fn by_value(&mut self, group: &OperatorGroup<'_>) {
+        let values = self.values;
+        for kind in [SlotSide::Input, SlotSide::Output] {
+            let mut of_value: HashMap<usize, VecDeque<SlotRef>> = HashMap::new();
+            for place in self.free(1, &group.runs[1], kind) {
+                if let Some(value) = values.number(1, place) {
+                    of_value.entry(value).or_default().push_back(place);
+                }
+            }
+            for place in self.free(0, &group.runs[0], kind) {
+                let same = values.number(0, place);
+                let same = same.and_then(|value| of_value.get_mut(&value)?.pop_front());
+                if let Some(golden) = same {
+                    self.add([place, golden]);
+                }
+            }
+        }
+    }
+
     /// Outputs of which it is known what made them. Later operators come first: their values are the ones that
     /// leave the group.
     fn by_origin(&mut self, group: &OperatorGroup<'_>) {
@@ -184,7 +208,13 @@ impl<'a> GroupPairing<'a> {
 
     /// Pairs inputs that come into a group from outside, in order, where extents agree.
     fn inputs(&mut self, group: &OperatorGroup<'_>) {
-        let [targets, goldens] = [0, 1].map(|i| self.outer_inputs(i, &group.runs[i]));
+        // What is elsewhere on the other side belongs to nothing here.
+        let values = self.values;
+        let [targets, goldens] = [0, 1].map(|i| {
+            let mut outer = self.outer_inputs(i, &group.runs[i]);
+            outer.retain(|place| values.number(i, *place).is_none());
+            outer
+        });
         // Fusion gives inputs new positions and leaves their extents.
         let mut of_extents: HashMap<Vec<u64>, VecDeque<SlotRef>> = HashMap::new();
         for golden in goldens {
