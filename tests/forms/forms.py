@@ -64,6 +64,22 @@ class Dumper:
         done = self.run("dump", model, *options, "--inputs", inputs, *self.destination(out))
         return done.returncode == 0
 
+    def has_effect(self, changed: Path, name: str, form: str) -> bool:
+        """Whether a changed model runs and gives another result than the sound one."""
+        inputs = dict(np.load(self.folder / name / "inputs.npz"))
+        options = onnxruntime.SessionOptions()
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        options.log_severity_level = 4
+        results = []
+        for model in (changed, self.model_of(name, form)):
+            try:
+                session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+                results.append(session.run(None, inputs)[0])
+            except Exception:  # noqa: BLE001
+                return False
+        found, sound = results
+        return found.shape != sound.shape or not np.allclose(found, sound, rtol=1e-5, atol=1e-6)
+
     def destination(self, out: Path) -> list[str]:
         if out.name not in STATISTICS:
             return ["--out", str(out)]

@@ -13,11 +13,12 @@
 
 mod anchors;
 mod folding;
+mod parting;
 mod region;
 mod search;
 mod values;
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 use self::search::find_equals;
 use self::values::{SideValues, ValueIndex};
@@ -41,8 +42,8 @@ struct ComparedValues {
     is_rejoined: [Vec<bool>; 2],
     /// Operators that belong together.
     anchors: Vec<ValueAnchor>,
-    /// Operators of the target at which the sides part.
-    parting: HashSet<usize>,
+    /// Operators at which the sides part, each with the golden side's.
+    parting: Vec<[usize; 2]>,
 }
 
 /// The values of all places at which something differs, or has no partner.
@@ -149,7 +150,11 @@ impl Agreement {
             };
             is_any |= values.note_pair(sides, pair, operator);
         }
-        is_any
+        let partings = self.0.iter();
+        comparison.partings = partings
+            .flat_map(|(_, values)| values.parting_operators(sides, &comparison.operators))
+            .collect();
+        is_any || !comparison.partings.is_empty()
     }
 }
 
@@ -182,7 +187,10 @@ impl ComparedValues {
         // to make the same self.
         let is_excused = n_apart > 0 && outputs.len() == n_apart;
         let is_other_way = n_apart == 0 && pair.how == MatchEvidence::Value;
-        let is_parting = pair.target.iter().any(|run| self.parting.contains(run));
+        let is_parting = pair
+            .target
+            .iter()
+            .any(|run| self.parting.iter().any(|[target, _]| target == run));
         let makes_same = n_apart == 0 && operator.slots.iter().any(is_agreed_output);
         for (k, slot) in slots() {
             let result = &mut operator.slots[k];
@@ -233,7 +241,7 @@ impl ComparedValues {
             equals,
             is_rejoined,
             anchors: Vec::new(),
-            parting: HashSet::new(),
+            parting: Vec::new(),
         };
         anchors::find(&mut values, dumps);
         values

@@ -21,6 +21,9 @@ pub struct Comparison {
     pub config: ComparisonConfig,
     /// Pairs of operators, in the order in which the target ran them.
     pub operators: Vec<OperatorResult>,
+    /// Where the values of both sides part, as far as they were looked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub partings: Vec<PartingOperator>,
     /// Operators, slots and files that were not compared, and why.
     pub skips: Vec<Skip>,
     /// Files of both dumps that hold nothing to compare.
@@ -311,6 +314,32 @@ pub struct ComparisonSummary {
     pub n_bytes: u64,
 }
 
+/// An operator at which the values of both sides part: everything that it reads is on the golden side
+/// too, or comes from outside, and what it makes is not.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PartingOperator {
+    /// The operator of the list that it is, or is a part of.
+    pub operator: usize,
+    /// The target's operator.
+    pub name: OperatorName,
+    /// The slot that differs: its output, or an input from outside that the golden side has nowhere.
+    pub slot: SlotKey,
+    /// The cause.
+    pub cause: Cause,
+    /// Inputs that the golden side's operator does not read, with the operator that shows them there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rewired: Vec<RewiredInput>,
+}
+
+/// An input whose value the golden side has at another place of its graph.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RewiredInput {
+    /// The target's slot.
+    pub slot: SlotKey,
+    /// The operator that shows the value on the golden side.
+    pub golden: OperatorName,
+}
+
 /// Where two runs part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DivergencePoint {
@@ -320,6 +349,9 @@ pub struct DivergencePoint {
     pub slot: SlotKey,
     /// The cause, as far as it is known.
     pub cause: Cause,
+    /// The operator, where it is one of several that belong together, or another than that of the list.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<OperatorName>,
     /// Operators that were not compared and stand between what agrees and this slot, the nearest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub suspects: Vec<Suspect>,
@@ -337,7 +369,7 @@ pub struct Suspect {
 }
 
 /// Why an output is not what it should be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
     /// The inputs agree and the output does not: the operator itself.
@@ -349,6 +381,7 @@ pub enum Cause {
     /// The inputs agree, though not exactly, and the output differs by no more than the operator may make of that.
     Gradual,
     /// Not all inputs were compared, or something before it was not.
+    #[default]
     Unknown,
 }
 

@@ -1,33 +1,18 @@
 //! Which operators make the same values.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use opscope_store::record::SlotSide;
 
 use super::ComparedValues;
+use super::parting::frontier;
 use super::region::LearnedRegions;
 use super::values::{SideValues, ValueIndex};
-use crate::compare::matching::{SlotRef, ValueAnchor, is_same_type};
+use crate::compare::matching::{SlotRef, ValueAnchor};
 use crate::compare::side::{ComparedDump, OperatorExecution};
 
-/// Most readers of a value that are looked at.
-const N_READERS_MAX: usize = 64;
 /// Whether two operators are alike in some respect.
 type AreAlike = dyn Fn(&OperatorExecution, &OperatorExecution) -> bool;
-
-/// Types of operators that hand their input on.
-const IDLE_TYPES: [&str; 3] = ["Identity", "aten_alias_default", "aten_clone_default"];
-/// Types of operators that round their input.
-const CAST_TYPES: [&str; 6] = [
-    "Cast",
-    "CastLike",
-    "QuantizeLinear",
-    "DequantizeLinear",
-    "aten__to_copy_default",
-    "prims_convert_element_type_default",
-];
-/// How many operators before another are looked at for such a one.
-const N_IDLE_MAX: usize = 64;
 
 /// Brings together operators of which an output is the same value: those of one name first, then
 /// those of one type, then the rest, in the order of execution; and then those at which both sides
@@ -71,93 +56,7 @@ pub(super) fn find(values: &mut ComparedValues, dumps: [&ComparedDump; 2]) {
         anchors.push(anchor(values, dumps, [target, golden]));
     }
     values.anchors = anchors;
-    values.parting = parting.into_iter().map(|[target, _]| target).collect();
-}
-
-/// Brings together operators at which both sides part: that read the same values and make others.
-fn frontier(
-    values: &ComparedValues,
-    dumps: [&ComparedDump; 2],
-    is_taken: &mut [HashSet<usize>; 2],
-    regions: &LearnedRegions,
-) -> Vec<[usize; 2]> {
-    let mut parting = Vec::new();
-    // A cast that rounds makes another value, though not one that the other side computes.
-    let [targets, goldens] = [0, 1].map(|i| {
-        let mut parts = values.sides[i].frontier(&values.equals[i], &values.is_rejoined[i]);
-        parts.retain(|(run, _)| !is_one_of(&CAST_TYPES, &dumps[i].runs[*run]));
-        parts
-    });
-    // Operators that read one value are few, and those at which the sides part may be all of them.
-    let mut readers: HashMap<ValueIndex, Vec<usize>> = HashMap::new();
-    for (at, (_, inputs)) in goldens.iter().enumerate() {
-        for input in inputs {
-            readers.entry(*input).or_default().push(at);
-        }
-    }
-    for (target, inputs) in targets {
-        let mut n_common: BTreeMap<usize, usize> = BTreeMap::new();
-        for value in inputs.iter().filter_map(|value| values.equals[0][value.0]) {
-            let readers = readers.get(&value).into_iter().flatten();
-            for &at in readers.take(N_READERS_MAX) {
-                *n_common.entry(at).or_default() += 1;
-            }
-        }
-        let likeness = |golden: usize, n_common: usize| {
-            let (a, b) = (&dumps[0].runs[target], &dumps[1].runs[golden]);
-            let has_one_name = a.op_name == b.op_name && a.repeat == b.repeat;
-            let is_one_type = is_same_type(a, b);
-            (has_one_name && is_one_type, n_common, is_one_type)
-        };
-        let nearest = n_common
-            .into_iter()
-            .map(|(at, n)| (goldens[at].0, n))
-            .filter(|(golden, _)| !is_taken[1].contains(golden))
-            .map(|(golden, n)| (likeness(golden, n), golden))
-            // Of equals the first, which ran first.
-            .rev()
-            .max_by_key(|(likeness, _)| *likeness);
-        let Some((_, golden)) = nearest else {
-            continue;
-        };
-        let idle = idle_before(values, dumps[0], target, &inputs);
-        let target = match idle.filter(|run| !is_taken[0].contains(run)) {
-            Some(idle) => idle,
-            None => regions.culprit(values, dumps, [target, golden]),
-        };
-        if is_taken[0].insert(target) {
-            is_taken[1].insert(golden);
-            parting.push([target, golden]);
-        }
-    }
-    parting
-}
-
-fn is_one_of(op_types: &[&str], run: &OperatorExecution) -> bool {
-    op_types
-        .iter()
-        .any(|op_type| run.op_type.eq_ignore_ascii_case(op_type))
-}
-
-/// The operator before another that hands it one of its inputs and says that it does nothing: where
-/// the golden side computes something of that input, this one stands for the computation.
-fn idle_before(
-    values: &ComparedValues,
-    dump: &ComparedDump,
-    reader: usize,
-    inputs: &[ValueIndex],
-) -> Option<usize> {
-    let side = &values.sides[0];
-    let hands_on = |run: &usize| {
-        let outputs = side.outputs.get(run).into_iter().flatten();
-        let mut handed = outputs.filter(|value| side.reads(*run, **value));
-        handed.any(|value| inputs.contains(value))
-    };
-    let is_idle = |run: &usize| is_one_of(&IDLE_TYPES, &dump.runs[*run]);
-    (0..reader)
-        .rev()
-        .take(N_IDLE_MAX)
-        .find(|run| is_idle(run) && hands_on(run))
+    values.parting = parting;
 }
 
 /// Two operators with the slots that show the same values: in their own positions where they can,

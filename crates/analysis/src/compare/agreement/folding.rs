@@ -82,7 +82,12 @@ impl ComparedValues {
     }
 
     /// The batch normalisations that read what an operator makes.
-    fn norms_behind(&self, dump: &ComparedDump, side: usize, run: usize) -> Vec<usize> {
+    pub(super) fn norms_behind(
+        &self,
+        dump: &ComparedDump,
+        side: usize,
+        run: usize,
+    ) -> Vec<usize> {
         let values = &self.sides[side];
         let outputs = values.outputs.get(&run).into_iter().flatten();
         let readers = outputs.flat_map(|value| values.values[value.0].readers.iter());

@@ -98,8 +98,21 @@ impl LearnedRegions {
             outside.any(|value| values.is_orphan(0, value))
         };
         let changed = region[..n].iter().find(reads_orphan).copied();
+        // What the golden side computes of its operator's inputs, the target computes of more.
+        let reads_other = |run: &&usize| {
+            let inputs = values.sides[0].inputs_of(**run);
+            let mut computed = inputs.filter(|value| {
+                let of = &values.sides[0].values[value.0];
+                !of.is_outside && of.is_distinctive()
+            });
+            computed.any(|value| {
+                let equal = values.equals[0][value.0];
+                equal.is_some_and(|equal| !values.sides[1].reads(golden, equal))
+            })
+        };
+        let rewired = region[..n].iter().find(reads_other).copied();
         let other = region.get(n).copied().filter(|_| n < known.len());
-        changed.or(other).unwrap_or(target)
+        changed.or(rewired).or(other).unwrap_or(target)
     }
 }
 

@@ -37,6 +37,7 @@ pub(super) struct DumpValue {
     rounding: f64,
     /// Whether it is a shape or an index and no data: a few integers.
     pub(super) is_extents: bool,
+    is_integer: bool,
     /// Whether it comes from outside: no operator makes it, or one that only turns such a value.
     pub(super) is_outside: bool,
 }
@@ -107,6 +108,7 @@ impl SideValues {
                     first: at,
                     readers: Vec::new(),
                     rounding: rounding(&side.runs[at.run].slots[at.slot], dtype),
+                    is_integer: is_integer(dtype),
                     is_extents: is_integer(dtype) && stats.counts.n_elements <= N_EXTENTS_MAX,
                     is_outside: true,
                 });
@@ -230,7 +232,10 @@ impl SideValues {
         // Exporters compute extents that other graphs have as attributes; what they lead to tells.
         let values = self.values.iter().zip(equals);
         let mut known: Vec<Option<bool>> = values
-            .map(|(value, equal)| (equal.is_some() || value.is_extents).then_some(true))
+            .map(|(value, equal)| {
+                let is_empty = value.stats.counts.n_elements == 0;
+                (equal.is_some() || value.is_extents || is_empty).then_some(true)
+            })
             .collect();
         // A value is decided after all that is made of it, so values are taken from the last one
         // made; what was made in place of itself has been cut out of its own readers.
@@ -243,8 +248,15 @@ impl SideValues {
             let readers = &self.values[i].readers;
             let is_rejoined = !readers.is_empty()
                 && readers.iter().all(|run| {
-                    let outputs = &self.outputs[run];
-                    let mut outputs = outputs.iter().filter(|output| output.0 != i);
+                    // Positions of maxima, which some graphs make beside them and nobody reads.
+                    let is_aside = |n: usize, output: &ValueIndex| {
+                        let of = &self.values[output.0];
+                        n > 0 && of.is_integer && of.readers.is_empty()
+                    };
+                    let outputs = self.outputs[run].iter().enumerate();
+                    let mut outputs = outputs
+                        .filter(|(n, output)| output.0 != i && !is_aside(*n, output))
+                        .map(|(_, output)| output);
                     outputs.all(|output| known[output.0] == Some(true))
                 });
             known[i] = Some(is_rejoined);

@@ -1,13 +1,13 @@
 //! The first slot where both sides part.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::kinds::is_in_place;
 use super::{cause_of, is_apart};
 use crate::compare::flow::{ResultSlot, ResultSource, ValueFlow};
 use crate::compare::result::{
     Cause, Comparison, DivergencePoint, Evidence, OperatorName, OperatorPlace, OperatorResult,
-    RuleName, Skip, SkipReason, SkipSide, SlotResult, Suspect, VerdictLevel,
+    PartingOperator, RuleName, Skip, SkipReason, SkipSide, SlotResult, Suspect, VerdictLevel,
 };
 
 /// Most operators that are named beside a divergence.
@@ -26,10 +26,7 @@ pub(super) struct FirstFaults {
 pub(super) fn find_first(comparison: &Comparison, flow: &ValueFlow) -> FirstFaults {
     let order = order_of(&comparison.operators);
     let search = FaultSearch::new(comparison, flow);
-    let first = |level: VerdictLevel, order: &[usize]| {
-        let mut operators = order.iter().map(|&i| &comparison.operators[i]);
-        operators.find_map(|operator| search.in_operator(operator, level))
-    };
+    let first = |level: VerdictLevel, order: &[usize]| search.first(level, order);
     let mut ranks: BTreeMap<Option<u32>, Vec<usize>> = BTreeMap::new();
     for &i in &order {
         let (rank, _) = comparison.operators[i].place();
@@ -97,6 +94,55 @@ impl<'a> FaultSearch<'a> {
         search
     }
 
+    /// The first of some operators that reaches a level. Where values tell at which operators both
+    /// sides part, no other is named, unless something that it reads is changed from outside.
+    fn first(&self, level: VerdictLevel, order: &[usize]) -> Option<DivergencePoint> {
+        let operators = &self.comparison.operators;
+        let reaches = |slot: &SlotResult| is_apart(slot) && slot.level >= level;
+        let is_reached = |i: &usize| operators[*i].slots.iter().any(reaches);
+        // Small differences part where they have grown too large, which is no fault of a place, and
+        // what no level reaches needs no name.
+        let places: HashSet<OperatorPlace> = order
+            .iter()
+            .filter(|i| is_reached(i))
+            .map(|i| operators[*i].place())
+            .collect();
+        let mut partings: HashMap<usize, &PartingOperator> = HashMap::new();
+        for parting in &self.comparison.partings {
+            if places.contains(&operators[parting.operator].place()) {
+                partings.entry(parting.operator).or_insert(parting);
+            }
+        }
+        let of_partings: HashSet<OperatorPlace> = partings
+            .keys()
+            .map(|operator| operators[*operator].place())
+            .collect();
+        order.iter().find_map(|i| {
+            let operator = &operators[*i];
+            if let Some(parting) = partings.get(i) {
+                return Some(self.at_parting(parting));
+            }
+            let is_told = of_partings.contains(&operator.place());
+            let changed = || operator.slots.iter().any(|slot| slot.is_outside && reaches(slot));
+            if is_told && !changed() {
+                return None;
+            }
+            self.in_operator(operator, level)
+        })
+    }
+
+    fn at_parting(&self, parting: &PartingOperator) -> DivergencePoint {
+        let operator = &self.comparison.operators[parting.operator];
+        let is_listed = operator.target.last() == Some(&parting.name);
+        DivergencePoint {
+            operator: parting.operator,
+            slot: parting.slot,
+            cause: parting.cause,
+            name: (!is_listed).then(|| parting.name.clone()),
+            suspects: Vec::new(),
+        }
+    }
+
     /// Operators of its place before one, of which an output could not be compared.
     fn hidden_before(&self, operator: &OperatorResult) -> &[&'a OperatorResult] {
         let hidden = self.hidden.get(&operator.place());
@@ -129,6 +175,7 @@ impl<'a> FaultSearch<'a> {
                 operator: operator.index,
                 slot: operator.slots[k].slot,
                 cause,
+                name: None,
                 suspects,
             });
         }
@@ -142,6 +189,7 @@ impl<'a> FaultSearch<'a> {
             operator: operator.index,
             slot: operator.slots[k].slot,
             cause,
+            name: None,
             suspects,
         })
     }

@@ -3,7 +3,7 @@
 use opscope_store::visible::visible;
 
 use crate::compare::result::{
-    Cause, Comparison, MetricId, NonFiniteRole, OperatorName, OperatorResult, RuleHit, RuleName,
+    Cause, Comparison, MetricId, NonFiniteRole, OperatorName, OperatorResult, PartingOperator, RuleHit, RuleName,
     Skip, SkipReason, SlotAgreement, SlotResult, VerdictLevel,
 };
 
@@ -23,10 +23,9 @@ pub fn verdict(comparison: &Comparison) -> String {
     let divergence = divergence.or(summary.first_divergence.as_ref());
     let found = divergence.and_then(|divergence| {
         let operator = comparison.operators.get(divergence.operator)?;
-        let slot = operator.slots.iter().find(|s| s.slot == divergence.slot)?;
-        Some((divergence.cause, operator, slot))
+        Some((divergence, operator))
     });
-    let Some((cause, operator, slot)) = found else {
+    let Some((divergence, operator)) = found else {
         let [n, ..] = summary.slots;
         let all = format!("{level}: all {n} compared slots agree");
         return match comparison
@@ -40,15 +39,32 @@ pub fn verdict(comparison: &Comparison) -> String {
             n => format!("{all}; {n} more things could not be read"),
         };
     };
-    let at = format!("{} {}", of_operator(operator), slot.slot);
-    let numbers = worst_numbers(slot).join(", ");
-    let why = cause_words(cause);
-    let first = format!("{level}: first at {at}: {why}{}", wiring(operator));
+    let name = divergence.name.as_ref();
+    let name = name.map_or_else(|| of_operator(operator), in_full);
+    // An operator that is one of several of the list may show no such slot.
+    let slot = operator.slots.iter().find(|s| s.slot == divergence.slot);
+    let numbers = slot.map(worst_numbers).unwrap_or_default().join(", ");
+    let why = cause_words(divergence.cause);
+    let parting = comparison.partings.iter();
+    let wiring = match parting.clone().find(|at| at.operator == divergence.operator) {
+        Some(parting) => rewired(parting),
+        None => wiring(operator),
+    };
+    let first = format!("{level}: first at {name} {}: {why}{wiring}", divergence.slot);
     if numbers.is_empty() {
         first
     } else {
         format!("{first}; {numbers}")
     }
+}
+
+/// The inputs that an operator reads in place of others, in words.
+fn rewired(parting: &PartingOperator) -> String {
+    let inputs = parting.rewired.iter().map(|input| {
+        let of = plain(&input.golden.op_name);
+        format!("; {} is the golden side's `{of}`", input.slot)
+    });
+    inputs.collect()
 }
 
 /// The inputs that the golden side has elsewhere, in words.
@@ -93,10 +109,13 @@ pub fn cause_words(cause: Cause) -> &'static str {
 
 /// Type and name of the target's operator; of several that were fused, the last.
 pub fn of_operator(operator: &OperatorResult) -> String {
-    let name = name_of(operator);
+    in_full(&name_of(operator))
+}
+
+fn in_full(name: &OperatorName) -> String {
     match (name.op_type.is_empty(), name.op_name.is_empty()) {
         (true, _) => format!("`{}`", name.op_name),
-        (false, true) => name.op_type,
+        (false, true) => name.op_type.clone(),
         (false, false) => format!("{} `{}`", name.op_type, name.op_name),
     }
 }
