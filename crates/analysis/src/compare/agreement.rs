@@ -20,10 +20,12 @@ mod values;
 
 use std::collections::{BTreeSet, HashMap};
 
+use self::parting::PartingPair;
 use self::search::find_equals;
 use self::values::{SideValues, ValueIndex};
 use super::matching::{
-    MatchEvidence, MatchedDumps, RunPair, SharedValues, SlotPair, SlotRef, ValueAnchor, is_same_type,
+    MatchEvidence, MatchedDumps, RunPair, SharedValues, SlotPair, SlotRef, ValueAnchor,
+    is_same_type,
 };
 use super::party::Party;
 use super::result::{
@@ -42,8 +44,8 @@ struct ComparedValues {
     is_rejoined: [Vec<bool>; 2],
     /// Operators that belong together.
     anchors: Vec<ValueAnchor>,
-    /// Operators at which the sides part, each with the golden side's.
-    parting: Vec<[usize; 2]>,
+    /// Operators at which the sides part, in the order of execution.
+    parting: Vec<PartingPair>,
 }
 
 /// The values of all places at which something differs, or has no partner.
@@ -190,7 +192,7 @@ impl ComparedValues {
         let is_parting = pair
             .target
             .iter()
-            .any(|run| self.parting.iter().any(|[target, _]| target == run));
+            .any(|run| self.parting.iter().any(|pair| pair.target == *run));
         let makes_same = n_apart == 0 && operator.slots.iter().any(is_agreed_output);
         for (k, slot) in slots() {
             let result = &mut operator.slots[k];

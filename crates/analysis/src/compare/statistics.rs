@@ -124,7 +124,11 @@ pub(super) fn compare_numbers(
 /// lacks is NaN.
 pub(super) fn table_stats(slot: &ExecutionSlot) -> Option<Stats> {
     let described = DescribedSlot::of_table(slot);
-    let get = |name| described.get(name).map(|number: RoundedNumber| number.value);
+    let get = |name| {
+        described
+            .get(name)
+            .map(|number: RoundedNumber| number.value)
+    };
     let count = |name| get(name).unwrap_or(0.0) as u64;
     Some(Stats {
         counts: ElementCounts {

@@ -20,7 +20,7 @@ use super::result::{Comparison, OperatorResult, RuleHit, SlotAgreement, SlotResu
 
 pub use bounds::{Limits, MetricBounds};
 pub use exactness::dtype_of;
-pub(super) use exactness::unit;
+pub(super) use exactness::{coarser, unit};
 pub(super) use glob::is_match;
 pub use thresholds::{Thresholds, ThresholdsError, YardstickUse};
 

@@ -52,8 +52,10 @@ pub(super) fn find(values: &mut ComparedValues, dumps: [&ComparedDump; 2]) {
     }
     let regions = LearnedRegions::learn(values, dumps, &makers[0], &anchors);
     let parting = frontier(values, dumps, &mut is_taken, &regions);
-    for &[target, golden] in &parting {
-        anchors.push(anchor(values, dumps, [target, golden]));
+    for pair in &parting {
+        if let Some(golden) = pair.golden {
+            anchors.push(anchor(values, dumps, [pair.target, golden]));
+        }
     }
     values.anchors = anchors;
     values.parting = parting;

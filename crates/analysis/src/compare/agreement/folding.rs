@@ -74,20 +74,15 @@ impl ComparedValues {
                 if !has_bias {
                     known.push(vec![0.0; n_channels]);
                 }
-                known.iter().any(|bias| {
-                    are_same(&of_norm.folded_bias(bias, epsilon), &found, tolerance)
-                })
+                known
+                    .iter()
+                    .any(|bias| are_same(&of_norm.folded_bias(bias, epsilon), &found, tolerance))
             })
         })
     }
 
     /// The batch normalisations that read what an operator makes.
-    pub(super) fn norms_behind(
-        &self,
-        dump: &ComparedDump,
-        side: usize,
-        run: usize,
-    ) -> Vec<usize> {
+    pub(super) fn norms_behind(&self, dump: &ComparedDump, side: usize, run: usize) -> Vec<usize> {
         let values = &self.sides[side];
         let outputs = values.outputs.get(&run).into_iter().flatten();
         let readers = outputs.flat_map(|value| values.values[value.0].readers.iter());

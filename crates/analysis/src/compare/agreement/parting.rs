@@ -8,27 +8,27 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use opscope_store::record::SlotSide;
 
 use super::region::LearnedRegions;
-use super::values::{SideValues, ValueIndex};
+use super::values::{SideValues, ValueIndex, is_one_of};
 use super::{ComparedValues, name_of};
 use crate::compare::matching::{MatchedDumps, RunPair, SlotRef, is_same_type};
 use crate::compare::result::{
     Cause, OperatorName, OperatorResult, PartingOperator, RewiredInput, SlotKey,
 };
-use crate::compare::side::{ComparedDump, OperatorExecution};
+use crate::compare::side::ComparedDump;
+
+/// An operator of the target at which the sides part, and the golden side's that reads the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct PartingPair {
+    pub(super) target: usize,
+    pub(super) golden: Option<usize>,
+}
 
 /// Most readers of a value that are looked at.
 const N_READERS_MAX: usize = 64;
 /// Types of operators that hand their input on.
 const IDLE_TYPES: [&str; 3] = ["Identity", "aten_alias_default", "aten_clone_default"];
-/// Types of operators that round their input.
-const CAST_TYPES: [&str; 6] = [
-    "Cast",
-    "CastLike",
-    "QuantizeLinear",
-    "DequantizeLinear",
-    "aten__to_copy_default",
-    "prims_convert_element_type_default",
-];
+/// Types of operators that round their input to steps of its own.
+const QUANTISING_TYPES: [&str; 2] = ["QuantizeLinear", "DequantizeLinear"];
 /// How many operators before another are looked at for such a one.
 const N_IDLE_MAX: usize = 64;
 
@@ -38,12 +38,12 @@ pub(super) fn frontier(
     dumps: [&ComparedDump; 2],
     is_taken: &mut [HashSet<usize>; 2],
     regions: &LearnedRegions,
-) -> Vec<[usize; 2]> {
+) -> Vec<PartingPair> {
     let mut parting = Vec::new();
-    // A cast that rounds makes another value, though not one that the other side computes.
+    // Quantising makes another value, though not one that the other side computes.
     let [targets, goldens] = [0, 1].map(|i| {
         let mut parts = values.sides[i].frontier(&values.equals[i], &values.is_rejoined[i]);
-        parts.retain(|(run, _)| !is_one_of(&CAST_TYPES, &dumps[i].runs[*run]));
+        parts.retain(|(run, _)| !is_one_of(&QUANTISING_TYPES, &dumps[i].runs[*run]));
         parts
     });
     // Operators that read one value are few, and those at which the sides part may be all of them.
@@ -53,6 +53,12 @@ pub(super) fn frontier(
             readers.entry(*input).or_default().push(at);
         }
     }
+    let live = values.sides[0].live();
+    let is_live = |run: &usize| live.contains(run);
+    let mut alone = Vec::new();
+    let (mut targets, unread): (Vec<_>, Vec<_>) =
+        targets.into_iter().partition(|(run, _)| is_live(run));
+    targets.extend(unread);
     for (target, inputs) in targets {
         let mut n_common: BTreeMap<usize, usize> = BTreeMap::new();
         for value in inputs.iter().filter_map(|value| values.equals[0][value.0]) {
@@ -76,6 +82,9 @@ pub(super) fn frontier(
             .rev()
             .max_by_key(|(likeness, _)| *likeness);
         let Some((_, golden)) = nearest else {
+            if !is_taken[0].contains(&target) {
+                alone.push(target);
+            }
             continue;
         };
         let idle = idle_before(values, dumps[0], target, &inputs);
@@ -85,16 +94,27 @@ pub(super) fn frontier(
         };
         if is_taken[0].insert(target) {
             is_taken[1].insert(golden);
-            parting.push([target, golden]);
+            parting.push(PartingPair {
+                target,
+                golden: Some(golden),
+            });
         }
     }
+    // What nobody reads leads to nothing: an operator whose input was taken for another has lost
+    // its reader, and the reader has lost its partner.
+    let is_read = |pair: &PartingPair| is_live(&pair.target);
+    if alone.iter().any(is_live) || parting.iter().any(is_read) {
+        let (read, unread): (Vec<_>, Vec<_>) = parting.into_iter().partition(is_read);
+        let mut left = unread.into_iter().map(|pair| pair.golden);
+        parting = read;
+        alone.retain(is_live);
+        parting.extend(alone.into_iter().map(|target| PartingPair {
+            target,
+            golden: left.next().flatten(),
+        }));
+    }
+    parting.sort_unstable();
     parting
-}
-
-fn is_one_of(op_types: &[&str], run: &OperatorExecution) -> bool {
-    op_types
-        .iter()
-        .any(|op_type| run.op_type.eq_ignore_ascii_case(op_type))
 }
 
 /// The operator before another that hands it one of its inputs and says that it does nothing: where
@@ -118,7 +138,6 @@ fn idle_before(
         .find(|run| is_idle(run) && hands_on(run))
 }
 
-
 impl ComparedValues {
     /// The operators at which both sides part, in the order of execution, with what is known of each.
     pub(super) fn parting_operators(
@@ -134,28 +153,43 @@ impl ComparedValues {
                 of_run.extend(runs.iter().map(|&run| (run, operator)));
             }
         }
-        let mut parting = self.parting.clone();
-        parting.sort_unstable();
-        let found = parting.into_iter().filter_map(|[target, golden]| {
-            let own = of_run[0].get(&target).or(of_run[1].get(&golden)).copied();
-            // What vanished in the graph of the other side stands before the next that did not.
-            let next = || of_run[0].range(target..).next().map(|(_, &operator)| operator);
-            let operator = own.or_else(next)?;
-            let outside = self.changed_outside(sides, [target, golden]);
-            let slot = outside.or_else(|| self.new_output(sides.target, target))?;
-            let cause = match (outside, operators.get(operator)?.cause) {
-                (Some(_), _) => Cause::Outside,
-                (None, Some(Cause::Gradual)) if own.is_some() => Cause::Gradual,
-                (None, _) => Cause::Own,
-            };
-            Some(PartingOperator {
-                operator,
-                name: OperatorName::for_execution(&sides.target.runs[target]),
-                slot,
-                cause,
-                rewired: self.rewired(sides, [target, golden]),
-            })
-        });
+        let found = self
+            .parting
+            .iter()
+            .filter_map(|&PartingPair { target, golden }| {
+                let partner = golden.and_then(|golden| of_run[1].get(&golden));
+                let runs = golden.map(|golden| [target, golden]);
+                let outside = runs.and_then(|runs| self.changed_outside(sides, runs));
+                let outside = outside.map(|place| self.before_views(sides.target, place));
+                let target = outside.map_or(target, |place| place.run);
+                let own = of_run[0].get(&target).or(partner).copied();
+                // What vanished in the graph of the other side stands before the next that did not.
+                let next = || {
+                    of_run[0]
+                        .range(target..)
+                        .next()
+                        .map(|(_, &operator)| operator)
+                };
+                let operator = own.or_else(next)?;
+                let key = |place: SlotRef| sides.target.runs[place.run].slots[place.slot].key();
+                let slot = outside
+                    .map(key)
+                    .or_else(|| self.new_output(sides.target, target))?;
+                let cause = match (outside, operators.get(operator)?.cause) {
+                    (Some(_), _) => Cause::Outside,
+                    (None, Some(Cause::Gradual)) if own.is_some() => Cause::Gradual,
+                    (None, _) => Cause::Own,
+                };
+                Some(PartingOperator {
+                    operator,
+                    name: OperatorName::for_execution(&sides.target.runs[target]),
+                    slot,
+                    cause,
+                    rewired: runs
+                        .map(|runs| self.rewired(sides, runs))
+                        .unwrap_or_default(),
+                })
+            });
         found.collect()
     }
 
@@ -178,27 +212,47 @@ impl ComparedValues {
         &self,
         sides: MatchedDumps<'_>,
         [target, golden]: [usize; 2],
-    ) -> Option<SlotKey> {
+    ) -> Option<SlotRef> {
         let dumps = [sides.target, sides.golden];
         let orphans = |side: usize, run: usize| {
             let slots = dumps[side].runs[run].slots.iter().enumerate();
             let inputs = slots.filter(|(_, slot)| slot.side == SlotSide::Input);
-            inputs.filter_map(move |(slot, described)| {
+            inputs.filter_map(move |(slot, _)| {
                 let place = SlotRef { run, slot };
                 let value = self.sides[side].value_of(place)?;
                 let of = &self.sides[side].values[value.0];
                 let is_it = of.is_outside && !of.is_extents && self.is_orphan(side, value);
-                is_it.then_some((place, described.key(), of.stats.counts.n_elements))
+                is_it.then_some((place, of.stats.counts.n_elements))
             })
         };
-        let of_golden: Vec<u64> = orphans(1, golden).map(|(_, _, n)| n).collect();
+        let of_golden: Vec<u64> = orphans(1, golden).map(|(_, n)| n).collect();
         // A folded weight has no counterpart of its own.
         let is_norm_behind = !self.norms_behind(sides.golden, 1, golden).is_empty();
-        let mut changed = orphans(0, target).filter(|(place, _, n)| {
-            (of_golden.contains(n) || is_norm_behind)
-                && !self.is_folded(dumps, 0, *place, golden)
+        let mut changed = orphans(0, target).filter(|(place, n)| {
+            (of_golden.contains(n) || is_norm_behind) && !self.is_folded(dumps, 0, *place, golden)
         });
-        changed.next().map(|(_, key, _)| key)
+        changed.next().map(|(place, _)| place)
+    }
+
+    /// The slot at which a value from outside came in, before operators turned it.
+    fn before_views(&self, dump: &ComparedDump, mut place: SlotRef) -> SlotRef {
+        let side = &self.sides[0];
+        // Each step goes to an operator that ran before.
+        while let Some(value) = side.value_of(place) {
+            let first = side.first_slot(value);
+            let slots = dump.runs[first.run].slots.iter().enumerate();
+            let mut inputs = slots.filter(|(_, slot)| slot.side == SlotSide::Input);
+            let is_orphan = |slot: usize| {
+                let read = side.value_of(SlotRef { slot, ..first });
+                read.is_some_and(|read| read != value && self.is_orphan(0, read))
+            };
+            let origin = inputs.find(|(slot, _)| is_orphan(*slot));
+            match origin.filter(|_| first.run < place.run) {
+                Some((slot, _)) => place = SlotRef { slot, ..first },
+                None => break,
+            }
+        }
+        place
     }
 
     /// Inputs of an operator that are on the golden side, and that its operator there does not read,

@@ -10,7 +10,7 @@ use crate::compare::matching::SlotRef;
 use crate::compare::result::{Evidence, Metrics, SlotResult, TensorSummary, VerdictLevel};
 use crate::compare::side::{ComparedDump, ExecutionSlot};
 use crate::compare::statistics::{StatisticsOutcome, compare_numbers};
-use crate::compare::verdict::{Thresholds, is_within};
+use crate::compare::verdict::{Thresholds, is_within, unit};
 use crate::job;
 
 /// Most values whose elements are compared with one of the other side.
@@ -63,10 +63,9 @@ pub(super) fn find_equals(
             .collect();
         near.sort_by(|a, b| a.0.total_cmp(&b.0));
         near.truncate(N_CANDIDATES_MAX);
-        let agreeing = near.into_iter().filter(|(_, golden)| {
-            let golden = sides[1].values[golden.0].first;
-            agrees(dumps, target.first, golden, thresholds)
-        });
+        let agreeing = near
+            .into_iter()
+            .filter(|(_, golden)| agrees(dumps, [target, &sides[1].values[golden.0]], thresholds));
         agreeing.map(|(_, golden)| golden).collect::<Vec<_>>()
     });
     let mut equals = [
@@ -136,27 +135,31 @@ fn largest(stats: &Stats) -> f64 {
 }
 
 /// Whether the elements of two slots agree, in their order, within the limits of their dtypes.
-fn agrees(
-    [target, golden]: [&ComparedDump; 2],
-    t: SlotRef,
-    g: SlotRef,
-    thresholds: &Thresholds,
-) -> bool {
-    let slots = [
-        &target.runs[t.run].slots[t.slot],
-        &golden.runs[g.run].slots[g.slot],
-    ];
+fn agrees(dumps: [&ComparedDump; 2], values: [&DumpValue; 2], thresholds: &Thresholds) -> bool {
+    let slots = [0, 1].map(|i| {
+        let SlotRef { run, slot } = values[i].first;
+        &dumps[i].runs[run].slots[slot]
+    });
     let Some((evidence, metrics)) = measured(slots) else {
         return false;
     };
-    let summary = |slot: &ExecutionSlot| TensorSummary {
-        dtype: slot.dtype_name.clone(),
-        ..TensorSummary::default()
-    };
+    // Of what was computed with rounded values the limits are those of the rounding.
+    let [target, golden] = [0, 1].map(|i| {
+        let coarsest = values[i].coarsest;
+        let is_float = unit(coarsest).is_some();
+        TensorSummary {
+            dtype: if is_float {
+                coarsest.name().to_owned()
+            } else {
+                slots[i].dtype_name.clone()
+            },
+            ..TensorSummary::default()
+        }
+    });
     let slot = SlotResult {
         evidence,
-        target: summary(slots[0]),
-        golden: summary(slots[1]),
+        target,
+        golden,
         metrics,
         ..SlotResult::default()
     };

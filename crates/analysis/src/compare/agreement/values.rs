@@ -7,9 +7,9 @@ use opscope_tensor::digest::xxh3_128;
 use opscope_tensor::{DType, Stats, stats};
 
 use crate::compare::matching::{SlotRef, is_view};
-use crate::compare::side::{ComparedDump, ExecutionSlot};
+use crate::compare::side::{ComparedDump, ExecutionSlot, OperatorExecution};
 use crate::compare::statistics::table_stats;
-use crate::compare::verdict::unit;
+use crate::compare::verdict::{coarser, unit};
 use crate::job;
 
 /// Most elements that extents have.
@@ -20,6 +20,14 @@ const ORDER_ERROR_MAX: f64 = 1e-9;
 const PRINTED_ERROR_MAX: f64 = 1e-5;
 /// Elements below which equality is too often chance.
 const N_ELEMENTS_MIN: u64 = 2;
+
+/// Types of operators that give their input another dtype.
+const CAST_TYPES: [&str; 4] = [
+    "Cast",
+    "CastLike",
+    "aten__to_copy_default",
+    "prims_convert_element_type_default",
+];
 
 /// A value of a side, as an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -35,6 +43,8 @@ pub(super) struct DumpValue {
     pub(super) readers: Vec<usize>,
     /// How far apart the statistics of two that are equal but for rounding may be, relative to their size.
     rounding: f64,
+    /// The coarsest float dtype that it went through, of those that the limits of a comparison go by.
+    pub(super) coarsest: DType,
     /// Whether it is a shape or an index and no data: a few integers.
     pub(super) is_extents: bool,
     is_integer: bool,
@@ -108,6 +118,7 @@ impl SideValues {
                     first: at,
                     readers: Vec::new(),
                     rounding: rounding(&side.runs[at.run].slots[at.slot], dtype),
+                    coarsest: dtype,
                     is_integer: is_integer(dtype),
                     is_extents: is_integer(dtype) && stats.counts.n_elements <= N_EXTENTS_MAX,
                     is_outside: true,
@@ -123,6 +134,13 @@ impl SideValues {
             }
         }
         found.tell_outside(side);
+        found.tell_readers();
+        found.tell_coarsest(side);
+        found
+    }
+
+    fn tell_readers(&mut self) {
+        let found = self;
         for (&run, inputs) in &found.inputs {
             let makes = |value: &ValueIndex| {
                 let outputs = found.outputs.get(&run);
@@ -134,7 +152,6 @@ impl SideValues {
                 }
             }
         }
-        found
     }
 
     /// Tells what comes from outside from what the model computes.
@@ -154,6 +171,40 @@ impl SideValues {
                 if !(turns_outside || is_given || was_shown) {
                     self.values[output.0].is_outside = false;
                 }
+            }
+        }
+    }
+
+    /// Tells the dtypes that values went through. A value that is rounded and widened again at once was
+    /// not computed with in the dtype between, so that its rounding is no property of the network.
+    fn tell_coarsest(&mut self, side: &ComparedDump) {
+        let mut runs: Vec<usize> = self.outputs.keys().copied().collect();
+        runs.sort_unstable();
+        let is_cast = |run: usize| is_one_of(&CAST_TYPES, &side.runs[run]);
+        // Of values that are only widened again, the dtype before.
+        let mut before: HashMap<ValueIndex, DType> = HashMap::new();
+        for run in runs {
+            let inputs = self.inputs.get(&run).into_iter().flatten();
+            let computed = inputs.filter(|value| !self.values[value.0].is_outside);
+            let inherited = computed
+                .map(|value| match before.get(value) {
+                    Some(dtype) => *dtype,
+                    None => self.values[value.0].coarsest,
+                })
+                .filter(|dtype| unit(*dtype).is_some())
+                .reduce(coarser);
+            for output in &self.outputs[&run] {
+                let of = &self.values[output.0];
+                let Some(inherited) = inherited.filter(|_| unit(of.coarsest).is_some()) else {
+                    continue;
+                };
+                let is_only_widened = is_cast(run)
+                    && !of.readers.is_empty()
+                    && of.readers.iter().all(|reader| is_cast(*reader));
+                if is_only_widened && self.values[output.0].first.run == run {
+                    before.insert(*output, inherited);
+                }
+                self.values[output.0].coarsest = coarser(of.coarsest, inherited);
             }
         }
     }
@@ -190,6 +241,28 @@ impl SideValues {
             (is_part && !inputs.is_empty()).then_some((run, inputs))
         });
         parts.collect()
+    }
+
+    /// The operators of which something was computed that the last one made, itself included.
+    pub(super) fn live(&self) -> HashSet<usize> {
+        let mut makers: HashMap<ValueIndex, Vec<usize>> = HashMap::new();
+        for (&run, outputs) in &self.outputs {
+            for &output in outputs {
+                makers.entry(output).or_default().push(run);
+            }
+        }
+        let mut live: HashSet<usize> = self.outputs.keys().max().copied().into_iter().collect();
+        let mut open: Vec<usize> = live.iter().copied().collect();
+        while let Some(run) = open.pop() {
+            for value in self.inputs_of(run) {
+                for &maker in makers.get(&value).into_iter().flatten() {
+                    if live.insert(maker) {
+                        open.push(maker);
+                    }
+                }
+            }
+        }
+        live
     }
 
     /// The value that a slot shows.
@@ -291,11 +364,13 @@ fn read_value(slot: &ExecutionSlot) -> Option<(Option<DType>, [u8; 16], Stats)> 
     }
     let loaded = slot.load(None).ok()?;
     let stats = stats(loaded.view()).ok()?;
-    Some((
-        Some(loaded.dtype()),
-        xxh3_128(loaded.view().bytes),
-        stats,
-    ))
+    Some((Some(loaded.dtype()), xxh3_128(loaded.view().bytes), stats))
+}
+
+pub(super) fn is_one_of(op_types: &[&str], run: &OperatorExecution) -> bool {
+    op_types
+        .iter()
+        .any(|op_type| run.op_type.eq_ignore_ascii_case(op_type))
 }
 
 fn is_integer(dtype: DType) -> bool {

@@ -123,7 +123,12 @@ impl<'a> FaultSearch<'a> {
                 return Some(self.at_parting(parting));
             }
             let is_told = of_partings.contains(&operator.place());
-            let changed = || operator.slots.iter().any(|slot| slot.is_outside && reaches(slot));
+            let changed = || {
+                operator
+                    .slots
+                    .iter()
+                    .any(|slot| slot.is_outside && reaches(slot))
+            };
             if is_told && !changed() {
                 return None;
             }

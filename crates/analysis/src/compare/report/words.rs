@@ -3,8 +3,8 @@
 use opscope_store::visible::visible;
 
 use crate::compare::result::{
-    Cause, Comparison, MetricId, NonFiniteRole, OperatorName, OperatorResult, PartingOperator, RuleHit, RuleName,
-    Skip, SkipReason, SlotAgreement, SlotResult, VerdictLevel,
+    Cause, Comparison, MetricId, NonFiniteRole, OperatorName, OperatorResult, PartingOperator,
+    RuleHit, RuleName, Skip, SkipReason, SlotAgreement, SlotResult, VerdictLevel,
 };
 
 /// Numbers of a verdict's line.
@@ -46,11 +46,17 @@ pub fn verdict(comparison: &Comparison) -> String {
     let numbers = slot.map(worst_numbers).unwrap_or_default().join(", ");
     let why = cause_words(divergence.cause);
     let parting = comparison.partings.iter();
-    let wiring = match parting.clone().find(|at| at.operator == divergence.operator) {
+    let wiring = match parting
+        .clone()
+        .find(|at| at.operator == divergence.operator)
+    {
         Some(parting) => rewired(parting),
         None => wiring(operator),
     };
-    let first = format!("{level}: first at {name} {}: {why}{wiring}", divergence.slot);
+    let first = format!(
+        "{level}: first at {name} {}: {why}{wiring}",
+        divergence.slot
+    );
     if numbers.is_empty() {
         first
     } else {

@@ -82,7 +82,7 @@ pub(super) fn is_float(dtype: DType) -> bool {
     n_digits(dtype).is_some()
 }
 
-fn coarser(a: DType, b: DType) -> DType {
+pub(in crate::compare) fn coarser(a: DType, b: DType) -> DType {
     if n_digits(b) < n_digits(a) { b } else { a }
 }
 
