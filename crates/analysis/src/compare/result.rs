@@ -326,6 +326,10 @@ pub struct PartingOperator {
     pub slot: SlotKey,
     /// The cause.
     pub cause: Cause,
+    /// Operators of the target that may be at fault as well: with the first they are one operator of
+    /// the golden side, and nothing tells which of them it is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<OperatorName>,
     /// Inputs that the golden side's operator does not read, with the operator that shows them there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rewired: Vec<RewiredInput>,

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use opscope_store::record::SlotSide;
 
-use super::region::LearnedRegions;
+use super::region::{LearnedRegions, RegionCulprit};
 use super::values::{SideValues, ValueIndex, is_one_of};
 use super::{ComparedValues, name_of};
 use crate::compare::matching::{MatchedDumps, RunPair, SlotRef, is_same_type};
@@ -17,10 +17,13 @@ use crate::compare::result::{
 use crate::compare::side::ComparedDump;
 
 /// An operator of the target at which the sides part, and the golden side's that reads the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct PartingPair {
     pub(super) target: usize,
     pub(super) golden: Option<usize>,
+    /// Other operators of the target that are the same operator of the golden side, and may be at
+    /// fault as well.
+    pub(super) others: Vec<usize>,
 }
 
 /// Most readers of a value that are looked at.
@@ -88,15 +91,20 @@ pub(super) fn frontier(
             continue;
         };
         let idle = idle_before(values, dumps[0], target, &inputs);
-        let target = match idle.filter(|run| !is_taken[0].contains(run)) {
-            Some(idle) => idle,
+        let culprit = match idle.filter(|run| !is_taken[0].contains(run)) {
+            Some(run) => RegionCulprit {
+                run,
+                others: Vec::new(),
+            },
             None => regions.culprit(values, dumps, [target, golden]),
         };
+        let RegionCulprit { run: target, others } = culprit;
         if is_taken[0].insert(target) {
             is_taken[1].insert(golden);
             parting.push(PartingPair {
                 target,
                 golden: Some(golden),
+                others,
             });
         }
     }
@@ -111,6 +119,7 @@ pub(super) fn frontier(
         parting.extend(alone.into_iter().map(|target| PartingPair {
             target,
             golden: left.next().flatten(),
+            others: Vec::new(),
         }));
     }
     parting.sort_unstable();
@@ -156,7 +165,13 @@ impl ComparedValues {
         let found = self
             .parting
             .iter()
-            .filter_map(|&PartingPair { target, golden }| {
+            .filter_map(|pair| {
+                let PartingPair {
+                    target,
+                    golden,
+                    others,
+                } = pair;
+                let (target, golden) = (*target, *golden);
                 let partner = golden.and_then(|golden| of_run[1].get(&golden));
                 let runs = golden.map(|golden| [target, golden]);
                 let outside = runs.and_then(|runs| self.changed_outside(sides, runs));
@@ -185,7 +200,12 @@ impl ComparedValues {
                     name: OperatorName::for_execution(&sides.target.runs[target]),
                     slot,
                     cause,
-                    rewired: runs
+                    others: others
+                    .iter()
+                    .filter(|_| outside.is_none())
+                    .map(|run| OperatorName::for_execution(&sides.target.runs[*run]))
+                    .collect(),
+                rewired: runs
                         .map(|runs| self.rewired(sides, runs))
                         .unwrap_or_default(),
                 })
@@ -225,7 +245,15 @@ impl ComparedValues {
                 is_it.then_some((place, of.stats.counts.n_elements))
             })
         };
-        let of_golden: Vec<u64> = orphans(1, golden).map(|(_, n)| n).collect();
+        let open = sides.golden.runs[golden].slots.iter().enumerate();
+        let open = open.filter(|(_, slot)| slot.side == SlotSide::Input);
+        let of_golden: Vec<u64> = open
+            .filter_map(|(slot, _)| self.sides[1].value_of(SlotRef { run: golden, slot }))
+            .filter(|value| self.equals[1][value.0].is_none())
+            .map(|value| &self.sides[1].values[value.0])
+            .filter(|of| of.is_outside && !of.is_extents)
+            .map(|of| of.stats.counts.n_elements)
+            .collect();
         // A folded weight has no counterpart of its own.
         let is_norm_behind = !self.norms_behind(sides.golden, 1, golden).is_empty();
         let mut changed = orphans(0, target).filter(|(place, n)| {

@@ -7,6 +7,7 @@
 //! named.
 
 use std::collections::{BTreeSet, HashMap};
+use std::f64::consts::SQRT_2;
 
 use super::ComparedValues;
 use super::values::ValueIndex;
@@ -14,29 +15,118 @@ use crate::compare::matching::ValueAnchor;
 use crate::compare::side::ComparedDump;
 
 /// Operators that exporters take apart, under their types in ONNX and in PyTorch, and what they make
-/// of them. Without these nothing would be known at the first place of its kind.
-const DECOMPOSITIONS: [(&[&str], &[&str]); 4] = [
+/// of them, with the constants that these read. Without these nothing would be known at the first
+/// place of its kind, nor where all places of a kind share a wrong constant.
+const DECOMPOSITIONS: [(&[&str], &[(&str, f64)]); 6] = [
     (
         &["Gemm", "aten_addmm_default", "aten_linear_default"],
-        &["MatMul", "Add"],
+        &[("MatMul", NONE), ("Add", NONE)],
     ),
     (
-        &["Gelu", "aten_gelu_default"],
-        &["Div", "Erf", "Add", "Mul", "Mul"],
+        &GELU,
+        &[
+            ("Div", SQRT_2),
+            ("Erf", NONE),
+            ("Add", 1.0),
+            ("Mul", 0.5),
+            ("Mul", NONE),
+        ],
     ),
     (
-        &["Gelu", "aten_gelu_default"],
-        &["Mul", "Div", "Erf", "Add", "Mul"],
+        &GELU,
+        &[
+            ("Div", SQRT_2),
+            ("Erf", NONE),
+            ("Add", 1.0),
+            ("Mul", NONE),
+            ("Mul", 0.5),
+        ],
     ),
-    (&["Silu", "Swish", "aten_silu_default"], &["Sigmoid", "Mul"]),
+    (
+        &GELU,
+        &[
+            ("Pow", 3.0),
+            ("Mul", GELU_CUBIC),
+            ("Add", NONE),
+            ("Mul", SQRT_2_OVER_PI),
+            ("Tanh", NONE),
+            ("Add", 1.0),
+            ("Mul", 0.5),
+            ("Mul", NONE),
+        ],
+    ),
+    (
+        &GELU,
+        &[
+            ("Mul", NONE),
+            ("Mul", NONE),
+            ("Mul", GELU_CUBIC),
+            ("Add", NONE),
+            ("Mul", SQRT_2_OVER_PI),
+            ("Tanh", NONE),
+            ("Add", 1.0),
+            ("Mul", NONE),
+            ("Mul", 0.5),
+        ],
+    ),
+    (
+        &["Silu", "Swish", "aten_silu_default"],
+        &[("Sigmoid", NONE), ("Mul", NONE)],
+    ),
 ];
+const GELU: [&str; 2] = ["Gelu", "aten_gelu_default"];
+/// No constant is read.
+const NONE: f64 = f64::NAN;
+/// The factor of the cube in the approximation of GELU by a hyperbolic tangent.
+const GELU_CUBIC: f64 = 0.044_715;
+/// √(2 / π), which stands before its argument.
+const SQRT_2_OVER_PI: f64 = 0.797_884_560_802_865_4;
+/// How far apart constants of two dtypes may be, relative to their size.
+const CONSTANTS_APART_MAX: f64 = 1e-3;
 
 /// Most operators of a region.
 const N_OPERATORS_MAX: usize = 32;
+/// Most other operators that are named beside one.
+const N_OTHERS_MAX: usize = 8;
 
-/// The types of the target's operators, in the order of execution, in regions that agree: by the
-/// golden side's type.
-pub(super) struct LearnedRegions(HashMap<String, BTreeSet<Vec<String>>>);
+/// What an operator of a region is.
+#[derive(Clone, Debug, PartialEq)]
+struct RegionStep {
+    op_type: String,
+    /// The single number from outside that it reads, if it reads one.
+    constant: Option<f64>,
+}
+
+impl RegionStep {
+    fn read(values: &ComparedValues, dump: &ComparedDump, run: usize) -> RegionStep {
+        let inputs = values.sides[0].inputs_of(run);
+        let mut constants = inputs.filter_map(|value| {
+            let of = &values.sides[0].values[value.0];
+            (of.is_outside && of.stats.counts.n_elements == 1).then_some(of.stats.min)
+        });
+        RegionStep {
+            op_type: dump.runs[run].op_type.clone(),
+            constant: constants.next().filter(|_| constants.next().is_none()),
+        }
+    }
+
+    fn is_like(&self, other: &RegionStep) -> bool {
+        let has_one_constant = match (self.constant, other.constant) {
+            (Some(a), Some(b)) => (a - b).abs() <= CONSTANTS_APART_MAX * a.abs().max(b.abs()),
+            (a, b) => a.is_none() == b.is_none(),
+        };
+        self.op_type == other.op_type && has_one_constant
+    }
+}
+
+/// The target's operators, in the order of execution, in regions that agree: by the golden side's type.
+pub(super) struct LearnedRegions(HashMap<String, Vec<Vec<RegionStep>>>);
+
+/// The operator of a region that is named, and those that may be at fault as well.
+pub(super) struct RegionCulprit {
+    pub(super) run: usize,
+    pub(super) others: Vec<usize>,
+}
 
 impl LearnedRegions {
     pub(super) fn learn(
@@ -45,22 +135,28 @@ impl LearnedRegions {
         makers: &HashMap<ValueIndex, Vec<usize>>,
         anchors: &[ValueAnchor],
     ) -> LearnedRegions {
-        let mut learned: HashMap<String, BTreeSet<Vec<String>>> = HashMap::new();
+        let mut learned: HashMap<String, Vec<Vec<RegionStep>>> = HashMap::new();
         for (wholes, parts) in DECOMPOSITIONS {
             for whole in wholes {
-                let parts = parts.iter().map(|part| (*part).to_owned());
+                let steps = parts.iter().map(|&(op_type, constant)| RegionStep {
+                    op_type: op_type.to_owned(),
+                    constant: (!constant.is_nan()).then_some(constant),
+                });
                 let of_type = learned.entry((*whole).to_owned()).or_default();
-                of_type.insert(parts.collect());
+                of_type.push(steps.collect());
             }
         }
         for anchor in anchors {
             let [target, golden] = anchor.runs;
             let region = before(values, makers, target);
-            let types = region.iter().map(|&run| dumps[0].runs[run].op_type.clone());
+            let steps = region.iter().map(|&run| RegionStep::read(values, dumps[0], run));
+            let steps: Vec<RegionStep> = steps.collect();
             let of_type = learned
                 .entry(dumps[1].runs[golden].op_type.clone())
                 .or_default();
-            of_type.insert(types.collect());
+            if !of_type.contains(&steps) {
+                of_type.push(steps);
+            }
         }
         LearnedRegions(learned)
     }
@@ -72,24 +168,47 @@ impl LearnedRegions {
         values: &ComparedValues,
         dumps: [&ComparedDump; 2],
         [target, golden]: [usize; 2],
-    ) -> usize {
-        let Some(learned) = self.0.get(&dumps[1].runs[golden].op_type) else {
-            return target;
-        };
+    ) -> RegionCulprit {
         let region = after(values, target);
-        let types: Vec<&str> = region
+        let fused = &dumps[1].runs[golden].original_names;
+        let is_part = |run: &usize| fused.contains(&dumps[0].runs[*run].op_name);
+        if region.iter().any(is_part) {
+            let mut parts: Vec<usize> = region.into_iter().filter(is_part).collect();
+            if !parts.contains(&target) {
+                parts.insert(0, target);
+            }
+            return self.in_parts(values, golden, &parts, None);
+        }
+        let steps: Vec<RegionStep> = region
             .iter()
-            .map(|&run| dumps[0].runs[run].op_type.as_str())
+            .map(|&run| RegionStep::read(values, dumps[0], run))
             .collect();
-        let n_common = |known: &[String]| {
-            let both = known.iter().zip(&types);
-            both.take_while(|(known, found)| known == *found).count()
+        let n_common = |known: &[RegionStep]| {
+            let both = known.iter().zip(&steps);
+            both.take_while(|(known, found)| known.is_like(found)).count()
         };
-        let nearest = learned.iter().max_by_key(|known| n_common(known));
+        let learned = self.0.get(&dumps[1].runs[golden].op_type);
+        let nearest = learned.into_iter().flatten().max_by_key(|known| n_common(known));
         let Some(known) = nearest.filter(|known| n_common(known) > 0) else {
-            return target;
+            return RegionCulprit {
+                run: target,
+                others: Vec::new(),
+            };
         };
         let n = n_common(known);
+        let other = region.get(n).copied().filter(|_| n < known.len());
+        self.in_parts(values, golden, &region[..n], other)
+    }
+
+    /// The one of a region's operators that reads what the golden operator does not, else `other`,
+    /// which is not what it should be, else all.
+    fn in_parts(
+        &self,
+        values: &ComparedValues,
+        golden: usize,
+        parts: &[usize],
+        other: Option<usize>,
+    ) -> RegionCulprit {
         let reads_orphan = |run: &&usize| {
             let inputs = values.sides[0].inputs_of(**run);
             let mut outside = inputs
@@ -97,7 +216,7 @@ impl LearnedRegions {
                 .filter(|value| values.sides[0].values[value.0].is_outside);
             outside.any(|value| values.is_orphan(0, value))
         };
-        let changed = region[..n].iter().find(reads_orphan).copied();
+        let changed = parts.iter().find(reads_orphan).copied();
         // What the golden side computes of its operator's inputs, the target computes of more.
         let reads_other = |run: &&usize| {
             let inputs = values.sides[0].inputs_of(**run);
@@ -110,9 +229,17 @@ impl LearnedRegions {
                 equal.is_some_and(|equal| !values.sides[1].reads(golden, equal))
             })
         };
-        let rewired = region[..n].iter().find(reads_other).copied();
-        let other = region.get(n).copied().filter(|_| n < known.len());
-        changed.or(rewired).or(other).unwrap_or(target)
+        let rewired = parts.iter().find(reads_other).copied();
+        match changed.or(rewired).or(other) {
+            Some(run) => RegionCulprit {
+                run,
+                others: Vec::new(),
+            },
+            None => RegionCulprit {
+                run: parts[0],
+                others: parts[1..].iter().copied().take(N_OTHERS_MAX).collect(),
+            },
+        }
     }
 }
 

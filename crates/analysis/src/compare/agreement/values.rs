@@ -319,8 +319,16 @@ impl SideValues {
                 continue;
             }
             let readers = &self.values[i].readers;
-            let is_rejoined = !readers.is_empty()
-                && readers.iter().all(|run| {
+            // Everything has extents, whatever is in it.
+            let makes_data = |run: usize| {
+                let mut outputs = self.outputs[&run].iter();
+                outputs.any(|output| {
+                    let of = &self.values[output.0];
+                    !of.is_extents && of.stats.counts.n_elements > 0
+                })
+            };
+            let is_rejoined = readers.iter().any(|run| makes_data(*run))
+                && readers.iter().filter(|run| makes_data(**run)).all(|run| {
                     // Positions of maxima, which some graphs make beside them and nobody reads.
                     let is_aside = |n: usize, output: &ValueIndex| {
                         let of = &self.values[output.0];
