@@ -300,8 +300,35 @@ impl SideValues {
         self.values[value.0].first
     }
 
-    /// Of each value, whether the other side has it, or everything that was computed from it.
-    pub(super) fn rejoined(&self, equals: &[Option<ValueIndex>]) -> Vec<bool> {
+    /// Whether something was computed for nothing that `other` computes for something, as where an
+    /// operator reads another value than it should.
+    pub(super) fn has_lost_reader(
+        &self,
+        equals: &[Option<ValueIndex>],
+        other: &SideValues,
+    ) -> bool {
+        let last = self.outputs.keys().max();
+        let mut unread = self.outputs.iter().filter(|(run, _)| Some(*run) != last);
+        unread.any(|(_, outputs)| {
+            let is_lost = |value: &ValueIndex| {
+                let of = &self.values[value.0];
+                let is_read = |equal: &ValueIndex| !other.values[equal.0].readers.is_empty();
+                of.readers.is_empty()
+                    && of.is_distinctive()
+                    && !of.is_integer
+                    && equals[value.0].as_ref().is_none_or(is_read)
+            };
+            outputs.first().is_some_and(is_lost)
+        })
+    }
+
+    /// Of each value, whether the other side has it, or everything that was computed from it; if one
+    /// reader is enough, anything.
+    pub(super) fn rejoined(
+        &self,
+        equals: &[Option<ValueIndex>],
+        is_one_enough: bool,
+    ) -> Vec<bool> {
         // Exporters compute extents that other graphs have as attributes; what they lead to tells.
         let values = self.values.iter().zip(equals);
         let mut known: Vec<Option<bool>> = values
@@ -327,19 +354,25 @@ impl SideValues {
                     !of.is_extents && of.stats.counts.n_elements > 0
                 })
             };
-            let is_rejoined = readers.iter().any(|run| makes_data(*run))
-                && readers.iter().filter(|run| makes_data(**run)).all(|run| {
-                    // Positions of maxima, which some graphs make beside them and nobody reads.
-                    let is_aside = |n: usize, output: &ValueIndex| {
-                        let of = &self.values[output.0];
-                        n > 0 && of.is_integer && of.readers.is_empty()
-                    };
-                    let outputs = self.outputs[run].iter().enumerate();
-                    let mut outputs = outputs
-                        .filter(|(n, output)| output.0 != i && !is_aside(*n, output))
-                        .map(|(_, output)| output);
-                    outputs.all(|output| known[output.0] == Some(true))
-                });
+            let comes_to_known = |run: &usize| {
+                // Positions of maxima, which some graphs make beside them and nobody reads.
+                let is_aside = |n: usize, output: &ValueIndex| {
+                    let of = &self.values[output.0];
+                    n > 0 && of.is_integer && of.readers.is_empty()
+                };
+                let outputs = self.outputs[run].iter().enumerate();
+                let mut outputs = outputs
+                    .filter(|(n, output)| output.0 != i && !is_aside(*n, output))
+                    .map(|(_, output)| output);
+                outputs.all(|output| known[output.0] == Some(true))
+            };
+            let mut readers = readers.iter().filter(|run| makes_data(**run)).peekable();
+            let is_rejoined = readers.peek().is_some()
+                && if is_one_enough {
+                    readers.any(comes_to_known)
+                } else {
+                    readers.all(comes_to_known)
+                };
             known[i] = Some(is_rejoined);
         }
         known.into_iter().map(|is| is == Some(true)).collect()
