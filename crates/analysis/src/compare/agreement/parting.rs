@@ -29,7 +29,7 @@ pub(super) struct PartingPair {
 /// Most readers of a value that are looked at.
 const N_READERS_MAX: usize = 64;
 /// Types of operators that hand their input on.
-const IDLE_TYPES: [&str; 3] = ["Identity", "aten_alias_default", "aten_clone_default"];
+pub(super) const IDLE_TYPES: [&str; 3] = ["Identity", "aten_alias_default", "aten_clone_default"];
 /// Types of operators that round their input to steps of its own.
 const QUANTISING_TYPES: [&str; 2] = ["QuantizeLinear", "DequantizeLinear"];
 /// How many operators before another are looked at for such a one.
@@ -84,7 +84,10 @@ pub(super) fn frontier(
             // Of equals the first, which ran first.
             .rev()
             .max_by_key(|(likeness, _)| *likeness);
-        let Some((_, golden)) = nearest else {
+        let nearest = nearest.map(|(_, golden)| golden);
+        let fused = || fused_counterpart(values, dumps, target, &inputs);
+        let golden = nearest.or_else(|| fused().filter(|golden| !is_taken[1].contains(golden)));
+        let Some(golden) = golden else {
             if !is_taken[0].contains(&target) {
                 alone.push(target);
             }
@@ -124,6 +127,21 @@ pub(super) fn frontier(
     }
     parting.sort_unstable();
     parting
+}
+
+/// The golden operator that an engine made of one and others, and that reads one of the same values.
+/// With what it was fused with it may read more than the values by which both sides part.
+fn fused_counterpart(
+    values: &ComparedValues,
+    dumps: [&ComparedDump; 2],
+    target: usize,
+    inputs: &[ValueIndex],
+) -> Option<usize> {
+    let name = &dumps[0].runs[target].op_name;
+    let equals = inputs.iter().filter_map(|value| values.equals[0][value.0]);
+    let readers = equals.flat_map(|equal| &values.sides[1].values[equal.0].readers);
+    let mut readers = readers.copied().take(N_READERS_MAX);
+    readers.find(|run| dumps[1].runs[*run].original_names.contains(name))
 }
 
 /// The operator before another that hands it one of its inputs and says that it does nothing: where

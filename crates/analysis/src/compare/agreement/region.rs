@@ -10,8 +10,9 @@ use std::collections::{BTreeSet, HashMap};
 use std::f64::consts::SQRT_2;
 
 use super::ComparedValues;
-use super::values::ValueIndex;
-use crate::compare::matching::ValueAnchor;
+use super::parting::IDLE_TYPES;
+use super::values::{ValueIndex, is_one_of};
+use crate::compare::matching::{ValueAnchor, is_view};
 use crate::compare::side::ComparedDump;
 
 /// Operators that exporters take apart, under their types in ONNX and in PyTorch, and what they make
@@ -197,6 +198,8 @@ impl LearnedRegions {
         };
         let n = n_common(known);
         let other = region.get(n).copied().filter(|_| n < known.len());
+        // A multiplication by 1 has no part in the region, and is where another factor should be.
+        let other = other.map(|other| idle_between(values, dumps[0], [target, other]).unwrap_or(other));
         self.in_parts(values, golden, &region[..n], other)
     }
 
@@ -241,6 +244,25 @@ impl LearnedRegions {
             },
         }
     }
+}
+
+/// The first operator of a stretch that computes nothing although its type does.
+fn idle_between(
+    values: &ComparedValues,
+    dump: &ComparedDump,
+    [first, last]: [usize; 2],
+) -> Option<usize> {
+    let side = &values.sides[0];
+    (first..last).find(|run| {
+        let outputs = side.outputs.get(run);
+        let is_idle = outputs.is_some_and(|outputs| {
+            outputs.iter().all(|value| {
+                let of = &side.values[value.0];
+                side.reads(*run, *value) && !of.is_outside && of.is_distinctive()
+            })
+        });
+        is_idle && !is_view(&dump.runs[*run]) && !is_one_of(&IDLE_TYPES, &dump.runs[*run])
+    })
 }
 
 /// The operators that an output was computed by from values that the other side has.

@@ -29,6 +29,14 @@ const CAST_TYPES: [&str; 4] = [
     "prims_convert_element_type_default",
 ];
 
+/// Types of operators that repeat the elements of an input.
+const REPEATING_TYPES: [&str; 4] = [
+    "Expand",
+    "Tile",
+    "aten_expand_default",
+    "aten_repeat_default",
+];
+
 /// A value of a side, as an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct ValueIndex(pub(super) usize);
@@ -55,7 +63,8 @@ pub(super) struct DumpValue {
 impl DumpValue {
     /// Whether agreeing with another value is no coincidence.
     pub(super) fn is_distinctive(&self) -> bool {
-        self.stats.counts.n_elements >= N_ELEMENTS_MIN && self.stats.min < self.stats.max
+        self.stats.counts.n_elements >= N_ELEMENTS_MIN
+            && (self.stats.min < self.stats.max || self.stats.has_non_finite())
     }
 
     /// Whether both may have the same elements in another order, as a weight that is stored
@@ -161,8 +170,12 @@ impl SideValues {
         for run in runs {
             let inputs = self.inputs.get(&run);
             let turns_outside = inputs.is_some_and(|inputs| {
-                is_view(&side.runs[run])
-                    && inputs.iter().all(|input| self.values[input.0].is_outside)
+                (is_view(&side.runs[run]) || is_one_of(&REPEATING_TYPES, &side.runs[run]))
+                    && inputs.iter().all(|input| {
+                        let of = &self.values[input.0];
+                        of.is_outside || of.is_extents
+                    })
+                    && inputs.iter().any(|input| !self.values[input.0].is_extents)
             });
             for output in &self.outputs[&run] {
                 // A value that was read before anything made it stays what it was.
