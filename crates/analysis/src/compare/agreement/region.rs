@@ -220,7 +220,13 @@ impl LearnedRegions {
             outside.any(|value| values.is_orphan(0, value))
         };
         let changed = parts.iter().find(reads_orphan).copied();
-        // What the golden side computes of its operator's inputs, the target computes of more.
+        // What the golden side computes of its operator's inputs, the target computes of others.
+        // A value that the target has nowhere may be one of them in another form.
+        let is_told = values.sides[1].inputs_of(golden).all(|value| {
+            let of = &values.sides[1].values[value.0];
+            let is_known = of.is_outside || values.equals[1][value.0].is_some();
+            is_known || !of.is_distinctive()
+        });
         let reads_other = |run: &&usize| {
             let inputs = values.sides[0].inputs_of(**run);
             let mut computed = inputs.filter(|value| {
@@ -232,7 +238,7 @@ impl LearnedRegions {
                 equal.is_some_and(|equal| !values.sides[1].reads(golden, equal))
             })
         };
-        let rewired = parts.iter().find(reads_other).copied();
+        let rewired = parts.iter().find(|run| is_told && reads_other(run)).copied();
         match changed.or(rewired).or(other) {
             Some(run) => RegionCulprit {
                 run,

@@ -49,6 +49,8 @@ pub(super) struct DumpValue {
     pub(super) first: SlotRef,
     /// Operators that read it and make something else.
     pub(super) readers: Vec<usize>,
+    /// Whether zeros were counted, which tables do not do.
+    has_counts: bool,
     /// How far apart the statistics of two that are equal but for rounding may be, relative to their size.
     rounding: f64,
     /// The coarsest float dtype that it went through, of those that the limits of a comparison go by.
@@ -68,19 +70,37 @@ impl DumpValue {
     }
 
     /// Whether both may have the same elements in another order, as a weight that is stored
-    /// transposed.
+    /// transposed, or in blocks of channels that are filled up with zeros.
     pub(super) fn is_permutation_of(&self, other: &DumpValue) -> bool {
         let (a, b) = (&self.stats, &other.stats);
         let error_max = self.rounding.max(other.rounding);
         let is_near = |a: f64, b: f64| a == b || (a - b).abs() <= error_max * a.abs().max(b.abs());
-        // Tables have no sums of magnitudes, and some no norms.
+        // Tables have no sums, and some no norms.
         let is_near_or_unknown = |a: f64, b: f64| is_near(a, b) || a.is_nan() || b.is_nan();
-        a.counts.n_elements == b.counts.n_elements
-            && is_near(a.min, b.min)
-            && is_near(a.max, b.max)
+        let has_one_length = a.counts.n_elements == b.counts.n_elements;
+        let is_counted = self.has_counts && other.has_counts;
+        let n_other_than_zero = |s: &Stats| s.counts.n_elements - s.counts.n_zero;
+        let is_filled = is_counted && n_other_than_zero(a) == n_other_than_zero(b);
+        // Zeros may be the extremes of what they fill up.
+        let with_zero = |extreme: f64, other: f64| {
+            if has_one_length || extreme * other < 0.0 {
+                extreme
+            } else {
+                0.0
+            }
+        };
+        let largest = a.max.abs().max(a.min.abs());
+        (has_one_length || is_filled)
+            && a.counts.n_nan == b.counts.n_nan
+            && is_near(with_zero(a.min, a.max), with_zero(b.min, b.max))
+            && is_near(with_zero(a.max, a.min), with_zero(b.max, b.min))
             && is_near_or_unknown(a.l1, b.l1)
             && is_near_or_unknown(a.l2, b.l2)
-            && (a.mean - b.mean).abs() <= error_max * a.max.abs().max(a.min.abs())
+            && if has_one_length {
+                (a.mean - b.mean).abs() <= error_max * largest
+            } else {
+                (a.sum - b.sum).abs() <= error_max * a.l1.max(b.l1)
+            }
     }
 }
 
@@ -126,6 +146,7 @@ impl SideValues {
                     stats,
                     first: at,
                     readers: Vec::new(),
+                    has_counts: side.runs[at.run].slots[at.slot].has_elements,
                     rounding: rounding(&side.runs[at.run].slots[at.slot], dtype),
                     coarsest: dtype,
                     is_integer: is_integer(dtype),
