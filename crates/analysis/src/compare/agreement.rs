@@ -237,16 +237,13 @@ impl ComparedValues {
         let dumps = [sides.target, sides.golden];
         let all = [0, 1].map(|i| SideValues::collect(dumps[i], runs[i], n_threads));
         let equals = find_equals(dumps, &all, thresholds, n_threads);
-        // An operator that reads a wrong value leads this one to something that the golden side has
-        // not, and must not be taken for a sign that the value itself is wrong.
-        let is_one_enough = all[0].has_lost_reader(&equals[0], &all[1]);
-        let is_rejoined = [
-            all[0].rejoined(&equals[0], is_one_enough),
-            all[1].rejoined(&equals[1], false),
-        ];
+        let is_rejoined = [0, 1].map(|i| {
+            let is_close = &equals.is_close[i];
+            all[i].rejoined(dumps[i], &equals.of_side[i], is_close)
+        });
         let mut values = ComparedValues {
             sides: all,
-            equals,
+            equals: equals.of_side,
             is_rejoined,
             anchors: Vec::new(),
             parting: Vec::new(),

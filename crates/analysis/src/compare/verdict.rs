@@ -16,7 +16,7 @@ use super::attribution::kinds::is_additive;
 use super::evidence::{Evidence, RuleName};
 use super::flow::ValueFlow;
 use super::metric::MetricId;
-use super::result::{Comparison, OperatorResult, RuleHit, SlotAgreement, SlotResult, VerdictLevel};
+use super::result::{Comparison, Metrics, OperatorResult, RuleHit, SlotAgreement, SlotResult, VerdictLevel};
 
 pub use bounds::{Limits, MetricBounds};
 pub use exactness::dtype_of;
@@ -138,6 +138,11 @@ fn soften(slot: &mut SlotResult) {
 /// A metric of a slot that is saved, or one that follows from those.
 pub(super) fn value_of(slot: &SlotResult, metric: MetricId) -> Option<f64> {
     derived::value(&slot.metrics, metric)
+}
+
+/// The same of metrics alone.
+pub(super) fn value_in(metrics: &Metrics, metric: MetricId) -> Option<f64> {
+    derived::value(metrics, metric)
 }
 
 /// Whether a slot is judged by limits of floats.

@@ -45,7 +45,11 @@ pub(super) fn frontier(
     let mut parting = Vec::new();
     // Quantising makes another value, though not one that the other side computes.
     let [targets, goldens] = [0, 1].map(|i| {
-        let mut parts = values.sides[i].frontier(&values.equals[i], &values.is_rejoined[i]);
+        let mut parts = values.sides[i].frontier(
+            &values.equals[i],
+            &values.is_rejoined[i],
+            i == 0,
+        );
         parts.retain(|(run, _)| !is_one_of(&QUANTISING_TYPES, &dumps[i].runs[*run]));
         parts
     });

@@ -6,7 +6,7 @@
 //! have to be: the first that is another one, or reads a weight that the golden side has not, is
 //! named.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::f64::consts::SQRT_2;
 
 use super::ComparedValues;
@@ -121,7 +121,11 @@ impl RegionStep {
 }
 
 /// The target's operators, in the order of execution, in regions that agree: by the golden side's type.
-pub(super) struct LearnedRegions(HashMap<String, Vec<Vec<RegionStep>>>);
+pub(super) struct LearnedRegions {
+    of_type: HashMap<String, Vec<Vec<RegionStep>>>,
+    /// Names of the golden side's operators, and of those that they were fused from.
+    names: HashSet<String>,
+}
 
 /// The operator of a region that is named, and those that may be at fault as well.
 pub(super) struct RegionCulprit {
@@ -159,7 +163,14 @@ impl LearnedRegions {
                 of_type.push(steps);
             }
         }
-        LearnedRegions(learned)
+        let names = dumps[1].runs.iter().flat_map(|run| {
+            let own = std::iter::once(&run.op_name);
+            own.chain(&run.original_names).cloned()
+        });
+        LearnedRegions {
+            of_type: learned,
+            names: names.collect(),
+        }
     }
 
     /// The operator of the target to name for a region that begins with `target` and is `golden` on
@@ -173,12 +184,18 @@ impl LearnedRegions {
         let region = after(values, target);
         let fused = &dumps[1].runs[golden].original_names;
         let is_part = |run: &usize| fused.contains(&dumps[0].runs[*run].op_name);
-        if region.iter().any(is_part) {
-            let mut parts: Vec<usize> = region.into_iter().filter(is_part).collect();
-            if !parts.contains(&target) {
-                parts.insert(0, target);
-            }
-            return self.in_parts(values, golden, &parts, None);
+        if is_part(&target) {
+            let parts: Vec<usize> = region.iter().copied().filter(is_part).collect();
+            // Between parts under their own names, one that the golden side has not stands out.
+            let last = parts.last().copied().unwrap_or(target);
+            let is_foreign = |run: &usize| !self.names.contains(&dumps[0].runs[*run].op_name);
+            let mut within = region.iter().copied().take_while(|run| *run <= last + 1);
+            return self.in_parts(values, golden, &parts, within.find(is_foreign));
+        }
+        if fused.len() > 1 {
+            let is_computed = |run: &usize| !is_view(&dumps[0].runs[*run]);
+            let parts = region.iter().copied().filter(is_computed).take(fused.len());
+            return self.in_parts(values, golden, &parts.collect::<Vec<_>>(), None);
         }
         let steps: Vec<RegionStep> = region
             .iter()
@@ -188,7 +205,7 @@ impl LearnedRegions {
             let both = known.iter().zip(&steps);
             both.take_while(|(known, found)| known.is_like(found)).count()
         };
-        let learned = self.0.get(&dumps[1].runs[golden].op_type);
+        let learned = self.of_type.get(&dumps[1].runs[golden].op_type);
         let nearest = learned.into_iter().flatten().max_by_key(|known| n_common(known));
         let Some(known) = nearest.filter(|known| n_common(known) > 0) else {
             return RegionCulprit {

@@ -7,18 +7,38 @@ use opscope_tensor::difference::{self, DifferenceOptions};
 
 use super::values::{DumpValue, SideValues, ValueIndex};
 use crate::compare::matching::SlotRef;
+use crate::compare::metric::MetricId;
 use crate::compare::result::{Evidence, Metrics, SlotResult, TensorSummary, VerdictLevel};
 use crate::compare::side::{ComparedDump, ExecutionSlot};
 use crate::compare::statistics::{StatisticsOutcome, compare_numbers};
-use crate::compare::verdict::{Thresholds, is_within, unit};
+use crate::compare::verdict::{Thresholds, is_within, unit, value_in};
 use crate::job;
 
 /// Most values whose elements are compared with one of the other side.
 const N_CANDIDATES_MAX: usize = 16;
 /// Most values on either side of a norm that are looked at.
 const N_NEAR_MAX: usize = 256;
+/// How far apart the statistics of one value may be on two sides, in roundings of its dtype.
+const N_ROUNDINGS: f64 = 4.0;
+/// The same of printed ones, relative to the size of the elements.
+const PRINTED_APART_MAX: f64 = 1e-4;
+/// The first bin of relative differences, of 0.1, that elements of one value have by chance alone.
+const UNLIKE_BIN: usize = 12;
+/// Most elements that may be so far apart, as a share.
+const UNLIKE_SHARE_MAX: f64 = 0.25;
+/// Up to this many roundings values are near.
+const N_ROUNDINGS_CLOSE: f64 = 200.0;
+/// A rounding of short dtypes counts as this much of that.
+const COARSE_ROUNDING: f64 = 5e-6;
 /// How far apart norms of values may be whose elements are compared, relative to the larger.
 const NORMS_APART_MAX: f64 = 0.02;
+
+/// Of each side, the value of the other that each value agrees with.
+pub(super) struct EqualValues {
+    pub(super) of_side: [Vec<Option<ValueIndex>>; 2],
+    /// Whether they are so near that nothing but the order of sums differs.
+    pub(super) is_close: [Vec<bool>; 2],
+}
 
 /// Finds, for each value of either side, one of the other that agrees with it.
 pub(super) fn find_equals(
@@ -26,7 +46,7 @@ pub(super) fn find_equals(
     sides: &[SideValues; 2],
     thresholds: &Thresholds,
     n_threads: usize,
-) -> [Vec<Option<ValueIndex>>; 2] {
+) -> EqualValues {
     let mut of_length: HashMap<u64, Vec<ValueIndex>> = HashMap::new();
     for (i, value) in sides[1].values.iter().enumerate() {
         let n = value.stats.counts.n_elements;
@@ -63,19 +83,23 @@ pub(super) fn find_equals(
             .collect();
         near.sort_by(|a, b| a.0.total_cmp(&b.0));
         near.truncate(N_CANDIDATES_MAX);
-        let agreeing = near
-            .into_iter()
-            .filter(|(_, golden)| agrees(dumps, [target, &sides[1].values[golden.0]], thresholds));
-        agreeing.map(|(_, golden)| golden).collect::<Vec<_>>()
+        let agreeing = near.into_iter().filter_map(|(_, golden)| {
+            let values = [target, &sides[1].values[golden.0]];
+            let nearness = agreement_of(dumps, values, thresholds)?;
+            Some((golden, nearness == Nearness::Close))
+        });
+        agreeing.collect::<Vec<_>>()
     });
-    let mut equals = [
-        vec![None; sides[0].values.len()],
-        vec![None; sides[1].values.len()],
-    ];
+    let mut equals = EqualValues {
+        of_side: [0, 1].map(|i| vec![None; sides[i].values.len()]),
+        is_close: [0, 1].map(|i| vec![false; sides[i].values.len()]),
+    };
     for (i, goldens) in found.into_iter().enumerate() {
-        equals[0][i] = goldens.first().copied();
-        for golden in goldens {
-            equals[1][golden.0].get_or_insert(ValueIndex(i));
+        equals.of_side[0][i] = goldens.first().map(|(golden, _)| *golden);
+        for (golden, is_close) in goldens {
+            equals.of_side[1][golden.0].get_or_insert(ValueIndex(i));
+            equals.is_close[0][i] |= is_close;
+            equals.is_close[1][golden.0] |= is_close;
         }
     }
     equals
@@ -135,14 +159,23 @@ fn largest(stats: &Stats) -> f64 {
 }
 
 /// Whether the elements of two slots agree, in their order, within the limits of their dtypes.
-fn agrees(dumps: [&ComparedDump; 2], values: [&DumpValue; 2], thresholds: &Thresholds) -> bool {
+fn agreement_of(
+    dumps: [&ComparedDump; 2],
+    values: [&DumpValue; 2],
+    thresholds: &Thresholds,
+) -> Option<Nearness> {
     let slots = [0, 1].map(|i| {
         let SlotRef { run, slot } = values[i].first;
         &dumps[i].runs[run].slots[slot]
     });
-    let Some((evidence, metrics)) = measured(slots) else {
-        return false;
-    };
+    let (evidence, metrics) = measured(slots)?;
+    // Many tensors have nearly the same statistics, so that only those that could be the same count.
+    let roundings = values.map(|value| unit(value.coarsest).unwrap_or_default());
+    let apart_max = (N_ROUNDINGS * roundings[0].max(roundings[1])).max(PRINTED_APART_MAX);
+    let apart = value_in(&metrics, MetricId::StatisticRel);
+    if evidence == Evidence::Statistics && apart.is_some_and(|apart| apart > apart_max) {
+        return None;
+    }
     // Of what was computed with rounded values the limits are those of the rounding.
     let [target, golden] = [0, 1].map(|i| {
         let coarsest = values[i].coarsest;
@@ -163,7 +196,25 @@ fn agrees(dumps: [&ComparedDump; 2], values: [&DumpValue; 2], thresholds: &Thres
         metrics,
         ..SlotResult::default()
     };
-    is_within(slot, thresholds) == VerdictLevel::Pass
+    // What is an order of magnitude within the limits is no wrong value that just passes.
+    let error = value_in(&slot.metrics, MetricId::RelL2);
+    let is_float = values.iter().any(|value| unit(value.coarsest).is_some());
+    let close_max = N_ROUNDINGS_CLOSE * roundings[0].max(roundings[1]).min(COARSE_ROUNDING);
+    let is_close = !is_float || error.is_none_or(|error| error <= close_max);
+    (is_within(slot, thresholds) == VerdictLevel::Pass).then_some(if is_close {
+        Nearness::Close
+    } else {
+        Nearness::WithinLimits
+    })
+}
+
+/// How near two values are that agree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Nearness {
+    /// Within the limits of their dtypes.
+    WithinLimits,
+    /// Within a small part of them.
+    Close,
 }
 
 /// How far apart two slots are, whatever their extents.
@@ -177,5 +228,11 @@ fn measured([target, golden]: [&ExecutionSlot; 2]) -> Option<(Evidence, Metrics)
     let (a, b) = (target.load(None).ok()?, golden.load(None).ok()?);
     let options = DifferenceOptions::default();
     let found = difference::difference(a.view(), b.view(), options).ok()?;
+    // A few large elements, such as those of a mask, are all of a norm, and hide what the others are.
+    let n_unlike: u64 = found.histogram[UNLIKE_BIN..].iter().sum();
+    let n: u64 = found.histogram.iter().sum();
+    if n_unlike as f64 > UNLIKE_SHARE_MAX * n as f64 {
+        return None;
+    }
     Some((Evidence::Tensor, Metrics::from_difference(&found)))
 }

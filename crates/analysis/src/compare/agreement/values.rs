@@ -6,6 +6,7 @@ use opscope_store::record::SlotSide;
 use opscope_tensor::digest::xxh3_128;
 use opscope_tensor::{DType, Stats, stats};
 
+use crate::compare::attribution::kinds::is_telling;
 use crate::compare::matching::{SlotRef, is_view};
 use crate::compare::side::{ComparedDump, ExecutionSlot, OperatorExecution};
 use crate::compare::statistics::table_stats;
@@ -249,6 +250,7 @@ impl SideValues {
         &self,
         equals: &[Option<ValueIndex>],
         is_rejoined: &[bool],
+        may_be_inner: bool,
     ) -> Vec<(usize, Vec<ValueIndex>)> {
         let mut runs: Vec<usize> = self.outputs.keys().copied().collect();
         runs.sort_unstable();
@@ -270,9 +272,14 @@ impl SideValues {
                 !of.is_outside && !of.is_extents && !is_rejoined[value.0]
             };
             let is_part = inputs.iter().all(is_known) && self.outputs[&run].iter().any(is_new);
+            let is_inner = |value: &ValueIndex| {
+                let of = &self.values[value.0];
+                !of.is_outside && of.is_distinctive() && equals[value.0].is_none()
+            };
+            let is_inner = may_be_inner && !inputs.is_empty() && inputs.iter().any(is_inner);
             inputs.retain(|value| equals[value.0].is_some());
             // Without a value that both sides have there is no place to part from.
-            (is_part && !inputs.is_empty()).then_some((run, inputs))
+            (is_part && (is_inner || !inputs.is_empty())).then_some((run, inputs))
         });
         parts.collect()
     }
@@ -334,34 +341,13 @@ impl SideValues {
         self.values[value.0].first
     }
 
-    /// Whether something was computed for nothing that `other` computes for something, as where an
-    /// operator reads another value than it should.
-    pub(super) fn has_lost_reader(
-        &self,
-        equals: &[Option<ValueIndex>],
-        other: &SideValues,
-    ) -> bool {
-        let last = self.outputs.keys().max();
-        let mut unread = self.outputs.iter().filter(|(run, _)| Some(*run) != last);
-        unread.any(|(_, outputs)| {
-            let is_lost = |value: &ValueIndex| {
-                let of = &self.values[value.0];
-                let is_read = |equal: &ValueIndex| !other.values[equal.0].readers.is_empty();
-                of.readers.is_empty()
-                    && of.is_distinctive()
-                    && !of.is_integer
-                    && equals[value.0].as_ref().is_none_or(is_read)
-            };
-            outputs.first().is_some_and(is_lost)
-        })
-    }
-
-    /// Of each value, whether the other side has it, or everything that was computed from it; if one
-    /// reader is enough, anything.
+    /// Of each value, whether the other side has it, or everything that was computed from it, or
+    /// something by ways that a wrong value could not have gone: its other readers are wrong then.
     pub(super) fn rejoined(
         &self,
+        side: &ComparedDump,
         equals: &[Option<ValueIndex>],
-        is_one_enough: bool,
+        is_close: &[bool],
     ) -> Vec<bool> {
         // Exporters compute extents that other graphs have as attributes; what they lead to tells.
         let values = self.values.iter().zip(equals);
@@ -371,6 +357,7 @@ impl SideValues {
                 (equal.is_some() || value.is_extents || is_empty).then_some(true)
             })
             .collect();
+        let mut is_told = is_close.to_vec();
         // A value is decided after all that is made of it, so values are taken from the last one
         // made; what was made in place of itself has been cut out of its own readers.
         let mut order: Vec<usize> = (0..self.values.len()).collect();
@@ -401,12 +388,13 @@ impl SideValues {
                 outputs.all(|output| known[output.0] == Some(true))
             };
             let mut readers = readers.iter().filter(|run| makes_data(**run)).peekable();
-            let is_rejoined = readers.peek().is_some()
-                && if is_one_enough {
-                    readers.any(comes_to_known)
-                } else {
-                    readers.all(comes_to_known)
-                };
+            is_told[i] |= readers.clone().any(|run| {
+                let mut outputs = self.outputs[run].iter();
+                is_telling(&side.runs[*run].op_type)
+                    && outputs.all(|output| output.0 != i && is_told[output.0])
+            });
+            let is_rejoined =
+                is_told[i] || readers.peek().is_some() && readers.all(comes_to_known);
             known[i] = Some(is_rejoined);
         }
         known.into_iter().map(|is| is == Some(true)).collect()

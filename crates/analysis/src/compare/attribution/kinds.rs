@@ -147,6 +147,63 @@ const PICKING: &[&str] = &[
     "masked",
     "where",
 ];
+/// Types of which other inputs give another output, whatever the difference: nothing is cut off,
+/// picked, or taken off again.
+const TELLING: &[&str] = &[
+    "add",
+    "sub",
+    "mul",
+    "div",
+    "neg",
+    "sqrt",
+    "exp",
+    "erf",
+    "tanh",
+    "sigmoid",
+    "silu",
+    "swish",
+    "gelu",
+    "quickgelu",
+    "matmul",
+    "fusedmatmul",
+    "gemm",
+    "mm",
+    "bmm",
+    "addmm",
+    "linear",
+    "conv",
+    "conv2d",
+    "convolution",
+    "concat",
+    "cat",
+    "transpose",
+    "permute",
+    "t",
+    "reshape",
+    "view",
+    "_unsafe_view",
+    "flatten",
+    "squeeze",
+    "unsqueeze",
+    "expand",
+    "clone",
+    "reorderinput",
+    "reorderoutput",
+];
+/// Overloads of PyTorch's operators as the names of files have them, behind the operator's.
+const OVERLOADS: &[&str] = &[
+    "_default",
+    "_tensor_scalar",
+    "_tensor_mode",
+    "_tensor",
+    "_scalar",
+    "_dim_intlist",
+    "_dim",
+    "_int",
+    "_self",
+    "_using_ints",
+    "_memory_format",
+];
 /// Types that have no inputs to inherit from, in lower case.
 const SOURCES: &[&str] = &[
     "const",
@@ -201,6 +258,11 @@ pub(super) fn manner(op_type: &str) -> ErrorGrowth {
     }
 }
 
+/// Whether what an operator of a type reads is right if what it makes is.
+pub(in crate::compare) fn is_telling(op_type: &str) -> bool {
+    TELLING.contains(&plain(op_type).as_str())
+}
+
 /// Whether operators of a type hand out what they were given from outside.
 pub(super) fn is_source(op_type: &str) -> bool {
     SOURCES.contains(&plain(op_type).as_str())
@@ -221,6 +283,14 @@ fn plain(op_type: &str) -> String {
         .into_iter()
         .find_map(|start| lower.strip_prefix(start))
         .unwrap_or(&lower);
+    if let Some(name) = ["aten_", "prims_"]
+        .into_iter()
+        .find_map(|start| name.strip_prefix(start))
+    {
+        // Files name them with underscores throughout, so that only known overloads are told.
+        let overload = OVERLOADS.iter().find_map(|end| name.strip_suffix(end));
+        return overload.unwrap_or(name).to_owned();
+    }
     name.split('.').next().unwrap_or(name).to_owned()
 }
 
@@ -237,6 +307,10 @@ mod tests {
             ("LeakyRelu", ErrorGrowth::Even),
             ("Add", ErrorGrowth::Additive),
             ("aten.add.Tensor", ErrorGrowth::Additive),
+            ("aten_add_Tensor", ErrorGrowth::Additive),
+            ("aten_add__Tensor", ErrorGrowth::Additive),
+            ("aten_native_layer_norm_default", ErrorGrowth::Steep),
+            ("aten_addmm_default", ErrorGrowth::Even),
             ("SoftmaxV2", ErrorGrowth::Steep),
             ("Gelu", ErrorGrowth::Steep),
             ("ArgMaxV2", ErrorGrowth::Stepped),
@@ -250,6 +324,8 @@ mod tests {
         ] {
             assert_eq!(manner(op_type), expected, "{op_type}");
         }
+        assert!(is_in_place("aten_add__Tensor") && !is_in_place("aten_add_Tensor"));
+        assert!(is_telling("aten_mul_Tensor") && is_telling("Gemm") && !is_telling("Relu"));
         assert!(is_in_place("aten::add_.Tensor") && is_in_place("AssignAdd"));
         assert!(!is_in_place("Add") && !is_in_place("aten.__and__.Scalar"));
         assert!(is_contracting("SoftmaxV2") && is_contracting("Cast") && !is_contracting("Exp"));
