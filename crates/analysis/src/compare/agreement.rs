@@ -238,8 +238,10 @@ impl ComparedValues {
         let all = [0, 1].map(|i| SideValues::collect(dumps[i], runs[i], n_threads));
         let equals = find_equals(dumps, &all, thresholds, n_threads);
         let is_rejoined = [0, 1].map(|i| {
-            let is_close = &equals.is_close[i];
-            all[i].rejoined(dumps[i], &equals.of_side[i], is_close)
+            let has_lost = all[i].has_lost_reader(&equals.of_side[i], &all[1 - i]);
+            let mut is_told = equals.is_close[i].clone();
+            is_told.iter_mut().for_each(|is| *is &= has_lost);
+            all[i].rejoined(dumps[i], &equals.of_side[i], is_told)
         });
         let mut values = ComparedValues {
             sides: all,

@@ -341,13 +341,35 @@ impl SideValues {
         self.values[value.0].first
     }
 
-    /// Of each value, whether the other side has it, or everything that was computed from it, or
-    /// something by ways that a wrong value could not have gone: its other readers are wrong then.
+    /// Whether something was computed for nothing that `other` computes for something, as where an
+    /// operator reads another value than it should.
+    pub(super) fn has_lost_reader(
+        &self,
+        equals: &[Option<ValueIndex>],
+        other: &SideValues,
+    ) -> bool {
+        let last = self.outputs.keys().max();
+        let mut unread = self.outputs.iter().filter(|(run, _)| Some(*run) != last);
+        unread.any(|(_, outputs)| {
+            let is_lost = |value: &ValueIndex| {
+                let of = &self.values[value.0];
+                let is_read = |equal: &ValueIndex| !other.values[equal.0].readers.is_empty();
+                of.readers.is_empty()
+                    && of.is_distinctive()
+                    && !of.is_integer
+                    && equals[value.0].as_ref().is_none_or(is_read)
+            };
+            outputs.first().is_some_and(is_lost)
+        })
+    }
+
+    /// Of each value, whether the other side has it, or everything that was computed from it, or, where a
+    /// reader was lost, something by ways that a wrong value could not have gone: its other readers are wrong then.
     pub(super) fn rejoined(
         &self,
         side: &ComparedDump,
         equals: &[Option<ValueIndex>],
-        is_close: &[bool],
+        is_told: Vec<bool>,
     ) -> Vec<bool> {
         // Exporters compute extents that other graphs have as attributes; what they lead to tells.
         let values = self.values.iter().zip(equals);
@@ -357,7 +379,7 @@ impl SideValues {
                 (equal.is_some() || value.is_extents || is_empty).then_some(true)
             })
             .collect();
-        let mut is_told = is_close.to_vec();
+        let mut is_told = is_told;
         // A value is decided after all that is made of it, so values are taken from the last one
         // made; what was made in place of itself has been cut out of its own readers.
         let mut order: Vec<usize> = (0..self.values.len()).collect();
