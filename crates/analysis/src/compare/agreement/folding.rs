@@ -5,6 +5,8 @@
 //! is not, the latter's weight is folded here, and compared then. Engines also store weights in blocks of
 //! channels, filled up with zeros; so the order of elements does not count, and zeros do not.
 
+use std::collections::HashMap;
+
 use opscope_store::record::SlotSide;
 
 use super::ComparedValues;
@@ -19,6 +21,9 @@ const EPSILONS: [f64; 5] = [1e-5, 1e-3, 1e-4, 1e-6, 1e-12];
 const EPSILON_MAX: f64 = 0.1;
 /// Roundings that folding may cost.
 const N_ROUNDINGS: f64 = 64.0;
+
+/// Fewer equal elements may be chance.
+const N_SAME_MIN: usize = 8;
 
 /// The parameters of a batch normalisation, one number for each channel.
 struct ChannelNorm {
@@ -156,6 +161,24 @@ fn epsilons(dump: &ComparedDump, run: usize) -> Vec<f64> {
 fn n_axes(slot: &ExecutionSlot) -> usize {
     let shape = slot.shape.as_ref();
     shape.map_or(0, |dims| dims.iter().filter(|dim| **dim != 1).count())
+}
+
+/// Whether most elements of two slots are the very same, in any order: a weight of which a part was
+/// changed.
+pub(super) fn share_most(a: &ExecutionSlot, b: &ExecutionSlot) -> bool {
+    let (Some((a, _)), Some((b, _))) = (elements(a), elements(b)) else {
+        return false;
+    };
+    let mut counts: HashMap<u64, usize> = HashMap::new();
+    for element in &a {
+        *counts.entry(element.to_bits()).or_default() += 1;
+    }
+    let mut take = |element: &&f64| {
+        let left = counts.get_mut(&element.to_bits()).filter(|left| **left > 0);
+        left.map(|left| *left -= 1).is_some()
+    };
+    let n_same = b.iter().filter(|element| take(element)).count();
+    n_same >= N_SAME_MIN && 2 * n_same > a.len().max(b.len())
 }
 
 /// The elements of a slot, and how far rounding may have moved them, relative to their size.

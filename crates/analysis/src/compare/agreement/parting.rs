@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use opscope_store::record::SlotSide;
 
+use super::folding::share_most;
 use super::region::{LearnedRegions, RegionCulprit};
 use super::values::{SideValues, ValueIndex, is_one_of};
 use super::{ComparedValues, name_of};
@@ -129,8 +130,42 @@ pub(super) fn frontier(
             others: Vec::new(),
         }));
     }
+    parting.extend(changed_weights(values, dumps, &parting));
     parting.sort_unstable();
     parting
+}
+
+/// Operators that read a weight of which a part was changed. Behind a normalisation nothing may come
+/// of the change, and then values part nowhere.
+fn changed_weights(
+    values: &ComparedValues,
+    dumps: [&ComparedDump; 2],
+    known: &[PartingPair],
+) -> Vec<PartingPair> {
+    let orphans = |side: usize| {
+        let all = values.sides[side].values.iter().enumerate();
+        all.filter(move |(i, of)| {
+            of.is_outside && !of.is_extents && values.is_orphan(side, ValueIndex(*i))
+        })
+    };
+    let slot = |side: usize, at: SlotRef| &dumps[side].runs[at.run].slots[at.slot];
+    let mut of_length: HashMap<u64, Vec<SlotRef>> = HashMap::new();
+    for (_, of) in orphans(1) {
+        let n = of.stats.counts.n_elements;
+        of_length.entry(n).or_default().push(of.first);
+    }
+    let is_known = |run: usize| known.iter().any(|pair| pair.target == run);
+    let changed = orphans(0).filter_map(|(_, of)| {
+        let goldens = of_length.get(&of.stats.counts.n_elements)?;
+        let mut goldens = goldens.iter().take(N_READERS_MAX);
+        let golden = goldens.find(|at| share_most(slot(0, of.first), slot(1, **at)))?;
+        Some(PartingPair {
+            target: of.first.run,
+            golden: Some(golden.run),
+            others: Vec::new(),
+        })
+    });
+    changed.filter(|pair| !is_known(pair.target)).collect()
 }
 
 /// The golden operator that an engine made of one and others, and that reads one of the same values.

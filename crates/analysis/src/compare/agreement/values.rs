@@ -6,7 +6,7 @@ use opscope_store::record::SlotSide;
 use opscope_tensor::digest::xxh3_128;
 use opscope_tensor::{DType, Stats, stats};
 
-use crate::compare::attribution::kinds::is_telling;
+use crate::compare::attribution::kinds::{is_source, is_telling};
 use crate::compare::matching::{SlotRef, is_view};
 use crate::compare::side::{ComparedDump, ExecutionSlot, OperatorExecution};
 use crate::compare::statistics::table_stats;
@@ -36,6 +36,15 @@ const REPEATING_TYPES: [&str; 4] = [
     "Tile",
     "aten_expand_default",
     "aten_repeat_default",
+];
+
+/// Types of operators that make the same of nothing.
+const FILLING_TYPES: [&str; 5] = [
+    "ConstantOfShape",
+    "aten_zeros_default",
+    "aten_ones_default",
+    "aten_full_default",
+    "aten_arange_start_step",
 ];
 
 /// A value of a side, as an index.
@@ -199,11 +208,14 @@ impl SideValues {
                     })
                     && inputs.iter().any(|input| !self.values[input.0].is_extents)
             });
+            let is_constant = inputs.is_none()
+                && (is_source(&side.runs[run].op_type)
+                    || is_one_of(&FILLING_TYPES, &side.runs[run]));
             for output in &self.outputs[&run] {
                 // A value that was read before anything made it stays what it was.
                 let is_given = inputs.is_some_and(|inputs| inputs.contains(output));
                 let was_shown = self.values[output.0].first.run < run;
-                if !(turns_outside || is_given || was_shown) {
+                if !(turns_outside || is_constant || is_given || was_shown) {
                     self.values[output.0].is_outside = false;
                 }
             }
@@ -216,16 +228,11 @@ impl SideValues {
         let mut runs: Vec<usize> = self.outputs.keys().copied().collect();
         runs.sort_unstable();
         let is_cast = |run: usize| is_one_of(&CAST_TYPES, &side.runs[run]);
-        // Of values that are only widened again, the dtype before.
-        let mut before: HashMap<ValueIndex, DType> = HashMap::new();
         for run in runs {
             let inputs = self.inputs.get(&run).into_iter().flatten();
             let computed = inputs.filter(|value| !self.values[value.0].is_outside);
             let inherited = computed
-                .map(|value| match before.get(value) {
-                    Some(dtype) => *dtype,
-                    None => self.values[value.0].coarsest,
-                })
+                .map(|value| self.values[value.0].coarsest)
                 .filter(|dtype| unit(*dtype).is_some())
                 .reduce(coarser);
             for output in &self.outputs[&run] {
@@ -236,10 +243,11 @@ impl SideValues {
                 let is_only_widened = is_cast(run)
                     && !of.readers.is_empty()
                     && of.readers.iter().all(|reader| is_cast(*reader));
-                if is_only_widened && self.values[output.0].first.run == run {
-                    before.insert(*output, inherited);
-                }
-                self.values[output.0].coarsest = coarser(of.coarsest, inherited);
+                self.values[output.0].coarsest = if is_only_widened {
+                    inherited
+                } else {
+                    coarser(of.coarsest, inherited)
+                };
             }
         }
     }

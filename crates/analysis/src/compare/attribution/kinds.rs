@@ -264,7 +264,7 @@ pub(in crate::compare) fn is_telling(op_type: &str) -> bool {
 }
 
 /// Whether operators of a type hand out what they were given from outside.
-pub(super) fn is_source(op_type: &str) -> bool {
+pub(in crate::compare) fn is_source(op_type: &str) -> bool {
     SOURCES.contains(&plain(op_type).as_str())
 }
 
