@@ -31,8 +31,13 @@ pub(super) struct PartingPair {
 const N_READERS_MAX: usize = 64;
 /// Types of operators that hand their input on.
 pub(super) const IDLE_TYPES: [&str; 3] = ["Identity", "aten_alias_default", "aten_clone_default"];
-/// Types of operators that round their input to steps of its own.
-const QUANTISING_TYPES: [&str; 2] = ["QuantizeLinear", "DequantizeLinear"];
+/// Types of operators that round their input to steps of its own, or bring it into another layout.
+const FORMATTING_TYPES: [&str; 4] = [
+    "QuantizeLinear",
+    "DequantizeLinear",
+    "ReorderInput",
+    "ReorderOutput",
+];
 /// How many operators before another are looked at for such a one.
 const N_IDLE_MAX: usize = 64;
 
@@ -44,14 +49,14 @@ pub(super) fn frontier(
     regions: &LearnedRegions,
 ) -> Vec<PartingPair> {
     let mut parting = Vec::new();
-    // Quantising makes another value, though not one that the other side computes.
+    // These make another value, though not one that the other side computes.
     let [targets, goldens] = [0, 1].map(|i| {
         let mut parts = values.sides[i].frontier(
             &values.equals[i],
             &values.is_rejoined[i],
             i == 0,
         );
-        parts.retain(|(run, _)| !is_one_of(&QUANTISING_TYPES, &dumps[i].runs[*run]));
+        parts.retain(|(run, _)| !is_one_of(&FORMATTING_TYPES, &dumps[i].runs[*run]));
         parts
     });
     // Operators that read one value are few, and those at which the sides part may be all of them.
@@ -90,7 +95,7 @@ pub(super) fn frontier(
             .rev()
             .max_by_key(|(likeness, _)| *likeness);
         let nearest = nearest.map(|(_, golden)| golden);
-        let fused = || fused_counterpart(values, dumps, target, &inputs);
+        let fused = || fused_counterpart(dumps, target);
         let golden = nearest.or_else(|| fused().filter(|golden| !is_taken[1].contains(golden)));
         let Some(golden) = golden else {
             if !is_taken[0].contains(&target) {
@@ -168,19 +173,14 @@ fn changed_weights(
     changed.filter(|pair| !is_known(pair.target)).collect()
 }
 
-/// The golden operator that an engine made of one and others, and that reads one of the same values.
-/// With what it was fused with it may read more than the values by which both sides part.
-fn fused_counterpart(
-    values: &ComparedValues,
-    dumps: [&ComparedDump; 2],
-    target: usize,
-    inputs: &[ValueIndex],
-) -> Option<usize> {
-    let name = &dumps[0].runs[target].op_name;
-    let equals = inputs.iter().filter_map(|value| values.equals[0][value.0]);
-    let readers = equals.flat_map(|equal| &values.sides[1].values[equal.0].readers);
-    let mut readers = readers.copied().take(N_READERS_MAX);
-    readers.find(|run| dumps[1].runs[*run].original_names.contains(name))
+/// The golden operator that an engine made of one and others. With what it was fused with it may read
+/// more than the values by which both sides part, and those in another layout.
+fn fused_counterpart(dumps: [&ComparedDump; 2], target: usize) -> Option<usize> {
+    let (target, golden) = (&dumps[0].runs[target], &dumps[1].runs);
+    let mut runs = golden.iter().enumerate().filter(|(_, run)| {
+        run.place.step == target.place.step && run.original_names.contains(&target.op_name)
+    });
+    runs.next().map(|(run, _)| run)
 }
 
 /// The operator before another that hands it one of its inputs and says that it does nothing: where
