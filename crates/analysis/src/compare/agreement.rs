@@ -241,7 +241,9 @@ impl ComparedValues {
             let has_lost = all[i].has_lost_reader(&equals.of_side[i], &all[1 - i]);
             let mut is_told = equals.is_close[i].clone();
             is_told.iter_mut().for_each(|is| *is &= has_lost);
-            all[i].rejoined(dumps[i], &equals.of_side[i], is_told)
+            let mut is_rejoined = all[i].rejoined(dumps[i], &equals.of_side[i], is_told);
+            all[i].follow_formats(dumps, i, &mut is_rejoined);
+            is_rejoined
         });
         let mut values = ComparedValues {
             sides: all,

@@ -75,6 +75,11 @@ pub struct SharedValues {
 }
 
 impl SharedValues {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.of_slot.iter().all(HashMap::is_empty)
+    }
+
     fn number(&self, side: usize, slot: SlotRef) -> Option<usize> {
         self.of_slot[side].get(&slot).copied()
     }

@@ -145,7 +145,7 @@ pub fn run(request: &ComparisonRequest) -> Result<Comparison, CompareError> {
     let values = found.shared();
     let mut anchored = Matching::default();
     let mut sides = sides;
-    if !anchors.is_empty() {
+    if !(anchors.is_empty() && values.is_empty()) && !request.matching.no_guesses {
         let options = matching::MatchingOptions {
             anchors,
             values,

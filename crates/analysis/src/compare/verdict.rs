@@ -16,7 +16,9 @@ use super::attribution::kinds::is_additive;
 use super::evidence::{Evidence, RuleName};
 use super::flow::ValueFlow;
 use super::metric::MetricId;
-use super::result::{Comparison, Metrics, OperatorResult, RuleHit, SlotAgreement, SlotResult, VerdictLevel};
+use super::result::{
+    Comparison, Metrics, OperatorResult, RuleHit, SlotAgreement, SlotResult, VerdictLevel,
+};
 
 pub use bounds::{Limits, MetricBounds};
 pub use exactness::dtype_of;

@@ -51,11 +51,7 @@ pub(super) fn frontier(
     let mut parting = Vec::new();
     // These make another value, though not one that the other side computes.
     let [targets, goldens] = [0, 1].map(|i| {
-        let mut parts = values.sides[i].frontier(
-            &values.equals[i],
-            &values.is_rejoined[i],
-            i == 0,
-        );
+        let mut parts = values.sides[i].frontier(&values.equals[i], &values.is_rejoined[i], i == 0);
         parts.retain(|(run, _)| !is_one_of(&FORMATTING_TYPES, &dumps[i].runs[*run]));
         parts
     });
@@ -111,7 +107,10 @@ pub(super) fn frontier(
             },
             None => regions.culprit(values, dumps, [target, golden]),
         };
-        let RegionCulprit { run: target, others } = culprit;
+        let RegionCulprit {
+            run: target,
+            others,
+        } = culprit;
         if is_taken[0].insert(target) {
             is_taken[1].insert(golden);
             parting.push(PartingPair {
@@ -219,54 +218,51 @@ impl ComparedValues {
                 of_run.extend(runs.iter().map(|&run| (run, operator)));
             }
         }
-        let found = self
-            .parting
-            .iter()
-            .filter_map(|pair| {
-                let PartingPair {
-                    target,
-                    golden,
-                    others,
-                } = pair;
-                let (target, golden) = (*target, *golden);
-                let partner = golden.and_then(|golden| of_run[1].get(&golden));
-                let runs = golden.map(|golden| [target, golden]);
-                let outside = runs.and_then(|runs| self.changed_outside(sides, runs));
-                let outside = outside.map(|place| self.before_views(sides.target, place));
-                let target = outside.map_or(target, |place| place.run);
-                let own = of_run[0].get(&target).or(partner).copied();
-                // What vanished in the graph of the other side stands before the next that did not.
-                let next = || {
-                    of_run[0]
-                        .range(target..)
-                        .next()
-                        .map(|(_, &operator)| operator)
-                };
-                let operator = own.or_else(next)?;
-                let key = |place: SlotRef| sides.target.runs[place.run].slots[place.slot].key();
-                let slot = outside
-                    .map(key)
-                    .or_else(|| self.new_output(sides.target, target))?;
-                let cause = match (outside, operators.get(operator)?.cause) {
-                    (Some(_), _) => Cause::Outside,
-                    (None, Some(Cause::Gradual)) if own.is_some() => Cause::Gradual,
-                    (None, _) => Cause::Own,
-                };
-                Some(PartingOperator {
-                    operator,
-                    name: OperatorName::for_execution(&sides.target.runs[target]),
-                    slot,
-                    cause,
-                    others: others
+        let found = self.parting.iter().filter_map(|pair| {
+            let PartingPair {
+                target,
+                golden,
+                others,
+            } = pair;
+            let (target, golden) = (*target, *golden);
+            let partner = golden.and_then(|golden| of_run[1].get(&golden));
+            let runs = golden.map(|golden| [target, golden]);
+            let outside = runs.and_then(|runs| self.changed_outside(sides, runs));
+            let outside = outside.map(|place| self.before_views(sides.target, place));
+            let target = outside.map_or(target, |place| place.run);
+            let own = of_run[0].get(&target).or(partner).copied();
+            // What vanished in the graph of the other side stands before the next that did not.
+            let next = || {
+                of_run[0]
+                    .range(target..)
+                    .next()
+                    .map(|(_, &operator)| operator)
+            };
+            let operator = own.or_else(next)?;
+            let key = |place: SlotRef| sides.target.runs[place.run].slots[place.slot].key();
+            let slot = outside
+                .map(key)
+                .or_else(|| self.new_output(sides.target, target))?;
+            let cause = match (outside, operators.get(operator)?.cause) {
+                (Some(_), _) => Cause::Outside,
+                (None, Some(Cause::Gradual)) if own.is_some() => Cause::Gradual,
+                (None, _) => Cause::Own,
+            };
+            Some(PartingOperator {
+                operator,
+                name: OperatorName::for_execution(&sides.target.runs[target]),
+                slot,
+                cause,
+                others: others
                     .iter()
                     .filter(|_| outside.is_none())
                     .map(|run| OperatorName::for_execution(&sides.target.runs[*run]))
                     .collect(),
                 rewired: runs
-                        .map(|runs| self.rewired(sides, runs))
-                        .unwrap_or_default(),
-                })
-            });
+                    .map(|runs| self.rewired(sides, runs))
+                    .unwrap_or_default(),
+            })
+        });
         found.collect()
     }
 

@@ -154,7 +154,9 @@ impl LearnedRegions {
         for anchor in anchors {
             let [target, golden] = anchor.runs;
             let region = before(values, makers, target);
-            let steps = region.iter().map(|&run| RegionStep::read(values, dumps[0], run));
+            let steps = region
+                .iter()
+                .map(|&run| RegionStep::read(values, dumps[0], run));
             let steps: Vec<RegionStep> = steps.collect();
             let of_type = learned
                 .entry(dumps[1].runs[golden].op_type.clone())
@@ -203,10 +205,14 @@ impl LearnedRegions {
             .collect();
         let n_common = |known: &[RegionStep]| {
             let both = known.iter().zip(&steps);
-            both.take_while(|(known, found)| known.is_like(found)).count()
+            both.take_while(|(known, found)| known.is_like(found))
+                .count()
         };
         let learned = self.of_type.get(&dumps[1].runs[golden].op_type);
-        let nearest = learned.into_iter().flatten().max_by_key(|known| n_common(known));
+        let nearest = learned
+            .into_iter()
+            .flatten()
+            .max_by_key(|known| n_common(known));
         let Some(known) = nearest.filter(|known| n_common(known) > 0) else {
             return RegionCulprit {
                 run: target,
@@ -216,7 +222,8 @@ impl LearnedRegions {
         let n = n_common(known);
         let other = region.get(n).copied().filter(|_| n < known.len());
         // A multiplication by 1 has no part in the region, and is where another factor should be.
-        let other = other.map(|other| idle_between(values, dumps[0], [target, other]).unwrap_or(other));
+        let other =
+            other.map(|other| idle_between(values, dumps[0], [target, other]).unwrap_or(other));
         self.in_parts(values, golden, &region[..n], other)
     }
 
@@ -255,7 +262,10 @@ impl LearnedRegions {
                 equal.is_some_and(|equal| !values.sides[1].reads(golden, equal))
             })
         };
-        let rewired = parts.iter().find(|run| is_told && reads_other(run)).copied();
+        let rewired = parts
+            .iter()
+            .find(|run| is_told && reads_other(run))
+            .copied();
         match changed.or(rewired).or(other) {
             Some(run) => RegionCulprit {
                 run,

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use opscope_tensor::Stats;
 use opscope_tensor::difference::{self, DifferenceOptions};
+use opscope_tensor::{DType, Stats};
 
 use super::values::{DumpValue, SideValues, ValueIndex};
 use crate::compare::matching::SlotRef;
@@ -26,6 +26,8 @@ const PRINTED_APART_MAX: f64 = 1e-4;
 const UNLIKE_BIN: usize = 12;
 /// Most elements that may be so far apart, as a share.
 const UNLIKE_SHARE_MAX: f64 = 0.25;
+/// Most quantised values that may be a step apart, as a share.
+const STEPS_SHARE_MAX: f64 = 0.05;
 /// Up to this many roundings values are near.
 const N_ROUNDINGS_CLOSE: f64 = 200.0;
 /// A rounding of short dtypes counts as this much of that.
@@ -168,6 +170,11 @@ fn agreement_of(
         let SlotRef { run, slot } = values[i].first;
         &dumps[i].runs[run].slots[slot]
     });
+    if let [Some(DType::U8), Some(DType::I8)] | [Some(DType::I8), Some(DType::U8)] =
+        slots.map(|slot| slot.dtype)
+    {
+        return are_same_bytes(slots).then_some(Nearness::WithinLimits);
+    }
     let (evidence, metrics) = measured(slots)?;
     // Many tensors have nearly the same statistics, so that only those that could be the same count.
     let roundings = values.map(|value| unit(value.coarsest).unwrap_or_default());
@@ -215,6 +222,30 @@ enum Nearness {
     WithinLimits,
     /// Within a small part of them.
     Close,
+}
+
+/// Whether quantised values, of which one side has the signed form, are the same in any order: where
+/// an engine moves them, it brings channels last as well.
+fn are_same_bytes(slots: [&ExecutionSlot; 2]) -> bool {
+    let sorted = slots.map(|slot| {
+        let loaded = slot.load(None).ok()?;
+        let is_unsigned = loaded.dtype() == DType::U8;
+        let bytes = loaded.view().bytes.iter();
+        // The other's sign bit makes the order of both the same.
+        let mut elements: Vec<u8> = bytes
+            .map(|byte| if is_unsigned { *byte } else { byte ^ 0x80 })
+            .collect();
+        elements.sort_unstable();
+        Some(elements)
+    });
+    let [Some(a), Some(b)] = sorted else {
+        return false;
+    };
+    let steps = || a.iter().zip(&b).map(|(a, b)| a.abs_diff(*b));
+    let n_apart = steps().filter(|step| *step > 0).count();
+    a.len() == b.len()
+        && steps().all(|step| step <= 1)
+        && n_apart as f64 <= STEPS_SHARE_MAX * a.len() as f64
 }
 
 /// How far apart two slots are, whatever their extents.

@@ -19,6 +19,8 @@ const N_EXTENTS_MAX: u64 = 8;
 const ORDER_ERROR_MAX: f64 = 1e-9;
 /// The same of numbers with six digits.
 const PRINTED_ERROR_MAX: f64 = 1e-5;
+/// How much larger unsigned bytes are than the signed ones of the same meaning.
+const BYTE_SHIFT: f64 = 128.0;
 /// Elements below which equality is too often chance.
 const N_ELEMENTS_MIN: u64 = 2;
 
@@ -252,6 +254,36 @@ impl SideValues {
         }
     }
 
+    /// Counts floats that quantised values stand for as known where the other side has the latter and
+    /// computes with them.
+    pub(super) fn follow_formats(
+        &self,
+        dumps: [&ComparedDump; 2],
+        side: usize,
+        is_known: &mut [bool],
+    ) {
+        let (own, other) = (dumps[side], dumps[1 - side]);
+        let names: HashSet<&str> = other.runs.iter().map(|run| run.op_name.as_str()).collect();
+        for (&run, outputs) in &self.outputs {
+            let described = &own.runs[run];
+            // Under its own name on both sides it is an operator like others.
+            if described.op_type != "DequantizeLinear" || names.contains(described.op_name.as_str())
+            {
+                continue;
+            }
+            let first = described
+                .slots
+                .iter()
+                .position(|slot| slot.side == SlotSide::Input);
+            let quantised = first.and_then(|slot| self.value_of(SlotRef { run, slot }));
+            let is_from_known =
+                quantised.is_some_and(|value| is_known[value.0] || self.values[value.0].is_outside);
+            for output in outputs.iter().filter(|_| is_from_known) {
+                is_known[output.0] = true;
+            }
+        }
+    }
+
     /// The operators that read nothing but what the other side has and make what it has not, with
     /// the computed values that they read: where both sides part. In the order of execution.
     pub(super) fn frontier(
@@ -423,8 +455,7 @@ impl SideValues {
                 is_telling(&side.runs[*run].op_type)
                     && outputs.all(|output| output.0 != i && is_told[output.0])
             });
-            let is_rejoined =
-                is_told[i] || readers.peek().is_some() && readers.all(comes_to_known);
+            let is_rejoined = is_told[i] || readers.peek().is_some() && readers.all(comes_to_known);
             known[i] = Some(is_rejoined);
         }
         known.into_iter().map(|is| is == Some(true)).collect()
@@ -457,7 +488,29 @@ fn read_value(slot: &ExecutionSlot) -> Option<(Option<DType>, [u8; 16], Stats)> 
     }
     let loaded = slot.load(None).ok()?;
     let stats = stats(loaded.view()).ok()?;
+    let stats = if loaded.dtype() == DType::U8 {
+        signed(&stats)
+    } else {
+        stats
+    };
     Some((Some(loaded.dtype()), xxh3_128(loaded.view().bytes), stats))
+}
+
+/// The statistics of unsigned bytes as those of signed ones: engines move quantised values from the
+/// one to the other, with the zero point.
+fn signed(stats: &Stats) -> Stats {
+    let n = stats.counts.n_elements as f64;
+    let shift = BYTE_SHIFT;
+    let squares = stats.l2 * stats.l2 - 2.0 * shift * stats.sum + shift * shift * n;
+    Stats {
+        min: stats.min - shift,
+        max: stats.max - shift,
+        mean: stats.mean - shift,
+        sum: stats.sum - shift * n,
+        l1: f64::NAN,
+        l2: squares.max(0.0).sqrt(),
+        ..*stats
+    }
 }
 
 pub(super) fn is_one_of(op_types: &[&str], run: &OperatorExecution) -> bool {

@@ -67,13 +67,18 @@ pub fn verdict(comparison: &Comparison) -> String {
 /// The operators of which one may be at fault in place of the one that is named, in words.
 fn others(parting: &PartingOperator) -> String {
     let names = parting.others.iter();
-    let names: Vec<String> = names.map(|name| format!("`{}`", plain(&name.op_name))).collect();
+    let names: Vec<String> = names
+        .map(|name| format!("`{}`", plain(&name.op_name)))
+        .collect();
     if names.is_empty() {
         return String::new();
     }
     let n = names.len();
     let which = if n == 1 { "this one" } else { "one of these" };
-    format!("; or {which}, in one operator on the golden side: {}", names.join(", "))
+    format!(
+        "; or {which}, in one operator on the golden side: {}",
+        names.join(", ")
+    )
 }
 
 /// The inputs that an operator reads in place of others, in words.
