@@ -17,6 +17,7 @@ mod agreement;
 mod allow;
 pub mod attribution;
 mod coverage;
+mod differing;
 pub mod document;
 mod evidence;
 mod flow;

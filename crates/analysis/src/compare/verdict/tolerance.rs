@@ -1,0 +1,54 @@
+//! How far one element may be off, by the limits of its slot.
+
+use super::bounds::MetricBounds;
+use super::{derived, dtype_of, names_of};
+use crate::compare::metric::MetricId;
+use crate::compare::result::{OperatorResult, SlotResult, VerdictLevel};
+use crate::compare::verdict::Thresholds;
+
+/// The absolute difference that the limits of a slot's level leave to an element: that of `rel_l2`
+/// times the root mean square of the golden side, that of `scaled_max_abs` times its largest
+/// magnitude, or that of `max_abs`, whichever is smallest. It is 0 where unequal elements are
+/// counted, as of integers, or nothing else is limited.
+///
+/// If all elements were within the first or the second, the slot would be within that limit. So a
+/// slot that is beyond one of them has elements beyond the tolerance.
+pub(in crate::compare) fn element_tolerance(
+    operator: &OperatorResult,
+    slot: &SlotResult,
+    thresholds: &Thresholds,
+) -> f64 {
+    let (op_type, op_name) = names_of(operator);
+    let judged_as = slot.judged_as.as_deref().and_then(|name| name.parse().ok());
+    let limits = thresholds.bounds(judged_as.or(dtype_of(slot)), &op_type, &op_name);
+    let scales = limits.iter().filter_map(|&(metric, bounds)| {
+        let limit = limit_of(bounds, slot.level)?;
+        let natural = slot.yardstick.as_ref();
+        let natural = natural.and_then(|natural| derived::value(natural, metric));
+        Some(thresholds.with_yardstick(metric, limit, natural) * scale(slot, metric)?)
+    });
+    // `f64::min` leaves out NaN, which is what nothing times an infinity comes to.
+    let smallest = scales.fold(f64::NAN, f64::min);
+    if smallest.is_finite() { smallest } else { 0.0 }
+}
+
+fn limit_of(bounds: MetricBounds, level: VerdictLevel) -> Option<f64> {
+    let of_failure = (level == VerdictLevel::Fail).then_some(bounds.fail);
+    of_failure.unwrap_or(bounds.warn.or(bounds.fail))
+}
+
+/// The difference of an element that a metric of 1 stands for.
+fn scale(slot: &SlotResult, metric: MetricId) -> Option<f64> {
+    let get = |metric| slot.metrics.get(metric);
+    match metric {
+        // The root mean square of what `rel_l2` divides by.
+        MetricId::RelL2 => Some(get(MetricId::Rmse)? / get(MetricId::RelL2)?),
+        MetricId::ScaledMaxAbs => {
+            let ends = [get(MetricId::GoldenMin)?, get(MetricId::GoldenMax)?];
+            Some(ends[0].abs().max(ends[1].abs()))
+        }
+        MetricId::MaxAbs => Some(1.0),
+        MetricId::ShareUnequal => Some(0.0),
+        _ => None,
+    }
+}
