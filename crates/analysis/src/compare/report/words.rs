@@ -2,9 +2,11 @@
 
 use opscope_store::visible::visible;
 
+use super::ShownPlaces;
 use crate::compare::result::{
-    Cause, Comparison, MetricId, NonFiniteRole, OperatorName, OperatorResult, RuleHit, RuleName,
-    Skip, SkipReason, SlotAgreement, SlotResult, VerdictLevel,
+    Cause, Comparison, DivergencePoint, MetricId, NonFiniteRole, OperatorName, OperatorResult,
+    RuleHit, RuleName, Skip, SkipReason, SkipSide, SlotAgreement, SlotResult, Suspect,
+    VerdictLevel,
 };
 
 /// Numbers of a verdict's line.
@@ -14,19 +16,10 @@ const N_WORST: usize = 2;
 pub fn verdict(comparison: &Comparison) -> String {
     let summary = &comparison.summary;
     let level = level(summary.level).to_uppercase();
-    let divergence = match summary.level {
-        VerdictLevel::Skip => return format!("{level}: nothing was compared"),
-        // A warning may come before, and is not why the whole fails.
-        VerdictLevel::Fail => summary.first_failure.as_ref(),
-        VerdictLevel::Pass | VerdictLevel::Warn => None,
-    };
-    let divergence = divergence.or(summary.first_divergence.as_ref());
-    let found = divergence.and_then(|divergence| {
-        let operator = comparison.operators.get(divergence.operator)?;
-        let slot = operator.slots.iter().find(|s| s.slot == divergence.slot)?;
-        Some((divergence.cause, operator, slot))
-    });
-    let Some((cause, operator, slot)) = found else {
+    if summary.level == VerdictLevel::Skip {
+        return format!("{level}: nothing was compared");
+    }
+    let Some((divergence, operator, slot)) = headline(comparison) else {
         let [n, ..] = summary.slots;
         let all = format!("{level}: all {n} compared slots agree");
         return match comparison
@@ -42,13 +35,32 @@ pub fn verdict(comparison: &Comparison) -> String {
     };
     let at = format!("{} {}", of_operator(operator), slot.slot);
     let numbers = worst_numbers(slot).join(", ");
-    let why = cause_words(cause);
+    let why = cause_words(divergence.cause);
     let first = format!("{level}: first at {at}: {why}{}", wiring(operator));
     if numbers.is_empty() {
         first
     } else {
         format!("{first}; {numbers}")
     }
+}
+
+/// What the verdict names, with its operator and slot.
+pub fn headline(
+    comparison: &Comparison,
+) -> Option<(&DivergencePoint, &OperatorResult, &SlotResult)> {
+    let divergence = comparison.summary.headline()?;
+    let operator = comparison.operators.get(divergence.operator)?;
+    let slot = operator.slots.iter().find(|s| s.slot == divergence.slot)?;
+    Some((divergence, operator, slot))
+}
+
+/// All operators, that of the verdict first and the others in the order of execution.
+pub fn fault_first(comparison: &Comparison) -> impl Iterator<Item = &OperatorResult> {
+    let first = comparison.summary.headline().map(|first| first.operator);
+    let fault = first.and_then(|index| comparison.operators.get(index));
+    let others = comparison.operators.iter();
+    let others = others.filter(move |operator| Some(operator.index) != first);
+    fault.into_iter().chain(others)
 }
 
 /// The inputs that the golden side has elsewhere, in words.
@@ -251,18 +263,74 @@ fn position(slot: &SlotResult, flat: f64) -> String {
     indices.join(", ")
 }
 
+/// How many elements differ, and where they are unless they are everywhere; `None` if that was not
+/// measured.
+pub fn differing(slot: &SlotResult) -> Option<String> {
+    let differing = slot.differing.as_ref()?;
+    let (n, n_elements) = (differing.n, differing.n_elements());
+    let verb = if n == 1 { "differs" } else { "differ" };
+    let nouns = if n_elements == 1 {
+        "element"
+    } else {
+        "elements"
+    };
+    let tolerance = number(differing.tolerance);
+    let count = format!("{n} of {n_elements} {nouns} {verb} by more than {tolerance}");
+    let Some(region) = differing.region() else {
+        return Some(count);
+    };
+    let of_layout = slot.layout.as_ref();
+    let of_layout = of_layout.map_or_else(String::new, |layout| format!(" of {layout}"));
+    Some(format!(
+        "{count}; all differing elements in {region}{of_layout}"
+    ))
+}
+
+/// A suspect with the reason why it is one.
+pub fn suspect(suspect: &Suspect, places: ShownPlaces) -> String {
+    let name = with_place(&suspect.operator, places);
+    let side = match suspect.side {
+        SkipSide::Both => String::new(),
+        side => format!(" of the {side} side"),
+    };
+    format!("{name}{side}: {}", reason(suspect.reason))
+}
+
+/// A reason in words.
+pub fn reason(reason: SkipReason) -> &'static str {
+    match reason {
+        SkipReason::Missing => "the other side has no such operator",
+        SkipReason::MissingPlace => "the other side has no such rank, model or step",
+        SkipReason::MissingRepeat => "the other side ran it less often",
+        SkipReason::OtherType => "what has its name on the other side is of another type",
+        SkipReason::Ambiguous => "several operators of the other side are about equally like it",
+        SkipReason::InsideFusion => "it vanished in a fused operator",
+        SkipReason::LeftOut => "a mapping or choice leaves it out",
+        SkipReason::MissingSlot => "the other side lacks an input or output of it",
+        SkipReason::Damaged => "its file is damaged",
+        SkipReason::NoEvidence => "the dumps have nothing in common that could be compared",
+        SkipReason::NotComparable => "its elements have no values",
+        SkipReason::Shape => "the extents differ",
+        SkipReason::NotJudged => "two runs need not agree on it",
+    }
+}
+
+/// Type, name and place of an operator.
+fn with_place(name: &OperatorName, places: ShownPlaces) -> String {
+    let place = places.words(name);
+    let name = format!("{} `{}`", name.op_type, name.op_name);
+    let name = name.trim_start();
+    if place.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{name} ({place})")
+    }
+}
+
 /// Describes something that was not compared, in one line.
-pub fn skip(skip: &Skip) -> String {
-    let operator = skip.operator.as_ref().map(|operator| {
-        let place = place(operator);
-        let name = format!("{} `{}`", operator.op_type, operator.op_name);
-        let name = name.trim_start().to_owned();
-        if place.is_empty() {
-            name
-        } else {
-            format!("{name} ({place})")
-        }
-    });
+pub fn skip(skip: &Skip, places: ShownPlaces) -> String {
+    let operator = skip.operator.as_ref();
+    let operator = operator.map(|operator| with_place(operator, places));
     let what: Vec<String> = operator
         .into_iter()
         .chain(skip.slot.map(|slot| slot.to_string()))
