@@ -88,6 +88,17 @@ pub fn level(level: VerdictLevel) -> &'static str {
     }
 }
 
+/// A cause as results have it.
+pub fn cause_name(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Own => "own",
+        Cause::Outside => "outside",
+        Cause::Inherited => "inherited",
+        Cause::Gradual => "gradual",
+        Cause::Unknown => "unknown",
+    }
+}
+
 /// A cause in words.
 pub fn cause_words(cause: Cause) -> &'static str {
     match cause {
