@@ -224,6 +224,18 @@ mod tests {
         check(&[2], &[1.0, INF], &[1.0, NAN], Some((1, &[[1, 2]])));
     }
 
+    #[test]
+    fn other_extents_have_no_places_in_common() {
+        let shapes = [[2, 3], [3, 2]].map(|dims| Shape::new(dims).unwrap());
+        let [target, golden] = [0_u8, 1].map(|i| TensorView {
+            dtype: DType::U8,
+            shape: &shapes[usize::from(i)],
+            layout: Layout::Nd,
+            bytes: if i == 0 { &[0; 6] } else { &[1; 6] },
+        });
+        assert_eq!(extent(target, golden, 0.0), Ok(None));
+    }
+
     /// One channel of a tensor of many blocks.
     #[test]
     fn a_channel_far_inside() {

@@ -274,27 +274,29 @@ fn position(slot: &SlotResult, flat: f64) -> String {
     indices.join(", ")
 }
 
-/// How many elements differ, and where they are unless they are everywhere; `None` if that was not
+/// How many elements differ, then where they are unless that is everywhere; nothing if it was not
 /// measured.
-pub fn differing(slot: &SlotResult) -> Option<String> {
-    let differing = slot.differing.as_ref()?;
+pub fn differing(slot: &SlotResult) -> Vec<String> {
+    let Some(differing) = &slot.differing else {
+        return Vec::new();
+    };
     let (n, n_elements) = (differing.n, differing.n_elements());
     let verb = if n == 1 { "differs" } else { "differ" };
-    let nouns = if n_elements == 1 {
+    let noun = if n_elements == 1 {
         "element"
     } else {
         "elements"
     };
-    let tolerance = number(differing.tolerance);
-    let count = format!("{n} of {n_elements} {nouns} {verb} by more than {tolerance}");
-    let Some(region) = differing.region() else {
-        return Some(count);
-    };
-    let of_layout = slot.layout.as_ref();
-    let of_layout = of_layout.map_or_else(String::new, |layout| format!(" of {layout}"));
-    Some(format!(
-        "{count}; all differing elements in {region}{of_layout}"
-    ))
+    let mut count = format!("{n} of {n_elements} {noun} {verb}");
+    // Beyond 0 is what differing means.
+    if differing.tolerance > 0.0 {
+        count += &format!(" by more than {}", number(differing.tolerance));
+    }
+    let layout = slot.layout.as_ref();
+    let of_layout = layout.map_or_else(String::new, |layout| format!(" of {layout}"));
+    let region = differing.region();
+    let region = region.map(|region| format!("all differing elements in {region}{of_layout}"));
+    std::iter::once(count).chain(region).collect()
 }
 
 /// A suspect with the reason why it is one.
@@ -362,7 +364,7 @@ pub fn plain(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::result::{Metrics, TensorSummary};
+    use crate::compare::result::{DifferingElements, Metrics, TensorSummary};
 
     #[test]
     fn numbers_have_four_digits() {
@@ -421,6 +423,38 @@ mod tests {
         assert_eq!(worst_element(&slot).unwrap(), "[5] 1 / 2.5");
         slot.metrics = Metrics::default();
         assert_eq!(worst_element(&slot), None);
+    }
+
+    #[test]
+    fn differing_elements_have_a_number_and_a_region() {
+        let check =
+            |shape: &[u64], ranges: &[[u64; 2]], [n, tolerance]: [u64; 2], expected: &[&str]| {
+                let slot = SlotResult {
+                    differing: Some(DifferingElements {
+                        tolerance: tolerance as f64,
+                        n,
+                        shape: shape.to_vec(),
+                        ranges: ranges.to_vec(),
+                    }),
+                    ..SlotResult::default()
+                };
+                assert_eq!(differing(&slot), expected);
+            };
+        check(&[], &[], [1, 0], &["1 of 1 element differs"]);
+        check(
+            &[4],
+            &[[0, 4]],
+            [3, 2],
+            &["3 of 4 elements differ by more than 2"],
+        );
+        let region = "all differing elements in [1, :]";
+        check(
+            &[2, 3],
+            &[[1, 2], [0, 3]],
+            [2, 0],
+            &["2 of 6 elements differ", region],
+        );
+        assert!(differing(&SlotResult::default()).is_empty());
     }
 
     #[test]

@@ -52,3 +52,44 @@ fn scale(slot: &SlotResult, metric: MetricId) -> Option<f64> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::result::{Metrics, TensorSummary};
+
+    fn check(dtype: &str, metrics: &[(MetricId, f64)], level: VerdictLevel, expected: f64) {
+        let tensor = TensorSummary {
+            dtype: dtype.to_owned(),
+            ..TensorSummary::default()
+        };
+        let slot = SlotResult {
+            target: tensor.clone(),
+            golden: tensor,
+            metrics: Metrics(metrics.to_vec()),
+            level,
+            ..SlotResult::default()
+        };
+        let operator = OperatorResult::default();
+        let found = element_tolerance(&operator, &slot, &Thresholds::default());
+        assert_eq!(found, expected, "{dtype} {metrics:?}");
+    }
+
+    #[test]
+    fn the_strictest_limit_of_the_level_counts() {
+        let scales = [
+            (MetricId::RelL2, 0.5),
+            (MetricId::Rmse, 4.0),
+            (MetricId::GoldenMin, -100.0),
+            (MetricId::GoldenMax, 1.0),
+        ];
+        check("float16", &scales, VerdictLevel::Fail, 0.02 * 8.0);
+        check("float16", &scales, VerdictLevel::Warn, 0.005 * 8.0);
+        // A NaN on every other place leaves no distance to take a scale from.
+        check("float16", &scales[2..], VerdictLevel::Fail, 0.05 * 100.0);
+        check("float16", &[], VerdictLevel::Fail, 0.0);
+        check("int32", &scales, VerdictLevel::Fail, 0.0);
+        let of_zeros = [(MetricId::RelL2, f64::INFINITY), (MetricId::Rmse, 1.0)];
+        check("float32", &of_zeros, VerdictLevel::Fail, 0.0);
+    }
+}

@@ -78,8 +78,8 @@ struct SlotDetail<'a> {
     rules: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     worst: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    differing: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    differing: Vec<String>,
     #[serde(skip_serializing_if = "<[u64]>::is_empty")]
     histogram: &'a [u64],
     #[serde(skip_serializing_if = "Vec::is_empty")]

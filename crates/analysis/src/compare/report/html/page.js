@@ -286,7 +286,7 @@
         ["evidence", texts[slots.evidence_text[k]]],
         ["why", (detail.rules || []).join("; ")],
         ["largest difference, target / golden", detail.worst],
-        ["elements that differ", detail.differing],
+        ["elements that differ", (detail.differing || []).join("; ")],
         ["files", (detail.files || []).join("\n")],
       ]),
     ];
