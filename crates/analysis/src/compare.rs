@@ -21,6 +21,7 @@ mod differing;
 pub mod document;
 mod evidence;
 mod flow;
+mod locate;
 pub mod matching;
 pub mod measure;
 mod metric;

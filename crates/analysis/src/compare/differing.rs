@@ -1,22 +1,12 @@
 //! Where in a tensor the elements are that differ.
-//!
-//! Only of the slots at which the sides part, since it takes another pass over the elements.
 
-use opscope_tensor::difference;
 use serde::{Deserialize, Serialize};
-
-use super::evidence::Evidence;
-use super::matching::MatchedDumps;
-use super::measure::{load, slot_of};
-use super::result::{Comparison, SlotResult, VerdictLevel};
-use super::verdict::{Thresholds, element_tolerance};
 
 /// The elements of a slot that differ by more than a tolerance.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DifferingElements {
     /// The absolute difference beyond which an element counts. NaN and infinities count unless the
     /// other side has the same.
-    #[serde(with = "super::result::number")]
     pub tolerance: f64,
     /// How many elements differ.
     pub n: u64,
@@ -24,59 +14,6 @@ pub struct DifferingElements {
     pub shape: Vec<u64>,
     /// For each axis the first index at which an element differs, and the index behind the last.
     pub ranges: Vec<[u64; 2]>,
-}
-
-/// Looks for the differing elements of the operators with the first warning and the first failure.
-/// Verdicts and summary have to be there.
-pub(super) fn locate(
-    comparison: &mut Comparison,
-    sides: MatchedDumps<'_>,
-    thresholds: &Thresholds,
-) {
-    let summary = &comparison.summary;
-    let firsts = [&summary.first_divergence, &summary.first_failure];
-    let mut indices: Vec<usize> = firsts.into_iter().flatten().map(|at| at.operator).collect();
-    indices.dedup();
-    for index in indices {
-        let n_slots = comparison.operators[index].slots.len();
-        for k in 0..n_slots {
-            let operator = &comparison.operators[index];
-            let slot = &operator.slots[k];
-            if is_located(slot) {
-                let tolerance = element_tolerance(operator, slot, thresholds);
-                let found = differing(sides, (index, k), tolerance);
-                comparison.operators[index].slots[k].differing = found;
-            }
-        }
-    }
-}
-
-/// Whether it differs, and has elements.
-fn is_located(slot: &SlotResult) -> bool {
-    slot.evidence == Evidence::Tensor
-        && matches!(slot.level, VerdictLevel::Warn | VerdictLevel::Fail)
-}
-
-fn differing(
-    sides: MatchedDumps<'_>,
-    (operator, slot): (usize, usize),
-    tolerance: f64,
-) -> Option<DifferingElements> {
-    // Operators and slots of the result are in the order of the pairs that they were measured from.
-    let pair = sides.matching.pairs.get(operator)?.slots.get(slot)?;
-    let slots = (
-        slot_of(sides.target, pair.target),
-        slot_of(sides.golden, pair.golden),
-    );
-    // They were read before; what has become of them since is no reason to give up the result.
-    let [a, b] = load(slots, pair.layout).ok()?;
-    let found = difference::extent(a.view(), b.view(), tolerance).ok()??;
-    Some(DifferingElements {
-        tolerance,
-        n: found.n,
-        shape: a.shape().dims().iter().map(|&dim| dim as u64).collect(),
-        ranges: found.ranges,
-    })
 }
 
 impl DifferingElements {

@@ -10,7 +10,7 @@ use super::agreement::Agreement;
 use super::allow::SkipPattern;
 use super::attribution::attribute;
 use super::coverage;
-use super::differing;
+use super::locate::locate;
 use super::matching::{self, Mapping, MappingError, MatchedDumps, Matching};
 use super::measure::{self, measure};
 use super::result::{Comparison, ComparisonConfig};
@@ -163,7 +163,7 @@ pub fn run(request: &ComparisonRequest) -> Result<Comparison, CompareError> {
         rejudge(&mut comparison, &request.judging);
     }
     // Last, as it takes the elements of the slots that the verdict names.
-    differing::locate(&mut comparison, sides, thresholds);
+    locate(&mut comparison, sides, thresholds);
     Ok(comparison)
 }
 

@@ -128,7 +128,7 @@ impl OperatorRows {
     pub(super) fn for_comparison(comparison: &Comparison) -> OperatorRows {
         OperatorRows {
             fault: comparison.summary.headline().map(|first| first.operator),
-            places: ShownPlaces::of(comparison),
+            places: ShownPlaces::for_comparison(comparison),
         }
     }
 

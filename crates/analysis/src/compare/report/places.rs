@@ -12,7 +12,7 @@ pub struct ShownPlaces {
 
 impl ShownPlaces {
     /// Looks through all operators, also those without a partner.
-    pub fn of(comparison: &Comparison) -> ShownPlaces {
+    pub fn for_comparison(comparison: &Comparison) -> ShownPlaces {
         let pairs = comparison.operators.iter();
         let [of_target, of_golden] = [false, true].map(|is_golden| {
             let skips = comparison.skips.iter();
@@ -99,7 +99,7 @@ mod tests {
             ..Comparison::default()
         };
         let words = |comparison: &Comparison| {
-            ShownPlaces::of(comparison).words(&comparison.operators[0].target[0])
+            ShownPlaces::for_comparison(comparison).words(&comparison.operators[0].target[0])
         };
         assert_eq!(words(&comparison), "");
         let last = pair(name(Some(0), "a", 1), name(Some(1), "b", 1));

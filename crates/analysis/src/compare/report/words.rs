@@ -44,7 +44,7 @@ pub fn verdict(comparison: &Comparison) -> String {
     }
 }
 
-/// What the verdict names, with its operator and slot.
+/// The divergence that the verdict names, with its operator and slot.
 pub fn headline(
     comparison: &Comparison,
 ) -> Option<(&DivergencePoint, &OperatorResult, &SlotResult)> {

@@ -59,7 +59,7 @@ pub(super) fn print(comparison: &Comparison, top: usize) -> io::Result<()> {
         comparison,
         top,
         width: if width == 0 { layout::WIDTH } else { width },
-        places: ShownPlaces::of(comparison),
+        places: ShownPlaces::for_comparison(comparison),
         is_coloured,
     };
     out.write_all(page.text().as_bytes())?;

@@ -154,7 +154,7 @@ pub(super) fn page_content(comparison: &Comparison) -> PageContent<'_> {
     };
     let mut details = BTreeMap::new();
     let more_metrics = more_metrics(comparison);
-    let places = ShownPlaces::of(comparison);
+    let places = ShownPlaces::for_comparison(comparison);
     for operator in &comparison.operators {
         operators.push(operator, slots.level.len(), &mut texts);
         if !operator.suspects.is_empty() {
