@@ -138,7 +138,7 @@ mod tests {
             ("abc", 3, "abc"),
             ("abcdefgh", 7, "ab…efgh"),
             ("äöüß", 2, "…ß"),
-            ("界界界界", 6, "界…界"),
+            ("界界界界", 6, "…界界"),
             ("界界界界", 8, "界界界界"),
         ] {
             assert_eq!(shortened(text, width), expected);
