@@ -152,6 +152,24 @@ def test_a_perturbed_output(
     assert (found.code, found.skips) == (FAILED, [])
 
 
+def test_a_channel_that_is_wrong(opscope: Binary, sound: Callable, tmp_path: Path) -> None:
+    right = sound("resnet18")
+    target = shutil.copytree(right.dump, tmp_path / "target")
+    wrong = "/layer1/layer1.0/conv1/Conv"
+
+    def without_a_channel(array: NDArray) -> NDArray:
+        array[:, 5] = 1e3
+        return array
+
+    faults.perturb(target, wrong, "output.0", without_a_channel)
+    found = compare(opscope, target, right.dump)
+    (slot,) = (slot for slot in found.operator(wrong)["slots"] if slot["slot"] == "output.0")
+    shape = slot["target"]["shape"]
+    expected = [[0, dim] if axis != 1 else [5, 6] for axis, dim in enumerate(shape)]
+    assert (slot["differing"]["shape"], slot["differing"]["ranges"]) == (shape, expected)
+    assert slot["differing"]["n"] == np.prod(shape) // shape[1]
+
+
 @pytest.mark.parametrize(
     ("name", "reader"),
     [

@@ -18,6 +18,7 @@
 //!
 //! Squares neither overflow nor vanish, of whatever doubles. Memory does not grow with the tensors.
 
+mod extent;
 mod kl;
 mod pairs;
 mod relative;
@@ -36,6 +37,8 @@ use self::source::BlockSource;
 use self::sweep::{DifferenceSweep, SweepResult};
 use self::ulp::Ulps;
 use crate::{DType, TensorView, cpu};
+
+pub use self::extent::{DifferenceExtent, extent};
 
 /// Numbers to compute beside those that are always computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

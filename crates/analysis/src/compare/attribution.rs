@@ -9,7 +9,9 @@ pub(super) mod distance;
 mod first;
 pub(super) mod kinds;
 mod non_finite;
+mod suspects;
 
+use self::suspects::SuspectSearch;
 use super::flow::ValueFlow;
 use super::result::{
     Cause, Comparison, ComparisonSummary, NonFiniteRole, OperatorResult, SlotResult, VerdictLevel,
@@ -28,6 +30,10 @@ pub fn attribute(comparison: &mut Comparison, n_ranked: usize) {
         .collect();
     for (operator, cause) in comparison.operators.iter_mut().zip(causes) {
         operator.cause = cause;
+    }
+    let suspects = SuspectSearch::new(comparison).of_operators(comparison, &flow);
+    for (operator, suspects) in comparison.operators.iter_mut().zip(suspects) {
+        operator.suspects = suspects;
     }
     non_finite::fill_in(&mut comparison.operators, &flow, &is_hidden);
     comparison.summary = ComparisonSummary {

@@ -11,7 +11,7 @@ use super::result::{
     Party, RuleHit, RuleName, Skip, SkipReason, SkipSide, SlotResult, TensorSummary, VERSION,
     VerdictLevel,
 };
-use super::side::{ComparedDump, ExecutionSlot, LoadError, OperatorExecution};
+use super::side::{ComparedDump, ExecutionSlot, LoadError, LoadedSlot, OperatorExecution};
 use super::statistics;
 use crate::error_chain::chain;
 use crate::job;
@@ -102,7 +102,7 @@ fn operator(sides: MatchedDumps<'_>, index: usize, pair: &RunPair) -> OperatorRe
     }
 }
 
-fn slot_of(side: &ComparedDump, place: SlotRef) -> &ExecutionSlot {
+pub(super) fn slot_of(side: &ComparedDump, place: SlotRef) -> &ExecutionSlot {
     &side.runs[place.run].slots[place.slot]
 }
 
@@ -250,7 +250,8 @@ impl ReferenceSlots<'_> {
     }
 }
 
-enum MeasureFault {
+/// Why two slots have no numbers.
+pub(super) enum MeasureFault {
     /// The extents differ by more than axes of 1.
     Shape,
     /// The elements of one side cannot be read.
@@ -260,10 +261,22 @@ enum MeasureFault {
 }
 
 fn tensors(
-    (target, golden): (&ExecutionSlot, &ExecutionSlot),
+    slots: (&ExecutionSlot, &ExecutionSlot),
     layout: Option<Layout>,
     options: difference::DifferenceOptions,
 ) -> Result<(TensorDifference, u64), MeasureFault> {
+    let [a, b] = load(slots, layout)?;
+    let n_bytes = (a.view().bytes.len() + b.view().bytes.len()) as u64;
+    let found = difference::difference(a.view(), b.view(), options);
+    let found = found.map_err(|error| MeasureFault::Difference(chain(&error)))?;
+    Ok((found, n_bytes))
+}
+
+/// The elements of two slots, as they are compared.
+pub(super) fn load(
+    (target, golden): (&ExecutionSlot, &ExecutionSlot),
+    layout: Option<Layout>,
+) -> Result<[LoadedSlot; 2], MeasureFault> {
     let a = target
         .load(layout_for(target, layout))
         .map_err(|error| MeasureFault::Read(Party::Target, error))?;
@@ -274,10 +287,7 @@ fn tensors(
     if !statistics::has_same_extents(a.shape().dims(), b.shape().dims()) {
         return Err(MeasureFault::Shape);
     }
-    let n_bytes = (a.view().bytes.len() + b.view().bytes.len()) as u64;
-    let found = difference::difference(a.view(), b.view(), options);
-    let found = found.map_err(|error| MeasureFault::Difference(chain(&error)))?;
-    Ok((found, n_bytes))
+    Ok([a, b])
 }
 
 /// The layout that a slot has to be brought to, if it is not there already.

@@ -3,6 +3,7 @@
 //! | module | job |
 //! | --- | --- |
 //! | [`words`] | verdict, causes and numbers in words |
+//! | [`ShownPlaces`] | ranks, models and steps, where there are several |
 //! | [`chain`] | how NaN and infinities spread |
 //! | [`json`] | one JSON document, or typed records line by line; and back |
 //! | `columns` | what tables say of a slot |
@@ -13,6 +14,7 @@ mod columns;
 mod csv;
 mod html;
 pub mod json;
+mod places;
 pub mod words;
 mod xlsx;
 
@@ -23,6 +25,7 @@ use opscope_store::StoreError;
 use opscope_store::atomic_file::Creator;
 use thiserror::Error;
 
+pub use self::places::ShownPlaces;
 use super::result::Comparison;
 
 /// Kinds of files that a result can be written as.

@@ -3,6 +3,7 @@
 use opscope_store::record::SlotSide;
 use serde::{Deserialize, Serialize};
 
+pub use super::differing::DifferingElements;
 pub use super::evidence::{Evidence, PairingEvidence, RuleName};
 pub use super::metric::MetricId;
 pub use super::party::Party;
@@ -81,6 +82,9 @@ pub struct OperatorResult {
     /// Why its outputs are not what they should be, if they are not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cause>,
+    /// Of an unknown cause, the operators that may be behind it, the nearest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub suspects: Vec<Suspect>,
     /// Error of the inputs, of the outputs, and what the operator added.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<OwnError>,
@@ -150,6 +154,9 @@ pub struct SlotResult {
     /// Elements by the decimal exponent of their relative difference.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub histogram: Vec<u64>,
+    /// Where the elements are that differ, of the slots at which the sides part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub differing: Option<DifferingElements>,
 }
 
 /// Where the other side has what a slot shows, although the slot's partner shows something else.
@@ -361,7 +368,7 @@ pub struct DivergencePoint {
     pub suspects: Vec<Suspect>,
 }
 
-/// An operator that was not compared and may be the reason of a divergence.
+/// An operator that was not compared, or not in all of its slots, and may be the reason of a divergence.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Suspect {
     /// The side or sides that have it.
@@ -397,6 +404,16 @@ impl OperatorResult {
     pub fn place(&self) -> OperatorPlace {
         let name = self.target.last().or(self.golden.last());
         name.map_or((None, None), |name| (name.rank, name.step))
+    }
+}
+
+impl ComparisonSummary {
+    /// The slot that the verdict names: the first failure, or the first warning if nothing fails.
+    pub fn headline(&self) -> Option<&DivergencePoint> {
+        // A warning may come before, and is not why the whole fails.
+        self.first_failure
+            .as_ref()
+            .or(self.first_divergence.as_ref())
     }
 }
 

@@ -10,6 +10,7 @@ use super::agreement::Agreement;
 use super::allow::SkipPattern;
 use super::attribution::attribute;
 use super::coverage;
+use super::locate::locate;
 use super::matching::{self, Mapping, MappingError, MatchedDumps, Matching};
 use super::measure::{self, measure};
 use super::result::{Comparison, ComparisonConfig};
@@ -163,6 +164,8 @@ pub fn run(request: &ComparisonRequest) -> Result<Comparison, CompareError> {
     if found.note(&mut comparison, sides) {
         rejudge(&mut comparison, &request.judging);
     }
+    // Last, as it takes the elements of the slots that the verdict names.
+    locate(&mut comparison, sides, thresholds);
     Ok(comparison)
 }
 

@@ -9,6 +9,7 @@ mod derived;
 mod exactness;
 mod glob;
 mod thresholds;
+mod tolerance;
 
 use std::collections::HashSet;
 
@@ -25,6 +26,7 @@ pub use exactness::dtype_of;
 pub(super) use exactness::{coarser, unit};
 pub(super) use glob::is_match;
 pub use thresholds::{Thresholds, ThresholdsError, YardstickUse};
+pub(super) use tolerance::element_tolerance;
 
 /// How many times the absolute errors of its inputs a sum may have.
 const CANCELLATION_MAX: f64 = 4.0;

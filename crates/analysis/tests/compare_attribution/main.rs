@@ -1,6 +1,7 @@
 //! Planted faults: who is named, and who must not be.
 
 mod network;
+mod suspects;
 
 use std::path::Path;
 

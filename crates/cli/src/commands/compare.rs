@@ -1,6 +1,7 @@
 //! `opscope compare`.
 
 mod colour;
+mod layout;
 mod outcome;
 mod partners;
 mod reports;

@@ -4,6 +4,7 @@ mod dumps;
 mod reports;
 #[path = "../support/mod.rs"]
 mod support;
+mod terminal;
 
 use std::ffi::OsStr;
 use std::fs;
@@ -62,7 +63,7 @@ fn the_first_operator_that_differs_is_named_and_judged_anew() {
         first.contains("rel_l2 ") && first.contains("(limit 0.001)"),
         "{first}"
     );
-    assert!(told.contains("output.0 [1, 2] 30 / 13.5"), "{told}");
+    assert!(told.contains("[1, 2] 30 / 13.5"), "{told}");
     let comparison = result(&saved);
     assert_eq!(comparison["version"], 1);
     assert_eq!(comparison["summary"]["first_failure"]["operator"], 1);
@@ -145,7 +146,7 @@ fn a_damaged_file_costs_itself_and_ends_with_4() {
             let name = if is_target { "target" } else { "golden" };
             assert!(told.contains("not compared: 1 damaged"), "{told}");
             assert!(
-                told.contains(&format!("  {name}: Mul `net_mul_1` input.0, damaged: ")),
+                told.contains(&format!("  {name}: Mul `net_mul_1` input.0, damaged:")),
                 "{told}"
             );
             assert!(told.contains("7 of 8 slots (87.5%)"), "{told}");

@@ -132,6 +132,28 @@ fn a_cut_off_result_is_not_judged() {
     assert!(errors.contains("cut off"), "{errors}");
 }
 
+/// Results of before there were suspects of each operator, and places of elements.
+#[test]
+fn results_without_newer_fields_are_judged() {
+    let (dir, paths) = plain();
+    let mut document = json(&paths["json"]);
+    for operator in document["operators"].as_array_mut().unwrap() {
+        operator.as_object_mut().unwrap().remove("suspects");
+        for slot in operator["slots"].as_array_mut().unwrap() {
+            slot.as_object_mut().unwrap().remove("differing");
+        }
+    }
+    let old = dir.path().join("old.json");
+    fs::write(&old, document.to_string()).unwrap();
+    let (code, told, errors) = compare(["--from".as_ref(), old.as_os_str()]);
+    assert_eq!((code, errors.as_str()), (1, ""));
+    assert!(
+        told.starts_with("FAIL: first at Mul `net_mul_1` output.0: "),
+        "{told}"
+    );
+    assert!(!told.contains("differs by more than"), "{told}");
+}
+
 #[test]
 fn standard_output_is_the_document_alone() {
     let (dir, paths) = plain();
@@ -218,8 +240,17 @@ fn csv_has_a_row_for_each_slot_and_skip() {
     let (_dir, paths) = plain();
     let rows = rows(&paths["csv"]);
     assert_eq!(rows.len(), 6 + 1);
-    let row = &rows[3];
+    // The rows of the operator that the verdict names come first.
+    let order: Vec<&str> = rows[..6].iter().map(|row| row["index"].as_str()).collect();
+    assert_eq!(order, ["1", "1", "0", "0", "2", "2"]);
+    let marks: Vec<&str> = rows[..3]
+        .iter()
+        .map(|row| row["in_verdict"].as_str())
+        .collect();
+    assert_eq!(marks, ["yes", "yes", ""]);
+    let row = &rows[1];
     let get = |name: &str| row[name].as_str();
+    assert_eq!((get("cause"), get("suspects")), ("own", ""));
     assert_eq!(
         (get("index"), get("op_name"), get("slot")),
         ("1", "net_mul_1", "output.0")
@@ -250,7 +281,8 @@ fn spreadsheets_get_no_formulas() {
         .unwrap()
         .clone();
     let rows = rows(&paths["csv"]);
-    for (row, name) in rows.iter().zip(names(&operators)) {
+    let rows = rows.iter();
+    for (row, name) in rows.zip(names(&operators)) {
         let cell = &row["op_name"];
         assert_eq!(cell.strip_prefix('\'').unwrap_or(cell), name);
         assert!(!cell.starts_with('='), "{cell}");
@@ -347,6 +379,14 @@ fn pages_hold_names_as_data_only() {
         let document = json(&paths["json"]);
         let operators = document["operators"].as_array().unwrap();
         assert_eq!(data["operators"]["name"], Value::from(names(operators)));
+        let causes = operators.iter().map(|operator| {
+            let cause = operator.get("cause").and_then(Value::as_str);
+            cause.unwrap_or_default().to_owned()
+        });
+        let causes: Vec<String> = causes.collect();
+        assert_eq!(data["operators"]["cause"], Value::from(causes));
+        let first = &document["summary"]["first_failure"];
+        assert_eq!(data["first"][0], first["operator"]);
         let n_slots: usize = operators
             .iter()
             .map(|o| o["slots"].as_array().unwrap().len())

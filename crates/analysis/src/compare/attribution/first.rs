@@ -3,15 +3,13 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::kinds::is_in_place;
+use super::suspects::{SuspectReach, SuspectSearch, suspect_of};
 use super::{cause_of, is_apart};
 use crate::compare::flow::{ResultSlot, ResultSource, ValueFlow};
 use crate::compare::result::{
-    Cause, Comparison, DivergencePoint, Evidence, OperatorName, OperatorPlace, OperatorResult,
-    PartingOperator, RuleName, Skip, SkipReason, SkipSide, SlotResult, Suspect, VerdictLevel,
+    Cause, Comparison, DivergencePoint, OperatorPlace, OperatorResult, PartingOperator, RuleName,
+    SkipReason, SlotResult, Suspect, VerdictLevel,
 };
-
-/// Most operators that are named beside a divergence.
-const N_SUSPECTS_MAX: usize = 5;
 
 /// The first divergences and failures of a comparison.
 pub(super) struct FirstFaults {
@@ -25,7 +23,11 @@ pub(super) struct FirstFaults {
 
 pub(super) fn find_first(comparison: &Comparison, flow: &ValueFlow) -> FirstFaults {
     let order = order_of(&comparison.operators);
-    let search = FaultSearch::new(comparison, flow);
+    let search = FaultSearch {
+        comparison,
+        flow,
+        suspects: SuspectSearch::new(comparison),
+    };
     let first = |level: VerdictLevel, order: &[usize]| search.first(level, order);
     let mut ranks: BTreeMap<Option<u32>, Vec<usize>> = BTreeMap::new();
     for &i in &order {
@@ -62,38 +64,10 @@ fn order_of(operators: &[OperatorResult]) -> Vec<usize> {
 struct FaultSearch<'a> {
     comparison: &'a Comparison,
     flow: &'a ValueFlow,
-    /// Of each place, the operators of which an output could not be compared, in order.
-    hidden: HashMap<OperatorPlace, Vec<&'a OperatorResult>>,
-    /// Of each place, the operators without a partner that ran before another, in the order of the list.
-    unmatched: HashMap<OperatorPlace, Vec<(usize, &'a Skip)>>,
+    suspects: SuspectSearch<'a>,
 }
 
-impl<'a> FaultSearch<'a> {
-    fn new(comparison: &'a Comparison, flow: &'a ValueFlow) -> FaultSearch<'a> {
-        let mut search = FaultSearch {
-            comparison,
-            flow,
-            hidden: HashMap::new(),
-            unmatched: HashMap::new(),
-        };
-        for operator in &comparison.operators {
-            if operator.slots.iter().any(is_hidden_output) {
-                let hidden = search.hidden.entry(operator.place()).or_default();
-                hidden.push(operator);
-            }
-        }
-        for skip in &comparison.skips {
-            // An operator that lacks one slot was compared in its others, and stands in the list
-            // itself.
-            let operator = skip.operator.as_ref().filter(|_| skip.slot.is_none());
-            if let (Some(name), Some(before)) = (operator, skip.before) {
-                let unmatched = search.unmatched.entry((name.rank, name.step)).or_default();
-                unmatched.push((before, skip));
-            }
-        }
-        search
-    }
-
+impl FaultSearch<'_> {
     /// The first of some operators that reaches a level. Where values tell at which operators both
     /// sides part, no other is named, unless something that it reads is changed from outside.
     fn first(&self, level: VerdictLevel, order: &[usize]) -> Option<DivergencePoint> {
@@ -148,13 +122,6 @@ impl<'a> FaultSearch<'a> {
         }
     }
 
-    /// Operators of its place before one, of which an output could not be compared.
-    fn hidden_before(&self, operator: &OperatorResult) -> &[&'a OperatorResult] {
-        let hidden = self.hidden.get(&operator.place());
-        let hidden = hidden.map_or(&[][..], |hidden| hidden);
-        &hidden[..hidden.partition_point(|other| other.index < operator.index)]
-    }
-
     /// The first slot of an operator that reaches a level, inputs first.
     fn in_operator(
         &self,
@@ -185,17 +152,12 @@ impl<'a> FaultSearch<'a> {
             });
         }
         let k = all().find(|&k| operator.slots[k].is_output())?;
-        let cause = cause_of(operator);
-        let suspects = match cause {
-            Cause::Unknown => self.nearest(operator, true),
-            _ => Vec::new(),
-        };
         Some(DivergencePoint {
             operator: operator.index,
             slot: operator.slots[k].slot,
-            cause,
+            cause: cause_of(operator),
             name: None,
-            suspects,
+            suspects: operator.suspects.clone(),
         })
     }
 
@@ -209,6 +171,7 @@ impl<'a> FaultSearch<'a> {
         if slot.is_outside {
             return (Cause::Outside, Vec::new());
         }
+        let nearest = || self.suspects.nearest(operator, SuspectReach::Any);
         // What is another input of before is no operator's work.
         let made = |at: Option<ResultSlot>| {
             at.filter(|at| self.comparison.operators[at.operator].slots[at.slot].is_output())
@@ -235,85 +198,12 @@ impl<'a> FaultSearch<'a> {
                 )
             }
             // It came straight from an operator on one side, and on the other it did not.
-            [Some(_), _] | [_, Some(_)] => (Cause::Unknown, self.nearest(operator, false)),
-            [None, None] if source.is_own_output => (Cause::Unknown, self.nearest(operator, false)),
-            [None, None] if self.is_gap_before(operator, slot) => {
-                (Cause::Unknown, self.nearest(operator, false))
+            [Some(_), _] | [_, Some(_)] => (Cause::Unknown, nearest()),
+            [None, None] if source.is_own_output => (Cause::Unknown, nearest()),
+            [None, None] if self.suspects.is_gap_before(operator, slot) => {
+                (Cause::Unknown, nearest())
             }
             [None, None] => (Cause::Outside, Vec::new()),
         }
     }
-
-    /// Whether something that was not compared ran before and may have made a slot.
-    fn is_gap_before(&self, operator: &OperatorResult, slot: &SlotResult) -> bool {
-        let mut before = self.hidden_before(operator).iter();
-        self.unmatched(operator).next().is_some()
-            || before.any(|other| {
-                other.slots.iter().any(|other| {
-                    let dims = &other.golden.shape;
-                    // A damaged output may have no extents, and then it may be anything; one with
-                    // others is not this input.
-                    is_hidden_output(other) && (dims.is_empty() || *dims == slot.golden.shape)
-                })
-            })
-    }
-
-    /// Operators without a partner in the same place, up to this one, with how many of the list are between.
-    fn unmatched(&self, operator: &OperatorResult) -> impl Iterator<Item = (usize, &'a Skip)> {
-        let index = operator.index;
-        let skips = self.unmatched.get(&operator.place());
-        let skips = skips.into_iter().flatten();
-        skips
-            .filter(move |(before, _)| *before <= index)
-            .map(move |&(before, skip)| (index - before, skip))
-    }
-
-    /// The nearest operators before this one that were not compared, or of which an output was not; only those
-    /// right before it, if asked.
-    fn nearest(&self, operator: &OperatorResult, is_adjacent: bool) -> Vec<Suspect> {
-        let without = self.unmatched(operator).filter_map(|(gap, skip)| {
-            let operator = skip.operator.clone()?;
-            let (side, reason) = (skip.side, skip.reason);
-            Some((
-                2 * gap,
-                Suspect {
-                    side,
-                    operator,
-                    reason,
-                },
-            ))
-        });
-        let hidden = self.hidden_before(operator).iter();
-        let hidden = hidden.filter_map(|other| {
-            // Operators without a partner ran between those of the list. So distances are doubled:
-            // even ones lie between two of the list, odd ones on one of it.
-            let gap = 2 * (operator.index - other.index) - 1;
-            Some((gap, suspect_of(other, SkipReason::Damaged)?))
-        });
-        let mut found: Vec<(usize, Suspect)> = without.chain(hidden).collect();
-        // The sort is stable: of equal ones the later in the list ran later.
-        found.reverse();
-        found.sort_by_key(|(gap, _)| *gap);
-        let found = found
-            .into_iter()
-            .filter(|(gap, _)| !is_adjacent || *gap <= 1);
-        found
-            .map(|(_, suspect)| suspect)
-            .take(N_SUSPECTS_MAX)
-            .collect()
-    }
-}
-
-/// Whether a slot is an output that could not be read or compared.
-fn is_hidden_output(slot: &SlotResult) -> bool {
-    slot.is_output() && slot.evidence == Evidence::None
-}
-
-fn suspect_of(operator: &OperatorResult, reason: SkipReason) -> Option<Suspect> {
-    let name: Option<&OperatorName> = operator.target.last().or(operator.golden.last());
-    Some(Suspect {
-        side: SkipSide::Both,
-        operator: name?.clone(),
-        reason,
-    })
 }

@@ -1,6 +1,6 @@
 //! Columns of the tables for slots, operators and skips.
 
-use super::words;
+use super::{ShownPlaces, words};
 use crate::compare::result::{
     Comparison, MetricId, Metrics, NonFiniteRole, OperatorName, OperatorResult, Skip, SkipSide,
     SlotKey, SlotResult,
@@ -15,7 +15,7 @@ pub(super) enum ReportCell {
 }
 
 /// Columns of a slot before its numbers.
-pub(super) const SLOT_COLUMNS: [&str; 30] = [
+pub(super) const SLOT_COLUMNS: [&str; 33] = [
     "index",
     "op_type",
     "op_name",
@@ -32,6 +32,9 @@ pub(super) const SLOT_COLUMNS: [&str; 30] = [
     "outputs_error",
     "added_error",
     "non_finite",
+    "cause",
+    "suspects",
+    "in_verdict",
     "slot",
     "golden_slot",
     "level",
@@ -47,6 +50,9 @@ pub(super) const SLOT_COLUMNS: [&str; 30] = [
     "reason",
     "message",
 ];
+
+/// How many of [`SLOT_COLUMNS`] are about the operator; they come first.
+pub(super) const N_OPERATOR_COLUMNS: usize = 19;
 
 /// Columns after the numbers.
 pub(super) const PATH_COLUMNS: [&str; 2] = ["target_path", "golden_path"];
@@ -110,59 +116,85 @@ fn add(known: &mut Vec<MetricId>, metrics: &Metrics) {
     }
 }
 
-/// The cells of [`SLOT_COLUMNS`].
-pub(super) fn of_slot(operator: &OperatorResult, slot: &SlotResult) -> Vec<ReportCell> {
-    let mut cells = of_operator(operator);
-    let rules: Vec<String> = slot.rules.iter().map(words::rule_words).collect();
-    let shape = |shape: &[u64]| {
-        let dims: Vec<String> = shape.iter().map(ToString::to_string).collect();
-        text(&dims.join("x"))
-    };
-    cells.extend([
-        slot_cell(slot.slot),
-        slot_cell(slot.golden_slot.unwrap_or(slot.slot)),
-        text(words::level(slot.level)),
-        text(&rules.join("; ")),
-        text(slot.evidence.name()),
-        text(&slot.target.dtype),
-        text(&slot.golden.dtype),
-        optional(slot.target.layout.as_ref()),
-        optional(slot.golden.layout.as_ref()),
-        shape(&slot.target.shape),
-        shape(&slot.golden.shape),
-        optional(slot.layout.as_ref()),
-        ReportCell::Nothing,
-        ReportCell::Nothing,
-    ]);
-    cells
+/// The rows of one comparison's operators and slots.
+#[derive(Clone, Copy)]
+pub(super) struct OperatorRows {
+    /// The operator that the verdict names.
+    fault: Option<usize>,
+    places: ShownPlaces,
 }
 
-/// The cells of [`SLOT_COLUMNS`] up to `non_finite`.
-pub(super) fn of_operator(operator: &OperatorResult) -> Vec<ReportCell> {
-    let name = words::name_of(operator);
-    let golden = operator.golden.last().cloned().unwrap_or_default();
-    let error = operator.error;
-    let mut cells = vec![
-        ReportCell::Number(operator.index as f64),
-        text(&name.op_type),
-        text(&joined(&operator.target)),
-        text(&golden.op_type),
-        text(&joined(&operator.golden)),
-    ];
-    cells.extend(of_place(&name));
-    cells.extend([
-        text(operator.how.name()),
-        number(operator.likeness),
-        text(words::level(operator.level)),
-        number(error.filter(|e| e.has_inputs).map(|error| error.inputs)),
-        number(error.map(|error| error.outputs)),
-        number(error.map(|error| error.added)),
-        operator
-            .non_finite
-            .as_ref()
-            .map_or(ReportCell::Nothing, |role| text(&role_words(role))),
-    ]);
-    cells
+impl OperatorRows {
+    pub(super) fn for_comparison(comparison: &Comparison) -> OperatorRows {
+        OperatorRows {
+            fault: comparison.summary.headline().map(|first| first.operator),
+            places: ShownPlaces::for_comparison(comparison),
+        }
+    }
+
+    /// The cells of [`SLOT_COLUMNS`].
+    pub(super) fn of_slot(self, operator: &OperatorResult, slot: &SlotResult) -> Vec<ReportCell> {
+        let mut cells = self.of_operator(operator);
+        let rules: Vec<String> = slot.rules.iter().map(words::rule_words).collect();
+        let shape = |shape: &[u64]| {
+            let dims: Vec<String> = shape.iter().map(ToString::to_string).collect();
+            text(&dims.join("x"))
+        };
+        cells.extend([
+            slot_cell(slot.slot),
+            slot_cell(slot.golden_slot.unwrap_or(slot.slot)),
+            text(words::level(slot.level)),
+            text(&rules.join("; ")),
+            text(slot.evidence.name()),
+            text(&slot.target.dtype),
+            text(&slot.golden.dtype),
+            optional(slot.target.layout.as_ref()),
+            optional(slot.golden.layout.as_ref()),
+            shape(&slot.target.shape),
+            shape(&slot.golden.shape),
+            optional(slot.layout.as_ref()),
+            ReportCell::Nothing,
+            ReportCell::Nothing,
+        ]);
+        cells
+    }
+
+    /// The first [`N_OPERATOR_COLUMNS`] cells of [`SLOT_COLUMNS`].
+    pub(super) fn of_operator(self, operator: &OperatorResult) -> Vec<ReportCell> {
+        let suspects: Vec<String> = operator
+            .suspects
+            .iter()
+            .map(|suspect| words::suspect(suspect, self.places))
+            .collect();
+        let is_in_verdict = self.fault == Some(operator.index);
+        let name = words::name_of(operator);
+        let golden = operator.golden.last().cloned().unwrap_or_default();
+        let error = operator.error;
+        let mut cells = vec![
+            ReportCell::Number(operator.index as f64),
+            text(&name.op_type),
+            text(&joined(&operator.target)),
+            text(&golden.op_type),
+            text(&joined(&operator.golden)),
+        ];
+        cells.extend(of_place(&name));
+        cells.extend([
+            text(operator.how.name()),
+            number(operator.likeness),
+            text(words::level(operator.level)),
+            number(error.filter(|e| e.has_inputs).map(|error| error.inputs)),
+            number(error.map(|error| error.outputs)),
+            number(error.map(|error| error.added)),
+            operator
+                .non_finite
+                .as_ref()
+                .map_or(ReportCell::Nothing, |role| text(&role_words(role))),
+            text(operator.cause.map_or("", words::cause_name)),
+            text(&suspects.join("; ")),
+            text(if is_in_verdict { "yes" } else { "" }),
+        ]);
+        cells
+    }
 }
 
 fn role_words(role: &NonFiniteRole) -> String {
@@ -189,8 +221,8 @@ pub(super) fn of_skip(skip: &Skip) -> (Vec<ReportCell>, [ReportCell; 2]) {
     let mut cells = vec![nothing()];
     cells.extend(of_target.into_iter().chain(of_golden));
     cells.extend(of_place(&name));
-    // As many as `of_operator` gives, so that cells stay below their titles.
-    cells.resize_with(16, nothing);
+    // So that cells stay below their titles.
+    cells.resize_with(N_OPERATOR_COLUMNS, nothing);
     let slot = skip.slot.map_or(ReportCell::Nothing, slot_cell);
     cells.extend(if is_of_golden {
         [nothing(), slot]

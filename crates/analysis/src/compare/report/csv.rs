@@ -1,8 +1,10 @@
-//! A row for each slot that was compared, then one for everything that was not.
+//! A row for each slot that was compared, those of the operator that the verdict names first, then one for
+//! everything that was not.
 
 use std::io::{self, Write};
 
-use super::columns::{self, MetricColumns, PATH_COLUMNS, ReportCell, SLOT_COLUMNS};
+use super::columns::{self, MetricColumns, OperatorRows, PATH_COLUMNS, ReportCell, SLOT_COLUMNS};
+use super::words;
 use crate::compare::result::{Comparison, Evidence};
 
 pub(super) fn write(comparison: &Comparison, out: &mut dyn Write) -> io::Result<()> {
@@ -13,7 +15,8 @@ pub(super) fn write(comparison: &Comparison, out: &mut dyn Write) -> io::Result<
         .chain(metrics.titles())
         .chain(PATH_COLUMNS.map(str::to_owned));
     line(titles.map(ReportCell::Text), out)?;
-    for operator in &comparison.operators {
+    let rows = OperatorRows::for_comparison(comparison);
+    for operator in words::fault_first(comparison) {
         for slot in operator
             .slots
             .iter()
@@ -22,7 +25,7 @@ pub(super) fn write(comparison: &Comparison, out: &mut dyn Write) -> io::Result<
         {
             let paths = [&slot.target.path, &slot.golden.path];
             let paths = paths.map(|path| columns::text(path.as_deref().unwrap_or_default()));
-            let cells = columns::of_slot(operator, slot).into_iter();
+            let cells = rows.of_slot(operator, slot).into_iter();
             line(cells.chain(metrics.cells(slot)).chain(paths), out)?;
         }
     }
@@ -45,7 +48,7 @@ fn line(cells: impl Iterator<Item = ReportCell>, out: &mut dyn Write) -> io::Res
             ReportCell::Text(text) => out.write_all(quoted(&text).as_bytes())?,
             // Rust writes the shortest digits that are read as the same number again.
             ReportCell::Number(value) if value.is_finite() => write!(out, "{value}")?,
-            ReportCell::Number(value) => out.write_all(super::words::number(value).as_bytes())?,
+            ReportCell::Number(value) => out.write_all(words::number(value).as_bytes())?,
         }
     }
     // RFC 4180 ends lines so.

@@ -2,9 +2,11 @@
 
 use opscope_store::visible::visible;
 
+use super::ShownPlaces;
 use crate::compare::result::{
-    Cause, Comparison, MetricId, NonFiniteRole, OperatorName, OperatorResult, PartingOperator,
-    RuleHit, RuleName, Skip, SkipReason, SlotAgreement, SlotResult, VerdictLevel,
+    Cause, Comparison, DivergencePoint, MetricId, NonFiniteRole, OperatorName, OperatorResult,
+    PartingOperator, RuleHit, RuleName, Skip, SkipReason, SkipSide, SlotAgreement, SlotResult,
+    Suspect, VerdictLevel,
 };
 
 /// Numbers of a verdict's line.
@@ -14,18 +16,10 @@ const N_WORST: usize = 2;
 pub fn verdict(comparison: &Comparison) -> String {
     let summary = &comparison.summary;
     let level = level(summary.level).to_uppercase();
-    let divergence = match summary.level {
-        VerdictLevel::Skip => return format!("{level}: nothing was compared"),
-        // A warning may come before, and is not why the whole fails.
-        VerdictLevel::Fail => summary.first_failure.as_ref(),
-        VerdictLevel::Pass | VerdictLevel::Warn => None,
-    };
-    let divergence = divergence.or(summary.first_divergence.as_ref());
-    let found = divergence.and_then(|divergence| {
-        let operator = comparison.operators.get(divergence.operator)?;
-        Some((divergence, operator))
-    });
-    let Some((divergence, operator)) = found else {
+    if summary.level == VerdictLevel::Skip {
+        return format!("{level}: nothing was compared");
+    }
+    let Some((divergence, operator, slot)) = headline(comparison) else {
         let [n, ..] = summary.slots;
         let all = format!("{level}: all {n} compared slots agree");
         return match comparison
@@ -41,8 +35,6 @@ pub fn verdict(comparison: &Comparison) -> String {
     };
     let name = divergence.name.as_ref();
     let name = name.map_or_else(|| of_operator(operator), in_full);
-    // An operator that is one of several of the list may show no such slot.
-    let slot = operator.slots.iter().find(|s| s.slot == divergence.slot);
     let numbers = slot.map(worst_numbers).unwrap_or_default().join(", ");
     let why = cause_words(divergence.cause);
     let parting = comparison.partings.iter();
@@ -90,6 +82,26 @@ fn rewired(parting: &PartingOperator) -> String {
     inputs.collect()
 }
 
+/// The divergence that the verdict names, with its operator, and its slot if that was compared: an
+/// operator that is a part of another one on the golden side may show none.
+pub fn headline(
+    comparison: &Comparison,
+) -> Option<(&DivergencePoint, &OperatorResult, Option<&SlotResult>)> {
+    let divergence = comparison.summary.headline()?;
+    let operator = comparison.operators.get(divergence.operator)?;
+    let slot = operator.slots.iter().find(|s| s.slot == divergence.slot);
+    Some((divergence, operator, slot))
+}
+
+/// All operators, that of the verdict first and the others in the order of execution.
+pub fn fault_first(comparison: &Comparison) -> impl Iterator<Item = &OperatorResult> {
+    let first = comparison.summary.headline().map(|first| first.operator);
+    let fault = first.and_then(|index| comparison.operators.get(index));
+    let others = comparison.operators.iter();
+    let others = others.filter(move |operator| Some(operator.index) != first);
+    fault.into_iter().chain(others)
+}
+
 /// The inputs that the golden side has elsewhere, in words.
 fn wiring(operator: &OperatorResult) -> String {
     let inputs = operator
@@ -112,6 +124,17 @@ pub fn level(level: VerdictLevel) -> &'static str {
         VerdictLevel::Warn => "warn",
         VerdictLevel::Fail => "fail",
         VerdictLevel::Skip => "skip",
+    }
+}
+
+/// A cause as results have it.
+pub fn cause_name(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Own => "own",
+        Cause::Outside => "outside",
+        Cause::Inherited => "inherited",
+        Cause::Gradual => "gradual",
+        Cause::Unknown => "unknown",
     }
 }
 
@@ -293,18 +316,76 @@ fn position(slot: &SlotResult, flat: f64) -> String {
     indices.join(", ")
 }
 
+/// How many elements differ, then where they are unless that is everywhere; nothing if it was not
+/// measured.
+pub fn differing(slot: &SlotResult) -> Vec<String> {
+    let Some(differing) = &slot.differing else {
+        return Vec::new();
+    };
+    let (n, n_elements) = (differing.n, differing.n_elements());
+    let verb = if n == 1 { "differs" } else { "differ" };
+    let noun = if n_elements == 1 {
+        "element"
+    } else {
+        "elements"
+    };
+    let mut count = format!("{n} of {n_elements} {noun} {verb}");
+    // Beyond 0 is what differing means.
+    if differing.tolerance > 0.0 {
+        count += &format!(" by more than {}", number(differing.tolerance));
+    }
+    let layout = slot.layout.as_ref();
+    let of_layout = layout.map_or_else(String::new, |layout| format!(" of {layout}"));
+    let region = differing.region();
+    let region = region.map(|region| format!("all differing elements in {region}{of_layout}"));
+    std::iter::once(count).chain(region).collect()
+}
+
+/// A suspect with the reason why it is one.
+pub fn suspect(suspect: &Suspect, places: ShownPlaces) -> String {
+    let name = with_place(&suspect.operator, places);
+    let side = match suspect.side {
+        SkipSide::Both => String::new(),
+        side => format!(" of the {side} side"),
+    };
+    format!("{name}{side}: {}", reason(suspect.reason))
+}
+
+/// A reason in words.
+pub fn reason(reason: SkipReason) -> &'static str {
+    match reason {
+        SkipReason::Missing => "the other side has no such operator",
+        SkipReason::MissingPlace => "the other side has no such rank, model or step",
+        SkipReason::MissingRepeat => "the other side ran it less often",
+        SkipReason::OtherType => "what has its name on the other side is of another type",
+        SkipReason::Ambiguous => "several operators of the other side are about equally like it",
+        SkipReason::InsideFusion => "it vanished in a fused operator",
+        SkipReason::LeftOut => "a mapping or choice leaves it out",
+        SkipReason::MissingSlot => "the other side lacks an input or output of it",
+        SkipReason::Damaged => "its file is damaged",
+        SkipReason::NoEvidence => "the dumps have nothing in common that could be compared",
+        SkipReason::NotComparable => "its elements have no values",
+        SkipReason::Shape => "the extents differ",
+        SkipReason::NotJudged => "two runs need not agree on it",
+    }
+}
+
+/// Type, name and place of an operator.
+fn with_place(name: &OperatorName, places: ShownPlaces) -> String {
+    let place = places.words(name);
+    let name = format!("{} `{}`", name.op_type, name.op_name);
+    let name = name.trim_start();
+    if place.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{name} ({place})")
+    }
+}
+
 /// Describes something that was not compared, in one line.
-pub fn skip(skip: &Skip) -> String {
-    let operator = skip.operator.as_ref().map(|operator| {
-        let place = place(operator);
-        let name = format!("{} `{}`", operator.op_type, operator.op_name);
-        let name = name.trim_start().to_owned();
-        if place.is_empty() {
-            name
-        } else {
-            format!("{name} ({place})")
-        }
-    });
+pub fn skip(skip: &Skip, places: ShownPlaces) -> String {
+    let operator = skip.operator.as_ref();
+    let operator = operator.map(|operator| with_place(operator, places));
     let what: Vec<String> = operator
         .into_iter()
         .chain(skip.slot.map(|slot| slot.to_string()))
@@ -325,7 +406,7 @@ pub fn plain(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::result::{Metrics, TensorSummary};
+    use crate::compare::result::{DifferingElements, Metrics, TensorSummary};
 
     #[test]
     fn numbers_have_four_digits() {
@@ -384,6 +465,38 @@ mod tests {
         assert_eq!(worst_element(&slot).unwrap(), "[5] 1 / 2.5");
         slot.metrics = Metrics::default();
         assert_eq!(worst_element(&slot), None);
+    }
+
+    #[test]
+    fn differing_elements_have_a_number_and_a_region() {
+        let check =
+            |shape: &[u64], ranges: &[[u64; 2]], [n, tolerance]: [u64; 2], expected: &[&str]| {
+                let slot = SlotResult {
+                    differing: Some(DifferingElements {
+                        tolerance: tolerance as f64,
+                        n,
+                        shape: shape.to_vec(),
+                        ranges: ranges.to_vec(),
+                    }),
+                    ..SlotResult::default()
+                };
+                assert_eq!(differing(&slot), expected);
+            };
+        check(&[], &[], [1, 0], &["1 of 1 element differs"]);
+        check(
+            &[4],
+            &[[0, 4]],
+            [3, 2],
+            &["3 of 4 elements differ by more than 2"],
+        );
+        let region = "all differing elements in [1, :]";
+        check(
+            &[2, 3],
+            &[[1, 2], [0, 3]],
+            [2, 0],
+            &["2 of 6 elements differ", region],
+        );
+        assert!(differing(&SlotResult::default()).is_empty());
     }
 
     #[test]

@@ -6,7 +6,9 @@ use rust_xlsxwriter::{
     Color, ConditionalFormatCell, ConditionalFormatCellRule, Format, Workbook, Worksheet, XlsxError,
 };
 
-use super::columns::{self, MetricColumns, PATH_COLUMNS, ReportCell, SLOT_COLUMNS};
+use super::columns::{
+    self, MetricColumns, N_OPERATOR_COLUMNS, OperatorRows, PATH_COLUMNS, ReportCell, SLOT_COLUMNS,
+};
 use super::words;
 use crate::compare::result::Comparison;
 
@@ -15,9 +17,6 @@ const N_ROWS_MAX: usize = 1_048_575;
 
 /// Most UTF-16 units of a cell's text.
 const N_UNITS_MAX: usize = 32_767;
-
-/// Columns of an operator in [`SLOT_COLUMNS`].
-const N_OPERATOR_COLUMNS: usize = 16;
 
 /// Levels with their background and letters.
 const COLOURS: [(&str, u32, u32); 4] = [
@@ -37,7 +36,8 @@ fn workbook(comparison: &Comparison) -> Result<Vec<u8>, XlsxError> {
     let mut book = Workbook::new();
     summary(comparison, book.add_worksheet())?;
     let titles: Vec<String> = SLOT_COLUMNS.map(str::to_owned).to_vec();
-    let operators = comparison.operators.iter().map(columns::of_operator);
+    let rows = OperatorRows::for_comparison(comparison);
+    let operators = words::fault_first(comparison).map(|operator| rows.of_operator(operator));
     table(
         &mut book,
         "Operators",
@@ -51,12 +51,12 @@ fn workbook(comparison: &Comparison) -> Result<Vec<u8>, XlsxError> {
         .chain(metrics.titles())
         .chain(paths)
         .collect();
-    let slots = comparison.operators.iter().flat_map(|operator| {
+    let slots = words::fault_first(comparison).flat_map(|operator| {
         let metrics = &metrics;
         operator.slots.iter().map(move |slot| {
             let paths = [&slot.target.path, &slot.golden.path];
             let paths = paths.map(|path| columns::text(path.as_deref().unwrap_or_default()));
-            let cells = columns::of_slot(operator, slot).into_iter();
+            let cells = rows.of_slot(operator, slot).into_iter();
             cells.chain(metrics.cells(slot)).chain(paths).collect()
         })
     });

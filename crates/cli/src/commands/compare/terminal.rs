@@ -3,16 +3,14 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use opscope_analysis::compare::report::{chain, words};
+use opscope_analysis::compare::report::{ShownPlaces, chain, words};
 use opscope_analysis::compare::result::{
     Comparison, Evidence, MetricId, OperatorResult, Skip, SkipReason, VerdictLevel,
 };
 
 use super::colour::{self, painted};
+use super::layout::{self, NameTable};
 use crate::{console, format};
-
-/// A name is not cut to less than this.
-const N_NAME_CHARS_MIN: usize = 16;
 
 /// Columns of the tables of operators.
 const COLUMNS: [&str; 9] = [
@@ -30,21 +28,38 @@ const COLUMNS: [&str; 9] = [
 /// Those that are aligned to the right.
 const RIGHT: [&str; 6] = ["#", "inputs", "outputs", "added", "cosine", "max abs"];
 
-/// Where [`COLUMNS`] have the name, the only one that can be cut.
-const NAME_COLUMN: usize = 2;
+/// The column of names, the only one that can be cut.
+const NAMES: &str = "operator";
+
+/// Columns that a narrow page lacks, the first of them first.
+const DISPENSABLE: [&str; 5] = [
+    "worst [index] target / golden",
+    "cosine",
+    "added",
+    "max abs",
+    "inputs",
+];
+
+/// Stands before the operator that the verdict names.
+const MARK: &str = "> ";
+
+/// Stands before all others.
+const NO_MARK: &str = "  ";
 
 pub(super) fn print(comparison: &Comparison, top: usize) -> io::Result<()> {
     let is_coloured = colour::is_wanted();
     let own = if is_coloured { colour::SEQUENCES } else { &[] };
     let mut out = console::coloured(own);
-    let width = console::is_terminal()
-        // Files and pipes get whole names, since programs look for these.
-        .then(|| terminal_size::terminal_size().map(|(width, _)| usize::from(width.0)))
-        .flatten();
+    // A pipe has no width, and `terminal_size` would take that of another stream for it.
+    let of_terminal = console::is_terminal().then(terminal_size::terminal_size);
+    let width = of_terminal
+        .flatten()
+        .map_or(0, |(width, _)| usize::from(width.0));
     let page = TerminalReport {
         comparison,
         top,
-        width,
+        width: if width == 0 { layout::WIDTH } else { width },
+        places: ShownPlaces::for_comparison(comparison),
         is_coloured,
     };
     out.write_all(page.text().as_bytes())?;
@@ -55,25 +70,31 @@ struct TerminalReport<'a> {
     comparison: &'a Comparison,
     /// Longest lists.
     top: usize,
-    /// Of the terminal, if it is one.
-    width: Option<usize>,
+    /// Of the terminal; the verdict alone is one line, however long, as programs read it.
+    width: usize,
+    places: ShownPlaces,
     is_coloured: bool,
 }
 
 impl TerminalReport<'_> {
     fn text(&self) -> String {
         let mut parts = vec![self.verdict()];
+        let differing = self.differing();
+        parts.extend(self.table(
+            "operators that differ: the verdict's, then in the order of execution",
+            &differing,
+        ));
         parts.extend(self.non_finite());
         let ranking = &self.comparison.summary.ranking;
-        parts.extend(self.table("operators that add most", ranking, ranking.len()));
-        let failing = self.failing();
-        parts.extend(self.table(
-            "operators that differ, in the order of execution",
-            &failing,
-            failing.len(),
-        ));
+        parts.extend(self.table("operators that add most", ranking));
         parts.extend(self.skips());
         parts.join("\n")
+    }
+
+    /// Adds a line to a text, or several if it is longer than one.
+    fn put(&self, text: &mut String, line: &str) {
+        text.push_str(&layout::wrapped(line, self.width, 4));
+        text.push('\n');
     }
 
     fn operator(&self, index: usize) -> Option<&OperatorResult> {
@@ -84,6 +105,7 @@ impl TerminalReport<'_> {
         let summary = &self.comparison.summary;
         let line = words::plain(&words::verdict(self.comparison));
         let mut text = painted(&line, summary.level, self.is_coloured) + "\n";
+        self.put_fault(&mut text);
         let is_later = summary.first_failure.as_ref().map(|first| first.operator)
             != summary
                 .first_divergence
@@ -96,7 +118,8 @@ impl TerminalReport<'_> {
         {
             let name = words::plain(&words::of_operator(operator));
             let why = words::cause_words(first.cause);
-            let _ = writeln!(text, "first warning at {name} {}: {why}", first.slot);
+            let line = format!("first warning at {name} {}: {why}", first.slot);
+            self.put(&mut text, &line);
         }
         let counts = |[pass, warn, fail, skip]: [usize; 4]| {
             let all = [
@@ -117,31 +140,51 @@ impl TerminalReport<'_> {
             0 => "no slots".to_owned(),
             n => format!("{n_compared} of {n} slots ({:.1}%)", percent(n_compared, n)),
         };
-        let _ = writeln!(
-            text,
-            "operators: {}; slots: {}",
-            counts(summary.operators),
-            counts(summary.slots)
+        let [operators, slots] = [counts(summary.operators), counts(summary.slots)];
+        self.put(
+            &mut text,
+            &format!("operators: {operators}; slots: {slots}"),
         );
-        let _ = writeln!(
-            text,
+        let line = format!(
             "compared: target {}, golden {}, {}",
             coverage(summary.target_coverage),
             coverage(summary.golden_coverage),
             format::bytes(summary.n_bytes)
         );
+        self.put(&mut text, &line);
         text
+    }
+
+    /// Where in its tensor the slot that the verdict names differs, and who may be behind it.
+    fn put_fault(&self, text: &mut String) {
+        let Some((divergence, _, slot)) = words::headline(self.comparison) else {
+            return;
+        };
+        let worst = slot.and_then(words::worst_element);
+        let worst = worst.map(|worst| format!("largest difference, target / golden: {worst}"));
+        let differing = slot.map(words::differing).unwrap_or_default();
+        for line in differing.into_iter().chain(worst) {
+            self.put(text, &format!("  {line}"));
+        }
+        for suspect in &divergence.suspects {
+            let suspect = words::plain(&words::suspect(suspect, self.places));
+            self.put(text, &format!("  suspect: {suspect}"));
+        }
     }
 
     /// Who made the first NaN or infinity, and which way it went.
     fn non_finite(&self) -> Option<String> {
         let first = self.operator(self.comparison.summary.first_non_finite?)?;
         let name = |operator| words::plain(&words::of_operator(operator));
-        let mut text = format!("NaN or Inf first made by {}\n", name(first));
+        let mut text = String::new();
+        self.put(
+            &mut text,
+            &format!("NaN or Inf first made by {}", name(first)),
+        );
         let way = chain::of_first(self.comparison, self.top.saturating_add(1));
         // The way begins with the producer, which has its line already.
         for operator in way.iter().skip(1).filter_map(|&index| self.operator(index)) {
-            let _ = writeln!(text, "  passed on by {}", name(operator));
+            self.put(&mut text, &format!("  passed on by {}", name(operator)));
         }
         let [n_producers, n_propagators] = chain::counts(self.comparison);
         let _ = writeln!(
@@ -152,41 +195,56 @@ impl TerminalReport<'_> {
         Some(text)
     }
 
-    /// Operators that fail, or those with a warning if none does.
-    fn failing(&self) -> Vec<usize> {
+    /// The operator that the verdict names, then those that fail, or those with a warning if none
+    /// does.
+    fn differing(&self) -> Vec<usize> {
+        let operators = || words::fault_first(self.comparison);
+        let fault = self.fault();
         let of_level = |level: VerdictLevel| -> Vec<usize> {
-            let operators = self.comparison.operators.iter();
-            operators
-                .filter(|operator| operator.level == level)
-                .map(|operator| operator.index)
-                .collect()
+            // It may be an input that differs, of an operator whose outputs agree all the same.
+            let is_listed = |of: &&OperatorResult| of.level == level || Some(of.index) == fault;
+            operators().filter(is_listed).map(|of| of.index).collect()
         };
-        let failing = of_level(VerdictLevel::Fail);
-        if failing.is_empty() {
-            of_level(VerdictLevel::Warn)
+        if operators().any(|operator| operator.level == VerdictLevel::Fail) {
+            of_level(VerdictLevel::Fail)
         } else {
-            failing
+            of_level(VerdictLevel::Warn)
         }
     }
 
-    fn table(&self, title: &str, operators: &[usize], n: usize) -> Option<String> {
+    /// The operator that the verdict names.
+    fn fault(&self) -> Option<usize> {
+        let headline = self.comparison.summary.headline();
+        headline.map(|headline| headline.operator)
+    }
+
+    fn table(&self, title: &str, operators: &[usize]) -> Option<String> {
         let shown = operators.iter().take(self.top);
-        let rows: Vec<Vec<String>> = shown
-            .filter_map(|&index| self.operator(index))
-            .map(|operator| self.row(operator))
-            .collect();
-        if rows.is_empty() {
+        let shown: Vec<&OperatorResult> = shown.filter_map(|&index| self.operator(index)).collect();
+        if shown.is_empty() {
             return None;
         }
-        let n_shown = rows.len();
-        let table = format::table(&COLUMNS, &RIGHT, fitting(rows, self.width)).trim_fmt();
+        let table = NameTable {
+            titles: COLUMNS.to_vec(),
+            rows: shown.iter().map(|operator| self.row(operator)).collect(),
+        };
+        let width = self.width.saturating_sub(MARK.len());
+        let NameTable { titles, rows } = table.fitting(NAMES, width, &DISPENSABLE);
+        let table = format::table(&titles, &RIGHT, rows).trim_fmt();
+        let marks = shown.iter().map(|operator| {
+            if Some(operator.index) == self.fault() {
+                MARK
+            } else {
+                NO_MARK
+            }
+        });
         let mut text = format!("{title}:\n");
-        for line in table.lines() {
+        for (mark, line) in [NO_MARK].into_iter().chain(marks).zip(table.lines()) {
             // Colours come after the layout, which would count their sequences as characters of the
             // cell.
-            text += &self.with_level(line);
-            text.push('\n');
+            let _ = writeln!(text, "{mark}{}", self.with_level(line));
         }
+        let (n, n_shown) = (operators.len(), shown.len());
         if n > n_shown {
             let _ = writeln!(text, "{n_shown} of {n} are shown; `--top {n}` shows all");
         }
@@ -213,7 +271,7 @@ impl TerminalReport<'_> {
         let error = operator.error;
         let number = |value: Option<f64>| value.map_or("-".to_owned(), words::number);
         let metric = |metric| number(slot.and_then(|slot| slot.metrics.get(metric)));
-        let place = words::place(&words::name_of(operator));
+        let place = self.places.words(&words::name_of(operator));
         // In prose backticks set the name apart; in a cell they only take room.
         let mut name = words::of_operator(operator).replace('`', "");
         if !place.is_empty() {
@@ -271,12 +329,15 @@ impl TerminalReport<'_> {
         } else {
             String::new()
         };
-        let mut text = format!("not compared: {}{allowed}\n", reasons.join(", "));
+        let mut text = String::new();
+        let line = format!("not compared: {}{allowed}", reasons.join(", "));
+        self.put(&mut text, &line);
         // Those that count come first.
         let is_open = |skip: &&Skip| !skip.is_allowed;
         let shown: Vec<&Skip> = skips.iter().filter(is_open).take(self.top).collect();
         for skip in &shown {
-            let _ = writeln!(text, "  {}", words::plain(&words::skip(skip)));
+            let skip = words::plain(&words::skip(skip, self.places));
+            self.put(&mut text, &format!("  {skip}"));
         }
         let n_open = skips.len() - n_allowed;
         if n_open > shown.len() {
@@ -289,63 +350,4 @@ impl TerminalReport<'_> {
 /// A share in hundredths, rounded down so that only all is 100.
 fn percent(part: usize, all: usize) -> f64 {
     (part as f64 / all as f64 * 1000.0).floor() / 10.0
-}
-
-/// The rows with names that leave room for the other columns, where the terminal is narrow.
-fn fitting(mut rows: Vec<Vec<String>>, width: Option<usize>) -> Vec<Vec<String>> {
-    let Some(width) = width else {
-        return rows;
-    };
-    let others = (0..COLUMNS.len()).filter(|&column| column != NAME_COLUMN);
-    let taken: usize = others
-        .map(|column| {
-            let cells = rows.iter().filter_map(|row| row.get(column));
-            let widest = cells.map(|cell| cell.chars().count()).max();
-            widest.unwrap_or(0).max(COLUMNS[column].len()) + 2
-        })
-        .sum();
-    // Each column has two blanks behind it, that of the names as well.
-    let room = width.saturating_sub(taken + 2).max(N_NAME_CHARS_MIN);
-    for row in &mut rows {
-        row[NAME_COLUMN] = cut(&row[NAME_COLUMN], room);
-    }
-    rows
-}
-
-/// A text of at most `n` characters; of a longer one the middle is left out, as ends tell names apart.
-fn cut(text: &str, n: usize) -> String {
-    let chars: Vec<char> = text.chars().collect();
-    if chars.len() <= n {
-        return text.to_owned();
-    }
-    let n_head = n.saturating_sub(1) / 3;
-    let n_tail = n.saturating_sub(1) - n_head;
-    let head = chars[..n_head].iter();
-    let tail = chars[chars.len() - n_tail..].iter();
-    head.chain(&['…']).chain(tail).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{COLUMNS, cut, fitting};
-
-    #[test]
-    fn long_names_lose_their_middle() {
-        for (text, n, expected) in [
-            ("abc", 3, "abc"),
-            ("abcdefgh", 7, "ab…efgh"),
-            ("äöüß", 2, "…ß"),
-        ] {
-            assert_eq!(cut(text, n), expected);
-        }
-    }
-
-    #[test]
-    fn narrow_terminals_cut_names_only() {
-        let row = vec!["x".repeat(100); COLUMNS.len()];
-        assert_eq!(fitting(vec![row.clone()], None)[0], row);
-        let narrow = &fitting(vec![row.clone()], Some(80))[0];
-        let n: Vec<usize> = narrow.iter().map(|cell| cell.chars().count()).collect();
-        assert_eq!(n, [100, 100, 16, 100, 100, 100, 100, 100, 100]);
-    }
 }

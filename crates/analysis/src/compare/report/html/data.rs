@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::{Serialize, Serializer};
 
-use crate::compare::report::{chain, columns, words};
+use crate::compare::report::{ShownPlaces, chain, columns, words};
 use crate::compare::result::{
     Comparison, MetricId, NonFiniteRole, OperatorResult, Skip, SlotResult, VerdictLevel,
 };
@@ -50,6 +50,9 @@ struct OperatorColumns {
     role: Vec<Option<&'static str>>,
     /// The operator that bad values came from.
     from: Vec<Option<usize>>,
+    cause: Vec<&'static str>,
+    /// By number of the operator, of those whose cause is unknown.
+    suspects: BTreeMap<usize, Vec<String>>,
     /// The first of its slots; they stand together.
     slot: Vec<usize>,
 }
@@ -75,6 +78,8 @@ struct SlotDetail<'a> {
     rules: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     worst: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    differing: Vec<String>,
     #[serde(skip_serializing_if = "<[u64]>::is_empty")]
     histogram: &'a [u64],
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -149,8 +154,15 @@ pub(super) fn page_content(comparison: &Comparison) -> PageContent<'_> {
     };
     let mut details = BTreeMap::new();
     let more_metrics = more_metrics(comparison);
+    let places = ShownPlaces::for_comparison(comparison);
     for operator in &comparison.operators {
         operators.push(operator, slots.level.len(), &mut texts);
+        if !operator.suspects.is_empty() {
+            let suspects = operator.suspects.iter();
+            let suspects = suspects.map(|suspect| words::suspect(suspect, places));
+            let index = operators.level.len() - 1;
+            operators.suspects.insert(index, suspects.collect());
+        }
         for slot in &operator.slots {
             if let Some(detail) = SlotDetail::for_slot(slot, &more_metrics) {
                 details.insert(slots.level.len(), detail);
@@ -162,10 +174,7 @@ pub(super) fn page_content(comparison: &Comparison) -> PageContent<'_> {
         .numbers
         .retain(|(_, column)| column.iter().any(Option::is_some));
     let summary = &comparison.summary;
-    let first = summary
-        .first_failure
-        .as_ref()
-        .or(summary.first_divergence.as_ref());
+    let first = summary.headline();
     PageContent {
         version: comparison.version,
         level: words::level(summary.level),
@@ -207,6 +216,8 @@ impl OperatorColumns {
         self.outputs
             .push(error.map(|error| PageNumber(error.outputs)));
         self.added.push(error.map(|error| PageNumber(error.added)));
+        self.cause
+            .push(operator.cause.map_or("", words::cause_name));
         self.role
             .push(operator.non_finite.as_ref().map(words::role));
         self.from.push(match operator.non_finite {
@@ -252,6 +263,7 @@ impl<'a> SlotDetail<'a> {
         let mut detail = SlotDetail {
             rules: slot.rules.iter().map(words::rule_words).collect(),
             worst: words::worst_element(slot),
+            differing: words::differing(slot),
             histogram: &slot.histogram,
             more: Vec::new(),
             yardstick: Vec::new(),

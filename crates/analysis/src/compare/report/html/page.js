@@ -48,8 +48,10 @@
         { title: "inputs", width: 90, isNumber: true, of: (i) => operators.inputs[i] },
         { title: "outputs", width: 90, isNumber: true, of: (i) => operators.outputs[i] },
         { title: "added", width: 90, isNumber: true, of: (i) => operators.added[i] },
+        { title: "cause", width: 80, of: (i) => operators.cause[i] },
         { title: "NaN, Inf", width: 90, of: (i) => operators.role[i] || "" },
       ],
+      operator: (i) => i,
       choose: (i) => showOperator(i),
     },
     slots: {
@@ -68,6 +70,7 @@
         ...["cosine", "rel_l2", "max_abs", "max_rel", "max_ulp", "snr_db", "share_1_1000"].map(number),
         ...["n", "n_nan_mismatches", "n_inf_mismatches", "target_min", "target_max", "golden_min", "golden_max"].map(number),
       ],
+      operator: (i) => slots.operator[i],
       choose: (i) => showOperator(slots.operator[i], i),
     },
     skipped: {
@@ -84,9 +87,13 @@
         { title: "message", width: 420, of: (i) => skips[i].message },
         { title: "file", width: 420, of: (i) => skips[i].path },
       ],
+      operator: () => -1,
       choose: (i) => showSkip(i),
     },
   };
+
+  // Whether a row is about the operator that the verdict names.
+  const isFault = (table, i) => data.first !== null && table.operator(i) === data.first[0];
 
   // What is shown of which table: rows in order, after filter and sorting.
   const state = { tab: "operators", order: [], sort: null, isDown: false, chosen: -1, levels: new Set(LEVELS), search: "" };
@@ -105,7 +112,10 @@
       order.push(i);
     }
     const column = table.columns[state.sort];
-    if (column) {
+    if (!column) {
+      // The sort keeps the order of what is equal, so all others stay in the order of execution.
+      order.sort((a, b) => isFault(table, b) - isFault(table, a));
+    } else {
       const sign = state.isDown ? -1 : 1;
       // What has no number comes last, whichever way.
       const byNumber = (a, b) => {
@@ -168,7 +178,7 @@
     const rows = [];
     for (let at = first; at < last; at++) {
       const i = state.order[at];
-      const row = element("div", null, "row" + (i === state.chosen ? " chosen" : ""));
+      const row = element("div", null, "row" + (i === state.chosen ? " chosen" : "") + (isFault(table, i) ? " fault" : ""));
       for (const column of table.columns) {
         const content = column.of(i);
         const text = column.isNumber ? digits(content) : content;
@@ -255,6 +265,8 @@
       ["error of inputs", digits(operators.inputs[i])],
       ["error of outputs", digits(operators.outputs[i])],
       ["added", digits(operators.added[i])],
+      ["cause", operators.cause[i]],
+      ["suspects", (operators.suspects[i] || []).join("; ")],
       ["NaN, Inf", operators.role[i] && operators.role[i] + (from === null ? "" : ", from " + operatorName(from))],
     ]);
     $("detail").replaceChildren(title, facts, list);
@@ -274,6 +286,7 @@
         ["evidence", texts[slots.evidence_text[k]]],
         ["why", (detail.rules || []).join("; ")],
         ["largest difference, target / golden", detail.worst],
+        ["elements that differ", (detail.differing || []).join("; ")],
         ["files", (detail.files || []).join("\n")],
       ]),
     ];

@@ -1,0 +1,65 @@
+//! Measuring where the slots differ at which the sides part.
+//!
+//! Only these, since it takes another pass over the elements.
+
+use opscope_tensor::difference;
+
+use super::differing::DifferingElements;
+use super::evidence::Evidence;
+use super::matching::MatchedDumps;
+use super::measure::{load, slot_of};
+use super::result::{Comparison, SlotResult, VerdictLevel};
+use super::verdict::{Thresholds, element_tolerance};
+
+/// Looks for the differing elements of the operators with the first warning and the first failure.
+/// Verdicts and summary have to be there.
+pub(super) fn locate(
+    comparison: &mut Comparison,
+    sides: MatchedDumps<'_>,
+    thresholds: &Thresholds,
+) {
+    let summary = &comparison.summary;
+    let firsts = [&summary.first_divergence, &summary.first_failure];
+    let mut indices: Vec<usize> = firsts.into_iter().flatten().map(|at| at.operator).collect();
+    indices.dedup();
+    for index in indices {
+        let n_slots = comparison.operators[index].slots.len();
+        for k in 0..n_slots {
+            let operator = &comparison.operators[index];
+            let slot = &operator.slots[k];
+            if is_located(slot) {
+                let tolerance = element_tolerance(operator, slot, thresholds);
+                let found = differing(sides, (index, k), tolerance);
+                comparison.operators[index].slots[k].differing = found;
+            }
+        }
+    }
+}
+
+/// Whether it differs, and has elements.
+fn is_located(slot: &SlotResult) -> bool {
+    slot.evidence == Evidence::Tensor
+        && matches!(slot.level, VerdictLevel::Warn | VerdictLevel::Fail)
+}
+
+fn differing(
+    sides: MatchedDumps<'_>,
+    (operator, slot): (usize, usize),
+    tolerance: f64,
+) -> Option<DifferingElements> {
+    // Operators and slots of the result are in the order of the pairs that they were measured from.
+    let pair = sides.matching.pairs.get(operator)?.slots.get(slot)?;
+    let slots = (
+        slot_of(sides.target, pair.target),
+        slot_of(sides.golden, pair.golden),
+    );
+    // They were read before; what has become of them since is no reason to give up the result.
+    let [a, b] = load(slots, pair.layout).ok()?;
+    let found = difference::extent(a.view(), b.view(), tolerance).ok()??;
+    Some(DifferingElements {
+        tolerance,
+        n: found.n,
+        shape: a.shape().dims().iter().map(|&dim| dim as u64).collect(),
+        ranges: found.ranges,
+    })
+}
