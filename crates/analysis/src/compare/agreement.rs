@@ -199,7 +199,9 @@ impl ComparedValues {
             if !is_apart(result) {
                 continue;
             }
-            result.is_outside = !result.is_output() && self.are_outside(slot);
+            let is_from_nowhere = || is_certain && self.is_from_nowhere(slot);
+            result.is_outside =
+                !result.is_output() && (self.are_outside(slot) || is_from_nowhere());
             is_any |= result.is_outside;
             result.agreement = if result.is_output() {
                 outputs.contains(&k).then_some(SlotAgreement::Downstream)
@@ -214,7 +216,7 @@ impl ComparedValues {
                 // What made such an input is judged by itself; which of several operators reads it is
                 // chance.
                 let is_passed_on = (!is_certain || makes_same)
-                    && !self.are_outside(slot)
+                    && !result.is_outside
                     && self.are_rejoined(slot);
                 let is_excused = is_excused || is_passed_on;
                 let inner = (is_parting && !is_weight).then_some(SlotAgreement::Inner);
@@ -304,6 +306,13 @@ impl ComparedValues {
     fn are_outside(&self, slot: &SlotPair) -> bool {
         self.here(slot)
             .is_some_and(|here| (0..2).all(|i| self.sides[i].values[here[i].0].is_outside))
+    }
+
+    /// Whether the target shows what none of its operators made, nor the golden side has.
+    fn is_from_nowhere(&self, slot: &SlotPair) -> bool {
+        self.here(slot).is_some_and(|[target, _]| {
+            self.sides[0].values[target.0].is_outside && self.is_orphan(0, target)
+        })
     }
 
     /// Whether a slot shows values that the other side has too, at least in another order.

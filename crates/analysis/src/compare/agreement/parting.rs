@@ -122,7 +122,7 @@ pub(super) fn frontier(
     }
     // What nobody reads leads to nothing: an operator whose input was taken for another has lost
     // its reader, and the reader has lost its partner.
-    let is_read = |pair: &PartingPair| is_live(&pair.target);
+    let is_read = |pair: &PartingPair| is_live(&pair.target) || is_namesake(dumps, pair);
     if alone.iter().any(is_live) || parting.iter().any(is_read) {
         let (read, unread): (Vec<_>, Vec<_>) = parting.into_iter().partition(is_read);
         let mut left = unread.into_iter().map(|pair| pair.golden);
@@ -137,6 +137,15 @@ pub(super) fn frontier(
     parting.extend(changed_weights(values, dumps, &parting));
     parting.sort_unstable();
     parting
+}
+
+/// Whether an operator has its own name and type on the golden side.
+fn is_namesake(dumps: [&ComparedDump; 2], pair: &PartingPair) -> bool {
+    let target = &dumps[0].runs[pair.target];
+    pair.golden.is_some_and(|golden| {
+        let golden = &dumps[1].runs[golden];
+        golden.op_name == target.op_name && is_same_type(target, golden)
+    })
 }
 
 /// Operators that read a weight of which a part was changed. Behind a normalisation nothing may come

@@ -195,7 +195,7 @@ impl LearnedRegions {
             return self.in_parts(values, golden, &parts, within.find(is_foreign));
         }
         if fused.len() > 1 {
-            let is_computed = |run: &usize| !is_view(&dumps[0].runs[*run]);
+            let is_computed = |run: &usize| *run == target || !is_view(&dumps[0].runs[*run]);
             let parts = region.iter().copied().filter(is_computed).take(fused.len());
             return self.in_parts(values, golden, &parts.collect::<Vec<_>>(), None);
         }
