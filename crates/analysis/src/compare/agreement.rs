@@ -215,7 +215,9 @@ impl ComparedValues {
                 let stored = (is_stored_otherwise || is_folded()).then_some(SlotAgreement::Stored);
                 // What made such an input is judged by itself; which of several operators reads it is
                 // chance.
-                let is_passed_on = (!is_certain || makes_same)
+                let is_other_form = result.evidence == Evidence::Shape
+                    || result.target.dtype != result.golden.dtype;
+                let is_passed_on = (!is_certain || makes_same && is_other_form)
                     && !result.is_outside
                     && self.are_rejoined(slot);
                 let is_excused = is_excused || is_passed_on;

@@ -254,6 +254,8 @@ impl ComparedValues {
                 .or_else(|| self.new_output(sides.target, target))?;
             let cause = match (outside, operators.get(operator)?.cause) {
                 (Some(_), _) => Cause::Outside,
+                // What the golden side has not shown may be as it is there, or not.
+                (None, _) if self.reads_unseen(sides, target, golden) => Cause::Unknown,
                 (None, Some(Cause::Gradual)) if own.is_some() => Cause::Gradual,
                 (None, _) => Cause::Own,
             };
@@ -273,6 +275,20 @@ impl ComparedValues {
             })
         });
         found.collect()
+    }
+
+    /// Whether an operator reads something from outside of which the golden dump shows nothing, as it
+    /// has no inputs of the operator's partner.
+    fn reads_unseen(&self, sides: MatchedDumps<'_>, target: usize, golden: Option<usize>) -> bool {
+        let has_inputs = match golden {
+            Some(run) => self.sides[1].inputs_of(run).next().is_some(),
+            None => (0..sides.golden.runs.len())
+                .any(|run| self.sides[1].inputs_of(run).next().is_some()),
+        };
+        let mut inputs = self.sides[0].inputs_of(target);
+        !has_inputs
+            && inputs
+                .any(|value| self.sides[0].values[value.0].is_outside && self.is_orphan(0, value))
     }
 
     /// The first output that the golden side does not come to.

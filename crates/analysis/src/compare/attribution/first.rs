@@ -93,9 +93,6 @@ impl FaultSearch<'_> {
             .collect();
         order.iter().find_map(|i| {
             let operator = &operators[*i];
-            if let Some(parting) = partings.get(i) {
-                return Some(self.at_parting(parting));
-            }
             let is_told = of_partings.contains(&operator.place());
             let changed = || {
                 operator
@@ -103,6 +100,10 @@ impl FaultSearch<'_> {
                     .iter()
                     .any(|slot| slot.is_outside && reaches(slot))
             };
+            let parting = partings.get(i).filter(|_| !changed());
+            if let Some(parting) = parting {
+                return Some(self.at_parting(parting));
+            }
             if is_told && !changed() {
                 return None;
             }
