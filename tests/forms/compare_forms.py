@@ -28,6 +28,8 @@ from planted import Fault, Planter
 SEED = 7
 N_THREADS = 2
 NAMED_MIN, CAUSES_MIN, NAMED_BY_STATISTICS_MIN = 0.95, 0.9, 0.8
+# A sample is small, and some of its pairs depend on the CPU: engines choose layouts by its vectors.
+SAMPLE_SLACK = 0.15
 
 
 @dataclass(frozen=True)
@@ -157,11 +159,13 @@ class Trial:
                 for pair, verdict in zip(pairs, verdicts)
                 if (pair.golden in STATISTICS) == is_statistics
             ]
-            is_good &= report(title, found, NAMED_BY_STATISTICS_MIN if is_statistics else NAMED_MIN)
+            slack = SAMPLE_SLACK if self.sample < 1 else 0
+            named_min = NAMED_BY_STATISTICS_MIN if is_statistics else NAMED_MIN
+            is_good &= report(title, found, named_min - slack, CAUSES_MIN - slack)
         return is_good
 
 
-def report(title: str, found: list[tuple[Pair, Verdict]], named_min: float) -> bool:
+def report(title: str, found: list[tuple[Pair, Verdict]], named_min: float, causes_min: float) -> bool:
     """Prints how many culprits and causes are named, and the rest; says whether they are enough."""
     by_kind, by_golden = Tally(), Tally()
     misses = []
@@ -182,7 +186,7 @@ def report(title: str, found: list[tuple[Pair, Verdict]], named_min: float) -> b
     print("", *misses, sep="\n")
     n = len(found)
     named, right = by_kind.n_named.total(), by_kind.n_right.total()
-    return not n or (named >= named_min * n and right >= min(CAUSES_MIN, named_min) * n)
+    return not n or (named >= named_min * n and right >= min(causes_min, named_min) * n)
 
 
 class Tally:

@@ -100,7 +100,12 @@ impl FaultSearch<'_> {
                     .iter()
                     .any(|slot| slot.is_outside && reaches(slot))
             };
-            let parting = partings.get(i).filter(|_| !changed());
+            // An input that differs says more than an output that does, unless it is known where it came in.
+            let is_first = |parting: &&&PartingOperator| {
+                let is_listed = operator.target.last() == Some(&parting.name);
+                !changed() || parting.cause == Cause::Outside && !is_listed
+            };
+            let parting = partings.get(i).filter(is_first);
             if let Some(parting) = parting {
                 return Some(self.at_parting(parting));
             }
