@@ -4,9 +4,9 @@ use opscope_store::visible::visible;
 
 use super::ShownPlaces;
 use crate::compare::result::{
-    Cause, Comparison, DivergencePoint, MetricId, NonFiniteRole, OperatorName, OperatorResult,
-    PartingOperator, RuleHit, RuleName, Skip, SkipReason, SkipSide, SlotAgreement, SlotResult,
-    Suspect, VerdictLevel,
+    Cause, Comparison, DivergencePoint, Evidence, MetricId, NonFiniteRole, OperatorName,
+    OperatorResult, PartingOperator, RuleHit, RuleName, Skip, SkipReason, SkipSide, SlotAgreement,
+    SlotResult, Suspect, VerdictLevel,
 };
 
 /// Numbers of a verdict's line.
@@ -45,8 +45,14 @@ pub fn verdict(comparison: &Comparison) -> String {
         Some(parting) => others(parting) + &rewired(parting),
         None => wiring(operator),
     };
+    let is_from_table = |slot: &SlotResult| slot.evidence == Evidence::Statistics;
+    let reach = if operator.slots.iter().any(is_from_table) {
+        ", as far as statistics show"
+    } else {
+        ""
+    };
     let first = format!(
-        "{level}: first at {name} {}: {why}{wiring}",
+        "{level}: first at {name} {}: {why}{reach}{wiring}",
         divergence.slot
     );
     if numbers.is_empty() {
