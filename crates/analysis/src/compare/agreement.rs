@@ -199,9 +199,8 @@ impl ComparedValues {
             if !is_apart(result) {
                 continue;
             }
-            let is_from_nowhere = || is_certain && self.is_from_nowhere(slot);
-            result.is_outside =
-                !result.is_output() && (self.are_outside(slot) || is_from_nowhere());
+            result.is_outside = !result.is_output()
+                && (self.are_outside(slot) || is_certain && self.is_from_nowhere(slot));
             is_any |= result.is_outside;
             result.agreement = if result.is_output() {
                 outputs.contains(&k).then_some(SlotAgreement::Downstream)
@@ -211,8 +210,8 @@ impl ComparedValues {
                 let is_stored_otherwise =
                     makes_same && (self.are_extents(slot) || self.are_permuted(slot));
                 let found = self.input_agreement(sides, pair, slot);
-                let is_folded = || self.are_folded(sides, slot);
-                let stored = (is_stored_otherwise || is_folded()).then_some(SlotAgreement::Stored);
+                let stored = (is_stored_otherwise || self.are_folded(sides, slot))
+                    .then_some(SlotAgreement::Stored);
                 // What made such an input is judged by itself; which of several operators reads it is
                 // chance.
                 let is_other_form = result.evidence == Evidence::Shape

@@ -1,4 +1,4 @@
-//! What a comparison prints: the fault first, in lines that fit.
+//! The terminal's report: the fault first, in lines that fit.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ impl Dumps {
         }
     }
 
-    /// What is printed, and the result as JSON.
+    /// Compares, and gives the printed report and the result as JSON.
     fn compare(&self) -> (String, Value) {
         let saved = self.dir.path().join("result.json");
         let paths = [&self.target, &self.golden];

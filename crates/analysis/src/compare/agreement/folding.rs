@@ -15,7 +15,7 @@ use crate::compare::side::{ComparedDump, ExecutionSlot};
 use crate::compare::verdict::unit;
 use crate::element::ElementValue;
 
-/// What is usually added to a variance, where no attribute tells.
+/// Numbers that are usually added to a variance, where no attribute tells.
 const EPSILONS: [f64; 5] = [1e-5, 1e-3, 1e-4, 1e-6, 1e-12];
 /// No attribute beyond this is taken for such a number.
 const EPSILON_MAX: f64 = 0.1;
@@ -154,8 +154,10 @@ fn epsilons(dump: &ComparedDump, run: usize) -> Vec<f64> {
     });
     let given = attributes.into_iter().flatten();
     let given = given.filter_map(|text| text.parse::<f64>().ok());
-    let is_small = |number: &f64| (0.0..=EPSILON_MAX).contains(number);
-    given.filter(is_small).chain(EPSILONS).collect()
+    given
+        .filter(|number| (0.0..=EPSILON_MAX).contains(number))
+        .chain(EPSILONS)
+        .collect()
 }
 
 fn n_axes(slot: &ExecutionSlot) -> usize {
@@ -198,12 +200,11 @@ fn elements(slot: &ExecutionSlot) -> Option<(Vec<f64>, f64)> {
 
 /// Whether two lists have the same elements in any order, zeros left out.
 fn are_same(a: &[f64], b: &[f64], tolerance: f64) -> bool {
-    let sorted = |elements: &[f64]| {
+    let [a, b] = [a, b].map(|elements| {
         let mut kept: Vec<f64> = elements.iter().copied().filter(|x| *x != 0.0).collect();
         kept.sort_by(f64::total_cmp);
         kept
-    };
-    let (a, b) = (sorted(a), sorted(b));
+    });
     let largest = a.iter().map(|x| x.abs()).fold(0.0, f64::max);
     let mut pairs = a.iter().zip(&b);
     a.len() == b.len() && pairs.all(|(x, y)| (x - y).abs() <= tolerance * largest)

@@ -91,8 +91,9 @@ pub(super) fn frontier(
             .rev()
             .max_by_key(|(likeness, _)| *likeness);
         let nearest = nearest.map(|(_, golden)| golden);
-        let fused = || fused_counterpart(dumps, target);
-        let golden = nearest.or_else(|| fused().filter(|golden| !is_taken[1].contains(golden)));
+        let golden = nearest.or_else(|| {
+            fused_counterpart(dumps, target).filter(|golden| !is_taken[1].contains(golden))
+        });
         let Some(golden) = golden else {
             if !is_taken[0].contains(&target) {
                 alone.push(target);
@@ -167,7 +168,6 @@ fn changed_weights(
         let n = of.stats.counts.n_elements;
         of_length.entry(n).or_default().push(of.first);
     }
-    let is_known = |run: usize| known.iter().any(|pair| pair.target == run);
     let changed = orphans(0).filter_map(|(_, of)| {
         let goldens = of_length.get(&of.stats.counts.n_elements)?;
         let mut goldens = goldens.iter().take(N_READERS_MAX);
@@ -178,7 +178,9 @@ fn changed_weights(
             others: Vec::new(),
         })
     });
-    changed.filter(|pair| !is_known(pair.target)).collect()
+    changed
+        .filter(|pair| known.iter().all(|other| other.target != pair.target))
+        .collect()
 }
 
 /// The golden operator that an engine made of one and others. With what it was fused with it may read

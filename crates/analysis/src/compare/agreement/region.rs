@@ -90,7 +90,7 @@ const N_OPERATORS_MAX: usize = 32;
 /// Most other operators that are named beside one.
 const N_OTHERS_MAX: usize = 8;
 
-/// What an operator of a region is.
+/// An operator of a region, as far as regions are compared.
 #[derive(Clone, Debug, PartialEq)]
 struct RegionStep {
     op_type: String,
@@ -190,13 +190,16 @@ impl LearnedRegions {
             let parts: Vec<usize> = region.iter().copied().filter(is_part).collect();
             // Between parts under their own names, one that the golden side has not stands out.
             let last = parts.last().copied().unwrap_or(target);
-            let is_foreign = |run: &usize| !self.names.contains(&dumps[0].runs[*run].op_name);
             let mut within = region.iter().copied().take_while(|run| *run <= last + 1);
-            return self.in_parts(values, golden, &parts, within.find(is_foreign));
+            let foreign = within.find(|run| !self.names.contains(&dumps[0].runs[*run].op_name));
+            return self.in_parts(values, golden, &parts, foreign);
         }
         if fused.len() > 1 {
-            let is_computed = |run: &usize| *run == target || !is_view(&dumps[0].runs[*run]);
-            let parts = region.iter().copied().filter(is_computed).take(fused.len());
+            let computed = region
+                .iter()
+                .copied()
+                .filter(|run| *run == target || !is_view(&dumps[0].runs[*run]));
+            let parts = computed.take(fused.len());
             return self.in_parts(values, golden, &parts.collect::<Vec<_>>(), None);
         }
         let steps: Vec<RegionStep> = region

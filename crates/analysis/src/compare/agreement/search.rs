@@ -125,8 +125,6 @@ fn near_in_norm(
 /// How far apart two values can be told to be from their statistics, relative to their size.
 fn distance(a: &DumpValue, b: &DumpValue) -> f64 {
     let (a, b) = (&a.stats, &b.stats);
-    let has_norm = |s: &Stats| s.l2.is_finite();
-    let is_printed = |s: &Stats| s.l2.is_nan() && s.max.is_finite() && s.min.is_finite();
     if is_printed(a) || is_printed(b) {
         let scale = largest(a).max(largest(b));
         let apart = [(a.max, b.max), (a.min, b.min), (a.mean, b.mean)];
@@ -139,10 +137,9 @@ fn distance(a: &DumpValue, b: &DumpValue) -> f64 {
             (true, false) => found / scale,
         };
     }
-    if a.counts.n_nan != b.counts.n_nan || !(has_norm(a) && has_norm(b)) {
+    if a.counts.n_nan != b.counts.n_nan || !(a.l2.is_finite() && b.l2.is_finite()) {
         // Without finite norms the counts of what is not finite have to do.
-        let counts = |s: &Stats| (s.counts.n_nan, s.counts.n_pos_inf, s.counts.n_neg_inf);
-        return if counts(a) == counts(b) {
+        return if non_finite_counts(a) == non_finite_counts(b) {
             0.0
         } else {
             f64::INFINITY
@@ -154,6 +151,16 @@ fn distance(a: &DumpValue, b: &DumpValue) -> f64 {
     }
     let extremes = (a.max - b.max).abs().max((a.min - b.min).abs()) / largest(a).max(largest(b));
     ((a.l2 - b.l2).abs() / scale).max(extremes)
+}
+
+/// Whether statistics are of a table that has no norms.
+fn is_printed(stats: &Stats) -> bool {
+    stats.l2.is_nan() && stats.max.is_finite() && stats.min.is_finite()
+}
+
+fn non_finite_counts(stats: &Stats) -> [u64; 3] {
+    let counts = &stats.counts;
+    [counts.n_nan, counts.n_pos_inf, counts.n_neg_inf]
 }
 
 fn largest(stats: &Stats) -> f64 {

@@ -91,8 +91,8 @@ impl DumpValue {
         let is_near_or_unknown = |a: f64, b: f64| is_near(a, b) || a.is_nan() || b.is_nan();
         let has_one_length = a.counts.n_elements == b.counts.n_elements;
         let is_counted = self.has_counts && other.has_counts;
-        let n_other_than_zero = |s: &Stats| s.counts.n_elements - s.counts.n_zero;
-        let is_filled = is_counted && n_other_than_zero(a) == n_other_than_zero(b);
+        let [n_a, n_b] = [a, b].map(|s| s.counts.n_elements - s.counts.n_zero);
+        let is_filled = is_counted && n_a == n_b;
         // Zeros may be the extremes of what they fill up.
         let with_zero = |extreme: f64, other: f64| {
             if has_one_length || extreme * other < 0.0 {

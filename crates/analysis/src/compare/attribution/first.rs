@@ -28,21 +28,22 @@ pub(super) fn find_first(comparison: &Comparison, flow: &ValueFlow) -> FirstFaul
         flow,
         suspects: SuspectSearch::new(comparison),
     };
-    let first = |level: VerdictLevel, order: &[usize]| search.first(level, order);
     let mut ranks: BTreeMap<Option<u32>, Vec<usize>> = BTreeMap::new();
     for &i in &order {
         let (rank, _) = comparison.operators[i].place();
         ranks.entry(rank).or_default().push(i);
     }
     let by_rank = if ranks.len() > 1 {
-        let firsts = ranks.values().map(|order| first(VerdictLevel::Warn, order));
+        let firsts = ranks
+            .values()
+            .map(|order| search.first(VerdictLevel::Warn, order));
         firsts.flatten().collect()
     } else {
         Vec::new()
     };
     FirstFaults {
-        divergence: first(VerdictLevel::Warn, &order),
-        failure: first(VerdictLevel::Fail, &order),
+        divergence: search.first(VerdictLevel::Warn, &order),
+        failure: search.first(VerdictLevel::Fail, &order),
         by_rank,
         order,
     }
@@ -73,12 +74,11 @@ impl FaultSearch<'_> {
     fn first(&self, level: VerdictLevel, order: &[usize]) -> Option<DivergencePoint> {
         let operators = &self.comparison.operators;
         let reaches = |slot: &SlotResult| is_apart(slot) && slot.level >= level;
-        let is_reached = |i: &usize| operators[*i].slots.iter().any(reaches);
         // Small differences part where they have grown too large, which is no fault of a place, and
         // what no level reaches needs no name.
         let places: HashSet<OperatorPlace> = order
             .iter()
-            .filter(|i| is_reached(i))
+            .filter(|i| operators[**i].slots.iter().any(reaches))
             .map(|i| operators[*i].place())
             .collect();
         let mut partings: HashMap<usize, &PartingOperator> = HashMap::new();
