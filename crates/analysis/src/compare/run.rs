@@ -146,7 +146,7 @@ pub fn run(request: &ComparisonRequest) -> Result<Comparison, CompareError> {
     let values = found.shared();
     let mut anchored = Matching::default();
     let mut sides = sides;
-    if !(anchors.is_empty() && values.is_empty()) && !request.matching.no_guesses {
+    if !(request.matching.no_guesses || anchors.is_empty() && values.is_empty()) {
         let options = matching::MatchingOptions {
             anchors,
             values,

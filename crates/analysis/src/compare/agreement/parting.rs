@@ -48,52 +48,25 @@ pub(super) fn frontier(
     is_taken: &mut [HashSet<usize>; 2],
     regions: &LearnedRegions,
 ) -> Vec<PartingPair> {
-    let mut parting = Vec::new();
     // These make another value, though not one that the other side computes.
     let [targets, goldens] = [0, 1].map(|i| {
         let mut parts = values.sides[i].frontier(&values.equals[i], &values.is_rejoined[i], i == 0);
         parts.retain(|(run, _)| !is_one_of(&FORMATTING_TYPES, &dumps[i].runs[*run]));
         parts
     });
-    // Operators that read one value are few, and those at which the sides part may be all of them.
-    let mut readers: HashMap<ValueIndex, Vec<usize>> = HashMap::new();
-    for (at, (_, inputs)) in goldens.iter().enumerate() {
-        for input in inputs {
-            readers.entry(*input).or_default().push(at);
-        }
-    }
+    let golden_readers = GoldenReaders::new(goldens);
     let live = values.sides[0].live();
     let is_live = |run: &usize| live.contains(run);
+    let mut parting = Vec::new();
     let mut alone = Vec::new();
     let (mut targets, unread): (Vec<_>, Vec<_>) =
         targets.into_iter().partition(|(run, _)| is_live(run));
     targets.extend(unread);
     for (target, inputs) in targets {
-        let mut n_common: BTreeMap<usize, usize> = BTreeMap::new();
-        for value in inputs.iter().filter_map(|value| values.equals[0][value.0]) {
-            let readers = readers.get(&value).into_iter().flatten();
-            for &at in readers.take(N_READERS_MAX) {
-                *n_common.entry(at).or_default() += 1;
-            }
-        }
-        let likeness = |golden: usize, n_common: usize| {
-            let (a, b) = (&dumps[0].runs[target], &dumps[1].runs[golden]);
-            let has_one_name = a.op_name == b.op_name && a.repeat == b.repeat;
-            let is_one_type = is_same_type(a, b);
-            (has_one_name && is_one_type, n_common, is_one_type)
-        };
-        let nearest = n_common
-            .into_iter()
-            .map(|(at, n)| (goldens[at].0, n))
-            .filter(|(golden, _)| !is_taken[1].contains(golden))
-            .map(|(golden, n)| (likeness(golden, n), golden))
-            // Of equals the first, which ran first.
-            .rev()
-            .max_by_key(|(likeness, _)| *likeness);
-        let nearest = nearest.map(|(_, golden)| golden);
-        let golden = nearest.or_else(|| {
-            fused_counterpart(dumps, target).filter(|golden| !is_taken[1].contains(golden))
-        });
+        let golden = golden_readers
+            .nearest(values, dumps, (target, &inputs), &is_taken[1])
+            .or_else(|| fused_counterpart(dumps, target))
+            .filter(|golden| !is_taken[1].contains(golden));
         let Some(golden) = golden else {
             if !is_taken[0].contains(&target) {
                 alone.push(target);
@@ -138,6 +111,58 @@ pub(super) fn frontier(
     parting.extend(changed_weights(values, dumps, &parting));
     parting.sort_unstable();
     parting
+}
+
+/// Operators of the golden side at which both sides part, with the values that they read.
+struct GoldenReaders {
+    parts: Vec<(usize, Vec<ValueIndex>)>,
+    /// Of each value, the readers among them.
+    of_value: HashMap<ValueIndex, Vec<usize>>,
+}
+
+impl GoldenReaders {
+    fn new(parts: Vec<(usize, Vec<ValueIndex>)>) -> GoldenReaders {
+        let mut of_value: HashMap<ValueIndex, Vec<usize>> = HashMap::new();
+        for (at, (_, inputs)) in parts.iter().enumerate() {
+            for input in inputs {
+                of_value.entry(*input).or_default().push(at);
+            }
+        }
+        GoldenReaders { parts, of_value }
+    }
+
+    /// The one that is most like an operator of the target: by name, by common inputs, by type.
+    fn nearest(
+        &self,
+        values: &ComparedValues,
+        dumps: [&ComparedDump; 2],
+        (target, inputs): (usize, &[ValueIndex]),
+        is_taken: &HashSet<usize>,
+    ) -> Option<usize> {
+        let mut n_common: BTreeMap<usize, usize> = BTreeMap::new();
+        for value in inputs.iter().filter_map(|value| values.equals[0][value.0]) {
+            // Operators that read one value are few, and those at which sides part may be all.
+            let readers = self.of_value.get(&value).into_iter().flatten();
+            for &at in readers.take(N_READERS_MAX) {
+                *n_common.entry(at).or_default() += 1;
+            }
+        }
+        let likeness = |golden: usize, n_common: usize| {
+            let (a, b) = (&dumps[0].runs[target], &dumps[1].runs[golden]);
+            let has_one_name = a.op_name == b.op_name && a.repeat == b.repeat;
+            let is_one_type = is_same_type(a, b);
+            (has_one_name && is_one_type, n_common, is_one_type)
+        };
+        let nearest = n_common
+            .into_iter()
+            .map(|(at, n)| (self.parts[at].0, n))
+            .filter(|(golden, _)| !is_taken.contains(golden))
+            .map(|(golden, n)| (likeness(golden, n), golden))
+            // Of equals the first, which ran first.
+            .rev()
+            .max_by_key(|(likeness, _)| *likeness);
+        nearest.map(|(_, golden)| golden)
+    }
 }
 
 /// Whether an operator has its own name and type on the golden side.

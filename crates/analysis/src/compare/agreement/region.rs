@@ -15,10 +15,13 @@ use super::values::{ValueIndex, is_one_of};
 use crate::compare::matching::{ValueAnchor, is_view};
 use crate::compare::side::ComparedDump;
 
+/// The types of one operator, and the types of those that it is made of, with their constants.
+type Decomposition = (&'static [&'static str], &'static [(&'static str, f64)]);
+
 /// Operators that exporters take apart, under their types in ONNX and in PyTorch, and what they make
 /// of them, with the constants that these read. Without these nothing would be known at the first
 /// place of its kind, nor where all places of a kind share a wrong constant.
-const DECOMPOSITIONS: [(&[&str], &[(&str, f64)]); 6] = [
+const DECOMPOSITIONS: [Decomposition; 6] = [
     (
         &["Gemm", "aten_addmm_default", "aten_linear_default"],
         &[("MatMul", NONE), ("Add", NONE)],
