@@ -22,6 +22,8 @@ const EPSILON_MAX: f64 = 0.1;
 /// Roundings that folding may cost.
 const N_ROUNDINGS: f64 = 64.0;
 
+/// Most bytes of a weight that is looked at for a change of a part.
+const N_BYTES_MAX: u64 = 4 << 20;
 /// Fewer equal elements may be chance.
 const N_SAME_MIN: usize = 8;
 
@@ -168,6 +170,9 @@ fn n_axes(slot: &ExecutionSlot) -> usize {
 /// Whether most elements of two slots are the very same, in any order: a weight of which a part was
 /// changed.
 pub(super) fn share_most(a: &ExecutionSlot, b: &ExecutionSlot) -> bool {
+    if a.n_bytes.max(b.n_bytes) > N_BYTES_MAX {
+        return false;
+    }
     let (Some((a, _)), Some((b, _))) = (elements(a), elements(b)) else {
         return false;
     };
@@ -200,6 +205,11 @@ fn elements(slot: &ExecutionSlot) -> Option<(Vec<f64>, f64)> {
 
 /// Whether two lists have the same elements in any order, zeros left out.
 fn are_same(a: &[f64], b: &[f64], tolerance: f64) -> bool {
+    // Sums of magnitudes tell most that are not, and cost much less than a sort.
+    let [size_a, size_b] = [a, b].map(|elements| elements.iter().map(|x| x.abs()).sum::<f64>());
+    if (size_a - size_b).abs() > tolerance * size_a.max(size_b) {
+        return false;
+    }
     let [a, b] = [a, b].map(|elements| {
         let mut kept: Vec<f64> = elements.iter().copied().filter(|x| *x != 0.0).collect();
         kept.sort_by(f64::total_cmp);

@@ -27,6 +27,8 @@ pub(super) struct PartingPair {
     pub(super) others: Vec<usize>,
 }
 
+/// Most pairs of weights that are looked at for a change of a part.
+const N_WEIGHT_PAIRS_MAX: usize = 256;
 /// Most readers of a value that are looked at.
 const N_READERS_MAX: usize = 64;
 /// Types of operators that hand their input on.
@@ -193,9 +195,14 @@ fn changed_weights(
         let n = of.stats.counts.n_elements;
         of_length.entry(n).or_default().push(of.first);
     }
+    // Where everything is another weight, such as that of another training, no pair is found, however
+    // many are tried.
+    let mut n_left = N_WEIGHT_PAIRS_MAX;
     let changed = orphans(0).filter_map(|(_, of)| {
         let goldens = of_length.get(&of.stats.counts.n_elements)?;
-        let mut goldens = goldens.iter().take(N_READERS_MAX);
+        let goldens = &goldens[..goldens.len().min(n_left)];
+        n_left -= goldens.len();
+        let mut goldens = goldens.iter();
         let golden = goldens.find(|at| share_most(slot(0, of.first), slot(1, **at)))?;
         Some(PartingPair {
             target: of.first.run,
