@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -133,3 +135,31 @@ def test_a_fault_is_named_in_another_form(against: Callable[..., Found], wrong: 
     assert found.code == FAILED
     assert found.first is not None and found.first[0] == wrong
     assert set(found.accused) <= {wrong}
+
+
+def test_the_parameter_of_a_changed_weight_is_told(against: Callable[..., Found]) -> None:
+    model = faults.change_weight(Graph(is_fused=False).model(), "p_blocks_1_down_weight", a_third_more)
+    found = against(model)
+    (operator, *_) = [one for one in found.operators if one["index"] == found.summary["first_failure"]["operator"]]
+    (slot,) = [slot for slot in operator["slots"] if slot["level"] == "fail" and slot["slot"].startswith("input")]
+    assert slot["parameter"] == "p_blocks_1_down_weight"
+
+
+def test_statistics_name_the_operator_as_far_as_they_show(
+    opscope: Binary, inputs: dict[str, NDArray], golden: Path, tmp_path: Path
+) -> None:
+    sound, wrong = Graph(is_fused=False).model(), faults.replace_type(Graph(is_fused=False).model(), "node_blocks_1_add_0", "Sub")
+    headlines = []
+    for name, model in (("sound", sound), ("wrong", wrong)):
+        target = tmp_path / name
+        config = tmp_path / f"{name}.json"
+        config.write_text(json.dumps({"dump": {"dump_path": str(target), "dump_list": [{}], "dump_mode": "all", "dump_data": "stats"}}))
+        target.mkdir()
+        file, given = tmp_path / f"{name}.onnx", tmp_path / "inputs.npz"
+        file.write_bytes(model.SerializeToString())
+        np.savez(given, **inputs)
+        opscope.run("dump", file, "--inputs", given, "--config", config)
+        command = opscope.command("compare", target, golden)
+        headlines.append(subprocess.run(command, capture_output=True, text=True).stdout.split("\n", 1)[0])
+    assert headlines[0].startswith("PASS")
+    assert "`node_blocks_1_add_0` output.0" in headlines[1] and ", as far as statistics show" in headlines[1]

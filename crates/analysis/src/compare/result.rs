@@ -85,6 +85,12 @@ pub struct OperatorResult {
     /// Of an unknown cause, the operators that may be behind it, the nearest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub suspects: Vec<Suspect>,
+    /// The path of its module, where it does not pass and a graph beside the dumps tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub module: Option<String>,
+    /// The line of the program that it comes from, likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
     /// Error of the inputs, of the outputs, and what the operator added.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<OwnError>,
@@ -131,6 +137,10 @@ pub struct SlotResult {
     /// The layout in which they were compared, where it is none of theirs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub layout: Option<String>,
+    /// The name of the parameter or weight that an input is, where it does not pass and a graph beside
+    /// the dumps tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parameter: Option<String>,
     /// The numbers; those that do not exist are left out. Infinities and NaN are the texts `inf`, `-inf` and `nan`.
     pub metrics: Metrics,
     /// The numbers of the reference against the golden side, if there is one.

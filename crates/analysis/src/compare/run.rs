@@ -1,5 +1,6 @@
 //! A whole comparison: from two paths to a result.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use opscope_store::StoreError;
@@ -13,7 +14,7 @@ use super::coverage;
 use super::locate::locate;
 use super::matching::{self, Mapping, MappingError, MatchedDumps, Matching};
 use super::measure::{self, measure};
-use super::result::{Comparison, ComparisonConfig};
+use super::result::{Comparison, ComparisonConfig, VerdictLevel};
 use super::selection::Selection;
 use super::side::ComparedDump;
 use super::verdict::{Thresholds, judge};
@@ -164,9 +165,37 @@ pub fn run(request: &ComparisonRequest) -> Result<Comparison, CompareError> {
     if found.note(&mut comparison, sides) {
         rejudge(&mut comparison, &request.judging);
     }
+    name_origins(&mut comparison, sides);
     // Last, as it takes the elements of the slots that the verdict names.
     locate(&mut comparison, sides, thresholds);
     Ok(comparison)
+}
+
+/// Gives operators and inputs that do not pass the names that they have in the program. The target's go
+/// before the golden side's.
+fn name_origins(comparison: &mut Comparison, sides: MatchedDumps<'_>) {
+    let dumps = [sides.target, sides.golden];
+    let named: HashSet<usize> = comparison.partings.iter().map(|at| at.operator).collect();
+    for (pair, operator) in sides.matching.pairs.iter().zip(&mut comparison.operators) {
+        let is_apart = |level| matches!(level, VerdictLevel::Warn | VerdictLevel::Fail);
+        if !is_apart(operator.level) && !named.contains(&operator.index) {
+            continue;
+        }
+        let runs = [pair.target.last(), pair.golden.last()];
+        for (dump, run) in dumps.into_iter().zip(runs) {
+            let [module, source] = run
+                .map(|&run| dump.module_and_source(run))
+                .unwrap_or_default();
+            operator.module = operator.module.take().or(module);
+            operator.source = operator.source.take().or(source);
+        }
+        for (slot, places) in operator.slots.iter_mut().zip(&pair.slots) {
+            if !slot.is_output() && is_apart(slot.level) {
+                let name = sides.target.parameter_of(places.target);
+                slot.parameter = name.or_else(|| sides.golden.parameter_of(places.golden));
+            }
+        }
+    }
 }
 
 /// Matches two dumps and returns the pairs as a mapping that can be edited and given back; reads no tensor.

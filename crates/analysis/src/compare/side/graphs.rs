@@ -4,6 +4,7 @@
 //! Descriptions in `.opscope/graphs` go before the graph files of MindSpore. They are looked for in the directories
 //! above each file, so that a part of a dump has them too.
 
+mod origin;
 mod wiring;
 
 use std::collections::{BTreeMap, HashMap};

@@ -157,9 +157,21 @@ impl TerminalReport<'_> {
 
     /// Where in its tensor the slot that the verdict names differs, and who may be behind it.
     fn put_fault(&self, text: &mut String) {
-        let Some((divergence, _, slot)) = words::headline(self.comparison) else {
+        let Some((divergence, operator, slot)) = words::headline(self.comparison) else {
             return;
         };
+        if let Some(name) = slot.and_then(|slot| slot.parameter.as_ref()) {
+            self.put(text, &format!("  parameter {}", words::plain(name)));
+        }
+        let origin = [("module ", &operator.module), ("", &operator.source)];
+        let origin = origin.map(|(what, name)| {
+            let name = name.as_ref()?;
+            Some(format!("{what}{}", words::plain(name)))
+        });
+        let origin: Vec<String> = origin.into_iter().flatten().collect();
+        if !origin.is_empty() {
+            self.put(text, &format!("  in {}", origin.join(", ")));
+        }
         let worst = slot.and_then(words::worst_element);
         let worst = worst.map(|worst| format!("largest difference, target / golden: {worst}"));
         let differing = slot.map(words::differing).unwrap_or_default();

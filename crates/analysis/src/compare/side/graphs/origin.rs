@@ -1,0 +1,68 @@
+//! Where operators come from in the program that made them: modules, source lines and parameters.
+
+use opscope_store::file_format::graph_json::GraphOperator;
+use opscope_store::record::SlotSide;
+
+use super::positions;
+use crate::compare::matching::{SlotRef, is_view};
+use crate::compare::side::ComparedDump;
+
+/// Beginnings of the names that exporters give to constants that they made.
+const MADE_NAMES: [&str; 3] = ["val_", "onnx::", "/"];
+
+/// Most operators that only turn a value, between a parameter and its reader.
+const N_VIEWS_MAX: usize = 4;
+
+impl ComparedDump {
+    /// The path of the module that an operator was called in, and the line of the program, as far as the
+    /// graph beside the dump tells.
+    pub fn module_and_source(&self, run: usize) -> [Option<String>; 2] {
+        let described = self.operator_of(run);
+        ["module", "source"].map(|key| {
+            let text = described?.attributes.get(key)?;
+            Some(text.clone()).filter(|text| !text.is_empty())
+        })
+    }
+
+    /// The name of the parameter or weight that an input is; none if the graph beside the dump does not
+    /// tell, or if an exporter made the value and its name.
+    pub fn parameter_of(&self, slot: SlotRef) -> Option<String> {
+        let mut slot = slot;
+        // PyTorch transposes weights in front of the operator that reads them.
+        for _ in 0..N_VIEWS_MAX {
+            if let Some(name) = self.parameter_read(slot) {
+                return Some(name);
+            }
+            let made = self
+                .producer_of(slot)
+                .filter(|made| is_view(&self.runs[made.run]))?;
+            let slots = &self.runs[made.run].slots;
+            let first = slots.iter().position(|slot| slot.side == SlotSide::Input)?;
+            slot = SlotRef {
+                slot: first,
+                ..made
+            };
+        }
+        None
+    }
+
+    fn parameter_read(&self, slot: SlotRef) -> Option<String> {
+        let (_, graph, at) = self.description_of(slot.run)?;
+        let operator = graph.operators.get(at)?;
+        let is_present: Vec<bool> = operator.inputs.iter().map(Option::is_some).collect();
+        let known = positions(&self.runs[slot.run], SlotSide::Input, &is_present);
+        let position = known.into_iter().find(|(own, _)| *own == slot.slot)?.1;
+        // PyTorch's own name goes before that of a value in a graph.
+        if let Some(name) = operator.attributes.get(&format!("input.{position}.fqn")) {
+            return Some(name.clone());
+        }
+        let value = operator.inputs.get(position)?.as_ref()?;
+        let is_made = MADE_NAMES.iter().any(|start| value.starts_with(start));
+        (graph.constants.contains(value) && !is_made).then(|| value.clone())
+    }
+
+    fn operator_of(&self, run: usize) -> Option<&GraphOperator> {
+        let (_, graph, at) = self.description_of(run)?;
+        graph.operators.get(at)
+    }
+}
