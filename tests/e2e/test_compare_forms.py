@@ -140,20 +140,22 @@ def test_a_fault_is_named_in_another_form(against: Callable[..., Found], wrong: 
 def test_the_parameter_of_a_changed_weight_is_told(against: Callable[..., Found]) -> None:
     model = faults.change_weight(Graph(is_fused=False).model(), "p_blocks_1_down_weight", a_third_more)
     found = against(model)
-    (operator, *_) = [one for one in found.operators if one["index"] == found.summary["first_failure"]["operator"]]
-    (slot,) = [slot for slot in operator["slots"] if slot["level"] == "fail" and slot["slot"].startswith("input")]
-    assert slot["parameter"] == "p_blocks_1_down_weight"
+    (parting,) = found.document["partings"]
+    assert (parting["name"]["op_name"], parting["cause"]) == ("node_blocks_1_down_matmul_0", "outside")
+    assert parting["parameter"] == "p_blocks_1_down_weight"
 
 
 def test_statistics_name_the_operator_as_far_as_they_show(
     opscope: Binary, inputs: dict[str, NDArray], golden: Path, tmp_path: Path
 ) -> None:
-    sound, wrong = Graph(is_fused=False).model(), faults.replace_type(Graph(is_fused=False).model(), "node_blocks_1_add_0", "Sub")
+    sound = Graph(is_fused=False).model()
+    wrong = faults.replace_type(Graph(is_fused=False).model(), "node_blocks_1_add_0", "Sub")
     headlines = []
     for name, model in (("sound", sound), ("wrong", wrong)):
         target = tmp_path / name
         config = tmp_path / f"{name}.json"
-        config.write_text(json.dumps({"dump": {"dump_path": str(target), "dump_list": [{}], "dump_mode": "all", "dump_data": "stats"}}))
+        dump_all = {"dump_path": str(target), "dump_list": [{}], "dump_mode": "all", "dump_data": "stats"}
+        config.write_text(json.dumps({"dump": dump_all}))
         target.mkdir()
         file, given = tmp_path / f"{name}.onnx", tmp_path / "inputs.npz"
         file.write_bytes(model.SerializeToString())

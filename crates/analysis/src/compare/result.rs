@@ -343,6 +343,9 @@ pub struct PartingOperator {
     pub slot: SlotKey,
     /// The cause.
     pub cause: Cause,
+    /// The name of the parameter or weight that the slot is, if it is one and a graph beside the dump tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parameter: Option<String>,
     /// Operators of the target that may be at fault as well: with the first they are one operator of
     /// the golden side, and nothing tells which of them it is.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -298,6 +298,7 @@ impl ComparedValues {
                 name: OperatorName::for_execution(&sides.target.runs[target]),
                 slot,
                 cause,
+                parameter: outside.and_then(|place| sides.target.parameter_of(place)),
                 others: others
                     .iter()
                     .filter(|_| outside.is_none())

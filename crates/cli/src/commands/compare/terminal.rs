@@ -160,7 +160,10 @@ impl TerminalReport<'_> {
         let Some((divergence, operator, slot)) = words::headline(self.comparison) else {
             return;
         };
-        if let Some(name) = slot.and_then(|slot| slot.parameter.as_ref()) {
+        let mut partings = self.comparison.partings.iter();
+        let parting = partings.find(|parting| parting.operator == divergence.operator);
+        let parameter = parting.and_then(|parting| parting.parameter.as_ref());
+        if let Some(name) = parameter.or(slot.and_then(|slot| slot.parameter.as_ref())) {
             self.put(text, &format!("  parameter {}", words::plain(name)));
         }
         let origin = [("module ", &operator.module), ("", &operator.source)];
