@@ -1,4 +1,4 @@
-"""How often `opscope compare` names the culprit between forms of a network, and whether it accuses anybody in sound pairs.
+"""How often `opscope compare` names the culprit between forms of a network, and whether sound pairs pass.
 
     python compare_forms.py OPSCOPE_BINARY FOLDER [--sample SHARE] [--only NETWORK,…]
 

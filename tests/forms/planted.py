@@ -11,6 +11,7 @@ from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper, shape
 from onnx.shape_inference import InferenceError
 
 FLOAT = TensorProto.FLOAT
+NORMS = ("LayerNormalization", "BatchNormalization")
 OWN, OUTSIDE, UNKNOWN = "own", "outside", "unknown"
 # What may be a constant of a graph on one side and an attribute on the other is either's fault.
 OWN_OR_OUTSIDE = frozenset({OWN, OUTSIDE})
@@ -82,7 +83,7 @@ class Planter:
             ("replaced", of_floats("Add"), other_type("Sub"), 2),
             ("replaced", of_floats("Mul"), other_type("Add"), 2),
             ("replaced", of_type("MaxPool"), other_type("AveragePool", keeps_attributes=True), 1),
-            ("removed", of_type("Relu", "Softmax", "LayerNormalization", "BatchNormalization", "HardSwish"), self.remove, 3),
+            ("removed", of_type(*NORMS, "Relu", "Softmax", "HardSwish"), self.remove, 3),
             ("wiring", of_type("Add", "MatMul", "Conv", "Gemm", "Mul", "LayerNormalization"), self.rewire, 4),
             ("order", of_floats("Sub", "Div", "MatMul", "Concat"), self.swap, 2),
             ("inserted", of_floats("Conv", "MatMul", "Add", "LayerNormalization", "Relu"), self.insert("Mul"), 2),
