@@ -11,11 +11,12 @@ use super::folding::share_most;
 use super::region::{LearnedRegions, RegionCulprit};
 use super::values::{SideValues, ValueIndex, is_one_of};
 use super::{ComparedValues, name_of};
+use crate::compare::attribution::kinds::is_additive;
 use crate::compare::matching::{MatchedDumps, RunPair, SlotRef, is_same_type};
 use crate::compare::result::{
     Cause, OperatorName, OperatorResult, PartingOperator, RewiredInput, SlotKey,
 };
-use crate::compare::side::ComparedDump;
+use crate::compare::side::{ComparedDump, OperatorExecution};
 
 /// An operator of the target at which the sides part, and the golden side's that reads the same.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -165,6 +166,15 @@ impl GoldenReaders {
             .max_by_key(|(likeness, _)| *likeness);
         nearest.map(|(_, golden)| golden)
     }
+}
+
+/// Inputs that are tensors. MindSpore shows attributes as inputs of one element.
+fn n_inputs(run: &OperatorExecution) -> usize {
+    let inputs = run.slots.iter().filter(|slot| slot.side == SlotSide::Input);
+    let is_tensor = |dims: &Vec<u64>| dims.iter().any(|dim| *dim > 1);
+    inputs
+        .filter(|slot| slot.shape.as_ref().is_some_and(is_tensor))
+        .count()
 }
 
 /// Whether an operator has its own name and type on the golden side.
@@ -358,10 +368,18 @@ impl ComparedValues {
                 is_it.then_some((place, of.stats.counts.n_elements))
             })
         };
-        let open = sides.golden.runs[golden].slots.iter().enumerate();
-        let open = open.filter(|(_, slot)| slot.side == SlotSide::Input);
-        let of_golden: Vec<u64> = open
-            .filter_map(|(slot, _)| self.sides[1].value_of(SlotRef { run: golden, slot }))
+        // The golden side may add a bias by an operator of its own.
+        let made = self.sides[1].outputs.get(&golden).into_iter().flatten();
+        let inner = made.filter(|value| self.equals[1][value.0].is_none());
+        let next = inner.flat_map(|value| &self.sides[1].values[value.0].readers);
+        let next = next.filter(|run| {
+            is_additive(&sides.golden.runs[**run].op_type)
+                && !is_additive(&sides.golden.runs[golden].op_type)
+                && n_inputs(&sides.target.runs[target]) > n_inputs(&sides.golden.runs[golden])
+        });
+        let of_golden: Vec<u64> = std::iter::once(&golden)
+            .chain(next)
+            .flat_map(|run| self.sides[1].inputs_of(*run))
             .filter(|value| self.equals[1][value.0].is_none())
             .map(|value| &self.sides[1].values[value.0])
             .filter(|of| of.is_outside && !of.is_extents)

@@ -21,10 +21,13 @@ type Decomposition = (&'static [&'static str], &'static [(&'static str, f64)]);
 /// Operators that exporters take apart, under their types in ONNX and in PyTorch, and what they make
 /// of them, with the constants that these read. Without these nothing would be known at the first
 /// place of its kind, nor where all places of a kind share a wrong constant.
-const DECOMPOSITIONS: [Decomposition; 6] = [
+const DECOMPOSITIONS: [Decomposition; 8] = [
+    (&LINEAR, &[("MatMul", NONE), ("Add", NONE)]),
+    // MindSpore's.
+    (&LINEAR, &[("MatMul", NONE), ("BiasAdd", NONE)]),
     (
-        &["Gemm", "aten_addmm_default", "aten_linear_default"],
-        &[("MatMul", NONE), ("Add", NONE)],
+        &["Conv", "aten_convolution_default"],
+        &[("Conv2D", NONE), ("BiasAdd", NONE)],
     ),
     (
         &GELU,
@@ -78,6 +81,7 @@ const DECOMPOSITIONS: [Decomposition; 6] = [
         &[("Sigmoid", NONE), ("Mul", NONE)],
     ),
 ];
+const LINEAR: [&str; 3] = ["Gemm", "aten_addmm_default", "aten_linear_default"];
 const GELU: [&str; 2] = ["Gelu", "aten_gelu_default"];
 /// No constant is read.
 const NONE: f64 = f64::NAN;
@@ -106,7 +110,8 @@ impl RegionStep {
         let inputs = values.sides[0].inputs_of(run);
         let mut constants = inputs.filter_map(|value| {
             let of = &values.sides[0].values[value.0];
-            (of.is_outside && of.stats.counts.n_elements == 1).then_some(of.stats.min)
+            let is_number = of.is_outside && !of.is_integer && of.stats.counts.n_elements == 1;
+            is_number.then_some(of.stats.min)
         });
         RegionStep {
             op_type: dump.runs[run].op_type.clone(),

@@ -69,7 +69,7 @@ pub(super) struct DumpValue {
     pub(super) coarsest: DType,
     /// Whether it is a shape or an index and no data: a few integers.
     pub(super) is_extents: bool,
-    is_integer: bool,
+    pub(super) is_integer: bool,
     /// Whether it comes from outside: no operator makes it, or one that only turns such a value.
     pub(super) is_outside: bool,
 }
