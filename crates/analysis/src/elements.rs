@@ -10,7 +10,7 @@ use opscope_store::reader::{DumpTerm, OpenedTensor};
 use opscope_tensor::convert::dtype::{DecodeError, DecodedElements, decode};
 use opscope_tensor::{DType, Layout, Shape};
 
-pub use array::{NumpyArray, stats_of};
+pub use array::{LastFile, NumpyArray, stats_of};
 pub use error::ElementsError;
 pub use relayout::{RelayoutError, WantedLayout};
 

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::path::PathBuf;
 
 use half::f16;
 use opscope_store::file_bytes::FileBytes;
@@ -107,6 +108,41 @@ impl NumpyArray {
                 bytes: elements.bytes,
             })
         })
+    }
+}
+
+/// The file that was read last: a file of several tensors is opened once for tensors that are read one after the
+/// other.
+#[derive(Default)]
+pub struct LastFile(Option<(PathBuf, TensorFile)>);
+
+impl LastFile {
+    /// Calls `work` with the elements of a record in the dtype that the file has.
+    ///
+    /// # Errors
+    /// [`ElementsError`].
+    pub fn with_stored<R>(
+        &mut self,
+        record: &IndexedTensor,
+        work: impl FnOnce(TensorView<'_>) -> R,
+    ) -> Result<R, ElementsError> {
+        // Of an archive only the tensor that was asked for may have been read.
+        let (_, file) = match self.0.take() {
+            Some((path, file)) if path == record.path && !file.kind().is_archive() => {
+                self.0.insert((path, file))
+            }
+            _ => self.0.insert((record.path.clone(), open_file(record)?)),
+        };
+        let tensor = find_tensor(record, file)?;
+        let slot = file.slot_of(tensor);
+        let elements = DumpElements::from_tensor(tensor)?;
+        let elements = elements.check_size().map_err(failed(&slot))?;
+        Ok(work(TensorView {
+            dtype: elements.dtype,
+            shape: &elements.shape,
+            layout: elements.layout.unwrap_or(Layout::Nd),
+            bytes: &elements.bytes,
+        }))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use opscope_tensor::difference::{self, DifferenceOptions};
-use opscope_tensor::{DType, Stats};
+use opscope_tensor::{DType, Stats, TensorView};
 
 use super::values::{DumpValue, SideValues, ValueIndex};
 use crate::compare::matching::SlotRef;
@@ -182,7 +182,10 @@ fn agreement_of(
     {
         return are_same_bytes(slots).then_some(Nearness::WithinLimits);
     }
-    let (evidence, metrics) = measured(slots)?;
+    let (evidence, metrics) = match values.map(|value| value.elements.as_ref()) {
+        [Some(target), Some(golden)] => elements_measured([target.view(), golden.view()])?,
+        _ => measured(slots)?,
+    };
     // Many tensors have nearly the same statistics, so that only those that could be the same count.
     let roundings = values.map(|value| unit(value.coarsest).unwrap_or_default());
     let apart_max = (N_ROUNDINGS * roundings[0].max(roundings[1])).max(PRINTED_APART_MAX);
@@ -264,8 +267,11 @@ fn measured([target, golden]: [&ExecutionSlot; 2]) -> Option<(Evidence, Metrics)
         return Some((found.evidence, found.metrics));
     }
     let (a, b) = (target.load(None).ok()?, golden.load(None).ok()?);
-    let options = DifferenceOptions::default();
-    let found = difference::difference(a.view(), b.view(), options).ok()?;
+    elements_measured([a.view(), b.view()])
+}
+
+fn elements_measured([a, b]: [TensorView<'_>; 2]) -> Option<(Evidence, Metrics)> {
+    let found = difference::difference(a, b, DifferenceOptions::default()).ok()?;
     // A few large elements, such as those of a mask, are all of a norm, and hide what the others are.
     let n_unlike: u64 = found.histogram[UNLIKE_BIN..].iter().sum();
     let n: u64 = found.histogram.iter().sum();

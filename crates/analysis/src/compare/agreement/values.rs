@@ -1,16 +1,19 @@
 //! The values of one side, and which operators make and read them.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 
 use opscope_store::record::SlotSide;
 use opscope_tensor::digest::xxh3_128;
-use opscope_tensor::{DType, Stats, stats};
+use opscope_tensor::{DType, Layout, Shape, Stats, TensorView, stats};
 
 use crate::compare::attribution::kinds::{is_source, is_telling};
 use crate::compare::matching::{SlotRef, is_view};
 use crate::compare::side::{ComparedDump, ExecutionSlot, OperatorExecution};
 use crate::compare::statistics::table_stats;
 use crate::compare::verdict::{coarser, unit};
+use crate::elements::LastFile;
 use crate::job;
 
 /// Most elements that extents have.
@@ -31,6 +34,10 @@ const CAST_TYPES: [&str; 4] = [
     "aten__to_copy_default",
     "prims_convert_element_type_default",
 ];
+
+/// Most bytes of a value of which the elements are kept, and of all of a side.
+const N_FEW_BYTES_MAX: usize = 1 << 10;
+const N_KEPT_BYTES_MAX: usize = 64 << 20;
 
 /// Types of operators that repeat the elements of an input.
 const REPEATING_TYPES: [&str; 4] = [
@@ -57,6 +64,8 @@ pub(super) struct ValueIndex(pub(super) usize);
 pub(super) struct DumpValue {
     /// Its statistics, which do not depend on the order of elements.
     pub(super) stats: Stats,
+    /// Its elements, if they are few.
+    pub(super) elements: Option<FewElements>,
     /// The slot that showed it first.
     pub(super) first: SlotRef,
     /// Operators that read it and make something else.
@@ -133,12 +142,17 @@ pub(super) struct SideValues {
 impl SideValues {
     /// Reads all elements of operators, or their statistics. Slots with neither show no value.
     pub(super) fn collect(side: &ComparedDump, runs: &[usize], n_threads: usize) -> SideValues {
-        let slots: Vec<SlotRef> = runs
-            .iter()
-            .flat_map(|&run| (0..side.runs[run].slots.len()).map(move |slot| SlotRef { run, slot }))
-            .collect();
-        let read = job::map(&slots, n_threads, |at| {
-            read_value(&side.runs[at.run].slots[at.slot])
+        let n_kept = AtomicUsize::new(0);
+        let read = job::map(runs, n_threads, |&run| {
+            let mut file = LastFile::default();
+            let slots = side.runs[run].slots.iter();
+            slots
+                .map(|slot| read_value(slot, &mut file, &n_kept))
+                .collect::<Vec<_>>()
+        });
+        let slots = runs.iter().zip(read).flat_map(|(&run, read)| {
+            let slots = read.into_iter().enumerate();
+            slots.map(move |(slot, read)| (SlotRef { run, slot }, read))
         });
         let mut found = SideValues {
             values: Vec::new(),
@@ -147,8 +161,14 @@ impl SideValues {
             inputs: HashMap::new(),
             outputs: HashMap::new(),
         };
-        for (at, read) in slots.into_iter().zip(read) {
-            let Some((dtype, digest, stats)) = read else {
+        for (at, read) in slots {
+            let Some(ReadValue {
+                dtype,
+                digest,
+                stats,
+                elements,
+            }) = read
+            else {
                 continue;
             };
             let key = (dtype, stats.counts.n_elements, digest);
@@ -156,6 +176,7 @@ impl SideValues {
             let value = *found.keys.entry(key).or_insert_with(|| {
                 found.values.push(DumpValue {
                     stats,
+                    elements,
                     first: at,
                     readers: Vec::new(),
                     has_counts: side.runs[at.run].slots[at.slot].has_elements,
@@ -475,8 +496,50 @@ fn rounding(slot: &ExecutionSlot, dtype: DType) -> f64 {
     }
 }
 
-/// A slot's value: dtype, digest and statistics.
-fn read_value(slot: &ExecutionSlot) -> Option<(Option<DType>, [u8; 16], Stats)> {
+/// A slot's value.
+struct ReadValue {
+    dtype: Option<DType>,
+    digest: [u8; 16],
+    stats: Stats,
+    elements: Option<FewElements>,
+}
+
+/// Elements that are kept: opening a file costs more than comparing a few of them.
+pub(super) struct FewElements {
+    dtype: DType,
+    shape: Shape,
+    layout: Layout,
+    bytes: Box<[u8]>,
+}
+
+impl FewElements {
+    pub(super) fn view(&self) -> TensorView<'_> {
+        TensorView {
+            dtype: self.dtype,
+            shape: &self.shape,
+            layout: self.layout,
+            bytes: &self.bytes,
+        }
+    }
+
+    /// A copy of elements, if they are few and `n_kept` leaves room for them.
+    fn copied(view: TensorView<'_>, n_kept: &AtomicUsize) -> Option<FewElements> {
+        let n = view.bytes.len();
+        let is_room = n <= N_FEW_BYTES_MAX && n_kept.fetch_add(n, Relaxed) < N_KEPT_BYTES_MAX;
+        is_room.then(|| FewElements {
+            dtype: view.dtype,
+            shape: view.shape.clone(),
+            layout: view.layout,
+            bytes: view.bytes.into(),
+        })
+    }
+}
+
+fn read_value(
+    slot: &ExecutionSlot,
+    file: &mut LastFile,
+    n_kept: &AtomicUsize,
+) -> Option<ReadValue> {
     if !slot.has_elements {
         let stats = table_stats(slot)?;
         let texts: Vec<&str> = slot
@@ -484,16 +547,26 @@ fn read_value(slot: &ExecutionSlot) -> Option<(Option<DType>, [u8; 16], Stats)> 
             .iter()
             .map(|(_, text)| text.as_deref().unwrap_or_default())
             .collect();
-        return Some((slot.dtype, xxh3_128(texts.join(",").as_bytes()), stats));
+        return Some(ReadValue {
+            dtype: slot.dtype,
+            digest: xxh3_128(texts.join(",").as_bytes()),
+            stats,
+            elements: None,
+        });
     }
-    let loaded = slot.load(None).ok()?;
-    let stats = stats(loaded.view()).ok()?;
-    let stats = if loaded.dtype() == DType::U8 {
-        signed(&stats)
-    } else {
-        stats
-    };
-    Some((Some(loaded.dtype()), xxh3_128(loaded.view().bytes), stats))
+    let read = slot.with_elements(file, |view| {
+        let stats = stats(view).ok()?;
+        Some(ReadValue {
+            dtype: Some(view.dtype),
+            digest: xxh3_128(view.bytes),
+            stats: match view.dtype {
+                DType::U8 => signed(&stats),
+                _ => stats,
+            },
+            elements: FewElements::copied(view, n_kept),
+        })
+    });
+    read.ok()?
 }
 
 /// The statistics of unsigned bytes as those of signed ones: engines move quantised values from the

@@ -2,6 +2,7 @@
 
 mod table;
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -92,13 +93,29 @@ pub(super) struct OpTypeIndex {
 
 /// Whether the output of an operator has the values of its input, as far as its type says.
 pub(in crate::compare) fn is_view(run: &OperatorExecution) -> bool {
-    OpTypeIndex::default().op_type_of(run).is_view
+    with_types(|types| types.op_type_of(run).is_view)
 }
 
 /// Whether two operators are of one type, in whatever words their frameworks have for it.
 pub(in crate::compare) fn is_same_type(a: &OperatorExecution, b: &OperatorExecution) -> bool {
-    let mut types = OpTypeIndex::default();
-    types.op_type_of(a).name == types.op_type_of(b).name
+    with_types(|types| types.op_type_of(a).name == types.op_type_of(b).name)
+}
+
+/// Most words that a thread keeps the types of.
+const N_WORDS_MAX: usize = 4096;
+
+thread_local! {
+    /// Words that were asked for before: normalising a word is far slower than looking it up.
+    static TYPES: RefCell<OpTypeIndex> = RefCell::default();
+}
+
+fn with_types<R>(work: impl FnOnce(&mut OpTypeIndex) -> R) -> R {
+    TYPES.with_borrow_mut(|types| {
+        if types.known.len() > N_WORDS_MAX {
+            types.known.clear();
+        }
+        work(types)
+    })
 }
 
 impl OpTypeIndex {

@@ -4,7 +4,7 @@ use opscope_tensor::{DType, Layout, Shape, TensorView};
 use thiserror::Error;
 
 use super::ExecutionSlot;
-use crate::elements::{ElementsError, NumpyArray, WantedLayout};
+use crate::elements::{ElementsError, LastFile, NumpyArray, WantedLayout};
 
 /// The elements of a slot as they are stored, most often in a memory map of the file.
 pub struct LoadedSlot {
@@ -49,17 +49,36 @@ impl LoadedSlot {
 }
 
 impl ExecutionSlot {
-    /// The elements as they are stored, or in another layout, cut to their original extents.
+    /// Calls `work` with the elements as they are stored; `file` stays open for the slots that are read next.
     ///
     /// # Errors
     /// [`LoadError`].
-    pub fn load(&self, layout: Option<Layout>) -> Result<LoadedSlot, LoadError> {
+    pub fn with_elements<R>(
+        &self,
+        file: &mut LastFile,
+        work: impl FnOnce(TensorView<'_>) -> R,
+    ) -> Result<R, LoadError> {
+        self.check()?;
+        let layout = self.layout.unwrap_or(Layout::Nd);
+        Ok(file.with_stored(&self.record, |view| work(TensorView { layout, ..view }))?)
+    }
+
+    fn check(&self) -> Result<(), LoadError> {
         if let Some(problem) = &self.problem {
             return Err(LoadError::Damaged(problem.clone()));
         }
         if !self.has_elements {
             return Err(LoadError::NoElements);
         }
+        Ok(())
+    }
+
+    /// The elements as they are stored, or in another layout, cut to their original extents.
+    ///
+    /// # Errors
+    /// [`LoadError`].
+    pub fn load(&self, layout: Option<Layout>) -> Result<LoadedSlot, LoadError> {
+        self.check()?;
         let relayout = layout.map(|target| WantedLayout {
             target,
             shape: None,
