@@ -218,6 +218,7 @@ impl ComparedDump {
             run.slots.sort_by_key(|slot| (slot.side, slot.index));
             keep_first(&mut run.original_names);
         }
+        side.put_graphs_in_order();
         // Graphs refer to slots by their places in a run, so the slots have to be sorted before.
         side.described = DumpGraphs::collect(&mut side, &index.graphs);
         side.name_originals();
@@ -275,6 +276,41 @@ impl ComparedDump {
             run.original_names.push(name.clone());
         }
         run.slots.push(slot);
+    }
+
+    /// Brings the executions of a step into the order of their times where they are of several graphs of one
+    /// network: MindSpore makes the body and the condition of a loop graphs of their own, which take turns, and a
+    /// dump has each in a directory of its own.
+    fn put_graphs_in_order(&mut self) {
+        let mut steps: HashMap<RunPlace, Vec<usize>> = HashMap::new();
+        for (index, run) in self.runs.iter().enumerate() {
+            let step = RunPlace {
+                model_id: None,
+                ..run.place.clone()
+            };
+            steps.entry(step).or_default().push(index);
+        }
+        let mut order: Vec<usize> = (0..self.runs.len()).collect();
+        for places in steps.into_values() {
+            let mut runs = places.iter().map(|&index| &self.runs[index]);
+            let first = self.runs[places[0]].place.model_id;
+            if runs.clone().all(|run| run.place.model_id == first)
+                || runs.any(|run| run.timestamp_us.is_none())
+            {
+                continue;
+            }
+            let mut by_time = places.clone();
+            by_time.sort_by_key(|index| self.runs[*index].timestamp_us);
+            for (place, index) in places.into_iter().zip(by_time) {
+                order[place] = index;
+            }
+        }
+        if order.is_sorted() {
+            return;
+        }
+        let mut runs: Vec<Option<OperatorExecution>> = self.runs.drain(..).map(Some).collect();
+        let runs = order.into_iter().filter_map(|index| runs[index].take());
+        self.runs = runs.collect();
     }
 
     /// Takes names of operators before fusion from descriptions: they have all of them, files only those that made

@@ -296,10 +296,11 @@ impl ComparedValues {
             let slot = outside
                 .map(key)
                 .or_else(|| self.new_output(sides.target, target))?;
+            let shown = golden.or_else(|| sides.matching.pairs[own?].golden.first().copied());
             let cause = match (outside, operators.get(operator)?.cause) {
                 (Some(_), _) => Cause::Outside,
                 // What the golden side has not shown may be as it is there, or not.
-                (None, _) if self.reads_unseen(sides, target, golden) => Cause::Unknown,
+                (None, _) if self.reads_unseen(sides, target, shown) => Cause::Unknown,
                 (None, Some(Cause::Gradual)) if own.is_some() => Cause::Gradual,
                 (None, _) => Cause::Own,
             };
@@ -322,18 +323,38 @@ impl ComparedValues {
         found.collect()
     }
 
-    /// Whether an operator reads something from outside of which the golden dump shows nothing, as it
-    /// has no inputs of the operator's partner.
+    /// Whether an operator reads something from outside of which the other dump shows nothing, as it
+    /// has no inputs of the operator's partner, or not all.
     fn reads_unseen(&self, sides: MatchedDumps<'_>, target: usize, golden: Option<usize>) -> bool {
-        let has_inputs = match golden {
-            Some(run) => self.sides[1].inputs_of(run).next().is_some(),
-            None => (0..sides.golden.runs.len())
-                .any(|run| self.sides[1].inputs_of(run).next().is_some()),
-        };
-        let mut inputs = self.sides[0].inputs_of(target);
-        !has_inputs
-            && inputs
-                .any(|value| self.sides[0].values[value.0].is_outside && self.is_orphan(0, value))
+        let dumps = [sides.target, sides.golden];
+        let runs = [Some(target), golden];
+        [0, 1].into_iter().any(|i| {
+            let (own, other) = (&self.sides[i], &self.sides[1 - i]);
+            let Some(run) = runs[i] else {
+                return false;
+            };
+            let is_shown = match runs[1 - i] {
+                Some(partner) => {
+                    let [reader, partner_run] = [&dumps[i].runs[run], &dumps[1 - i].runs[partner]];
+                    // MindSpore leaves out what the body of a loop reads from outside.
+                    let is_part = is_same_type(reader, partner_run)
+                        && dumps[1 - i].description_of(partner).is_none()
+                        && n_inputs(partner_run) < n_inputs(reader);
+                    !is_part && other.inputs_of(partner).next().is_some()
+                }
+                None => {
+                    (0..dumps[1 - i].runs.len()).any(|run| other.inputs_of(run).next().is_some())
+                }
+            };
+            let is_unseen = |value: ValueIndex| {
+                let of = &own.values[value.0];
+                // A number or two are somewhere in any dump.
+                of.is_outside
+                    && !of.is_extents
+                    && (!of.is_distinctive() || self.is_orphan(i, value))
+            };
+            !is_shown && own.inputs_of(run).any(is_unseen)
+        })
     }
 
     /// The first output that the golden side does not come to.

@@ -2,6 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use opscope_store::record::SlotSide;
+
 use super::names::{file_name, joined};
 use super::op_type::{OpType, OpTypeIndex};
 use super::places::PlaceScope;
@@ -131,6 +133,22 @@ impl<'a> Board<'a> {
     /// Whether two are known to be operators of different types.
     pub(super) fn types_clash(&self, t: usize, g: usize) -> bool {
         self.types[0][t].clashes_with(&self.types[1][g])
+    }
+
+    /// Whether one computes numbers of another kind and extent than its namesake, as the counter of a loop does.
+    pub(super) fn kinds_clash(&self, t: usize, g: usize) -> bool {
+        match (self.is_float(0, t), self.is_float(1, g)) {
+            (Some(a), Some(b)) => a != b && !self.has_like_outputs(t, g),
+            _ => false,
+        }
+    }
+
+    fn is_float(&self, side: usize, run: usize) -> Option<bool> {
+        let mut slots = self.run(side, run).slots.iter();
+        let output = slots.find(|slot| slot.side == SlotSide::Output)?;
+        // Engines quantise to bytes and keep the name.
+        let dtype = output.dtype.filter(|dtype| dtype.bits() > Some(8))?;
+        Some(dtype.is_float())
     }
 
     /// Whether the first outputs have the same extents, in whatever order, as far as that is known.

@@ -7,7 +7,7 @@ use super::board::{Board, Key};
 use super::places::PlaceScope;
 
 /// Pairs the n-th execution of a name with the n-th of the other side, unless they are known to be operators of
-/// different types.
+/// different types, or compute numbers of different kinds.
 pub(super) fn equal(board: &mut Board<'_>, scope: &PlaceScope) {
     let mut of_key: HashMap<Key, usize> = HashMap::with_capacity(scope.runs[1].len());
     for &run in &scope.runs[1] {
@@ -17,7 +17,9 @@ pub(super) fn equal(board: &mut Board<'_>, scope: &PlaceScope) {
     let found: Vec<(usize, usize)> = free
         .filter_map(|&run| {
             let partner = *of_key.get(&board.key(0, run))?;
-            let is_partner = board.is_free(1, partner) && !board.types_clash(run, partner);
+            let is_partner = board.is_free(1, partner)
+                && !board.types_clash(run, partner)
+                && !board.kinds_clash(run, partner);
             is_partner.then_some((run, partner))
         })
         .collect();

@@ -27,7 +27,12 @@ pub(super) fn align(
     chosen: &[(String, String)],
     places: &mut PlaceScopes,
 ) -> Vec<[Vec<usize>; 2]> {
-    let models = [0, 1].map(|i| models(sides[i], &runs[i]));
+    let mut models = [0, 1].map(|i| models(sides[i], &runs[i]));
+    let keys = |models: &Models| models.iter().map(|(key, _)| key.1).collect::<Vec<_>>();
+    if chosen.is_empty() && keys(&models[0]) != keys(&models[1]) {
+        // Where a network is cut into graphs depends on how its loops and branches are written.
+        models = [0, 1].map(|i| united(sides[i], std::mem::take(&mut models[i])));
+    }
     let pairs = if !chosen.is_empty() {
         by_choice(&models, chosen)
     } else if models.iter().all(|models| models.len() == 1) {
@@ -79,6 +84,29 @@ fn models(side: &ComparedDump, runs: &[usize]) -> Models {
     .collect();
     models.sort_by_key(|(_, runs)| runs.first().copied());
     models
+}
+
+/// The graphs of one network as one, if they have no operator in common: those of several networks, or loads
+/// of one model, have.
+fn united(side: &ComparedDump, models: Models) -> Models {
+    let is_one_name = models.iter().all(|(key, _)| key.0 == models[0].0.0);
+    if models.len() < 2 || !is_one_name {
+        return models;
+    }
+    let mut graph_of: HashMap<(&str, &str), usize> = HashMap::new();
+    for (graph, (_, runs)) in models.iter().enumerate() {
+        for &run in runs {
+            let run = &side.runs[run];
+            let seen = graph_of.entry((&run.op_type, &run.op_name));
+            if *seen.or_insert(graph) != graph {
+                return models;
+            }
+        }
+    }
+    let key = (models[0].0.0.clone(), None);
+    let mut runs: Vec<usize> = models.into_iter().flat_map(|(_, runs)| runs).collect();
+    runs.sort_unstable();
+    vec![(key, runs)]
 }
 
 /// The n-th load of a chosen model belongs to the n-th of its partner.
