@@ -1,6 +1,7 @@
 //! Engines for ONNX models.
 
 mod attribute;
+mod call_site;
 mod defaults;
 #[cfg(any(feature = "tract", feature = "onnxruntime"))]
 mod description;

@@ -50,6 +50,13 @@ pub struct CallSite {
     pub source: Arc<str>,
 }
 
+impl CallSite {
+    /// Both texts, with their keys in descriptions of graphs.
+    pub fn texts(&self) -> [(&'static str, &str); 2] {
+        [("module", &self.module), ("source", &self.source)]
+    }
+}
+
 /// An attribute that an operator has unless it says otherwise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DefaultAttribute {

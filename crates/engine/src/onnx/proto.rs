@@ -12,6 +12,7 @@ use prost::Message;
 use prost::bytes::Bytes;
 
 use super::attribute;
+use super::call_site::call_site;
 #[cfg(feature = "onnxruntime")]
 use super::schema::{DataLocation, TensorProto};
 use super::schema::{
@@ -177,7 +178,7 @@ pub(super) fn has_data_outside(graph: &GraphProto) -> bool {
 /// The operator record of a node.
 pub(super) fn operator(node: &NodeProto, task_id: u32) -> Operator {
     Operator {
-        call_site: None,
+        call_site: call_site(node),
         task_id,
         op_type: node.op_type.clone(),
         op_name: node_name(node),

@@ -15,7 +15,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::json_object;
 use crate::FormatError;
 use crate::record::graph::TensorType;
-use crate::record::{AttributeKind, Operator};
+use crate::record::{AttributeKind, CallSite, Operator};
 
 /// Name of the format in errors.
 pub const FORMAT_NAME: &str = "graph description";
@@ -84,6 +84,10 @@ pub struct GraphOperator {
     pub attributes: BTreeMap<String, String>,
     /// Types of the values that the texts stand for, where they are known.
     pub attribute_types: BTreeMap<String, AttributeKind>,
+    /// The path of the module that it was called in; empty where nobody knows.
+    pub module: String,
+    /// File, line and function of the call; empty where nobody knows.
+    pub source: String,
     /// Names of the operators that it was fused from.
     pub original_names: Vec<String>,
     /// For each output the operator before fusion that made it, and which of its outputs it was; empty where nothing
@@ -218,6 +222,12 @@ impl Serialize for JsonOperator<'_> {
             .zip(operator.attribute_types.iter().copied())
             .collect();
         map.serialize_entry("attribute_types", &types)?;
+        // PyTorch's operators have both among their attributes.
+        for (key, text) in operator.call_site.iter().flat_map(CallSite::texts) {
+            if !text.is_empty() && !attributes.contains_key(key) {
+                map.serialize_entry(key, text)?;
+            }
+        }
         if !operator.original_names.is_empty() {
             map.serialize_entry("original_names", &operator.original_names)?;
         }

@@ -4,17 +4,18 @@
 //! graph is then loaded like any other, with optimisation off: it computes the same to the last
 //! bit, and can be tapped. It fits the machine that it was made on.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use opscope_store::record::Operator;
+use opscope_store::record::{CallSite, Operator};
 use opscope_store::temporary::{self, TemporaryName};
 use ort::session::builder::GraphOptimizationLevel;
 
+use super::super::call_site::call_site;
 use super::super::origin;
 use super::super::proto::{self, ModelBytes};
 use super::super::schema::{GraphProto, OnnxDataType};
@@ -41,6 +42,8 @@ pub(super) struct ExecutedGraph {
     /// The directory that it lies in.
     pub(super) dir: PrivateDir,
     origins: Vec<origin::OperatorOrigin>,
+    /// Of the original operators, by name.
+    call_sites: HashMap<String, CallSite>,
 }
 
 impl ExecutedGraph {
@@ -95,7 +98,10 @@ impl ExecutedGraph {
         }
         let executed = model.proto.graph.as_ref().unwrap_or(&empty);
         let origins = origin::origins(graph, executed);
+        let nodes = proto::all_nodes(graph).into_iter();
+        let call_sites = nodes.filter_map(|node| Some((proto::node_name(node), call_site(node)?)));
         Ok(ExecutedGraph {
+            call_sites: call_sites.collect(),
             model,
             dir,
             origins,
@@ -119,6 +125,10 @@ impl ExecutedGraph {
                 .map(std::mem::take)
                 .unwrap_or_default()
                 .describe(&mut operator);
+            // The last one made what the operator makes.
+            let names = operator.original_names.iter().rev();
+            let mut names = names.chain(std::iter::once(&operator.op_name));
+            operator.call_site = names.find_map(|name| self.call_sites.get(name).cloned());
             Arc::new(operator)
         });
         described.collect()

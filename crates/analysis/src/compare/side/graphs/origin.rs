@@ -17,9 +17,12 @@ impl ComparedDump {
     /// The path of the module that an operator was called in, and the line of the program, as far as the
     /// graph beside the dump tells.
     pub fn module_and_source(&self, run: usize) -> [Option<String>; 2] {
-        let described = self.operator_of(run);
-        ["module", "source"].map(|key| {
-            let text = described?.attributes.get(key)?;
+        let Some(described) = self.operator_of(run) else {
+            return [None, None];
+        };
+        [("module", &described.module), ("source", &described.source)].map(|(key, own)| {
+            // PyTorch's operators have both among their attributes.
+            let text = described.attributes.get(key).unwrap_or(own);
             Some(text.clone()).filter(|text| !text.is_empty())
         })
     }
