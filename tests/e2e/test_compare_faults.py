@@ -129,6 +129,14 @@ def test_an_operator_that_computes_something_else(
     assert found.name(found.summary["ranking"][0]) == wrong
 
 
+def test_attributes_that_differ_are_told(sound: Callable, against: Callable) -> None:
+    right, name = sound("digits_cnn"), "/probs/Softmax"
+    (attribute,) = against(faults.set_attribute(right.model, name, axis=0), right).operator(name)["attributes"]
+    (node,) = (node for node in right.model.graph.node if node.name == name)
+    given = {attribute.name: str(attribute.i) for attribute in node.attribute}
+    assert attribute == {"name": "axis", "target": "0", "golden": given.get("axis")}
+
+
 @pytest.mark.parametrize(
     ("name", "wrong"),
     [

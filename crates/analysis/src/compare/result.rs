@@ -91,12 +91,27 @@ pub struct OperatorResult {
     /// The line of the program that it comes from, likewise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
+    /// Attributes that its graphs give other values, where it does not pass and both graphs tell them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attributes: Vec<AttributeDifference>,
     /// Error of the inputs, of the outputs, and what the operator added.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<OwnError>,
     /// Its part in the spreading of NaN and infinities.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub non_finite: Option<NonFiniteRole>,
+}
+
+/// An attribute that has another value on each side, as text; none where the side does not give it, which means
+/// its default.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AttributeDifference {
+    /// Its name.
+    pub name: String,
+    /// The target's value.
+    pub target: Option<String>,
+    /// The golden side's value.
+    pub golden: Option<String>,
 }
 
 /// An operator of a dump.

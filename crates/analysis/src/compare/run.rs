@@ -1,6 +1,6 @@
 //! A whole comparison: from two paths to a result.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use opscope_store::StoreError;
@@ -14,7 +14,7 @@ use super::coverage;
 use super::locate::locate;
 use super::matching::{self, Mapping, MappingError, MatchedDumps, Matching};
 use super::measure::{self, measure};
-use super::result::{Comparison, ComparisonConfig, VerdictLevel};
+use super::result::{AttributeDifference, Comparison, ComparisonConfig, VerdictLevel};
 use super::selection::Selection;
 use super::side::ComparedDump;
 use super::verdict::{Thresholds, judge};
@@ -189,6 +189,9 @@ fn name_origins(comparison: &mut Comparison, sides: MatchedDumps<'_>) {
             operator.module = operator.module.take().or(module);
             operator.source = operator.source.take().or(source);
         }
+        if let [Some(&target), Some(&golden)] = runs {
+            operator.attributes = differing_attributes(dumps, [target, golden]);
+        }
         for (slot, places) in operator.slots.iter_mut().zip(&pair.slots) {
             if !slot.is_output() && is_apart(slot.level) {
                 let name = sides.target.parameter_of(places.target);
@@ -196,6 +199,31 @@ fn name_origins(comparison: &mut Comparison, sides: MatchedDumps<'_>) {
             }
         }
     }
+}
+
+/// The attributes of two operators of one type and framework that differ.
+fn differing_attributes(dumps: [&ComparedDump; 2], runs: [usize; 2]) -> Vec<AttributeDifference> {
+    let [target, golden] = [0, 1].map(|i| {
+        let framework = dumps[i].description_of(runs[i])?.1.opsets.is_empty();
+        Some((framework, dumps[i].attributes_of(runs[i])?))
+    });
+    let (Some((framework, target)), Some((other, golden))) = (target, golden) else {
+        return Vec::new();
+    };
+    if framework != other || dumps[0].runs[runs[0]].op_type != dumps[1].runs[runs[1]].op_type {
+        return Vec::new();
+    }
+    let names: BTreeSet<&str> = target.keys().chain(golden.keys()).copied().collect();
+    let names = names
+        .into_iter()
+        .filter(|name| target.get(name) != golden.get(name));
+    names
+        .map(|name| AttributeDifference {
+            name: name.to_owned(),
+            target: target.get(name).map(|text| (*text).to_owned()),
+            golden: golden.get(name).map(|text| (*text).to_owned()),
+        })
+        .collect()
 }
 
 /// Matches two dumps and returns the pairs as a mapping that can be edited and given back; reads no tensor.

@@ -4,9 +4,9 @@ use opscope_store::visible::visible;
 
 use super::ShownPlaces;
 use crate::compare::result::{
-    Cause, Comparison, DivergencePoint, Evidence, MetricId, NonFiniteRole, OperatorName,
-    OperatorResult, PartingOperator, RuleHit, RuleName, Skip, SkipReason, SkipSide, SlotAgreement,
-    SlotResult, Suspect, VerdictLevel,
+    AttributeDifference, Cause, Comparison, DivergencePoint, Evidence, MetricId, NonFiniteRole,
+    OperatorName, OperatorResult, PartingOperator, RuleHit, RuleName, Skip, SkipReason, SkipSide,
+    SlotAgreement, SlotResult, Suspect, VerdictLevel,
 };
 
 /// Numbers of a verdict's line.
@@ -106,6 +106,17 @@ pub fn fault_first(comparison: &Comparison) -> impl Iterator<Item = &OperatorRes
     let others = comparison.operators.iter();
     let others = others.filter(move |operator| Some(operator.index) != first);
     fault.into_iter().chain(others)
+}
+
+/// An attribute that differs, in words: `axis is 2 here, -1 on the golden side`.
+pub fn attribute(attribute: &AttributeDifference) -> String {
+    let AttributeDifference {
+        name,
+        target,
+        golden,
+    } = attribute;
+    let [target, golden] = [target, golden].map(|text| text.as_deref().unwrap_or("not given"));
+    format!("{name} is {target} here, {golden} on the golden side")
 }
 
 /// The inputs that the golden side has elsewhere, in words.

@@ -175,6 +175,10 @@ impl TerminalReport<'_> {
         if !origin.is_empty() {
             self.put(text, &format!("  in {}", origin.join(", ")));
         }
+        for attribute in &operator.attributes {
+            let line = format!("  attribute {}", words::attribute(attribute));
+            self.put(text, &words::plain(&line));
+        }
         let worst = slot.and_then(words::worst_element);
         let worst = worst.map(|worst| format!("largest difference, target / golden: {worst}"));
         let differing = slot.map(words::differing).unwrap_or_default();

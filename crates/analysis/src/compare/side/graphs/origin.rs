@@ -1,5 +1,7 @@
 //! Where operators come from in the program that made them: modules, source lines and parameters.
 
+use std::collections::BTreeMap;
+
 use opscope_store::file_format::graph_json::GraphOperator;
 use opscope_store::record::SlotSide;
 
@@ -9,6 +11,9 @@ use crate::compare::side::ComparedDump;
 
 /// Beginnings of the names that exporters give to constants that they made.
 const MADE_NAMES: [&str; 3] = ["val_", "onnx::", "/"];
+
+/// The beginning of the names of arguments that are no tensors, in graphs of PyTorch.
+const ARGUMENT: &str = "argument.";
 
 /// Most operators that only turn a value, between a parameter and its reader.
 const N_VIEWS_MAX: usize = 4;
@@ -25,6 +30,18 @@ impl ComparedDump {
             let text = described.attributes.get(key).unwrap_or(own);
             Some(text.clone()).filter(|text| !text.is_empty())
         })
+    }
+
+    /// The attributes of an operator that decide what it computes, as texts by name; none if no graph beside the dump
+    /// tells them.
+    pub fn attributes_of(&self, run: usize) -> Option<BTreeMap<&str, &str>> {
+        let (_, graph, at) = self.description_of(run)?;
+        let operator = graph.operators.get(at)?;
+        // Graphs of PyTorch have no sets of operators, and facts of other kinds beside arguments.
+        let decides = |name: &str| !graph.opsets.is_empty() || name.starts_with(ARGUMENT);
+        let attributes = operator.attributes.iter();
+        let attributes = attributes.map(|(name, text)| (name.as_str(), text.as_str()));
+        Some(attributes.filter(|(name, _)| decides(name)).collect())
     }
 
     /// The name of the parameter or weight that an input is; none if the graph beside the dump does not
