@@ -71,7 +71,7 @@ pub(super) fn frontier(
             .or_else(|| fused_counterpart(dumps, target))
             .filter(|golden| !is_taken[1].contains(golden));
         let Some(golden) = golden else {
-            if !is_taken[0].contains(&target) {
+            if !is_taken[0].contains(&target) && values.shows_readers(&inputs) {
                 alone.push(target);
             }
             continue;
@@ -257,6 +257,17 @@ fn idle_before(
 }
 
 impl ComparedValues {
+    /// Whether the golden dump shows what is computed from one of the values that an operator reads. A dump of some
+    /// operators alone does not, nor does one without inputs: what follows a value there may be as it should be.
+    fn shows_readers(&self, inputs: &[ValueIndex]) -> bool {
+        let golden = &self.sides[1];
+        if inputs.is_empty() {
+            return golden.has_inputs();
+        }
+        let mut found = inputs.iter().filter_map(|value| self.equals[0][value.0]);
+        found.any(|value| !golden.values[value.0].readers.is_empty())
+    }
+
     /// The operators at which both sides part, in the order of execution, with what is known of each.
     pub(super) fn parting_operators(
         &self,

@@ -378,6 +378,11 @@ impl SideValues {
         inputs.is_some_and(|inputs| inputs.contains(&value))
     }
 
+    /// Whether the dump shows what any operator reads.
+    pub(super) fn has_inputs(&self) -> bool {
+        !self.inputs.is_empty()
+    }
+
     /// The values that an operator reads, in no order.
     pub(super) fn inputs_of(&self, run: usize) -> impl Iterator<Item = ValueIndex> {
         self.inputs.get(&run).into_iter().flatten().copied()
