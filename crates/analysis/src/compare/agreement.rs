@@ -12,6 +12,7 @@
 //! if it is found, or if every operator that reads it makes rejoined values.
 
 mod anchors;
+mod coverage;
 mod folding;
 mod parting;
 mod region;
@@ -46,6 +47,8 @@ struct ComparedValues {
     anchors: Vec<ValueAnchor>,
     /// Operators at which the sides part, in the order of execution.
     parting: Vec<PartingPair>,
+    /// Whether a side lacks operators that the other shows.
+    is_partial: bool,
 }
 
 /// The values of all places at which something differs, or has no partner.
@@ -124,6 +127,15 @@ impl Agreement {
                     shared.of_slot[0].insert(slot, number(partner));
                 }
             }
+            shared.is_partial |= values.is_partial;
+            let distinctive = golden.values.iter().enumerate();
+            let distinctive = distinctive.filter(|(_, value)| value.is_distinctive());
+            shared.distinctive.extend(distinctive.map(|(at, own)| {
+                // What nothing makes here may be what is not shown here.
+                let other = values.equals[1][at].map(|other| &target.values[other.0]);
+                let is_weight = own.is_outside && other.is_none_or(|other| other.is_outside);
+                (number(ValueIndex(at)), is_weight)
+            }));
             let of_golden = golden.slots().filter(|(_, value)| is_shared[value.0]);
             shared.of_slot[1].extend(of_golden.map(|(slot, value)| (slot, number(value))));
             n_before += golden.values.len();
@@ -248,7 +260,16 @@ impl ComparedValues {
             all[i].follow_formats(dumps, i, &mut is_rejoined);
             is_rejoined
         });
+        let is_partial = (0..2).any(|i| {
+            coverage::is_partial(
+                dumps[i],
+                runs[i],
+                [&all[i], &all[1 - i]],
+                &equals.of_side[i],
+            )
+        });
         let mut values = ComparedValues {
+            is_partial,
             sides: all,
             equals: equals.of_side,
             is_rejoined,

@@ -72,12 +72,16 @@ pub struct SharedValues {
     /// The numbers of the target's slots, and those of the golden side's. Slots whose value the other
     /// side has nowhere have none.
     pub of_slot: [HashMap<SlotRef, usize>; 2],
+    /// Numbers of values that no two operators show by chance, and whether they come from outside, as weights do.
+    pub distinctive: HashMap<usize, bool>,
+    /// Whether a side lacks operators that the other shows, so that type and order say little.
+    pub is_partial: bool,
 }
 
 impl SharedValues {
-    /// Whether there are none.
+    /// Whether nothing is known.
     pub fn is_empty(&self) -> bool {
-        self.of_slot.iter().all(HashMap::is_empty)
+        !self.is_partial && self.of_slot.iter().all(HashMap::is_empty)
     }
 
     fn number(&self, side: usize, slot: SlotRef) -> Option<usize> {

@@ -51,7 +51,10 @@ pub(super) fn find(values: &mut ComparedValues, dumps: [&ComparedDump; 2]) {
         }
     }
     let regions = LearnedRegions::learn(values, dumps, &makers[0], &anchors);
-    let parting = frontier(values, dumps, &mut is_taken, &regions);
+    let mut parting = frontier(values, dumps, &mut is_taken, &regions);
+    if values.is_partial {
+        parting.retain(|pair| values.is_proven(dumps, pair));
+    }
     for pair in &parting {
         if let Some(golden) = pair.golden {
             anchors.push(anchor(values, dumps, [pair.target, golden]));

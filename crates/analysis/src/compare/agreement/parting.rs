@@ -12,7 +12,7 @@ use super::region::{LearnedRegions, RegionCulprit};
 use super::values::{SideValues, ValueIndex, is_one_of};
 use super::{ComparedValues, name_of};
 use crate::compare::attribution::kinds::is_additive;
-use crate::compare::matching::{MatchedDumps, RunPair, SlotRef, is_same_type};
+use crate::compare::matching::{MatchedDumps, RunPair, SlotRef, is_same_type, is_view};
 use crate::compare::result::{
     Cause, OperatorName, OperatorResult, PartingOperator, RewiredInput, SlotKey,
 };
@@ -26,6 +26,8 @@ pub(super) struct PartingPair {
     /// Other operators of the target that are the same operator of the golden side, and may be at
     /// fault as well.
     pub(super) others: Vec<usize>,
+    /// Whether they read weights that have most elements in common.
+    pub(super) shares_weight: bool,
 }
 
 /// Most pairs of weights that are looked at for a change of a part.
@@ -94,6 +96,7 @@ pub(super) fn frontier(
                 target,
                 golden: Some(golden),
                 others,
+                shares_weight: false,
             });
         }
     }
@@ -109,6 +112,7 @@ pub(super) fn frontier(
             target,
             golden: left.next().flatten(),
             others: Vec::new(),
+            shares_weight: false,
         }));
     }
     parting.extend(changed_weights(values, dumps, &parting));
@@ -218,6 +222,7 @@ fn changed_weights(
             target: of.first.run,
             golden: Some(golden.run),
             others: Vec::new(),
+            shares_weight: true,
         })
     });
     changed
@@ -257,6 +262,27 @@ fn idle_before(
 }
 
 impl ComparedValues {
+    /// Whether both operators are likely the same, though a side lacks some: by name, by most of a weight, or as they
+    /// are of one type and read the same value.
+    pub(super) fn is_proven(&self, dumps: [&ComparedDump; 2], pair: &PartingPair) -> bool {
+        let Some(golden) = pair.golden else {
+            return false;
+        };
+        let runs = [&dumps[0].runs[pair.target], &dumps[1].runs[golden]];
+        let computes = is_same_type(runs[0], runs[1]) && !is_view(runs[0]);
+        pair.shares_weight
+            || is_namesake(dumps, pair)
+            || computes && self.reads_same([pair.target, golden])
+    }
+
+    fn reads_same(&self, [target, golden]: [usize; 2]) -> bool {
+        let mut inputs = self.sides[0].inputs_of(target);
+        inputs.any(|value| {
+            let found = self.equals[0][value.0];
+            found.is_some_and(|found| self.sides[1].reads(golden, found))
+        })
+    }
+
     /// Whether the golden dump shows what is computed from one of the values that an operator reads. A dump of some
     /// operators alone does not, nor does one without inputs: what follows a value there may be as it should be.
     fn shows_readers(&self, inputs: &[ValueIndex]) -> bool {
@@ -287,6 +313,7 @@ impl ComparedValues {
                 target,
                 golden,
                 others,
+                ..
             } = pair;
             let (target, golden) = (*target, *golden);
             let partner = golden.and_then(|golden| of_run[1].get(&golden));

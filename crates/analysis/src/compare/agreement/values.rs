@@ -328,11 +328,17 @@ impl SideValues {
                 let of = &self.values[value.0];
                 of.is_outside || is_rejoined[value.0] || !of.is_distinctive()
             };
+            let outputs = &self.outputs[&run];
+            let is_found = outputs
+                .iter()
+                .any(|value| self.values[value.0].is_distinctive() && equals[value.0].is_some());
             let is_new = |value: &ValueIndex| {
                 let of = &self.values[value.0];
-                !of.is_outside && !of.is_extents && !is_rejoined[value.0]
+                // Operators of one framework make more than those of another, such as a mean, and nobody reads it.
+                let is_aside = is_found && of.readers.is_empty();
+                !of.is_outside && !of.is_extents && !is_rejoined[value.0] && !is_aside
             };
-            let is_part = inputs.iter().all(is_known) && self.outputs[&run].iter().any(is_new);
+            let is_part = inputs.iter().all(is_known) && outputs.iter().any(is_new);
             let is_inner = |value: &ValueIndex| {
                 let of = &self.values[value.0];
                 !of.is_outside && of.is_distinctive() && equals[value.0].is_none()

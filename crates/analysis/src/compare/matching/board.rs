@@ -9,7 +9,7 @@ use super::op_type::{OpType, OpTypeIndex};
 use super::places::PlaceScope;
 use super::slots::{self, OperatorGroup};
 use super::{
-    MatchEvidence, Matching, RunPair, SharedValues, UnmatchedExecution, UnmatchedReason,
+    MatchEvidence, Matching, RunPair, SharedValues, SlotRef, UnmatchedExecution, UnmatchedReason,
     ValueAnchor,
 };
 use crate::compare::result::Party;
@@ -135,8 +135,19 @@ impl<'a> Board<'a> {
         self.types[0][t].clashes_with(&self.types[1][g])
     }
 
-    /// Whether one computes numbers of another kind and extent than its namesake, as the counter of a loop does.
+    /// Whether one computes numbers of another kind and extent than its namesake, as the counter of a loop does; where
+    /// a side lacks operators, also whether nothing that it reads and makes has the extents of its namesake's.
     pub(super) fn kinds_clash(&self, t: usize, g: usize) -> bool {
+        if self.values.is_partial && self.is_baseless(&[t], &[g]) {
+            let [own, others] = [(0, t), (1, g)].map(|(i, run)| {
+                let slots = self.run(i, run).slots.iter();
+                let extents = slots.map(|slot| (slot.side, slot.shape.clone()));
+                extents.collect::<HashSet<_>>()
+            });
+            if own.is_disjoint(&others) {
+                return true;
+            }
+        }
         match (self.is_float(0, t), self.is_float(1, g)) {
             (Some(a), Some(b)) => a != b && !self.has_like_outputs(t, g),
             _ => false,
@@ -158,6 +169,49 @@ impl<'a> Board<'a> {
             (Some(a), Some(b)) => a == b,
             _ => true,
         }
+    }
+
+    /// Whether type and order speak for executions as partners and nothing else does, where these say little. A weight or
+    /// an output that both show does, and so do all inputs of operators of one type that compute something.
+    pub(super) fn is_baseless(&self, targets: &[usize], goldens: &[usize]) -> bool {
+        if !self.values.is_partial {
+            return false;
+        }
+        let [own, others] = [(0, targets), (1, goldens)].map(|(side, runs)| {
+            let runs = runs.iter().copied();
+            runs.flat_map(|run| self.numbers(side, run))
+                .collect::<HashSet<_>>()
+        });
+        // Of what several make of a weight, the end may be missing.
+        let is_group = targets.len() + goldens.len() > 2;
+        let tells = |&&(side, number): &&(SlotSide, Option<usize>)| {
+            let known = number.and_then(|number| self.values.distinctive.get(&number));
+            known.is_some_and(|is_weight| side == SlotSide::Output || *is_weight && !is_group)
+        };
+        if own.intersection(&others).any(|shown| tells(&shown)) {
+            return false;
+        }
+        let ([t], [g]) = (targets, goldens) else {
+            return true;
+        };
+        let [own, others] = [own, others].map(|shown| {
+            let inputs = shown
+                .into_iter()
+                .filter(|(side, _)| *side == SlotSide::Input);
+            inputs.map(|(_, number)| number).collect::<HashSet<_>>()
+        });
+        let (op_type, other) = (self.op_type(0, *t), self.op_type(1, *g));
+        let computes = op_type.is_same(other) && !op_type.is_view;
+        !computes || own.is_empty() || own.contains(&None) || own != others
+    }
+
+    /// The numbers of the values that an execution shows, by side, none where the other side has it nowhere.
+    fn numbers(&self, side: usize, run: usize) -> impl Iterator<Item = (SlotSide, Option<usize>)> {
+        let slots = self.run(side, run).slots.iter().enumerate();
+        slots.map(move |(slot, of)| {
+            let number = self.values.number(side, SlotRef { run, slot });
+            (of.side, number)
+        })
     }
 
     /// Makes two partners.

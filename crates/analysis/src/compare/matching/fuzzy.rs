@@ -111,11 +111,10 @@ pub(super) fn likely(board: &mut Board<'_>, scope: &PlaceScope) {
                     is_taken[0][t] = true;
                     is_taken[1][g] = true;
                     has_new = true;
-                    board.pair(
-                        gap.runs[0][t],
-                        gap.runs[1][g],
-                        MatchEvidence::Fuzzy(likeness),
-                    );
+                    let (t, g) = (gap.runs[0][t], gap.runs[1][g]);
+                    if !board.is_baseless(&[t], &[g]) {
+                        board.pair(t, g, MatchEvidence::Fuzzy(likeness));
+                    }
                 }
             }
             if !has_new {

@@ -22,7 +22,9 @@ pub(super) fn align(board: &mut Board<'_>, scope: &PlaceScope) {
         for gap in board.gaps(scope) {
             if gap.runs.iter().all(|runs| !runs.is_empty()) {
                 for [t, g] in matches(board, &gap, has_views) {
-                    board.pair(t, g, MatchEvidence::Order);
+                    if !board.is_baseless(&[t], &[g]) {
+                        board.pair(t, g, MatchEvidence::Order);
+                    }
                 }
             }
         }

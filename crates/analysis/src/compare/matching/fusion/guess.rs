@@ -130,7 +130,13 @@ pub(in super::super) fn chains(board: &mut Board<'_>, scope: &PlaceScope) {
     for gap in board.gaps(scope) {
         for side in [0, 1] {
             if let Some((run, members)) = chain(board, side, &gap) {
-                pair(board, side, run, members);
+                let is_baseless = match side {
+                    0 => board.is_baseless(&[run], &members),
+                    _ => board.is_baseless(&members, &[run]),
+                };
+                if !is_baseless {
+                    pair(board, side, run, members);
+                }
                 break;
             }
         }
