@@ -164,6 +164,7 @@ impl Agreement {
             };
             is_any |= values.note_pair(sides, pair, operator);
         }
+        comparison.is_partial = self.0.iter().any(|(_, values)| values.is_partial);
         let partings = self.0.iter();
         comparison.partings = partings
             .flat_map(|(_, values)| values.parting_operators(sides, &comparison.operators))

@@ -25,6 +25,9 @@ pub struct Comparison {
     /// Where the values of both sides part, as far as they were looked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub partings: Vec<PartingOperator>,
+    /// Whether a dump shows some of the operators alone, so that type and order were no evidence.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_partial: bool,
     /// Operators, slots and files that were not compared, and why.
     pub skips: Vec<Skip>,
     /// Files of both dumps that hold nothing to compare.

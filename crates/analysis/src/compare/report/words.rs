@@ -21,17 +21,11 @@ pub fn verdict(comparison: &Comparison) -> String {
     }
     let Some((divergence, operator, slot)) = headline(comparison) else {
         let [n, ..] = summary.slots;
-        let all = format!("{level}: all {n} compared slots agree");
-        return match comparison
-            .skips
-            .iter()
-            .filter(|skip| skip.reason == SkipReason::Damaged)
-            .count()
-        {
-            0 => all,
-            1 => format!("{all}; 1 more thing could not be read"),
-            n => format!("{all}; {n} more things could not be read"),
-        };
+        return format!(
+            "{level}: all {n} compared slots agree{}{}",
+            unread(comparison),
+            alone(comparison)
+        );
     };
     let name = divergence.name.as_ref();
     let name = name.map_or_else(|| of_operator(operator), in_full);
@@ -60,6 +54,36 @@ pub fn verdict(comparison: &Comparison) -> String {
     } else {
         format!("{first}; {numbers}")
     }
+}
+
+/// How many things could not be read, in words.
+fn unread(comparison: &Comparison) -> String {
+    let skips = comparison.skips.iter();
+    match skips
+        .filter(|skip| skip.reason == SkipReason::Damaged)
+        .count()
+    {
+        0 => String::new(),
+        1 => "; 1 more thing could not be read".to_owned(),
+        n => format!("; {n} more things could not be read"),
+    }
+}
+
+/// How many operators were compared with nothing, where a dump shows some of them alone, in words.
+fn alone(comparison: &Comparison) -> String {
+    let skips = comparison.skips.iter();
+    let n = skips
+        .filter(|skip| skip.slot.is_none() && skip.reason == SkipReason::Missing)
+        .count();
+    if !comparison.is_partial || n == 0 {
+        return String::new();
+    }
+    let operators = if n == 1 {
+        "operator was"
+    } else {
+        "operators were"
+    };
+    format!("; {n} {operators} compared with nothing, as a dump shows only some")
 }
 
 /// The operators of which one may be at fault in place of the one that is named, in words.
