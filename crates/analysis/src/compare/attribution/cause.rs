@@ -113,8 +113,8 @@ fn is_explained(operator: &OperatorResult, inputs: &[&SlotResult], op_type: &str
     let outputs = apart().map(distance::slot_distance).fold(0.0, f64::max);
     // The large values of a mask are all of an input's norm, so that what differs beside them does
     // not show in a relative distance.
-    if is_contracting(op_type) && is_absolutely_explained(operator, inputs) {
-        return true;
+    if is_contracting(op_type) && inputs.iter().all(|slot| slot.absolute_distance().is_some()) {
+        return is_absolutely_explained(operator, inputs);
     }
     let is_even = outputs <= AMPLIFICATION_MAX * farthest;
     match manner(op_type) {
