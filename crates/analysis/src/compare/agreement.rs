@@ -213,6 +213,7 @@ impl ComparedValues {
                 continue;
             }
             result.is_outside = !result.is_output()
+                && !result.is_unseen
                 && (self.are_outside(slot) || is_certain && self.is_from_nowhere(slot));
             is_any |= result.is_outside;
             result.agreement = if result.is_output() {

@@ -123,6 +123,7 @@ fn slot(
         target: tensor_info(target),
         golden: tensor_info(golden),
         layout: pair.layout.map(|layout| layout.name().to_owned()),
+        is_unseen: sides.target.is_unseen(pair.target) || sides.golden.is_unseen(pair.golden),
         ..SlotResult::default()
     };
     if !(target.has_elements && golden.has_elements) {

@@ -167,6 +167,9 @@ pub struct SlotResult {
     /// The dtype whose limits applied, where the values went through a coarser one than both sides have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judged_as: Option<String>,
+    /// Whether it is an input that an operator makes which a dump does not show, as the graph beside it tells.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_unseen: bool,
     /// Whether it is an input that differs and that no operator of either side makes, as far as the
     /// elements of all tensors tell.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -477,20 +477,20 @@ impl ComparedValues {
     /// while it reads something else that the target has.
     fn rewired(&self, sides: MatchedDumps<'_>, [target, golden]: [usize; 2]) -> Vec<RewiredInput> {
         let [of_target, of_golden] = &self.sides;
-        let is_computed = |side: &SideValues, value: ValueIndex| {
+        let is_unseen = |side: &SideValues, value: ValueIndex| {
             let of = &side.values[value.0];
             !of.is_outside && of.is_distinctive()
         };
         let is_left = of_golden.inputs_of(golden).any(|value| {
             let equal = self.equals[1][value.0];
             let is_read = |equal| of_target.reads(target, equal);
-            is_computed(of_golden, value) && equal.is_some_and(|equal| !is_read(equal))
+            is_unseen(of_golden, value) && equal.is_some_and(|equal| !is_read(equal))
         });
         let slots = sides.target.runs[target].slots.iter().enumerate();
         let inputs = slots.filter(|(_, slot)| is_left && slot.side == SlotSide::Input);
         let rewired = inputs.filter_map(|(slot, described)| {
             let value = of_target.value_of(SlotRef { run: target, slot })?;
-            let equal = self.equals[0][value.0].filter(|_| is_computed(of_target, value))?;
+            let equal = self.equals[0][value.0].filter(|_| is_unseen(of_target, value))?;
             let is_other = !of_golden.reads(golden, equal);
             is_other.then(|| RewiredInput {
                 slot: described.key(),

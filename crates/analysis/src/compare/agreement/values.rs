@@ -184,7 +184,7 @@ impl SideValues {
                     coarsest: dtype,
                     is_integer: is_integer(dtype),
                     is_extents: is_integer(dtype) && stats.counts.n_elements <= N_EXTENTS_MAX,
-                    is_outside: true,
+                    is_outside: !side.is_unseen(at),
                 });
                 ValueIndex(found.values.len() - 1)
             });

@@ -206,7 +206,7 @@ impl FaultSearch<'_> {
             // It came straight from an operator on one side, and on the other it did not.
             [Some(_), _] | [_, Some(_)] => (Cause::Unknown, nearest()),
             [None, None] if source.is_own_output => (Cause::Unknown, nearest()),
-            [None, None] if self.suspects.is_gap_before(operator, slot) => {
+            [None, None] if slot.is_unseen || self.suspects.is_gap_before(operator, slot) => {
                 (Cause::Unknown, nearest())
             }
             [None, None] => (Cause::Outside, Vec::new()),

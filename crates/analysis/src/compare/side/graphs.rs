@@ -7,7 +7,7 @@
 mod origin;
 mod wiring;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use opscope_store::dump::mindspore::RankGraph;
@@ -45,6 +45,8 @@ struct DescribedGraph {
     /// Whether an engine made the graph of another one.
     is_made: bool,
     by_name: HashMap<OperatorKey, NamesakeOperators>,
+    /// Names of what its operators make.
+    made: HashSet<String>,
 }
 
 /// Type and name of an operator, as file names have them.
@@ -214,6 +216,23 @@ impl ComparedDump {
         self.described.producers.get(&slot).copied()
     }
 
+    /// Whether an operator that the dump does not show makes what an input reads, as the graph beside it tells.
+    pub fn is_unseen(&self, slot: SlotRef) -> bool {
+        let run = &self.runs[slot.run];
+        let Some((file, operator)) = self.described.of_run(slot.run) else {
+            return false;
+        };
+        if run.slots[slot.slot].side != record::SlotSide::Input || self.producer_of(slot).is_some()
+        {
+            return false;
+        }
+        let is_present: Vec<bool> = operator.inputs.iter().map(Option::is_some).collect();
+        let known = positions(run, record::SlotSide::Input, &is_present);
+        let position = known.into_iter().find(|(own, _)| *own == slot.slot);
+        let name = position.and_then(|(_, position)| operator.inputs.get(position)?.as_ref());
+        name.is_some_and(|name| self.described.files[file].made.contains(name))
+    }
+
     /// The description that a run's graph has beside the dump, with its file and the position of the run's operator in it.
     pub fn description_of(&self, run: usize) -> Option<(&Path, &GraphFile, usize)> {
         let (file, operator) = (*self.described.of_run.get(run)?)?;
@@ -239,6 +258,9 @@ impl DescribedGraph {
             path,
             clean_name: clean_name(&graph.name),
             is_made: is_made(&graph),
+            made: (graph.operators.iter())
+                .flat_map(|operator| operator.outputs.iter().flatten().cloned())
+                .collect(),
             graph,
             by_name,
         }

@@ -1,0 +1,72 @@
+"""`opscope compare` with dumps of some operators: nothing is said of what they do not show."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from binary import Binary
+from comparing import FAILED, PARTIAL, compare, dump
+from test_compare_forms import Graph
+
+DIGITS = Path(__file__).resolve().parents[2] / "examples/digits"
+SOUND, FAULTY = "digits_cnn", "digits_cnn_transposed"
+# The kernel of this one is transposed in the faulty model.
+CULPRIT = "/conv2/Conv"
+FORMS = ("fused", "plain")
+
+
+def dumped(opscope: Binary, folder: Path, model: str, *operators: str) -> Path:
+    """A dump of these operators, or of all without any."""
+    out = folder / f"{model}_{len(operators)}"
+    out.mkdir()
+    chosen = {"model_name": model, "layer": list(operators)} if operators else {"model_name": model}
+    config = {"dump": {"dump_path": str(out), "dump_mode": "all", "dump_list": [chosen]}}
+    path = folder / f"{model}.json"
+    path.write_text(json.dumps(config))
+    images = f"image={DIGITS / 'images.npy'}"
+    opscope.run("dump", DIGITS / f"{model}.onnx", "--input", images, "--config", path)
+    return out
+
+
+@pytest.mark.parametrize("whole", ["neither", "target", "golden"])
+@pytest.mark.parametrize(
+    ("shown", "named", "cause"),
+    [
+        ((CULPRIT,), (CULPRIT, "input.1"), "outside"),
+        # What made their inputs is not shown on both sides.
+        (("/pool2/MaxPool",), ("/pool2/MaxPool", "input.0"), "unknown"),
+        (("/conv2/Relu", "/fc/Gemm"), ("/conv2/Relu", "input.0"), "unknown"),
+    ],
+)
+def test_a_fault_in_a_dump_of_some_operators(
+    opscope: Binary, tmp_path: Path, shown: tuple[str, ...], named: tuple[str, str], cause: str, whole: str
+) -> None:
+    target = dumped(opscope, tmp_path, FAULTY, *(() if whole == "target" else shown))
+    golden = dumped(opscope, tmp_path, SOUND, *(() if whole == "golden" else shown))
+    found = compare(opscope, target, golden)
+    assert (found.code, found.first, found.accused) == (FAILED, (*named, cause), [])
+
+
+def test_another_form_with_less_to_show(opscope: Binary, tmp_path: Path) -> None:
+    x = np.random.default_rng(5).normal(size=(6, 8)).astype(np.float32)
+    for form in FORMS:
+        (tmp_path / form).mkdir()
+    sides = [dump(opscope, tmp_path / form, Graph(is_fused=form == "fused").model(), {"x": x}) for form in FORMS]
+    for target, golden in (sides, sides[::-1]):
+        found = compare(opscope, target, without_most(golden, tmp_path / golden.parent.name / "some"))
+        assert (found.summary["level"], found.first, found.accused, found.code) == ("pass", None, [], PARTIAL)
+        assert found.document["is_partial"]
+
+
+def without_most(tree: Path, out: Path) -> Path:
+    """A copy with every third operator."""
+    shutil.copytree(tree, out)
+    files = sorted(path for path in out.rglob("*.*") if path.is_file() and ".opscope" not in path.parts)
+    for n, path in enumerate(files):
+        if n % 3:
+            path.unlink()
+    return out
