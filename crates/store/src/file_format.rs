@@ -6,6 +6,7 @@ pub mod execution_order;
 pub mod ffts_plus;
 pub mod gears_json;
 pub mod graph_json;
+pub mod hdf5;
 mod json_object;
 pub mod mapping_csv;
 pub mod ms_dtype;

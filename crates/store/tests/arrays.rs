@@ -1,12 +1,15 @@
 //! Directories of named arrays, read as dumps.
 
+use std::collections::HashMap;
 use std::fs;
 use std::io::Write;
 use std::path::Path;
 
 use opscope_store::file_format::npy::encode_header;
 use opscope_store::file_format::safetensors::{NamedTensor, encode};
-use opscope_store::reader::{DumpIndex, FileKind, FileRequest, read_dump};
+use opscope_store::reader::{
+    DumpIndex, FileKind, FileRequest, OpenedTensor, TensorFile, read_dump,
+};
 use opscope_tensor::{DType, Shape};
 
 fn array(value: u8) -> Vec<u8> {
@@ -155,4 +158,40 @@ fn damaged_archives_are_tensors_and_errors() {
     assert_eq!(index.errors.len(), 2);
     assert_eq!(found(&index).len(), 2);
     assert!(index.tensors.iter().all(|tensor| tensor.dtype.is_none()));
+}
+
+/// h5py and numpy wrote the same arrays: `tests/golden/hdf5/make.py`.
+#[test]
+fn datasets_are_what_numpy_reads() {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/hdf5");
+    let read = |name: &str| TensorFile::open(&dir.join(name), name).unwrap();
+    let (datasets, arrays) = (read("h5py.h5"), read("h5py.npz"));
+    let known: HashMap<String, OpenedTensor<'_>> = arrays
+        .tensors()
+        .map(|tensor| (tensor.stored.label(), tensor))
+        .collect();
+    let mut unknown = Vec::new();
+    for tensor in datasets.tensors() {
+        let name = tensor.stored.label();
+        let Some(array) = known.get(&name) else {
+            unknown.push(name);
+            continue;
+        };
+        assert_eq!(tensor.stored.dtype, array.stored.dtype, "{name}");
+        assert_eq!(tensor.stored.shape, array.stored.shape, "{name}");
+        assert_eq!(tensor.bytes, array.bytes, "{name}");
+    }
+    assert_eq!(unknown, ["null", "text"]);
+    assert_eq!(datasets.tensors().count(), known.len() + unknown.len());
+    let slots = found(&open(&dir.join("h5py.h5")));
+    for slot in ["input.0", "output.0", "output.1"] {
+        assert!(
+            slots.contains(&format!("None None relu/1#0 {slot}")),
+            "{slots:?}"
+        );
+    }
+    assert!(
+        slots.contains(&"None None packed#0 output.0".to_owned()),
+        "{slots:?}"
+    );
 }

@@ -12,7 +12,7 @@ use super::index::{
 use super::tensor_file::{FileContent, FileHead};
 use super::{DumpReader, ReadFiles};
 use crate::dump::{DumpEntry, DumpListing, PassReason};
-use crate::file_format::{npy_zst, npz, op_debug, safetensors};
+use crate::file_format::{hdf5, npy_zst, npz, op_debug, safetensors};
 use crate::record::SlotSide;
 use crate::tree::acl::DumpFileName;
 use crate::tree::arrays::{ArrayName, ArraysPlace};
@@ -89,12 +89,17 @@ fn stem_of(real_name: &str) -> Option<&str> {
     array
         .or_else(|| real_name.strip_suffix(npz::SUFFIX))
         .or_else(|| real_name.strip_suffix(safetensors::SUFFIX))
+        .or_else(|| {
+            let mut suffixes = hdf5::SUFFIXES.iter();
+            suffixes.find_map(|suffix| real_name.strip_suffix(suffix))
+        })
 }
 
 fn is_archive(entry: &DumpEntry) -> bool {
     [npz::SUFFIX, safetensors::SUFFIX]
         .iter()
         .any(|suffix| entry.real_name.ends_with(suffix))
+        || hdf5::is_name(&entry.real_name)
 }
 
 /// Whether a file has the name of a dump file, or of what the vendor's tools make of one.

@@ -19,7 +19,7 @@ use opscope_tensor::{DType, Layout, Shape, ShapeError};
 use super::term::DumpTerm;
 use crate::file_bytes::FileBytes;
 use crate::file_format::dump_data::{self as dump_format, DumpFile};
-use crate::file_format::{ffts_plus, nano, npy, npy_zst, npz, op_debug, safetensors};
+use crate::file_format::{ffts_plus, hdf5, nano, npy, npy_zst, npz, op_debug, safetensors};
 use crate::record::SlotSide;
 use crate::tree::mindspore::TensorFileName;
 use crate::{FormatError, StoreError};
@@ -44,6 +44,8 @@ pub enum FileKind {
     Npz,
     /// An archive of named tensors.
     Safetensors,
+    /// Groups of datasets.
+    Hdf5,
 }
 
 impl FileKind {
@@ -56,12 +58,13 @@ impl FileKind {
             FileKind::RecordJson => op_debug::FORMAT_NAME,
             FileKind::Npz => npz::FORMAT_NAME,
             FileKind::Safetensors => safetensors::FORMAT_NAME,
+            FileKind::Hdf5 => hdf5::FORMAT_NAME,
         }
     }
 
     /// Whether the file holds tensors of several operators, each under a name of its own.
     pub fn is_archive(self) -> bool {
-        matches!(self, FileKind::Npz | FileKind::Safetensors)
+        matches!(self, FileKind::Npz | FileKind::Safetensors | FileKind::Hdf5)
     }
 }
 
@@ -228,6 +231,9 @@ impl TensorFile {
         if file_name.ends_with(npz::SUFFIX) {
             return archive::open_npz(path, file_name, wanted.map(|(_, index)| index));
         }
+        if hdf5::is_name(file_name) {
+            return archive::open_hdf5(path, file_name, wanted.map(|(_, index)| index));
+        }
         let bytes = FileBytes::open(path).map_err(StoreError::io("read", path))?;
         let corrupt = |format| StoreError::corrupt(format, path);
         if file_name.ends_with(safetensors::SUFFIX) {
@@ -322,7 +328,7 @@ impl TensorFile {
         let is_record = match self.kind {
             FileKind::DumpData | FileKind::RecordJson => true,
             FileKind::Npy => self.is_record_array(),
-            FileKind::Nano | FileKind::Npz | FileKind::Safetensors => false,
+            FileKind::Nano | FileKind::Npz | FileKind::Safetensors | FileKind::Hdf5 => false,
         };
         is_record && op_debug::is_record_name(&self.file_name)
     }

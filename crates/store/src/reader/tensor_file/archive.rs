@@ -1,5 +1,6 @@
-//! Archives of named tensors: npz and safetensors.
+//! Archives of named tensors: npz, safetensors and HDF5.
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
 
@@ -7,6 +8,7 @@ use opscope_tensor::{DType, Layout};
 
 use super::{FileFacts, FileKind, StoredTensor, TensorFile};
 use crate::file_bytes::FileBytes;
+use crate::file_format::hdf5::{self, Hdf5Array};
 use crate::file_format::npz::Archive;
 use crate::file_format::safetensors;
 use crate::{FormatError, StoreError, check_memory};
@@ -63,6 +65,66 @@ pub(super) fn npz_members(path: &Path) -> Result<Vec<StoredTensor>, StoreError> 
         Ok(member(stored, index, name))
     });
     members.collect()
+}
+
+/// Reads the datasets of a file, or only the one at a position.
+pub(super) fn open_hdf5(
+    path: &Path,
+    file_name: &str,
+    wanted: Option<usize>,
+) -> Result<TensorFile, StoreError> {
+    let arrays = hdf5_arrays(path, wanted)?;
+    let names = hdf5_names(&arrays);
+    let mut bytes: Vec<u8> = Vec::new();
+    let mut tensors = Vec::new();
+    for ((index, array), name) in arrays.into_iter().zip(names) {
+        let elements = array.read();
+        let elements = elements.map_err(StoreError::corrupt(hdf5::FORMAT_NAME, path))?;
+        let n_bytes = (bytes.len() as u64).saturating_add(elements.len() as u64);
+        check_memory(n_bytes).map_err(StoreError::io("read", path))?;
+        let range = bytes.len()..bytes.len() + elements.len();
+        bytes.extend_from_slice(&elements);
+        let stored = StoredTensor::array(array.dtype, &array.shape, Layout::Nd, range);
+        tensors.push(member(stored, index, name));
+    }
+    let bytes = bytes.into();
+    Ok(archive_file(FileKind::Hdf5, file_name, tensors, bytes))
+}
+
+/// The datasets of a file by their descriptions.
+pub(super) fn hdf5_members(path: &Path) -> Result<Vec<StoredTensor>, StoreError> {
+    let arrays = hdf5_arrays(path, None)?;
+    let names = hdf5_names(&arrays).into_iter();
+    let members = names.zip(&arrays).map(|(name, (index, array))| {
+        let n_bytes = array.n_bytes();
+        let n_bytes = n_bytes.map_err(StoreError::corrupt(hdf5::FORMAT_NAME, path))?;
+        let range = 0..usize::try_from(n_bytes).unwrap_or(usize::MAX);
+        let stored = StoredTensor::array(array.dtype, &array.shape, Layout::Nd, range);
+        Ok(member(stored, *index, name))
+    });
+    members.collect()
+}
+
+fn hdf5_arrays(path: &Path, wanted: Option<usize>) -> Result<Vec<(usize, Hdf5Array)>, StoreError> {
+    let bytes = FileBytes::open(path).map_err(StoreError::io("read", path))?;
+    hdf5::decode(bytes, wanted).map_err(StoreError::corrupt(hdf5::FORMAT_NAME, path))
+}
+
+/// Names of datasets by their paths. Of `{operator}/{order}/{input|output}/{name}`, as PyTorch for Ascend wrote
+/// them, the name becomes its position in the group: it says which tensor of the program it was, and no slot.
+fn hdf5_names(arrays: &[(usize, Hdf5Array)]) -> Vec<String> {
+    let mut n_in_group: HashMap<&str, usize> = HashMap::new();
+    let names = arrays.iter().map(|(_, array)| {
+        let (group, _) = array.path.rsplit_once('/').unwrap_or_default();
+        let is_slot = group.ends_with("/input") || group.ends_with("/output");
+        if !is_slot || group.matches('/').count() != 2 {
+            return array.path.clone();
+        }
+        let position = n_in_group.entry(group).or_default();
+        *position += 1;
+        format!("{group}/{}", *position - 1)
+    });
+    names.collect()
 }
 
 /// A file of which every tensor stays where it is.

@@ -8,7 +8,7 @@ use super::{FileKind, StoredTensor, TensorFile, archive};
 use crate::StoreError;
 use crate::file_bytes::FileBytes;
 use crate::file_format::stats_csv::{self, StatsTable};
-use crate::file_format::{npy_zst, npz};
+use crate::file_format::{hdf5, npy_zst, npz};
 
 /// A file whose contents a reader asks for.
 #[derive(Clone, Debug)]
@@ -116,6 +116,10 @@ impl FileHead {
         if file_name.ends_with(npz::SUFFIX) {
             let tensors = archive::npz_members(path)?;
             return Ok(FileHead::from_arrays(FileKind::Npz, tensors));
+        }
+        if hdf5::is_name(file_name) {
+            let tensors = archive::hdf5_members(path)?;
+            return Ok(FileHead::from_arrays(FileKind::Hdf5, tensors));
         }
         if file_name.ends_with(npy_zst::SUFFIX)
             && let Some(array) = compressed_array(path)?

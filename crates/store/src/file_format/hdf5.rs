@@ -1,0 +1,312 @@
+//! HDF5: groups of datasets, as Keras, h5py and old versions of PyTorch for Ascend write golden data.
+//!
+//! A library that was made for damaged files reads them. Files beside the one that was named, which a dataset or link
+//! may point to, are not opened.
+
+use std::collections::HashSet;
+
+use hdf5_reader::error::Error;
+use hdf5_reader::group::Group;
+use hdf5_reader::messages::datatype::{CompoundField, Datatype};
+use hdf5_reader::{Dataset, Hdf5File, OpenOptions};
+use opscope_tensor::{DType, Shape};
+
+use crate::file_bytes::FileBytes;
+use crate::{FormatError, check_memory};
+
+/// The name used in error messages.
+pub const FORMAT_NAME: &str = "HDF5";
+/// How names of files end.
+pub const SUFFIXES: [&str; 2] = [".h5", ".hdf5"];
+/// Most datasets of a file.
+pub const N_DATASETS_MAX: usize = 1 << 16;
+/// Most groups inside one another.
+const DEPTH_MAX: usize = 64;
+/// Most bytes that one byte of a file can stand for, which is what deflate makes of zeros.
+const EXPANSION_MAX: u64 = 1032;
+/// Datasets of that size are read however small their file is: one value may stand for all elements.
+const N_FILLED_BYTES_MAX: u64 = 64 << 20;
+
+/// Whether a file's name is that of such a file.
+pub fn is_name(file_name: &str) -> bool {
+    SUFFIXES.iter().any(|suffix| file_name.ends_with(suffix))
+}
+
+/// A dataset.
+pub struct Hdf5Array {
+    /// Its path: the names of its groups and its own, with `/` between.
+    pub path: String,
+    /// Element type; [`DType::Undefined`] of text, structures and references.
+    pub dtype: DType,
+    /// Extents.
+    pub shape: Shape,
+    /// The dataset, or why it cannot be read: it is listed all the same.
+    dataset: Result<Dataset, FormatError>,
+}
+
+/// The datasets of a file, or only the one at a position, each with its position: group by group, in the order
+/// of their names.
+///
+/// # Errors
+/// [`FormatError`] if the file is damaged, or holds more than [`N_DATASETS_MAX`] datasets.
+pub fn decode(
+    bytes: FileBytes,
+    wanted: Option<usize>,
+) -> Result<Vec<(usize, Hdf5Array)>, FormatError> {
+    let n_bytes = bytes.as_ref().len() as u64;
+    let file = Hdf5File::from_owner(bytes, OpenOptions::default()).map_err(damaged)?;
+    let mut walk = Walk {
+        wanted,
+        ..Walk::default()
+    };
+    walk.add_group(&file.root_group().map_err(damaged)?, "")?;
+    for (_, array) in &walk.found {
+        check_size(array, n_bytes)?;
+    }
+    Ok(walk.found)
+}
+
+/// The way through the groups of a file.
+#[derive(Default)]
+struct Walk {
+    wanted: Option<usize>,
+    /// Groups that were seen, by their addresses: links may lead back to them.
+    seen: HashSet<u64>,
+    n_datasets: usize,
+    found: Vec<(usize, Hdf5Array)>,
+}
+
+impl Walk {
+    fn add_group(&mut self, group: &Group, path: &str) -> Result<(), FormatError> {
+        if !self.seen.insert(group.address()) {
+            return Ok(());
+        }
+        if path.matches('/').count() > DEPTH_MAX {
+            let expected = format!("at most {DEPTH_MAX} groups inside one another");
+            return Err(unexpected(expected, path));
+        }
+        let (mut groups, mut names) = group.member_names().map_err(damaged)?;
+        // Files list them by age or by hash.
+        groups.sort_unstable();
+        names.sort_unstable();
+        for name in names {
+            let at = self.n_datasets;
+            self.n_datasets += 1;
+            if at == N_DATASETS_MAX {
+                return Err(unexpected(
+                    format!("at most {N_DATASETS_MAX} datasets"),
+                    "more",
+                ));
+            }
+            if self.wanted.is_none_or(|wanted| wanted == at) {
+                let array = Hdf5Array::open(group, &name, format!("{path}{name}"))?;
+                self.found.push((at, array));
+            }
+        }
+        for name in groups {
+            let inner = group.group(&name).map_err(damaged)?;
+            self.add_group(&inner, &format!("{path}{name}/"))?;
+        }
+        Ok(())
+    }
+}
+
+/// Refuses what a few bytes claim to hold.
+fn check_size(array: &Hdf5Array, n_file_bytes: u64) -> Result<(), FormatError> {
+    let n_bytes = array.n_bytes()?;
+    let n_max = n_file_bytes
+        .saturating_mul(EXPANSION_MAX)
+        .max(N_FILLED_BYTES_MAX);
+    if n_bytes <= n_max {
+        return Ok(());
+    }
+    let found = format!("{n_bytes} bytes of `{}` in {n_file_bytes}", array.path);
+    Err(unexpected(
+        "datasets that the file can hold".to_owned(),
+        &found,
+    ))
+}
+
+impl Hdf5Array {
+    fn open(group: &Group, name: &str, path: String) -> Result<Hdf5Array, FormatError> {
+        let dataset = group
+            .dataset(name)
+            .map_err(|error| unreadable(&path, &error));
+        let (dtype, dims) = match &dataset {
+            // A dataset without a space is no scalar.
+            Ok(dataset) if dataset.num_elements().is_ok_and(|n| n == 0) && dataset.ndim() == 0 => {
+                (dtype_of(dataset.dtype()), &[0][..])
+            }
+            Ok(dataset) => (dtype_of(dataset.dtype()), dataset.shape()),
+            Err(_) => (DType::Undefined, &[][..]),
+        };
+        let extents: Result<Vec<usize>, _> = dims.iter().map(|&dim| usize::try_from(dim)).collect();
+        let Some(shape) = extents.ok().and_then(|dims| Shape::new(dims).ok()) else {
+            let found = format!("`{path}` with {dims:?}");
+            let expected = "extents that fit the address space".to_owned();
+            return Err(unexpected(expected, &found));
+        };
+        Ok(Hdf5Array {
+            path,
+            dtype,
+            shape,
+            dataset,
+        })
+    }
+
+    /// Bytes of its elements; none of a dataset that cannot be read.
+    ///
+    /// # Errors
+    /// [`FormatError`] if they do not fit the address space.
+    pub fn n_bytes(&self) -> Result<u64, FormatError> {
+        match &self.dataset {
+            Ok(dataset) => Ok(dataset.raw_byte_len().map_err(damaged)? as u64),
+            Err(_) => Ok(0),
+        }
+    }
+
+    /// Its elements, in row-major order and the byte order of this machine.
+    ///
+    /// # Errors
+    /// [`FormatError`] if they are damaged, do not fit memory, or went through a filter that is not known.
+    pub fn read(&self) -> Result<Vec<u8>, FormatError> {
+        let n_bytes = self.n_bytes()?;
+        check_memory(n_bytes)
+            .map_err(|error| unexpected("as much memory".to_owned(), &error.to_string()))?;
+        let dataset = self.dataset.as_ref().map_err(Clone::clone)?;
+        match self.dtype {
+            // Text and references point into the file, so that their bytes say nothing outside of it.
+            DType::Undefined => dataset.read_raw_bytes(),
+            _ => dataset.read_native_bytes(),
+        }
+        .map_err(|error| unreadable(&self.path, &error))
+    }
+}
+
+/// h5py writes truth as an enumeration of `FALSE` and `TRUE`, complex numbers as structures of `r` and `i`.
+fn dtype_of(datatype: &Datatype) -> DType {
+    match datatype {
+        Datatype::FixedPoint { size, signed, .. } => integer(*size, *signed),
+        Datatype::FloatingPoint { size: 2, .. } => DType::F16,
+        Datatype::FloatingPoint { size: 4, .. } => DType::F32,
+        Datatype::FloatingPoint { size: 8, .. } => DType::F64,
+        Datatype::Enum { members, .. }
+            if members.len() == 2
+                && members
+                    .iter()
+                    .all(|member| ["FALSE", "TRUE"].contains(&member.name.as_str())) =>
+        {
+            DType::Bool
+        }
+        Datatype::Enum { base, .. } => dtype_of(base),
+        Datatype::Compound { size, fields } => complex(*size, fields),
+        _ => DType::Undefined,
+    }
+}
+
+fn integer(size: u8, is_signed: bool) -> DType {
+    match (size, is_signed) {
+        (1, true) => DType::I8,
+        (1, false) => DType::U8,
+        (2, true) => DType::I16,
+        (2, false) => DType::U16,
+        (4, true) => DType::I32,
+        (4, false) => DType::U32,
+        (8, true) => DType::I64,
+        (8, false) => DType::U64,
+        _ => DType::Undefined,
+    }
+}
+
+fn complex(size: u32, fields: &[CompoundField]) -> DType {
+    let [real, imaginary] = fields else {
+        return DType::Undefined;
+    };
+    let parts = (dtype_of(&real.datatype), dtype_of(&imaginary.datatype));
+    let is_pair = real.name == "r" && imaginary.name == "i" && real.byte_offset == 0;
+    match (is_pair, size, parts) {
+        (true, 8, (DType::F32, DType::F32)) => DType::C64,
+        (true, 16, (DType::F64, DType::F64)) => DType::C128,
+        _ => DType::Undefined,
+    }
+}
+
+fn damaged(error: impl Into<Error>) -> FormatError {
+    unexpected("a sound file".to_owned(), &error.into().to_string())
+}
+
+fn unreadable(path: &str, error: &Error) -> FormatError {
+    let found = format!("`{path}` with {error}");
+    unexpected("datasets that can be read".to_owned(), &found)
+}
+
+fn unexpected(expected: String, found: &str) -> FormatError {
+    FormatError::new(0, expected, found)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn golden(name: &str) -> FileBytes {
+        let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/hdf5");
+        FileBytes::open(&dir.join(name)).unwrap()
+    }
+
+    #[test]
+    fn one_dataset_is_that_of_the_whole_list() {
+        let all = decode(golden("h5py.h5"), None).unwrap();
+        assert!(all.len() > 20 && all.iter().map(|(at, _)| *at).eq(0..all.len()));
+        for (at, array) in &all {
+            let one = decode(golden("h5py.h5"), Some(*at)).unwrap();
+            let [(found, one)] = &one[..] else {
+                panic!("{} of dataset {at}", one.len());
+            };
+            assert_eq!(
+                (found, &one.path, one.read()),
+                (at, &array.path, array.read())
+            );
+        }
+    }
+
+    #[test]
+    fn damage_is_an_error_and_no_panic() {
+        let bytes = golden("h5py.h5");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("damaged.h5");
+        for at in (0..bytes.as_ref().len()).step_by(97) {
+            for flip in [0x01, 0x80, 0xff] {
+                let mut damaged = bytes.as_ref().to_vec();
+                damaged[at] ^= flip;
+                std::fs::write(&path, &damaged).unwrap();
+                let found = decode(FileBytes::open(&path).unwrap(), None);
+                for (_, array) in found.unwrap_or_default() {
+                    let read = array.read();
+                    assert!(
+                        read.is_err() || read.unwrap().len() as u64 == array.n_bytes().unwrap()
+                    );
+                }
+            }
+        }
+        for n in [0, 8, 100, bytes.as_ref().len() / 2] {
+            std::fs::write(&path, &bytes.as_ref()[..n]).unwrap();
+            let all = decode(FileBytes::open(&path).unwrap(), None);
+            let is_refused =
+                |all: Vec<(usize, Hdf5Array)>| all.iter().any(|(_, a)| a.read().is_err());
+            assert!(all.map_or(true, is_refused), "{n} bytes");
+        }
+    }
+
+    #[test]
+    fn a_small_file_cannot_ask_for_much() {
+        let error = decode(golden("filled.h5"), None).err().unwrap();
+        assert!(
+            error
+                .to_string()
+                .contains("datasets that the file can hold"),
+            "{error}"
+        );
+    }
+}
