@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +13,7 @@ import faults
 import numpy as np
 import onnx
 import pytest
-from binary import Binary
+from binary import TIMEOUT_SECONDS, Binary
 from cases import CASES
 from comparing import FAILED, PARTIAL, PASSED, Found, compare, dump
 from numpy.typing import NDArray
@@ -135,6 +137,19 @@ def test_attributes_that_differ_are_told(sound: Callable, against: Callable) -> 
     (node,) = (node for node in right.model.graph.node if node.name == name)
     given = {attribute.name: str(attribute.i) for attribute in node.attribute}
     assert attribute == {"name": "axis", "target": "0", "golden": given.get("axis")}
+
+
+def test_the_same_inputs_and_other_attributes(opscope: Binary, sound: Callable, tmp_path: Path) -> None:
+    right, name = sound("digits_cnn"), "/fc/Gemm"
+    changed = faults.set_attribute(right.model, name, alpha=1.5)
+    target, report = dump(opscope, tmp_path, changed, right.inputs), tmp_path / "replay.json"
+    command = [*opscope.command("replay", target, name, "--golden", right.dump, "--json", report)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
+    assert done.returncode == FAILED, done.stderr
+    assert done.stdout.startswith("fail: the same inputs, other attributes: alpha is 1.5 here, ")
+    (replayed,) = json.loads(report.read_text())["operators"]
+    assert replayed["blame"] == "attributes"
+    assert [attribute["name"] for attribute in replayed["attributes"]] == ["alpha"]
 
 
 @pytest.mark.parametrize(

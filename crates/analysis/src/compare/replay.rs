@@ -9,8 +9,8 @@ use opscope_tensor::{Layout, Tensor};
 use serde::Serialize;
 
 use super::result::{
-    Comparison, Metrics, OperatorName, OperatorResult, RuleHit, SlotResult, TensorSummary,
-    VerdictLevel, number,
+    AttributeDifference, Comparison, Metrics, OperatorName, OperatorResult, RuleHit, SlotResult,
+    TensorSummary, VerdictLevel, number,
 };
 use super::verdict::{Thresholds, judge};
 use crate::compare::result::{Evidence, MetricId, RuleName, SlotKey};
@@ -40,6 +40,9 @@ pub struct ReplayResult {
     /// The golden outputs against those computed again from the golden inputs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub golden_own: Vec<SlotResult>,
+    /// Attributes that the operator has other values of on the golden side.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub attributes: Vec<AttributeDifference>,
     /// The largest relative distances of each of those.
     pub errors: ReplayErrors,
     /// The worst of own, inherited and total.
@@ -84,6 +87,9 @@ pub enum ReplayBlame {
     Inherited,
     /// Both.
     Both,
+    /// The operator is another one: its inputs are those of the golden side, and it makes something else of them, as
+    /// its attributes say.
+    Attributes,
 }
 
 impl ReplayBlame {
@@ -94,6 +100,7 @@ impl ReplayBlame {
             ReplayBlame::Own => "the operator itself",
             ReplayBlame::Inherited => "inherits",
             ReplayBlame::Both => "both",
+            ReplayBlame::Attributes => "other attributes",
         }
     }
 }
@@ -191,6 +198,12 @@ impl ReplayResult {
             worst(&self.inherited)
         };
         self.blame = blame(own, inherited);
+        let is_same = !self.inputs.is_empty()
+            && worst(&self.inputs) == VerdictLevel::Pass
+            && (self.errors.inputs == 0.0 || !self.attributes.is_empty());
+        if self.blame == ReplayBlame::Inherited && !self.inherited.is_empty() && is_same {
+            self.blame = ReplayBlame::Attributes;
+        }
         // The golden side is taken for right, so that its own error changes no level.
         self.level = own.max(inherited).max(worst(&self.total));
     }
@@ -285,6 +298,27 @@ mod tests {
         check(0.0, 1.0, ReplayBlame::Inherited, VerdictLevel::Fail);
         check(1.0, 1.0, ReplayBlame::Both, VerdictLevel::Fail);
         check(f32::NAN, 0.0, ReplayBlame::Own, VerdictLevel::Fail);
+    }
+
+    #[test]
+    fn equal_inputs_are_not_at_fault() {
+        let check = |input: f32, attributes: &[&str], expected: ReplayBlame| {
+            let mut found = replayed(0.0, 1.0);
+            let (right, wrong) = (tensor(&[1.0, 2.0]), tensor(&[1.0 + input, 2.0]));
+            found.inputs = vec![compare(SlotKey::default(), &wrong, &right)];
+            let names = attributes.iter().map(|name| AttributeDifference {
+                name: (*name).to_owned(),
+                ..AttributeDifference::default()
+            });
+            found.attributes = names.collect();
+            found.judge(&Thresholds::default());
+            assert_eq!(found.blame, expected, "{input} {attributes:?}");
+        };
+        check(0.0, &[], ReplayBlame::Attributes);
+        check(0.0, &["axis"], ReplayBlame::Attributes);
+        check(1e-6, &["axis"], ReplayBlame::Attributes);
+        check(1e-6, &[], ReplayBlame::Inherited);
+        check(1.0, &["axis"], ReplayBlame::Inherited);
     }
 
     #[test]

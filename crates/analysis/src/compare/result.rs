@@ -1,5 +1,7 @@
 //! Everything that a comparison found, as it is saved: reports are made from it, and verdicts are given anew.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use opscope_store::record::SlotSide;
 use serde::{Deserialize, Serialize};
 
@@ -115,6 +117,25 @@ pub struct AttributeDifference {
     pub target: Option<String>,
     /// The golden side's value.
     pub golden: Option<String>,
+}
+
+impl AttributeDifference {
+    /// Attributes with other texts, or on one side alone, by name.
+    pub fn between(
+        target: &BTreeMap<&str, &str>,
+        golden: &BTreeMap<&str, &str>,
+    ) -> Vec<AttributeDifference> {
+        let names: BTreeSet<&str> = target.keys().chain(golden.keys()).copied().collect();
+        let names = names.into_iter();
+        names
+            .filter(|name| target.get(name) != golden.get(name))
+            .map(|name| AttributeDifference {
+                name: name.to_owned(),
+                target: target.get(name).map(|text| (*text).to_owned()),
+                golden: golden.get(name).map(|text| (*text).to_owned()),
+            })
+            .collect()
+    }
 }
 
 /// An operator of a dump.

@@ -1,6 +1,6 @@
 //! A whole comparison: from two paths to a result.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use opscope_store::StoreError;
@@ -213,17 +213,7 @@ fn differing_attributes(dumps: [&ComparedDump; 2], runs: [usize; 2]) -> Vec<Attr
     if framework != other || dumps[0].runs[runs[0]].op_type != dumps[1].runs[runs[1]].op_type {
         return Vec::new();
     }
-    let names: BTreeSet<&str> = target.keys().chain(golden.keys()).copied().collect();
-    let names = names
-        .into_iter()
-        .filter(|name| target.get(name) != golden.get(name));
-    names
-        .map(|name| AttributeDifference {
-            name: name.to_owned(),
-            target: target.get(name).map(|text| (*text).to_owned()),
-            golden: golden.get(name).map(|text| (*text).to_owned()),
-        })
-        .collect()
+    AttributeDifference::between(&target, &golden)
 }
 
 /// Matches two dumps and returns the pairs as a mapping that can be edited and given back; reads no tensor.

@@ -123,6 +123,11 @@ impl<'a> LocatedOperators<'a> {
         located
     }
 
+    /// Whether a model says what all operators are.
+    pub(super) fn has_model(&self) -> bool {
+        self.model.is_some()
+    }
+
     /// The source of a run, with its number, and the run's operator in it.
     pub(super) fn get(&self, run: usize) -> Result<(usize, &ModelOperators, usize), ReplayRefusal> {
         let (source, operator) = self.of_run[run].clone()?;

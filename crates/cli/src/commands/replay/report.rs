@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use opscope_analysis::compare::replay::{ReplayBlame, ReplayResult};
+use opscope_analysis::compare::report::words::attribute;
 use opscope_analysis::compare::result::{MetricId, OperatorName, SlotResult, VerdictLevel};
 use opscope_engine::choice::EngineChoice;
 use opscope_store::atomic_file::{Creator, PermissionModes};
@@ -199,13 +200,20 @@ fn sentence(one: &ReplayResult) -> String {
         ReplayBlame::Both => {
             "both: its outputs are not what its inputs give, and its inputs differ from golden's"
         }
+        ReplayBlame::Attributes if one.attributes.is_empty() => {
+            "the same inputs, another operator: it makes something else of them than golden's does"
+        }
+        ReplayBlame::Attributes => "the same inputs, other attributes",
     };
     // The engine is one way to compute the operator and not the truth. If it disagrees with both
     // dumps alike, it may be the odd one.
     let doubt = is_own_known
         && matches!(one.blame, ReplayBlame::Own | ReplayBlame::Both)
         && worst(&one.golden_own) >= worst(&one.own);
-    if doubt {
+    let attributes: Vec<String> = one.attributes.iter().map(attribute).collect();
+    if one.blame == ReplayBlame::Attributes && !attributes.is_empty() {
+        format!("{text}: {}", attributes.join(", "))
+    } else if doubt {
         format!("{text}; but golden's are not either, so the engine may compute it otherwise")
     } else {
         text.to_owned()

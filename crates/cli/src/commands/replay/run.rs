@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use opscope_analysis::compare::matching::{Matching, RunPair};
 use opscope_analysis::compare::replay::{ReplayResult, compare};
-use opscope_analysis::compare::result::{OperatorName, SlotKey, SlotResult};
+use opscope_analysis::compare::result::{AttributeDifference, OperatorName, SlotKey, SlotResult};
 use opscope_analysis::compare::side::{ComparedDump, OperatorExecution};
 use opscope_analysis::compare::verdict::Thresholds;
 use opscope_engine::LoadOptions;
@@ -256,6 +256,7 @@ impl ReplayContext<'_> {
                 (Err(refusal), _) | (_, Err(refusal)) => replayed.notes.push(refusal.text),
             }
         }
+        replayed.attributes = self.differing_attributes(run, golden, pair.golden[0]);
         match golden.half.again(pair.golden[0], &self.options) {
             Ok((dumped, golden_again, _)) => {
                 replayed.golden_own = against(&dumped, &golden_again);
@@ -265,6 +266,26 @@ impl ReplayContext<'_> {
                 "the golden operator cannot be run again: {}",
                 refusal.text
             )),
+        }
+    }
+}
+
+impl ReplayContext<'_> {
+    /// The attributes that differ. A model that is given says what the operator is on both sides.
+    fn differing_attributes(
+        &self,
+        run: usize,
+        golden: &GoldenDump<'_>,
+        golden_run: usize,
+    ) -> Vec<AttributeDifference> {
+        let halves = [(self.target, run), (&golden.half, golden_run)];
+        let texts = halves.map(|(half, run)| {
+            let is_described = !half.located.has_model();
+            half.side.attributes_of(run).filter(|_| is_described)
+        });
+        match &texts {
+            [Some(target), Some(golden)] => AttributeDifference::between(target, golden),
+            _ => Vec::new(),
         }
     }
 }
