@@ -7,6 +7,7 @@
 
 mod append;
 mod directories;
+mod growing;
 mod link;
 mod pace;
 mod pretend;
@@ -31,6 +32,7 @@ use self::unnamed::NamingOutcome;
 use crate::StoreError;
 use crate::temporary::{LeftOvers, TemporaryName};
 
+pub use growing::GrowingFile;
 pub use link::{FileIdentity, LinkMethod, SharingOutcome, file_holds};
 pub use pretend::DryRunTotals;
 pub(crate) use pretend::nearest;

@@ -71,6 +71,14 @@ impl StoreError {
         }
     }
 
+    /// Whether the name is taken.
+    pub(crate) fn is_already_there(&self) -> bool {
+        match self {
+            StoreError::Io { source, .. } => source.kind() == io::ErrorKind::AlreadyExists,
+            StoreError::Corrupt { .. } => false,
+        }
+    }
+
     pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError {
         let path = path.to_owned();
         move |source| StoreError::Io {

@@ -6,6 +6,7 @@
 //! | [`tree`] | one file for each directory dialect: where a record goes and what its file is called |
 //! | [`file_format`] | one file for each file format: its bytes, both ways |
 //! | [`dump`] | a directory of dump files, listed for reading |
+//! | [`slot_table`] | a table with a row for each tensor |
 //! | [`reader`] | every form of dump, read into one index of its tensors |
 //! | [`regular_file`] | opening files for reading: regular files, and nothing else |
 //! | [`file_bytes`] | a file's bytes, read or mapped |
@@ -31,6 +32,7 @@ pub mod record;
 pub mod regular_file;
 pub mod removal;
 pub mod run_file;
+pub mod slot_table;
 mod space;
 pub mod temporary;
 pub mod tree;

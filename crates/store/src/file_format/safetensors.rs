@@ -3,12 +3,14 @@
 //! `docs/formats/safetensors.md` draws the bytes. Source: the public description of
 //! the format (`huggingface/safetensors`, README) and its dtype names.
 
+mod growing;
 mod read;
 
 use opscope_tensor::{DType, Shape, ShapeError};
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 
+pub use growing::{GrowingHeader, PADDING_PREFIX};
 pub use read::{FoundTensor, decode};
 
 /// The name used in messages.

@@ -1,0 +1,174 @@
+//! A file whose tensors are not known when it begins.
+//!
+//! The header stands before the elements, so room is left for it and filled when the file is full.
+//! Until then the file begins with zeros, which no reader of the format takes for a header.
+
+use std::collections::HashSet;
+
+use opscope_tensor::DType;
+use serde_json::json;
+
+use super::{ALIGN, LENGTH_BYTES, METADATA_KEY, dtype_name};
+
+/// How the names of tensors begin that only fill up to an aligned place.
+pub const PADDING_PREFIX: &str = "padding/";
+/// Bytes that the entry of the longest padding takes, which every other entry leaves room for.
+const PADDING_ENTRY_BYTES: usize = 160;
+
+/// The header of a file that grows.
+#[derive(Debug)]
+pub struct GrowingHeader {
+    /// Bytes that the header may take, its length and blanks included.
+    n_reserved: usize,
+    /// The entries so far, with a comma before each.
+    entries: String,
+    names: HashSet<String>,
+    /// Bytes of elements so far.
+    n_data: u64,
+}
+
+impl GrowingHeader {
+    /// A file with room for a header of `n_reserved` bytes.
+    pub fn new(n_reserved: usize) -> GrowingHeader {
+        let metadata = json!({ METADATA_KEY: { "format": "pt" } }).to_string();
+        GrowingHeader {
+            n_reserved: n_reserved.next_multiple_of(ALIGN),
+            entries: metadata.trim_end_matches('}').to_owned() + "}",
+            names: HashSet::new(),
+            n_data: 0,
+        }
+    }
+
+    /// Bytes before the elements.
+    pub fn n_reserved(&self) -> usize {
+        self.n_reserved
+    }
+
+    /// Bytes of the whole file so far.
+    pub fn n_bytes(&self) -> u64 {
+        self.n_reserved as u64 + self.n_data
+    }
+
+    /// Adds a tensor of `n_bytes` at the end, and returns where in the file its elements belong; `None` if
+    /// the header has no room for it. A dtype that the format lacks becomes bytes in one axis.
+    pub fn add(&mut self, name: &str, dtype: DType, shape: &[usize], n_bytes: u64) -> Option<u64> {
+        let dims: Vec<usize>;
+        let (dtype_name, shape) = match dtype_name(dtype) {
+            Some(name) => (name, shape),
+            None => {
+                dims = vec![usize::try_from(n_bytes).ok()?];
+                ("U8", &dims[..])
+            }
+        };
+        let start = self.n_data.next_multiple_of(ALIGN as u64);
+        let mut added = String::new();
+        if start > self.n_data {
+            let padding = format!("{PADDING_PREFIX}{}", self.n_data);
+            added += &entry(
+                &padding,
+                "U8",
+                &[(start - self.n_data) as usize],
+                self.n_data,
+            );
+        }
+        let mut name = name.to_owned();
+        if self.names.contains(&name) || name == METADATA_KEY || name.starts_with(PADDING_PREFIX) {
+            name += &format!("#{start}");
+        }
+        added += &entry_of(&name, dtype_name, shape, start, n_bytes);
+        let n_header = LENGTH_BYTES + self.entries.len() + added.len() + PADDING_ENTRY_BYTES;
+        if n_header > self.n_reserved {
+            return None;
+        }
+        self.entries += &added;
+        self.names.insert(name);
+        self.n_data = start.checked_add(n_bytes)?;
+        Some(self.n_reserved as u64 + start)
+    }
+
+    /// The bytes before the elements, once the last tensor is added.
+    pub fn finish(&self) -> Vec<u8> {
+        let n_text = self.n_reserved - LENGTH_BYTES;
+        let mut bytes = (n_text as u64).to_le_bytes().to_vec();
+        bytes.extend_from_slice(self.entries.as_bytes());
+        bytes.push(b'}');
+        bytes.resize(self.n_reserved, b' ');
+        bytes
+    }
+}
+
+fn entry(name: &str, dtype: &str, shape: &[usize], start: u64) -> String {
+    entry_of(
+        name,
+        dtype,
+        shape,
+        start,
+        shape.iter().product::<usize>() as u64,
+    )
+}
+
+fn entry_of(name: &str, dtype: &str, shape: &[usize], start: u64, n_bytes: u64) -> String {
+    let name = json!(name);
+    let end = start.saturating_add(n_bytes);
+    format!(
+        r#",{name}:{{"dtype":"{dtype}","shape":{},"data_offsets":[{start},{end}]}}"#,
+        json!(shape)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file_format::safetensors::decode;
+
+    #[test]
+    fn files_read_back_once_they_are_finished() {
+        let mut header = GrowingHeader::new(1000);
+        let tensors: [(&str, DType, &[usize], u64); 6] = [
+            ("a", DType::U8, &[3], 3),
+            ("b", DType::F32, &[2, 1], 8),
+            ("b", DType::F32, &[], 4),
+            ("packed", DType::I4, &[3], 2),
+            ("none", DType::F64, &[0, 2], 0),
+            (METADATA_KEY, DType::I64, &[1], 8),
+        ];
+        let mut expected = Vec::new();
+        for (name, dtype, shape, n_bytes) in tensors {
+            let offset = header.add(name, dtype, shape, n_bytes).unwrap();
+            assert_eq!(offset % 8, 0);
+            expected.push(offset as usize..(offset + n_bytes) as usize);
+        }
+        let mut file = header.finish();
+        assert_eq!(file.len(), 1000);
+        file.resize(header.n_bytes() as usize, 7);
+        let found = decode(&file).unwrap();
+        let found = found
+            .iter()
+            .filter(|one| !one.name.starts_with(PADDING_PREFIX));
+        let (names, ranges): (Vec<_>, Vec<_>) = found
+            .map(|one| (one.name.as_str(), one.range.clone()))
+            .unzip();
+        assert_eq!(
+            names,
+            ["a", "b", "b#16", "packed", "none", "__metadata__#32"]
+        );
+        assert_eq!(ranges, expected);
+    }
+
+    #[test]
+    fn a_full_header_takes_no_more() {
+        let mut header = GrowingHeader::new(600);
+        let n = (0..100).take_while(|i| header.add(&i.to_string(), DType::U8, &[1], 1).is_some());
+        let n = n.count();
+        assert!((1..20).contains(&n), "{n}");
+        let mut file = header.finish();
+        file.resize(header.n_bytes() as usize, 0);
+        let read = decode(&file).unwrap();
+        assert_eq!(
+            read.iter()
+                .filter(|one| !one.name.starts_with(PADDING_PREFIX))
+                .count(),
+            n
+        );
+    }
+}

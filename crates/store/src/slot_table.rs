@@ -1,0 +1,31 @@
+//! The table of a dump: one row for each tensor, in Parquet.
+//!
+//! The native form has a table for each step, and indexes of other forms have the same columns.
+//! `docs/formats/slot_table.md` describes them; [`column_names`] lists them.
+
+mod columns;
+pub mod journal;
+mod read;
+mod row;
+mod write;
+
+use opscope_tensor::ElementCounts;
+
+pub use columns::column_names;
+pub use read::SlotTable;
+pub use row::{SlotRow, StatisticsCells};
+pub use write::{TableMetadata, TableWriter};
+
+/// The version of the schema. Readers take tables of this version and of earlier ones.
+pub const VERSION: u32 = 1;
+/// The name used in messages.
+pub const FORMAT_NAME: &str = "slot table";
+/// Rows that are together in a row group, which is read and written as a whole.
+pub const N_GROUP_ROWS: usize = 1 << 17;
+
+/// Counts of elements by kind, without that of all elements, which every tensor has.
+const N_COUNTS: usize = ElementCounts::NAMES.len() - 1;
+/// Names of the numbers that statistics have beside counts.
+const NUMBER_NAMES: [&str; 7] = ["min", "max", "sum", "mean", "std", "l1", "l2"];
+/// Where the file says which version it has.
+const VERSION_KEY: &str = "opscope.slot_table";
