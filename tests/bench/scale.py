@@ -86,7 +86,7 @@ def steps(opscope: Path, out: Path) -> None:
     dump = [opscope, "dump", model, "--engine", "tract", "--seed", "0", "--no-baseline"]
     # Small tensors wait for writers as large ones do, until the queue is full.
     dump += ["--queue-mib", "16"]
-    dry = ["--json", "--dry-run", "--out", out / "dry"]
+    dry = ["--json", "--dry-run", "--form", "acl", "--out", out / "dry"]
     for label, kind in (("--stats", ["--stats"]), ("--as float16", ["--json", "--as", "float16"]), ("dry run", dry)):
         peaks = []
         for n_steps in (2_000, 10_000):
@@ -103,7 +103,7 @@ def operators(opscope: Path, out: Path, engine: str, n: int) -> None:
     model, tree = out / f"chain_{n}.onnx", out / f"tree_{n}"
     chain(model, n)
     shutil.rmtree(tree, ignore_errors=True)
-    dump = [opscope, "dump", model, "--engine", engine, "--seed", "0", "--json", "--out", tree]
+    dump = [opscope, "dump", model, "--engine", engine, "--seed", "0", "--json", "--form", "acl", "--out", tree]
     dry, _ = run(f"{engine}, {n} operators, dry run", [*dump, "--dry-run", out / "dry"], 20, GIB)
     assert json.loads(dry)["files"] == n
     text, _ = run(f"{engine}, {n} operators, dump", [*dump, out / "dump"], 20, GIB)
@@ -125,8 +125,8 @@ def tensors(opscope: Path, out: Path, engine: str) -> None:
     tree = out / "tensors"
     kinds = {
         "--stats": ["--stats"],
-        "dry run": ["--out", tree, "--dry-run"],
-        "statistics in files": ["--out", tree, "--content", "statistics"],
+        "dry run": ["--form", "acl", "--out", tree, "--dry-run"],
+        "statistics in files": ["--form", "acl", "--out", tree, "--content", "statistics"],
     }
     for kind, options in kinds.items():
         _, peak = run(f"{label}, {kind}", [*command, *options, out / "dumped"], None, plain + QUEUE_BYTES)

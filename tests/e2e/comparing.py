@@ -98,5 +98,5 @@ def dump(opscope: Binary, folder: Path, model: ModelProto, inputs: dict[str, NDA
     options = input_options(inputs, folder / "inputs")
     path = folder / "net.onnx"
     save(model, path)
-    opscope.dump(path, "--out", folder / "dump", *options, *args)
+    opscope.dump(path, "--form", "acl", "--out", folder / "dump", *options, *args)
     return folder / "dump"

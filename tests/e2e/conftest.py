@@ -107,7 +107,7 @@ def dumped(
     out_dir, npy_dir = folder / "dump", folder / "npy"
     inputs = input_options(case.load_inputs(generated), folder / "inputs")
     started_us = time.time_ns() // 1000
-    report = opscope.dump(case.model_path(generated), "--out", out_dir, *inputs)
+    report = opscope.dump(case.model_path(generated), "--form", "acl", "--out", out_dir, *inputs)
     finished_us = time.time_ns() // 1000
     steps = dump_tree.step_dirs(out_dir, case.stem)
     assert list(steps) == [0]

@@ -56,7 +56,7 @@ def in_form(opscope: Binary, folder: Path, form: str, model: onnx.ModelProto = M
         options += ["--config", path]
     elif form == "few-tensors":
         config = {}
-        options += ["--out", out, "--tensors", "type:Gemm"]
+        options += ["--form", "acl", "--out", out, "--tensors", "type:Gemm"]
     else:
         target, _, setting = form.partition(":")
         config = mindspore_configuration(out, target, MINDSPORE_SETTINGS[setting])

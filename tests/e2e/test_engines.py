@@ -44,7 +44,7 @@ def test_every_case_has_an_engine() -> None:
 @pytest.mark.parametrize("case", BEYOND, ids=str)
 def test_tract_says_who_can(case: Case, opscope: Binary, generated: Path, tmp_path: Path) -> None:
     inputs = input_options(case.load_inputs(generated), tmp_path / "inputs")
-    command = opscope.command("dump", case.model_path(generated), "--out", tmp_path / "dump", *inputs)
+    command = opscope.command("dump", case.model_path(generated), "--form", "acl", "--out", tmp_path / "dump", *inputs)
     done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
     assert (done.returncode, done.stdout) == (UNREADABLE, "")
     assert BEYOND_TRACT[case.stem] in done.stderr
@@ -58,7 +58,7 @@ def test_engines_agree(case: Case, generated: Path, tmp_path: Path) -> None:
     dumps = {}
     for engine in (TRACT, ONNX_RUNTIME):
         dumps[engine] = tmp_path / engine.name
-        binary(engine).dump(case.model_path(generated), "--out", dumps[engine], *inputs)
+        binary(engine).dump(case.model_path(generated), "--form", "acl", "--out", dumps[engine], *inputs)
     for target, golden in ((TRACT, ONNX_RUNTIME), (ONNX_RUNTIME, TRACT)):
         # tract shows nothing of what a Scan runs.
         found = compare(binary(target), dumps[target], dumps[golden], "--allow-skip", "^/body/")
@@ -97,7 +97,7 @@ def test_a_fault_in_one_engine(
 def test_sequences_have_no_bytes(opscope: Binary, generated: Path, tmp_path: Path) -> None:
     """All else is in the dump, and what is not is counted."""
     inputs = SEQUENCES.load_inputs(generated)
-    options = ["--out", tmp_path / "dump", *input_options(inputs, tmp_path / "inputs"), "--json"]
+    options = ["--form", "acl", "--out", tmp_path / "dump", *input_options(inputs, tmp_path / "inputs"), "--json"]
     command = opscope.command("dump", SEQUENCES.model_path(generated), *options)
     done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
     operators = reference.run(SEQUENCES.model_path(generated), inputs)
@@ -119,7 +119,8 @@ def test_sequences_have_no_bytes(opscope: Binary, generated: Path, tmp_path: Pat
 def test_text_is_kept(opscope: Binary, generated: Path, tmp_path: Path) -> None:
     """Of each text the place and the length, then all texts."""
     inputs = TEXT.load_inputs(generated)
-    opscope.dump(TEXT.model_path(generated), "--out", tmp_path / "dump", *input_options(inputs, tmp_path / "inputs"))
+    options = input_options(inputs, tmp_path / "inputs")
+    opscope.dump(TEXT.model_path(generated), "--form", "acl", "--out", tmp_path / "dump", *options)
     step = dump_tree.step_dirs(tmp_path / "dump", TEXT.stem)[0]
     files = {file.op_type: dump_data.parse(file.path.read_bytes()) for file in dump_tree.read_step(step)}
     for tensor in (files["Cast"].outputs[0], files["LabelEncoder"].inputs[0]):

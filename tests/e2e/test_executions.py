@@ -35,7 +35,7 @@ def test_executions_do_not_depend_on_each_other(case: Case, opscope: Binary, gen
     for step, arrays in enumerate(given):
         np.savez(sets / f"{step}.npz", **arrays)
     model = case.model_path(generated)
-    opscope.dump(model, "--inputs", sets, "--out", tmp_path / "dump", "--save-outputs", results)
+    opscope.dump(model, "--inputs", sets, "--form", "acl", "--out", tmp_path / "dump", "--save-outputs", results)
     found = [load(results / str(step)) for step in range(N_STEPS)]
     for name in found[0]:
         assert found[0][name].tobytes() == found[2][name].tobytes(), name

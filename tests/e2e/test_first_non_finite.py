@@ -108,7 +108,7 @@ def test_a_nan_is_told_and_a_mask_is_not(opscope: Binary, tmp_path: Path, way: C
     dump = {"dump_path": str(tmp_path / "dump"), "dump_mode": "output", "dump_list": [{}]}
     (tmp_path / "acl.json").write_text(json.dumps({"dump": dump}))
     options = {
-        "all": ("--out", tmp_path / "dump"),
+        "all": ("--form", "acl", "--out", tmp_path / "dump"),
         "output": ("--config", tmp_path / "acl.json"),
         "stats": ("--stats",),
     }[kind]

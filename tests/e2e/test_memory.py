@@ -67,8 +67,8 @@ def peak(opscope: Binary, model: Path, folder: Path, *options: object) -> int:
     return int(measured.read_text()) * 1024
 
 
-STATS, RANGES, DRY = ["--stats"], ["--as", "bfloat16"], ["--out", "dump", "--dry-run"]
-STATISTICS = ["--out", "dump", "--content", "statistics"]
+STATS, RANGES, DRY = ["--stats"], ["--as", "bfloat16"], ["--form", "acl", "--out", "dump", "--dry-run"]
+STATISTICS = ["--form", "acl", "--out", "dump", "--content", "statistics"]
 
 
 @pytest.mark.parametrize("kind", [STATS, ["--as", "float16"], DRY], ids=" ".join)

@@ -50,7 +50,7 @@ def reader(opscope: Binary, tmp_path: Path) -> Callable[..., Shown]:
 
     def run(model: Path, *args: object, config: Path | None = None) -> Shown:
         out_dir, npy_dir = tmp_path / "dump", tmp_path / "npy"
-        place = ("--config", config) if config else ("--out", out_dir)
+        place = ("--config", config) if config else ("--form", "acl", "--out", out_dir)
         report = opscope.dump(model, *place, *args)
         records = report["records"]
         ends = [records[end] for end in ("written", "dropped", "failed")]
@@ -205,7 +205,7 @@ def test_without_the_option_integers_stay_integers(shown: Callable[..., Shown], 
 
 def test_both_forms_pair_by_name(opscope: Binary, forms: Forms, tmp_path: Path) -> None:
     for model, name in ((forms.of_operators, "operators"), (forms.qdq, "qdq")):
-        opscope.dump(model, "--out", tmp_path / name, "--quant-dumpable", *forms.inputs)
+        opscope.dump(model, "--form", "acl", "--out", tmp_path / name, "--quant-dumpable", *forms.inputs)
     found = comparing.compare(opscope, tmp_path / "operators", tmp_path / "qdq")
     for name in [*VIEWS, "scores"]:
         operator = found.operator(f"{name}_DequantizeLinear")

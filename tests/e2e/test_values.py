@@ -108,7 +108,8 @@ def test_first_non_finite_is_found(dumped: Dumped) -> None:
 def test_steps_are_counted(opscope: Binary, tmp_path: Path) -> None:
     images = np.load(DIGITS / "images.npy")
     image_option = f"image={DIGITS / 'images.npy'}"
-    report = opscope.dump(digits_model(), "--out", tmp_path / "dump", "--input", image_option, "--steps", 3)
+    place = ("--form", "acl", "--out", tmp_path / "dump")
+    report = opscope.dump(digits_model(), *place, "--input", image_option, "--steps", 3)
     steps = dump_tree.step_dirs(tmp_path / "dump", "digits_cnn")
     assert sorted(steps) == [0, 1, 2]
     operators = reference.run(digits_model(), {"image": images})
@@ -126,7 +127,7 @@ def test_inputs_come_together(opscope: Binary, tmp_path: Path, kind: str) -> Non
     else:
         source.mkdir()
         np.save(source / "image.npy", images)
-    opscope.dump(digits_model(), "--out", tmp_path / "dump", "--inputs", source)
+    opscope.dump(digits_model(), "--form", "acl", "--out", tmp_path / "dump", "--inputs", source)
     step_dir = dump_tree.step_dirs(tmp_path / "dump", "digits_cnn")[0]
     assert_dump_agrees(opscope, reference.run(digits_model(), {"image": images}), step_dir, tmp_path / "npy")
 
@@ -135,7 +136,7 @@ def test_made_up_inputs_repeat_with_the_seed(opscope: Binary, tmp_path: Path) ->
     images = []
     for run, seed in enumerate([5, 5, 6]):
         out_dir = tmp_path / f"dump{run}"
-        opscope.dump(digits_model(), "--out", out_dir, "--shape", "image:2,1,8,8", "--seed", seed)
+        opscope.dump(digits_model(), "--form", "acl", "--out", out_dir, "--shape", "image:2,1,8,8", "--seed", seed)
         step_dir = dump_tree.step_dirs(out_dir, "digits_cnn")[0]
         (first,) = (file for file in dump_tree.read_step(step_dir) if file.op_name == "_conv1_Conv")
         images.append(dump_data.parse(first.path.read_bytes()).inputs[0].array())
@@ -165,7 +166,7 @@ def test_config_selects_operators(opscope: Binary, tmp_path: Path) -> None:
 
 def test_converts_a_single_file(opscope: Binary, tmp_path: Path) -> None:
     image_option = f"image={DIGITS / 'images.npy'}"
-    opscope.dump(digits_model(), "--out", tmp_path / "dump", "--input", image_option)
+    opscope.dump(digits_model(), "--form", "acl", "--out", tmp_path / "dump", "--input", image_option)
     step_dir = dump_tree.step_dirs(tmp_path / "dump", "digits_cnn")[0]
     (file,) = (file for file in dump_tree.read_step(step_dir) if file.op_type == "Gemm")
     opscope.convert(file.path, tmp_path / "npy")

@@ -35,6 +35,7 @@ mod running_step;
 mod select;
 mod session;
 pub mod sink;
+mod step_end;
 mod tap;
 mod tensor_intake;
 mod tensor_rule;

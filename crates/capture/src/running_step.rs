@@ -10,6 +10,7 @@ use crate::overwrite::Watcher;
 use crate::parameters::Parameters;
 use crate::quantised::ValueClaims;
 use crate::ring::StepHold;
+use crate::step_end::StepEnd;
 
 /// One execution of a model, for as long as its tap is in it or one of its operators runs.
 pub(crate) struct RunningStep {
@@ -25,6 +26,8 @@ pub(crate) struct RunningStep {
     pub(crate) claims: ValueClaims,
     /// Keeps the ring from deciding on the step. Empty without a ring, and until the ring has room.
     pub(crate) hold: OnceLock<StepHold>,
+    /// Tells the sink when everything of the step is written. Empty of steps that it does not hear of.
+    pub(crate) end: OnceLock<Arc<StepEnd>>,
     /// Notes about operators with NaN or infinities.
     notes: Arc<StepNotes>,
 }
@@ -33,6 +36,8 @@ pub(crate) struct RunningStep {
 pub(crate) struct StepTicket {
     pub(crate) hold: Option<StepHold>,
     pub(crate) notes: Arc<StepNotes>,
+    /// Only held: the step ends with the last of them.
+    _end: Option<Arc<StepEnd>>,
 }
 
 impl RunningStep {
@@ -45,6 +50,7 @@ impl RunningStep {
             parameters: Parameters::default(),
             claims: ValueClaims::default(),
             hold: OnceLock::new(),
+            end: OnceLock::new(),
             notes,
         }
     }
@@ -54,6 +60,7 @@ impl RunningStep {
         StepTicket {
             hold: self.hold.get().map(StepHold::for_record),
             notes: self.notes.clone(),
+            _end: self.end.get().cloned(),
         }
     }
 }

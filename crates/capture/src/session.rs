@@ -159,6 +159,7 @@ impl CaptureSession {
             failures: FailureResponse::new(options.on_failure),
             ring: (options.ring)
                 .map(|ring| Ring::new(ring, options.when_behind, sink.clone(), counters)),
+            ended_steps: Arc::default(),
             first_overflow: Mutex::default(),
         });
         let tensors = TensorIntake::new(sink, may_summarize, options.queue_bytes_max);
@@ -282,6 +283,7 @@ impl CaptureSession {
             return SessionSummary::without_findings(writer.counters.snapshot());
         }
         self.end_writers();
+        writer.end_steps();
         // Before the sink hears of the end: removing steps is still its work.
         let ring = writer.ring.as_ref().map(|ring| ring.finish());
         writer.note(guarded(|| writer.sink.finish()));

@@ -76,6 +76,15 @@ pub trait Sink: Send + Sync {
         Ok(WrittenFiles::default())
     }
 
+    /// Hears that a selected step is over: all its records were written, or lost and counted. Called once
+    /// for each step that began, but for those that a tap is still in when the session ends.
+    ///
+    /// # Errors
+    /// As for [`Sink::open_model`].
+    fn end_step(&self, _model: &ModelId, _step: u64) -> Result<WrittenFiles, SinkError> {
+        Ok(WrittenFiles::default())
+    }
+
     /// Hears that there are no more records.
     ///
     /// # Errors

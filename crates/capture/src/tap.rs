@@ -19,6 +19,7 @@ use crate::record_intake::RecordIntake;
 use crate::record_order::RecordOrder;
 use crate::recorder::PurposeRecorder;
 use crate::running_step::RunningStep;
+use crate::step_end::StepEnd;
 use crate::writer::guarded;
 use crate::{
     BorrowError, GraphView, Plan, Probe, QuantisedPlace, SelectedOperators, SelectedSlots,
@@ -178,6 +179,8 @@ impl Tap {
             if let Some(ring) = &writer.ring {
                 self.step.hold.get_or_init(|| ring.begin(&self.model, step));
             }
+            let end = || Arc::new(StepEnd::new(&writer.ended_steps, &self.model, step));
+            self.step.end.get_or_init(end);
             let written = guarded(|| writer.sink.begin_step(&self.model, step));
             writer.note(written);
         }

@@ -11,6 +11,7 @@ use crate::policy::FailureResponse;
 use crate::queue::{Queue, RecordWork, WriteJob};
 use crate::record_order::RecordOrder;
 use crate::ring::{Ring, StepHold, TriggerCause, TriggerKind};
+use crate::step_end::EndedSteps;
 use crate::{FirstOverflow, Sink, SinkError, WrittenFiles, non_finite};
 
 /// The way from the queue to the sink, which the writer threads work at. The engine's own thread writes
@@ -22,6 +23,7 @@ pub(crate) struct RecordWriter {
     pub(crate) counters: Arc<LiveCounters>,
     pub(crate) failures: FailureResponse,
     pub(crate) ring: Option<Arc<Ring>>,
+    pub(crate) ended_steps: Arc<EndedSteps>,
     pub(crate) first_overflow: Mutex<Option<(RecordOrder, FirstOverflow)>>,
 }
 
@@ -55,7 +57,15 @@ impl RecordWriter {
                 if let Some(ring) = &self.ring {
                     ring.sweep_if_due();
                 }
+                self.end_steps();
             }
+        }
+    }
+
+    /// Tells the sink of the steps that have ended.
+    pub(crate) fn end_steps(&self) {
+        for (model, step) in self.ended_steps.take() {
+            self.note(guarded(|| self.sink.end_step(&model, step)));
         }
     }
 

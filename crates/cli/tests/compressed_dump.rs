@@ -118,7 +118,7 @@ fn where_there_are_no_arrays_compression_is_refused() {
         assert!(!out.exists());
     };
     check(
-        &["--out", out.to_str().unwrap()],
+        &["--form", "acl", "--out", out.to_str().unwrap()],
         "all tensors of an operator",
     );
     check(&["--stats"], "write no files");

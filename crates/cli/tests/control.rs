@@ -268,7 +268,15 @@ fn a_file_that_is_wrong_at_the_start_is_refused() {
             .arg("--control");
         command.arg(place.path("control.json"));
         command
-            .args(["--seed", "0", "--shape", "image:1,1,8,8", "--out"])
+            .args([
+                "--seed",
+                "0",
+                "--shape",
+                "image:1,1,8,8",
+                "--form",
+                "acl",
+                "--out",
+            ])
             .arg(place.path("out"));
         let (found, _, errors) = text(&mut command);
         assert_eq!(found, code, "{errors}");
@@ -290,7 +298,7 @@ fn operators_on_their_own_are_switched_too() {
         command
             .arg("op")
             .arg(place.path("op.json"))
-            .args(["--seed", "0", "--json", "--out"]);
+            .args(["--seed", "0", "--json", "--form", "acl", "--out"]);
         command
             .arg(place.path("out"))
             .arg("--control")

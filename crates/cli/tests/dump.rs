@@ -16,7 +16,7 @@ fn dump_digits(out: &Path, more: &[&str]) -> serde_json::Value {
         .arg(digits("digits_cnn.onnx"))
         .args(["--seed", "0", "--json"]);
     command
-        .args(["--shape", "image:2,1,8,8", "--out"])
+        .args(["--shape", "image:2,1,8,8", "--form", "acl", "--out"])
         .arg(out)
         .args(more);
     json(&mut command)
@@ -211,7 +211,7 @@ fn a_run_that_fails_keeps_what_it_had() {
     command
         .arg("dump")
         .arg(model("char_lm.onnx"))
-        .arg("--out")
+        .args(["--form", "acl", "--out"])
         .arg(&out);
     command
         .arg("--input")
@@ -238,7 +238,15 @@ fn an_interrupted_run_says_so_and_keeps_what_it_had() {
         .arg(model("char_lm.onnx"))
         .args(["--seed", "0", "--shape", "ids:1,4"]);
     command
-        .args(["--steps", "1000000", "--no-baseline", "--json", "--out"])
+        .args([
+            "--steps",
+            "1000000",
+            "--no-baseline",
+            "--json",
+            "--form",
+            "acl",
+            "--out",
+        ])
         .arg(&out);
     let child = command
         .stdout(Stdio::piped())

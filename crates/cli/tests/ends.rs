@@ -24,7 +24,15 @@ fn arguments_of_steps(command: &mut Command, n_steps: &str, out: &Path, more: &[
         .arg("dump")
         .arg(digits("digits_cnn.onnx"))
         .args(["--seed", "0", "--shape", "image:2,1,8,8"])
-        .args(["--steps", n_steps, "--no-baseline", "--json", "--out"])
+        .args([
+            "--steps",
+            n_steps,
+            "--no-baseline",
+            "--json",
+            "--form",
+            "acl",
+            "--out",
+        ])
         .arg(out)
         .args(more);
 }
@@ -112,6 +120,8 @@ fn the_table_says_what_a_limit_left_out() {
             "image:2,1,8,8",
             "--max-records",
             "4",
+            "--form",
+            "acl",
             "--out",
         ])
         .arg(dir.path());

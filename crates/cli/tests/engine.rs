@@ -47,7 +47,9 @@ impl Places {
         }
         command.arg("dump").arg(digits("digits_cnn.onnx"));
         command.args(["--seed", "0", "--shape", "image:1,1,8,8", "--no-baseline"]);
-        command.arg("--out").arg(self.path("out"));
+        command
+            .args(["--form", "acl", "--out"])
+            .arg(self.path("out"));
         let options = options.split_whitespace();
         command.args(options.map(|option| option.replace('@', &root)));
         command

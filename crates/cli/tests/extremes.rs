@@ -143,7 +143,15 @@ fn a_limit_on_the_size_of_files() {
     let dir = tempfile::tempdir().unwrap();
     let mut command = opscope();
     command.arg("dump").arg(digits("digits_cnn.onnx"));
-    command.args(["--seed", "0", "--shape", "image:1,1,8,8", "--out"]);
+    command.args([
+        "--seed",
+        "0",
+        "--shape",
+        "image:1,1,8,8",
+        "--form",
+        "acl",
+        "--out",
+    ]);
     assert_eq!(text(command.arg(dir.path().join("whole"))).0, 0);
     let model = digits("digits_cnn.onnx").display().to_string();
     for (args, code) in [
@@ -197,6 +205,8 @@ fn a_signal_without_steps_to_keep() {
             "1",
             "--save-outputs",
             "saved",
+            "--form",
+            "acl",
             "--out",
             "dump",
         ]);

@@ -344,7 +344,7 @@ fn content_is_without_effect_where_files_hold_operators() {
     command.arg("dump").arg(digits("digits_cnn.onnx"));
     command.args(["--seed", "0", "--shape", "image:2,1,8,8"]);
     let output = command
-        .args(["--dedup", "content", "--out"])
+        .args(["--dedup", "content", "--form", "acl", "--out"])
         .arg(dir.path())
         .output()
         .unwrap();

@@ -141,7 +141,10 @@ fn dumps_have_the_format_of_the_description() {
     let (path, out) = (dir.path().join("op.json"), dir.path().join("out"));
     fs::write(&path, conv).unwrap();
     let mut command = opscope();
-    command.arg("op").arg(&path).args(["--seed", "1", "--out"]);
+    command
+        .arg("op")
+        .arg(&path)
+        .args(["--seed", "1", "--form", "acl", "--out"]);
     let (code, _, errors) = text(command.arg(&out));
     assert_eq!(code, 0, "{errors}");
     let mut shown = Vec::new();

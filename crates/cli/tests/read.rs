@@ -14,7 +14,7 @@ fn dump() -> (tempfile::TempDir, PathBuf) {
     command
         .arg("dump")
         .arg(digits("digits_cnn.onnx"))
-        .arg("--out")
+        .args(["--form", "acl", "--out"])
         .arg(dir.path().join("dump"));
     command
         .arg("--input")

@@ -16,7 +16,7 @@ fn dump(dir: &TempDir, name: &str, seed: &str, more: &[&str]) -> PathBuf {
     command.arg("dump").arg(digits("digits_cnn.onnx"));
     command.args(["--seed", seed, "--shape", "image:2,1,8,8", "--no-baseline"]);
     match more {
-        [] => command.arg("--out").arg(&out),
+        [] => command.args(["--form", "acl", "--out"]).arg(&out),
         more => command.args(more),
     };
     let (code, _, errors) = text(&mut command);
@@ -215,7 +215,9 @@ fn other_models_agree_with_themselves() {
             .arg(&file)
             .arg("--inputs")
             .arg(model(sample));
-        command.args(["--no-baseline", "--out"]).arg(&out);
+        command
+            .args(["--no-baseline", "--form", "acl", "--out"])
+            .arg(&out);
         let (code, _, errors) = text(&mut command);
         assert_eq!(code, 0, "{errors}");
         let (code, told, errors) = replay(&out, &["--all", "--model", path(&file)]);

@@ -26,7 +26,9 @@ fn write_inputs(dir: &Path, values: &[f32]) -> PathBuf {
 fn dump(dir: &Path, more: &[&str]) -> Command {
     let mut command = opscope();
     command.arg("dump").arg(digits("digits_cnn.onnx"));
-    command.arg("--out").arg(dir.join("dump"));
+    command
+        .args(["--form", "acl", "--out"])
+        .arg(dir.join("dump"));
     command.args(["--no-baseline", "--json"]).args(more);
     command
 }
@@ -127,7 +129,9 @@ fn the_table_tells_what_stays() {
     let inputs = write_inputs(dir.path(), &[0.5, 0.5, f32::NAN, 0.5, 0.5]);
     let mut command = opscope();
     command.arg("dump").arg(digits("digits_cnn.onnx"));
-    command.arg("--out").arg(dir.path().join("dump"));
+    command
+        .args(["--form", "acl", "--out"])
+        .arg(dir.path().join("dump"));
     command.args(["--no-baseline", "--keep-last", "1", "--inputs"]);
     let (code, told, errors) = text(command.arg(&inputs));
     assert_eq!(code, 0, "{errors}");

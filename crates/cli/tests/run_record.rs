@@ -33,7 +33,7 @@ fn a_finished_run_says_what_it_did() {
     let dir = tempfile::tempdir().unwrap();
     let report = json_of(
         dump()
-            .args(["--json", "--steps", "3", "--out"])
+            .args(["--json", "--steps", "3", "--form", "acl", "--out"])
             .arg(dir.path()),
     );
     let record = read(&only_dir(dir.path()).join(".opscope/run.json"));
@@ -115,7 +115,7 @@ fn a_run_that_is_killed_is_told_and_cleaned_up_after() {
                     .args(["--target", "gpu", "--config"])
                     .arg(mindspore_configuration(dir.path()))
             } else {
-                command.arg("--out").arg(&out)
+                command.args(["--form", "acl", "--out"]).arg(&out)
             };
         };
         let mut command = dump();

@@ -223,7 +223,7 @@ fn home_is_the_users() {
     }
     // The same on the command line, where a shell that sees a quote leaves it alone.
     let dir = Place::new("");
-    assert_eq!(dir.dump_digits(&["--out", "~/there"]).0, 0);
+    assert_eq!(dir.dump_digits(&["--form", "acl", "--out", "~/there"]).0, 0);
     assert!(dir.path("there").is_dir() && !dir.path("~").exists());
 }
 

@@ -84,7 +84,7 @@ fn a_dry_run_tells_what_a_run_writes() {
     let dir = directory();
     let out = dir.path().join("out");
     let out = out.to_str().unwrap();
-    let forecast = check_dry(dir.path(), &["--out", out, "--steps", "2"]);
+    let forecast = check_dry(dir.path(), &["--form", "acl", "--out", out, "--steps", "2"]);
     assert_eq!(
         forecast["operators"],
         json!({ "in_model": 9, "selected": 9 })
@@ -93,11 +93,14 @@ fn a_dry_run_tells_what_a_run_writes() {
     assert_eq!(forecast["by_side"]["input"]["tensors"], 30);
     assert_eq!(forecast["by_type"][0]["op_type"], "Conv");
     assert_eq!(forecast["by_step"].as_array().unwrap().len(), 2);
-    check_dry(dir.path(), &["--out", out, "--content", "statistics"]);
+    check_dry(
+        dir.path(),
+        &["--form", "acl", "--out", out, "--content", "statistics"],
+    );
     let rules = ["--tensors", "type:softmax", "--tensors", "above:4"];
     let forecast = check_dry(
         dir.path(),
-        &[&["--out", out, "--steps", "3"], &rules[..]].concat(),
+        &[&["--form", "acl", "--out", out, "--steps", "3"], &rules[..]].concat(),
     );
     assert!(forecast["files"].as_u64().unwrap() > 30);
 
@@ -179,7 +182,7 @@ fn a_dry_run_tells_what_every_target_of_mindspore_writes() {
 fn a_dry_run_makes_inputs_up() {
     let dir = directory();
     let out = dir.path().join("out");
-    let mut command = dump(&["--dry-run", "--out", out.to_str().unwrap()]);
+    let mut command = dump(&["--dry-run", "--form", "acl", "--out", out.to_str().unwrap()]);
     let (code, told, errors) = text(&mut command);
     assert_eq!(code, 0, "{errors}");
     assert!(
@@ -193,7 +196,14 @@ fn a_dry_run_makes_inputs_up() {
         opscope()
             .arg("dump")
             .arg(digits("digits_cnn.onnx"))
-            .args(["--dry-run", "--shape", "image:2,1,8,8", "--out"])
+            .args([
+                "--dry-run",
+                "--shape",
+                "image:2,1,8,8",
+                "--form",
+                "acl",
+                "--out",
+            ])
             .arg(&out),
     );
     assert_eq!(code, 0);
@@ -209,7 +219,7 @@ fn a_dry_run_makes_inputs_up() {
         opscope()
             .arg("dump")
             .arg(digits("digits_cnn.onnx"))
-            .args(["--dry-run", "--out"])
+            .args(["--dry-run", "--form", "acl", "--out"])
             .arg(&out),
     );
     assert_eq!(code, 2, "{errors}");
@@ -236,7 +246,7 @@ fn a_dry_run_of_single_operators_tells_of_each() {
             .arg("op")
             .arg(&description)
             .arg("--json")
-            .arg("--out")
+            .args(["--form", "acl", "--out"])
             .arg(&out);
         json_of(command.args(more))
     };
@@ -259,7 +269,17 @@ fn tables_of_all_and_tensors_of_a_few_are_read_back() {
     let dir = directory();
     let out = dir.path().join("out");
     let rules = ["--tensors", "name:/conv1/Conv", "--tensors", "regex:/p.*"];
-    let report = json_of(dump(&["--seed", "0", "--out", out.to_str().unwrap()]).args(rules));
+    let report = json_of(
+        dump(&[
+            "--seed",
+            "0",
+            "--form",
+            "acl",
+            "--out",
+            out.to_str().unwrap(),
+        ])
+        .args(rules),
+    );
     assert_eq!(report["records"]["written"], 24);
     assert_eq!(report["records"]["whole"], 4 + 3 * 2);
     assert_eq!(report["files"], 9 + 4);
@@ -348,9 +368,14 @@ fn mistakes_are_explained() {
         assert_eq!(code, 2, "{errors}");
         assert!(errors.contains(expected), "{errors}");
     };
-    check(&["--out", "x", "--tensors", "big"], "`big` is no rule");
+    check(
+        &["--form", "acl", "--out", "x", "--tensors", "big"],
+        "`big` is no rule",
+    );
     check(
         &[
+            "--form",
+            "acl",
             "--out",
             "x",
             "--content",
@@ -362,10 +387,21 @@ fn mistakes_are_explained() {
     );
     check(&["--as", "float16", "--dry-run"], "give `--out DIR`");
     check(&["--stats", "--dry-run"], "cannot be used with");
-    check(&["--out", "/dev/null/x", "--dry-run"], "/dev/null/x");
+    check(
+        &["--form", "acl", "--out", "/dev/null/x", "--dry-run"],
+        "/dev/null/x",
+    );
     let dir = directory();
     let out = dir.path().join("out");
-    let more = ["--seed", "0", "--tensors", "name:/fc/gemm", "--out"];
+    let more = [
+        "--seed",
+        "0",
+        "--tensors",
+        "name:/fc/gemm",
+        "--form",
+        "acl",
+        "--out",
+    ];
     let (code, _, errors) = text(dump(&more).arg(&out));
     assert_eq!(code, 0);
     assert!(

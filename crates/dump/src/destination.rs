@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use jiff::{Span, Zoned};
 use opscope_capture::Plan;
-use opscope_config::dialect::ConfigDialect;
 use opscope_store::StoreError;
 use opscope_store::atomic_file::PermissionModes;
 use opscope_store::file_format::run_json::{ProgramVersion, RunRecord};
@@ -48,11 +47,33 @@ pub fn free_time(
     first.unwrap_or_default()
 }
 
+/// Whose form a dump has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DumpDialect {
+    /// AscendCL's.
+    Acl,
+    /// MindSpore's.
+    MindSpore,
+    /// Our own.
+    Native,
+}
+
+impl DumpDialect {
+    /// The name in records of runs.
+    pub fn name(self) -> &'static str {
+        match self {
+            DumpDialect::Acl => "acl",
+            DumpDialect::MindSpore => "mindspore",
+            DumpDialect::Native => "native",
+        }
+    }
+}
+
 /// The directories of a dump, and whose form it has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DumpPlace {
     /// Whose form it has.
-    pub dialect: ConfigDialect,
+    pub dialect: DumpDialect,
     /// The directory that the user named.
     pub dump_path: PathBuf,
     /// The directory of this dump: `dump_path`, or one in it.
@@ -90,8 +111,11 @@ impl DumpPlace {
     /// [`StoreError::Io`] if the operating system refuses.
     pub fn clean(&self) -> Result<LeftOvers, StoreError> {
         match self.dialect {
-            ConfigDialect::Acl => clean_acl(&self.dump_path, self.modes, &now()),
-            ConfigDialect::MindSpore => clean_mindspore(&self.dump_path, self.modes, &now()),
+            // Directories of times with as many levels below them.
+            DumpDialect::Acl | DumpDialect::Native => {
+                clean_acl(&self.dump_path, self.modes, &now())
+            }
+            DumpDialect::MindSpore => clean_mindspore(&self.dump_path, self.modes, &now()),
         }
     }
 }

@@ -15,17 +15,17 @@ mod run_facts;
 mod run_record;
 mod sink;
 
-pub use destination::{DumpPlace, dump_times, free_time};
+pub use destination::{DumpDialect, DumpPlace, dump_times, free_time};
 pub use dry_run::{DryRun, DryRunForecast};
 pub use failure_dump::{FailureDump, FollowedEnvironment, follow_environment};
 pub use model::input_names;
 pub use open_dump::{DumpOptions, OpenDump};
-pub use request::{DumpForm, DumpRequest};
+pub use request::{DumpForm, DumpRequest, NativeOptions};
 pub use run_facts::now;
 pub use run_record::{RunRecorder, add_steps, model_file, non_finite_finding, note_engine};
 pub use sink::{
     AclSink, CHUNK_BYTES_MAX, ChunkFunction, DistinctRows, FileAmount, FileChunk, FileSharing,
-    MindSporeOptions, MindSporeSink, OperatorVolume, RangeReport, RangeRow, RangeRows, RangeSink,
-    RangeTotal, RuntimeMode, SpooledRows, StatsRow, StatsRows, StatsSink, StoredRow, StoredRows,
-    Volume, VolumeSink,
+    MindSporeOptions, MindSporeSink, NativeContent, NativeSink, OperatorVolume, RangeReport,
+    RangeRow, RangeRows, RangeSink, RangeTotal, RuntimeMode, SpooledRows, StatsRow, StatsRows,
+    StatsSink, StoredRow, StoredRows, Volume, VolumeSink,
 };

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use opscope_capture::sink::NoSink;
 use opscope_capture::{CaptureSession, Plan, SessionOptions, Sink, SinkError};
-use opscope_config::dialect::ConfigDialect;
 use opscope_engine::LoadedModel;
 use opscope_store::StoreError;
 use opscope_store::atomic_file::{Creator, PermissionModes};
@@ -18,12 +17,14 @@ use opscope_store::tree::acl::OVERWRITES_FILE;
 use opscope_store::tree::own;
 use opscope_tensor::DType;
 
-use crate::destination::{DumpPlace, dump_times, free_time};
+use crate::destination::{DumpDialect, DumpPlace, dump_times, free_time};
 use crate::dry_run::DryRun;
 use crate::failure_dump::FailureDump;
 use crate::model::input_names;
-use crate::request::{DumpForm, DumpRequest};
-use crate::sink::{AclSink, MindSporeSink, RangeReport, RangeSink, StatsRows, StatsSink};
+use crate::request::{DumpForm, DumpRequest, NativeOptions};
+use crate::sink::{
+    AclSink, MindSporeSink, NativeSink, RangeReport, RangeSink, StatsRows, StatsSink,
+};
 
 /// How a dump is opened.
 #[derive(Clone, Debug, Default)]
@@ -76,6 +77,7 @@ pub struct OpenDump {
 enum DumpTree {
     Acl(Arc<AclSink>),
     MindSpore(Arc<MindSporeSink>),
+    Native(Arc<NativeSink>),
     /// No file is written.
     None,
 }
@@ -96,6 +98,10 @@ impl DumpRequest {
                 let sink = sink.with_tensors_where(self.tensors.clone());
                 (DumpTree::MindSpore(Arc::new(sink)), creator)
             }
+            DumpForm::Native(form) => match self.open_native(form, options)? {
+                None => (DumpTree::None, Arc::new(Creator::new(modes))),
+                Some((sink, creator)) => (DumpTree::Native(Arc::new(sink)), creator),
+            },
             DumpForm::Acl { places, content } => match self.open_first(places, options)? {
                 None => (DumpTree::None, Arc::new(Creator::new(modes))),
                 Some((sink, creator)) => {
@@ -121,18 +127,27 @@ impl DumpRequest {
         places: &[PathBuf],
         options: &DumpOptions,
     ) -> Result<Option<(AclSink, Arc<Creator>)>, StoreError> {
-        let mut first_error = None;
-        for place in places {
-            match self.open_place(place, options) {
-                Ok(opened) => return Ok(Some(opened)),
-                Err(error) => {
-                    // The later places only stand in for the first one, so the error there is the
-                    // one to tell.
-                    first_error.get_or_insert(error);
-                }
-            }
-        }
-        first_error.map_or(Ok(None), Err)
+        first_usable(places, |place| self.open_place(place, options))
+    }
+
+    /// The same for a native dump.
+    fn open_native(
+        &self,
+        form: &NativeOptions,
+        options: &DumpOptions,
+    ) -> Result<Option<(NativeSink, Arc<Creator>)>, StoreError> {
+        first_usable(&form.places, |place| {
+            let creator = options.creator(|| Creator::in_dump(place, options.modes));
+            let sink = if self.is_lazy() {
+                creator.create_dir(place)?;
+                let time = free_time(place, options.times(), |_| false);
+                NativeSink::lazy_by(creator.clone(), place, &time, form.rank)
+            } else {
+                NativeSink::create_by(creator.clone(), place, options.times(), form.rank)?
+            };
+            let sink = sink.with_content(form.content);
+            Ok((sink.with_tensors_where(self.tensors.clone()), creator))
+        })
     }
 
     fn open_place(
@@ -153,12 +168,32 @@ impl DumpRequest {
     }
 }
 
+/// Opens the first place that is usable.
+fn first_usable<T>(
+    places: &[PathBuf],
+    open: impl Fn(&Path) -> Result<T, StoreError>,
+) -> Result<Option<T>, StoreError> {
+    let mut first_error = None;
+    for place in places {
+        match open(place) {
+            Ok(opened) => return Ok(Some(opened)),
+            Err(error) => {
+                // The later places only stand in for the first one, so the error there is the one
+                // to tell.
+                first_error.get_or_insert(error);
+            }
+        }
+    }
+    first_error.map_or(Ok(None), Err)
+}
+
 impl OpenDump {
     fn new(tree: DumpTree, creator: Arc<Creator>, options: &DumpOptions) -> OpenDump {
         let mut rows = None;
         let mut sink: Option<Arc<dyn Sink>> = match &tree {
             DumpTree::Acl(sink) => Some(sink.clone()),
             DumpTree::MindSpore(sink) => Some(sink.clone()),
+            DumpTree::Native(sink) => Some(sink.clone()),
             DumpTree::None if options.has_rows => {
                 let sink = rows.insert(Arc::new(StatsSink::default()));
                 Some(sink.clone())
@@ -169,6 +204,7 @@ impl OpenDump {
             let place = match &tree {
                 DumpTree::Acl(sink) => sink.tree().root().to_owned(),
                 DumpTree::MindSpore(sink) => sink.tree().rank_dir(),
+                DumpTree::Native(sink) => sink.tree().root().to_owned(),
                 DumpTree::None => PathBuf::from("."),
             };
             let next = sink.take().unwrap_or_else(|| Arc::new(NoSink));
@@ -211,11 +247,16 @@ impl OpenDump {
     pub fn place(&self) -> Option<DumpPlace> {
         let (dialect, dump_path, root) = match &self.tree {
             DumpTree::Acl(sink) => (
-                ConfigDialect::Acl,
+                DumpDialect::Acl,
                 sink.tree().dump_path(),
                 sink.tree().root(),
             ),
-            DumpTree::MindSpore(sink) => (ConfigDialect::MindSpore, sink.path(), sink.path()),
+            DumpTree::MindSpore(sink) => (DumpDialect::MindSpore, sink.path(), sink.path()),
+            DumpTree::Native(sink) => (
+                DumpDialect::Native,
+                sink.tree().dump_path(),
+                sink.tree().root(),
+            ),
             DumpTree::None => return None,
         };
         Some(DumpPlace {
@@ -231,13 +272,13 @@ impl OpenDump {
         self.place().filter(|_| self.dry_run.is_none())
     }
 
-    /// Lets the record of the run come just before the first file of a tree of AscendCL, if it is
-    /// not there by then.
+    /// Lets the record of the run come just before the first file, if it is not there by then.
     pub fn set_run(&self, run: &Arc<RunFile>) {
-        if let DumpTree::Acl(sink) = &self.tree {
-            // A tree of MindSpore's is there as soon as it is opened, so only this record may have
-            // to wait.
-            sink.set_run(run.clone());
+        match &self.tree {
+            DumpTree::Acl(sink) => sink.set_run(run.clone()),
+            DumpTree::Native(sink) => sink.set_run(run.clone()),
+            // Its directory is there as soon as it is opened, so the record need not wait.
+            DumpTree::MindSpore(_) | DumpTree::None => {}
         }
     }
 
@@ -276,6 +317,8 @@ impl OpenDump {
             .filter_map(|step| match &self.tree {
                 DumpTree::Acl(sink) => Some(sink.tree().step_dir(id, step)),
                 DumpTree::MindSpore(sink) => Some(sink.step_dir(id, step)),
+                // Tables of all steps lie side by side.
+                DumpTree::Native(sink) => Some(sink.tree().model_dir(id)),
                 DumpTree::None => None,
             })
             .collect();
@@ -291,7 +334,7 @@ impl OpenDump {
         match &self.tree {
             DumpTree::Acl(sink) => Some(sink.tree().failure_dir(id.device)),
             DumpTree::MindSpore(sink) => Some(sink.failure_dir(id, step)),
-            DumpTree::None => None,
+            DumpTree::Native(_) | DumpTree::None => None,
         }
     }
 
@@ -299,7 +342,7 @@ impl OpenDump {
     pub fn rank_dir(&self) -> Option<PathBuf> {
         match &self.tree {
             DumpTree::MindSpore(sink) => Some(sink.tree().rank_dir()),
-            DumpTree::Acl(_) | DumpTree::None => None,
+            DumpTree::Acl(_) | DumpTree::Native(_) | DumpTree::None => None,
         }
     }
 
@@ -308,7 +351,7 @@ impl OpenDump {
         match &self.tree {
             DumpTree::MindSpore(sink) => sink.refused(),
             DumpTree::Acl(sink) => sink.refused(),
-            DumpTree::None => Vec::new(),
+            DumpTree::Native(_) | DumpTree::None => Vec::new(),
         }
     }
 
@@ -316,7 +359,7 @@ impl OpenDump {
     pub fn left_overs(&self) -> LeftOvers {
         match &self.tree {
             DumpTree::MindSpore(sink) => sink.left_overs(),
-            DumpTree::Acl(_) | DumpTree::None => LeftOvers::default(),
+            DumpTree::Acl(_) | DumpTree::Native(_) | DumpTree::None => LeftOvers::default(),
         }
     }
 

@@ -10,7 +10,7 @@ use opscope_config::dialect::acl::{AclContent, AclDump};
 use opscope_config::dialect::mindspore::MindSporeDumpPlan;
 use opscope_store::atomic_file::PermissionModes;
 
-use crate::sink::MindSporeOptions;
+use crate::sink::{MindSporeOptions, NativeContent};
 
 /// The plan of a dump, and the form in which it is written.
 #[derive(Clone, Debug)]
@@ -42,13 +42,26 @@ pub enum DumpForm {
     },
     /// A tree of MindSpore's.
     MindSpore(MindSporeOptions),
+    /// Our own: a table for each step and few files of elements.
+    Native(NativeOptions),
+}
+
+/// How a native dump is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NativeOptions {
+    /// Directories above that of the dump; the first usable one is taken.
+    pub places: Vec<PathBuf>,
+    /// The parts of each tensor that are written.
+    pub content: NativeContent,
+    /// The rank that the dump is of.
+    pub rank: u32,
 }
 
 impl DumpForm {
     /// The options of a tree of MindSpore's, if it is one.
     pub fn mindspore(&self) -> Option<&MindSporeOptions> {
         match self {
-            DumpForm::Acl { .. } => None,
+            DumpForm::Acl { .. } | DumpForm::Native(_) => None,
             DumpForm::MindSpore(options) => Some(options),
         }
     }
@@ -201,9 +214,13 @@ impl DumpRequest {
                 "the configuration asks for other files or another place than the one at the start; \
                  only operators and executions may differ"
             }
-            (DumpForm::MindSpore(_), DumpForm::Acl { .. }) => {
-                "the dump is in MindSpore's form, the configuration is AscendCL's"
+            (DumpForm::MindSpore(_), _) => {
+                "the dump is in MindSpore's form, which the configuration does not ask for"
             }
+            (DumpForm::Native(_), _) => {
+                "the dump is in the native form, which no configuration asks for"
+            }
+            (_, DumpForm::Native(_)) => "the dump is not in the native form",
             (DumpForm::Acl { .. }, DumpForm::MindSpore(_)) => {
                 "the dump is not in MindSpore's form, which the configuration asks for"
             }

@@ -3,6 +3,7 @@
 mod acl;
 mod ledger;
 mod mindspore;
+mod native;
 mod once;
 mod range;
 mod refusals;
@@ -12,6 +13,7 @@ mod volume;
 
 pub use acl::{AclSink, CHUNK_BYTES_MAX, ChunkFunction, FileChunk};
 pub use mindspore::{MindSporeOptions, MindSporeSink, RuntimeMode};
+pub use native::{NativeContent, NativeSink};
 pub use once::FileSharing;
 pub use range::{DistinctRows, RangeReport, RangeRow, RangeRows, RangeSink, RangeTotal};
 pub use spool::{SpooledRows, StoredRow, StoredRows};

@@ -7,6 +7,7 @@
 //! | `entries` | listed files and what is read from them |
 //! | `ascend` | AscendCL's trees, single files, and directories of converted arrays |
 //! | `mindspore` | `MindSpore`'s trees |
+//! | `native` | our own form |
 //! | `arrays` | archives of named arrays, and arrays by name |
 //!
 //! A reader decides from a listing of files whether it knows the dump, says which files it asks
@@ -18,6 +19,7 @@ mod ascend;
 mod entries;
 mod index;
 mod mindspore;
+mod native;
 mod tensor_file;
 mod term;
 
@@ -61,6 +63,7 @@ pub trait DumpReader: Sync {
 
 /// Every form. The first that knows a dump reads it; the last takes whatever is left.
 const READERS: &[&dyn DumpReader] = &[
+    &native::NativeReader,
     &mindspore::MindSporeReader,
     &arrays::ArraysReader,
     &ascend::AscendReader,

@@ -5,9 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use opscope_capture::SessionSummary;
-use opscope_config::dialect::ConfigDialect;
 use opscope_config::dialect::acl::AclDump;
-use opscope_dump::{DumpPlace, add_steps, note_engine, now};
+use opscope_dump::{DumpDialect, DumpPlace, add_steps, note_engine, now};
 use opscope_engine::{FallbackEngine, GraphKind};
 use opscope_store::atomic_file::PermissionModes;
 use opscope_store::file_format::run_json::{ModelFile, RunRecord, RunState};
@@ -28,7 +27,7 @@ impl AclProcess {
     /// A record of a dump below `{dump_path}/{time}` that was accepted now.
     pub(super) fn run_of(&self, accepted: &AclDump, dump_path: &Path, time: &str) -> Arc<RunFile> {
         let place = DumpPlace {
-            dialect: ConfigDialect::Acl,
+            dialect: DumpDialect::Acl,
             dump_path: dump_path.to_owned(),
             root: dump_path.join(time),
             modes: PermissionModes::default(),

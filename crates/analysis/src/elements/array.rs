@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use half::f16;
 use opscope_store::file_bytes::FileBytes;
-use opscope_store::reader::{IndexedTensor, OpenedTensor, TensorFile};
+use opscope_store::reader::{FileKind, IndexedTensor, OpenedTensor, TensorFile};
 use opscope_store::record::SlotSide;
 use opscope_tensor::convert::dtype::DecodeError;
 use opscope_tensor::{DType, Layout, Shape, Stats, StatsError, TensorView, stats};
@@ -128,7 +128,10 @@ impl LastFile {
     ) -> Result<R, ElementsError> {
         // Of an archive only the tensor that was asked for may have been read.
         let (_, file) = match self.0.take() {
-            Some((path, file)) if path == record.path && !file.kind().is_archive() => {
+            Some((path, mut file)) if path == record.path && !file.kind().is_archive() => {
+                if file.kind() == FileKind::Elements {
+                    file.turn_to(record)?;
+                }
                 self.0.insert((path, file))
             }
             _ => self.0.insert((record.path.clone(), open_file(record)?)),
@@ -170,6 +173,9 @@ pub fn stats_of(record: &IndexedTensor) -> Result<Stats, ElementsError> {
 
 fn open_file(record: &IndexedTensor) -> Result<TensorFile, ElementsError> {
     let place = record.elements.as_ref().ok_or(ElementsError::NoElements)?;
+    if place.kind == Some(FileKind::Elements) {
+        return Ok(TensorFile::open_elements(record)?);
+    }
     let file = TensorFile::open_for(&record.path, &place.real_name, place.tensor);
     Ok(file?)
 }

@@ -5,6 +5,7 @@ pub(crate) mod control;
 mod dry_run;
 pub(crate) mod dump_report;
 mod findings;
+mod form;
 mod near_names;
 mod once;
 mod outputs;
@@ -42,8 +43,8 @@ use crate::inputs::{InputArguments, InputSource};
 
 /// Run a model and dump what its operators read and write
 ///
-/// With a configuration, what it selects; without one, the inputs and outputs of every operator.
-/// Files appear under `{dump_path}/{time}/{device}/{model}/{model_id}/{step}`, one for each operator.
+/// With a configuration, what it selects, in the form that it asks for; without one, the inputs and outputs of
+/// every operator under `{DIR}/{time}`: a table for each step, and few files with the elements.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   opscope dump net.onnx --input image=cat.npy --out dump
@@ -89,6 +90,9 @@ pub(crate) struct RunArguments {
     /// Dump both sides of every operator into this directory; created if missing
     #[arg(long, value_name = "DIR", conflicts_with = "stats")]
     out: Option<PathBuf>,
+    /// The form of the dump that `--out` makes
+    #[arg(long, value_enum, value_name = "FORM", default_value = "native", conflicts_with_all = ["config", "stats"])]
+    form: form::FormChoice,
     /// Also write each graph input that a selected operator reads, as an operator of type `Data`
     #[arg(long, requires = "config")]
     graph_inputs: bool,

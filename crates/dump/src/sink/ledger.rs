@@ -57,7 +57,7 @@ impl Ledger {
         self.is_open.store(true, Ordering::Relaxed);
     }
 
-    fn is_open(&self) -> bool {
+    pub(super) fn is_open(&self) -> bool {
         self.is_open.load(Ordering::Relaxed)
     }
 

@@ -233,6 +233,14 @@ impl Sink for RangeSink {
         )
     }
 
+    fn end_step(&self, model: &ModelId, step: u64) -> Result<WrittenFiles, SinkError> {
+        let next = self.next.as_ref();
+        next.map_or_else(
+            || Ok(WrittenFiles::default()),
+            |next| next.end_step(model, step),
+        )
+    }
+
     fn finish(&self) -> Result<WrittenFiles, SinkError> {
         let next = self.next.as_ref();
         next.map_or_else(|| Ok(WrittenFiles::default()), |next| next.finish())

@@ -190,6 +190,12 @@ impl Sink for VolumeSink {
         Ok(written)
     }
 
+    fn end_step(&self, model: &ModelId, step: u64) -> Result<WrittenFiles, SinkError> {
+        let written = self.next.end_step(model, step)?;
+        *self.lock().steps.entry(step).or_default() += FileAmount::from_written(written);
+        Ok(written)
+    }
+
     fn finish(&self) -> Result<WrittenFiles, SinkError> {
         self.next.finish()
     }

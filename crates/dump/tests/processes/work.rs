@@ -1,43 +1,65 @@
 //! The work of the other processes, and a look at what they leave.
 
 use std::collections::HashMap;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
 use opscope_capture::Sink;
-use opscope_dump::{AclSink, FileSharing, MindSporeOptions, MindSporeSink, RuntimeMode};
-use opscope_store::atomic_file::PermissionModes;
+use opscope_dump::{
+    AclSink, FileSharing, MindSporeOptions, MindSporeSink, NativeSink, RuntimeMode,
+};
+use opscope_store::atomic_file::{Creator, PermissionModes};
 use opscope_store::dump::read_mapping;
 use opscope_store::file_format::dump_data::DumpFile;
 use opscope_store::file_format::run_json::{RunRecord, RunState};
 use opscope_store::file_format::statistic_csv::StatisticCategory;
 use opscope_store::file_format::{mapping_csv, npy, statistic_csv};
+use opscope_store::reader::{TensorFile, read_dump};
 use opscope_store::record::{ModelId, Operator, Record};
 use opscope_store::run_file::{self, RunFile};
 use opscope_store::temporary::TemporaryName;
 use opscope_store::tree::mindspore::{STATISTIC_FILE_NAME, TreeTarget};
+use opscope_tensor::digest::hex;
 use opscope_tensor::{DType, Shape, Tensor};
 
 const JOB: &str = "OPSCOPE_TEST_JOB";
 const N_THREADS: u64 = 3;
+const N_STEP_RECORDS: u64 = 30;
+/// Bytes that tell tensors apart.
+pub(crate) const N_HEAD_BYTES: usize = 20;
 
 /// Whose form a dump has.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Form {
     Acl,
     MindSpore,
+    Native,
 }
 
-pub(crate) const FORMS: [Form; 2] = [Form::Acl, Form::MindSpore];
+pub(crate) const FORMS: [Form; 3] = [Form::Acl, Form::MindSpore, Form::Native];
 
 /// Starts this binary again: the test `name` finds its job there.
 pub(crate) fn start(name: &str, form: Form, dir: &Path, time: &str, n_records: u64) -> Child {
+    start_reporting(name, form, dir, time, n_records, Stdio::null())
+}
+
+/// [`start`] where the process says on standard error what it was told is written.
+pub(crate) fn start_reporting(
+    name: &str,
+    form: Form,
+    dir: &Path,
+    time: &str,
+    n_records: u64,
+    reports: Stdio,
+) -> Child {
     let job = format!("{form:?}|{time}|{n_records}|{}", dir.display());
     Command::new(std::env::current_exe().unwrap())
         .args([name, "--exact"])
         .env(JOB, job)
         .stdout(Stdio::null())
+        .stderr(reports)
         .spawn()
         .unwrap()
 }
@@ -55,6 +77,11 @@ pub(crate) fn is_done_here() -> bool {
     match form {
         "Acl" => {
             let sink = AclSink::lazy(dir, time, PermissionModes::default());
+            write_all(dir, &dir.join(time), &sink, n_records);
+        }
+        "Native" => {
+            let creator = Arc::new(Creator::in_dump(dir, PermissionModes::default()));
+            let sink = NativeSink::lazy_by(creator, dir, time, 0);
             write_all(dir, &dir.join(time), &sink, n_records);
         }
         _ => {
@@ -101,12 +128,25 @@ fn write_all(dump_path: &Path, root: &Path, sink: &dyn Sink, n_records: u64) {
         for thread in 0..N_THREADS {
             scope.spawn(move || {
                 for i in 0..n_records {
-                    sink.write(&record(thread, i)).unwrap();
+                    let record = record(thread, i);
+                    sink.write(&record).unwrap();
+                    report(&record);
+                    if i % N_STEP_RECORDS == N_STEP_RECORDS - 1 {
+                        sink.end_step(&record.model, record.step).unwrap();
+                    }
                 }
             });
         }
     });
+    sink.finish().unwrap();
     run.finish(RunState::Finished, String::new()).unwrap();
+}
+
+/// One line with the first bytes of a tensor that is written, by a single call.
+fn report(record: &Record) {
+    let bytes = record.outputs[0].1.host_bytes().unwrap();
+    let line = format!("{}\n", hex(&bytes[..N_HEAD_BYTES]));
+    let _ = std::io::stderr().write_all(line.as_bytes());
 }
 
 /// How many records a process writes that is told to write `n`.
@@ -142,7 +182,8 @@ fn record(thread: u64, i: u64) -> Record {
             outputs: vec!["y".into()],
             ..Operator::default()
         }),
-        step: i / 30,
+        // Every thread has steps of its own, and ends them.
+        step: thread * 1_000_000 + i / N_STEP_RECORDS,
         timestamp_us: 1_700_000_000_000_000 + i,
         inputs: vec![],
         outputs: vec![(0, Tensor::from_vec(DType::U8, shape, bytes).unwrap())],
@@ -160,6 +201,9 @@ pub(crate) struct Found {
 
 /// Checks that every file with a final name is whole.
 pub(crate) fn look(form: Form, dir: &Path) -> Found {
+    if let Form::Native = form {
+        return look_at_native(dir);
+    }
     let mut found = Found::default();
     let mut real_names = HashMap::new();
     for path in files(dir) {
@@ -200,6 +244,26 @@ pub(crate) fn look(form: Form, dir: &Path) -> Found {
     found
 }
 
+/// All rows with their elements; nothing may be damaged.
+fn look_at_native(dir: &Path) -> Found {
+    let index = read_dump(dir, &mut |_| Vec::new()).unwrap();
+    assert!(index.errors.is_empty(), "{:?}", index.errors);
+    let mut found = Found::default();
+    let unfinished = index.passed_over.iter().filter(|one| {
+        let name = one.path.file_name().unwrap().to_str().unwrap();
+        TemporaryName::parse(name).is_some()
+    });
+    found.n_unfinished = unfinished.count() as u64;
+    for record in &index.tensors {
+        let file = TensorFile::open_elements(record).unwrap();
+        let tensor = file.tensors().next().unwrap();
+        assert!(tensor.bytes[N_HEAD_BYTES..].iter().all(|byte| *byte == 7));
+        found.tensors.push(tensor.bytes[..N_HEAD_BYTES].to_vec());
+    }
+    found.n_rows = index.tensors.len();
+    found
+}
+
 fn digits(name: &str) -> &str {
     let n = name.bytes().take_while(u8::is_ascii_digit).count();
     &name[..n]
@@ -213,6 +277,7 @@ fn first_bytes(form: Form, path: &Path) -> Vec<u8> {
             tensor.bytes.to_vec()
         }
         Form::MindSpore => npy::read_file(path).unwrap().host_bytes().unwrap().to_vec(),
+        Form::Native => unreachable!("its tensors are in files with others"),
     };
     assert!(bytes[20..].iter().all(|byte| *byte == 7));
     bytes[..20].to_vec()

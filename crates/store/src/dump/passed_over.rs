@@ -43,6 +43,8 @@ pub enum PassReason {
     Converted,
     /// An overflow record, where tensors are wanted.
     OverflowRecord,
+    /// A file of elements, which tables name.
+    Elements,
 }
 
 impl PassReason {
@@ -61,6 +63,7 @@ impl PassReason {
             PassReason::Graph => "graph",
             PassReason::Converted => "converted",
             PassReason::OverflowRecord => "overflow_record",
+            PassReason::Elements => "elements",
         }
     }
 
@@ -79,6 +82,7 @@ impl PassReason {
             PassReason::Graph => ["graph or list of operators", "graphs or lists of operators"],
             PassReason::Converted => ["array or JSON file", "arrays or JSON files"],
             PassReason::OverflowRecord => ["overflow record", "overflow records"],
+            PassReason::Elements => ["file of elements", "files of elements"],
         }
     }
 
@@ -90,6 +94,7 @@ impl PassReason {
                 | PassReason::OwnRecords
                 | PassReason::Configuration
                 | PassReason::KernelArguments
+                | PassReason::Elements
         )
     }
 }

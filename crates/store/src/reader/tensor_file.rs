@@ -16,6 +16,7 @@ use std::path::Path;
 
 use opscope_tensor::{DType, Layout, Shape, ShapeError};
 
+use super::index::IndexedTensor;
 use super::term::DumpTerm;
 use crate::file_bytes::FileBytes;
 use crate::file_format::dump_data::{self as dump_format, DumpFile};
@@ -46,6 +47,8 @@ pub enum FileKind {
     Safetensors,
     /// Groups of datasets.
     Hdf5,
+    /// Elements in a file that does not say itself, before it is full, what they are: tables do.
+    Elements,
 }
 
 impl FileKind {
@@ -59,6 +62,7 @@ impl FileKind {
             FileKind::Npz => npz::FORMAT_NAME,
             FileKind::Safetensors => safetensors::FORMAT_NAME,
             FileKind::Hdf5 => hdf5::FORMAT_NAME,
+            FileKind::Elements => "elements",
         }
     }
 
@@ -267,6 +271,68 @@ impl TensorFile {
         Ok(TensorFile::from_dump(file, file_name))
     }
 
+    /// Opens the file that a record's elements are in by what the record says of them.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the file cannot be read, or does not reach as far.
+    pub fn open_elements(record: &IndexedTensor) -> Result<TensorFile, StoreError> {
+        let path = &record.path;
+        let bytes = FileBytes::open_in_dump(path).map_err(StoreError::io("read", path))?;
+        let mut file = TensorFile {
+            kind: FileKind::Elements,
+            file_name: String::new(),
+            facts: FileFacts::default(),
+            tensors: Vec::new(),
+            extras: Vec::new(),
+            n_start: 0,
+            n_decompressed: None,
+            bytes,
+        };
+        file.turn_to(record)?;
+        Ok(file)
+    }
+
+    /// Makes `record`, whose elements are in this file, its only tensor.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the file does not reach as far.
+    pub fn turn_to(&mut self, record: &IndexedTensor) -> Result<(), StoreError> {
+        let n_file = self.bytes.as_ref().len();
+        let offset = record
+            .elements
+            .as_ref()
+            .and_then(|place| place.offset)
+            .unwrap_or(0);
+        let n_bytes = record.n_bytes.unwrap_or(0);
+        let range = usize::try_from(offset)
+            .ok()
+            .zip(usize::try_from(n_bytes).ok());
+        let range = range.and_then(|(start, n)| Some(start..start.checked_add(n)?));
+        let Some(range) = range.filter(|range| range.end <= n_file) else {
+            let found = format!("a file of {n_file} bytes");
+            let error = FormatError::new(offset, format!("{n_bytes} bytes of elements"), found);
+            return Err(StoreError::corrupt(FileKind::Elements.name(), &record.path)(error));
+        };
+        let unknown = || DumpTerm::Word("unknown".to_owned(), None);
+        let dtype = record.stored_dtype.clone().or_else(|| record.dtype.clone());
+        self.tensors = vec![StoredTensor {
+            side: SlotSide::Output,
+            index: 0,
+            name: None,
+            dtype: dtype.unwrap_or_else(unknown),
+            layout: record.layout.clone().unwrap_or(DumpTerm::Known(Layout::Nd)),
+            shape: record.shape.clone(),
+            original_shape: None,
+            original_layout: None,
+            original: None,
+            n_groups: None,
+            n_bytes,
+            offset: Some(offset),
+            range,
+        }];
+        Ok(())
+    }
+
     /// Writes `bytes` at the end of `out`, from file to file if they are a part of this one.
     ///
     /// # Errors
@@ -328,7 +394,11 @@ impl TensorFile {
         let is_record = match self.kind {
             FileKind::DumpData | FileKind::RecordJson => true,
             FileKind::Npy => self.is_record_array(),
-            FileKind::Nano | FileKind::Npz | FileKind::Safetensors | FileKind::Hdf5 => false,
+            FileKind::Nano
+            | FileKind::Npz
+            | FileKind::Safetensors
+            | FileKind::Hdf5
+            | FileKind::Elements => false,
         };
         is_record && op_debug::is_record_name(&self.file_name)
     }

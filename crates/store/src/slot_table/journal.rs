@@ -88,6 +88,21 @@ pub fn decode(bytes: &[u8]) -> JournalContent {
     content
 }
 
+/// Reads a single frame that is whole, from its head to its checksum.
+///
+/// # Errors
+/// [`FormatError`] if it is damaged; its offset counts from the frame.
+pub fn decode_frame(bytes: &[u8]) -> Result<Vec<SlotRow>, FormatError> {
+    let mut rows = Vec::new();
+    match frame(bytes, 0, &mut KnownTexts::default(), &mut rows)? {
+        Some(end) if end == bytes.len() => Ok(rows),
+        _ => {
+            let found = format!("{} bytes", bytes.len());
+            Err(FormatError::new(0, "a frame of rows", found))
+        }
+    }
+}
+
 /// Reads the frame at `offset` and returns where it ends; `None` if it is unfinished.
 fn frame(
     bytes: &[u8],

@@ -98,10 +98,16 @@ impl StepFile {
         let name = path.file_name()?.to_str()?;
         let rank = path.parent()?.parent()?.file_name()?.to_str()?;
         number_of(rank, "rank-", "")?;
-        match number_of(name, "step-", ".parquet") {
-            Some(step) => Some((StepFile::Table, step)),
-            None => Some((StepFile::Journal, number_of(name, "step-", ".rows")?)),
-        }
+        let (file, stem) = match name.strip_suffix(".parquet") {
+            Some(stem) => (StepFile::Table, stem),
+            None => (StepFile::Journal, name.strip_suffix(".rows")?),
+        };
+        // A step that was dumped again has a number behind it.
+        let (stem, again) = stem
+            .split_once('.')
+            .map_or((stem, None), |(a, b)| (a, Some(b)));
+        again.map_or(Some(0), |again| number_of(again, "", ""))?;
+        Some((file, number_of(stem, "step-", "")?))
     }
 }
 
@@ -146,6 +152,8 @@ mod tests {
                 "t/rank-12/operators/step-0.rows",
                 Some((StepFile::Journal, 0)),
             ),
+            ("t/rank-0/m-1/step-7.1.parquet", Some((StepFile::Table, 7))),
+            ("t/rank-0/m-1/step-7.x.parquet", None),
             ("rank-0/m-1/step-7.parquet", Some((StepFile::Table, 7))),
             ("t/rank-0/m-1/step-07.parquet", None),
             ("t/rank-x/m-1/step-7.parquet", None),

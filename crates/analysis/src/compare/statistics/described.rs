@@ -1,6 +1,7 @@
 //! The known numbers of a slot, from a table or from its elements, under common names.
 
-use opscope_tensor::digest::hex;
+use opscope_store::tree::native::StepFile;
+use opscope_tensor::digest::{hex, xxh3_128};
 use opscope_tensor::sequential::{sequential_md5, sequential_sha1, sequential_stats};
 
 use super::number::RoundedNumber;
@@ -53,7 +54,7 @@ pub(super) const SHARES: [TensorStatistic; 3] = [
 ];
 
 /// Titles of digests.
-const DIGESTS: [&str; 2] = ["md5", "sha1"];
+const DIGESTS: [&str; 3] = ["md5", "sha1", "xxh3"];
 
 pub(super) fn is_extreme(statistic: TensorStatistic) -> bool {
     matches!(statistic, TensorStatistic::Max | TensorStatistic::Min)
@@ -71,7 +72,7 @@ fn statistic_of_title(title: &str) -> Option<TensorStatistic> {
 pub(super) struct DescribedSlot {
     pub(super) family: StatisticFamily,
     pub(super) numbers: Vec<(TensorStatistic, RoundedNumber)>,
-    /// Kinds of digests, `md5` or `sha1`, with their digits.
+    /// Kinds of digests, `md5`, `sha1` or `xxh3`, with their digits.
     pub(super) digests: Vec<(&'static str, String)>,
     /// Name of the dtype that the digests are of.
     pub(super) dtype: String,
@@ -129,19 +130,19 @@ impl DescribedSlot {
             described.digests = vec![
                 (DIGESTS[0], hex(&sequential_md5(view))),
                 (DIGESTS[1], hex(&sequential_sha1(view))),
+                (DIGESTS[2], hex(&xxh3_128(view.bytes))),
             ];
         }
         Ok(described)
     }
 
     pub(super) fn of_table(slot: &ExecutionSlot) -> DescribedSlot {
-        let is_mindspore = slot
-            .path
-            .file_name()
-            .is_some_and(|name| name == MINDSPORE_FILE);
+        let is_native = StepFile::parse(&slot.path).is_some();
+        let mut name = slot.path.file_name().into_iter();
+        let is_through = is_native || name.any(|name| name == MINDSPORE_FILE);
         let is_integer = !slot.dtype_name.is_empty() && !is_float_name(&slot.dtype_name);
         let mut described = DescribedSlot {
-            family: if is_mindspore {
+            family: if is_through {
                 StatisticFamily::Through
             } else {
                 StatisticFamily::Passed
@@ -157,7 +158,12 @@ impl DescribedSlot {
             };
             if let Some(name) = statistic_of_title(title) {
                 let is_exact = !REALS.contains(&name) || (is_integer && is_extreme(name));
-                let number = RoundedNumber::printed(text.trim(), is_exact);
+                let number = if is_native {
+                    // Printed with as many digits as bring back the same number.
+                    text.parse().ok().map(RoundedNumber::exact)
+                } else {
+                    RoundedNumber::printed(text.trim(), is_exact)
+                };
                 described
                     .numbers
                     .extend(number.map(|number| (name, number)));

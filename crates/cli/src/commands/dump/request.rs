@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use opscope_capture::{Exclusion, OperatorRule, Plan, Purpose};
-use opscope_config::dialect::acl::{self, AclContent, AclDump};
+use opscope_config::dialect::acl::{self, AclDump};
 use opscope_config::dialect::mindspore::{self, MindSporeDumpPlan};
 use opscope_config::dialect::{ConfigDialect, detect};
 use opscope_config::{ConfigEnvironment, ConfigIssue, Severity};
@@ -122,15 +122,22 @@ impl RunArguments {
         self.volume.check(self.out.is_some())?;
         self.ring.prepare(self.out.is_some())?;
         self.compress.apply(None)?;
-        let places = self.out.iter().map(|out| env.expanded(out)).collect();
-        let form = DumpForm::Acl {
-            places,
-            content: AclContent::Tensors,
-        };
+        let request = self.request_of_form(Plan::everything(), env)?;
         Ok(DumpRequest {
             failures: follow(None, env).dump,
-            ..self.with_options(DumpRequest::new(Plan::everything(), form))
+            ..self.with_options(request)
         })
+    }
+
+    /// The request that a text of MindSpore's asks for, before options count.
+    pub(super) fn request_of_text(
+        &self,
+        source: &ConfigSource<'_>,
+    ) -> Result<DumpRequest, CommandFailure> {
+        match self.interpret(source, true)? {
+            ConfiguredDump::MindSpore(Some(request)) => Ok(*request),
+            ConfiguredDump::MindSpore(None) | ConfiguredDump::Acl(_) => Ok(DumpRequest::nothing()),
+        }
     }
 
     /// Makes the request of a configuration that was read elsewhere.

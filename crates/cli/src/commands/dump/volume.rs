@@ -2,7 +2,7 @@
 
 use opscope_capture::{SelectedOperators, TensorRule, TensorRules};
 use opscope_config::dialect::acl::AclContent;
-use opscope_dump::{DumpForm, MindSporeOptions};
+use opscope_dump::{DumpForm, MindSporeOptions, NativeContent, NativeOptions};
 use opscope_engine::LoadedModel;
 use opscope_store::file_format::statistic_csv::StatisticCategory;
 use opscope_store::file_format::stats_csv::StatsColumns;
@@ -93,11 +93,23 @@ impl VolumeArguments {
                 content: kind.of_acl(content),
             },
             DumpForm::MindSpore(options) => DumpForm::MindSpore(kind.of_mindspore(options)),
+            DumpForm::Native(options) => DumpForm::Native(NativeOptions {
+                content: kind.of_native(),
+                ..options
+            }),
         }
     }
 }
 
 impl ContentKind {
+    fn of_native(self) -> NativeContent {
+        match self {
+            ContentKind::Tensors => NativeContent::Tensors,
+            ContentKind::Statistics => NativeContent::Statistics,
+            ContentKind::Both => NativeContent::Both,
+        }
+    }
+
     /// The columns of the configuration stay.
     fn of_acl(self, configured: AclContent) -> AclContent {
         let columns = match configured {

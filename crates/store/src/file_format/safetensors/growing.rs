@@ -20,11 +20,21 @@ const PADDING_ENTRY_BYTES: usize = 160;
 pub struct GrowingHeader {
     /// Bytes that the header may take, its length and blanks included.
     n_reserved: usize,
-    /// The entries so far, with a comma before each.
-    entries: String,
+    /// The entries so far, each with the place of its elements. The first one is the metadata.
+    entries: Vec<HeaderEntry>,
+    /// Bytes of all entries.
+    n_entry_bytes: usize,
     names: HashSet<String>,
     /// Bytes of elements so far.
     n_data: u64,
+}
+
+/// An entry as text, with a comma before it.
+#[derive(Debug)]
+struct HeaderEntry {
+    text: String,
+    start: u64,
+    n_bytes: u64,
 }
 
 impl GrowingHeader {
@@ -33,7 +43,13 @@ impl GrowingHeader {
         let metadata = json!({ METADATA_KEY: { "format": "pt" } }).to_string();
         GrowingHeader {
             n_reserved: n_reserved.next_multiple_of(ALIGN),
-            entries: metadata.trim_end_matches('}').to_owned() + "}",
+            n_entry_bytes: metadata.len() - 1,
+            // The object goes on behind the metadata.
+            entries: vec![HeaderEntry {
+                text: metadata[..metadata.len() - 1].to_owned(),
+                start: u64::MAX,
+                n_bytes: 0,
+            }],
             names: HashSet::new(),
             n_data: 0,
         }
@@ -61,59 +77,76 @@ impl GrowingHeader {
             }
         };
         let start = self.n_data.next_multiple_of(ALIGN as u64);
-        let mut added = String::new();
-        if start > self.n_data {
-            let padding = format!("{PADDING_PREFIX}{}", self.n_data);
-            added += &entry(
-                &padding,
-                "U8",
-                &[(start - self.n_data) as usize],
-                self.n_data,
-            );
-        }
+        let padding = (start > self.n_data).then(|| padding(self.n_data, start - self.n_data));
         let mut name = name.to_owned();
         if self.names.contains(&name) || name == METADATA_KEY || name.starts_with(PADDING_PREFIX) {
             name += &format!("#{start}");
         }
-        added += &entry_of(&name, dtype_name, shape, start, n_bytes);
-        let n_header = LENGTH_BYTES + self.entries.len() + added.len() + PADDING_ENTRY_BYTES;
+        let added = entry(&name, dtype_name, shape, start, n_bytes);
+        let n_added = added.text.len() + padding.as_ref().map_or(0, |entry| entry.text.len());
+        let n_header = LENGTH_BYTES + self.n_entry_bytes + n_added + PADDING_ENTRY_BYTES;
         if n_header > self.n_reserved {
             return None;
         }
-        self.entries += &added;
+        self.n_entry_bytes += n_added;
+        self.entries.extend(padding);
+        self.entries.push(added);
         self.names.insert(name);
         self.n_data = start.checked_add(n_bytes)?;
         Some(self.n_reserved as u64 + start)
+    }
+
+    /// Makes the tensor at `offset` of the file, whose elements could not be written, padding.
+    pub fn discard(&mut self, offset: u64) {
+        let start = offset.saturating_sub(self.n_reserved as u64);
+        let mut entries = self.entries.iter_mut().rev();
+        let Some(entry) = entries.find(|entry| entry.start == start) else {
+            return;
+        };
+        let discarded = padding(start, entry.n_bytes);
+        // Every entry leaves room for the longest padding, and only the last one is discarded as a
+        // rule; a header that has no room all the same keeps the entry.
+        let n_entry_bytes = self.n_entry_bytes + discarded.text.len() - entry.text.len();
+        if LENGTH_BYTES + n_entry_bytes < self.n_reserved {
+            self.n_entry_bytes = n_entry_bytes;
+            *entry = discarded;
+        }
     }
 
     /// The bytes before the elements, once the last tensor is added.
     pub fn finish(&self) -> Vec<u8> {
         let n_text = self.n_reserved - LENGTH_BYTES;
         let mut bytes = (n_text as u64).to_le_bytes().to_vec();
-        bytes.extend_from_slice(self.entries.as_bytes());
+        for entry in &self.entries {
+            bytes.extend_from_slice(entry.text.as_bytes());
+        }
         bytes.push(b'}');
         bytes.resize(self.n_reserved, b' ');
         bytes
     }
 }
 
-fn entry(name: &str, dtype: &str, shape: &[usize], start: u64) -> String {
-    entry_of(
-        name,
-        dtype,
-        shape,
+fn padding(start: u64, n_bytes: u64) -> HeaderEntry {
+    let shape = [usize::try_from(n_bytes).unwrap_or(usize::MAX)];
+    entry(
+        &format!("{PADDING_PREFIX}{start}"),
+        "U8",
+        &shape,
         start,
-        shape.iter().product::<usize>() as u64,
+        n_bytes,
     )
 }
 
-fn entry_of(name: &str, dtype: &str, shape: &[usize], start: u64, n_bytes: u64) -> String {
-    let name = json!(name);
+fn entry(name: &str, dtype: &str, shape: &[usize], start: u64, n_bytes: u64) -> HeaderEntry {
+    let (name, shape) = (json!(name), json!(shape));
     let end = start.saturating_add(n_bytes);
-    format!(
-        r#",{name}:{{"dtype":"{dtype}","shape":{},"data_offsets":[{start},{end}]}}"#,
-        json!(shape)
-    )
+    let text =
+        format!(r#",{name}:{{"dtype":"{dtype}","shape":{shape},"data_offsets":[{start},{end}]}}"#);
+    HeaderEntry {
+        text,
+        start,
+        n_bytes,
+    }
 }
 
 #[cfg(test)]
@@ -153,6 +186,22 @@ mod tests {
             ["a", "b", "b#16", "packed", "none", "__metadata__#32"]
         );
         assert_eq!(ranges, expected);
+    }
+
+    #[test]
+    fn what_could_not_be_written_has_no_name() {
+        let mut header = GrowingHeader::new(1000);
+        let mut add = |name| header.add(name, DType::F32, &[1], 4).unwrap();
+        let [_, b, _] = ["a", "b", "c"].map(&mut add);
+        header.discard(b);
+        let mut file = header.finish();
+        file.resize(header.n_bytes() as usize, 0);
+        let names: Vec<_> = decode(&file)
+            .unwrap()
+            .into_iter()
+            .map(|one| one.name)
+            .collect();
+        assert_eq!(names, ["a", "padding/4", "padding/8", "padding/12", "c"]);
     }
 
     #[test]
