@@ -14,6 +14,7 @@ mod request;
 mod run_facts;
 mod run_record;
 mod sink;
+mod transcribe;
 
 pub use destination::{DumpDialect, DumpPlace, dump_times, free_time};
 pub use dry_run::{DryRun, DryRunForecast};
@@ -29,3 +30,4 @@ pub use sink::{
     RangeRow, RangeRows, RangeSink, RangeTotal, RuntimeMode, SpooledRows, StatsRow, StatsRows,
     StatsSink, StoredRow, StoredRows, Volume, VolumeSink,
 };
+pub use transcribe::{TranscriptionError, TranscriptionReport, copy_graphs, transcribe};

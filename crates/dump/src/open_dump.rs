@@ -243,6 +243,11 @@ impl OpenDump {
         CaptureSession::start(plan, self.sink.clone(), SessionOptions { ring, ..options })
     }
 
+    /// The sink that sessions write to.
+    pub fn sink(&self) -> Arc<dyn Sink> {
+        self.sink.clone()
+    }
+
     /// The directories of the dump; `None` if nothing is written.
     pub fn place(&self) -> Option<DumpPlace> {
         let (dialect, dump_path, root) = match &self.tree {

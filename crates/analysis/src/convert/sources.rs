@@ -2,12 +2,15 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use opscope_store::StoreError;
 use opscope_store::dump::{self, PassReason, PassedOver};
 use opscope_store::file_format::npy_zst;
-use opscope_store::reader::reader_of;
+use opscope_store::reader::{IndexedTensor, NATIVE_FORM, read_listing, reader_of};
+use opscope_store::tree::acl::{DumpFileName, clean_name};
 use opscope_store::tree::mindspore::TensorFileName;
+use opscope_store::tree::native::StepFile;
 
 /// One file to convert, and where its results go.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +28,8 @@ pub struct ConvertSource {
     pub subdir: PathBuf,
     /// Size in bytes.
     pub n_bytes: u64,
+    /// The tensors, where the file is the table of a step and the source one of its executions.
+    pub records: Vec<IndexedTensor>,
 }
 
 impl ConvertSource {
@@ -60,6 +65,13 @@ pub struct FoundSources {
 /// structure. Files that the reader of the dump takes for results of converting are passed over; so are statistics,
 /// graphs and lists.
 pub fn sources(path: &Path) -> FoundSources {
+    let is_step = std::path::absolute(path).is_ok_and(|path| StepFile::parse(&path).is_some());
+    if is_step && !path.is_dir() {
+        return executions(
+            path.parent().unwrap_or(Path::new(".")),
+            dump::list_file(path),
+        );
+    }
     if !path.is_dir() {
         let mut found = FoundSources::default();
         match single_source(path) {
@@ -81,10 +93,14 @@ pub fn sources(path: &Path) -> FoundSources {
             names_its_tensor: false,
             n_bytes: entry.n_bytes,
             path: entry.path,
+            records: Vec::new(),
         };
         source.with_tensor_name()
     };
     let reader = reader_of(&listing);
+    if reader.form() == NATIVE_FORM {
+        return executions(path, listing);
+    }
     let mut found = FoundSources {
         passed_over: listing.passed_over,
         errors: listing.errors,
@@ -100,6 +116,74 @@ pub fn sources(path: &Path) -> FoundSources {
         found.pass(entry, PassReason::Statistics);
     }
     found
+}
+
+/// The executions of a native dump: each is a source under the name that its file would have in
+/// AscendCL's form, in directories as there.
+fn executions(root: &Path, listing: dump::DumpListing) -> FoundSources {
+    let index = read_listing(listing, &mut |_| Vec::new());
+    let mut found = FoundSources {
+        passed_over: index.passed_over,
+        errors: index.errors,
+        ..FoundSources::default()
+    };
+    let groups = index
+        .tensors
+        .chunk_by(|a, b| Arc::ptr_eq(&a.execution, &b.execution));
+    for group in groups {
+        let records: Vec<_> = group
+            .iter()
+            .filter(|one| one.elements.is_some())
+            .cloned()
+            .collect();
+        if let Some(first) = records.first() {
+            found.sources.push(ConvertSource {
+                subdir: execution_dir(root, first),
+                file_name: execution_name(first),
+                real_name: None,
+                names_its_tensor: false,
+                n_bytes: records.iter().filter_map(|one| one.n_bytes).sum(),
+                path: first.path.clone(),
+                records,
+            });
+        }
+    }
+    // Rows without elements have the path of their table.
+    let without = index.tensors.iter().filter(|one| one.elements.is_none());
+    let mut tables: Vec<_> = without.map(|one| one.path.clone()).collect();
+    tables.dedup();
+    let reason = PassReason::Statistics;
+    let passed = tables.into_iter().map(|path| PassedOver { path, reason });
+    found.passed_over.extend(passed);
+    found
+}
+
+/// `{time}/{rank}/{model}/{load}/{step}`, or as much of it as the execution says.
+fn execution_dir(root: &Path, tensor: &IndexedTensor) -> PathBuf {
+    let execution = &tensor.execution;
+    let run = tensor.path.parent().and_then(Path::parent).unwrap_or(root);
+    let run = run.strip_prefix(root).unwrap_or(Path::new(""));
+    let mut dir = run.join(execution.rank.unwrap_or(0).to_string());
+    if let (Some(model), Some(load)) = (&execution.model, execution.model_id) {
+        dir = dir.join(clean_name(model)).join(load.to_string());
+    }
+    match execution.step {
+        Some(step) => dir.join(step.to_string()),
+        None => dir,
+    }
+}
+
+fn execution_name(tensor: &IndexedTensor) -> String {
+    let execution = &tensor.execution;
+    let name = DumpFileName {
+        op_type: clean_name(&execution.op_type),
+        op_name: clean_name(&execution.op_name),
+        task_id: tensor.task_id.unwrap_or(0),
+        stream_id: Some(tensor.stream_id.unwrap_or(0)),
+        timestamp: tensor.timestamp.unwrap_or(0).to_string(),
+        sub_task: None,
+    };
+    name.to_string()
 }
 
 impl FoundSources {
@@ -137,6 +221,7 @@ fn single_source(path: &Path) -> Result<ConvertSource, StoreError> {
         names_its_tensor: false,
         subdir: PathBuf::new(),
         n_bytes,
+        records: Vec::new(),
     };
     Ok(source.with_tensor_name())
 }

@@ -64,7 +64,11 @@ impl<'a> ResultWriter<'a> {
 
     pub(super) fn convert(&self, source: &ConvertSource) -> ConvertedFile {
         let mut converted = ConvertedFile::default();
-        let opened = TensorFile::open(&source.path, source.telling_name());
+        let opened = if source.records.is_empty() {
+            TensorFile::open(&source.path, source.telling_name())
+        } else {
+            TensorFile::gather(&source.file_name, &source.records)
+        };
         let opened = match opened {
             Ok(file) => OpenedSource {
                 source,

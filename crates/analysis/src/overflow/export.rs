@@ -66,6 +66,7 @@ fn source(path: &Path, real_name: &str) -> ConvertSource {
         names_its_tensor: false,
         subdir: PathBuf::new(),
         n_bytes: std::fs::metadata(path).map_or(0, |metadata| metadata.len()),
+        records: Vec::new(),
     }
 }
 

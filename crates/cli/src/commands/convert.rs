@@ -1,5 +1,7 @@
 //! `opscope convert`.
 
+mod form;
+
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -12,6 +14,7 @@ use opscope_store::record::SlotSide;
 use opscope_tensor::{Layout, Shape};
 use serde_json::json;
 
+use super::dump::form::FormChoice;
 use crate::arguments::{ModeArguments, compression, layout, shape};
 use crate::console::{self, line, tell};
 use crate::exit::{CommandFailure, PARTIAL, UNREADABLE, USAGE, chain, check_path};
@@ -28,7 +31,8 @@ use crate::{format, passed_over, progress};
 #[command(after_help = "Examples:
   opscope convert -d dump/20240102030405 -out arrays
   opscope convert -d Conv.conv1.0.0.1700000000000000 -f NCHW -out arrays
-  opscope convert -d dump/20240102030405 -t safetensors -out tensors --json")]
+  opscope convert -d dump/20240102030405 -t safetensors -out tensors --json
+  opscope convert -d dump --form acl -out tree")]
 pub(crate) struct ConvertArguments {
     /// A dump file, several with commas between them, or a directory; may be repeated
     #[arg(short = 'd', long = "dump", value_name = "PATH", required = true)]
@@ -45,6 +49,9 @@ pub(crate) struct ConvertArguments {
         default_value = "npy"
     )]
     kind: OutputChoice,
+    /// Write the whole dump again in this form, with a directory of its own below `--out`. One dump only
+    #[arg(long, value_enum, value_name = "FORM", conflicts_with_all = ["kind", "layout", "only_output", "only_input", "compress", "keep_existing"])]
+    form: Option<FormChoice>,
     /// Bring every tensor into this layout, such as NCHW; the names then carry the extents
     #[arg(short = 'f', long, value_name = "LAYOUT", value_parser = layout)]
     layout: Option<Layout>,
@@ -106,6 +113,9 @@ impl From<OutputChoice> for ConvertedForm {
 
 pub(crate) fn run(arguments: &ConvertArguments) -> Result<(), CommandFailure> {
     let paths = paths(&arguments.dump)?;
+    if let Some(form) = arguments.form {
+        return form::run(arguments, form, &paths);
+    }
     let options = options(arguments, &paths)?;
     let mut sources = Vec::new();
     let mut failures: Vec<(String, String)> = Vec::new();

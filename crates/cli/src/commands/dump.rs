@@ -5,7 +5,7 @@ pub(crate) mod control;
 mod dry_run;
 pub(crate) mod dump_report;
 mod findings;
-mod form;
+pub(crate) mod form;
 mod near_names;
 mod once;
 mod outputs;

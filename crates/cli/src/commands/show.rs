@@ -14,7 +14,10 @@ use opscope_analysis::describe::{self, FileDescription, OverflowDescription, Ten
 use opscope_analysis::overview::{OperatorOverview, Overview};
 use opscope_analysis::{ElementValue, default_jobs, read_whole};
 use opscope_store::dump::PassedOver;
-use opscope_store::reader::{FileKind, MINDSPORE_FORM, read_tables, reader_of};
+use opscope_store::reader::{
+    DumpIndex, FileKind, MINDSPORE_FORM, NATIVE_FORM, read_tables, reader_of,
+};
+use opscope_store::tree::native::StepFile;
 use opscope_store::{StoreError, dump, run_file};
 use serde_json::Value;
 
@@ -45,14 +48,18 @@ pub(crate) struct ShowArguments {
 }
 
 pub(crate) fn run(arguments: &ShowArguments) -> Result<(), CommandFailure> {
-    if !arguments.path.is_dir() {
+    if !arguments.path.is_dir() && !is_step_file(&arguments.path) {
         return show_file(arguments);
     }
     // The listing passes over `.opscope`, where the records of runs are, so these are looked for
     // apart.
     let found = run_file::find(&arguments.path);
     let runs = found.runs;
-    let mut listing = dump::list(&arguments.path);
+    let mut listing = if arguments.path.is_dir() {
+        dump::list(&arguments.path)
+    } else {
+        dump::list_file(&arguments.path)
+    };
     listing.errors.extend(found.errors);
     // Its executions have so many tensors with names of their own that each of them is shown.
     if reader_of(&listing).form() == MINDSPORE_FORM {
@@ -66,6 +73,7 @@ pub(crate) fn run(arguments: &ShowArguments) -> Result<(), CommandFailure> {
         if !tables.is_empty() {
             result["statistics"] = statistics::to_json(tables);
         }
+        result["unfinished_steps"] = n_unfinished_steps(&index).into();
         result["runs"] = runs::to_json(&runs);
         print_json(&result)?;
     } else {
@@ -79,12 +87,33 @@ pub(crate) fn run(arguments: &ShowArguments) -> Result<(), CommandFailure> {
             print_errors(&index.errors);
             print_overview(&overview)?;
         }
+        let n_unfinished = n_unfinished_steps(&index);
+        if n_unfinished > 0 {
+            let steps = format::count(n_unfinished, "step");
+            line!(
+                console::out(),
+                "{steps} not whole: a run was stopped there, or is at work"
+            )?;
+        }
         passed_over::print(&mut console::out(), &index.passed_over)?;
         runs::print(&mut console::out(), &runs)?;
     }
     // A directory with nothing but the record of a run is a dump that kept nothing, and no mistake.
     let n_shown = overview.n_files + (tables.len() + runs.len()) as u64;
     verdict(&arguments.path, n_shown, &index.errors, &index.passed_over)
+}
+
+fn is_step_file(path: &Path) -> bool {
+    let path = std::path::absolute(path);
+    path.is_ok_and(|path| StepFile::parse(&path).is_some())
+}
+
+/// Steps of a native dump that have no table yet.
+fn n_unfinished_steps(index: &DumpIndex) -> u64 {
+    let journals = index.files.iter().filter(|file| {
+        index.form == NATIVE_FORM && file.path.extension().is_some_and(|end| end == "rows")
+    });
+    journals.count() as u64
 }
 
 fn show_file(arguments: &ShowArguments) -> Result<(), CommandFailure> {

@@ -19,12 +19,15 @@ use crate::record::SlotSide;
 use crate::slot_table::{SlotRow, SlotTable, journal};
 use crate::tree::native::{StepFile, file_below, is_elements_file, run_dir_of};
 
+/// The form's name, for programs.
+pub const FORM: &str = "native";
+
 /// Reads directories in which a file has the name of a step's table and lies where it belongs.
 pub(super) struct NativeReader;
 
 impl DumpReader for NativeReader {
     fn form(&self) -> &'static str {
-        "native"
+        FORM
     }
 
     fn detect(&self, listing: &DumpListing) -> bool {

@@ -292,6 +292,43 @@ impl TensorFile {
         Ok(file)
     }
 
+    /// Reads the elements of an execution's tensors, wherever they are, as if they were in a file of this
+    /// name.
+    ///
+    /// # Errors
+    /// As for [`TensorFile::open_elements`]; also if they are too many for the memory.
+    pub fn gather(file_name: &str, records: &[IndexedTensor]) -> Result<TensorFile, StoreError> {
+        let mut bytes = Vec::new();
+        let mut tensors = Vec::new();
+        for record in records {
+            let file = TensorFile::open_elements(record)?;
+            let Some(found) = file.tensors().next() else {
+                continue;
+            };
+            let (side, index) = record.slot.unwrap_or((SlotSide::Output, 0));
+            let n_bytes = (bytes.len() as u64).saturating_add(found.bytes.len() as u64);
+            crate::check_memory(n_bytes).map_err(StoreError::io("read", &record.path))?;
+            tensors.push(StoredTensor {
+                side,
+                index: index as usize,
+                range: bytes.len()..bytes.len() + found.bytes.len(),
+                offset: None,
+                ..found.stored.clone()
+            });
+            bytes.extend_from_slice(found.bytes);
+        }
+        Ok(TensorFile {
+            kind: FileKind::Elements,
+            file_name: file_name.to_owned(),
+            facts: FileFacts::default(),
+            tensors,
+            extras: Vec::new(),
+            n_start: 0,
+            n_decompressed: None,
+            bytes: bytes.into(),
+        })
+    }
+
     /// Makes `record`, whose elements are in this file, its only tensor.
     ///
     /// # Errors

@@ -3,13 +3,17 @@
 use std::path::Path;
 
 use clap::ValueEnum;
+use opscope_capture::Plan;
 use opscope_config::ConfigEnvironment;
 use opscope_config::dialect::acl::AclContent;
-use opscope_dump::{DumpForm, DumpRequest, NativeContent, NativeOptions};
+use opscope_config::dialect::mindspore;
+use opscope_dump::{DumpForm, DumpRequest, NativeContent, NativeOptions, dump_times};
+use opscope_store::atomic_file::PermissionModes;
 use serde_json::json;
 
 use super::RunArguments;
-use super::request::ConfigSource;
+use super::request::{ConfigSource, refused};
+use crate::commands::mindspore_target::MindSporeTarget;
 use crate::exit::{CommandFailure, USAGE};
 
 /// The form of a dump.
@@ -28,7 +32,7 @@ impl RunArguments {
     /// The request for everything below `out`, or for no files.
     pub(super) fn request_of_form(
         &self,
-        plan: opscope_capture::Plan,
+        plan: Plan,
         env: &ConfigEnvironment,
     ) -> Result<DumpRequest, CommandFailure> {
         let out = self.out.as_deref().map(|out| env.expanded(out));
@@ -47,24 +51,64 @@ impl RunArguments {
         Ok(DumpRequest::new(plan, form))
     }
 
-    /// A configuration of MindSpore's that asks for everything, as a user would write it.
     fn mindspore_request_for(&self, out: &Path) -> Result<DumpRequest, CommandFailure> {
-        let absolute = std::path::absolute(out);
-        let path = absolute.map_err(|error| CommandFailure::new(USAGE, error))?;
-        let text = json!({
-            "common_dump_settings": {
-                "dump_mode": 0,
-                "path": path,
-                "net_name": "net",
-                "iteration": "all",
-                "saved_data": "tensor",
-                "input_output": 0,
-                "kernels": [],
-                "support_device": [self.device],
-            },
-            "e2e_dump_settings": { "enable": true, "trans_flag": true },
-        });
-        let text = text.to_string();
+        let text = everything_for_mindspore(out, self.device)?;
         self.request_of_text(&ConfigSource::file(Path::new("--form mindspore"), &text))
+    }
+}
+
+/// A configuration of MindSpore's that asks for everything, as a user would write it.
+fn everything_for_mindspore(out: &Path, device: u32) -> Result<String, CommandFailure> {
+    let absolute = std::path::absolute(out);
+    let path = absolute.map_err(|error| CommandFailure::new(USAGE, error))?;
+    let config = json!({
+        "common_dump_settings": {
+            "dump_mode": 0,
+            "path": path,
+            "net_name": "net",
+            "iteration": "all",
+            "saved_data": "tensor",
+            "input_output": 0,
+            "kernels": [],
+            "support_device": [device],
+        },
+        "e2e_dump_settings": { "enable": true, "trans_flag": true },
+    });
+    Ok(config.to_string())
+}
+
+impl FormChoice {
+    /// The request for a dump below `out` that is written from another dump.
+    pub(crate) fn request_for(
+        self,
+        out: &Path,
+        modes: PermissionModes,
+    ) -> Result<DumpRequest, CommandFailure> {
+        let form = match self {
+            FormChoice::Native => DumpForm::Native(NativeOptions {
+                places: vec![out.to_owned()],
+                content: NativeContent::Tensors,
+                rank: 0,
+            }),
+            FormChoice::Acl => DumpForm::Acl {
+                places: vec![out.to_owned()],
+                content: AclContent::Tensors,
+            },
+            FormChoice::Mindspore => {
+                let text = everything_for_mindspore(out, 0)?;
+                let env = crate::commands::environment()?;
+                let config = mindspore::load(&text, MindSporeTarget::Cpu.into(), &env);
+                let config =
+                    config.map_err(|issues| refused(Path::new("--form mindspore"), &issues))?;
+                let time = dump_times().next().unwrap_or_default();
+                let request = config
+                    .dump
+                    .map(|dump| DumpRequest::from_mindspore(dump, 0, modes, time));
+                let request = request.transpose();
+                let request = request.map_err(|error| CommandFailure::new(USAGE, error))?;
+                return Ok(request.unwrap_or_else(DumpRequest::nothing));
+            }
+        };
+        Ok(DumpRequest::new(Plan::everything(), form))
     }
 }
