@@ -98,7 +98,7 @@ fn transposed(a: &Value) -> Value {
     (0..a.len()).map(|i| a[i % N * N + i / N]).collect()
 }
 
-/// What is wrong with the exported network.
+/// The fault in the exported network.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
     None,

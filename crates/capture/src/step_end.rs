@@ -18,6 +18,7 @@ pub(crate) struct EndedSteps {
 impl EndedSteps {
     /// Takes them.
     pub(crate) fn take(&self) -> Vec<(Arc<ModelId>, u64)> {
+        // Asked for after every record, so that it must not take a lock.
         if !self.is_due.swap(false, Ordering::Acquire) {
             return Vec::new();
         }
@@ -48,6 +49,7 @@ impl StepEnd {
 impl Drop for StepEnd {
     /// Only a note: whoever is the last may be the engine, and the end of a step takes time to write.
     fn drop(&mut self) {
+        // A forked process has copies of what its parent holds; the step goes on there.
         if self.home.is_elsewhere() {
             return;
         }
@@ -57,6 +59,7 @@ impl Drop for StepEnd {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         steps.push((self.model.clone(), self.step));
+        // After the step is noted: who sees the flag finds it.
         drop(steps);
         self.ended.is_due.store(true, Ordering::Release);
     }

@@ -25,7 +25,7 @@ pub struct TranscriptionReport {
     pub written: WrittenFiles,
     /// Tensors that are not in the new dump, by reason.
     pub left_out: BTreeMap<String, u64>,
-    /// What could not be read or written.
+    /// Executions that could not be read or written.
     pub errors: Vec<TranscriptionError>,
 }
 
@@ -77,6 +77,7 @@ pub fn transcribe(tensors: &[IndexedTensor], sink: &dyn Sink) -> TranscriptionRe
             .entry(key)
             .or_insert_with(|| model_of(execution, n_models));
         let step = execution.model_step().unwrap_or(0);
+        // A step ends before the next one begins, or its table would wait for the end of the dump.
         if open
             .as_ref()
             .is_none_or(|(known, at)| !Arc::ptr_eq(known, model) || *at != step)
@@ -93,6 +94,7 @@ pub fn transcribe(tensors: &[IndexedTensor], sink: &dyn Sink) -> TranscriptionRe
             inputs: Vec::new(),
             outputs: Vec::new(),
         };
+        // Sinks order executions by time, and two of the same time would be one.
         last_time = record.timestamp_us;
         match read_into(&mut record, group, &mut file, &mut report.left_out) {
             Ok(()) if record.n_slots() == 0 => {}
@@ -129,6 +131,7 @@ pub fn copy_graphs(tensors: &[IndexedTensor], place: &DumpPlace) -> Result<(), S
         let entries = std::fs::read_dir(&dir).map_err(failed("list", &dir))?;
         for entry in entries {
             let path = entry.map_err(failed("list", &dir))?.path();
+            // Read whole, so that a description that cannot be read leaves no half of itself.
             let bytes = regular_file::read_in_dump(&path, GRAPH_BYTES_MAX);
             let bytes = bytes.map_err(failed("read", &path))?;
             let name = path.file_name().unwrap_or_default();
@@ -230,6 +233,7 @@ impl LastFile {
             .filter(|(path, file)| *path == record.path && !file.kind().is_archive());
         let mut file = match last {
             Some((_, file)) => file,
+            // The file may be unfinished: its own header says nothing then.
             None if is_elements => TensorFile::open_elements(record)?,
             None => TensorFile::open_for(&record.path, &place.real_name, place.tensor)?,
         };
@@ -249,6 +253,7 @@ impl LastFile {
             let tensor = tensor.map_err(|error| error.to_string())?;
             Ok(tensor.with_layout(layout))
         });
+        // Kept open also when the tensor is at fault, as others of the file may be sound.
         self.0 = Some((record.path.clone(), file));
         let tensor = tensor.unwrap_or_else(|| Err("its file lacks it".to_owned()));
         tensor.map_err(|reason| self.wrong(record, reason))

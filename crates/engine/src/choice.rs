@@ -9,7 +9,6 @@ mod surroundings;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::sync::Arc;
 
 use opscope_capture::Purpose;
 
@@ -378,7 +377,7 @@ fn no_engine(reason: String) -> EngineError {
 #[cfg(feature = "onnxruntime")]
 #[expect(clippy::unnecessary_wraps, reason = "other builds have none")]
 fn built_in_loader() -> Option<Loader> {
-    Some(|path| Ok(Arc::new(crate::onnx::OnnxRuntime::load(path)?)))
+    Some(|path| Ok(std::sync::Arc::new(crate::onnx::OnnxRuntime::load(path)?)))
 }
 
 #[cfg(not(feature = "onnxruntime"))]
@@ -389,7 +388,7 @@ fn built_in_loader() -> Option<Loader> {
 #[cfg(feature = "tract")]
 #[expect(clippy::unnecessary_wraps, reason = "other builds have none")]
 fn built_in_tract() -> Option<SharedEngine> {
-    Some(Arc::new(crate::onnx::Tract))
+    Some(std::sync::Arc::new(crate::onnx::Tract))
 }
 
 #[cfg(not(feature = "tract"))]

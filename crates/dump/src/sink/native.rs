@@ -1,5 +1,6 @@
 //! A sink that writes the native form: a table for each step, and few files of elements.
 
+mod digest;
 mod elements;
 mod rows;
 mod step;
@@ -20,8 +21,8 @@ use opscope_store::slot_table::SlotRow;
 use opscope_store::tree::native::NativeTree;
 use opscope_tensor::TensorObserver;
 
+use self::digest::TensorDigest;
 use self::elements::{ElementsPlace, ElementsStore};
-use self::rows::TensorDigest;
 use self::step::StepRows;
 use super::ledger::{FileOrigin, Ledger, StepKey};
 
@@ -198,6 +199,7 @@ impl NativeSink {
         let mut written = WrittenFiles::default();
         let mut places: Vec<Option<ElementsPlace>> = vec![None; record.n_slots() as usize];
         if is_whole {
+            // Elements of a step that may be removed lie in files of their own, which go with it.
             let step = self.ledger.is_open().then_some(record.step);
             let (stored, bytes) = self.elements.put(record, step)?;
             places = stored.into_iter().map(Some).collect();
@@ -214,6 +216,7 @@ impl NativeSink {
         if let Some(rows) = steps.get(&key) {
             return Ok(rows.clone());
         }
+        // Under the lock: two threads that begin a step must not begin two journals.
         let rows = StepRows::create(&self.creator, &self.tree, model, step)?;
         let rows = Arc::new(rows);
         steps.insert(key, rows.clone());
@@ -227,6 +230,7 @@ impl NativeSink {
     /// Turns the rows of a step into its table.
     fn finish_step(&self, key: &StepKey, rows: &StepRows) -> Result<WrittenFiles, SinkError> {
         let (path, n_bytes) = rows.finish()?;
+        // A file that is removed with its step has to be known to the ledger.
         self.ledger.note(key, &path, n_bytes, FileOrigin::New)?;
         for (path, n_bytes) in self.elements.close_step(key.1)? {
             self.ledger.note(key, &path, n_bytes, FileOrigin::New)?;
@@ -295,6 +299,7 @@ impl Sink for NativeSink {
 
 impl TensorSummarizer for NativeSink {
     fn summarize(&self, tensor: TensorObserver<'_>) -> bool {
+        // While the elements are still in the processor's cache.
         let _ = tensor.stats();
         tensor.keep(TensorDigest::compute);
         if self.content.has_elements() {

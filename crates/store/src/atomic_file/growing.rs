@@ -66,6 +66,7 @@ impl Creator {
             return Ok(());
         };
         let extended = without_signal(|| {
+            // Never shorter: threads may have written behind.
             if file.metadata()?.len() < n_bytes {
                 file.set_len(n_bytes)?;
             }
@@ -95,6 +96,7 @@ impl Creator {
         let mut gathered = Vec::new();
         let written = without_signal(|| {
             for part in parts {
+                // Copying some bytes is cheaper than a call for each part.
                 if gathered.len() + part.len() <= N_GATHERED_MAX && parts.len() > 1 {
                     gathered.extend_from_slice(part);
                     continue;

@@ -130,6 +130,7 @@ fn add_journal(
     let bytes = FileBytes::open_in_dump(&entry.path);
     let bytes = bytes.map_err(StoreError::io("read", &entry.path))?;
     let mut content = journal::decode(bytes.as_ref());
+    // Threads append in the order in which they come to it, which need not be that of execution.
     content.rows.sort_by_key(|row| row.time_us);
     let mut file = StepOperators::new(entry);
     file.add(index, contents, content.rows);
@@ -185,6 +186,7 @@ impl<'a> StepOperators<'a> {
             if let (Some(_), Some(offset)) = (&tensor.elements, row.offset)
                 && contents.insert((tensor.path.clone(), offset))
             {
+                // Several slots show it, and it takes room once.
                 self.n_bytes += tensor.n_bytes.unwrap_or(0);
             }
             self.count(&tensor);
@@ -209,6 +211,7 @@ impl<'a> StepOperators<'a> {
         let task = row.task.and_then(|task| u32::try_from(task).ok());
         let run = match row.call {
             Some(call) => usize::try_from(call).unwrap_or(0),
+            // Rows of a journal: calls are counted only when the order is known.
             None => {
                 let key = (task, text(&row.op_name));
                 let n_runs = self.n_runs.entry(key).or_insert(0);
@@ -272,6 +275,7 @@ impl<'a> StepOperators<'a> {
         let run_dir = &self.run_dir;
         let file = self.files.entry(name.clone()).or_insert_with(|| {
             let file = file_below(run_dir, name);
+            // A table from elsewhere must not lead out of the dump.
             if file.is_none() {
                 let expected = "a file below the directory of the run";
                 let error = crate::FormatError::new(0, expected, format!("`{name}`"));

@@ -30,6 +30,7 @@ const N_AXES_MAX: usize = 1 << 10;
 pub fn encode(rows: &mut [SlotRow], out: &mut Vec<u8>) -> std::io::Result<()> {
     let start = out.len();
     out.extend([0; HEAD_BYTES]);
+    // Each frame begins anew, so that it can be read without those before it.
     let mut last = SlotRow::default();
     for row in &mut *rows {
         encode_row(&mut last, row, out);
@@ -117,6 +118,8 @@ fn frame(
     let [a, b, c, d, e, f, g, h] = *head;
     let n_bytes = u32::from_le_bytes([a, b, c, d]) as usize;
     let n_rows = u32::from_le_bytes([e, f, g, h]) as usize;
+    // The head is checked with the rows: a length that turned over would read as an unfinished
+    // frame or as another one.
     let n_checked = HEAD_BYTES + n_bytes;
     let Some(checked) = rest.get(..n_checked) else {
         return Ok(None);
@@ -134,6 +137,7 @@ fn frame(
             format!("{found:02x?}"),
         ));
     }
+    // Rows that are all alike still have their masks, which bounds what is allocated.
     if n_rows > n_bytes / ROW_BYTES_MIN {
         let expected = format!("at most {} rows", n_bytes / ROW_BYTES_MIN);
         return Err(wrong(4, &expected, n_rows.to_string()));
@@ -208,6 +212,7 @@ fn encode_row(last: &mut SlotRow, row: &mut SlotRow, out: &mut Vec<u8>) {
                 value.map(|value| write_int(value, out)).is_some()
             }
             CellKind::Number(nth) => {
+                // Bits, as a NaN equals nothing and zeros have signs.
                 let value = row.statistics.numbers[nth].map(f64::to_bits);
                 if value == last.statistics.numbers[nth].map(f64::to_bits) {
                     continue;
@@ -317,6 +322,7 @@ impl<'a> Cursor<'a> {
         for shift in (0..64).step_by(7) {
             let [byte] = self.array()?;
             let bits = u64::from(byte & 0x7f);
+            // The tenth byte holds the last bit alone.
             if shift == 63 && bits > 1 {
                 break;
             }

@@ -93,10 +93,12 @@ impl SlotTable {
             if group.columns().iter().any(is_negative) {
                 return Err(wrong("columns with a place", "a negative one".to_owned()));
             }
+            // The library allocates what the pages claim, so that is checked first.
             check_memory(n_rows.saturating_mul(ROW_BYTES).max(n_unpacked))
                 .map_err(|error| wrong("a row group that fits memory", error.to_string()))?;
         }
         let schema = metadata.file_metadata().schema_descr();
+        // By name, as later versions may add columns anywhere and leave some out.
         let places = columns::ALL.iter().filter_map(|column| {
             let place = (0..schema.num_columns()).find(|&i| {
                 schema
@@ -230,6 +232,7 @@ fn read_shapes(
             continue;
         }
         extents.clear();
+        // A level of 1 is an empty list, the shape of a scalar.
         if level > 1 {
             extents.extend(values.next());
         }
@@ -242,6 +245,7 @@ fn read_shapes(
                 extents.len()
             )));
         }
+        // Neighbours often have one shape, and then share its copy.
         let shared = last.take().filter(|last| **last == extents[..]);
         let shared = shared.unwrap_or_else(|| extents.as_slice().into());
         row.shape = Some(shared.clone());

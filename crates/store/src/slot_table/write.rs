@@ -36,6 +36,7 @@ impl<W: Write + Send> TableWriter<W> {
             .set_created_by(concat!("opscope ", env!("CARGO_PKG_VERSION")).to_owned())
             .set_key_value_metadata(Some(facts))
             .set_compression(Compression::ZSTD(zstd))
+            // Per page, so that a query skips pages and not just row groups.
             .set_statistics_enabled(EnabledStatistics::Page)
             .set_max_row_group_row_count(Some(N_GROUP_ROWS));
         for column in &columns::ALL {

@@ -68,6 +68,7 @@ impl NativeTree {
             return self.rank_dir().join(SINGLE_OPERATORS_DIR);
         };
         let name = clean_name(&model.file_stem);
+        // File systems take 255 bytes, of which the load and encrypted names need some.
         let end = name.floor_char_boundary(MODEL_BYTES_MAX);
         self.rank_dir().join(format!("{}-{load}", &name[..end]))
     }
@@ -96,6 +97,7 @@ impl StepFile {
     /// By the name of a file and of the directories above it; `None` of other files.
     pub fn parse(path: &Path) -> Option<(StepFile, u64)> {
         let name = path.file_name()?.to_str()?;
+        // The name alone would also fit other tools' tables.
         let rank = path.parent()?.parent()?.file_name()?.to_str()?;
         number_of(rank, "rank-", "")?;
         let (file, stem) = match name.strip_suffix(".parquet") {

@@ -44,9 +44,11 @@ pub(super) fn run(
         ..RunRecord::default()
     };
     let left_overs = LeftOvers::default();
+    // The new dump says that a conversion made it, not a run.
     let recorder = RunRecorder::begin(&dump, &request, record, left_overs)
         .map_err(|error| CommandFailure::new(PARTIAL, error))?;
     let report = transcribe(&index.tensors, &*dump.sink());
+    // Replay and comparison need the graphs; a dump of nothing gets none.
     let copied = dump
         .written_place()
         .map(|place| copy_graphs(&index.tensors, &place));

@@ -59,6 +59,7 @@ impl RunArguments {
 
 /// A configuration of MindSpore's that asks for everything, as a user would write it.
 fn everything_for_mindspore(out: &Path, device: u32) -> Result<String, CommandFailure> {
+    // MindSpore refuses relative paths.
     let absolute = std::path::absolute(out);
     let path = absolute.map_err(|error| CommandFailure::new(USAGE, error))?;
     let config = json!({
@@ -94,6 +95,7 @@ impl FormChoice {
                 places: vec![out.to_owned()],
                 content: AclContent::Tensors,
             },
+            // Its reader checks the settings and fills in the rest, as for a file of a user's.
             FormChoice::Mindspore => {
                 let text = everything_for_mindspore(out, 0)?;
                 let env = crate::commands::environment()?;

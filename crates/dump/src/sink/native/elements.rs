@@ -12,7 +12,7 @@ use opscope_store::record::{Record, SlotSide};
 use opscope_store::tree::native::NativeTree;
 use opscope_tensor::{Tensor, TensorIdentity};
 
-use super::rows::TensorDigest;
+use super::digest::TensorDigest;
 use super::{FileSizes, lock, name_below};
 
 /// Room for the header of the first file; that of each further one has four times as much.
@@ -106,7 +106,7 @@ struct Claim<'a> {
 }
 
 impl Drop for Claim<'_> {
-    /// Whatever happened, nobody waits any longer.
+    /// Lets those that wait for the content go on, also after an error or a panic.
     fn drop(&mut self) {
         let mut state = self.store.lock();
         let group = state.groups.entry(self.group).or_default();
@@ -176,6 +176,7 @@ impl ElementsStore {
             }
             claim.identity = Some(identity.clone());
         }
+        // Nobody else hashes this memory meanwhile: they wait for the identity.
         let bytes = tensor.host_bytes()?;
         let digest = tensor
             .observed()
@@ -184,9 +185,11 @@ impl ElementsStore {
             .unwrap_or_default();
         let key = (digest, bytes.len() as u64);
         if let Some(place) = self.wait_for(group, |group| &mut group.contents, &key) {
+            // The identity leads to the place from now on, without a digest.
             claim.place = Some(place.clone());
             return Ok((place, WrittenFiles::default()));
         }
+        // From here on others wait for this content, until the claim is dropped.
         claim.content = Some(key);
         let operator = &record.operator;
         let name = format!(

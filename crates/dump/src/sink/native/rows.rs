@@ -6,20 +6,12 @@ use opscope_store::record::{CallSite, Operator, Record, SlotSide};
 use opscope_store::slot_table::{SlotRow, StatisticsCells};
 use opscope_store::tree::acl::stream_id;
 use opscope_store::tree::native::NativeTree;
-use opscope_tensor::digest::{hex, xxh3_128};
-use opscope_tensor::{Tensor, TensorObserver};
+use opscope_tensor::Tensor;
+use opscope_tensor::digest::hex;
 
 use super::NativeContent;
+use super::digest::TensorDigest;
 use super::elements::ElementsPlace;
-
-/// The digest of a tensor's elements, kept in its memo; none if they were dropped before.
-pub(super) struct TensorDigest(pub(super) Option<[u8; 16]>);
-
-impl TensorDigest {
-    pub(super) fn compute(tensor: TensorObserver<'_>) -> TensorDigest {
-        TensorDigest(tensor.view().ok().map(|view| xxh3_128(view.bytes)))
-    }
-}
 
 /// One row for each tensor, inputs first. `places` are those of the tensors' elements.
 pub(super) fn rows(

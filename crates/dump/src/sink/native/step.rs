@@ -62,9 +62,11 @@ impl StepRows {
         for attempt in 0..N_NAME_ATTEMPTS {
             let [table, path] = [tree.table(model, step), tree.journal(model, step)]
                 .map(|path| numbered(&path, attempt));
+            // A table without a journal is a step that was finished before.
             if creator.exists(&table) {
                 continue;
             }
+            // A rehearsal writes nothing, and counts the rows in memory.
             if is_pretending {
                 return Ok(new(table, None, 0));
             }
@@ -116,6 +118,7 @@ impl StepRows {
     /// written the journal stays.
     pub(super) fn finish(&self) -> Result<(PathBuf, u64), StoreError> {
         let mut state = std::mem::take(&mut *lock(&self.state));
+        // Threads report in any order; time is that of execution.
         state.frames.sort_by_key(|(time, _)| *time);
         state.rows.sort_by_key(|rows| time(rows));
         let bytes = self.journal.as_ref().map(|journal| {
@@ -129,6 +132,7 @@ impl StepRows {
             n_bytes = write_table(file, &mut state, bytes)?;
             Ok(())
         })?;
+        // Only now: killed in between, both are there and readers take the table.
         if let Some(journal) = &self.journal {
             std::fs::remove_file(journal.path()).map_err(self.failed("remove", journal.path()))?;
         }

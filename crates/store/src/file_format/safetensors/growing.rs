@@ -76,10 +76,12 @@ impl GrowingHeader {
                 ("U8", &dims[..])
             }
         };
+        // The format allows no holes between tensors, so what aligns them is a tensor itself.
         let start = self.n_data.next_multiple_of(ALIGN as u64);
         let padding = (start > self.n_data).then(|| padding(self.n_data, start - self.n_data));
         let mut name = name.to_owned();
         if self.names.contains(&name) || name == METADATA_KEY || name.starts_with(PADDING_PREFIX) {
+            // Two tensors of a step may have one name, as those of an operator that runs again.
             name += &format!("#{start}");
         }
         let added = entry(&name, dtype_name, shape, start, n_bytes);
