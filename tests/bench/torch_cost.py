@@ -121,7 +121,7 @@ class Dumped:
     def __init__(self, model: nn.Module, path: Path, **options: Any) -> None:
         self.path = path
         self.options = options
-        self.backend = opscope.torch.backend(path, **options)
+        self.backend = opscope.torch.backend(path, **options, form="acl")
         self.compiled = torch.compile(model, backend=self.backend, dynamic=False)
         torch._dynamo.reset()
 
@@ -196,7 +196,7 @@ class EagerDumped(Dumped):
     def __init__(self, model: nn.Module, path: Path, **options: Any) -> None:
         self.path, self.options = path, options
         self.model = model
-        self.backend = opscope.torch.eager(path, **options)
+        self.backend = opscope.torch.eager(path, **options, form="acl")
 
     def step(self, x: Tensor) -> Tensor:
         with torch.no_grad(), self.backend:
@@ -366,7 +366,7 @@ def run(model: Model, path: Path, n_rounds: int) -> None:
     torch.manual_seed(0)
     network = model.make().eval()
     x = torch.randn(model.shape)
-    plain_backend = opscope.torch.backend(enabled=False)
+    plain_backend = opscope.torch.backend(enabled=False, form="acl")
     compiled = torch.compile(network, backend=plain_backend, dynamic=False)
 
     def plain_step(x: Tensor) -> Tensor:

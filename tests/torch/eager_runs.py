@@ -98,7 +98,7 @@ def check(tmp_path: Any, function: Callable[[], Any], **options: Any) -> tuple[d
     with Recorder() as recorder:
         expected = function()
     torch.manual_seed(3)
-    with opscope.torch.eager(tmp_path, **options) as dump:
+    with opscope.torch.eager(tmp_path, **options, form="acl") as dump:
         found = function()
     report = dump.finish()
     check_steps(report, recorder)

@@ -26,7 +26,7 @@ def check(trainer: Trainer, path: Path, *, every: int = EVERY, step: int = 1, **
     """Runs a network with taps and without: the results are the same, and the records of `step` complete."""
     observer = Observer(every)
     observed = trainer.run(observer)
-    backend = opscope.torch.backend(path, steps=step, **options)
+    backend = opscope.torch.backend(path, steps=step, **options, form="acl")
     tapped = trainer.run(backend)
     report = backend.finish()
     assert_same(tapped, observed)
@@ -87,9 +87,9 @@ def test_every_operator_is_there_and_nothing_else_changes(tmp_path, name: str, i
 @TRAINING
 def test_statistics_change_nothing_either(tmp_path, name: str, is_training: bool) -> None:
     trainer = Trainer(ARCHITECTURES[name], is_training)
-    undumped = trainer.run(opscope.torch.backend(enabled=False))
+    undumped = trainer.run(opscope.torch.backend(enabled=False, form="acl"))
     assert_same(undumped, trainer.run("aot_eager"))
-    backend = opscope.torch.backend(tmp_path / "dump", data="stats")
+    backend = opscope.torch.backend(tmp_path / "dump", data="stats", form="acl")
     assert_same(undumped, trainer.run(backend))
     report = backend.finish()
     assert report["first_error"] is None and report["first_fault"] is None and report["n_operators_written"] > 0

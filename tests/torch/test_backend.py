@@ -25,9 +25,9 @@ def test_results_are_the_same_to_the_bit(tmp_path, name: str, is_training: bool,
     case = models.CASES[name]
     eager = models.run(case, is_training=is_training)
     torch._dynamo.reset()
-    untapped = models.run(case, opscope.torch.backend(enabled=False), is_training=is_training)
+    untapped = models.run(case, opscope.torch.backend(enabled=False, form="acl"), is_training=is_training)
     torch._dynamo.reset()
-    backend = opscope.torch.backend(tmp_path, data=data)
+    backend = opscope.torch.backend(tmp_path, data=data, form="acl")
     tapped = models.run(case, backend, is_training=is_training)
     report = backend.finish()
     # Before 2.11 AOT autograd takes some backward operators apart, which rounds otherwise than eager mode.
@@ -46,7 +46,7 @@ def test_every_operator_has_its_values(tmp_path, name: str, is_training: bool) -
     reference = Reference()
     models.run(case, reference, is_training=is_training)
     torch._dynamo.reset()
-    backend = opscope.torch.backend(tmp_path)
+    backend = opscope.torch.backend(tmp_path, form="acl")
     models.run(case, backend, is_training=is_training)
     report = backend.finish()
 
@@ -69,7 +69,7 @@ def test_every_operator_has_its_values(tmp_path, name: str, is_training: bool) -
 
 
 def test_what_stands_beside_the_records(tmp_path) -> None:
-    backend = opscope.torch.backend(tmp_path, mode="output", steps=1)
+    backend = opscope.torch.backend(tmp_path, mode="output", steps=1, form="acl")
     models.run(models.CASES["mlp"], backend, is_training=True)
     report = backend.finish()
     own = Path(report["root"]) / ".opscope"
@@ -102,7 +102,7 @@ def test_what_stands_beside_the_records(tmp_path) -> None:
 def test_contexts(tmp_path, context: Callable[[], AbstractContextManager]) -> None:
     model = models.Transformer()
     tokens = torch.randint(0, 11, (2, 7))
-    backend = opscope.torch.backend(tmp_path)
+    backend = opscope.torch.backend(tmp_path, form="acl")
     with context():
         expected, found = model(tokens), torch.compile(model, backend=backend)(tokens)
     report = backend.finish()
@@ -113,7 +113,7 @@ def test_contexts(tmp_path, context: Callable[[], AbstractContextManager]) -> No
 
 @pytest.mark.parametrize(("mode", "has"), [("input", (True, False)), ("output", (False, True)), ("all", (True, True))])
 def test_sides(tmp_path, mode: str, has: tuple[bool, bool]) -> None:
-    backend = opscope.torch.backend(tmp_path, mode=mode)
+    backend = opscope.torch.backend(tmp_path, mode=mode, form="acl")
     models.run(models.CASES["mlp"], backend, is_training=False, n_steps=1)
     (graph,) = dumps.graphs(backend.finish()["root"])
     assert len(graph[0]) > 5
@@ -123,7 +123,7 @@ def test_sides(tmp_path, mode: str, has: tuple[bool, bool]) -> None:
 
 
 def test_statistics(tmp_path) -> None:
-    backend = opscope.torch.backend(tmp_path, data="stats")
+    backend = opscope.torch.backend(tmp_path, data="stats", form="acl")
     weight = torch.randn(3, 3)
     seen = []
 
@@ -145,7 +145,7 @@ def test_statistics(tmp_path) -> None:
 
 
 def test_the_name_in_the_registry(tmp_path) -> None:
-    compiled = torch.compile(torch.sin, backend="opscope", options={"path": str(tmp_path), "data": "stats"})
+    compiled = torch.compile(torch.sin, backend="opscope", options={"path": str(tmp_path), "data": "stats", "form": "acl"})
     compiled(torch.ones(3))
     (report,) = opscope.torch.finish()
     (graph,) = dumps.graphs(report["root"])
@@ -212,4 +212,4 @@ def test_configuration_files_that_are_refused(text: str, error: type, words: str
 )
 def test_wrong_options(options: dict, text: str) -> None:
     with pytest.raises(ValueError, match=text):
-        opscope.torch.backend(**options)
+        opscope.torch.backend(**options, form="acl")

@@ -21,7 +21,7 @@ def run(tmp_path: Path, function: Callable, *inputs: Any, **options: Any) -> tup
     """The report, the graphs' records, and what the function gave, which is what it gives without a dump."""
     expected = torch.compile(function, backend="aot_eager")(*inputs)
     torch._dynamo.reset()
-    backend = opscope.torch.backend(tmp_path, **options)
+    backend = opscope.torch.backend(tmp_path, **options, form="acl")
     found = torch.compile(function, backend=backend)(*inputs)
     for one, other in zip(parts(expected), parts(found), strict=True):
         assert models.bits(one) == models.bits(other)
@@ -116,7 +116,7 @@ def test_cond_forward_and_backward(tmp_path) -> None:
     model(x).sum().backward()
     expected = {name: models.bits(p.grad) for name, p in model.named_parameters()}
     model.zero_grad()
-    backend = opscope.torch.backend(tmp_path)
+    backend = opscope.torch.backend(tmp_path, form="acl")
     torch.compile(model, backend=backend)(x).sum().backward()
     report = backend.finish()
     assert {name: models.bits(p.grad) for name, p in model.named_parameters()} == expected
@@ -226,7 +226,7 @@ def test_map(tmp_path) -> None:
 def test_map_backward(tmp_path) -> None:
     from torch._higher_order_ops.map import map as torch_map
 
-    backend = opscope.torch.backend(tmp_path)
+    backend = opscope.torch.backend(tmp_path, form="acl")
     xs = torch.arange(4.0).reshape(2, 2).requires_grad_()
     torch.compile(lambda xs: torch_map(lambda x: x.sin(), xs), backend=backend)(xs).sum().backward()
     report = backend.finish()
@@ -258,7 +258,7 @@ def test_a_part_that_is_called_twice_backward(tmp_path) -> None:
     x = torch.tensor([0.25, 1.0], requires_grad=True)
     part(part(x)).sum().backward()
     expected, x.grad = models.bits(x.grad), None
-    backend = opscope.torch.backend(tmp_path)
+    backend = opscope.torch.backend(tmp_path, form="acl")
     torch.compile(lambda x: part(part(x)), backend=backend)(x).sum().backward()
     report = backend.finish()
     assert models.bits(x.grad) == expected and report["first_fault"] is None and report["unseen"] == {}
@@ -274,7 +274,7 @@ def test_checkpoint(tmp_path) -> None:
         return checkpoint(lambda x: x.sin().exp(), x, use_reentrant=False)
 
     x = torch.tensor([0.5], requires_grad=True)
-    backend = opscope.torch.backend(tmp_path)
+    backend = opscope.torch.backend(tmp_path, form="acl")
     torch.compile(function, backend=backend)(x).sum().backward()
     forward, backward = dumps.graphs(backend.finish()["root"])
     sine = models.bits(x.detach().sin())
@@ -349,7 +349,7 @@ def test_compiled_autograd(tmp_path) -> None:
     model(x).square().mean().backward()
     expected = {name: models.bits(p.grad) for name, p in model.named_parameters()}
     model.zero_grad()
-    backend = opscope.torch.backend(tmp_path)
+    backend = opscope.torch.backend(tmp_path, form="acl")
     compiled = torch.compile(model, backend=backend)
     with torch._dynamo.compiled_autograd._enable(torch.compile(backend=backend)):
         compiled(x).square().mean().backward()
@@ -382,7 +382,7 @@ def test_fake_tensors(tmp_path) -> None:
     from torch._subclasses import FakeTensorMode
     from torch.fx.experimental.proxy_tensor import make_fx
 
-    backend = opscope.torch.backend(tmp_path)
+    backend = opscope.torch.backend(tmp_path, form="acl")
     call = backend.compile_aten(make_fx(lambda x: x.sin().cos())(torch.ones(3)))
     with FakeTensorMode() as mode:
         (result,) = parts(call([mode.from_tensor(torch.ones(3))]))

@@ -25,7 +25,7 @@ def test_training(tmp_path, name: str) -> None:
     plain = train(name, contextlib.nullcontext())
     recorder = Recorder()
     assert train(name, recorder) == plain
-    dump = opscope.torch.eager(tmp_path)
+    dump = opscope.torch.eager(tmp_path, form="acl")
     assert train(name, dump) == plain, "not the same bits"
     report = dump.finish()
     assert check_steps(report, recorder) > 300
@@ -38,7 +38,7 @@ def test_training(tmp_path, name: str) -> None:
 def test_sides_and_statistics(tmp_path, data: str, mode: str) -> None:
     recorder = Recorder()
     plain = train("cnn", recorder)
-    dump = opscope.torch.eager(tmp_path, data=data, mode=mode)
+    dump = opscope.torch.eager(tmp_path, data=data, mode=mode, form="acl")
     assert train("cnn", dump) == plain
     root = dump.finish()["root"]
     for step, executions in enumerate(recorder.steps[:2]):
@@ -66,7 +66,7 @@ def test_optimizers(tmp_path, foreach: bool, optimizer: Any) -> None:
     plain = train("mlp", contextlib.nullcontext(), optimizer=make)
     recorder = Recorder()
     assert train("mlp", recorder, optimizer=make) == plain
-    dump = opscope.torch.eager(tmp_path)
+    dump = opscope.torch.eager(tmp_path, form="acl")
     assert train("mlp", dump, optimizer=make) == plain
     report = dump.finish()
     check_steps(report, recorder)
@@ -75,7 +75,7 @@ def test_optimizers(tmp_path, foreach: bool, optimizer: Any) -> None:
 
 
 def test_forward_and_backward_are_linked(tmp_path) -> None:
-    dump = opscope.torch.eager(tmp_path, data="stats", mode="output")
+    dump = opscope.torch.eager(tmp_path, data="stats", mode="output", form="acl")
     train("cnn", dump, n_steps=1)
     described = operators(dump.finish()["root"])
     forward = {one["op_name"]: one["attributes"] for one in described if one["attributes"]["phase"] == "forward"}
@@ -101,7 +101,7 @@ def test_forward_and_backward_are_linked(tmp_path) -> None:
 
 
 def test_modules_lines_and_names(tmp_path) -> None:
-    dump = opscope.torch.eager(tmp_path, data="stats")
+    dump = opscope.torch.eager(tmp_path, data="stats", form="acl")
     train("cnn", dump, n_steps=1)
     described = operators(dump.finish()["root"])
     by_name = {one["op_name"]: one for one in described}
@@ -141,7 +141,7 @@ def test_values_are_linked(tmp_path) -> None:
 
 
 def test_an_operator_that_fails(tmp_path) -> None:
-    dump = opscope.torch.eager(tmp_path)
+    dump = opscope.torch.eager(tmp_path, form="acl")
     with dump:
         x = torch.ones(2, 3)
         with pytest.raises(RuntimeError, match="mat1 and mat2"):
@@ -155,7 +155,7 @@ def test_an_operator_that_fails(tmp_path) -> None:
 
 
 def test_an_error_leaves_the_context(tmp_path) -> None:
-    dump = opscope.torch.eager(tmp_path)
+    dump = opscope.torch.eager(tmp_path, form="acl")
     with pytest.raises(ZeroDivisionError), dump:
         torch.ones(2) + 1
         raise ZeroDivisionError
@@ -182,7 +182,7 @@ def test_tensors_of_types_of_the_program_show_their_elements(tmp_path) -> None:
         pass
 
     ours = Ours([1.0, 2.0])
-    with opscope.torch.eager(tmp_path) as dump:
+    with opscope.torch.eager(tmp_path, form="acl") as dump:
         ours * 2
     report = dump.finish()
     assert report["unseen"] == {}
@@ -201,7 +201,7 @@ def test_distributed_tensors_show_the_local_part(tmp_path) -> None:
     distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
     try:
         spread = distribute_tensor(torch.arange(4.0), init_device_mesh("cpu", (1,)), [Shard(0)])
-        with opscope.torch.eager(tmp_path / "dump") as dump:
+        with opscope.torch.eager(tmp_path / "dump", form="acl") as dump:
             spread * 2
         root = dump.finish()["root"]
     finally:
@@ -212,7 +212,7 @@ def test_distributed_tensors_show_the_local_part(tmp_path) -> None:
 
 
 def test_steps(tmp_path) -> None:
-    dump = opscope.torch.eager(tmp_path, steps="1|3-4", data="stats")
+    dump = opscope.torch.eager(tmp_path, steps="1|3-4", data="stats", form="acl")
     plain = train("mlp", contextlib.nullcontext(), n_steps=6)
     assert train("mlp", dump, n_steps=6) == plain
     report = dump.finish()
@@ -224,7 +224,7 @@ def test_steps(tmp_path) -> None:
 
 
 def test_steps_that_the_program_counts(tmp_path) -> None:
-    with opscope.torch.eager(tmp_path, steps=(7,)) as dump:
+    with opscope.torch.eager(tmp_path, steps=(7,), form="acl") as dump:
         torch.ones(2)
         dump.step(7)
         torch.zeros(2)
@@ -234,7 +234,7 @@ def test_steps_that_the_program_counts(tmp_path) -> None:
 
 
 def test_other_steps_are_not_seen(tmp_path) -> None:
-    with opscope.torch.eager(tmp_path, steps=2) as dump:
+    with opscope.torch.eager(tmp_path, steps=2, form="acl") as dump:
         assert torch._C._len_torch_dispatch_stack() == 0
         torch.ones(2)
         dump.step()
@@ -246,7 +246,7 @@ def test_other_steps_are_not_seen(tmp_path) -> None:
 
 
 def test_a_context_without_an_operator_warns(tmp_path) -> None:
-    with opscope.torch.eager(tmp_path) as dump:
+    with opscope.torch.eager(tmp_path, form="acl") as dump:
         pass
     with pytest.warns(RuntimeWarning, match="no operator ran"):
         dump.finish()
@@ -254,7 +254,7 @@ def test_a_context_without_an_operator_warns(tmp_path) -> None:
 
 def test_single_operators(tmp_path) -> None:
     """The directory of operators that belong to no model."""
-    with opscope.torch.eager(tmp_path, layout="single") as dump:
+    with opscope.torch.eager(tmp_path, layout="single", form="acl") as dump:
         torch.ones(2) + 1
         dump.step()
         torch.ones(2) + 2
@@ -287,7 +287,7 @@ def test_acl_json_names_operators(tmp_path) -> None:
 
 
 def test_choice_of_operators(tmp_path, caplog) -> None:
-    dump = opscope.torch.eager(tmp_path, layers="features.5 aten.addmm.default nothing", data="stats")
+    dump = opscope.torch.eager(tmp_path, layers="features.5 aten.addmm.default nothing", data="stats", form="acl")
     train("cnn", dump, n_steps=1)
     root = dump.finish()["root"]
     found = set(records(root))
@@ -311,7 +311,7 @@ def test_backward_in_another_thread(tmp_path) -> None:
         with dump:
             function()
 
-    dump = opscope.torch.eager(tmp_path)
+    dump = opscope.torch.eager(tmp_path, form="acl")
     thread = threading.Thread(target=work, args=(dump,))
     thread.start()
     function()
@@ -338,7 +338,7 @@ class _Looker(opscope.torch.Hook):
 
 def test_hooks(tmp_path) -> None:
     looker = _Looker()
-    with opscope.torch.eager(tmp_path, steps=(5,), hooks=[looker]) as dump:
+    with opscope.torch.eager(tmp_path, steps=(5,), hooks=[looker], form="acl") as dump:
         x = torch.ones(2, 3)
         with pytest.raises(RuntimeError):
             torch.mm(x, x)
@@ -369,7 +369,7 @@ def test_compiled_code_stays_compiled(tmp_path) -> None:
     before = list(n_graphs)
     torch._dynamo.reset()
     n_graphs.clear()
-    with opscope.torch.eager(tmp_path) as dump:
+    with opscope.torch.eager(tmp_path, form="acl") as dump:
         found = torch.compile(model, backend=backend)(x)
     dump.finish()
     assert n_graphs == before, "other graphs than without a dump"
@@ -380,7 +380,7 @@ def test_compiled_code_stays_compiled(tmp_path) -> None:
 def test_memory_does_not_grow(tmp_path, data: str) -> None:
     model = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 8))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    dump = opscope.torch.eager(tmp_path, data=data, queue_bytes_max=8 << 20)
+    dump = opscope.torch.eager(tmp_path, data=data, queue_bytes_max=8 << 20, form="acl")
 
     def run(n_steps: int) -> tuple[int, int, int]:
         for _ in range(n_steps):
@@ -408,8 +408,8 @@ def test_misuse(tmp_path) -> None:
     with pytest.raises(ValueError, match="no option `pfad`"):
         opscope.torch.eager(pfad="x")
     with pytest.raises(ValueError, match="layout"):
-        opscope.torch.eager(tmp_path, layout="flat")
-    dump = opscope.torch.eager(tmp_path)
+        opscope.torch.eager(tmp_path, layout="flat", form="acl")
+    dump = opscope.torch.eager(tmp_path, form="acl")
     with dump, pytest.raises(RuntimeError, match="entered already"):
         dump.__enter__()
     with pytest.raises(ValueError, match="0 or more"):

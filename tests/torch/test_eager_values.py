@@ -140,11 +140,11 @@ def test_values(tmp_path, function: Callable[[], Tensor]) -> None:
 def test_statistics_are_those_of_what_was_read(tmp_path, function: Callable[[], Tensor]) -> None:
     """An input that was looked at as an output of another operator, and that was written to since."""
     torch.manual_seed(3)
-    with opscope.torch.eager(tmp_path / "tensor") as dump:
+    with opscope.torch.eager(tmp_path / "tensor", form="acl") as dump:
         function()
     whole = dump.finish()["root"]
     torch.manual_seed(3)
-    with opscope.torch.eager(tmp_path / "stats", data="stats") as dump:
+    with opscope.torch.eager(tmp_path / "stats", data="stats", form="acl") as dump:
         function()
     rows = records(dump.finish()["root"])
     for name, record in records(whole).items():

@@ -73,7 +73,7 @@ NAMES = {
 @pytest.mark.parametrize("is_training", [True, False])
 def test_the_failing_operator_leaves_its_inputs(tmp_path: Path, detail: str, is_training: bool) -> None:
     model = Lookup()
-    backend = opscope.torch.backend(tmp_path, exception=detail)
+    backend = opscope.torch.backend(tmp_path, exception=detail, form="acl")
     compiled = torch.compile(model, backend=backend)
     with torch.set_grad_enabled(is_training):
         good = compiled(torch.tensor([0, 3]))
@@ -108,7 +108,7 @@ def test_values_of_arguments_that_are_no_tensors(tmp_path: Path, cpp: None) -> N
     def refused(x: Tensor) -> Tensor:
         return torch.ops.opscope_overrun.refuse(x.sin(), 42).cos()
 
-    backend = opscope.torch.backend(tmp_path, exception=True)
+    backend = opscope.torch.backend(tmp_path, exception=True, form="acl")
     x = torch.randn(3)
     error = raised(torch.compile(refused, backend=backend), x)
     assert isinstance(error, RuntimeError) and "code 42 is refused" in str(error)
@@ -130,7 +130,7 @@ def test_a_failure_in_the_backward_graph(tmp_path: Path) -> None:
             (rows,) = ctx.saved_tensors  # type: ignore[attr-defined]
             return gradient.cos().index_select(0, rows), None
 
-    backend = opscope.torch.backend(tmp_path, exception="norm")
+    backend = opscope.torch.backend(tmp_path, exception="norm", form="acl")
     x, rows = torch.ones(2, requires_grad=True), torch.tensor([0, 7])
     loss = torch.compile(lambda x, rows: Picks.apply(x, rows).sum(), backend=backend)(x, rows)
     error = raised(loss.backward)
@@ -184,13 +184,13 @@ def test_a_program_for_torchair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize("name", models.CASES)
 def test_what_goes_well_leaves_nothing(tmp_path: Path, name: str) -> None:
     case = models.CASES[name]
-    backend = opscope.torch.backend(tmp_path, exception=True)
+    backend = opscope.torch.backend(tmp_path, exception=True, form="acl")
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
         guarded = models.run(case, backend, is_training=True)
         report = backend.finish()
     torch._dynamo.reset()
-    assert models.same(guarded, models.run(case, opscope.torch.backend(enabled=False), is_training=True))
+    assert models.same(guarded, models.run(case, opscope.torch.backend(enabled=False, form="acl"), is_training=True))
     assert (report["n_files"], report["failure_dir"], report["n_runs_failed"]) == (0, None, 0)
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 

@@ -51,7 +51,7 @@ def main(path, method, n_workers, n_epochs):
     data = Squares()
     hook = Errors()
     model = torch.nn.Linear(4, 2)
-    with opscope.torch.eager(path, data="stats", steps="0-9", hooks=[hook]) as dump:
+    with opscope.torch.eager(path, data="stats", steps="0-9", hooks=[hook], form="acl") as dump:
         for epoch in range(n_epochs):
             loader = DataLoader(
                 data, batch_size=4, num_workers=n_workers, multiprocessing_context=method, timeout=200,
@@ -132,10 +132,10 @@ FORKS = {
 }
 # How the dump that is under way is begun.
 DUMPS = {
-    "eager": "opscope.torch.eager(path)",
-    "compiled": "Compiled(opscope.torch.backend(path))",
-    "compiled watch": "Compiled(opscope.torch.backend(path, watch='all'))",
-    "compiled exception": "Compiled(opscope.torch.backend(path, exception='norm'))",
+    "eager": "opscope.torch.eager(path, form='acl')",
+    "compiled": "Compiled(opscope.torch.backend(path, form='acl'))",
+    "compiled watch": "Compiled(opscope.torch.backend(path, watch='all', form='acl'))",
+    "compiled exception": "Compiled(opscope.torch.backend(path, exception='norm', form='acl'))",
     "watch": "opscope.torch.watch(path)",
     "catch": "opscope.torch.catch(path)",
 }
@@ -186,11 +186,11 @@ def test_a_child_may_begin_a_dump_of_its_own(tmp_path: Path) -> None:
     program = HEAD + """
 if __name__ == "__main__":
     path = sys.argv[1]
-    with opscope.torch.eager(path + "/parent") as dump:
+    with opscope.torch.eager(path + "/parent", form="acl") as dump:
         work(1.0)
         pid = os.fork()
         if pid == 0:
-            with opscope.torch.eager(path + "/child") as own:
+            with opscope.torch.eager(path + "/child", form="acl") as own:
                 work(2.0)
             assert own.finish()["n_written"] == 6
             os._exit(0)

@@ -44,7 +44,7 @@ def test_memory_that_is_taken_away_is_not_read(engine: str, data: str, tmp_path:
         product = x * weight
         return product.sin().exp().sum()
 
-    dump: Any = (opscope.torch.backend if engine == "compiled" else opscope.torch.eager)(tmp_path, data=data)
+    dump: Any = (opscope.torch.backend if engine == "compiled" else opscope.torch.eager)(tmp_path, data=data, form="acl")
     call = torch.compile(model, backend=dump) if engine == "compiled" else model
     if engine == "eager":
         dump.__enter__()
@@ -145,7 +145,7 @@ MAKE
 def model(x):
     return (x * 2).sin() + x
 
-dump = (opscope.torch.backend if engine == "compiled" else opscope.torch.eager)(root + "/dump", data=data, n_writers=1)
+dump = (opscope.torch.backend if engine == "compiled" else opscope.torch.eager)(root + "/dump", data=data, n_writers=1, form="acl")
 call = torch.compile(model, backend=dump) if engine == "compiled" else model
 if engine == "eager":
     dump.__enter__()

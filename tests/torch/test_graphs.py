@@ -23,14 +23,14 @@ def test_a_graph_break_gives_two_graphs(tmp_path) -> None:
         torch._dynamo.graph_break()
         return x.cos()
 
-    backend = opscope.torch.backend(tmp_path)
+    backend = opscope.torch.backend(tmp_path, form="acl")
     torch.compile(function, backend=backend)(torch.ones(3))
     first, second = dumps.graphs(backend.finish()["root"])
     assert (set(first[0]), set(second[0])) == ({"sin"}, {"cos"})
 
 
 def names(tmp_path: Path, layers: object, model: torch.nn.Module, *inputs: Tensor) -> set[str]:
-    backend = opscope.torch.backend(tmp_path, layers=layers)
+    backend = opscope.torch.backend(tmp_path, layers=layers, form="acl")
     torch.compile(model, backend=backend)(*inputs)
     (graph,) = dumps.graphs(backend.finish()["root"])
     return set(graph.get(0, {}))
@@ -61,7 +61,7 @@ def test_layers_of_modules_below(tmp_path) -> None:
 
 
 def test_a_layer_that_is_not_there(tmp_path, caplog) -> None:
-    backend = opscope.torch.backend(tmp_path, layers=["sigh", "cos"])
+    backend = opscope.torch.backend(tmp_path, layers=["sigh", "cos"], form="acl")
     compiled = torch.compile(lambda x: x.sin().cos(), backend=backend)
     with caplog.at_level(logging.WARNING, "opscope.torch"):
         compiled(torch.ones(2))
@@ -79,7 +79,7 @@ def test_what_is_traced_in_a_scope(tmp_path) -> None:
             x = x.cos()
         return x.tan()
 
-    backend = opscope.torch.backend(tmp_path)
+    backend = opscope.torch.backend(tmp_path, form="acl")
     x = torch.ones(2, requires_grad=True)
     torch.compile(function, backend=backend)(x).sum().backward()
     forward, backward = dumps.graphs(backend.finish()["root"])
@@ -92,7 +92,7 @@ def test_only_the_branch_that_is_taken(tmp_path) -> None:
     def function(x: Tensor) -> Tensor:
         return torch.cond(x.sum() > 0, lambda x: x.sin() * 2, lambda x: x.cos(), (x,)) + 1
 
-    backend = opscope.torch.backend(tmp_path)
+    backend = opscope.torch.backend(tmp_path, form="acl")
     compiled = torch.compile(function, backend=backend)
     for x in (torch.ones(3), -torch.ones(3)):
         assert torch.equal(compiled(x), function(x))
@@ -107,7 +107,7 @@ def test_only_the_branch_that_is_taken(tmp_path) -> None:
 
 
 def test_threads_that_run_one_graph(tmp_path) -> None:
-    backend = opscope.torch.backend(tmp_path)
+    backend = opscope.torch.backend(tmp_path, form="acl")
     compiled = torch.compile(lambda x: x.sin().cos().tan(), backend=backend)
     with torch.no_grad():
         compiled(torch.zeros(50_000))
@@ -141,7 +141,7 @@ def test_an_operator_that_fails(tmp_path) -> None:
         raise ArithmeticError("no")
 
     refuse.register_fake(torch.empty_like)
-    backend = opscope.torch.backend(tmp_path)
+    backend = opscope.torch.backend(tmp_path, form="acl")
     compiled = torch.compile(lambda x: refuse(x.sin()).cos(), backend=backend)
     for _ in range(2):
         with pytest.raises(ArithmeticError, match="no"):
@@ -154,7 +154,7 @@ def test_an_operator_that_fails(tmp_path) -> None:
 
 def test_a_full_place(tmp_path) -> None:
     """The model runs on when the dump cannot be written."""
-    backend = opscope.torch.backend(tmp_path)
+    backend = opscope.torch.backend(tmp_path, form="acl")
     compiled = torch.compile(torch.sin, backend=backend)
     compiled(torch.ones(2))
     root = Path(backend.dump._session.root)
@@ -174,7 +174,7 @@ def program(code: str) -> subprocess.CompletedProcess:
     return subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=300)
 
 
-@pytest.mark.parametrize("backend", ["opscope.torch.backend('/nonexistent/never')", "'opscope'"])
+@pytest.mark.parametrize("backend", ["opscope.torch.backend('/nonexistent/never', form='acl')", "'opscope'"])
 def test_a_process_without_a_graph_is_told(backend: str) -> None:
     done = program(
         f"""
@@ -192,7 +192,7 @@ def test_what_was_not_finished_is_finished_at_exit(tmp_path) -> None:
     done = program(
         f"""
         import torch, opscope.torch
-        compiled = torch.compile(torch.sin, backend="opscope", options={{"path": {str(tmp_path)!r}}})
+        compiled = torch.compile(torch.sin, backend="opscope", options={{"path": {str(tmp_path)!r}, "form": "acl"}})
         for i in range(20):
             compiled(torch.full((100_000,), float(i)))
         """
@@ -208,7 +208,7 @@ def test_a_forked_process_writes_nothing_and_ends(tmp_path) -> None:
     done = program(
         f"""
         import os, torch, opscope.torch
-        backend = opscope.torch.backend({str(tmp_path)!r})
+        backend = opscope.torch.backend({str(tmp_path)!r}, form="acl")
         compiled = torch.compile(torch.sin, backend=backend)
         compiled(torch.ones(2))
         child = os.fork()
@@ -231,7 +231,7 @@ def test_processes_that_run_together(tmp_path) -> None:
         from torch.distributed import _functional_collectives as collectives
         rank = int(sys.argv[1])
         dist.init_process_group("gloo", init_method="file://{tmp_path}/meet", rank=rank, world_size=2)
-        backend = opscope.torch.backend({str(tmp_path)!r} + "/dump")
+        backend = opscope.torch.backend({str(tmp_path)!r} + "/dump", form="acl")
         function = lambda x: collectives.all_reduce(x * 2, "sum", dist.group.WORLD) + 1
         result = torch.compile(function, backend=backend)(torch.full((1 << 18,), float(rank + 1)))
         assert torch.equal(result, torch.full((1 << 18,), 7.0)), result

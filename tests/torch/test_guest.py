@@ -56,7 +56,7 @@ def test_a_storage_is_not_written_out(tmp_path: Path, monkeypatch: pytest.Monkey
     for name in ("__str__", "__repr__"):
         monkeypatch.setattr(torch.UntypedStorage, name, refuse)
     torch.save(torch.arange(200_000.0), tmp_path / "file.pt")
-    with opscope.torch.eager(tmp_path / "dump") as dump:
+    with opscope.torch.eager(tmp_path / "dump", form="acl") as dump:
         loaded = torch.load(tmp_path / "file.pt")
         torch.empty(0).set_(torch.ones(4).untyped_storage())
     report = dump.finish()
@@ -74,7 +74,7 @@ def test_an_error_without_a_text_stays_the_programs(tmp_path: Path) -> None:
     def raise_untold(x: torch.Tensor) -> torch.Tensor:
         raise _Raised
 
-    for context in (opscope.torch.eager(tmp_path / "eager"), opscope.torch.catch(tmp_path / "catch")):
+    for context in (opscope.torch.eager(tmp_path / "eager", form="acl"), opscope.torch.catch(tmp_path / "catch")):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             with pytest.raises(_Raised), context:
@@ -107,7 +107,7 @@ def test_a_path_that_cannot_be_written_does_not_stop_the_program(make: str, tmp_
     path = tmp_path / "file" / "below"
     with pytest.warns(RuntimeWarning, match=r"nothing is dumped, .*\[Errno 20\].*Not a directory"):
         if make == "backend":
-            dump = opscope.torch.backend(path)
+            dump = opscope.torch.backend(path, form="acl")
             assert torch.compile(lambda x: x + 1, backend=dump)(torch.ones(2)).sum() == 4.0
             report = dump.finish()
         else:
@@ -151,7 +151,7 @@ def test_wrong_options_are_refused_at_once(tmp_path: Path) -> None:
                 make(**{"path": tmp_path, **options})
             assert words in str(raised.value), (make.__name__, options, str(raised.value))
     with pytest.raises(TypeError, match="hooks"):
-        opscope.torch.eager(tmp_path, hooks=[5])
+        opscope.torch.eager(tmp_path, hooks=[5], form="acl")
     for step in (-1, 1.5, "1"):
         with pytest.raises((TypeError, ValueError), match="step: a whole number of 0"):
             opscope.torch.set_step(step)
@@ -164,7 +164,7 @@ def test_names_that_nothing_has_are_told(tmp_path: Path) -> None:
         with opscope.torch.eager(opscope.torch.DumpPlan(acl_json=config)) as dump:
             torch.ones(2) + 1
         dump.finish()
-    backend = opscope.torch.backend(tmp_path / "watch", watch="nothing")
+    backend = opscope.torch.backend(tmp_path / "watch", watch="nothing", form="acl")
     torch.compile(lambda x: x.sin(), backend=backend)(torch.ones(2))
     with pytest.warns(RuntimeWarning, match="nothing that ran is called nothing; "):
         backend.finish()
@@ -184,7 +184,7 @@ def test_operators_of_other_threads_are_counted(tmp_path: Path, caplog: pytest.L
 
     earlier = threading.Thread(target=call_module)
     earlier.start()
-    with caplog.at_level(logging.WARNING, "opscope.torch"), opscope.torch.eager(tmp_path) as dump:
+    with caplog.at_level(logging.WARNING, "opscope.torch"), opscope.torch.eager(tmp_path, form="acl") as dump:
         torch.ones(2).cos()
         later = threading.Thread(target=compute)
         later.start()
@@ -202,7 +202,7 @@ def test_operators_of_other_threads_are_counted(tmp_path: Path, caplog: pytest.L
 
 
 def test_tensors_of_several_parts_have_them_all(tmp_path: Path) -> None:
-    with opscope.torch.eager(tmp_path) as dump:
+    with opscope.torch.eager(tmp_path, form="acl") as dump:
         sparse = torch.eye(3).to_sparse()
         torch.sparse.mm(sparse, torch.ones(3, 2))
         torch.eye(2).to_sparse_csr()

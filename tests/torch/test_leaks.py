@@ -95,7 +95,7 @@ def wait(backend: Any) -> None:
 def test_nothing_is_kept_from_step_to_step(tmp_path, make: type, shape: tuple[int, ...], data: str) -> None:
     root = tmp_path / "dump"
     # The queue is bounded, or memory would depend on how far the writers fall behind.
-    backend = opscope.torch.backend(root, data=data, queue_bytes_max=8 << 20)
+    backend = opscope.torch.backend(root, data=data, queue_bytes_max=8 << 20, form="acl")
     early, late = train(make(), shape, backend, root)
     # One tensor kept in each step would be 160.
     assert late.n_tensors <= early.n_tensors + 40

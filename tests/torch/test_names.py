@@ -23,7 +23,7 @@ def graphs(report: dict) -> list[dict]:
 
 
 def trained(tmp_path: Path, model: torch.nn.Module, *inputs: torch.Tensor) -> list[dict]:
-    backend = opscope.torch.backend(tmp_path)
+    backend = opscope.torch.backend(tmp_path, form="acl")
     result = torch.compile(model, backend=backend)(*inputs)
     (result[0] if isinstance(result, tuple) else result).sum().backward()
     report = backend.finish()
@@ -146,7 +146,7 @@ def test_what_an_operator_says_of_itself(tmp_path) -> None:
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return self.inner(x).view(-1).relu_()
 
-    backend = opscope.torch.backend(tmp_path)
+    backend = opscope.torch.backend(tmp_path, form="acl")
     with torch.no_grad():
         torch.compile(Model(), backend=backend)(torch.ones(4, 3))
     (graph,) = graphs(backend.finish())
@@ -161,7 +161,7 @@ def test_what_an_operator_says_of_itself(tmp_path) -> None:
 
 def test_what_an_operator_was_before_it_was_taken_apart(tmp_path) -> None:
     table = torch._decomp.get_decompositions([torch.ops.aten.silu])
-    backend = opscope.torch.backend(tmp_path, decompositions=table)
+    backend = opscope.torch.backend(tmp_path, decompositions=table, form="acl")
     torch.compile(lambda x: torch.nn.functional.silu(x) + 1, backend=backend)(torch.ones(3))
     (graph,) = graphs(backend.finish())
     by_kind = {one["attributes"]["kind"]: one["attributes"] for one in graph["operators"]}

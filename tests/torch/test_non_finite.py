@@ -67,12 +67,12 @@ ATTENTIONS |= {
 def dumped(engine: str, model: torch.nn.Module, path: Path, inputs: list[tuple], **options: str) -> dict:
     torch.manual_seed(0)
     if engine == "eager":
-        with opscope.torch.eager(path, **options) as dump:
+        with opscope.torch.eager(path, **options, form="acl") as dump:
             for given in inputs:
                 model(*given)
                 dump.step()
         return dump.finish()
-    backend = opscope.torch.backend(path, **options)
+    backend = opscope.torch.backend(path, **options, form="acl")
     compiled = torch.compile(model, backend=backend)
     for given in inputs:
         compiled(*given)

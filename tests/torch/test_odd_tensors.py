@@ -37,7 +37,7 @@ def graph_module(function: Callable) -> GraphModule:
 
 def dumped(tmp_path: Path, tensor: Tensor, **options: object) -> tuple[dict, list | None]:
     """The report, and the tensors that the operator read, if any. What it gave has to be the same."""
-    backend = opscope.torch.backend(tmp_path, **options)
+    backend = opscope.torch.backend(tmp_path, **options, form="acl")
     run = backend.compile_aten(graph_module(pass_on))
     assert run([tensor])[0] is tensor
     report = backend.finish()
@@ -123,7 +123,7 @@ def test_jagged(tmp_path) -> None:
 
 
 def test_parts_have_a_row_each(tmp_path) -> None:
-    backend = opscope.torch.backend(tmp_path, data="stats")
+    backend = opscope.torch.backend(tmp_path, data="stats", form="acl")
     backend.compile_aten(graph_module(pass_on))([matrix().to_sparse()])
     (graph,) = dumps.graphs(backend.finish()["root"])
     rows = graph[0]["pass_on"].rows()
@@ -131,7 +131,7 @@ def test_parts_have_a_row_each(tmp_path) -> None:
 
 
 def test_parts_of_an_argument_beside_a_layer(tmp_path) -> None:
-    backend = opscope.torch.backend(tmp_path, layers="pass_on")
+    backend = opscope.torch.backend(tmp_path, layers="pass_on", form="acl")
     x = matrix().to_sparse()
     backend.compile_aten(graph_module(pass_on))([x])
     (graph,) = dumps.graphs(backend.finish()["root"])
@@ -145,7 +145,7 @@ def test_parts_of_an_argument_beside_a_layer(tmp_path) -> None:
 def test_two_floats_in_a_byte(tmp_path, data: str) -> None:
     packed = torch.tensor([[0x10, 0x32], [0x76, 0xFE]], dtype=torch.uint8)
     x = packed.view(torch.float4_e2m1fn_x2)
-    backend = opscope.torch.backend(tmp_path, data=data)
+    backend = opscope.torch.backend(tmp_path, data=data, form="acl")
     backend.compile_aten(graph_module(pass_on))([x])
     report = backend.finish()
     (graph,) = dumps.graphs(report["root"])
@@ -237,7 +237,7 @@ def test_an_empty_tensor_has_no_file_and_is_no_loss(tmp_path) -> None:
     [(torch.vmap, "form batched"), (lambda f: torch.func.grad(lambda x: f(x).sum()), "form functorch")],
 )
 def test_what_functorch_wraps_is_counted(tmp_path, transform: Callable, reason: str) -> None:
-    backend = opscope.torch.backend(tmp_path)
+    backend = opscope.torch.backend(tmp_path, form="acl")
     run = backend.compile_aten(graph_module(torch.sin))
     found = transform(lambda x: run([x])[0])(matrix())
     assert found.shape == matrix().shape
@@ -246,7 +246,7 @@ def test_what_functorch_wraps_is_counted(tmp_path, transform: Callable, reason: 
 
 
 def test_the_description_says_shapes(tmp_path) -> None:
-    backend = opscope.torch.backend(tmp_path)
+    backend = opscope.torch.backend(tmp_path, form="acl")
     torch.compile(lambda x: x.sin(), backend=backend)(matrix())
     report = backend.finish()
     (path,) = (Path(report["root"]) / ".opscope/graphs").iterdir()
@@ -282,7 +282,7 @@ DEVICE_PROGRAM = """
     there = [x.to("other"), y.to("other")]
     graph_module = make_fx(function)(*there)
     for number, data in enumerate(("tensor", "stats")):
-        backend = opscope.torch.backend(sys.argv[2 + number], data=data)
+        backend = opscope.torch.backend(sys.argv[2 + number], data=data, form="acl")
         result = backend.compile_aten(graph_module)(list(there))
         assert result.device.type == "other" and torch.equal(result.cpu(), function(x, y))
         print(json.dumps(backend.finish()))

@@ -54,7 +54,7 @@ def test_mindspores_options() -> None:
 def test_steps_and_notes(tmp_path: Path) -> None:
     for option, value in cases({"step": COUNT_OR_NONE}):
         check(opscope.torch.set_step, option, value, {})
-    with opscope.torch.eager(tmp_path / "eager") as dump:
+    with opscope.torch.eager(tmp_path / "eager", form="acl") as dump:
         for option, value in cases({"number": COUNT_OR_NONE}):
             check(dump.step, option, value, {})
         torch.ones(2) + 1

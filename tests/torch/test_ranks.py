@@ -73,7 +73,7 @@ TRAINING = """
     expected = train("aot_eager")
     # Their clocks name different seconds.
     time.sleep(1.2 * rank)
-    backend = opscope.torch.backend(sys.argv[1] + "/dump", ranks=OPTION)
+    backend = opscope.torch.backend(sys.argv[1] + "/dump", ranks=OPTION, form="acl")
     found = train(backend)
     assert all(torch.equal(a, b) for a, b in zip(expected, found))
     report = backend.finish()
@@ -114,7 +114,7 @@ def test_collectives(tmp_path) -> None:
     torchrun(
         tmp_path,
         """
-        backend = opscope.torch.backend(sys.argv[1] + "/dump")
+        backend = opscope.torch.backend(sys.argv[1] + "/dump", form="acl")
         def function(x):
             total = collectives.all_reduce(x * 2, "sum", dist.group.WORLD)
             return collectives.all_gather_tensor(total + rank, 0, dist.group.WORLD)
@@ -140,7 +140,7 @@ def test_dumps_one_after_the_other_have_a_common_time_each(tmp_path) -> None:
             torch._dynamo.reset()
             if rank == i % 2:
                 time.sleep(0.7)
-            backend = opscope.torch.backend(sys.argv[1] + "/dump")
+            backend = opscope.torch.backend(sys.argv[1] + "/dump", form="acl")
             torch.compile(torch.sin, backend=backend)(torch.ones(2))
             backend.finish()
         """,
@@ -156,7 +156,7 @@ def test_a_rank_that_dumps_alone_does_not_wait(tmp_path) -> None:
         import time
         begin = time.monotonic()
         if rank == 1:
-            backend = opscope.torch.backend(sys.argv[1] + "/dump")
+            backend = opscope.torch.backend(sys.argv[1] + "/dump", form="acl")
             torch.compile(torch.sin, backend=backend)(torch.ones(2))
             assert backend.finish()["n_operators_written"] == 1
         assert time.monotonic() - begin < 60
@@ -208,4 +208,4 @@ def test_a_store_that_cannot_agree_is_told(tmp_path, monkeypatch, caplog) -> Non
 
 def test_wrong_ranks() -> None:
     with pytest.raises(ValueError, match="ranks `0-x`"):
-        opscope.torch.backend(ranks="0-x")
+        opscope.torch.backend(ranks="0-x", form="acl")

@@ -39,7 +39,7 @@ def check(tmp_path: Any, function: Callable[[Tensor], Any], inputs: list[Tensor]
     compiled = torch.compile(function, backend=reference, dynamic=False)
     expected = [list(map(models.bits, tensors(compiled(x)))) for x in inputs]
     torch._dynamo.reset()
-    backend = opscope.torch.backend(tmp_path, data="stats", mode="all", **options)
+    backend = opscope.torch.backend(tmp_path, data="stats", mode="all", **options, form="acl")
     compiled = torch.compile(function, backend=backend, dynamic=False)
     assert [list(map(models.bits, tensors(compiled(x)))) for x in inputs] == expected
     report = backend.finish()

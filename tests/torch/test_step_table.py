@@ -13,7 +13,7 @@ import torch
 
 
 def dumped(function, *arguments: torch.Tensor, path: Path, n_steps: int = 1, **options) -> dict:
-    backend = opscope.torch.backend(path, data="table", **options)
+    backend = opscope.torch.backend(path, data="table", **options, form="acl")
     compiled = torch.compile(function, backend=backend, dynamic=False)
     with torch.no_grad():
         for _ in range(n_steps):
@@ -91,7 +91,7 @@ def test_freed_memory_tells_nothing(tmp_path: Path) -> None:
 
 def test_training_and_steps_are_read_in_order_of_execution(tmp_path: Path) -> None:
     model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
-    backend = opscope.torch.backend(tmp_path, data="table")
+    backend = opscope.torch.backend(tmp_path, data="table", form="acl")
     compiled = torch.compile(model, backend=backend, dynamic=False)
     for _ in range(2):
         compiled(torch.randn(4, 8)).sum().backward()

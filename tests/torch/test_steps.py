@@ -15,7 +15,7 @@ import torch
 
 
 def test_steps_count_for_each_graph(tmp_path) -> None:
-    backend = opscope.torch.backend(tmp_path, steps="1|3-4", data="stats")
+    backend = opscope.torch.backend(tmp_path, steps="1|3-4", data="stats", form="acl")
     models.run(models.CASES["cnn"], backend, is_training=True, n_steps=6)
     report = backend.finish()
     forward, backward = dumps.graphs(report["root"])
@@ -24,7 +24,7 @@ def test_steps_count_for_each_graph(tmp_path) -> None:
 
 
 def test_steps_that_the_program_counts(tmp_path) -> None:
-    backend = opscope.torch.backend(tmp_path, steps=(7,), mode="output")
+    backend = opscope.torch.backend(tmp_path, steps=(7,), mode="output", form="acl")
     compiled = torch.compile(torch.sin, backend=backend)
     for step in (5, 7, 9):
         opscope.torch.set_step(step)
@@ -36,7 +36,7 @@ def test_steps_that_the_program_counts(tmp_path) -> None:
 
 
 def test_other_steps_write_nothing(tmp_path) -> None:
-    backend = opscope.torch.backend(tmp_path, steps=100)
+    backend = opscope.torch.backend(tmp_path, steps=100, form="acl")
     tapped = models.run(models.CASES["cnn"], backend, is_training=True)
     torch._dynamo.reset()
     assert models.same(tapped, models.run(models.CASES["cnn"], is_training=True))
@@ -49,7 +49,7 @@ def test_other_steps_write_nothing(tmp_path) -> None:
 
 @pytest.mark.parametrize("data", ["tensor", "stats"])
 def test_memory_does_not_grow(tmp_path, data: str) -> None:
-    backend = opscope.torch.backend(tmp_path, data=data, queue_bytes_max=8 << 20)
+    backend = opscope.torch.backend(tmp_path, data=data, queue_bytes_max=8 << 20, form="acl")
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Linear(64, 256), torch.nn.ReLU(), torch.nn.Linear(256, 8))
     compiled = torch.compile(model, backend=backend)
@@ -79,7 +79,7 @@ def test_memory_does_not_grow(tmp_path, data: str) -> None:
 
 def test_values_are_let_go_when_the_step_ends(tmp_path) -> None:
     held = []
-    backend = opscope.torch.backend(tmp_path, mode="all")
+    backend = opscope.torch.backend(tmp_path, mode="all", form="acl")
 
     def function(x: torch.Tensor) -> torch.Tensor:
         return (x * 2).relu().sum()
@@ -96,7 +96,7 @@ def test_values_are_let_go_when_the_step_ends(tmp_path) -> None:
 
 
 def test_the_dump_is_over_after_finish(tmp_path) -> None:
-    backend = opscope.torch.backend(tmp_path)
+    backend = opscope.torch.backend(tmp_path, form="acl")
     compiled = torch.compile(torch.sin, backend=backend)
     x = torch.ones(2)
     compiled(x)

@@ -40,7 +40,7 @@ def _(x: Tensor) -> Tensor:
 def test_two_threads_in_the_same_graph_are_both_dumped(tmp_path, data: str) -> None:
     """Each is in the middle of the graph when the other one is."""
     global _meeting
-    backend = opscope.torch.backend(tmp_path, data=data)
+    backend = opscope.torch.backend(tmp_path, data=data, form="acl")
     compiled = torch.compile(lambda x: meet(x.sin()).cos(), backend=backend)
     first = torch.zeros(5)
     with torch.no_grad():
@@ -78,7 +78,7 @@ def test_two_threads_in_the_same_graph_are_both_dumped(tmp_path, data: str) -> N
 
 def test_forward_and_backward_in_threads(tmp_path) -> None:
     """Backward passes run in the autograd engine's threads or the caller's; gradients are what they are without."""
-    backend = opscope.torch.backend(tmp_path)
+    backend = opscope.torch.backend(tmp_path, form="acl")
     torch.manual_seed(3)
     model = models.Cnn().eval()
     compiled = torch.compile(model, backend=backend)
@@ -115,7 +115,7 @@ def test_the_order_of_execution(tmp_path) -> None:
         torch._dynamo.graph_break()
         return x.cos() if is_long else x.tan()
 
-    backend = opscope.torch.backend(tmp_path, steps="0|1")
+    backend = opscope.torch.backend(tmp_path, steps="0|1", form="acl")
     compiled = torch.compile(function, backend=backend)
     for is_long in (True, False, False, True):
         compiled(torch.ones(2), is_long)
@@ -130,7 +130,7 @@ def test_the_order_of_execution(tmp_path) -> None:
 
 
 def test_an_execution_that_fails(tmp_path) -> None:
-    backend = opscope.torch.backend(tmp_path)
+    backend = opscope.torch.backend(tmp_path, form="acl")
     run = torch.compile(lambda x, i: x.sin()[i].cos(), backend=backend)
     run(torch.ones(3), torch.tensor([1]))
     with pytest.raises(IndexError):

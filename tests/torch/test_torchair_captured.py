@@ -154,8 +154,8 @@ def test_a_directory_that_went_away_does_not_stop_the_model(tmp_path: Path) -> N
 
 
 def test_the_stage_is_an_option_of_the_other_package_too(tmp_path: Path) -> None:
-    backend = opscope.torch.backend(tmp_path, stage="original")
+    backend = opscope.torch.backend(tmp_path, stage="original", form="acl")
     torch.compile(torch.sin, backend=backend)(torch.ones(2))
     assert backend.finish()["n_files"] == len(list(itertools.chain(tmp_path.rglob("*.pt")))) == 2
     with pytest.raises(ValueError, match="stage"):
-        opscope.torch.backend(tmp_path, stage="middle")
+        opscope.torch.backend(tmp_path, stage="middle", form="acl")

@@ -118,7 +118,7 @@ def test_printing_changes_no_number(tmp_path: Path, capsys: pytest.CaptureFixtur
     for function in (model, lambda x, w: (x @ w).relu().sum()):
         torch._dynamo.reset()
         w.grad = None
-        backend = opscope.torch.backend(tmp_path, data="stats")
+        backend = opscope.torch.backend(tmp_path, data="stats", form="acl")
         loss = torch.compile(function, backend=backend)(x, w)
         loss.backward()
         outcomes.append((loss.detach(), w.grad.clone()))

@@ -36,7 +36,7 @@ def test_parameters_and_gradients_have_their_names(tmp_path, name: str) -> None:
     torch.manual_seed(3)
     case = models.CASES[name]
     model, inputs = case.make(), case.inputs()
-    backend = opscope.torch.backend(tmp_path)
+    backend = opscope.torch.backend(tmp_path, form="acl")
     case.loss(torch.compile(model, backend=backend)(*inputs)).backward()
     root = backend.finish()["root"]
     forward, backward = descriptions(root)
@@ -50,7 +50,7 @@ def test_parameters_and_gradients_have_their_names(tmp_path, name: str) -> None:
 
 def test_two_models_in_one_graph(tmp_path) -> None:
     one, two = nn.Linear(3, 3), nn.Linear(3, 3)
-    backend = opscope.torch.backend(tmp_path)
+    backend = opscope.torch.backend(tmp_path, form="acl")
     torch.compile(lambda x: one(x) + two(x), backend=backend)(torch.ones(1, 3)).sum().backward()
     root = backend.finish()["root"]
     forward, backward = descriptions(root)
@@ -87,7 +87,7 @@ def test_an_optimizer_is_a_graph_of_its_own(tmp_path, kind: str) -> None:
         return model, states
 
     _, expected = train("aot_eager")
-    backend = opscope.torch.backend(tmp_path)
+    backend = opscope.torch.backend(tmp_path, form="acl")
     model, states = train(backend)
     report = backend.finish()
     assert states == expected and report["first_error"] is None and report["unseen"] == {}
@@ -106,7 +106,7 @@ def test_an_optimizer_is_a_graph_of_its_own(tmp_path, kind: str) -> None:
 def test_steps_of_a_loop(tmp_path) -> None:
     """Graphs of a step have one number, however often each of them runs."""
     model = nn.Linear(3, 2)
-    backend = opscope.torch.backend(tmp_path, steps="1|3")
+    backend = opscope.torch.backend(tmp_path, steps="1|3", form="acl")
     compiled = torch.compile(model, backend=backend)
     numbers = []
     for _ in range(4):

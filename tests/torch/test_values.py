@@ -23,7 +23,7 @@ def check(tmp_path: Any, function: Callable[..., Any], *inputs: Tensor, data: st
     reference = Reference()
     expected = torch.compile(function, backend=reference, **kwargs)(*(x.clone() for x in inputs))
     torch._dynamo.reset()
-    backend = opscope.torch.backend(tmp_path, data=data)
+    backend = opscope.torch.backend(tmp_path, data=data, form="acl")
     found = torch.compile(function, backend=backend, **kwargs)(*(x.clone() for x in inputs))
     report = backend.finish()
     for one, other in zip(_parts(expected), _parts(found), strict=True):
@@ -57,7 +57,7 @@ def test_dtypes(tmp_path, dtype: torch.dtype) -> None:
 
 @pytest.mark.parametrize("dtype", [torch.float8_e4m3fnuz, torch.float8_e5m2fnuz], ids=str)
 def test_dtypes_without_a_counterpart_are_counted(tmp_path, dtype: torch.dtype) -> None:
-    backend = opscope.torch.backend(tmp_path)
+    backend = opscope.torch.backend(tmp_path, form="acl")
     torch.compile(lambda x: x.to(torch.float32) + 1, backend=backend)(torch.ones(3).to(dtype))
     report = backend.finish()
     assert report["unseen"] == {f"dtype {str(dtype).removeprefix('torch.')}": 1}
@@ -118,7 +118,7 @@ def test_an_input_that_the_graph_writes_to(tmp_path) -> None:
 def test_results_that_the_caller_overwrites(tmp_path) -> None:
     """The caller writes to what it was given at once, while writers are still busy with it."""
     x = torch.randn(1 << 18)
-    backend = opscope.torch.backend(tmp_path, n_writers=1)
+    backend = opscope.torch.backend(tmp_path, n_writers=1, form="acl")
 
     def function(x: Tensor) -> tuple[Tensor, Tensor]:
         doubled = x * 2
@@ -141,7 +141,7 @@ def test_results_that_the_caller_overwrites(tmp_path) -> None:
 @pytest.mark.parametrize("n", [100, 1 << 20], ids=["small", "large"])
 def test_statistics_of_results_that_the_caller_overwrites(tmp_path, n: int) -> None:
     """Numbers are taken before the caller has the result, whichever size it is."""
-    backend = opscope.torch.backend(tmp_path, data="stats", n_writers=1)
+    backend = opscope.torch.backend(tmp_path, data="stats", n_writers=1, form="acl")
 
     def function(x: Tensor, y: Tensor) -> Tensor:
         y.add_(x)
@@ -161,7 +161,7 @@ def test_statistics_of_results_that_the_caller_overwrites(tmp_path, n: int) -> N
 
 
 def test_what_has_no_defined_content_is_left_out(tmp_path) -> None:
-    backend = opscope.torch.backend(tmp_path)
+    backend = opscope.torch.backend(tmp_path, form="acl")
     torch.compile(lambda x: x.new_empty(3).fill_(1) + x, backend=backend)(torch.ones(3))
     report = backend.finish()
     assert report["unseen"].get("uninitialised", 0) >= 1
@@ -171,7 +171,7 @@ def test_what_has_no_defined_content_is_left_out(tmp_path) -> None:
 
 
 def test_sizes_that_change(tmp_path) -> None:
-    backend = opscope.torch.backend(tmp_path)
+    backend = opscope.torch.backend(tmp_path, form="acl")
     compiled = torch.compile(lambda x: (x * 2).sum(0) + x.shape[0], backend=backend, dynamic=True)
     for n in (3, 5, 8):
         compiled(torch.randn(n, 4))
@@ -186,7 +186,7 @@ def test_sparse_tensors_in_parts(tmp_path) -> None:
 
     sparse = torch.eye(3).to_sparse()
     graph_module = make_fx(lambda a, b: torch.sparse.mm(a, b) + 1)(sparse, torch.ones(3, 2))
-    backend = opscope.torch.backend(tmp_path)
+    backend = opscope.torch.backend(tmp_path, form="acl")
     run = backend.compile_aten(graph_module)
     assert torch.equal(torch.as_tensor(run([sparse, torch.ones(3, 2)])), torch.full((3, 2), 2.0))
     report = backend.finish()

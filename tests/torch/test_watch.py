@@ -246,7 +246,7 @@ class Sneaky(torch.nn.Module):
 
 @pytest.mark.parametrize("watch", ["all", ["first", "relu"], "aten.relu.default"])
 def test_an_operator_of_a_compiled_graph_is_named(tmp_path: Path, cpp: None, watch: str | list[str]) -> None:
-    backend = opscope.torch.backend(tmp_path, watch=watch)
+    backend = opscope.torch.backend(tmp_path, watch=watch, form="acl")
     model = Sneaky()
     with torch.no_grad():
         torch.compile(model, backend=backend)(torch.randn(3, 4))
@@ -273,7 +273,7 @@ def test_parameters_of_a_compiled_graph_are_watched_by_name(tmp_path: Path, cpp:
             return torch.ops.opscope_overrun.sneaky(self.inner.weight) + self.inner(x)
 
     model = OnWeight()
-    backend = opscope.torch.backend(tmp_path, watch=["inner.weight", "x"])
+    backend = opscope.torch.backend(tmp_path, watch=["inner.weight", "x"], form="acl")
     with torch.no_grad():
         torch.compile(model, backend=backend)(torch.randn(3, 3))
     (found,) = backend.finish()["overwrites"]
@@ -284,11 +284,11 @@ def test_parameters_of_a_compiled_graph_are_watched_by_name(tmp_path: Path, cpp:
 @pytest.mark.parametrize("is_training", [True, False])
 def test_watching_changes_no_bit_and_accuses_nobody(tmp_path: Path, name: str, is_training: bool) -> None:
     case = models.CASES[name]
-    backend = opscope.torch.backend(tmp_path, watch="all")
+    backend = opscope.torch.backend(tmp_path, watch="all", form="acl")
     watched = models.run(case, backend, is_training=is_training)
     report = backend.finish()
     torch._dynamo.reset()
-    plain = models.run(case, opscope.torch.backend(tmp_path, enabled=False), is_training=is_training)
+    plain = models.run(case, opscope.torch.backend(tmp_path, enabled=False, form="acl"), is_training=is_training)
     assert models.same(watched, plain)
     assert (report["overwrites"], report["first_fault"]) == ([], None)
     assert report["n_operators_seen"] > 0 and report["n_steps_active"] > 0
@@ -321,7 +321,7 @@ def test_a_watch_that_breaks_does_not_break_the_model(tmp_path: Path, monkeypatc
         raise RuntimeError("planted")
 
     monkeypatch.setattr(opscope.torch._watch.Watcher, "check", broken)
-    backend = opscope.torch.backend(tmp_path, watch="all")
+    backend = opscope.torch.backend(tmp_path, watch="all", form="acl")
     result = torch.compile(torch.nn.Sigmoid(), backend=backend)(torch.zeros(2))
     assert result.tolist() == [0.5, 0.5]
     with pytest.warns(RuntimeWarning, match="planted"):
@@ -338,4 +338,4 @@ def test_a_watch_that_breaks_does_not_break_the_model(tmp_path: Path, monkeypatc
 )
 def test_options_that_exclude_each_other(tmp_path: Path, options: dict, words: str) -> None:
     with pytest.raises(ValueError, match=words):
-        opscope.torch.backend(tmp_path, **options)
+        opscope.torch.backend(tmp_path, **options, form="acl")

@@ -311,6 +311,11 @@ impl OpenDump {
         ranges.transpose()
     }
 
+    /// Whether the tree is MindSpore's.
+    pub fn is_mindspore(&self) -> bool {
+        matches!(self.tree, DumpTree::MindSpore(_))
+    }
+
     /// Whether the tree is AscendCL's.
     pub fn is_acl(&self) -> bool {
         matches!(self.tree, DumpTree::Acl(_))

@@ -57,6 +57,9 @@ class DumpPlan:
     layers: tuple[str, ...] = ()
     # `tensor`, `stats`, or `table`: statistics too, in one table for each step.
     data: str = "tensor"
+    # `native`, a table for each step and few files of elements, or `acl`, AscendCL's tree; of dumps of values. `table`
+    # means the same as `stats` where every step has a table anyway.
+    form: str = "acl"
     # Whether records of what quantises have both sides, and are there for every chosen operator next to it.
     quant_dumpable: bool = False
     # `None` for the directories and files of graph mode (`max-autotune`). Otherwise `original` or `optimized`: one

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use opscope_capture::{FailureDetail, Plan, Purpose, SlotSides, Steps};
 use opscope_config::dialect::acl::{self, AclContent, DumpMode};
 use opscope_config::{ConfigEnvironment, ConfigIssue, Severity, check_nesting};
-use opscope_dump::{DumpForm, DumpRequest};
+use opscope_dump::{DumpForm, DumpRequest, NativeContent, NativeOptions};
 use opscope_store::file_format::stats_csv::StatsColumns;
 use opscope_store::visible::visible;
 use pyo3::exceptions::PyValueError;
@@ -16,9 +16,8 @@ use pyo3::prelude::*;
 /// # Errors
 /// `ValueError` for a word that is none of those allowed.
 pub(super) fn request_of_options(
-    place: PathBuf,
+    form: DumpForm,
     purpose: &str,
-    data: &str,
     mode: &str,
     steps: Option<Vec<(u64, u64)>>,
     has_graph_inputs: bool,
@@ -33,14 +32,39 @@ pub(super) fn request_of_options(
         has_graph_inputs,
         ..Plan::everything()
     };
-    let form = DumpForm::Acl {
-        places: vec![place],
-        content: content(data, plan.purpose)?,
-    };
     Ok(DumpRequest {
         has_single_operators: false,
         ..DumpRequest::new(plan, form)
     })
+}
+
+/// The form of a dump below `place`.
+///
+/// # Errors
+/// `ValueError` for a word that is none of those allowed.
+pub(super) fn form_of(
+    form: &str,
+    place: PathBuf,
+    (data, purpose): (&str, &str),
+    rank: u32,
+) -> PyResult<DumpForm> {
+    match form {
+        "acl" => Ok(DumpForm::Acl {
+            places: vec![place],
+            content: content(data, of_name(purpose)?)?,
+        }),
+        "native" => Ok(DumpForm::Native(NativeOptions {
+            places: vec![place],
+            content: match content(data, of_name(purpose)?)? {
+                AclContent::Tensors => NativeContent::Tensors,
+                _ => NativeContent::Statistics,
+            },
+            rank,
+        })),
+        _ => Err(PyValueError::new_err(format!(
+            "form `{form}` is neither `native` nor `acl`"
+        ))),
+    }
 }
 
 /// Makes the request of an `acl.json`; `None` if it asks for nothing.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use opscope_capture::{SessionOptions, SessionSummary};
 use opscope_config::dialect::acl::AclContent;
-use opscope_dump::{DumpForm, DumpOptions, DumpRequest, OpenDump};
+use opscope_dump::{DumpForm, DumpOptions, DumpRequest, NativeContent, NativeOptions, OpenDump};
 use opscope_store::StoreError;
 use opscope_store::atomic_file::Creator;
 use opscope_store::file_format::run_json::RunRecord;
@@ -25,7 +25,7 @@ use super::graph::{GraphFacts, SessionGraph};
 use super::memory::TensorLender;
 use super::mindspore::{DumpOwner, request as mindspore_request};
 use super::names_asked::{AskedNames, Missing};
-use super::request::{name_of, request_of_acl_json, request_of_options};
+use super::request::{form_of, name_of, request_of_acl_json, request_of_options};
 use super::shared::{TorchSessionState, tidy};
 use super::watch::MemoryWatch;
 use super::{report, run_record};
@@ -58,15 +58,16 @@ pub(super) struct TorchSession {
 impl TorchSession {
     /// Creates `{dump_path}/{time}` with the first of `times` that is free, and starts the writers.
     ///
-    /// `data` is `tensor` or `stats`; `mode` is `input`, `output` or `all`; `steps` are pairs of a first and
+    /// `data` is `tensor` or `stats`; `form` is `acl` or `native`; `mode` is `input`, `output` or `all`; `steps` are pairs of a first and
     /// a last step, or `None` for all; `purpose` is `values`, `watch`, `overflow`, `exception_brief`,
     /// `exception_norm` or `exception_detail`. `plain_types` are `torch.Tensor` and those of its subclasses that
     /// only add a name, `torch_version` is for the record of the run. With `has_graph_inputs` a selected operator's
     /// graph inputs have records of their own. `forms` is called with a tensor that is not in the CPU's memory in
     /// rows, and why; it gives pairs of tensors that stand for it, a reason, or `None`.
     #[new]
-    #[pyo3(signature = (dump_path, times, plain_types, torch_version, *, data="tensor", mode="all", steps=None,
-                        has_graph_inputs=false, purpose="values", queue_bytes_max=None, n_writers=None, forms=None))]
+    #[pyo3(signature = (dump_path, times, plain_types, torch_version, *, data="tensor", form="acl", rank=0,
+                        mode="all", steps=None, has_graph_inputs=false, purpose="values", queue_bytes_max=None,
+                        n_writers=None, forms=None))]
     #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
     fn new(
         py: Python<'_>,
@@ -75,6 +76,8 @@ impl TorchSession {
         plain_types: Vec<Bound<'_, PyType>>,
         torch_version: &str,
         data: &str,
+        form: &str,
+        rank: u32,
         mode: &str,
         steps: Option<Vec<(u64, u64)>>,
         has_graph_inputs: bool,
@@ -83,7 +86,8 @@ impl TorchSession {
         n_writers: Option<usize>,
         forms: Option<Py<PyAny>>,
     ) -> PyResult<TorchSession> {
-        let request = request_of_options(dump_path, purpose, data, mode, steps, has_graph_inputs)?;
+        let form = form_of(form, dump_path, (data, purpose), rank)?;
+        let request = request_of_options(form, purpose, mode, steps, has_graph_inputs)?;
         let how = options(queue_bytes_max, n_writers);
         let torch = (plain_types.as_slice(), torch_version, forms);
         TorchSession::start(py, request, Some(times), torch, how)
@@ -391,9 +395,9 @@ impl TorchSession {
         };
         let run = place.run_file(&request.plan, record);
         dump.set_run(&run);
-        // AscendCL's tree gets its record with the first file; nobody else writes it into
+        // The other trees get their records with the first file; nobody else writes it into
         // MindSpore's.
-        if !dump.is_acl() {
+        if dump.is_mindspore() {
             run.begin().map_err(|error| os_error::of_store(&error))?;
         }
         let failure_dir = dump.failure_dir(&ModelId::default(), 0);
@@ -406,7 +410,10 @@ impl TorchSession {
             DumpForm::Acl {
                 content: AclContent::Statistics(_) | AclContent::StepTable,
                 ..
-            }
+            } | DumpForm::Native(NativeOptions {
+                content: NativeContent::Statistics,
+                ..
+            })
         );
         let purpose = name_of(request.plan.purpose);
         let asked = AskedNames::new(&request.plan);

@@ -261,7 +261,7 @@ def backend(
 
     `steps` are a number, a text such as `0|5-8`, or numbers and pairs; `layers` names operators, modules or kinds of
     operators, in a list or parted by blanks. `ranks`, in the form of `steps`, are the processes that write. Further
-    options are the other fields of `DumpPlan` and `Config`.
+    options are the other fields of `DumpPlan` and `Config`; `form` is `native` unless it is given.
     """
     _options.path("path", path)
     _options.names("layers", layers)
@@ -275,11 +275,11 @@ def backend(
         known = sorted({"path", "steps", "layers", "ranks"} | of_plan | of_config)
         raise ValueError(f"there is no option `{unknown[0]}`; there are {', '.join(known)}")
     plan = DumpPlan(
+        **{"form": "native"} | {name: value for name, value in options.items() if name in of_plan},
         path=os.fspath(path),
         steps=_plan.parse_numbers(steps, "steps"),
         layers=names,
         ranks=_plan.parse_numbers(ranks, "ranks"),
-        **{name: value for name, value in options.items() if name in of_plan},
     )
     return make_backend(plan, Config(**{name: value for name, value in options.items() if name in of_config}))
 

@@ -185,13 +185,20 @@ class Dump:
             return Session.of_mindspore_json(
                 text, plan.target, rank, plan.device, times[0], plain_types, torch.__version__, **how
             )
+        asked = purpose(plan)
+        # Overflows, failures and overwritten values have files that the vendor's tools define.
+        is_native = getattr(plan, "form", "acl") == "native" and asked == "values"
+        # Of processes that run together each has a directory; a process alone needs none.
+        is_alone = is_native and of.size == 1
         return Session(
-            os.path.join(self.path, rank_name(of)),
+            self.path if is_alone else os.path.join(self.path, rank_name(of)),
             times,
             plain_types,
             torch.__version__,
             data=plan.data,
-            purpose=purpose(plan),
+            form="native" if is_native else "acl",
+            rank=of.rank,
+            purpose=asked,
             mode=plan.mode,
             steps=None if plan.steps is None else [tuple(pair) for pair in plan.steps],
             has_graph_inputs=bool(plan.layers),

@@ -337,10 +337,10 @@ def eager(
     if isinstance(path, (str, os.PathLike)):
         _options.names("layers", layers)
         plan: Any = DumpPlan(
+            **{"form": "native"} | {name: value for name, value in options.items() if name in of_plan},
             path=os.fspath(path),
             steps=_plan.parse_numbers(steps, "steps"),
             layers=tuple(layers.split() if isinstance(layers, str) else layers),
-            **{name: value for name, value in options.items() if name in of_plan},
         )
     elif steps is not None or layers or set(options) & of_plan:
         raise ValueError("a plan says everything itself: steps, layers and other options belong into it")
@@ -357,8 +357,8 @@ def _check(plan: Any) -> None:
     for name in ("watch", "exception", "mindspore_json"):
         if getattr(plan, name, None):
             raise NotImplementedError(
-                f"opscope.torch.eager dumps values in AscendCL's form: `{name}` is for `backend`; `watch` and `catch` "
-                "are contexts of their own"
+                f"opscope.torch.eager dumps values in the native form or AscendCL's: `{name}` is for `backend`; "
+                "`watch` and `catch` are contexts of their own"
             )
     text = _plan.acl_json_text(plan)
     purpose = None if text is None else acl_json_purpose(text)

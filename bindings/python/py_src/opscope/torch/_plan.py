@@ -17,6 +17,7 @@ __all__ = ["Config", "DumpPlan", "acl_json_text", "check", "check_acl_json", "ch
 _log = _visible.logger()
 MODES = ("input", "output", "all")
 DATA = ("tensor", "stats", "table")
+FORMS = ("native", "acl")
 STAGES = ("original", "optimized")
 EXCEPTION = ("brief", "norm", "detail")
 
@@ -142,6 +143,7 @@ def check(plan: Any) -> None:
     """Raises what is wrong with a plan, whichever class it is of."""
     _options.word("mode", plan.mode, MODES)
     _options.word("data", plan.data, DATA)
+    _options.word("form", getattr(plan, "form", "acl"), FORMS)
     for name in ("enabled", "quant_dumpable"):
         _options.boolean(name, getattr(plan, name, False))
     _options.names("layers", plan.layers)
