@@ -19,6 +19,7 @@ pub mod npy_zst;
 pub mod npz;
 pub mod number_text;
 pub mod op_debug;
+pub mod polygraphy_json;
 pub mod protobuf;
 pub mod run_json;
 pub mod safetensors;

@@ -23,11 +23,14 @@ pub(super) fn decode<T: DeserializeOwned>(
     if bytes.trim_ascii_start().first() != Some(&b'{') {
         return Err(FormatError::new(0, "an object", "something else"));
     }
-    serde_json::from_slice(bytes).map_err(|error| {
-        // serde_json gives a line and a column, and our errors give an offset.
-        let lines = bytes.split_inclusive(|byte| *byte == b'\n');
-        let before = lines.take(error.line().saturating_sub(1));
-        let offset = before.map(<[u8]>::len).sum::<usize>() + error.column().saturating_sub(1);
-        FormatError::new(offset as u64, expected, error.to_string())
-    })
+    serde_json::from_slice(bytes).map_err(|error| not_decoded(bytes, expected, &error))
+}
+
+/// The error of a text that serde_json refused.
+pub(super) fn not_decoded(bytes: &[u8], expected: &str, error: &serde_json::Error) -> FormatError {
+    // serde_json gives a line and a column, and our errors give an offset.
+    let lines = bytes.split_inclusive(|byte| *byte == b'\n');
+    let before = lines.take(error.line().saturating_sub(1));
+    let offset = before.map(<[u8]>::len).sum::<usize>() + error.column().saturating_sub(1);
+    FormatError::new(offset as u64, expected, error.to_string())
 }
