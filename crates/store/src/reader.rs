@@ -37,7 +37,7 @@ pub use mindspore::FORM as MINDSPORE_FORM;
 pub use native::FORM as NATIVE_FORM;
 pub use tensor_file::{
     ExtraKind, ExtraPiece, FileContent, FileExpectation, FileFacts, FileHead, FileKind,
-    FileRequest, OpenedTensor, StoredTensor, TensorFile,
+    FileRequest, OpenedTensor, StoredRun, StoredTensor, TensorFile,
 };
 pub use term::DumpTerm;
 

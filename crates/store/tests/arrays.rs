@@ -5,7 +5,7 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-use opscope_store::file_format::npy::encode_header;
+use opscope_store::file_format::npy::{descr, encode_header};
 use opscope_store::file_format::safetensors::{NamedTensor, encode};
 use opscope_store::reader::{
     DumpIndex, FileKind, FileRequest, OpenedTensor, TensorFile, read_dump,
@@ -193,5 +193,97 @@ fn datasets_are_what_numpy_reads() {
     assert!(
         slots.contains(&"None None packed#0 output.0".to_owned()),
         "{slots:?}"
+    );
+}
+
+/// What numpy read of the files that Polygraphy wrote: `tests/peers/polygraphy_cases.py`.
+#[test]
+fn results_of_polygraphy_are_what_numpy_reads() {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/polygraphy");
+    let text = fs::read_to_string(dir.join("known.json")).unwrap();
+    let known: serde_json::Value = serde_json::from_str(&text).unwrap();
+    for (name, arrays) in known.as_object().unwrap() {
+        let path = dir.join(name);
+        let file_name = path.file_name().unwrap().to_str().unwrap();
+        let file = TensorFile::open(&path, file_name).unwrap();
+        assert_eq!(file.kind(), FileKind::PolygraphyJson);
+        let index = open(&path);
+        let arrays = arrays.as_array().unwrap();
+        assert_eq!(
+            [file.tensors().count(), index.tensors.len()],
+            [arrays.len(); 2],
+            "{name}"
+        );
+        for (tensor, array) in file.tensors().zip(arrays) {
+            let stored = tensor.stored;
+            let run = stored.run.as_ref().unwrap();
+            let hex: String = tensor
+                .bytes
+                .iter()
+                .map(|byte| format!("{byte:02x}"))
+                .collect();
+            let found = serde_json::json!({
+                "runner": run.runner,
+                "iteration": run.iteration,
+                "name": stored.name,
+                "dtype": descr(stored.dtype.value().unwrap()),
+                "shape": stored.shape,
+                "bytes": hex,
+            });
+            assert_eq!(&found, array, "{name}");
+            let at = (stored.side, stored.index);
+            let one = TensorFile::open_for(&path, file_name, Some(at)).unwrap();
+            assert_eq!(one.tensor(at.0, at.1).unwrap().bytes, tensor.bytes);
+        }
+    }
+}
+
+#[test]
+fn runners_and_iterations_are_kept_apart() {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/polygraphy");
+    let places = |name: &str| -> Vec<String> {
+        let index = open(&dir.join(name));
+        assert_eq!((index.form, index.errors.len()), ("arrays", 0), "{name}");
+        let executions = index.executions.iter().filter(|one| one.op_name != "half");
+        let executions = executions.map(|one| {
+            let runner = one.model.as_deref().map(|name| &name[..16]);
+            format!("{runner:?} {:?} {}#{}", one.step, one.op_name, one.run)
+        });
+        executions.collect()
+    };
+    let runner = "Some(\"onnxrt-runner-N0\")";
+    let expected = [
+        "/fc/MatMul_output_0",
+        "relu:0",
+        "input.4",
+        "shape",
+        "output",
+    ];
+    assert_eq!(
+        places("out.json"),
+        expected.map(|name| format!("{runner} Some(0) {name}#0"))
+    );
+    assert_eq!(places("in2.json"), ["None Some(0) x#0", "None Some(1) x#0"]);
+    assert_eq!(places("each_in"), ["None Some(0) x#0", "None Some(1) x#0"]);
+    let each = places("each");
+    assert_eq!(
+        (each.len(), each[5].as_str()),
+        (
+            10,
+            "Some(\"onnxrt-runner-N0\") Some(1) /fc/MatMul_output_0#0"
+        )
+    );
+    let two = places("two.json");
+    let is_of = |n: usize| {
+        two.iter()
+            .filter(|one| one.contains(&format!("N{n}")))
+            .count()
+    };
+    assert_eq!([two.len(), is_of(0), is_of(1)], [20, 10, 10]);
+    let file = TensorFile::open(&dir.join("two.json"), "two.json").unwrap();
+    let label = file.tensors().last().unwrap().stored.label();
+    assert!(
+        label.starts_with("onnxrt-runner-N1") && label.ends_with("/1/output"),
+        "{label}"
     );
 }

@@ -262,3 +262,5 @@ pub fn n_bytes<'a>(arrays: impl Iterator<Item = &'a PolygraphyArray<'a>>) -> u64
     arrays.fold(0, |sum, array| sum.saturating_add(array.n_bytes()))
 }
 
+#[cfg(test)]
+mod tests;

@@ -9,10 +9,10 @@ use super::entries::{golden_name, read_entries, result_name};
 use super::index::{
     DumpIndex, ElementsPlace, IndexedExecution, IndexedFile, IndexedTensor, OperatorInFile,
 };
-use super::tensor_file::{FileContent, FileHead};
+use super::tensor_file::{FileContent, FileHead, StoredRun, StoredTensor};
 use super::{DumpReader, ReadFiles};
 use crate::dump::{DumpEntry, DumpListing, PassReason};
-use crate::file_format::{hdf5, npy_zst, npz, op_debug, safetensors};
+use crate::file_format::{hdf5, npy_zst, npz, op_debug, polygraphy_json, safetensors};
 use crate::record::SlotSide;
 use crate::tree::acl::DumpFileName;
 use crate::tree::arrays::{ArrayName, ArraysPlace};
@@ -100,6 +100,7 @@ fn is_archive(entry: &DumpEntry) -> bool {
         .iter()
         .any(|suffix| entry.real_name.ends_with(suffix))
         || hdf5::is_name(&entry.real_name)
+        || polygraphy_json::is_file(&entry.path, &entry.real_name)
 }
 
 /// Whether a file has the name of a dump file, or of what the vendor's tools make of one.
@@ -131,8 +132,13 @@ fn place_of(entry: &DumpEntry, stem: &str) -> ArraysPlace {
 }
 
 fn named_tensors(entry: &DumpEntry, head: &FileHead) -> Vec<ArrayRecord> {
+    let runs = head.tensors.iter().filter_map(|stored| stored.run.as_ref());
+    let has_iterations = runs.clone().any(|run| run.iteration > 0);
     let tensors = head.tensors.iter().map(|stored| {
-        let (execution, mut record) = named_tensor(entry, stored.name.as_deref());
+        let (execution, mut record) = match &stored.run {
+            Some(run) => named_value(entry, stored, run, has_iterations),
+            None => named_tensor(entry, stored.name.as_deref()),
+        };
         record.take_stored(stored);
         record.elements = Some(ElementsPlace::new(&entry.real_name, head.kind, stored));
         (execution, record)
@@ -169,6 +175,34 @@ fn named_tensor(entry: &DumpEntry, name: Option<&str>) -> ArrayRecord {
             None => stem.clone_into(&mut execution.op_name),
         }
     }
+    (execution, record)
+}
+
+/// The value of an ONNX graph, from a file that says which run of a model made it. Names of values say
+/// nothing of slots, whatever they end in: `input.4` is how PyTorch called outputs of inner nodes.
+fn named_value(
+    entry: &DumpEntry,
+    stored: &StoredTensor,
+    run: &StoredRun,
+    has_iterations: bool,
+) -> ArrayRecord {
+    let file_name = &entry.real_name;
+    let stem = file_name.strip_suffix(polygraphy_json::SUFFIX);
+    let place = place_of(entry, stem.unwrap_or(file_name));
+    // A path counts runs only where the file has one: it cannot be the number of several.
+    let step = polygraphy_json::iteration_of(file_name).or(place.step);
+    let execution = IndexedExecution {
+        op_name: stored.name.clone().unwrap_or_default(),
+        model: run.runner.clone(),
+        rank: place.rank,
+        step: step.filter(|_| !has_iterations).or(Some(run.iteration)),
+        ..IndexedExecution::default()
+    };
+    let record = IndexedTensor {
+        path: entry.path.clone(),
+        slot: Some((SlotSide::Output, 0)),
+        ..IndexedTensor::default()
+    };
     (execution, record)
 }
 

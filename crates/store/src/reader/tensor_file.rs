@@ -20,7 +20,9 @@ use opscope_tensor::{DType, Layout, Shape, ShapeError};
 use super::term::DumpTerm;
 use crate::file_bytes::FileBytes;
 use crate::file_format::dump_data::{self as dump_format, DumpFile};
-use crate::file_format::{ffts_plus, hdf5, nano, npy, npy_zst, npz, op_debug, safetensors};
+use crate::file_format::{
+    ffts_plus, hdf5, nano, npy, npy_zst, npz, op_debug, polygraphy_json, safetensors,
+};
 use crate::record::SlotSide;
 use crate::tree::mindspore::TensorFileName;
 use crate::{FormatError, StoreError};
@@ -49,6 +51,8 @@ pub enum FileKind {
     Hdf5,
     /// Elements in a file that does not say itself, before it is full, what they are: tables do.
     Elements,
+    /// Arrays by name in JSON, of each runner and iteration.
+    PolygraphyJson,
 }
 
 impl FileKind {
@@ -63,12 +67,16 @@ impl FileKind {
             FileKind::Safetensors => safetensors::FORMAT_NAME,
             FileKind::Hdf5 => hdf5::FORMAT_NAME,
             FileKind::Elements => "elements",
+            FileKind::PolygraphyJson => polygraphy_json::FORMAT_NAME,
         }
     }
 
     /// Whether the file holds tensors of several operators, each under a name of its own.
     pub fn is_archive(self) -> bool {
-        matches!(self, FileKind::Npz | FileKind::Safetensors | FileKind::Hdf5)
+        matches!(
+            self,
+            FileKind::Npz | FileKind::Safetensors | FileKind::Hdf5 | FileKind::PolygraphyJson
+        )
     }
 }
 
@@ -81,6 +89,8 @@ pub struct StoredTensor {
     pub index: usize,
     /// Its name, in an archive.
     pub name: Option<String>,
+    /// Which run of a model it is of, in an archive that says.
+    pub run: Option<StoredRun>,
     /// Type of the elements.
     pub dtype: DumpTerm<DType>,
     /// Meaning of the axes.
@@ -104,6 +114,17 @@ pub struct StoredTensor {
     range: Range<usize>,
 }
 
+/// The run of a model that a tensor of an archive is of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredRun {
+    /// Which tool ran the model, if that is said.
+    pub runner: Option<String>,
+    /// Which of its runs, counted from 0.
+    pub iteration: u64,
+    /// The words that tell it from other runs in the same file; none if there are no others.
+    pub label: Option<String>,
+}
+
 impl StoredTensor {
     /// A dense array without a history.
     pub fn array(dtype: DType, shape: &Shape, layout: Layout, range: Range<usize>) -> StoredTensor {
@@ -111,6 +132,7 @@ impl StoredTensor {
             side: SlotSide::Output,
             index: 0,
             name: None,
+            run: None,
             dtype: DumpTerm::Known(dtype),
             layout: DumpTerm::Known(layout),
             shape: Some(shape.iter().map(|&dim| dim as u64).collect()),
@@ -124,10 +146,13 @@ impl StoredTensor {
         }
     }
 
-    /// `input.0`, `output.1`, …, or the name in the archive.
+    /// `input.0`, `output.1`, …, or the name in the archive, behind the run where there are several.
     pub fn label(&self) -> String {
         match &self.name {
-            Some(name) => name.clone(),
+            Some(name) => match self.run.as_ref().and_then(|run| run.label.as_deref()) {
+                Some(run) => format!("{run}/{name}"),
+                None => name.clone(),
+            },
             None => format!("{}.{}", self.side.name(), self.index),
         }
     }
@@ -248,6 +273,13 @@ impl TensorFile {
             let file = array::record_file(&bytes, file_name);
             return file.map_err(corrupt(op_debug::FORMAT_NAME));
         }
+        if polygraphy_json::has_signs(bytes.as_ref())
+            && file_name.ends_with(polygraphy_json::SUFFIX)
+        {
+            let wanted = wanted.map(|(_, index)| index);
+            let file = archive::polygraphy_file(bytes.as_ref(), file_name, wanted);
+            return file.map_err(corrupt(polygraphy_json::FORMAT_NAME));
+        }
         if npy_zst::is_compressed(file_name, bytes.as_ref()) {
             let content = npy_zst::decode(bytes.as_ref());
             let file = content.and_then(|content| array::compressed_file(content, file_name));
@@ -336,7 +368,8 @@ impl TensorFile {
             | FileKind::Npz
             | FileKind::Safetensors
             | FileKind::Hdf5
-            | FileKind::Elements => false,
+            | FileKind::Elements
+            | FileKind::PolygraphyJson => false,
         };
         is_record && op_debug::is_record_name(&self.file_name)
     }

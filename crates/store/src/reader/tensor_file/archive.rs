@@ -1,4 +1,4 @@
-//! Archives of named tensors: npz, safetensors and HDF5.
+//! Archives of named tensors: npz, safetensors, HDF5 and Polygraphy's JSON.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -6,10 +6,11 @@ use std::path::Path;
 
 use opscope_tensor::{DType, Layout};
 
-use super::{FileFacts, FileKind, StoredTensor, TensorFile};
+use super::{FileFacts, FileKind, StoredRun, StoredTensor, TensorFile};
 use crate::file_bytes::FileBytes;
 use crate::file_format::hdf5::{self, Hdf5Array};
 use crate::file_format::npz::Archive;
+use crate::file_format::polygraphy_json::{self, PolygraphyArray, ReadArray};
 use crate::file_format::safetensors;
 use crate::{FormatError, StoreError, check_memory};
 
@@ -125,6 +126,79 @@ fn hdf5_names(arrays: &[(usize, Hdf5Array)]) -> Vec<String> {
         format!("{group}/{}", *position - 1)
     });
     names.collect()
+}
+
+/// Decodes the arrays of a file, or only the one at a position.
+pub(super) fn polygraphy_file(
+    file: &[u8],
+    file_name: &str,
+    wanted: Option<usize>,
+) -> Result<TensorFile, FormatError> {
+    let arrays = polygraphy_json::decode(file)?;
+    let runs = polygraphy_runs(&arrays);
+    let wanted: Vec<(usize, PolygraphyArray<'_>)> = (0..)
+        .zip(arrays)
+        .filter(|(index, _)| wanted.is_none_or(|wanted| wanted == *index))
+        .collect();
+    let n_bytes = polygraphy_json::n_bytes(wanted.iter().map(|(_, array)| array));
+    check_memory(n_bytes)
+        .map_err(|error| FormatError::new(0, "arrays that fit memory", error.to_string()))?;
+    // Room for all of them at once: a list that grows takes twice as much for a while.
+    let mut bytes: Vec<u8> = Vec::with_capacity(usize::try_from(n_bytes).unwrap_or(0));
+    let mut tensors = Vec::new();
+    for (index, array) in wanted {
+        let read = array.read(&mut bytes)?;
+        tensors.push(polygraphy_member(index, array, read, runs));
+    }
+    let bytes = bytes.into();
+    Ok(archive_file(
+        FileKind::PolygraphyJson,
+        file_name,
+        tensors,
+        bytes,
+    ))
+}
+
+/// The arrays of a file by their headers.
+pub(super) fn polygraphy_members(file: &[u8]) -> Result<Vec<StoredTensor>, FormatError> {
+    let arrays = polygraphy_json::decode(file)?;
+    let runs = polygraphy_runs(&arrays);
+    let members = arrays.into_iter().enumerate().map(|(index, array)| {
+        let described = array.describe()?;
+        Ok(polygraphy_member(index, array, described, runs))
+    });
+    members.collect()
+}
+
+/// Whether a file has several runners, and whether it has several iterations.
+fn polygraphy_runs(arrays: &[PolygraphyArray<'_>]) -> [bool; 2] {
+    let mut others = arrays.iter().skip(1);
+    let first = arrays.first().map(|array| &array.runner);
+    [
+        others.any(|array| Some(&array.runner) != first),
+        arrays.iter().any(|array| array.iteration > 0),
+    ]
+}
+
+fn polygraphy_member(
+    index: usize,
+    array: PolygraphyArray<'_>,
+    read: ReadArray,
+    [has_runners, has_iterations]: [bool; 2],
+) -> StoredTensor {
+    let runner = array.runner.clone().filter(|_| has_runners);
+    let iteration = has_iterations.then(|| array.iteration.to_string());
+    let parts: Vec<String> = runner.into_iter().chain(iteration).collect();
+    let run = StoredRun {
+        runner: array.runner,
+        iteration: array.iteration,
+        label: (!parts.is_empty()).then(|| parts.join("/")),
+    };
+    let stored = StoredTensor::array(read.dtype, &read.shape, Layout::Nd, read.range);
+    StoredTensor {
+        run: Some(run),
+        ..member(stored, index, array.name)
+    }
 }
 
 /// A file of which every tensor stays where it is.

@@ -113,6 +113,7 @@ fn stored_tensor(
         side,
         index,
         name: None,
+        run: None,
         dtype: dtype.map_or(DumpTerm::Number(entry.data_type), DumpTerm::Known),
         layout: layout.map_or(
             DumpTerm::Number(entry.format & LAYOUT_MASK),

@@ -97,6 +97,7 @@ impl TensorFile {
             side: SlotSide::Output,
             index: 0,
             name: None,
+            run: None,
             dtype: dtype.unwrap_or_else(unknown),
             layout: record.layout.clone().unwrap_or(DumpTerm::Known(Layout::Nd)),
             shape: record.shape.clone(),

@@ -8,7 +8,7 @@ use super::{FileKind, StoredTensor, TensorFile, archive};
 use crate::StoreError;
 use crate::file_bytes::FileBytes;
 use crate::file_format::stats_csv::{self, StatsTable};
-use crate::file_format::{hdf5, npy_zst, npz};
+use crate::file_format::{hdf5, npy_zst, npz, polygraphy_json};
 
 /// A file whose contents a reader asks for.
 #[derive(Clone, Debug)]
@@ -125,6 +125,13 @@ impl FileHead {
             && let Some(array) = compressed_array(path)?
         {
             return Ok(FileHead::from_arrays(FileKind::Npy, vec![array]));
+        }
+        if polygraphy_json::is_file(path, file_name) {
+            let bytes = FileBytes::open(path).map_err(StoreError::io("read", path))?;
+            let tensors = archive::polygraphy_members(bytes.as_ref());
+            let tensors =
+                tensors.map_err(StoreError::corrupt(polygraphy_json::FORMAT_NAME, path))?;
+            return Ok(FileHead::from_arrays(FileKind::PolygraphyJson, tensors));
         }
         Ok(FileHead::from(&TensorFile::open(path, file_name)?))
     }
