@@ -1,0 +1,2 @@
+Boutsidej
+locationweights.binp

@@ -1,0 +1,1 @@
+Braw/float8_e4m3fnuzJ”ÃHR€‡

@@ -1,0 +1,1 @@
+Braw/float8_e5m2J©IG@ÂA

@@ -1,0 +1,2 @@
+*
+EÌÎÎTÕBtyped/float8_e4m3fn

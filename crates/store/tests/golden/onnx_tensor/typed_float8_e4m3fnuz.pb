@@ -1,0 +1,2 @@
+*
+ÓÌHRÛàBtyped/float8_e4m3fnuz

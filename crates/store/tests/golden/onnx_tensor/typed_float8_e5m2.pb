@@ -1,0 +1,1 @@
+*©IG@ÂABtyped/float8_e5m2

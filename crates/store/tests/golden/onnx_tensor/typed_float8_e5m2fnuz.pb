@@ -1,0 +1,1 @@
+*	ÄKËAÀIBtyped/float8_e5m2fnuz
