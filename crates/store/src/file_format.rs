@@ -18,6 +18,7 @@ pub mod npy;
 pub mod npy_zst;
 pub mod npz;
 pub mod number_text;
+pub mod onnx_tensor;
 pub mod op_debug;
 pub mod polygraphy_json;
 pub mod protobuf;

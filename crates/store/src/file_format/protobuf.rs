@@ -74,6 +74,17 @@ impl<'a> MessageReader<'a> {
         Ok(Some((number, value)))
     }
 
+    /// The next integer of a packed list, which are all of the bytes; `None` at its end.
+    ///
+    /// # Errors
+    /// [`FormatError`] if the list breaks off in the middle of an integer.
+    pub fn packed(&mut self) -> Result<Option<u64>, FormatError> {
+        if self.pos == self.bytes.len() {
+            return Ok(None);
+        }
+        self.varint().map(Some)
+    }
+
     fn tag(&mut self) -> Result<(u32, u64), FormatError> {
         let at = self.offset();
         let tag = self.varint()?;
@@ -166,8 +177,8 @@ pub fn read_repeated_u64(value: FieldValue<'_>, out: &mut Vec<u64>) -> Result<()
         FieldValue::Varint(v) => out.push(v),
         FieldValue::Bytes(bytes, base) => {
             let mut reader = MessageReader::new(bytes, base);
-            while reader.pos < bytes.len() {
-                out.push(reader.varint()?);
+            while let Some(number) = reader.packed()? {
+                out.push(number);
             }
         }
         _ => {}
