@@ -4,7 +4,7 @@ use std::path::Path;
 
 use opscope_store::dump::mindspore::open_named;
 use opscope_store::file_format::statistic_csv::{self, StatisticRows};
-use opscope_store::file_format::{ms_graph_ir, ms_graph_pb};
+use opscope_store::file_format::{ms_graph_ir, ms_graph_pb, onnx_tensor};
 use opscope_store::record::graph::{GraphDescription, TensorType, ValueType};
 use opscope_store::tree::mindspore::STATISTIC_FILE_NAME;
 use opscope_store::{FormatError, StoreError};
@@ -18,7 +18,8 @@ pub enum BesideFile {
     Statistics(StatisticRows),
 }
 
-/// Reads a graph (`.ir`, `.pb`) or statistics (`statistic.csv`); none if the name is that of neither.
+/// Reads a graph (`.ir`, `.pb`) or statistics (`statistic.csv`); none if the name is that of neither, or if a `.pb`
+/// file is a tensor of ONNX's.
 ///
 /// # Errors
 /// [`StoreError`] if the file cannot be read or is damaged.
@@ -43,6 +44,9 @@ pub fn open(path: &Path) -> Result<Option<BesideFile>, StoreError> {
             let format = ms_graph_ir::FORMAT_NAME;
             let graph = text(bytes()?.as_ref(), ms_graph_ir::decode);
             BesideFile::Graph(graph.map_err(|error| corrupt(format, error))?)
+        }
+        Some(ms_graph_pb::EXTENSION) if onnx_tensor::is_tensor(bytes()?.as_ref()) => {
+            return Ok(None);
         }
         Some(ms_graph_pb::EXTENSION) => {
             let format = ms_graph_pb::FORMAT_NAME;

@@ -10,7 +10,8 @@ use opscope_store::file_format::safetensors::{NamedTensor, encode};
 use opscope_store::reader::{
     DumpIndex, FileKind, FileRequest, OpenedTensor, TensorFile, read_dump,
 };
-use opscope_tensor::{DType, Shape};
+use opscope_store::record::SlotSide;
+use opscope_tensor::{DType, Layout, Shape, TensorView, convert, text};
 
 fn array(value: u8) -> Vec<u8> {
     let mut bytes = encode_header(DType::U8, &Shape::new([2]).unwrap()).unwrap();
@@ -200,8 +201,8 @@ fn datasets_are_what_numpy_reads() {
 #[test]
 fn results_of_polygraphy_are_what_numpy_reads() {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/polygraphy");
-    let text = fs::read_to_string(dir.join("known.json")).unwrap();
-    let known: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let known = fs::read_to_string(dir.join("known.json")).unwrap();
+    let known: serde_json::Value = serde_json::from_str(&known).unwrap();
     for (name, arrays) in known.as_object().unwrap() {
         let path = dir.join(name);
         let file_name = path.file_name().unwrap().to_str().unwrap();
@@ -285,5 +286,98 @@ fn runners_and_iterations_are_kept_apart() {
     assert!(
         label.starts_with("onnxrt-runner-N1") && label.ends_with("/1/output"),
         "{label}"
+    );
+}
+
+/// What onnx's package read of the files that it wrote: `tests/peers/onnx_tensor_cases.py`.
+#[test]
+fn tensors_of_onnx_are_what_it_reads_itself() {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/onnx_tensor");
+    let known = fs::read_to_string(dir.join("known.json")).unwrap();
+    let known: serde_json::Value = serde_json::from_str(&known).unwrap();
+    for (name, expected) in known.as_object().unwrap() {
+        let path = dir.join(name);
+        let file = TensorFile::open(&path, path.file_name().unwrap().to_str().unwrap()).unwrap();
+        assert_eq!(file.kind(), FileKind::TensorProto);
+        let tensor = file.tensor(SlotSide::Output, 0).unwrap();
+        let stored = tensor.stored;
+        let (dtype, shape) = (
+            stored.dtype.value().unwrap(),
+            stored.element_shape().unwrap(),
+        );
+        let view = TensorView {
+            dtype,
+            shape: &shape,
+            layout: Layout::Nd,
+            bytes: tensor.bytes,
+        };
+        let values: serde_json::Value = if dtype == DType::String {
+            let texts = text::iter(view).unwrap();
+            texts.map(|one| str::from_utf8(one).unwrap()).collect()
+        } else if dtype.bytes().is_none() {
+            let decoded = convert::dtype::decode(dtype, &shape, tensor.bytes).unwrap();
+            hex(decoded.bytes.iter().copied()).into()
+        } else {
+            hex(tensor.bytes.iter().copied()).into()
+        };
+        let found = serde_json::json!({
+            "name": stored.name.as_deref().unwrap_or_default(),
+            "dtype": dtype.name(),
+            "shape": stored.shape,
+            "values": values,
+        });
+        assert_eq!(&found, expected, "{name}");
+    }
+}
+
+fn hex(bytes: impl Iterator<Item = u8>) -> String {
+    bytes.map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[test]
+fn values_of_onnx_are_operators() {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/onnx_tensor");
+    let cases: [(&str, &[&str]); 5] = [
+        (
+            "model",
+            &[
+                "None Some(0) x#0 output.0",
+                "None Some(0) y#0 output.0",
+                "None Some(1) x#0 output.0",
+                "None Some(1) y#0 output.0",
+            ],
+        ),
+        (
+            "debug/plain",
+            &[
+                "None None /fc/MatMul_output_0#0 output.0",
+                "None None größe#0 output.0",
+                "None None input.4#0 output.0",
+                "None None relu:0#0 output.0",
+            ],
+        ),
+        (
+            "debug/ranks",
+            &[
+                "Some(0) None /fc/MatMul_output_0#0 output.0",
+                "Some(1) None /fc/MatMul_output_0#0 output.0",
+            ],
+        ),
+        (
+            "debug/default",
+            &["None None /fc/MatMul_output_0#0 output.0"],
+        ),
+        ("no_name.pb", &["None None no_name#0 output.0"]),
+    ];
+    for (name, expected) in cases {
+        let index = open(&dir.join(name));
+        assert_eq!((index.form, index.errors.len()), ("arrays", 0), "{name}");
+        assert_eq!(found(&index), expected, "{name}");
+    }
+    let index = open(&dir.join("external.pb"));
+    assert!(
+        format!("{:?}", index.errors).contains("weights.bin"),
+        "{:?}",
+        index.errors
     );
 }

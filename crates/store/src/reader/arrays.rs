@@ -9,10 +9,10 @@ use super::entries::{golden_name, read_entries, result_name};
 use super::index::{
     DumpIndex, ElementsPlace, IndexedExecution, IndexedFile, IndexedTensor, OperatorInFile,
 };
-use super::tensor_file::{FileContent, FileHead, StoredRun, StoredTensor};
+use super::tensor_file::{FileContent, FileHead, FileKind, StoredTensor};
 use super::{DumpReader, ReadFiles};
 use crate::dump::{DumpEntry, DumpListing, PassReason};
-use crate::file_format::{hdf5, npy_zst, npz, op_debug, polygraphy_json, safetensors};
+use crate::file_format::{hdf5, npy_zst, npz, onnx_tensor, op_debug, polygraphy_json, safetensors};
 use crate::record::SlotSide;
 use crate::tree::acl::DumpFileName;
 use crate::tree::arrays::{ArrayName, ArraysPlace};
@@ -89,6 +89,7 @@ fn stem_of(real_name: &str) -> Option<&str> {
     array
         .or_else(|| real_name.strip_suffix(npz::SUFFIX))
         .or_else(|| real_name.strip_suffix(safetensors::SUFFIX))
+        .or_else(|| real_name.strip_suffix(onnx_tensor::DEBUG_SUFFIX))
         .or_else(|| {
             let mut suffixes = hdf5::SUFFIXES.iter();
             suffixes.find_map(|suffix| real_name.strip_suffix(suffix))
@@ -101,6 +102,7 @@ fn is_archive(entry: &DumpEntry) -> bool {
         .any(|suffix| entry.real_name.ends_with(suffix))
         || hdf5::is_name(&entry.real_name)
         || polygraphy_json::is_file(&entry.path, &entry.real_name)
+        || onnx_tensor::is_file_at(&entry.path, &entry.real_name)
 }
 
 /// Whether a file has the name of a dump file, or of what the vendor's tools make of one.
@@ -135,9 +137,11 @@ fn named_tensors(entry: &DumpEntry, head: &FileHead) -> Vec<ArrayRecord> {
     let runs = head.tensors.iter().filter_map(|stored| stored.run.as_ref());
     let has_iterations = runs.clone().any(|run| run.iteration > 0);
     let tensors = head.tensors.iter().map(|stored| {
-        let (execution, mut record) = match &stored.run {
-            Some(run) => named_value(entry, stored, run, has_iterations),
-            None => named_tensor(entry, stored.name.as_deref()),
+        let (execution, mut record) = match (&stored.name, head.kind) {
+            (Some(name), FileKind::PolygraphyJson | FileKind::TensorProto) => {
+                named_value(entry, name, stored, has_iterations)
+            }
+            (name, _) => named_tensor(entry, name.as_deref()),
         };
         record.take_stored(stored);
         record.elements = Some(ElementsPlace::new(&entry.real_name, head.kind, stored));
@@ -149,7 +153,8 @@ fn named_tensors(entry: &DumpEntry, head: &FileHead) -> Vec<ArrayRecord> {
 /// Everything that the file's path and the tensor's name in it say. Tensors without a name go by
 /// that of the file.
 fn named_tensor(entry: &DumpEntry, name: Option<&str>) -> ArrayRecord {
-    let stem = stem_of(&entry.real_name).unwrap_or(&entry.real_name);
+    let stem = stem_of(&entry.real_name).or_else(|| onnx_tensor::stem_of(&entry.real_name));
+    let stem = stem.unwrap_or(&entry.real_name);
     let place = place_of(entry, stem);
     let array = ArrayName::parse(name.unwrap_or(stem));
     let mut execution = IndexedExecution {
@@ -178,24 +183,29 @@ fn named_tensor(entry: &DumpEntry, name: Option<&str>) -> ArrayRecord {
     (execution, record)
 }
 
-/// The value of an ONNX graph, from a file that says which run of a model made it. Names of values say
-/// nothing of slots, whatever they end in: `input.4` is how PyTorch called outputs of inner nodes.
+/// The value of an ONNX graph. Names of values say nothing of slots, whatever they end in: `input.4` is how
+/// PyTorch called outputs of inner nodes.
 fn named_value(
     entry: &DumpEntry,
+    name: &str,
     stored: &StoredTensor,
-    run: &StoredRun,
     has_iterations: bool,
 ) -> ArrayRecord {
     let file_name = &entry.real_name;
     let stem = file_name.strip_suffix(polygraphy_json::SUFFIX);
-    let place = place_of(entry, stem.unwrap_or(file_name));
+    let stem = stem.or_else(|| onnx_tensor::stem_of(file_name));
+    let stem = stem.unwrap_or(file_name);
+    let place = place_of(entry, stem);
+    let run = stored.run.as_ref();
+    let iteration = run.map(|run| run.iteration);
     // A path counts runs only where the file has one: it cannot be the number of several.
-    let step = polygraphy_json::iteration_of(file_name).or(place.step);
+    let counted = polygraphy_json::iteration_of(file_name).filter(|_| run.is_some());
+    let step = counted.or(place.step).filter(|_| !has_iterations);
     let execution = IndexedExecution {
-        op_name: stored.name.clone().unwrap_or_default(),
-        model: run.runner.clone(),
-        rank: place.rank,
-        step: step.filter(|_| !has_iterations).or(Some(run.iteration)),
+        op_name: name.to_owned(),
+        model: run.and_then(|run| run.runner.clone()),
+        rank: onnx_tensor::rank_in_stem(stem, name).or(place.rank),
+        step: step.or(iteration),
         ..IndexedExecution::default()
     };
     let record = IndexedTensor {

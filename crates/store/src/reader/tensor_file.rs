@@ -21,7 +21,7 @@ use super::term::DumpTerm;
 use crate::file_bytes::FileBytes;
 use crate::file_format::dump_data::{self as dump_format, DumpFile};
 use crate::file_format::{
-    ffts_plus, hdf5, nano, npy, npy_zst, npz, op_debug, polygraphy_json, safetensors,
+    ffts_plus, hdf5, nano, npy, npy_zst, npz, onnx_tensor, op_debug, polygraphy_json, safetensors,
 };
 use crate::record::SlotSide;
 use crate::tree::mindspore::TensorFileName;
@@ -53,6 +53,8 @@ pub enum FileKind {
     Elements,
     /// Arrays by name in JSON, of each runner and iteration.
     PolygraphyJson,
+    /// The value of an ONNX graph.
+    TensorProto,
 }
 
 impl FileKind {
@@ -68,14 +70,19 @@ impl FileKind {
             FileKind::Hdf5 => hdf5::FORMAT_NAME,
             FileKind::Elements => "elements",
             FileKind::PolygraphyJson => polygraphy_json::FORMAT_NAME,
+            FileKind::TensorProto => onnx_tensor::FORMAT_NAME,
         }
     }
 
-    /// Whether the file holds tensors of several operators, each under a name of its own.
+    /// Whether tensors have names of their own in the file, as those of several operators do.
     pub fn is_archive(self) -> bool {
         matches!(
             self,
-            FileKind::Npz | FileKind::Safetensors | FileKind::Hdf5 | FileKind::PolygraphyJson
+            FileKind::Npz
+                | FileKind::Safetensors
+                | FileKind::Hdf5
+                | FileKind::PolygraphyJson
+                | FileKind::TensorProto
         )
     }
 }
@@ -280,6 +287,10 @@ impl TensorFile {
             let file = archive::polygraphy_file(bytes.as_ref(), file_name, wanted);
             return file.map_err(corrupt(polygraphy_json::FORMAT_NAME));
         }
+        if onnx_tensor::is_file(file_name, bytes.as_ref()) {
+            let file = archive::onnx_tensor_file(bytes, file_name);
+            return file.map_err(corrupt(onnx_tensor::FORMAT_NAME));
+        }
         if npy_zst::is_compressed(file_name, bytes.as_ref()) {
             let content = npy_zst::decode(bytes.as_ref());
             let file = content.and_then(|content| array::compressed_file(content, file_name));
@@ -369,7 +380,8 @@ impl TensorFile {
             | FileKind::Safetensors
             | FileKind::Hdf5
             | FileKind::Elements
-            | FileKind::PolygraphyJson => false,
+            | FileKind::PolygraphyJson
+            | FileKind::TensorProto => false,
         };
         is_record && op_debug::is_record_name(&self.file_name)
     }

@@ -1,4 +1,4 @@
-//! Archives of named tensors: npz, safetensors, HDF5 and Polygraphy's JSON.
+//! Archives of named tensors: npz, safetensors, HDF5 and Polygraphy's JSON; and ONNX's file of a named tensor.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -10,6 +10,7 @@ use super::{FileFacts, FileKind, StoredRun, StoredTensor, TensorFile};
 use crate::file_bytes::FileBytes;
 use crate::file_format::hdf5::{self, Hdf5Array};
 use crate::file_format::npz::Archive;
+use crate::file_format::onnx_tensor::{self, OnnxElements};
 use crate::file_format::polygraphy_json::{self, PolygraphyArray, ReadArray};
 use crate::file_format::safetensors;
 use crate::{FormatError, StoreError, check_memory};
@@ -220,6 +221,29 @@ pub(super) fn safetensors_file(
         FileKind::Safetensors,
         file_name,
         tensors,
+        bytes,
+    ))
+}
+
+/// A file with one tensor, which stays where it is unless its elements are written one by one.
+pub(super) fn onnx_tensor_file(
+    bytes: FileBytes,
+    file_name: &str,
+) -> Result<TensorFile, FormatError> {
+    let found = onnx_tensor::decode(bytes.as_ref())?;
+    let (range, offset, bytes) = match found.elements {
+        OnnxElements::InFile(range) => (range.clone(), Some(range.start as u64), bytes),
+        OnnxElements::Decoded(elements) => (0..elements.len(), None, elements.into()),
+    };
+    let stored = StoredTensor {
+        name: Some(found.name).filter(|name| !name.is_empty()),
+        offset,
+        ..StoredTensor::array(found.dtype, &found.shape, Layout::Nd, range)
+    };
+    Ok(archive_file(
+        FileKind::TensorProto,
+        file_name,
+        vec![stored],
         bytes,
     ))
 }
