@@ -17,21 +17,30 @@ POLYGRAPHY = [str(Path(sys.executable).with_name("polygraphy"))]
 
 
 def model():
-    """Values of several dtypes and extents; names with characters that file names and slots give a meaning."""
+    """Values of several dtypes and extents; names with characters that file names and slots give a meaning, and
+    that of another node."""
     weight = np.random.default_rng(1).standard_normal((3, 2)).astype(np.float32)
     nodes = [
         helper.make_node("MatMul", ["x", "w"], ["/fc/MatMul_output_0"], name="/fc/MatMul"),
         helper.make_node("Relu", ["/fc/MatMul_output_0"], ["relu:0"], name="relu"),
-        helper.make_node("Greater", ["/fc/MatMul_output_0", "relu:0"], ["input.4"]),
-        helper.make_node("Cast", ["relu:0"], ["half"], to=TensorProto.FLOAT16),
-        helper.make_node("Shape", ["relu:0"], ["shape"]),
-        helper.make_node("ReduceSum", ["relu:0"], ["output"], keepdims=0),
+        helper.make_node("Greater", ["/fc/MatMul_output_0", "relu:0"], ["input.4"], name="n2"),
+        helper.make_node("Cast", ["relu:0"], ["half"], name="input.4", to=TensorProto.FLOAT16),
+        helper.make_node("Shape", ["relu:0"], ["shape"], name="n4"),
+        helper.make_node("Split", ["relu:0"], ["left", "right"], name="n5", axis=1),
+        helper.make_node("ReduceSum", ["relu:0"], ["output"], name="n6", keepdims=0),
     ]
     graph = helper.make_graph(
         nodes,
         "small",
         [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 3])],
-        [helper.make_tensor_value_info("output", TensorProto.FLOAT, [])],
+        [
+            helper.make_tensor_value_info("input.4", TensorProto.BOOL, [2, 2]),
+            helper.make_tensor_value_info("half", TensorProto.FLOAT16, [2, 2]),
+            helper.make_tensor_value_info("shape", TensorProto.INT64, [2]),
+            helper.make_tensor_value_info("left", TensorProto.FLOAT, [2, 1]),
+            helper.make_tensor_value_info("right", TensorProto.FLOAT, [2, 1]),
+            helper.make_tensor_value_info("output", TensorProto.FLOAT, []),
+        ],
         [numpy_helper.from_array(weight, "w")],
     )
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)

@@ -9,6 +9,7 @@
 //! | `board` | who has a partner, and what lies between those that have |
 //! | `mapping` | what the user says |
 //! | `fusion` | one operator that was made of several |
+//! | `values` | equal names of values |
 //! | `name` | equal names |
 //! | `names` | how names are compared and told |
 //! | `order` | equal types in the order of execution |
@@ -27,6 +28,7 @@ mod order;
 mod places;
 mod reason;
 mod slots;
+mod values;
 
 use std::collections::HashMap;
 
@@ -130,6 +132,9 @@ impl Matching {
             // Before equal names: a fused operator often keeps the name of its first part, whose
             // output it makes no longer.
             fusion::declared(&mut board, scope, rules);
+            // Before equal names: a value may have the name of another operator than the one that
+            // makes it.
+            values::equal(&mut board, &anchors, scope);
             // Before names: a name that contradicts values is that of another operator.
             board.pair_anchors(&anchors, scope);
             name::equal(&mut board, scope);
@@ -195,7 +200,7 @@ pub struct RunPair {
 /// The evidence that brought executions together.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum MatchEvidence {
-    /// The same name, place and number.
+    /// The same name, of an operator or of a value, place and number.
     #[default]
     Name,
     /// The same values.

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use opscope_store::dump::{PassReason, PassedOver};
-use opscope_store::reader::{DumpTerm, ExecutionKind, IndexedTensor};
+use opscope_store::reader::{DumpTerm, ExecutionKind, FileKind, IndexedTensor};
 use opscope_store::record::graph::GraphDescription;
 use opscope_store::{StoreError, record};
 use opscope_tensor::{DType, Layout};
@@ -152,6 +152,16 @@ impl OperatorExecution {
         self.slots
             .iter()
             .find(|slot| (slot.side, slot.index) == (side, index))
+    }
+
+    /// Whether it is the value of an ONNX graph, of which nothing says the operator.
+    pub fn is_value(&self) -> bool {
+        let [slot] = &self.slots[..] else {
+            return false;
+        };
+        let place = slot.record.elements.as_ref();
+        let kind = place.and_then(|place| place.kind);
+        kind.is_some_and(FileKind::holds_values) && slot.side == record::SlotSide::Output
     }
 }
 

@@ -9,7 +9,7 @@ use super::entries::{golden_name, read_entries, result_name};
 use super::index::{
     DumpIndex, ElementsPlace, IndexedExecution, IndexedFile, IndexedTensor, OperatorInFile,
 };
-use super::tensor_file::{FileContent, FileHead, FileKind, StoredTensor};
+use super::tensor_file::{FileContent, FileHead, StoredTensor};
 use super::{DumpReader, ReadFiles};
 use crate::dump::{DumpEntry, DumpListing, PassReason};
 use crate::file_format::{hdf5, npy_zst, npz, onnx_tensor, op_debug, polygraphy_json, safetensors};
@@ -138,7 +138,7 @@ fn named_tensors(entry: &DumpEntry, head: &FileHead) -> Vec<ArrayRecord> {
     let has_iterations = runs.clone().any(|run| run.iteration > 0);
     let tensors = head.tensors.iter().map(|stored| {
         let (execution, mut record) = match (&stored.name, head.kind) {
-            (Some(name), FileKind::PolygraphyJson | FileKind::TensorProto) => {
+            (Some(name), kind) if kind.holds_values() => {
                 named_value(entry, name, stored, has_iterations)
             }
             (name, _) => named_tensor(entry, name.as_deref()),

@@ -74,6 +74,11 @@ impl FileKind {
         }
     }
 
+    /// Whether names of tensors are those of values of an ONNX graph.
+    pub fn holds_values(self) -> bool {
+        matches!(self, FileKind::PolygraphyJson | FileKind::TensorProto)
+    }
+
     /// Whether tensors have names of their own in the file, as those of several operators do.
     pub fn is_archive(self) -> bool {
         matches!(

@@ -210,6 +210,25 @@ impl ComparedDump {
         }
     }
 
+    /// Outputs of a run, by the names of the values in the graph of an ONNX model, as far as a description lies beside
+    /// the dump.
+    pub fn named_outputs(&self, run: usize) -> Vec<(&str, u32)> {
+        let Some((file, operator)) = self.described.of_run(run) else {
+            return Vec::new();
+        };
+        if self.described.files[file].graph.opsets.is_empty() {
+            return Vec::new();
+        }
+        let is_present: Vec<bool> = operator.outputs.iter().map(Option::is_some).collect();
+        let run = &self.runs[run];
+        let outputs = positions(run, record::SlotSide::Output, &is_present).into_iter();
+        let named = outputs.filter_map(|(slot, position)| {
+            let name = operator.outputs.get(position)?.as_deref()?;
+            Some((name, run.slots.get(slot)?.index))
+        });
+        named.collect()
+    }
+
     /// The output that an input of a run was made as, by a run of the same rank, model and step; none if no graph
     /// tells, or if it is not in the dump.
     pub fn producer_of(&self, slot: SlotRef) -> Option<SlotRef> {

@@ -1,0 +1,194 @@
+//! The commands on values of ONNX models, as other tools save them under the values' names.
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use support::{json, opscope, text};
+
+fn golden(name: &str) -> PathBuf {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../store/tests/golden");
+    golden.join(name)
+}
+
+/// Names of slots that `show` has for a file, behind the format.
+fn shown(name: &str) -> Vec<String> {
+    let shown = json(opscope().arg("show").arg(golden(name)).arg("--json"));
+    let tensors = shown["tensors"].as_array().unwrap();
+    let slots = tensors.iter().map(|tensor| &tensor["slot"]);
+    let names = [&shown["format"]].into_iter().chain(slots);
+    names
+        .map(|name| name.as_str().unwrap().to_owned())
+        .collect()
+}
+
+fn converted(path: &Path, out: &Path) -> Vec<PathBuf> {
+    let mut command = opscope();
+    command.args(["convert", "--json", "-d"]).arg(path);
+    let report = json(command.arg("--out").arg(out));
+    let names = fs::read_dir(out).unwrap();
+    let names: Vec<_> = names.map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(report["arrays"], names.len());
+    names
+}
+
+fn compared(target: &Path, golden: &Path) -> Value {
+    let mut command = opscope();
+    command
+        .arg("compare")
+        .args([target, golden])
+        .args(["--json", "-"]);
+    let (_, told, errors) = text(&mut command);
+    serde_json::from_str(&told).unwrap_or_else(|error| panic!("{error}: {told}{errors}"))
+}
+
+#[test]
+fn values_are_shown() {
+    let names = [
+        "/fc/MatMul_output_0",
+        "relu:0",
+        "input.4",
+        "half",
+        "shape",
+        "left",
+        "right",
+        "output",
+    ];
+    let found = shown("polygraphy/out.json");
+    assert_eq!(
+        (found[0].as_str(), &found[1..]),
+        ("Polygraphy JSON", &names.map(str::to_owned)[..])
+    );
+    let found = shown("polygraphy/two.json");
+    let is_last =
+        |name: &&String| name.starts_with("onnxrt-runner-N1-") && name.ends_with("/1/output");
+    assert!(
+        found.len() == 33 && found.last().is_some_and(|name| is_last(&name)),
+        "{found:?}"
+    );
+    assert_eq!(
+        shown("polygraphy/in2.json"),
+        ["Polygraphy JSON", "0/x", "1/x"]
+    );
+    assert_eq!(
+        shown("onnx_tensor/raw_float32.pb"),
+        ["ONNX tensor", "raw/float32"]
+    );
+    assert_eq!(shown("onnx_tensor/no_name.pb"), ["ONNX tensor", "output.0"]);
+    let (code, _, errors) = text(opscope().arg("show").arg(golden("onnx_tensor/external.pb")));
+    assert!(
+        code == 3 && errors.contains("elements in another file, `weights.bin`"),
+        "{errors}"
+    );
+}
+
+#[test]
+fn values_are_converted() {
+    let dir = tempfile::tempdir().unwrap();
+    let names = converted(&golden("polygraphy/in.json"), &dir.path().join("in"));
+    assert!(names[0].ends_with("in.json.x.npy"), "{names:?}");
+    assert_eq!(
+        converted(&golden("polygraphy/two.json"), &dir.path().join("two")).len(),
+        32
+    );
+    let names = converted(
+        &golden("onnx_tensor/debug/plain/relu_0.tensorproto"),
+        &dir.path().join("debug"),
+    );
+    assert!(
+        names[0].ends_with("relu_0.tensorproto.relu:0.npy"),
+        "{names:?}"
+    );
+}
+
+#[test]
+fn files_of_values_are_compared() {
+    let dir = tempfile::tempdir().unwrap();
+    let content = fs::read_to_string(golden("polygraphy/out.json")).unwrap();
+    // The last elements of the first array are others, and the runner has another name.
+    let other = content
+        .replace("onnxrt-runner", "another")
+        .replacen("PeMk9\"", "PeMk+\"", 1);
+    let changed = dir.path().join("changed.json");
+    fs::write(&changed, other).unwrap();
+    let cases = [
+        (
+            golden("polygraphy/out.json"),
+            golden("polygraphy/out.json"),
+            0,
+        ),
+        (changed, golden("polygraphy/out.json"), 1),
+        (
+            golden("polygraphy/two.json"),
+            golden("polygraphy/two.json"),
+            0,
+        ),
+        (golden("polygraphy/each"), golden("polygraphy/each"), 0),
+        (golden("onnx_tensor/model"), golden("onnx_tensor/model"), 0),
+        (golden("onnx_tensor/debug"), golden("onnx_tensor/debug"), 0),
+    ];
+    for (target, golden, expected) in cases {
+        let (code, told, errors) = text(opscope().arg("compare").args([&target, &golden]));
+        assert_eq!(code, expected, "{target:?}: {told}{errors}");
+    }
+}
+
+/// Nodes of the model have names unlike those of their values, one that of another node's value.
+#[test]
+fn values_are_outputs_of_a_dump() {
+    let dir = tempfile::tempdir().unwrap();
+    let inputs = converted(&golden("polygraphy/in.json"), &dir.path().join("in"));
+    let dump = dir.path().join("dump");
+    let mut command = opscope();
+    command
+        .arg("dump")
+        .arg(golden("polygraphy/model.onnx"))
+        .arg("--out")
+        .arg(&dump);
+    let (code, told, errors) = text(
+        command
+            .arg("--input")
+            .arg(format!("x={}", inputs[0].display())),
+    );
+    assert_eq!(code, 0, "{told}{errors}");
+    let values = golden("polygraphy/out.json");
+    for (target, golden) in [(&values, &dump), (&dump, &values)] {
+        let (side, other) = if target == &values {
+            ("target", "golden")
+        } else {
+            ("golden", "target")
+        };
+        let result = compared(target, golden);
+        let operators = result["operators"].as_array().unwrap();
+        let pairs = operators.iter().map(|pair| {
+            let names = [side, other].map(|side| {
+                let runs = pair[side].as_array().unwrap().iter();
+                runs.map(|run| run["op_name"].as_str().unwrap())
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            });
+            let slots = pair["slots"].as_array().unwrap();
+            assert!(
+                slots
+                    .iter()
+                    .all(|slot| slot["metrics"]["is_identical"] == 1.0),
+                "{result}"
+            );
+            format!("{} = {} {}", names[0], names[1], slots.len())
+        });
+        let mut pairs: Vec<String> = pairs.collect();
+        pairs.sort();
+        let expected = [
+            "/fc/MatMul_output_0 = /fc/MatMul 1",
+            "half = input.4 1",
+            "input.4 = n2 1",
+            "left right = n5 2",
+            "output = n6 1",
+            "relu:0 = relu 1",
+            "shape = n4 1",
+        ];
+        assert_eq!(pairs, expected);
+    }
+}
