@@ -251,10 +251,12 @@ impl ComparedDump {
             model_id: execution.model_id,
             step: execution.model_step(),
         };
-        // A file of the runtime is one execution; arrays of one execution are files of their own.
+        // A file of the runtime is one execution; arrays of one execution are files of their own, and
+        // elements of the native form are wherever there was room.
         let file = record
             .elements
             .as_ref()
+            .filter(|place| place.kind != Some(FileKind::Elements))
             .filter(|place| place.tensor.is_some() && record.task_id.is_some())
             .and_then(|_| record.timestamp.is_some().then(|| record.path.clone()))
             .filter(|path| path.extension().is_none_or(|e| e != "npy" && e != "zst"));

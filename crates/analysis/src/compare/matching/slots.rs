@@ -9,7 +9,7 @@ use opscope_store::record::SlotSide;
 
 use super::{MatchEvidence, MissingSlot, RunPair, SlotPair, SlotRef};
 use crate::compare::result::Party;
-use crate::compare::side::{ComparedDump, ExecutionSlot, OperatorExecution};
+use crate::compare::side::{ComparedDump, ExecutionSlot, OperatorExecution, positions};
 
 pub(super) use groups::{OperatorGroup, of_group};
 pub(super) use layouts::is_plain;
@@ -67,7 +67,7 @@ pub(super) fn one_to_one(
     let mut is_used = slots.map(|slots| vec![false; slots.len()]);
     let mut found: Vec<Two> = Vec::new();
     if !given.is_empty() {
-        let all = slots.map(|slots| at_positions(slots, |_| true));
+        let all = slots.map(|slots| at_positions(slots, |_| true, stated));
         let first = |i: usize, at: Position| all[i].get(&at)?.front().copied();
         for &[t, g] in given {
             if let (Some(t), Some(g)) = (first(0, t), first(1, g)) {
@@ -80,12 +80,14 @@ pub(super) fn one_to_one(
     let is_open = |i: usize, slot: &ExecutionSlot| {
         !given[i].contains(&(slot.side, slot.index)) && !is_made_up(sides, i, slot)
     };
-    let mut open = at_positions(slots[1], |g| !is_used[1][g] && is_open(1, &slots[1][g]));
+    let places = places(sides, runs);
+    let is_wanted = |g: usize| !is_used[1][g] && is_open(1, &slots[1][g]);
+    let mut open = at_positions(slots[1], is_wanted, |g, _| places[1][g]);
     for (t, slot) in slots[0].iter().enumerate() {
         if is_used[0][t] || !is_open(0, slot) {
             continue;
         }
-        let partners = open.get_mut(&(slot.side, slot.index));
+        let partners = open.get_mut(&places[0][t]);
         if let Some(g) = partners.and_then(VecDeque::pop_front) {
             add(&mut found, &mut is_used, runs, [t, g]);
         }
@@ -100,15 +102,50 @@ pub(super) fn one_to_one(
     }
 }
 
+/// The position that a dump states.
+fn stated(_: usize, slot: &ExecutionSlot) -> Position {
+    (slot.side, slot.index)
+}
+
+/// Where the operator has each slot of two partners. Files of the runtime leave absent optional ones out and count on, so
+/// that their numbers are others than those of a dump that counts the absent ones.
+fn places(sides: [&ComparedDump; 2], runs: [usize; 2]) -> [Vec<Position>; 2] {
+    let partners = [0, 1].map(|i| &sides[i].runs[runs[i]]);
+    let mut places = partners.map(|run| {
+        let slots = run.slots.iter().enumerate();
+        slots.map(|(i, slot)| stated(i, slot)).collect::<Vec<_>>()
+    });
+    // As nearly always.
+    if places[0] == places[1] {
+        return places;
+    }
+    let is_same_type = partners[0].op_type == partners[1].op_type;
+    for (i, side) in [0, 1]
+        .into_iter()
+        .flat_map(|i| [SlotSide::Input, SlotSide::Output].map(|side| (i, side)))
+    {
+        let own = sides[i].presence(runs[i], side);
+        // A dump without a description counts what the other one describes, if the operator is the same.
+        let present = own.or_else(|| {
+            let other = sides[1 - i].presence(runs[1 - i], side);
+            other.filter(|_| is_same_type)
+        });
+        for (slot, position) in positions(partners[i], side, &present.unwrap_or_default()) {
+            places[i][slot].1 = u32::try_from(position).unwrap_or(u32::MAX);
+        }
+    }
+    places
+}
+
 /// Slots by their position, of equal positions in order; only those that are wanted, by their place among all.
 fn at_positions(
     slots: &[ExecutionSlot],
     is_wanted: impl Fn(usize) -> bool,
+    position: impl Fn(usize, &ExecutionSlot) -> Position,
 ) -> BTreeMap<Position, VecDeque<usize>> {
     let mut found: BTreeMap<Position, VecDeque<usize>> = BTreeMap::new();
     for (i, slot) in slots.iter().enumerate().filter(|(i, _)| is_wanted(*i)) {
-        let at = found.entry((slot.side, slot.index)).or_default();
-        at.push_back(i);
+        found.entry(position(i, slot)).or_default().push_back(i);
     }
     found
 }

@@ -229,6 +229,17 @@ impl ComparedDump {
         named.collect()
     }
 
+    /// Which inputs, or outputs, of a run's operator are there in its graph; none if no description of it lies beside
+    /// the dump.
+    pub fn presence(&self, run: usize, side: record::SlotSide) -> Option<Vec<bool>> {
+        let (_, operator) = self.described.of_run(run)?;
+        let values = match side {
+            record::SlotSide::Input => &operator.inputs,
+            record::SlotSide::Output => &operator.outputs,
+        };
+        Some(values.iter().map(Option::is_some).collect())
+    }
+
     /// The output that an input of a run was made as, by a run of the same rank, model and step; none if no graph
     /// tells, or if it is not in the dump.
     pub fn producer_of(&self, slot: SlotRef) -> Option<SlotRef> {
