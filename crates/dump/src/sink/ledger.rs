@@ -147,18 +147,28 @@ impl Ledger {
         };
         let mut removed = StepRemoval::default();
         let mut first_error = None;
-        match EmptiedDirectory::open(&key.0) {
-            Ok(dir) => {
-                for entry in step.files.values() {
-                    match dir.remove(&entry.file) {
-                        Ok(true) => removed = removed + entry.counted,
-                        // Somebody has changed or replaced the file since, so it is no longer ours.
-                        Ok(false) => removed.n_left += 1,
-                        Err(error) => first_error = first_error.or(Some(error)),
-                    }
+        // Files of elements lie above the directory of their step.
+        let mut of_dir: HashMap<&Path, Vec<&LedgerEntry>> = HashMap::new();
+        for (path, entry) in &step.files {
+            let dir = path.parent().unwrap_or(&key.0);
+            of_dir.entry(dir).or_default().push(entry);
+        }
+        for (dir, entries) in of_dir {
+            let dir = match EmptiedDirectory::open(dir) {
+                Ok(dir) => dir,
+                Err(error) => {
+                    first_error = first_error.or(Some(error));
+                    continue;
+                }
+            };
+            for entry in entries {
+                match dir.remove(&entry.file) {
+                    Ok(true) => removed = removed + entry.counted,
+                    // Somebody has changed or replaced the file since, so it is no longer ours.
+                    Ok(false) => removed.n_left += 1,
+                    Err(error) => first_error = first_error.or(Some(error)),
                 }
             }
-            Err(error) => first_error = Some(error),
         }
         // The creator makes no directory twice that it knows, so it has to forget these: a step
         // that begins again needs them.

@@ -2,6 +2,7 @@
 
 mod digest;
 mod elements;
+mod open_steps;
 mod rows;
 mod step;
 
@@ -23,6 +24,7 @@ use opscope_tensor::TensorObserver;
 
 use self::digest::TensorDigest;
 use self::elements::{ElementsPlace, ElementsStore};
+use self::open_steps::{EndingStep, OpenSteps};
 use self::step::StepRows;
 use super::ledger::{FileOrigin, Ledger, StepKey};
 
@@ -62,7 +64,7 @@ pub struct NativeSink {
     tensors: TensorRules,
     creator: Arc<Creator>,
     elements: ElementsStore,
-    steps: Mutex<HashMap<StepKey, Arc<StepRows>>>,
+    steps: OpenSteps,
     /// Results of records that were written together, by the time stamps of the records.
     prepared: Mutex<HashMap<u64, Result<WrittenFiles, SinkError>>>,
     ledger: Ledger,
@@ -119,7 +121,7 @@ impl NativeSink {
             content: NativeContent::default(),
             tensors: TensorRules::default(),
             creator,
-            steps: Mutex::default(),
+            steps: OpenSteps::default(),
             prepared: Mutex::default(),
             ledger: Ledger::default(),
             run: OnceLock::new(),
@@ -200,8 +202,9 @@ impl NativeSink {
         let mut places: Vec<Option<ElementsPlace>> = vec![None; record.n_slots() as usize];
         if is_whole {
             // Elements of a step that may be removed lie in files of their own, which go with it.
-            let step = self.ledger.is_open().then_some(record.step);
-            let (stored, bytes) = self.elements.put(record, step)?;
+            let is_own = self.ledger.is_open();
+            let step = is_own.then(|| self.step_key(&record.model, record.step));
+            let (stored, bytes) = self.elements.put(record, step.as_ref())?;
             places = stored.into_iter().map(Some).collect();
             written = written + bytes;
             written.whole = WholeTensors::all(record);
@@ -212,29 +215,29 @@ impl NativeSink {
 
     fn step(&self, model: &Arc<ModelId>, step: u64) -> Result<Arc<StepRows>, SinkError> {
         let key = self.step_key(model, step);
-        let mut steps = lock(&self.steps);
-        if let Some(rows) = steps.get(&key) {
-            return Ok(rows.clone());
-        }
-        // Under the lock: two threads that begin a step must not begin two journals.
-        let rows = StepRows::create(&self.creator, &self.tree, model, step)?;
-        let rows = Arc::new(rows);
-        steps.insert(key, rows.clone());
-        Ok(rows)
+        let create = || StepRows::create(&self.creator, &self.tree, model, step);
+        Ok(self.steps.get_or_create(key, create)?)
     }
 
     fn step_key(&self, model: &ModelId, step: u64) -> StepKey {
         (self.tree.model_dir(model), step)
     }
 
-    /// Turns the rows of a step into its table.
-    fn finish_step(&self, key: &StepKey, rows: &StepRows) -> Result<WrittenFiles, SinkError> {
-        let (path, n_bytes) = rows.finish()?;
-        // A file that is removed with its step has to be known to the ledger.
-        self.ledger.note(key, &path, n_bytes, FileOrigin::New)?;
-        for (path, n_bytes) in self.elements.close_step(key.1)? {
+    /// Ends the files of elements that a step has for itself.
+    fn end_elements(&self, key: &StepKey) -> Result<(), StoreError> {
+        for (path, n_bytes) in self.elements.close_step(key)? {
             self.ledger.note(key, &path, n_bytes, FileOrigin::New)?;
         }
+        Ok(())
+    }
+
+    /// Turns the rows of a step into its table.
+    fn finish_step(&self, step: &EndingStep<'_>) -> Result<WrittenFiles, SinkError> {
+        let key = &step.key;
+        let (path, n_bytes) = step.rows.finish()?;
+        // A file that is removed with its step has to be known to the ledger.
+        self.ledger.note(key, &path, n_bytes, FileOrigin::New)?;
+        self.end_elements(key)?;
         Ok(WrittenFiles {
             n_files: 1,
             n_bytes,
@@ -264,9 +267,8 @@ impl Sink for NativeSink {
 
     fn end_step(&self, model: &ModelId, step: u64) -> Result<WrittenFiles, SinkError> {
         let key = self.step_key(model, step);
-        let rows = lock(&self.steps).remove(&key);
-        match rows {
-            Some(rows) => self.finish_step(&key, &rows),
+        match self.steps.end(&key) {
+            Some(step) => self.finish_step(&step),
             // Nothing of it was selected, or it is removed.
             None => Ok(WrittenFiles::default()),
         }
@@ -274,14 +276,18 @@ impl Sink for NativeSink {
 
     /// Steps that a tap is still in end here.
     fn finish(&self) -> Result<WrittenFiles, SinkError> {
-        let rest: Vec<_> = lock(&self.steps).drain().collect();
         let mut written = WrittenFiles::default();
-        for (key, rows) in rest {
-            written = written + self.finish_step(&key, &rows)?;
+        let mut first_error = None;
+        while let Some(step) = self.steps.end_any() {
+            match self.finish_step(&step) {
+                Ok(more) => written = written + more,
+                // The others still get their tables.
+                Err(error) => first_error = first_error.or(Some(error)),
+            }
         }
         self.elements.finish()?;
         self.ledger.remove_upper_dirs(&self.creator)?;
-        Ok(written)
+        first_error.map_or(Ok(written), Err)
     }
 
     fn summarizer(&self) -> Option<&dyn TensorSummarizer> {
@@ -328,8 +334,14 @@ impl StepRemover for NativeSink {
 
     fn remove_step(&self, model: &ModelId, step: u64) -> Result<StepRemoval, SinkError> {
         let key = self.step_key(model, step);
-        // All its records are written, and the note of its end may still be on its way.
-        self.end_step(model, step)?;
+        // All its records are written, but the note of its end may still be on its way. A table would
+        // be written for nothing.
+        if let Some(step) = self.steps.end(&key) {
+            step.rows.discard()?;
+            self.end_elements(&key)?;
+        }
+        // Or a writer is at it: what it writes is noted before that is over.
+        self.steps.wait_for(&key);
         Ok(self.ledger.remove(&key, &self.creator)?)
     }
 

@@ -14,6 +14,7 @@ use opscope_tensor::{Tensor, TensorIdentity};
 
 use super::digest::TensorDigest;
 use super::{FileSizes, lock, name_below};
+use crate::sink::ledger::StepKey;
 
 /// Room for the header of the first file; that of each further one has four times as much.
 const N_HEADER_FIRST: usize = 64 << 10;
@@ -59,7 +60,7 @@ pub(super) struct ElementsStore {
 #[derive(Default)]
 struct ElementsState {
     /// By the step that they belong to alone; `None` of those of the whole run.
-    groups: HashMap<Option<u64>, ElementsGroup>,
+    groups: HashMap<Option<StepKey>, ElementsGroup>,
     n_files: u32,
 }
 
@@ -99,7 +100,7 @@ impl Drop for OpenFile {
 /// A tensor whose elements have to be written, with what others wait for.
 struct Claim<'a> {
     store: &'a ElementsStore,
-    group: Option<u64>,
+    group: Option<&'a StepKey>,
     identity: Option<TensorIdentity>,
     content: Option<ContentKey>,
     place: Option<ElementsPlace>,
@@ -109,7 +110,7 @@ impl Drop for Claim<'_> {
     /// Lets those that wait for the content go on, also after an error or a panic.
     fn drop(&mut self) {
         let mut state = self.store.lock();
-        let group = state.groups.entry(self.group).or_default();
+        let group = state.groups.entry(self.group.cloned()).or_default();
         let known = self.place.take().map(KnownElements::Written);
         let (identity, content) = (self.identity.take(), self.content.take());
         match known {
@@ -145,7 +146,7 @@ impl ElementsStore {
     pub(super) fn put(
         &self,
         record: &Record,
-        step: Option<u64>,
+        step: Option<&StepKey>,
     ) -> Result<(Vec<ElementsPlace>, WrittenFiles), SinkError> {
         let mut written = WrittenFiles::default();
         let mut places = Vec::new();
@@ -161,7 +162,7 @@ impl ElementsStore {
         &self,
         record: &Record,
         (side, index, tensor): (SlotSide, usize, &Tensor),
-        group: Option<u64>,
+        group: Option<&StepKey>,
     ) -> Result<(ElementsPlace, WrittenFiles), SinkError> {
         let mut claim = Claim {
             store: self,
@@ -198,7 +199,7 @@ impl ElementsStore {
             operator.op_name,
             side.name()
         );
-        let (file, offset, n_files) = self.reserve(group, &name, tensor, bytes.len() as u64)?;
+        let (file, offset, written) = self.reserve(group, &name, tensor, bytes.len() as u64)?;
         if let Err(error) = self.creator.write_at(&file.growing, offset, &[bytes]) {
             lock(&file.header).discard(offset);
             return Err(error.into());
@@ -209,24 +210,19 @@ impl ElementsStore {
             digest,
         };
         claim.place = Some(place.clone());
-        let written = WrittenFiles {
-            n_files,
-            n_bytes: bytes.len() as u64,
-            ..WrittenFiles::default()
-        };
         Ok((place, written))
     }
 
     /// The place of what `key` means; `None` if the caller has to write it, and others wait for that.
     fn wait_for<K: Clone + Eq + std::hash::Hash>(
         &self,
-        group: Option<u64>,
+        group: Option<&StepKey>,
         map: fn(&mut ElementsGroup) -> &mut HashMap<K, KnownElements>,
         key: &K,
     ) -> Option<ElementsPlace> {
         let mut state = self.lock();
         loop {
-            let group = state.groups.entry(group).or_default();
+            let group = state.groups.entry(group.cloned()).or_default();
             match map(group).get(key) {
                 Some(KnownElements::Written(place)) => return Some(place.clone()),
                 Some(KnownElements::Pending) => {
@@ -242,38 +238,46 @@ impl ElementsStore {
         }
     }
 
-    /// Finds room for a tensor; says also how many files were begun for it.
+    /// Finds room for a tensor; says also how much longer the file becomes, and whether it is a new one.
     fn reserve(
         &self,
-        group: Option<u64>,
+        group: Option<&StepKey>,
         name: &str,
         tensor: &Tensor,
         n_bytes: u64,
-    ) -> Result<(Arc<OpenFile>, u64, u64), SinkError> {
+    ) -> Result<(Arc<OpenFile>, u64, WrittenFiles), SinkError> {
         let mut state = self.lock();
         let state = &mut *state;
-        let group = state.groups.entry(group).or_default();
+        let group = state.groups.entry(group.cloned()).or_default();
         let dims = tensor.shape();
         let dims: Vec<usize> = dims.iter().copied().collect();
         let mut n_files = 0;
         loop {
             if let Some(file) = &group.file {
                 let mut header = lock(&file.header);
-                let is_full = header.n_bytes() >= N_FILE_BYTES;
+                let n_before = header.n_bytes();
+                let is_full = n_before >= N_FILE_BYTES;
                 let offset = if is_full {
                     None
                 } else {
                     header.add(name, tensor.dtype(), &dims, n_bytes)
                 };
                 if let Some(offset) = offset {
-                    return Ok((file.clone(), offset, n_files));
+                    let n_before = if n_files > 0 { 0 } else { n_before };
+                    let written = WrittenFiles {
+                        n_files,
+                        n_bytes: header.n_bytes() - n_before,
+                        ..WrittenFiles::default()
+                    };
+                    return Ok((file.clone(), offset, written));
                 }
             }
             if n_files > 0 {
                 let text = format!("`{name}` has a name that no header of a file takes");
                 return Err(SinkError::Other(text));
             }
-            let file = self.begin_file(state.n_files, name.len())?;
+            // Those of a step by itself begin with little room again.
+            let file = self.begin_file(state.n_files, group.closed.len(), name.len())?;
             state.n_files = file.1 + 1;
             group.close();
             group.file = Some(Arc::new(file.0));
@@ -282,8 +286,13 @@ impl ElementsStore {
     }
 
     /// Begins a file with the first number from `nth` on that is free.
-    fn begin_file(&self, nth: u32, n_name: usize) -> Result<(OpenFile, u32), StoreError> {
-        let n_header = N_HEADER_FIRST << (2 * nth.min(16));
+    fn begin_file(
+        &self,
+        nth: u32,
+        n_before: usize,
+        n_name: usize,
+    ) -> Result<(OpenFile, u32), StoreError> {
+        let n_header = N_HEADER_FIRST << (2 * n_before.min(16));
         // A single name of any length has room.
         let n_header = n_header.min(N_HEADER_MAX).max(N_HEADER_FIRST + 8 * n_name);
         let mut nth = nth;
@@ -309,8 +318,8 @@ impl ElementsStore {
     }
 
     /// Ends the files of a step that has files of its own; returns them.
-    pub(super) fn close_step(&self, step: u64) -> Result<FileSizes, StoreError> {
-        let group = self.lock().groups.remove(&Some(step));
+    pub(super) fn close_step(&self, step: &StepKey) -> Result<FileSizes, StoreError> {
+        let group = self.lock().groups.remove(&Some(step.clone()));
         let files = group.map_or_else(Vec::new, |mut group| {
             group.close();
             group.closed

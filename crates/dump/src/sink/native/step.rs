@@ -139,6 +139,15 @@ impl StepRows {
         Ok((self.table.clone(), n_bytes))
     }
 
+    /// Removes the journal of a step that is removed.
+    pub(super) fn discard(&self) -> Result<(), StoreError> {
+        *lock(&self.state) = JournalState::default();
+        let Some(journal) = &self.journal else {
+            return Ok(());
+        };
+        std::fs::remove_file(journal.path()).map_err(self.failed("remove", journal.path()))
+    }
+
     fn failed(&self, action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError {
         let path = path.to_owned();
         move |source| StoreError::Io {
