@@ -197,7 +197,7 @@ fn datasets_are_what_numpy_reads() {
     );
 }
 
-/// What numpy read of the files that Polygraphy wrote: `tests/peers/polygraphy_cases.py`.
+/// The arrays that numpy read from the files that Polygraphy wrote: `tests/peers/polygraphy_cases.py`.
 #[test]
 fn results_of_polygraphy_are_what_numpy_reads() {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/polygraphy");
@@ -291,7 +291,7 @@ fn runners_and_iterations_are_kept_apart() {
     );
 }
 
-/// What onnx's package read of the files that it wrote: `tests/peers/onnx_tensor_cases.py`.
+/// The tensors that onnx's package read from the files that it wrote: `tests/peers/onnx_tensor_cases.py`.
 #[test]
 fn tensors_of_onnx_are_what_it_reads_itself() {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/onnx_tensor");

@@ -157,6 +157,7 @@ impl Ledger {
             let dir = match EmptiedDirectory::open(dir) {
                 Ok(dir) => dir,
                 Err(error) => {
+                    // The other directories may still be there.
                     first_error = first_error.or(Some(error));
                     continue;
                 }

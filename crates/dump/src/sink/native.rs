@@ -278,6 +278,7 @@ impl Sink for NativeSink {
     fn finish(&self) -> Result<WrittenFiles, SinkError> {
         let mut written = WrittenFiles::default();
         let mut first_error = None;
+        // One by one, so that a step that ends meanwhile is not ended twice.
         while let Some(step) = self.steps.end_any() {
             match self.finish_step(&step) {
                 Ok(more) => written = written + more,
@@ -323,6 +324,7 @@ impl BatchPreparer for NativeSink {
     fn prepare_batch(&self, records: &[&Record]) {
         let results = self.write_together(records);
         let times = records.iter().map(|record| record.timestamp_us);
+        // `write` is called for each of them next, and answers with these.
         lock(&self.prepared).extend(times.zip(results));
     }
 }

@@ -89,6 +89,7 @@ pub fn is_file_at(path: &Path, file_name: &str) -> bool {
     let may_be = [DEBUG_SUFFIX, PLAIN_SUFFIX]
         .iter()
         .any(|suffix| file_name.ends_with(suffix));
+    // Opening maps the file, so that only the pages with fields are read.
     may_be && FileBytes::open(path).is_ok_and(|file| is_file(file_name, file.as_ref()))
 }
 
@@ -107,6 +108,7 @@ pub fn rank_in_stem(stem: &str, value_name: &str) -> Option<u32> {
         .map(|byte| Some(byte).filter(u8::is_ascii_alphanumeric).unwrap_or(b'_'))
         .collect();
     let rest = stem.strip_prefix(str::from_utf8(&replaced).ok()?)?;
+    // Also a value may be called `x_rank_0`; its name in the file is what tells.
     let digits = rest.strip_prefix("_rank_")?;
     let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
     digits.parse().ok().filter(|_| is_number)
@@ -131,6 +133,7 @@ pub fn decode(file: &[u8]) -> Result<OnnxTensor, FormatError> {
     let shape = shape_of(&fields.dims, dtype)?;
     let n_bytes = shape.n_bytes(dtype).unwrap_or(0);
     let elements = match &fields.raw {
+        // Texts have no raw form: nothing would tell where one ends.
         Some(range) if dtype == DType::String => {
             let expected = "texts one by one (field 6)";
             return Err(FormatError::new(range.start as u64, expected, "raw bytes"));

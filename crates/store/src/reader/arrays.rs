@@ -123,6 +123,7 @@ fn is_telling(entry: &DumpEntry) -> bool {
         // A name such as `output.0`, without an operator, can be that of a whole model's output.
         Some(place.step.is_some() || (name.slot.is_some() && !name.op_name.is_empty()))
     };
+    // The name costs nothing, but an archive says more.
     is_archive(entry) || has_slot().unwrap_or(false)
 }
 

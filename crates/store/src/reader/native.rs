@@ -65,6 +65,7 @@ impl DumpReader for NativeReader {
                 }),
             }
         }
+        // Listings are in no order, and `step-10` comes before `step-9` by name.
         steps.sort_by(|a, b| order(a).cmp(&order(b)));
         let mut contents = KnownContents::default();
         for (_, kind, entry) in steps {
@@ -79,6 +80,7 @@ impl DumpReader for NativeReader {
                 continue;
             }
             let added = match kind {
+                // A table is sorted, a journal is not.
                 StepFile::Table => add_table(&mut index, &mut contents, &entry),
                 StepFile::Journal => add_journal(&mut index, &mut contents, &entry),
             };
@@ -329,6 +331,7 @@ impl<'a> StepOperators<'a> {
             return;
         }
         let execution = &tensor.execution;
+        // Loops run an operator again in one step.
         let is_next = self.tables.last().is_none_or(|last| {
             (last.task_id, &last.op_name) != (tensor.task_id, &execution.op_name)
                 || last.step != execution.step

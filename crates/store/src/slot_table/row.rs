@@ -112,6 +112,7 @@ impl SlotRow {
         for (number, cell) in numbers.iter_mut().zip(self.statistics.numbers) {
             *number = cell?;
         }
+        // In the order of `NUMBER_NAMES`.
         let [min, max, sum, mean, std, l1, l2] = numbers;
         Some(Stats {
             counts: ElementCounts::from_array(counts),
@@ -138,6 +139,7 @@ const N_KNOWN_MAX: usize = 1 << 16;
 
 impl KnownTexts {
     pub(super) fn share(&mut self, text: &str) -> Arc<str> {
+        // Rows of one execution repeat most of their cells.
         if let Some(last) = self.last.as_ref().filter(|last| ***last == *text) {
             return last.clone();
         }

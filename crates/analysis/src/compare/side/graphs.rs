@@ -310,6 +310,7 @@ pub fn positions(
         .map(|(i, slot)| (i, slot.index as usize))
         .collect();
     let is_there = |position: usize| is_present.get(position) == Some(&true);
+    // Also where nothing is absent, which is nearly always.
     if own.iter().all(|(_, index)| is_there(*index)) {
         return own;
     }

@@ -279,6 +279,7 @@ impl ElementsStore {
             // Those of a step by itself begin with little room again.
             let file = self.begin_file(state.n_files, group.closed.len(), name.len())?;
             state.n_files = file.1 + 1;
+            // Whoever still writes to the old file holds it; its header comes when the last one is done.
             group.close();
             group.file = Some(Arc::new(file.0));
             n_files = 1;

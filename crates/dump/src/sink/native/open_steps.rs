@@ -38,6 +38,7 @@ impl Drop for EndingStep<'_> {
                 state.ending.remove(&self.key);
             }
         }
+        // Those that wake up would only wait for the lock.
         drop(state);
         self.steps.settled.notify_all();
     }
@@ -63,6 +64,7 @@ impl OpenSteps {
     /// Takes a step out to end it; `None` if it has no rows, or ends already.
     pub(super) fn end(&self, key: &StepKey) -> Option<EndingStep<'_>> {
         let mut state = lock(&self.state);
+        // Who writes to the step from now on begins a journal of its own.
         let (key, rows) = state.open.remove_entry(key)?;
         *state.ending.entry(key.clone()).or_default() += 1;
         Some(EndingStep {

@@ -23,6 +23,7 @@ pub(super) fn rows(
     let common = execution_row(record, tree);
     let slots = record.slots().zip(places);
     let rows = slots.map(|((side, index, tensor), place)| {
+        // Absent optional slots have no tensor, but count.
         let value = value_name(&record.operator, side, index);
         let mut row = SlotRow {
             side: Some(side.name().into()),

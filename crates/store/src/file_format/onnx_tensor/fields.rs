@@ -28,7 +28,7 @@ const EXTERNAL: u64 = 1;
 /// Most axes; more than any library allows.
 const N_AXES_MAX: usize = 64;
 
-/// What a message says, apart from elements that are written one by one.
+/// The content of a message, apart from elements that are written one by one.
 #[derive(Default)]
 pub(super) struct TensorFields {
     pub(super) dims: Vec<u64>,

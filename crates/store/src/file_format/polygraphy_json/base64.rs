@@ -60,6 +60,7 @@ impl<'a> Base64Reader<'a> {
             return Ok(());
         };
         let n_padding = match group {
+            // Padding in the middle would hide that two texts were put together.
             [_, _, b'=', b'='] if after.is_empty() => 2,
             [_, _, _, b'='] if after.is_empty() => 1,
             _ => 0,

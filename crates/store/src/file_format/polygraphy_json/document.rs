@@ -11,7 +11,7 @@ const CLASS_KEY: &str = "polygraphy_class";
 /// How keys begin by which old versions named the class.
 const OLD_CLASS_PREFIX: &str = "__polygraphy_encoded_";
 
-/// What a file holds.
+/// The content of a file.
 pub(super) enum Document<'a> {
     /// For each runner its name, and the outputs of each iteration.
     Results(Vec<(String, Vec<NamedArrays<'a>>)>),
