@@ -90,9 +90,9 @@ impl Unique {
         }
     }
 
-    /// Writes one plain file; it goes with its directory.
-    pub(crate) fn write(&self) -> (Duration, TempDir) {
-        let dir = tempfile::tempdir_in(".").unwrap();
+    /// Writes one plain file below `place`; it goes with its directory.
+    pub(crate) fn write(&self, place: &str) -> (Duration, TempDir) {
+        let dir = tempfile::tempdir_in(place).unwrap();
         let time = timed(|| {
             let mut file = File::create(dir.path().join("plain")).unwrap();
             for tensor in self.tensors() {

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use self::limit::Unique;
-use self::mode::Mode;
+use self::mode::{Mode, RAM_DISK};
 use self::subject::Subject;
 
 /// Rounds of which the median is taken.
@@ -81,12 +81,17 @@ fn measure(path: &Path) {
         let time = median(row.times.clone());
         let plain = time.div_f64(median(row.ratios.clone()));
         let is_copied = row.mode.is_in_memory();
-        let beside = is_copied.then(|| {
+        let mut beside = String::new();
+        if is_copied {
             let limit = plain * 3 / 2 + copy;
             let ratio = time.as_secs_f64() / limit.as_secs_f64();
-            format!(", {ratio:.2}x of 1.5 plain + copy")
-        });
-        row.print(&beside.unwrap_or_default());
+            beside = format!(", {ratio:.2}x of 1.5 plain + copy");
+        }
+        if row.mode.is_native() {
+            let writes = (0..N_ROUNDS).map(|_| unique.write(RAM_DISK).0);
+            beside += &beside_one_file(time, plain, median(writes.collect()));
+        }
+        row.print(&beside);
     }
     let unique = Unique::measure(&mut subject, N_STEPS_ON_DISK);
     let rate = |time: Duration| unique.n_bytes() as f64 / time.as_secs_f64() / 1e9;
@@ -100,10 +105,12 @@ fn measure(path: &Path) {
     for row in rows {
         let time = median(row.times.clone());
         let share = 100.0 * write.as_secs_f64() / time.as_secs_f64();
-        row.print(&format!(
-            ", {:.2} GB/s, {share:.0} % of one file",
-            rate(time)
-        ));
+        let mut beside = format!(", {:.2} GB/s, {share:.0} % of one file", rate(time));
+        if row.mode.is_native() {
+            let plain = time.div_f64(median(row.ratios.clone()));
+            beside += &beside_one_file(time, plain, write);
+        }
+        row.print(&beside);
     }
     drop(dirs);
     std::thread::sleep(AFTER_REMOVAL);
@@ -129,7 +136,7 @@ fn rounds(
             row.times.push(time);
             row.ratios.push(time.as_secs_f64() / plain.as_secs_f64());
             if row.mode.is_on_disk() {
-                let (write, plain_file) = unique.write();
+                let (write, plain_file) = unique.write(".");
                 writes.push(write);
                 dirs.extend([dir, plain_file]);
             } else if !row.mode.is_in_memory() {
@@ -149,6 +156,12 @@ impl Row {
             median(self.ratios.clone()),
         );
     }
+}
+
+/// A dump beside the model alone and one plain file of the different bytes, one after the other.
+fn beside_one_file(time: Duration, plain: Duration, write: Duration) -> String {
+    let ratio = time.as_secs_f64() / (plain + write).as_secs_f64();
+    format!(", {ratio:.2}x of plain + one file")
 }
 
 fn milliseconds(time: Duration) -> f64 {

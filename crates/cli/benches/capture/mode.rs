@@ -6,10 +6,14 @@ use std::time::Duration;
 
 use opscope_capture::{Counters, SessionOptions, Sink};
 use opscope_config::dialect::acl::AclContent;
-use opscope_dump::{AclSink, FileSharing, MindSporeOptions, MindSporeSink, RuntimeMode, StatsSink};
+use opscope_dump::{
+    AclSink, FileSharing, MindSporeOptions, MindSporeSink, NativeContent, NativeSink, RuntimeMode,
+    StatsSink,
+};
 use opscope_store::atomic_file::PermissionModes;
 use opscope_store::file_format::statistic_csv::StatisticCategory;
 use opscope_store::file_format::stats_csv::StatsColumns;
+use opscope_store::reader::{TensorFile, read_dump};
 use opscope_store::record::Record;
 use opscope_store::tree::mindspore::TreeTarget;
 use opscope_tensor::stats;
@@ -20,7 +24,7 @@ use crate::subject::Subject;
 use crate::timed;
 
 /// A directory in memory.
-const RAM_DISK: &str = "/dev/shm";
+pub(crate) const RAM_DISK: &str = "/dev/shm";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
@@ -40,6 +44,12 @@ pub(crate) enum Mode {
     RamDisk,
     /// The same on disk.
     Disk,
+    /// Our own form, in memory.
+    NativeRamDisk,
+    /// The same on disk.
+    NativeDisk,
+    /// Statistics of every slot in our own form.
+    NativeStatistics,
     /// Every operator a file with all its slots, in memory.
     OperatorsRamDisk,
     /// The same on disk.
@@ -47,13 +57,16 @@ pub(crate) enum Mode {
 }
 
 impl Mode {
-    pub(crate) const ALL: [Mode; 10] = [
+    pub(crate) const ALL: [Mode; 13] = [
         Mode::Plain,
         Mode::Off,
         Mode::Statistics,
         Mode::OperatorStatistics,
         Mode::Rows,
         Mode::RowsMd5,
+        Mode::NativeStatistics,
+        Mode::NativeRamDisk,
+        Mode::NativeDisk,
         Mode::RamDisk,
         Mode::Disk,
         Mode::OperatorsRamDisk,
@@ -68,6 +81,9 @@ impl Mode {
             Mode::OperatorStatistics => "statistics, CSV per operator",
             Mode::Rows => "statistics, row per tensor",
             Mode::RowsMd5 => "statistics with MD5",
+            Mode::NativeStatistics => "native statistics",
+            Mode::NativeRamDisk => "native tensors, RAM disk",
+            Mode::NativeDisk => "native tensors, disk",
             Mode::RamDisk => "tensors as .npy, RAM disk",
             Mode::Disk => "tensors as .npy, disk",
             Mode::OperatorsRamDisk => "tensors by operator, RAM disk",
@@ -77,12 +93,20 @@ impl Mode {
 
     /// Whether tensors go to disk.
     pub(crate) fn is_on_disk(self) -> bool {
-        matches!(self, Mode::Disk | Mode::OperatorsDisk)
+        matches!(self, Mode::Disk | Mode::OperatorsDisk | Mode::NativeDisk)
     }
 
     /// Whether the dump goes to a directory in memory.
     pub(crate) fn is_in_memory(self) -> bool {
-        matches!(self, Mode::RamDisk | Mode::OperatorsRamDisk)
+        matches!(
+            self,
+            Mode::RamDisk | Mode::OperatorsRamDisk | Mode::NativeRamDisk
+        )
+    }
+
+    /// Whether the dump is in our own form, with elements.
+    pub(crate) fn is_native(self) -> bool {
+        matches!(self, Mode::NativeRamDisk | Mode::NativeDisk)
     }
 
     /// Runs the model in this mode, once; checks what came out. The directory goes when it is dropped.
@@ -106,6 +130,11 @@ impl Mode {
                 operators(dir.path()).with_content(AclContent::Statistics(StatsColumns::Plain)),
             )),
             Mode::OperatorsRamDisk | Mode::OperatorsDisk => Some(Arc::new(operators(dir.path()))),
+            Mode::NativeRamDisk | Mode::NativeDisk => Some(Arc::new(native(dir.path()))),
+            Mode::NativeStatistics => {
+                let sink = native(dir.path());
+                Some(Arc::new(sink.with_content(NativeContent::Statistics)))
+            }
             Mode::Rows => Some(Arc::new(rows(dir.path(), false))),
             Mode::RowsMd5 => Some(Arc::new(rows(dir.path(), true))),
             Mode::RamDisk | Mode::Disk => Some(Arc::new(arrays(dir.path()))),
@@ -122,11 +151,36 @@ impl Mode {
         let n_kept = counters.n_written + counters.n_refused;
         assert_eq!(n_kept, unique.n_slots, "{self:?}: {counters:?}");
         assert_eq!(counters.n_bytes_selected, unique.n_bytes_asked);
+        if self.is_native() {
+            check_native(dir.path(), unique);
+        }
         if self == Mode::Statistics {
             check_stats(&statistics, &unique.step);
         }
         (time, dir)
     }
+}
+
+/// Every slot has its row, and a tensor of the last step its elements.
+fn check_native(dir: &Path, unique: &Unique) {
+    let index = read_dump(dir, &mut |_| Vec::new()).unwrap();
+    assert!(index.errors.is_empty(), "{:?}", index.errors);
+    assert_eq!(index.tensors.len() as u64, unique.n_slots);
+    for tensor in [index.tensors.first(), index.tensors.last()]
+        .into_iter()
+        .flatten()
+    {
+        let file = TensorFile::open_elements(tensor).unwrap();
+        let n_bytes = file
+            .tensors()
+            .next()
+            .map(|tensor| tensor.bytes.len() as u64);
+        assert_eq!(n_bytes, tensor.n_bytes);
+    }
+}
+
+fn native(dir: &Path) -> NativeSink {
+    NativeSink::create(dir, ["dump".to_owned()], PermissionModes::default()).unwrap()
 }
 
 fn operators(dir: &Path) -> AclSink {

@@ -295,7 +295,7 @@ mod tests {
         let mut rows: Vec<SlotRow> = (0..n_rows).map(row).collect();
         let mut file = Vec::new();
         let facts = vec![("key".to_owned(), "fact".to_owned())];
-        let mut writer = TableWriter::new(&mut file, facts, 1).unwrap();
+        let mut writer = TableWriter::new(&mut file, facts, Some(1)).unwrap();
         for group in rows.chunks_mut(n_group) {
             writer.write_group(group).unwrap();
         }

@@ -21,21 +21,24 @@ pub type TableMetadata = Vec<(String, String)>;
 pub struct TableWriter<W: Write + Send>(SerializedFileWriter<W>);
 
 impl<W: Write + Send> TableWriter<W> {
-    /// Begins a table. `level` is zstd's.
+    /// Begins a table, compressed at zstd's `level` or not at all.
     ///
     /// # Errors
     /// The operating system's.
-    pub fn new(out: W, metadata: TableMetadata, level: i32) -> io::Result<TableWriter<W>> {
+    pub fn new(out: W, metadata: TableMetadata, level: Option<i32>) -> io::Result<TableWriter<W>> {
         let version = (VERSION_KEY.to_owned(), VERSION.to_string());
         let facts = std::iter::once(version).chain(metadata);
         let facts = facts
             .map(|(key, value)| KeyValue::new(key, value))
             .collect();
-        let zstd = ZstdLevel::try_new(level).map_err(as_io)?;
+        let compression = match level {
+            Some(level) => Compression::ZSTD(ZstdLevel::try_new(level).map_err(as_io)?),
+            None => Compression::UNCOMPRESSED,
+        };
         let mut properties = WriterProperties::builder()
             .set_created_by(concat!("opscope ", env!("CARGO_PKG_VERSION")).to_owned())
             .set_key_value_metadata(Some(facts))
-            .set_compression(Compression::ZSTD(zstd))
+            .set_compression(compression)
             // Per page, so that a query skips pages and not just row groups.
             .set_statistics_enabled(EnabledStatistics::Page)
             .set_max_row_group_row_count(Some(N_GROUP_ROWS));

@@ -20,6 +20,8 @@ use super::lock;
 const N_NAME_ATTEMPTS: u64 = 1000;
 /// zstd's level for tables. A step may be as short as a few milliseconds.
 const LEVEL: i32 = 1;
+/// Tables of fewer rows are not compressed: to begin with each column takes most of the time then.
+const N_COMPRESSED_ROWS_MIN: usize = 2048;
 
 /// The rows of a step that is not over.
 pub(super) struct StepRows {
@@ -34,6 +36,7 @@ pub(super) struct StepRows {
 struct JournalState {
     /// Bytes of the journal.
     n_bytes: u64,
+    n_rows: usize,
     /// The record of each frame: its time, and where it is.
     frames: Vec<(u64, Range<u64>)>,
     /// All rows, where there is no journal.
@@ -103,6 +106,7 @@ impl StepRows {
         }
         let mut state = state.unwrap_or_else(|| lock(&self.state));
         let base = state.n_bytes;
+        state.n_rows += records.iter().map(Vec::len).sum::<usize>();
         let placed = frames
             .into_iter()
             .map(|(time, range)| (time, base + range.start..base + range.end));
@@ -179,7 +183,8 @@ fn write_table(file: &mut File, state: &mut JournalState, journal: &[u8]) -> io:
         out: BufWriter::new(file),
         n_bytes: 0,
     };
-    let mut writer = TableWriter::new(&mut out, Vec::new(), LEVEL)?;
+    let level = (state.n_rows >= N_COMPRESSED_ROWS_MIN).then_some(LEVEL);
+    let mut writer = TableWriter::new(&mut out, Vec::new(), level)?;
     let mut calls: HashMap<(Option<i64>, Arc<str>), i64> = HashMap::new();
     let mut rows: Vec<SlotRow> = Vec::new();
     let n_records = state.frames.len() + state.rows.len();
