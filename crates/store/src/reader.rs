@@ -34,7 +34,7 @@ pub use index::{
     IndexedTensor, OperatorInFile, OtherNames,
 };
 pub use mindspore::FORM as MINDSPORE_FORM;
-pub use native::FORM as NATIVE_FORM;
+pub use native::{FORM as NATIVE_FORM, NativeStep, native_steps};
 pub use tensor_file::{
     ExtraKind, ExtraPiece, FileContent, FileExpectation, FileFacts, FileHead, FileKind,
     FileRequest, OpenedTensor, StoredRun, StoredTensor, TensorFile,

@@ -4,6 +4,7 @@
 //! `docs/formats/slot_table.md` describes them; [`column_names`] lists them.
 
 mod columns;
+mod flat;
 pub mod journal;
 mod read;
 mod row;
@@ -12,6 +13,7 @@ mod write;
 use opscope_tensor::ElementCounts;
 
 pub use columns::column_names;
+pub use flat::{ColumnCells, FlatColumn, write_flat};
 pub use read::SlotTable;
 pub use row::{SlotRow, StatisticsCells};
 pub use write::{TableMetadata, TableWriter};
@@ -22,6 +24,9 @@ pub const VERSION: u32 = 1;
 pub const FORMAT_NAME: &str = "slot table";
 /// Rows that are together in a row group, which is read and written as a whole.
 pub const N_GROUP_ROWS: usize = 1 << 17;
+
+/// zstd's level for tables that are written once and read often.
+pub const INDEX_LEVEL: i32 = 3;
 
 /// Counts of elements by kind, without that of all elements, which every tensor has.
 const N_COUNTS: usize = ElementCounts::NAMES.len() - 1;

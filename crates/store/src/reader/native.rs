@@ -69,10 +69,7 @@ impl DumpReader for NativeReader {
         steps.sort_by(|a, b| order(a).cmp(&order(b)));
         let mut contents = KnownContents::default();
         for (_, kind, entry) in steps {
-            let is_repeated =
-                kind == StepFile::Journal && entry.path.with_extension("parquet").exists();
-            if is_repeated {
-                // The table was written and the journal could not be removed any more.
+            if is_repeated(kind, &entry) {
                 index.passed_over.push(PassedOver {
                     path: entry.path,
                     reason: PassReason::Unfinished,
@@ -91,6 +88,75 @@ impl DumpReader for NativeReader {
         index.passed_over.sort_by(|a, b| a.path.cmp(&b.path));
         index
     }
+}
+
+/// A file of a step, which holds its rows.
+#[derive(Clone, Debug)]
+pub struct NativeStep {
+    /// The table, or the journal of a step that is not whole.
+    pub path: PathBuf,
+    /// The directory of the run: files are named in rows from here.
+    pub run_dir: PathBuf,
+    /// Whether the step is whole.
+    pub is_whole: bool,
+}
+
+/// The steps of a listed dump: runs and models by their directories, then by their numbers.
+pub fn native_steps(listing: &DumpListing) -> Vec<NativeStep> {
+    let entries = listing.entries.iter();
+    let entries = entries
+        .chain(&listing.tables)
+        .chain(&listing.step_tables)
+        .filter_map(|entry| {
+            let (kind, step) = StepFile::parse(&absolute(&entry.path))?;
+            Some((step, kind, entry.clone()))
+        });
+    let mut steps: Vec<_> = entries.collect();
+    steps.sort_by(|a, b| order(a).cmp(&order(b)));
+    let steps = steps
+        .into_iter()
+        .filter(|(_, kind, entry)| !is_repeated(*kind, entry));
+    let steps = steps.map(|(_, kind, entry)| {
+        let path = absolute(&entry.path);
+        NativeStep {
+            run_dir: run_dir_of(&path).to_owned(),
+            path,
+            is_whole: kind == StepFile::Table,
+        }
+    });
+    steps.collect()
+}
+
+impl NativeStep {
+    /// The rows, in order of execution, and the damage behind them if there is any.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the file cannot be read.
+    pub fn read_rows(&self) -> Result<(Vec<SlotRow>, Option<StoreError>), StoreError> {
+        let corrupt = StoreError::corrupt(crate::slot_table::FORMAT_NAME, &self.path);
+        if !self.is_whole {
+            let bytes = FileBytes::open_in_dump(&self.path);
+            let bytes = bytes.map_err(StoreError::io("read", &self.path))?;
+            let mut content = journal::decode(bytes.as_ref());
+            content.rows.sort_by_key(|row| row.time_us);
+            return Ok((content.rows, content.error.map(corrupt)));
+        }
+        let table = SlotTable::open(&self.path)?;
+        let mut rows = Vec::new();
+        for group in 0..table.n_groups() {
+            // Groups before the damaged one are sound.
+            match table.read_group(group) {
+                Ok(more) => rows.extend(more),
+                Err(error) => return Ok((rows, Some(corrupt(error)))),
+            }
+        }
+        Ok((rows, None))
+    }
+}
+
+/// Whether it is the journal of a step whose table was written; it could not be removed any more.
+fn is_repeated(kind: StepFile, entry: &DumpEntry) -> bool {
+    kind == StepFile::Journal && entry.path.with_extension("parquet").exists()
 }
 
 /// Runs and models by their directories, then steps by their numbers.

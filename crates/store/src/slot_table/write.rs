@@ -7,7 +7,7 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
-use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::ColumnPath;
 
@@ -26,22 +26,7 @@ impl<W: Write + Send> TableWriter<W> {
     /// # Errors
     /// The operating system's.
     pub fn new(out: W, metadata: TableMetadata, level: Option<i32>) -> io::Result<TableWriter<W>> {
-        let version = (VERSION_KEY.to_owned(), VERSION.to_string());
-        let facts = std::iter::once(version).chain(metadata);
-        let facts = facts
-            .map(|(key, value)| KeyValue::new(key, value))
-            .collect();
-        let compression = match level {
-            Some(level) => Compression::ZSTD(ZstdLevel::try_new(level).map_err(as_io)?),
-            None => Compression::UNCOMPRESSED,
-        };
-        let mut properties = WriterProperties::builder()
-            .set_created_by(concat!("opscope ", env!("CARGO_PKG_VERSION")).to_owned())
-            .set_key_value_metadata(Some(facts))
-            .set_compression(compression)
-            // Per page, so that a query skips pages and not just row groups.
-            .set_statistics_enabled(EnabledStatistics::Page)
-            .set_max_row_group_row_count(Some(N_GROUP_ROWS));
+        let mut properties = properties(metadata, level).map_err(as_io)?;
         for column in &columns::ALL {
             // Hardly any two cells of these are equal, so that a dictionary would only cost time.
             let is_diverse = matches!(column.cell, CellKind::Number(_))
@@ -82,6 +67,29 @@ impl<W: Write + Send> TableWriter<W> {
     pub fn finish(mut self) -> io::Result<()> {
         self.0.finish().map(drop).map_err(as_io)
     }
+}
+
+/// How tables are written, compressed at zstd's `level` or not at all.
+pub(super) fn properties(
+    metadata: TableMetadata,
+    level: Option<i32>,
+) -> Result<WriterPropertiesBuilder, ParquetError> {
+    let compression = match level {
+        Some(level) => Compression::ZSTD(ZstdLevel::try_new(level)?),
+        None => Compression::UNCOMPRESSED,
+    };
+    let version = (VERSION_KEY.to_owned(), VERSION.to_string());
+    let facts = std::iter::once(version).chain(metadata);
+    let facts = facts
+        .map(|(key, value)| KeyValue::new(key, value))
+        .collect();
+    Ok(WriterProperties::builder()
+        .set_created_by(concat!("opscope ", env!("CARGO_PKG_VERSION")).to_owned())
+        .set_key_value_metadata(Some(facts))
+        .set_compression(compression)
+        // Per page, so that a query skips pages and not just row groups.
+        .set_statistics_enabled(EnabledStatistics::Page)
+        .set_max_row_group_row_count(Some(N_GROUP_ROWS)))
 }
 
 fn write_column(
@@ -128,7 +136,7 @@ fn write_column(
 }
 
 /// The cells that are there, and for each cell whether it is.
-fn split<T>(cells: impl Iterator<Item = Option<T>>) -> (Vec<T>, Vec<i16>) {
+pub(super) fn split<T>(cells: impl Iterator<Item = Option<T>>) -> (Vec<T>, Vec<i16>) {
     let n = cells.size_hint().0;
     let (mut values, mut levels) = (Vec::with_capacity(n), Vec::with_capacity(n));
     for cell in cells {
@@ -138,21 +146,27 @@ fn split<T>(cells: impl Iterator<Item = Option<T>>) -> (Vec<T>, Vec<i16>) {
     (values, levels)
 }
 
-/// Neighbours often share their text, and then also the copy of it.
 fn texts(
     rows: &mut [SlotRow],
     place: fn(&mut SlotRow) -> &mut Option<Arc<str>>,
 ) -> (Vec<ByteArray>, Vec<i16>) {
-    let mut last: Option<(Arc<str>, ByteArray)> = None;
-    split(rows.iter_mut().map(|row| {
-        let text = place(row).as_ref()?;
+    texts_of(rows.iter_mut().map(|row| place(row).as_ref()))
+}
+
+/// Neighbours often share their text, and then also the copy of it.
+pub(super) fn texts_of<'a>(
+    cells: impl Iterator<Item = Option<&'a Arc<str>>>,
+) -> (Vec<ByteArray>, Vec<i16>) {
+    let mut last: Option<(&Arc<str>, ByteArray)> = None;
+    split(cells.map(|text| {
+        let text = text?;
         if let Some((known, bytes)) = &last
-            && known == text
+            && *known == text
         {
             return Some(bytes.clone());
         }
         let bytes = ByteArray::from(&**text);
-        last = Some((text.clone(), bytes.clone()));
+        last = Some((text, bytes.clone()));
         Some(bytes)
     }))
 }

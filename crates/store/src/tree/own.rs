@@ -22,6 +22,11 @@ pub fn graph_file(root: &Path, name: &str) -> PathBuf {
     graphs_dir(root).join(name)
 }
 
+/// Tables of the dump.
+pub fn index_dir(root: &Path) -> PathBuf {
+    root.join(OWN_DIR).join("index")
+}
+
 /// Which graph was executed when, beside the dumps of models that came from no file.
 pub fn executions_file(root: &Path) -> PathBuf {
     root.join(OWN_DIR).join("executions.json")
