@@ -137,6 +137,11 @@ impl ExecutionSlot {
         }
     }
 
+    /// The record that it was made from.
+    pub fn record(&self) -> &IndexedTensor {
+        &self.record
+    }
+
     /// Its name in results.
     pub fn key(&self) -> SlotKey {
         SlotKey {

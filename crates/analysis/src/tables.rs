@@ -1,0 +1,243 @@
+//! The tables of a dump: tensors, operators, edges and events as Parquet, for other tools to ask.
+//!
+//! `docs/formats/tables.md` has the columns. A table is made of parts, one for each rank, model and
+//! step, so that many processes may write at once and what is there already is not made again.
+
+mod derived;
+mod parts;
+mod rows;
+mod statistics;
+mod views;
+
+use std::fs;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use opscope_store::atomic_file::{Creator, PermissionModes};
+use opscope_store::dump::{self, PassedOver};
+use opscope_store::slot_table::{INDEX_LEVEL, N_GROUP_ROWS, SlotTable, TableWriter, write_flat};
+use opscope_store::{StoreError, reader};
+
+use self::derived::DerivedTables;
+use self::parts::{DumpParts, TablePart};
+use crate::error_chain::chain;
+use crate::job;
+
+pub use views::write_views;
+
+/// The names of the tables, each of which is a directory.
+pub const TABLES: [&str; 4] = ["tensors", "operators", "edges", "events"];
+/// Extension of parts.
+const EXTENSION: &str = "parquet";
+/// Where a part says which files it was made from.
+const SOURCES_KEY: &str = "opscope.sources";
+
+/// How tables are made.
+#[derive(Clone, Copy, Debug)]
+pub struct TablesOptions {
+    /// Threads to work on.
+    pub n_threads: usize,
+    /// Whether statistics and digests of tensors without any are computed.
+    pub has_stats: bool,
+    /// Permissions of new files.
+    pub modes: PermissionModes,
+}
+
+/// The outcome of [`write_tables`].
+#[derive(Debug, Default)]
+pub struct TablesReport {
+    /// Parts that were written.
+    pub n_written: u64,
+    /// Parts that were there and are current.
+    pub n_current: u64,
+    /// Parts that were removed, as the dump has no such step any more.
+    pub n_removed: u64,
+    /// Rows of tensors in the parts that were written.
+    pub n_rows: u64,
+    /// Tensors whose statistics were computed.
+    pub n_computed: u64,
+    /// Whatever could not be read or written.
+    pub errors: Vec<String>,
+    /// Files that were not read as a part of the dump.
+    pub passed_over: Vec<PassedOver>,
+}
+
+/// Writes the tables of a dump below `out`, each part in `{table}/{label}`. Parts that are there and
+/// were made from the same files stay.
+///
+/// # Errors
+/// [`StoreError`] if there is nothing at `path`; what else cannot be read is in the report.
+pub fn write_tables(
+    path: &Path,
+    label: &str,
+    out: &Path,
+    options: &TablesOptions,
+) -> Result<TablesReport, StoreError> {
+    // A listing of nothing is empty, and no error.
+    fs::metadata(path).map_err(failed("read", path))?;
+    let listing = if path.is_dir() {
+        dump::list(path)
+    } else {
+        dump::list_file(path)
+    };
+    let is_native = reader::reader_of(&listing).form() == reader::NATIVE_FORM;
+    let parts = if is_native {
+        DumpParts::of_native(path, label, &listing)
+    } else {
+        DumpParts::of_other(path, label, options.n_threads)?
+    };
+    let place = TablesPlace {
+        out,
+        label,
+        creator: &Creator::in_dump(out, options.modes),
+        options,
+    };
+    let mut report = TablesReport {
+        errors: parts.problems.clone(),
+        passed_over: parts.passed_over.clone(),
+        ..TablesReport::default()
+    };
+    // With statistics the tensors of a part share the threads: a dump may have a single step.
+    let n_parts_at_once = if options.has_stats {
+        1
+    } else {
+        options.n_threads
+    };
+    let outcomes = job::map(&parts.parts, n_parts_at_once, |part| {
+        place.write_part(&parts, part)
+    });
+    for outcome in outcomes {
+        match outcome {
+            Ok(outcome) => report.add(outcome),
+            Err(error) => report.errors.push(chain(&error)),
+        }
+    }
+    // Last, so that a dump that cannot be read today takes nothing away.
+    report.n_removed = place.remove_others(&parts)?;
+    Ok(report)
+}
+
+/// The outcome for one part.
+#[derive(Default)]
+struct PartOutcome {
+    is_current: bool,
+    n_rows: u64,
+    n_computed: u64,
+    errors: Vec<String>,
+}
+
+impl TablesReport {
+    /// Parts that are there now.
+    pub fn n_parts(&self) -> u64 {
+        self.n_written + self.n_current
+    }
+
+    fn add(&mut self, outcome: PartOutcome) {
+        self.n_current += u64::from(outcome.is_current);
+        self.n_written += u64::from(!outcome.is_current);
+        self.n_rows += outcome.n_rows;
+        self.n_computed += outcome.n_computed;
+        self.errors.extend(outcome.errors);
+    }
+}
+
+/// Where the parts of a dump go.
+struct TablesPlace<'a> {
+    out: &'a Path,
+    label: &'a str,
+    creator: &'a Creator,
+    options: &'a TablesOptions,
+}
+
+impl TablesPlace<'_> {
+    fn dir(&self, table: &str) -> PathBuf {
+        self.out.join(table).join(self.label)
+    }
+
+    fn file(&self, table: &str, part: &TablePart) -> PathBuf {
+        self.dir(table).join(format!("{}.{EXTENSION}", part.name))
+    }
+
+    fn write_part(&self, parts: &DumpParts, part: &TablePart) -> Result<PartOutcome, StoreError> {
+        let sources = parts.fingerprint(part, self.options.has_stats);
+        // Tensors are written last, so that they tell of all tables.
+        let tensors = self.file(TABLES[0], part);
+        // Damaged ones and those of other versions have none, and are made again.
+        if fingerprint_in(&tensors).is_some_and(|known| known == sources) {
+            return Ok(PartOutcome {
+                is_current: true,
+                ..PartOutcome::default()
+            });
+        }
+        let mut found = parts.rows(part)?;
+        let mut outcome = PartOutcome {
+            errors: std::mem::take(&mut found.problems),
+            n_rows: found.rows.len() as u64,
+            ..PartOutcome::default()
+        };
+        if self.options.has_stats {
+            let (n, errors) = statistics::compute(&mut found, self.options.n_threads);
+            outcome.n_computed = n;
+            outcome.errors.extend(errors);
+        }
+        let derived = DerivedTables::new(&found);
+        let metadata = vec![(SOURCES_KEY.to_owned(), sources)];
+        for (table, columns) in TABLES[1..].iter().zip(derived.into_columns()) {
+            let file = self.file(table, part);
+            self.creator.replace_with(&file, |file| {
+                write_flat(&mut BufWriter::new(file), metadata.clone(), columns)
+            })?;
+        }
+        self.creator.replace_with(&tensors, |file| {
+            let mut out = BufWriter::new(file);
+            let mut writer = TableWriter::new(&mut out, metadata.clone(), Some(INDEX_LEVEL))?;
+            // The library takes no more rows at once.
+            for rows in found.rows.chunks_mut(N_GROUP_ROWS) {
+                writer.write_group(rows)?;
+            }
+            writer.finish()?;
+            out.flush()
+        })?;
+        Ok(outcome)
+    }
+
+    /// Removes parts of steps that the dump no longer has.
+    fn remove_others(&self, parts: &DumpParts) -> Result<u64, StoreError> {
+        let mut n_removed = 0;
+        for table in TABLES {
+            let dir = self.dir(table);
+            // A dump without a single part has no such directory.
+            let Ok(entries) = fs::read_dir(&dir) else {
+                continue;
+            };
+            for entry in entries.flatten() {
+                let path = entry.path();
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                let stem = name.strip_suffix(&format!(".{EXTENSION}"));
+                // Other files were put here by somebody else.
+                let is_gone =
+                    stem.is_some_and(|stem| !parts.has(stem)) && fingerprint_in(&path).is_some();
+                if is_gone {
+                    fs::remove_file(&path).map_err(failed("remove", &path))?;
+                    n_removed += u64::from(table == TABLES[0]);
+                }
+            }
+        }
+        Ok(n_removed)
+    }
+}
+
+/// The files that a part says it was made from; none if it is missing, damaged or no part.
+fn fingerprint_in(path: &Path) -> Option<String> {
+    let table = SlotTable::open(path).ok()?;
+    table.fact(SOURCES_KEY).map(str::to_owned)
+}
+
+fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError {
+    let path = path.to_owned();
+    move |source| StoreError::Io {
+        action,
+        path,
+        source,
+    }
+}

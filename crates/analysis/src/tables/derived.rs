@@ -1,0 +1,258 @@
+//! Tables that follow from the rows of tensors: operators, edges and events.
+
+use std::sync::Arc;
+
+use opscope_store::record::SlotSide;
+use opscope_store::slot_table::{ColumnCells, FlatColumn, SlotRow};
+
+use super::rows::PartRows;
+
+/// An execution of an operator.
+#[derive(Default)]
+struct ExecutionRow {
+    first: SlotRow,
+    inputs: SideTotals,
+    outputs: SideTotals,
+}
+
+/// Sums over one side of an execution. A number is none where that of a tensor is not known.
+#[derive(Clone, Copy)]
+struct SideTotals {
+    n_slots: i64,
+    n_bytes: Option<i64>,
+    n_nan: Option<i64>,
+    n_inf: Option<i64>,
+}
+
+impl Default for SideTotals {
+    fn default() -> SideTotals {
+        SideTotals {
+            n_slots: 0,
+            n_bytes: Some(0),
+            n_nan: Some(0),
+            n_inf: Some(0),
+        }
+    }
+}
+
+impl SideTotals {
+    fn add(&mut self, row: &SlotRow) {
+        let [nan, pos_inf, neg_inf, ..] = row.statistics.counts;
+        self.n_slots += 1;
+        self.n_bytes = sum(self.n_bytes, row.n_bytes);
+        self.n_nan = sum(self.n_nan, nan);
+        self.n_inf = sum(sum(self.n_inf, pos_inf), neg_inf);
+    }
+
+    /// Whether all elements are finite; none if some are not known and the others are.
+    fn is_finite(self) -> Option<bool> {
+        Some(self.n_nan? + self.n_inf? == 0)
+    }
+}
+
+fn sum(a: Option<i64>, b: Option<i64>) -> Option<i64> {
+    a?.checked_add(b?)
+}
+
+/// The rows of the tables that follow from those of tensors.
+pub(super) struct DerivedTables<'a> {
+    part: &'a PartRows<'a>,
+    executions: Vec<ExecutionRow>,
+}
+
+impl<'a> DerivedTables<'a> {
+    pub(super) fn new(part: &'a PartRows<'a>) -> DerivedTables<'a> {
+        let mut executions: Vec<ExecutionRow> = Vec::new();
+        for row in &part.rows {
+            if executions
+                .last()
+                .is_none_or(|last| last.first.position != row.position)
+            {
+                executions.push(ExecutionRow {
+                    first: row.clone(),
+                    ..ExecutionRow::default()
+                });
+            }
+            if let Some(last) = executions.last_mut() {
+                side_of(last, row).add(row);
+            }
+        }
+        DerivedTables { part, executions }
+    }
+
+    /// The columns of operators, edges and events.
+    pub(super) fn into_columns(self) -> [Vec<FlatColumn>; 3] {
+        [self.operators(), self.edges(), self.events()]
+    }
+
+    fn operators(&self) -> Vec<FlatColumn> {
+        let mut columns = place_columns(&self.executions.iter().map(|execution| &execution.first));
+        let texts: [(&'static str, TextCell); 5] = [
+            ("kind", |row| &row.kind),
+            ("op_type", |row| &row.op_type),
+            ("op_name", |row| &row.op_name),
+            ("module", |row| &row.module),
+            ("source", |row| &row.source),
+        ];
+        for (name, cell) in texts {
+            let cells = self
+                .executions
+                .iter()
+                .map(|execution| cell(&execution.first).clone());
+            columns.push(text(name, cells.collect()));
+        }
+        let ints: [(&'static str, IntCell<ExecutionRow>); 12] = [
+            ("call", |execution| execution.first.call),
+            ("task", |execution| execution.first.task),
+            ("stream", |execution| execution.first.stream),
+            ("time_us", |execution| execution.first.time_us),
+            ("n_inputs", |execution| Some(execution.inputs.n_slots)),
+            ("n_outputs", |execution| Some(execution.outputs.n_slots)),
+            ("input_bytes", |execution| execution.inputs.n_bytes),
+            ("output_bytes", |execution| execution.outputs.n_bytes),
+            ("input_nan", |execution| execution.inputs.n_nan),
+            ("input_inf", |execution| execution.inputs.n_inf),
+            ("output_nan", |execution| execution.outputs.n_nan),
+            ("output_inf", |execution| execution.outputs.n_inf),
+        ];
+        for (name, cell) in ints {
+            columns.push(int(name, self.executions.iter().map(cell).collect()));
+        }
+        columns
+    }
+
+    fn edges(&self) -> Vec<FlatColumn> {
+        let ends = |end: fn(&(usize, usize)) -> usize| {
+            let edges = self.part.edges.iter();
+            edges.map(move |edge| &self.part.rows[end(edge)])
+        };
+        let mut columns = place_columns(&ends(|edge| edge.0));
+        columns.push(text(
+            "value",
+            ends(|edge| edge.0).map(|row| row.value.clone()).collect(),
+        ));
+        columns.push(text(
+            "consumer",
+            ends(|edge| edge.0).map(|row| row.op_name.clone()).collect(),
+        ));
+        columns.push(int(
+            "input",
+            ends(|edge| edge.0).map(|row| row.slot).collect(),
+        ));
+        let producers = ends(|edge| edge.1);
+        columns.push(int(
+            "producer_position",
+            producers.map(|row| row.position).collect(),
+        ));
+        columns.push(text(
+            "producer",
+            ends(|edge| edge.1).map(|row| row.op_name.clone()).collect(),
+        ));
+        columns.push(int(
+            "output",
+            ends(|edge| edge.1).map(|row| row.slot).collect(),
+        ));
+        columns
+    }
+
+    /// Outputs with NaN or infinities, with what is known of the inputs.
+    fn events(&self) -> Vec<FlatColumn> {
+        let mut rows = Vec::new();
+        let mut kinds = Vec::new();
+        let mut executions = self.executions.iter();
+        let mut execution = executions.next();
+        for row in &self.part.rows {
+            // Both are in order of execution.
+            while execution.is_some_and(|found| found.first.position != row.position) {
+                execution = executions.next();
+            }
+            let is_output = row.side.as_deref() == Some(SlotSide::Output.name());
+            // A tensor is not finite only if its counts are known.
+            let mut totals = SideTotals::default();
+            totals.add(row);
+            let (true, Some(execution), Some(false)) = (is_output, execution, totals.is_finite())
+            else {
+                continue;
+            };
+            // An operator without inputs makes what it gives.
+            let kind = match execution.inputs.is_finite() {
+                Some(true) => "made_non_finite",
+                Some(false) => "passed_non_finite",
+                None => "has_non_finite",
+            };
+            kinds.push(Some(kind.into()));
+            rows.push(row);
+        }
+        let mut columns = place_columns(&rows.iter().copied());
+        columns.push(text("event", kinds));
+        columns.push(text(
+            "op_type",
+            rows.iter().map(|row| row.op_type.clone()).collect(),
+        ));
+        columns.push(text(
+            "op_name",
+            rows.iter().map(|row| row.op_name.clone()).collect(),
+        ));
+        columns.push(int("output", rows.iter().map(|row| row.slot).collect()));
+        columns.push(int(
+            "n_nan",
+            rows.iter().map(|row| row.statistics.counts[0]).collect(),
+        ));
+        columns.push(int(
+            "n_pos_inf",
+            rows.iter().map(|row| row.statistics.counts[1]).collect(),
+        ));
+        columns.push(int(
+            "n_neg_inf",
+            rows.iter().map(|row| row.statistics.counts[2]).collect(),
+        ));
+        columns
+    }
+}
+
+fn side_of<'a>(execution: &'a mut ExecutionRow, row: &SlotRow) -> &'a mut SideTotals {
+    if row.side.as_deref() == Some(SlotSide::Input.name()) {
+        &mut execution.inputs
+    } else {
+        &mut execution.outputs
+    }
+}
+
+/// A number of a row, or of an execution.
+type IntCell<R> = fn(&R) -> Option<i64>;
+
+/// A text of a row.
+type TextCell = fn(&SlotRow) -> &Option<Arc<str>>;
+
+/// The columns that say where an execution belongs; all tables begin with them.
+fn place_columns<'a>(rows: &(impl Iterator<Item = &'a SlotRow> + Clone)) -> Vec<FlatColumn> {
+    let texts: [(&'static str, TextCell); 3] = [
+        ("run", |row| &row.run),
+        ("model", |row| &row.model),
+        ("graph", |row| &row.graph),
+    ];
+    let ints: [(&'static str, IntCell<SlotRow>); 4] = [
+        ("rank", |row| row.rank),
+        ("load", |row| row.load),
+        ("step", |row| row.step),
+        ("position", |row| row.position),
+    ];
+    let texts =
+        texts.map(|(name, cell)| text(name, rows.clone().map(|row| cell(row).clone()).collect()));
+    let ints = ints.map(|(name, cell)| int(name, rows.clone().map(cell).collect()));
+    texts.into_iter().chain(ints).collect()
+}
+
+fn text(name: &'static str, cells: Vec<Option<Arc<str>>>) -> FlatColumn {
+    FlatColumn {
+        name,
+        cells: ColumnCells::Text(cells),
+    }
+}
+
+fn int(name: &'static str, cells: Vec<Option<i64>>) -> FlatColumn {
+    FlatColumn {
+        name,
+        cells: ColumnCells::Int(cells),
+    }
+}

@@ -1,0 +1,225 @@
+//! The parts that a dump falls into.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use opscope_store::StoreError;
+use opscope_store::dump::{DumpListing, PassedOver};
+use opscope_store::reader::{NativeStep, native_steps};
+use opscope_store::slot_table::VERSION;
+use opscope_store::tree::acl::clean_name;
+use opscope_tensor::digest::{hex, xxh3_128};
+
+use super::rows::{self, PartRows};
+use crate::compare::side::{ComparedDump, RunPlace};
+use crate::error_chain::chain;
+
+/// Most bytes of a part's name. Names that are longer, or lose characters, get a digest behind.
+const NAME_BYTES_MAX: usize = 150;
+
+/// A dump with its parts.
+pub(super) struct DumpParts {
+    root: PathBuf,
+    label: String,
+    /// `None` of the native form, whose tables are read as they are.
+    side: Option<ComparedDump>,
+    pub(super) parts: Vec<TablePart>,
+    names: HashSet<String>,
+    /// Whatever could not be read before any part.
+    pub(super) problems: Vec<String>,
+    pub(super) passed_over: Vec<PassedOver>,
+}
+
+/// One step of a model on a rank.
+pub(super) struct TablePart {
+    pub(super) name: String,
+    source: PartSource,
+}
+
+enum PartSource {
+    /// A step of the native form, with the name of its run.
+    Native(NativeStep, String),
+    /// Executions of another form, in order.
+    Runs(Vec<usize>),
+}
+
+impl DumpParts {
+    pub(super) fn of_native(root: &Path, label: &str, listing: &DumpListing) -> DumpParts {
+        let steps = native_steps(listing);
+        let run_dirs: BTreeSet<PathBuf> = steps.iter().map(|step| step.run_dir.clone()).collect();
+        let parts = steps.into_iter().map(|step| {
+            let time = step.run_dir.file_name().unwrap_or_default();
+            let time = time.to_string_lossy();
+            let run = match run_dirs.len() {
+                1 => label.to_owned(),
+                _ => format!("{label}/{time}"),
+            };
+            // The run, the rank, the model and the file.
+            let names = step.path.iter().rev().take(4);
+            let mut names: Vec<_> = names
+                .map(|name| name.to_string_lossy().into_owned())
+                .collect();
+            names.reverse();
+            if let Some(last) = names.last_mut() {
+                let stem = last.rsplit_once('.').map(|(stem, _)| stem.to_owned());
+                *last = stem.unwrap_or_default();
+            }
+            TablePart {
+                name: part_name(&names),
+                source: PartSource::Native(step, run),
+            }
+        });
+        let parts: Vec<TablePart> = parts.collect();
+        DumpParts {
+            root: root.to_owned(),
+            label: label.to_owned(),
+            side: None,
+            names: parts.iter().map(|part| part.name.clone()).collect(),
+            parts,
+            problems: listing.errors.iter().map(|error| chain(error)).collect(),
+            passed_over: listing.passed_over.clone(),
+        }
+    }
+
+    /// # Errors
+    /// [`StoreError`] if there is nothing at `root`.
+    pub(super) fn of_other(
+        root: &Path,
+        label: &str,
+        n_threads: usize,
+    ) -> Result<DumpParts, StoreError> {
+        let mut side = ComparedDump::open(root, n_threads)?;
+        let mut places: BTreeMap<RunPlace, Vec<usize>> = BTreeMap::new();
+        // Sorted by place, as models may have taken turns.
+        for (index, run) in side.runs.iter().enumerate() {
+            places.entry(run.place.clone()).or_default().push(index);
+        }
+        let parts = places.into_iter().map(|(place, runs)| TablePart {
+            name: name_of_place(&place),
+            source: PartSource::Runs(runs),
+        });
+        let parts: Vec<TablePart> = parts.collect();
+        Ok(DumpParts {
+            root: root.to_owned(),
+            label: label.to_owned(),
+            names: parts.iter().map(|part| part.name.clone()).collect(),
+            parts,
+            problems: std::mem::take(&mut side.problems),
+            passed_over: std::mem::take(&mut side.passed_over),
+            side: Some(side),
+        })
+    }
+
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.names.contains(name)
+    }
+
+    /// The rows of a part.
+    ///
+    /// # Errors
+    /// [`StoreError`] if its file cannot be read.
+    pub(super) fn rows(&self, part: &TablePart) -> Result<PartRows<'_>, StoreError> {
+        match (&part.source, &self.side) {
+            (PartSource::Native(step, run), _) => rows::of_native(step, run),
+            (PartSource::Runs(runs), Some(side)) => {
+                Ok(rows::of_runs(side, runs, &self.root, &self.label))
+            }
+            (PartSource::Runs(_), None) => Ok(PartRows::default()),
+        }
+    }
+
+    /// Names, sizes and times of the files that a part is made from, as a digest. A file that cannot be
+    /// looked at has no size.
+    pub(super) fn fingerprint(&self, part: &TablePart, has_stats: bool) -> String {
+        let mut text = format!(
+            "{VERSION} {} {has_stats} {}\n",
+            env!("CARGO_PKG_VERSION"),
+            self.label
+        );
+        for path in self.sources(part) {
+            // A dump that was moved is the same.
+            let below = path.strip_prefix(&self.root).unwrap_or(path);
+            text += &format!("{}", below.display());
+            if let Ok(metadata) = fs::metadata(path) {
+                let modified = metadata.modified().ok();
+                let since =
+                    modified.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+                text += &format!(
+                    " {} {:?}",
+                    metadata.len(),
+                    since.map(|since| since.as_nanos())
+                );
+            }
+            text.push('\n');
+        }
+        hex(&xxh3_128(text.as_bytes()))
+    }
+
+    fn sources<'a>(&'a self, part: &'a TablePart) -> BTreeSet<&'a Path> {
+        match (&part.source, &self.side) {
+            // Elements never change, and the rows name them.
+            (PartSource::Native(step, _), _) => [step.path.as_path()].into(),
+            (PartSource::Runs(runs), Some(side)) => {
+                let slots = runs.iter().flat_map(|&run| &side.runs[run].slots);
+                let files = slots.map(|slot| slot.path.as_path());
+                // Names of values and modules are in the graphs.
+                let graphs = runs.iter().filter_map(|&run| side.description_of(run));
+                files.chain(graphs.map(|(path, _, _)| path)).collect()
+            }
+            (PartSource::Runs(_), None) => BTreeSet::new(),
+        }
+    }
+}
+
+fn name_of_place(place: &RunPlace) -> String {
+    let number = |name: &str, number: Option<u64>| match number {
+        Some(number) => format!("{name}-{number}"),
+        None => format!("no-{name}"),
+    };
+    let model = place.model.clone().unwrap_or_default();
+    part_name(&[
+        number("rank", place.rank.map(Into::into)),
+        format!("{model}-{}", place.model_id.unwrap_or(0)),
+        number("step", place.step),
+    ])
+}
+
+/// The name of a part, which no other part has.
+fn part_name(names: &[String]) -> String {
+    let cleaned: Vec<String> = names.iter().map(|name| clean_name(name)).collect();
+    let name = cleaned.join(".");
+    if cleaned == names && name.len() <= NAME_BYTES_MAX {
+        return name;
+    }
+    // File systems take 255 bytes.
+    let end = name.floor_char_boundary(NAME_BYTES_MAX);
+    let digest = hex(&xxh3_128(names.join("/").as_bytes()));
+    format!("{}.{}", &name[..end], &digest[..16])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::part_name;
+
+    #[test]
+    fn parts_have_names_of_their_own() {
+        let name = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+            part_name(&names)
+        };
+        assert_eq!(name(&["rank-0", "net-1", "step-7"]), "rank-0.net-1.step-7");
+        // What loses characters, or falls on a boundary in another way, is told apart.
+        let odd = [
+            name(&["a/b", "c"]),
+            name(&["a_b", "c"]),
+            name(&["a", "b_c"]),
+            name(&["a.b", "c"]),
+        ];
+        let distinct: std::collections::HashSet<_> = odd.iter().collect();
+        assert_eq!(distinct.len(), odd.len());
+        let long = "é".repeat(300);
+        assert!(name(&[&long, "step-1"]).len() < 200);
+        assert_ne!(name(&[&long, "step-1"]), name(&[&long, "step-2"]));
+    }
+}

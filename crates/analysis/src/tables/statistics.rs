@@ -1,0 +1,82 @@
+//! Statistics of tensors that a dump left without.
+
+use std::ops::Range;
+
+use opscope_store::slot_table::StatisticsCells;
+use opscope_tensor::digest::{hex, xxh3_128};
+use opscope_tensor::{Stats, TensorView, stats};
+
+use super::rows::PartRows;
+use crate::elements::LastFile;
+use crate::error_chain::chain;
+use crate::job;
+
+/// Tensors that a thread takes at once: neighbours are often in one file.
+const N_ROWS_AT_ONCE: usize = 32;
+
+/// Numbers and digest of a tensor, by its row.
+type Computed = (usize, Option<Stats>, [u8; 16]);
+
+/// Fills in the statistics and digests that are missing of tensors with elements; returns how many, and what could not
+/// be read.
+pub(super) fn compute(part: &mut PartRows<'_>, n_threads: usize) -> (u64, Vec<String>) {
+    let n_rows = part.rows.len();
+    let chunks: Vec<Range<usize>> = (0..n_rows)
+        .step_by(N_ROWS_AT_ONCE)
+        .map(|start| start..n_rows.min(start + N_ROWS_AT_ONCE))
+        .collect();
+    let results = job::map(&chunks, n_threads, |chunk| of_rows(part, chunk.clone()));
+    let mut n_computed = 0;
+    let mut errors = Vec::new();
+    for (computed, failed) in results {
+        errors.extend(failed);
+        for (row, stats, digest) in computed {
+            let row = &mut part.rows[row];
+            n_computed += 1;
+            // A digest that the dump has is of what the operator had, whatever the file holds.
+            row.digest.get_or_insert_with(|| hex(&digest).into());
+            if let Some(stats) = stats {
+                row.statistics = StatisticsCells::from(&stats);
+            }
+        }
+    }
+    (n_computed, errors)
+}
+
+fn of_rows(part: &PartRows<'_>, chunk: Range<usize>) -> (Vec<Computed>, Vec<String>) {
+    let mut file = LastFile::default();
+    let (mut computed, mut errors) = (Vec::new(), Vec::new());
+    for index in chunk {
+        let row = &part.rows[index];
+        // All or nothing: counts of one source and sums of another would not belong together.
+        if row.stats().is_some() {
+            continue;
+        }
+        let result = match part.slots.get(index) {
+            // Neither is an error: the dump never had them.
+            Some(slot) if !slot.has_elements => continue,
+            Some(slot) => slot
+                .with_elements(&mut file, numbers)
+                .map_err(|e| chain(&e)),
+            None => match part.native_record(row) {
+                Some(record) => file.with_stored(&record, numbers).map_err(|e| chain(&e)),
+                None => continue,
+            },
+        };
+        match result {
+            Ok((stats, digest)) => computed.push((index, stats, digest)),
+            Err(error) => {
+                let [name, side] =
+                    [&row.op_name, &row.side].map(|text| text.as_deref().unwrap_or("?"));
+                let slot = row.slot.unwrap_or(0);
+                errors.push(format!("`{name}` {side}.{slot}: {error}"));
+            }
+        }
+    }
+    (computed, errors)
+}
+
+/// Bytes of unknown meaning have no statistics, but a digest.
+fn numbers(view: TensorView<'_>) -> (Option<Stats>, [u8; 16]) {
+    (stats(view).ok(), xxh3_128(view.bytes))
+}
