@@ -5,6 +5,7 @@ pub(crate) mod config;
 pub(crate) mod convert;
 pub(crate) mod dump;
 pub(crate) mod gears;
+pub(crate) mod index;
 mod mindspore_target;
 pub(crate) mod msaccucmp;
 pub(crate) mod op;

@@ -16,7 +16,7 @@ use std::ffi::OsString;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    compare, config, convert, dump, gears, msaccucmp, op, overflow, replay, show,
+    compare, config, convert, dump, gears, index, msaccucmp, op, overflow, replay, show,
 };
 use crate::console::tell;
 use crate::exit::CommandFailure;
@@ -41,6 +41,7 @@ enum CliCommand {
     Convert(convert::ConvertArguments),
     Compare(Box<compare::CompareArguments>),
     Show(show::ShowArguments),
+    Index(index::IndexArguments),
     Overflow(overflow::OverflowArguments),
     Replay(replay::ReplayArguments),
     Msaccucmp(msaccucmp::MsaccucmpArguments),
@@ -102,6 +103,7 @@ fn execute(command: &CliCommand) -> u8 {
         CliCommand::Convert(arguments) => convert::run(arguments),
         CliCommand::Compare(arguments) => compare::run(arguments),
         CliCommand::Show(arguments) => show::run(arguments),
+        CliCommand::Index(arguments) => index::run(arguments),
         CliCommand::Overflow(arguments) => overflow::run(arguments),
         CliCommand::Replay(arguments) => replay::run(arguments),
         CliCommand::Msaccucmp(arguments) => msaccucmp::run(arguments),

@@ -1,0 +1,186 @@
+//! `opscope index`.
+
+use std::collections::HashSet;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use opscope_analysis::default_jobs;
+use opscope_analysis::tables::{TABLES, TablesOptions, TablesReport, write_tables, write_views};
+use opscope_store::atomic_file::Creator;
+use opscope_store::tree::acl::clean_name;
+use opscope_store::tree::own;
+use serde_json::json;
+
+use crate::arguments::ModeArguments;
+use crate::console::{self, line, tell};
+use crate::exit::{CommandFailure, PARTIAL, UNREADABLE, USAGE, check_path};
+use crate::{format, passed_over};
+
+/// Make Parquet tables of a dump, for DuckDB, pandas and others
+///
+/// Tensors, operators, edges and events, with a file for each rank, model and step. Files that were made
+/// from the same parts of the dump before stay as they are, so that a dump that grows is indexed again in
+/// little time. Dumps of every form that `opscope show` reads.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  opscope index dump
+  opscope index sound faulty --out tables --stats
+  duckdb -init tables/views.sql")]
+pub(crate) struct IndexArguments {
+    /// Dumps; several go to tables in common
+    #[arg(value_name = "DUMP", required = true)]
+    dumps: Vec<PathBuf>,
+    /// Where to write [default: `.opscope/index` in the dump]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Compute statistics and digests of tensors that the dump has elements of and no statistics
+    #[arg(long)]
+    stats: bool,
+    /// Number of threads [default: one for each processor]
+    #[arg(long, value_name = "N")]
+    jobs: Option<usize>,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    modes: ModeArguments,
+}
+
+pub(crate) fn run(arguments: &IndexArguments) -> Result<(), CommandFailure> {
+    for dump in &arguments.dumps {
+        check_path(dump)?;
+    }
+    let out = place(arguments)?;
+    let options = TablesOptions {
+        n_threads: arguments.jobs.unwrap_or_else(default_jobs).max(1),
+        has_stats: arguments.stats,
+        modes: arguments.modes.modes(),
+    };
+    let mut reports = Vec::new();
+    for (dump, label) in arguments.dumps.iter().zip(labels(&arguments.dumps)) {
+        let report = write_tables(dump, &label, &out, &options)?;
+        // A wrong path would go unnoticed among several.
+        if report.n_parts() == 0 && report.errors.is_empty() {
+            return Err(CommandFailure::nothing_at(dump, &report.passed_over));
+        }
+        reports.push((dump, label, report));
+    }
+    // After the tables: a view over none would be an error in DuckDB.
+    let creator = Creator::in_dump(&out, options.modes);
+    write_views(&out, &creator)?;
+    print(arguments, &out, &reports)?;
+    let n_parts: u64 = reports.iter().map(|(_, _, report)| report.n_parts()).sum();
+    if reports
+        .iter()
+        .all(|(_, _, report)| report.errors.is_empty())
+    {
+        return Ok(());
+    }
+    let code = if n_parts == 0 { UNREADABLE } else { PARTIAL };
+    Err(CommandFailure::silent(code))
+}
+
+/// The directory of the tables.
+fn place(arguments: &IndexArguments) -> Result<PathBuf, CommandFailure> {
+    if let Some(out) = &arguments.out {
+        return Ok(out.clone());
+    }
+    match &arguments.dumps[..] {
+        [dump] if dump.is_dir() => Ok(own::index_dir(dump)),
+        [_] => Err(CommandFailure::message(
+            USAGE,
+            "`--out` is needed: a single file has no place for tables",
+        )),
+        _ => Err(CommandFailure::message(
+            USAGE,
+            "`--out` is needed: tables of several dumps belong to none of them",
+        )),
+    }
+}
+
+/// The names of dumps in the column `run`: their directories', with a number where several are called alike.
+fn labels(dumps: &[PathBuf]) -> Vec<String> {
+    let mut taken = HashSet::new();
+    let labels = dumps.iter().map(|dump| {
+        let name = clean_name(&base_name(dump));
+        let mut label = name.clone();
+        let mut n = 1;
+        while !taken.insert(label.clone()) {
+            n += 1;
+            label = format!("{name}-{n}");
+        }
+        label
+    });
+    labels.collect()
+}
+
+fn base_name(dump: &Path) -> String {
+    // `.` and `dump/..` have names of their own only when they are resolved.
+    let absolute = dump.canonicalize().unwrap_or_else(|_| dump.to_owned());
+    let name = absolute.file_name().unwrap_or_default();
+    let name = name.to_string_lossy().into_owned();
+    if name.is_empty() {
+        "dump".to_owned()
+    } else {
+        name
+    }
+}
+
+fn print(
+    arguments: &IndexArguments,
+    out: &Path,
+    reports: &[(&PathBuf, String, TablesReport)],
+) -> Result<(), CommandFailure> {
+    if arguments.json {
+        let dumps: Vec<_> = reports
+            .iter()
+            .map(|(dump, label, report)| {
+                json!({
+                    "dump": dump,
+                    "run": label,
+                    "parts_written": report.n_written,
+                    "parts_current": report.n_current,
+                    "parts_removed": report.n_removed,
+                    "tensors_written": report.n_rows,
+                    "statistics_computed": report.n_computed,
+                    "errors": report.errors,
+                })
+            })
+            .collect();
+        let result = json!({ "out": out, "tables": TABLES, "dumps": dumps });
+        return Ok(console::print_json(&result)?);
+    }
+    for (_, label, report) in reports {
+        for error in &report.errors {
+            tell!("opscope: {error}");
+        }
+        let written = format::count(report.n_written, "part");
+        let rows = format::count(report.n_rows, "tensor");
+        line!(
+            console::out(),
+            "{label}: {written} written with {rows}, {} current, {} removed, statistics of {} computed",
+            report.n_current,
+            report.n_removed,
+            format::count(report.n_computed, "tensor")
+        )?;
+        passed_over::print(&mut console::out(), &report.passed_over)?;
+    }
+    line!(console::out(), "tables in {}", out.display())?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dumps_have_labels_of_their_own() {
+        let check = |dumps: &[&str], expected: &[&str]| {
+            let dumps: Vec<PathBuf> = dumps.iter().map(PathBuf::from).collect();
+            assert_eq!(labels(&dumps), expected);
+        };
+        check(&["/no/a", "/no/b/"], &["a", "b"]);
+        check(&["/no/a", "/nowhere/a", "/no/a-2"], &["a", "a-2", "a-2-2"]);
+        check(&["/no/v1.0", "/"], &["v1_0", "dump"]);
+    }
+}
