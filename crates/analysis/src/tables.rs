@@ -15,7 +15,9 @@ use std::path::{Path, PathBuf};
 
 use opscope_store::atomic_file::{Creator, PermissionModes};
 use opscope_store::dump::{self, PassedOver};
-use opscope_store::slot_table::{INDEX_LEVEL, N_GROUP_ROWS, SlotTable, TableWriter, write_flat};
+use opscope_store::slot_table::{
+    INDEX_LEVEL, N_GROUP_ROWS, SlotTable, TableWriter, compression_of, write_flat,
+};
 use opscope_store::{StoreError, reader};
 
 use self::derived::DerivedTables;
@@ -190,7 +192,8 @@ impl TablesPlace<'_> {
         }
         self.creator.replace_with(&tensors, |file| {
             let mut out = BufWriter::new(file);
-            let mut writer = TableWriter::new(&mut out, metadata.clone(), Some(INDEX_LEVEL))?;
+            let level = compression_of(found.rows.len(), INDEX_LEVEL);
+            let mut writer = TableWriter::new(&mut out, metadata.clone(), level)?;
             // The library takes no more rows at once.
             for rows in found.rows.chunks_mut(N_GROUP_ROWS) {
                 writer.write_group(rows)?;

@@ -25,6 +25,14 @@ pub const FORMAT_NAME: &str = "slot table";
 /// Rows that are together in a row group, which is read and written as a whole.
 pub const N_GROUP_ROWS: usize = 1 << 17;
 
+/// Tables of fewer rows are not compressed: to begin with each column takes most of the time then.
+const N_COMPRESSED_ROWS_MIN: usize = 2048;
+
+/// zstd's level for a table of `n_rows`, if it is to be compressed at all.
+pub fn compression_of(n_rows: usize, level: i32) -> Option<i32> {
+    (n_rows >= N_COMPRESSED_ROWS_MIN).then_some(level)
+}
+
 /// zstd's level for tables that are written once and read often.
 pub const INDEX_LEVEL: i32 = 3;
 

@@ -10,6 +10,7 @@ use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::{Type, TypePtr};
 
 use super::write::{TableMetadata, as_io, properties, split, texts_of};
+use super::{INDEX_LEVEL, compression_of};
 
 /// A column with all its cells.
 #[derive(Clone, Debug)]
@@ -42,7 +43,7 @@ pub fn write_flat(
     let fields = columns.iter().map(field).collect::<Result<_, _>>();
     let schema = Type::group_type_builder("rows").with_fields(fields.map_err(as_io)?);
     let schema = Arc::new(schema.build().map_err(as_io)?);
-    let properties = properties(metadata, Some(super::INDEX_LEVEL)).map_err(as_io)?;
+    let properties = properties(metadata, compression_of(n_rows, INDEX_LEVEL)).map_err(as_io)?;
     let writer = SerializedFileWriter::new(&mut *out, schema, Arc::new(properties.build()));
     let mut writer = writer.map_err(as_io)?;
     // A group without rows would be one that readers ask for statistics of nothing.

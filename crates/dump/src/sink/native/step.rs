@@ -11,7 +11,7 @@ use opscope_store::StoreError;
 use opscope_store::atomic_file::{Creator, GrowingFile};
 use opscope_store::file_bytes::FileBytes;
 use opscope_store::record::ModelId;
-use opscope_store::slot_table::{N_GROUP_ROWS, SlotRow, TableWriter, journal};
+use opscope_store::slot_table::{N_GROUP_ROWS, SlotRow, TableWriter, compression_of, journal};
 use opscope_store::tree::native::NativeTree;
 
 use super::lock;
@@ -20,8 +20,6 @@ use super::lock;
 const N_NAME_ATTEMPTS: u64 = 1000;
 /// zstd's level for tables. A step may be as short as a few milliseconds.
 const LEVEL: i32 = 1;
-/// Tables of fewer rows are not compressed: to begin with each column takes most of the time then.
-const N_COMPRESSED_ROWS_MIN: usize = 2048;
 
 /// The rows of a step that is not over.
 pub(super) struct StepRows {
@@ -183,7 +181,7 @@ fn write_table(file: &mut File, state: &mut JournalState, journal: &[u8]) -> io:
         out: BufWriter::new(file),
         n_bytes: 0,
     };
-    let level = (state.n_rows >= N_COMPRESSED_ROWS_MIN).then_some(LEVEL);
+    let level = compression_of(state.n_rows, LEVEL);
     let mut writer = TableWriter::new(&mut out, Vec::new(), level)?;
     let mut calls: HashMap<(Option<i64>, Arc<str>), i64> = HashMap::new();
     let mut rows: Vec<SlotRow> = Vec::new();
