@@ -2,6 +2,7 @@
 
 mod array;
 mod error;
+pub(crate) mod open_files;
 mod relayout;
 
 use std::borrow::Cow;

@@ -4,6 +4,8 @@ use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+use crate::elements::open_files::keep_open;
+
 /// Number of threads to use when nobody says: one for each processor.
 pub fn default_jobs() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get)
@@ -16,18 +18,7 @@ pub fn map<T: Sync, R: Send>(
     work: impl Fn(&T) -> R + Sync,
 ) -> Vec<R> {
     let next = AtomicUsize::new(0);
-    let worker = || {
-        let mut results = Vec::new();
-        loop {
-            // Items are taken one by one: files differ so much in size that equal shares would not
-            // end together.
-            let i = next.fetch_add(1, Ordering::Relaxed);
-            let Some(item) = items.get(i) else {
-                return results;
-            };
-            results.push((i, work(item)));
-        }
-    };
+    let worker = || keep_open(|| take_items(&next, items, &work));
     let mut results = thread::scope(|scope| {
         let n_helpers = n_threads.min(items.len()).saturating_sub(1);
         let helpers: Vec<_> = (0..n_helpers).map(|_| scope.spawn(worker)).collect();
@@ -42,6 +33,20 @@ pub fn map<T: Sync, R: Send>(
     });
     results.sort_by_key(|(i, _)| *i);
     results.into_iter().map(|(_, result)| result).collect()
+}
+
+/// Works on items that nobody else has taken, until there are none.
+fn take_items<T, R>(next: &AtomicUsize, items: &[T], work: &impl Fn(&T) -> R) -> Vec<(usize, R)> {
+    let mut results = Vec::new();
+    loop {
+        // Items are taken one by one: files differ so much in size that equal shares would not
+        // end together.
+        let i = next.fetch_add(1, Ordering::Relaxed);
+        let Some(item) = items.get(i) else {
+            return results;
+        };
+        results.push((i, work(item)));
+    }
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::fs::{File, Metadata};
 use std::io::{self, Read, Write};
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 
 use rustix::fs::copy_file_range;
 use rustix::io::Errno;
@@ -13,12 +14,14 @@ use crate::regular_file;
 /// Files up to this size are read; larger ones are mapped into memory.
 const READ_BYTES_MAX: u64 = 64 << 10;
 
-/// All bytes of a file. Large files are mapped into memory, not read.
+/// All bytes of a file. Large files are mapped into memory, not read. Copies share them.
+#[derive(Clone)]
 pub struct FileBytes(MappedBytes);
 
+#[derive(Clone)]
 enum MappedBytes {
-    Read(Vec<u8>),
-    Mapped(memmap2::Mmap, File),
+    Read(Arc<Vec<u8>>),
+    Mapped(Arc<(memmap2::Mmap, File)>),
 }
 
 impl FileBytes {
@@ -41,12 +44,12 @@ impl FileBytes {
 
     fn of_opened((file, metadata): (File, Metadata)) -> io::Result<FileBytes> {
         if metadata.len() > READ_BYTES_MAX {
-            return map(&file).map(|map| FileBytes(MappedBytes::Mapped(map, file)));
+            return map(&file).map(|map| FileBytes(MappedBytes::Mapped(Arc::new((map, file)))));
         }
         let mut bytes = Vec::with_capacity(metadata.len() as usize);
         // Bytes that are appended meanwhile are left out, as of a file that is mapped.
         file.take(metadata.len()).read_to_end(&mut bytes)?;
-        Ok(FileBytes(MappedBytes::Read(bytes)))
+        Ok(bytes.into())
     }
 
     /// Writes a part of the file at the end of `out`. The kernel copies what is mapped, without a
@@ -59,7 +62,7 @@ impl FileBytes {
         let bytes = bytes.ok_or(io::ErrorKind::UnexpectedEof)?;
         let n_copied = match &self.0 {
             MappedBytes::Read(_) => 0,
-            MappedBytes::Mapped(_, file) => copy_in_kernel(file, range.start, bytes.len(), out),
+            MappedBytes::Mapped(mapped) => copy_in_kernel(&mapped.1, range.start, bytes.len(), out),
         };
         out.write_all(bytes.get(n_copied..).unwrap_or_default())
     }
@@ -91,7 +94,7 @@ fn copy_in_kernel(file: &File, start: usize, n_bytes: usize, out: &File) -> usiz
 
 impl From<Vec<u8>> for FileBytes {
     fn from(bytes: Vec<u8>) -> FileBytes {
-        FileBytes(MappedBytes::Read(bytes))
+        FileBytes(MappedBytes::Read(Arc::new(bytes)))
     }
 }
 
@@ -99,7 +102,7 @@ impl AsRef<[u8]> for FileBytes {
     fn as_ref(&self) -> &[u8] {
         match &self.0 {
             MappedBytes::Read(bytes) => bytes,
-            MappedBytes::Mapped(map, _) => map,
+            MappedBytes::Mapped(mapped) => &mapped.0,
         }
     }
 }

@@ -11,7 +11,7 @@ use opscope_store::record::SlotSide;
 use opscope_tensor::convert::dtype::DecodeError;
 use opscope_tensor::{DType, Layout, Shape, Stats, StatsError, TensorView, stats};
 
-use super::{DumpElements, ElementsError, WantedLayout};
+use super::{DumpElements, ElementsError, WantedLayout, open_files};
 
 /// Elements that numpy can hold: little-endian, side by side, in row-major order.
 pub struct NumpyArray {
@@ -174,7 +174,7 @@ pub fn stats_of(record: &IndexedTensor) -> Result<Stats, ElementsError> {
 fn open_file(record: &IndexedTensor) -> Result<TensorFile, ElementsError> {
     let place = record.elements.as_ref().ok_or(ElementsError::NoElements)?;
     if place.kind == Some(FileKind::Elements) {
-        return Ok(TensorFile::open_elements(record)?);
+        return open_files::of_elements(record);
     }
     let file = TensorFile::open_for(&record.path, &place.real_name, place.tensor);
     Ok(file?)

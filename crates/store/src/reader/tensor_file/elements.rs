@@ -17,6 +17,14 @@ impl TensorFile {
     pub fn open_elements(record: &IndexedTensor) -> Result<TensorFile, StoreError> {
         let path = &record.path;
         let bytes = FileBytes::open_in_dump(path).map_err(StoreError::io("read", path))?;
+        TensorFile::of_elements(bytes, record)
+    }
+
+    /// [`TensorFile::open_elements`] in a file that is open.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the file does not reach as far.
+    pub fn of_elements(bytes: FileBytes, record: &IndexedTensor) -> Result<TensorFile, StoreError> {
         let mut file = TensorFile {
             kind: FileKind::Elements,
             file_name: String::new(),
