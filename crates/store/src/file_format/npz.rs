@@ -102,30 +102,16 @@ struct ZipMembers<R> {
 
 impl<R: Read + Seek> ZipMembers<R> {
     fn new(reader: R) -> Result<ZipMembers<R>, FormatError> {
-        let mut zip = ZipArchive::new(reader).map_err(|error| not_a_zip(0, &error))?;
-        let list_start = zip.central_directory_start();
-        let wrong = |expected: &str, found: String| FormatError::new(list_start, expected, found);
-        if zip.len() > N_MEMBERS_MAX {
-            let expected = format!("at most {N_MEMBERS_MAX} arrays");
-            return Err(wrong(&expected, zip.len().to_string()));
+        let (zip, mut names) = checked_zip(reader, N_MEMBERS_MAX)?;
+        for name in &mut names {
+            if name.ends_with(".npy") {
+                name.truncate(name.len() - ".npy".len());
+            }
         }
-        let mut names: Vec<String> = Vec::with_capacity(zip.len());
-        for name in zip.file_names() {
-            let name = name.map_err(|error| not_a_zip(list_start, &error))?;
-            names.push(name.strip_suffix(".npy").unwrap_or(&name).to_owned());
-        }
-        let indices = names.iter().cloned().zip(0..);
-        let by_name: HashMap<String, usize> = indices.collect();
+        let by_name: HashMap<String, usize> = names.iter().cloned().zip(0..).collect();
         // Names that differ by `.npy` alone are two for the zip library and one here.
-        if zip.has_duplicate_names() || by_name.len() < names.len() {
-            let found = "two arrays of one name".to_owned();
-            return Err(wrong("a name of its own for each array", found));
-        }
-        // Entries that share packed bytes let a small archive stand for any amount of data.
-        let overlap = zip.has_overlapping_files();
-        if overlap.map_err(|error| not_a_zip(list_start, &error))? {
-            let found = "arrays that share bytes, or reach into the list".to_owned();
-            return Err(wrong("bytes of its own for each array", found));
+        if by_name.len() < names.len() {
+            return Err(two_of_one_name(&zip));
         }
         Ok(ZipMembers {
             zip,
@@ -182,7 +168,45 @@ impl<R: Read + Seek> ZipMembers<R> {
     }
 }
 
-fn not_a_zip(offset: u64, error: &ZipError) -> FormatError {
+/// Opens a zip file and looks at its list; the names are in its order.
+pub(super) fn checked_zip<R: Read + Seek>(
+    reader: R,
+    n_members_max: usize,
+) -> Result<(ZipArchive<R>, Vec<String>), FormatError> {
+    let mut zip = ZipArchive::new(reader).map_err(|error| not_a_zip(0, &error))?;
+    let list_start = zip.central_directory_start();
+    let wrong = |expected: &str, found: String| FormatError::new(list_start, expected, found);
+    if zip.len() > n_members_max {
+        let expected = format!("at most {n_members_max} arrays");
+        return Err(wrong(&expected, zip.len().to_string()));
+    }
+    let mut names: Vec<String> = Vec::with_capacity(zip.len());
+    for name in zip.file_names() {
+        let name = name.map_err(|error| not_a_zip(list_start, &error))?;
+        names.push(name.into_owned());
+    }
+    if zip.has_duplicate_names() {
+        return Err(two_of_one_name(&zip));
+    }
+    // Entries that share packed bytes let a small archive stand for any amount of data.
+    let overlap = zip.has_overlapping_files();
+    if overlap.map_err(|error| not_a_zip(list_start, &error))? {
+        let found = "arrays that share bytes, or reach into the list".to_owned();
+        return Err(wrong("bytes of its own for each array", found));
+    }
+    Ok((zip, names))
+}
+
+fn two_of_one_name<R: Read + Seek>(zip: &ZipArchive<R>) -> FormatError {
+    let start = zip.central_directory_start();
+    FormatError::new(
+        start,
+        "a name of its own for each array",
+        "two arrays of one name",
+    )
+}
+
+pub(super) fn not_a_zip(offset: u64, error: &ZipError) -> FormatError {
     FormatError::new(offset, "a zip archive of arrays", error.to_string())
 }
 

@@ -4,7 +4,157 @@
 //! each storage, and a few that say nothing of tensors. The pickle says how to rebuild tensors from storages.
 //! Source: PyTorch's serialization notes, `torch/serialization.py` and `torch/_utils.py`.
 
+#[expect(dead_code, reason = "what uses it comes with the reader of pickles")]
+mod archive;
+#[expect(dead_code, reason = "what uses it comes with the reader of pickles")]
+mod elements;
+#[expect(dead_code, reason = "what uses it comes with the reader of pickles")]
+mod names;
 pub mod pickle;
 mod write;
 
+use std::ops::Range;
+use std::path::Path;
+
+use opscope_tensor::{DType, Shape};
+
 pub use write::write;
+
+use crate::FormatError;
+use crate::file_bytes::FileBytes;
+
+/// The name used in error messages.
+pub const FORMAT_NAME: &str = "PyTorch";
+/// How names of files end, where the end says what they are.
+pub const SUFFIXES: [&str; 3] = [".pt", ".pth", ".ckpt"];
+/// How names of files may end, beside those.
+const COMMON_SUFFIX: &str = ".bin";
+/// Most tensors of a file.
+pub const N_TENSORS_MAX: usize = 1 << 16;
+/// Most values inside one another.
+pub const DEPTH_MAX: usize = 64;
+/// Most values that are looked at; one that comes again counts each time.
+pub const N_VISITS_MAX: usize = 1 << 22;
+/// Most bytes of the names of all tensors.
+pub const NAMES_BYTES_MAX: usize = 16 << 20;
+/// Most bytes that one byte of a file can stand for.
+const EXPANSION_MAX: usize = 1032;
+/// Tensors up to this size in all are read however small their file is: one element may stand for all of them.
+const N_FILLED_BYTES_MAX: usize = 64 << 20;
+/// How files of versions before 1.6 begin: a pickle of a number.
+const OLD_MAGIC: [u8; 14] = *b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";
+
+/// A tensor of a file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TorchTensor {
+    /// Where it is among the plain data; empty if it is all of it.
+    pub name: String,
+    /// Extents; empty where a tensor that has no elements here does not say them.
+    pub shape: Shape,
+    /// Its elements.
+    pub content: TorchContent,
+}
+
+/// What a file has of a tensor's elements.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TorchContent {
+    /// Elements of a storage.
+    Dense(DenseElements),
+    /// None that are read. The word says what kind of tensor or of elements it is.
+    Unread(String),
+}
+
+/// Where elements are in a storage.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DenseElements {
+    /// Their type.
+    pub dtype: DType,
+    /// The bytes of the storage in the file.
+    storage: Range<usize>,
+    /// Position of the first one.
+    start: usize,
+    strides: Vec<isize>,
+    changes: ElementChanges,
+}
+
+/// What has to be done with the bytes of elements.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct ElementChanges {
+    /// They are in the other byte order.
+    is_swapped: bool,
+    /// Imaginary parts have the other sign.
+    is_conjugate: bool,
+    /// Numbers have the other sign.
+    is_negative: bool,
+}
+
+/// Whether a file is one of `torch.save`, of any version.
+pub fn is_file(file: &[u8]) -> bool {
+    file.starts_with(&OLD_MAGIC) || archive::has_pickle(file)
+}
+
+/// Whether a file has the name and the content of such a file; not if it cannot be read.
+pub fn is_file_at(path: &Path, file_name: &str) -> bool {
+    stem_of(file_name).is_some() && FileBytes::open(path).is_ok_and(|file| is_file(file.as_ref()))
+}
+
+/// A file name without the suffix that files of `torch.save` have.
+pub fn stem_of(file_name: &str) -> Option<&str> {
+    let common = file_name.strip_suffix(COMMON_SUFFIX);
+    common.or_else(|| telling_stem(file_name))
+}
+
+/// [`stem_of`] where the suffix is none that other files have.
+pub fn telling_stem(file_name: &str) -> Option<&str> {
+    SUFFIXES
+        .iter()
+        .find_map(|suffix| file_name.strip_suffix(suffix))
+}
+
+impl TorchTensor {
+    /// Bytes of its elements.
+    pub fn n_bytes(&self) -> usize {
+        match &self.content {
+            TorchContent::Dense(elements) => self.shape.n_bytes(elements.dtype).unwrap_or(0),
+            TorchContent::Unread(_) => 0,
+        }
+    }
+
+    /// Where its elements are in the file, if they lie there as they are needed.
+    pub fn place(&self) -> Option<Range<usize>> {
+        match &self.content {
+            TorchContent::Dense(elements) => elements.place(&self.shape),
+            TorchContent::Unread(_) => Some(0..0),
+        }
+    }
+
+    /// Its elements, in row-major order and little-endian.
+    ///
+    /// # Errors
+    /// [`FormatError`] if they do not fit memory.
+    pub fn read(&self, file: &[u8]) -> Result<Vec<u8>, FormatError> {
+        match &self.content {
+            TorchContent::Dense(elements) => elements.read(&self.shape, file),
+            TorchContent::Unread(_) => Ok(Vec::new()),
+        }
+    }
+}
+
+/// Bytes of copies of these tensors.
+///
+/// # Errors
+/// [`FormatError`] if it is more than a file of this size should take.
+pub fn n_copied_bytes(tensors: &[TorchTensor], n_file_bytes: usize) -> Result<usize, FormatError> {
+    let sizes = tensors.iter().map(TorchTensor::n_bytes);
+    let n_bytes = sizes.fold(0_usize, usize::saturating_add);
+    let n_max = n_file_bytes
+        .saturating_mul(EXPANSION_MAX)
+        .max(N_FILLED_BYTES_MAX);
+    if n_bytes > n_max {
+        let expected = format!("tensors of at most {n_max} bytes in {n_file_bytes}");
+        return Err(FormatError::new(0, expected, n_bytes.to_string()));
+    }
+    crate::check_memory(n_bytes as u64)
+        .map_err(|error| FormatError::new(0, "tensors that fit memory", error.to_string()))?;
+    Ok(n_bytes)
+}

@@ -1,0 +1,145 @@
+//! The zip file around a pickle and its storages. Its members lie in it as they are.
+
+use std::collections::HashMap;
+use std::io::Cursor;
+use std::ops::Range;
+
+use zip::CompressionMethod;
+
+use super::pickle::excerpt;
+use crate::FormatError;
+use crate::file_format::npz::{checked_zip, not_a_zip};
+
+/// Most members of a file.
+const N_MEMBERS_MAX: usize = 1 << 17;
+/// The beginning of a zip file.
+const MAGIC: [u8; 4] = *b"PK\x03\x04";
+/// Where a member's header has the length of its name, and where the name begins.
+const NAME_LENGTH_AT: usize = 26;
+const NAME_AT: usize = 30;
+/// The member with the pickle, inside a directory of any name.
+const PICKLE: &str = "data.pkl";
+/// The directory of storages.
+const STORAGES: &str = "data/";
+/// The member that says how numbers are stored.
+const BYTE_ORDER: &str = "byteorder";
+
+/// What a file consists of.
+pub(super) struct TorchArchive<'a> {
+    /// The whole file.
+    pub(super) file: &'a [u8],
+    /// Where the pickle is.
+    pub(super) pickle: Range<usize>,
+    /// Whether the most significant byte of a number comes first.
+    pub(super) is_big_endian: bool,
+    storages: HashMap<String, Range<usize>>,
+}
+
+/// Whether a zip file begins with a pickle, or has one somewhere.
+pub(super) fn has_pickle(file: &[u8]) -> bool {
+    if !file.starts_with(&MAGIC) {
+        return false;
+    }
+    // The first member is enough, so that a file whose end is missing is still known for what it is.
+    if first_name(file).is_some_and(|name| pickle_dir(&name).is_some()) {
+        return true;
+    }
+    let zip = zip::ZipArchive::new(Cursor::new(file));
+    zip.is_ok_and(|zip| {
+        let mut names = zip.file_names().filter_map(Result::ok);
+        names.any(|name| pickle_dir(&name).is_some())
+    })
+}
+
+fn first_name(file: &[u8]) -> Option<String> {
+    let length = file.get(NAME_LENGTH_AT..)?.first_chunk::<2>()?;
+    let name = file.get(NAME_AT..)?;
+    let name = name.get(..usize::from(u16::from_le_bytes(*length)))?;
+    Some(String::from_utf8_lossy(name).into_owned())
+}
+
+/// The directory of the pickle, with `/`; none if the name is that of something else.
+fn pickle_dir(name: &str) -> Option<&str> {
+    let dir = name.strip_suffix(PICKLE)?;
+    let inner = dir.strip_suffix('/')?;
+    (!inner.is_empty() && !inner.contains('/')).then_some(dir)
+}
+
+impl<'a> TorchArchive<'a> {
+    /// Looks up where everything is.
+    pub(super) fn new(file: &'a [u8]) -> Result<TorchArchive<'a>, FormatError> {
+        let (mut zip, names) = checked_zip(Cursor::new(file), N_MEMBERS_MAX)?;
+        let list_start = zip.central_directory_start();
+        let mut dirs = names.iter().filter_map(|name| pickle_dir(name));
+        let (Some(dir), None) = (dirs.next(), dirs.next()) else {
+            let expected = format!("one member `{PICKLE}` in a directory");
+            return Err(FormatError::new(list_start, expected, "none, or several"));
+        };
+        let mut archive = TorchArchive {
+            file,
+            pickle: 0..0,
+            // Files of older versions do not say: they are little-endian for `torch.load` as well.
+            is_big_endian: false,
+            storages: HashMap::new(),
+        };
+        for (index, name) in names.iter().enumerate() {
+            let Some(name) = name.strip_prefix(dir) else {
+                continue;
+            };
+            let storage = name.strip_prefix(STORAGES);
+            if storage.is_none() && ![PICKLE, BYTE_ORDER].contains(&name) {
+                continue;
+            }
+            let member = zip.by_index_raw(index);
+            let member = member.map_err(|error| not_a_zip(list_start, &error))?;
+            let start = member.data_start().unwrap_or(list_start);
+            let is_stored = member.compression() == CompressionMethod::Stored
+                && member.compressed_size() == member.size();
+            if !is_stored || member.encrypted() {
+                let found = format!("`{}`, which is packed", excerpt(name));
+                let expected = "members that are stored as they are";
+                return Err(FormatError::new(start, expected, found));
+            }
+            let end = start.checked_add(member.size());
+            let range = usize::try_from(start).ok().zip(end.and_then(to_usize));
+            let range = range.map(|(start, end)| start..end);
+            let Some(range) = range.filter(|range| file.get(range.clone()).is_some()) else {
+                let expected = format!("{} bytes of `{}`", member.size(), excerpt(name));
+                return Err(FormatError::new(start, expected, "the file's end"));
+            };
+            match (name, storage) {
+                (_, Some(key)) => drop(archive.storages.insert(key.to_owned(), range)),
+                (PICKLE, _) => archive.pickle = range,
+                _ => archive.is_big_endian = is_big_endian(file, range)?,
+            }
+        }
+        Ok(archive)
+    }
+
+    /// Where the storage of a key is.
+    pub(super) fn storage(&self, key: &str) -> Option<Range<usize>> {
+        self.storages.get(key).cloned()
+    }
+
+    /// The bytes of the pickle.
+    pub(super) fn pickle_bytes(&self) -> &'a [u8] {
+        self.file.get(self.pickle.clone()).unwrap_or_default()
+    }
+}
+
+fn to_usize(n: u64) -> Option<usize> {
+    usize::try_from(n).ok()
+}
+
+fn is_big_endian(file: &[u8], range: Range<usize>) -> Result<bool, FormatError> {
+    let start = range.start as u64;
+    match file.get(range).unwrap_or_default() {
+        b"little" => Ok(false),
+        b"big" => Ok(true),
+        other => {
+            let found = String::from_utf8_lossy(other);
+            let expected = "`little` or `big`";
+            Err(FormatError::new(start, expected, excerpt(&found)))
+        }
+    }
+}
