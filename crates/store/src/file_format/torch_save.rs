@@ -4,19 +4,22 @@
 //! each storage, and a few that say nothing of tensors. The pickle says how to rebuild tensors from storages.
 //! Source: PyTorch's serialization notes, `torch/serialization.py` and `torch/_utils.py`.
 
-#[expect(dead_code, reason = "what uses it comes with the reader of pickles")]
 mod archive;
-#[expect(dead_code, reason = "what uses it comes with the reader of pickles")]
 mod elements;
-#[expect(dead_code, reason = "what uses it comes with the reader of pickles")]
+mod known_names;
 mod names;
 pub mod pickle;
+mod rebuild;
+mod walk;
 mod write;
 
 use std::ops::Range;
 use std::path::Path;
 
 use opscope_tensor::{DType, Shape};
+
+use archive::TorchArchive;
+use walk::TensorWalk;
 
 pub use write::write;
 
@@ -109,6 +112,28 @@ pub fn telling_stem(file_name: &str) -> Option<&str> {
     SUFFIXES
         .iter()
         .find_map(|suffix| file_name.strip_suffix(suffix))
+}
+
+/// The tensors of a file, in the order of its data.
+///
+/// # Errors
+/// [`FormatError`] if the file is damaged, has the form of before 1.6, or names classes and functions other than
+/// those of plain tensors.
+pub fn decode(file: &[u8]) -> Result<Vec<TorchTensor>, FormatError> {
+    if file.starts_with(&OLD_MAGIC) {
+        let found = "the form of before 1.6, which \
+            `torch.save(torch.load(path, weights_only=True), path)` writes anew";
+        return Err(FormatError::new(
+            0,
+            "the zip file of PyTorch 1.6 and later",
+            found,
+        ));
+    }
+    let archive = TorchArchive::new(file)?;
+    let start = archive.pickle.start as u64;
+    let tensors = pickle::decode(archive.pickle_bytes(), known_names::is_known)
+        .and_then(|pickle| TensorWalk::new(&pickle, &archive).tensors());
+    tensors.map_err(|error| error.shifted(start))
 }
 
 impl TorchTensor {

@@ -1,0 +1,22 @@
+//! Any bytes are a file of tensors or refused, and each tensor lies in the file or is gathered from it.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use opscope_store::file_format::torch_save;
+
+fuzz_target!(|bytes: &[u8]| {
+    let Ok(tensors) = torch_save::decode(bytes) else {
+        return;
+    };
+    assert!(torch_save::is_file(bytes));
+    if torch_save::n_copied_bytes(&tensors, bytes.len()).is_err() {
+        return;
+    }
+    for tensor in tensors {
+        if let Some(place) = tensor.place() {
+            assert_eq!(bytes[place].len(), tensor.n_bytes());
+        }
+        assert_eq!(tensor.read(bytes).map(|read| read.len()), Ok(tensor.n_bytes()));
+    }
+});
