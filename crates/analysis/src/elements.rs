@@ -44,6 +44,15 @@ impl<'a> DumpElements<'a> {
             slot: stored.label(),
             source,
         })?;
+        if let DumpTerm::Word(word, None) = &stored.dtype
+            && tensor.bytes.is_empty()
+            && shape.n_elements() > 0
+        {
+            return Err(ElementsError::OtherKind {
+                slot: stored.label(),
+                word: word.clone(),
+            });
+        }
         let bytes = match shape.n_bytes(dtype) {
             Ok(n_bytes) => tensor.bytes.get(..n_bytes).unwrap_or(tensor.bytes),
             Err(_) => tensor.bytes,

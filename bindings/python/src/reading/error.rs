@@ -135,7 +135,7 @@ impl From<&ElementsError> for ExceptionContent {
             ElementsError::Store(error) => return ExceptionContent::from(error),
             ElementsError::NoElements => "no_elements",
             ElementsError::Stats(_) => "no_statistics",
-            ElementsError::UnknownDtype { .. } => "unknown_dtype",
+            ElementsError::UnknownDtype { .. } | ElementsError::OtherKind { .. } => "unknown_dtype",
             ElementsError::Decode {
                 source: DecodeError::NoValue(_),
                 ..

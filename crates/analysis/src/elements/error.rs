@@ -25,6 +25,14 @@ pub enum ElementsError {
         /// The number.
         code: u32,
     },
+    /// A tensor, or elements, of a kind that is not read.
+    #[error("{slot}: elements of `{word}` are not read")]
+    OtherKind {
+        /// Which tensor.
+        slot: String,
+        /// The word of the file for what it is.
+        word: String,
+    },
     /// The bytes do not fit dtype and shape, or the dtype has no numeric value.
     #[error("{slot}")]
     Decode {

@@ -12,7 +12,9 @@ use super::index::{
 use super::tensor_file::{FileContent, FileHead, StoredTensor};
 use super::{DumpReader, ReadFiles};
 use crate::dump::{DumpEntry, DumpListing, PassReason};
-use crate::file_format::{hdf5, npy_zst, npz, onnx_tensor, op_debug, polygraphy_json, safetensors};
+use crate::file_format::{
+    hdf5, npy_zst, npz, onnx_tensor, op_debug, polygraphy_json, safetensors, torch_save,
+};
 use crate::record::SlotSide;
 use crate::tree::acl::DumpFileName;
 use crate::tree::arrays::{ArrayName, ArraysPlace};
@@ -90,6 +92,7 @@ fn stem_of(real_name: &str) -> Option<&str> {
         .or_else(|| real_name.strip_suffix(npz::SUFFIX))
         .or_else(|| real_name.strip_suffix(safetensors::SUFFIX))
         .or_else(|| real_name.strip_suffix(onnx_tensor::DEBUG_SUFFIX))
+        .or_else(|| torch_save::telling_stem(real_name))
         .or_else(|| {
             let mut suffixes = hdf5::SUFFIXES.iter();
             suffixes.find_map(|suffix| real_name.strip_suffix(suffix))
@@ -103,6 +106,7 @@ fn is_archive(entry: &DumpEntry) -> bool {
         || hdf5::is_name(&entry.real_name)
         || polygraphy_json::is_file(&entry.path, &entry.real_name)
         || onnx_tensor::is_file_at(&entry.path, &entry.real_name)
+        || torch_save::is_file_at(&entry.path, &entry.real_name)
 }
 
 /// Whether a file has the name of a dump file, or of what the vendor's tools make of one.
@@ -154,7 +158,9 @@ fn named_tensors(entry: &DumpEntry, head: &FileHead) -> Vec<ArrayRecord> {
 /// Everything that the file's path and the tensor's name in it say. Tensors without a name go by
 /// that of the file.
 fn named_tensor(entry: &DumpEntry, name: Option<&str>) -> ArrayRecord {
-    let stem = stem_of(&entry.real_name).or_else(|| onnx_tensor::stem_of(&entry.real_name));
+    let stem = stem_of(&entry.real_name)
+        .or_else(|| onnx_tensor::stem_of(&entry.real_name))
+        .or_else(|| torch_save::stem_of(&entry.real_name));
     let stem = stem.unwrap_or(&entry.real_name);
     let place = place_of(entry, stem);
     let array = ArrayName::parse(name.unwrap_or(stem));
@@ -169,9 +175,16 @@ fn named_tensor(entry: &DumpEntry, name: Option<&str>) -> ArrayRecord {
         slot: Some(array.slot.unwrap_or((SlotSide::Output, 0))),
         ..IndexedTensor::default()
     };
-    if array.op_name.is_empty() {
-        // A file of one operator, such as `opscope convert -t safetensors` makes of each dump file.
-        match DumpFileName::parse(stem) {
+    // A file of one operator, such as `opscope convert -t safetensors` makes of each dump file.
+    let file_stem = if array.op_name.is_empty() {
+        Some(stem)
+    } else {
+        // A file of one tensor, such as `-t pt` makes: the slot is behind the dump file's name.
+        let is_of_file = name.is_none() && array.slot.is_some();
+        Some(array.op_name).filter(|op_name| is_of_file && DumpFileName::parse(op_name).is_some())
+    };
+    if let Some(file_stem) = file_stem {
+        match DumpFileName::parse(file_stem) {
             Some(file) => {
                 execution.op_type = file.op_type;
                 execution.op_name = file.op_name;

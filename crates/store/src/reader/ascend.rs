@@ -19,7 +19,7 @@ use super::{DumpReader, ReadFiles, arrays};
 use crate::StoreError;
 use crate::dump::{DumpEntry, DumpListing, PassReason, of_step_tables};
 use crate::file_format::stats_csv::{self, StatsTable};
-use crate::file_format::{hdf5, npy_zst, op_debug, safetensors};
+use crate::file_format::{hdf5, npy_zst, op_debug, safetensors, torch_save};
 use crate::record::SlotSide;
 use crate::tree::acl::{DumpFileName, PathOrigin};
 
@@ -45,7 +45,8 @@ impl DumpReader for AscendReader {
         let name = entry.path.file_name().unwrap_or_default().to_string_lossy();
         let is_array = npy_zst::split_name(&name).is_some()
             || name.ends_with(safetensors::SUFFIX)
-            || hdf5::is_name(&name);
+            || hdf5::is_name(&name)
+            || torch_save::telling_stem(&name).is_some();
         let is_result = is_array || op_debug::is_json_record_name(&entry.real_name);
         is_result.then_some(PassReason::Converted)
     }

@@ -22,6 +22,7 @@ use crate::file_bytes::FileBytes;
 use crate::file_format::dump_data::{self as dump_format, DumpFile};
 use crate::file_format::{
     ffts_plus, hdf5, nano, npy, npy_zst, npz, onnx_tensor, op_debug, polygraphy_json, safetensors,
+    torch_save,
 };
 use crate::record::SlotSide;
 use crate::tree::mindspore::TensorFileName;
@@ -55,6 +56,8 @@ pub enum FileKind {
     PolygraphyJson,
     /// The value of an ONNX graph.
     TensorProto,
+    /// Tensors among plain data of PyTorch's.
+    TorchSave,
 }
 
 impl FileKind {
@@ -71,6 +74,7 @@ impl FileKind {
             FileKind::Elements => "elements",
             FileKind::PolygraphyJson => polygraphy_json::FORMAT_NAME,
             FileKind::TensorProto => onnx_tensor::FORMAT_NAME,
+            FileKind::TorchSave => torch_save::FORMAT_NAME,
         }
     }
 
@@ -88,6 +92,7 @@ impl FileKind {
                 | FileKind::Hdf5
                 | FileKind::PolygraphyJson
                 | FileKind::TensorProto
+                | FileKind::TorchSave
         )
     }
 }
@@ -296,6 +301,10 @@ impl TensorFile {
             let file = archive::onnx_tensor_file(bytes, file_name);
             return file.map_err(corrupt(onnx_tensor::FORMAT_NAME));
         }
+        if torch_save::is_file(bytes.as_ref()) {
+            let file = archive::torch_file(bytes, file_name, wanted.map(|(_, index)| index));
+            return file.map_err(corrupt(torch_save::FORMAT_NAME));
+        }
         if npy_zst::is_compressed(file_name, bytes.as_ref()) {
             let content = npy_zst::decode(bytes.as_ref());
             let file = content.and_then(|content| array::compressed_file(content, file_name));
@@ -386,7 +395,8 @@ impl TensorFile {
             | FileKind::Hdf5
             | FileKind::Elements
             | FileKind::PolygraphyJson
-            | FileKind::TensorProto => false,
+            | FileKind::TensorProto
+            | FileKind::TorchSave => false,
         };
         is_record && op_debug::is_record_name(&self.file_name)
     }

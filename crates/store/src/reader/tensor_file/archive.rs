@@ -1,4 +1,4 @@
-//! Archives of named tensors: npz, safetensors, HDF5 and Polygraphy's JSON; and ONNX's file of a named tensor.
+//! Archives of named tensors: npz, safetensors, HDF5, Polygraphy's JSON and PyTorch's files; and ONNX's file of a named tensor.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -13,6 +13,8 @@ use crate::file_format::npz::Archive;
 use crate::file_format::onnx_tensor::{self, OnnxElements};
 use crate::file_format::polygraphy_json::{self, PolygraphyArray, ReadArray};
 use crate::file_format::safetensors;
+use crate::file_format::torch_save::{self, TorchContent, TorchTensor};
+use crate::reader::term::DumpTerm;
 use crate::{FormatError, StoreError, check_memory};
 
 /// Reads the arrays of an archive, or only the one at a position: single arrays of large archives
@@ -246,6 +248,74 @@ pub(super) fn onnx_tensor_file(
         vec![stored],
         bytes,
     ))
+}
+
+/// Reads the tensors of a file, or only the one at a position. They stay where they are if all of them lie there as
+/// they are needed; copies are made otherwise.
+pub(super) fn torch_file(
+    bytes: FileBytes,
+    file_name: &str,
+    wanted: Option<usize>,
+) -> Result<TensorFile, FormatError> {
+    let file = bytes.as_ref();
+    let mut found = torch_save::decode(file)?;
+    let mut first = 0;
+    if let Some(wanted) = wanted {
+        first = wanted;
+        found = found.into_iter().skip(wanted).take(1).collect();
+    }
+    let kind = FileKind::TorchSave;
+    if found.iter().all(|tensor| tensor.place().is_some()) {
+        let tensors = (first..).zip(found).map(torch_member).collect();
+        return Ok(archive_file(kind, file_name, tensors, bytes));
+    }
+    let n_bytes = torch_save::n_copied_bytes(&found, file.len())?;
+    // Room for all of them at once: a list that grows takes twice as much for a while.
+    let mut copied: Vec<u8> = Vec::with_capacity(n_bytes);
+    let mut tensors = Vec::new();
+    for (index, tensor) in (first..).zip(found) {
+        let start = copied.len();
+        match tensor.place() {
+            Some(range) => copied.extend_from_slice(file.get(range).unwrap_or_default()),
+            None => copied.extend(tensor.read(file)?),
+        }
+        let stored = torch_member((index, tensor));
+        tensors.push(StoredTensor {
+            range: start..copied.len(),
+            ..stored
+        });
+    }
+    Ok(archive_file(kind, file_name, tensors, copied.into()))
+}
+
+/// The tensors of a file by their descriptions.
+pub(super) fn torch_members(file: &[u8]) -> Result<Vec<StoredTensor>, FormatError> {
+    let tensors = torch_save::decode(file)?.into_iter().enumerate();
+    Ok(tensors.map(torch_member).collect())
+}
+
+fn torch_member((index, tensor): (usize, TorchTensor)) -> StoredTensor {
+    let place = tensor.place();
+    let range = place.clone().unwrap_or(0..tensor.n_bytes());
+    let (dtype, has_shape) = match &tensor.content {
+        TorchContent::Dense(elements) => (DumpTerm::Known(elements.dtype), true),
+        // What has no elements here may not say its extents either.
+        TorchContent::Unread(word) => {
+            let has_shape = tensor.shape.n_axes() > 0;
+            (DumpTerm::Word(word.clone(), None), has_shape)
+        }
+    };
+    let stored = StoredTensor::array(DType::Undefined, &tensor.shape, Layout::Nd, range);
+    StoredTensor {
+        index,
+        name: Some(tensor.name).filter(|name| !name.is_empty()),
+        offset: place
+            .filter(|range| !range.is_empty())
+            .map(|range| range.start as u64),
+        dtype,
+        shape: stored.shape.clone().filter(|_| has_shape),
+        ..stored
+    }
 }
 
 fn member(stored: StoredTensor, index: usize, name: String) -> StoredTensor {
