@@ -58,7 +58,7 @@ pub struct TorchTensor {
     pub content: TorchContent,
 }
 
-/// What a file has of a tensor's elements.
+/// Elements as far as a file has them.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TorchContent {
     /// Elements of a storage.
@@ -80,7 +80,7 @@ pub struct DenseElements {
     changes: ElementChanges,
 }
 
-/// What has to be done with the bytes of elements.
+/// The changes that the bytes of elements need.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct ElementChanges {
     /// They are in the other byte order.
@@ -130,6 +130,7 @@ pub fn decode(file: &[u8]) -> Result<Vec<TorchTensor>, FormatError> {
         ));
     }
     let archive = TorchArchive::new(file)?;
+    // Places in the pickle become places in the file.
     let start = archive.pickle.start as u64;
     let tensors = pickle::decode(archive.pickle_bytes(), known_names::is_known)
         .and_then(|pickle| TensorWalk::new(&pickle, &archive).tensors());
@@ -170,6 +171,7 @@ impl TorchTensor {
 /// # Errors
 /// [`FormatError`] if it is more than a file of this size should take.
 pub fn n_copied_bytes(tensors: &[TorchTensor], n_file_bytes: usize) -> Result<usize, FormatError> {
+    // All of them count together: each may fit, and stand for the same few bytes.
     let sizes = tensors.iter().map(TorchTensor::n_bytes);
     let n_bytes = sizes.fold(0_usize, usize::saturating_add);
     let n_max = n_file_bytes

@@ -24,7 +24,7 @@ const STORAGES: &str = "data/";
 /// The member that says how numbers are stored.
 const BYTE_ORDER: &str = "byteorder";
 
-/// What a file consists of.
+/// The parts of a file.
 pub(super) struct TorchArchive<'a> {
     /// The whole file.
     pub(super) file: &'a [u8],
@@ -82,6 +82,7 @@ impl<'a> TorchArchive<'a> {
             is_big_endian: false,
             storages: HashMap::new(),
         };
+        // Everything is looked up at once: the list is read from front to end, and keys come in any order.
         for (index, name) in names.iter().enumerate() {
             let Some(name) = name.strip_prefix(dir) else {
                 continue;
@@ -93,6 +94,7 @@ impl<'a> TorchArchive<'a> {
             let member = zip.by_index_raw(index);
             let member = member.map_err(|error| not_a_zip(list_start, &error))?;
             let start = member.data_start().unwrap_or(list_start);
+            // PyTorch compresses nothing; what is stored can be used where it lies.
             let is_stored = member.compression() == CompressionMethod::Stored
                 && member.compressed_size() == member.size();
             if !is_stored || member.encrypted() {
@@ -100,6 +102,7 @@ impl<'a> TorchArchive<'a> {
                 let expected = "members that are stored as they are";
                 return Err(FormatError::new(start, expected, found));
             }
+            // Sizes are those of the list at the file's end, and may be anything.
             let end = start.checked_add(member.size());
             let range = usize::try_from(start).ok().zip(end.and_then(to_usize));
             let range = range.map(|(start, end)| start..end);

@@ -29,6 +29,7 @@ impl DenseElements {
         let width = dtype.bytes().ok_or("elements of less than a byte")?;
         let n_there = storage.len() / width;
         let n_needed = n_reached(shape, &strides, start);
+        // The last element that is reached says it for all: no stride is negative.
         if n_needed.is_none_or(|n| n > n_there) || shape.n_bytes(dtype).is_err() {
             return Err(format!(
                 "element {start} of {n_there}, and shape {shape} with strides {strides:?} from there"
@@ -62,6 +63,7 @@ impl DenseElements {
     /// Where they are in the file, if nothing is to be done with them.
     pub(super) fn place(&self, shape: &Shape) -> Option<Range<usize>> {
         let n_bytes = shape.n_bytes(self.dtype).ok()?;
+        // Nothing lies anywhere, whatever strides and start say.
         if n_bytes == 0 {
             return Some(self.storage.start..self.storage.start);
         }
@@ -94,6 +96,7 @@ impl ElementChanges {
             return;
         };
         for (position, number) in bytes.chunks_exact_mut(width).enumerate() {
+            // Each part of a complex number is swapped by itself.
             if self.is_swapped {
                 number.reverse();
             }
@@ -108,6 +111,7 @@ impl ElementChanges {
 
     /// Whether elements of this dtype can be seen so.
     pub(super) fn fit(self, dtype: DType) -> bool {
+        // PyTorch has such views of no other dtypes, in which signs are no bits.
         let is_complex = matches!(dtype.kind(), ElementKind::Complex(_));
         (is_complex || !self.is_conjugate) && (is_complex || dtype.is_float() || !self.is_negative)
     }

@@ -3,7 +3,6 @@
 use opscope_tensor::DType;
 
 use super::pickle::PickleName;
-use super::walk::is_plain;
 
 /// Modules of functions that rebuild tensors.
 pub(super) const MODULES: [&str; 2] = ["torch._utils", "torch._tensor"];
@@ -123,6 +122,28 @@ const QUANTISERS: [&str; 5] = [
     "per_channel_symmetric",
     "per_channel_affine_float_qparams",
 ];
+
+/// Classes and functions that make plain values.
+const PLAIN_CALLS: [PickleName<'_>; 13] = [
+    PickleName("torch", "Size"),
+    PickleName("torch", "device"),
+    PickleName("torch.serialization", "_get_layout"),
+    PickleName("_codecs", "encode"),
+    PickleName("collections", "Counter"),
+    PickleName("builtins", "bytearray"),
+    PickleName("__builtin__", "bytearray"),
+    PickleName("builtins", "complex"),
+    PickleName("__builtin__", "complex"),
+    PickleName("builtins", "set"),
+    PickleName("__builtin__", "set"),
+    PickleName("builtins", "frozenset"),
+    PickleName("__builtin__", "frozenset"),
+];
+
+/// Whether values of this class or function are plain.
+pub(super) fn is_plain(name: PickleName<'_>) -> bool {
+    PLAIN_CALLS.contains(&name)
+}
 
 /// Whether files of plain tensors have this name in their pickle.
 pub(super) fn is_known(name: PickleName<'_>) -> bool {

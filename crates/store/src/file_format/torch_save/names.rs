@@ -56,6 +56,7 @@ impl PathName {
                 PathStep::Unnamed => return None,
             };
         }
+        // A tensor without a name is the whole file; one under an empty key is not.
         if joined.is_empty() {
             joined.clone_from(&exact);
         }
@@ -74,6 +75,7 @@ pub(super) fn distinct_names(paths: Vec<PathName>) -> Result<Vec<String>, Format
         if is_alone { path.joined } else { path.exact }
     });
     let names: Vec<String> = names.collect();
+    // A key can look like the exact form of another path.
     let mut n_named: HashMap<&str, usize> = HashMap::new();
     for name in &names {
         let n = n_named.entry(name).or_default();

@@ -1,4 +1,4 @@
-//! What calls of a pickle mean that rebuild tensors.
+//! The tensors that calls of a pickle rebuild.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ use crate::FormatError;
 
 /// Most calls inside one another that rebuild one tensor.
 const N_LAYERS_MAX: usize = 8;
-/// What tensors are rebuilt from.
+/// The data that tensors are rebuilt from.
 #[derive(Clone, Copy)]
 pub(super) struct TensorSource<'a> {
     pickle: &'a Pickle<'a>,
@@ -88,6 +88,7 @@ impl<'a> TensorSource<'a> {
             let [PickleValue::Name(function), PickleValue::Name(class)] = values else {
                 return Err(wrong("the arguments"));
             };
+            // Other classes say themselves what their elements mean.
             if !PLAIN_CLASSES.contains(class) {
                 return Err(wrong("the class"));
             }
@@ -233,12 +234,14 @@ impl<'a> TensorSource<'a> {
             None if name.1 == UNTYPED => Ok(DType::U8),
             None => Err(name.1.to_owned()),
         };
+        // Storages on the meta device never had elements, and no member.
         let range = self.archive.storage(key);
         if range.is_none() && *place != "meta" {
             return Err(wrong(format!("no member `data/{}`", excerpt(key))));
         }
         let width = dtype.as_ref().ok().and_then(|dtype| dtype.bytes());
         let n_bytes = width.map(|width| n_elements.checked_mul(width));
+        // `torch.load` reads as many bytes as the pickle says: another size is damage.
         if let (Some(n_bytes), Some(range)) = (n_bytes, &range)
             && n_bytes != Some(range.len())
         {
@@ -279,6 +282,7 @@ impl<'a> TensorSource<'a> {
             _ => id,
         };
         let items = self.tuple(id)?;
+        // A tuple can be shared by many tensors, so that each copy has to be short.
         if items.len() > Shape::N_AXES_MAX {
             return None;
         }

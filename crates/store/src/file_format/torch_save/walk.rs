@@ -3,33 +3,12 @@
 use std::collections::HashSet;
 
 use super::archive::TorchArchive;
+use super::known_names::is_plain;
 use super::names::{PathName, PathStep, distinct_names};
-use super::pickle::{Pickle, PickleCall, PickleName, PickleValue, ValueId, excerpt};
+use super::pickle::{Pickle, PickleCall, PickleValue, ValueId, excerpt};
 use super::rebuild::TensorSource;
 use super::{DEPTH_MAX, N_TENSORS_MAX, N_VISITS_MAX, NAMES_BYTES_MAX, TorchTensor};
 use crate::FormatError;
-
-/// Classes and functions that make plain values.
-const PLAIN_CALLS: [PickleName<'_>; 13] = [
-    PickleName("torch", "Size"),
-    PickleName("torch", "device"),
-    PickleName("torch.serialization", "_get_layout"),
-    PickleName("_codecs", "encode"),
-    PickleName("collections", "Counter"),
-    PickleName("builtins", "bytearray"),
-    PickleName("__builtin__", "bytearray"),
-    PickleName("builtins", "complex"),
-    PickleName("__builtin__", "complex"),
-    PickleName("builtins", "set"),
-    PickleName("__builtin__", "set"),
-    PickleName("builtins", "frozenset"),
-    PickleName("__builtin__", "frozenset"),
-];
-
-/// Whether values of this class or function are plain.
-pub(super) fn is_plain(name: PickleName<'_>) -> bool {
-    PLAIN_CALLS.contains(&name)
-}
 
 /// The way through a file.
 pub(super) struct TensorWalk<'a> {
@@ -66,6 +45,7 @@ impl<'a> TensorWalk<'a> {
     }
 
     fn visit(&mut self, id: ValueId) -> Result<(), FormatError> {
+        // What is shared is visited from each side: lists of lists can make few values many.
         self.n_visits += 1;
         if self.n_visits > N_VISITS_MAX {
             return Err(unexpected(
@@ -90,6 +70,7 @@ impl<'a> TensorWalk<'a> {
                 items.try_for_each(|&item| self.step(PathStep::Unnamed, item))
             }
             PickleValue::Call(call) => self.visit_call(call),
+            // PyTorch saves storages by themselves, too: their elements are data like any other.
             PickleValue::Persistent(storage) => {
                 let tensor = TensorSource::new(self.pickle, self.archive).storage(*storage);
                 self.add(tensor?)

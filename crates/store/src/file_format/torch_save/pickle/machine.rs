@@ -48,6 +48,7 @@ impl<'a> PickleMachine<'a> {
     /// The only value that is left.
     pub(super) fn finish(mut self) -> Result<Pickle<'a>, FormatError> {
         let root = self.pop()?;
+        // Python takes no notice of what is left, where something could hide.
         if !self.stack.is_empty() || !self.marks.is_empty() || self.at < self.bytes.len() {
             return Err(self.error("one value and the pickle's end", "more"));
         }
@@ -64,7 +65,7 @@ impl<'a> PickleMachine<'a> {
         match opcode {
             b'.' => return Ok(false),
             0x80 => self.check_protocol()?,
-            // The bytes behind it are read as they come.
+            // A frame says how far to read ahead, which a slice has no use for.
             0x95 => {
                 self.array::<8>()?;
             }
@@ -75,10 +76,14 @@ impl<'a> PickleMachine<'a> {
             b'1' => {
                 self.pop_to_mark()?;
             }
-            b'2' => self.push_again(|machine| machine.top())?,
+            b'2' => {
+                let top = self.top()?;
+                self.push_again(top)?;
+            }
             b'q' | b'r' | 0x94 => self.remember(opcode)?,
             b'h' | b'j' => self.recall(opcode)?,
             b'c' | 0x93 => self.name(opcode)?,
+            // Making an object is a call of its class: nothing here tells them apart.
             b'R' | 0x81 => self.call()?,
             b'b' => self.build()?,
             b'Q' => {
@@ -113,6 +118,8 @@ impl<'a> PickleMachine<'a> {
             b'}' => PickleValue::Dict(Vec::new()),
             0x8f => PickleValue::Set(Vec::new()),
             0x91 => PickleValue::Set(self.pop_to_mark()?),
+            // Among others the opcodes of protocols 0 and 1, which nobody needs, and those that ask for code from a
+            // registry of extensions.
             _ => {
                 let found = format!("{opcode:#04x}");
                 return Err(self.error("an opcode of plain data, in protocol 2 to 5", &found));
@@ -187,6 +194,7 @@ impl<'a> PickleMachine<'a> {
                 PickleName(module, name)
             }
         };
+        // Names are refused where they come, even if nothing is done with them.
         if !(self.is_known)(name) {
             let found = format!("`{}.{}`", excerpt(name.0), excerpt(name.1));
             return Err(self.error("a class or function of plain tensors", &found));
@@ -277,6 +285,7 @@ impl<'a> PickleMachine<'a> {
         match (opcode, self.values.get_mut(top.0 as usize)) {
             (b'a' | b'e', Some(PickleValue::List(list))) => list.extend(items),
             (0x90, Some(PickleValue::Set(set))) => set.extend(items),
+            // A key without a value is damage, and no key of nothing.
             (b's' | b'u', Some(PickleValue::Dict(dict))) if items.len().is_multiple_of(2) => {
                 let (pairs, _) = items.as_chunks::<2>();
                 dict.extend(pairs.iter().map(|&[key, value]| (key, value)));
@@ -299,6 +308,7 @@ impl<'a> PickleMachine<'a> {
         let place = match opcode {
             b'q' => u32::from(u8::from_le_bytes(self.array()?)),
             b'r' => u32::from_le_bytes(self.array()?),
+            // Without a number it is the next place, as Python counts them.
             _ => u32::try_from(self.memo.len()).unwrap_or(u32::MAX),
         };
         let top = self.top()?;
@@ -315,18 +325,14 @@ impl<'a> PickleMachine<'a> {
             b'h' => u32::from(u8::from_le_bytes(self.array()?)),
             _ => u32::from_le_bytes(self.array()?),
         };
-        self.push_again(|machine| {
-            let known = machine.memo.get(&place).copied();
-            known.ok_or_else(|| machine.error("a value that came before", &place.to_string()))
-        })
+        match self.memo.get(&place) {
+            Some(&id) => self.push_again(id),
+            None => Err(self.error("a value that came before", &place.to_string())),
+        }
     }
 
     /// Puts a value that is there already on the stack.
-    fn push_again(
-        &mut self,
-        find: impl FnOnce(&Self) -> Result<ValueId, FormatError>,
-    ) -> Result<(), FormatError> {
-        let id = find(self)?;
+    fn push_again(&mut self, id: ValueId) -> Result<(), FormatError> {
         self.spend(1)?;
         self.stack.push(id);
         Ok(())
@@ -360,6 +366,7 @@ impl<'a> PickleMachine<'a> {
     }
 
     fn top(&self) -> Result<ValueId, FormatError> {
+        // Values in front of a mark belong to what is put together later.
         let values = self.stack.get(self.floor()..).unwrap_or_default();
         let top = values.last().copied();
         top.ok_or_else(|| self.error("a value on the stack", "none"))
