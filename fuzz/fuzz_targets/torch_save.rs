@@ -6,10 +6,11 @@ use libfuzzer_sys::fuzz_target;
 use opscope_store::file_format::torch_save;
 
 fuzz_target!(|bytes: &[u8]| {
-    let Ok(tensors) = torch_save::decode(bytes) else {
+    let Ok(file) = torch_save::decode(bytes) else {
         return;
     };
     assert!(torch_save::is_file(bytes));
+    let tensors = file.tensors;
     if torch_save::n_copied_bytes(&tensors, bytes.len()).is_err() {
         return;
     }

@@ -41,6 +41,13 @@ fn tensors_are_shown() {
             .arg("--json"),
     );
     assert_eq!(shown["format"], "PyTorch");
+    // Numbers and texts of the optimizer and the scheduler, the epoch, the loss and so on.
+    let n_others: usize = shown["attrs"]["other_values"]
+        .as_str()
+        .unwrap()
+        .parse()
+        .unwrap();
+    assert!(n_others > 8, "{n_others}");
     let tensors = shown["tensors"].as_array().unwrap();
     let slots: Vec<_> = tensors
         .iter()

@@ -112,7 +112,7 @@ fn every_cut_and_flip_is_read_or_refused() {
             for flip in [0x01, 0x80, 0xff] {
                 let mut damaged = whole.clone();
                 damaged[at] ^= flip;
-                for tensor in torch_save::decode(&damaged).unwrap_or_default() {
+                for tensor in torch_save::decode(&damaged).unwrap_or_default().tensors {
                     let read = tensor.read(&damaged);
                     assert!(read.is_err() || read.unwrap().len() == tensor.n_bytes());
                     let place = tensor.place();
@@ -234,7 +234,7 @@ fn what_is_written_here_is_read() {
         let mut file = std::io::Cursor::new(Vec::new());
         torch_save::write(&mut file, dtype, &[2, 3], &bytes).unwrap();
         let file = file.into_inner();
-        let found = torch_save::decode(&file).unwrap();
+        let found = torch_save::decode(&file).unwrap().tensors;
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].read(&file).unwrap(), bytes);
         assert_eq!(

@@ -47,6 +47,15 @@ const N_FILLED_BYTES_MAX: usize = 64 << 20;
 /// How files of versions before 1.6 begin: a pickle of a number.
 const OLD_MAGIC: [u8; 14] = *b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";
 
+/// A file that was read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TorchFile {
+    /// Its tensors, in the order of its data.
+    pub tensors: Vec<TorchTensor>,
+    /// How many numbers, texts and other values stand beside them.
+    pub n_others: usize,
+}
+
 /// A tensor of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TorchTensor {
@@ -114,12 +123,12 @@ pub fn telling_stem(file_name: &str) -> Option<&str> {
         .find_map(|suffix| file_name.strip_suffix(suffix))
 }
 
-/// The tensors of a file, in the order of its data.
+/// The tensors of a file.
 ///
 /// # Errors
 /// [`FormatError`] if the file is damaged, has the form of before 1.6, or names classes and functions other than
 /// those of plain tensors.
-pub fn decode(file: &[u8]) -> Result<Vec<TorchTensor>, FormatError> {
+pub fn decode(file: &[u8]) -> Result<TorchFile, FormatError> {
     if file.starts_with(&OLD_MAGIC) {
         let found = "the form of before 1.6, which \
             `torch.save(torch.load(path, weights_only=True), path)` writes anew";
@@ -132,9 +141,9 @@ pub fn decode(file: &[u8]) -> Result<Vec<TorchTensor>, FormatError> {
     let archive = TorchArchive::new(file)?;
     // Places in the pickle become places in the file.
     let start = archive.pickle.start as u64;
-    let tensors = pickle::decode(archive.pickle_bytes(), known_names::is_known)
-        .and_then(|pickle| TensorWalk::new(&pickle, &archive).tensors());
-    tensors.map_err(|error| error.shifted(start))
+    let found = pickle::decode(archive.pickle_bytes(), known_names::is_known)
+        .and_then(|pickle| TensorWalk::new(&pickle, &archive).finish());
+    found.map_err(|error| error.shifted(start))
 }
 
 impl TorchTensor {

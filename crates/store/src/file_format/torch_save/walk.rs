@@ -7,7 +7,7 @@ use super::known_names::is_plain;
 use super::names::{PathName, PathStep, distinct_names};
 use super::pickle::{Pickle, PickleCall, PickleValue, ValueId, excerpt};
 use super::rebuild::TensorSource;
-use super::{DEPTH_MAX, N_TENSORS_MAX, N_VISITS_MAX, NAMES_BYTES_MAX, TorchTensor};
+use super::{DEPTH_MAX, N_TENSORS_MAX, N_VISITS_MAX, NAMES_BYTES_MAX, TorchFile, TorchTensor};
 use crate::FormatError;
 
 /// The way through a file.
@@ -16,6 +16,7 @@ pub(super) struct TensorWalk<'a> {
     archive: &'a TorchArchive<'a>,
     path: Vec<PathStep<'a>>,
     n_visits: usize,
+    n_others: usize,
     n_name_bytes: usize,
     names: Vec<PathName>,
     tensors: Vec<TorchTensor>,
@@ -28,6 +29,7 @@ impl<'a> TensorWalk<'a> {
             archive,
             path: Vec::new(),
             n_visits: 0,
+            n_others: 0,
             n_name_bytes: 0,
             names: Vec::new(),
             tensors: Vec::new(),
@@ -35,13 +37,16 @@ impl<'a> TensorWalk<'a> {
     }
 
     /// All tensors in the order of the data, each with a name.
-    pub(super) fn tensors(mut self) -> Result<Vec<TorchTensor>, FormatError> {
+    pub(super) fn finish(mut self) -> Result<TorchFile, FormatError> {
         self.visit(self.pickle.root())?;
         let names = distinct_names(self.names)?.into_iter();
         let named = names
             .zip(self.tensors)
             .map(|(name, tensor)| TorchTensor { name, ..tensor });
-        Ok(named.collect())
+        Ok(TorchFile {
+            tensors: named.collect(),
+            n_others: self.n_others,
+        })
     }
 
     fn visit(&mut self, id: ValueId) -> Result<(), FormatError> {
@@ -82,7 +87,10 @@ impl<'a> TensorWalk<'a> {
             | PickleValue::Float(_)
             | PickleValue::Text(_)
             | PickleValue::Bytes(_)
-            | PickleValue::Name(_) => Ok(()),
+            | PickleValue::Name(_) => {
+                self.n_others += 1;
+                Ok(())
+            }
         }
     }
 

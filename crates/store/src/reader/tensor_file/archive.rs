@@ -13,7 +13,7 @@ use crate::file_format::npz::Archive;
 use crate::file_format::onnx_tensor::{self, OnnxElements};
 use crate::file_format::polygraphy_json::{self, PolygraphyArray, ReadArray};
 use crate::file_format::safetensors;
-use crate::file_format::torch_save::{self, TorchContent, TorchTensor};
+use crate::file_format::torch_save::{self, TorchContent, TorchFile, TorchTensor};
 use crate::reader::term::DumpTerm;
 use crate::{FormatError, StoreError, check_memory};
 
@@ -258,7 +258,9 @@ pub(super) fn torch_file(
     wanted: Option<usize>,
 ) -> Result<TensorFile, FormatError> {
     let file = bytes.as_ref();
-    let mut found = torch_save::decode(file)?;
+    let decoded = torch_save::decode(file)?;
+    let facts = torch_facts(&decoded);
+    let mut found = decoded.tensors;
     let mut first = 0;
     if let Some(wanted) = wanted {
         first = wanted;
@@ -267,7 +269,8 @@ pub(super) fn torch_file(
     let kind = FileKind::TorchSave;
     if found.iter().all(|tensor| tensor.place().is_some()) {
         let tensors = (first..).zip(found).map(torch_member).collect();
-        return Ok(archive_file(kind, file_name, tensors, bytes));
+        let file = archive_file(kind, file_name, tensors, bytes);
+        return Ok(TensorFile { facts, ..file });
     }
     let n_bytes = torch_save::n_copied_bytes(&found, file.len())?;
     // Room for all of them at once: a list that grows takes twice as much for a while.
@@ -285,12 +288,23 @@ pub(super) fn torch_file(
             ..stored
         });
     }
-    Ok(archive_file(kind, file_name, tensors, copied.into()))
+    let file = archive_file(kind, file_name, tensors, copied.into());
+    Ok(TensorFile { facts, ..file })
+}
+
+/// Values beside tensors are not listed, but nobody should take a file for empty that has some.
+fn torch_facts(file: &TorchFile) -> FileFacts {
+    let n_others = Some(file.n_others).filter(|n| *n > 0);
+    let others = n_others.map(|n| ("other_values".to_owned(), n.to_string()));
+    FileFacts {
+        attributes: others.into_iter().collect(),
+        ..FileFacts::default()
+    }
 }
 
 /// The tensors of a file by their descriptions.
 pub(super) fn torch_members(file: &[u8]) -> Result<Vec<StoredTensor>, FormatError> {
-    let tensors = torch_save::decode(file)?.into_iter().enumerate();
+    let tensors = torch_save::decode(file)?.tensors.into_iter().enumerate();
     Ok(tensors.map(torch_member).collect())
 }
 
