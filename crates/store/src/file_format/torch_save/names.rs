@@ -66,6 +66,7 @@ impl PathName {
 
 /// A name of its own for each path: joined, or exact where others are joined to the same.
 pub(super) fn distinct_names(paths: Vec<PathName>) -> Result<Vec<String>, FormatError> {
+    // All of them become exact, so that no name depends on which tensor comes first.
     let mut n_joined: HashMap<String, usize> = HashMap::new();
     for path in &paths {
         *n_joined.entry(path.joined.clone()).or_default() += 1;

@@ -158,6 +158,7 @@ impl<'a> TensorSource<'a> {
         start: usize,
         at: u32,
     ) -> Result<TorchTensor, FormatError> {
+        // The dtype of a storage counts for tensors that do not say one.
         let dtype = dtype.unwrap_or_else(|| storage.dtype.clone());
         let dtype = match dtype {
             Ok(dtype) => dtype,
@@ -188,6 +189,7 @@ impl<'a> TensorSource<'a> {
         let TorchContent::Dense(elements) = tensor.content else {
             return Ok(tensor);
         };
+        // A fact that is passed over could mean other elements than those in the storage.
         let mut changes = elements.changes();
         for &(key, value) in facts {
             match [key, value].map(|id| self.pickle.value(id)) {

@@ -278,6 +278,7 @@ pub(super) fn torch_file(
     let mut tensors = Vec::new();
     for (index, tensor) in (first..).zip(found) {
         let start = copied.len();
+        // One file has one piece of memory, so that tensors which lie well are copied beside the others.
         match tensor.place() {
             Some(range) => copied.extend_from_slice(file.get(range).unwrap_or_default()),
             None => copied.extend(tensor.read(file)?),

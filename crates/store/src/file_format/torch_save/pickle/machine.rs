@@ -149,6 +149,7 @@ impl<'a> PickleMachine<'a> {
         // Two's complement of any width: a byte more says nothing but the sign.
         let sign = if last & 0x80 == 0 { 0 } else { 0xff };
         let (low, high) = bytes.split_at(bytes.len().min(8));
+        // The sign fills up what a short number leaves.
         let mut wide = [sign; 8];
         wide.iter_mut().zip(low).for_each(|(to, from)| *to = *from);
         let is_same_sign = (wide[7] & 0x80 == 0) == (sign == 0);
@@ -171,6 +172,7 @@ impl<'a> PickleMachine<'a> {
             _ => u64::from_le_bytes(self.array()?),
         };
         let bytes = self.take(n_bytes)?;
+        // Text stays in the pickle, but those who read values may copy it.
         self.n_text_bytes = self.n_text_bytes.saturating_add(bytes.len());
         if self.n_text_bytes > TEXT_BYTES_MAX {
             let expected = format!("at most {TEXT_BYTES_MAX} bytes of text");
@@ -220,6 +222,7 @@ impl<'a> PickleMachine<'a> {
         let Some(PickleValue::Tuple(items)) = self.value(Some(args)) else {
             return Err(self.error("a tuple of arguments", "another value"));
         };
+        // The only argument that is looked at, as that of a dictionary.
         let first = items.first().copied();
         let Some(&PickleValue::Name(name)) = self.value(Some(callee)) else {
             return Err(self.error("a name that is called", "another value"));
@@ -263,6 +266,7 @@ impl<'a> PickleMachine<'a> {
 
     /// Takes the attributes of a dictionary, which are no part of its content.
     fn build(&mut self) -> Result<(), FormatError> {
+        // State dictionaries have the versions of their modules there.
         self.pop()?;
         let top = self.top()?;
         let name = match self.value(Some(top)) {
