@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use half::f16;
 use opscope_store::file_bytes::FileBytes;
-use opscope_store::reader::{FileKind, IndexedTensor, OpenedTensor, TensorFile};
+use opscope_store::reader::{ElementsPlace, FileKind, IndexedTensor, OpenedTensor, TensorFile};
 use opscope_store::record::SlotSide;
 use opscope_tensor::convert::dtype::DecodeError;
 use opscope_tensor::{DType, Layout, Shape, Stats, StatsError, TensorView, stats};
@@ -173,11 +173,22 @@ pub fn stats_of(record: &IndexedTensor) -> Result<Stats, ElementsError> {
 
 fn open_file(record: &IndexedTensor) -> Result<TensorFile, ElementsError> {
     let place = record.elements.as_ref().ok_or(ElementsError::NoElements)?;
-    if place.kind == Some(FileKind::Elements) {
+    if is_in_place(place) {
         return open_files::of_elements(record);
     }
     let file = TensorFile::open_for(&record.path, &place.real_name, place.tensor);
     Ok(file?)
+}
+
+/// Whether the record says all that reading its elements takes. Archives are not looked through again for each of their
+/// tensors then.
+fn is_in_place(place: &ElementsPlace) -> bool {
+    let is_archive = matches!(
+        place.kind,
+        Some(FileKind::Safetensors | FileKind::TorchSave)
+    );
+    // Elements in an order of their own have no offset.
+    place.kind == Some(FileKind::Elements) || (is_archive && place.offset.is_some())
 }
 
 /// The tensor in its file, which may have become another since it was listed.
@@ -186,7 +197,12 @@ fn find_tensor<'f>(
     file: &'f TensorFile,
 ) -> Result<OpenedTensor<'f>, ElementsError> {
     let place = record.elements.as_ref().ok_or(ElementsError::NoElements)?;
-    let (side, index) = place.tensor.unwrap_or((SlotSide::Output, 0));
+    let first = (SlotSide::Output, 0);
+    let (side, index) = match file.kind() {
+        // The only one, whichever it is of an archive.
+        FileKind::Elements => first,
+        _ => place.tensor.unwrap_or(first),
+    };
     file.tensor(side, index)
         .ok_or_else(|| ElementsError::NoSlot {
             slot: format!("{}.{index}", side.name()),

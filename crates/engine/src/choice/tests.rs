@@ -1,4 +1,5 @@
 use std::ffi::OsString;
+use std::sync::Arc;
 
 use super::*;
 use crate::{LoadOptions, LoadedModel, ModelSource};

@@ -1,0 +1,74 @@
+//! Files of elements that stay open while a thread has work of one kind to do.
+//!
+//! A native dump has all its elements in few files. Opening one for each tensor takes longer than
+//! comparing small ones.
+
+use std::cell::RefCell;
+use std::path::PathBuf;
+
+use opscope_store::StoreError;
+use opscope_store::file_bytes::FileBytes;
+use opscope_store::reader::{IndexedTensor, TensorFile};
+
+use super::ElementsError;
+
+/// Files of a thread that are open at once: those of two dumps, and of steps that begin the next one.
+const N_OPEN_MAX: usize = 8;
+
+thread_local! {
+    /// `None` while the thread does no such work: a file must not stay open because it was read once.
+    static OPEN: RefCell<Option<Vec<(PathBuf, FileBytes)>>> = const { RefCell::new(None) };
+}
+
+/// Does `work`, during which files stay open.
+pub(crate) fn keep_open<R>(work: impl FnOnce() -> R) -> R {
+    /// Closes them also after a panic.
+    struct OpenedHere(bool);
+
+    impl Drop for OpenedHere {
+        fn drop(&mut self) {
+            if self.0 {
+                OPEN.with_borrow_mut(Option::take);
+            }
+        }
+    }
+
+    let is_first = OPEN.with_borrow_mut(|open| {
+        let is_first = open.is_none();
+        open.get_or_insert_default();
+        is_first
+    });
+    let _opened = OpenedHere(is_first);
+    work()
+}
+
+/// Opens the file that a record of a native dump has its elements in.
+pub(super) fn of_elements(record: &IndexedTensor) -> Result<TensorFile, ElementsError> {
+    let known = OPEN.with_borrow(|open| {
+        let mut files = open.iter().flatten();
+        let known = files.find(|(path, _)| *path == record.path);
+        known.map(|(_, bytes)| bytes.clone())
+    });
+    // A file that grows may reach further by now than when it was opened.
+    if let Some(bytes) = known
+        && let Ok(file) = TensorFile::of_elements(bytes, record)
+    {
+        return Ok(file);
+    }
+    let path = &record.path;
+    let bytes = FileBytes::open_in_dump(path).map_err(|source| StoreError::Io {
+        action: "read",
+        path: path.clone(),
+        source,
+    })?;
+    OPEN.with_borrow_mut(|open| {
+        if let Some(files) = open {
+            files.retain(|(known, _)| known != path);
+            if files.len() >= N_OPEN_MAX {
+                files.remove(0);
+            }
+            files.push((path.clone(), bytes.clone()));
+        }
+    });
+    Ok(TensorFile::of_elements(bytes, record)?)
+}
