@@ -128,7 +128,7 @@ impl LastFile {
     ) -> Result<R, ElementsError> {
         // Of an archive only the tensor that was asked for may have been read.
         let (_, file) = match self.0.take() {
-            Some((path, mut file)) if path == record.path && !file.kind().is_archive() => {
+            Some((path, mut file)) if path == record.path && may_be_kept(&file, record) => {
                 if file.kind() == FileKind::Elements {
                     file.turn_to(record)?;
                 }
@@ -178,6 +178,14 @@ fn open_file(record: &IndexedTensor) -> Result<TensorFile, ElementsError> {
     }
     let file = TensorFile::open_for(&record.path, &place.real_name, place.tensor);
     Ok(file?)
+}
+
+/// Whether a file that is open has the elements of a record as well.
+fn may_be_kept(file: &TensorFile, record: &IndexedTensor) -> bool {
+    let place = record.elements.as_ref();
+    let is_in_place = place.is_some_and(is_in_place);
+    // A view in an archive is gathered, whatever its neighbours are.
+    !file.kind().is_archive() && is_in_place == (file.kind() == FileKind::Elements)
 }
 
 /// Whether the record says all that reading its elements takes. Archives are not looked through again for each of their

@@ -83,11 +83,11 @@ impl TensorFile {
     /// [`StoreError`] if the file does not reach as far.
     pub fn turn_to(&mut self, record: &IndexedTensor) -> Result<(), StoreError> {
         let n_file = self.bytes.as_ref().len();
-        let offset = record
-            .elements
-            .as_ref()
-            .and_then(|place| place.offset)
-            .unwrap_or(0);
+        let offset = record.elements.as_ref().and_then(|place| place.offset);
+        let Some(offset) = offset else {
+            let error = FormatError::new(0, "a place of the elements", "none");
+            return Err(StoreError::corrupt(FileKind::Elements.name(), &record.path)(error));
+        };
         let n_bytes = record.n_bytes.unwrap_or(0);
         let range = usize::try_from(offset)
             .ok()
