@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use opscope_store::record::SlotSide;
+use opscope_store::tree::acl::clean_name;
 
 use super::matching::Matching;
 use super::side::{ComparedDump, OperatorExecution};
@@ -76,6 +77,8 @@ impl Selection {
         let is_one_of = |patterns: &[String], text: &str| {
             patterns.is_empty() || patterns.iter().any(|pattern| is_match(pattern, text))
         };
-        is_one_of(&self.names, &run.op_name) && is_one_of(&self.op_types, &run.op_type)
+        // Types have no dots here, whichever form the dump has.
+        let op_types: Vec<String> = self.op_types.iter().map(|name| clean_name(name)).collect();
+        is_one_of(&self.names, &run.op_name) && is_one_of(&op_types, &run.op_type)
     }
 }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use opscope_store::dump::{PassReason, PassedOver};
 use opscope_store::reader::{DumpTerm, ExecutionKind, FileKind, IndexedTensor};
 use opscope_store::record::graph::GraphDescription;
+use opscope_store::tree::acl::clean_name;
 use opscope_store::{StoreError, record};
 use opscope_tensor::{DType, Layout};
 
@@ -265,9 +266,17 @@ impl ComparedDump {
             .filter(|place| place.tensor.is_some() && record.task_id.is_some())
             .and_then(|_| record.timestamp.is_some().then(|| record.path.clone()))
             .filter(|path| path.extension().is_none_or(|e| e != "npy" && e != "zst"));
+        // The vendors' trees have types in names of files alone, without the dots of PyTorch's; lists of
+        // types that mean something, and the other dump, are to find both.
+        let has_dots = !execution.op_type.contains("::");
+        let op_type = if has_dots {
+            clean_name(&execution.op_type)
+        } else {
+            execution.op_type.clone()
+        };
         let key = (
             place.clone(),
-            execution.op_type.clone(),
+            op_type.clone(),
             execution.op_name.clone(),
             record.task_id,
             execution.run,
@@ -277,7 +286,7 @@ impl ComparedDump {
             self.runs.push(OperatorExecution {
                 place,
                 kind: execution.kind,
-                op_type: execution.op_type.clone(),
+                op_type,
                 op_name: execution.op_name.clone(),
                 task_id: record.task_id,
                 repeat: execution.run,

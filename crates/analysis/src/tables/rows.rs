@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use opscope_store::StoreError;
+use opscope_store::file_format::graph_json::GraphOperator;
 use opscope_store::reader::{ElementsPlace, FileKind, IndexedTensor, NativeStep};
 use opscope_store::record::SlotSide;
 use opscope_store::slot_table::{SlotRow, StatisticsCells};
@@ -160,12 +161,22 @@ fn execution_row(side: &ComparedDump, index: usize) -> SlotRow {
         kind: Some(run.kind.name().into()),
         op_type: text(&run.op_type),
         op_name: text(&run.op_name),
-        module: operator.and_then(|operator| text(&operator.module)),
-        source: operator.and_then(|operator| text(&operator.source)),
+        module: operator.and_then(|operator| call_site(operator, &operator.module, "module")),
+        source: operator.and_then(|operator| call_site(operator, &operator.source, "source")),
         task: run.task_id.map(Into::into),
         time_us: run.timestamp_us.and_then(|time| i64::try_from(time).ok()),
         ..SlotRow::default()
     }
+}
+
+/// A part of an operator's call site. Descriptions of eager steps have it among the attributes.
+fn call_site(operator: &GraphOperator, known: &str, attribute: &str) -> Option<Arc<str>> {
+    let found = operator
+        .attributes
+        .get(attribute)
+        .map_or("", String::as_str);
+    let text = if known.is_empty() { found } else { known };
+    (!text.is_empty()).then(|| text.into())
 }
 
 /// Names of values by the place of their slots, as far as a description of the graph tells.

@@ -235,13 +235,13 @@ pub(in crate::compare) fn is_additive(op_type: &str) -> bool {
 /// Whether operators of a type make no absolute error larger. That counts where few large values, such as those of
 /// a mask, are all of an input's norm.
 pub(super) fn is_contracting(op_type: &str) -> bool {
-    let name = plain(op_type);
+    let name = plain_type(op_type);
     CONTRACTING.iter().any(|start| name.starts_with(start))
 }
 
 /// The manner of a type.
 pub(super) fn manner(op_type: &str) -> ErrorGrowth {
-    let name = plain(op_type);
+    let name = plain_type(op_type);
     let starts = |all: &[&str]| all.iter().any(|start| name.starts_with(start));
     // Sums go by whole words, as `addmm` begins with `add` and is none; and `expand` begins with
     // `exp` and computes nothing.
@@ -260,24 +260,25 @@ pub(super) fn manner(op_type: &str) -> ErrorGrowth {
 
 /// Whether what an operator of a type reads is right if what it makes is.
 pub(in crate::compare) fn is_telling(op_type: &str) -> bool {
-    TELLING.contains(&plain(op_type).as_str())
+    TELLING.contains(&plain_type(op_type).as_str())
 }
 
 /// Whether operators of a type hand out what they were given from outside.
 pub(in crate::compare) fn is_source(op_type: &str) -> bool {
-    SOURCES.contains(&plain(op_type).as_str())
+    SOURCES.contains(&plain_type(op_type).as_str())
 }
 
 /// Whether operators of a type may change an input, so that a dump shows it as it is afterwards.
 pub(super) fn is_in_place(op_type: &str) -> bool {
-    let name = plain(op_type);
+    let name = plain_type(op_type);
     // PyTorch's names of such operators end so.
     // Two underscores end Python's special names, such as `__and__`, and say nothing of writing.
     (name.ends_with('_') && !name.ends_with("__")) || IN_PLACE.iter().any(|s| name.starts_with(s))
 }
 
-/// Lower case, without PyTorch's namespace and overload.
-fn plain(op_type: &str) -> String {
+/// The type of an operator in lower case, without PyTorch's namespace and overload: `aten::rand.names` is `rand`, and so is
+/// `aten_rand_default`, as names of files have it.
+pub(in crate::compare) fn plain_type(op_type: &str) -> String {
     let lower = op_type.to_lowercase();
     let name = ["aten::", "aten.", "prims.", "prims::"]
         .into_iter()

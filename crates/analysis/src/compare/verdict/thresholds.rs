@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
+use opscope_store::tree::acl::clean_name;
 use opscope_tensor::DType;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -12,6 +13,7 @@ use thiserror::Error;
 use super::bounds::{Limits, MetricBounds};
 use super::derived::{is_beyond, of_natural_loss};
 use super::{defaults, exactness, glob::is_match};
+use crate::compare::attribution::kinds::plain_type;
 use crate::compare::document::{DocumentError, read_document};
 use crate::compare::metric::MetricId;
 use crate::compare::nearest;
@@ -115,7 +117,7 @@ impl Thresholds {
         let layers = [
             self.dtypes.get(kind_of(dtype)),
             own,
-            self.op_types.get(op_type),
+            self.limits_of(op_type),
         ];
         let layers = layers.into_iter().flatten();
         let mut limits = Limits::new();
@@ -129,9 +131,18 @@ impl Thresholds {
             .collect()
     }
 
+    /// The limits of a type, which may be written with the dots that PyTorch's types have.
+    fn limits_of(&self, op_type: &str) -> Option<&Limits> {
+        let mut known = self.op_types.iter();
+        let same = known.find(|(name, _)| clean_name(name) == op_type);
+        self.op_types
+            .get(op_type)
+            .or(same.map(|(_, limits)| limits))
+    }
+
     /// Whether the outputs of operators of a type have values to judge, or limits of their own say so.
     pub fn is_judged(&self, op_type: &str, op_name: &str) -> bool {
-        let has_own = self.op_types.contains_key(op_type)
+        let has_own = self.limits_of(op_type).is_some()
             || self.names.iter().any(|(name, _)| is_match(name, op_name));
         let plain = plain_type(op_type);
         let mut patterns = self.not_judged.iter().map(|pattern| pattern.to_lowercase());
@@ -226,16 +237,6 @@ fn kind_of(dtype: Option<DType>) -> &'static str {
     } else {
         "integer"
     }
-}
-
-/// The type of an operator in lower case, without PyTorch's namespace and overload: `aten::rand.names` is `rand`.
-fn plain_type(op_type: &str) -> String {
-    let lower = op_type.to_lowercase();
-    let inner = ["aten::", "aten.", "prims.", "prims::"]
-        .into_iter()
-        .find_map(|start| lower.strip_prefix(start));
-    let name = inner.unwrap_or(&lower);
-    name.split('.').next().unwrap_or(name).to_owned()
 }
 
 /// The entries of a map in the order of the file.

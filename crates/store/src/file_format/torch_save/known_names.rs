@@ -30,7 +30,7 @@ pub(super) const UNREAD: [(&str, &str, Option<usize>); 3] = [
     ("_rebuild_nested_tensor", "nested tensor", None),
     ("_rebuild_sparse_tensor", "sparse tensor", None),
 ];
-/// Classes of tensors that are as plain as [`torch.Tensor`].
+/// Classes of tensors that are as plain as `torch.Tensor`.
 pub(super) const PLAIN_CLASSES: [PickleName<'_>; 3] = [
     PickleName("torch", "Tensor"),
     PickleName("torch.nn.parameter", "Parameter"),
