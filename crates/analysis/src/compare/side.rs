@@ -366,6 +366,9 @@ impl ComparedDump {
             // Matching takes the last name for the end of a fused chain, so the description, which
             // has all names, sets the order.
             names.append(&mut run.original_names);
+            // Files of AscendCL name the makers of outputs; forms that keep tensors alone do not.
+            let makers = outputs.iter().flatten().map(|(name, _)| name.clone());
+            names.extend(makers.filter(|name| !name.is_empty()));
             keep_first(&mut names);
             run.original_names = names;
             for slot in run
