@@ -13,6 +13,7 @@ pub mod ms_dtype;
 pub mod ms_graph_ir;
 pub mod ms_graph_pb;
 pub mod ms_json;
+pub mod msprobe;
 pub mod nano;
 pub mod npy;
 pub mod npy_zst;

@@ -3,6 +3,7 @@
 pub mod acl;
 pub mod arrays;
 pub mod mindspore;
+pub mod msprobe;
 pub mod native;
 pub mod outputs;
 pub mod own;
