@@ -8,6 +8,7 @@
 //! | `ascend` | AscendCL's trees, single files, and directories of converted arrays |
 //! | `mindspore` | `MindSpore`'s trees |
 //! | `native` | our own form |
+//! | `msprobe` | msProbe's trees |
 //! | `arrays` | archives of named arrays, and arrays by name |
 //!
 //! A reader decides from a listing of files whether it knows the dump, says which files it asks
@@ -19,6 +20,7 @@ mod ascend;
 mod entries;
 mod index;
 mod mindspore;
+mod msprobe;
 mod native;
 mod tensor_file;
 mod term;
@@ -65,6 +67,7 @@ pub trait DumpReader: Sync {
 /// Every form. The first that knows a dump reads it; the last takes whatever is left.
 const READERS: &[&dyn DumpReader] = &[
     &native::NativeReader,
+    &msprobe::ProbeReader,
     &mindspore::MindSporeReader,
     &arrays::ArraysReader,
     &ascend::AscendReader,

@@ -42,7 +42,7 @@ pub struct Operator {
 }
 
 /// Where a program calls an operator; texts are empty where nobody knows.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CallSite {
     /// Path of the module that the operator belongs to.
     pub module: Arc<str>,

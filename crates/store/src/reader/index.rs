@@ -12,7 +12,7 @@ use crate::StoreError;
 use crate::dump::PassedOver;
 use crate::dump::mindspore::{GraphOrder, RankGraph};
 use crate::file_format::stats_csv::StatsTable;
-use crate::record::SlotSide;
+use crate::record::{CallSite, SlotSide};
 
 /// Everything that reading a dump finds, without the elements of its tensors.
 ///
@@ -72,6 +72,8 @@ pub struct IndexedExecution {
     pub time: Option<String>,
     /// Which execution of the operator in its step, counted from 0.
     pub run: usize,
+    /// Where the program calls it, where the dump itself says so.
+    pub call_site: Option<CallSite>,
 }
 
 /// Names of an operator besides [`IndexedExecution::op_name`].

@@ -191,6 +191,7 @@ fn execution(run: &OperatorRun) -> IndexedExecution {
         iteration: place.iteration,
         time: place.time.clone(),
         run: run.run,
+        call_site: None,
     }
 }
 
