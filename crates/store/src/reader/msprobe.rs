@@ -59,6 +59,7 @@ impl DumpReader for ProbeReader {
         for step in &files.steps {
             add_step(&mut index, &files, step, &mut n_runs, &mut used);
         }
+        // Nothing is skipped in silence, even a file that no table knows.
         let unused = files.data.iter().zip(used).filter(|(_, is_used)| !is_used);
         for ((entry, _), _) in unused {
             let reason = "expected a file that `dump.json` names, found another one";

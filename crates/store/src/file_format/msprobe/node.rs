@@ -27,6 +27,7 @@ impl Node {
         let Node::Object(members) = self else {
             return None;
         };
+        // Of a key that is there twice the first counts.
         let mut found = members.iter().filter(|(name, _)| name == key);
         found.next().map(|(_, node)| node)
     }
@@ -61,6 +62,7 @@ impl<'de> DeserializeSeed<'de> for NodeSeed<'_> {
     type Value = Node;
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Node, D::Error> {
+        // A small file may hold very many values, each larger in memory than in the file.
         let Some(n_left) = self.n_left.get().checked_sub(1) else {
             let message = format!("more than {N_NODES_MAX} values in one entry");
             return Err(D::Error::custom(message));

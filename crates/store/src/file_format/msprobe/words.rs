@@ -19,6 +19,7 @@ pub(super) fn quote_words(bytes: &mut [u8]) {
         let rest = bytes.get_mut(at..).unwrap_or_default();
         let word = WORDS.iter().find(|(word, _)| rest.starts_with(word));
         at += match (is_in_text, byte, word) {
+            // An escaped quote does not end a text.
             (true, b'\\', _) => 2,
             (_, b'"', _) => {
                 is_in_text = !is_in_text;

@@ -77,6 +77,7 @@ impl ProbeFiles {
             files.steps.extend(step);
         }
         files.steps.sort_by_key(|step| step.place);
+        // Those beside a damaged dump say nothing by themselves.
         for entry in beside.into_values() {
             pass_over(index, entry, PassReason::Graph);
         }
@@ -143,6 +144,7 @@ pub(super) fn is_probe_dump(entry: &DumpEntry) -> bool {
     if ![tree::DUMP_FILE, tree::DEBUG_FILE].contains(&entry.real_name.as_str()) {
         return false;
     }
+    // Other tools write a `dump.json` too, so that the name alone proves nothing.
     let Ok((file, _)) = regular_file::open_in_dump(&entry.path) else {
         return false;
     };
