@@ -151,6 +151,10 @@ fn execution_row(side: &ComparedDump, index: usize) -> SlotRow {
     let described = side.description_of(index);
     // The description of another graph is none, so that nothing is told of the wrong operator.
     let operator = described.and_then(|(_, graph, operator)| graph.operators.get(operator));
+    // Dumps of msProbe have it beside each call.
+    let recorded = run.slots.first();
+    let recorded = recorded.and_then(|slot| slot.record().execution.call_site.clone());
+    let recorded = recorded.unwrap_or_default();
     SlotRow {
         rank: run.place.rank.map(Into::into),
         model: run.place.model.as_deref().map(Into::into),
@@ -161,8 +165,12 @@ fn execution_row(side: &ComparedDump, index: usize) -> SlotRow {
         kind: Some(run.kind.name().into()),
         op_type: text(&run.op_type),
         op_name: text(&run.op_name),
-        module: operator.and_then(|operator| call_site(operator, &operator.module, "module")),
-        source: operator.and_then(|operator| call_site(operator, &operator.source, "source")),
+        module: operator
+            .and_then(|operator| call_site(operator, &operator.module, "module"))
+            .or_else(|| text(&recorded.module)),
+        source: operator
+            .and_then(|operator| call_site(operator, &operator.source, "source"))
+            .or_else(|| text(&recorded.source)),
         task: run.task_id.map(Into::into),
         time_us: run.timestamp_us.and_then(|time| i64::try_from(time).ok()),
         ..SlotRow::default()

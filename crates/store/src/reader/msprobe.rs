@@ -271,7 +271,7 @@ fn count(operator: &mut OperatorInFile, record: &IndexedTensor) {
     operator.n_bytes += record.n_bytes.unwrap_or(0);
 }
 
-/// What reading a file with a tensor gives: none of a damaged one, which is noted.
+/// The head of a file with a tensor: none of a damaged one, which is noted.
 fn head_of(
     content: Result<FileContent, StoreError>,
     errors: &mut Vec<StoreError>,

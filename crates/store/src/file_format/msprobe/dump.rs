@@ -72,7 +72,7 @@ pub struct ProbeEntry {
     pub unknown: Vec<String>,
 }
 
-/// What the file says of a tensor.
+/// The description of a tensor.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ProbeTensor {
     /// Side and position.

@@ -1,7 +1,7 @@
 //! Bare words for numbers that are not finite, made into texts of the same length, so that offsets
 //! in errors stay those of the file.
 
-/// What Python writes, and the text of the same length that goes in its place. The longer words
+/// The words that Python writes, and the text of the same length that goes in its place. The longer words
 /// come first, as the others are their ends.
 const WORDS: [(&[u8], &[u8]); 3] = [
     (b"-Infinity", b"\"-inf   \""),

@@ -15,7 +15,7 @@ use crate::file_format::msprobe::{self as format, ProbeDump};
 use crate::tree::msprobe::{self as tree, ProbePlace};
 use crate::{FormatError, StoreError, regular_file};
 
-/// What one file says of the calls of one step in one process.
+/// The content of one file about the calls of one step in one process.
 pub(super) struct ProbeStep {
     /// `dump.json` or `debug.json`.
     pub(super) entry: DumpEntry,
