@@ -77,7 +77,7 @@ class Runner:
             shutil.rmtree(self.scratch)
 
     def _run(self) -> Result:
-        given = self._process("given", self.case.model, ["--out", self.scratch / "dump"], Others.ALL)
+        given = self._process("given", self.case.model, ["--form", "acl", "--out", self.scratch / "dump"], Others.ALL)
         if given.end:
             return Result(self.case, given.end, forms=self._forms(given))
         verdict = self.judge(given.outputs)

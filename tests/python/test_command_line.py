@@ -18,7 +18,7 @@ from onnx_models import write_linear
 from programs import ROOT
 
 SECONDS_MAX = 120
-COMMANDS = ["dump", "op", "config", "convert", "compare", "show", "overflow", "replay", "msaccucmp"]
+COMMANDS = ["dump", "op", "config", "convert", "compare", "show", "index", "overflow", "replay", "msaccucmp"]
 
 
 def command(*arguments: object) -> list[str]:
@@ -91,7 +91,7 @@ def test_dump_show_and_convert(model: Path, tmp_path: Path) -> None:
 
 
 def test_a_part_that_fails_is_exit_code_4(model: Path, tmp_path: Path) -> None:
-    assert run("dump", model, "--seed", "0", "--out", tmp_path / "dump").returncode == 0
+    assert run("dump", model, "--seed", "0", "--form", "acl", "--out", tmp_path / "dump").returncode == 0
     next((tmp_path / "dump").rglob("Relu.*")).write_bytes(b"damaged")
     done = run("convert", "-d", tmp_path / "dump", "-out", tmp_path / "npy")
     assert done.returncode == 4
@@ -101,7 +101,8 @@ def test_a_part_that_fails_is_exit_code_4(model: Path, tmp_path: Path) -> None:
 
 def test_ctrl_c_ends_a_dump_in_order(model: Path, tmp_path: Path) -> None:
     out = tmp_path / "dump"
-    arguments = command("dump", model, "--seed", "0", "--steps", "100000000", "--out", out, "--no-baseline")
+    place = ("--form", "acl", "--out", out)
+    arguments = command("dump", model, "--seed", "0", "--steps", "100000000", *place, "--no-baseline")
     process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         _wait_for_files(out, process)

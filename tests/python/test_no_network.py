@@ -83,7 +83,8 @@ def test_the_trap_sees_what_is_written_and_lets_the_rest_pass(tmp_path: Path) ->
 def dumped(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], Path]:
     """Options of an engine, and a dump that it made, which `replay` and `compare` read."""
     options, folder = ENGINES[request.param], tmp_path_factory.mktemp("dumped")
-    command = [binary(), "dump", MODEL, "--input", f"image={IMAGES}", "--out", folder / "out", *options]
+    place = ["--form", "acl", "--out", folder / "out"]
+    command = [binary(), "dump", MODEL, "--input", f"image={IMAGES}", *place, *options]
     subprocess.run([str(part) for part in command], check=True, capture_output=True)
     return options, folder / "out"
 

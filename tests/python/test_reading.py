@@ -29,7 +29,7 @@ def make_dump(folder: Path, *options: object) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     model = write_linear(folder)
     out = folder / "dump"
-    command_line("dump", model, "--input", f"x={folder / 'x.npy'}", "--out", out, *options)
+    command_line("dump", model, "--input", f"x={folder / 'x.npy'}", "--form", "acl", "--out", out, *options)
     return out
 
 

@@ -3,10 +3,9 @@
 use std::ops::RangeInclusive;
 
 use opscope_store::record::SlotSide;
-use opscope_store::tree::acl::clean_name;
 
 use super::matching::Matching;
-use super::side::{ComparedDump, OperatorExecution};
+use super::side::{ComparedDump, OperatorExecution, without_dots};
 use super::verdict::is_match;
 
 /// Which part of both sides is compared. The default is everything.
@@ -78,7 +77,11 @@ impl Selection {
             patterns.is_empty() || patterns.iter().any(|pattern| is_match(pattern, text))
         };
         // Types have no dots here, whichever form the dump has.
-        let op_types: Vec<String> = self.op_types.iter().map(|name| clean_name(name)).collect();
+        let op_types: Vec<String> = self
+            .op_types
+            .iter()
+            .map(|name| without_dots(name))
+            .collect();
         is_one_of(&self.names, &run.op_name) && is_one_of(&op_types, &run.op_type)
     }
 }

@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use opscope_store::dump::{PassReason, PassedOver};
 use opscope_store::reader::{DumpTerm, ExecutionKind, FileKind, IndexedTensor};
 use opscope_store::record::graph::GraphDescription;
-use opscope_store::tree::acl::clean_name;
 use opscope_store::{StoreError, record};
 use opscope_tensor::{DType, Layout};
 
@@ -266,14 +265,7 @@ impl ComparedDump {
             .filter(|place| place.tensor.is_some() && record.task_id.is_some())
             .and_then(|_| record.timestamp.is_some().then(|| record.path.clone()))
             .filter(|path| path.extension().is_none_or(|e| e != "npy" && e != "zst"));
-        // The vendors' trees have types in names of files alone, without the dots of PyTorch's; lists of
-        // types that mean something, and the other dump, are to find both.
-        let has_dots = !execution.op_type.contains("::");
-        let op_type = if has_dots {
-            clean_name(&execution.op_type)
-        } else {
-            execution.op_type.clone()
-        };
+        let op_type = without_dots(&execution.op_type);
         let key = (
             place.clone(),
             op_type.clone(),
@@ -412,6 +404,16 @@ impl ExecutionSlot {
             record,
         }
     }
+}
+
+/// A type as the vendors' trees have it, in names of files and without the dots of PyTorch's. Lists of types that mean
+/// something, and the other dump, are to find both.
+pub fn without_dots(op_type: &str) -> String {
+    // C++'s names of them are told by their colons.
+    if op_type.contains("::") {
+        return op_type.to_owned();
+    }
+    op_type.replace('.', "_")
 }
 
 /// Leaves each name where it stands first.

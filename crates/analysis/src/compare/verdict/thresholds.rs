@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
-use opscope_store::tree::acl::clean_name;
 use opscope_tensor::DType;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -17,6 +16,7 @@ use crate::compare::attribution::kinds::plain_type;
 use crate::compare::document::{DocumentError, read_document};
 use crate::compare::metric::MetricId;
 use crate::compare::nearest;
+use crate::compare::side::without_dots;
 
 /// All limits: the defaults, and what a file says beside them.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -134,7 +134,7 @@ impl Thresholds {
     /// The limits of a type, which may be written with the dots that PyTorch's types have.
     fn limits_of(&self, op_type: &str) -> Option<&Limits> {
         let mut known = self.op_types.iter();
-        let same = known.find(|(name, _)| clean_name(name) == op_type);
+        let same = known.find(|(name, _)| without_dots(name) == op_type);
         self.op_types
             .get(op_type)
             .or(same.map(|(_, limits)| limits))
