@@ -125,7 +125,7 @@ impl StyleCounts {
         let comments = 100.0 * self.n_comment_lines as f64 / self.n_code_lines.max(1) as f64;
         if comments < COMMENTS_MIN {
             problems.push(format!(
-                "comment lines in 100 lines of code: {comments:.3}, at least {COMMENTS_MIN} expected"
+                "comment lines in 100 lines of code: {comments:.1}, at least {COMMENTS_MIN} expected"
             ));
         }
         problems

@@ -63,6 +63,7 @@ pub fn transcribe(tensors: &[IndexedTensor], sink: &dyn Sink) -> TranscriptionRe
     let groups = tensors.chunk_by(|a, b| Arc::ptr_eq(&a.execution, &b.execution));
     for group in groups {
         let execution = &group[0].execution;
+        // Sinks write executions of operators alone.
         if execution.kind != ExecutionKind::Operator {
             let reason = format!(
                 "it belongs to a {}",
@@ -240,6 +241,7 @@ impl LastFile {
         if is_elements {
             file.turn_to(record)?;
         }
+        // A file of a single tensor does not say which it is.
         let (side, index) = place.tensor.unwrap_or((SlotSide::Output, 0));
         let found = file.tensor(side, index);
         let tensor = found.map(|found| {

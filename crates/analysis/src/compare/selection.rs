@@ -73,6 +73,7 @@ impl Selection {
     }
 
     fn is_wanted(&self, run: &OperatorExecution) -> bool {
+        // No pattern means all.
         let is_one_of = |patterns: &[String], text: &str| {
             patterns.is_empty() || patterns.iter().any(|pattern| is_match(pattern, text))
         };

@@ -63,6 +63,7 @@ pub(super) fn of_elements(record: &IndexedTensor) -> Result<TensorFile, Elements
     })?;
     OPEN.with_borrow_mut(|open| {
         if let Some(files) = open {
+            // The mapping that was too short.
             files.retain(|(known, _)| known != path);
             if files.len() >= N_OPEN_MAX {
                 files.remove(0);

@@ -51,6 +51,7 @@ impl SideTotals {
 }
 
 fn sum(a: Option<i64>, b: Option<i64>) -> Option<i64> {
+    // A sum that does not fit is not known either.
     a?.checked_add(b?)
 }
 
@@ -73,6 +74,7 @@ impl<'a> DerivedTables<'a> {
                     ..ExecutionRow::default()
                 });
             }
+            // Always there now.
             if let Some(last) = executions.last_mut() {
                 side_of(last, row).add(row);
             }

@@ -32,6 +32,7 @@ pub(super) fn compute(part: &mut PartRows<'_>, n_threads: usize) -> (u64, Vec<St
         errors.extend(failed);
         for (row, stats, digest) in computed {
             let row = &mut part.rows[row];
+            // Counted also if it has a digest alone.
             n_computed += 1;
             // A digest that the dump has is of what the operator had, whatever the file holds.
             row.digest.get_or_insert_with(|| hex(&digest).into());

@@ -50,6 +50,7 @@ pub(crate) fn run(arguments: &IndexArguments) -> Result<(), CommandFailure> {
     for dump in &arguments.dumps {
         check_path(dump)?;
     }
+    // Before anything is read, as reading may take long.
     let out = place(arguments)?;
     let options = TablesOptions {
         n_threads: arguments.jobs.unwrap_or_else(default_jobs).max(1),
@@ -86,6 +87,7 @@ fn place(arguments: &IndexArguments) -> Result<PathBuf, CommandFailure> {
         return Ok(out.clone());
     }
     match &arguments.dumps[..] {
+        // Readers pass over this place.
         [dump] if dump.is_dir() => Ok(own::index_dir(dump)),
         [_] => Err(CommandFailure::message(
             USAGE,
@@ -116,6 +118,7 @@ fn labels(dumps: &[PathBuf]) -> Vec<String> {
 
 fn base_name(dump: &Path) -> String {
     // `.` and `dump/..` have names of their own only when they are resolved.
+    // A dump that is gone by now keeps the name that was given.
     let absolute = dump.canonicalize().unwrap_or_else(|_| dump.to_owned());
     let name = absolute.file_name().unwrap_or_default();
     let name = name.to_string_lossy().into_owned();

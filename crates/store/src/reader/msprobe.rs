@@ -122,6 +122,7 @@ fn add_step(
         if records.is_empty() {
             index.executions.push(execution);
         }
+        // Inputs first, as in every form.
         records.sort_by_key(|record| record.slot);
         index.add_tensors(records);
     }
@@ -230,6 +231,7 @@ fn take_file(record: &mut IndexedTensor, file: &DumpEntry, head: Option<&FileHea
     };
     let named = record.dtype.take();
     record.take_stored(stored);
+    // numpy has another dtype in place of bfloat16 and its like.
     let converted = named.filter(|named| {
         let numpy = named.value().and_then(numpy_dtype);
         numpy.is_some() && numpy == stored.dtype.value()

@@ -393,6 +393,7 @@ impl<'a> StepOperators<'a> {
 
     /// Rows of statistics alone, one table for each execution.
     fn add_statistics(&mut self, row: &SlotRow, tensor: &IndexedTensor) {
+        // Of tensors with elements `show` computes what it shows.
         if tensor.elements.is_some() || tensor.statistics.is_empty() {
             return;
         }

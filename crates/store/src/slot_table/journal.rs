@@ -161,6 +161,7 @@ fn frame(
             }
         }
     }
+    // Rows that end early would leave bytes that nobody has looked at.
     if cursor.at != n_bytes {
         rows.truncate(n_before);
         let found = format!("{} bytes more", n_bytes - cursor.at);
@@ -269,6 +270,7 @@ impl<'a> Cursor<'a> {
     fn row(&mut self, last: &SlotRow, texts: &mut KnownTexts) -> Result<SlotRow, FormatError> {
         let changed = u64::from_le_bytes(self.array()?);
         let present = u64::from_le_bytes(self.array()?);
+        // Bits of columns that a later version may add.
         if changed >> columns::ALL.len() != 0 || present & !changed != 0 {
             return Err(self.wrong("cells of columns that are known", format!("{changed:#x}")));
         }

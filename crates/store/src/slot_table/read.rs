@@ -196,6 +196,7 @@ fn fill<T: DataType>(
     let (mut values, mut levels) = (Vec::new(), Vec::new());
     reader.read_records(rows.len(), Some(&mut levels), None, &mut values)?;
     let mut values = values.into_iter();
+    // A row without a level would take the next one's value.
     if levels.len() != rows.len() {
         return Err(ParquetError::General(
             "a column is shorter than the table".to_owned(),

@@ -86,6 +86,7 @@ struct OpenFile {
 
 impl Drop for OpenFile {
     fn drop(&mut self) {
+        // Nobody else has the file any more, so that the header is complete.
         let header = lock(&self.header);
         // Elements at the end that could not be written are padding.
         let extended = self.creator.extend(&self.growing, header.n_bytes());

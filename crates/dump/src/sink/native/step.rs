@@ -200,6 +200,7 @@ fn write_table(file: &mut File, state: &mut JournalState, journal: &[u8]) -> io:
             continue;
         };
         let operator = (first.task, first.op_name.clone().unwrap_or_default());
+        // The first call is number 0.
         let call = calls.entry(operator).or_insert(-1);
         *call += 1;
         for row in &mut rows[from..] {
