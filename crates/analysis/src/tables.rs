@@ -25,7 +25,7 @@ use self::parts::{DumpParts, TablePart};
 use crate::error_chain::chain;
 use crate::job;
 
-pub use views::write_views;
+pub use views::{FUNCTIONS, NamedQuery, VIEWS, write_views};
 
 /// The names of the tables, each of which is a directory.
 pub const TABLES: [&str; 4] = ["tensors", "operators", "edges", "events"];
@@ -119,6 +119,29 @@ pub fn write_tables(
     Ok(report)
 }
 
+/// The names of the dumps whose tables are in the directory `index`; none if no tables are there.
+pub fn labels_in(index: &Path) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(index.join(TABLES[0])) else {
+        return Vec::new();
+    };
+    let dirs = entries.flatten().filter(|entry| has_part(&entry.path()));
+    let labels = dirs.filter_map(|entry| entry.file_name().into_string().ok());
+    let mut labels: Vec<String> = labels.collect();
+    labels.sort();
+    labels
+}
+
+/// Whether a directory has a file with the columns of tensors.
+fn has_part(dir: &Path) -> bool {
+    let Ok(entries) = fs::read_dir(dir) else {
+        return false;
+    };
+    let mut paths = entries.flatten().map(|entry| entry.path());
+    paths.any(|path| {
+        path.extension().is_some_and(|end| end == EXTENSION) && fingerprint_in(&path).is_some()
+    })
+}
+
 /// The outcome for one part.
 #[derive(Default)]
 struct PartOutcome {
@@ -164,8 +187,11 @@ impl TablesPlace<'_> {
         let sources = parts.fingerprint(part, self.options.has_stats);
         // Tensors are written last, so that they tell of all tables.
         let tensors = self.file(TABLES[0], part);
+        // Statistics that were computed once are not thrown away by those who need none.
+        let with_stats = parts.fingerprint(part, true);
         // Damaged ones and those of other versions have none, and are made again.
-        if fingerprint_in(&tensors).is_some_and(|known| known == sources) {
+        let is_current = |known: String| known == sources || known == with_stats;
+        if fingerprint_in(&tensors).is_some_and(is_current) {
             return Ok(PartOutcome {
                 is_current: true,
                 ..PartOutcome::default()

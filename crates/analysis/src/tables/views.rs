@@ -1,4 +1,6 @@
-//! Questions that are often asked, as views for DuckDB.
+//! Questions that are often asked, as views and functions over the tables.
+//!
+//! The texts mean the same to DuckDB, which reads `views.sql`, and to DataFusion behind `opscope sql`.
 
 use std::path::Path;
 
@@ -10,44 +12,114 @@ use super::TABLES;
 /// The name of the file.
 const FILE_NAME: &str = "views.sql";
 
-/// Views over the tables, which have the names of their directories.
-const VIEWS: &str = "\
--- The first output with a NaN of each run and rank, by step and order of execution.
-create or replace view first_nan as
-select run, rank, step, position, op_type, op_name, slot, module, source, n_nan from tensors
-where side = 'output' and n_nan > 0
-qualify row_number() over (partition by run, rank order by step, position, slot) = 1;
+/// A query with a name.
+#[derive(Clone, Copy, Debug)]
+pub struct NamedQuery {
+    /// The name of the view or function.
+    pub name: &'static str,
+    /// Its answer, in a sentence.
+    pub meaning: &'static str,
+    /// The query; `$1` and `$2` are the runs that a function is given.
+    pub query: &'static str,
+}
 
--- The same of NaN and infinities that an operator made of finite inputs.
-create or replace view first_made_non_finite as
-select * from events where event = 'made_non_finite'
-qualify row_number() over (partition by run, rank order by step, position, output) = 1;
-
--- Tensors of two runs that go by the same names.
-create or replace view pairs as
-select a.run as run_a, b.run as run_b, a.rank, a.step, a.position, a.op_type, a.op_name, a.call,
+/// Views over the tables, which have the names of their directories, and over those before them.
+pub const VIEWS: &[NamedQuery] = &[
+    NamedQuery {
+        name: "first_nan",
+        meaning: "The first output with a NaN of each run and rank, by step and order of execution.",
+        query: "select run, rank, step, position, op_type, op_name, slot, module, source, n_nan
+from tensors where side = 'output' and n_nan > 0
+qualify row_number() over (partition by run, rank order by step, position, slot) = 1",
+    },
+    NamedQuery {
+        name: "first_made_non_finite",
+        meaning: "The same of NaN and infinities that an operator made of finite inputs.",
+        query: "select * from events where event = 'made_non_finite'
+qualify row_number() over (partition by run, rank order by step, position, output) = 1",
+    },
+    // Engines take many columns for a join by a hash only if all of them treat NULL alike. The parentheses are for
+    // parsers to which `and` binds closer.
+    NamedQuery {
+        name: "ordered_pairs",
+        meaning: "Tensors of two runs that go by the same names, either run first.",
+        query: "select a.run as run_a, b.run as run_b, a.rank, a.step, a.position, a.op_type, a.op_name, a.call,
     a.side, a.slot, a.dtype, a.shape, a.digest as digest_a, b.digest as digest_b,
     a.min as min_a, b.min as min_b, a.max as max_a, b.max as max_b,
     a.mean as mean_a, b.mean as mean_b, a.l2 as l2_a, b.l2 as l2_b
 from tensors a join tensors b
-    on a.rank is not distinct from b.rank and a.step is not distinct from b.step
-    and a.op_name = b.op_name and a.call is not distinct from b.call
-    and a.side = b.side and a.slot = b.slot and a.run < b.run;
+    on (a.rank is not distinct from b.rank) and (a.step is not distinct from b.step)
+    and (a.op_name is not distinct from b.op_name) and (a.call is not distinct from b.call)
+    and (a.side is not distinct from b.side) and (a.slot is not distinct from b.slot)
+where a.run <> b.run and a.op_name is not null and b.op_name is not null",
+    },
+    NamedQuery {
+        name: "pairs",
+        meaning: "The same, with every pair once.",
+        query: "select * from ordered_pairs where run_a < run_b",
+    },
+    NamedQuery {
+        name: "changed",
+        meaning: "Those whose bytes are known to differ, in order of execution.",
+        query: "select * from pairs where digest_a <> digest_b
+order by run_a, run_b, rank, step, position, side, slot",
+    },
+    NamedQuery {
+        name: "first_changed",
+        meaning: "The first of them in each rank.",
+        query: "select * from pairs where digest_a <> digest_b
+qualify row_number() over (partition by run_a, run_b, rank order by step, position, side, slot) = 1",
+    },
+    NamedQuery {
+        name: "worst",
+        meaning: "Those whose norms differ most, as a share of the larger one.",
+        query: "select *, abs(l2_a - l2_b) / greatest(abs(l2_a), abs(l2_b)) as l2_error from pairs
+where l2_a <> l2_b order by l2_error desc",
+    },
+    NamedQuery {
+        name: "unmatched",
+        meaning: "Tensors that only some of the runs have.",
+        query: "select rank, step, op_name, call, side, slot, array_agg(distinct run order by run) as runs
+from tensors group by rank, step, op_name, call, side, slot
+having count(distinct run) < (select count(distinct run) from tensors)",
+    },
+];
 
--- Those whose bytes are known to differ, in order of execution.
-create or replace view changed as
-select * from pairs where digest_a <> digest_b order by run_a, run_b, rank, step, position, slot;
-
--- Those whose norms differ most, as a share of the larger one.
-create or replace view worst as
-select *, abs(l2_a - l2_b) / greatest(abs(l2_a), abs(l2_b)) as l2_error from pairs
-where l2_a <> l2_b order by l2_error desc;
-
--- Tensors that only some of the runs have.
-create or replace view unmatched as
-select rank, step, op_name, call, side, slot, list(run) as runs from tensors
-group by all having count(distinct run) < (select count(distinct run) from tensors);
-";
+/// Functions of two runs, named by texts.
+pub const FUNCTIONS: &[NamedQuery] = &[
+    NamedQuery {
+        name: "pairs",
+        meaning: "Tensors of two runs that go by the same names.",
+        query: "select * from ordered_pairs where run_a = $1 and run_b = $2",
+    },
+    NamedQuery {
+        name: "changed",
+        meaning: "Those whose bytes are known to differ, in order of execution.",
+        query:
+            "select * from ordered_pairs where run_a = $1 and run_b = $2 and digest_a <> digest_b
+order by rank, step, position, side, slot",
+    },
+    NamedQuery {
+        name: "first_changed",
+        meaning: "The first of them in each rank.",
+        query:
+            "select * from ordered_pairs where run_a = $1 and run_b = $2 and digest_a <> digest_b
+qualify row_number() over (partition by rank order by step, position, side, slot) = 1",
+    },
+    NamedQuery {
+        name: "worst",
+        meaning: "Those whose norms differ most, as a share of the larger one.",
+        query: "select *, abs(l2_a - l2_b) / greatest(abs(l2_a), abs(l2_b)) as l2_error
+from ordered_pairs where run_a = $1 and run_b = $2 and l2_a <> l2_b order by l2_error desc",
+    },
+    NamedQuery {
+        name: "unmatched",
+        meaning: "Tensors that one of the two runs has, and the other has not.",
+        query: "select rank, step, op_name, call, side, slot, min(run) as run
+from tensors where run = $1 or run = $2
+group by rank, step, op_name, call, side, slot having count(distinct run) = 1",
+    },
+];
 
 /// Writes `views.sql` beside the tables below `out`.
 ///
@@ -64,8 +136,24 @@ pub fn write_views(out: &Path, creator: &Creator) -> Result<(), StoreError> {
              select * from read_parquet('{place}/{table}/*/*.parquet', union_by_name = true);\n"
         );
     }
-    // Views on top of those above.
-    text.push('\n');
-    text += VIEWS;
+    for NamedQuery {
+        name,
+        meaning,
+        query,
+    } in VIEWS
+    {
+        text += &format!("\n-- {meaning}\ncreate or replace view {name} as\n{query};\n");
+    }
+    for NamedQuery {
+        name,
+        meaning,
+        query,
+    } in FUNCTIONS
+    {
+        let query = query.replace("$1", "first_run").replace("$2", "second_run");
+        text += &format!(
+            "\n-- {meaning}\ncreate or replace macro {name}(first_run, second_run) as table\n{query};\n"
+        );
+    }
     creator.replace_file(&out.join(FILE_NAME), &[text.as_bytes()])
 }
