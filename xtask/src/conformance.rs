@@ -32,7 +32,15 @@ pub(crate) fn run_sample() -> Result<()> {
 }
 
 fn run_suite(stage: &str, options: &[&str]) -> Result<()> {
-    let build = ["build", "--workspace", "--bin", "opscope", "--locked"];
+    let build = [
+        "build",
+        "--workspace",
+        "--features",
+        crate::SQL,
+        "--bin",
+        "opscope",
+        "--locked",
+    ];
     run("binary", cargo(&build))?;
     let mut tests = python::with_packages(E2E_REQUIREMENTS)?;
     tests.args([

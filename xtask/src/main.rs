@@ -21,6 +21,8 @@ use anyhow::{Context, Result, bail};
 
 use crate::command::{cargo, run};
 
+/// What the default build leaves out. Everything is built with it here, so that nothing is built twice.
+const SQL: &str = "opscope/sql";
 /// Packages that tests need.
 const E2E_REQUIREMENTS: &str = "tests/e2e/requirements.txt";
 
@@ -80,7 +82,7 @@ fn main() -> ExitCode {
 
 fn test() -> Result<()> {
     check()?;
-    let mut tests = cargo(&["test", "--workspace", "--locked"]);
+    let mut tests = cargo(&["test", "--workspace", "--features", SQL, "--locked"]);
     // User converters of the drop-in are Python scripts that need numpy.
     python::provide(&mut tests, E2E_REQUIREMENTS)?;
     // Tests of ONNX Runtime skip themselves without its library; the others mean the embedded engine.
@@ -91,6 +93,8 @@ fn test() -> Result<()> {
     let mut doc = cargo(&[
         "doc",
         "--workspace",
+        "--features",
+        SQL,
         "--no-deps",
         "--locked",
         "--document-private-items",
@@ -119,6 +123,8 @@ fn check() -> Result<()> {
     let clippy = [
         "clippy",
         "--workspace",
+        "--features",
+        SQL,
         "--all-targets",
         "--locked",
         "--",
@@ -132,7 +138,15 @@ fn check() -> Result<()> {
 fn end_to_end() -> Result<()> {
     run(
         "binary",
-        cargo(&["build", "--workspace", "--bin", "opscope", "--locked"]),
+        cargo(&[
+            "build",
+            "--workspace",
+            "--features",
+            SQL,
+            "--bin",
+            "opscope",
+            "--locked",
+        ]),
     )?;
     let mut pytest = python::with_packages(E2E_REQUIREMENTS)?;
     pytest.args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/e2e"]);

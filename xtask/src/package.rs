@@ -59,7 +59,7 @@ pub(crate) fn place_module(profile: &str) -> Result<PathBuf> {
         "--bin",
         "opscope",
         "--features",
-        "opscope-python/extension-module",
+        "opscope-python/extension-module,opscope/sql",
         "--locked",
     ];
     if profile == "release" {
@@ -101,7 +101,8 @@ pub(crate) fn wheel(options: &[String]) -> Result<()> {
     maturin.args(["-m", "maturin", "build", "--out", WHEELS]);
     maturin.args(["--manifest-path", "bindings/python/Cargo.toml"]);
     if options.is_empty() {
-        maturin.arg("--release");
+        // Who installs a wheel need not wait for the engine of SQL to be built.
+        maturin.args(["--release", "--features", "extension-module,sql"]);
     }
     maturin.args(options);
     run("wheel", maturin)?;

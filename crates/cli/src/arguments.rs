@@ -138,6 +138,33 @@ fn ranges(text: &str, noun: &str) -> Result<NumberRanges, String> {
         .map(NumberRanges)
 }
 
+/// A number of bytes: digits, then nothing, `B`, or a unit of thousands (`k`, `M`, `G`, `T`, each also
+/// with `B`) or of 1024 (`KiB`, `MiB`, `GiB`, `TiB`), in any letter case.
+pub(crate) fn size(text: &str) -> Result<u64, String> {
+    let expected =
+        || "expected a number of bytes, such as 500000000, 500M, 500MB or 2GiB".to_owned();
+    let n_digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (digits, unit) = text.split_at(n_digits);
+    if digits.is_empty() {
+        return Err(expected());
+    }
+    let unit: u64 = match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" | "kb" => 1_000,
+        "m" | "mb" => 1_000_000,
+        "g" | "gb" => 1_000_000_000,
+        "t" | "tb" => 1_000_000_000_000,
+        "kib" => 1 << 10,
+        "mib" => 1 << 20,
+        "gib" => 1 << 30,
+        "tib" => 1 << 40,
+        _ => return Err(expected()),
+    };
+    let n: Option<u64> = digits.parse().ok();
+    let n_bytes = n.and_then(|n| n.checked_mul(unit));
+    n_bytes.ok_or_else(|| format!("at most {} bytes can be asked for", u64::MAX))
+}
+
 /// A layout's name in any letter case.
 pub(crate) fn layout(text: &str) -> Result<Layout, String> {
     let is_named = |layout: &&Layout| layout.name().eq_ignore_ascii_case(text);
@@ -235,5 +262,33 @@ mod tests {
             many,
             Err("`99999999999999999999` is not the number of a step"),
         );
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        for (text, expected) in [
+            ("0", Some(0)),
+            ("123", Some(123)),
+            ("123B", Some(123)),
+            ("500M", Some(500_000_000)),
+            ("500mb", Some(500_000_000)),
+            ("3k", Some(3_000)),
+            ("1KiB", Some(1 << 10)),
+            ("2GiB", Some(2 << 30)),
+            ("1G", Some(1_000_000_000)),
+            ("1TiB", Some(1 << 40)),
+            ("18446744073709551615", Some(u64::MAX)),
+            ("18446744073709551616", None),
+            ("18446744073709551615K", None),
+            ("", None),
+            ("M", None),
+            ("-1", None),
+            ("1.5G", None),
+            ("1 G", None),
+            ("1Gi", None),
+            ("1GiBs", None),
+        ] {
+            assert_eq!(size(text).ok(), expected, "{text}");
+        }
     }
 }

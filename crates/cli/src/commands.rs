@@ -12,6 +12,7 @@ pub(crate) mod op;
 pub(crate) mod overflow;
 pub(crate) mod replay;
 pub(crate) mod show;
+pub(crate) mod sql;
 
 use anyhow::anyhow;
 use opscope_config::ConfigEnvironment;

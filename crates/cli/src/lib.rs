@@ -16,7 +16,7 @@ use std::ffi::OsString;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    compare, config, convert, dump, gears, index, msaccucmp, op, overflow, replay, show,
+    compare, config, convert, dump, gears, index, msaccucmp, op, overflow, replay, show, sql,
 };
 use crate::console::tell;
 use crate::exit::CommandFailure;
@@ -42,6 +42,7 @@ enum CliCommand {
     Compare(Box<compare::CompareArguments>),
     Show(show::ShowArguments),
     Index(index::IndexArguments),
+    Sql(sql::SqlArguments),
     Overflow(overflow::OverflowArguments),
     Replay(replay::ReplayArguments),
     Msaccucmp(msaccucmp::MsaccucmpArguments),
@@ -104,6 +105,7 @@ fn execute(command: &CliCommand) -> u8 {
         CliCommand::Compare(arguments) => compare::run(arguments),
         CliCommand::Show(arguments) => show::run(arguments),
         CliCommand::Index(arguments) => index::run(arguments),
+        CliCommand::Sql(arguments) => sql::run(arguments),
         CliCommand::Overflow(arguments) => overflow::run(arguments),
         CliCommand::Replay(arguments) => replay::run(arguments),
         CliCommand::Msaccucmp(arguments) => msaccucmp::run(arguments),

@@ -14,6 +14,8 @@ pub(super) fn run() -> Result<()> {
         "build",
         "--release",
         "--workspace",
+        "--exclude",
+        "opscope-sql",
         "--bin",
         "opscope",
         "--locked",

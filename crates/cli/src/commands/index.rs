@@ -101,7 +101,7 @@ fn place(arguments: &IndexArguments) -> Result<PathBuf, CommandFailure> {
 }
 
 /// The names of dumps in the column `run`: their directories', with a number where several are called alike.
-fn labels(dumps: &[PathBuf]) -> Vec<String> {
+pub(crate) fn labels(dumps: &[PathBuf]) -> Vec<String> {
     let mut taken = HashSet::new();
     let labels = dumps.iter().map(|dump| {
         let name = clean_name(&base_name(dump));

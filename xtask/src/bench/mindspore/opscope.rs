@@ -42,6 +42,8 @@ pub(super) fn binary() -> Result<PathBuf> {
         "build",
         "--release",
         "--workspace",
+        "--exclude",
+        "opscope-sql",
         "--bin",
         "opscope",
         "--locked",

@@ -7,6 +7,7 @@ use clap::ValueEnum;
 use opscope_capture::{Counters, FailurePolicy, SessionOptions, SessionSummary, WhenBehind};
 use serde_json::{Map, Value};
 
+use crate::arguments;
 use crate::console::line;
 use crate::exit::{CommandFailure, INTERRUPTED, PARTIAL};
 use crate::format;
@@ -24,7 +25,7 @@ pub(crate) struct PolicyArguments {
     when_behind: BehindPolicy,
     /// Dump tensors of at most this many bytes in all, such as 500M or 2GiB: operators are taken whole,
     /// up to the first that would go beyond
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    #[arg(long, value_name = "SIZE", value_parser = arguments::size)]
     max_bytes: Option<u64>,
     /// The same for the number of tensors: each input and output of an operator is one
     // The option was called `--max-records` before, and scripts that say so go on working.
@@ -63,33 +64,6 @@ impl PolicyArguments {
             ..SessionOptions::default()
         }
     }
-}
-
-/// A number of bytes: digits, then nothing, `B`, or a unit of thousands (`k`, `M`, `G`, `T`, each also
-/// with `B`) or of 1024 (`KiB`, `MiB`, `GiB`, `TiB`), in any letter case.
-fn size(text: &str) -> Result<u64, String> {
-    let expected =
-        || "expected a number of bytes, such as 500000000, 500M, 500MB or 2GiB".to_owned();
-    let n_digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let (digits, unit) = text.split_at(n_digits);
-    if digits.is_empty() {
-        return Err(expected());
-    }
-    let unit: u64 = match unit.to_ascii_lowercase().as_str() {
-        "" | "b" => 1,
-        "k" | "kb" => 1_000,
-        "m" | "mb" => 1_000_000,
-        "g" | "gb" => 1_000_000_000,
-        "t" | "tb" => 1_000_000_000_000,
-        "kib" => 1 << 10,
-        "mib" => 1 << 20,
-        "gib" => 1 << 30,
-        "tib" => 1 << 40,
-        _ => return Err(expected()),
-    };
-    let n: Option<u64> = digits.parse().ok();
-    let n_bytes = n.and_then(|n| n.checked_mul(unit));
-    n_bytes.ok_or_else(|| format!("at most {} bytes can be asked for", u64::MAX))
 }
 
 /// A model that stopped because of a failed dump did as it was told: the failure is what to report.
@@ -191,37 +165,4 @@ pub(super) fn reasons_json(c: &Counters) -> Value {
     let reasons = c.dropped.by_reason();
     let reasons = reasons.map(|(reason, n)| (reason.to_owned(), n.into()));
     Value::Object(Map::from_iter(reasons))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_have_units() {
-        for (text, expected) in [
-            ("0", Some(0)),
-            ("123", Some(123)),
-            ("123B", Some(123)),
-            ("500M", Some(500_000_000)),
-            ("500mb", Some(500_000_000)),
-            ("3k", Some(3_000)),
-            ("1KiB", Some(1 << 10)),
-            ("2GiB", Some(2 << 30)),
-            ("1G", Some(1_000_000_000)),
-            ("1TiB", Some(1 << 40)),
-            ("18446744073709551615", Some(u64::MAX)),
-            ("18446744073709551616", None),
-            ("18446744073709551615K", None),
-            ("", None),
-            ("M", None),
-            ("-1", None),
-            ("1.5G", None),
-            ("1 G", None),
-            ("1Gi", None),
-            ("1GiBs", None),
-        ] {
-            assert_eq!(size(text).ok(), expected, "{text}");
-        }
-    }
 }

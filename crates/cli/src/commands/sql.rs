@@ -1,0 +1,81 @@
+//! `opscope sql`.
+
+#[cfg(feature = "sql")]
+mod ask;
+
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+
+use crate::arguments::{self, ModeArguments};
+use crate::exit::CommandFailure;
+
+/// Ask dumps in SQL
+///
+/// The tables are those of `opscope index`: tensors, operators, edges and events. Of dumps, tables are made, or brought up
+/// to date, in `.opscope/index` of each; directories of tables are taken as they are. Views answer what is often asked:
+/// first_nan, first_made_non_finite, pairs, changed, first_changed, worst and unmatched; the last five are functions
+/// of two runs as well. `describe tensors` lists columns.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  opscope sql \"select * from first_nan\" dump
+  opscope sql \"select op_type, count(*), max(max) from tensors group by op_type\" dump
+  opscope sql \"select * from first_changed('sound', 'faulty')\" sound faulty
+  opscope sql \"select * from tensors\" dump --out tensors.csv")]
+// Without the engine nobody reads them, and help and completion are the same all the same.
+#[cfg_attr(not(feature = "sql"), expect(dead_code))]
+pub(crate) struct SqlArguments {
+    /// The question: one statement that reads
+    #[arg(value_name = "QUERY")]
+    query: String,
+    /// Dumps, or directories of tables
+    #[arg(value_name = "DUMP", required = true)]
+    dumps: Vec<PathBuf>,
+    /// The form of the answer [default: that of the file's name, else a table]
+    #[arg(long, value_enum, value_name = "FORM")]
+    format: Option<AnswerFormat>,
+    /// Where to write the answer [default: standard output]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Most rows of a table that is printed; the other forms have all rows
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    rows: usize,
+    /// Compute statistics and digests of tensors that the dump has elements of and no statistics
+    #[arg(long)]
+    stats: bool,
+    /// Number of threads [default: one for each processor]
+    #[arg(long, value_name = "N")]
+    jobs: Option<usize>,
+    /// Memory for sorting, grouping and joining. Sorting and grouping go on in temporary files beyond it
+    #[arg(long, value_name = "SIZE", value_parser = arguments::size, default_value = "4GiB")]
+    memory: u64,
+    #[command(flatten)]
+    modes: ModeArguments,
+}
+
+/// Forms of answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum AnswerFormat {
+    /// Aligned columns, for people
+    Table,
+    /// Comma-separated values with a line of names
+    Csv,
+    /// A JSON object a line
+    Jsonl,
+    /// A Parquet file, which needs `--out`
+    Parquet,
+}
+
+#[cfg(feature = "sql")]
+pub(crate) fn run(arguments: &SqlArguments) -> Result<(), CommandFailure> {
+    ask::run(arguments)
+}
+
+#[cfg(not(feature = "sql"))]
+pub(crate) fn run(_arguments: &SqlArguments) -> Result<(), CommandFailure> {
+    let message =
+        "this build has no SQL: `cargo build --release --features sql` makes one that has";
+    let hint = "the same question by DuckDB: `pip install duckdb-cli`, `opscope index DUMP --out TABLES`, then \
+                `duckdb -init TABLES/views.sql -c QUERY`";
+    Err(CommandFailure::message(crate::exit::USAGE, message).with_hint(hint))
+}
