@@ -21,7 +21,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::command::{cargo, run};
 
-/// What the default build leaves out. Everything is built with it here, so that nothing is built twice.
+/// The feature that the default build lacks. Everything is built with it here, so that nothing is built twice.
 const SQL: &str = "opscope/sql";
 /// Packages that tests need.
 const E2E_REQUIREMENTS: &str = "tests/e2e/requirements.txt";

@@ -81,10 +81,6 @@ impl<'a> SqlAnswer<'a> {
     ///
     /// # Errors
     /// As of [`next_batch`](SqlAnswer::next_batch).
-    #[expect(
-        clippy::type_complexity,
-        reason = "rows of cells, some of which are missing"
-    )]
     pub fn next_texts(&mut self) -> Result<Option<Vec<Vec<Option<String>>>>, SqlError> {
         let Some(batch) = self.next_batch()? else {
             return Ok(None);

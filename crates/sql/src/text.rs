@@ -8,10 +8,6 @@ use datafusion::arrow::json::{Encoder, EncoderFactory, EncoderOptions};
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 
 /// The cells of each row; a missing value is none.
-#[expect(
-    clippy::type_complexity,
-    reason = "rows of cells, some of which are missing"
-)]
 pub(crate) fn text_rows(batch: &RecordBatch) -> Result<Vec<Vec<Option<String>>>, ArrowError> {
     let options = FormatOptions::default();
     let columns = batch.columns().iter();

@@ -22,8 +22,6 @@ use crate::exit::CommandFailure;
   opscope sql \"select op_type, count(*), max(max) from tensors group by op_type\" dump
   opscope sql \"select * from first_changed('sound', 'faulty')\" sound faulty
   opscope sql \"select * from tensors\" dump --out tensors.csv")]
-// Without the engine nobody reads them, and help and completion are the same all the same.
-#[cfg_attr(not(feature = "sql"), expect(dead_code))]
 pub(crate) struct SqlArguments {
     /// The question: one statement that reads
     #[arg(value_name = "QUERY")]
