@@ -13,7 +13,7 @@ mod write;
 use opscope_tensor::ElementCounts;
 
 pub use columns::column_names;
-pub use flat::{ColumnCells, FlatColumn, write_flat};
+pub use flat::{ColumnCells, FlatColumn, FlatTableWriter, write_flat};
 pub use read::SlotTable;
 pub use row::{SlotRow, StatisticsCells};
 pub use write::{TableMetadata, TableWriter};

@@ -247,14 +247,14 @@ fn place_columns<'a>(rows: &(impl Iterator<Item = &'a SlotRow> + Clone)) -> Vec<
 
 fn text(name: &'static str, cells: Vec<Option<Arc<str>>>) -> FlatColumn {
     FlatColumn {
-        name,
+        name: name.into(),
         cells: ColumnCells::Text(cells),
     }
 }
 
 fn int(name: &'static str, cells: Vec<Option<i64>>) -> FlatColumn {
     FlatColumn {
-        name,
+        name: name.into(),
         cells: ColumnCells::Int(cells),
     }
 }
