@@ -1,11 +1,14 @@
-//! The tables of a dump: tensors, operators, edges and events as Parquet, for other tools to ask.
+//! The tables of a dump: tensors, operators, edges and events as Parquet, for other tools to ask; and of two
+//! dumps the table of their comparison.
 //!
 //! `docs/formats/tables.md` has the columns. A table is made of parts, one for each rank, model and
 //! step, so that many processes may write at once and what is there already is not made again.
 
+mod compared;
 mod derived;
 mod parts;
 mod rows;
+mod run_names;
 mod statistics;
 mod views;
 
@@ -25,6 +28,8 @@ use self::parts::{DumpParts, TablePart};
 use crate::error_chain::chain;
 use crate::job;
 
+pub use compared::{COMPARE_TABLE, ComparePart, has_comparisons};
+pub use run_names::run_names;
 pub use views::{FUNCTIONS, NamedQuery, VIEWS, write_views};
 
 /// The names of the tables, each of which is a directory.
@@ -62,6 +67,8 @@ pub struct TablesReport {
     pub errors: Vec<String>,
     /// Files that were not read as a part of the dump.
     pub passed_over: Vec<PassedOver>,
+    /// A digest of names, sizes and times of all files that the tables were made from.
+    sources: String,
 }
 
 /// Writes the tables of a dump below `out`, each part in `{table}/{label}`. Parts that are there and
@@ -114,6 +121,7 @@ pub fn write_tables(
             Err(error) => report.errors.push(chain(&error)),
         }
     }
+    report.sources = parts.common_fingerprint();
     // Last, so that a dump that cannot be read today takes nothing away.
     report.n_removed = place.remove_others(&parts)?;
     Ok(report)

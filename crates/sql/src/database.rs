@@ -24,10 +24,10 @@ use tokio::runtime::Runtime;
 use url::Url;
 
 use crate::answer::SqlAnswer;
-use crate::{SqlError, functions};
+use crate::{SqlError, compared, functions};
 
 /// Extension of the files of tables.
-const EXTENSION: &str = ".parquet";
+pub(crate) const EXTENSION: &str = ".parquet";
 
 /// The table that has nothing but what statistics tell.
 const EVENTS: &str = "events";
@@ -81,11 +81,16 @@ pub struct SqlDatabase {
 }
 
 impl SqlDatabase {
-    /// Opens the tables of dumps. `sources` must not be empty.
+    /// Opens the tables of dumps, and that of a comparison, `compared`. Without that file the comparisons in
+    /// the indexes of the sources are asked, if there are any. `sources` must not be empty.
     ///
     /// # Errors
     /// [`SqlError::Answer`] if a table is not there or damaged.
-    pub fn open(sources: &[TableSource], options: SqlOptions) -> Result<SqlDatabase, SqlError> {
+    pub fn open(
+        sources: &[TableSource],
+        compared: Option<&Path>,
+        options: SqlOptions,
+    ) -> Result<SqlDatabase, SqlError> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(options.n_threads)
             .build()?;
@@ -102,6 +107,7 @@ impl SqlDatabase {
             .map_err(SqlError::Answer)?;
         let context = SessionContext::new_with_config_rt(config, environment);
         runtime.block_on(register(&context, sources))?;
+        runtime.block_on(compared::register(&context, sources, compared))?;
         Ok(SqlDatabase { context, runtime })
     }
 
@@ -218,7 +224,7 @@ async fn provider(
 }
 
 impl TableSource {
-    fn dir(&self, table: &str) -> PathBuf {
+    pub(crate) fn dir(&self, table: &str) -> PathBuf {
         self.index.join(table).join(&self.label)
     }
 }
@@ -258,10 +264,22 @@ async fn listing(
 }
 
 /// A directory's URL. As text the engine would take special characters of the path for a pattern.
-fn directory_url(dir: &Path) -> Result<ListingTableUrl, DataFusionError> {
-    let dir = dir.canonicalize()?;
-    let url = Url::from_directory_path(&dir).map_err(|()| {
-        let message = format!("`{}` cannot be written as a URL", dir.display());
+pub(crate) fn directory_url(dir: &Path) -> Result<ListingTableUrl, DataFusionError> {
+    url(dir, |dir| Url::from_directory_path(dir))
+}
+
+/// A file's URL, likewise.
+pub(crate) fn file_url(file: &Path) -> Result<ListingTableUrl, DataFusionError> {
+    url(file, |file| Url::from_file_path(file))
+}
+
+fn url(
+    path: &Path,
+    make: impl Fn(&Path) -> Result<Url, ()>,
+) -> Result<ListingTableUrl, DataFusionError> {
+    let path = path.canonicalize()?;
+    let url = make(&path).map_err(|()| {
+        let message = format!("`{}` cannot be written as a URL", path.display());
         DataFusionError::Plan(message)
     })?;
     ListingTableUrl::try_new(url, None)

@@ -4,6 +4,7 @@
 //! tables, views and functions.
 
 mod answer;
+mod compared;
 mod database;
 mod functions;
 mod text;

@@ -90,7 +90,7 @@ class Comparison:
         return {**first, "operator": self._document["operators"][first["operator"]]}
 
     def save(self, path: StrPath, *, force: bool = False) -> None:
-        """Writes the form that the name ends in: `.json`, `.jsonl`, `.csv`, `.xlsx` or `.html`.
+        """Writes the form that the name ends in: `.json`, `.jsonl`, `.csv`, `.xlsx`, `.html` or `.parquet`.
 
         Raises:
             UsageError: The name ends in something else.

@@ -8,12 +8,14 @@
 //! | [`json`] | one JSON document, or typed records line by line; and back |
 //! | `columns` | what tables say of a slot |
 //! | `csv`, `xlsx`, `html` | tables for spreadsheets, and a page |
+//! | `parquet` | the table `compare` of an index |
 
 pub mod chain;
 mod columns;
 mod csv;
 mod html;
 pub mod json;
+mod parquet;
 mod places;
 pub mod words;
 mod xlsx;
@@ -25,8 +27,10 @@ use opscope_store::StoreError;
 use opscope_store::atomic_file::Creator;
 use thiserror::Error;
 
+pub use self::parquet::{ComparedRuns, write as write_parquet};
 pub use self::places::ShownPlaces;
 use super::result::Comparison;
+use crate::tables::run_names;
 
 /// Kinds of files that a result can be written as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +45,8 @@ pub enum ReportFormat {
     Xlsx,
     /// A page that needs no network.
     Html,
+    /// A row for each slot, with typed columns.
+    Parquet,
 }
 
 /// Why a report was not written.
@@ -64,6 +70,7 @@ impl ReportFormat {
             "csv" => ReportFormat::Csv,
             "xlsx" => ReportFormat::Xlsx,
             "html" | "htm" => ReportFormat::Html,
+            "parquet" => ReportFormat::Parquet,
             _ => return None,
         })
     }
@@ -80,7 +87,22 @@ pub fn write(comparison: &Comparison, format: ReportFormat, out: &mut dyn Write)
         ReportFormat::Csv => csv::write(comparison, out),
         ReportFormat::Xlsx => xlsx::write(comparison, out),
         ReportFormat::Html => html::write(comparison, out),
+        ReportFormat::Parquet => write_whole_parquet(comparison, out),
     }
+}
+
+/// Writes the table under the names that the dumps have in an index.
+fn write_whole_parquet(comparison: &Comparison, out: &mut dyn Write) -> io::Result<()> {
+    let config = &comparison.config;
+    let names = run_names(&[&config.target, &config.golden]);
+    let runs = ComparedRuns {
+        target: &names[0],
+        golden: &names[1],
+    };
+    // The library wants a writer that may go to another thread, which this one need not be.
+    let mut table = Vec::new();
+    parquet::write(comparison, runs, Vec::new(), &mut table)?;
+    out.write_all(&table)
 }
 
 /// Writes a result as a file that only its owner may read. The file appears whole or not at all.

@@ -44,6 +44,33 @@ pub struct ComparisonRequest {
     pub options: Vec<(String, String)>,
 }
 
+impl ComparisonRequest {
+    /// A comparison of everything with the default limits.
+    pub fn with_defaults(
+        target: &Path,
+        golden: &Path,
+        n_threads: usize,
+        program: String,
+    ) -> ComparisonRequest {
+        ComparisonRequest {
+            target: target.to_owned(),
+            golden: golden.to_owned(),
+            reference: None,
+            selection: Selection::default(),
+            matching: matching::MatchingOptions::default(),
+            n_threads,
+            difference: difference::DifferenceOptions::default(),
+            judging: VerdictOptions {
+                thresholds: Thresholds::default(),
+                n_ranked: 0,
+                allowed: Vec::new(),
+            },
+            program,
+            options: Vec::new(),
+        }
+    }
+}
+
 /// How numbers are judged; a saved result can be judged anew.
 #[derive(Debug)]
 pub struct VerdictOptions {

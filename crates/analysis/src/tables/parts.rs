@@ -156,6 +156,13 @@ impl DumpParts {
         hex(&xxh3_128(text.as_bytes()))
     }
 
+    /// One digest for all parts.
+    pub(super) fn common_fingerprint(&self) -> String {
+        let parts = self.parts.iter();
+        let texts: Vec<String> = parts.map(|part| self.fingerprint(part, false)).collect();
+        hex(&xxh3_128(texts.join("\n").as_bytes()))
+    }
+
     fn sources<'a>(&'a self, part: &'a TablePart) -> BTreeSet<&'a Path> {
         match (&part.source, &self.side) {
             // Elements never change, and the rows name them.

@@ -7,7 +7,7 @@ use std::path::Path;
 use opscope_store::StoreError;
 use opscope_store::atomic_file::Creator;
 
-use super::TABLES;
+use super::{COMPARE_TABLE, TABLES, has_comparisons};
 
 /// The name of the file.
 const FILE_NAME: &str = "views.sql";
@@ -121,6 +121,14 @@ group by rank, step, op_name, call, side, slot having count(distinct run) = 1",
     },
 ];
 
+/// A view of DuckDB over the parts of a table.
+fn view_of(table: &str, place: &str) -> String {
+    format!(
+        "create or replace view {table} as\n\
+         select * from read_parquet('{place}/{table}/*/*.parquet', union_by_name = true);\n"
+    )
+}
+
 /// Writes `views.sql` beside the tables below `out`.
 ///
 /// # Errors
@@ -131,10 +139,11 @@ pub fn write_views(out: &Path, creator: &Creator) -> Result<(), StoreError> {
     let place = place.to_string_lossy().replace('\'', "''");
     let mut text = "-- duckdb -init views.sql\n".to_owned();
     for table in TABLES {
-        text += &format!(
-            "create or replace view {table} as\n\
-             select * from read_parquet('{place}/{table}/*/*.parquet', union_by_name = true);\n"
-        );
+        text += &view_of(table, &place);
+    }
+    // A view over no files would be an error for whoever opens the file.
+    if has_comparisons(out, None) {
+        text += &view_of(COMPARE_TABLE, &place);
     }
     for NamedQuery {
         name,

@@ -221,9 +221,24 @@ fn request(
             has_kl: arguments.kl,
         },
         judging,
-        program: format!("opscope {}", env!("CARGO_PKG_VERSION")),
+        program: program(),
         options: options(arguments),
     })
+}
+
+/// Compares two dumps as the command does without options.
+pub(crate) fn with_defaults(
+    target: &Path,
+    golden: &Path,
+    n_threads: usize,
+) -> Result<Comparison, CommandFailure> {
+    let request = ComparisonRequest::with_defaults(target, golden, n_threads, program());
+    progress::with_spinner("comparing", || run::run(&request)).map_err(failure)
+}
+
+/// The program, as results name it.
+fn program() -> String {
+    format!("opscope {}", env!("CARGO_PKG_VERSION"))
 }
 
 fn failure(error: CompareError) -> CommandFailure {

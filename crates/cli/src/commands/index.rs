@@ -1,17 +1,20 @@
 //! `opscope index`.
 
-use std::collections::HashSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use opscope_analysis::compare::report::ComparedRuns;
 use opscope_analysis::default_jobs;
-use opscope_analysis::tables::{TABLES, TablesOptions, TablesReport, write_tables, write_views};
+use opscope_analysis::tables::{
+    COMPARE_TABLE, ComparePart, TABLES, TablesOptions, TablesReport, run_names, write_tables,
+    write_views,
+};
 use opscope_store::atomic_file::Creator;
-use opscope_store::tree::acl::clean_name;
 use opscope_store::tree::own;
 use serde_json::json;
 
 use crate::arguments::ModeArguments;
+use crate::commands::compare;
 use crate::console::{self, line, tell};
 use crate::exit::{CommandFailure, PARTIAL, UNREADABLE, USAGE, check_path};
 use crate::{format, passed_over};
@@ -20,11 +23,13 @@ use crate::{format, passed_over};
 ///
 /// Tensors, operators, edges and events, with a file for each rank, model and step. Files that were made
 /// from the same parts of the dump before stay as they are, so that a dump that grows is indexed again in
-/// little time. Dumps of every form that `opscope show` reads.
+/// little time. Dumps of every form that `opscope show` reads. With `--compare` the result of comparing two
+/// dumps is a table as well.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   opscope index dump
   opscope index sound faulty --out tables --stats
+  opscope index faulty sound --out tables --compare
   duckdb -init tables/views.sql")]
 pub(crate) struct IndexArguments {
     /// Dumps; several go to tables in common
@@ -36,6 +41,9 @@ pub(crate) struct IndexArguments {
     /// Compute statistics and digests of tensors that the dump has elements of and no statistics
     #[arg(long)]
     stats: bool,
+    /// Compare the first dump with the second as `opscope compare` does, and make a table of the result
+    #[arg(long)]
+    compare: bool,
     /// Number of threads [default: one for each processor]
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
@@ -52,19 +60,31 @@ pub(crate) fn run(arguments: &IndexArguments) -> Result<(), CommandFailure> {
     }
     // Before anything is read, as reading may take long.
     let out = place(arguments)?;
+    if arguments.compare {
+        check_compared(&arguments.dumps)?;
+    }
     let options = TablesOptions {
         n_threads: arguments.jobs.unwrap_or_else(default_jobs).max(1),
         has_stats: arguments.stats,
         modes: arguments.modes.modes(),
     };
     let mut reports = Vec::new();
-    for (dump, label) in arguments.dumps.iter().zip(labels(&arguments.dumps)) {
+    for (dump, label) in arguments.dumps.iter().zip(run_names(&arguments.dumps)) {
         let report = write_tables(dump, &label, &out, &options)?;
         // A wrong path would go unnoticed among several.
         if report.n_parts() == 0 && report.errors.is_empty() {
             return Err(CommandFailure::nothing_at(dump, &report.passed_over));
         }
         reports.push((dump, label, report));
+    }
+    if let ([target, golden], true) = (&reports[..], arguments.compare) {
+        let dumps = [target, golden].map(|(dump, ..)| dump.as_path());
+        let runs = ComparedRuns {
+            target: &target.1,
+            golden: &golden.1,
+        };
+        let part = ComparePart::new(&out, runs, [&target.2, &golden.2]);
+        write_comparison(&part, dumps, &options)?;
     }
     // After the tables: a view over none would be an error in DuckDB.
     let creator = Creator::in_dump(&out, options.modes);
@@ -79,6 +99,30 @@ pub(crate) fn run(arguments: &IndexArguments) -> Result<(), CommandFailure> {
     }
     let code = if n_parts == 0 { UNREADABLE } else { PARTIAL };
     Err(CommandFailure::silent(code))
+}
+
+/// Refuses `--compare` of another number of dumps.
+pub(crate) fn check_compared(dumps: &[PathBuf]) -> Result<(), CommandFailure> {
+    if dumps.len() == 2 {
+        return Ok(());
+    }
+    Err(CommandFailure::message(
+        USAGE,
+        "`--compare` takes two dumps: the one that is examined, and the one that is taken for right",
+    ))
+}
+
+/// Compares two dumps, unless a table of the comparison is there and current.
+pub(crate) fn write_comparison(
+    part: &ComparePart<'_>,
+    [target, golden]: [&Path; 2],
+    options: &TablesOptions,
+) -> Result<(), CommandFailure> {
+    if part.is_current() {
+        return Ok(());
+    }
+    let comparison = compare::with_defaults(target, golden, options.n_threads)?;
+    Ok(part.write(&comparison, options.modes)?)
 }
 
 /// The directory of the tables.
@@ -97,35 +141,6 @@ fn place(arguments: &IndexArguments) -> Result<PathBuf, CommandFailure> {
             USAGE,
             "`--out` is needed: tables of several dumps belong to none of them",
         )),
-    }
-}
-
-/// The names of dumps in the column `run`: their directories', with a number where several are called alike.
-pub(crate) fn labels(dumps: &[PathBuf]) -> Vec<String> {
-    let mut taken = HashSet::new();
-    let labels = dumps.iter().map(|dump| {
-        let name = clean_name(&base_name(dump));
-        let mut label = name.clone();
-        let mut n = 1;
-        while !taken.insert(label.clone()) {
-            n += 1;
-            label = format!("{name}-{n}");
-        }
-        label
-    });
-    labels.collect()
-}
-
-fn base_name(dump: &Path) -> String {
-    // `.` and `dump/..` have names of their own only when they are resolved.
-    // A dump that is gone by now keeps the name that was given.
-    let absolute = dump.canonicalize().unwrap_or_else(|_| dump.to_owned());
-    let name = absolute.file_name().unwrap_or_default();
-    let name = name.to_string_lossy().into_owned();
-    if name.is_empty() {
-        "dump".to_owned()
-    } else {
-        name
     }
 }
 
@@ -150,7 +165,9 @@ fn print(
                 })
             })
             .collect();
-        let result = json!({ "out": out, "tables": TABLES, "dumps": dumps });
+        let compared = arguments.compare.then_some(COMPARE_TABLE);
+        let tables: Vec<&str> = TABLES.into_iter().chain(compared).collect();
+        let result = json!({ "out": out, "tables": tables, "dumps": dumps });
         return Ok(console::print_json(&result)?);
     }
     for (_, label, report) in reports {
@@ -170,20 +187,4 @@ fn print(
     }
     line!(console::out(), "tables in {}", out.display())?;
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn dumps_have_labels_of_their_own() {
-        let check = |dumps: &[&str], expected: &[&str]| {
-            let dumps: Vec<PathBuf> = dumps.iter().map(PathBuf::from).collect();
-            assert_eq!(labels(&dumps), expected);
-        };
-        check(&["/no/a", "/no/b/"], &["a", "b"]);
-        check(&["/no/a", "/nowhere/a", "/no/a-2"], &["a", "a-2", "a-2-2"]);
-        check(&["/no/v1.0", "/"], &["v1_0", "dump"]);
-    }
 }

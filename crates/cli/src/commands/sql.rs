@@ -21,6 +21,7 @@ use crate::exit::CommandFailure;
   opscope sql \"select * from first_nan\" dump
   opscope sql \"select op_type, count(*), max(max) from tensors group by op_type\" dump
   opscope sql \"select * from first_changed('sound', 'faulty')\" sound faulty
+  opscope sql \"select op_name, slot, rel_l2 from compare where level = 'fail'\" faulty sound --compare
   opscope sql \"select * from tensors\" dump --out tensors.csv")]
 pub(crate) struct SqlArguments {
     /// The question: one statement that reads
@@ -41,6 +42,9 @@ pub(crate) struct SqlArguments {
     /// Compute statistics and digests of tensors that the dump has elements of and no statistics
     #[arg(long)]
     stats: bool,
+    /// Compare the first dump with the second as `opscope compare` does: the table `compare` has the result
+    #[arg(long)]
+    compare: bool,
     /// Number of threads [default: one for each processor]
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,

@@ -31,6 +31,9 @@ pub(super) struct ReportArguments {
     /// Write a page that needs no network
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+    /// Write a Parquet table with a row for each slot, for SQL and data frames
+    #[arg(long, value_name = "FILE")]
+    parquet: Option<PathBuf>,
     /// Replace files that exist
     #[arg(long)]
     force: bool,
@@ -44,6 +47,7 @@ impl ReportArguments {
             (&self.csv, ReportFormat::Csv),
             (&self.xlsx, ReportFormat::Xlsx),
             (&self.html, ReportFormat::Html),
+            (&self.parquet, ReportFormat::Parquet),
         ];
         all.into_iter()
             .filter_map(|(path, format)| Some((path.as_deref()?, format)))

@@ -5,8 +5,11 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
+use opscope_analysis::compare::report::ComparedRuns;
 use opscope_analysis::default_jobs;
-use opscope_analysis::tables::{TablesOptions, labels_in, write_tables};
+use opscope_analysis::tables::{
+    ComparePart, TablesOptions, TablesReport, labels_in, run_names, write_tables,
+};
 use opscope_sql::{SqlAnswer, SqlDatabase, SqlError, SqlOptions, TableSource};
 use opscope_store::atomic_file::Creator;
 use opscope_store::tree::own;
@@ -26,13 +29,17 @@ pub(super) fn run(arguments: &SqlArguments) -> Result<(), CommandFailure> {
     for dump in &arguments.dumps {
         check_path(dump)?;
     }
+    if arguments.compare {
+        index::check_compared(&arguments.dumps)?;
+    }
     let n_threads = arguments.jobs.unwrap_or_else(default_jobs).max(1);
     let tables = PreparedTables::new(arguments, n_threads)?;
     let options = SqlOptions {
         n_threads,
         n_bytes: usize::try_from(arguments.memory).unwrap_or(usize::MAX),
     };
-    let database = SqlDatabase::open(&tables.sources, options).map_err(failure)?;
+    let database =
+        SqlDatabase::open(&tables.sources, tables.compared.as_deref(), options).map_err(failure)?;
     let answer = database.ask(&arguments.query).map_err(failure)?;
     let needs_statistics = answer.needs_statistics();
     match &arguments.out {
@@ -82,6 +89,8 @@ fn answer_format(arguments: &SqlArguments) -> Result<AnswerFormat, CommandFailur
 /// Tables that are there and current.
 struct PreparedTables {
     sources: Vec<TableSource>,
+    /// The comparison that was asked for.
+    compared: Option<PathBuf>,
     /// Files that could not be read.
     n_errors: usize,
     /// Tables of dumps that cannot be written to, which go when the answer is there.
@@ -92,20 +101,26 @@ impl PreparedTables {
     fn new(arguments: &SqlArguments, n_threads: usize) -> Result<PreparedTables, CommandFailure> {
         let mut tables = PreparedTables {
             sources: Vec::new(),
+            compared: None,
             n_errors: 0,
             _temporary: Vec::new(),
         };
-        let labels = index::labels(&arguments.dumps);
+        let options = TablesOptions {
+            n_threads,
+            has_stats: arguments.stats,
+            modes: arguments.modes.modes(),
+        };
+        let labels = run_names(&arguments.dumps);
+        let mut reports = Vec::new();
         for (dump, label) in arguments.dumps.iter().zip(&labels) {
             let known = labels_in(dump);
             if known.is_empty() {
-                let options = TablesOptions {
-                    n_threads,
-                    has_stats: arguments.stats,
-                    modes: arguments.modes.modes(),
-                };
-                tables.add_dump(dump, label, &options)?;
+                reports.push(tables.add_dump(dump, label, &options)?);
                 continue;
+            }
+            if arguments.compare {
+                let message = format!("`{}` has tables and no tensors to compare", dump.display());
+                return Err(CommandFailure::message(USAGE, message));
             }
             let sources = known.into_iter().map(|label| TableSource {
                 index: dump.clone(),
@@ -113,6 +128,17 @@ impl PreparedTables {
                 run: None,
             });
             tables.sources.extend(sources);
+        }
+        if let ([target, golden], true) = (&reports[..], arguments.compare) {
+            // Beside the tables of the target, under the names that both have in the answer.
+            let runs = ComparedRuns {
+                target: &labels[0],
+                golden: &labels[1],
+            };
+            let part = ComparePart::new(&tables.sources[0].index, runs, [target, golden]);
+            let dumps = [0, 1].map(|i| arguments.dumps[i].as_path());
+            index::write_comparison(&part, dumps, &options)?;
+            tables.compared = Some(part.file());
         }
         tables.tell_apart();
         Ok(tables)
@@ -124,9 +150,9 @@ impl PreparedTables {
         dump: &Path,
         label: &str,
         options: &TablesOptions,
-    ) -> Result<(), CommandFailure> {
+    ) -> Result<TablesReport, CommandFailure> {
         // In its own tables a dump has its own name, whoever it is asked together with.
-        let own_label = index::labels(&[dump.to_owned()]).remove(0);
+        let own_label = run_names(&[dump]).remove(0);
         let index = match own_index(dump, options) {
             Some(index) => index,
             None => {
@@ -156,7 +182,7 @@ impl PreparedTables {
             label: own_label,
             run,
         });
-        Ok(())
+        Ok(report)
     }
 
     /// Gives runs of one name other names.
