@@ -1,6 +1,7 @@
-//! `cargo xtask bench [capture] [compare] [convert] [engines] [mindspore] [scale] [stats] [torch] [write]`: the benchmarks.
+//! `cargo xtask bench [capture] [compare] [convert] [engines] [index] [mindspore] [scale] [stats] [torch] [write]`: the benchmarks.
 
 mod compare;
+mod index;
 mod mindspore;
 mod scale;
 mod torch;
@@ -36,6 +37,9 @@ pub(crate) fn run(filters: &[String]) -> Result<()> {
     }
     if is_wanted("engines") {
         run_stage("engines", engines()?)?;
+    }
+    if is_wanted("index") {
+        index::run()?;
     }
     if is_wanted("mindspore") {
         mindspore::run()?;

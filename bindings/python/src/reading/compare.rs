@@ -145,7 +145,8 @@ impl DumpComparison {
     /// Writes it in the form that the name's ending stands for.
     fn save(&self, py: Python<'_>, path: PathBuf, force: bool) -> PyResult<()> {
         let Some(format) = ReportFormat::of_path(&path) else {
-            let message = "expected a name that ends in .json, .jsonl, .csv, .xlsx, .html or .parquet";
+            let message =
+                "expected a name that ends in .json, .jsonl, .csv, .xlsx, .html or .parquet";
             return Err(ExceptionContent::usage(message).raise(py));
         };
         let done = work(py, || report::save(&self.comparison, format, &path, force))?;

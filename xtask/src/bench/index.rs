@@ -1,0 +1,43 @@
+//! `cargo xtask bench index`: an index of two runs of many ranks, and questions to it.
+
+use std::env;
+use std::fs;
+
+use anyhow::{Context, Result};
+
+use super::{bench_of, run_stage};
+use crate::command::{cargo, root};
+use crate::{E2E_REQUIREMENTS, built, python};
+
+/// Indexes the dumps and asks them.
+const SCRIPT: &str = "tests/bench/index_scale.py";
+/// Ranks, steps and operators of the runs, separated by blanks, if others than these are asked for.
+const SHAPE: &str = "INDEX_BENCH_SHAPE";
+/// 60 million rows, which take 20 GB of disk.
+const DEFAULT_SHAPE: &str = "256 4 6000";
+
+pub(super) fn run() -> Result<()> {
+    let build = [
+        "build",
+        "--release",
+        "--workspace",
+        "--bin",
+        "opscope",
+        "--features",
+        "opscope/sql",
+        "--locked",
+    ];
+    run_stage("binary", cargo(&build))?;
+    let out = root().join(format!("target/bench-index/{}", std::process::id()));
+    let shape = env::var(SHAPE).unwrap_or_else(|_| DEFAULT_SHAPE.to_owned());
+    let mut generate = bench_of("opscope-store", "many_ranks");
+    generate.arg(&out).args(shape.split_whitespace());
+    run_stage("dumps", generate)?;
+    let mut script = python::with_packages(E2E_REQUIREMENTS)?;
+    script.arg(root().join(SCRIPT));
+    script.arg(built("release", "opscope")?).arg(&out);
+    let result = run_stage("index", script);
+    // Also after a failure: it is gigabytes.
+    fs::remove_dir_all(&out).with_context(|| format!("cannot remove `{}`", out.display()))?;
+    result
+}
