@@ -25,6 +25,7 @@ pub mod polygraphy_json;
 pub mod protobuf;
 pub mod run_json;
 pub mod safetensors;
+pub mod sqlite;
 pub mod statistic_csv;
 pub mod stats_csv;
 pub mod torch_save;
