@@ -316,3 +316,6 @@ fn n_pages(page: &[u8], n_in_file: u32) -> Result<u32, FormatError> {
     }
     Ok(n_pages)
 }
+
+#[cfg(test)]
+mod tests;
