@@ -1,0 +1,289 @@
+//! The databases that ONNX Runtime's debug builds write: a table of the values of each run, and one of the nodes.
+//!
+//! `docs/formats/ort_debug.md` lists the columns. Source: `onnxruntime/core/framework/debug_node_inputs_outputs_utils.cc`.
+
+mod uses;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use opscope_tensor::{DType, Shape};
+
+use self::uses::{TraceNodes, UseBudget};
+use super::onnx_tensor::{self, OnnxElements};
+use super::sqlite::{Database, Row, RowBuffer, Rows, SqlTable, SqlValue};
+use crate::file_bytes::FileBytes;
+use crate::record::SlotSide;
+use crate::{FormatError, StoreError};
+
+/// The name used in error messages.
+pub const FORMAT_NAME: &str = "ONNX Runtime trace";
+/// How names of such files end: the tool adds it to the number of its process.
+pub const SUFFIX: &str = ".db";
+const VALUES_TABLE: &str = "Tensors";
+const NODES_TABLE: &str = "Nodes";
+const STEP: &str = "Step";
+const NAME: &str = "Name";
+const VALUE: &str = "Value";
+const PRODUCER: &str = "TracedProducer";
+const CONSUMERS: &str = "TracedConsumers";
+const OP_TYPE: &str = "OpType";
+
+/// A database with the values of nodes.
+pub struct OrtTrace {
+    database: Database,
+    table: ValuesTable,
+    nodes: TraceNodes,
+}
+
+/// The table of values and the positions of its columns.
+struct ValuesTable {
+    table: SqlTable,
+    step: usize,
+    name: usize,
+    value: usize,
+    producer: usize,
+    consumers: usize,
+}
+
+/// A value of one run.
+#[derive(Debug)]
+pub struct TraceValue<'a> {
+    /// Its position among all values.
+    pub position: usize,
+    /// Which run of the model, counted from 0.
+    pub run: u64,
+    /// Its name in the model.
+    pub name: &'a str,
+    /// Type of its elements.
+    pub dtype: DType,
+    /// Its extents.
+    pub shape: Shape,
+    /// Its elements, in row-major order and little-endian.
+    pub elements: &'a [u8],
+    /// Where the elements begin in the file; none where they are not in one piece there.
+    pub offset: Option<u64>,
+    /// The slots in which it was, at least one.
+    pub uses: Vec<ValueUse>,
+}
+
+/// A slot in which a value was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ValueUse {
+    /// The node's name; that of the value where the node is not known.
+    pub op_name: Arc<str>,
+    /// The node's type; empty where the node is not known.
+    pub op_type: Arc<str>,
+    /// Position of the node in the order in which nodes ran first; behind all of them where it is not known.
+    pub order: usize,
+    /// Side and position at the node.
+    pub slot: (SlotSide, u32),
+}
+
+/// Whether a file has the name and the table of such a file; not if it cannot be read.
+pub fn is_file_at(path: &Path, file_name: &str) -> bool {
+    file_name.ends_with(SUFFIX) && has_table(path)
+}
+
+fn has_table(path: &Path) -> bool {
+    let database = Database::open(path);
+    database.is_ok_and(|database| ValuesTable::find(&database).is_ok())
+}
+
+impl OrtTrace {
+    /// Opens a file without writing anything beside it.
+    ///
+    /// # Errors
+    /// [`StoreError`] if it cannot be read, is damaged, or has other tables or columns.
+    pub fn open(path: &Path) -> Result<OrtTrace, StoreError> {
+        let database = Database::open(path)?;
+        OrtTrace::of_database(database).map_err(StoreError::corrupt(FORMAT_NAME, path))
+    }
+
+    /// [`OrtTrace::open`] of bytes, and those of the journal beside them.
+    ///
+    /// # Errors
+    /// [`FormatError`] if they are damaged, or have other tables or columns.
+    pub fn from_bytes(
+        bytes: FileBytes,
+        journal: Option<FileBytes>,
+    ) -> Result<OrtTrace, FormatError> {
+        OrtTrace::of_database(Database::from_bytes(bytes, journal)?)
+    }
+
+    fn of_database(database: Database) -> Result<OrtTrace, FormatError> {
+        let table = ValuesTable::find(&database)?;
+        let nodes = read_nodes(&database)?;
+        Ok(OrtTrace {
+            database,
+            table,
+            nodes,
+        })
+    }
+
+    /// Shows every value in the order in which they were written.
+    ///
+    /// # Errors
+    /// [`FormatError`] if a page or a row is damaged, or whatever `show` returns.
+    pub fn visit(
+        &self,
+        mut show: impl FnMut(TraceValue<'_>) -> Result<(), FormatError>,
+    ) -> Result<(), FormatError> {
+        let mut rows = self.database.rows(&self.table.table);
+        let mut buffer = RowBuffer::default();
+        let mut budget = UseBudget::default();
+        while let Some(row) = rows.next_row()? {
+            self.with_value(&mut rows, &row, &mut buffer, &mut budget, &mut show)?;
+        }
+        Ok(())
+    }
+
+    /// Shows the value at a position.
+    ///
+    /// # Errors
+    /// As for [`OrtTrace::visit`]; also if there is none.
+    pub fn visit_one(
+        &self,
+        position: usize,
+        mut show: impl FnMut(TraceValue<'_>) -> Result<(), FormatError>,
+    ) -> Result<(), FormatError> {
+        let mut rows = self.database.rows(&self.table.table);
+        // Rows are numbered from 1, and none is ever removed.
+        let number = i64::try_from(position).ok().and_then(|n| n.checked_add(1));
+        let row = match number {
+            Some(number) => rows.find(number)?,
+            None => None,
+        };
+        let Some(row) = row else {
+            let expected = format!("a value at position {position}");
+            return Err(FormatError::new(0, expected, "none"));
+        };
+        let mut budget = UseBudget::default();
+        self.with_value(
+            &mut rows,
+            &row,
+            &mut RowBuffer::default(),
+            &mut budget,
+            &mut show,
+        )
+    }
+
+    fn with_value<'a>(
+        &'a self,
+        rows: &mut Rows<'a>,
+        row: &Row<'a>,
+        buffer: &mut RowBuffer,
+        budget: &mut UseBudget,
+        show: &mut dyn FnMut(TraceValue<'_>) -> Result<(), FormatError>,
+    ) -> Result<(), FormatError> {
+        let number = row.number;
+        let wrong = |expected: &str, found: String| {
+            FormatError::new(
+                row.at,
+                format!("{expected} in row {number} of `{VALUES_TABLE}`"),
+                found,
+            )
+        };
+        let values = rows.read(row, buffer)?;
+        let get = |column: usize| values.get(column).copied().unwrap_or(SqlValue::Null);
+        let position = usize::try_from(number).ok().and_then(|n| n.checked_sub(1));
+        let position = position.ok_or_else(|| wrong("a number from 1 on", number.to_string()))?;
+        let run = match get(self.table.step) {
+            SqlValue::Integer(step @ 1..) => step.unsigned_abs() - 1,
+            SqlValue::Integer(step) => return Err(wrong("a step from 1 on", step.to_string())),
+            other => return Err(wrong("a step", other.kind().to_owned())),
+        };
+        let text = |column, what: &str| {
+            let value = get(column);
+            value
+                .text()
+                .ok_or_else(|| wrong(what, value.kind().to_owned()))
+        };
+        let name = text(self.table.name, "the name of a value")?;
+        let SqlValue::Blob(blob) = get(self.table.value) else {
+            let found = get(self.table.value).kind().to_owned();
+            return Err(wrong("a tensor of ONNX", found));
+        };
+        let tensor = onnx_tensor::decode(blob).map_err(|error| {
+            let expected = format!("{} at byte {} of the tensor", error.expected, error.offset);
+            wrong(&expected, error.found)
+        })?;
+        if tensor.name != name {
+            return Err(wrong(
+                &format!("the tensor `{name}`"),
+                format!("`{}`", tensor.name),
+            ));
+        }
+        let producer = text(self.table.producer, "the node that made a value")?;
+        let consumers = text(self.table.consumers, "the nodes that read a value")?;
+        let uses = self.nodes.uses(name, producer, consumers, budget);
+        let uses = uses.map_err(|expected| wrong(&expected, "more".to_owned()))?;
+        let (elements, offset) = match &tensor.elements {
+            OnnxElements::InFile(range) => {
+                let elements = blob.get(range.clone()).unwrap_or_default();
+                (elements, self.database.place_of(elements))
+            }
+            OnnxElements::Decoded(elements) => (&elements[..], None),
+        };
+        show(TraceValue {
+            position,
+            run,
+            name,
+            dtype: tensor.dtype,
+            shape: tensor.shape.clone(),
+            elements,
+            offset,
+            uses,
+        })
+    }
+}
+
+impl ValuesTable {
+    fn find(database: &Database) -> Result<ValuesTable, FormatError> {
+        let table = database.table(VALUES_TABLE)?;
+        let column = |name| column(&table, VALUES_TABLE, name);
+        let [step, name, value] = [column(STEP)?, column(NAME)?, column(VALUE)?];
+        let [producer, consumers] = [column(PRODUCER)?, column(CONSUMERS)?];
+        Ok(ValuesTable {
+            table,
+            step,
+            name,
+            value,
+            producer,
+            consumers,
+        })
+    }
+}
+
+fn column(table: &SqlTable, of_table: &str, name: &str) -> Result<usize, FormatError> {
+    let position = table.columns.iter().position(|column| column == name);
+    position.ok_or_else(|| {
+        let expected = format!("a column `{name}` of the table `{of_table}`");
+        FormatError::new(0, expected, table.columns.join(", "))
+    })
+}
+
+/// The nodes in the order in which they ran first, which is that of their rows.
+fn read_nodes(database: &Database) -> Result<TraceNodes, FormatError> {
+    let table = database.table(NODES_TABLE)?;
+    let [name, op_type] = [
+        column(&table, NODES_TABLE, NAME)?,
+        column(&table, NODES_TABLE, OP_TYPE)?,
+    ];
+    let mut rows = database.rows(&table);
+    let mut buffer = RowBuffer::default();
+    let mut nodes = TraceNodes::default();
+    while let Some(row) = rows.next_row()? {
+        let values = rows.read(&row, &mut buffer)?;
+        let text = |column: usize| values.get(column).and_then(SqlValue::text);
+        let (Some(name), Some(op_type)) = (text(name), text(op_type)) else {
+            let expected = format!("a name and a type in row {} of `{NODES_TABLE}`", row.number);
+            return Err(FormatError::new(row.at, expected, "other values"));
+        };
+        nodes.add(name, op_type);
+    }
+    Ok(nodes)
+}
+
+#[cfg(test)]
+mod tests;
