@@ -383,3 +383,83 @@ fn values_of_onnx_are_operators() {
         index.errors
     );
 }
+
+/// Databases that have the statements of ONNX Runtime's debug builds: `tests/peers/ort_sqlite_cases.py`.
+#[test]
+fn databases_of_onnx_runtime_have_slots_of_nodes() {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/ort_trace");
+    let path = dir.join("execution-trace-pid1.db");
+    let index = open(&path);
+    assert_eq!((index.form, index.errors.len()), ("arrays", 0));
+    let slots = found(&index);
+    // Nodes in the order in which they ran, and the value of one without a name behind them.
+    let expected = [
+        "None Some(0) MatMul/fc/MatMul#0 input.0",
+        "None Some(0) MatMul/fc/MatMul#0 input.1",
+        "None Some(0) MatMul/fc/MatMul#0 output.0",
+        "None Some(0) Relurelu:0#0 input.0",
+        "None Some(0) Relurelu:0#0 output.0",
+        "None Some(0) Mul1#0 input.0",
+        "None Some(0) Mul1#0 input.1",
+        "None Some(0) Mul1#0 output.0",
+    ];
+    assert_eq!(slots[..8], expected);
+    assert_eq!(slots.len(), 2 * 35);
+    assert_eq!(slots[34], "None Some(0) sum#0 output.0");
+    assert_eq!(slots[35], "None Some(1) MatMul/fc/MatMul#0 input.0");
+    let file = TensorFile::open(&path, "execution-trace-pid1.db").unwrap();
+    assert_eq!(file.kind(), FileKind::OrtTrace);
+    for record in &index.tensors {
+        let (side, position) = record.elements.as_ref().unwrap().tensor.unwrap();
+        let alone = TensorFile::open_for(&path, "x", Some((side, position))).unwrap();
+        let alone = alone.tensor(side, position).unwrap();
+        let tensor = file.tensor(side, position).unwrap();
+        assert_eq!(alone.bytes, tensor.bytes);
+        assert_eq!(
+            alone.stored.shape.as_ref(),
+            record.shape.as_ref(),
+            "{record:?}"
+        );
+        // Elements in one piece are read where they are.
+        if record.elements.as_ref().unwrap().offset.is_some() {
+            let in_place = TensorFile::open_elements(record).unwrap();
+            assert_eq!(in_place.tensors().next().unwrap().bytes, tensor.bytes);
+        }
+    }
+}
+
+#[test]
+fn databases_are_known_by_their_tables() {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/ort_trace");
+    let dir = tempfile::tempdir().unwrap();
+    let put = |from: &str, name: &str| {
+        fs::copy(golden.join(from), dir.path().join(name)).unwrap();
+    };
+    put("unfinished-pid3.db", "run-pid3.db");
+    put("unfinished-pid3.db-journal", "run-pid3.db-journal");
+    let index = open(dir.path());
+    assert_eq!(
+        (index.form, index.errors.len(), index.tensors.len()),
+        ("arrays", 0, 14)
+    );
+    let reasons: Vec<&str> = index
+        .passed_over
+        .iter()
+        .map(|one| one.reason.name())
+        .collect();
+    assert_eq!(reasons, ["journal"]);
+    // Another database tells nothing of a dump, and is told.
+    put("pages/small.db", "other.db");
+    let index = open(dir.path());
+    assert_eq!((index.errors.len(), index.tensors.len()), (1, 14));
+    let error = std::error::Error::source(&index.errors[0]).unwrap();
+    assert!(
+        error.to_string().contains("expected the table `Tensors`"),
+        "{error}"
+    );
+    // Whoever names a file wants it read, whatever it is called.
+    put("outputs-pid2.db", "trace");
+    let index = open(&dir.path().join("trace"));
+    assert_eq!((index.errors.len(), index.tensors.len()), (0, 14));
+    assert!(!found(&index).is_empty());
+}

@@ -166,7 +166,10 @@ impl OperatorExecution {
         };
         let place = slot.record.elements.as_ref();
         let kind = place.and_then(|place| place.kind);
-        kind.is_some_and(FileKind::holds_values) && slot.side == record::SlotSide::Output
+        // Where a node is known, its type is too.
+        let names_value = slot.record.execution.op_type.is_empty();
+        let is_output = slot.side == record::SlotSide::Output;
+        kind.is_some_and(FileKind::holds_values) && names_value && is_output
     }
 }
 

@@ -193,7 +193,7 @@ fn may_be_kept(file: &TensorFile, record: &IndexedTensor) -> bool {
 fn is_in_place(place: &ElementsPlace) -> bool {
     let is_archive = matches!(
         place.kind,
-        Some(FileKind::Safetensors | FileKind::TorchSave)
+        Some(FileKind::Safetensors | FileKind::TorchSave | FileKind::OrtTrace)
     );
     // Elements in an order of their own have no offset.
     place.kind == Some(FileKind::Elements) || (is_archive && place.offset.is_some())

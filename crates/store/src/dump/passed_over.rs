@@ -45,6 +45,8 @@ pub enum PassReason {
     OverflowRecord,
     /// A file of elements, which tables name.
     Elements,
+    /// The journal of a database, with which that is read.
+    Journal,
 }
 
 impl PassReason {
@@ -64,6 +66,7 @@ impl PassReason {
             PassReason::Converted => "converted",
             PassReason::OverflowRecord => "overflow_record",
             PassReason::Elements => "elements",
+            PassReason::Journal => "journal",
         }
     }
 
@@ -83,6 +86,7 @@ impl PassReason {
             PassReason::Converted => ["array or JSON file", "arrays or JSON files"],
             PassReason::OverflowRecord => ["overflow record", "overflow records"],
             PassReason::Elements => ["file of elements", "files of elements"],
+            PassReason::Journal => ["journal of a database", "journals of databases"],
         }
     }
 
@@ -95,6 +99,7 @@ impl PassReason {
                 | PassReason::Configuration
                 | PassReason::KernelArguments
                 | PassReason::Elements
+                | PassReason::Journal
         )
     }
 }

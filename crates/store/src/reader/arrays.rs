@@ -9,11 +9,12 @@ use super::entries::{golden_name, read_entries, result_name};
 use super::index::{
     DumpIndex, ElementsPlace, IndexedExecution, IndexedFile, IndexedTensor, OperatorInFile,
 };
-use super::tensor_file::{FileContent, FileHead, StoredTensor};
+use super::tensor_file::{FileContent, FileHead, FileKind, StoredTensor};
 use super::{DumpReader, ReadFiles};
-use crate::dump::{DumpEntry, DumpListing, PassReason};
+use crate::dump::{DumpEntry, DumpListing, PassReason, PassedOver};
 use crate::file_format::{
-    hdf5, npy_zst, npz, onnx_tensor, op_debug, polygraphy_json, safetensors, torch_save,
+    hdf5, npy_zst, npz, onnx_tensor, op_debug, ort_trace, polygraphy_json, safetensors, sqlite,
+    torch_save,
 };
 use crate::record::SlotSide;
 use crate::tree::acl::DumpFileName;
@@ -37,6 +38,9 @@ impl DumpReader for ArraysReader {
     }
 
     fn reason_to_pass(&self, entry: &DumpEntry) -> Option<PassReason> {
+        if is_journal(entry) {
+            return Some(PassReason::Journal);
+        }
         let is_record = op_debug::is_json_record_name(&entry.real_name);
         is_record.then_some(PassReason::Converted)
     }
@@ -48,7 +52,14 @@ impl DumpReader for ArraysReader {
             errors: listing.errors,
             ..DumpIndex::default()
         };
-        let files = read_entries(listing.entries, read, &mut index.errors);
+        let (journals, entries): (Vec<_>, Vec<_>) =
+            listing.entries.into_iter().partition(is_journal);
+        let journals = journals.into_iter().map(|entry| PassedOver {
+            path: entry.path,
+            reason: PassReason::Journal,
+        });
+        index.passed_over.extend(journals);
+        let files = read_entries(entries, read, &mut index.errors);
         let mut executions = ExecutionGroups::default();
         for (entry, content) in &files {
             let records = match content {
@@ -106,7 +117,15 @@ fn is_archive(entry: &DumpEntry) -> bool {
         || hdf5::is_name(&entry.real_name)
         || polygraphy_json::is_file(&entry.path, &entry.real_name)
         || onnx_tensor::is_file_at(&entry.path, &entry.real_name)
+        || ort_trace::is_file_at(&entry.path, &entry.real_name)
         || torch_save::is_file_at(&entry.path, &entry.real_name)
+}
+
+/// Whether a file is the journal of a database beside it, with which that is read.
+fn is_journal(entry: &DumpEntry) -> bool {
+    let stem = entry.real_name.strip_suffix(sqlite::JOURNAL_SUFFIX);
+    let stem = stem.filter(|stem| stem.ends_with(ort_trace::SUFFIX));
+    stem.is_some_and(|stem| ort_trace::is_file_at(&entry.path.with_file_name(stem), stem))
 }
 
 /// Whether a file has the name of a dump file, or of what the vendor's tools make of one.
@@ -141,6 +160,9 @@ fn place_of(entry: &DumpEntry, stem: &str) -> ArraysPlace {
 fn named_tensors(entry: &DumpEntry, head: &FileHead) -> Vec<ArrayRecord> {
     let runs = head.tensors.iter().filter_map(|stored| stored.run.as_ref());
     let has_iterations = runs.clone().any(|run| run.iteration > 0);
+    if head.kind == FileKind::OrtTrace {
+        return node_tensors(entry, head);
+    }
     let tensors = head.tensors.iter().map(|stored| {
         let (execution, mut record) = match (&stored.name, head.kind) {
             (Some(name), kind) if kind.holds_values() => {
@@ -228,6 +250,35 @@ fn named_value(
         ..IndexedTensor::default()
     };
     (execution, record)
+}
+
+/// The values of an ONNX graph in every slot in which they were, in the order in which their nodes ran.
+fn node_tensors(entry: &DumpEntry, head: &FileHead) -> Vec<ArrayRecord> {
+    let place = place_of(entry, &entry.real_name);
+    let uses = head.tensors.iter().flat_map(|stored| {
+        let step = stored.run.as_ref().map(|run| run.iteration);
+        stored.uses.iter().map(move |used| (step, used, stored))
+    });
+    let mut uses: Vec<_> = uses.collect();
+    uses.sort_by_key(|(step, used, _)| (*step, used.order));
+    let records = uses.into_iter().map(|(step, used, stored)| {
+        let execution = IndexedExecution {
+            op_type: used.op_type.as_ref().to_owned(),
+            op_name: used.op_name.as_ref().to_owned(),
+            rank: place.rank,
+            step,
+            ..IndexedExecution::default()
+        };
+        let mut record = IndexedTensor {
+            path: entry.path.clone(),
+            slot: Some(used.slot),
+            ..IndexedTensor::default()
+        };
+        record.take_stored(stored);
+        record.elements = Some(ElementsPlace::new(&entry.real_name, head.kind, stored));
+        (execution, record)
+    });
+    records.collect()
 }
 
 fn damaged_tensor(entry: &DumpEntry) -> ArrayRecord {

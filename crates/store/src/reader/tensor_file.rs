@@ -20,9 +20,10 @@ use opscope_tensor::{DType, Layout, Shape, ShapeError};
 use super::term::DumpTerm;
 use crate::file_bytes::FileBytes;
 use crate::file_format::dump_data::{self as dump_format, DumpFile};
+use crate::file_format::ort_trace::ValueUse;
 use crate::file_format::{
-    ffts_plus, hdf5, nano, npy, npy_zst, npz, onnx_tensor, op_debug, polygraphy_json, safetensors,
-    torch_save,
+    ffts_plus, hdf5, nano, npy, npy_zst, npz, onnx_tensor, op_debug, ort_trace, polygraphy_json,
+    safetensors, sqlite, torch_save,
 };
 use crate::record::SlotSide;
 use crate::tree::mindspore::TensorFileName;
@@ -58,6 +59,8 @@ pub enum FileKind {
     TensorProto,
     /// Tensors among plain data of PyTorch's.
     TorchSave,
+    /// Values of an ONNX graph in a database, with the nodes that they belong to.
+    OrtTrace,
 }
 
 impl FileKind {
@@ -75,12 +78,16 @@ impl FileKind {
             FileKind::PolygraphyJson => polygraphy_json::FORMAT_NAME,
             FileKind::TensorProto => onnx_tensor::FORMAT_NAME,
             FileKind::TorchSave => torch_save::FORMAT_NAME,
+            FileKind::OrtTrace => ort_trace::FORMAT_NAME,
         }
     }
 
     /// Whether names of tensors are those of values of an ONNX graph.
     pub fn holds_values(self) -> bool {
-        matches!(self, FileKind::PolygraphyJson | FileKind::TensorProto)
+        matches!(
+            self,
+            FileKind::PolygraphyJson | FileKind::TensorProto | FileKind::OrtTrace
+        )
     }
 
     /// Whether tensors have names of their own in the file, as those of several operators do.
@@ -93,6 +100,7 @@ impl FileKind {
                 | FileKind::PolygraphyJson
                 | FileKind::TensorProto
                 | FileKind::TorchSave
+                | FileKind::OrtTrace
         )
     }
 }
@@ -108,6 +116,8 @@ pub struct StoredTensor {
     pub name: Option<String>,
     /// Which run of a model it is of, in an archive that says.
     pub run: Option<StoredRun>,
+    /// The slots in which it was, where the file says.
+    pub uses: Vec<ValueUse>,
     /// Type of the elements.
     pub dtype: DumpTerm<DType>,
     /// Meaning of the axes.
@@ -150,6 +160,7 @@ impl StoredTensor {
             index: 0,
             name: None,
             run: None,
+            uses: Vec::new(),
             dtype: DumpTerm::Known(dtype),
             layout: DumpTerm::Known(layout),
             shape: Some(shape.iter().map(|&dim| dim as u64).collect()),
@@ -281,6 +292,9 @@ impl TensorFile {
             return archive::open_hdf5(path, file_name, wanted.map(|(_, index)| index));
         }
         let bytes = FileBytes::open(path).map_err(StoreError::io("read", path))?;
+        if sqlite::has_magic(bytes.as_ref()) {
+            return archive::open_trace(path, file_name, wanted.map(|(_, index)| index));
+        }
         let corrupt = |format| StoreError::corrupt(format, path);
         if file_name.ends_with(safetensors::SUFFIX) {
             let file = archive::safetensors_file(bytes, file_name);
@@ -396,7 +410,8 @@ impl TensorFile {
             | FileKind::Elements
             | FileKind::PolygraphyJson
             | FileKind::TensorProto
-            | FileKind::TorchSave => false,
+            | FileKind::TorchSave
+            | FileKind::OrtTrace => false,
         };
         is_record && op_debug::is_record_name(&self.file_name)
     }

@@ -1,4 +1,5 @@
-//! Archives of named tensors: npz, safetensors, HDF5, Polygraphy's JSON and PyTorch's files; and ONNX's file of a named tensor.
+//! Archives of named tensors: npz, safetensors, HDF5, Polygraphy's JSON, PyTorch's files and ONNX Runtime's databases; and
+//! ONNX's file of a named tensor.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -11,6 +12,7 @@ use crate::file_bytes::FileBytes;
 use crate::file_format::hdf5::{self, Hdf5Array};
 use crate::file_format::npz::Archive;
 use crate::file_format::onnx_tensor::{self, OnnxElements};
+use crate::file_format::ort_trace::{self, OrtTrace, TraceValue};
 use crate::file_format::polygraphy_json::{self, PolygraphyArray, ReadArray};
 use crate::file_format::safetensors;
 use crate::file_format::torch_save::{self, TorchContent, TorchFile, TorchTensor};
@@ -330,6 +332,77 @@ fn torch_member((index, tensor): (usize, TorchTensor)) -> StoredTensor {
         dtype,
         shape: stored.shape.clone().filter(|_| has_shape),
         ..stored
+    }
+}
+
+/// Reads the values of a database, or only the one at a position.
+pub(super) fn open_trace(
+    path: &Path,
+    file_name: &str,
+    wanted: Option<usize>,
+) -> Result<TensorFile, StoreError> {
+    let trace = OrtTrace::open(path)?;
+    let mut bytes: Vec<u8> = Vec::new();
+    let mut tensors = Vec::new();
+    let mut take = |value: TraceValue<'_>| {
+        // Each value fits memory by itself; all of them together may not.
+        let n_bytes = (bytes.len() as u64).saturating_add(value.elements.len() as u64);
+        check_memory(n_bytes)
+            .map_err(|error| FormatError::new(0, "values that fit memory", error.to_string()))?;
+        let range = bytes.len()..bytes.len() + value.elements.len();
+        bytes.extend_from_slice(value.elements);
+        tensors.push(trace_member(value, range));
+        Ok(())
+    };
+    let visited = match wanted {
+        Some(position) => trace.visit_one(position, &mut take),
+        None => trace.visit(&mut take),
+    };
+    visited.map_err(StoreError::corrupt(ort_trace::FORMAT_NAME, path))?;
+    label_runs(&mut tensors);
+    let kind = FileKind::OrtTrace;
+    Ok(archive_file(kind, file_name, tensors, bytes.into()))
+}
+
+/// The values of a database by their descriptions.
+pub(super) fn trace_members(path: &Path) -> Result<Vec<StoredTensor>, StoreError> {
+    let trace = OrtTrace::open(path)?;
+    let mut tensors = Vec::new();
+    let visited = trace.visit(|value| {
+        let range = 0..value.elements.len();
+        tensors.push(trace_member(value, range));
+        Ok(())
+    });
+    visited.map_err(StoreError::corrupt(ort_trace::FORMAT_NAME, path))?;
+    label_runs(&mut tensors);
+    Ok(tensors)
+}
+
+fn trace_member(value: TraceValue<'_>, range: Range<usize>) -> StoredTensor {
+    let run = StoredRun {
+        runner: None,
+        iteration: value.run,
+        label: None,
+    };
+    let stored = StoredTensor::array(value.dtype, &value.shape, Layout::Nd, range);
+    StoredTensor {
+        run: Some(run),
+        uses: value.uses,
+        offset: value.offset,
+        ..member(stored, value.position, value.name.to_owned())
+    }
+}
+
+/// Gives each tensor the words that tell its run from the others, if there are several.
+fn label_runs(tensors: &mut [StoredTensor]) {
+    let runs = tensors.iter().filter_map(|stored| stored.run.as_ref());
+    let mut iterations = runs.map(|run| run.iteration);
+    let first = iterations.next();
+    if iterations.all(|iteration| Some(iteration) == first) {
+        return;
+    }
+    for run in tensors.iter_mut().filter_map(|stored| stored.run.as_mut()) {
+        run.label = Some(run.iteration.to_string());
     }
 }
 

@@ -114,6 +114,7 @@ fn stored_tensor(
         index,
         name: None,
         run: None,
+        uses: Vec::new(),
         dtype: dtype.map_or(DumpTerm::Number(entry.data_type), DumpTerm::Known),
         layout: layout.map_or(
             DumpTerm::Number(entry.format & LAYOUT_MASK),

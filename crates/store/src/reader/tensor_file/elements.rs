@@ -106,6 +106,7 @@ impl TensorFile {
             index: 0,
             name: None,
             run: None,
+            uses: Vec::new(),
             dtype: dtype.unwrap_or_else(unknown),
             layout: record.layout.clone().unwrap_or(DumpTerm::Known(Layout::Nd)),
             shape: record.shape.clone(),

@@ -8,7 +8,7 @@ use super::{FileKind, StoredTensor, TensorFile, archive};
 use crate::StoreError;
 use crate::file_bytes::FileBytes;
 use crate::file_format::stats_csv::{self, StatsTable};
-use crate::file_format::{hdf5, npy_zst, npz, polygraphy_json, torch_save};
+use crate::file_format::{hdf5, npy_zst, npz, ort_trace, polygraphy_json, torch_save};
 
 /// A file whose contents a reader asks for.
 #[derive(Clone, Debug)]
@@ -132,6 +132,10 @@ impl FileHead {
             let tensors =
                 tensors.map_err(StoreError::corrupt(polygraphy_json::FORMAT_NAME, path))?;
             return Ok(FileHead::from_arrays(FileKind::PolygraphyJson, tensors));
+        }
+        if ort_trace::is_file_at(path, file_name) {
+            let tensors = archive::trace_members(path)?;
+            return Ok(FileHead::from_arrays(FileKind::OrtTrace, tensors));
         }
         if torch_save::is_file_at(path, file_name) {
             let bytes = FileBytes::open(path).map_err(StoreError::io("read", path))?;
