@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -36,3 +37,24 @@ def test_a_single_archive(tmp_path: Path, save: object) -> None:
     (record,) = opscope.open(path)
     assert (record.name, record.side, record.slot) == ("acts", "output", 0)
     assert record.numpy().tolist() == [0, 1, 2]
+
+
+def test_values_in_a_database_of_onnx_runtime() -> None:
+    """Each value as often as nodes made or read it, with what `sqlite3` and onnx read of its row."""
+    golden = Path(__file__).resolve().parents[2] / "crates/store/tests/golden/ort_trace"
+    name = "execution-trace-pid1.db"
+    rows = json.loads((golden / "known.json").read_text(encoding="utf-8"))[name]["tensors"]
+    known = {(row["step"] - 1, row["values"]): row for row in rows if row["dtype"] != "string"}
+    dump = opscope.open(golden / name)
+    assert dump.problems == []
+    assert len(dump) == 2 * 35
+    for record in dump:
+        if record.dtype == "string":
+            continue
+        row = known[record.step, record.numpy().tobytes().hex()]
+        assert (record.dtype, list(record.shape)) == (row["dtype"], row["shape"])
+        use = f"{record.name}:{record.slot}"
+        if record.op_type:
+            assert use in row["producer" if record.side == "output" else "consumers"]
+    (found,) = dump.find(name="relu:0", side="output", step=1)
+    assert found.op_type == "Relu"

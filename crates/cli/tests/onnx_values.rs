@@ -77,6 +77,12 @@ fn values_are_shown() {
         ["ONNX tensor", "raw/float32"]
     );
     assert_eq!(shown("onnx_tensor/no_name.pb"), ["ONNX tensor", "output.0"]);
+    let found = shown("ort_trace/execution-trace-pid1.db");
+    assert_eq!(
+        (found.len(), found[0].as_str(), found[3].as_str()),
+        (47, "ONNX Runtime trace", "0//fc/MatMul_output_0")
+    );
+    assert_eq!(shown("ort_trace/outputs-pid2.db")[2], "relu:0");
     let (code, _, errors) = text(opscope().arg("show").arg(golden("onnx_tensor/external.pb")));
     assert!(
         code == 3 && errors.contains("elements in another file, `weights.bin`"),
@@ -93,6 +99,9 @@ fn values_are_converted() {
         converted(&golden("polygraphy/two.json"), &dir.path().join("two")).len(),
         32
     );
+    let out = dir.path().join("trace");
+    let names = converted(&golden("ort_trace/execution-trace-pid1.db"), &out);
+    assert_eq!(names.len(), 46);
     let names = converted(
         &golden("onnx_tensor/debug/plain/relu_0.tensorproto"),
         &dir.path().join("debug"),
@@ -133,6 +142,34 @@ fn files_of_values_are_compared() {
         let (code, told, errors) = text(opscope().arg("compare").args([&target, &golden]));
         assert_eq!(code, expected, "{target:?}: {told}{errors}");
     }
+}
+
+/// The elements of one value of a database are others: nothing but the node that made it is named.
+#[test]
+fn databases_of_nodes_are_compared() {
+    let dir = tempfile::tempdir().unwrap();
+    let sound = golden("ort_trace/execution-trace-pid1.db");
+    let known = fs::read_to_string(golden("ort_trace/known.json")).unwrap();
+    let known: Value = serde_json::from_str(&known).unwrap();
+    let row = &known["execution-trace-pid1.db"]["tensors"][4];
+    assert_eq!(row["name"], "square");
+    // The third and fourth element, which no other value has.
+    let hex = &row["values"].as_str().unwrap()[16..32];
+    let elements: Vec<u8> = (0..8)
+        .map(|i| u8::from_str_radix(&hex[2 * i..2 * i + 2], 16).unwrap())
+        .collect();
+    let mut file = fs::read(&sound).unwrap();
+    let at = file.windows(8).position(|part| part == elements).unwrap();
+    file[at + 3] ^= 0x40;
+    let changed = dir.path().join("changed.db");
+    fs::write(&changed, file).unwrap();
+    let result = compared(&sound, &sound);
+    assert_eq!(result["summary"]["level"], "pass", "{result}");
+    let result = compared(&changed, &sound);
+    let first = &result["summary"]["first_divergence"];
+    let operator = &result["operators"][first["operator"].as_u64().unwrap() as usize];
+    assert_eq!(operator["target"][0]["op_name"], "1", "{result}");
+    assert_eq!(operator["target"][0]["op_type"], "Mul", "{result}");
 }
 
 /// Nodes of the model have names unlike those of their values, one that of another node's value.
