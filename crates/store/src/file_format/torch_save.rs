@@ -7,6 +7,7 @@
 mod archive;
 mod elements;
 mod known_names;
+mod meta;
 mod names;
 pub mod pickle;
 mod rebuild;
@@ -38,6 +39,8 @@ pub const N_TENSORS_MAX: usize = 1 << 16;
 pub const DEPTH_MAX: usize = 64;
 /// Most values that are looked at; one that comes again counts each time.
 pub const N_VISITS_MAX: usize = 1 << 22;
+/// Most bytes of what a file says of its value.
+pub const META_BYTES_MAX: usize = 1 << 20;
 /// Most bytes of the names of all tensors.
 pub const NAMES_BYTES_MAX: usize = 16 << 20;
 /// Most bytes that one byte of a file can stand for.
@@ -52,8 +55,11 @@ const OLD_MAGIC: [u8; 14] = *b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\
 pub struct TorchFile {
     /// Its tensors, in the order of its data.
     pub tensors: Vec<TorchTensor>,
-    /// How many numbers, texts and other values stand beside them.
+    /// How many numbers, texts and other values stand beside them, those of `meta` included.
     pub n_others: usize,
+    /// Facts that a file with the keys `value` and `meta`, as SGLang's dumper makes them, gives of the value: numbers, texts
+    /// and truths under keys that are text, as Python prints them.
+    pub meta: Vec<(String, String)>,
 }
 
 /// A tensor of a file.
@@ -141,8 +147,11 @@ pub fn decode(file: &[u8]) -> Result<TorchFile, FormatError> {
     let archive = TorchArchive::new(file)?;
     // Places in the pickle become places in the file.
     let start = archive.pickle.start as u64;
-    let found = pickle::decode(archive.pickle_bytes(), known_names::is_known)
-        .and_then(|pickle| TensorWalk::new(&pickle, &archive).finish());
+    let found = pickle::decode(archive.pickle_bytes(), known_names::is_known).and_then(|pickle| {
+        let meta = meta::of_pickle(&pickle)?;
+        let file = TensorWalk::new(&pickle, &archive).finish()?;
+        Ok(TorchFile { meta, ..file })
+    });
     found.map_err(|error| error.shifted(start))
 }
 

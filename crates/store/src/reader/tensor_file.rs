@@ -29,6 +29,7 @@ use crate::record::SlotSide;
 use crate::tree::mindspore::TensorFileName;
 use crate::{FormatError, StoreError};
 
+pub(super) use archive::META_PREFIX;
 pub use head::{FileContent, FileExpectation, FileHead, FileRequest};
 
 /// Bytes of an overflow record, as devices write it.

@@ -46,6 +46,7 @@ impl<'a> TensorWalk<'a> {
         Ok(TorchFile {
             tensors: named.collect(),
             n_others: self.n_others,
+            meta: Vec::new(),
         })
     }
 

@@ -19,6 +19,9 @@ use crate::file_format::torch_save::{self, TorchContent, TorchFile, TorchTensor}
 use crate::reader::term::DumpTerm;
 use crate::{FormatError, StoreError, check_memory};
 
+/// Begins the names of attributes that a file gives of the value in it.
+pub(in crate::reader) const META_PREFIX: &str = "meta.";
+
 /// Reads the arrays of an archive, or only the one at a position: single arrays of large archives
 /// are asked for one after the other.
 pub(super) fn open_npz(
@@ -295,20 +298,26 @@ pub(super) fn torch_file(
     Ok(TensorFile { facts, ..file })
 }
 
-/// Values beside tensors are not listed, but nobody should take a file for empty that has some.
+/// Values beside tensors are not listed, but nobody should take a file for empty that has some. What a file says of its
+/// value comes first.
 fn torch_facts(file: &TorchFile) -> FileFacts {
-    let n_others = Some(file.n_others).filter(|n| *n > 0);
+    let meta = file.meta.iter();
+    let meta = meta.map(|(key, value)| (format!("{META_PREFIX}{key}"), value.clone()));
+    let n_others = file.n_others.saturating_sub(file.meta.len());
+    let n_others = Some(n_others).filter(|n| *n > 0);
     let others = n_others.map(|n| ("other_values".to_owned(), n.to_string()));
     FileFacts {
-        attributes: others.into_iter().collect(),
+        attributes: meta.chain(others).collect(),
         ..FileFacts::default()
     }
 }
 
-/// The tensors of a file by their descriptions.
-pub(super) fn torch_members(file: &[u8]) -> Result<Vec<StoredTensor>, FormatError> {
-    let tensors = torch_save::decode(file)?.tensors.into_iter().enumerate();
-    Ok(tensors.map(torch_member).collect())
+/// The tensors of a file by their descriptions, and what it says of itself.
+pub(super) fn torch_members(file: &[u8]) -> Result<(Vec<StoredTensor>, FileFacts), FormatError> {
+    let decoded = torch_save::decode(file)?;
+    let facts = torch_facts(&decoded);
+    let tensors = decoded.tensors.into_iter().enumerate();
+    Ok((tensors.map(torch_member).collect(), facts))
 }
 
 fn torch_member((index, tensor): (usize, TorchTensor)) -> StoredTensor {

@@ -52,6 +52,8 @@ pub struct FileHead {
     pub dump_time: u64,
     /// The operator's name; empty where the file does not say.
     pub op_name: String,
+    /// Names and values of attributes, in files of PyTorch.
+    pub attributes: Vec<(String, String)>,
     /// Inputs, then outputs.
     pub tensors: Vec<StoredTensor>,
 }
@@ -106,6 +108,7 @@ impl From<&TensorFile> for FileHead {
             holds_records: file.holds_records(),
             dump_time: file.facts.dump_time,
             op_name: file.facts.op_name.clone(),
+            attributes: file.facts.attributes.clone(),
             tensors: file.tensors.clone(),
         }
     }
@@ -139,9 +142,13 @@ impl FileHead {
         }
         if torch_save::is_file_at(path, file_name) {
             let bytes = FileBytes::open(path).map_err(StoreError::io("read", path))?;
-            let tensors = archive::torch_members(bytes.as_ref());
-            let tensors = tensors.map_err(StoreError::corrupt(torch_save::FORMAT_NAME, path))?;
-            return Ok(FileHead::from_arrays(FileKind::TorchSave, tensors));
+            let members = archive::torch_members(bytes.as_ref());
+            let (tensors, facts) =
+                members.map_err(StoreError::corrupt(torch_save::FORMAT_NAME, path))?;
+            return Ok(FileHead {
+                attributes: facts.attributes,
+                ..FileHead::from_arrays(FileKind::TorchSave, tensors)
+            });
         }
         Ok(FileHead::from(&TensorFile::open(path, file_name)?))
     }
@@ -152,6 +159,7 @@ impl FileHead {
             holds_records: false,
             dump_time: 0,
             op_name: String::new(),
+            attributes: Vec::new(),
             tensors,
         }
     }

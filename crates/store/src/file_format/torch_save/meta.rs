@@ -1,0 +1,63 @@
+//! Plain facts that a file gives of the value in it: `{"value": …, "meta": {"name": "x", "step": 3}}`.
+
+use super::META_BYTES_MAX;
+use super::pickle::{Pickle, PickleValue, ValueId};
+use crate::FormatError;
+
+/// The keys of such a file.
+const VALUE: &str = "value";
+const META: &str = "meta";
+
+/// Keys and values in their order; none of a file that is something else. What is no number, text or
+/// truth is left out.
+pub(super) fn of_pickle(pickle: &Pickle<'_>) -> Result<Vec<(String, String)>, FormatError> {
+    let root = pickle.root();
+    let (Some(_), Some(meta)) = (member(pickle, root, VALUE), member(pickle, root, META)) else {
+        return Ok(Vec::new());
+    };
+    // Anybody may call something `meta`.
+    let PickleValue::Dict(pairs) = pickle.value(meta) else {
+        return Ok(Vec::new());
+    };
+    let mut facts = Vec::new();
+    let mut n_bytes = 0_usize;
+    for &(key, value) in pairs {
+        let PickleValue::Text(key) = pickle.value(key) else {
+            continue;
+        };
+        let Some(text) = plain_text(pickle.value(value)) else {
+            continue;
+        };
+        // One text of the pickle may be the value of many keys.
+        n_bytes = n_bytes.saturating_add(key.len()).saturating_add(text.len());
+        if n_bytes > META_BYTES_MAX {
+            let expected = format!("at most {META_BYTES_MAX} bytes under `{META}`");
+            return Err(FormatError::new(0, expected, "more"));
+        }
+        facts.push(((*key).to_owned(), text));
+    }
+    Ok(facts)
+}
+
+/// The value of a key; the last one, as Python keeps it.
+fn member(pickle: &Pickle<'_>, id: ValueId, key: &str) -> Option<ValueId> {
+    let PickleValue::Dict(pairs) = pickle.value(id) else {
+        return None;
+    };
+    let mut found = pairs.iter().rev();
+    let found = found.find(|(found, _)| *pickle.value(*found) == PickleValue::Text(key));
+    found.map(|&(_, value)| value)
+}
+
+/// As Python prints it.
+fn plain_text(value: &PickleValue<'_>) -> Option<String> {
+    Some(match value {
+        PickleValue::None => "None".to_owned(),
+        PickleValue::Bool(true) => "True".to_owned(),
+        PickleValue::Bool(false) => "False".to_owned(),
+        PickleValue::Int(number) => number.to_string(),
+        PickleValue::Float(number) => format!("{number:?}"),
+        PickleValue::Text(text) => (*text).to_owned(),
+        _ => return None,
+    })
+}
