@@ -9,6 +9,7 @@
 //! | `mindspore` | `MindSpore`'s trees |
 //! | `native` | our own form |
 //! | `msprobe` | msProbe's trees |
+//! | `sglang` | the files of SGLang's dumpers |
 //! | `arrays` | archives of named arrays, and arrays by name |
 //!
 //! A reader decides from a listing of files whether it knows the dump, says which files it asks
@@ -22,6 +23,7 @@ mod index;
 mod mindspore;
 mod msprobe;
 mod native;
+mod sglang;
 mod tensor_file;
 mod term;
 
@@ -68,6 +70,7 @@ pub trait DumpReader: Sync {
 const READERS: &[&dyn DumpReader] = &[
     &native::NativeReader,
     &msprobe::ProbeReader,
+    &sglang::SglangReader,
     &mindspore::MindSporeReader,
     &arrays::ArraysReader,
     &ascend::AscendReader,

@@ -8,6 +8,7 @@ pub mod native;
 pub mod outputs;
 pub mod own;
 pub mod run;
+pub mod sglang;
 
 use std::path::{Component, Path};
 

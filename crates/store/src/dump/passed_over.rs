@@ -47,6 +47,8 @@ pub enum PassReason {
     Elements,
     /// The journal of a database, with which that is read.
     Journal,
+    /// A value that is no tensor, where tensors are saved.
+    PlainValue,
 }
 
 impl PassReason {
@@ -67,6 +69,7 @@ impl PassReason {
             PassReason::OverflowRecord => "overflow_record",
             PassReason::Elements => "elements",
             PassReason::Journal => "journal",
+            PassReason::PlainValue => "plain_value",
         }
     }
 
@@ -87,6 +90,7 @@ impl PassReason {
             PassReason::OverflowRecord => ["overflow record", "overflow records"],
             PassReason::Elements => ["file of elements", "files of elements"],
             PassReason::Journal => ["journal of a database", "journals of databases"],
+            PassReason::PlainValue => ["value that is no tensor", "values that are no tensors"],
         }
     }
 
