@@ -1,6 +1,7 @@
 //! One module for each file format. Only these modules know a byte offset.
 
 pub mod ascend_codes;
+pub mod debug_mode;
 pub mod dump_data;
 pub mod execution_order;
 pub mod ffts_plus;

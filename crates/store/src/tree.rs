@@ -2,6 +2,7 @@
 
 pub mod acl;
 pub mod arrays;
+pub mod debug_mode;
 pub mod mindspore;
 pub mod msprobe;
 pub mod native;

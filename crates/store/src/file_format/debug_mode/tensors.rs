@@ -1,0 +1,91 @@
+//! Descriptions of tensors among the arguments and results of a call: `t$3: bf16[2, 4]{device=cpu}| S(0)`.
+
+use super::DebugTensor;
+
+/// The words that begin them: of distributed tensors, of those without elements, and of others.
+const WORDS: [&str; 3] = ["dt", "ft", "t"];
+
+/// The tensors of a text, in their order. Anything else in it is passed over.
+pub(super) fn find(text: &str) -> Vec<DebugTensor> {
+    let mut found = Vec::new();
+    let mut rest = text;
+    let mut before = None;
+    while let Some(first) = rest.chars().next() {
+        // The words are also the ends of others, such as `weight`.
+        let begins = before.is_none_or(|c: char| !c.is_alphanumeric() && !"_.$".contains(c));
+        if begins && let Some((tensor, behind)) = description(rest) {
+            found.push(tensor);
+            rest = behind;
+            before = Some(']');
+            continue;
+        }
+        before = Some(first);
+        rest = rest.get(first.len_utf8()..).unwrap_or_default();
+    }
+    found
+}
+
+/// Whether a text has any.
+pub(super) fn has_any(text: &str) -> bool {
+    !find(text).is_empty()
+}
+
+/// The tensor that a text begins with, and what is behind.
+fn description(text: &str) -> Option<(DebugTensor, &str)> {
+    let mut rest = WORDS.iter().find_map(|word| {
+        let rest = text.strip_prefix(word)?;
+        rest.starts_with(['$', ':']).then_some(rest)
+    })?;
+    if let Some(id) = rest.strip_prefix('$') {
+        rest = id.trim_start_matches(|c: char| c.is_ascii_digit());
+    }
+    let rest = rest.strip_prefix(": ")?;
+    let (dtype, rest) = rest.split_once('[')?;
+    let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    if dtype.is_empty() || !dtype.chars().all(is_word) {
+        return None;
+    }
+    let (extents, rest) = rest.split_once(']')?;
+    // Attributes stand between extents and placement if the program asked for some.
+    let rest = rest.strip_prefix('{').map_or(Some(rest), behind_brace)?;
+    let (placement, rest) = match rest.strip_prefix("| ") {
+        Some(rest) => {
+            // A placement has no blanks; in a list the description is in quotes.
+            let end = rest.find([' ', ',', '\'', '"']).unwrap_or(rest.len());
+            let (placement, rest) = rest.split_at(end);
+            (Some(placement.to_owned()), rest)
+        }
+        None => (None, rest),
+    };
+    let tensor = DebugTensor {
+        dtype: dtype.to_owned(),
+        shape: shape(extents),
+        placement: placement.filter(|placement| !placement.is_empty()),
+        hashes: Vec::new(),
+    };
+    Some((tensor, rest))
+}
+
+/// Extents with `, ` between them; none if one is no number.
+fn shape(extents: &str) -> Option<Vec<u64>> {
+    if extents.is_empty() {
+        return Some(Vec::new());
+    }
+    extents.split(", ").map(|text| text.parse().ok()).collect()
+}
+
+/// Returns the text behind the brace that closes one that is open. Attributes can have braces in them.
+fn behind_brace(text: &str) -> Option<&str> {
+    let mut n_open = 1_usize;
+    for (position, c) in text.char_indices() {
+        n_open = match c {
+            '{' => n_open + 1,
+            '}' => n_open - 1,
+            _ => n_open,
+        };
+        if n_open == 0 {
+            return text.get(position + 1..);
+        }
+    }
+    None
+}
