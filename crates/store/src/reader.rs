@@ -10,6 +10,7 @@
 //! | `native` | our own form |
 //! | `msprobe` | msProbe's trees |
 //! | `sglang` | the files of SGLang's dumpers |
+//! | `debug_mode` | logs of PyTorch's `DebugMode` |
 //! | `arrays` | archives of named arrays, and arrays by name |
 //!
 //! A reader decides from a listing of files whether it knows the dump, says which files it asks
@@ -18,6 +19,7 @@
 
 mod arrays;
 mod ascend;
+mod debug_mode;
 mod entries;
 mod index;
 mod mindspore;
@@ -66,12 +68,16 @@ pub trait DumpReader: Sync {
     fn index(&self, listing: DumpListing, read: ReadFiles<'_>) -> DumpIndex;
 }
 
+/// The form of logs of PyTorch's `DebugMode`.
+pub const DEBUG_MODE_FORM: &str = "debug_mode";
+
 /// Every form. The first that knows a dump reads it; the last takes whatever is left.
 const READERS: &[&dyn DumpReader] = &[
     &native::NativeReader,
     &msprobe::ProbeReader,
     &sglang::SglangReader,
     &mindspore::MindSporeReader,
+    &debug_mode::DebugModeReader,
     &arrays::ArraysReader,
     &ascend::AscendReader,
 ];

@@ -129,7 +129,7 @@ fn is_journal(entry: &DumpEntry) -> bool {
 }
 
 /// Whether a file has the name of a dump file, or of what the vendor's tools make of one.
-fn has_vendor_name(entry: &DumpEntry) -> bool {
+pub(super) fn has_vendor_name(entry: &DumpEntry) -> bool {
     let stem = npy_zst::split_name(&entry.real_name).map(|(stem, _)| stem);
     entry.name.is_some()
         || result_name(entry).is_some()
