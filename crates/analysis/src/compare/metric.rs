@@ -116,6 +116,7 @@ metrics! {
     GoldenNegative = "golden_n_negative",
     GoldenPositive = "golden_n_positive",
     DigestMismatch = "digest_mismatch" [column limit],
+    DigestRel = "digest_rel" [limit],
     IsBad = "is_bad",
     StatisticMaxRel = "statistic_max_rel" [limit],
     StatisticMinRel = "statistic_min_rel" [limit],

@@ -100,6 +100,8 @@ pub(super) fn compare_numbers(
         a.digest_mismatch(&b)
     };
     metrics.extend(digest.map(|is| (MetricId::DigestMismatch, f64::from(u8::from(is)))));
+    let distance = digest.and_then(|_| a.digest_distance(&b));
+    metrics.extend(distance.map(|distance| (MetricId::DigestRel, distance)));
     let evidence = match (has_statistics, digest) {
         (true, _) => Evidence::Statistics,
         (false, Some(_)) => Evidence::Digest,
@@ -336,18 +338,5 @@ impl DescribedSlot {
             .iter()
             .any(|(_, number)| !number.value.is_finite());
         counted.max(f64::from(u8::from(is_seen)))
-    }
-
-    /// Whether digests of the same bytes differ; none if both have none of the same kind.
-    fn digest_mismatch(&self, other: &DescribedSlot) -> Option<bool> {
-        if self.dtype != other.dtype || self.dtype.is_empty() {
-            return None;
-        }
-        let mut pairs = self.digests.iter().filter_map(|(kind, digest)| {
-            let partner = other.digests.iter().find(|(known, _)| known == kind)?;
-            Some(!digest.eq_ignore_ascii_case(&partner.1))
-        });
-        // MD5 and SHA-1 of the same bytes tell the same, so the first kind in common is enough.
-        pairs.next()
     }
 }

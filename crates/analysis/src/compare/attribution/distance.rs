@@ -22,11 +22,13 @@ pub(super) fn slot_distance(slot: &SlotResult) -> f64 {
     let found = match slot.evidence {
         Evidence::Tensor if !is_float(slot) => get(MetricId::ShareUnequal),
         Evidence::Tensor => get(MetricId::RelL2).or_else(|| get(MetricId::ShareUnequal)),
-        _ => get(MetricId::StatisticRel).or_else(|| match get(MetricId::DigestMismatch) {
-            Some(0.0) => Some(0.0),
-            Some(_) => Some(f64::INFINITY),
-            None => None,
-        }),
+        _ => get(MetricId::StatisticRel)
+            .or_else(|| get(MetricId::DigestRel))
+            .or_else(|| match get(MetricId::DigestMismatch) {
+                Some(0.0) => Some(0.0),
+                Some(_) => Some(f64::INFINITY),
+                None => None,
+            }),
     };
     found.map_or(
         0.0,

@@ -1,5 +1,6 @@
 //! The known numbers of a slot, from a table or from its elements, under common names.
 
+use opscope_store::file_format::debug_mode::{HASH_TITLE, NORM_TITLE, XOR_TITLE};
 use opscope_store::tree::native::StepFile;
 use opscope_tensor::digest::{hex, xxh3_128};
 use opscope_tensor::sequential::{sequential_md5, sequential_sha1, sequential_stats};
@@ -53,8 +54,10 @@ pub(super) const SHARES: [TensorStatistic; 3] = [
     TensorStatistic::Zero,
 ];
 
-/// Titles of digests.
-const DIGESTS: [&str; 3] = ["md5", "sha1", "xxh3"];
+/// Titles of digests. The first three are computed of elements, too; the others are compared with their like alone.
+const DIGESTS: [&str; 8] = [
+    "md5", "sha1", "xxh3", "crc32", "xor64", NORM_TITLE, XOR_TITLE, HASH_TITLE,
+];
 
 pub(super) fn is_extreme(statistic: TensorStatistic) -> bool {
     matches!(statistic, TensorStatistic::Max | TensorStatistic::Min)
@@ -72,7 +75,7 @@ fn statistic_of_title(title: &str) -> Option<TensorStatistic> {
 pub(super) struct DescribedSlot {
     pub(super) family: StatisticFamily,
     pub(super) numbers: Vec<(TensorStatistic, RoundedNumber)>,
-    /// Kinds of digests, `md5`, `sha1` or `xxh3`, with their digits.
+    /// Kinds of digests, such as `md5`, with their digits.
     pub(super) digests: Vec<(&'static str, String)>,
     /// Name of the dtype that the digests are of.
     pub(super) dtype: String,
@@ -93,6 +96,52 @@ impl DescribedSlot {
     pub(super) fn get(&self, name: TensorStatistic) -> Option<RoundedNumber> {
         let mut found = self.numbers.iter().filter(|(known, _)| *known == name);
         found.next().map(|(_, number)| *number)
+    }
+
+    /// Whether digests of the same bytes differ; none if both have none of the same kind.
+    pub(super) fn digest_mismatch(&self, other: &DescribedSlot) -> Option<bool> {
+        // A hash may be all that a log says of a result.
+        if self.dtype != other.dtype || (self.dtype.is_empty() && !self.is_hashed_alone()) {
+            return None;
+        }
+        let pairs = self.shared_digests(other);
+        // Weak hashes can be the same of other elements, so that each of them counts.
+        let differs = pairs.map(|(_, own, digest)| !own.eq_ignore_ascii_case(digest));
+        differs.reduce(|any, differs| any || differs)
+    }
+
+    /// The distance of hashes that are norms, over the golden side's. It is infinite where one of them is no finite
+    /// number, or the golden side's is 0.
+    pub(super) fn digest_distance(&self, golden: &DescribedSlot) -> Option<f64> {
+        self.digest_mismatch(golden)?;
+        let mut pairs = self.shared_digests(golden);
+        let (_, own, digest) = pairs.find(|(kind, ..)| *kind == NORM_TITLE)?;
+        if own == digest {
+            return Some(0.0);
+        }
+        let [own, golden]: [f64; 2] = [own.parse().ok()?, digest.parse().ok()?];
+        let distance = (own - golden).abs() / golden.abs();
+        Some(if distance.is_nan() {
+            f64::INFINITY
+        } else {
+            distance
+        })
+    }
+
+    fn is_hashed_alone(&self) -> bool {
+        let of_logs = [NORM_TITLE, XOR_TITLE, HASH_TITLE];
+        self.digests.iter().all(|(kind, _)| of_logs.contains(kind))
+    }
+
+    /// Kinds of digests that both have, with the texts of both.
+    fn shared_digests<'a>(
+        &'a self,
+        other: &'a DescribedSlot,
+    ) -> impl Iterator<Item = (&'static str, &'a str, &'a str)> {
+        self.digests.iter().filter_map(|(kind, own)| {
+            let (_, digest) = other.digests.iter().find(|(known, _)| known == kind)?;
+            Some((*kind, own.as_str(), digest.as_str()))
+        })
     }
 
     fn of_elements(slot: &ExecutionSlot) -> Result<DescribedSlot, LoadError> {
@@ -182,5 +231,60 @@ impl DescribedSlot {
                 .push((TensorStatistic::Count, RoundedNumber::exact(n as f64)));
         }
         described
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slot(dtype: &str, digests: &[(&'static str, &str)]) -> DescribedSlot {
+        let digests = digests.iter();
+        DescribedSlot {
+            family: StatisticFamily::Passed,
+            numbers: Vec::new(),
+            digests: digests
+                .map(|(kind, text)| (*kind, (*text).to_owned()))
+                .collect(),
+            dtype: dtype.to_owned(),
+            n_bytes: 0,
+        }
+    }
+
+    #[test]
+    fn digests_are_compared_with_their_like() {
+        let norm = |text| slot("float32", &[(NORM_TITLE, text)]);
+        let both = |xor| slot("float32", &[(NORM_TITLE, "2.0"), (XOR_TITLE, xor)]);
+        let unseen = |text| slot("", &[(NORM_TITLE, text)]);
+        let cases = [
+            (norm("2.0"), norm("2.0"), Some(false), Some(0.0)),
+            (norm("3.0"), norm("2.0"), Some(true), Some(0.5)),
+            (norm("nan"), norm("nan"), Some(false), Some(0.0)),
+            (norm("nan"), norm("2.0"), Some(true), Some(f64::INFINITY)),
+            (norm("1.0"), norm("0.0"), Some(true), Some(f64::INFINITY)),
+            // A norm can be the same of other elements.
+            (both("7"), both("8"), Some(true), Some(0.0)),
+            (both("7"), norm("2.0"), Some(false), Some(0.0)),
+            (unseen("1.0"), unseen("1.0"), Some(false), Some(0.0)),
+            (unseen("1.0"), norm("1.0"), None, None),
+            (norm("1.0"), slot("float32", &[("md5", "1.0")]), None, None),
+            (
+                slot("", &[("md5", "a")]),
+                slot("", &[("md5", "a")]),
+                None,
+                None,
+            ),
+            (
+                slot("int8", &[("xor64", "0xA")]),
+                slot("int8", &[("xor64", "0xa")]),
+                Some(false),
+                None,
+            ),
+        ];
+        for (target, golden, differs, distance) in cases {
+            let at = format!("{:?} {:?}", target.digests, golden.digests);
+            assert_eq!(target.digest_mismatch(&golden), differs, "{at}");
+            assert_eq!(target.digest_distance(&golden), distance, "{at}");
+        }
     }
 }

@@ -123,6 +123,8 @@ pub(super) fn dtypes() -> BTreeMap<String, Limits> {
             ("n_non_finite_mismatches", MetricBounds::NEVER),
             ("statistic_rel", MetricBounds::new(limits.scaled_max_abs)),
             ("digest_mismatch", MetricBounds::warning(0.0)),
+            // Sums of absolute values differ by no more than the elements do.
+            ("digest_rel", MetricBounds::new(limits.rel_l2)),
         ];
         dtypes.insert(limits.name.to_owned(), limits_of(&all));
     }
