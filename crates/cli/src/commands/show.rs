@@ -15,7 +15,7 @@ use opscope_analysis::overview::{OperatorOverview, Overview};
 use opscope_analysis::{ElementValue, default_jobs, read_whole};
 use opscope_store::dump::PassedOver;
 use opscope_store::reader::{
-    DumpIndex, FileKind, MINDSPORE_FORM, NATIVE_FORM, read_tables, reader_of,
+    DEBUG_MODE_FORM, DumpIndex, FileKind, MINDSPORE_FORM, NATIVE_FORM, read_tables, reader_of,
 };
 use opscope_store::tree::native::StepFile;
 use opscope_store::{StoreError, dump, run_file};
@@ -48,7 +48,7 @@ pub(crate) struct ShowArguments {
 }
 
 pub(crate) fn run(arguments: &ShowArguments) -> Result<(), CommandFailure> {
-    if !arguments.path.is_dir() && !is_step_file(&arguments.path) {
+    if !arguments.path.is_dir() && !is_dump_alone(&arguments.path) {
         return show_file(arguments);
     }
     // The listing passes over `.opscope`, where the records of runs are, so these are looked for
@@ -103,9 +103,10 @@ pub(crate) fn run(arguments: &ShowArguments) -> Result<(), CommandFailure> {
     verdict(&arguments.path, n_shown, &index.errors, &index.passed_over)
 }
 
-fn is_step_file(path: &Path) -> bool {
-    let path = std::path::absolute(path);
-    path.is_ok_and(|path| StepFile::parse(&path).is_some())
+/// Whether a single file has operators as a directory does.
+fn is_dump_alone(path: &Path) -> bool {
+    let is_step = std::path::absolute(path).is_ok_and(|path| StepFile::parse(&path).is_some());
+    is_step || reader_of(&dump::list_file(path)).form() == DEBUG_MODE_FORM
 }
 
 /// Steps of a native dump that have no table yet.
