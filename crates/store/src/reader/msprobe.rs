@@ -88,7 +88,7 @@ fn add_step(
         n_bytes: step.entry.n_bytes,
         operators: Vec::new(),
     };
-    for entry in &step.dump.entries {
+    for (position, entry) in step.dump.entries.iter().enumerate() {
         let execution = Arc::new(execution(step, entry, n_runs));
         let mut records = Vec::with_capacity(entry.tensors.len());
         let mut in_table = OperatorInFile {
@@ -98,17 +98,19 @@ fn add_step(
         };
         for tensor in &entry.tensors {
             let mut record = described(step, &execution, tensor);
-            let Some(position) = find_file(index, files, step, tensor) else {
+            // Calls stand in the order in which they ended.
+            record.task_id = u32::try_from(position).ok();
+            let Some(at) = find_file(index, files, step, tensor) else {
                 count(&mut in_table, &record);
                 records.push(record);
                 continue;
             };
-            let Some((file, head)) = files.data.get(position) else {
+            let Some((file, head)) = files.data.get(at) else {
                 continue;
             };
             take_file(&mut record, file, head.as_ref());
             let is_first = used
-                .get_mut(position)
+                .get_mut(at)
                 .is_some_and(|used| !std::mem::replace(used, true));
             if is_first {
                 index.files.push(file_record(file, &execution, &record));
