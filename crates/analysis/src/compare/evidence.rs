@@ -77,6 +77,8 @@ pub enum PairingEvidence {
     Name,
     /// They make the same values.
     Value,
+    /// One module or line of the program called them.
+    Origin,
     /// They stand at the same place between others.
     Order,
     /// One stands for several of the other side.
@@ -93,6 +95,7 @@ impl PairingEvidence {
         match self {
             PairingEvidence::Name => "name",
             PairingEvidence::Value => "value",
+            PairingEvidence::Origin => "origin",
             PairingEvidence::Order => "order",
             PairingEvidence::Fusion => "fusion",
             PairingEvidence::Mapping => "mapping",

@@ -12,6 +12,7 @@
 //! | `values` | equal names of values |
 //! | `name` | equal names |
 //! | `names` | how names are compared and told |
+//! | `origin` | equal types that one module or line of the program called |
 //! | `order` | equal types in the order of execution |
 //! | `fuzzy` | likeness |
 //! | `slots` | which slot of partners is which, and in what layout |
@@ -25,6 +26,7 @@ mod name;
 mod names;
 mod op_type;
 mod order;
+mod origin;
 mod places;
 mod reason;
 mod slots;
@@ -141,6 +143,8 @@ impl Matching {
             // What both sides fused alike under different names is left over by equal names.
             fusion::same_originals(&mut board, scope, rules);
             if !options.no_guesses {
+                // Before fusion and order, which know nothing of the program.
+                origin::equal(&mut board, scope);
                 fusion::by_name(&mut board, scope);
                 if scope.is_ordered {
                     // Before `order`, which would pair what stands for a chain with one part of
@@ -205,6 +209,8 @@ pub enum MatchEvidence {
     Name,
     /// The same values.
     Value,
+    /// The same type, called in the same module or at the same line of the program.
+    Origin,
     /// The same type at the same place in the order of execution.
     Order,
     /// The operators that one was fused from.

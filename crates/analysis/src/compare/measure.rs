@@ -351,6 +351,7 @@ impl MatchEvidence {
         match self {
             MatchEvidence::Name => PairingEvidence::Name,
             MatchEvidence::Value => PairingEvidence::Value,
+            MatchEvidence::Origin => PairingEvidence::Origin,
             MatchEvidence::Order => PairingEvidence::Order,
             MatchEvidence::Fusion => PairingEvidence::Fusion,
             MatchEvidence::Mapping => PairingEvidence::Mapping,

@@ -35,9 +35,14 @@ pub struct ComparedDump {
     pub value_names: HashSet<String>,
     /// Messages about files that could not be read and belong to no run.
     pub problems: Vec<String>,
+    /// Whether it shows calls that its tool listens to, and is silent of others, such as a reshape, in between.
+    pub shows_some_calls: bool,
     /// Files that were not read as a part of the dump, and overflow records, of which there are no tensors.
     pub passed_over: Vec<PassedOver>,
 }
+
+/// The form of dumps whose tool listens to functions by their names.
+const FORM_OF_CALLS: &str = "msprobe";
 
 /// Which rank, model and step an execution belongs to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -142,6 +147,12 @@ impl ExecutionSlot {
         &self.record
     }
 
+    /// How many elements its extents tell; none if they are unknown.
+    pub fn n_elements(&self) -> Option<u64> {
+        let mut dims = self.shape.as_ref()?.iter();
+        dims.try_fold(1_u64, |n, &dim| n.checked_mul(dim))
+    }
+
     /// Its name in results.
     pub fn key(&self) -> SlotKey {
         SlotKey {
@@ -196,6 +207,7 @@ impl ComparedDump {
         let mut side = ComparedDump {
             root: path.to_owned(),
             passed_over: index.passed_over,
+            shows_some_calls: index.form == FORM_OF_CALLS,
             ..ComparedDump::default()
         };
         let mut problems: HashMap<PathBuf, String> = HashMap::new();

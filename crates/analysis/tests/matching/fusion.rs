@@ -270,3 +270,42 @@ fn a_lone_operator_where_the_other_side_has_a_chain() {
         expected
     );
 }
+
+#[test]
+fn a_product_is_no_chain_that_adds_a_bias() {
+    let x: &[u64] = &[2, 9, 16];
+    let flat: &[u64] = &[18, 16];
+    let golden = |inputs: &[&[u64]]| {
+        side(vec![
+            same("Gelu", "gelu", x),
+            op("MatMul", "down", inputs, &[&[2, 9, 8]]),
+        ])
+    };
+    let target = side(vec![
+        same("Gelu", "gelu", x),
+        op("aten_view_default", "view", &[x], &[flat]),
+        op(
+            "aten_addmm_default",
+            "addmm",
+            &[&[8], flat, &[16, 8]],
+            &[&[18, 8]],
+        ),
+        op(
+            "aten__unsafe_view_default",
+            "_unsafe_view",
+            &[&[18, 8]],
+            &[&[2, 9, 8]],
+        ),
+    ]);
+    for (inputs, chain) in [
+        (&[x, &[16, 8]][..], "golden: down, missing"),
+        (
+            &[x, &[16, 8], &[8]],
+            "view+addmm+_unsafe_view = down, fusion",
+        ),
+    ] {
+        let golden = golden(inputs);
+        let found = lines(&matched(&target, &golden), &target, &golden);
+        assert!(found.contains(&chain.to_owned()), "{found:?}");
+    }
+}

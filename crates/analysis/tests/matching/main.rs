@@ -4,6 +4,7 @@ mod dumps;
 mod fusion;
 mod layouts;
 mod mapping;
+mod origin;
 mod places;
 mod planted;
 mod properties;

@@ -7,10 +7,10 @@ use opscope_store::record::SlotSide;
 use super::names::{file_name, joined};
 use super::op_type::{OpType, OpTypeIndex};
 use super::places::PlaceScope;
-use super::slots::{self, OperatorGroup};
+use super::slots::{self, OperatorGroup, Position};
 use super::{
-    MatchEvidence, Matching, RunPair, SharedValues, SlotRef, UnmatchedExecution, UnmatchedReason,
-    ValueAnchor,
+    MatchEvidence, Matching, MissingSlot, RunPair, SharedValues, SlotRef, UnmatchedExecution,
+    UnmatchedReason, ValueAnchor,
 };
 use crate::compare::result::Party;
 use crate::compare::side::{ComparedDump, OperatorExecution, RunPlace};
@@ -154,6 +154,25 @@ impl<'a> Board<'a> {
         }
     }
 
+    /// Whether two only turn values and show others, of other extents: their names were counted on either side.
+    pub(super) fn views_clash(&self, t: usize, g: usize) -> bool {
+        let runs = [self.run(0, t), self.run(1, g)];
+        let is_other = |kind: SlotSide| {
+            let first = runs.map(|run| run.slots.iter().position(|slot| slot.side == kind));
+            let [Some(a), Some(b)] = first else {
+                return false;
+            };
+            let numbers = [(0, t, a), (1, g, b)]
+                .map(|(side, run, slot)| self.values.number(side, SlotRef { run, slot }));
+            runs[0].slots[a].shape != runs[1].slots[b].shape && numbers[0] != numbers[1]
+        };
+        self.types[0][t].is_view
+            && self.types[1][g].is_view
+            && [SlotSide::Input, SlotSide::Output]
+                .into_iter()
+                .all(is_other)
+    }
+
     fn is_float(&self, side: usize, run: usize) -> Option<bool> {
         let mut slots = self.run(side, run).slots.iter();
         let output = slots.find(|slot| slot.side == SlotSide::Output)?;
@@ -218,6 +237,53 @@ impl<'a> Board<'a> {
     pub(super) fn pair(&mut self, t: usize, g: usize, how: MatchEvidence) {
         let pair = slots::one_to_one(self.sides, [t, g], how, &[]);
         self.add(pair);
+    }
+
+    /// Makes partners of two whose frameworks have other orders for their inputs: inputs belong together as is given,
+    /// and in no other way.
+    pub(super) fn pair_inputs(
+        &mut self,
+        [t, g]: [usize; 2],
+        how: MatchEvidence,
+        inputs: &[[Position; 2]],
+    ) {
+        let mut pair = slots::one_to_one(self.sides, [t, g], how, inputs);
+        let slot = |side: usize, at: SlotRef| &self.sides[side].runs[at.run].slots[at.slot];
+        let position = |side, at| (slot(side, at).side, slot(side, at).index);
+        let (kept, apart): (Vec<_>, Vec<_>) = pair.slots.into_iter().partition(|slots| {
+            let own = [position(0, slots.target), position(1, slots.golden)];
+            own[0].0 == SlotSide::Output || inputs.contains(&own)
+        });
+        pair.slots = kept;
+        let apart = apart.iter();
+        let apart = apart.flat_map(|slots| [(0, slots.target), (1, slots.golden)]);
+        pair.missing.extend(apart.map(|(side, at)| MissingSlot {
+            party: Party::BOTH[side],
+            run: at.run,
+            side: slot(side, at).side,
+            index: slot(side, at).index,
+            is_inner: false,
+        }));
+        self.add(pair);
+    }
+
+    /// The partner of an execution, if neither has others.
+    pub(super) fn only_partner(&self, side: usize, run: usize) -> Option<usize> {
+        let ExecutionState::Paired(pair) = self.states[side][run] else {
+            return None;
+        };
+        let pair = self.pairs.get(pair)?;
+        let mut runs = [&pair.target, &pair.golden];
+        runs.rotate_left(side);
+        match (&runs[0][..], &runs[1][..]) {
+            ([_], [partner]) => Some(*partner),
+            _ => None,
+        }
+    }
+
+    /// Which slots of both sides show one value.
+    pub(super) fn values(&self) -> &SharedValues {
+        self.values
     }
 
     /// Makes partners of executions of a place that make the same values and are still alone.

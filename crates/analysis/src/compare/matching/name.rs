@@ -19,7 +19,8 @@ pub(super) fn equal(board: &mut Board<'_>, scope: &PlaceScope) {
             let partner = *of_key.get(&board.key(0, run))?;
             let is_partner = board.is_free(1, partner)
                 && !board.types_clash(run, partner)
-                && !board.kinds_clash(run, partner);
+                && !board.kinds_clash(run, partner)
+                && !board.views_clash(run, partner);
             is_partner.then_some((run, partner))
         })
         .collect();

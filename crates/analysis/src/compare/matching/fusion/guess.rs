@@ -181,6 +181,20 @@ fn chain(board: &Board<'_>, side: usize, gap: &PairingGap) -> Option<(usize, Vec
     };
     // One of the chain that goes from the same extents to the same extents may be it alone.
     let own_type = board.op_type(side, run);
+    // A linear layer with a bias is more than a product: what this one does is less than one of the chain.
+    let inner: Vec<_> = members
+        .iter()
+        .filter_map(|&member| extents(other, member, SlotSide::Output))
+        .collect();
+    let does_more = |member: usize| {
+        let mut known = inputs(other, member);
+        known.retain(|dims| !dims.is_empty() && !inner.contains(dims));
+        own_type.is_same(board.op_type(other, member))
+            && known.iter().any(|dims| !own_inputs.contains(dims))
+    };
+    if members.iter().any(|&member| does_more(member)) {
+        return None;
+    }
     let is_it_alone = |member: usize| {
         let member_type = board.op_type(other, member);
         let may_be_same = own_type.is_empty() || own_type.is_same(member_type);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use opscope_store::file_format::graph_json::GraphOperator;
-use opscope_store::record::SlotSide;
+use opscope_store::record::{CallSite, SlotSide};
 
 use super::positions;
 use crate::compare::matching::{SlotRef, is_view};
@@ -20,10 +20,14 @@ const N_VIEWS_MAX: usize = 4;
 
 impl ComparedDump {
     /// The path of the module that an operator was called in, and the line of the program, as far as the
-    /// graph beside the dump tells.
+    /// dump or the graph beside it tells.
     pub fn module_and_source(&self, run: usize) -> [Option<String>; 2] {
         let Some(described) = self.operator_of(run) else {
-            return [None, None];
+            let slot = self.runs[run].slots.first();
+            let recorded = slot.and_then(|slot| slot.record().execution.call_site.as_ref());
+            let texts = |site: &CallSite| [&site.module, &site.source].map(|text| text.to_string());
+            let texts = recorded.map(texts).unwrap_or_default();
+            return texts.map(|text| Some(text).filter(|text| !text.is_empty()));
         };
         [("module", &described.module), ("source", &described.source)].map(|(key, own)| {
             // PyTorch's operators have both among their attributes.

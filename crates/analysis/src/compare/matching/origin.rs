@@ -1,0 +1,196 @@
+//! Operators that one call of the program made: in a module of one path, or at one line.
+
+use std::collections::{BTreeMap, HashMap};
+
+use opscope_store::record::SlotSide;
+
+use super::board::{Board, PairingGap};
+use super::places::PlaceScope;
+use super::slots::Position;
+use super::{MatchEvidence, SlotRef};
+use crate::compare::side::ExecutionSlot;
+
+/// Most pairs that are asked whether both sides mean the same by a place.
+const N_ASKED_MAX: usize = 256;
+/// One in this many of them may be of another place on either side.
+const OTHER_ONE_IN: usize = 10;
+
+/// What both sides may know of where a call stands in the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    Module,
+    Line,
+}
+
+/// An operator of one side by where it comes from and its type, as all frameworks say it.
+type OriginKey<'a> = (&'a str, &'a str);
+
+/// Pairs operators of one type that come from one place of the program, if both sides have as many of them between two
+/// pairs. Does nothing where the order of execution is unknown, or where dumps and graphs beside them tell no places.
+pub(super) fn equal(board: &mut Board<'_>, scope: &PlaceScope) {
+    let has_free = [0, 1].map(|side| scope.runs[side].iter().any(|&run| board.is_free(side, run)));
+    if !scope.is_ordered || has_free != [true, true] {
+        return;
+    }
+    for origin in [Origin::Module, Origin::Line] {
+        let places = [0, 1].map(|side| {
+            let runs = scope.runs[side].iter();
+            let places = runs.filter_map(|&run| Some((run, place_of(board, side, run, origin)?)));
+            places.collect::<HashMap<usize, String>>()
+        });
+        if places.iter().any(HashMap::is_empty) || !is_borne_out(board, scope, &places, origin) {
+            continue;
+        }
+        for gap in board.gaps(scope) {
+            for [t, g] in matches(board, &gap, &places) {
+                if board.run(0, t).op_type == board.run(1, g).op_type {
+                    board.pair(t, g, MatchEvidence::Origin);
+                } else {
+                    // Frameworks that have other words for a type may have another order of inputs.
+                    let inputs = inputs_of(board, [t, g]);
+                    board.pair_inputs([t, g], MatchEvidence::Origin, &inputs);
+                }
+            }
+        }
+    }
+}
+
+/// Where an operator comes from, without what differs between machines.
+fn place_of(board: &Board<'_>, side: usize, run: usize, origin: Origin) -> Option<String> {
+    let [module, source] = board.sides[side].module_and_source(run);
+    match origin {
+        Origin::Module => module,
+        Origin::Line => {
+            let source = source?;
+            // Folders differ between machines; neither a function's name nor a file's has slashes.
+            let file = source.rfind(['/', '\\']).map_or(0, |slash| slash + 1);
+            Some(source[file..].to_owned())
+        }
+    }
+}
+
+/// Whether pairs that exist come from the same place on both sides, as far as both know it. Lines need such a pair, as
+/// the program may have been edited between both runs.
+fn is_borne_out(
+    board: &Board<'_>,
+    scope: &PlaceScope,
+    places: &[HashMap<usize, String>; 2],
+    origin: Origin,
+) -> bool {
+    let (mut n_known, mut n_other) = (0, 0);
+    for run in &scope.runs[0] {
+        let golden = board.only_partner(0, *run);
+        let Some(golden) = golden.and_then(|golden| places[1].get(&golden)) else {
+            continue;
+        };
+        if let Some(target) = places[0].get(run) {
+            n_known += 1;
+            n_other += usize::from(target != golden);
+        }
+        if n_known == N_ASKED_MAX {
+            break;
+        }
+    }
+    let least = if origin == Origin::Line { 1 } else { 0 };
+    n_known >= least && n_other * OTHER_ONE_IN <= n_known
+}
+
+/// The operators of a gap that belong together.
+fn matches(
+    board: &Board<'_>,
+    gap: &PairingGap,
+    places: &[HashMap<usize, String>; 2],
+) -> Vec<[usize; 2]> {
+    let groups = [0, 1].map(|side| {
+        let mut groups: BTreeMap<OriginKey<'_>, Vec<usize>> = BTreeMap::new();
+        for &run in &gap.runs[side] {
+            let op_type = board.op_type(side, run);
+            if let Some(place) = places[side].get(&run)
+                && !op_type.is_empty()
+            {
+                let key = (place.as_str(), op_type.name());
+                groups.entry(key).or_default().push(run);
+            }
+        }
+        groups
+    });
+    let mut found = Vec::new();
+    for (key, targets) in &groups[0] {
+        let Some(goldens) = groups[1].get(key) else {
+            continue;
+        };
+        let [targets, goldens] = [(0, targets), (1, goldens)].map(|(side, runs)| {
+            // A module's own call may stand beside the call in it. The inner one, which is meant, ends first.
+            let word = &board.run(side, runs[0]).op_type;
+            let runs = runs.iter().copied();
+            runs.filter(|&run| board.run(side, run).op_type == *word)
+                .collect::<Vec<_>>()
+        });
+        if targets.len() == goldens.len() {
+            let pairs = targets.into_iter().zip(goldens);
+            found.extend(
+                pairs
+                    .map(|(t, g)| [t, g])
+                    .filter(|&[t, g]| has_as_many_elements(board, t, g)),
+            );
+        }
+    }
+    found
+}
+
+/// Whether the first outputs have as many elements, as far as that is known. Extents say less, as frameworks flatten
+/// batches in front of an operator.
+fn has_as_many_elements(board: &Board<'_>, t: usize, g: usize) -> bool {
+    let n_elements = |side: usize, run: usize| {
+        let mut slots = board.run(side, run).slots.iter();
+        slots
+            .find(|slot| slot.side == SlotSide::Output)?
+            .n_elements()
+    };
+    match (n_elements(0, t), n_elements(1, g)) {
+        (Some(a), Some(b)) => a == b,
+        _ => true,
+    }
+}
+
+/// Inputs that belong together though frameworks order them otherwise: those of one value, then those of the same
+/// extents, then those of as many elements in another number of axes. A value that the other side has is never paired
+/// with one that it has not.
+fn inputs_of(board: &Board<'_>, runs: [usize; 2]) -> Vec<[Position; 2]> {
+    let slots = [0, 1].map(|side| &board.run(side, runs[side]).slots);
+    let number = |side: usize, slot: usize| {
+        let run = runs[side];
+        board.values().number(side, SlotRef { run, slot })
+    };
+    let mut is_used = vec![false; slots[1].len()];
+    let mut pairs = Vec::new();
+    let mut is_open = vec![true; slots[0].len()];
+    let same_value = |t: usize, g: usize| number(0, t).is_some() && number(0, t) == number(1, g);
+    let same_extents = |t: usize, g: usize| {
+        number(0, t).is_some() == number(1, g).is_some() && slots[0][t].shape == slots[1][g].shape
+    };
+    let same_length = |t: usize, g: usize| {
+        let rank = |slot: &ExecutionSlot| slot.shape.as_ref().map(Vec::len);
+        number(0, t).is_some() == number(1, g).is_some()
+            && rank(&slots[0][t]) != rank(&slots[1][g])
+            && slots[0][t].n_elements() == slots[1][g].n_elements()
+    };
+    let rules: [&dyn Fn(usize, usize) -> bool; 3] = [&same_value, &same_extents, &same_length];
+    for is_same in rules {
+        for (t, slot) in slots[0].iter().enumerate() {
+            let is_input = slot.side == SlotSide::Input;
+            if !is_input || !is_open[t] {
+                continue;
+            }
+            let mut inputs = slots[1].iter().enumerate();
+            let found = inputs
+                .find(|(g, other)| other.side == SlotSide::Input && !is_used[*g] && is_same(t, *g));
+            if let Some((g, other)) = found {
+                is_used[g] = true;
+                is_open[t] = false;
+                pairs.push([(slot.side, slot.index), (other.side, other.index)]);
+            }
+        }
+    }
+    pairs
+}
