@@ -15,6 +15,7 @@ mod anchors;
 mod coverage;
 mod folding;
 mod parting;
+mod readers;
 mod region;
 mod search;
 mod values;

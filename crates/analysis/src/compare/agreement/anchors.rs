@@ -51,12 +51,16 @@ pub(super) fn find(values: &mut ComparedValues, dumps: [&ComparedDump; 2]) {
         }
     }
     let regions = LearnedRegions::learn(values, dumps, &makers[0], &anchors);
-    let mut parting = frontier(values, dumps, &mut is_taken, &regions);
+    let anchored: HashMap<usize, usize> = anchors
+        .iter()
+        .map(|anchor| (anchor.runs[0], anchor.runs[1]))
+        .collect();
+    let mut parting = frontier(values, dumps, (&anchored, &mut is_taken), &regions);
     if values.is_partial {
         parting.retain(|pair| values.is_proven(dumps, pair));
     }
     for pair in &parting {
-        if let Some(golden) = pair.golden {
+        if let Some(golden) = pair.golden.filter(|_| !anchored.contains_key(&pair.target)) {
             anchors.push(anchor(values, dumps, [pair.target, golden]));
         }
     }

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use opscope_store::record::SlotSide;
 
 use super::folding::share_most;
+use super::readers::GoldenReaders;
 use super::region::{LearnedRegions, RegionCulprit};
 use super::values::{SideValues, ValueIndex, is_one_of};
 use super::{ComparedValues, name_of};
@@ -30,10 +31,19 @@ pub(super) struct PartingPair {
     pub(super) shares_weight: bool,
 }
 
+impl PartingPair {
+    fn new(target: usize, golden: Option<usize>, others: Vec<usize>) -> PartingPair {
+        PartingPair {
+            target,
+            golden,
+            others,
+            shares_weight: false,
+        }
+    }
+}
+
 /// Most pairs of weights that are looked at for a change of a part.
 const N_WEIGHT_PAIRS_MAX: usize = 256;
-/// Most readers of a value that are looked at.
-const N_READERS_MAX: usize = 64;
 /// Types of operators that hand their input on.
 pub(super) const IDLE_TYPES: [&str; 3] = ["Identity", "aten_alias_default", "aten_clone_default"];
 /// Types of operators that round their input to steps of its own, or bring it into another layout.
@@ -46,11 +56,12 @@ const FORMATTING_TYPES: [&str; 4] = [
 /// How many operators before another are looked at for such a one.
 const N_IDLE_MAX: usize = 64;
 
-/// Brings together operators at which both sides part: that read the same values and make others.
+/// Brings together operators at which both sides part: that read the same values and make others. Of those that are
+/// together already, by one of several outputs, `anchored` has the golden side's.
 pub(super) fn frontier(
     values: &ComparedValues,
     dumps: [&ComparedDump; 2],
-    is_taken: &mut [HashSet<usize>; 2],
+    (anchored, is_taken): (&HashMap<usize, usize>, &mut [HashSet<usize>; 2]),
     regions: &LearnedRegions,
 ) -> Vec<PartingPair> {
     // These make another value, though not one that the other side computes.
@@ -61,13 +72,26 @@ pub(super) fn frontier(
     });
     let golden_readers = GoldenReaders::new(goldens);
     let live = values.sides[0].live();
-    let is_live = |run: &usize| live.contains(run);
+    // Where what reads a value may not be shown, nothing is known to be unread.
+    let shows_all = !dumps[0].shows_some_calls;
+    let is_live = |run: &usize| !shows_all || live.contains(run);
     let mut parting = Vec::new();
     let mut alone = Vec::new();
     let (mut targets, unread): (Vec<_>, Vec<_>) =
         targets.into_iter().partition(|(run, _)| is_live(run));
     targets.extend(unread);
+    if !shows_all {
+        retain_shown(values, &mut targets);
+    }
     for (target, inputs) in targets {
+        if let Some(&golden) = anchored.get(&target) {
+            // A mean agrees where what is normalised by it does not.
+            let is_one_type = is_same_type(&dumps[0].runs[target], &dumps[1].runs[golden]);
+            if is_one_type && golden_readers.contains(golden) {
+                parting.push(PartingPair::new(target, Some(golden), Vec::new()));
+            }
+            continue;
+        }
         let golden = golden_readers
             .nearest(values, dumps, (target, &inputs), &is_taken[1])
             .or_else(|| fused_counterpart(dumps, target))
@@ -79,25 +103,16 @@ pub(super) fn frontier(
             continue;
         };
         let idle = idle_before(values, dumps[0], target, &inputs);
-        let culprit = match idle.filter(|run| !is_taken[0].contains(run)) {
+        let RegionCulprit { run, others } = match idle.filter(|run| !is_taken[0].contains(run)) {
             Some(run) => RegionCulprit {
                 run,
                 others: Vec::new(),
             },
             None => regions.culprit(values, dumps, [target, golden]),
         };
-        let RegionCulprit {
-            run: target,
-            others,
-        } = culprit;
-        if is_taken[0].insert(target) {
+        if is_taken[0].insert(run) {
             is_taken[1].insert(golden);
-            parting.push(PartingPair {
-                target,
-                golden: Some(golden),
-                others,
-                shares_weight: false,
-            });
+            parting.push(PartingPair::new(run, Some(golden), others));
         }
     }
     // What nobody reads leads to nothing: an operator whose input was taken for another has lost
@@ -108,68 +123,38 @@ pub(super) fn frontier(
         let mut left = unread.into_iter().map(|pair| pair.golden);
         parting = read;
         alone.retain(is_live);
-        parting.extend(alone.into_iter().map(|target| PartingPair {
-            target,
-            golden: left.next().flatten(),
-            others: Vec::new(),
-            shares_weight: false,
-        }));
+        let alone = alone.into_iter();
+        parting.extend(
+            alone.map(|target| PartingPair::new(target, left.next().flatten(), Vec::new())),
+        );
     }
     parting.extend(changed_weights(values, dumps, &parting));
     parting.sort_unstable();
     parting
 }
 
-/// Operators of the golden side at which both sides part, with the values that they read.
-struct GoldenReaders {
-    parts: Vec<(usize, Vec<ValueIndex>)>,
-    /// Of each value, the readers among them.
-    of_value: HashMap<ValueIndex, Vec<usize>>,
-}
-
-impl GoldenReaders {
-    fn new(parts: Vec<(usize, Vec<ValueIndex>)>) -> GoldenReaders {
-        let mut of_value: HashMap<ValueIndex, Vec<usize>> = HashMap::new();
-        for (at, (_, inputs)) in parts.iter().enumerate() {
-            for input in inputs {
-                of_value.entry(*input).or_default().push(at);
-            }
-        }
-        GoldenReaders { parts, of_value }
-    }
-
-    /// The one that is most like an operator of the target: by name, by common inputs, by type.
-    fn nearest(
-        &self,
-        values: &ComparedValues,
-        dumps: [&ComparedDump; 2],
-        (target, inputs): (usize, &[ValueIndex]),
-        is_taken: &HashSet<usize>,
-    ) -> Option<usize> {
-        let mut n_common: BTreeMap<usize, usize> = BTreeMap::new();
-        for value in inputs.iter().filter_map(|value| values.equals[0][value.0]) {
-            // Operators that read one value are few, and those at which sides part may be all.
-            let readers = self.of_value.get(&value).into_iter().flatten();
-            for &at in readers.take(N_READERS_MAX) {
-                *n_common.entry(at).or_default() += 1;
-            }
-        }
-        let likeness = |golden: usize, n_common: usize| {
-            let (a, b) = (&dumps[0].runs[target], &dumps[1].runs[golden]);
-            let has_one_name = a.op_name == b.op_name && a.repeat == b.repeat;
-            let is_one_type = is_same_type(a, b);
-            (has_one_name && is_one_type, n_common, is_one_type)
-        };
-        let nearest = n_common
-            .into_iter()
-            .map(|(at, n)| (self.parts[at].0, n))
-            .filter(|(golden, _)| !is_taken.contains(golden))
-            .map(|(golden, n)| (likeness(golden, n), golden))
-            // Of equals the first, which ran first.
-            .rev()
-            .max_by_key(|(likeness, _)| *likeness);
-        nearest.map(|(_, golden)| golden)
-    }
+/// Keeps the operators of the target of which all inputs are known: what else they read may be the work of one that is not
+/// shown. That is a value from nowhere which the golden side has not, and for which it has no other such value of as many
+/// elements, as it has for a changed weight.
+fn retain_shown(values: &ComparedValues, targets: &mut Vec<(usize, Vec<ValueIndex>)>) {
+    let is_from_nowhere = |side: usize, value: ValueIndex| {
+        let of = &values.sides[side].values[value.0];
+        of.is_outside && !of.is_extents && values.is_orphan(side, value)
+    };
+    let n_elements = |side: usize, value: ValueIndex| {
+        let of = &values.sides[side].values[value.0];
+        of.stats.counts.n_elements
+    };
+    let goldens = (0..values.sides[1].values.len()).map(ValueIndex);
+    let golden_lengths: HashSet<u64> = goldens
+        .filter(|value| is_from_nowhere(1, *value))
+        .map(|value| n_elements(1, value))
+        .collect();
+    targets.retain(|(run, _)| {
+        values.sides[0].inputs_of(*run).all(|value| {
+            !is_from_nowhere(0, value) || golden_lengths.contains(&n_elements(0, value))
+        })
+    });
 }
 
 /// Inputs that are tensors. MindSpore shows attributes as inputs of one element.
