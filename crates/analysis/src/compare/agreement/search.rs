@@ -22,6 +22,10 @@ const N_NEAR_MAX: usize = 256;
 const N_ROUNDINGS: f64 = 4.0;
 /// The same of printed ones, relative to the size of the elements.
 const PRINTED_APART_MAX: f64 = 1e-4;
+/// How far apart extremes of one value may be, relative to themselves, where nothing but statistics tells.
+const EXTREMES_APART_MAX: f64 = 0.01;
+/// How far apart they may be besides, relative to the largest element, as sums round.
+const EXTREMES_SLACK: f64 = 1e-5;
 /// The first bin of relative differences, of 0.1, that elements of one value have by chance alone.
 const UNLIKE_BIN: usize = 12;
 /// Most elements that may be so far apart, as a share.
@@ -188,9 +192,13 @@ fn agreement_of(
     };
     // Many tensors have nearly the same statistics, so that only those that could be the same count.
     let roundings = values.map(|value| unit(value.coarsest).unwrap_or_default());
-    let apart_max = (N_ROUNDINGS * roundings[0].max(roundings[1])).max(PRINTED_APART_MAX);
+    let rounding = N_ROUNDINGS * roundings[0].max(roundings[1]);
     let apart = value_in(&metrics, MetricId::StatisticRel);
-    if evidence == Evidence::Statistics && apart.is_some_and(|apart| apart > apart_max) {
+    let is_other = || {
+        let is_far = apart.is_some_and(|apart| apart > rounding.max(PRINTED_APART_MAX));
+        is_far || !have_like_extremes(values, rounding.max(EXTREMES_SLACK))
+    };
+    if evidence == Evidence::Statistics && is_other() {
         return None;
     }
     // Of what was computed with rounded values the limits are those of the rounding.
@@ -222,6 +230,17 @@ fn agreement_of(
         Nearness::Close
     } else {
         Nearness::WithinLimits
+    })
+}
+
+/// Whether each extreme of two values is the same. The large elements of a mask would hide that the others differ, if
+/// distances were relative to them.
+fn have_like_extremes([a, b]: [&DumpValue; 2], slack: f64) -> bool {
+    let [a, b] = [&a.stats, &b.stats];
+    let largest = largest(a).max(largest(b));
+    [(a.max, b.max), (a.min, b.min)].into_iter().all(|(a, b)| {
+        let apart_max = EXTREMES_APART_MAX * a.abs().max(b.abs()) + slack * largest;
+        !((a - b).abs() > apart_max)
     })
 }
 
