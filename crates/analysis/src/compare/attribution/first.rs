@@ -49,6 +49,13 @@ pub(super) fn find_first(comparison: &Comparison, flow: &ValueFlow) -> FirstFaul
     }
 }
 
+/// Whether an operator has inputs, and all of them were compared and agree.
+fn all_inputs_pass(operator: &OperatorResult) -> bool {
+    let mut inputs = operator.slots.iter().filter(|slot| !slot.is_output());
+    let has_any = operator.slots.iter().any(|slot| !slot.is_output());
+    has_any && inputs.all(|slot| slot.level == VerdictLevel::Pass && slot.agreement.is_none())
+}
+
 /// Ranks run side by side, and their clocks may differ: of equal steps the position in the step decides.
 fn order_of(operators: &[OperatorResult]) -> Vec<usize> {
     let mut n_of: HashMap<OperatorPlace, usize> = HashMap::new();
@@ -91,6 +98,7 @@ impl FaultSearch<'_> {
             .keys()
             .map(|operator| operators[*operator].place())
             .collect();
+        let is_vague = self.vague_places(&partings, order);
         order.iter().find_map(|i| {
             let operator = &operators[*i];
             let is_told = of_partings.contains(&operator.place());
@@ -110,10 +118,30 @@ impl FaultSearch<'_> {
                 return Some(self.at_parting(parting));
             }
             if is_told && !changed() {
-                return None;
+                let is_own = is_vague.contains(&operator.place()) && all_inputs_pass(operator);
+                let point = is_own.then(|| self.in_operator(operator, level)).flatten();
+                return point.filter(|point| matches!(point.cause, Cause::Own | Cause::Unknown));
             }
             self.in_operator(operator, level)
         })
+    }
+
+    /// Places whose first parting names no operator that was compared, such as a module around many, or one at which
+    /// small differences grew: an operator before it may say more.
+    fn vague_places(
+        &self,
+        partings: &HashMap<usize, &PartingOperator>,
+        order: &[usize],
+    ) -> HashSet<OperatorPlace> {
+        let mut firsts: HashMap<OperatorPlace, bool> = HashMap::new();
+        for parting in order.iter().filter_map(|i| partings.get(i)) {
+            let operator = &self.comparison.operators[parting.operator];
+            let is_listed = operator.target.contains(&parting.name);
+            let is_vague = parting.cause == Cause::Gradual || !is_listed;
+            firsts.entry(operator.place()).or_insert(is_vague);
+        }
+        firsts.retain(|_, is_vague| *is_vague);
+        firsts.into_keys().collect()
     }
 
     fn at_parting(&self, parting: &PartingOperator) -> DivergencePoint {
