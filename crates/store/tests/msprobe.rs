@@ -1,4 +1,5 @@
-//! Dumps of msProbe, against what Python and torch read of them: `tests/peers/msprobe_cases.py`.
+//! Dumps of msProbe, against what Python, torch and numpy read of them: `tests/peers/msprobe_cases.py` and
+//! `msprobe_mindspore_cases.py`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,8 +12,17 @@ fn golden() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/msprobe")
 }
 
+/// Those that the tool wrote under MindSpore.
+fn golden_mindspore() -> PathBuf {
+    golden().with_file_name("msprobe_mindspore")
+}
+
 fn known(name: &str) -> Map<String, Value> {
-    let known = std::fs::read_to_string(golden().join(name)).unwrap();
+    known_in(&golden(), name)
+}
+
+fn known_in(golden: &Path, name: &str) -> Map<String, Value> {
+    let known = std::fs::read_to_string(golden.join(name)).unwrap();
     serde_json::from_str(&known).unwrap()
 }
 
@@ -54,13 +64,20 @@ fn number(text: Option<&str>) -> Value {
 
 #[test]
 fn tensors_are_what_python_lists() {
-    for (path, expected) in known("listed.json") {
-        let dir = golden().join(&path);
+    check_listed(&golden());
+    check_listed(&golden_mindspore());
+}
+
+fn check_listed(golden: &Path) {
+    for (path, expected) in known_in(golden, "listed.json") {
+        let dir = golden.join(&path);
         let index = open(dir.parent().unwrap());
         assert_eq!(index.form, "msprobe", "{path}");
         assert!(index.errors.is_empty(), "{path}: {:?}", index.errors);
         let mut expected: Vec<Value> = expected.as_array().unwrap().clone();
         for row in &mut expected {
+            // MindSpore's names of dtypes begin in upper case.
+            row["dtype"] = json!(row["dtype"].as_str().unwrap().to_lowercase());
             for text in row["statistics"].as_object_mut().unwrap().values_mut() {
                 *text = number(text.as_str());
             }
@@ -129,6 +146,69 @@ fn elements_are_what_torch_reads() {
         assert_eq!(tensor.dtype.unwrap().to_string(), "float32");
     }
     assert!(expected.is_empty(), "not listed: {:?}", expected.keys());
+}
+
+#[test]
+fn elements_of_mindspore_are_what_numpy_reads() {
+    for case in ["tensor_mix", "tensor_l0"] {
+        let root = golden_mindspore().join(case);
+        let expected = known_in(&golden_mindspore(), &format!("{case}.expected.json"));
+        let mut expected: BTreeMap<_, _> = expected.into_iter().collect();
+        for tensor in open(&root).tensors {
+            let place = tensor.elements.as_ref().unwrap();
+            let name = tensor.path.strip_prefix(&root).unwrap();
+            let known = expected.remove(name.to_str().unwrap()).unwrap();
+            let file = TensorFile::open(&tensor.path, &place.real_name).unwrap();
+            let (side, index) = place.tensor.unwrap_or((SlotSide::Output, 0));
+            let bytes = file.tensor(side, index).unwrap().bytes.to_vec();
+            let bytes: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            let dtype = tensor.dtype.unwrap().to_string();
+            assert_eq!(json!(tensor.shape), known["shape"], "{name:?}");
+            assert_eq!(json!(dtype), known["dtype"], "{name:?}");
+            assert_eq!(json!(bytes), known["bytes"], "{name:?}");
+        }
+        assert!(expected.is_empty(), "not listed: {:?}", expected.keys());
+    }
+}
+
+#[test]
+fn cells_of_mindspore_are_modules() {
+    let index = open(&golden_mindspore().join("tensor_mix"));
+    let sites: BTreeMap<&str, [&str; 2]> = index
+        .tensors
+        .iter()
+        .map(|tensor| &tensor.execution)
+        .map(|call| {
+            let site = call.call_site.as_ref().unwrap();
+            (call.op_name.as_str(), [&*site.module, &*site.source])
+        })
+        .collect();
+    let expected = [
+        (
+            "Cell.turn.Turn.forward.0",
+            "turn",
+            "/train/net.py:41 construct",
+        ),
+        (
+            "Functional.logical_and.0.forward",
+            "",
+            "/train/net.py:42 construct",
+        ),
+        (
+            "Functional.logical_not.0.forward",
+            "turn",
+            "/train/net.py:33 construct",
+        ),
+        ("Functional.sin.0.forward", "", "/train/net.py:42 construct"),
+        ("Tensor.__add__.0.forward", "", "/train/net.py:42 construct"),
+        (
+            "Tensor.__mul__.0.forward",
+            "turn",
+            "/train/net.py:33 construct",
+        ),
+    ];
+    let expected = expected.map(|(name, module, source)| (name, [module, source]));
+    assert_eq!(sites, BTreeMap::from(expected));
 }
 
 #[test]
