@@ -33,7 +33,6 @@ const OP_TYPE: &str = "OpType";
 pub struct OrtTrace {
     database: Database,
     table: ValuesTable,
-    nodes: TraceNodes,
 }
 
 /// The table of values and the positions of its columns.
@@ -44,6 +43,15 @@ struct ValuesTable {
     value: usize,
     producer: usize,
     consumers: usize,
+}
+
+/// The cells of a row of values.
+struct ValueCells<'a> {
+    run: u64,
+    name: &'a str,
+    blob: &'a [u8],
+    producer: &'a str,
+    consumers: &'a str,
 }
 
 /// A value of one run.
@@ -63,7 +71,7 @@ pub struct TraceValue<'a> {
     pub elements: &'a [u8],
     /// Where the elements begin in the file; none where they are not in one piece there.
     pub offset: Option<u64>,
-    /// The slots in which it was, at least one.
+    /// The slots in which it was, at least one; none of a value that is shown alone.
     pub uses: Vec<ValueUse>,
 }
 
@@ -79,6 +87,9 @@ pub struct ValueUse {
     /// Side and position at the node.
     pub slot: (SlotSide, u32),
 }
+
+/// Finds the slots of a value by its name, the node that made it and those that read it.
+type UsesOf<'a> = &'a mut dyn FnMut(&str, &str, &str) -> Result<Vec<ValueUse>, String>;
 
 /// Whether a file has the name and the table of such a file; not if it cannot be read.
 pub fn is_file_at(path: &Path, file_name: &str) -> bool {
@@ -113,12 +124,7 @@ impl OrtTrace {
 
     fn of_database(database: Database) -> Result<OrtTrace, FormatError> {
         let table = ValuesTable::find(&database)?;
-        let nodes = read_nodes(&database)?;
-        Ok(OrtTrace {
-            database,
-            table,
-            nodes,
-        })
+        Ok(OrtTrace { database, table })
     }
 
     /// Shows every value in the order in which they were written.
@@ -129,11 +135,15 @@ impl OrtTrace {
         &self,
         mut show: impl FnMut(TraceValue<'_>) -> Result<(), FormatError>,
     ) -> Result<(), FormatError> {
+        let nodes = read_nodes(&self.database)?;
         let mut rows = self.database.rows(&self.table.table);
         let mut buffer = RowBuffer::default();
         let mut budget = UseBudget::default();
+        let mut uses_of = |name: &str, producer: &str, consumers: &str| {
+            nodes.uses(name, producer, consumers, &mut budget)
+        };
         while let Some(row) = rows.next_row()? {
-            self.with_value(&mut rows, &row, &mut buffer, &mut budget, &mut show)?;
+            self.with_value(&mut rows, &row, &mut buffer, &mut uses_of, &mut show)?;
         }
         Ok(())
     }
@@ -158,14 +168,10 @@ impl OrtTrace {
             let expected = format!("a value at position {position}");
             return Err(FormatError::new(0, expected, "none"));
         };
-        let mut budget = UseBudget::default();
-        self.with_value(
-            &mut rows,
-            &row,
-            &mut RowBuffer::default(),
-            &mut budget,
-            &mut show,
-        )
+        // Whoever asks for one value knows its slots, and the list of nodes may be long.
+        let mut no_uses = |_: &str, _: &str, _: &str| Ok(Vec::new());
+        let mut buffer = RowBuffer::default();
+        self.with_value(&mut rows, &row, &mut buffer, &mut no_uses, &mut show)
     }
 
     fn with_value<'a>(
@@ -173,7 +179,7 @@ impl OrtTrace {
         rows: &mut Rows<'a>,
         row: &Row<'a>,
         buffer: &mut RowBuffer,
-        budget: &mut UseBudget,
+        uses_of: UsesOf<'_>,
         show: &mut dyn FnMut(TraceValue<'_>) -> Result<(), FormatError>,
     ) -> Result<(), FormatError> {
         let number = row.number;
@@ -185,50 +191,30 @@ impl OrtTrace {
             )
         };
         let values = rows.read(row, buffer)?;
-        let get = |column: usize| values.get(column).copied().unwrap_or(SqlValue::Null);
+        let cells = self.table.cells(&values, &wrong)?;
         let position = usize::try_from(number).ok().and_then(|n| n.checked_sub(1));
         let position = position.ok_or_else(|| wrong("a number from 1 on", number.to_string()))?;
-        let run = match get(self.table.step) {
-            SqlValue::Integer(step @ 1..) => step.unsigned_abs() - 1,
-            SqlValue::Integer(step) => return Err(wrong("a step from 1 on", step.to_string())),
-            other => return Err(wrong("a step", other.kind().to_owned())),
-        };
-        let text = |column, what: &str| {
-            let value = get(column);
-            value
-                .text()
-                .ok_or_else(|| wrong(what, value.kind().to_owned()))
-        };
-        let name = text(self.table.name, "the name of a value")?;
-        let SqlValue::Blob(blob) = get(self.table.value) else {
-            let found = get(self.table.value).kind().to_owned();
-            return Err(wrong("a tensor of ONNX", found));
-        };
-        let tensor = onnx_tensor::decode(blob).map_err(|error| {
+        let tensor = onnx_tensor::decode(cells.blob).map_err(|error| {
             let expected = format!("{} at byte {} of the tensor", error.expected, error.offset);
             wrong(&expected, error.found)
         })?;
-        if tensor.name != name {
-            return Err(wrong(
-                &format!("the tensor `{name}`"),
-                format!("`{}`", tensor.name),
-            ));
+        if tensor.name != cells.name {
+            let expected = format!("the tensor `{}`", cells.name);
+            return Err(wrong(&expected, format!("`{}`", tensor.name)));
         }
-        let producer = text(self.table.producer, "the node that made a value")?;
-        let consumers = text(self.table.consumers, "the nodes that read a value")?;
-        let uses = self.nodes.uses(name, producer, consumers, budget);
+        let uses = uses_of(cells.name, cells.producer, cells.consumers);
         let uses = uses.map_err(|expected| wrong(&expected, "more".to_owned()))?;
         let (elements, offset) = match &tensor.elements {
             OnnxElements::InFile(range) => {
-                let elements = blob.get(range.clone()).unwrap_or_default();
+                let elements = cells.blob.get(range.clone()).unwrap_or_default();
                 (elements, self.database.place_of(elements))
             }
             OnnxElements::Decoded(elements) => (&elements[..], None),
         };
         show(TraceValue {
             position,
-            run,
-            name,
+            run: cells.run,
+            name: cells.name,
             dtype: tensor.dtype,
             shape: tensor.shape.clone(),
             elements,
@@ -251,6 +237,37 @@ impl ValuesTable {
             value,
             producer,
             consumers,
+        })
+    }
+
+    /// The cells of a row, each of the type that its column has.
+    fn cells<'b>(
+        &self,
+        values: &[SqlValue<'b>],
+        wrong: &dyn Fn(&str, String) -> FormatError,
+    ) -> Result<ValueCells<'b>, FormatError> {
+        let get = |column: usize| values.get(column).copied().unwrap_or(SqlValue::Null);
+        let text = |column, what: &str| {
+            let value = get(column);
+            let found = || wrong(what, value.kind().to_owned());
+            value.text().ok_or_else(found)
+        };
+        let run = match get(self.step) {
+            SqlValue::Integer(step @ 1..) => step.unsigned_abs() - 1,
+            SqlValue::Integer(step) => return Err(wrong("a step from 1 on", step.to_string())),
+            other => return Err(wrong("a step", other.kind().to_owned())),
+        };
+        let name = text(self.name, "the name of a value")?;
+        let SqlValue::Blob(blob) = get(self.value) else {
+            let found = get(self.value).kind().to_owned();
+            return Err(wrong("a tensor of ONNX", found));
+        };
+        Ok(ValueCells {
+            run,
+            name,
+            blob,
+            producer: text(self.producer, "the node that made a value")?,
+            consumers: text(self.consumers, "the nodes that read a value")?,
         })
     }
 }
