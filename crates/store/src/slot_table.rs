@@ -3,6 +3,7 @@
 //! The native form has a table for each step, and indexes of other forms have the same columns.
 //! `docs/formats/slot_table.md` describes them; [`column_names`] lists them.
 
+mod cells;
 mod columns;
 mod flat;
 pub mod journal;
@@ -12,6 +13,7 @@ mod write;
 
 use opscope_tensor::ElementCounts;
 
+pub use cells::{RowCells, RowColumn, take_columns};
 pub use columns::column_names;
 pub use flat::{ColumnCells, FlatColumn, FlatTableWriter, write_flat};
 pub use read::SlotTable;
