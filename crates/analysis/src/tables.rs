@@ -10,6 +10,7 @@ mod parts;
 mod rows;
 mod run_names;
 mod statistics;
+mod tensor_rows;
 mod views;
 
 use std::fs;
@@ -30,6 +31,7 @@ use crate::job;
 
 pub use compared::{COMPARE_TABLE, ComparePart, has_comparisons};
 pub use run_names::run_names;
+pub use tensor_rows::{PartOfRows, TensorRows};
 pub use views::{FUNCTIONS, NamedQuery, VIEWS, write_views};
 
 /// The names of the tables, each of which is a directory.
@@ -82,19 +84,7 @@ pub fn write_tables(
     out: &Path,
     options: &TablesOptions,
 ) -> Result<TablesReport, StoreError> {
-    // A listing of nothing is empty, and no error.
-    fs::metadata(path).map_err(failed("read", path))?;
-    let listing = if path.is_dir() {
-        dump::list(path)
-    } else {
-        dump::list_file(path)
-    };
-    let is_native = reader::reader_of(&listing).form() == reader::NATIVE_FORM;
-    let parts = if is_native {
-        DumpParts::of_native(path, label, &listing)
-    } else {
-        DumpParts::of_other(path, label, options.n_threads)?
-    };
+    let parts = open_parts(path, label, options.n_threads)?;
     let place = TablesPlace {
         out,
         label,
@@ -125,6 +115,22 @@ pub fn write_tables(
     // Last, so that a dump that cannot be read today takes nothing away.
     report.n_removed = place.remove_others(&parts)?;
     Ok(report)
+}
+
+/// Lists a dump and its parts.
+fn open_parts(path: &Path, label: &str, n_threads: usize) -> Result<DumpParts, StoreError> {
+    // A listing of nothing is empty, and no error.
+    fs::metadata(path).map_err(failed("read", path))?;
+    let listing = if path.is_dir() {
+        dump::list(path)
+    } else {
+        dump::list_file(path)
+    };
+    if reader::reader_of(&listing).form() == reader::NATIVE_FORM {
+        Ok(DumpParts::of_native(path, label, &listing))
+    } else {
+        DumpParts::of_other(path, label, n_threads)
+    }
 }
 
 /// The names of the dumps whose tables are in the directory `index`; none if no tables are there.

@@ -111,6 +111,13 @@ impl DumpParts {
         })
     }
 
+    /// What could not be read of single tensors, which rows of their parts tell as well; none of the native form.
+    pub(super) fn slot_problems(&self) -> Vec<String> {
+        let runs = self.side.iter().flat_map(|side| &side.runs);
+        let slots = runs.flat_map(|run| &run.slots);
+        slots.filter_map(|slot| slot.problem.clone()).collect()
+    }
+
     pub(super) fn has(&self, name: &str) -> bool {
         self.names.contains(name)
     }

@@ -1,0 +1,81 @@
+//! The rows of a dump's tensors without files, for tables in memory.
+
+use std::path::Path;
+
+use opscope_store::StoreError;
+use opscope_store::slot_table::SlotRow;
+
+use super::parts::DumpParts;
+use super::{open_parts, statistics};
+
+/// A dump whose rows are made part by part: one for each rank, model and step. They are those that
+/// [`write_tables`](super::write_tables) writes.
+pub struct TensorRows {
+    parts: DumpParts,
+    problems: Vec<String>,
+    n_threads: usize,
+    has_stats: bool,
+}
+
+/// The rows of a part.
+#[derive(Debug, Default)]
+pub struct PartOfRows {
+    /// In order of execution.
+    pub rows: Vec<SlotRow>,
+    /// What turned out to be unreadable with them.
+    pub problems: Vec<String>,
+}
+
+impl TensorRows {
+    /// Lists a dump. `label` is what the rows call its run; with `has_stats` statistics and digests of tensors without
+    /// any are computed.
+    ///
+    /// # Errors
+    /// [`StoreError`] if there is nothing at `path`; what else cannot be read is among the problems.
+    pub fn open(
+        path: &Path,
+        label: &str,
+        n_threads: usize,
+        has_stats: bool,
+    ) -> Result<TensorRows, StoreError> {
+        let parts = open_parts(path, label, n_threads)?;
+        let mut problems = parts.problems.clone();
+        problems.extend(parts.slot_problems());
+        Ok(TensorRows {
+            parts,
+            problems,
+            n_threads,
+            has_stats,
+        })
+    }
+
+    /// Number of parts.
+    pub fn n_parts(&self) -> usize {
+        self.parts.parts.len()
+    }
+
+    /// Whatever could not be read before any part was asked for.
+    pub fn problems(&self) -> &[String] {
+        &self.problems
+    }
+
+    /// Makes the rows of a part; none of one that is not there.
+    ///
+    /// # Errors
+    /// [`StoreError`] if its file cannot be read.
+    pub fn part(&self, index: usize) -> Result<PartOfRows, StoreError> {
+        let Some(part) = self.parts.parts.get(index) else {
+            return Ok(PartOfRows::default());
+        };
+        let mut found = self.parts.rows(part)?;
+        let mut problems = std::mem::take(&mut found.problems);
+        problems.retain(|problem| !self.problems.contains(problem));
+        if self.has_stats {
+            problems.extend(statistics::compute(&mut found, self.n_threads).1);
+        }
+        Ok(PartOfRows {
+            rows: found.rows,
+            problems,
+        })
+    }
+}
