@@ -7,6 +7,7 @@
 //! | [`chain`] | how NaN and infinities spread |
 //! | [`json`] | one JSON document, or typed records line by line; and back |
 //! | `columns` | what tables say of a slot |
+//! | [`table`] | the rows of `csv` as columns in memory |
 //! | `csv`, `xlsx`, `html` | tables for spreadsheets, and a page |
 //! | `parquet` | the table `compare` of an index |
 
@@ -17,6 +18,7 @@ mod html;
 pub mod json;
 mod parquet;
 mod places;
+pub mod table;
 pub mod words;
 mod xlsx;
 

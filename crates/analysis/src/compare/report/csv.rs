@@ -9,32 +9,41 @@ use crate::compare::result::{Comparison, Evidence};
 
 pub(super) fn write(comparison: &Comparison, out: &mut dyn Write) -> io::Result<()> {
     let metrics = MetricColumns::for_comparison(comparison);
-    let n_metrics = metrics.titles().count();
     let titles = SLOT_COLUMNS.map(str::to_owned).into_iter();
     let titles = titles
         .chain(metrics.titles())
         .chain(PATH_COLUMNS.map(str::to_owned));
     line(titles.map(ReportCell::Text), out)?;
+    for row in rows(comparison, &metrics) {
+        line(row.into_iter(), out)?;
+    }
+    Ok(())
+}
+
+/// The cells of each row.
+pub(super) fn rows<'a>(
+    comparison: &'a Comparison,
+    metrics: &'a MetricColumns,
+) -> impl Iterator<Item = Vec<ReportCell>> + 'a {
     let rows = OperatorRows::for_comparison(comparison);
-    for operator in words::fault_first(comparison) {
-        for slot in operator
-            .slots
-            .iter()
-            // The others have a skip of their own, which is a row below.
-            .filter(|slot| slot.evidence != Evidence::None)
-        {
+    let of_slots = words::fault_first(comparison).flat_map(move |operator| {
+        // The others have a skip of their own, which is a row below.
+        let compared = operator.slots.iter();
+        let compared = compared.filter(|slot| slot.evidence != Evidence::None);
+        compared.map(move |slot| {
             let paths = [&slot.target.path, &slot.golden.path];
             let paths = paths.map(|path| columns::text(path.as_deref().unwrap_or_default()));
             let cells = rows.of_slot(operator, slot).into_iter();
-            line(cells.chain(metrics.cells(slot)).chain(paths), out)?;
-        }
-    }
-    for skip in &comparison.skips {
+            cells.chain(metrics.cells(slot)).chain(paths).collect()
+        })
+    });
+    let n_metrics = metrics.titles().count();
+    let of_skips = comparison.skips.iter().map(move |skip| {
         let (cells, paths) = columns::of_skip(skip);
         let none = std::iter::repeat_n(ReportCell::Nothing, n_metrics);
-        line(cells.into_iter().chain(none).chain(paths), out)?;
-    }
-    Ok(())
+        cells.into_iter().chain(none).chain(paths).collect()
+    });
+    of_slots.chain(of_skips)
 }
 
 fn line(cells: impl Iterator<Item = ReportCell>, out: &mut dyn Write) -> io::Result<()> {
