@@ -10,6 +10,7 @@ mod compare;
 mod convert;
 mod error;
 mod item;
+mod table;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -27,6 +28,7 @@ use array::NumpyElements;
 use compare::{DumpComparison, compare_dumps, judge_saved};
 use convert::convert_files;
 use error::ExceptionContent;
+use table::{ComparisonTable, TensorTable};
 
 use crate::functions;
 
@@ -34,6 +36,8 @@ pub(crate) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     functions!(module, convert_files, compare_dumps, judge_saved);
     module.add_class::<DumpComparison>()?;
     module.add_class::<TensorCatalogue>()?;
+    module.add_class::<TensorTable>()?;
+    module.add_class::<ComparisonTable>()?;
     module.add_class::<NumpyElements>()
 }
 

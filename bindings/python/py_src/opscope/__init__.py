@@ -15,6 +15,7 @@ from __future__ import annotations
 # Without `open`: a star import would hide Python's own.
 __all__ = [
     "AccessError",
+    "ArrowTable",
     "Comparison",
     "Conversion",
     "DamagedError",
@@ -46,6 +47,7 @@ _NAMES = {
     "OpscopeError": "_errors",
     "UnsupportedError": "_errors",
     "UsageError": "_errors",
+    "ArrowTable": "_table",
     "Comparison": "_compare",
     "compare": "_compare",
     "Conversion": "_convert",

@@ -18,5 +18,6 @@ from ._errors import UsageError as UsageError
 from ._passed_over import PassedOver as PassedOver
 from ._record import Record as Record
 from ._statistics import Statistics as Statistics
+from ._table import ArrowTable as ArrowTable
 
 __version__: str

@@ -14,6 +14,7 @@ from ._visible import visible
 
 if TYPE_CHECKING:
     from ._native import reading
+    from ._table import ArrowTable
 
 StrPath = Union[str, "os.PathLike[str]"]
 
@@ -88,6 +89,16 @@ class Comparison:
         if first is None:
             return None
         return {**first, "operator": self._document["operators"][first["operator"]]}
+
+    def to_arrow(self) -> ArrowTable:
+        """The slots as a table with the columns of the CSV report, for pandas, polars, DuckDB, DataFusion or pyarrow.
+
+        A row for each slot that was compared, those of the operator that the verdict names first; then one for everything
+        that was not compared, with the level `skip`.
+        """
+        from ._table import ArrowTable
+
+        return ArrowTable(self._native.table(), repr(self))
 
     def save(self, path: StrPath, *, force: bool = False) -> None:
         """Writes the form that the name ends in: `.json`, `.jsonl`, `.csv`, `.xlsx`, `.html` or `.parquet`.

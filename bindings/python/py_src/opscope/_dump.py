@@ -17,6 +17,7 @@ from ._search import Pattern, Search
 
 if TYPE_CHECKING:
     from ._native.reading import Catalogue
+    from ._table import ArrowTable
 
 StrPath = Union[str, "os.PathLike[str]"]
 
@@ -86,6 +87,22 @@ class Dump(Sequence[Record]):
             choices={"step": step, "dtype": dtype, "rank": rank},
         )
         return [record for record in self._records() if search.fits(record)]
+
+    def to_arrow(self, *, stats: bool = False, run: str | None = None) -> ArrowTable:
+        """The tensors as a table with the columns of `opscope index`, for pandas, polars, DuckDB, DataFusion or pyarrow.
+
+        With `stats` the statistics and digests of tensors that the dump left without are computed, as the rows are read.
+        `run` is what the column `run` says; without it, it is the name of the dump's directory.
+
+        The directory is listed again. Files that could not be read are among the `problems` of the table. What turns out
+        to be unreadable with the rows of a whole step is an error of whoever reads them.
+        """
+        from ._native import reading
+        from ._table import ArrowTable
+
+        _options.boolean("stats", stats)
+        _options.string("run", run, is_optional=True)
+        return ArrowTable(reading.TensorTable(self.path, stats, run, self._jobs), repr(self))
 
     def __len__(self) -> int:
         return len(self._listed())

@@ -11,6 +11,7 @@ use opscope_tensor::difference;
 use pyo3::prelude::*;
 
 use super::error::ExceptionContent;
+use super::table::{ComparisonTable, as_exception};
 use super::work;
 
 /// A request for a comparison, as Python gives it.
@@ -140,6 +141,12 @@ impl DumpComparison {
             report::write(&self.comparison, ReportFormat::Json, &mut text)
         })??;
         Ok(String::from_utf8(text)?)
+    }
+
+    /// Its slots as a table.
+    fn table(&self, py: Python<'_>) -> PyResult<ComparisonTable> {
+        let table = work(py, || ComparisonTable::new(&self.comparison))?;
+        table.map_err(as_exception)
     }
 
     /// Writes it in the form that the name's ending stands for.

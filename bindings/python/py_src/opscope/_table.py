@@ -1,0 +1,41 @@
+"""Dumps and comparisons as tables, for whatever takes Arrow's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Union
+
+if TYPE_CHECKING:
+    from ._native.reading import ComparisonTable, TensorTable
+
+    NativeTable = Union[TensorTable, ComparisonTable]
+
+
+class ArrowTable:
+    """The rows of `Dump.to_arrow` or `Comparison.to_arrow`.
+
+    It has the methods of Arrow's PyCapsule interface, so that libraries take it as it is: `pyarrow.table(tensors)`,
+    `polars.DataFrame(tensors)`, `pandas.DataFrame.from_arrow(tensors)`, `duckdb.sql("from tensors")`. Each of them reads
+    the rows anew; those of a dump are made for it, a rank, model and step at a time.
+    """
+
+    def __init__(self, native: NativeTable, source: str) -> None:
+        self._native = native
+        self._source = source
+
+    @property
+    def problems(self) -> list[str]:
+        """What could not be read so far: files and directories, and once the rows are read, tensors without statistics.
+
+        A comparison has rows for what it could not read, and no problems.
+        """
+        return self._native.problems()
+
+    def __arrow_c_schema__(self) -> object:
+        return self._native.schema()
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        # The types are what they are; a consumer that wants others converts, as the interface has it.
+        return self._native.stream()
+
+    def __repr__(self) -> str:
+        return f"{self._source}.to_arrow()"
