@@ -36,6 +36,7 @@ ACCEPTED: dict[str, dict[str, set[str]]] = {
         "name": TEXT_OR_NONE, "op_type": TEXT_OR_NONE, "side": {"none"}, "slot": COUNT, "step": COUNT | WHOLES,
         "dtype": TEXT_OR_NONE | TEXTS, "rank": COUNT | WHOLES, "model": TEXT_OR_NONE, "kind": {"none"},
     },
+    "Dump.to_arrow": {"stats": BOOL, "run": TEXT_OR_NONE},
     "Record.numpy": {"layout": TEXT_OR_NONE, "shape": WHOLES | {"none"}, "copy": BOOL},
 }  # fmt: skip
 
@@ -56,6 +57,7 @@ def test_options_are_refused_where_they_are_given(name: str, array: Path) -> Non
         "Comparison.load": (opscope.Comparison.load, {"path": array}),
         "convert": (opscope.convert, {"src": array, "out": array.parent / "out"}),
         "Dump.find": (dump.find, {}),
+        "Dump.to_arrow": (dump.to_arrow, {}),
         "Record.numpy": (dump[0].numpy, {}),
     }[name]
     # None is left out.
