@@ -91,10 +91,10 @@ class Comparison:
         return {**first, "operator": self._document["operators"][first["operator"]]}
 
     def to_arrow(self) -> ArrowTable:
-        """The slots as a table with the columns of the CSV report, for pandas, polars, DuckDB, DataFusion or pyarrow.
+        """The table `compare` of an index, for pandas, polars, DuckDB, DataFusion or pyarrow.
 
-        A row for each slot that was compared, those of the operator that the verdict names first; then one for everything
-        that was not compared, with the level `skip`.
+        A row for each slot that was compared, in the order of execution; then one for everything that was not compared, with
+        the level `skip`.
         """
         from ._table import ArrowTable
 

@@ -11,17 +11,17 @@ use std::vec;
 
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{
-    Array, ArrayRef, Float64Array, Int64Array, ListArray, RecordBatch, RecordBatchIterator,
-    RecordBatchReader, StringArray,
+    Array, ArrayRef, BooleanArray, Float64Array, Int64Array, ListArray, RecordBatch,
+    RecordBatchIterator, RecordBatchReader, StringArray,
 };
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
-use opscope_analysis::compare::report::table::{ReportCells, columns};
+use opscope_analysis::compare::report::{ComparedRuns, table_columns};
 use opscope_analysis::compare::result::Comparison;
 use opscope_analysis::default_jobs;
-use opscope_analysis::tables::{TensorRows, label_of};
-use opscope_store::slot_table::{RowCells, SlotRow, take_columns};
+use opscope_analysis::tables::{TensorRows, run_names};
+use opscope_store::slot_table::{ColumnCells, RowCells, SlotRow, take_columns};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
@@ -38,7 +38,7 @@ pub(super) struct TensorTable(Arc<SharedRows>);
 /// A dump that several streams may read.
 struct SharedRows {
     rows: TensorRows,
-    /// What could not be read of each part that was.
+    /// For each part that was read, the problems found in it.
     problems: Mutex<Vec<Option<Vec<String>>>>,
 }
 
@@ -55,7 +55,7 @@ impl TensorTable {
         jobs: Option<usize>,
     ) -> PyResult<TensorTable> {
         let jobs = jobs.unwrap_or_else(default_jobs);
-        let label = run.map_or_else(|| label_of(&path), str::to_owned);
+        let label = run.map_or_else(|| run_names(&[&path]).remove(0), str::to_owned);
         match work(py, || TensorRows::open(&path, &label, jobs, stats))? {
             Ok(rows) => Ok(TensorTable(Arc::new(SharedRows {
                 problems: Mutex::new(vec![None; rows.n_parts()]),
@@ -65,7 +65,7 @@ impl TensorTable {
         }
     }
 
-    /// What could not be read so far.
+    /// The problems found so far.
     fn problems(&self) -> Vec<String> {
         let of_parts = self.0.problems.lock();
         let of_parts = of_parts.unwrap_or_else(PoisonError::into_inner);
@@ -102,13 +102,21 @@ pub(super) struct ComparisonTable(RecordBatch);
 
 impl ComparisonTable {
     pub(super) fn new(comparison: &Comparison) -> Result<ComparisonTable, ArrowError> {
-        let columns = columns(comparison).into_iter().map(|column| {
+        let config = &comparison.config;
+        let names = run_names(&[&config.target, &config.golden]);
+        let runs = ComparedRuns {
+            target: &names[0],
+            golden: &names[1],
+        };
+        // A comparison is in memory as a whole, so that one batch holds all of it.
+        let columns = table_columns(comparison, runs).into_iter().map(|column| {
             let array: ArrayRef = match column.cells {
-                ReportCells::Int(cells) => Arc::new(Int64Array::from(cells)),
-                ReportCells::Number(cells) => Arc::new(Float64Array::from(cells)),
-                ReportCells::Text(cells) => Arc::new(StringArray::from(cells)),
+                ColumnCells::Bool(cells) => Arc::new(BooleanArray::from(cells)),
+                ColumnCells::Int(cells) => Arc::new(Int64Array::from(cells)),
+                ColumnCells::Number(cells) => Arc::new(Float64Array::from(cells)),
+                ColumnCells::Text(cells) => Arc::new(StringArray::from_iter(cells)),
             };
-            let field = Field::new(column.name, array.data_type().clone(), true);
+            let field = Field::new(column.name.into_owned(), array.data_type().clone(), true);
             (field, array)
         });
         let (fields, arrays): (Vec<Field>, Vec<ArrayRef>) = columns.unzip();
@@ -165,6 +173,7 @@ impl Iterator for PartBatches {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Result<RecordBatch, ArrowError>> {
+        // A panic must not unwind into the consumer's foreign code.
         let batch = catch_unwind(AssertUnwindSafe(|| self.next_batch()));
         let unknown =
             || ArrowError::ComputeError("reading failed for an unknown reason".to_owned());
@@ -202,6 +211,7 @@ impl SharedRows {
         let part = part.map_err(|error| ArrowError::ExternalError(chain(&error).into()))?;
         let problems = self.problems.lock();
         let mut problems = problems.unwrap_or_else(PoisonError::into_inner);
+        // Several streams may read a part: each finds the same, and it is told once.
         if let Some(known) = problems.get_mut(index) {
             *known = Some(part.problems);
         }
@@ -211,6 +221,7 @@ impl SharedRows {
 
 /// The columns of `docs/formats/tables.md`, with the types that readers of Parquet give those.
 fn tensor_schema() -> SchemaRef {
+    // Columns of no rows have all names and types, so that both are listed in one place.
     let fields = take_columns(&mut []).into_iter().map(|column| {
         let data_type = match column.cells {
             RowCells::Int(_) => DataType::Int64,
@@ -237,6 +248,7 @@ fn array(cells: RowCells) -> Result<ArrayRef, ArrowError> {
                 .iter()
                 .map(|cell| cell.as_ref().map_or(0, |list| list.len()));
             let offsets = OffsetBuffer::from_lengths(lengths);
+            // A tensor without a shape has none; a scalar has an empty one.
             let is_there: NullBuffer = cells.iter().map(Option::is_some).collect::<Vec<_>>().into();
             let extents = cells.iter().flatten().flat_map(|list| list.iter().copied());
             let extents = Int64Array::from_iter_values(extents);

@@ -7,7 +7,6 @@
 //! | [`chain`] | how NaN and infinities spread |
 //! | [`json`] | one JSON document, or typed records line by line; and back |
 //! | `columns` | what tables say of a slot |
-//! | [`table`] | the rows of `csv` as columns in memory |
 //! | `csv`, `xlsx`, `html` | tables for spreadsheets, and a page |
 //! | `parquet` | the table `compare` of an index |
 
@@ -18,7 +17,6 @@ mod html;
 pub mod json;
 mod parquet;
 mod places;
-pub mod table;
 pub mod words;
 mod xlsx;
 
@@ -29,7 +27,7 @@ use opscope_store::StoreError;
 use opscope_store::atomic_file::Creator;
 use thiserror::Error;
 
-pub use self::parquet::{ComparedRuns, write as write_parquet};
+pub use self::parquet::{ComparedRuns, table_columns, write as write_parquet};
 pub use self::places::ShownPlaces;
 use super::result::Comparison;
 use crate::tables::run_names;

@@ -4,6 +4,7 @@
 //! have, so that both are joined: `call` for `repeat`, and a slot is `side` and `slot`.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::io::{self, Write};
 use std::sync::Arc;
 
@@ -50,6 +51,18 @@ const KINDS: [(&str, CellKind); 11] = [
     ("golden_slot", CellKind::Slot),
 ];
 
+/// The table in memory. All columns have equally many cells.
+pub fn table_columns(comparison: &Comparison, runs: ComparedRuns<'_>) -> Vec<FlatColumn> {
+    let mut table = TableInProgress::new(comparison, runs);
+    let rows = ComparedRows::for_comparison(comparison);
+    // Nothing fails here.
+    let _: Result<(), Infallible> = rows.for_each(|row| {
+        table.add(row);
+        Ok(())
+    });
+    table.take()
+}
+
 /// Writes the table. Texts of dumps are taken as they are: nothing runs what is in a Parquet file.
 ///
 /// # Errors
@@ -60,39 +73,60 @@ pub fn write(
     metadata: TableMetadata,
     out: &mut (impl Write + Send),
 ) -> io::Result<()> {
-    let metrics = MetricColumns::for_comparison(comparison);
-    let names = columns_before().chain(metrics.titles().map(|title| (title, CellKind::Number)));
-    let paths = PATH_COLUMNS.map(|name| (name.to_owned(), CellKind::Text));
-    let mut table = TableInProgress::new(names.chain(paths).collect(), runs);
+    let mut table = TableInProgress::new(comparison, runs);
+    // An upper bound, which is enough: it only chooses how well the table is compressed.
     let slots = comparison
         .operators
         .iter()
         .flat_map(|operator| &operator.slots);
     let n_rows = slots.count() + comparison.skips.len();
-    let mut writer = FlatTableWriter::new(&mut *out, metadata, &table.empty_columns(), n_rows)?;
-
-    let rows = OperatorRows::for_comparison(comparison);
-    for operator in &comparison.operators {
-        let compared = operator.slots.iter();
-        // The others have a skip of their own, which is a row below.
-        for slot in compared.filter(|slot| slot.evidence != Evidence::None) {
-            let paths = [&slot.target.path, &slot.golden.path];
-            let paths = paths.map(|path| columns::text(path.as_deref().unwrap_or_default()));
-            let cells = rows.of_slot(operator, slot).into_iter();
-            table.add(cells.chain(metrics.cells(slot)).chain(paths));
-            table.write_full_group(&mut writer)?;
-        }
-    }
-    let n_metrics = metrics.titles().count();
-    for skip in &comparison.skips {
-        let (cells, paths) = columns::of_skip(skip);
-        let none = std::iter::repeat_n(ReportCell::Nothing, n_metrics);
-        table.add(cells.into_iter().chain(none).chain(paths));
-        table.write_full_group(&mut writer)?;
-    }
+    let mut writer = FlatTableWriter::new(&mut *out, metadata, &table.columns, n_rows)?;
+    ComparedRows::for_comparison(comparison).for_each(|row| {
+        table.add(row);
+        table.write_full_group(&mut writer)
+    })?;
     writer.write_group(table.take())?;
     writer.finish()?;
     out.flush()
+}
+
+/// The rows of a comparison.
+struct ComparedRows<'a> {
+    comparison: &'a Comparison,
+    metrics: MetricColumns,
+    rows: OperatorRows,
+}
+
+impl<'a> ComparedRows<'a> {
+    fn for_comparison(comparison: &'a Comparison) -> ComparedRows<'a> {
+        ComparedRows {
+            comparison,
+            metrics: MetricColumns::for_comparison(comparison),
+            rows: OperatorRows::for_comparison(comparison),
+        }
+    }
+
+    /// Shows the cells of each row in turn, up to the first failure.
+    fn for_each<E>(&self, mut show: impl FnMut(Vec<ReportCell>) -> Result<(), E>) -> Result<(), E> {
+        for operator in &self.comparison.operators {
+            let compared = operator.slots.iter();
+            // The others have a skip of their own, which is a row below.
+            for slot in compared.filter(|slot| slot.evidence != Evidence::None) {
+                let paths = [&slot.target.path, &slot.golden.path];
+                let paths = paths.map(|path| columns::text(path.as_deref().unwrap_or_default()));
+                let cells = self.rows.of_slot(operator, slot).into_iter();
+                show(cells.chain(self.metrics.cells(slot)).chain(paths).collect())?;
+            }
+        }
+        // Skips come last, as most have no place in the order of execution.
+        let n_metrics = self.metrics.titles().count();
+        for skip in &self.comparison.skips {
+            let (cells, paths) = columns::of_skip(skip);
+            let none = std::iter::repeat_n(ReportCell::Nothing, n_metrics);
+            show(cells.into_iter().chain(none).chain(paths).collect())?;
+        }
+        Ok(())
+    }
 }
 
 fn columns_before() -> impl Iterator<Item = (String, CellKind)> {
@@ -115,7 +149,12 @@ struct TableInProgress {
 }
 
 impl TableInProgress {
-    fn new(names: Vec<(String, CellKind)>, runs: ComparedRuns<'_>) -> TableInProgress {
+    fn new(comparison: &Comparison, runs: ComparedRuns<'_>) -> TableInProgress {
+        let metrics = MetricColumns::for_comparison(comparison);
+        let metrics = metrics.titles().map(|title| (title, CellKind::Number));
+        let metrics: Vec<_> = metrics.collect();
+        let paths = PATH_COLUMNS.map(|name| (name.to_owned(), CellKind::Text));
+        let names = columns_before().chain(metrics).chain(paths);
         let column = |name: String, cells| FlatColumn {
             name: name.into(),
             cells,
@@ -148,15 +187,12 @@ impl TableInProgress {
         }
     }
 
-    fn empty_columns(&self) -> Vec<FlatColumn> {
-        self.columns.clone()
-    }
-
     /// Adds a row of cells in the order of the names.
-    fn add(&mut self, cells: impl Iterator<Item = ReportCell>) {
+    fn add(&mut self, cells: Vec<ReportCell>) {
         let [target, golden] = self.runs.clone().map(|run| TableCell::Text(Some(run)));
         let mut row = vec![target, golden];
-        for (cell, kind) in cells.zip(self.kinds.clone()) {
+        // A slot becomes two cells, so that kinds and columns differ in number.
+        for (cell, kind) in cells.into_iter().zip(self.kinds.clone()) {
             self.take_apart(cell, kind, &mut row);
         }
         for (column, cell) in self.columns.iter_mut().zip(row) {
