@@ -65,7 +65,7 @@ pub struct TablesReport {
     pub n_rows: u64,
     /// Tensors whose statistics were computed.
     pub n_computed: u64,
-    /// Whatever could not be read or written.
+    /// Everything that could not be read or written.
     pub errors: Vec<String>,
     /// Files that were not read as a part of the dump.
     pub passed_over: Vec<PassedOver>,

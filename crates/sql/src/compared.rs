@@ -15,7 +15,7 @@ use futures::TryStreamExt;
 use opscope_analysis::tables::{COMPARE_TABLE, has_comparisons};
 
 use crate::SqlError;
-use crate::database::{EXTENSION, TableSource, directory_url, file_url};
+use crate::source::{EXTENSION, TableSource, directory_url, file_url};
 
 /// Registers the comparison in a file, or those in the indexes of the sources. Where there is none there is no table.
 pub(crate) async fn register(
@@ -66,6 +66,7 @@ fn shown_run(column: &str, sources: &[TableSource], index: &Path) -> Result<Expr
     let of_index = sources.iter().filter(|source| source.index == index);
     let renamed = of_index.filter_map(|source| Some((&source.label, source.run.as_ref()?)));
     let renamed: Vec<_> = renamed.collect();
+    // A table names runs as its index does. Without another name there is nothing to replace.
     let [(first, run), others @ ..] = &renamed[..] else {
         return Ok(col(column));
     };

@@ -21,13 +21,10 @@ use datafusion::prelude::{SQLOptions, SessionConfig, SessionContext, col};
 use futures::StreamExt;
 use opscope_analysis::tables::{TABLES, VIEWS};
 use tokio::runtime::Runtime;
-use url::Url;
 
 use crate::answer::SqlAnswer;
+use crate::source::{EXTENSION, TableSource, directory_url};
 use crate::{SqlError, compared, functions};
-
-/// Extension of the files of tables.
-pub(crate) const EXTENSION: &str = ".parquet";
 
 /// The table that has nothing but what statistics tell.
 const EVENTS: &str = "events";
@@ -53,17 +50,6 @@ const STATISTICS: &[&str] = &[
     "output_nan",
     "output_inf",
 ];
-
-/// The tables of one dump in an index.
-#[derive(Clone, Debug)]
-pub struct TableSource {
-    /// The directory of the index.
-    pub index: PathBuf,
-    /// The dump's directory in each table, which its rows name.
-    pub label: String,
-    /// The name that the dump has in answers, if not that: several may be called alike.
-    pub run: Option<String>,
-}
 
 /// Bounds of the engine.
 #[derive(Clone, Copy, Debug)]
@@ -223,12 +209,6 @@ async fn provider(
     Ok(Arc::new(ViewTable::new(union.build()?, None)))
 }
 
-impl TableSource {
-    pub(crate) fn dir(&self, table: &str) -> PathBuf {
-        self.index.join(table).join(&self.label)
-    }
-}
-
 /// The Parquet files of some directories as one table.
 async fn listing(
     context: &SessionContext,
@@ -261,26 +241,4 @@ async fn listing(
         .with_listing_options(options)
         .with_schema(schema);
     Ok(Arc::new(ListingTable::try_new(config)?))
-}
-
-/// A directory's URL. As text the engine would take special characters of the path for a pattern.
-pub(crate) fn directory_url(dir: &Path) -> Result<ListingTableUrl, DataFusionError> {
-    url(dir, |dir| Url::from_directory_path(dir))
-}
-
-/// A file's URL, likewise.
-pub(crate) fn file_url(file: &Path) -> Result<ListingTableUrl, DataFusionError> {
-    url(file, |file| Url::from_file_path(file))
-}
-
-fn url(
-    path: &Path,
-    make: impl Fn(&Path) -> Result<Url, ()>,
-) -> Result<ListingTableUrl, DataFusionError> {
-    let path = path.canonicalize()?;
-    let url = make(&path).map_err(|()| {
-        let message = format!("`{}` cannot be written as a URL", path.display());
-        DataFusionError::Plan(message)
-    })?;
-    ListingTableUrl::try_new(url, None)
 }

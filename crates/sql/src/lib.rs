@@ -7,10 +7,12 @@ mod answer;
 mod compared;
 mod database;
 mod functions;
+mod source;
 mod text;
 
 pub use answer::SqlAnswer;
-pub use database::{SqlDatabase, SqlOptions, TableSource};
+pub use database::{SqlDatabase, SqlOptions};
+pub use source::TableSource;
 
 use datafusion::error::DataFusionError;
 use datafusion::sql::sqlparser::parser::ParserError;

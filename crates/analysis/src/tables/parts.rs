@@ -26,7 +26,7 @@ pub(super) struct DumpParts {
     side: Option<ComparedDump>,
     pub(super) parts: Vec<TablePart>,
     names: HashSet<String>,
-    /// Whatever could not be read before any part.
+    /// Problems found before any part was read.
     pub(super) problems: Vec<String>,
     pub(super) passed_over: Vec<PassedOver>,
 }
@@ -111,7 +111,7 @@ impl DumpParts {
         })
     }
 
-    /// What could not be read of single tensors, which rows of their parts tell as well; none of the native form.
+    /// Problems with single tensors, which rows of their parts tell as well; none of the native form.
     pub(super) fn slot_problems(&self) -> Vec<String> {
         let runs = self.side.iter().flat_map(|side| &side.runs);
         let slots = runs.flat_map(|run| &run.slots);

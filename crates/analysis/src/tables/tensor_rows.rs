@@ -22,7 +22,7 @@ pub struct TensorRows {
 pub struct PartOfRows {
     /// In order of execution.
     pub rows: Vec<SlotRow>,
-    /// What turned out to be unreadable with them.
+    /// Problems found while they were read.
     pub problems: Vec<String>,
 }
 
@@ -54,7 +54,7 @@ impl TensorRows {
         self.parts.parts.len()
     }
 
-    /// Whatever could not be read before any part was asked for.
+    /// Problems found before any part was asked for.
     pub fn problems(&self) -> &[String] {
         &self.problems
     }

@@ -97,6 +97,7 @@ pub fn is_file_at(path: &Path, file_name: &str) -> bool {
 }
 
 fn has_table(path: &Path) -> bool {
+    // `.db` is the end of many names: only the table tells whose file it is.
     let database = Database::open(path);
     database.is_ok_and(|database| ValuesTable::find(&database).is_ok())
 }
@@ -198,6 +199,7 @@ impl OrtTrace {
             let expected = format!("{} at byte {} of the tensor", error.expected, error.offset);
             wrong(&expected, error.found)
         })?;
+        // The tool writes the name twice. Where they differ, one cannot tell whose value it is.
         if tensor.name != cells.name {
             let expected = format!("the tensor `{}`", cells.name);
             return Err(wrong(&expected, format!("`{}`", tensor.name)));
@@ -252,6 +254,7 @@ impl ValuesTable {
             let found = || wrong(what, value.kind().to_owned());
             value.text().ok_or_else(found)
         };
+        // SQLite lets any column hold any type, whatever the statement of the table says.
         let run = match get(self.step) {
             SqlValue::Integer(step @ 1..) => step.unsigned_abs() - 1,
             SqlValue::Integer(step) => return Err(wrong("a step from 1 on", step.to_string())),

@@ -23,9 +23,9 @@ pub use tree::{Row, RowBuffer, Rows};
 pub const FORMAT_NAME: &str = "SQLite";
 /// How every database begins.
 const MAGIC: [u8; 16] = *b"SQLite format 3\0";
-/// What follows the name of a database in that of the journal of a transaction that did not end.
+/// The suffix of the journal of a transaction that did not end.
 pub const JOURNAL_SUFFIX: &str = "-journal";
-/// What follows it in the name of the log with the changes that the database does not have yet.
+/// The suffix of the log with the changes that the database does not have yet.
 const LOG_SUFFIX: &str = "-wal";
 /// Bytes of the header, before the tree of the first page.
 const HEADER_BYTES: usize = 100;
@@ -79,6 +79,7 @@ impl Database {
     /// [`StoreError`] if the file or its journal cannot be read or is damaged, and if changes are in a log beside it.
     pub fn open(path: &Path) -> Result<Database, StoreError> {
         let bytes = FileBytes::open(path).map_err(StoreError::io("read", path))?;
+        // Without the log's changes, values would be missing in silence.
         let log = beside(path, LOG_SUFFIX);
         if regular_file::check(&log).is_ok_and(|metadata| metadata.len() > 0) {
             let reason = format!(
@@ -116,6 +117,8 @@ impl Database {
             None => None,
         };
         let n_in_file = u32::try_from(file.len() / page_bytes).unwrap_or(u32::MAX);
+        // The header lies on the first page, which the journal may have to undo: so the page is read through a
+        // database that knows the file's size alone.
         let mut database = Database {
             rollback,
             page_bytes,
@@ -158,7 +161,7 @@ impl Database {
                     "other values",
                 ));
             };
-            // An index may share the name of nothing, but triggers may.
+            // No index can have a table's name, but triggers can.
             if !of_name.eq_ignore_ascii_case(name) || kind == "trigger" {
                 continue;
             }
@@ -212,6 +215,7 @@ impl Database {
         if number == 0 || number > self.n_pages {
             return Err(wrong());
         }
+        // A page in the journal is as it was before the transaction that did not end.
         let before = self.rollback.as_ref().and_then(|undo| undo.page(number));
         let start = (number as usize - 1).checked_mul(self.page_bytes);
         let in_file = || {

@@ -286,6 +286,7 @@ impl TensorFile {
         file_name: &str,
         wanted: Option<(SlotSide, usize)>,
     ) -> Result<TensorFile, StoreError> {
+        // These two find their parts themselves: a large archive is not brought into memory for one of them.
         if file_name.ends_with(npz::SUFFIX) {
             return archive::open_npz(path, file_name, wanted.map(|(_, index)| index));
         }
@@ -293,6 +294,7 @@ impl TensorFile {
             return archive::open_hdf5(path, file_name, wanted.map(|(_, index)| index));
         }
         let bytes = FileBytes::open(path).map_err(StoreError::io("read", path))?;
+        // Databases have names of many kinds, and journals beside them that are found by path.
         if sqlite::has_magic(bytes.as_ref()) {
             return archive::open_trace(path, file_name, wanted.map(|(_, index)| index));
         }
@@ -305,6 +307,7 @@ impl TensorFile {
             let file = array::record_file(&bytes, file_name);
             return file.map_err(corrupt(op_debug::FORMAT_NAME));
         }
+        // Other tools write JSON as well, so that the name alone does not tell.
         if polygraphy_json::has_signs(bytes.as_ref())
             && file_name.ends_with(polygraphy_json::SUFFIX)
         {

@@ -15,7 +15,7 @@ const N_ASKED_MAX: usize = 256;
 /// One in this many of them may be of another place on either side.
 const OTHER_ONE_IN: usize = 10;
 
-/// What both sides may know of where a call stands in the program.
+/// A place of a call in the program, as both sides may know it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Origin {
     Module,

@@ -65,6 +65,7 @@ pub(super) struct MetricColumns {
 
 impl MetricColumns {
     pub(super) fn for_comparison(comparison: &Comparison) -> MetricColumns {
+        // These are columns of every report, even an empty one, so that scripts find them.
         let mut metrics: Vec<MetricId> = MetricId::with_columns().collect();
         let mut yardsticks = Vec::new();
         for slot in comparison
@@ -166,6 +167,7 @@ impl OperatorRows {
             .iter()
             .map(|suspect| words::suspect(suspect, self.places))
             .collect();
+        // The verdict may name several; a table marks the one that it names first.
         let is_in_verdict = self.fault == Some(operator.index);
         let name = words::name_of(operator);
         let golden = operator.golden.last().cloned().unwrap_or_default();
@@ -182,6 +184,7 @@ impl OperatorRows {
             text(operator.how.name()),
             number(operator.likeness),
             text(words::level(operator.level)),
+            // Without inputs their error would read as 0, which is a measured one elsewhere.
             number(error.filter(|e| e.has_inputs).map(|error| error.inputs)),
             number(error.map(|error| error.outputs)),
             number(error.map(|error| error.added)),

@@ -37,7 +37,7 @@ fn content(value: &TraceValue<'_>) -> serde_json::Value {
     hex.into()
 }
 
-/// What `sqlite3` and onnx's package read from databases with the statements of ONNX Runtime's source:
+/// Values that `sqlite3` and onnx's package read from databases with the statements of ONNX Runtime's source:
 /// `tests/peers/ort_sqlite_cases.py`.
 #[test]
 fn values_are_what_sqlite_and_onnx_read() {

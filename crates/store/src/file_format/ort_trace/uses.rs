@@ -23,7 +23,7 @@ pub(super) struct TraceNodes {
     n_name_bytes_max: usize,
 }
 
-/// What is left of the limits of a file.
+/// The rest of the limits of a file.
 pub(super) struct UseBudget {
     n_uses: usize,
     n_looked_up: usize,
@@ -56,7 +56,7 @@ impl TraceNodes {
     /// made it is not known, or where nothing is known of any.
     ///
     /// # Errors
-    /// What a file may have at most.
+    /// A limit of a file that is exceeded, in words.
     pub(super) fn uses(
         &self,
         value_name: &str,
@@ -65,6 +65,7 @@ impl TraceNodes {
         budget: &mut UseBudget,
     ) -> Result<Vec<ValueUse>, String> {
         let mut uses = Vec::new();
+        // Without its maker a value would be an input alone, and nobody's output in a comparison.
         let mut is_made_by_node = true;
         for (side, text) in [(SlotSide::Output, producer), (SlotSide::Input, consumers)] {
             let slots = self.split(text, &mut budget.n_looked_up);

@@ -42,6 +42,7 @@ impl EncodedArray<'_> {
     /// Where the text begins in the file; 0 if it is not a part of it.
     pub(super) fn offset_in(&self, file: &[u8]) -> u64 {
         let start = self.text().map_or(0, |text| text.as_ptr().addr());
+        // A text with escapes is a copy of the parser's, and lies elsewhere.
         let offset = start.checked_sub(file.as_ptr().addr());
         offset.filter(|&n| n < file.len()).unwrap_or(0) as u64
     }
@@ -104,6 +105,7 @@ impl<'de> Visitor<'de> for DocumentVisitor {
                 }
             }
         }
+        // An empty object has neither, and counts as inputs of which there are none.
         match (results, inputs.is_empty()) {
             (Some(runners), true) => {
                 let pairs = runners.into_iter().map(|(name, iterations)| {
@@ -181,6 +183,7 @@ impl<'de> Visitor<'de> for IterationVisitor {
                 "outputs" => outputs = Some(map.next_value()?),
                 "runtime" | "runner_name" => drop(map.next_value::<IgnoredAny>()?),
                 key if is_class_key(key) => drop(map.next_value::<IgnoredAny>()?),
+                // Left out, an unknown part of the result could be values that nobody compared.
                 _ => return Err(A::Error::custom(format!("an unknown key `{key}`"))),
             }
         }
@@ -240,6 +243,7 @@ impl<'de> Visitor<'de> for EncodedArrayVisitor {
             }
             let array = match key.as_str() {
                 "array" => EncodedArray::Npy(map.next_value()?),
+                // It is a pickle, which only torch reads. The name says what is missing.
                 "tensor" => {
                     map.next_value::<IgnoredAny>()?;
                     EncodedArray::Torch

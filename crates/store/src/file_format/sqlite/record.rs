@@ -1,7 +1,5 @@
 //! The values of a row: a list of types, then the contents one behind the other.
 
-use super::tree::RowError;
-
 /// Most values of a row.
 pub(super) const N_VALUES_MAX: usize = 64;
 /// The first type with a length of its own: even ones are bytes, odd ones are text.
@@ -22,6 +20,13 @@ pub enum SqlValue<'a> {
     Blob(&'a [u8]),
 }
 
+/// Why a row is none. The place is that of the row, as its parts may lie anywhere in the file.
+#[derive(Debug)]
+pub(super) struct RowError {
+    pub(super) expected: String,
+    pub(super) found: String,
+}
+
 impl<'a> SqlValue<'a> {
     /// The text; none of another type, and of bytes that are no UTF-8.
     pub fn text(&self) -> Option<&'a str> {
@@ -40,6 +45,15 @@ impl<'a> SqlValue<'a> {
             SqlValue::Text(bytes) if str::from_utf8(bytes).is_ok() => "text",
             SqlValue::Text(_) => "text that is no UTF-8",
             SqlValue::Blob(_) => "bytes",
+        }
+    }
+}
+
+impl RowError {
+    pub(super) fn new(expected: impl Into<String>, found: impl Into<String>) -> RowError {
+        RowError {
+            expected: expected.into(),
+            found: found.into(),
         }
     }
 }
@@ -72,6 +86,7 @@ pub(super) fn values(row: &[u8]) -> Result<Vec<SqlValue<'_>>, RowError> {
     let n_header = n_header.ok_or_else(|| RowError::new("types within the row", "more"))?;
     let types = row.get(..n_header).unwrap_or_default();
     let mut rest = row.get(n_header..).unwrap_or_default();
+    // Types come first and contents behind them, so that both are walked side by side.
     let mut values = Vec::new();
     while pos < n_header {
         let Some((kind, end)) = varint(types, pos) else {
@@ -135,6 +150,7 @@ fn value_of(kind: u64, content: &[u8]) -> SqlValue<'_> {
 /// A whole number of up to eight bytes, most significant first.
 fn integer(bytes: &[u8]) -> i64 {
     let is_negative = bytes.first().is_some_and(|first| first & 0x80 != 0);
+    // Starting from all bits set extends the sign to the bytes that are not there.
     let start = if is_negative { -1 } else { 0 };
     bytes
         .iter()

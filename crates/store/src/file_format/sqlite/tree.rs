@@ -27,13 +27,6 @@ pub struct Row<'a> {
     next_page: u32,
 }
 
-/// Why a row is none. The place is that of the row, as its parts may lie anywhere in the file.
-#[derive(Debug)]
-pub(super) struct RowError {
-    pub(super) expected: String,
-    pub(super) found: String,
-}
-
 /// The memory into which rows are put together, one after the other.
 #[derive(Default)]
 pub struct RowBuffer(Vec<u8>);
@@ -57,15 +50,6 @@ struct TreePage<'a> {
     start: usize,
     is_leaf: bool,
     n_cells: usize,
-}
-
-impl RowError {
-    pub(super) fn new(expected: impl Into<String>, found: impl Into<String>) -> RowError {
-        RowError {
-            expected: expected.into(),
-            found: found.into(),
-        }
-    }
 }
 
 impl<'a> Rows<'a> {
@@ -92,6 +76,7 @@ impl<'a> Rows<'a> {
             let Some((page, cell)) = self.levels.last_mut() else {
                 return Ok(None);
             };
+            // The next cell is noted before this one is read: after an error nobody reads it again.
             let (page, cell) = (*page, std::mem::replace(cell, *cell + 1));
             // An interior page has one child more than cells, on the right of all of them.
             let n_children = page.n_cells + usize::from(!page.is_leaf);
@@ -99,6 +84,7 @@ impl<'a> Rows<'a> {
                 self.levels.pop();
             } else if page.is_leaf {
                 let row = page.row(cell, self.database)?;
+                // `find` goes down by keys, and would miss rows that are out of order.
                 if self.last.is_some_and(|last| last >= row.number) {
                     let last = self.last.unwrap_or_default();
                     let expected = format!("a row behind {last}");
@@ -128,6 +114,7 @@ impl<'a> Rows<'a> {
             }
             self.levels.push((page, cell));
         }
+        // The cell that was chosen is the row itself, or the first behind the gap where it would be.
         while let Some(row) = self.next_row()? {
             if row.number >= number {
                 return Ok(Some(row).filter(|row| row.number == number));
@@ -148,6 +135,7 @@ impl<'a> Rows<'a> {
     where
         'a: 'b,
     {
+        // A row in one piece stays in the file. Tensors are the largest rows and rarely are in one.
         let bytes: &'b [u8] = if row.start.len() == row.n_bytes {
             row.start
         } else {
@@ -180,6 +168,7 @@ impl<'a> Rows<'a> {
         while bytes.len() < row.n_bytes {
             let page = self.database.page(next, at)?;
             self.seen.add(next, at)?;
+            // The first four bytes of such a page are the number of the one behind it.
             let content = page.bytes.get(4..).unwrap_or_default();
             let n_wanted = content.len().min(row.n_bytes - bytes.len());
             bytes.extend_from_slice(content.get(..n_wanted).unwrap_or_default());
@@ -191,6 +180,7 @@ impl<'a> Rows<'a> {
 
 impl<'a> TreePage<'a> {
     fn read(page: Page<'a>) -> Result<TreePage<'a>, FormatError> {
+        // Places of cells count from the page's first byte all the same.
         let start = if page.number == 1 { HEADER_BYTES } else { 0 };
         let kind = page.bytes.get(start).copied().unwrap_or(0);
         if kind != LEAF && kind != INTERIOR {
@@ -202,6 +192,7 @@ impl<'a> TreePage<'a> {
             is_leaf: kind == LEAF,
             n_cells: usize::from(page.u16(start + 3)?),
         };
+        // Checked once here, so that no cell's place is read from beyond the page.
         if tree_page.cells_end() > page.bytes.len() {
             let expected = "a list of cells that fits the page";
             return Err(page.error(start + 3, expected, tree_page.n_cells.to_string()));
@@ -226,6 +217,7 @@ impl<'a> TreePage<'a> {
     fn cell(&self, cell: usize) -> Result<usize, FormatError> {
         let at = self.cells_start() + 2 * cell;
         let pos = usize::from(self.page.u16(at)?);
+        // Cells fill the page from its end. One inside the list would be read as places and as content.
         if pos < self.cells_end() || pos >= self.page.bytes.len() {
             return Err(self
                 .page
@@ -281,6 +273,7 @@ impl<'a> TreePage<'a> {
         };
         let (n_bytes, pos) = number_at(at)?;
         let (number, pos) = number_at(pos)?;
+        // A row cannot have more bytes than all pages, whatever it says: that bounds what is allocated for it.
         let n_file = u64::from(database.n_pages).saturating_mul(database.page_bytes as u64);
         let n_bytes = usize::try_from(n_bytes)
             .ok()
@@ -314,6 +307,8 @@ impl<'a> TreePage<'a> {
 /// Bytes of a row in its leaf: all of them if they fit, otherwise at least the fewest, and so many that the last
 /// further page is full.
 fn n_in_leaf(n_bytes: usize, usable: usize) -> usize {
+    // 35 bytes hold the header of a leaf, the cell's place, two numbers and the next page. The other numbers are
+    // SQLite's own: they leave room for four keys on a page of an index, and hold for tables too.
     let most = usable - 35;
     if n_bytes <= most {
         return n_bytes;

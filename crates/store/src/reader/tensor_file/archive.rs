@@ -69,6 +69,7 @@ pub(super) fn npz_members(path: &Path) -> Result<Vec<StoredTensor>, StoreError> 
             DType::String => archive.read(&name, None)?.n_bytes(),
             _ => header.n_data_bytes().unwrap_or(usize::MAX),
         };
+        // Nothing was decompressed: the range says the size, and no place in a file.
         let range = 0..n_bytes;
         let stored = StoredTensor::array(header.dtype, &header.shape, Layout::Nd, range);
         Ok(member(stored, index, name))
@@ -180,6 +181,7 @@ pub(super) fn polygraphy_members(file: &[u8]) -> Result<Vec<StoredTensor>, Forma
 
 /// Whether a file has several runners, and whether it has several iterations.
 fn polygraphy_runs(arrays: &[PolygraphyArray<'_>]) -> [bool; 2] {
+    // A single runner and iteration need no words in the names of arrays.
     let mut others = arrays.iter().skip(1);
     let first = arrays.first().map(|array| &array.runner);
     [
@@ -267,6 +269,7 @@ pub(super) fn torch_file(
     let facts = torch_facts(&decoded);
     let mut found = decoded.tensors;
     let mut first = 0;
+    // Copying the others could exceed the memory that one tensor fits.
     if let Some(wanted) = wanted {
         first = wanted;
         found = found.into_iter().skip(wanted).take(1).collect();
@@ -335,6 +338,7 @@ fn torch_member((index, tensor): (usize, TorchTensor)) -> StoredTensor {
     StoredTensor {
         index,
         name: Some(tensor.name).filter(|name| !name.is_empty()),
+        // An empty tensor has no byte that could be shown.
         offset: place
             .filter(|range| !range.is_empty())
             .map(|range| range.start as u64),
@@ -353,6 +357,7 @@ pub(super) fn open_trace(
     let trace = OrtTrace::open(path)?;
     let mut bytes: Vec<u8> = Vec::new();
     let mut tensors = Vec::new();
+    // Values are spread over the file's pages, so that they cannot stay where they are.
     let mut take = |value: TraceValue<'_>| {
         // Each value fits memory by itself; all of them together may not.
         let n_bytes = (bytes.len() as u64).saturating_add(value.elements.len() as u64);
