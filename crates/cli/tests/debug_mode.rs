@@ -79,3 +79,21 @@ fn damaged_logs_have_a_place() {
         "{errors}"
     );
 }
+
+#[test]
+fn logs_have_nothing_to_convert() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    for form in ["json", "txt"] {
+        let mut command = opscope();
+        command.arg("convert").arg("-d");
+        let log = golden(&format!("norm.{form}"));
+        let (code, told, errors) = text(command.arg(log).arg("--out").arg(&out));
+        assert_eq!(code, 3, "{told}{errors}");
+        assert!(
+            errors.contains("passed over: 1 table of statistics"),
+            "{errors}"
+        );
+        assert!(!out.exists());
+    }
+}

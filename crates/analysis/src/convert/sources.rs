@@ -61,6 +61,21 @@ pub struct FoundSources {
     pub errors: Vec<StoreError>,
 }
 
+/// Why a single file has nothing to convert; none if it may have. Results of converting can be converted again, when
+/// they are asked for by name.
+fn reason_without_tensors(listing: dump::DumpListing) -> Option<PassReason> {
+    let reader = reader_of(&listing);
+    if !listing.tables.is_empty() || !listing.step_tables.is_empty() {
+        return Some(PassReason::Statistics);
+    }
+    let mut reasons = listing
+        .entries
+        .iter()
+        .map(|entry| reader.reason_to_pass(entry));
+    let reason = reasons.next().flatten();
+    reason.filter(|reason| matches!(reason, PassReason::Statistics | PassReason::Graph))
+}
+
 /// Lists what to convert: a file as it is, a directory with everything below it, keeping its
 /// structure. Files that the reader of the dump takes for results of converting are passed over; so are statistics,
 /// graphs and lists.
@@ -74,6 +89,12 @@ pub fn sources(path: &Path) -> FoundSources {
     }
     if !path.is_dir() {
         let mut found = FoundSources::default();
+        // Without this a log or a table would count as a damaged dump file.
+        if let Some(reason) = reason_without_tensors(dump::list_file(path)) {
+            let path = path.to_owned();
+            found.passed_over.push(PassedOver { path, reason });
+            return found;
+        }
         match single_source(path) {
             Ok(source) => found.sources.push(source),
             Err(error) => found.errors.push(error),
