@@ -128,6 +128,18 @@ impl DumpRequest {
         }
     }
 
+    /// The same request for another rank. AscendCL's form has none: models name their device there.
+    #[must_use]
+    pub fn for_rank(&self, rank: u32) -> DumpRequest {
+        let mut request = self.clone();
+        match &mut request.form {
+            DumpForm::Acl { .. } => {}
+            DumpForm::MindSpore(options) => options.rank = rank,
+            DumpForm::Native(options) => options.rank = rank,
+        }
+        request
+    }
+
     /// Whether nothing will be kept whatever runs.
     pub fn is_nothing(&self) -> bool {
         self.plan.models == ModelSelection::None

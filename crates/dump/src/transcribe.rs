@@ -51,6 +51,19 @@ pub enum TranscriptionError {
 /// A model's name, its load and the rank.
 type ModelKey = (Option<String>, Option<u32>, Option<u32>);
 
+impl TranscriptionReport {
+    /// Adds the outcome of other executions.
+    pub fn add(&mut self, other: TranscriptionReport) {
+        self.n_executions += other.n_executions;
+        self.n_tensors += other.n_tensors;
+        self.written = self.written + other.written;
+        for (reason, n) in other.left_out {
+            *self.left_out.entry(reason).or_default() += n;
+        }
+        self.errors.extend(other.errors);
+    }
+}
+
 /// Writes the executions of a dump to `sink`. Times that a dump does not tell are made up, so that the
 /// order stays. Tensors without elements, parameters, constants and overflow records are left out, and
 /// counted.

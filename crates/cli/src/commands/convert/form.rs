@@ -1,11 +1,15 @@
 //! A dump in another form.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
 
 use opscope_analysis::{default_jobs, read_dump};
-use opscope_dump::{DumpOptions, RunRecorder, TranscriptionReport, copy_graphs, transcribe};
+use opscope_dump::{
+    DumpOptions, DumpRequest, OpenDump, RunRecorder, TranscriptionReport, copy_graphs, transcribe,
+};
 use opscope_store::file_format::run_json::{RunRecord, RunState};
+use opscope_store::reader::IndexedTensor;
 use opscope_store::temporary::LeftOvers;
 use serde_json::json;
 
@@ -26,16 +30,20 @@ pub(super) fn run(
         return Err(CommandFailure::message(USAGE, message));
     };
     let n_threads = arguments.jobs.unwrap_or_else(default_jobs);
-    let index = read_dump(path, n_threads)?;
+    let mut index = read_dump(path, n_threads)?;
     if index.tensors.is_empty() && index.errors.is_empty() {
         return Err(CommandFailure::nothing_at(path, &index.passed_over));
     }
+    // Stable, so that the executions of a rank stay in their order.
+    index.tensors.sort_by_key(rank_of);
     let modes = arguments.modes.modes();
     let request = form.request_for(&arguments.out, modes)?;
     let options = DumpOptions {
         modes,
         ..DumpOptions::default()
     };
+    let first_rank = index.tensors.first().map_or(0, rank_of);
+    let request = request.for_rank(first_rank);
     let dump = request
         .open(&options)
         .map_err(|error| CommandFailure::new(USAGE, error))?;
@@ -47,7 +55,17 @@ pub(super) fn run(
     // The new dump says that a conversion made it, not a run.
     let recorder = RunRecorder::begin(&dump, &request, record, left_overs)
         .map_err(|error| CommandFailure::new(PARTIAL, error))?;
-    let report = transcribe(&index.tensors, &*dump.sink());
+    let mut report = TranscriptionReport::default();
+    let mut refused = BTreeMap::new();
+    for tensors in index.tensors.chunk_by(|a, b| rank_of(a) == rank_of(b)) {
+        let of_rank = open_for_rank(rank_of(&tensors[0]), first_rank, &request, &dump, &options)?;
+        let written_to = of_rank.as_ref().unwrap_or(&dump);
+        report.add(transcribe(tensors, &*written_to.sink()));
+        for (reason, n) in written_to.refused() {
+            *refused.entry(reason).or_insert(0) += n;
+        }
+    }
+    let refused: Vec<(String, u64)> = refused.into_iter().collect();
     // Replay and comparison need the graphs; a dump of nothing gets none.
     let copied = dump
         .written_place()
@@ -56,7 +74,6 @@ pub(super) fn run(
     let mut failures: Vec<String> = index.errors.iter().map(|error| chain(error)).collect();
     failures.extend(copied.and_then(Result::err).map(|error| chain(&error)));
     failures.extend(report.errors.iter().map(|error| chain(error)));
-    let refused = dump.refused();
     print(arguments, &report, &refused, &failures)?;
     if !arguments.json {
         passed_over::print(&mut console::out(), &index.passed_over)?;
@@ -71,6 +88,36 @@ pub(super) fn run(
         PARTIAL
     };
     Err(CommandFailure::silent(code))
+}
+
+/// The rank that a tensor is of; 0 where the dump does not say.
+fn rank_of(tensor: &IndexedTensor) -> u32 {
+    tensor.execution.rank.unwrap_or(0)
+}
+
+/// The dump of a rank beside that of the first one, in the same directory; none where ranks share a tree.
+fn open_for_rank(
+    rank: u32,
+    first_rank: u32,
+    request: &DumpRequest,
+    first: &OpenDump,
+    options: &DumpOptions,
+) -> Result<Option<OpenDump>, CommandFailure> {
+    if rank == first_rank || first.is_acl() {
+        return Ok(None);
+    }
+    // The time names the directory, which the first rank has chosen.
+    let time = first.place().and_then(|place| {
+        let name = place.root.file_name()?;
+        Some(name.to_string_lossy().into_owned())
+    });
+    let options = DumpOptions {
+        times: time.map(|time| vec![time]),
+        ..options.clone()
+    };
+    let opened = request.for_rank(rank).open(&options);
+    let opened = opened.map_err(|error| CommandFailure::new(USAGE, error))?;
+    Ok(Some(opened))
 }
 
 fn print(
