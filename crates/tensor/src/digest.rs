@@ -28,9 +28,25 @@ pub fn xxh3_128(bytes: &[u8]) -> [u8; 16] {
 
 /// [`xxh3_128`] of several pieces, one after the other.
 pub fn xxh3_128_parts(parts: &[&[u8]]) -> [u8; 16] {
-    let mut hasher = XxHash3_128::new();
+    let mut hasher = Xxh3Hasher::default();
     parts.iter().for_each(|part| hasher.write(part));
-    hasher.finish_128().to_be_bytes()
+    hasher.finish()
+}
+
+/// [`xxh3_128`] of bytes that come a stretch at a time.
+#[derive(Default)]
+pub(crate) struct Xxh3Hasher(XxHash3_128);
+
+impl Xxh3Hasher {
+    /// Takes the bytes that follow.
+    pub(crate) fn write(&mut self, bytes: &[u8]) {
+        self.0.write(bytes);
+    }
+
+    /// The digest of all bytes so far.
+    pub(crate) fn finish(&self) -> [u8; 16] {
+        self.0.finish_128().to_be_bytes()
+    }
 }
 
 /// Lower-case hexadecimal digits.

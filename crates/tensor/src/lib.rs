@@ -23,6 +23,7 @@
 //! | [`dense_copy`] | elements that do not lie side by side, put side by side |
 //! | [`difference`] | how far two tensors are apart |
 //! | [`text`] | tensors whose elements are text |
+//! | [`digest_and_stats`] | statistics and digest in one pass |
 //! | [`digest`] | MD5, SHA-1 and XXH3 of bytes |
 
 pub mod convert;
@@ -35,6 +36,7 @@ mod layout;
 mod memo;
 mod range;
 mod shape;
+mod single_pass;
 mod stats;
 mod strided;
 mod tensor;
@@ -46,6 +48,7 @@ pub use layout::{Layout, ParseLayoutError};
 pub use memo::{TensorMemo, TensorObserver};
 pub use range::{LargestElement, RangeLoss, is_wider_range, range_loss};
 pub use shape::{Shape, ShapeError};
+pub use single_pass::{digest_and_non_finite, digest_and_stats};
 pub use stats::{
     CHUNK_ELEMENTS, ElementCounts, Histogram, NonFinite, NonFinitePlaces, PartialStats, Stats,
     StatsAndWeight, StatsError, StatsOptions, TensorChunk, chunks, first_non_finite,

@@ -3,10 +3,12 @@
 use std::any::Any;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use crate::digest::xxh3_128;
 use crate::stats::sequential::{SequentialStats, sequential_stats};
 use crate::{
     DType, HostAccessError, NonFinite, NonFinitePlaces, Stats, StatsAndWeight, StatsError, Tensor,
-    TensorView, non_finite, non_finite_places, weighed_stats,
+    TensorView, digest_and_non_finite, digest_and_stats, non_finite, non_finite_places,
+    weighed_stats,
 };
 
 /// Numbers that were computed from a tensor, shared by its clones.
@@ -16,6 +18,7 @@ pub struct TensorMemo {
     sequential: OnceLock<Result<SequentialStats, StatsError>>,
     non_finite: OnceLock<NonFinite>,
     places: OnceLock<NonFinitePlaces>,
+    digest: OnceLock<[u8; 16]>,
     others: Mutex<Vec<Arc<dyn Any + Send + Sync>>>,
 }
 
@@ -68,18 +71,44 @@ impl<'a> TensorObserver<'a> {
     /// anybody asked.
     pub fn weighed_stats(self) -> Result<&'a StatsAndWeight, StatsError> {
         let computed = self.recall(&self.memo.stats, |view| {
-            let computed = weighed_stats(view);
-            if let Ok(StatsAndWeight { stats, .. }) = &computed {
-                // The pass has counted them already, so nobody has to look for them again.
-                self.memo.note(
-                    stats.counts.n_nan,
-                    stats.counts.n_pos_inf,
-                    stats.counts.n_neg_inf,
-                );
-            }
-            computed
+            self.memo.note_counts(weighed_stats(view))
         });
         computed?.as_ref().map_err(Clone::clone)
+    }
+
+    /// [`TensorObserver::stats`] for somebody who is going to ask for [`TensorObserver::digest`] as well: a
+    /// pass that computes either computes both.
+    ///
+    /// # Errors
+    /// As for [`TensorObserver::stats`].
+    pub fn digested_stats(self) -> Result<&'a Stats, StatsError> {
+        let computed = self.recall(&self.memo.stats, |view| {
+            if self.memo.digest.get().is_some() {
+                return self.memo.note_counts(weighed_stats(view));
+            }
+            let (digest, computed) = digest_and_stats(view);
+            // A digest that is there already is the same.
+            let _ = self.memo.digest.set(digest);
+            self.memo.note_counts(computed)
+        });
+        Ok(&computed?.as_ref().map_err(Clone::clone)?.stats)
+    }
+
+    /// The digest of the elements by which contents are known again,
+    /// [`xxh3_128`](crate::digest::xxh3_128). What is not finite is counted in the same pass.
+    ///
+    /// # Errors
+    /// [`HostAccessError`] if the elements were dropped before anybody asked.
+    pub fn digest(self) -> Result<[u8; 16], HostAccessError> {
+        let digest = self.recall(&self.memo.digest, |view| {
+            if self.memo.non_finite.get().is_some() {
+                return xxh3_128(view.bytes);
+            }
+            let (digest, counts) = digest_and_non_finite(view);
+            let _ = self.memo.non_finite.set(counts);
+            digest
+        });
+        digest.copied()
     }
 
     /// [`sequential_stats`] of the tensor.
@@ -191,6 +220,18 @@ impl Tensor {
 }
 
 impl TensorMemo {
+    /// Counts what a pass for statistics has counted, so that nobody has to look for it again.
+    fn note_counts(
+        &self,
+        computed: Result<StatsAndWeight, StatsError>,
+    ) -> Result<StatsAndWeight, StatsError> {
+        if let Ok(StatsAndWeight { stats, .. }) = &computed {
+            let counts = stats.counts;
+            self.note(counts.n_nan, counts.n_pos_inf, counts.n_neg_inf);
+        }
+        computed
+    }
+
     fn note(&self, n_nan: u64, n_pos_inf: u64, n_neg_inf: u64) {
         // A value that is there already is the same.
         let _ = self.non_finite.set(NonFinite {
@@ -235,11 +276,35 @@ mod tests {
     }
 
     #[test]
-    fn both_statistics_count_what_is_not_finite() {
+    fn the_digest_comes_with_the_statistics_or_alone() {
+        let values = [1.0, f32::NAN, 0.0];
+        let expected = xxh3_128(tensor(&values).host_bytes().unwrap());
+        let reduced = |look: fn(&Tensor)| {
+            let tensor = tensor(&values);
+            look(&tensor);
+            tensor.without_elements()
+        };
+        let both = reduced(|tensor| drop(tensor.observed().digested_stats()));
+        let after = reduced(|tensor| {
+            drop(tensor.observed().digest());
+            drop(tensor.observed().digested_stats());
+        });
+        for reduced in [both, after] {
+            assert_eq!(reduced.observed().digest(), Ok(expected));
+            assert_eq!(reduced.stats(), tensor(&values).stats());
+        }
+        let alone = reduced(|tensor| drop(tensor.stats()));
+        assert_eq!(alone.observed().digest(), Err(HostAccessError));
+    }
+
+    #[test]
+    fn every_pass_counts_what_is_not_finite() {
         let values = [f32::NAN, f32::INFINITY, f32::INFINITY, f32::NEG_INFINITY];
         let expected = non_finite(tensor(&values).host_view().unwrap());
         for look in [
             |tensor: &Tensor| drop(tensor.stats()),
+            |tensor: &Tensor| drop(tensor.observed().digested_stats()),
+            |tensor: &Tensor| drop(tensor.observed().digest()),
             |tensor: &Tensor| drop(tensor.observed().sequential_stats()),
         ] {
             let tensor = tensor(&values);

@@ -26,6 +26,7 @@ use crate::{DType, HostAccessError, TensorView};
 
 pub use counts::ElementCounts;
 pub use histogram::Histogram;
+pub(crate) use non_finite::wide_non_finite;
 pub use non_finite::{
     NonFinite, NonFinitePlaces, first_non_finite, has_non_finite, non_finite, non_finite_places,
 };
@@ -133,8 +134,5 @@ pub fn weighed_stats(tensor: TensorView<'_>) -> Result<StatsAndWeight, StatsErro
     for chunk in chunks(tensor.dtype, tensor.shape.n_elements(), tensor.bytes)? {
         total.append(&chunk.look(StatsOptions::default()));
     }
-    Ok(StatsAndWeight {
-        stats: total.finish(),
-        prefix_weight: total.prefix_weight(),
-    })
+    Ok(total.weighed())
 }

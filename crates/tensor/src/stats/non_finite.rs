@@ -1,6 +1,7 @@
 //! Counting NaN and infinities alone, at the speed of memory.
 
 use std::marker::PhantomData;
+use std::ops::Add;
 
 use super::codes;
 use super::float::{BF16, F16, F32, F64, FloatFormat, FloatPattern};
@@ -26,25 +27,45 @@ impl NonFinite {
     }
 }
 
+impl Add for NonFinite {
+    type Output = NonFinite;
+
+    fn add(self, other: NonFinite) -> NonFinite {
+        NonFinite {
+            n_nan: self.n_nan + other.n_nan,
+            n_pos_inf: self.n_pos_inf + other.n_pos_inf,
+            n_neg_inf: self.n_neg_inf + other.n_neg_inf,
+        }
+    }
+}
+
 /// Counts the NaN and infinite elements of `tensor`.
 ///
 /// Types that cannot hold any, and types without a numeric value, give zeros. A complex element
 /// counts once for each of its two parts.
 pub fn non_finite(tensor: TensorView<'_>) -> NonFinite {
     let bytes = tensor.bytes;
-    match tensor.dtype.parts().0 {
+    let dtype = tensor.dtype.parts().0;
+    if let Some(counts) = wide_non_finite(dtype, bytes) {
+        return counts;
+    }
+    let values = dtype.is_float().then(|| code_values(dtype)).flatten();
+    let n_elements = tensor.shape.n_elements();
+    values.map_or_else(NonFinite::default, |values| {
+        of_codes(&values, n_elements, bytes)
+    })
+}
+
+/// [`non_finite`] of whole elements of a float of two bytes or more, anywhere in a tensor; `None` for
+/// every other dtype.
+pub(crate) fn wide_non_finite(dtype: DType, bytes: &[u8]) -> Option<NonFinite> {
+    Some(match dtype {
         DType::F32 => cpu::run(NonFiniteCount::<F32>::from_bytes(bytes)),
         DType::F64 => cpu::run(NonFiniteCount::<F64>::from_bytes(bytes)),
         DType::F16 => cpu::run(NonFiniteCount::<F16>::from_bytes(bytes)),
         DType::BF16 => cpu::run(NonFiniteCount::<BF16>::from_bytes(bytes)),
-        dtype if dtype.is_float() => {
-            let n_elements = tensor.shape.n_elements();
-            code_values(dtype).map_or_else(NonFinite::default, |values| {
-                of_codes(&values, n_elements, bytes)
-            })
-        }
-        _ => NonFinite::default(),
-    }
+        _ => return None,
+    })
 }
 
 /// The position of the first element of `tensor` that is NaN or infinite.

@@ -1,11 +1,12 @@
 //! Statistics of a part of a tensor, which can be put together in order.
 
-use super::block::{SquareScale, StatsBlock, power_of_two};
+use super::block::{BLOCK, SquareScale, StatsBlock, power_of_two};
 use super::histogram::Histogram;
 use super::kind::StatsKind;
-use super::{Stats, StatsError};
+use super::{Stats, StatsAndWeight, StatsError};
 use crate::DType;
 use crate::cpu::{self, LaneMachine, LaneTask};
+use crate::single_pass::STRETCH_BYTES;
 
 /// Elements in a chunk: the unit that threads may share out.
 pub const CHUNK_ELEMENTS: usize = 1 << 20;
@@ -190,6 +191,14 @@ impl PartialStats {
         }
     }
 
+    /// [`PartialStats::finish`] and [`PartialStats::prefix_weight`].
+    pub(crate) fn weighed(&self) -> StatsAndWeight {
+        StatsAndWeight {
+            stats: self.finish(),
+            prefix_weight: self.prefix_weight,
+        }
+    }
+
     /// The square root of the sum of squares, from the sums of each scale.
     fn root_of_squares(&self) -> f64 {
         let [up, none, down] = self.sums_of_squares.map(ExactSum::value);
@@ -232,6 +241,25 @@ impl TensorChunk<'_> {
             part.histogram = Some(Box::default());
         }
         cpu::run(ChunkTask { chunk: self, part })
+    }
+
+    /// [`TensorChunk::look`] without options, which shows `beside` each stretch of the bytes before it looks
+    /// at it. The stretches follow one another, and together they are the bytes of the chunk.
+    pub(crate) fn look_beside(self, mut beside: impl FnMut(&[u8])) -> PartialStats {
+        let n_bytes = match self.kind {
+            // All codes of a chunk make one block, and take no more than a byte each.
+            StatsKind::Codes(_) => self.bytes.len(),
+            _ => STRETCH_BYTES,
+        };
+        let mut part = PartialStats::default();
+        for bytes in self.bytes.chunks(n_bytes.max(1)) {
+            beside(bytes);
+            // Blocks are added to what was added before, in order, as if the chunk were looked at as
+            // a whole. Only codes count their elements.
+            let chunk = TensorChunk { bytes, ..self };
+            part = cpu::run(ChunkTask { chunk, part });
+        }
+        part
     }
 }
 
@@ -294,6 +322,9 @@ impl LaneTask for ChunkTask<'_> {
         part
     }
 }
+
+// A stretch has whole blocks of every dtype, up to eight bytes for each element.
+const _: () = assert!(STRETCH_BYTES.is_multiple_of(8 * BLOCK));
 
 // `root_of_squares` takes the sums of squares apart in this order.
 const _: () = assert!(SquareScale::Up as usize == 0 && SquareScale::None as usize == 1);
