@@ -1,6 +1,6 @@
 //! Measures the cost of the statistics and digests of a tensor, beside reading and copying the same bytes.
 //!
-//! `cargo bench -p opscope-tensor --bench stats -- [stats] [digests]`. One thread, tensors that no
+//! `cargo bench -p opscope-tensor --bench stats -- [stats] [digests] [passes]`. One thread, tensors that no
 //! cache holds. Every slice of 8 MiB counts with the best of several rounds, in which reading,
 //! copying and what is measured take turns; every answer is checked.
 
@@ -11,7 +11,8 @@ use std::time::Instant;
 
 use half::{bf16, f16};
 use opscope_tensor::{
-    DType, Layout, Shape, TensorView, digest, first_non_finite, non_finite, sequential, stats,
+    DType, Layout, Shape, TensorView, digest, digest_and_non_finite, digest_and_stats,
+    first_non_finite, non_finite, sequential, stats, weighed_stats,
 };
 
 /// Bytes of each tensor.
@@ -31,6 +32,9 @@ fn main() {
     }
     if is_wanted("digests") {
         digests();
+    }
+    if is_wanted("passes") {
+        passes();
     }
 }
 
@@ -260,6 +264,59 @@ fn digests() {
     }
     let rate = n_mixed as f64 / mixed_seconds / 1e9;
     println!("{:24} {rate:>7.2}", "md5, 70 of mixed sizes");
+}
+
+/// A digest together with numbers, in two passes and in one.
+fn passes() {
+    let data = bytes(f32::to_le_bytes);
+    let shape = Shape::new([N_SLICE_BYTES / 4]).unwrap();
+    for slice in data.chunks(N_SLICE_BYTES) {
+        let (one, other) = (
+            digest_and_stats(view(DType::F32, &shape, slice)),
+            digest_and_non_finite(view(DType::F32, &shape, slice)),
+        );
+        assert_eq!(
+            one,
+            (
+                digest::xxh3_128(slice),
+                weighed_stats(view(DType::F32, &shape, slice))
+            )
+        );
+        assert_eq!(other, (one.0, non_finite(view(DType::F32, &shape, slice))));
+    }
+    let mut best = [const { Best::new() }; 5];
+    for _ in 0..N_ROUNDS {
+        best[0].round(&data, read);
+        best[1].round(&data, |slice| {
+            (
+                digest::xxh3_128(slice),
+                stats(view(DType::F32, &shape, slice)),
+            )
+        });
+        best[2].round(&data, |slice| {
+            digest_and_stats(view(DType::F32, &shape, slice))
+        });
+        best[3].round(&data, |slice| {
+            (
+                digest::xxh3_128(slice),
+                non_finite(view(DType::F32, &shape, slice)),
+            )
+        });
+        best[4].round(&data, |slice| {
+            digest_and_non_finite(view(DType::F32, &shape, slice))
+        });
+    }
+    println!("xxh3-128 of float32 and more, one thread: GB/s");
+    let names = [
+        "read",
+        "stats, two passes",
+        "stats, one pass",
+        "non-finite, two passes",
+        "non-finite, one pass",
+    ];
+    for (name, best) in names.into_iter().zip(best) {
+        println!("{name:24} {:>7.2}", best.rate());
+    }
 }
 
 /// Two tensors of 16 MiB, eight of 4 MiB, thirty of 256 KiB to 1 MiB and thirty of a few bytes, as a

@@ -172,6 +172,14 @@ pub(crate) trait LaneMachine: Copy {
     fn max_longs(self, a: Self::Longs, b: Self::Longs) -> Self::Longs;
     /// Bitwise and.
     fn and_longs(self, a: Self::Longs, b: Self::Longs) -> Self::Longs;
+    /// Bitwise exclusive or.
+    fn xor_longs(self, a: Self::Longs, b: Self::Longs) -> Self::Longs;
+    /// Wrapping sum.
+    fn add_longs(self, a: Self::Longs, b: Self::Longs) -> Self::Longs;
+    /// The second word, the first, the fourth, the third and so on.
+    fn swap_longs(self, a: Self::Longs) -> Self::Longs;
+    /// The lower half of each word times its upper half, both unsigned.
+    fn multiply_word_halves(self, a: Self::Longs) -> Self::Longs;
     /// Wrapping difference.
     fn subtract_longs(self, a: Self::Longs, b: Self::Longs) -> Self::Longs;
     /// -1 where the sign bit is set, otherwise 0.

@@ -3,12 +3,14 @@
 //! None of them is meant to withstand an attack; they tell whether two tensors are equal.
 
 mod md5_lanes;
+mod xxh3_pieces;
 
 use md5::Md5;
 use sha1::{Digest, Sha1};
 use twox_hash::XxHash3_128;
 
 pub use md5_lanes::md5_many;
+pub(crate) use xxh3_pieces::Xxh3Pieces;
 
 /// The MD5 digest. For several inputs, [`md5_many`] is several times as fast.
 pub fn md5(bytes: &[u8]) -> [u8; 16] {
@@ -28,25 +30,9 @@ pub fn xxh3_128(bytes: &[u8]) -> [u8; 16] {
 
 /// [`xxh3_128`] of several pieces, one after the other.
 pub fn xxh3_128_parts(parts: &[&[u8]]) -> [u8; 16] {
-    let mut hasher = Xxh3Hasher::default();
+    let mut hasher = XxHash3_128::new();
     parts.iter().for_each(|part| hasher.write(part));
-    hasher.finish()
-}
-
-/// [`xxh3_128`] of bytes that come a stretch at a time.
-#[derive(Default)]
-pub(crate) struct Xxh3Hasher(XxHash3_128);
-
-impl Xxh3Hasher {
-    /// Takes the bytes that follow.
-    pub(crate) fn write(&mut self, bytes: &[u8]) {
-        self.0.write(bytes);
-    }
-
-    /// The digest of all bytes so far.
-    pub(crate) fn finish(&self) -> [u8; 16] {
-        self.0.finish_128().to_be_bytes()
-    }
+    hasher.finish_128().to_be_bytes()
 }
 
 /// Lower-case hexadecimal digits.

@@ -34,6 +34,7 @@ mod dtype;
 mod identity;
 mod layout;
 mod memo;
+mod pieces;
 mod range;
 mod shape;
 mod single_pass;

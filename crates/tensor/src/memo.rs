@@ -286,7 +286,7 @@ mod tests {
         };
         let both = reduced(|tensor| drop(tensor.observed().digested_stats()));
         let after = reduced(|tensor| {
-            drop(tensor.observed().digest());
+            _ = tensor.observed().digest();
             drop(tensor.observed().digested_stats());
         });
         for reduced in [both, after] {
@@ -304,7 +304,7 @@ mod tests {
         for look in [
             |tensor: &Tensor| drop(tensor.stats()),
             |tensor: &Tensor| drop(tensor.observed().digested_stats()),
-            |tensor: &Tensor| drop(tensor.observed().digest()),
+            |tensor: &Tensor| _ = tensor.observed().digest(),
             |tensor: &Tensor| drop(tensor.observed().sequential_stats()),
         ] {
             let tensor = tensor(&values);

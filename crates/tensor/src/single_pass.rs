@@ -1,59 +1,41 @@
 //! A tensor's digest together with numbers about its elements, in one pass over memory.
 //!
-//! Whoever wants both would read a large tensor from memory twice. Here each stretch of it is digested
-//! and looked at in turn, while it is in a cache that the core has for itself. The results are those
-//! of the functions that take one of the two alone, bit for bit.
+//! Whoever wants both would read a large tensor from memory twice. Here each piece of it is digested and
+//! then looked at, while it is in the nearest cache. The results are those of the functions that take one
+//! of the two alone, bit for bit.
 
-use crate::digest::{Xxh3Hasher, xxh3_128};
-use crate::stats::wide_non_finite;
+use crate::digest::{Xxh3Pieces, xxh3_128};
+use crate::stats::non_finite_beside;
 use crate::{
     NonFinite, PartialStats, StatsAndWeight, StatsError, TensorView, chunks, non_finite,
     weighed_stats,
 };
-
-/// Bytes that are digested before they are looked at: a small part of a core's own cache, yet so many
-/// that beginning with a stretch costs nothing beside it. Whole blocks of statistics of every dtype.
-pub(crate) const STRETCH_BYTES: usize = 64 << 10;
 
 /// [`xxh3_128`] of the bytes of `tensor`, and its [`weighed_stats`].
 ///
 /// Bytes behind the last element belong to the digest alone.
 pub fn digest_and_stats(tensor: TensorView<'_>) -> ([u8; 16], Result<StatsAndWeight, StatsError>) {
     let TensorView { dtype, bytes, .. } = tensor;
-    let chunks = match chunks(dtype, tensor.shape.n_elements(), bytes) {
-        // What fits a cache is there for the second look anyway.
-        Ok(chunks) if bytes.len() > STRETCH_BYTES => chunks,
-        _ => return (xxh3_128(bytes), weighed_stats(tensor)),
+    let Some(mut digest) = Xxh3Pieces::new(bytes.len()) else {
+        return (xxh3_128(bytes), weighed_stats(tensor));
     };
-    let mut hasher = Xxh3Hasher::default();
-    let mut total = PartialStats::default();
-    let mut n_digested = 0;
-    for chunk in chunks {
-        let part = chunk.look_beside(|stretch| {
-            hasher.write(stretch);
-            n_digested += stretch.len();
-        });
-        total.append(&part);
-    }
-    hasher.write(&bytes[n_digested..]);
-    (hasher.finish(), Ok(total.weighed()))
+    let stats = chunks(dtype, tensor.shape.n_elements(), bytes).map(|chunks| {
+        let mut total = PartialStats::default();
+        for chunk in chunks {
+            total.append(&chunk.look_beside(&mut digest));
+        }
+        total.weighed()
+    });
+    (digest.finish(bytes), stats)
 }
 
 /// [`xxh3_128`] of the bytes of `tensor`, and how many of its elements are [`non_finite`].
 pub fn digest_and_non_finite(tensor: TensorView<'_>) -> ([u8; 16], NonFinite) {
-    let bytes = tensor.bytes;
-    let part = tensor.dtype.parts().0;
-    // Narrow floats are counted by their patterns, which takes the whole tensor.
-    if bytes.len() <= STRETCH_BYTES || wide_non_finite(part, &[]).is_none() {
-        return (xxh3_128(bytes), non_finite(tensor));
-    }
-    let mut hasher = Xxh3Hasher::default();
-    let mut total = NonFinite::default();
-    for stretch in bytes.chunks(STRETCH_BYTES) {
-        hasher.write(stretch);
-        total = total + wide_non_finite(part, stretch).unwrap_or_default();
-    }
-    (hasher.finish(), total)
+    let Some(mut digest) = Xxh3Pieces::new(tensor.bytes.len()) else {
+        return (xxh3_128(tensor.bytes), non_finite(tensor));
+    };
+    let counts = non_finite_beside(tensor, &mut digest);
+    (digest.finish(tensor.bytes), counts)
 }
 
 #[cfg(test)]
@@ -91,8 +73,11 @@ mod tests {
             for n_bytes in [
                 0,
                 16,
-                STRETCH_BYTES,
-                STRETCH_BYTES + 16,
+                240,
+                256,
+                1024,
+                32_768,
+                70_000,
                 1 << 20,
                 4 << 20,
                 bytes.len() - 48,
@@ -124,8 +109,8 @@ mod tests {
 
     #[test]
     fn bytes_behind_the_last_element_are_digested_too() {
-        let bytes = bytes(STRETCH_BYTES * 3 + 5);
-        let shape = Shape::new([STRETCH_BYTES / 4 + 3]).unwrap();
+        let bytes = bytes(200_005);
+        let shape = Shape::new([15_003]).unwrap();
         let view = TensorView {
             dtype: DType::F32,
             shape: &shape,

@@ -26,7 +26,7 @@ use crate::{DType, HostAccessError, TensorView};
 
 pub use counts::ElementCounts;
 pub use histogram::Histogram;
-pub(crate) use non_finite::wide_non_finite;
+pub(crate) use non_finite::non_finite_beside;
 pub use non_finite::{
     NonFinite, NonFinitePlaces, first_non_finite, has_non_finite, non_finite, non_finite_places,
 };

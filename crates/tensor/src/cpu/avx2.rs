@@ -164,6 +164,22 @@ impl LaneMachine for Avx2 {
         registers!(4, I => _mm256_and_si256(a[I], b[I]))
     }
     #[inline(always)]
+    fn xor_longs(self, a: Self::Longs, b: Self::Longs) -> Self::Longs {
+        registers!(4, I => _mm256_xor_si256(a[I], b[I]))
+    }
+    #[inline(always)]
+    fn add_longs(self, a: Self::Longs, b: Self::Longs) -> Self::Longs {
+        registers!(4, I => _mm256_add_epi64(a[I], b[I]))
+    }
+    #[inline(always)]
+    fn swap_longs(self, a: Self::Longs) -> Self::Longs {
+        registers!(4, I => _mm256_shuffle_epi32::<0b01_00_11_10>(a[I]))
+    }
+    #[inline(always)]
+    fn multiply_word_halves(self, a: Self::Longs) -> Self::Longs {
+        registers!(4, I => _mm256_mul_epu32(a[I], _mm256_srli_epi64::<32>(a[I])))
+    }
+    #[inline(always)]
     fn subtract_longs(self, a: Self::Longs, b: Self::Longs) -> Self::Longs {
         registers!(4, I => _mm256_sub_epi64(a[I], b[I]))
     }

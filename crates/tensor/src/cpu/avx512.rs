@@ -167,6 +167,22 @@ impl LaneMachine for Avx512 {
         registers!(2, I => _mm512_and_si512(a[I], b[I]))
     }
     #[inline(always)]
+    fn xor_longs(self, a: Self::Longs, b: Self::Longs) -> Self::Longs {
+        registers!(2, I => _mm512_xor_si512(a[I], b[I]))
+    }
+    #[inline(always)]
+    fn add_longs(self, a: Self::Longs, b: Self::Longs) -> Self::Longs {
+        registers!(2, I => _mm512_add_epi64(a[I], b[I]))
+    }
+    #[inline(always)]
+    fn swap_longs(self, a: Self::Longs) -> Self::Longs {
+        registers!(2, I => _mm512_shuffle_epi32::<0b01_00_11_10>(a[I]))
+    }
+    #[inline(always)]
+    fn multiply_word_halves(self, a: Self::Longs) -> Self::Longs {
+        registers!(2, I => _mm512_mul_epu32(a[I], _mm512_srli_epi64::<32>(a[I])))
+    }
+    #[inline(always)]
     fn subtract_longs(self, a: Self::Longs, b: Self::Longs) -> Self::Longs {
         registers!(2, I => _mm512_sub_epi64(a[I], b[I]))
     }

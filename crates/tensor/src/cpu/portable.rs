@@ -197,6 +197,22 @@ impl LaneMachine for PortableMachine {
         zip(a, b, |a, b| a & b)
     }
     #[inline(always)]
+    fn xor_longs(self, a: Self::Longs, b: Self::Longs) -> Self::Longs {
+        zip(a, b, |a, b| a ^ b)
+    }
+    #[inline(always)]
+    fn add_longs(self, a: Self::Longs, b: Self::Longs) -> Self::Longs {
+        zip(a, b, i64::wrapping_add)
+    }
+    #[inline(always)]
+    fn swap_longs(self, a: Self::Longs) -> Self::Longs {
+        std::array::from_fn(|i| a[i ^ 1])
+    }
+    #[inline(always)]
+    fn multiply_word_halves(self, a: Self::Longs) -> Self::Longs {
+        map(a, |a| (a & 0xffff_ffff).wrapping_mul(a >> 32 & 0xffff_ffff))
+    }
+    #[inline(always)]
     fn subtract_longs(self, a: Self::Longs, b: Self::Longs) -> Self::Longs {
         zip(a, b, i64::wrapping_sub)
     }

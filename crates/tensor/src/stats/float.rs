@@ -11,6 +11,7 @@ use survey::{survey_longs, survey_words};
 use super::block::{BLOCK, SquareScale, StatsBlock, deviation_from_sums, fold};
 use super::counts::ElementCounts;
 use crate::cpu::{LANES, LaneMachine};
+use crate::pieces::PieceReader;
 
 /// Bytes of the widest block.
 const BLOCK_BYTES: usize = BLOCK * 8;
@@ -105,8 +106,8 @@ pub(super) trait FloatFormat {
     fn count_small<M: LaneMachine>(m: M, group: &[u8]) -> [u32; 3];
     /// How many elements have the largest magnitude.
     fn count_largest<M: LaneMachine>(m: M, group: &[u8]) -> u32;
-    /// Sums and extremes of elements that are taken to be finite.
-    fn survey<M: LaneMachine>(m: M, bytes: &[u8]) -> FloatSurvey;
+    /// Sums and extremes of elements that are taken to be finite. `beside` sees the pieces.
+    fn survey<M: LaneMachine>(m: M, bytes: &[u8], beside: &mut impl PieceReader) -> FloatSurvey;
 }
 
 /// The result of one pass over a block. The sums mean something only if all elements are finite.
@@ -164,8 +165,8 @@ impl FloatFormat for F32 {
         m.count_equal_words(magnitude, Self::LARGEST.cast_signed())
     }
     #[inline(always)]
-    fn survey<M: LaneMachine>(m: M, bytes: &[u8]) -> FloatSurvey {
-        survey_words::<M, Self>(m, bytes)
+    fn survey<M: LaneMachine>(m: M, bytes: &[u8], beside: &mut impl PieceReader) -> FloatSurvey {
+        survey_words::<M, Self>(m, bytes, beside)
     }
 }
 
@@ -206,8 +207,12 @@ macro_rules! half_floats {
                 m.count_equal_halves(magnitude, Self::LARGEST.cast_signed())
             }
             #[inline(always)]
-            fn survey<M: LaneMachine>(m: M, bytes: &[u8]) -> FloatSurvey {
-                survey_words::<M, Self>(m, bytes)
+            fn survey<M: LaneMachine>(
+        m: M,
+        bytes: &[u8],
+        beside: &mut impl PieceReader,
+    ) -> FloatSurvey {
+                survey_words::<M, Self>(m, bytes, beside)
             }
         }
     )*};
@@ -256,8 +261,8 @@ impl FloatFormat for F64 {
         m.count_equal_longs(magnitude, Self::LARGEST.cast_signed())
     }
     #[inline(always)]
-    fn survey<M: LaneMachine>(m: M, bytes: &[u8]) -> FloatSurvey {
-        survey_longs(m, bytes)
+    fn survey<M: LaneMachine>(m: M, bytes: &[u8], beside: &mut impl PieceReader) -> FloatSurvey {
+        survey_longs(m, bytes, beside)
     }
 }
 
@@ -302,9 +307,13 @@ pub(super) fn array<const N: usize>(bytes: &[u8]) -> &[u8; N] {
 
 /// The statistics of one block, at most [`BLOCK`] elements.
 #[inline(always)]
-pub(super) fn block<M: LaneMachine, F: FloatFormat>(m: M, bytes: &[u8]) -> StatsBlock {
+pub(super) fn block<M: LaneMachine, F: FloatFormat>(
+    m: M,
+    bytes: &[u8],
+    beside: &mut impl PieceReader,
+) -> StatsBlock {
     let n = bytes.len() / F::WIDTH;
-    let survey = F::survey(m, bytes);
+    let survey = F::survey(m, bytes, beside);
     if survey.is_finite {
         return finish::<M, F>(
             m,
@@ -324,7 +333,8 @@ pub(super) fn block<M: LaneMachine, F: FloatFormat>(m: M, bytes: &[u8]) -> Stats
     let mut clean = [0; BLOCK_BYTES];
     let clean = &mut clean[..bytes.len()];
     let block = set_apart::<F>(bytes, clean);
-    let survey = F::survey(m, clean);
+    // Whoever reads beside has had the bytes as they are.
+    let survey = F::survey(m, clean, &mut ());
     finish_mixed::<M, F>(m, bytes, &survey, block)
 }
 

@@ -10,6 +10,7 @@ use super::{codes, float, integer};
 use crate::DType;
 use crate::convert::dtype::{CodeValues, code_values};
 use crate::cpu::LaneMachine;
+use crate::pieces::{PieceReader, read_pieces};
 
 /// Dtypes that are looked at in the same way.
 #[derive(Clone, Copy, Debug)]
@@ -35,8 +36,8 @@ pub(super) enum StatsKind {
 pub(super) trait ElementReader {
     /// Bytes in an element.
     const WIDTH: usize;
-    /// The statistics of at most a block.
-    fn block<M: LaneMachine>(m: M, bytes: &[u8]) -> StatsBlock;
+    /// The statistics of at most a block, of which `beside` sees the pieces.
+    fn block<M: LaneMachine>(m: M, bytes: &[u8], beside: &mut impl PieceReader) -> StatsBlock;
     /// The values of [`crate::cpu::LANES`] elements.
     fn reals<M: LaneMachine>(m: M, bytes: &[u8]) -> M::Reals;
     /// The value of one element.
@@ -49,8 +50,8 @@ pub(super) struct FloatReader<F>(PhantomData<F>);
 impl<F: FloatFormat> ElementReader for FloatReader<F> {
     const WIDTH: usize = F::WIDTH;
     #[inline(always)]
-    fn block<M: LaneMachine>(m: M, bytes: &[u8]) -> StatsBlock {
-        float::block::<M, F>(m, bytes)
+    fn block<M: LaneMachine>(m: M, bytes: &[u8], beside: &mut impl PieceReader) -> StatsBlock {
+        float::block::<M, F>(m, bytes, beside)
     }
     #[inline(always)]
     fn reals<M: LaneMachine>(m: M, bytes: &[u8]) -> M::Reals {
@@ -68,7 +69,8 @@ pub(super) struct IntegerReader<I>(PhantomData<I>);
 impl<I: IntegerFormat> ElementReader for IntegerReader<I> {
     const WIDTH: usize = I::WIDTH;
     #[inline(always)]
-    fn block<M: LaneMachine>(m: M, bytes: &[u8]) -> StatsBlock {
+    fn block<M: LaneMachine>(m: M, bytes: &[u8], beside: &mut impl PieceReader) -> StatsBlock {
+        read_pieces(m, bytes, beside);
         integer::block::<M, I>(m, bytes)
     }
     #[inline(always)]
@@ -142,23 +144,28 @@ impl StatsKind {
         by_kind!(self, E => E::WIDTH * 8, values => values.n_bits)
     }
 
-    /// Looks at a chunk and hands over its blocks, in order. Codes make one block of a chunk.
+    /// Looks at a chunk and hands over its blocks, in order. Codes make one block of a chunk. `beside` sees
+    /// each piece before it is looked at.
     #[inline(always)]
     pub(super) fn blocks<M: LaneMachine>(
         self,
         m: M,
         bytes: &[u8],
         n_elements: usize,
+        beside: &mut impl PieceReader,
         push: &mut impl FnMut(&StatsBlock),
     ) {
         // [`BLOCK`] is a multiple of eight, so that packed elements end at a whole byte.
         let n_block_bytes = BLOCK / 8 * self.bits();
         let blocks = bytes.chunks(n_block_bytes);
         by_kind!(self,
-            E => for bytes in blocks {
-                push(&E::block(m, bytes));
-            },
-            values => push(&codes::block(&values, n_elements, bytes)));
+        E => for bytes in blocks {
+            push(&E::block(m, bytes, beside));
+        },
+        values => {
+            read_pieces(m, bytes, beside);
+            push(&codes::block(&values, n_elements, bytes));
+        });
     }
 
     /// Visits the values of elements, in order.

@@ -7,6 +7,7 @@ use super::codes;
 use super::float::{BF16, F16, F32, F64, FloatFormat, FloatPattern};
 use crate::convert::dtype::{CodeValues, code_values};
 use crate::cpu::{self, LaneMachine, LaneTask};
+use crate::pieces::{PIECE_BYTES, PieceReader};
 use crate::{DType, TensorView};
 
 /// How many elements are not finite.
@@ -44,28 +45,29 @@ impl Add for NonFinite {
 /// Types that cannot hold any, and types without a numeric value, give zeros. A complex element
 /// counts once for each of its two parts.
 pub fn non_finite(tensor: TensorView<'_>) -> NonFinite {
-    let bytes = tensor.bytes;
-    let dtype = tensor.dtype.parts().0;
-    if let Some(counts) = wide_non_finite(dtype, bytes) {
-        return counts;
-    }
-    let values = dtype.is_float().then(|| code_values(dtype)).flatten();
-    let n_elements = tensor.shape.n_elements();
-    values.map_or_else(NonFinite::default, |values| {
-        of_codes(&values, n_elements, bytes)
-    })
+    non_finite_beside(tensor, &mut ())
 }
 
-/// [`non_finite`] of whole elements of a float of two bytes or more, anywhere in a tensor; `None` for
-/// every other dtype.
-pub(crate) fn wide_non_finite(dtype: DType, bytes: &[u8]) -> Option<NonFinite> {
-    Some(match dtype {
-        DType::F32 => cpu::run(NonFiniteCount::<F32>::from_bytes(bytes)),
-        DType::F64 => cpu::run(NonFiniteCount::<F64>::from_bytes(bytes)),
-        DType::F16 => cpu::run(NonFiniteCount::<F16>::from_bytes(bytes)),
-        DType::BF16 => cpu::run(NonFiniteCount::<BF16>::from_bytes(bytes)),
-        _ => return None,
-    })
+/// [`non_finite`], where `beside` may see the first pieces of the bytes before they are looked at. Those of
+/// narrow floats it does not.
+pub(crate) fn non_finite_beside(
+    tensor: TensorView<'_>,
+    beside: &mut impl PieceReader,
+) -> NonFinite {
+    let bytes = tensor.bytes;
+    match tensor.dtype.parts().0 {
+        DType::F32 => cpu::run(NonFiniteCount::<F32, _>::new(bytes, beside)),
+        DType::F64 => cpu::run(NonFiniteCount::<F64, _>::new(bytes, beside)),
+        DType::F16 => cpu::run(NonFiniteCount::<F16, _>::new(bytes, beside)),
+        DType::BF16 => cpu::run(NonFiniteCount::<BF16, _>::new(bytes, beside)),
+        dtype if dtype.is_float() => {
+            let n_elements = tensor.shape.n_elements();
+            code_values(dtype).map_or_else(NonFinite::default, |values| {
+                of_codes(&values, n_elements, bytes)
+            })
+        }
+        _ => NonFinite::default(),
+    }
 }
 
 /// The position of the first element of `tensor` that is NaN or infinite.
@@ -75,12 +77,10 @@ pub fn first_non_finite(tensor: TensorView<'_>) -> Option<usize> {
     let bytes = tensor.bytes;
     let (part, n_parts) = tensor.dtype.parts();
     let first = match part {
-        DType::F32 => cpu::run(FirstNonFiniteTask(NonFiniteCount::<F32>::from_bytes(bytes))),
-        DType::F64 => cpu::run(FirstNonFiniteTask(NonFiniteCount::<F64>::from_bytes(bytes))),
-        DType::F16 => cpu::run(FirstNonFiniteTask(NonFiniteCount::<F16>::from_bytes(bytes))),
-        DType::BF16 => cpu::run(FirstNonFiniteTask(NonFiniteCount::<BF16>::from_bytes(
-            bytes,
-        ))),
+        DType::F32 => cpu::run(FirstNonFiniteTask::<F32>::new(bytes)),
+        DType::F64 => cpu::run(FirstNonFiniteTask::<F64>::new(bytes)),
+        DType::F16 => cpu::run(FirstNonFiniteTask::<F16>::new(bytes)),
+        DType::BF16 => cpu::run(FirstNonFiniteTask::<BF16>::new(bytes)),
         dtype if dtype.is_float() => {
             let values = code_values(dtype)?;
             // Narrow floats that know NaN or infinity take a whole byte each; packed ones know
@@ -191,15 +191,17 @@ fn of_codes(values: &CodeValues, n_elements: usize, bytes: &[u8]) -> NonFinite {
 const BLOCK: usize = 2048;
 
 /// Counts by bit pattern: exponent all ones, and a mantissa that is zero for an infinity.
-struct NonFiniteCount<'a, F> {
+struct NonFiniteCount<'a, F, R> {
     bytes: &'a [u8],
+    beside: &'a mut R,
     float: PhantomData<F>,
 }
 
-impl<F> NonFiniteCount<'_, F> {
-    fn from_bytes(bytes: &[u8]) -> NonFiniteCount<'_, F> {
+impl<'a, F, R> NonFiniteCount<'a, F, R> {
+    fn new(bytes: &'a [u8], beside: &'a mut R) -> NonFiniteCount<'a, F, R> {
         NonFiniteCount {
             bytes,
+            beside,
             float: PhantomData,
         }
     }
@@ -216,16 +218,32 @@ fn is_any<F: FloatFormat>(block: &[u8]) -> bool {
     }) > zero
 }
 
-impl<F: FloatFormat> LaneTask for NonFiniteCount<'_, F> {
+/// The same, where `beside` sees each piece first.
+#[inline(always)]
+fn is_any_beside<M: LaneMachine, F: FloatFormat>(
+    m: M,
+    block: &[u8],
+    beside: &mut impl PieceReader,
+) -> bool {
+    let (pieces, rest) = block.as_chunks::<PIECE_BYTES>();
+    let mut is_found = is_any::<F>(rest);
+    for piece in pieces {
+        beside.take(m, piece);
+        is_found |= is_any::<F>(piece);
+    }
+    is_found
+}
+
+impl<F: FloatFormat, R: PieceReader> LaneTask for NonFiniteCount<'_, F, R> {
     type Output = NonFinite;
 
     #[inline(always)]
-    fn run<M: LaneMachine>(self, _: M) -> NonFinite {
+    fn run<M: LaneMachine>(self, m: M) -> NonFinite {
         let mut total = NonFinite::default();
         // Most tensors hold none: look for any first, a block at a time, and tell them apart only
         // where there is one.
         for block in self.bytes.chunks(BLOCK * F::WIDTH) {
-            if !is_any::<F>(block) {
+            if !is_any_beside::<M, F>(m, block, self.beside) {
                 continue;
             }
             let zero = F::Bits::ZERO;
@@ -245,14 +263,26 @@ impl<F: FloatFormat> LaneTask for NonFiniteCount<'_, F> {
 }
 
 /// Finds the first instead of counting.
-struct FirstNonFiniteTask<'a, F>(NonFiniteCount<'a, F>);
+struct FirstNonFiniteTask<'a, F> {
+    bytes: &'a [u8],
+    float: PhantomData<F>,
+}
+
+impl<F> FirstNonFiniteTask<'_, F> {
+    fn new(bytes: &[u8]) -> FirstNonFiniteTask<'_, F> {
+        FirstNonFiniteTask {
+            bytes,
+            float: PhantomData,
+        }
+    }
+}
 
 impl<F: FloatFormat> LaneTask for FirstNonFiniteTask<'_, F> {
     type Output = Option<usize>;
 
     #[inline(always)]
     fn run<M: LaneMachine>(self, _: M) -> Option<usize> {
-        let bytes = self.0.bytes;
+        let bytes = self.bytes;
         let blocks = bytes.chunks(BLOCK * F::WIDTH);
         let (i, block) = blocks.enumerate().find(|(_, block)| is_any::<F>(block))?;
         let mut elements = block.chunks_exact(F::WIDTH).map(F::Bits::read);

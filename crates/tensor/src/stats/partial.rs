@@ -6,7 +6,7 @@ use super::kind::StatsKind;
 use super::{Stats, StatsAndWeight, StatsError};
 use crate::DType;
 use crate::cpu::{self, LaneMachine, LaneTask};
-use crate::single_pass::STRETCH_BYTES;
+use crate::pieces::{PIECE_BYTES, PieceReader};
 
 /// Elements in a chunk: the unit that threads may share out.
 pub const CHUNK_ELEMENTS: usize = 1 << 20;
@@ -240,26 +240,21 @@ impl TensorChunk<'_> {
         if options.has_histogram {
             part.histogram = Some(Box::default());
         }
-        cpu::run(ChunkTask { chunk: self, part })
+        cpu::run(ChunkTask {
+            chunk: self,
+            part,
+            beside: &mut (),
+        })
     }
 
-    /// [`TensorChunk::look`] without options, which shows `beside` each stretch of the bytes before it looks
-    /// at it. The stretches follow one another, and together they are the bytes of the chunk.
-    pub(crate) fn look_beside(self, mut beside: impl FnMut(&[u8])) -> PartialStats {
-        let n_bytes = match self.kind {
-            // All codes of a chunk make one block, and take no more than a byte each.
-            StatsKind::Codes(_) => self.bytes.len(),
-            _ => STRETCH_BYTES,
-        };
-        let mut part = PartialStats::default();
-        for bytes in self.bytes.chunks(n_bytes.max(1)) {
-            beside(bytes);
-            // Blocks are added to what was added before, in order, as if the chunk were looked at as
-            // a whole. Only codes count their elements.
-            let chunk = TensorChunk { bytes, ..self };
-            part = cpu::run(ChunkTask { chunk, part });
-        }
-        part
+    /// [`TensorChunk::look`] without options. `beside` sees each piece of the bytes before that is looked at.
+    pub(crate) fn look_beside(self, beside: &mut impl PieceReader) -> PartialStats {
+        let part = PartialStats::default();
+        cpu::run(ChunkTask {
+            chunk: self,
+            part,
+            beside,
+        })
     }
 }
 
@@ -299,23 +294,28 @@ pub fn chunks(
 }
 
 /// Looks at one chunk.
-struct ChunkTask<'a> {
+struct ChunkTask<'a, R> {
     chunk: TensorChunk<'a>,
     part: PartialStats,
+    beside: &'a mut R,
 }
 
-impl LaneTask for ChunkTask<'_> {
+impl<R: PieceReader> LaneTask for ChunkTask<'_, R> {
     type Output = PartialStats;
 
     #[inline(always)]
     fn run<M: LaneMachine>(self, m: M) -> PartialStats {
-        let ChunkTask { chunk, mut part } = self;
+        let ChunkTask {
+            chunk,
+            mut part,
+            beside,
+        } = self;
         let TensorChunk {
             kind,
             n_elements,
             bytes,
         } = chunk;
-        kind.blocks(m, bytes, n_elements, &mut |block| part.push(block));
+        kind.blocks(m, bytes, n_elements, beside, &mut |block| part.push(block));
         if let Some(histogram) = &mut part.histogram {
             kind.each(n_elements, bytes, |value| histogram.add(value));
         }
@@ -323,8 +323,9 @@ impl LaneTask for ChunkTask<'_> {
     }
 }
 
-// A stretch has whole blocks of every dtype, up to eight bytes for each element.
-const _: () = assert!(STRETCH_BYTES.is_multiple_of(8 * BLOCK));
+// Blocks and chunks of the narrowest dtypes still end with a piece, or `beside` would miss bytes.
+const _: () = assert!(BLOCK.is_multiple_of(PIECE_BYTES));
+const _: () = assert!((CHUNK_ELEMENTS / 8).is_multiple_of(PIECE_BYTES));
 
 // `root_of_squares` takes the sums of squares apart in this order.
 const _: () = assert!(SquareScale::Up as usize == 0 && SquareScale::None as usize == 1);

@@ -238,7 +238,7 @@ fn short_integers<M: LaneMachine, E: ElementReader>(m: M, bytes: &[u8]) -> Seque
     for chunk in bytes.chunks(CHUNK * E::WIDTH) {
         let mut sums = SequentialSums::NONE;
         for bytes in chunk.chunks(BLOCK * E::WIDTH) {
-            let block = E::block(m, bytes);
+            let block = E::block(m, bytes, &mut ());
             total.count(&block);
             sums.n += block.counts.n_elements;
             sums.max = sums.max.max(block.max);
@@ -400,7 +400,7 @@ fn side_by_side<M: LaneMachine, E: ElementReader>(m: M, bytes: &[u8], total: &mu
         // Every chunk is summed in order in a lane of its own, so that sixteen sums that each have
         // to wait for their last addition run at once.
         for (chunk, lane) in chunks().zip(&mut lanes) {
-            let block = E::block(m, &chunk[tile_at..tile_end]);
+            let block = E::block(m, &chunk[tile_at..tile_end], &mut ());
             total.count(&block);
             lane.add(&block);
         }

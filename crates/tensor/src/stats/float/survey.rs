@@ -3,33 +3,38 @@
 use super::super::block::fold;
 use super::{FloatPattern, FloatSurvey, WordFloat, array};
 use crate::cpu::{LANES, LaneMachine};
+use crate::pieces::{PIECE_BYTES, PieceReader};
 
 /// Of elements that are `float32` exactly.
 #[inline(always)]
-pub(super) fn survey_words<M: LaneMachine, F: WordFloat>(m: M, bytes: &[u8]) -> FloatSurvey {
-    let groups = bytes.chunks_exact(LANES * F::WIDTH);
-    let tail = groups.remainder();
-    let (mut sum, mut magnitudes, mut squares) = (m.reals(), m.reals(), m.reals());
-    let (mut min, mut max) = (m.words(i32::MAX), m.words(i32::MIN));
-    let (mut smallest, mut n_sign) = (m.words(i32::MAX), m.words(0));
-    for group in groups {
-        let bits = F::load(m, group);
-        let sign = m.sign_words(bits);
-        // The key orders floats as integers do: all bits but the sign are flipped in negative
-        // ones. So -0 sorts below +0, and NaN and infinities beyond every finite number.
-        let key = m.key_words(bits, sign);
-        // `sign` is -1 in lanes with a minus sign, so that subtracting it counts them.
-        n_sign = m.subtract_words(n_sign, sign);
-        min = m.min_words(min, key);
-        max = m.max_words(max, key);
-        smallest = m.min_words(smallest, m.and_words(bits, m.words(i32::MAX)));
-        let value = m.widen_floats(bits);
-        sum = m.add(sum, value);
-        magnitudes = m.add(magnitudes, m.magnitude(value));
-        // The square of a widened `float32` is exact in `f64`, so a fused multiplication gives the
-        // same bits as the plain one below.
-        squares = m.add_exact_square(squares, value);
+pub(super) fn survey_words<M: LaneMachine, F: WordFloat>(
+    m: M,
+    bytes: &[u8],
+    beside: &mut impl PieceReader,
+) -> FloatSurvey {
+    let (pieces, rest) = bytes.as_chunks::<PIECE_BYTES>();
+    let groups_of_rest = rest.chunks_exact(LANES * F::WIDTH);
+    let tail = groups_of_rest.remainder();
+    let mut sums = WordSums::new(m);
+    // Side by side in each piece: while one waits for its sums, or for memory, the other goes on.
+    for piece in pieces {
+        beside.take(m, piece);
+        for group in piece.chunks_exact(LANES * F::WIDTH) {
+            sums.add::<F>(m, group);
+        }
     }
+    for group in groups_of_rest {
+        sums.add::<F>(m, group);
+    }
+    let WordSums {
+        sum,
+        magnitudes,
+        squares,
+        min,
+        max,
+        smallest,
+        n_sign,
+    } = sums;
     let (mut sum, mut magnitudes) = (m.array(sum), m.array(magnitudes));
     let mut squares = m.array(squares);
     let mut min = m.word_array(min).into_iter().fold(i32::MAX, Ord::min);
@@ -69,27 +74,34 @@ pub(super) fn survey_words<M: LaneMachine, F: WordFloat>(m: M, bytes: &[u8]) -> 
 
 /// Of `float64`.
 #[inline(always)]
-pub(super) fn survey_longs<M: LaneMachine>(m: M, bytes: &[u8]) -> FloatSurvey {
-    let groups = bytes.chunks_exact(LANES * 8);
-    let tail = groups.remainder();
-    let (mut sum, mut magnitudes, mut squares) = (m.reals(), m.reals(), m.reals());
-    let (mut min, mut max) = (m.longs(i64::MAX), m.longs(i64::MIN));
-    let (mut smallest, mut n_sign) = (m.longs(i64::MAX), m.longs(0));
-    for group in groups {
-        let bits = m.load_longs(array(group));
-        let sign = m.sign_longs(bits);
-        let key = m.key_longs(bits, sign);
-        n_sign = m.subtract_longs(n_sign, sign);
-        min = m.min_longs(min, key);
-        max = m.max_longs(max, key);
-        let magnitude = m.and_longs(bits, m.longs(i64::MAX));
-        smallest = m.min_longs(smallest, magnitude);
-        let value = m.reals_of(bits);
-        sum = m.add(sum, value);
-        magnitudes = m.add(magnitudes, m.reals_of(magnitude));
-        // Not fused: machines without fused multiplication have to give the same bits.
-        squares = m.add(squares, m.multiply(value, value));
+pub(super) fn survey_longs<M: LaneMachine>(
+    m: M,
+    bytes: &[u8],
+    beside: &mut impl PieceReader,
+) -> FloatSurvey {
+    let (pieces, rest) = bytes.as_chunks::<PIECE_BYTES>();
+    let groups_of_rest = rest.chunks_exact(LANES * 8);
+    let tail = groups_of_rest.remainder();
+    let mut sums = LongSums::new(m);
+    // Side by side in each piece: while one waits for its sums, or for memory, the other goes on.
+    for piece in pieces {
+        beside.take(m, piece);
+        for group in piece.chunks_exact(LANES * 8) {
+            sums.add(m, group);
+        }
     }
+    for group in groups_of_rest {
+        sums.add(m, group);
+    }
+    let LongSums {
+        sum,
+        magnitudes,
+        squares,
+        min,
+        max,
+        smallest,
+        n_sign,
+    } = sums;
     let (mut sum, mut magnitudes) = (m.array(sum), m.array(magnitudes));
     let mut squares = m.array(squares);
     let mut min = m.long_array(min).into_iter().fold(i64::MAX, Ord::min);
@@ -118,5 +130,96 @@ pub(super) fn survey_longs<M: LaneMachine>(m: M, bytes: &[u8]) -> FloatSurvey {
         max: value(max),
         smallest_magnitude: value(smallest),
         is_finite: bytes.is_empty() || max < infinity && min > !infinity,
+    }
+}
+
+/// Sums and extremes in lanes of elements that are `float32` exactly.
+struct WordSums<M: LaneMachine> {
+    sum: M::Reals,
+    magnitudes: M::Reals,
+    squares: M::Reals,
+    min: M::Words,
+    max: M::Words,
+    smallest: M::Words,
+    n_sign: M::Words,
+}
+
+impl<M: LaneMachine> WordSums<M> {
+    #[inline(always)]
+    fn new(m: M) -> WordSums<M> {
+        WordSums {
+            sum: m.reals(),
+            magnitudes: m.reals(),
+            squares: m.reals(),
+            min: m.words(i32::MAX),
+            max: m.words(i32::MIN),
+            smallest: m.words(i32::MAX),
+            n_sign: m.words(0),
+        }
+    }
+
+    /// Takes [`LANES`] elements.
+    #[inline(always)]
+    fn add<F: WordFloat>(&mut self, m: M, group: &[u8]) {
+        let bits = F::load(m, group);
+        let sign = m.sign_words(bits);
+        // The key orders floats as integers do: all bits but the sign are flipped in negative
+        // ones. So -0 sorts below +0, and NaN and infinities beyond every finite number.
+        let key = m.key_words(bits, sign);
+        // `sign` is -1 in lanes with a minus sign, so that subtracting it counts them.
+        self.n_sign = m.subtract_words(self.n_sign, sign);
+        self.min = m.min_words(self.min, key);
+        self.max = m.max_words(self.max, key);
+        self.smallest = m.min_words(self.smallest, m.and_words(bits, m.words(i32::MAX)));
+        let value = m.widen_floats(bits);
+        self.sum = m.add(self.sum, value);
+        self.magnitudes = m.add(self.magnitudes, m.magnitude(value));
+        // The square of a widened `float32` is exact in `f64`, so a fused multiplication gives the
+        // same bits as the plain one below.
+        self.squares = m.add_exact_square(self.squares, value);
+    }
+}
+
+/// The same of `float64`.
+struct LongSums<M: LaneMachine> {
+    sum: M::Reals,
+    magnitudes: M::Reals,
+    squares: M::Reals,
+    min: M::Longs,
+    max: M::Longs,
+    smallest: M::Longs,
+    n_sign: M::Longs,
+}
+
+impl<M: LaneMachine> LongSums<M> {
+    #[inline(always)]
+    fn new(m: M) -> LongSums<M> {
+        LongSums {
+            sum: m.reals(),
+            magnitudes: m.reals(),
+            squares: m.reals(),
+            min: m.longs(i64::MAX),
+            max: m.longs(i64::MIN),
+            smallest: m.longs(i64::MAX),
+            n_sign: m.longs(0),
+        }
+    }
+
+    /// Takes [`LANES`] elements.
+    #[inline(always)]
+    fn add(&mut self, m: M, group: &[u8]) {
+        let bits = m.load_longs(array(group));
+        let sign = m.sign_longs(bits);
+        let key = m.key_longs(bits, sign);
+        self.n_sign = m.subtract_longs(self.n_sign, sign);
+        self.min = m.min_longs(self.min, key);
+        self.max = m.max_longs(self.max, key);
+        let magnitude = m.and_longs(bits, m.longs(i64::MAX));
+        self.smallest = m.min_longs(self.smallest, magnitude);
+        let value = m.reals_of(bits);
+        self.sum = m.add(self.sum, value);
+        self.magnitudes = m.add(self.magnitudes, m.reals_of(magnitude));
+        // Not fused: machines without fused multiplication have to give the same bits.
+        self.squares = m.add(self.squares, m.multiply(value, value));
     }
 }

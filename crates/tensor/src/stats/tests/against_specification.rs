@@ -19,8 +19,10 @@ impl LaneTask for Blocks<'_> {
     fn run<M: LaneMachine>(self, m: M) -> Vec<StatsBlock> {
         let mut blocks = Vec::new();
         let n_elements = self.bytes.len() * 8 / self.kind.bits();
-        self.kind
-            .blocks(m, self.bytes, n_elements, &mut |block| blocks.push(*block));
+        let Blocks { kind, bytes, .. } = self;
+        kind.blocks(m, bytes, n_elements, &mut (), &mut |block| {
+            blocks.push(*block)
+        });
         blocks
     }
 }
