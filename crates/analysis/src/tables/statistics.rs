@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use opscope_store::slot_table::StatisticsCells;
-use opscope_tensor::digest::{hex, xxh3_128};
-use opscope_tensor::{Stats, TensorView, stats};
+use opscope_tensor::digest::hex;
+use opscope_tensor::{Stats, TensorView, digest_and_stats, stats};
 
 use super::rows::PartRows;
 use crate::elements::LastFile;
@@ -14,8 +14,8 @@ use crate::job;
 /// Tensors that a thread takes at once: neighbours are often in one file.
 const N_ROWS_AT_ONCE: usize = 32;
 
-/// Numbers and digest of a tensor, by its row.
-type Computed = (usize, Option<Stats>, [u8; 16]);
+/// Numbers of a tensor, and its digest if the dump has none, by its row.
+type Computed = (usize, Option<Stats>, Option<[u8; 16]>);
 
 /// Fills in the statistics and digests that are missing of tensors with elements; returns how many, and what could not
 /// be read.
@@ -34,8 +34,10 @@ pub(super) fn compute(part: &mut PartRows<'_>, n_threads: usize) -> (u64, Vec<St
             let row = &mut part.rows[row];
             // Counted also if it has a digest alone.
             n_computed += 1;
-            // A digest that the dump has is of what the operator had, whatever the file holds.
-            row.digest.get_or_insert_with(|| hex(&digest).into());
+            // A digest that the dump has is of what the operator had, whatever the file holds, and stays.
+            if let Some(digest) = digest {
+                row.digest = Some(hex(&digest).into());
+            }
             if let Some(stats) = stats {
                 row.statistics = StatisticsCells::from(&stats);
             }
@@ -53,6 +55,14 @@ fn of_rows(part: &PartRows<'_>, chunk: Range<usize>) -> (Vec<Computed>, Vec<Stri
         if row.stats().is_some() {
             continue;
         }
+        // Bytes of unknown meaning have no statistics, but a digest.
+        let numbers = |view: TensorView<'_>| match row.digest {
+            Some(_) => (stats(view).ok(), None),
+            None => {
+                let (digest, weighed) = digest_and_stats(view);
+                (weighed.ok().map(|weighed| weighed.stats), Some(digest))
+            }
+        };
         let result = match part.slots.get(index) {
             // Neither is an error: the dump never had them.
             Some(slot) if !slot.has_elements => continue,
@@ -75,9 +85,4 @@ fn of_rows(part: &PartRows<'_>, chunk: Range<usize>) -> (Vec<Computed>, Vec<Stri
         }
     }
     (computed, errors)
-}
-
-/// Bytes of unknown meaning have no statistics, but a digest.
-fn numbers(view: TensorView<'_>) -> (Option<Stats>, [u8; 16]) {
-    (stats(view).ok(), xxh3_128(view.bytes))
 }

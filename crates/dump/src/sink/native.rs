@@ -1,6 +1,5 @@
 //! A sink that writes the native form: a table for each step, and few files of elements.
 
-mod digest;
 mod elements;
 mod open_steps;
 mod rows;
@@ -22,7 +21,6 @@ use opscope_store::slot_table::SlotRow;
 use opscope_store::tree::native::NativeTree;
 use opscope_tensor::TensorObserver;
 
-use self::digest::TensorDigest;
 use self::elements::{ElementsPlace, ElementsStore};
 use self::open_steps::{EndingStep, OpenSteps};
 use self::step::StepRows;
@@ -198,6 +196,11 @@ impl NativeSink {
             NativeContent::Statistics => false,
             NativeContent::Both => self.tensors.choose_any(record),
         };
+        if self.content.has_statistics() {
+            // First of all: one pass computes what elements, rows and the search for NaN ask for.
+            let slots = record.slots();
+            slots.for_each(|(_, _, tensor)| summarize_whole(tensor.observed()));
+        }
         let mut written = WrittenFiles::default();
         let mut places: Vec<Option<ElementsPlace>> = vec![None; record.n_slots() as usize];
         if is_whole {
@@ -307,8 +310,7 @@ impl Sink for NativeSink {
 impl TensorSummarizer for NativeSink {
     fn summarize(&self, tensor: TensorObserver<'_>) -> bool {
         // While the elements are still in the processor's cache.
-        let _ = tensor.stats();
-        tensor.keep(TensorDigest::compute);
+        summarize_whole(tensor);
         if self.content.has_elements() {
             self.tensors.rule_out(tensor);
         }
@@ -350,6 +352,13 @@ impl StepRemover for NativeSink {
     fn keep_step(&self, model: &ModelId, step: u64) {
         self.ledger.keep(&self.step_key(model, step));
     }
+}
+
+/// Leaves statistics, digest and what is not finite in the memo of a tensor.
+fn summarize_whole(tensor: TensorObserver<'_>) {
+    // Types without statistics have a digest all the same.
+    let _ = tensor.digested_stats();
+    let _ = tensor.digest();
 }
 
 /// Values behind these locks stay whole whatever panics.

@@ -12,7 +12,6 @@ use opscope_store::record::{Record, SlotSide};
 use opscope_store::tree::native::NativeTree;
 use opscope_tensor::{Tensor, TensorIdentity};
 
-use super::digest::TensorDigest;
 use super::{FileSizes, lock, name_below};
 use crate::sink::ledger::StepKey;
 
@@ -180,11 +179,7 @@ impl ElementsStore {
         }
         // Nobody else hashes this memory meanwhile: they wait for the identity.
         let bytes = tensor.host_bytes()?;
-        let digest = tensor
-            .observed()
-            .keep(TensorDigest::compute)
-            .0
-            .unwrap_or_default();
+        let digest = tensor.observed().digest()?;
         let key = (digest, bytes.len() as u64);
         if let Some(place) = self.wait_for(group, |group| &mut group.contents, &key) {
             // The identity leads to the place from now on, without a digest.

@@ -10,7 +10,6 @@ use opscope_tensor::Tensor;
 use opscope_tensor::digest::hex;
 
 use super::NativeContent;
-use super::digest::TensorDigest;
 use super::elements::ElementsPlace;
 
 /// One row for each tensor, inputs first. `places` are those of the tensors' elements.
@@ -99,7 +98,7 @@ fn describe(
             row.offset = i64::try_from(place.offset).ok();
             Some(place.digest)
         }
-        None => tensor.observed().keep(TensorDigest::compute).0,
+        None => tensor.observed().digest().ok(),
     };
     row.digest = digest.map(|digest| hex(&digest).into());
 }
