@@ -95,6 +95,8 @@ class Variant:
     clear: Callable[[], None] = lambda: None
     # Bytes of all tensors of a step, as far as the tool says so.
     n_bytes: Callable[[], int] = lambda: 0
+    # A folder whose growth counts as one plain file of as many bytes, which then belongs to the plain run.
+    beside_file: Path | None = None
     is_exact: bool = True
 
 
@@ -121,7 +123,7 @@ class Dumped:
     def __init__(self, model: nn.Module, path: Path, **options: Any) -> None:
         self.path = path
         self.options = options
-        self.backend = opscope.torch.backend(path, **options, form="acl")
+        self.backend = opscope.torch.backend(path, **{"form": "acl"} | options)
         self.compiled = torch.compile(model, backend=self.backend, dynamic=False)
         torch._dynamo.reset()
 
@@ -196,7 +198,7 @@ class EagerDumped(Dumped):
     def __init__(self, model: nn.Module, path: Path, **options: Any) -> None:
         self.path, self.options = path, options
         self.model = model
-        self.backend = opscope.torch.eager(path, **options, form="acl")
+        self.backend = opscope.torch.eager(path, **{"form": "acl"} | options)
 
     def step(self, x: Tensor) -> Tensor:
         with torch.no_grad(), self.backend:
@@ -212,6 +214,50 @@ class EagerDumped(Dumped):
             raise SystemExit(f"the dump is not complete: {report}")
         if not 0 < report["n_operators_seen"] == report["n_operators_written"]:
             raise SystemExit(f"operators are missing: {report}")
+
+
+class NativeDumped(Dumped):
+    """A dump in Opscope's own form."""
+
+    def variant(self, name: str) -> Variant:
+        beside_file = self.path if self.options["data"] == "tensor" else None
+        return replace(super().variant(name), beside_file=beside_file)
+
+    def clear(self) -> None:
+        """What is written once is known to the next steps, and has to stay."""
+
+    def check(self, expected: Tensor) -> None:
+        """The last rows are those of the model's result."""
+        check_native(self, expected)
+
+
+class NativeEagerDumped(EagerDumped):
+    """The same of eager mode."""
+
+    def variant(self, name: str) -> Variant:
+        beside_file = self.path if self.options["data"] == "tensor" else None
+        return replace(super().variant(name), beside_file=beside_file)
+
+
+def check_native(dumped: Dumped, expected: Tensor) -> None:
+    """Every operator was written, and one tensor is what the model gives."""
+    report = dumped.backend.finish()
+    if report["first_error"] or report["first_fault"] or report["unseen"] or report["n_dropped"]:
+        raise SystemExit(f"the dump is not complete: {report}")
+    if not 0 < report["n_operators_seen"] == report["n_operators_written"]:
+        raise SystemExit(f"operators are missing: {report}")
+    dump = opscope.open(dumped.path)
+    if dump.problems:
+        raise SystemExit(f"the dump cannot be read: {dump.problems}")
+    step = max(record.step for record in dump)
+    outputs = [record for record in dump.find(side="output", step=step) if tuple(record.shape) == tuple(expected.shape)]
+    if dumped.options["data"] == "tensor":
+        is_right = any(np.array_equal(record.numpy(), expected.numpy()) for record in outputs)
+    else:
+        largest = float(expected.max())
+        is_right = any(math.isclose(record.statistics().max, largest, rel_tol=1e-6) for record in outputs)
+    if not is_right:
+        raise SystemExit(f"`{dumped.path}` does not hold what the model gives")
 
 
 def is_of(row: dict[str, str], expected: Tensor) -> bool:
@@ -314,6 +360,13 @@ DUMPS = [
     ("tensors of inputs and outputs, to disk", {"data": "tensor", "mode": "all"}),
 ]
 
+# In Opscope's own form, of inputs and outputs. Of tensors also in a folder that is in memory.
+NATIVE_DUMPS = [
+    ("native statistics", {"data": "stats"}, None),
+    ("native tensors, RAM disk", {"data": "tensor"}, Path("/dev/shm")),
+    ("native tensors, to disk", {"data": "tensor"}, None),
+]
+
 EAGER_DUMPS = [
     ("statistics of outputs", {"data": "stats", "mode": "output"}),
     ("one table a step, outputs", {"data": "table", "mode": "output"}),
@@ -334,12 +387,17 @@ def others(model: nn.Module, path: Path) -> Iterator[Variant]:
 
 def measure(variant: Variant, plain: Variant, x: Tensor, model: Model, n_rounds: int) -> None:
     """Prints a row."""
-    expected = plain.step(x)
-    timed(variant, x, 1, expected)
+    timed(variant, x, 1, plain.step(x))
     plain_rounds, rounds = [], []
-    for _ in range(n_rounds):
-        plain_rounds.append(timed(plain, x, model.n_steps, expected))
-        rounds.append(timed(variant, x, model.n_steps, expected))
+    for i in range(n_rounds):
+        # Contents that came before are not written again.
+        x_of_round = x + i * 1e-3
+        expected = plain.step(x_of_round)
+        plain_rounds.append(timed(plain, x_of_round, model.n_steps, expected))
+        n_before = n_bytes_of(variant.beside_file)
+        rounds.append(timed(variant, x_of_round, model.n_steps, expected))
+        if variant.beside_file is not None:
+            plain_rounds[-1].wall += seconds_of_file(variant.beside_file, n_bytes_of(variant.beside_file) - n_before)
     cells = []
     for name in ("cpu", "thread", "wall"):
         pairs = [(getattr(one, name), getattr(other, name)) for one, other in zip(plain_rounds, rounds)]
@@ -348,7 +406,25 @@ def measure(variant: Variant, plain: Variant, x: Tensor, model: Model, n_rounds:
     size = variant.n_bytes()
     seconds = statistics.median(one.wall for one in rounds)
     rate = f"{size / 1e6:8.1f} MB {size / seconds / 1e9:6.2f} GB/s" if size else ""
-    print(f"  {variant.name:40}{''.join(cells)}  {rate}", flush=True)
+    beside = "  (time beside plain + one plain file)" if variant.beside_file is not None else ""
+    print(f"  {variant.name:40}{''.join(cells)}  {rate}{beside}", flush=True)
+
+
+def n_bytes_of(folder: Path | None) -> int:
+    """Bytes of the files in a folder and below; none without a folder."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) if folder is not None else 0
+
+
+def seconds_of_file(folder: Path, n_bytes: int) -> float:
+    """What it takes to write one plain file of so many bytes beside the folder."""
+    content = np.ones(n_bytes, np.uint8)
+    path = folder.with_name(f"{folder.name}.plain")
+    start = time.perf_counter()
+    with path.open("wb") as file:
+        file.write(content)
+    seconds = time.perf_counter() - start
+    path.unlink()
+    return seconds
 
 
 @contextmanager
@@ -382,6 +458,18 @@ def run(model: Model, path: Path, n_rounds: int) -> None:
         of_steps = replace(model, n_steps=1) if is_large else model
         measure(dumped.variant(name), plain, x, of_steps, 3 if is_large else n_rounds)
         dumped.check(plain.step(x))
+    plain_eager = eager(network)
+    for i, (name, options, place) in enumerate(NATIVE_DUMPS):
+        of_steps = replace(model, n_steps=1) if options["data"] == "tensor" else model
+        n = min(n_rounds, 7) if options["data"] == "tensor" else n_rounds
+        with folder((place or path) / f"opscope-bench-{os.getpid()}") as out:
+            options = {**options, "mode": "all", "form": "native"}
+            dumped = NativeDumped(network, out / f"graph{i}", **options)
+            measure(dumped.variant(name), plain, x, of_steps, n)
+            dumped.check(plain.step(x))
+            in_eager = NativeEagerDumped(network, out / f"calls{i}", **options)
+            measure(in_eager.variant(f"eager mode, {name}"), plain_eager, x, of_steps, n)
+            check_native(in_eager, plain_eager.step(x))
     for i, (name, options) in enumerate(EAGER_DUMPS):
         dumped = EagerDumped(network, path / f"eager{i}", **options)
         measure(dumped.variant(f"eager mode, {name}"), eager(network), x, model, n_rounds)

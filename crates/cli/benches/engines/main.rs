@@ -1,8 +1,8 @@
-//! Measures the cost of taps in ONNX Runtime: each model plain, tapped with nothing kept, and under
-//! statistics of every slot.
+//! Measures the cost of taps in ONNX Runtime: each model plain, tapped with nothing kept, under statistics of
+//! every slot, and under dumps in our own form.
 //!
-//! `cargo bench --bench engines -- LIBRARY MODEL.onnx …`. The three run in turn, each in a session of its own, with one
-//! thread and with two; every run has to give the plain run's outputs bit for bit, and statistics are compared
+//! `cargo bench --bench engines -- LIBRARY MODEL.onnx …`. They run in turn, each in a session of its own right after
+//! the model alone, with one thread and with two; every run has to give the plain run's outputs bit for bit, and statistics are compared
 //! with direct computation. `--peak MODE LIBRARY MODEL.onnx` runs one mode alone on a batch of eight and prints the
 //! process's peak memory.
 
@@ -16,7 +16,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use self::sinks::Mode;
-use self::subject::Subject;
+use self::subject::{Subject, Volume};
 
 /// Rounds of which the median is taken.
 const N_ROUNDS: usize = 15;
@@ -50,33 +50,63 @@ fn measure(library: &Path, path: &Path) {
         let n_steps = n_steps(&mut subjects[0]);
         if n_threads == THREADS[0] {
             println!(
-                "{}: {} operators, {:.1} MB in {} slots for each execution",
+                "{}: {} operators, {:.1} MB in {} slots for each execution, {:.1} MB different",
                 path.file_stem().unwrap_or_default().to_string_lossy(),
                 subjects[0].n_operators(),
                 volume.n_bytes as f64 / 1e6,
                 volume.n_slots,
+                volume.n_bytes_different() as f64 / 1e6,
             );
         }
         let mut times = Mode::ALL.map(|_| Vec::new());
+        let mut plain = Mode::ALL.map(|_| Vec::new());
         for _ in 0..N_ROUNDS {
-            for (subject, times) in subjects.iter_mut().zip(&mut times) {
-                times.push(timed(|| subject.run(n_steps)).div_f64(n_steps as f64));
+            for (i, mode) in Mode::ALL.into_iter().enumerate() {
+                // Contents that come again are not written again, so each dump has one execution.
+                let n_steps = if mode.has_native_tensors() {
+                    1
+                } else {
+                    n_steps
+                };
+                // Just before, so that whatever else the machine does is in both.
+                plain[i].push(limit(&mut subjects[0], mode, &volume, n_steps));
+                let time = timed(|| subjects[i].run(n_steps));
+                times[i].push(time.div_f64(n_steps as f64));
+                if mode.is_native() {
+                    subjects[i].check_dump(&volume, n_steps);
+                    subjects[i].clear();
+                }
             }
         }
-        let plain = times[0].clone();
-        for (mode, times) in Mode::ALL.into_iter().zip(times) {
+        for ((mode, times), plain) in Mode::ALL.into_iter().zip(times).zip(plain) {
             let beside = times.iter().zip(&plain);
             let ratios = beside.map(|(time, plain)| time.as_secs_f64() / plain.as_secs_f64());
             let time = median(times.clone());
             let rate = volume.n_bytes as f64 / time.as_secs_f64() / 1e9;
             println!(
-                "  {n_threads} threads, {:<28} {:>8.2} ms  {:.3}x, {rate:.1} GB/s in all slots",
+                "  {n_threads} threads, {:<28} {:>8.2} ms  {:.3}x{}, {rate:.1} GB/s in all slots",
                 mode.title(),
                 time.as_secs_f64() * 1e3,
                 median(ratios.collect()),
+                if mode.has_native_tensors() {
+                    " of plain + one file"
+                } else {
+                    ""
+                },
             );
         }
     }
+}
+
+/// The time of the model alone for each of `n_steps` executions; where a dump has elements, and of one plain file
+/// of the different contents in the same place.
+fn limit(plain: &mut Subject, mode: Mode, volume: &Volume, n_steps: u64) -> Duration {
+    let time = timed(|| plain.run(n_steps)).div_f64(n_steps as f64);
+    if !mode.has_native_tensors() {
+        return time;
+    }
+    let dir = tempfile::tempdir_in(mode.place()).unwrap();
+    time + timed(|| volume.write(dir.path()))
 }
 
 /// How often to run in one measurement.

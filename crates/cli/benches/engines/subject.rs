@@ -1,6 +1,8 @@
 //! A model in a session of its own, run in one way.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::fs::File;
+use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,7 +12,9 @@ use opscope_dump::StatsSink;
 use opscope_engine::input::{RandomNumbers, resolve_shape};
 use opscope_engine::onnx::OnnxRuntime;
 use opscope_engine::{DeclaredDim, Engine, LoadOptions, LoadedModel, ModelSource, ValueInfo};
+use opscope_store::reader::{IndexedTensor, TensorFile, read_dump};
 use opscope_store::record::{ModelId, Record, SlotSide};
+use opscope_tensor::digest::{hex, xxh3_128};
 use opscope_tensor::{Shape, Tensor, stats};
 use tempfile::TempDir;
 
@@ -31,6 +35,22 @@ pub(crate) struct Subject {
 pub(crate) struct Volume {
     pub(crate) n_slots: usize,
     pub(crate) n_bytes: usize,
+    /// Every content once, as it is written at the least.
+    different: Vec<Tensor>,
+}
+
+impl Volume {
+    pub(crate) fn n_bytes_different(&self) -> usize {
+        self.different.iter().map(Tensor::n_bytes).sum()
+    }
+
+    /// Writes the different contents to one plain file in `dir`.
+    pub(crate) fn write(&self, dir: &Path) {
+        let mut file = File::create(dir.join("plain")).unwrap();
+        for tensor in &self.different {
+            file.write_all(tensor.host_bytes().unwrap()).unwrap();
+        }
+    }
 }
 
 impl Subject {
@@ -51,8 +71,13 @@ impl Subject {
             model,
             inputs,
             expected,
-            dir: tempfile::tempdir_in(".").unwrap(),
+            dir: tempfile::tempdir_in(mode.place()).unwrap(),
         }
+    }
+
+    /// Begins with an empty directory.
+    pub(crate) fn clear(&mut self) {
+        self.dir = tempfile::tempdir_in(self.mode.place()).unwrap();
     }
 
     pub(crate) fn n_operators(&self) -> usize {
@@ -126,9 +151,42 @@ impl Subject {
                 row.operator.op_name
             );
         }
+        let mut seen = HashSet::new();
+        let mut is_new = |tensor: &&Tensor| seen.insert(xxh3_128(tensor.host_bytes().unwrap()));
         Volume {
             n_slots: expected.len(),
             n_bytes: expected.values().map(Tensor::n_bytes).sum(),
+            different: expected.values().filter(|t| is_new(t)).cloned().collect(),
+        }
+    }
+
+    /// Whether a dump in our own form has a row for each slot of `n_steps` executions, with the elements, or the
+    /// numbers, of the model's outputs.
+    pub(crate) fn check_dump(&self, volume: &Volume, n_steps: u64) {
+        let index = read_dump(self.dir.path(), &mut |_| Vec::new()).unwrap();
+        assert!(index.errors.is_empty(), "{:?}", index.errors);
+        assert_eq!(index.tensors.len() as u64, volume.n_slots as u64 * n_steps);
+        for output in &self.expected {
+            let bytes = output.host_bytes().unwrap();
+            let digest = hex(&xxh3_128(bytes));
+            // Both forms tell contents by their digest.
+            let has_digest = |row: &&IndexedTensor| {
+                let mut cells = row.statistics.iter().filter_map(|(_, cell)| cell.as_ref());
+                cells.any(|cell| *cell == digest)
+            };
+            let row = index.tensors.iter().rev().find(has_digest).unwrap();
+            if self.mode.has_native_tensors() {
+                let file = TensorFile::open_elements(row).unwrap();
+                assert!(
+                    file.tensors()
+                        .next()
+                        .is_some_and(|found| found.bytes == bytes)
+                );
+            } else {
+                let largest = stats(output.host_view().unwrap()).unwrap().max;
+                let largest = Some(format!("{largest:?}"));
+                assert!(row.statistics.iter().any(|(_, cell)| *cell == largest));
+            }
         }
     }
 }

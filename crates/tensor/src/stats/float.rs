@@ -415,10 +415,10 @@ fn count<M: LaneMachine, F: FloatFormat>(
     let last = &mut last[..F::GROUP_BYTES];
     let tail = groups.remainder();
     last[..tail.len()].copy_from_slice(tail);
-    let groups = groups.chain(std::iter::once(&*last));
     // Most blocks have neither zeros nor subnormal numbers, and the minimum of magnitudes tells.
     if survey.smallest_magnitude < F::value(F::SMALLEST_NORMAL) {
-        let (mut n_zero, mut n_neg_zero, mut n_small) = (0, 0, 0);
+        let [mut n_zero, mut n_neg_zero, mut n_small] = F::count_small(m, last);
+        // Not a chain with the last group: its loop asks for each group which of the two it is in.
         for group in groups.clone() {
             let [zero, neg_zero, small] = F::count_small(m, group);
             (n_zero, n_neg_zero, n_small) = (n_zero + zero, n_neg_zero + neg_zero, n_small + small);
@@ -431,9 +431,11 @@ fn count<M: LaneMachine, F: FloatFormat>(
     }
     let largest = F::value(F::LARGEST);
     if survey.max >= largest || survey.min <= -largest {
+        let mut n_largest = F::count_largest(m, last);
         for group in groups {
-            block.counts.n_saturated += u64::from(F::count_largest(m, group));
+            n_largest += F::count_largest(m, group);
         }
+        block.counts.n_saturated = n_largest.into();
     }
 }
 
