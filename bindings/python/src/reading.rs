@@ -130,7 +130,7 @@ impl TensorCatalogue {
         let read = work(py, || read(record))?;
         read.map_err(|error| {
             let described = ExceptionContent::from(&error);
-            described.in_file(record.path.clone()).raise(py)
+            described.in_file(record.path.to_path_buf()).raise(py)
         })
     }
 }

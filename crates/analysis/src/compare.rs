@@ -27,6 +27,7 @@ pub mod measure;
 mod metric;
 mod metrics;
 mod nearest;
+mod number;
 mod party;
 pub mod replay;
 pub mod report;
@@ -38,6 +39,7 @@ mod skip_reason;
 mod skips;
 mod slot_key;
 mod statistics;
+mod tensor_summary;
 pub mod verdict;
 
 pub use allow::SkipPattern;

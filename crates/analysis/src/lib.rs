@@ -20,4 +20,4 @@ pub mod tables;
 
 pub use element::ElementValue;
 pub use job::default_jobs;
-pub use read::{read_dump, read_whole};
+pub use read::{read_dump, read_overview, read_whole};

@@ -102,7 +102,7 @@ impl MindSporeOverview {
     /// The description of a tensor; none if its elements are not there, or its file is damaged.
     pub fn description(&self, tensor: &IndexedTensor) -> Option<&TensorDescription> {
         let (side, index) = tensor.elements.as_ref()?.tensor?;
-        let of_file = self.described.get(&tensor.path)?;
+        let of_file = self.described.get(&*tensor.path)?;
         of_file
             .iter()
             .find(|one| (one.stored.side, one.stored.index) == (side, index))

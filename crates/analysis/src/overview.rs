@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use opscope_store::SharedText;
 use opscope_store::file_format::op_debug;
 use opscope_store::reader::{DumpIndex, IndexedFile, OperatorInFile};
 
@@ -25,9 +26,9 @@ pub struct Overview {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OperatorOverview {
     /// Its type, from the file names.
-    pub op_type: String,
+    pub op_type: SharedText,
     /// Its name, from the headers where they have one.
-    pub op_name: String,
+    pub op_name: SharedText,
     /// Position in execution order, from the file names.
     pub task_id: Option<u32>,
     /// Number of its files.
@@ -42,22 +43,29 @@ pub struct OperatorOverview {
     pub is_record: bool,
 }
 
-/// Which files belong to one operator: directory of the model, type, name, task.
-type OperatorKey = (String, String, String, Option<u32>);
+/// Which files belong to one operator: number of the model's directory, type, name, task.
+type OperatorKey = (usize, SharedText, SharedText, Option<u32>);
+
+/// Directories of models and operators that were met, with their numbers.
+#[derive(Default)]
+struct KnownOperators {
+    dirs: HashMap<String, usize>,
+    positions: HashMap<OperatorKey, usize>,
+}
 
 impl Overview {
     /// Counts the operators of the dump in `dir`.
     pub fn new(dir: &Path, index: &DumpIndex) -> Overview {
         let mut overview = Overview::default();
-        let mut positions = HashMap::new();
+        let mut known = KnownOperators::default();
         // A file of which no operator is known is damaged, and among the errors.
         for file in index.files.iter().filter(|file| !file.operators.is_empty()) {
-            overview.add(dir, file, &mut positions);
+            overview.add(dir, file, &mut known);
         }
         overview
     }
 
-    fn add(&mut self, dir: &Path, file: &IndexedFile, positions: &mut HashMap<OperatorKey, usize>) {
+    fn add(&mut self, dir: &Path, file: &IndexedFile, known: &mut KnownOperators) {
         let parent = file.path.parent().unwrap_or(dir);
         // One level above the step, so that all executions of an operator count as one operator.
         let model_dir = parent.parent().unwrap_or(dir).to_string_lossy();
@@ -65,6 +73,8 @@ impl Overview {
         if self.dirs.last().is_none_or(|last| *last != subdir) {
             self.dirs.push(subdir.into_owned());
         }
+        let n_dirs = known.dirs.len();
+        let model_dir = *known.dirs.entry(model_dir.into_owned()).or_insert(n_dirs);
         let is_record = op_debug::is_record_name(&file.real_name);
         for found in &file.operators {
             let OperatorInFile {
@@ -73,13 +83,8 @@ impl Overview {
                 task_id,
                 ..
             } = found;
-            let key = (
-                model_dir.to_string(),
-                op_type.clone(),
-                op_name.clone(),
-                *task_id,
-            );
-            let position = *positions.entry(key).or_insert_with(|| {
+            let key = (model_dir, op_type.clone(), op_name.clone(), *task_id);
+            let position = *known.positions.entry(key).or_insert_with(|| {
                 self.operators.push(OperatorOverview {
                     op_type: op_type.clone(),
                     op_name: op_name.clone(),

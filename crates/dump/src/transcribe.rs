@@ -9,7 +9,7 @@ use opscope_store::atomic_file::Creator;
 use opscope_store::reader::{ExecutionKind, FileKind, IndexedExecution, IndexedTensor, TensorFile};
 use opscope_store::record::{ModelId, Operator, Record, SlotSide};
 use opscope_store::tree::own;
-use opscope_store::{StoreError, regular_file};
+use opscope_store::{SharedPath, SharedText, StoreError, regular_file};
 use opscope_tensor::{DType, Layout, Tensor};
 
 use crate::destination::DumpPlace;
@@ -49,7 +49,7 @@ pub enum TranscriptionError {
 }
 
 /// A model's name, its load and the rank.
-type ModelKey = (Option<String>, Option<u32>, Option<u32>);
+type ModelKey = (Option<SharedText>, Option<u32>, Option<u32>);
 
 impl TranscriptionReport {
     /// Adds the outcome of other executions.
@@ -179,7 +179,7 @@ fn note(result: Result<WrittenFiles, SinkError>, report: &mut TranscriptionRepor
 
 /// Loads that a dump does not number are numbered as they come.
 fn model_of(execution: &IndexedExecution, n_models: usize) -> Arc<ModelId> {
-    let name = execution.model.clone().unwrap_or_else(|| "dump".to_owned());
+    let name = execution.model.as_deref().unwrap_or("dump").to_owned();
     Arc::new(ModelId {
         file_stem: name.clone(),
         graph_name: name,
@@ -200,8 +200,8 @@ fn operator_of(group: &[IndexedTensor]) -> Operator {
     };
     Operator {
         task_id: group[0].task_id.unwrap_or(0),
-        op_type: execution.op_type.clone(),
-        op_name: execution.op_name.clone(),
+        op_type: execution.op_type.to_string(),
+        op_name: execution.op_name.to_string(),
         inputs: vec![String::new(); n_slots(SlotSide::Input)],
         outputs: vec![String::new(); n_slots(SlotSide::Output)],
         ..Operator::default()
@@ -232,7 +232,7 @@ fn read_into(
 
 /// The file that was read last: tensors of one often follow one another.
 #[derive(Default)]
-struct LastFile(Option<(PathBuf, TensorFile)>);
+struct LastFile(Option<(SharedPath, TensorFile)>);
 
 impl LastFile {
     fn read(&mut self, record: &IndexedTensor) -> Result<Tensor, TranscriptionError> {
@@ -276,7 +276,7 @@ impl LastFile {
 
     fn wrong(&self, record: &IndexedTensor, reason: String) -> TranscriptionError {
         TranscriptionError::Elements {
-            path: record.path.clone(),
+            path: record.path.to_path_buf(),
             reason,
         }
     }

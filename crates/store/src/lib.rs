@@ -16,6 +16,7 @@
 //! | [`owner`] | which process something belongs to |
 //! | `memory`, `space` | how much room there is in memory and on the disk |
 //! | [`run_file`] | the record of a run that lies beside its dump |
+//! | `shared_path`, `shared_text` | a path and a text that are cheap to clone |
 //! | [`visible`] | text from files, so that a terminal shows it and does nothing else |
 //!
 //! Nothing here knows an engine, a configuration or a thread.
@@ -32,6 +33,8 @@ pub mod record;
 pub mod regular_file;
 pub mod removal;
 pub mod run_file;
+mod shared_path;
+mod shared_text;
 pub mod slot_table;
 mod space;
 pub mod temporary;
@@ -40,4 +43,6 @@ pub mod visible;
 
 pub use error::{FormatError, StoreError};
 pub use memory::{check_memory, memory_bytes};
+pub use shared_path::SharedPath;
+pub use shared_text::SharedText;
 pub use space::{FreeSpace, space};

@@ -66,6 +66,12 @@ pub trait DumpReader: Sync {
     /// and everything else is there all the same. A damaged file whose name says that it is a part
     /// of the dump is there too, as one tensor without a dtype.
     fn index(&self, listing: DumpListing, read: ReadFiles<'_>) -> DumpIndex;
+
+    /// [`DumpReader::index`] for those who want to know of files, operators and tables of statistics
+    /// alone. A form may leave executions and tensors out, which large dumps have no room for.
+    fn overview(&self, listing: DumpListing, read: ReadFiles<'_>) -> DumpIndex {
+        self.index(listing, read)
+    }
 }
 
 /// The form of logs of PyTorch's `DebugMode`.
@@ -91,6 +97,11 @@ pub fn reader_of(listing: &DumpListing) -> &'static dyn DumpReader {
 /// Reads a listing, whatever form it has.
 pub fn read_listing(listing: DumpListing, read: ReadFiles<'_>) -> DumpIndex {
     reader_of(&listing).index(listing, read)
+}
+
+/// [`read_listing`] without executions and tensors, where that is less work.
+pub fn read_overview(listing: DumpListing, read: ReadFiles<'_>) -> DumpIndex {
+    reader_of(&listing).overview(listing, read)
 }
 
 /// Reads a directory with everything below it, or a single file.

@@ -18,8 +18,8 @@ pub(super) fn describe<'py>(
     let stored_dtype = record.stored_dtype.as_ref().map(ToString::to_string);
     let layout = record.layout.as_ref().map(ToString::to_string);
     dict.set_item("kind", execution.kind.name())?;
-    dict.set_item("op_type", &execution.op_type)?;
-    dict.set_item("name", &execution.op_name)?;
+    dict.set_item("op_type", execution.op_type.as_str())?;
+    dict.set_item("name", execution.op_name.as_str())?;
     dict.set_item("model", execution.model.as_deref())?;
     dict.set_item("model_id", execution.model_id)?;
     dict.set_item("rank", execution.rank)?;

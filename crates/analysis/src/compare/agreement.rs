@@ -410,7 +410,7 @@ impl ComparedValues {
         let partner = golden.value_of(slot.golden)?;
         self.equals[1][partner.0]?;
         let place = golden.first_slot(equal);
-        Some(SlotAgreement::Elsewhere(name_of(sides, place)))
+        Some(SlotAgreement::Elsewhere(Box::new(name_of(sides, place))))
     }
 }
 

@@ -30,8 +30,8 @@ impl SkipPattern {
         let of_operator = skip
             .operator
             .iter()
-            .flat_map(|operator| [&operator.op_name, &operator.op_type]);
-        let texts = of_operator.chain(&skip.path).map(String::as_str);
+            .flat_map(|operator| [operator.op_name.as_str(), operator.op_type.as_str()]);
+        let texts = of_operator.chain(skip.path.as_deref());
         let mut texts = texts.chain([skip.reason.name()]);
         texts.any(|text| match &self.regex {
             Some(regex) => regex.find(text).is_some(),

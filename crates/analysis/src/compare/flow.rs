@@ -115,7 +115,7 @@ fn keys_of(operator: &OperatorResult) -> Vec<[Option<Key>; 3]> {
             let [target, golden] = Party::BOTH.map(|party| mark(slot, party));
             let is_known = target.is_some() && golden.is_some();
             // Of the same two tensors every number is the same, also where the largest difference is.
-            let all = || slot.metrics.0.iter().map(|(_, value)| value.to_bits());
+            let all = || slot.metrics.iter().map(|(_, value)| value.to_bits());
             let both = is_known.then(|| all().collect());
             // Of another dtype it is another tensor; the numbers of short ones are often the same by chance.
             let dtype = |mark: Option<Vec<u64>>, name: &str| {
@@ -148,7 +148,7 @@ fn mark(slot: &SlotResult, party: Party) -> Option<Vec<u64>> {
     if telling.iter().flatten().count() < 3 {
         return None;
     }
-    let all = slot.metrics.0.iter();
+    let all = slot.metrics.iter();
     let own = all.filter(|(metric, _)| metric.party() == Some(party));
     // Bits, since they can be hashed and since a NaN equals itself in them.
     let mut bits: Vec<u64> = own.map(|(_, value)| value.to_bits()).collect();
@@ -176,7 +176,7 @@ mod tests {
         }
         SlotResult {
             slot: SlotKey::parse(name).unwrap(),
-            metrics: Metrics(metrics),
+            metrics: metrics.into(),
             ..SlotResult::default()
         }
     }

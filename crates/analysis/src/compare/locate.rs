@@ -30,7 +30,7 @@ pub(super) fn locate(
             if is_located(slot) {
                 let tolerance = element_tolerance(operator, slot, thresholds);
                 let found = differing(sides, (index, k), tolerance);
-                comparison.operators[index].slots[k].differing = found;
+                comparison.operators[index].slots[k].differing = found.map(Box::new);
             }
         }
     }

@@ -8,8 +8,7 @@ use opscope_tensor::difference::{self, TensorDifference};
 use super::matching::{MatchEvidence, MatchedDumps, Matching, RunPair, SlotPair, SlotRef};
 use super::result::{
     Comparison, ComparisonConfig, Evidence, Metrics, OperatorName, OperatorResult, PairingEvidence,
-    Party, RuleHit, RuleName, Skip, SkipReason, SkipSide, SlotResult, TensorSummary, VERSION,
-    VerdictLevel,
+    Party, RuleHit, RuleName, Skip, SkipReason, SkipSide, SlotResult, VERSION, VerdictLevel,
 };
 use super::side::{ComparedDump, ExecutionSlot, LoadError, LoadedSlot, OperatorExecution};
 use super::statistics;
@@ -64,7 +63,8 @@ pub fn measure(
                 comparison.summary.n_bytes += n_bytes;
             }
             Err(skip) => {
-                let info = |side: &ComparedDump, place: SlotRef| tensor_info(slot_of(side, place));
+                let info =
+                    |side: &ComparedDump, place: SlotRef| slot_of(side, place).summary().clone();
                 // A slot that was skipped keeps its place, as coverage goes through slots and pairs
                 // side by side.
                 comparison.operators[*operator].slots.push(SlotResult {
@@ -120,8 +120,8 @@ fn slot(
     let mut result = SlotResult {
         slot: target.key(),
         golden_slot: Some(golden.key()).filter(|key| *key != target.key()),
-        target: tensor_info(target),
-        golden: tensor_info(golden),
+        target: target.summary().clone(),
+        golden: golden.summary().clone(),
         layout: pair.layout.map(|layout| layout.name().to_owned()),
         is_unseen: sides.target.is_unseen(pair.target) || sides.golden.is_unseen(pair.golden),
         ..SlotResult::default()
@@ -316,18 +316,6 @@ fn skip(
         reason,
         message,
         ..Skip::default()
-    }
-}
-
-fn tensor_info(slot: &ExecutionSlot) -> TensorSummary {
-    TensorSummary {
-        dtype: slot.dtype_name.clone(),
-        layout: slot
-            .layout
-            .filter(|&l| l != Layout::Nd)
-            .map(|layout| layout.name().to_owned()),
-        shape: slot.shape.clone().unwrap_or_default(),
-        path: Some(slot.path.display().to_string()),
     }
 }
 

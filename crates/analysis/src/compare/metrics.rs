@@ -1,12 +1,83 @@
 //! The numbers of a comparison by name.
 
+use std::cell::RefCell;
+use std::fmt;
+use std::sync::Arc;
+
 use opscope_tensor::difference::TensorDifference;
+use serde::de::{MapAccess, Visitor};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::metric::{MetricId, TensorStatistic};
 use super::party::Party;
-use super::result::Metrics;
+
+/// Metrics with their values, in the order of `docs/compare.md`.
+///
+/// Copies share their memory, and nearly all slots of a comparison share the list of metrics.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Metrics {
+    names: Arc<[MetricId]>,
+    values: Arc<[f64]>,
+}
+
+/// Lists of metrics that a thread remembers: comparisons have one for each kind of dtype and of evidence.
+const N_LISTS_MAX: usize = 8;
+
+thread_local! {
+    static LISTS: RefCell<Vec<Arc<[MetricId]>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A list of metrics, in memory that it shares with equal ones.
+fn shared(names: impl Iterator<Item = MetricId>) -> Arc<[MetricId]> {
+    let names: Vec<MetricId> = names.collect();
+    LISTS.with_borrow_mut(|lists| {
+        if let Some(known) = lists.iter().find(|known| ***known == names[..]) {
+            return known.clone();
+        }
+        let new: Arc<[MetricId]> = names.into();
+        lists.truncate(N_LISTS_MAX - 1);
+        lists.insert(0, new.clone());
+        new
+    })
+}
+
+impl From<Vec<(MetricId, f64)>> for Metrics {
+    fn from(all: Vec<(MetricId, f64)>) -> Metrics {
+        Metrics {
+            names: shared(all.iter().map(|(metric, _)| *metric)),
+            values: all.iter().map(|(_, value)| *value).collect(),
+        }
+    }
+}
 
 impl Metrics {
+    /// The metrics with their values, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (MetricId, f64)> + Clone {
+        self.names.iter().copied().zip(self.values.iter().copied())
+    }
+
+    /// Which metrics there are.
+    pub fn names(&self) -> &[MetricId] {
+        &self.names
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    /// The value of a metric, if there is one.
+    pub fn get(&self, metric: MetricId) -> Option<f64> {
+        let position = self.names.iter().position(|known| *known == metric)?;
+        self.values.get(position).copied()
+    }
+
+    /// The value of the metric with a name in results, if there is one.
+    pub fn named(&self, name: &str) -> Option<f64> {
+        self.get(MetricId::from_name(name)?)
+    }
+
     /// The numbers of a difference, under the names and in the order of `docs/compare.md`.
     pub fn from_difference(found: &TensorDifference) -> Metrics {
         let mut all: Vec<(MetricId, f64)> = Vec::with_capacity(48);
@@ -61,7 +132,7 @@ impl Metrics {
             all.push((MetricId::FirstBad, index as f64));
         }
         all.extend(of_tensors(found));
-        Metrics(all)
+        Metrics::from(all)
     }
 }
 
@@ -91,4 +162,40 @@ fn of_tensors(found: &TensorDifference) -> impl Iterator<Item = (MetricId, f64)>
         ];
         numbers.map(|(statistic, value)| (MetricId::of_tensor(party, statistic), value))
     })
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredNumber(#[serde(with = "super::number")] f64);
+
+impl Serialize for Metrics {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(Some(self.names.len()))?;
+        for (name, value) in self.iter() {
+            map.serialize_entry(&name, &StoredNumber(value))?;
+        }
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Metrics {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Metrics, D::Error> {
+        struct MetricEntries;
+        impl<'de> Visitor<'de> for MetricEntries {
+            type Value = Metrics;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("names of metrics with numbers")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Metrics, A::Error> {
+                let mut all = Vec::new();
+                while let Some((name, StoredNumber(value))) = map.next_entry()? {
+                    // The order of the file stays, as tables put columns of their own in it.
+                    all.push((name, value));
+                }
+                Ok(Metrics::from(all))
+            }
+        }
+        from.deserialize_map(MetricEntries)
+    }
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::result::{
     AttributeDifference, Comparison, Metrics, OperatorName, OperatorResult, RuleHit, SlotResult,
-    TensorSummary, VerdictLevel, number,
+    TensorSummary, VerdictLevel,
 };
 use super::verdict::{Thresholds, judge};
 use crate::compare::result::{Evidence, MetricId, RuleName, SlotKey};
@@ -58,19 +58,19 @@ pub struct ReplayResult {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct ReplayErrors {
     /// The operator's own.
-    #[serde(with = "number")]
+    #[serde(with = "super::number")]
     pub own: f64,
     /// Of its inputs.
-    #[serde(with = "number")]
+    #[serde(with = "super::number")]
     pub inputs: f64,
     /// The error that it makes of that.
-    #[serde(with = "number")]
+    #[serde(with = "super::number")]
     pub inherited: f64,
     /// Of its outputs.
-    #[serde(with = "number")]
+    #[serde(with = "super::number")]
     pub total: f64,
     /// The golden operator's own.
-    #[serde(with = "number")]
+    #[serde(with = "super::number")]
     pub golden_own: f64,
 }
 
@@ -117,8 +117,8 @@ fn whole_difference(target: &Tensor, golden: &Tensor) -> Result<TensorDifference
 pub fn compare(slot: SlotKey, target: &Tensor, golden: &Tensor) -> SlotResult {
     let mut result = SlotResult {
         slot,
-        target: info(target),
-        golden: info(golden),
+        target: info(target).into(),
+        golden: info(golden).into(),
         ..SlotResult::default()
     };
     let squeezed = |tensor: &Tensor| -> Vec<usize> {
@@ -162,8 +162,8 @@ fn with_numbers(result: SlotResult, found: &TensorDifference) -> SlotResult {
 fn info(tensor: &Tensor) -> TensorSummary {
     let layout = Some(tensor.layout()).filter(|&layout| layout != Layout::Nd);
     TensorSummary {
-        dtype: tensor.dtype().name().to_owned(),
-        layout: layout.map(|layout| layout.name().to_owned()),
+        dtype: tensor.dtype().name().into(),
+        layout: layout.map(|layout| layout.name().into()),
         shape: tensor.shape().dims().iter().map(|&n| n as u64).collect(),
         path: None,
     }

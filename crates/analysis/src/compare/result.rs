@@ -2,15 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use opscope_store::SharedText;
 use opscope_store::record::SlotSide;
 use serde::{Deserialize, Serialize};
 
 pub use super::differing::DifferingElements;
 pub use super::evidence::{Evidence, PairingEvidence, RuleName};
 pub use super::metric::MetricId;
+pub use super::metrics::Metrics;
 pub use super::party::Party;
 pub use super::skip_reason::{SkipReason, SkipSide};
 pub use super::slot_key::SlotKey;
+pub use super::tensor_summary::{SharedSummary, TensorSummary};
 
 /// Version of the schema.
 pub const VERSION: u32 = 1;
@@ -142,15 +145,15 @@ impl AttributeDifference {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct OperatorName {
     /// Its type.
-    pub op_type: String,
+    pub op_type: SharedText,
     /// Its name.
-    pub op_name: String,
+    pub op_name: SharedText,
     /// The process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rank: Option<u32>,
     /// The model or graph.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
+    pub model: Option<SharedText>,
     /// The execution of the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step: Option<u64>,
@@ -168,9 +171,9 @@ pub struct SlotResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub golden_slot: Option<SlotKey>,
     /// The target's dtype, layout and extents.
-    pub target: TensorSummary,
+    pub target: SharedSummary,
     /// The golden side's.
-    pub golden: TensorSummary,
+    pub golden: SharedSummary,
     /// The kind of evidence that was compared.
     pub evidence: Evidence,
     /// The layout in which they were compared, where it is none of theirs.
@@ -208,7 +211,7 @@ pub struct SlotResult {
     pub histogram: Vec<u64>,
     /// Where the elements are that differ, of the slots at which the sides part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub differing: Option<DifferingElements>,
+    pub differing: Option<Box<DifferingElements>>,
 }
 
 /// Where the other side has what a slot shows, although the slot's partner shows something else.
@@ -228,27 +231,8 @@ pub enum SlotAgreement {
     Stored,
     /// Of an input: the golden dump has the value, first at this operator, and the partner does not
     /// read it.
-    Elsewhere(OperatorName),
+    Elsewhere(Box<OperatorName>),
 }
-
-/// A tensor, described.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct TensorSummary {
-    /// Name of the dtype.
-    pub dtype: String,
-    /// Name of the layout, if it says anything.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub layout: Option<String>,
-    /// Extents as stored.
-    pub shape: Vec<u64>,
-    /// The file.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub path: Option<String>,
-}
-
-/// Metrics with their values, in the order of `docs/compare.md`.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Metrics(pub Vec<(MetricId, f64)>);
 
 /// How good or bad something is.
 #[derive(
@@ -273,10 +257,10 @@ pub struct RuleHit {
     /// The metric, or another rule.
     pub metric: RuleName,
     /// Its value; NaN and infinities as text.
-    #[serde(with = "number")]
+    #[serde(with = "super::number")]
     pub value: f64,
     /// The threshold.
-    #[serde(with = "number")]
+    #[serde(with = "super::number")]
     pub threshold: f64,
     /// The level that follows from crossing it.
     pub level: VerdictLevel,
@@ -286,13 +270,13 @@ pub struct RuleHit {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OwnError {
     /// Of its inputs; 0 if none was compared.
-    #[serde(with = "number")]
+    #[serde(with = "super::number")]
     pub inputs: f64,
     /// Of its outputs.
-    #[serde(with = "number")]
+    #[serde(with = "super::number")]
     pub outputs: f64,
     /// The error that it added, by the rule of `docs/compare.md`.
-    #[serde(with = "number")]
+    #[serde(with = "super::number")]
     pub added: f64,
     /// Whether its inputs were compared, so that the part it inherited is known.
     pub has_inputs: bool,
@@ -489,97 +473,4 @@ impl SlotResult {
 
 fn is_zero(n: &usize) -> bool {
     *n == 0
-}
-
-/// Numbers in JSON, which has neither NaN nor infinities: those are texts.
-pub(crate) mod number {
-    use serde::de::Error;
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum JsonNumber {
-        Finite(f64),
-        Text(String),
-    }
-
-    pub(crate) fn serialize<S: Serializer>(value: &f64, to: S) -> Result<S::Ok, S::Error> {
-        match value {
-            value if value.is_nan() => to.serialize_str("nan"),
-            value if value.is_infinite() && *value > 0.0 => to.serialize_str("inf"),
-            value if value.is_infinite() => to.serialize_str("-inf"),
-            value => to.serialize_f64(*value),
-        }
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
-        match JsonNumber::deserialize(from)? {
-            JsonNumber::Finite(value) => Ok(value),
-            JsonNumber::Text(text) => match text.as_str() {
-                "nan" => Ok(f64::NAN),
-                "inf" => Ok(f64::INFINITY),
-                "-inf" => Ok(f64::NEG_INFINITY),
-                _ => Err(D::Error::custom(format!("`{text}` is no number"))),
-            },
-        }
-    }
-}
-
-mod metrics_map {
-    use std::fmt;
-
-    use serde::de::{MapAccess, Visitor};
-    use serde::ser::SerializeMap;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    use super::Metrics;
-
-    #[derive(Serialize, Deserialize)]
-    struct StoredNumber(#[serde(with = "super::number")] f64);
-
-    impl Serialize for Metrics {
-        fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-            let mut map = to.serialize_map(Some(self.0.len()))?;
-            for (name, value) in &self.0 {
-                map.serialize_entry(name, &StoredNumber(*value))?;
-            }
-            map.end()
-        }
-    }
-
-    impl<'de> Deserialize<'de> for Metrics {
-        fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Metrics, D::Error> {
-            struct MetricEntries;
-            impl<'de> Visitor<'de> for MetricEntries {
-                type Value = Metrics;
-
-                fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                    f.write_str("names of metrics with numbers")
-                }
-
-                fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Metrics, A::Error> {
-                    let mut metrics = Metrics::default();
-                    while let Some((name, StoredNumber(value))) = map.next_entry()? {
-                        // The order of the file stays, as tables put columns of their own in it.
-                        metrics.0.push((name, value));
-                    }
-                    Ok(metrics)
-                }
-            }
-            from.deserialize_map(MetricEntries)
-        }
-    }
-}
-
-impl Metrics {
-    /// The value of a metric, if there is one.
-    pub fn get(&self, metric: MetricId) -> Option<f64> {
-        let mut found = self.0.iter().filter(|(known, _)| *known == metric);
-        found.next().map(|(_, value)| *value)
-    }
-
-    /// The value of the metric with a name in results, if there is one.
-    pub fn named(&self, name: &str) -> Option<f64> {
-        self.get(MetricId::from_name(name)?)
-    }
 }

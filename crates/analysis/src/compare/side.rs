@@ -2,22 +2,25 @@
 
 mod graphs;
 mod load;
+mod slot;
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use opscope_store::dump::{PassReason, PassedOver};
-use opscope_store::reader::{DumpTerm, ExecutionKind, FileKind, IndexedTensor};
+use opscope_store::reader::{ExecutionKind, FileKind, IndexedExecution, IndexedTensor};
+use opscope_store::record::CallSite;
 use opscope_store::record::graph::GraphDescription;
-use opscope_store::{StoreError, record};
-use opscope_tensor::{DType, Layout};
+use opscope_store::{SharedPath, SharedText, StoreError, record};
 
-use crate::compare::result::SlotKey;
 use crate::error_chain::chain;
 use crate::read_dump;
 
 pub use graphs::{DumpGraphs, positions};
 pub use load::{LoadError, LoadedSlot};
+use slot::KnownFacts;
+pub use slot::{ExecutionSlot, SlotFacts};
 
 /// One of the dumps that are compared.
 #[derive(Debug, Default)]
@@ -50,7 +53,7 @@ pub struct RunPlace {
     /// The process among those that ran together, or the device where there are no ranks.
     pub rank: Option<u32>,
     /// The model, graph or network.
-    pub model: Option<String>,
+    pub model: Option<SharedText>,
     /// The number of the model's load, or of the graph.
     pub model_id: Option<u32>,
     /// The execution of the model.
@@ -65,9 +68,9 @@ pub struct OperatorExecution {
     /// The kind of run.
     pub kind: ExecutionKind,
     /// The operator's type; empty where nothing says it.
-    pub op_type: String,
+    pub op_type: SharedText,
     /// The operator's name, before characters were replaced where the dump has it.
-    pub op_name: String,
+    pub op_name: SharedText,
     /// Position in execution order, where the dump says.
     pub task_id: Option<u32>,
     /// Which execution of the operator within its step, counted from 0.
@@ -78,88 +81,8 @@ pub struct OperatorExecution {
     pub slots: Vec<ExecutionSlot>,
     /// Names of the operators that it was fused from, where the dump says.
     pub original_names: Vec<String>,
-}
-
-/// A tensor of a run.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ExecutionSlot {
-    /// Input or output; an array of which nothing is known is an output.
-    pub side: record::SlotSide,
-    /// Which one.
-    pub index: u32,
-    /// Element type; none if it is unknown.
-    pub dtype: Option<DType>,
-    /// Name of the element type as the dump has it.
-    pub dtype_name: String,
-    /// The meaning of the axes; none if it is unknown.
-    pub layout: Option<Layout>,
-    /// Extents as stored; none of a damaged file.
-    pub shape: Option<Vec<u64>>,
-    /// Extents before the layout was changed, where the dump says.
-    pub original_shape: Option<Vec<u64>>,
-    /// Name and output of the operator before fusion, where the dump says.
-    pub original: Option<(String, u32)>,
-    /// Name of the value in a graph that an engine made of a model; none of other graphs' values.
-    pub made_value: Option<String>,
-    /// Bytes of the tensor.
-    pub n_bytes: u64,
-    /// The file.
-    pub path: PathBuf,
-    /// Whether the dump has the elements.
-    pub has_elements: bool,
-    /// Statistics and digests that the dump has: title of the column, and the text if there is a value.
-    pub statistics: Vec<(String, Option<String>)>,
-    /// Why it cannot be read, if so.
-    pub problem: Option<String>,
-    record: IndexedTensor,
-}
-
-impl ExecutionSlot {
-    /// A slot of which dtype and extents are known and nothing else: the dump has neither elements nor statistics
-    /// of it.
-    pub fn described(
-        side: record::SlotSide,
-        index: u32,
-        dtype: DType,
-        shape: &[u64],
-    ) -> ExecutionSlot {
-        ExecutionSlot {
-            side,
-            index,
-            dtype: Some(dtype),
-            dtype_name: dtype.to_string(),
-            layout: None,
-            shape: Some(shape.to_vec()),
-            original_shape: None,
-            original: None,
-            made_value: None,
-            n_bytes: 0,
-            path: PathBuf::new(),
-            has_elements: false,
-            statistics: Vec::new(),
-            problem: None,
-            record: IndexedTensor::default(),
-        }
-    }
-
-    /// The record that it was made from.
-    pub fn record(&self) -> &IndexedTensor {
-        &self.record
-    }
-
-    /// How many elements its extents tell; none if they are unknown.
-    pub fn n_elements(&self) -> Option<u64> {
-        let mut dims = self.shape.as_ref()?.iter();
-        dims.try_fold(1_u64, |n, &dim| n.checked_mul(dim))
-    }
-
-    /// Its name in results.
-    pub fn key(&self) -> SlotKey {
-        SlotKey {
-            side: self.side,
-            index: self.index,
-        }
-    }
+    /// Where the program calls it, where the dump itself says so.
+    pub call_site: Option<CallSite>,
 }
 
 impl OperatorExecution {
@@ -178,7 +101,7 @@ impl OperatorExecution {
         let place = slot.record.elements.as_ref();
         let kind = place.and_then(|place| place.kind);
         // Where a node is known, its type is too.
-        let names_value = slot.record.execution.op_type.is_empty();
+        let names_value = self.op_type.is_empty();
         let is_output = slot.side == record::SlotSide::Output;
         kind.is_some_and(FileKind::holds_values) && names_value && is_output
     }
@@ -187,15 +110,27 @@ impl OperatorExecution {
 /// Most names of operators before fusion, of all executions together.
 const N_ORIGINALS_MAX: usize = 1 << 22;
 
-/// Which items belong to one execution.
+/// Which items belong to one execution: the number of its place, type, name, task, repeat and file.
 type Key = (
-    RunPlace,
-    String,
-    String,
+    usize,
+    SharedText,
+    SharedText,
     Option<u32>,
     usize,
-    Option<PathBuf>,
+    Option<SharedPath>,
 );
+
+/// What is known of executions while they are put together.
+#[derive(Default)]
+struct KnownExecutions {
+    of_key: HashMap<Key, usize>,
+    places: HashMap<RunPlace, usize>,
+    facts: KnownFacts,
+    /// Types as they were and as they are.
+    types: HashMap<SharedText, SharedText>,
+    /// The execution that came last, and its run if that follows from the execution alone.
+    last: Option<(Arc<IndexedExecution>, Option<u32>, usize)>,
+}
 
 impl ComparedDump {
     /// Lists a dump, reading headers on `n_threads` threads.
@@ -218,12 +153,12 @@ impl ComparedDump {
                 }
             }
         }
-        let mut of_key: HashMap<Key, usize> = HashMap::new();
+        let mut known = KnownExecutions::default();
         for record in index.tensors {
             if record.execution.kind == ExecutionKind::OverflowRecord {
                 // A damaged one is told of as such.
-                if !problems.contains_key(&record.path) {
-                    let (path, reason) = (record.path, PassReason::OverflowRecord);
+                if !problems.contains_key(&*record.path) {
+                    let (path, reason) = (record.path.to_path_buf(), PassReason::OverflowRecord);
                     side.passed_over.push(PassedOver { path, reason });
                 }
                 continue;
@@ -232,9 +167,9 @@ impl ComparedDump {
             // sound rows, and the damage is none of theirs.
             let problem = match record.dtype {
                 Some(_) => None,
-                None => problems.remove(&record.path),
+                None => problems.remove(&*record.path),
             };
-            side.add(record, problem, &mut of_key);
+            side.add(record, problem, &mut known);
         }
         // What no tensor has taken belongs to no execution, and is sorted since a map's order
         // differs from run to run.
@@ -258,38 +193,58 @@ impl ComparedDump {
         Ok(side)
     }
 
-    fn add(
-        &mut self,
-        record: IndexedTensor,
-        problem: Option<String>,
-        of_key: &mut HashMap<Key, usize>,
-    ) {
-        let execution = record.execution.clone();
+    fn add(&mut self, record: IndexedTensor, problem: Option<String>, known: &mut KnownExecutions) {
+        let run = match &known.last {
+            // Tensors of one execution mostly follow each other.
+            Some((execution, task, run))
+                if Arc::ptr_eq(execution, &record.execution)
+                    && *task == record.task_id
+                    && file_of_execution(&record).is_none() =>
+            {
+                *run
+            }
+            _ => self.run_of(&record, known),
+        };
+        let slot = ExecutionSlot::from_record(record, problem, &mut known.facts);
+        let run = &mut self.runs[run];
+        if let Some(original) = &slot.original {
+            run.original_names.push(original.0.clone());
+        }
+        run.slots.push(slot);
+    }
+
+    /// The run that a record belongs to, which is added if there is none yet.
+    fn run_of(&mut self, record: &IndexedTensor, known: &mut KnownExecutions) -> usize {
+        let execution = &record.execution;
         let place = RunPlace {
             rank: execution.rank,
             model: execution.model.clone(),
             model_id: execution.model_id,
             step: execution.model_step(),
         };
-        // A file of the runtime is one execution; arrays of one execution are files of their own, and
-        // elements of the native form are wherever there was room.
-        let file = record
-            .elements
-            .as_ref()
-            .filter(|place| place.kind != Some(FileKind::Elements))
-            .filter(|place| place.tensor.is_some() && record.task_id.is_some())
-            .and_then(|_| record.timestamp.is_some().then(|| record.path.clone()))
-            .filter(|path| path.extension().is_none_or(|e| e != "npy" && e != "zst"));
-        let op_type = without_dots(&execution.op_type);
+        let n_places = known.places.len();
+        let place_number = *known.places.entry(place.clone()).or_insert(n_places);
+        let op_type = match known.types.get(&execution.op_type) {
+            Some(op_type) => op_type.clone(),
+            None => {
+                let op_type = SharedText::from(without_dots(&execution.op_type));
+                known
+                    .types
+                    .insert(execution.op_type.clone(), op_type.clone());
+                op_type
+            }
+        };
+        let file = file_of_execution(record);
+        let is_by_file = file.is_some();
         let key = (
-            place.clone(),
+            place_number,
             op_type.clone(),
             execution.op_name.clone(),
             record.task_id,
             execution.run,
             file,
         );
-        let run = *of_key.entry(key).or_insert_with(|| {
+        let run = *known.of_key.entry(key).or_insert_with(|| {
             self.runs.push(OperatorExecution {
                 place,
                 kind: execution.kind,
@@ -300,15 +255,12 @@ impl ComparedDump {
                 timestamp_us: record.timestamp,
                 slots: Vec::new(),
                 original_names: Vec::new(),
+                call_site: execution.call_site.clone(),
             });
             self.runs.len() - 1
         });
-        let slot = ExecutionSlot::from_item(record, problem);
-        let run = &mut self.runs[run];
-        if let Some((name, _)) = &slot.original {
-            run.original_names.push(name.clone());
-        }
-        run.slots.push(slot);
+        known.last = (!is_by_file).then(|| (execution.clone(), record.task_id, run));
+        run
     }
 
     /// Brings the executions of a step into the order of their times where they are of several graphs of one
@@ -384,7 +336,7 @@ impl ComparedDump {
                 .filter(|slot| slot.side == record::SlotSide::Output)
             {
                 let known = outputs.get(slot.index as usize).cloned().flatten();
-                slot.original = slot.original.take().or(known);
+                slot.original = slot.original.take().or(known.map(Box::new));
             }
         }
     }
@@ -392,32 +344,6 @@ impl ComparedDump {
     /// Number of slots.
     pub fn n_slots(&self) -> usize {
         self.runs.iter().map(|run| run.slots.len()).sum()
-    }
-}
-
-impl ExecutionSlot {
-    fn from_item(record: IndexedTensor, problem: Option<String>) -> ExecutionSlot {
-        let (side, index) = record.slot.unwrap_or((record::SlotSide::Output, 0));
-        let dtype = record.dtype.as_ref();
-        let places = record.elements.as_ref();
-        let original_shape = record.original_shape.clone();
-        ExecutionSlot {
-            side,
-            index,
-            dtype: dtype.and_then(DumpTerm::value),
-            dtype_name: dtype.map(ToString::to_string).unwrap_or_default(),
-            layout: record.layout.as_ref().and_then(DumpTerm::value),
-            shape: record.shape.clone(),
-            original_shape: original_shape.filter(|dims| !dims.is_empty()),
-            original: record.original.clone(),
-            made_value: None,
-            n_bytes: record.n_bytes.unwrap_or(0),
-            path: record.path.clone(),
-            has_elements: places.is_some_and(|place| place.tensor.is_some()),
-            statistics: record.statistics.clone(),
-            problem,
-            record,
-        }
     }
 }
 
@@ -429,6 +355,23 @@ pub fn without_dots(op_type: &str) -> String {
         return op_type.to_owned();
     }
     op_type.replace('.', "_")
+}
+
+/// The file that makes a tensor one of an execution of its own. A file of the runtime is one execution; arrays of one
+/// execution are files of their own, and elements of the native form are wherever there was room.
+fn file_of_execution(record: &IndexedTensor) -> Option<SharedPath> {
+    let place = record.elements.as_ref()?;
+    let is_of_runtime = place.kind != Some(FileKind::Elements)
+        && place.tensor.is_some()
+        && record.task_id.is_some()
+        && record.timestamp.is_some();
+    let is_array = || {
+        record
+            .path
+            .extension()
+            .is_some_and(|e| e == "npy" || e == "zst")
+    };
+    (is_of_runtime && !is_array()).then(|| record.path.clone())
 }
 
 /// Leaves each name where it stands first.

@@ -117,7 +117,7 @@ pub(super) fn compare_numbers(
     }
     StatisticsOutcome::Measured(StatisticsMatch {
         evidence,
-        metrics: Metrics(metrics),
+        metrics: metrics.into(),
         n_bytes: a.n_bytes + b.n_bytes,
     })
 }

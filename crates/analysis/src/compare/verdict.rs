@@ -13,6 +13,8 @@ mod tolerance;
 
 use std::collections::HashSet;
 
+use opscope_store::SharedText;
+
 use super::attribution::kinds::is_additive;
 use super::evidence::{Evidence, RuleName};
 use super::flow::ValueFlow;
@@ -160,7 +162,7 @@ pub(super) fn is_float_name(dtype: &str) -> bool {
 }
 
 /// Type and name by which thresholds are chosen: the target's last operator.
-fn names_of(operator: &OperatorResult) -> (String, String) {
+fn names_of(operator: &OperatorResult) -> (SharedText, SharedText) {
     let name = operator.target.last().or(operator.golden.last());
     name.map(|name| (name.op_type.clone(), name.op_name.clone()))
         .unwrap_or_default()

@@ -164,7 +164,7 @@ fn executions(root: &Path, listing: dump::DumpListing) -> FoundSources {
                 real_name: None,
                 names_its_tensor: false,
                 n_bytes: records.iter().filter_map(|one| one.n_bytes).sum(),
-                path: first.path.clone(),
+                path: first.path.to_path_buf(),
                 records,
             });
         }
@@ -174,7 +174,10 @@ fn executions(root: &Path, listing: dump::DumpListing) -> FoundSources {
     let mut tables: Vec<_> = without.map(|one| one.path.clone()).collect();
     tables.dedup();
     let reason = PassReason::Statistics;
-    let passed = tables.into_iter().map(|path| PassedOver { path, reason });
+    let passed = tables.into_iter().map(|path| PassedOver {
+        path: path.to_path_buf(),
+        reason,
+    });
     found.passed_over.extend(passed);
     found
 }

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
-use std::path::PathBuf;
 
 use half::f16;
+use opscope_store::SharedPath;
 use opscope_store::file_bytes::FileBytes;
 use opscope_store::reader::{ElementsPlace, FileKind, IndexedTensor, OpenedTensor, TensorFile};
 use opscope_store::record::SlotSide;
@@ -114,7 +114,7 @@ impl NumpyArray {
 /// The file that was read last: a file of several tensors is opened once for tensors that are read one after the
 /// other.
 #[derive(Default)]
-pub struct LastFile(Option<(PathBuf, TensorFile)>);
+pub struct LastFile(Option<(SharedPath, TensorFile)>);
 
 impl LastFile {
     /// Calls `work` with the elements of a record in the dtype that the file has.

@@ -4,11 +4,10 @@
 //! comparing small ones.
 
 use std::cell::RefCell;
-use std::path::PathBuf;
 
-use opscope_store::StoreError;
 use opscope_store::file_bytes::FileBytes;
 use opscope_store::reader::{IndexedTensor, TensorFile};
+use opscope_store::{SharedPath, StoreError};
 
 use super::ElementsError;
 
@@ -17,7 +16,7 @@ const N_OPEN_MAX: usize = 8;
 
 thread_local! {
     /// `None` while the thread does no such work: a file must not stay open because it was read once.
-    static OPEN: RefCell<Option<Vec<(PathBuf, FileBytes)>>> = const { RefCell::new(None) };
+    static OPEN: RefCell<Option<Vec<(SharedPath, FileBytes)>>> = const { RefCell::new(None) };
 }
 
 /// Does `work`, during which files stay open.
@@ -58,7 +57,7 @@ pub(super) fn of_elements(record: &IndexedTensor) -> Result<TensorFile, Elements
     let path = &record.path;
     let bytes = FileBytes::open_in_dump(path).map_err(|source| StoreError::Io {
         action: "read",
-        path: path.clone(),
+        path: path.to_path_buf(),
         source,
     })?;
     OPEN.with_borrow_mut(|open| {

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use opscope_store::StoreError;
 use opscope_store::file_format::graph_json::GraphOperator;
 use opscope_store::reader::{ElementsPlace, FileKind, IndexedTensor, NativeStep};
 use opscope_store::record::SlotSide;
 use opscope_store::slot_table::{SlotRow, StatisticsCells};
 use opscope_store::tree::native::file_below;
+use opscope_store::{SharedText, StoreError};
 
 use crate::compare::matching::SlotRef;
 use crate::compare::side::{ComparedDump, ExecutionSlot, OperatorExecution, positions};
@@ -152,9 +152,7 @@ fn execution_row(side: &ComparedDump, index: usize) -> SlotRow {
     // The description of another graph is none, so that nothing is told of the wrong operator.
     let operator = described.and_then(|(_, graph, operator)| graph.operators.get(operator));
     // Dumps of msProbe have it beside each call.
-    let recorded = run.slots.first();
-    let recorded = recorded.and_then(|slot| slot.record().execution.call_site.clone());
-    let recorded = recorded.unwrap_or_default();
+    let recorded = run.call_site.clone().unwrap_or_default();
     SlotRow {
         rank: run.place.rank.map(Into::into),
         model: run.place.model.as_deref().map(Into::into),
@@ -242,7 +240,7 @@ fn describe(row: &mut SlotRow, slot: &ExecutionSlot, root: &Path) {
         row.file_slot = place
             .tensor
             .and_then(|(_, index)| i64::try_from(index).ok());
-        row.offset = place.offset.and_then(|offset| i64::try_from(offset).ok());
+        row.offset = slot.offset().and_then(|offset| i64::try_from(offset).ok());
     }
     row.statistics = statistics_of(slot);
     // Other digests have as many digits, and would pass for this one.
@@ -284,12 +282,12 @@ impl PartRows<'_> {
             shape: Some(extents.collect::<Option<_>>()?),
             n_bytes: row.n_bytes.and_then(|n| u64::try_from(n).ok()),
             elements: Some(ElementsPlace {
-                real_name: String::new(),
+                real_name: SharedText::default(),
                 kind: Some(FileKind::Elements),
                 tensor: Some((SlotSide::Output, 0)),
                 offset: row.offset.and_then(|offset| u64::try_from(offset).ok()),
             }),
-            path,
+            path: path.into(),
             ..IndexedTensor::default()
         })
     }

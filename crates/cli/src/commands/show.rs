@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use opscope_analysis::describe::{self, FileDescription, OverflowDescription, TensorDescription};
 use opscope_analysis::overview::{OperatorOverview, Overview};
-use opscope_analysis::{ElementValue, default_jobs, read_whole};
+use opscope_analysis::{ElementValue, default_jobs, read_overview};
 use opscope_store::dump::PassedOver;
 use opscope_store::reader::{
     DEBUG_MODE_FORM, DumpIndex, FileKind, MINDSPORE_FORM, NATIVE_FORM, read_tables, reader_of,
@@ -65,7 +65,7 @@ pub(crate) fn run(arguments: &ShowArguments) -> Result<(), CommandFailure> {
     if reader_of(&listing).form() == MINDSPORE_FORM {
         return mindspore::show(&arguments.path, listing, &runs, arguments.json);
     }
-    let index = read_whole(listing, default_jobs());
+    let index = read_overview(listing, default_jobs());
     let overview = Overview::new(&arguments.path, &index);
     let tables = &index.tables;
     if arguments.json {
@@ -328,8 +328,8 @@ fn print_overview(overview: &Overview) -> Result<(), CommandFailure> {
             operator
                 .task_id
                 .map_or_else(|| "-".into(), |id| id.to_string()),
-            operator.op_type.clone(),
-            operator.op_name.clone(),
+            operator.op_type.to_string(),
+            operator.op_name.to_string(),
             operator.n_files.to_string(),
             operator.n_inputs.to_string(),
             operator.n_outputs.to_string(),

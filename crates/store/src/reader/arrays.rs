@@ -187,13 +187,13 @@ fn named_tensor(entry: &DumpEntry, name: Option<&str>) -> ArrayRecord {
     let place = place_of(entry, stem);
     let array = ArrayName::parse(name.unwrap_or(stem));
     let mut execution = IndexedExecution {
-        op_name: array.op_name.to_owned(),
+        op_name: array.op_name.into(),
         rank: place.rank,
         step: place.step,
         ..IndexedExecution::default()
     };
     let mut record = IndexedTensor {
-        path: entry.path.clone(),
+        path: (&entry.path).into(),
         slot: Some(array.slot.unwrap_or((SlotSide::Output, 0))),
         ..IndexedTensor::default()
     };
@@ -208,12 +208,12 @@ fn named_tensor(entry: &DumpEntry, name: Option<&str>) -> ArrayRecord {
     if let Some(file_stem) = file_stem {
         match DumpFileName::parse(file_stem) {
             Some(file) => {
-                execution.op_type = file.op_type;
-                execution.op_name = file.op_name;
+                execution.op_type = file.op_type.into();
+                execution.op_name = file.op_name.into();
                 record.task_id = Some(file.task_id);
                 record.stream_id = file.stream_id;
             }
-            None => stem.clone_into(&mut execution.op_name),
+            None => execution.op_name = stem.into(),
         }
     }
     (execution, record)
@@ -238,14 +238,14 @@ fn named_value(
     let counted = polygraphy_json::iteration_of(file_name).filter(|_| run.is_some());
     let step = counted.or(place.step).filter(|_| !has_iterations);
     let execution = IndexedExecution {
-        op_name: name.to_owned(),
-        model: run.and_then(|run| run.runner.clone()),
+        op_name: name.into(),
+        model: run.and_then(|run| run.runner.as_deref().map(Into::into)),
         rank: onnx_tensor::rank_in_stem(stem, name).or(place.rank),
         step: step.or(iteration),
         ..IndexedExecution::default()
     };
     let record = IndexedTensor {
-        path: entry.path.clone(),
+        path: (&entry.path).into(),
         slot: Some((SlotSide::Output, 0)),
         ..IndexedTensor::default()
     };
@@ -263,14 +263,14 @@ fn node_tensors(entry: &DumpEntry, head: &FileHead) -> Vec<ArrayRecord> {
     uses.sort_by_key(|(step, used, _)| (*step, used.order));
     let records = uses.into_iter().map(|(step, used, stored)| {
         let execution = IndexedExecution {
-            op_type: used.op_type.as_ref().to_owned(),
-            op_name: used.op_name.as_ref().to_owned(),
+            op_type: used.op_type.as_ref().into(),
+            op_name: used.op_name.as_ref().into(),
             rank: place.rank,
             step,
             ..IndexedExecution::default()
         };
         let mut record = IndexedTensor {
-            path: entry.path.clone(),
+            path: (&entry.path).into(),
             slot: Some(used.slot),
             ..IndexedTensor::default()
         };

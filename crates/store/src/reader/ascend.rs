@@ -198,16 +198,16 @@ fn file_record((entry, content): &ReadEntry) -> Option<IndexedFile> {
 
 fn operator_in_file(entry: &DumpEntry, head: &FileHead) -> OperatorInFile {
     let (op_type, op_name, task_id) = match &entry.name {
-        Some(name) => (name.op_type.clone(), &name.op_name, Some(name.task_id)),
-        None => (String::new(), &entry.real_name, None),
+        Some(name) => (name.op_type.as_str(), &name.op_name, Some(name.task_id)),
+        None => ("", &entry.real_name, None),
     };
     let count = |side| head.tensors.iter().filter(|t| t.side == side).count() as u64;
     let op_name = Some(&head.op_name)
         .filter(|name| !name.is_empty())
         .unwrap_or(op_name);
     OperatorInFile {
-        op_type,
-        op_name: op_name.clone(),
+        op_type: op_type.into(),
+        op_name: op_name.into(),
         task_id,
         n_inputs: count(SlotSide::Input),
         n_outputs: count(SlotSide::Output),
@@ -250,14 +250,14 @@ impl DescribedFile {
             } else {
                 ExecutionKind::Operator
             },
-            model: origin.model,
+            model: origin.model.map(Into::into),
             model_id: origin.model_id,
             rank: origin.rank.or(origin.device),
             step: origin.step,
             ..IndexedExecution::default()
         };
         let tensor = IndexedTensor {
-            path: entry.path.clone(),
+            path: (&entry.path).into(),
             ..IndexedTensor::default()
         };
         let mut named = DescribedFile { execution, tensor };
@@ -269,7 +269,7 @@ impl DescribedFile {
         } else {
             match npy_zst::split_name(&entry.real_name) {
                 Some((stem, _)) => named.take_stem(stem),
-                None => named.execution.op_name.clone_from(&entry.real_name),
+                None => named.execution.op_name = (&entry.real_name).into(),
             }
         }
         named
@@ -279,17 +279,17 @@ impl DescribedFile {
     /// the vendor's comparison have it, or anything.
     fn take_stem(&mut self, stem: &str) {
         let Some((op_name, output, time)) = golden_name(stem) else {
-            self.execution.op_name = stem.to_owned();
+            self.execution.op_name = stem.into();
             return;
         };
-        self.execution.op_name = op_name.to_owned();
+        self.execution.op_name = op_name.into();
         self.tensor.slot = Some((SlotSide::Output, output));
         self.tensor.timestamp = microseconds(time);
     }
 
     fn take_name(&mut self, name: &DumpFileName) {
-        self.execution.op_type.clone_from(&name.op_type);
-        self.execution.op_name.clone_from(&name.op_name);
+        self.execution.op_type = (&name.op_type).into();
+        self.execution.op_name = (&name.op_name).into();
         self.tensor.task_id = Some(name.task_id);
         self.tensor.stream_id = name.stream_id;
         self.tensor.timestamp = microseconds(&name.timestamp);
@@ -318,7 +318,7 @@ fn tensor_records(
     let mut named = DescribedFile::from_entry(entry);
     // The name inside the file still has the characters that the name of the file had to replace.
     if !head.op_name.is_empty() {
-        named.execution.op_name.clone_from(&head.op_name);
+        named.execution.op_name = (&head.op_name).into();
     }
     // Dumps of failing operators have a local time in their names, which tells no timestamp. A time
     // of 0 in the file stands for a field that is absent.

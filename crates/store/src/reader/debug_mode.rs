@@ -16,7 +16,7 @@ use crate::dump::{DumpEntry, DumpListing, PassReason, PassedOver};
 use crate::file_format::debug_mode::{self, DebugCall, DebugLog, DebugTensor};
 use crate::record::{CallSite, SlotSide};
 use crate::tree::debug_mode::{self as tree, LogPlace, may_be_log};
-use crate::{StoreError, regular_file};
+use crate::{SharedText, StoreError, regular_file};
 
 /// Most files of a directory that are looked into to find a log.
 const N_LOOKED_INTO_MAX: usize = 32;
@@ -91,7 +91,7 @@ impl DumpReader for DebugModeReader {
         for (place, entry) in logs {
             // Logs that nothing else tells apart go by their names.
             let name = tree::stem(&entry.real_name);
-            let model = shared.contains(&place).then(|| name.to_owned());
+            let model = shared.contains(&place).then(|| SharedText::from(name));
             match read_log(&entry.path) {
                 Ok(log) => {
                     index.errors.extend(unread_parts(&entry.path, &log));
@@ -171,7 +171,7 @@ fn add_log(
     index: &mut DumpIndex,
     entry: &DumpEntry,
     place: LogPlace,
-    model: Option<String>,
+    model: Option<SharedText>,
     log: DebugLog,
 ) {
     let mut names = OperatorNames::default();
@@ -183,8 +183,8 @@ fn add_log(
         let source = texts.share(&call.source);
         let has_site = !module.is_empty() || !source.is_empty();
         let execution = Arc::new(IndexedExecution {
-            op_name: names.next(&call.name),
-            op_type: call.name.clone(),
+            op_name: names.next(&call.name).into(),
+            op_type: call.name.as_str().into(),
             model: model.clone(),
             rank: place.rank,
             step: place.step,
@@ -229,7 +229,7 @@ fn records_of(
     });
     let records = all.map(|(slot, tensor)| IndexedTensor {
         execution: execution.clone(),
-        path: entry.path.clone(),
+        path: (&entry.path).into(),
         slot: Some(slot),
         ..described(tensor)
     });

@@ -8,11 +8,11 @@ use opscope_tensor::{DType, Layout};
 
 use super::tensor_file::{FileKind, StoredTensor};
 use super::term::DumpTerm;
-use crate::StoreError;
 use crate::dump::PassedOver;
 use crate::dump::mindspore::{GraphOrder, RankGraph};
 use crate::file_format::stats_csv::StatsTable;
 use crate::record::{CallSite, SlotSide};
+use crate::{SharedPath, SharedText, StoreError};
 
 /// Everything that reading a dump finds, without the elements of its tensors.
 ///
@@ -52,13 +52,13 @@ pub struct IndexedExecution {
     /// The kind of thing.
     pub kind: ExecutionKind,
     /// The operator's type; empty where nothing says it.
-    pub op_type: String,
+    pub op_type: SharedText,
     /// The operator's name, before characters were replaced where the dump has it.
-    pub op_name: String,
+    pub op_name: SharedText,
     /// Other forms of the name, in dumps that have several.
     pub other_names: OtherNames,
     /// Name of the model or network.
-    pub model: Option<String>,
+    pub model: Option<SharedText>,
     /// Which load of the model, or which graph of the network.
     pub model_id: Option<u32>,
     /// The rank, or the device where there are no ranks.
@@ -166,7 +166,7 @@ pub struct IndexedTensor {
     /// Bytes of the elements.
     pub n_bytes: Option<u64>,
     /// The file that it is in, or that its statistics are in.
-    pub path: PathBuf,
+    pub path: SharedPath,
     /// Where its elements are; none if the dump has statistics only.
     pub elements: Option<ElementsPlace>,
     /// Statistics that the dump has, with the titles of their columns; none where a cell is empty.
@@ -192,7 +192,7 @@ impl IndexedTensor {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ElementsPlace {
     /// The file's real name.
-    pub real_name: String,
+    pub real_name: SharedText,
     /// The file's format; none of a damaged file.
     pub kind: Option<FileKind>,
     /// Side and position within the file, which may differ from the operator's; none of a damaged
@@ -207,7 +207,7 @@ impl ElementsPlace {
     /// The place of a tensor in a file of this kind.
     pub(super) fn new(real_name: &str, kind: FileKind, stored: &StoredTensor) -> ElementsPlace {
         ElementsPlace {
-            real_name: real_name.to_owned(),
+            real_name: real_name.into(),
             kind: Some(kind),
             tensor: Some((stored.side, stored.index)),
             offset: stored.offset,
@@ -217,7 +217,7 @@ impl ElementsPlace {
     /// The place in a damaged file, of which nothing is known.
     pub(super) fn in_damaged_file(real_name: &str) -> ElementsPlace {
         ElementsPlace {
-            real_name: real_name.to_owned(),
+            real_name: real_name.into(),
             kind: None,
             tensor: None,
             offset: None,
@@ -243,9 +243,9 @@ pub struct IndexedFile {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OperatorInFile {
     /// The operator's type; empty where the name does not say it.
-    pub op_type: String,
+    pub op_type: SharedText,
     /// The operator's name.
-    pub op_name: String,
+    pub op_name: SharedText,
     /// The task.
     pub task_id: Option<u32>,
     /// Inputs in the file.

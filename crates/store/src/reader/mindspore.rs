@@ -177,14 +177,14 @@ fn execution(run: &OperatorRun) -> IndexedExecution {
             RunKind::Parameter => ExecutionKind::Parameter,
             RunKind::Constant => ExecutionKind::Constant,
         },
-        op_type: run.op_type.clone(),
-        op_name: run.full_name.as_ref().unwrap_or(&run.op_name).clone(),
+        op_type: (&run.op_type).into(),
+        op_name: run.full_name.as_ref().unwrap_or(&run.op_name).into(),
         other_names: OtherNames {
             in_files: Some(run.op_name.clone()),
             full: run.full_name.clone(),
             listed: run.listed_name.clone(),
         },
-        model: place.net_name.clone(),
+        model: place.net_name.as_deref().map(Into::into),
         model_id: place.graph_id,
         rank: place.rank,
         step: place.step,
@@ -216,7 +216,7 @@ fn slot_record(
     });
     // The row comes before the file, which knows better where there are both.
     if let Some((table, subject, values)) = row {
-        record.path.clone_from(&table.path);
+        record.path = (&table.path).into();
         record.task_id = Some(subject.task_id);
         record.stream_id = Some(subject.stream_id);
         record.shape = Some(subject.shape.clone());
@@ -292,7 +292,7 @@ fn add_dump_file(
     };
     let execution = Arc::make_mut(&mut of_file.execution);
     if !head.op_name.is_empty() && is_foreign {
-        execution.op_name.clone_from(&head.op_name);
+        execution.op_name = (&head.op_name).into();
     }
     if head.holds_records || op_debug::is_record_name(&file.real_name) {
         execution.kind = ExecutionKind::OverflowRecord;
@@ -317,7 +317,7 @@ fn add_dump_file(
 
 /// Takes over what the file of a tensor says, by its name and its header.
 fn take_file(record: &mut IndexedTensor, file: &MindSporeFile, head: Option<&FileHead>) {
-    record.path.clone_from(&file.path);
+    record.path = (&file.path).into();
     match &file.name {
         FileName::Array(name) => {
             record.task_id = Some(name.task_id);

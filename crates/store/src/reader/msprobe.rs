@@ -137,8 +137,8 @@ fn execution(step: &ProbeStep, entry: &ProbeEntry, n_runs: &mut RunCounts) -> In
     let run = *n_runs;
     *n_runs += 1;
     IndexedExecution {
-        op_type: name.op_type.to_owned(),
-        op_name: entry.key.clone(),
+        op_type: name.op_type.into(),
+        op_name: (&entry.key).into(),
         rank: step.place.rank,
         step: step.place.step,
         run,
@@ -178,7 +178,7 @@ fn described(
         dtype_in_name: Some(tensor.dtype.clone()),
         shape: Some(tensor.shape.clone()),
         n_bytes,
-        path: step.entry.path.clone(),
+        path: (&step.entry.path).into(),
         statistics: tensor.statistics.clone(),
         ..IndexedTensor::default()
     }
@@ -224,7 +224,7 @@ fn find_file(
 /// Takes over what the file of a tensor says. What it holds goes before what `dump.json` says, but
 /// for a dtype that numpy lacks, of which the file has another one.
 fn take_file(record: &mut IndexedTensor, file: &DumpEntry, head: Option<&FileHead>) {
-    record.path.clone_from(&file.path);
+    record.path = (&file.path).into();
     let Some((kind, stored)) = head.and_then(|head| Some((head.kind, head.tensors.first()?)))
     else {
         record.dtype = None;

@@ -227,7 +227,7 @@ fn of_value(
             ..CallSite::default()
         });
         let execution = IndexedExecution {
-            op_name,
+            op_name: op_name.into(),
             rank: Some(tags.rank),
             step: Some(tags.step),
             call_site,
@@ -256,7 +256,7 @@ fn of_pass(file: PassFile, entry: &DumpEntry, head: &FileHead) -> Vec<SavedTenso
     let tensors = head.tensors.iter().map(|stored| {
         let name = stored.name.as_deref().unwrap_or_default();
         let execution = IndexedExecution {
-            op_name: name.to_owned(),
+            op_name: name.into(),
             rank: Some(file.rank),
             step: Some(file.pass),
             ..IndexedExecution::default()
@@ -274,7 +274,7 @@ fn record(
     slot: (SlotSide, u32),
 ) -> IndexedTensor {
     let mut record = IndexedTensor {
-        path: entry.path.clone(),
+        path: (&entry.path).into(),
         slot: Some(slot),
         ..IndexedTensor::default()
     };
@@ -290,13 +290,13 @@ fn damaged(name: &SavedFile, entry: &DumpEntry) -> SavedTensor {
         SavedFile::Pass(_) => entry.real_name.clone(),
     };
     let execution = IndexedExecution {
-        op_name,
+        op_name: op_name.into(),
         rank: Some(rank),
         step: Some(step),
         ..IndexedExecution::default()
     };
     let record = IndexedTensor {
-        path: entry.path.clone(),
+        path: (&entry.path).into(),
         elements: Some(ElementsPlace::in_damaged_file(&entry.real_name)),
         ..IndexedTensor::default()
     };

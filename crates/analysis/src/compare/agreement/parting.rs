@@ -220,7 +220,8 @@ fn changed_weights(
 fn fused_counterpart(dumps: [&ComparedDump; 2], target: usize) -> Option<usize> {
     let (target, golden) = (&dumps[0].runs[target], &dumps[1].runs);
     let mut runs = golden.iter().enumerate().filter(|(_, run)| {
-        run.place.step == target.place.step && run.original_names.contains(&target.op_name)
+        let mut names = run.original_names.iter();
+        run.place.step == target.place.step && names.any(|name| target.op_name == *name)
     });
     runs.next().map(|(run, _)| run)
 }

@@ -114,7 +114,7 @@ impl RegionStep {
             is_number.then_some(of.stats.min)
         });
         RegionStep {
-            op_type: dump.runs[run].op_type.clone(),
+            op_type: dump.runs[run].op_type.to_string(),
             constant: constants.next().filter(|_| constants.next().is_none()),
         }
     }
@@ -167,15 +167,16 @@ impl LearnedRegions {
                 .map(|&run| RegionStep::read(values, dumps[0], run));
             let steps: Vec<RegionStep> = steps.collect();
             let of_type = learned
-                .entry(dumps[1].runs[golden].op_type.clone())
+                .entry(dumps[1].runs[golden].op_type.to_string())
                 .or_default();
             if !of_type.contains(&steps) {
                 of_type.push(steps);
             }
         }
         let names = dumps[1].runs.iter().flat_map(|run| {
-            let own = std::iter::once(&run.op_name);
-            own.chain(&run.original_names).cloned()
+            let own = std::iter::once(run.op_name.as_str());
+            let before = run.original_names.iter().map(String::as_str);
+            own.chain(before).map(str::to_owned)
         });
         LearnedRegions {
             of_type: learned,
@@ -193,13 +194,18 @@ impl LearnedRegions {
     ) -> RegionCulprit {
         let region = after(values, target);
         let fused = &dumps[1].runs[golden].original_names;
-        let is_part = |run: &usize| fused.contains(&dumps[0].runs[*run].op_name);
+        let is_part = |run: &usize| {
+            fused
+                .iter()
+                .any(|name| dumps[0].runs[*run].op_name == *name)
+        };
         if is_part(&target) {
             let parts: Vec<usize> = region.iter().copied().filter(is_part).collect();
             // Between parts under their own names, one that the golden side has not stands out.
             let last = parts.last().copied().unwrap_or(target);
             let mut within = region.iter().copied().take_while(|run| *run <= last + 1);
-            let foreign = within.find(|run| !self.names.contains(&dumps[0].runs[*run].op_name));
+            let foreign =
+                within.find(|run| !self.names.contains(dumps[0].runs[*run].op_name.as_str()));
             return self.in_parts(values, golden, &parts, foreign);
         }
         if fused.len() > 1 {
@@ -219,7 +225,7 @@ impl LearnedRegions {
             both.take_while(|(known, found)| known.is_like(found))
                 .count()
         };
-        let learned = self.of_type.get(&dumps[1].runs[golden].op_type);
+        let learned = self.of_type.get(dumps[1].runs[golden].op_type.as_str());
         let nearest = learned
             .into_iter()
             .flatten()

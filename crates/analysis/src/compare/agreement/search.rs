@@ -207,7 +207,7 @@ fn agreement_of(
         let is_float = unit(coarsest).is_some();
         TensorSummary {
             dtype: if is_float {
-                coarsest.name().to_owned()
+                coarsest.name().into()
             } else {
                 slots[i].dtype_name.clone()
             },
@@ -216,8 +216,8 @@ fn agreement_of(
     });
     let slot = SlotResult {
         evidence,
-        target,
-        golden,
+        target: target.into(),
+        golden: golden.into(),
         metrics,
         ..SlotResult::default()
     };

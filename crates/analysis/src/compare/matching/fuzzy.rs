@@ -148,7 +148,7 @@ fn doubts(
             if let [first, second, ..] = candidates[..] {
                 let name = |candidate: Candidate| {
                     let run = gap.runs[1 - side][candidate.1[1 - side]];
-                    board.run(1 - side, run).op_name.clone()
+                    board.run(1 - side, run).op_name.to_string()
                 };
                 let names = (name(first), name(second));
                 board.doubt(side, gap.runs[side][n], names);

@@ -35,7 +35,7 @@ pub(super) fn explain(board: &mut Board<'_>, scope: &PlaceScope) {
             let reason = match namesake {
                 Some(None) => UnmatchedReason::NoSuchRepeat,
                 Some(Some(namesake)) if clashes(board, side, run, namesake) => {
-                    UnmatchedReason::OtherType(board.run(other, namesake).op_type.clone())
+                    UnmatchedReason::OtherType(board.run(other, namesake).op_type.to_string())
                 }
                 _ => match board.doubt_of(side, run) {
                     Some((first, second)) => {

@@ -5,6 +5,7 @@ mod layouts;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use opscope_store::SharedText;
 use opscope_store::record::SlotSide;
 
 use super::{MatchEvidence, MissingSlot, RunPair, SlotPair, SlotRef};
@@ -52,7 +53,7 @@ pub(super) fn first_extents(run: &OperatorExecution, may_be_input: bool) -> Opti
 pub(super) fn is_made_up(sides: [&ComparedDump; 2], i: usize, slot: &ExecutionSlot) -> bool {
     let known = &sides[1 - i].value_names;
     // Without a description of the original graph every value would pass for made up.
-    let is_unknown = |name: &String| !known.is_empty() && !known.contains(name);
+    let is_unknown = |name: &SharedText| !known.is_empty() && !known.contains(name.as_str());
     slot.original.is_none() && slot.made_value.as_ref().is_some_and(is_unknown)
 }
 

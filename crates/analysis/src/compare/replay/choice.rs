@@ -120,8 +120,9 @@ pub fn choose(side: &ComparedDump, choice: &OperatorChoice) -> Result<Vec<usize>
 
 /// Returns the properties that runs of one operator have in common.
 fn identity(run: &OperatorExecution) -> (Option<String>, String, String, Option<u32>) {
-    let model = run.place.model.clone();
-    (model, run.op_type.clone(), run.op_name.clone(), run.task_id)
+    let model = run.place.model.as_ref().map(ToString::to_string);
+    let [op_type, op_name] = [&run.op_type, &run.op_name].map(ToString::to_string);
+    (model, op_type, op_name, run.task_id)
 }
 
 /// How a run may be called: by its name, and by file names with and without task.
@@ -129,7 +130,7 @@ fn forms(run: &OperatorExecution) -> Vec<String> {
     let clean = clean_name(&run.op_name);
     let typed = format!("{}.{clean}", clean_name(&run.op_type));
     let file = run.slots.first().and_then(|slot| slot.path.file_name());
-    let mut forms = vec![run.op_name.clone(), clean];
+    let mut forms = vec![run.op_name.to_string(), clean];
     forms.extend(run.task_id.map(|task| format!("{typed}.{task}")));
     forms.push(typed);
     forms.extend(file.map(|name| name.to_string_lossy().into_owned()));

@@ -110,7 +110,7 @@ impl MetricColumns {
 }
 
 fn add(known: &mut Vec<MetricId>, metrics: &Metrics) {
-    for (metric, _) in &metrics.0 {
+    for metric in metrics.names() {
         if !known.contains(metric) {
             known.push(*metric);
         }
@@ -275,8 +275,8 @@ pub(super) fn slot_cell(slot: SlotKey) -> ReportCell {
     ReportCell::Text(slot.to_string())
 }
 
-fn optional(value: Option<&String>) -> ReportCell {
-    value.map_or(ReportCell::Nothing, |value| text(value))
+fn optional(value: Option<&impl AsRef<str>>) -> ReportCell {
+    value.map_or(ReportCell::Nothing, |value| text(value.as_ref()))
 }
 
 pub(super) fn number(value: Option<f64>) -> ReportCell {

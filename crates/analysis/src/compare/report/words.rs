@@ -202,7 +202,7 @@ pub fn of_operator(operator: &OperatorResult) -> String {
 fn in_full(name: &OperatorName) -> String {
     match (name.op_type.is_empty(), name.op_name.is_empty()) {
         (true, _) => format!("`{}`", name.op_name),
-        (false, true) => name.op_type.clone(),
+        (false, true) => name.op_type.to_string(),
         (false, false) => format!("{} `{}`", name.op_type, name.op_name),
     }
 }
@@ -216,7 +216,7 @@ pub fn name_of(operator: &OperatorResult) -> OperatorName {
 /// Rank, model, step and repetition, as far as they say anything.
 pub fn place(name: &OperatorName) -> String {
     let rank = name.rank.map(|rank| format!("rank {rank}"));
-    let model = name.model.clone();
+    let model = name.model.as_ref().map(ToString::to_string);
     let step = name.step.map(|step| format!("step {step}"));
     let repeat = (name.repeat > 0).then(|| format!("repeat {}", name.repeat));
     let parts = [rank, model, step, repeat].into_iter().flatten();
@@ -495,7 +495,7 @@ mod tests {
                 shape: vec![2, 3],
                 ..TensorSummary::default()
             },
-            metrics: Metrics(numbers.to_vec()),
+            metrics: numbers.to_vec().into(),
             ..SlotResult::default()
         };
         assert_eq!(worst_element(&slot).unwrap(), "[1, 2] 1 / 2.5");

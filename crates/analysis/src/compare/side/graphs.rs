@@ -167,7 +167,8 @@ impl DumpGraphs {
             return Some(only);
         }
         let numbered = run.place.model_id.map(|id| format!("graph_{id}"));
-        let names = [run.place.model.clone(), numbered];
+        let model = run.place.model.as_ref().map(ToString::to_string);
+        let names = [model, numbered];
         names.into_iter().flatten().find_map(|name| {
             let name = clean_name(&name);
             let is_it = |(file, _): &&(usize, usize)| self.files[*file].clean_name == name;
@@ -204,7 +205,10 @@ impl ComparedDump {
             ] {
                 let is_present: Vec<bool> = values.iter().map(Option::is_some).collect();
                 for (slot, position) in positions(run, side, &is_present) {
-                    run.slots[slot].made_value = values.get(position).cloned().flatten();
+                    run.slots[slot].made_value = values
+                        .get(position)
+                        .and_then(Option::as_ref)
+                        .map(Into::into);
                 }
             }
         }

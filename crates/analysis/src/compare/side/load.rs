@@ -60,7 +60,9 @@ impl ExecutionSlot {
     ) -> Result<R, LoadError> {
         self.check()?;
         let layout = self.layout.unwrap_or(Layout::Nd);
-        Ok(file.with_stored(&self.record, |view| work(TensorView { layout, ..view }))?)
+        Ok(file.with_stored(&self.elements_record(), |view| {
+            work(TensorView { layout, ..view })
+        })?)
     }
 
     fn check(&self) -> Result<(), LoadError> {
@@ -84,7 +86,7 @@ impl ExecutionSlot {
             shape: None,
         });
         Ok(LoadedSlot {
-            array: NumpyArray::stored(&self.record, relayout.as_ref())?,
+            array: NumpyArray::stored(&self.elements_record(), relayout.as_ref())?,
             layout: layout.or(self.layout).unwrap_or(Layout::Nd),
         })
     }

@@ -154,7 +154,7 @@ impl DescribedSlot {
                 RoundedNumber::exact(view.shape.n_elements() as f64),
             )],
             digests: Vec::new(),
-            dtype: slot.dtype_name.clone(),
+            dtype: slot.dtype_name.to_string(),
             n_bytes: view.bytes.len() as u64,
         };
         if let Ok(stats) = sequential_stats(view) {
@@ -198,7 +198,7 @@ impl DescribedSlot {
             },
             numbers: Vec::new(),
             digests: Vec::new(),
-            dtype: slot.dtype_name.clone(),
+            dtype: slot.dtype_name.to_string(),
             n_bytes: 0,
         };
         for (title, text) in &slot.statistics {

@@ -52,9 +52,9 @@ pub(super) fn value(metrics: &Metrics, metric: MetricId) -> Option<f64> {
             beyond_chance(metrics, ratio(offset, rms))
         }
         MetricId::StatisticRel => {
-            let all = metrics.0.iter();
+            let all = metrics.iter();
             let all = all.filter(|(metric, _)| metric.is_statistic_distance());
-            all.map(|(_, value)| *value).reduce(f64::max)
+            all.map(|(_, value)| value).reduce(f64::max)
         }
         _ => None,
     }

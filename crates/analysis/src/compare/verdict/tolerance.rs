@@ -66,7 +66,7 @@ mod tests {
         let slot = SlotResult {
             target: tensor.clone(),
             golden: tensor,
-            metrics: Metrics(metrics.to_vec()),
+            metrics: metrics.to_vec().into(),
             level,
             ..SlotResult::default()
         };

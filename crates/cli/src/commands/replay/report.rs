@@ -94,8 +94,8 @@ fn of_several(replayed: &[ReplayResult], has_golden: bool) -> String {
         let name = &one.operator;
         let errors = one.errors;
         let mut row = vec![
-            name.op_name.clone(),
-            name.op_type.clone(),
+            name.op_name.to_string(),
+            name.op_type.to_string(),
             optional(name.rank.map(u64::from)),
             optional(name.step),
             verdict_word(one.level).to_owned(),

@@ -210,7 +210,7 @@ fn row(
     vec![
         step,
         number(execution.model_id),
-        execution.op_type.clone(),
+        execution.op_type.to_string(),
         name.cloned().unwrap_or_default(),
         slot_name(tensor),
         dtype.unwrap_or_else(|| "-".to_owned()),
@@ -306,7 +306,7 @@ fn tensor_record_json(overview: &MindSporeOverview, tensor: &IndexedTensor) -> V
     };
     let layout = described.filter(|_| is_dump_file(tensor));
     let layout = layout.map(|described| described.stored.layout.to_string());
-    object["path"] = json!(tensor.elements.as_ref().map(|_| &tensor.path));
+    object["path"] = json!(tensor.elements.as_ref().map(|_| tensor.path.as_path()));
     object["timestamp"] = tensor.timestamp.unwrap_or(0).into();
     object["named_layout"] = json!(layout.or_else(|| tensor.layout_in_name.clone()));
     object["original_dtype"] = json!(tensor.dtype_in_name);

@@ -1,10 +1,10 @@
 //! Values that were saved one by one, put together into executions of modules.
 
 use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::super::index::{IndexedExecution, IndexedTensor, OperatorInFile};
+use crate::SharedPath;
 use crate::record::SlotSide;
 
 /// A tensor with its execution, of which it is not known yet which run it is.
@@ -59,7 +59,7 @@ struct SavedExecution {
     parts: HashSet<String>,
     n_inputs: u32,
     n_outputs: u32,
-    file: PathBuf,
+    file: SharedPath,
     /// When its last tensor was saved, in the order of the dump.
     last: usize,
 }
@@ -77,7 +77,7 @@ impl SavedExecutions {
     /// Adds the tensors of the next file. `run` names the run of the program that they are of.
     pub(super) fn add(&mut self, run: Option<String>, tensors: Vec<SavedTensor>) {
         for mut tensor in tensors {
-            tensor.execution.model.clone_from(&run);
+            tensor.execution.model = run.as_ref().map(Into::into);
             self.n_tensors += 1;
             // Only the last run can go on.
             let known = self.last_runs.get(&tensor.execution).copied();

@@ -83,7 +83,7 @@ impl Matching {
             let all = self.unmatched.iter();
             let all = all.filter(|one| one.party == party && open(&one.reason));
             let mut seen = BTreeSet::new();
-            all.map(|one| side.runs[one.run].op_name.clone())
+            all.map(|one| side.runs[one.run].op_name.to_string())
                 .filter(|name| seen.insert(name.clone()))
                 .collect()
         };
@@ -135,7 +135,7 @@ fn names(side: &ComparedDump, runs: &[usize], inside: &[usize]) -> MappedNames {
     let mut seen = BTreeSet::new();
     let names = runs.iter().map(|&run| &side.runs[run].op_name);
     let distinct = names.filter(|name| seen.insert(*name));
-    MappedNames::from(distinct.cloned().collect::<Vec<_>>())
+    MappedNames::from(distinct.map(ToString::to_string).collect::<Vec<_>>())
 }
 
 /// Which execution of its name each run is within its place, and how many there are.

@@ -78,7 +78,10 @@ pub(super) fn align(
 fn models(side: &ComparedDump, runs: &[usize]) -> Models {
     let mut models: Models = grouped(runs, |run| {
         let place = &side.runs[run].place;
-        (place.model.clone(), place.model_id)
+        (
+            place.model.as_ref().map(ToString::to_string),
+            place.model_id,
+        )
     })
     .into_iter()
     .collect();

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use opscope_store::SharedText;
 use serde::{Serialize, Serializer};
 
 use crate::compare::report::{ShownPlaces, chain, columns, words};
@@ -234,7 +235,13 @@ impl SlotColumns {
             let dims: Vec<String> = shape.iter().map(ToString::to_string).collect();
             dims.join("x")
         };
-        let both = |a: String, b: String| if a == b { a } else { format!("{a} / {b}") };
+        let both = |a: &str, b: &str| {
+            if a == b {
+                a.to_owned()
+            } else {
+                format!("{a} / {b}")
+            }
+        };
         let golden = slot
             .golden_slot
             .map_or_else(String::new, |slot| slot.to_string());
@@ -243,9 +250,9 @@ impl SlotColumns {
         self.golden_text.push(texts.put(golden));
         self.level.push(words::level(slot.level));
         self.evidence_text.push(texts.put(slot.evidence.name()));
-        let dtype = both(slot.target.dtype.clone(), slot.golden.dtype.clone());
+        let dtype = both(&slot.target.dtype, &slot.golden.dtype);
         self.dtype_text.push(texts.put(dtype));
-        let shape = both(shape(&slot.target.shape), shape(&slot.golden.shape));
+        let shape = both(&shape(&slot.target.shape), &shape(&slot.golden.shape));
         self.shape_text.push(texts.put(shape));
         for (metric, column) in &mut self.numbers {
             column.push(slot.metrics.get(*metric).map(PageNumber));
@@ -280,7 +287,11 @@ impl<'a> SlotDetail<'a> {
             });
             detail.yardstick = natural.collect();
             let files = [&slot.target.path, &slot.golden.path];
-            detail.files = files.into_iter().flatten().map(String::as_str).collect();
+            detail.files = files
+                .into_iter()
+                .flatten()
+                .map(SharedText::as_str)
+                .collect();
         }
         Some(detail)
     }
@@ -294,7 +305,7 @@ fn more_metrics(comparison: &Comparison) -> Vec<MetricId> {
         .flat_map(|operator| &operator.slots);
     let mut more = Vec::new();
     let mut known: HashSet<MetricId> = MetricId::on_page().collect();
-    for (metric, _) in slots.flat_map(|slot| &slot.metrics.0) {
+    for metric in slots.flat_map(|slot| slot.metrics.names()) {
         if known.insert(*metric) {
             more.push(*metric);
         }

@@ -1,0 +1,271 @@
+//! A tensor of an execution. Large dumps have millions of them, and few that differ in more than their place.
+
+use std::collections::HashSet;
+use std::hash::{Hash, Hasher};
+use std::ops::{Deref, DerefMut};
+use std::sync::{Arc, OnceLock};
+
+use opscope_store::reader::{DumpTerm, IndexedExecution, IndexedTensor};
+use opscope_store::{SharedPath, SharedText, record};
+use opscope_tensor::{DType, Layout};
+
+use crate::compare::result::{SharedSummary, SlotKey, TensorSummary};
+
+/// A tensor of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ExecutionSlot {
+    /// Input or output; an array of which nothing is known is an output.
+    pub side: record::SlotSide,
+    /// Which one.
+    pub index: u32,
+    /// Name and output of the operator before fusion, where the dump says.
+    pub original: Option<Box<(String, u32)>>,
+    /// Name of the value in a graph that an engine made of a model; none of other graphs' values.
+    pub made_value: Option<SharedText>,
+    /// Where its bytes begin in its file, as far as the dump says.
+    offset: Option<u64>,
+    facts: Arc<SlotFacts>,
+}
+
+/// Everything else that is known of a slot, which it may share with others.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SlotFacts {
+    /// Element type; none if it is unknown.
+    pub dtype: Option<DType>,
+    /// Name of the element type as the dump has it.
+    pub dtype_name: SharedText,
+    /// The meaning of the axes; none if it is unknown.
+    pub layout: Option<Layout>,
+    /// Extents as stored; none of a damaged file.
+    pub shape: Option<Vec<u64>>,
+    /// Extents before the layout was changed, where the dump says.
+    pub original_shape: Option<Vec<u64>>,
+    /// Bytes of the tensor.
+    pub n_bytes: u64,
+    /// The file.
+    pub path: SharedPath,
+    /// Whether the dump has the elements.
+    pub has_elements: bool,
+    /// Statistics and digests that the dump has: title of the column, and the text if there is a value.
+    pub statistics: Vec<(String, Option<String>)>,
+    /// Why it cannot be read, if so.
+    pub problem: Option<String>,
+    /// The same in results, once it was asked for.
+    summary: OnceLock<SharedSummary>,
+    /// The record that they were made from, without what it says of the execution and the place.
+    pub(super) record: IndexedTensor,
+}
+
+impl Deref for ExecutionSlot {
+    type Target = SlotFacts;
+
+    fn deref(&self) -> &SlotFacts {
+        &self.facts
+    }
+}
+
+impl DerefMut for ExecutionSlot {
+    /// What is changed is no longer shared.
+    fn deref_mut(&mut self) -> &mut SlotFacts {
+        let facts = Arc::make_mut(&mut self.facts);
+        facts.summary.take();
+        facts
+    }
+}
+
+impl ExecutionSlot {
+    /// A slot of which dtype and extents are known and nothing else: the dump has neither elements nor statistics
+    /// of it.
+    pub fn described(
+        side: record::SlotSide,
+        index: u32,
+        dtype: DType,
+        shape: &[u64],
+    ) -> ExecutionSlot {
+        let facts = SlotFacts {
+            dtype: Some(dtype),
+            dtype_name: dtype.name().into(),
+            shape: Some(shape.to_vec()),
+            ..SlotFacts::of(IndexedTensor::default(), None)
+        };
+        ExecutionSlot {
+            side,
+            index,
+            original: None,
+            made_value: None,
+            offset: None,
+            facts: Arc::new(facts),
+        }
+    }
+
+    /// The slot of a record; `problem` says why it cannot be read, if so.
+    pub(super) fn from_record(
+        mut record: IndexedTensor,
+        problem: Option<String>,
+        known: &mut KnownFacts,
+    ) -> ExecutionSlot {
+        let (side, index) = record.slot.take().unwrap_or((record::SlotSide::Output, 0));
+        let original = record.original.take();
+        let place = record.elements.as_mut();
+        let offset = place.and_then(|place| place.offset.take());
+        record.execution.clone_from(&known.no_execution);
+        record.task_id = None;
+        record.timestamp = None;
+        ExecutionSlot {
+            side,
+            index,
+            original: original.map(Box::new),
+            made_value: None,
+            offset,
+            facts: known.share(record, problem),
+        }
+    }
+
+    /// What the dump says of the tensor apart from its execution and its place there. To read its elements takes
+    /// [`ExecutionSlot::elements_record`].
+    pub fn record(&self) -> &IndexedTensor {
+        &self.record
+    }
+
+    /// Where its bytes begin in its file; none where they are compressed or in an order of their own.
+    pub fn offset(&self) -> Option<u64> {
+        self.offset
+    }
+
+    /// The record that tells where the elements are.
+    pub fn elements_record(&self) -> IndexedTensor {
+        let mut elements = self.record.elements.clone();
+        if let Some(place) = &mut elements {
+            place.offset = self.offset;
+        }
+        let shared = &self.record;
+        IndexedTensor {
+            // Texts of numbers are many, and reading elements needs none of them.
+            statistics: Vec::new(),
+            elements,
+            execution: shared.execution.clone(),
+            task_id: None,
+            stream_id: None,
+            timestamp: None,
+            slot: Some((self.side, self.index)),
+            dtype: shared.dtype.clone(),
+            stored_dtype: shared.stored_dtype.clone(),
+            layout: shared.layout.clone(),
+            dtype_in_name: shared.dtype_in_name.clone(),
+            layout_in_name: shared.layout_in_name.clone(),
+            shape: shared.shape.clone(),
+            original_shape: shared.original_shape.clone(),
+            original: None,
+            n_bytes: shared.n_bytes,
+            path: shared.path.clone(),
+        }
+    }
+
+    /// How many elements its extents tell; none if they are unknown.
+    pub fn n_elements(&self) -> Option<u64> {
+        let mut dims = self.shape.as_ref()?.iter();
+        dims.try_fold(1_u64, |n, &dim| n.checked_mul(dim))
+    }
+
+    /// Its name in results.
+    pub fn key(&self) -> SlotKey {
+        SlotKey {
+            side: self.side,
+            index: self.index,
+        }
+    }
+}
+
+impl SlotFacts {
+    /// The tensor's description in results.
+    pub fn summary(&self) -> &SharedSummary {
+        self.summary.get_or_init(|| {
+            let layout = self.layout.filter(|&layout| layout != Layout::Nd);
+            let summary = TensorSummary {
+                dtype: self.dtype_name.clone(),
+                layout: layout.map(|layout| layout.name().into()),
+                shape: self.shape.clone().unwrap_or_default(),
+                path: Some(self.path.display().to_string().into()),
+            };
+            summary.into()
+        })
+    }
+
+    fn of(record: IndexedTensor, problem: Option<String>) -> SlotFacts {
+        let dtype = record.dtype.as_ref();
+        let places = record.elements.as_ref();
+        let original_shape = record.original_shape.clone();
+        SlotFacts {
+            dtype: dtype.and_then(DumpTerm::value),
+            dtype_name: dtype
+                .map(|dtype| dtype.to_string().into())
+                .unwrap_or_default(),
+            layout: record.layout.as_ref().and_then(DumpTerm::value),
+            shape: record.shape.clone(),
+            original_shape: original_shape.filter(|dims| !dims.is_empty()),
+            n_bytes: record.n_bytes.unwrap_or(0),
+            path: record.path.clone(),
+            has_elements: places.is_some_and(|place| place.tensor.is_some()),
+            statistics: record.statistics.clone(),
+            problem,
+            summary: OnceLock::new(),
+            record,
+        }
+    }
+}
+
+/// Facts that slots before had.
+#[derive(Default)]
+pub(super) struct KnownFacts {
+    last: Option<Arc<SlotFacts>>,
+    facts: HashSet<FactsOfRecord>,
+    no_execution: Arc<IndexedExecution>,
+}
+
+/// Facts, found by the record that they were made from.
+struct FactsOfRecord(Arc<SlotFacts>);
+
+/// Most facts that are remembered: those of more are hardly repeated.
+const N_KNOWN_MAX: usize = 1 << 16;
+
+impl KnownFacts {
+    fn share(&mut self, record: IndexedTensor, problem: Option<String>) -> Arc<SlotFacts> {
+        // Numbers of tensors are rarely the same, and damage is told of one file.
+        if problem.is_some() || !record.statistics.is_empty() {
+            return Arc::new(SlotFacts::of(record, problem));
+        }
+        // Tensors that follow each other are often alike, which spares the search.
+        if let Some(last) = self.last.as_ref().filter(|last| last.record == record) {
+            return last.clone();
+        }
+        let new = FactsOfRecord(Arc::new(SlotFacts::of(record, None)));
+        let facts = match self.facts.get(&new) {
+            Some(known) => known.0.clone(),
+            None => {
+                let facts = new.0.clone();
+                if self.facts.len() < N_KNOWN_MAX {
+                    self.facts.insert(new);
+                }
+                facts
+            }
+        };
+        self.last = Some(facts.clone());
+        facts
+    }
+}
+
+impl PartialEq for FactsOfRecord {
+    fn eq(&self, other: &FactsOfRecord) -> bool {
+        self.0.record == other.0.record
+    }
+}
+
+impl Eq for FactsOfRecord {}
+
+impl Hash for FactsOfRecord {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let record = &self.0.record;
+        // The cells in which records of one dump differ; the others are compared.
+        (&record.path, &record.dtype, &record.shape).hash(state);
+    }
+}

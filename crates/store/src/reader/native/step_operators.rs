@@ -1,0 +1,404 @@
+//! The operators of a step's file, put together row by row.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::statistics_rows::{cells, columns, side_title, slot_text, statistics};
+use crate::dump::DumpEntry;
+use crate::file_format::stats_csv::StatsTable;
+use crate::reader::index::{
+    DumpIndex, ElementsPlace, ExecutionKind, IndexedExecution, IndexedFile, IndexedTable,
+    IndexedTensor, OperatorInFile,
+};
+use crate::reader::tensor_file::FileKind;
+use crate::reader::term::DumpTerm;
+use crate::record::SlotSide;
+use crate::slot_table::SlotRow;
+use crate::tree::native::{file_below, run_dir_of};
+use crate::{SharedPath, SharedText, StoreError};
+
+/// The part of a dump that rows are read for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RowUse {
+    /// Executions and tensors, and all of the next.
+    Tensors,
+    /// Operators in files, and tables of statistics.
+    Operators,
+}
+
+/// Names and contents that were met in the steps before.
+#[derive(Default)]
+pub(super) struct KnownParts {
+    /// Steps repeat the names of models, types and operators.
+    names: HashSet<SharedText>,
+    /// Numbers of files of elements.
+    files: HashMap<SharedPath, u32>,
+    /// Contents by file and offset.
+    contents: HashSet<(u32, u64)>,
+}
+
+impl KnownParts {
+    fn name(&mut self, name: Option<&Arc<str>>) -> SharedText {
+        let Some(name) = name else {
+            return SharedText::default();
+        };
+        if let Some(known) = self.names.get(&**name) {
+            return known.clone();
+        }
+        let name = SharedText::from(name.clone());
+        self.names.insert(name.clone());
+        name
+    }
+}
+
+/// The operators of a step's file while its rows are read.
+pub(super) struct StepOperators<'a> {
+    entry: &'a DumpEntry,
+    row_use: RowUse,
+    path: SharedPath,
+    run_dir: PathBuf,
+    operators: Vec<OperatorInFile>,
+    positions: HashMap<(SharedText, SharedText, Option<u32>), usize>,
+    /// Bytes of elements that no earlier step has.
+    n_bytes: u64,
+    last: Option<CurrentExecution>,
+    n_runs: HashMap<(Option<u32>, SharedText), usize>,
+    files: HashMap<Arc<str>, Option<ElementsFile>>,
+    tables: Vec<IndexedTable>,
+}
+
+/// The execution that the last row was of.
+struct CurrentExecution {
+    position: Option<i64>,
+    time_us: Option<i64>,
+    task: Option<i64>,
+    row_name: Option<Arc<str>>,
+    op_type: SharedText,
+    op_name: SharedText,
+    /// Its place among the operators of the file, once a tensor of it was counted.
+    operator: Option<usize>,
+    /// Made only if tensors are wanted.
+    indexed: Option<Arc<IndexedExecution>>,
+}
+
+/// A file of elements that rows name.
+#[derive(Clone)]
+struct ElementsFile {
+    path: SharedPath,
+    real_name: SharedText,
+    number: u32,
+}
+
+impl<'a> StepOperators<'a> {
+    /// The operators of a file; `path` is its path with the directories that say what it is.
+    pub(super) fn new(entry: &'a DumpEntry, path: PathBuf, row_use: RowUse) -> StepOperators<'a> {
+        StepOperators {
+            entry,
+            row_use,
+            run_dir: run_dir_of(&path).to_owned(),
+            path: path.into(),
+            operators: Vec::new(),
+            positions: HashMap::new(),
+            n_bytes: 0,
+            last: None,
+            n_runs: HashMap::new(),
+            files: HashMap::new(),
+            tables: Vec::new(),
+        }
+    }
+
+    pub(super) fn add(
+        &mut self,
+        index: &mut DumpIndex,
+        known: &mut KnownParts,
+        rows: Vec<SlotRow>,
+    ) {
+        let mut tensors = Vec::new();
+        if self.row_use == RowUse::Tensors {
+            tensors.reserve_exact(rows.len());
+        }
+        for row in rows {
+            let mut current = self.execution(&row, known);
+            let elements = self.elements(index, known, &row);
+            if let Some((file, offset)) = &elements
+                && known.contents.insert((file.number, *offset))
+            {
+                // Several slots show it, and it takes room once.
+                self.n_bytes += n_bytes(&row).unwrap_or(0);
+            }
+            self.count(&row, &mut current);
+            let has_elements = elements.is_some();
+            let is_shown = !has_elements || self.row_use == RowUse::Tensors;
+            // Texts of numbers are made only where somebody may read them.
+            let statistics = if is_shown {
+                statistics(&row)
+            } else {
+                Vec::new()
+            };
+            if !has_elements && !statistics.is_empty() {
+                self.add_statistics(&row, &current, &statistics);
+            }
+            if let Some(execution) = &current.indexed {
+                let tensor = self.tensor(&row, execution.clone(), elements);
+                tensors.push(IndexedTensor {
+                    statistics,
+                    ..tensor
+                });
+            }
+            self.last = Some(current);
+        }
+        index.add_tensors(tensors);
+    }
+
+    /// The execution of a row. Rows of one follow one another.
+    fn execution(&mut self, row: &SlotRow, known: &mut KnownParts) -> CurrentExecution {
+        if let Some(last) = self.last.take() {
+            let is_same = last.position == row.position
+                && last.time_us == row.time_us
+                && last.task == row.task
+                && last.row_name == row.op_name;
+            if is_same {
+                return last;
+            }
+        }
+        let op_name = known.name(row.op_name.as_ref());
+        let run = match row.call {
+            Some(call) => usize::try_from(call).unwrap_or(0),
+            // Rows of a journal: calls are counted only when the order is known.
+            None => {
+                let n_runs = self.n_runs.entry((task(row), op_name.clone()));
+                let n_runs = n_runs.or_insert(0);
+                *n_runs += 1;
+                *n_runs - 1
+            }
+        };
+        let op_type = known.name(row.op_type.as_ref());
+        let indexed = (self.row_use == RowUse::Tensors).then(|| {
+            let model = row.model.as_ref().map(|model| known.name(Some(model)));
+            Arc::new(IndexedExecution {
+                kind: kind(row),
+                op_type: op_type.clone(),
+                op_name: op_name.clone(),
+                model,
+                model_id: row.load.and_then(|load| u32::try_from(load).ok()),
+                rank: row.rank.and_then(|rank| u32::try_from(rank).ok()),
+                step: step(row),
+                run,
+                ..IndexedExecution::default()
+            })
+        });
+        CurrentExecution {
+            position: row.position,
+            time_us: row.time_us,
+            task: row.task,
+            row_name: row.op_name.clone(),
+            op_type,
+            op_name,
+            operator: None,
+            indexed,
+        }
+    }
+
+    /// Where the elements of a row are, if the dump has them.
+    fn elements(
+        &mut self,
+        index: &mut DumpIndex,
+        known: &mut KnownParts,
+        row: &SlotRow,
+    ) -> Option<(ElementsFile, u64)> {
+        let (name, offset) = (row.file.as_ref()?, row.offset?);
+        let file = match self.files.get(name) {
+            Some(file) => file,
+            None => {
+                let file = self.open_elements(index, known, name);
+                self.files.entry(name.clone()).or_insert(file)
+            }
+        };
+        file.clone().zip(u64::try_from(offset).ok())
+    }
+
+    fn open_elements(
+        &self,
+        index: &mut DumpIndex,
+        known: &mut KnownParts,
+        name: &str,
+    ) -> Option<ElementsFile> {
+        let Some(path) = file_below(&self.run_dir, name) else {
+            // A table from elsewhere must not lead out of the dump.
+            let expected = "a file below the directory of the run";
+            let error = crate::FormatError::new(0, expected, format!("`{name}`"));
+            let wrap = StoreError::corrupt(crate::slot_table::FORMAT_NAME, &self.entry.path);
+            index.errors.push(wrap(error));
+            return None;
+        };
+        let path = SharedPath::from(path);
+        let next = u32::try_from(known.files.len()).unwrap_or(u32::MAX);
+        let number = *known.files.entry(path.clone()).or_insert(next);
+        Some(ElementsFile {
+            real_name: real_name(&path),
+            path,
+            number,
+        })
+    }
+
+    fn tensor(
+        &self,
+        row: &SlotRow,
+        execution: Arc<IndexedExecution>,
+        elements: Option<(ElementsFile, u64)>,
+    ) -> IndexedTensor {
+        let mut tensor = IndexedTensor {
+            execution,
+            task_id: task(row),
+            stream_id: row.stream.and_then(|stream| u32::try_from(stream).ok()),
+            timestamp: row.time_us.and_then(|time| u64::try_from(time).ok()),
+            slot: slot(row),
+            dtype: row.dtype.as_deref().map(term),
+            stored_dtype: row
+                .stored_dtype
+                .as_ref()
+                .or(row.dtype.as_ref())
+                .map(|name| term(name)),
+            layout: row.layout.as_deref().map(term),
+            shape: row.shape.as_ref().map(|shape| {
+                shape
+                    .iter()
+                    .map(|&extent| u64::try_from(extent).unwrap_or(u64::MAX))
+                    .collect()
+            }),
+            n_bytes: n_bytes(row),
+            path: self.path.clone(),
+            ..IndexedTensor::default()
+        };
+        if let Some((file, offset)) = elements {
+            tensor.elements = Some(ElementsPlace {
+                real_name: file.real_name,
+                kind: Some(FileKind::Elements),
+                tensor: Some((SlotSide::Output, 0)),
+                offset: Some(offset),
+            });
+            tensor.path = file.path;
+        }
+        tensor
+    }
+
+    fn count(&mut self, row: &SlotRow, current: &mut CurrentExecution) {
+        let Some((side, _)) = slot(row) else {
+            return;
+        };
+        let operators = &mut self.operators;
+        let position = match current.operator {
+            Some(position) => position,
+            None => {
+                let key = (current.op_type.clone(), current.op_name.clone(), task(row));
+                *self.positions.entry(key).or_insert_with(|| {
+                    operators.push(OperatorInFile {
+                        op_type: current.op_type.clone(),
+                        op_name: current.op_name.clone(),
+                        task_id: task(row),
+                        ..OperatorInFile::default()
+                    });
+                    operators.len() - 1
+                })
+            }
+        };
+        current.operator = Some(position);
+        let operator = &mut operators[position];
+        operator.n_inputs += u64::from(side == SlotSide::Input);
+        operator.n_outputs += u64::from(side == SlotSide::Output);
+        operator.n_bytes += n_bytes(row).unwrap_or(0);
+    }
+
+    /// Rows of statistics alone, one table for each execution.
+    fn add_statistics(
+        &mut self,
+        row: &SlotRow,
+        current: &CurrentExecution,
+        statistics: &[(String, Option<String>)],
+    ) {
+        // Loops run an operator again in one step.
+        let is_next = self.tables.last().is_none_or(|last| {
+            (last.task_id, last.op_name.as_str()) != (task(row), &*current.op_name)
+                || last.step != step(row)
+                || is_first_slot(last, row)
+        });
+        if is_next {
+            self.tables.push(IndexedTable {
+                step: step(row),
+                task_id: task(row),
+                op_type: Some(current.op_type.to_string()),
+                op_name: current.op_name.to_string(),
+                table: StatsTable {
+                    columns: columns(),
+                    rows: Vec::new(),
+                },
+            });
+        }
+        if let Some(last) = self.tables.last_mut() {
+            last.table.rows.push(cells(row, statistics));
+        }
+    }
+
+    pub(super) fn finish(self, index: &mut DumpIndex) {
+        index.tables.extend(self.tables);
+        index.files.push(IndexedFile {
+            path: self.entry.path.clone(),
+            real_name: self.entry.real_name.clone(),
+            n_bytes: self.entry.n_bytes.saturating_add(self.n_bytes),
+            operators: self.operators,
+        });
+    }
+}
+
+/// Whether the table has the row's slot already: the operator runs again then.
+fn is_first_slot(table: &IndexedTable, row: &SlotRow) -> bool {
+    let [side, slot] = [side_title(row), slot_text(row)];
+    table
+        .table
+        .rows
+        .iter()
+        .any(|cells| cells[0] == side && cells[1] == slot)
+}
+
+fn kind(row: &SlotRow) -> ExecutionKind {
+    match row.kind.as_deref() {
+        Some("parameter") => ExecutionKind::Parameter,
+        Some("constant") => ExecutionKind::Constant,
+        Some("overflow_record") => ExecutionKind::OverflowRecord,
+        _ => ExecutionKind::Operator,
+    }
+}
+
+fn task(row: &SlotRow) -> Option<u32> {
+    row.task.and_then(|task| u32::try_from(task).ok())
+}
+
+fn step(row: &SlotRow) -> Option<u64> {
+    row.step.and_then(|step| u64::try_from(step).ok())
+}
+
+fn n_bytes(row: &SlotRow) -> Option<u64> {
+    row.n_bytes.and_then(|n| u64::try_from(n).ok())
+}
+
+fn real_name(path: &Path) -> SharedText {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.as_ref().into()
+}
+
+fn slot(row: &SlotRow) -> Option<(SlotSide, u32)> {
+    let side = match row.side.as_deref()? {
+        "input" => SlotSide::Input,
+        "output" => SlotSide::Output,
+        _ => return None,
+    };
+    Some((side, u32::try_from(row.slot?).ok()?))
+}
+
+fn term<T: std::str::FromStr + Copy>(name: &str) -> DumpTerm<T> {
+    match name.parse() {
+        Ok(value) => DumpTerm::Known(value),
+        Err(_) => DumpTerm::Word(name.to_owned(), None),
+    }
+}
