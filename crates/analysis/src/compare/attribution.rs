@@ -20,6 +20,11 @@ use super::result::{
 /// Fills in errors, causes, roles and the summary. Levels have to be there.
 pub fn attribute(comparison: &mut Comparison, n_ranked: usize) {
     let flow = ValueFlow::trace(comparison);
+    attribute_along(comparison, n_ranked, &flow);
+}
+
+/// [`attribute`] where it is known already where inputs come from.
+pub(super) fn attribute_along(comparison: &mut Comparison, n_ranked: usize, flow: &ValueFlow) {
     distance::fill_in(&mut comparison.operators);
     let is_hidden = cause::has_hidden_inputs(comparison);
     let causes: Vec<Option<Cause>> = comparison
@@ -31,17 +36,17 @@ pub fn attribute(comparison: &mut Comparison, n_ranked: usize) {
     for (operator, cause) in comparison.operators.iter_mut().zip(causes) {
         operator.cause = cause;
     }
-    let suspects = SuspectSearch::new(comparison).of_operators(comparison, &flow);
+    let suspects = SuspectSearch::new(comparison).of_operators(comparison, flow);
     for (operator, suspects) in comparison.operators.iter_mut().zip(suspects) {
         operator.suspects = suspects;
     }
-    non_finite::fill_in(&mut comparison.operators, &flow, &is_hidden);
+    non_finite::fill_in(&mut comparison.operators, flow, &is_hidden);
     comparison.summary = ComparisonSummary {
         // Verdicts may be given anew without the dumps that these were counted from.
         n_bytes: comparison.summary.n_bytes,
         target_coverage: comparison.summary.target_coverage,
         golden_coverage: comparison.summary.golden_coverage,
-        ..summary(comparison, &flow, n_ranked)
+        ..summary(comparison, flow, n_ranked)
     };
 }
 

@@ -1,7 +1,5 @@
 //! How much of both sides was compared.
 
-use std::collections::BTreeSet;
-
 use opscope_store::record::SlotSide;
 
 use super::matching::{MatchedDumps, SlotRef};
@@ -12,15 +10,19 @@ use super::side::ComparedDump;
 /// Counts the slots of both sides that were chosen, and those of them that were compared.
 pub(super) fn count(comparison: &mut Comparison, sides: MatchedDumps<'_>, selection: &Selection) {
     let pairs = &sides.matching.pairs;
-    let mut compared: [BTreeSet<SlotRef>; 2] = Default::default();
+    let mut compared: [Vec<SlotRef>; 2] = Default::default();
     // `measure` gives every pair a result, skipped or not, so that both lists run side by side.
     for (pair, operator) in pairs.iter().zip(&comparison.operators) {
         for (slots, result) in pair.slots.iter().zip(&operator.slots) {
             if result.evidence != Evidence::None {
-                compared[0].insert(slots.target);
-                compared[1].insert(slots.golden);
+                compared[0].push(slots.target);
+                compared[1].push(slots.golden);
             }
         }
+    }
+    for slots in &mut compared {
+        slots.sort_unstable();
+        slots.dedup();
     }
     let of_side = |party: Party, side: &ComparedDump| {
         let of_pairs = pairs
@@ -30,7 +32,9 @@ pub(super) fn count(comparison: &mut Comparison, sides: MatchedDumps<'_>, select
         let unmatched = unmatched
             .filter(|one| one.party == party)
             .map(|one| &one.run);
-        let runs: BTreeSet<usize> = of_pairs.chain(unmatched).copied().collect();
+        let mut runs: Vec<usize> = of_pairs.chain(unmatched).copied().collect();
+        runs.sort_unstable();
+        runs.dedup();
         let is_wanted = |side: SlotSide| !selection.is_outputs_only || side == SlotSide::Output;
         let runs = runs.iter().filter_map(|&run| side.runs.get(run));
         runs.flat_map(|run| &run.slots)

@@ -3,7 +3,11 @@
 //! Dumps seldom say how operators are connected. A saved result has extremes, mean, deviation and norm of
 //! every tensor, and two tensors that agree in all of these bit for bit are the same for all that matters here.
 
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
+use std::num::NonZeroU32;
+
+use opscope_tensor::digest::xxh3_128;
 
 use super::metric::{MetricId, TensorStatistic};
 use super::party::Party;
@@ -34,64 +38,93 @@ pub(super) struct ResultSource {
 
 /// Where the inputs of all operators come from.
 #[derive(Debug, Default)]
-pub(super) struct ValueFlow(Vec<Vec<ResultSource>>);
+pub(super) struct ValueFlow {
+    /// Of each operator, the place of its first slot among all.
+    firsts: Vec<u32>,
+    sources: Vec<PackedSource>,
+}
 
-// No value goes from one rank or step to another, while weights have the same numbers in all of
-// them.
-type Key = (OperatorPlace, Vec<u64>);
+/// A slot as its place among all slots of the result: large comparisons have millions.
+type Place = Option<NonZeroU32>;
 
-/// Outputs and inputs seen so far: by the numbers of both sides together, of the target, of the
-/// golden side.
-type Seen = [HashMap<Key, ResultSlot>; 3];
+/// A source in few bytes.
+#[derive(Clone, Copy, Debug, Default)]
+struct PackedSource {
+    target: Place,
+    golden: Place,
+    is_same: bool,
+    is_own_output: bool,
+}
+
+/// The numbers of a slot by which it is known, as a digest: so long that no two agree by chance.
+type Mark = [u8; 16];
+
+/// The marks of a slot: by the numbers of both sides together, of the target, of the golden side.
+type Marks = [Option<Mark>; 3];
+
+/// Outputs and inputs seen so far, by each of their marks.
+type Seen = [HashMap<Mark, u32>; 3];
 
 impl ValueFlow {
     /// Connects inputs with the latest output before them; what comes from outside, with its first reader.
     pub(super) fn trace(comparison: &Comparison) -> ValueFlow {
+        let n_slots = comparison
+            .operators
+            .iter()
+            .map(|operator| operator.slots.len());
+        let mut flow = ValueFlow {
+            firsts: Vec::with_capacity(comparison.operators.len()),
+            sources: Vec::with_capacity(n_slots.sum()),
+        };
         let mut seen = Seen::default();
-        let mut flow = ValueFlow::default();
-        for (i, operator) in comparison.operators.iter().enumerate() {
-            let keys: Vec<[Option<Key>; 3]> = keys_of(operator);
+        let mut marks = SlotMarks::default();
+        for operator in &comparison.operators {
+            let first = u32::try_from(flow.sources.len()).unwrap_or(u32::MAX);
+            flow.firsts.push(first);
+            let own = marks.of_operator(operator);
             let is_output = |k: usize| operator.slots[k].is_output();
-            let outputs: HashSet<&[Option<Key>]> = (0..keys.len())
-                .filter(|&k| is_output(k))
-                .map(|k| &keys[k][1..])
-                .collect();
-            let sources = keys.iter().enumerate().map(|(k, of_slot)| {
+            // Most inputs are something that was there before, so that this is seldom asked for.
+            let outputs: OnceCell<HashSet<&[Option<Mark>]>> = OnceCell::new();
+            let outputs = || {
+                outputs.get_or_init(|| {
+                    let outputs = (0..own.len()).filter(|&k| is_output(k));
+                    outputs.map(|k| &own[k][1..]).collect()
+                })
+            };
+            for (k, of_slot) in own.iter().enumerate() {
                 if is_output(k) {
-                    return ResultSource::default();
+                    flow.sources.push(PackedSource::default());
+                    continue;
                 }
                 let [both, target, golden] = [0, 1, 2].map(|which| {
-                    let key = of_slot[which].as_ref()?;
-                    seen[which].get(key).copied()
+                    let found = *seen[which].get(of_slot[which].as_ref()?)?;
+                    NonZeroU32::new(found.saturating_add(1))
                 });
-                let is_known = of_slot.iter().all(Option::is_some);
-                ResultSource {
+                let is_new = target.is_none() && golden.is_none();
+                flow.sources.push(PackedSource {
                     // The numbers of the pair tell more than those of one side, of which constants
                     // have many alike.
                     target: both.or(target),
                     golden: both.or(golden),
                     is_same: both.is_some(),
-                    is_own_output: target.is_none()
-                        && golden.is_none()
-                        && is_known
-                        && outputs.contains(&of_slot[1..]),
-                }
-            });
+                    is_own_output: is_new
+                        && of_slot.iter().all(Option::is_some)
+                        && outputs().contains(&of_slot[1..]),
+                });
+            }
             // Sources are looked up before the operator's own slots are noted, or an output that
             // hands an input on would be that input's source.
-            flow.0.push(sources.collect());
-            for (slot, of_slot) in keys.into_iter().enumerate() {
-                for (known, key) in seen.iter_mut().zip(of_slot) {
-                    let Some(key) = key else {
+            for (place, (k, of_slot)) in (first..).zip(own.iter().enumerate()) {
+                for (known, mark) in seen.iter_mut().zip(of_slot) {
+                    let Some(mark) = mark else {
                         continue;
                     };
-                    let at = ResultSlot { operator: i, slot };
-                    if is_output(slot) {
-                        known.insert(key, at);
+                    if is_output(k) {
+                        known.insert(*mark, place);
                     } else {
                         // A reader never hides the output that it read, and of a weight's readers
                         // the first stands for all.
-                        known.entry(key).or_insert(at);
+                        known.entry(*mark).or_insert(place);
                     }
                 }
             }
@@ -101,60 +134,106 @@ impl ValueFlow {
 
     /// Where a slot comes from.
     pub(super) fn source(&self, operator: usize, slot: usize) -> ResultSource {
-        let of_operator = self.0.get(operator);
-        let source = of_operator.and_then(|slots| slots.get(slot));
-        source.copied().unwrap_or_default()
+        let end = self.firsts.get(operator + 1);
+        let end = end.map_or(self.sources.len(), |end| *end as usize);
+        let of_operator = self.firsts.get(operator);
+        let place = of_operator.map(|first| *first as usize + slot);
+        let Some(place) = place.filter(|place| *place < end) else {
+            return ResultSource::default();
+        };
+        let source = self.sources[place];
+        ResultSource {
+            target: self.slot_at(source.target),
+            golden: self.slot_at(source.golden),
+            is_same: source.is_same,
+            is_own_output: source.is_own_output,
+        }
     }
-}
 
-fn keys_of(operator: &OperatorResult) -> Vec<[Option<Key>; 3]> {
-    let place = operator.place();
-    let slots = operator.slots.iter();
-    slots
-        .map(|slot| {
-            let [target, golden] = Party::BOTH.map(|party| mark(slot, party));
-            let is_known = target.is_some() && golden.is_some();
-            // Of the same two tensors every number is the same, also where the largest difference is.
-            let all = || slot.metrics.iter().map(|(_, value)| value.to_bits());
-            let both = is_known.then(|| all().collect());
-            // Of another dtype it is another tensor; the numbers of short ones are often the same by chance.
-            let dtype = |mark: Option<Vec<u64>>, name: &str| {
-                let mut mark = mark?;
-                mark.extend(name.bytes().map(u64::from));
-                Some(mark)
-            };
-            let target = dtype(target, &slot.target.dtype);
-            let golden = dtype(golden, &slot.golden.dtype);
-            [both, target, golden].map(|mark| Some((place, mark?)))
+    /// The slot at a place among all.
+    fn slot_at(&self, place: Place) -> Option<ResultSlot> {
+        let place = place?.get() - 1;
+        // Operators without slots have the same first place as the next.
+        let operator = self.firsts.partition_point(|first| *first <= place) - 1;
+        Some(ResultSlot {
+            operator,
+            slot: (place - self.firsts[operator]) as usize,
         })
-        .collect()
+    }
 }
 
-/// The numbers of one side of a slot, if there are enough of them to know it by.
-fn mark(slot: &SlotResult, party: Party) -> Option<Vec<u64>> {
-    let get = |statistic| slot.metrics.get(MetricId::of_tensor(party, statistic));
-    // A pair of tensors has one count for both sides, tables have one each.
-    let n = slot
-        .metrics
-        .get(MetricId::Count)
-        .or_else(|| get(TensorStatistic::Count));
-    // Several numbers of a shape; a lone maximum is often the same by chance.
-    let telling = [
-        get(TensorStatistic::Min),
-        get(TensorStatistic::Max),
-        get(TensorStatistic::Mean),
-        get(TensorStatistic::L2Norm),
-    ];
-    if telling.iter().flatten().count() < 3 {
-        return None;
+/// Makes marks of slots.
+#[derive(Default)]
+struct SlotMarks {
+    bytes: Vec<u8>,
+    places: HashMap<OperatorPlace, u64>,
+}
+
+impl SlotMarks {
+    fn of_operator(&mut self, operator: &OperatorResult) -> Vec<Marks> {
+        // No value goes from one rank or step to another, while weights have the same numbers in
+        // all of them.
+        let next = self.places.len() as u64;
+        let place = *self.places.entry(operator.place()).or_insert(next);
+        let slots = operator.slots.iter();
+        slots.map(|slot| self.of_slot(place, slot)).collect()
     }
-    let all = slot.metrics.iter();
-    let own = all.filter(|(metric, _)| metric.party() == Some(party));
-    // Bits, since they can be hashed and since a NaN equals itself in them.
-    let mut bits: Vec<u64> = own.map(|(_, value)| value.to_bits()).collect();
-    // Zeros have the same statistics whatever their number is.
-    bits.push(n?.to_bits());
-    Some(bits)
+
+    fn of_slot(&mut self, place: u64, slot: &SlotResult) -> Marks {
+        // Of another dtype it is another tensor; the numbers of short ones are often the same by chance.
+        let target = self.of_side(place, slot, Party::Target, &slot.target.dtype);
+        let golden = self.of_side(place, slot, Party::Golden, &slot.golden.dtype);
+        let is_known = target.is_some() && golden.is_some();
+        // Of the same two tensors every number is the same, also where the largest difference is.
+        let both =
+            is_known.then(|| self.digest(place, slot.metrics.iter().map(|(_, value)| value), ""));
+        [both, target, golden]
+    }
+
+    /// The mark of one side of a slot, if there are enough numbers to know it by.
+    fn of_side(
+        &mut self,
+        place: u64,
+        slot: &SlotResult,
+        party: Party,
+        dtype: &str,
+    ) -> Option<Mark> {
+        let get = |statistic| slot.metrics.get(MetricId::of_tensor(party, statistic));
+        // A pair of tensors has one count for both sides, tables have one each.
+        let n = slot
+            .metrics
+            .get(MetricId::Count)
+            .or_else(|| get(TensorStatistic::Count));
+        // Several numbers of a shape; a lone maximum is often the same by chance.
+        let telling = [
+            get(TensorStatistic::Min),
+            get(TensorStatistic::Max),
+            get(TensorStatistic::Mean),
+            get(TensorStatistic::L2Norm),
+        ];
+        if telling.iter().flatten().count() < 3 {
+            return None;
+        }
+        let all = slot.metrics.iter();
+        let own = all.filter(|(metric, _)| metric.party() == Some(party));
+        // Zeros have the same statistics whatever their number is.
+        let numbers = own.map(|(_, value)| value).chain([n?]);
+        Some(self.digest(place, numbers, dtype))
+    }
+
+    fn digest(&mut self, place: u64, numbers: impl Iterator<Item = f64>, dtype: &str) -> Mark {
+        self.bytes.clear();
+        self.bytes.extend(place.to_le_bytes());
+        for number in numbers {
+            // Bits, since a NaN equals itself in them.
+            self.bytes.extend(number.to_bits().to_le_bytes());
+        }
+        // Behind the numbers, each of which has eight bytes, and of another length than they.
+        self.bytes.extend(dtype.as_bytes());
+        self.bytes
+            .push(u8::try_from(dtype.len()).unwrap_or(u8::MAX));
+        xxh3_128(&self.bytes)
+    }
 }
 
 #[cfg(test)]

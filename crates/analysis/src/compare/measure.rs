@@ -1,10 +1,13 @@
 //! Measuring matched slots: elements, or what a dump has instead of them.
 
-use std::collections::HashMap;
+mod same_contents;
+
+use std::collections::{HashMap, HashSet};
 
 use opscope_tensor::Layout;
 use opscope_tensor::difference::{self, TensorDifference};
 
+use self::same_contents::{ContentsKey, KnownPairs, PairNumbers};
 use super::matching::{MatchEvidence, MatchedDumps, Matching, RunPair, SlotPair, SlotRef};
 use super::result::{
     Comparison, ComparisonConfig, Evidence, Metrics, OperatorName, OperatorResult, PairingEvidence,
@@ -24,6 +27,9 @@ pub struct MeasureOptions {
     pub difference: difference::DifferenceOptions,
 }
 
+/// Slots that are measured together: enough for all threads, and few enough that their results need no room.
+const N_BATCH_SLOTS: usize = 1 << 15;
+
 /// Measures every pair of slots. Verdicts are not given yet, apart from those on extents.
 ///
 /// The result does not depend on the number of threads.
@@ -33,61 +39,145 @@ pub fn measure(
     options: MeasureOptions,
 ) -> Comparison {
     let pairs = &sides.matching.pairs;
-    // Threads share slots and not operators, as one operator may hold most of the bytes.
-    let work: Vec<(usize, SlotPair)> = pairs
-        .iter()
-        .enumerate()
-        .flat_map(|(i, pair)| pair.slots.iter().map(move |slot| (i, *slot)))
-        .collect();
     let yardsticks = sides.reference.map(|(side, matching)| ReferenceSlots {
         side,
         of_golden: matching.partners_of_golden(),
     });
-    let measured = job::map(&work, options.n_threads, |(_, pair)| {
-        slot(sides, *pair, yardsticks.as_ref(), options.difference)
-    });
     let mut comparison = Comparison {
         version: VERSION,
         config,
-        operators: pairs
-            .iter()
-            .enumerate()
-            .map(|(index, pair)| operator(sides, index, pair))
-            .collect(),
+        operators: Vec::with_capacity(pairs.len()),
         ..Comparison::default()
     };
-    for ((operator, pair), outcome) in work.iter().zip(measured) {
-        match outcome {
-            Ok((result, n_bytes)) => {
-                comparison.operators[*operator].slots.push(result);
-                comparison.summary.n_bytes += n_bytes;
+    let mut known = KnownPairs::default();
+    let mut rest = &pairs[..];
+    while !rest.is_empty() {
+        let (batch, others) = rest.split_at(n_in_batch(rest));
+        // Threads share slots and not operators, as one operator may hold most of the bytes.
+        let work: Vec<SlotPair> = batch.iter().flat_map(|pair| pair.slots.clone()).collect();
+        let outcomes = outcomes(sides, &work, yardsticks.as_ref(), options, &mut known);
+        let mut measured = work.iter().zip(outcomes);
+        for pair in batch {
+            let mut operator = operator(sides, comparison.operators.len(), pair);
+            operator.slots.reserve_exact(pair.slots.len());
+            for (pair, outcome) in measured.by_ref().take(pair.slots.len()) {
+                take(sides, *pair, outcome, &mut operator, &mut comparison);
             }
-            Err(skip) => {
-                let info =
-                    |side: &ComparedDump, place: SlotRef| slot_of(side, place).summary().clone();
-                // A slot that was skipped keeps its place, as coverage goes through slots and pairs
-                // side by side.
-                comparison.operators[*operator].slots.push(SlotResult {
-                    slot: slot_of(sides.target, pair.target).key(),
-                    target: info(sides.target, pair.target),
-                    golden: info(sides.golden, pair.golden),
-                    evidence: Evidence::None,
-                    level: VerdictLevel::Skip,
-                    ..SlotResult::default()
-                });
-                comparison.skips.push(*skip);
-            }
+            comparison.operators.push(operator);
         }
+        rest = others;
     }
     comparison.skips.extend(super::skips::of_matching(sides));
     comparison.passed_over = super::skips::passed_over(sides);
     comparison
 }
 
+/// How many pairs of operators are measured together, at least one.
+fn n_in_batch(pairs: &[RunPair]) -> usize {
+    let mut n_slots = 0;
+    let large = pairs.iter().position(|pair| {
+        n_slots += pair.slots.len();
+        n_slots >= N_BATCH_SLOTS
+    });
+    large.map_or(pairs.len(), |last| last + 1)
+}
+
+/// The results of pairs of slots, in their order.
+fn outcomes(
+    sides: MatchedDumps<'_>,
+    work: &[SlotPair],
+    yardsticks: Option<&ReferenceSlots<'_>>,
+    options: MeasureOptions,
+    known: &mut KnownPairs,
+) -> Vec<Outcome> {
+    // The reference may have another partner for each of several equal slots.
+    let key_of = |pair: &SlotPair| match yardsticks {
+        Some(_) => None,
+        None => same_contents::contents_of(sides, pair),
+    };
+    let keys: Vec<Option<ContentsKey>> = work.iter().map(key_of).collect();
+    // Of pairs with the same contents the first is measured for all.
+    let mut firsts: HashSet<&ContentsKey> = HashSet::new();
+    let is_new = |key: &ContentsKey| known.get(key).is_none();
+    let is_measured: Vec<bool> = keys
+        .iter()
+        .map(|key| {
+            key.as_ref()
+                .is_none_or(|key| is_new(key) && firsts.insert(key))
+        })
+        .collect();
+    let own = work.iter().zip(&is_measured);
+    let own: Vec<SlotPair> = own
+        .filter(|(_, own)| **own)
+        .map(|(pair, _)| *pair)
+        .collect();
+    let measure = |pair: &SlotPair| {
+        let found = numbers(sides, pair, options.difference);
+        let noted = found.as_ref().ok().cloned().flatten();
+        (
+            noted,
+            slot(sides, *pair, found, yardsticks, options.difference),
+        )
+    };
+    let mut measured = job::map(&own, options.n_threads, measure).into_iter();
+    let results = work.iter().zip(&keys).zip(is_measured);
+    let results = results.map(|((pair, key), is_measured)| {
+        if let Some((noted, outcome)) = is_measured.then(|| measured.next()).flatten() {
+            if let (Some(key), Some(noted)) = (key, noted) {
+                known.note(*key, noted);
+            }
+            return outcome;
+        }
+        match key.and_then(|key| known.get(&key)) {
+            Some(found) => slot(
+                sides,
+                *pair,
+                Ok(Some(found.clone())),
+                None,
+                options.difference,
+            ),
+            // The first of them could not be read, and each is told by its own name.
+            None => measure(pair).1,
+        }
+    });
+    results.collect()
+}
+
+/// Adds the result of a slot to its operator and to the whole.
+fn take(
+    sides: MatchedDumps<'_>,
+    pair: SlotPair,
+    outcome: Outcome,
+    operator: &mut OperatorResult,
+    comparison: &mut Comparison,
+) {
+    match outcome {
+        Ok((result, n_bytes)) => {
+            operator.slots.push(result);
+            comparison.summary.n_bytes += n_bytes;
+        }
+        Err(skip) => {
+            // A slot that was skipped keeps its place, as coverage goes through slots and pairs
+            // side by side.
+            operator.slots.push(SlotResult {
+                slot: slot_of(sides.target, pair.target).key(),
+                target: slot_of(sides.target, pair.target).summary().clone(),
+                golden: slot_of(sides.golden, pair.golden).summary().clone(),
+                evidence: Evidence::None,
+                level: VerdictLevel::Skip,
+                ..SlotResult::default()
+            });
+            comparison.skips.push(*skip);
+        }
+    }
+}
+
 fn operator(sides: MatchedDumps<'_>, index: usize, pair: &RunPair) -> OperatorResult {
     let names = |side: &ComparedDump, runs: &[usize]| {
+        let mut names = Vec::with_capacity(runs.len());
         let runs = runs.iter().filter_map(|&run| side.runs.get(run));
-        runs.map(OperatorName::for_execution).collect()
+        names.extend(runs.map(OperatorName::for_execution));
+        names
     };
     OperatorResult {
         index,
@@ -109,9 +199,36 @@ pub(super) fn slot_of(side: &ComparedDump, place: SlotRef) -> &ExecutionSlot {
 /// The result of a pair, with the bytes that were read; or why there is none.
 type Outcome = Result<(SlotResult, u64), Box<Skip>>;
 
+/// The numbers of a pair of slots with elements; none where a side lacks them.
+fn numbers(
+    sides: MatchedDumps<'_>,
+    pair: &SlotPair,
+    options: difference::DifferenceOptions,
+) -> Result<Option<PairNumbers>, MeasureFault> {
+    let target = slot_of(sides.target, pair.target);
+    let golden = slot_of(sides.golden, pair.golden);
+    if !(target.has_elements && golden.has_elements) {
+        return Ok(None);
+    }
+    let (found, n_bytes) = tensors((target, golden), pair.layout, options)?;
+    // Of equal tensors it has one full bin, which is not worth its place in the result of a large
+    // dump.
+    let histogram = if found.n_equal < found.n {
+        &found.histogram[..]
+    } else {
+        &[]
+    };
+    Ok(Some(PairNumbers {
+        metrics: Metrics::from_difference(&found),
+        histogram: histogram.into(),
+        n_bytes,
+    }))
+}
+
 fn slot(
     sides: MatchedDumps<'_>,
     pair: SlotPair,
+    found: Result<Option<PairNumbers>, MeasureFault>,
     yardsticks: Option<&ReferenceSlots<'_>>,
     options: difference::DifferenceOptions,
 ) -> Outcome {
@@ -122,30 +239,25 @@ fn slot(
         golden_slot: Some(golden.key()).filter(|key| *key != target.key()),
         target: target.summary().clone(),
         golden: golden.summary().clone(),
-        layout: pair.layout.map(|layout| layout.name().to_owned()),
+        layout: pair.layout.map(|layout| layout.name().into()),
         is_unseen: sides.target.is_unseen(pair.target) || sides.golden.is_unseen(pair.golden),
         ..SlotResult::default()
     };
-    if !(target.has_elements && golden.has_elements) {
-        return without_elements(sides, pair, result);
-    }
-    let (found, n_bytes) = match tensors((target, golden), pair.layout, options) {
-        Ok(found) => found,
+    let found = match found {
+        Ok(Some(found)) => found,
+        Ok(None) => return without_elements(sides, pair, result),
         // Other extents are a finding about the target, which fails, and no reason to skip it.
         Err(MeasureFault::Shape) => return Ok((of_shapes(result), 0)),
         Err(fault) => return Err(Box::new(skip_of(sides, pair, fault))),
     };
     result.evidence = Evidence::Tensor;
-    result.metrics = Metrics::from_difference(&found);
-    // Of equal tensors it has one full bin, which is not worth its place in the result of a large
-    // dump.
-    if found.n_equal < found.n {
-        result.histogram = found.histogram.to_vec();
-    }
+    result.metrics = found.metrics;
+    result.histogram = found.histogram.to_vec();
     if let Some(yardsticks) = yardsticks {
-        result.yardstick = yardsticks.distance(golden, pair, options);
+        let distance = yardsticks.distance(golden, pair, options);
+        result.yardstick = distance.map(Box::new);
     }
-    Ok((result, n_bytes))
+    Ok((result, found.n_bytes))
 }
 
 /// Compares what dumps have instead of elements.

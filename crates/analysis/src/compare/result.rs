@@ -178,19 +178,19 @@ pub struct SlotResult {
     pub evidence: Evidence,
     /// The layout in which they were compared, where it is none of theirs.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub layout: Option<String>,
+    pub layout: Option<SharedText>,
     /// The name of the parameter or weight that an input is, where it does not pass and a graph beside
     /// the dumps tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub parameter: Option<String>,
+    pub parameter: Option<SharedText>,
     /// The numbers; those that do not exist are left out. Infinities and NaN are the texts `inf`, `-inf` and `nan`.
     pub metrics: Metrics,
     /// The numbers of the reference against the golden side, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub yardstick: Option<Metrics>,
+    pub yardstick: Option<Box<Metrics>>,
     /// The dtype whose limits applied, where the values went through a coarser one than both sides have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub judged_as: Option<String>,
+    pub judged_as: Option<SharedText>,
     /// Whether it is an input that an operator makes which a dump does not show, as the graph beside it tells.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_unseen: bool,

@@ -9,15 +9,16 @@ use thiserror::Error;
 
 use super::agreement::Agreement;
 use super::allow::SkipPattern;
-use super::attribution::attribute;
+use super::attribution::attribute_along;
 use super::coverage;
+use super::flow::ValueFlow;
 use super::locate::locate;
 use super::matching::{self, Mapping, MappingError, MatchedDumps, Matching};
 use super::measure::{self, measure};
 use super::result::{AttributeDifference, Comparison, ComparisonConfig, VerdictLevel};
 use super::selection::Selection;
 use super::side::ComparedDump;
-use super::verdict::{Thresholds, judge};
+use super::verdict::{Thresholds, judge_along};
 
 /// The dumps to compare, and how.
 #[derive(Debug)]
@@ -222,7 +223,8 @@ fn name_origins(comparison: &mut Comparison, sides: MatchedDumps<'_>) {
         for (slot, places) in operator.slots.iter_mut().zip(&pair.slots) {
             if !slot.is_output() && is_apart(slot.level) {
                 let name = sides.target.parameter_of(places.target);
-                slot.parameter = name.or_else(|| sides.golden.parameter_of(places.golden));
+                let name = name.or_else(|| sides.golden.parameter_of(places.golden));
+                slot.parameter = name.map(Into::into);
             }
         }
     }
@@ -256,8 +258,10 @@ pub fn mapping(request: &ComparisonRequest) -> Result<Mapping, CompareError> {
 
 /// Gives all verdicts anew, from the numbers of a result.
 pub fn rejudge(comparison: &mut Comparison, judging: &VerdictOptions) {
-    judge(comparison, &judging.thresholds);
-    attribute(comparison, judging.n_ranked);
+    // Levels change none of the numbers by which values are followed.
+    let flow = ValueFlow::trace(comparison);
+    judge_along(comparison, &judging.thresholds, &flow);
+    attribute_along(comparison, judging.n_ranked, &flow);
     // A saved result forgets what it was allowed with: only the patterns of this call count.
     for skip in &mut comparison.skips {
         skip.is_allowed = judging.allowed.iter().any(|pattern| pattern.allows(skip));

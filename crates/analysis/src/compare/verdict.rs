@@ -8,6 +8,7 @@ mod defaults;
 mod derived;
 mod exactness;
 mod glob;
+mod known_limits;
 mod thresholds;
 mod tolerance;
 
@@ -23,6 +24,8 @@ use super::result::{
     Comparison, Metrics, OperatorResult, RuleHit, SlotAgreement, SlotResult, VerdictLevel,
 };
 
+use known_limits::KnownLimits;
+
 pub use bounds::{Limits, MetricBounds};
 pub use exactness::dtype_of;
 pub(super) use exactness::{coarser, unit};
@@ -36,19 +39,25 @@ const CANCELLATION_MAX: f64 = 4.0;
 /// Judges every slot anew, and each operator by its outputs.
 pub fn judge(comparison: &mut Comparison, thresholds: &Thresholds) {
     let flow = ValueFlow::trace(comparison);
-    let exactness = exactness::judge_exactness(comparison, &flow);
+    judge_along(comparison, thresholds, &flow);
+}
+
+/// [`judge`] where it is known already where inputs come from.
+pub(super) fn judge_along(comparison: &mut Comparison, thresholds: &Thresholds, flow: &ValueFlow) {
+    let exactness = exactness::judge_exactness(comparison, flow);
+    let mut limits = KnownLimits::new(thresholds);
     let mut softened: HashSet<(usize, usize)> = HashSet::new();
     let operators = comparison.operators.iter_mut().zip(exactness);
     for (i, (operator, dtypes)) in operators.enumerate() {
         let (op_type, op_name) = names_of(operator);
-        let is_judged = thresholds.is_judged(&op_type, &op_name);
+        let is_judged = limits.is_judged(&op_type, &op_name);
         for (k, (slot, dtype)) in operator.slots.iter_mut().zip(dtypes).enumerate() {
             let own = dtype_of(slot);
             slot.judged_as = dtype
                 .filter(|_| dtype != own)
-                .map(|dtype| dtype.name().to_owned());
-            let limits = thresholds.bounds(dtype, &op_type, &op_name);
-            judge_slot(slot, &limits, thresholds);
+                .map(|dtype| dtype.name().into());
+            let limits = limits.of(dtype, &op_type, &op_name);
+            judge_slot(slot, limits, thresholds);
             respect_agreement(slot);
             let source = flow.source(i, k);
             // The very same pair is no worse as an input than it was as an output.
@@ -220,7 +229,7 @@ fn hits(
         let Some(value) = value else {
             continue;
         };
-        let natural = slot.yardstick.as_ref();
+        let natural = slot.yardstick.as_deref();
         let natural = natural.and_then(|natural| derived::value(natural, metric));
         let hit = |bound: Option<f64>, level: VerdictLevel| {
             let threshold = thresholds.with_yardstick(metric, bound?, natural);

@@ -127,6 +127,11 @@ impl ExecutionSlot {
         &self.record
     }
 
+    /// What it may have in common with other slots.
+    pub fn facts(&self) -> &SlotFacts {
+        &self.facts
+    }
+
     /// Where its bytes begin in its file; none where they are compressed or in an order of their own.
     pub fn offset(&self) -> Option<u64> {
         self.offset

@@ -162,8 +162,8 @@ impl TerminalReport<'_> {
         };
         let mut partings = self.comparison.partings.iter();
         let parting = partings.find(|parting| parting.operator == divergence.operator);
-        let parameter = parting.and_then(|parting| parting.parameter.as_ref());
-        if let Some(name) = parameter.or(slot.and_then(|slot| slot.parameter.as_ref())) {
+        let parameter = parting.and_then(|parting| parting.parameter.as_deref());
+        if let Some(name) = parameter.or(slot.and_then(|slot| slot.parameter.as_deref())) {
             self.put(text, &format!("  parameter {}", words::plain(name)));
         }
         let origin = [("module ", &operator.module), ("", &operator.source)];

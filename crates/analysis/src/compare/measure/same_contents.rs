@@ -1,0 +1,63 @@
+//! Pairs of slots that show the same contents, which are measured once.
+//!
+//! A native dump writes each content once, and its rows say where it is. An output and the inputs that it becomes, and
+//! equal values of several steps, are the same bytes of a file.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use opscope_store::reader::FileKind;
+use opscope_tensor::Layout;
+
+use super::{Metrics, SlotPair, slot_of};
+use crate::compare::matching::MatchedDumps;
+use crate::compare::side::{ExecutionSlot, SlotFacts};
+
+/// Where the contents of a pair are, and how they are brought together. Facts are known by their place in memory: both
+/// sides outlive the search.
+pub(super) type ContentsKey = ([(*const SlotFacts, u64); 2], Option<Layout>);
+
+/// The numbers of a pair.
+#[derive(Clone)]
+pub(super) struct PairNumbers {
+    pub(super) metrics: Metrics,
+    /// Elements by the size of their difference; empty of equal tensors.
+    pub(super) histogram: Arc<[u64]>,
+    /// Bytes that were read.
+    pub(super) n_bytes: u64,
+}
+
+/// Most pairs whose numbers are remembered: of more there is no room in large comparisons.
+const N_KNOWN_MAX: usize = 1 << 20;
+
+/// Numbers of pairs that were measured before.
+#[derive(Default)]
+pub(super) struct KnownPairs(HashMap<ContentsKey, PairNumbers>);
+
+impl KnownPairs {
+    /// The numbers of equal contents.
+    pub(super) fn get(&self, key: &ContentsKey) -> Option<&PairNumbers> {
+        self.0.get(key)
+    }
+
+    /// Remembers numbers.
+    pub(super) fn note(&mut self, key: ContentsKey, numbers: PairNumbers) {
+        if self.0.len() < N_KNOWN_MAX {
+            self.0.insert(key, numbers);
+        }
+    }
+}
+
+/// What the contents of a pair are known by; none where a dump does not say where the bytes are.
+pub(super) fn contents_of(sides: MatchedDumps<'_>, pair: &SlotPair) -> Option<ContentsKey> {
+    let target = slot_of(sides.target, pair.target);
+    let golden = slot_of(sides.golden, pair.golden);
+    let place = |slot: &ExecutionSlot| {
+        let elements = slot.record().elements.as_ref()?;
+        // Only such a file has the same bytes for several slots.
+        let is_native = elements.kind == Some(FileKind::Elements) && slot.problem.is_none();
+        let offset = slot.offset().filter(|_| is_native)?;
+        Some((std::ptr::from_ref(slot.facts()), offset))
+    };
+    Some(([place(target)?, place(golden)?], pair.layout))
+}
