@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `index` | the contents of a dump as plain data |
 //! | `tensor_file` | a file with tensors, whatever its format |
+//! | `tensor_statistics` | the statistics that a dump has of a tensor |
 //! | `entries` | listed files and what is read from them |
 //! | `ascend` | AscendCL's trees, single files, and directories of converted arrays |
 //! | `mindspore` | `MindSpore`'s trees |
@@ -27,6 +28,7 @@ mod msprobe;
 mod native;
 mod sglang;
 mod tensor_file;
+mod tensor_statistics;
 mod term;
 
 use std::path::Path;
@@ -45,6 +47,7 @@ pub use tensor_file::{
     ExtraKind, ExtraPiece, FileContent, FileExpectation, FileFacts, FileHead, FileKind,
     FileRequest, OpenedTensor, StoredRun, StoredTensor, TensorFile,
 };
+pub use tensor_statistics::{StatisticCell, TensorStatistics};
 pub use term::DumpTerm;
 
 /// Reads all of the files that a reader asks for; the results keep their order.

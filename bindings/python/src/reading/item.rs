@@ -40,7 +40,7 @@ pub(super) fn describe<'py>(
     dict.set_item("has_elements", record.elements.is_some())?;
     let columns = PyDict::new(py);
     for (column, value) in &record.statistics {
-        columns.set_item(column, value.as_deref())?;
+        columns.set_item(column.as_str(), value.as_deref())?;
     }
     dict.set_item("columns", columns)?;
     Ok(dict)

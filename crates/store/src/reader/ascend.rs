@@ -14,6 +14,7 @@ use super::index::{
     IndexedTensor, OperatorInFile,
 };
 use super::tensor_file::{FileContent, FileHead, FileKind};
+use super::tensor_statistics::TensorStatistics;
 use super::term::DumpTerm;
 use super::{DumpReader, ReadFiles, arrays};
 use crate::StoreError;
@@ -371,7 +372,7 @@ fn statistics_records(entry: &DumpEntry, table: &StatsTable) -> Vec<IndexedTenso
     records.collect()
 }
 
-fn statistics(table: &StatsTable, row: usize) -> Vec<(String, Option<String>)> {
+fn statistics(table: &StatsTable, row: usize) -> TensorStatistics {
     let cells = table.statistics(row);
     cells
         .map(|(column, cell)| {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use opscope_tensor::{DType, Layout};
 
 use super::tensor_file::{FileKind, StoredTensor};
+use super::tensor_statistics::TensorStatistics;
 use super::term::DumpTerm;
 use crate::dump::PassedOver;
 use crate::dump::mindspore::{GraphOrder, RankGraph};
@@ -170,7 +171,7 @@ pub struct IndexedTensor {
     /// Where its elements are; none if the dump has statistics only.
     pub elements: Option<ElementsPlace>,
     /// Statistics that the dump has, with the titles of their columns; none where a cell is empty.
-    pub statistics: Vec<(String, Option<String>)>,
+    pub statistics: TensorStatistics,
 }
 
 impl IndexedTensor {

@@ -179,7 +179,7 @@ fn described(
         shape: Some(tensor.shape.clone()),
         n_bytes,
         path: (&step.entry.path).into(),
-        statistics: tensor.statistics.clone(),
+        statistics: tensor.statistics.iter().cloned().collect(),
         ..IndexedTensor::default()
     }
 }

@@ -5,7 +5,7 @@ use std::hash::{Hash, Hasher};
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, OnceLock};
 
-use opscope_store::reader::{DumpTerm, IndexedExecution, IndexedTensor};
+use opscope_store::reader::{DumpTerm, IndexedExecution, IndexedTensor, TensorStatistics};
 use opscope_store::{SharedPath, SharedText, record};
 use opscope_tensor::{DType, Layout};
 
@@ -22,6 +22,8 @@ pub struct ExecutionSlot {
     pub original: Option<Box<(String, u32)>>,
     /// Name of the value in a graph that an engine made of a model; none of other graphs' values.
     pub made_value: Option<SharedText>,
+    /// Statistics and digests that the dump has: title of the column, and the text if there is a value.
+    pub statistics: TensorStatistics,
     /// Where its bytes begin in its file, as far as the dump says.
     offset: Option<u64>,
     facts: Arc<SlotFacts>,
@@ -46,8 +48,6 @@ pub struct SlotFacts {
     pub path: SharedPath,
     /// Whether the dump has the elements.
     pub has_elements: bool,
-    /// Statistics and digests that the dump has: title of the column, and the text if there is a value.
-    pub statistics: Vec<(String, Option<String>)>,
     /// Why it cannot be read, if so.
     pub problem: Option<String>,
     /// The same in results, once it was asked for.
@@ -93,6 +93,7 @@ impl ExecutionSlot {
             index,
             original: None,
             made_value: None,
+            statistics: TensorStatistics::default(),
             offset: None,
             facts: Arc::new(facts),
         }
@@ -116,6 +117,7 @@ impl ExecutionSlot {
             index,
             original: original.map(Box::new),
             made_value: None,
+            statistics: std::mem::take(&mut record.statistics),
             offset,
             facts: known.share(record, problem),
         }
@@ -145,8 +147,8 @@ impl ExecutionSlot {
         }
         let shared = &self.record;
         IndexedTensor {
-            // Texts of numbers are many, and reading elements needs none of them.
-            statistics: Vec::new(),
+            // Reading elements needs none of them.
+            statistics: TensorStatistics::default(),
             elements,
             execution: shared.execution.clone(),
             task_id: None,
@@ -211,7 +213,6 @@ impl SlotFacts {
             n_bytes: record.n_bytes.unwrap_or(0),
             path: record.path.clone(),
             has_elements: places.is_some_and(|place| place.tensor.is_some()),
-            statistics: record.statistics.clone(),
             problem,
             summary: OnceLock::new(),
             record,
@@ -235,8 +236,8 @@ const N_KNOWN_MAX: usize = 1 << 16;
 
 impl KnownFacts {
     fn share(&mut self, record: IndexedTensor, problem: Option<String>) -> Arc<SlotFacts> {
-        // Numbers of tensors are rarely the same, and damage is told of one file.
-        if problem.is_some() || !record.statistics.is_empty() {
+        // Damage is told of one file.
+        if problem.is_some() {
             return Arc::new(SlotFacts::of(record, problem));
         }
         // Tensors that follow each other are often alike, which spares the search.

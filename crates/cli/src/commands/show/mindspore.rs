@@ -6,7 +6,7 @@ use std::path::Path;
 use opscope_analysis::default_jobs;
 use opscope_analysis::mindspore::{self, GraphNodes, MindSporeOverview, is_dump_file};
 use opscope_store::dump::DumpListing;
-use opscope_store::reader::{ExecutionKind, IndexedExecution, IndexedTensor};
+use opscope_store::reader::{ExecutionKind, IndexedExecution, IndexedTensor, StatisticCell};
 use opscope_store::run_file::FoundRun;
 use opscope_store::tree::mindspore::TensorFileName;
 use serde_json::{Value, json};
@@ -154,7 +154,7 @@ fn n_bytes(overview: &MindSporeOverview) -> u64 {
 }
 
 /// The statistics that stand beside a tensor; those of the runtime are a table of their own.
-fn own_statistics(tensor: &IndexedTensor) -> &[(String, Option<String>)] {
+fn own_statistics(tensor: &IndexedTensor) -> &[StatisticCell] {
     if is_dump_file(tensor) {
         &[]
     } else {
@@ -167,8 +167,8 @@ fn statistics_columns(executions: &[ExecutionTensors<'_>]) -> Vec<String> {
     let mut columns: Vec<String> = Vec::new();
     let tensors = executions.iter().flat_map(|(_, tensors)| tensors);
     for (column, _) in tensors.flat_map(|tensor| own_statistics(tensor)) {
-        if !columns.contains(column) {
-            columns.push(column.clone());
+        if !columns.iter().any(|known| column == known) {
+            columns.push(column.to_string());
         }
     }
     columns
@@ -177,8 +177,8 @@ fn statistics_columns(executions: &[ExecutionTensors<'_>]) -> Vec<String> {
 fn statistic(tensor: &IndexedTensor, column: &str) -> String {
     let statistics = own_statistics(tensor);
     let known = statistics.iter().find(|(title, _)| title == column);
-    let value = known.and_then(|(_, value)| value.clone());
-    value.unwrap_or_else(|| "-".to_owned())
+    let value = known.and_then(|(_, value)| value.as_deref());
+    value.unwrap_or("-").to_owned()
 }
 
 fn slot_name(tensor: &IndexedTensor) -> String {
@@ -312,7 +312,7 @@ fn tensor_record_json(overview: &MindSporeOverview, tensor: &IndexedTensor) -> V
     object["original_dtype"] = json!(tensor.dtype_in_name);
     let statistics = own_statistics(tensor).iter();
     let statistics: serde_json::Map<_, _> = statistics
-        .map(|(column, value)| (column.clone(), value.clone().into()))
+        .map(|(column, value)| (column.to_string(), value.as_deref().into()))
         .collect();
     object["statistics"] = if statistics.is_empty() {
         Value::Null

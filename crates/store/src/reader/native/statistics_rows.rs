@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::SharedText;
+use crate::reader::tensor_statistics::TensorStatistics;
 use crate::slot_table::SlotRow;
 
 /// Titles of statistics, as MindSpore's tables have them; a NaN is the extreme, as there.
@@ -21,32 +23,56 @@ const TITLES: [&str; 10] = [
 /// The title of the digest.
 const DIGEST_TITLE: &str = "XXH3";
 
-/// The statistics of a row, each under its title; none that the row does not have.
-pub(super) fn statistics(row: &SlotRow) -> Vec<(String, Option<String>)> {
-    let stats = row.stats();
-    let mut cells = Vec::new();
-    if let Some(stats) = stats {
-        let counts = &stats.counts;
-        let number = |value: f64| Some(format!("{value:?}"));
-        let count = |n: u64| Some(n.to_string());
-        let values = [
-            number(stats.max_or_nan()),
-            number(stats.min_or_nan()),
-            number(stats.mean_or_nan()),
-            number(stats.l2),
-            count(counts.n_negative),
-            count(counts.n_positive()),
-            count(counts.n_zero),
-            count(counts.n_nan),
-            count(counts.n_neg_inf),
-            count(counts.n_pos_inf),
-        ];
-        cells.extend(TITLES.iter().map(|title| (*title).to_owned()).zip(values));
+/// Titles of statistics, which all tensors of a dump share.
+pub(super) struct StatisticTitles {
+    titles: [SharedText; TITLES.len()],
+    digest: SharedText,
+}
+
+impl Default for StatisticTitles {
+    fn default() -> StatisticTitles {
+        StatisticTitles {
+            titles: TITLES.map(Into::into),
+            digest: DIGEST_TITLE.into(),
+        }
     }
-    if let Some(digest) = &row.digest {
-        cells.push((DIGEST_TITLE.to_owned(), Some((**digest).to_owned())));
+}
+
+impl StatisticTitles {
+    /// The statistics of a row, each under its title; none that the row does not have.
+    pub(super) fn of_row(&self, row: &SlotRow) -> TensorStatistics {
+        let mut cells = Vec::new();
+        if let Some(stats) = row.stats() {
+            let counts = &stats.counts;
+            let number = |value: f64| Some(format!("{value:?}").into());
+            let count = |n: u64| Some(n.to_string().into());
+            let values = [
+                number(stats.max_or_nan()),
+                number(stats.min_or_nan()),
+                number(stats.mean_or_nan()),
+                number(stats.l2),
+                count(counts.n_negative),
+                count(counts.n_positive()),
+                count(counts.n_zero),
+                count(counts.n_nan),
+                count(counts.n_neg_inf),
+                count(counts.n_pos_inf),
+            ];
+            cells.extend(self.titles.iter().cloned().zip(values));
+        }
+        if let Some(digest) = &row.digest {
+            cells.push((self.digest.clone(), Some(digest.clone().into())));
+        }
+        cells.into()
     }
-    cells
+
+    /// Whether these are the statistics of a row that has a digest alone.
+    pub(super) fn is_digest_of(statistics: &TensorStatistics, row: &SlotRow) -> bool {
+        let [(_, Some(known))] = &statistics[..] else {
+            return false;
+        };
+        row.stats().is_none() && row.digest.as_deref() == Some(known.as_str())
+    }
 }
 
 /// The titles of a table of statistics.
@@ -79,7 +105,7 @@ pub(super) fn slot_text(row: &SlotRow) -> String {
 }
 
 /// The cells of a row whose statistics are known, in the order of [`columns`].
-pub(super) fn cells(row: &SlotRow, statistics: &[(String, Option<String>)]) -> Vec<String> {
+pub(super) fn cells(row: &SlotRow, statistics: &TensorStatistics) -> Vec<String> {
     let text = |text: &Option<Arc<str>>| text.as_deref().unwrap_or_default().to_owned();
     let number = |number: Option<i64>| number.map_or_else(String::new, |n| n.to_string());
     let shape = row
@@ -102,7 +128,7 @@ pub(super) fn cells(row: &SlotRow, statistics: &[(String, Option<String>)]) -> V
         shape,
         number(row.n_elements),
     ];
-    let known: HashMap<&str, &Option<String>> = statistics
+    let known: HashMap<&str, &Option<SharedText>> = statistics
         .iter()
         .map(|(title, cell)| (title.as_str(), cell))
         .collect();

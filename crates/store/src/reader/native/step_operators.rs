@@ -1,10 +1,11 @@
 //! The operators of a step's file, put together row by row.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::statistics_rows::{cells, columns, side_title, slot_text, statistics};
+use super::statistics_rows::{StatisticTitles, cells, columns, side_title, slot_text};
 use crate::dump::DumpEntry;
 use crate::file_format::stats_csv::StatsTable;
 use crate::reader::index::{
@@ -12,6 +13,7 @@ use crate::reader::index::{
     IndexedTensor, OperatorInFile,
 };
 use crate::reader::tensor_file::FileKind;
+use crate::reader::tensor_statistics::TensorStatistics;
 use crate::reader::term::DumpTerm;
 use crate::record::SlotSide;
 use crate::slot_table::SlotRow;
@@ -34,8 +36,9 @@ pub(super) struct KnownParts {
     names: HashSet<SharedText>,
     /// Numbers of files of elements.
     files: HashMap<SharedPath, u32>,
-    /// Contents by file and offset.
-    contents: HashSet<(u32, u64)>,
+    /// The first statistics of each content, by file and offset.
+    contents: HashMap<(u32, u64), TensorStatistics>,
+    titles: StatisticTitles,
 }
 
 impl KnownParts {
@@ -121,22 +124,11 @@ impl<'a> StepOperators<'a> {
         for row in rows {
             let mut current = self.execution(&row, known);
             let elements = self.elements(index, known, &row);
-            if let Some((file, offset)) = &elements
-                && known.contents.insert((file.number, *offset))
-            {
-                // Several slots show it, and it takes room once.
-                self.n_bytes += n_bytes(&row).unwrap_or(0);
-            }
+            let place = elements.as_ref();
+            let place = place.map(|(file, offset)| (file.number, *offset));
+            let statistics = self.statistics(&row, place, known);
             self.count(&row, &mut current);
-            let has_elements = elements.is_some();
-            let is_shown = !has_elements || self.row_use == RowUse::Tensors;
-            // Texts of numbers are made only where somebody may read them.
-            let statistics = if is_shown {
-                statistics(&row)
-            } else {
-                Vec::new()
-            };
-            if !has_elements && !statistics.is_empty() {
+            if place.is_none() && !statistics.is_empty() {
                 self.add_statistics(&row, &current, &statistics);
             }
             if let Some(execution) = &current.indexed {
@@ -149,6 +141,38 @@ impl<'a> StepOperators<'a> {
             self.last = Some(current);
         }
         index.add_tensors(tensors);
+    }
+
+    /// The statistics of a row, as far as somebody may read them, whose elements are at `place`. Counts contents that
+    /// are new.
+    fn statistics(
+        &mut self,
+        row: &SlotRow,
+        place: Option<(u32, u64)>,
+        known: &mut KnownParts,
+    ) -> TensorStatistics {
+        let Some(place) = place else {
+            return known.titles.of_row(row);
+        };
+        let is_read = self.row_use == RowUse::Tensors;
+        match known.contents.entry(place) {
+            Entry::Occupied(first)
+                if !is_read || StatisticTitles::is_digest_of(first.get(), row) =>
+            {
+                first.get().clone()
+            }
+            Entry::Occupied(_) => known.titles.of_row(row),
+            Entry::Vacant(new) => {
+                // Several slots show it, and it takes room once.
+                self.n_bytes += n_bytes(row).unwrap_or(0);
+                let statistics = if is_read {
+                    known.titles.of_row(row)
+                } else {
+                    TensorStatistics::default()
+                };
+                new.insert(statistics).clone()
+            }
+        }
     }
 
     /// The execution of a row. Rows of one follow one another.
@@ -315,7 +339,7 @@ impl<'a> StepOperators<'a> {
         &mut self,
         row: &SlotRow,
         current: &CurrentExecution,
-        statistics: &[(String, Option<String>)],
+        statistics: &TensorStatistics,
     ) {
         // Loops run an operator again in one step.
         let is_next = self.tables.last().is_none_or(|last| {
