@@ -99,8 +99,25 @@ struct QueueState {
     n_waiting_for_room: usize,
     /// Likewise for work.
     n_waiting_for_work: usize,
-    /// How many records writers take at once.
-    n_at_once: usize,
+    /// How many records writers wait for.
+    n_awaited: usize,
+}
+
+/// How many records a writer takes at once.
+#[derive(Clone, Copy)]
+pub(crate) struct BatchSize {
+    /// At most.
+    pub(crate) n_max: usize,
+    /// So many are waited for, though not for long, while any of them holds on to elements.
+    pub(crate) n_awaited: usize,
+}
+
+impl BatchSize {
+    /// One after the other.
+    pub(crate) const ONE: BatchSize = BatchSize {
+        n_max: 1,
+        n_awaited: 1,
+    };
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -114,11 +131,22 @@ enum QueueEnd {
 }
 
 impl QueueState {
-    /// How many records to wait for where `n` are taken at once.
+    /// How many records to wait for where `n` are waited for if any is heavy.
     fn n_wanted(&self, n: usize) -> usize {
         match self.n_heavy {
             0 => n.max(N_LIGHT_AT_ONCE),
             _ => n,
+        }
+    }
+
+    /// How many of those that are there one writer takes.
+    fn n_taken(&self, batch: BatchSize) -> usize {
+        let n_there = self.items.len();
+        match self.n_heavy {
+            0 => n_there.min(batch.n_max.max(N_LIGHT_AT_ONCE)),
+            // Those that nobody waited for are shared, so that the last ones keep more than one writer busy.
+            _ if batch.n_awaited < batch.n_max => n_there.div_ceil(2).min(batch.n_max),
+            _ => n_there.min(batch.n_max),
         }
     }
 }
@@ -197,7 +225,7 @@ impl Queue {
         state.items.push_back(job);
         // The first record makes a writer wait for more; until there are enough of them it sleeps on.
         let n_there = state.items.len();
-        let n_wanted = state.n_wanted(state.n_at_once);
+        let n_wanted = state.n_wanted(state.n_awaited);
         let is_due = n_there == 1 || n_there >= n_wanted || state.bytes > self.bytes_max / 2;
         let is_awaited = is_due && state.n_waiting_for_work > 0;
         drop(state);
@@ -207,22 +235,23 @@ impl Queue {
         Ok(())
     }
 
-    /// Takes the oldest `n` records, or more of them if none holds on to elements; waits until there are so
-    /// many, or until half of the budget is used up, but not for long: the model may be waiting for those
-    /// that are there, or be idle. Fewer once the queue has ended, and none when it is empty then.
-    pub(crate) fn pop(&self, n: usize) -> Vec<WriteJob> {
+    /// Takes the oldest records, as many as `batch` says, or more of them if none holds on to elements; waits until
+    /// there are so many, or until half of the budget is used up, but not for long: the model may be waiting for
+    /// those that are there, or be idle. Fewer once the queue has ended, and none when it is empty then.
+    pub(crate) fn pop(&self, batch: BatchSize) -> Vec<WriteJob> {
         let mut state = self.lock();
         // `admit` wakes a writer only when there is enough for it, so it has to know how much that
         // is.
-        state.n_at_once = state.n_at_once.max(n);
+        state.n_awaited = state.n_awaited.max(batch.n_awaited);
         let mut is_late = false;
         loop {
             let n_there = state.items.len();
             let is_full = state.bytes > self.bytes_max / 2 || state.n_waiting_for_room > 0;
-            let n_wanted = state.n_wanted(n);
+            let n_wanted = state.n_wanted(batch.n_awaited);
             let is_enough = n_there >= n_wanted || ((is_full || is_late) && n_there > 0);
             if is_enough || state.end != QueueEnd::Open {
-                let taken: Vec<WriteJob> = state.items.drain(..n_there.min(n_wanted)).collect();
+                let n_taken = state.n_taken(batch);
+                let taken: Vec<WriteJob> = state.items.drain(..n_taken).collect();
                 state.n_heavy -= taken.iter().filter(|job| job.is_heavy()).count();
                 // A wake-up may have stood for more records than one writer takes; the next one
                 // hears of the rest.

@@ -132,6 +132,12 @@ pub trait BatchPreparer {
     /// Number of records that a writer should take from the queue together, if there are so many.
     fn batch_size(&self) -> usize;
 
+    /// How many of them a writer should wait for while any holds on to elements. Fewer keep less of the
+    /// engine's memory, and look at it while it is in a cache.
+    fn n_awaited(&self) -> usize {
+        self.batch_size()
+    }
+
     /// Prepares records that are about to be written one by one.
     fn prepare_batch(&self, records: &[&Record]);
 }

@@ -8,7 +8,7 @@ use opscope_store::record::Record;
 
 use crate::counters::{DropReason, LiveCounters, add};
 use crate::policy::FailureResponse;
-use crate::queue::{Queue, RecordWork, WriteJob};
+use crate::queue::{BatchSize, Queue, RecordWork, WriteJob};
 use crate::record_order::RecordOrder;
 use crate::ring::{Ring, StepHold, TriggerCause, TriggerKind};
 use crate::step_end::EndedSteps;
@@ -31,9 +31,12 @@ impl RecordWriter {
     /// Writes records until the queue is closed and empty.
     pub(crate) fn run(&self) {
         let preparer = self.sink.batch_preparer();
-        let n_at_once = preparer.map_or(1, |preparer| preparer.batch_size().max(1));
+        let batch = preparer.map_or(BatchSize::ONE, |preparer| BatchSize {
+            n_max: preparer.batch_size().max(1),
+            n_awaited: preparer.n_awaited().max(1),
+        });
         loop {
-            let mut jobs = self.queue.pop(n_at_once);
+            let mut jobs = self.queue.pop(batch);
             if jobs.is_empty() {
                 return;
             }

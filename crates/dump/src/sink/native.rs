@@ -323,6 +323,12 @@ impl BatchPreparer for NativeSink {
         N_RECORDS_AT_ONCE
     }
 
+    /// Rows gain little from waiting, while the model would make its next tensors in memory that no cache
+    /// has yet.
+    fn n_awaited(&self) -> usize {
+        1
+    }
+
     fn prepare_batch(&self, records: &[&Record]) {
         let results = self.write_together(records);
         let times = records.iter().map(|record| record.timestamp_us);
