@@ -2,7 +2,8 @@
 //!
 //! `cargo bench --bench capture -- MODEL.onnx …`. Every measurement checks its answer. Beside it stand
 //! the limits: a copy of the same bytes in memory, and one plain file of the same bytes on the same
-//! disk. `--peak MODE MODEL.onnx` runs one mode alone and prints the process's peak memory.
+//! disk. `--only TEXT MODEL.onnx …` measures the modes whose title contains the text.
+//! `--peak MODE MODEL.onnx` runs one mode alone and prints the process's peak memory.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
@@ -21,7 +22,7 @@ use self::mode::{Mode, RAM_DISK};
 use self::subject::Subject;
 
 /// Rounds of which the median is taken.
-const N_ROUNDS: usize = 5;
+const N_ROUNDS: usize = 7;
 /// How long ext4 takes to create files at its usual speed again after many were removed.
 const AFTER_REMOVAL: Duration = Duration::from_secs(6);
 /// Executions of the model in each run: what never changes is dealt with in the first.
@@ -39,12 +40,16 @@ fn main() {
     {
         return peak::run_alone(mode, Path::new(model));
     }
-    for model in &arguments {
+    let (only, models) = match &arguments[..] {
+        [flag, only, models @ ..] if flag == "--only" => (only.as_str(), models),
+        models => ("", models),
+    };
+    for model in models {
         let path = Path::new(model);
         if peak::is_meant(path) {
             peak::measure(path);
         } else {
-            measure(path);
+            measure(path, only);
         }
     }
 }
@@ -57,7 +62,7 @@ struct Row {
     ratios: Vec<f64>,
 }
 
-fn measure(path: &Path) {
+fn measure(path: &Path, only: &str) {
     let mut subject = Subject::load(path);
     let unique = Unique::measure(&mut subject, N_STEPS);
     println!(
@@ -74,9 +79,10 @@ fn measure(path: &Path) {
         milliseconds(copy),
         rate(copy)
     );
+    let modes = Mode::ALL.into_iter();
+    let modes = modes.filter(|mode| mode.title().contains(only));
     // What goes to disk comes last: the disk is busy with it for a while.
-    let (on_disk, others): (Vec<Mode>, Vec<Mode>) =
-        Mode::ALL.into_iter().partition(|mode| mode.is_on_disk());
+    let (on_disk, others): (Vec<Mode>, Vec<Mode>) = modes.partition(|mode| mode.is_on_disk());
     for row in rounds(&mut subject, &unique, &others).0 {
         let time = median(row.times.clone());
         let plain = time.div_f64(median(row.ratios.clone()));
