@@ -76,9 +76,10 @@ impl ValueFlow {
             firsts: Vec::with_capacity(comparison.operators.len()),
             sources: Vec::with_capacity(n_slots.sum()),
         };
-        let mut seen = Seen::default();
         let mut marks = SlotMarks::default();
+        let mut seen_at = SeenAtPlaces::count(comparison);
         for operator in &comparison.operators {
+            let mut seen = seen_at.take(operator.place());
             let first = u32::try_from(flow.sources.len()).unwrap_or(u32::MAX);
             flow.firsts.push(first);
             let own = marks.of_operator(operator);
@@ -128,6 +129,7 @@ impl ValueFlow {
                     }
                 }
             }
+            seen_at.put_back(operator.place(), seen);
         }
         flow
     }
@@ -162,42 +164,62 @@ impl ValueFlow {
     }
 }
 
+/// What was seen at each rank and step, and how many operators are yet to come there. No value goes from one place to
+/// another, while weights have the same numbers in all of them.
+struct SeenAtPlaces(HashMap<OperatorPlace, (usize, Seen)>);
+
+impl SeenAtPlaces {
+    fn count(comparison: &Comparison) -> SeenAtPlaces {
+        let mut places: HashMap<OperatorPlace, (usize, Seen)> = HashMap::new();
+        for operator in &comparison.operators {
+            places.entry(operator.place()).or_default().0 += 1;
+        }
+        SeenAtPlaces(places)
+    }
+
+    fn take(&mut self, place: OperatorPlace) -> Seen {
+        let known = self.0.get_mut(&place);
+        known
+            .map(|(_, seen)| std::mem::take(seen))
+            .unwrap_or_default()
+    }
+
+    fn put_back(&mut self, place: OperatorPlace, seen: Seen) {
+        let Some((n_left, known)) = self.0.get_mut(&place) else {
+            return;
+        };
+        *n_left -= 1;
+        // Nobody asks for those of a step that is over, which are all the numbers of the dump together.
+        if *n_left > 0 {
+            *known = seen;
+        }
+    }
+}
+
 /// Makes marks of slots.
 #[derive(Default)]
 struct SlotMarks {
     bytes: Vec<u8>,
-    places: HashMap<OperatorPlace, u64>,
 }
 
 impl SlotMarks {
     fn of_operator(&mut self, operator: &OperatorResult) -> Vec<Marks> {
-        // No value goes from one rank or step to another, while weights have the same numbers in
-        // all of them.
-        let next = self.places.len() as u64;
-        let place = *self.places.entry(operator.place()).or_insert(next);
         let slots = operator.slots.iter();
-        slots.map(|slot| self.of_slot(place, slot)).collect()
+        slots.map(|slot| self.of_slot(slot)).collect()
     }
 
-    fn of_slot(&mut self, place: u64, slot: &SlotResult) -> Marks {
+    fn of_slot(&mut self, slot: &SlotResult) -> Marks {
         // Of another dtype it is another tensor; the numbers of short ones are often the same by chance.
-        let target = self.of_side(place, slot, Party::Target, &slot.target.dtype);
-        let golden = self.of_side(place, slot, Party::Golden, &slot.golden.dtype);
+        let target = self.of_side(slot, Party::Target, &slot.target.dtype);
+        let golden = self.of_side(slot, Party::Golden, &slot.golden.dtype);
         let is_known = target.is_some() && golden.is_some();
         // Of the same two tensors every number is the same, also where the largest difference is.
-        let both =
-            is_known.then(|| self.digest(place, slot.metrics.iter().map(|(_, value)| value), ""));
+        let both = is_known.then(|| self.digest(slot.metrics.iter().map(|(_, value)| value), ""));
         [both, target, golden]
     }
 
     /// The mark of one side of a slot, if there are enough numbers to know it by.
-    fn of_side(
-        &mut self,
-        place: u64,
-        slot: &SlotResult,
-        party: Party,
-        dtype: &str,
-    ) -> Option<Mark> {
+    fn of_side(&mut self, slot: &SlotResult, party: Party, dtype: &str) -> Option<Mark> {
         let get = |statistic| slot.metrics.get(MetricId::of_tensor(party, statistic));
         // A pair of tensors has one count for both sides, tables have one each.
         let n = slot
@@ -218,12 +240,11 @@ impl SlotMarks {
         let own = all.filter(|(metric, _)| metric.party() == Some(party));
         // Zeros have the same statistics whatever their number is.
         let numbers = own.map(|(_, value)| value).chain([n?]);
-        Some(self.digest(place, numbers, dtype))
+        Some(self.digest(numbers, dtype))
     }
 
-    fn digest(&mut self, place: u64, numbers: impl Iterator<Item = f64>, dtype: &str) -> Mark {
+    fn digest(&mut self, numbers: impl Iterator<Item = f64>, dtype: &str) -> Mark {
         self.bytes.clear();
-        self.bytes.extend(place.to_le_bytes());
         for number in numbers {
             // Bits, since a NaN equals itself in them.
             self.bytes.extend(number.to_bits().to_le_bytes());

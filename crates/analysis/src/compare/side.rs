@@ -82,7 +82,7 @@ pub struct OperatorExecution {
     /// Names of the operators that it was fused from, where the dump says.
     pub original_names: Vec<String>,
     /// Where the program calls it, where the dump itself says so.
-    pub call_site: Option<CallSite>,
+    pub call_site: Option<Box<CallSite>>,
 }
 
 impl OperatorExecution {
@@ -179,7 +179,11 @@ impl ComparedDump {
         // brought together and joined.
         side.passed_over.sort_by(|a, b| a.path.cmp(&b.path));
         side.passed_over.dedup();
+        drop(known);
+        side.runs.shrink_to_fit();
         for run in &mut side.runs {
+            // Most operators have fewer slots than a list has room for when it begins to grow.
+            run.slots.shrink_to_fit();
             run.slots.sort_by_key(|slot| (slot.side, slot.index));
             keep_first(&mut run.original_names);
         }
@@ -255,7 +259,7 @@ impl ComparedDump {
                 timestamp_us: record.timestamp,
                 slots: Vec::new(),
                 original_names: Vec::new(),
-                call_site: execution.call_site.clone(),
+                call_site: execution.call_site.clone().map(Box::new),
             });
             self.runs.len() - 1
         });

@@ -15,6 +15,7 @@ mod tolerance;
 use std::collections::HashSet;
 
 use opscope_store::SharedText;
+use opscope_tensor::DType;
 
 use super::attribution::kinds::is_additive;
 use super::evidence::{Evidence, RuleName};
@@ -47,8 +48,9 @@ pub(super) fn judge_along(comparison: &mut Comparison, thresholds: &Thresholds, 
     let exactness = exactness::judge_exactness(comparison, flow);
     let mut limits = KnownLimits::new(thresholds);
     let mut softened: HashSet<(usize, usize)> = HashSet::new();
-    let operators = comparison.operators.iter_mut().zip(exactness);
-    for (i, (operator, dtypes)) in operators.enumerate() {
+    let mut exactness = exactness.into_iter();
+    for (i, operator) in comparison.operators.iter_mut().enumerate() {
+        let dtypes: Vec<Option<DType>> = exactness.by_ref().take(operator.slots.len()).collect();
         let (op_type, op_name) = names_of(operator);
         let is_judged = limits.is_judged(&op_type, &op_name);
         for (k, (slot, dtype)) in operator.slots.iter_mut().zip(dtypes).enumerate() {

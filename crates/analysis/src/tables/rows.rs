@@ -152,7 +152,7 @@ fn execution_row(side: &ComparedDump, index: usize) -> SlotRow {
     // The description of another graph is none, so that nothing is told of the wrong operator.
     let operator = described.and_then(|(_, graph, operator)| graph.operators.get(operator));
     // Dumps of msProbe have it beside each call.
-    let recorded = run.call_site.clone().unwrap_or_default();
+    let recorded = run.call_site.as_deref().cloned().unwrap_or_default();
     SlotRow {
         rank: run.place.rank.map(Into::into),
         model: run.place.model.as_deref().map(Into::into),

@@ -24,10 +24,13 @@ pub struct ExecutionSlot {
     pub made_value: Option<SharedText>,
     /// Statistics and digests that the dump has: title of the column, and the text if there is a value.
     pub statistics: TensorStatistics,
-    /// Where its bytes begin in its file, as far as the dump says.
-    offset: Option<u64>,
+    /// Where its bytes begin in its file; [`NO_OFFSET`] where the dump does not say.
+    offset: u64,
     facts: Arc<SlotFacts>,
 }
+
+/// No file is so large. A number takes half of the room of one that may be missing.
+const NO_OFFSET: u64 = u64::MAX;
 
 /// Everything else that is known of a slot, which it may share with others.
 #[derive(Clone, Debug, PartialEq)]
@@ -94,7 +97,7 @@ impl ExecutionSlot {
             original: None,
             made_value: None,
             statistics: TensorStatistics::default(),
-            offset: None,
+            offset: NO_OFFSET,
             facts: Arc::new(facts),
         }
     }
@@ -118,7 +121,7 @@ impl ExecutionSlot {
             original: original.map(Box::new),
             made_value: None,
             statistics: std::mem::take(&mut record.statistics),
-            offset,
+            offset: offset.unwrap_or(NO_OFFSET),
             facts: known.share(record, problem),
         }
     }
@@ -136,14 +139,14 @@ impl ExecutionSlot {
 
     /// Where its bytes begin in its file; none where they are compressed or in an order of their own.
     pub fn offset(&self) -> Option<u64> {
-        self.offset
+        (self.offset != NO_OFFSET).then_some(self.offset)
     }
 
     /// The record that tells where the elements are.
     pub fn elements_record(&self) -> IndexedTensor {
         let mut elements = self.record.elements.clone();
         if let Some(place) = &mut elements {
-            place.offset = self.offset;
+            place.offset = self.offset();
         }
         let shared = &self.record;
         IndexedTensor {

@@ -24,12 +24,10 @@ pub fn dtype_of(slot: &SlotResult) -> Option<DType> {
     }
 }
 
-/// The dtype that each slot of each operator is judged by.
-pub(super) fn judge_exactness(
-    comparison: &Comparison,
-    flow: &ValueFlow,
-) -> Vec<Vec<Option<DType>>> {
-    let mut all: Vec<Vec<Option<DType>>> = Vec::with_capacity(comparison.operators.len());
+/// The dtype that each slot is judged by, in the order of operators and their slots.
+pub(super) fn judge_exactness(comparison: &Comparison, flow: &ValueFlow) -> Vec<Option<DType>> {
+    let mut all: Vec<Option<DType>> = Vec::new();
+    let mut firsts: Vec<usize> = Vec::with_capacity(comparison.operators.len());
     for (i, operator) in comparison.operators.iter().enumerate() {
         let mut of_slots: Vec<Option<DType>> = operator.slots.iter().map(dtype_of).collect();
         let mut inherited: Option<DType> = None;
@@ -40,7 +38,7 @@ pub(super) fn judge_exactness(
             let source = flow.source(i, k);
             let made = [source.target, source.golden].into_iter().flatten();
             // A source stands before its readers, so what it went through is known already.
-            let made = made.filter_map(|at| all.get(at.operator)?.get(at.slot).copied().flatten());
+            let made = made.filter_map(|at| *all.get(firsts.get(at.operator)? + at.slot)?);
             of_slots[k] = made.fold(of_slots[k], |own, dtype| joined(own, Some(dtype)));
             inherited = match of_slots[k].filter(|&dtype| is_float(dtype)) {
                 Some(dtype) => Some(inherited.map_or(dtype, |known| coarser(known, dtype))),
@@ -52,7 +50,8 @@ pub(super) fn judge_exactness(
                 *dtype = joined(*dtype, inherited);
             }
         }
-        all.push(of_slots);
+        firsts.push(all.len());
+        all.extend(of_slots);
     }
     all
 }

@@ -23,7 +23,7 @@ impl ComparedDump {
     /// dump or the graph beside it tells.
     pub fn module_and_source(&self, run: usize) -> [Option<String>; 2] {
         let Some(described) = self.operator_of(run) else {
-            let recorded = self.runs[run].call_site.as_ref();
+            let recorded = self.runs[run].call_site.as_deref();
             let texts = |site: &CallSite| [&site.module, &site.source].map(|text| text.to_string());
             let texts = recorded.map(texts).unwrap_or_default();
             return texts.map(|text| Some(text).filter(|text| !text.is_empty()));
