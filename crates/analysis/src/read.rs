@@ -4,7 +4,7 @@ use std::path::Path;
 
 use opscope_store::StoreError;
 use opscope_store::dump::DumpListing;
-use opscope_store::reader::{self, DumpIndex, FileRequest};
+use opscope_store::reader::{self, DumpIndex, FileRequest, TakeTensors};
 
 use crate::job;
 
@@ -17,6 +17,20 @@ pub fn read_dump(path: &Path, n_threads: usize) -> Result<DumpIndex, StoreError>
     reader::read_dump(path, &mut |requests| {
         job::map(requests, n_threads, FileRequest::read_head)
     })
+}
+
+/// [`read_dump`] that hands the tensors over instead of keeping them.
+///
+/// # Errors
+/// As [`read_dump`].
+pub(crate) fn read_dump_into(
+    path: &Path,
+    n_threads: usize,
+    take: TakeTensors<'_>,
+) -> Result<DumpIndex, StoreError> {
+    let read =
+        &mut |requests: &[FileRequest]| job::map(requests, n_threads, FileRequest::read_head);
+    reader::read_dump_into(path, read, take)
 }
 
 /// Reads a listing, looking at every file from beginning to end, so that all damage is noticed.

@@ -155,11 +155,20 @@ impl<'a> TableInPieces<'a> {
 
     /// The next rows, below the header if they are the first.
     pub(crate) fn piece(&mut self, rows: Vec<Vec<String>>) -> String {
-        let mut table = Table::new();
-        if !std::mem::replace(&mut self.is_begun, true) {
-            table.set_header(self.header.iter().map(console::shown));
+        let header = (!std::mem::replace(&mut self.is_begun, true))
+            .then(|| self.header.iter().map(console::shown).collect());
+        let rows: Vec<Vec<String>> = rows.into_iter().map(shown_cells).collect();
+        let has_lines = |cells: &Vec<String>| cells.iter().any(|cell| cell.contains(['\n', '\r']));
+        // Rows of one line each, of which large dumps have very many, need no table to be laid out.
+        if !header.iter().chain(&rows).any(has_lines) {
+            let lines = header.iter().chain(&rows).map(|cells| self.line(cells));
+            return lines.collect::<Vec<_>>().join("\n");
         }
-        table.add_rows(rows.into_iter().map(shown_cells));
+        let mut table = Table::new();
+        if let Some(header) = header {
+            table.set_header(header);
+        }
+        table.add_rows(rows);
         let mut table = laid_out(table, self.header, self.right);
         for (i, width) in self.widths.iter().enumerate() {
             if let Some(column) = table.column_mut(i) {
@@ -170,6 +179,23 @@ impl<'a> TableInPieces<'a> {
             }
         }
         table.trim_fmt()
+    }
+
+    /// Cells of one line each, as the library lays them out.
+    fn line(&self, cells: &[String]) -> String {
+        let mut line = String::new();
+        for ((cell, widest), name) in cells.iter().zip(&self.widths).zip(self.header) {
+            let blanks = " ".repeat(widest.saturating_sub(width(cell)));
+            let is_right = self.right.contains(name);
+            let (before, behind) = if is_right {
+                (&blanks[..], "")
+            } else {
+                ("", &blanks[..])
+            };
+            line.extend([before, cell, behind, "  "]);
+        }
+        line.truncate(line.trim_end().len());
+        line
     }
 }
 

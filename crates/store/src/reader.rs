@@ -53,6 +53,9 @@ pub use term::DumpTerm;
 /// Reads all of the files that a reader asks for; the results keep their order.
 pub type ReadFiles<'a> = &'a mut dyn FnMut(&[FileRequest]) -> Vec<Result<FileContent, StoreError>>;
 
+/// Takes tensors, of one execution one behind the other.
+pub type TakeTensors<'a> = &'a mut dyn FnMut(Vec<IndexedTensor>);
+
 /// A form of dump that can be read.
 pub trait DumpReader: Sync {
     /// The form's name, for programs.
@@ -69,6 +72,19 @@ pub trait DumpReader: Sync {
     /// and everything else is there all the same. A damaged file whose name says that it is a part
     /// of the dump is there too, as one tensor without a dtype.
     fn index(&self, listing: DumpListing, read: ReadFiles<'_>) -> DumpIndex;
+
+    /// [`DumpReader::index`] that hands the tensors over, in their order and at once or in several parts, instead of
+    /// keeping them. A form may leave executions out of the index then.
+    fn index_into(
+        &self,
+        listing: DumpListing,
+        read: ReadFiles<'_>,
+        take: TakeTensors<'_>,
+    ) -> DumpIndex {
+        let mut index = self.index(listing, read);
+        take(std::mem::take(&mut index.tensors));
+        index
+    }
 
     /// [`DumpReader::index`] for those who want to know of files, operators and tables of statistics
     /// alone. A form may leave executions and tensors out, which large dumps have no room for.
@@ -112,13 +128,45 @@ pub fn read_overview(listing: DumpListing, read: ReadFiles<'_>) -> DumpIndex {
 /// # Errors
 /// [`StoreError::Io`] if there is nothing at `path`; everything else is in the index.
 pub fn read_dump(path: &Path, read: ReadFiles<'_>) -> Result<DumpIndex, StoreError> {
+    let is_dir = is_dir(path)?;
+    let listing = list(path, is_dir);
+    Ok(finished(read_listing(listing, read), is_dir))
+}
+
+/// [`read_dump`] that hands the tensors over instead of keeping them, and may leave executions out: large dumps have no
+/// room for both forms of their tensors.
+///
+/// # Errors
+/// As [`read_dump`].
+pub fn read_dump_into(
+    path: &Path,
+    read: ReadFiles<'_>,
+    take: TakeTensors<'_>,
+) -> Result<DumpIndex, StoreError> {
+    let is_dir = is_dir(path)?;
+    let listing = list(path, is_dir);
+    let index = reader_of(&listing).index_into(listing, read, take);
+    Ok(finished(index, is_dir))
+}
+
+fn is_dir(path: &Path) -> Result<bool, StoreError> {
     let metadata = std::fs::metadata(path).map_err(StoreError::io("read", path))?;
-    if metadata.is_dir() {
-        return Ok(read_listing(dump::list(path), read));
+    Ok(metadata.is_dir())
+}
+
+fn list(path: &Path, is_dir: bool) -> DumpListing {
+    if is_dir {
+        dump::list(path)
+    } else {
+        dump::list_file(path)
     }
-    let mut index = read_listing(dump::list_file(path), read);
-    refuse_passed_over(&mut index);
-    Ok(index)
+}
+
+fn finished(mut index: DumpIndex, is_dir: bool) -> DumpIndex {
+    if !is_dir {
+        refuse_passed_over(&mut index);
+    }
+    index
 }
 
 /// Whoever names a file wants to read it.

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use opscope_store::SharedText;
 use opscope_store::file_format::debug_mode::{self, DebugLog, DebugTensor};
 use opscope_store::reader::{DumpIndex, FileRequest, read_dump};
 use opscope_store::record::SlotSide;
@@ -243,7 +244,7 @@ fn directories_of_logs_have_ranks_and_steps() {
         .map(|one| (one.rank, one.step, one.model.clone()))
         .collect();
     places.dedup();
-    let model = |name: &str| Some(name.to_owned());
+    let model = |name: &str| Some(SharedText::from(name));
     let expected = [
         (None, None, model("a")),
         (None, None, model("b")),

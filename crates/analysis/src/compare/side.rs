@@ -14,8 +14,9 @@ use opscope_store::record::CallSite;
 use opscope_store::record::graph::GraphDescription;
 use opscope_store::{SharedPath, SharedText, StoreError, record};
 
+use crate::compare::matching::SlotRef;
 use crate::error_chain::chain;
-use crate::read_dump;
+use crate::read::read_dump_into;
 
 pub use graphs::{DumpGraphs, positions};
 pub use load::{LoadError, LoadedSlot};
@@ -132,19 +133,33 @@ struct KnownExecutions {
     last: Option<(Arc<IndexedExecution>, Option<u32>, usize)>,
 }
 
+/// A record of which only the errors of the whole dump tell what it is, in the order of records.
+enum UnsettledRecord {
+    /// A file of overflow records, of which there are no tensors.
+    Overflow(SharedPath),
+    /// A tensor without a dtype, whose file may be damaged.
+    Undescribed(SlotRef),
+}
+
 impl ComparedDump {
     /// Lists a dump, reading headers on `n_threads` threads.
     ///
     /// # Errors
     /// [`StoreError`] if there is nothing at `path`; what else cannot be read is noted.
     pub fn open(path: &Path, n_threads: usize) -> Result<ComparedDump, StoreError> {
-        let index = read_dump(path, n_threads)?;
         let mut side = ComparedDump {
             root: path.to_owned(),
-            passed_over: index.passed_over,
-            shows_some_calls: index.form == FORM_OF_CALLS,
             ..ComparedDump::default()
         };
+        let mut known = KnownExecutions::default();
+        let mut late = Vec::new();
+        let index = read_dump_into(path, n_threads, &mut |tensors| {
+            for record in tensors {
+                side.take(record, &mut known, &mut late);
+            }
+        })?;
+        side.passed_over = index.passed_over;
+        side.shows_some_calls = index.form == FORM_OF_CALLS;
         let mut problems: HashMap<PathBuf, String> = HashMap::new();
         for error in &index.errors {
             match error {
@@ -153,23 +168,8 @@ impl ComparedDump {
                 }
             }
         }
-        let mut known = KnownExecutions::default();
-        for record in index.tensors {
-            if record.execution.kind == ExecutionKind::OverflowRecord {
-                // A damaged one is told of as such.
-                if !problems.contains_key(&*record.path) {
-                    let (path, reason) = (record.path.to_path_buf(), PassReason::OverflowRecord);
-                    side.passed_over.push(PassedOver { path, reason });
-                }
-                continue;
-            }
-            // A tensor of which nothing is known stands for the damaged file. A damaged table still has
-            // sound rows, and the damage is none of theirs.
-            let problem = match record.dtype {
-                Some(_) => None,
-                None => problems.remove(&*record.path),
-            };
-            side.add(record, problem, &mut known);
+        for one in late {
+            side.settle(one, &mut problems);
         }
         // What no tensor has taken belongs to no execution, and is sorted since a map's order
         // differs from run to run.
@@ -197,7 +197,47 @@ impl ComparedDump {
         Ok(side)
     }
 
-    fn add(&mut self, record: IndexedTensor, problem: Option<String>, known: &mut KnownExecutions) {
+    fn take(
+        &mut self,
+        record: IndexedTensor,
+        known: &mut KnownExecutions,
+        late: &mut Vec<UnsettledRecord>,
+    ) {
+        if record.execution.kind == ExecutionKind::OverflowRecord {
+            late.push(UnsettledRecord::Overflow(record.path));
+            return;
+        }
+        let is_described = record.dtype.is_some();
+        let run = self.add(record, known);
+        if !is_described {
+            let slot = self.runs[run].slots.len() - 1;
+            late.push(UnsettledRecord::Undescribed(SlotRef { run, slot }));
+        }
+    }
+
+    /// Decides on a record of which errors tell what it is.
+    fn settle(&mut self, record: UnsettledRecord, problems: &mut HashMap<PathBuf, String>) {
+        match record {
+            // A damaged one is told of as such.
+            UnsettledRecord::Overflow(path) => {
+                if !problems.contains_key(&*path) {
+                    let (path, reason) = (path.to_path_buf(), PassReason::OverflowRecord);
+                    self.passed_over.push(PassedOver { path, reason });
+                }
+            }
+            // A tensor of which nothing is known stands for the damaged file. A damaged table still has
+            // sound rows, and the damage is none of theirs.
+            UnsettledRecord::Undescribed(at) => {
+                let slot = &mut self.runs[at.run].slots[at.slot];
+                if let Some(problem) = problems.remove(&*slot.path) {
+                    slot.problem = Some(problem);
+                }
+            }
+        }
+    }
+
+    /// Adds a record to the run that it belongs to, and returns which that is.
+    fn add(&mut self, record: IndexedTensor, known: &mut KnownExecutions) -> usize {
         let run = match &known.last {
             // Tensors of one execution mostly follow each other.
             Some((execution, task, run))
@@ -209,12 +249,13 @@ impl ComparedDump {
             }
             _ => self.run_of(&record, known),
         };
-        let slot = ExecutionSlot::from_record(record, problem, &mut known.facts);
-        let run = &mut self.runs[run];
+        let slot = ExecutionSlot::from_record(record, &mut known.facts);
+        let of_run = &mut self.runs[run];
         if let Some(original) = &slot.original {
-            run.original_names.push(original.0.clone());
+            of_run.original_names.push(original.0.clone());
         }
-        run.slots.push(slot);
+        of_run.slots.push(slot);
+        run
     }
 
     /// The run that a record belongs to, which is added if there is none yet.

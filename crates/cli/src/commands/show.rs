@@ -109,6 +109,9 @@ fn is_dump_alone(path: &Path) -> bool {
     is_step || reader_of(&dump::list_file(path)).form() == DEBUG_MODE_FORM
 }
 
+/// Rows of operators that are in memory at once.
+const N_ROWS_AT_ONCE: usize = 1 << 12;
+
 /// Steps of a native dump that have no table yet.
 fn n_unfinished_steps(index: &DumpIndex) -> u64 {
     let journals = index.files.iter().filter(|file| {
@@ -341,9 +344,13 @@ fn print_overview(overview: &Overview) -> Result<(), CommandFailure> {
             },
         ]
     };
-    let rows = overview.operators.iter().map(row).collect();
+    let pieces = || overview.operators.chunks(N_ROWS_AT_ONCE);
+    let mut table = format::TableInPieces::new(&header, &right);
+    pieces().for_each(|piece| table.widen(piece.iter().map(row).collect()));
     let mut out = console::out();
-    writeln!(out, "{}", format::table(&header, &right, rows).trim_fmt())?;
+    for piece in pieces() {
+        writeln!(out, "{}", table.piece(piece.iter().map(row).collect()))?;
+    }
     writeln!(
         out,
         "\n{}, {}, {} in {}",

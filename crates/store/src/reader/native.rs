@@ -6,8 +6,8 @@ mod step_operators;
 use std::path::{Path, PathBuf};
 
 use self::step_operators::{KnownParts, RowUse, StepOperators};
-use super::index::DumpIndex;
-use super::{DumpReader, ReadFiles};
+use super::index::{DumpIndex, IndexedTensor};
+use super::{DumpReader, ReadFiles, TakeTensors};
 use crate::StoreError;
 use crate::dump::{DumpEntry, DumpListing, PassReason, PassedOver};
 use crate::file_bytes::FileBytes;
@@ -36,15 +36,30 @@ impl DumpReader for NativeReader {
     }
 
     fn index(&self, listing: DumpListing, _read: ReadFiles<'_>) -> DumpIndex {
-        read(self.form(), listing, RowUse::Tensors)
+        let mut tensors = Vec::new();
+        let mut index = read(self.form(), listing, Some(&mut |more| tensors.push(more)));
+        for more in tensors {
+            index.add_tensors(more);
+        }
+        index
+    }
+
+    fn index_into(
+        &self,
+        listing: DumpListing,
+        _read: ReadFiles<'_>,
+        take: TakeTensors<'_>,
+    ) -> DumpIndex {
+        read(self.form(), listing, Some(take))
     }
 
     fn overview(&self, listing: DumpListing, _read: ReadFiles<'_>) -> DumpIndex {
-        read(self.form(), listing, RowUse::Operators)
+        read(self.form(), listing, None)
     }
 }
 
-fn read(form: &'static str, listing: DumpListing, row_use: RowUse) -> DumpIndex {
+/// Reads the rows of all steps; without `take` for operators and tables of statistics alone.
+fn read(form: &'static str, listing: DumpListing, mut take: Option<TakeTensors<'_>>) -> DumpIndex {
     let mut index = DumpIndex {
         form,
         passed_over: listing.passed_over,
@@ -82,8 +97,8 @@ fn read(form: &'static str, listing: DumpListing, row_use: RowUse) -> DumpIndex 
         }
         let added = match kind {
             // A table is sorted, a journal is not.
-            StepFile::Table => add_table(&mut index, &mut known, &entry, row_use),
-            StepFile::Journal => add_journal(&mut index, &mut known, &entry, row_use),
+            StepFile::Table => add_table(&mut index, &mut known, &entry, &mut take),
+            StepFile::Journal => add_journal(&mut index, &mut known, &entry, &mut take),
         };
         if let Err(error) = added {
             index.errors.push(error);
@@ -184,20 +199,27 @@ fn add_table(
     index: &mut DumpIndex,
     known: &mut KnownParts,
     entry: &DumpEntry,
-    row_use: RowUse,
+    take: &mut Option<TakeTensors<'_>>,
 ) -> Result<(), StoreError> {
     let table = SlotTable::open(&entry.path)?;
-    let mut file = StepOperators::new(entry, whole_path(entry), row_use);
+    let mut file = StepOperators::new(entry, whole_path(entry), RowUse::of(take));
     for group in 0..table.n_groups() {
         let rows = table.read_group(group);
         let rows = rows.map_err(StoreError::corrupt(
             crate::slot_table::FORMAT_NAME,
             &entry.path,
         ));
-        file.add(index, known, rows?);
+        hand_over(file.add(index, known, rows?), take);
     }
     file.finish(index);
     Ok(())
+}
+
+/// Gives tensors to whoever takes them.
+fn hand_over(tensors: Vec<IndexedTensor>, take: &mut Option<TakeTensors<'_>>) {
+    if let Some(take) = take {
+        take(tensors);
+    }
 }
 
 /// The rows that were reported written. What is unfinished behind them was not; that the step is not
@@ -206,15 +228,15 @@ fn add_journal(
     index: &mut DumpIndex,
     known: &mut KnownParts,
     entry: &DumpEntry,
-    row_use: RowUse,
+    take: &mut Option<TakeTensors<'_>>,
 ) -> Result<(), StoreError> {
     let bytes = FileBytes::open_in_dump(&entry.path);
     let bytes = bytes.map_err(StoreError::io("read", &entry.path))?;
     let mut content = journal::decode(bytes.as_ref());
     // Threads append in the order in which they come to it, which need not be that of execution.
     content.rows.sort_by_key(|row| row.time_us);
-    let mut file = StepOperators::new(entry, whole_path(entry), row_use);
-    file.add(index, known, content.rows);
+    let mut file = StepOperators::new(entry, whole_path(entry), RowUse::of(take));
+    hand_over(file.add(index, known, content.rows), take);
     file.finish(index);
     let corrupt = StoreError::corrupt(crate::slot_table::FORMAT_NAME, &entry.path);
     content.error.map_or(Ok(()), |error| Err(corrupt(error)))

@@ -89,7 +89,7 @@ impl ExecutionSlot {
             dtype: Some(dtype),
             dtype_name: dtype.name().into(),
             shape: Some(shape.to_vec()),
-            ..SlotFacts::of(IndexedTensor::default(), None)
+            ..SlotFacts::of(IndexedTensor::default())
         };
         ExecutionSlot {
             side,
@@ -102,12 +102,8 @@ impl ExecutionSlot {
         }
     }
 
-    /// The slot of a record; `problem` says why it cannot be read, if so.
-    pub(super) fn from_record(
-        mut record: IndexedTensor,
-        problem: Option<String>,
-        known: &mut KnownFacts,
-    ) -> ExecutionSlot {
+    /// The slot of a record.
+    pub(super) fn from_record(mut record: IndexedTensor, known: &mut KnownFacts) -> ExecutionSlot {
         let (side, index) = record.slot.take().unwrap_or((record::SlotSide::Output, 0));
         let original = record.original.take();
         let place = record.elements.as_mut();
@@ -122,7 +118,7 @@ impl ExecutionSlot {
             made_value: None,
             statistics: std::mem::take(&mut record.statistics),
             offset: offset.unwrap_or(NO_OFFSET),
-            facts: known.share(record, problem),
+            facts: known.share(record),
         }
     }
 
@@ -201,7 +197,7 @@ impl SlotFacts {
         })
     }
 
-    fn of(record: IndexedTensor, problem: Option<String>) -> SlotFacts {
+    fn of(record: IndexedTensor) -> SlotFacts {
         let dtype = record.dtype.as_ref();
         let places = record.elements.as_ref();
         let original_shape = record.original_shape.clone();
@@ -216,7 +212,7 @@ impl SlotFacts {
             n_bytes: record.n_bytes.unwrap_or(0),
             path: record.path.clone(),
             has_elements: places.is_some_and(|place| place.tensor.is_some()),
-            problem,
+            problem: None,
             summary: OnceLock::new(),
             record,
         }
@@ -238,16 +234,12 @@ struct FactsOfRecord(Arc<SlotFacts>);
 const N_KNOWN_MAX: usize = 1 << 16;
 
 impl KnownFacts {
-    fn share(&mut self, record: IndexedTensor, problem: Option<String>) -> Arc<SlotFacts> {
-        // Damage is told of one file.
-        if problem.is_some() {
-            return Arc::new(SlotFacts::of(record, problem));
-        }
+    fn share(&mut self, record: IndexedTensor) -> Arc<SlotFacts> {
         // Tensors that follow each other are often alike, which spares the search.
         if let Some(last) = self.last.as_ref().filter(|last| last.record == record) {
             return last.clone();
         }
-        let new = FactsOfRecord(Arc::new(SlotFacts::of(record, None)));
+        let new = FactsOfRecord(Arc::new(SlotFacts::of(record)));
         let facts = match self.facts.get(&new) {
             Some(known) => known.0.clone(),
             None => {

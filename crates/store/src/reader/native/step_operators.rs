@@ -29,6 +29,17 @@ pub(super) enum RowUse {
     Operators,
 }
 
+impl RowUse {
+    /// The use for somebody who takes tensors, or for nobody.
+    pub(super) fn of<T>(take: &Option<T>) -> RowUse {
+        if take.is_some() {
+            RowUse::Tensors
+        } else {
+            RowUse::Operators
+        }
+    }
+}
+
 /// Names and contents that were met in the steps before.
 #[derive(Default)]
 pub(super) struct KnownParts {
@@ -111,12 +122,13 @@ impl<'a> StepOperators<'a> {
         }
     }
 
+    /// Adds rows, and returns their tensors if those are wanted.
     pub(super) fn add(
         &mut self,
         index: &mut DumpIndex,
         known: &mut KnownParts,
         rows: Vec<SlotRow>,
-    ) {
+    ) -> Vec<IndexedTensor> {
         let mut tensors = Vec::new();
         if self.row_use == RowUse::Tensors {
             tensors.reserve_exact(rows.len());
@@ -140,7 +152,7 @@ impl<'a> StepOperators<'a> {
             }
             self.last = Some(current);
         }
-        index.add_tensors(tensors);
+        tensors
     }
 
     /// The statistics of a row, as far as somebody may read them, whose elements are at `place`. Counts contents that
