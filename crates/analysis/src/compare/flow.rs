@@ -164,7 +164,7 @@ impl ValueFlow {
     }
 }
 
-/// What was seen at each rank and step, and how many operators are yet to come there. No value goes from one place to
+/// The values seen at each rank and step, and how many operators are yet to come there. No value goes from one place to
 /// another, while weights have the same numbers in all of them.
 struct SeenAtPlaces(HashMap<OperatorPlace, (usize, Seen)>);
 

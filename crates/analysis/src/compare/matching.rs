@@ -39,6 +39,8 @@ use opscope_store::record::SlotSide;
 use opscope_tensor::Layout;
 use places::PlaceScopes;
 
+pub use super::side::SlotRef;
+
 use super::side::ComparedDump;
 use crate::compare::result::Party;
 
@@ -244,15 +246,6 @@ pub enum LayoutHint {
         /// The golden side's.
         golden: Layout,
     },
-}
-
-/// A slot of a side.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SlotRef {
-    /// Which of the side's runs.
-    pub run: usize,
-    /// Which of its slots.
-    pub slot: usize,
 }
 
 /// A slot without a partner.

@@ -14,7 +14,6 @@ use opscope_store::record::CallSite;
 use opscope_store::record::graph::GraphDescription;
 use opscope_store::{SharedPath, SharedText, StoreError, record};
 
-use crate::compare::matching::SlotRef;
 use crate::error_chain::chain;
 use crate::read::read_dump_into;
 
@@ -22,6 +21,15 @@ pub use graphs::{DumpGraphs, positions};
 pub use load::{LoadError, LoadedSlot};
 use slot::KnownFacts;
 pub use slot::{ExecutionSlot, SlotFacts};
+
+/// A slot of a side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SlotRef {
+    /// Which of the side's runs.
+    pub run: usize,
+    /// Which of its slots.
+    pub slot: usize,
+}
 
 /// One of the dumps that are compared.
 #[derive(Debug, Default)]
@@ -121,7 +129,7 @@ type Key = (
     Option<SharedPath>,
 );
 
-/// What is known of executions while they are put together.
+/// Facts about executions, collected while they are put together.
 #[derive(Default)]
 struct KnownExecutions {
     of_key: HashMap<Key, usize>,

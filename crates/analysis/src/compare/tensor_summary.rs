@@ -1,4 +1,4 @@
-//! What a result says of a tensor.
+//! A tensor as results describe it.
 
 use std::ops::Deref;
 use std::sync::Arc;

@@ -58,7 +58,7 @@ pub(super) fn judge_along(comparison: &mut Comparison, thresholds: &Thresholds, 
             slot.judged_as = dtype
                 .filter(|_| dtype != own)
                 .map(|dtype| dtype.name().into());
-            let limits = limits.of(dtype, &op_type, &op_name);
+            let limits = limits.bounds(dtype, &op_type, &op_name);
             judge_slot(slot, limits, thresholds);
             respect_agreement(slot);
             let source = flow.source(i, k);

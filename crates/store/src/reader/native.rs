@@ -202,7 +202,7 @@ fn add_table(
     take: &mut Option<TakeTensors<'_>>,
 ) -> Result<(), StoreError> {
     let table = SlotTable::open(&entry.path)?;
-    let mut file = StepOperators::new(entry, whole_path(entry), RowUse::of(take));
+    let mut file = StepOperators::new(entry, whole_path(entry), RowUse::for_taker(take));
     for group in 0..table.n_groups() {
         let rows = table.read_group(group);
         let rows = rows.map_err(StoreError::corrupt(
@@ -235,7 +235,7 @@ fn add_journal(
     let mut content = journal::decode(bytes.as_ref());
     // Threads append in the order in which they come to it, which need not be that of execution.
     content.rows.sort_by_key(|row| row.time_us);
-    let mut file = StepOperators::new(entry, whole_path(entry), RowUse::of(take));
+    let mut file = StepOperators::new(entry, whole_path(entry), RowUse::for_taker(take));
     hand_over(file.add(index, known, content.rows), take);
     file.finish(index);
     let corrupt = StoreError::corrupt(crate::slot_table::FORMAT_NAME, &entry.path);

@@ -46,7 +46,7 @@ const LAST_AT: usize = 121;
 const LOW_AT: usize = 11;
 const HIGH_AT: usize = 117;
 
-/// What each pair of stripes of a piece is mixed with: the secret from eight bytes further on for each
+/// The keys that pairs of stripes of a piece are mixed with: the secret from eight bytes further on for each
 /// stripe.
 const KEYS: [[u8; PAIR_BYTES]; PIECE_BYTES / PAIR_BYTES] = keys();
 

@@ -48,7 +48,7 @@ impl KnownPairs {
     }
 }
 
-/// What the contents of a pair are known by; none where a dump does not say where the bytes are.
+/// The key of a pair's contents; none where a dump does not say where the bytes are.
 pub(super) fn contents_of(sides: MatchedDumps<'_>, pair: &SlotPair) -> Option<ContentsKey> {
     let target = slot_of(sides.target, pair.target);
     let golden = slot_of(sides.golden, pair.golden);

@@ -68,7 +68,7 @@ impl Deref for ExecutionSlot {
 }
 
 impl DerefMut for ExecutionSlot {
-    /// What is changed is no longer shared.
+    /// Changed facts are no longer shared.
     fn deref_mut(&mut self) -> &mut SlotFacts {
         let facts = Arc::make_mut(&mut self.facts);
         facts.summary.take();
@@ -89,7 +89,7 @@ impl ExecutionSlot {
             dtype: Some(dtype),
             dtype_name: dtype.name().into(),
             shape: Some(shape.to_vec()),
-            ..SlotFacts::of(IndexedTensor::default())
+            ..SlotFacts::from_record(IndexedTensor::default())
         };
         ExecutionSlot {
             side,
@@ -122,13 +122,13 @@ impl ExecutionSlot {
         }
     }
 
-    /// What the dump says of the tensor apart from its execution and its place there. To read its elements takes
+    /// The dump's description of the tensor, apart from its execution and its place there. To read its elements takes
     /// [`ExecutionSlot::elements_record`].
     pub fn record(&self) -> &IndexedTensor {
         &self.record
     }
 
-    /// What it may have in common with other slots.
+    /// The facts that it may share with other slots.
     pub fn facts(&self) -> &SlotFacts {
         &self.facts
     }
@@ -197,7 +197,7 @@ impl SlotFacts {
         })
     }
 
-    fn of(record: IndexedTensor) -> SlotFacts {
+    fn from_record(record: IndexedTensor) -> SlotFacts {
         let dtype = record.dtype.as_ref();
         let places = record.elements.as_ref();
         let original_shape = record.original_shape.clone();
@@ -239,7 +239,7 @@ impl KnownFacts {
         if let Some(last) = self.last.as_ref().filter(|last| last.record == record) {
             return last.clone();
         }
-        let new = FactsOfRecord(Arc::new(SlotFacts::of(record)));
+        let new = FactsOfRecord(Arc::new(SlotFacts::from_record(record)));
         let facts = match self.facts.get(&new) {
             Some(known) => known.0.clone(),
             None => {

@@ -29,7 +29,7 @@ impl<'a> KnownLimits<'a> {
     }
 
     /// [`Thresholds::bounds`].
-    pub(super) fn of(
+    pub(super) fn bounds(
         &mut self,
         dtype: Option<DType>,
         op_type: &SharedText,

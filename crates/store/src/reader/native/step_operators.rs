@@ -31,7 +31,7 @@ pub(super) enum RowUse {
 
 impl RowUse {
     /// The use for somebody who takes tensors, or for nobody.
-    pub(super) fn of<T>(take: &Option<T>) -> RowUse {
+    pub(super) fn for_taker<T>(take: &Option<T>) -> RowUse {
         if take.is_some() {
             RowUse::Tensors
         } else {
