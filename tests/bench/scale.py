@@ -114,6 +114,25 @@ def operators(opscope: Path, out: Path, engine: str, n: int) -> None:
     shutil.rmtree(tree)
 
 
+def rows(opscope: Path, out: Path, n: int, n_steps: int) -> None:
+    """A million small tensors in the native form: counted, and compared with those of a run that made the same."""
+    model, label = out / f"rows_{n}.onnx", f"{n} operators, {n_steps} steps"
+    chain(model, n)
+    # Each has an input and an output, and each `Add` its weight.
+    n_tensors = n_steps * (2 * n + n // len(OPERATORS))
+    dumps = [out / name for name in ("target", "golden")]
+    for dump in dumps:
+        command = [opscope, "dump", model, "--engine", "tract", "--seed", "0", "--no-baseline", "--steps", n_steps]
+        text, _ = run(f"{label}, dump", [*command, "--json", "--out", dump, out / "dumped"])
+        assert json.loads(text)["records"]["failed"] == 0
+    text, _ = run(f"{label}, show", [opscope, "show", dumps[0], out / "show"], 2, GIB)
+    assert f"\n{n} operators, {n_steps} file" in text and f"{n_tensors} tensors written" in text, text[-500:]
+    text, _ = run(f"{label}, compare", [opscope, "compare", *dumps, out / "compare"], 20, GIB)
+    assert f"slots: {n_tensors} pass" in text, text
+    for dump in dumps:
+        shutil.rmtree(dump)
+
+
 def tensors(opscope: Path, out: Path, engine: str) -> None:
     model, n_bytes = out / "large.onnx", 3_200_000_000
     large(model, n_bytes // 4)
@@ -139,6 +158,8 @@ def main() -> None:
     try:
         steps(opscope, out)
         operators(opscope, out, "tract", 200_000)
+        rows(opscope, out, 20_000, 23)
+        rows(opscope, out, 448_000, 1)
         if len(sys.argv) > 3:
             os.environ["OPSCOPE_ENGINE_LIB"] = sys.argv[3]
             for n in (10_000, 20_000, 40_000):

@@ -37,7 +37,7 @@ fn every_dump_file_is_listed_as_it_is_described() {
         let items: Vec<&IndexedTensor> = catalogue
             .tensors
             .iter()
-            .filter(|i| i.path == path)
+            .filter(|i| *i.path == *path)
             .collect();
         n_items += items.len();
         let is_record = items
@@ -70,7 +70,11 @@ fn damaged_files_are_items_and_errors() {
         let StoreError::Corrupt { path, source, .. } = error else {
             panic!("{error}");
         };
-        let item = catalogue.tensors.iter().find(|i| i.path == *path).unwrap();
+        let item = catalogue
+            .tensors
+            .iter()
+            .find(|i| *i.path == **path)
+            .unwrap();
         assert_eq!((&item.dtype, &item.shape, item.slot), (&None, &None, None));
         let Err(read) = NumpyArray::decoded(item, None) else {
             panic!("{path:?} was read");
@@ -147,7 +151,7 @@ fn formats_stand_beside_each_other_in_order() {
         NumpyArray::decoded(&items[0], None),
         Err(ElementsError::NoElements)
     ));
-    assert_eq!(items[0].statistics, [("Max Value".to_owned(), None)]);
+    assert_eq!(items[0].statistics[..], [("Max Value".into(), None)]);
     assert_eq!(stats_of(&items[1]).unwrap().sum, 11.0);
 }
 

@@ -227,7 +227,7 @@ fn compare(target: &Graph, golden: &Graph) -> Comparison {
 fn named(found: &Comparison) -> Option<(String, Cause)> {
     let first = found.summary.first_failure.as_ref()?;
     let operator = &found.operators[first.operator];
-    Some((operator.target.last()?.op_name.clone(), first.cause))
+    Some((operator.target.last()?.op_name.to_string(), first.cause))
 }
 
 #[test]
@@ -235,8 +235,8 @@ fn an_export_that_is_sound_passes() {
     let found = compare(&exported(Fault::None), &golden());
     assert_eq!(found.summary.level, VerdictLevel::Pass);
     assert_eq!(found.summary.first_divergence, None);
-    let compared = found.operators.iter().map(|o| &o.target[0].op_name);
-    let compared: Vec<&String> = compared.collect();
+    let compared = found.operators.iter().map(|o| &*o.target[0].op_name);
+    let compared: Vec<&str> = compared.collect();
     for name in [
         "n0_Add", "n0_Relu", "n1_Add", "n1_Relu", "n2_Add", "n2_Relu", "last",
     ] {

@@ -58,13 +58,13 @@ fn metrics(target: &[f64], golden: &[f64], dtypes: [DType; 2]) -> Metrics {
 
 fn slot(metrics: Metrics, dtypes: [DType; 2]) -> SlotResult {
     let info = |dtype: DType| TensorSummary {
-        dtype: dtype.name().to_owned(),
+        dtype: dtype.name().into(),
         ..TensorSummary::default()
     };
     SlotResult {
         evidence: Evidence::Tensor,
-        target: info(dtypes[0]),
-        golden: info(dtypes[1]),
+        target: info(dtypes[0]).into(),
+        golden: info(dtypes[1]).into(),
         metrics,
         ..SlotResult::default()
     }
@@ -72,8 +72,8 @@ fn slot(metrics: Metrics, dtypes: [DType; 2]) -> SlotResult {
 
 fn judged(slot: SlotResult, op_type: &str, thresholds: &Thresholds) -> OperatorResult {
     let name = OperatorName {
-        op_type: op_type.to_owned(),
-        op_name: "x".to_owned(),
+        op_type: op_type.into(),
+        op_name: "x".into(),
         ..OperatorName::default()
     };
     let mut comparison = Comparison {
@@ -268,7 +268,7 @@ fn the_reference_is_a_yardstick() {
     let dtypes = [DType::F32; 2];
     let with = |target: f64, reference: f64, thresholds: &Thresholds| {
         let mut slot = slot(metrics(&apart(target), &golden, dtypes), dtypes);
-        slot.yardstick = Some(metrics(&apart(reference), &golden, dtypes));
+        slot.yardstick = Some(Box::new(metrics(&apart(reference), &golden, dtypes)));
         judged(slot, "Add", thresholds).level
     };
     let widened = Thresholds::default();

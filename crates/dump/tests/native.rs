@@ -12,7 +12,8 @@ use opscope_capture::{
 };
 use opscope_dump::NativeSink;
 use opscope_store::atomic_file::PermissionModes;
-use opscope_store::reader::{DumpIndex, TensorFile, read_dump};
+use opscope_store::dump;
+use opscope_store::reader::{DumpIndex, TensorFile, read_dump, read_dump_into, read_overview};
 use opscope_store::record::{ModelId, Operator};
 use opscope_tensor::{DType, Shape, Tensor};
 
@@ -177,15 +178,28 @@ fn contents(index: &DumpIndex) -> BTreeMap<SlotName, Vec<u8>> {
         let bytes = file.tensors().next().unwrap().bytes.to_vec();
         let is_output = record.slot.unwrap().0.name() == "output";
         let execution = &record.execution;
-        let name = execution.op_name.clone();
+        let name = execution.op_name.to_string();
         ((execution.step.unwrap(), name, u32::from(is_output)), bytes)
     });
     all.collect()
 }
 
+/// Reads a dump in all ways, which have to agree.
 fn read(dir: &Path) -> DumpIndex {
     let index = read_dump(dir, &mut |_| Vec::new()).unwrap();
     assert!(index.errors.is_empty(), "{:?}", index.errors);
+    let mut handed_over = Vec::new();
+    let take = &mut |tensors| handed_over.extend::<Vec<_>>(tensors);
+    let rest = read_dump_into(dir, &mut |_| Vec::new(), take).unwrap();
+    assert_eq!(handed_over, index.tensors);
+    assert!(rest.tensors.is_empty());
+    let overview = read_overview(dump::list(dir), &mut |_| Vec::new());
+    assert!(overview.tensors.is_empty());
+    for other in [rest, overview] {
+        assert_eq!(other.files, index.files);
+        assert_eq!(other.tables.len(), index.tables.len());
+        assert_eq!(other.passed_over.len(), index.passed_over.len());
+    }
     index
 }
 

@@ -14,11 +14,6 @@ impl SharedPath {
     pub fn as_path(&self) -> &Path {
         &self.0
     }
-
-    /// Whether both are in the same memory, and therefore equal.
-    pub fn is_same(&self, other: &SharedPath) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
 }
 
 impl Default for SharedPath {

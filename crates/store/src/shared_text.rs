@@ -21,11 +21,6 @@ impl SharedText {
     pub fn into_string(self) -> String {
         self.0.as_ref().to_owned()
     }
-
-    /// Whether both are in the same memory, and therefore equal.
-    pub fn is_same(&self, other: &SharedText) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
 }
 
 impl Deref for SharedText {
@@ -142,5 +137,26 @@ impl Serialize for SharedText {
 impl<'de> Deserialize<'de> for SharedText {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<SharedText, D::Error> {
         String::deserialize(from).map(SharedText::from)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::SharedText;
+
+    #[test]
+    fn texts_are_found_whatever_their_type() {
+        let known: HashSet<SharedText> = ["relu".into(), SharedText::default()].into();
+        assert!(known.contains("relu") && known.contains("") && !known.contains("Relu"));
+        let text = SharedText::from("relu".to_owned());
+        assert!(known.contains(&text));
+        assert!(text == "relu" && "relu" == text && text == *"relu");
+        assert_eq!(serde_json::to_string(&text).unwrap(), "\"relu\"");
+        assert_eq!(
+            serde_json::from_str::<SharedText>("\"relu\"").unwrap(),
+            text
+        );
     }
 }

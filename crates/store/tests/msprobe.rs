@@ -40,9 +40,9 @@ fn listed(tensor: &IndexedTensor) -> Value {
     let mut statistics = Map::new();
     for (title, text) in &tensor.statistics {
         match title.strip_suffix(" Value") {
-            Some(_) => statistics.insert(title.clone(), number(text.as_deref())),
+            Some(_) => statistics.insert(title.to_string(), number(text.as_deref())),
             None => {
-                digest = json!(text);
+                digest = json!(text.as_deref());
                 None
             }
         };

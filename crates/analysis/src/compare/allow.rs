@@ -55,8 +55,8 @@ mod tests {
     fn names_types_paths_and_reasons() {
         let skip = Skip {
             operator: Some(OperatorName {
-                op_type: "Dropout".to_owned(),
-                op_name: "net/drop_1".to_owned(),
+                op_type: "Dropout".into(),
+                op_name: "net/drop_1".into(),
                 ..OperatorName::default()
             }),
             path: Some("dump/Dropout.net_drop_1.1.2.3".to_owned()),

@@ -259,7 +259,7 @@ impl SlotMarks {
 
 #[cfg(test)]
 mod tests {
-    use super::super::result::{Metrics, OperatorName};
+    use super::super::result::OperatorName;
     use super::*;
     use crate::compare::result::SlotKey;
 

@@ -267,7 +267,7 @@ impl Case {
 }
 
 fn name(operator: &OperatorResult) -> String {
-    operator.target[0].op_name.clone()
+    operator.target[0].op_name.to_string()
 }
 
 /// Compares networks with a fault in the output of their last sum, dumped in another way on both sides.
@@ -394,7 +394,7 @@ fn steps_and_ranks_have_their_own_order() {
     let comparison = compare(&target, &side("golden", none));
     let name = |divergence: &DivergencePoint| {
         let operator = &comparison.operators[divergence.operator].target[0];
-        (operator.rank, operator.step, operator.op_name.clone())
+        (operator.rank, operator.step, operator.op_name.to_string())
     };
     let first = comparison.summary.first_failure.as_ref().unwrap();
     assert_eq!(name(first), (Some(1), Some(0), "node_3".to_owned()));

@@ -8,8 +8,8 @@ use opscope_analysis::compare::result::{
 
 fn name(op_name: String) -> OperatorName {
     OperatorName {
-        op_type: "Mul".to_owned(),
-        op_name,
+        op_type: "Mul".into(),
+        op_name: op_name.into(),
         ..OperatorName::default()
     }
 }
@@ -18,7 +18,7 @@ fn name(op_name: String) -> OperatorName {
 fn failing(n: usize) -> Comparison {
     let output = SlotResult {
         evidence: Evidence::Tensor,
-        metrics: Metrics(vec![(MetricId::RelL2, 1.0)]),
+        metrics: vec![(MetricId::RelL2, 1.0)].into(),
         level: VerdictLevel::Fail,
         ..SlotResult::default()
     };
@@ -98,7 +98,7 @@ fn the_nearest_come_first_and_are_five_at_most() {
 #[test]
 fn other_causes_have_no_suspects() {
     let mut comparison = failing(2);
-    comparison.operators[1].target[0].op_type = "Const".to_owned();
+    comparison.operators[1].target[0].op_type = "Const".into();
     comparison.skips = vec![unmatched("lone".to_owned(), 1)];
     attribute(&mut comparison, 1);
     assert_eq!(comparison.operators[1].cause, Some(Cause::Outside));

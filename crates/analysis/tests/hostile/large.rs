@@ -13,8 +13,8 @@ const N: u32 = 20_000;
 fn run(task: Option<u32>, op_type: &str, op_name: String) -> OperatorExecution {
     let slot = |side| ExecutionSlot::described(side, 0, DType::F32, &[2, 3]);
     OperatorExecution {
-        op_type: op_type.to_owned(),
-        op_name,
+        op_type: op_type.into(),
+        op_name: op_name.into(),
         task_id: task,
         slots: vec![slot(SlotSide::Input), slot(SlotSide::Output)],
         ..OperatorExecution::default()
@@ -150,7 +150,7 @@ fn many_slots(n_runs: u32) -> ComparedDump {
 fn models(name: &str) -> ComparedDump {
     side(N / 4, |i| OperatorExecution {
         place: RunPlace {
-            model: Some(name.to_owned()),
+            model: Some(name.into()),
             model_id: Some(i),
             ..RunPlace::default()
         },

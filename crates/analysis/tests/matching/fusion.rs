@@ -78,7 +78,7 @@ fn what_the_dump_says_comes_before_equal_names() {
 fn an_output_of_another_operator_is_not_that_of_its_namesake() {
     let mut target = fused("Conv2D", "conv1");
     target[1].original_names = vec!["relu1".to_owned()];
-    target[1].slots[3].original = Some(("relu1".to_owned(), 0));
+    target[1].slots[3].original = Some(Box::new(("relu1".to_owned(), 0)));
     let (target, golden) = (side(target), side(chain()));
     let matching = matched(&target, &golden);
     let slots = slot_lines(&matching, &target, &golden);
@@ -108,8 +108,8 @@ fn an_operator_without_a_slot_in_common_is_inside() {
 #[test]
 fn outputs_go_to_what_they_were() {
     let mut target = vec![op("Fused", "f", &[&[4]], &[&[4], &[4]])];
-    target[0].slots[1].original = Some(("b".to_owned(), 0));
-    target[0].slots[2].original = Some(("a".to_owned(), 1));
+    target[0].slots[1].original = Some(Box::new(("b".to_owned(), 0)));
+    target[0].slots[2].original = Some(Box::new(("a".to_owned(), 1)));
     target[0].original_names = vec!["b".to_owned(), "a".to_owned()];
     let golden = vec![
         op("Split", "a", &[&[4]], &[&[4], &[4]]),
@@ -137,7 +137,7 @@ fn rules_of_the_compiler_say_it_where_the_dump_does_not() {
     let rules: FusionRules = [FusedOperator {
         name: "f".to_owned(),
         originals: ["conv1", "bn1", "relu1"].map(str::to_owned).to_vec(),
-        outputs: vec![Some(("relu1".to_owned(), 0))],
+        outputs: vec![Some(Box::new(("relu1".to_owned(), 0)))],
     }]
     .into_iter()
     .collect();
@@ -225,7 +225,7 @@ fn names_that_are_made_of_names() {
     // Below a scope, the parts need not repeat it.
     let scoped = |mut runs: Vec<OperatorExecution>| {
         for run in &mut runs {
-            run.op_name = format!("net/block.1/{}", run.op_name);
+            run.op_name = format!("net/block.1/{}", run.op_name).into();
         }
         side(runs)
     };

@@ -22,8 +22,8 @@ fn op(op_type: &str, op_name: &str, inputs: &[&[u64]], outputs: &[&[u64]]) -> Op
             .collect::<Vec<_>>()
     };
     OperatorExecution {
-        op_type: op_type.to_owned(),
-        op_name: op_name.to_owned(),
+        op_type: op_type.into(),
+        op_name: op_name.into(),
         slots: [
             slots(SlotSide::Input, inputs),
             slots(SlotSide::Output, outputs),

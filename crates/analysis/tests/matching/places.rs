@@ -9,7 +9,7 @@ use crate::{at, lines, matched_by, same, side};
 fn place(rank: Option<u32>, model: Option<(&str, u32)>, step: Option<u64>) -> RunPlace {
     RunPlace {
         rank,
-        model: model.map(|(name, _)| name.to_owned()),
+        model: model.map(|(name, _)| name.into()),
         model_id: model.map(|(_, id)| id),
         step,
     }

@@ -28,7 +28,7 @@ fn check(target: Vec<OperatorExecution>, golden: Vec<OperatorExecution>, expecte
 #[test]
 fn a_renamed_operator_is_found_by_its_place() {
     let mut target = network();
-    target[1].op_name = "activation_7".to_owned();
+    target[1].op_name = "activation_7".into();
     let expected = [
         "conv1 = conv1, name",
         "activation_7 = relu1, order",
@@ -50,8 +50,8 @@ fn everything_renamed_in_another_framework() {
     ];
     let mut target = network();
     for (run, (op_type, op_name)) in target.iter_mut().zip(words) {
-        run.op_type = op_type.to_owned();
-        run.op_name = op_name.to_owned();
+        run.op_type = op_type.into();
+        run.op_name = op_name.into();
     }
     // What only passes on values is in one of them alone.
     target.insert(
@@ -133,7 +133,7 @@ fn numbers_that_were_given_anew_are_no_names() {
 #[test]
 fn a_replaced_operator_keeps_its_name() {
     let mut target = network();
-    target[3].op_type = "Conv2D".to_owned();
+    target[3].op_type = "Conv2D".into();
     let expected = [
         "conv1 = conv1, name",
         "relu1 = relu1, name",

@@ -95,7 +95,7 @@ proptest! {
         let mut target = runs;
         for i in renamed {
             let n = target.len();
-            target[i % n].op_name = format!("fresh{i}x");
+            target[i % n].op_name = format!("fresh{i}x").into();
         }
         let target = side(target);
         let matching = matched(&target, &golden);
@@ -119,9 +119,10 @@ proptest! {
             };
             let mut run = first.clone();
             // It keeps the name of its first part, or that of its last, or gets one of its own.
-            run.op_name = [&first.op_name, &last.op_name, &format!("fused_{i}")][i % 3].clone();
+            let own = format!("fused_{i}").into();
+            run.op_name = [&first.op_name, &last.op_name, &own][i % 3].clone();
             run.slots[1] = last.slots[1].clone();
-            run.original_names = part.iter().map(|run| run.op_name.clone()).collect();
+            run.original_names = part.iter().map(|run| run.op_name.to_string()).collect();
             fused.push(run);
             ends.push(runs.len() - after.len() - 1);
             rest = after;

@@ -12,17 +12,6 @@ pub type StatisticCell = (SharedText, Option<SharedText>);
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TensorStatistics(Option<Arc<[StatisticCell]>>);
 
-impl TensorStatistics {
-    /// Whether both are in the same memory, and therefore equal.
-    pub fn is_same(&self, other: &TensorStatistics) -> bool {
-        match (&self.0, &other.0) {
-            (Some(own), Some(other)) => Arc::ptr_eq(own, other),
-            (None, None) => true,
-            _ => false,
-        }
-    }
-}
-
 impl Deref for TensorStatistics {
     type Target = [StatisticCell];
 

@@ -335,7 +335,7 @@ mod tests {
         let mut types = OpTypeIndex::default();
         let mut of = |op_name: &str| {
             types.op_type_of(&OperatorExecution {
-                op_name: op_name.to_owned(),
+                op_name: op_name.into(),
                 ..OperatorExecution::default()
             })
         };

@@ -75,7 +75,7 @@ mod tests {
     fn name(rank: Option<u32>, model: &str, step: u64) -> OperatorName {
         OperatorName {
             rank,
-            model: Some(model.to_owned()),
+            model: Some(model.into()),
             step: Some(step),
             ..OperatorName::default()
         }

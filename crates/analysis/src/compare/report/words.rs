@@ -490,19 +490,23 @@ mod tests {
             (MetricId::WorstTarget, 1.0),
             (MetricId::WorstGolden, 2.5),
         ];
-        let mut slot = SlotResult {
-            target: TensorSummary {
-                shape: vec![2, 3],
+        let tensor = |shape: &[u64]| {
+            let summary = TensorSummary {
+                shape: shape.to_vec(),
                 ..TensorSummary::default()
-            },
+            };
+            summary.into()
+        };
+        let mut slot = SlotResult {
+            target: tensor(&[2, 3]),
             metrics: numbers.to_vec().into(),
             ..SlotResult::default()
         };
         assert_eq!(worst_element(&slot).unwrap(), "[1, 2] 1 / 2.5");
-        slot.layout = Some("NCHW".to_owned());
+        slot.layout = Some("NCHW".into());
         assert_eq!(worst_element(&slot).unwrap(), "[5] 1 / 2.5");
         slot.layout = None;
-        slot.target.shape = vec![0, 3];
+        slot.target = tensor(&[0, 3]);
         assert_eq!(worst_element(&slot).unwrap(), "[5] 1 / 2.5");
         slot.metrics = Metrics::default();
         assert_eq!(worst_element(&slot), None);
@@ -513,12 +517,12 @@ mod tests {
         let check =
             |shape: &[u64], ranges: &[[u64; 2]], [n, tolerance]: [u64; 2], expected: &[&str]| {
                 let slot = SlotResult {
-                    differing: Some(DifferingElements {
+                    differing: Some(Box::new(DifferingElements {
                         tolerance: tolerance as f64,
                         n,
                         shape: shape.to_vec(),
                         ranges: ranges.to_vec(),
-                    }),
+                    })),
                     ..SlotResult::default()
                 };
                 assert_eq!(differing(&slot), expected);

@@ -375,18 +375,13 @@ mod tests {
 
     use super::super::ExecutionSlot;
     use super::*;
-    use opscope_store::reader::IndexedTensor;
+    use opscope_tensor::DType;
 
     #[test]
     fn absent_inputs_are_counted_or_not() {
         let check = |indices: &[u32], is_present: &[u8], expected: &[usize]| {
-            let slot = |index: &u32| {
-                let record = IndexedTensor {
-                    slot: Some((SlotSide::Input, *index)),
-                    ..IndexedTensor::default()
-                };
-                ExecutionSlot::from_item(record, None)
-            };
+            let slot =
+                |index: &u32| ExecutionSlot::described(SlotSide::Input, *index, DType::F32, &[]);
             let run = OperatorExecution {
                 slots: indices.iter().map(slot).collect(),
                 ..OperatorExecution::default()

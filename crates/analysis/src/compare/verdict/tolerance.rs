@@ -56,16 +56,16 @@ fn scale(slot: &SlotResult, metric: MetricId) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::result::{Metrics, TensorSummary};
+    use crate::compare::result::TensorSummary;
 
     fn check(dtype: &str, metrics: &[(MetricId, f64)], level: VerdictLevel, expected: f64) {
         let tensor = TensorSummary {
-            dtype: dtype.to_owned(),
+            dtype: dtype.into(),
             ..TensorSummary::default()
         };
         let slot = SlotResult {
-            target: tensor.clone(),
-            golden: tensor,
+            target: tensor.clone().into(),
+            golden: tensor.into(),
             metrics: metrics.to_vec().into(),
             level,
             ..SlotResult::default()

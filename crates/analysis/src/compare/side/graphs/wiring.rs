@@ -226,21 +226,16 @@ mod tests {
 
     use super::super::super::ExecutionSlot;
     use super::*;
-    use opscope_store::reader::IndexedTensor;
 
     fn slot(side: SlotSide, index: u32) -> ExecutionSlot {
-        let record = IndexedTensor {
-            slot: Some((side, index)),
-            ..IndexedTensor::default()
-        };
-        ExecutionSlot::from_item(record, None)
+        ExecutionSlot::described(side, index, DType::F32, &[])
     }
 
     fn run(op_name: &str, n_inputs: u32, n_outputs: u32) -> OperatorExecution {
         let inputs = (0..n_inputs).map(|i| slot(SlotSide::Input, i));
         let outputs = (0..n_outputs).map(|i| slot(SlotSide::Output, i));
         OperatorExecution {
-            op_name: op_name.to_owned(),
+            op_name: op_name.into(),
             slots: inputs.chain(outputs).collect(),
             place: RunPlace {
                 rank: Some(2),
