@@ -99,6 +99,9 @@ fn measure(path: &Path, only: &str) {
         }
         row.print(&beside);
     }
+    if on_disk.is_empty() {
+        return;
+    }
     let unique = Unique::measure(&mut subject, N_STEPS_ON_DISK);
     let rate = |time: Duration| unique.n_bytes() as f64 / time.as_secs_f64() / 1e9;
     let (rows, dirs, writes) = rounds(&mut subject, &unique, &on_disk);
