@@ -437,8 +437,8 @@ def folder(path: Path) -> Iterator[Path]:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def run(model: Model, path: Path, n_rounds: int) -> None:
-    """All variants of one model."""
+def run(model: Model, path: Path, n_rounds: int, only: str) -> None:
+    """All variants of one model whose name has `only` in it."""
     torch.manual_seed(0)
     network = model.make().eval()
     x = torch.randn(model.shape)
@@ -452,14 +452,14 @@ def run(model: Model, path: Path, n_rounds: int) -> None:
     plain = Variant("plain", plain_step)
     print(f"{model.name}: CPU time, the model's thread's, and time of a step, beside the same graph without taps")
     measure(plain, plain, x, model, n_rounds)
-    for i, (name, options) in enumerate(DUMPS):
+    for i, (name, options) in enumerate(dump for dump in DUMPS if only in dump[0]):
         dumped = Dumped(network, path / f"dump{i}", **options)
         is_large = options["data"] == "tensor"
         of_steps = replace(model, n_steps=1) if is_large else model
         measure(dumped.variant(name), plain, x, of_steps, 3 if is_large else n_rounds)
         dumped.check(plain.step(x))
     plain_eager = eager(network)
-    for i, (name, options, place) in enumerate(NATIVE_DUMPS):
+    for i, (name, options, place) in enumerate(dump for dump in NATIVE_DUMPS if only in dump[0]):
         of_steps = replace(model, n_steps=1) if options["data"] == "tensor" else model
         n = min(n_rounds, 7) if options["data"] == "tensor" else n_rounds
         with folder((place or path) / f"opscope-bench-{os.getpid()}") as out:
@@ -470,11 +470,13 @@ def run(model: Model, path: Path, n_rounds: int) -> None:
             in_eager = NativeEagerDumped(network, out / f"calls{i}", **options)
             measure(in_eager.variant(f"eager mode, {name}"), plain_eager, x, of_steps, n)
             check_native(in_eager, plain_eager.step(x))
-    for i, (name, options) in enumerate(EAGER_DUMPS):
+    for i, (name, options) in enumerate(dump for dump in EAGER_DUMPS if only in dump[0]):
         dumped = EagerDumped(network, path / f"eager{i}", **options)
         measure(dumped.variant(f"eager mode, {name}"), eager(network), x, model, n_rounds)
         dumped.check_eager()
     for variant in others(network, path / "others"):
+        if only not in variant.name:
+            continue
         variant.is_exact = False
         measure(variant, plain, x, replace(model, n_steps=1), max(3, n_rounds // 3))
 
@@ -484,6 +486,7 @@ def main() -> None:
     parser.add_argument("out_dir", type=Path, metavar="OUT_DIR", help="a folder that is made, and removed at the end")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--model", help="only models whose name begins so")
+    parser.add_argument("--only", default="", help="only variants whose name has this in it")
     args = parser.parse_args()
     torch.set_num_threads(1)
     sys.stdout.reconfigure(line_buffering=True)
@@ -491,7 +494,7 @@ def main() -> None:
     for model in MODELS:
         if model.name.startswith(args.model or ""):
             with folder(args.out_dir) as path:
-                run(model, path, args.rounds)
+                run(model, path, args.rounds, args.only)
 
 
 if __name__ == "__main__":

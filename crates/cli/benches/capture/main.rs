@@ -60,6 +60,9 @@ struct Row {
     times: Vec<Duration>,
     /// Each time beside that of the model alone just before.
     ratios: Vec<f64>,
+    /// CPU time of all rounds, and that of the model alone: other programs disturb it less.
+    cpu: Duration,
+    plain_cpu: Duration,
 }
 
 fn measure(path: &Path, only: &str) {
@@ -135,13 +138,18 @@ fn rounds(
         mode: *mode,
         times: Vec::new(),
         ratios: Vec::new(),
+        cpu: Duration::ZERO,
+        plain_cpu: Duration::ZERO,
     };
     let mut rows: Vec<Row> = modes.iter().map(row).collect();
     let (mut dirs, mut writes) = (Vec::new(), Vec::new());
     for _ in 0..N_ROUNDS {
         for row in &mut rows {
+            let start = cpu_time();
             let plain = timed(|| subject.run_plain(unique.n_steps));
-            let (time, dir) = row.mode.run(subject, unique);
+            row.plain_cpu += cpu_time() - start;
+            let (time, cpu, dir) = row.mode.run(subject, unique);
+            row.cpu += cpu;
             row.times.push(time);
             row.ratios.push(time.as_secs_f64() / plain.as_secs_f64());
             if row.mode.is_on_disk() {
@@ -159,10 +167,11 @@ fn rounds(
 impl Row {
     fn print(&self, beside: &str) {
         println!(
-            "  {:<36} {:>9.2} ms  {:.3}x{beside}",
+            "  {:<36} {:>9.2} ms  {:.3}x, CPU {:.3}x{beside}",
             self.mode.title(),
             milliseconds(median(self.times.clone())),
             median(self.ratios.clone()),
+            self.cpu.as_secs_f64() / self.plain_cpu.as_secs_f64(),
         );
     }
 }
@@ -175,6 +184,18 @@ fn beside_one_file(time: Duration, plain: Duration, write: Duration) -> String {
 
 fn milliseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
+}
+
+/// CPU time of the process so far, that of threads which have ended included; to 10 ms.
+fn cpu_time() -> Duration {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+    // The name of the program, in brackets, may hold blanks.
+    let fields = stat.rsplit_once(')').unwrap().1.split_whitespace();
+    let ticks = fields
+        .skip(11)
+        .take(2)
+        .map(|ticks| ticks.parse::<u64>().unwrap());
+    Duration::from_millis(10) * u32::try_from(ticks.sum::<u64>()).unwrap()
 }
 
 fn timed(work: impl FnOnce()) -> Duration {

@@ -21,7 +21,7 @@ use tempfile::TempDir;
 
 use crate::limit::Unique;
 use crate::subject::Subject;
-use crate::timed;
+use crate::{cpu_time, timed};
 
 /// A directory in memory.
 pub(crate) const RAM_DISK: &str = "/dev/shm";
@@ -109,8 +109,13 @@ impl Mode {
         matches!(self, Mode::NativeRamDisk | Mode::NativeDisk)
     }
 
-    /// Runs the model in this mode, once; checks what came out. The directory goes when it is dropped.
-    pub(crate) fn run(self, subject: &mut Subject, unique: &Unique) -> (Duration, TempDir) {
+    /// Runs the model in this mode, once; checks what came out. Returns the time, CPU time, and the directory,
+    /// which goes when it is dropped.
+    pub(crate) fn run(
+        self,
+        subject: &mut Subject,
+        unique: &Unique,
+    ) -> (Duration, Duration, TempDir) {
         let n_steps = unique.n_steps;
         let dir = if self.is_in_memory() {
             tempfile::tempdir_in(RAM_DISK)
@@ -118,12 +123,13 @@ impl Mode {
             tempfile::tempdir_in(".")
         };
         let dir = dir.unwrap();
+        let start = cpu_time();
         let statistics = Arc::new(StatsSink::default());
         let sink: Option<Arc<dyn Sink>> = match self {
             Mode::Plain => None,
             Mode::Off => {
                 let time = timed(|| subject.run_switched_off(statistics, n_steps));
-                return (time, dir);
+                return (time, cpu_time() - start, dir);
             }
             Mode::Statistics => Some(statistics.clone()),
             Mode::OperatorStatistics => Some(Arc::new(
@@ -140,13 +146,15 @@ impl Mode {
             Mode::RamDisk | Mode::Disk => Some(Arc::new(arrays(dir.path()))),
         };
         let Some(sink) = sink else {
-            return (timed(|| subject.run_plain(n_steps)), dir);
+            let time = timed(|| subject.run_plain(n_steps));
+            return (time, cpu_time() - start, dir);
         };
         let mut counters = Counters::default();
         let time = timed(|| {
             let options = SessionOptions::default();
             counters = subject.run_captured(sink, options, n_steps).counters;
         });
+        let cpu = cpu_time() - start;
         assert_eq!(counters.n_selected, unique.n_slots);
         let n_kept = counters.n_written + counters.n_refused;
         assert_eq!(n_kept, unique.n_slots, "{self:?}: {counters:?}");
@@ -157,7 +165,7 @@ impl Mode {
         if self == Mode::Statistics {
             check_stats(&statistics, &unique.step);
         }
-        (time, dir)
+        (time, cpu, dir)
     }
 }
 

@@ -60,6 +60,8 @@ fn measure(library: &Path, path: &Path) {
         }
         let mut times = Mode::ALL.map(|_| Vec::new());
         let mut plain = Mode::ALL.map(|_| Vec::new());
+        // Other programs disturb it less than times.
+        let mut cpu = Mode::ALL.map(|_| [Duration::ZERO; 2]);
         for _ in 0..N_ROUNDS {
             for (i, mode) in Mode::ALL.into_iter().enumerate() {
                 // Contents that come again are not written again, so each dump has one execution.
@@ -69,8 +71,12 @@ fn measure(library: &Path, path: &Path) {
                     n_steps
                 };
                 // Just before, so that whatever else the machine does is in both.
+                let start = cpu_time();
                 plain[i].push(limit(&mut subjects[0], mode, &volume, n_steps));
+                let between = cpu_time();
                 let time = timed(|| subjects[i].run(n_steps));
+                cpu[i][0] += between - start;
+                cpu[i][1] += cpu_time() - between;
                 times[i].push(time.div_f64(n_steps as f64));
                 if mode.is_native() {
                     subjects[i].check_dump(&volume, n_steps);
@@ -78,16 +84,17 @@ fn measure(library: &Path, path: &Path) {
                 }
             }
         }
-        for ((mode, times), plain) in Mode::ALL.into_iter().zip(times).zip(plain) {
+        for (((mode, times), plain), cpu) in Mode::ALL.into_iter().zip(times).zip(plain).zip(cpu) {
             let beside = times.iter().zip(&plain);
             let ratios = beside.map(|(time, plain)| time.as_secs_f64() / plain.as_secs_f64());
             let time = median(times.clone());
             let rate = volume.n_bytes as f64 / time.as_secs_f64() / 1e9;
             println!(
-                "  {n_threads} threads, {:<28} {:>8.2} ms  {:.3}x{}, {rate:.1} GB/s in all slots",
+                "  {n_threads} threads, {:<28} {:>8.2} ms  {:.3}x, CPU {:.3}x{}, {rate:.1} GB/s in all slots",
                 mode.title(),
                 time.as_secs_f64() * 1e3,
                 median(ratios.collect()),
+                cpu[1].as_secs_f64() / cpu[0].as_secs_f64(),
                 if mode.has_native_tensors() {
                     " of plain + one file"
                 } else {
@@ -114,6 +121,18 @@ fn n_steps(subject: &mut Subject) -> u64 {
     subject.run(1);
     let once = timed(|| subject.run(1));
     (MEASUREMENT.as_secs_f64() / once.as_secs_f64()).ceil() as u64
+}
+
+/// CPU time of the process so far, that of threads which have ended included; to 10 ms.
+fn cpu_time() -> Duration {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+    // The name of the program, in brackets, may hold blanks.
+    let fields = stat.rsplit_once(')').unwrap().1.split_whitespace();
+    let ticks = fields
+        .skip(11)
+        .take(2)
+        .map(|ticks| ticks.parse::<u64>().unwrap());
+    Duration::from_millis(10) * u32::try_from(ticks.sum::<u64>()).unwrap()
 }
 
 fn timed(work: impl FnOnce()) -> Duration {
