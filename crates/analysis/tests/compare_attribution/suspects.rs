@@ -2,7 +2,7 @@
 
 use opscope_analysis::compare::attribution::attribute;
 use opscope_analysis::compare::result::{
-    Cause, Comparison, Evidence, MetricId, Metrics, OperatorName, OperatorResult, Skip, SkipReason,
+    Cause, Comparison, Evidence, MetricId, OperatorName, OperatorResult, Skip, SkipReason,
     SkipSide, SlotKey, SlotResult, Suspect, VerdictLevel,
 };
 

@@ -137,7 +137,7 @@ fn rules_of_the_compiler_say_it_where_the_dump_does_not() {
     let rules: FusionRules = [FusedOperator {
         name: "f".to_owned(),
         originals: ["conv1", "bn1", "relu1"].map(str::to_owned).to_vec(),
-        outputs: vec![Some(Box::new(("relu1".to_owned(), 0)))],
+        outputs: vec![Some(("relu1".to_owned(), 0))],
     }]
     .into_iter()
     .collect();
