@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -75,6 +77,47 @@ def test_rows_of_the_native_form(has_stats: bool, tmp_path: Path) -> None:
     assert rows("tensors", tensors=tensors) == expected
 
 
+def test_statistics_come_from_an_index_that_is_current(tmp_path: Path) -> None:
+    dump = tmp_path / "acts"
+    dump.mkdir()
+    path = dump / "step_0.npz"
+    np.savez(path, **{"conv/output.0": np.ones(3, np.float32)})
+    command("index", dump, "--stats")
+    times = path.stat().st_atime_ns, path.stat().st_mtime_ns
+
+    def means(array: np.ndarray) -> list[tuple[float]]:
+        np.savez(path, **{"conv/output.0": array})
+        # Other elements in a file of the same name, size and time: only who reads it can tell.
+        os.utime(path, ns=times)
+        found = rows("(select mean from tensors)", tensors=opscope.open(dump).to_arrow(stats=True))
+        return [(float(mean),) for (mean,) in found]
+
+    assert means(np.full(3, 2, np.float32)) == [(1.0,)]
+    # One more element: the file has another size, and the index is of another one.
+    assert means(np.full(4, 2, np.float32)) == [(2.0,)]
+
+
+def test_what_an_index_lacks_is_told_each_time(tmp_path: Path) -> None:
+    dump = tmp_path / "acts"
+    dump.mkdir()
+    np.save(dump / "sound.npy", np.ones(300))
+    whole = (dump / "sound.npy").read_bytes()
+    (dump / "cut.npy").write_bytes(whole[:-8])
+    told = []
+    for _ in range(2):
+        arguments = ["-m", "opscope", "index", str(dump), "--stats", "--json"]
+        finished = subprocess.run([sys.executable, *arguments], capture_output=True, text=True)
+        assert finished.returncode == 4, finished.stderr
+        (found,) = json.loads(finished.stdout)["dumps"]
+        told.append(found["errors"])
+    assert "cut.npy" in str(told[0])
+    assert told[1] == told[0]
+    # And by who reads it.
+    tensors = opscope.open(dump).to_arrow(stats=True)
+    assert len(rows("tensors", tensors=tensors)) > 0
+    assert "cut.npy" in str(tensors.problems)
+
+
 def test_columns_are_those_of_the_files(tmp_path: Path) -> None:
     np.savez(tmp_path / "acts.npz", **{"conv/output.0": np.ones((2, 3), np.float32)})
     command("index", tmp_path / "acts.npz", "--out", tmp_path / "tables")
@@ -139,12 +182,10 @@ def test_slots_of_a_comparison_are_those_of_the_parquet_report(tmp_path: Path) -
     slots = found.to_arrow()
     assert slots.problems == []
     with duckdb.connect() as connection:
-        described, expected = (connection.execute(f"describe from {table}").fetchall() for table in ("slots", parquet(tmp_path)))
+        report = f"'{tmp_path / 'slots.parquet'}'"
+        described, expected = (connection.execute(f"describe from {table}").fetchall() for table in ("slots", report))
         assert described == expected
-        cells, expected = (connection.execute(f"from {table}").fetchall() for table in ("slots", parquet(tmp_path)))
+        cells, expected = (connection.execute(f"from {table}").fetchall() for table in ("slots", report))
+    # A NaN is equal to none.
     assert repr(cells) == repr(expected)
     assert cells
-
-
-def parquet(folder: Path) -> str:
-    return f"'{folder / 'slots.parquet'}'"

@@ -25,7 +25,7 @@ use opscope_store::slot_table::{
 use opscope_store::{StoreError, reader};
 
 use self::derived::DerivedTables;
-use self::parts::{DumpParts, TablePart};
+use self::parts::{DumpParts, Fingerprints, TablePart};
 use crate::error_chain::chain;
 use crate::job;
 
@@ -40,6 +40,8 @@ pub const TABLES: [&str; 4] = ["tensors", "operators", "edges", "events"];
 const EXTENSION: &str = "parquet";
 /// Where a part says which files it was made from.
 const SOURCES_KEY: &str = "opscope.sources";
+/// Where a part has what could not be read when it was made, as a list in JSON.
+const PROBLEMS_KEY: &str = "opscope.problems";
 
 /// How tables are made.
 #[derive(Clone, Copy, Debug)]
@@ -189,25 +191,20 @@ struct TablesPlace<'a> {
 }
 
 impl TablesPlace<'_> {
-    fn dir(&self, table: &str) -> PathBuf {
-        self.out.join(table).join(self.label)
-    }
-
     fn file(&self, table: &str, part: &TablePart) -> PathBuf {
-        self.dir(table).join(format!("{}.{EXTENSION}", part.name))
+        part_file(self.out, table, self.label, part)
     }
 
     fn write_part(&self, parts: &DumpParts, part: &TablePart) -> Result<PartOutcome, StoreError> {
-        let sources = parts.fingerprint(part, self.options.has_stats);
         // Tensors are written last, so that they tell of all tables.
         let tensors = self.file(TABLES[0], part);
-        // Statistics that were computed once are not thrown away by those who need none.
-        let with_stats = parts.fingerprint(part, true);
-        // Damaged ones and those of other versions have none, and are made again.
-        let is_current = |known: String| known == sources || known == with_stats;
-        if fingerprint_in(&tensors).is_some_and(is_current) {
+        // Before the files are read: of one that changes meanwhile the part is not current.
+        let sources = parts.fingerprints(part);
+        if let Some(table) = current_part(&tensors, &sources, self.options.has_stats) {
             return Ok(PartOutcome {
                 is_current: true,
+                // What could not be read then is not in the tables today either.
+                errors: problems_in(&table),
                 ..PartOutcome::default()
             });
         }
@@ -223,7 +220,14 @@ impl TablesPlace<'_> {
             outcome.errors.extend(errors);
         }
         let derived = DerivedTables::new(&found);
-        let metadata = vec![(SOURCES_KEY.to_owned(), sources)];
+        let mut metadata = vec![(
+            SOURCES_KEY.to_owned(),
+            sources.of(self.options.has_stats).to_owned(),
+        )];
+        if !outcome.errors.is_empty() {
+            let list = serde_json::json!(outcome.errors).to_string();
+            metadata.push((PROBLEMS_KEY.to_owned(), list));
+        }
         for (table, columns) in TABLES[1..].iter().zip(derived.into_columns()) {
             let file = self.file(table, part);
             self.creator.replace_with(&file, |file| {
@@ -248,7 +252,7 @@ impl TablesPlace<'_> {
     fn remove_others(&self, parts: &DumpParts) -> Result<u64, StoreError> {
         let mut n_removed = 0;
         for table in TABLES {
-            let dir = self.dir(table);
+            let dir = self.out.join(table).join(self.label);
             // A dump without a single part has no such directory.
             let Ok(entries) = fs::read_dir(&dir) else {
                 continue;
@@ -268,6 +272,29 @@ impl TablesPlace<'_> {
         }
         Ok(n_removed)
     }
+}
+
+fn part_file(index: &Path, table: &str, label: &str, part: &TablePart) -> PathBuf {
+    let dir = index.join(table).join(label);
+    dir.join(format!("{}.{EXTENSION}", part.name))
+}
+
+/// The part at `path`, if it was made from the files that the dump has now. With `needs_stats` its
+/// statistics were computed; without, they may have been.
+fn current_part(path: &Path, sources: &Fingerprints, needs_stats: bool) -> Option<SlotTable> {
+    // Damaged ones and those of other versions have no sources, and are made again.
+    let table = SlotTable::open(path).ok()?;
+    let known = table.fact(SOURCES_KEY)?;
+    // Statistics that were computed once are not thrown away by those who need none.
+    let is_current = known == sources.with_stats || !needs_stats && known == sources.without;
+    is_current.then_some(table)
+}
+
+/// What could not be read when a part was made.
+fn problems_in(table: &SlotTable) -> Vec<String> {
+    let list = table.fact(PROBLEMS_KEY);
+    list.and_then(|list| serde_json::from_str(list).ok())
+        .unwrap_or_default()
 }
 
 /// The files that a part says it was made from; none if it is missing, damaged or no part.

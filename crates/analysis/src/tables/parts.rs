@@ -37,6 +37,22 @@ pub(super) struct TablePart {
     source: PartSource,
 }
 
+/// What a part was made from, with computed statistics and without.
+pub(super) struct Fingerprints {
+    pub(super) with_stats: String,
+    pub(super) without: String,
+}
+
+impl Fingerprints {
+    pub(super) fn of(&self, has_stats: bool) -> &str {
+        if has_stats {
+            &self.with_stats
+        } else {
+            &self.without
+        }
+    }
+}
+
 enum PartSource {
     /// A step of the native form, with the name of its run.
     Native(NativeStep, String),
@@ -118,6 +134,11 @@ impl DumpParts {
         slots.filter_map(|slot| slot.problem.clone()).collect()
     }
 
+    /// What the rows call the dump.
+    pub(super) fn label(&self) -> &str {
+        &self.label
+    }
+
     pub(super) fn has(&self, name: &str) -> bool {
         self.names.contains(name)
     }
@@ -136,14 +157,10 @@ impl DumpParts {
         }
     }
 
-    /// Names, sizes and times of the files that a part is made from, as a digest. A file that cannot be
+    /// Names, sizes and times of the files that a part is made from, as digests. A file that cannot be
     /// looked at has no size.
-    pub(super) fn fingerprint(&self, part: &TablePart, has_stats: bool) -> String {
-        let mut text = format!(
-            "{VERSION} {} {has_stats} {}\n",
-            env!("CARGO_PKG_VERSION"),
-            self.label
-        );
+    pub(super) fn fingerprints(&self, part: &TablePart) -> Fingerprints {
+        let mut text = String::new();
         for path in self.sources(part) {
             // A dump that was moved is the same.
             let below = path.strip_prefix(&self.root).unwrap_or(path);
@@ -160,13 +177,21 @@ impl DumpParts {
             }
             text.push('\n');
         }
-        hex(&xxh3_128(text.as_bytes()))
+        let digest = |has_stats: bool| {
+            let version = env!("CARGO_PKG_VERSION");
+            let head = format!("{VERSION} {version} {has_stats} {}\n", self.label);
+            hex(&xxh3_128((head + &text).as_bytes()))
+        };
+        Fingerprints {
+            with_stats: digest(true),
+            without: digest(false),
+        }
     }
 
     /// One digest for all parts.
     pub(super) fn common_fingerprint(&self) -> String {
         let parts = self.parts.iter();
-        let texts: Vec<String> = parts.map(|part| self.fingerprint(part, false)).collect();
+        let texts: Vec<String> = parts.map(|part| self.fingerprints(part).without).collect();
         hex(&xxh3_128(texts.join("\n").as_bytes()))
     }
 

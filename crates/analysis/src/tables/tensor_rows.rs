@@ -1,17 +1,19 @@
 //! The rows of a dump's tensors without files, for tables in memory.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use opscope_store::StoreError;
 use opscope_store::slot_table::SlotRow;
+use opscope_store::tree::own;
 
-use super::parts::DumpParts;
-use super::{open_parts, statistics};
+use super::parts::{DumpParts, TablePart};
+use super::{TABLES, current_part, open_parts, part_file, problems_in, statistics};
 
 /// A dump whose rows are made part by part: one for each rank, model and step. They are those that
 /// [`write_tables`](super::write_tables) writes.
 pub struct TensorRows {
     parts: DumpParts,
+    index: PathBuf,
     problems: Vec<String>,
     n_threads: usize,
     has_stats: bool,
@@ -43,6 +45,7 @@ impl TensorRows {
         problems.extend(parts.slot_problems());
         Ok(TensorRows {
             parts,
+            index: own::index_dir(path),
             problems,
             n_threads,
             has_stats,
@@ -59,7 +62,8 @@ impl TensorRows {
         &self.problems
     }
 
-    /// Makes the rows of a part; none of one that is not there.
+    /// Makes the rows of a part; none of one that is not there. Statistics that would have to be
+    /// computed are taken from the dump's own index, as long as that part of it is current.
     ///
     /// # Errors
     /// [`StoreError`] if its file cannot be read.
@@ -67,6 +71,11 @@ impl TensorRows {
         let Some(part) = self.parts.parts.get(index) else {
             return Ok(PartOfRows::default());
         };
+        if self.has_stats
+            && let Some(indexed) = self.indexed_part(part)
+        {
+            return Ok(indexed);
+        }
         let mut found = self.parts.rows(part)?;
         let mut problems = std::mem::take(&mut found.problems);
         problems.retain(|problem| !self.problems.contains(problem));
@@ -77,5 +86,16 @@ impl TensorRows {
             rows: found.rows,
             problems,
         })
+    }
+
+    /// The rows of a part that the index has with statistics; none if it has not, or they cannot be read.
+    fn indexed_part(&self, part: &TablePart) -> Option<PartOfRows> {
+        let path = part_file(&self.index, TABLES[0], self.parts.label(), part);
+        let table = current_part(&path, &self.parts.fingerprints(part), true)?;
+        let groups = (0..table.n_groups()).map(|group| table.read_group(group));
+        let rows = groups.collect::<Result<Vec<_>, _>>().ok()?.concat();
+        let mut problems = problems_in(&table);
+        problems.retain(|problem| !self.problems.contains(problem));
+        Some(PartOfRows { rows, problems })
     }
 }
