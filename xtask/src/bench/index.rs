@@ -1,4 +1,5 @@
-//! `cargo xtask bench index`: an index of two runs of many ranks, and questions to it.
+//! `cargo xtask bench index`: an index of many files, statistics of large tensors, and an index of two runs
+//! of many ranks with questions to it.
 
 use std::env;
 use std::fs;
@@ -9,8 +10,10 @@ use super::{bench_of, run_stage};
 use crate::command::{cargo, root};
 use crate::{E2E_REQUIREMENTS, built, python};
 
-/// Indexes the dumps and asks them.
-const SCRIPT: &str = "tests/bench/index_scale.py";
+/// Makes files and indexes them.
+const FILES_SCRIPT: &str = "tests/bench/index_files.py";
+/// Indexes the dumps of many ranks and asks them.
+const RANKS_SCRIPT: &str = "tests/bench/index_scale.py";
 /// Ranks, steps and operators of the runs, separated by blanks, if others than these are asked for.
 const SHAPE: &str = "INDEX_BENCH_SHAPE";
 /// 60 million rows, which take 20 GB of disk.
@@ -29,14 +32,18 @@ pub(super) fn run() -> Result<()> {
     ];
     run_stage("binary", cargo(&build))?;
     let out = root().join(format!("target/bench-index/{}", std::process::id()));
+    let mut script = python::with_packages(E2E_REQUIREMENTS)?;
+    script.arg(root().join(FILES_SCRIPT));
+    script.arg(built("release", "opscope")?).arg(&out);
+    run_stage("files", script)?;
     let shape = env::var(SHAPE).unwrap_or_else(|_| DEFAULT_SHAPE.to_owned());
     let mut generate = bench_of("opscope-store", "many_ranks");
     generate.arg(&out).args(shape.split_whitespace());
     run_stage("dumps", generate)?;
     let mut script = python::with_packages(E2E_REQUIREMENTS)?;
-    script.arg(root().join(SCRIPT));
+    script.arg(root().join(RANKS_SCRIPT));
     script.arg(built("release", "opscope")?).arg(&out);
-    let result = run_stage("index", script);
+    let result = run_stage("ranks", script);
     // Also after a failure: it is gigabytes.
     fs::remove_dir_all(&out).with_context(|| format!("cannot remove `{}`", out.display()))?;
     result
