@@ -1,4 +1,5 @@
-//! `cargo xtask bench [capture] [compare] [convert] [engines] [index] [mindspore] [scale] [stats] [torch] [write]`: the benchmarks.
+//! `cargo xtask bench [capture] [compare] [convert] [engines] [index] [mindspore] [scale] [stats] [torch] [write]`:
+//! the benchmarks.
 
 mod compare;
 mod index;

@@ -1,7 +1,9 @@
-//! `cargo xtask conformance [--engine NAME] [--cases PATTERN]`: ONNX's own node cases through the engines.
+//! `cargo xtask conformance [--engine NAME] [--cases PATTERN]`: ONNX's own node cases through the
+//! engines.
 //!
-//! Python generates and judges them (`tests/conformance`); each case is a process of the built binary, with every
-//! operator dumped at each of three steps, and another one with its inputs in other forms.
+//! Python generates and judges them (`tests/conformance`); each case is a process of the built
+//! binary, with every operator dumped at each of three steps, and another one with its inputs in
+//! other forms.
 
 use anyhow::Result;
 
@@ -11,7 +13,8 @@ use crate::{E2E_REQUIREMENTS, built, python};
 /// Where generated cases are kept from one run to the next.
 const CASES: &str = "target/conformance";
 
-/// Runs all cases and writes the tables into `docs/engines.md`; with options, only what they name, and writes nothing.
+/// Runs all cases and writes the tables into `docs/engines.md`; with options, only what they name,
+/// and writes nothing.
 pub(crate) fn run_all(options: &[String]) -> Result<()> {
     let write: &[&str] = if options.is_empty() {
         &["--write"]

@@ -21,7 +21,8 @@ use anyhow::{Context, Result, bail};
 
 use crate::command::{cargo, run};
 
-/// The feature that the default build lacks. Everything is built with it here, so that nothing is built twice.
+/// The feature that the default build lacks. Everything is built with it here, so that nothing is
+/// built twice.
 const SQL: &str = "opscope/sql";
 /// Packages that tests need.
 const E2E_REQUIREMENTS: &str = "tests/e2e/requirements.txt";
@@ -85,7 +86,8 @@ fn test() -> Result<()> {
     let mut tests = cargo(&["test", "--workspace", "--features", SQL, "--locked"]);
     // User converters of the drop-in are Python scripts that need numpy.
     python::provide(&mut tests, E2E_REQUIREMENTS)?;
-    // Tests of ONNX Runtime skip themselves without its library; the others mean the embedded engine.
+    // Tests of ONNX Runtime skip themselves without its library; the others mean the embedded
+    // engine.
     let library = python::onnxruntime_library(E2E_REQUIREMENTS)?;
     tests.env("OPSCOPE_ENGINE_LIB", library);
     tests.env("OPSCOPE_ENGINE", "tract");

@@ -38,7 +38,8 @@ pub(crate) fn test_torch() -> Result<()> {
     )
 }
 
-/// Runs the tests of a folder in Python with the package's source and the packages of a requirements file.
+/// Runs the tests of a folder in Python with the package's source and the packages of a
+/// requirements file.
 fn pytest(name: &str, requirements: &str, tests: &str) -> Result<()> {
     let mut pytest = python::with_packages(requirements)?;
     put_first_on_path(&mut pytest, root().join(SOURCE))?;
@@ -48,7 +49,8 @@ fn pytest(name: &str, requirements: &str, tests: &str) -> Result<()> {
     run(name, pytest)
 }
 
-/// Builds the binary and the extension module, and puts the latter into the package's source, whose folder it gives.
+/// Builds the binary and the extension module, and puts the latter into the package's source, whose
+/// folder it gives.
 pub(crate) fn place_module(profile: &str) -> Result<PathBuf> {
     // The whole workspace, as everywhere: another choice of packages would give dependencies other
     // features, and the engine would be compiled once more.
@@ -90,8 +92,8 @@ pub(crate) fn put_first_on_path(python: &mut Command, folder: PathBuf) -> Result
     Ok(())
 }
 
-/// Builds a wheel with the options given, or an optimised one, and tries it in an environment of its
-/// own.
+/// Builds a wheel with the options given, or an optimised one, and tries it in an environment of
+/// its own.
 pub(crate) fn wheel(options: &[String]) -> Result<()> {
     let wheels = root().join(WHEELS);
     if wheels.exists() {

@@ -2,7 +2,8 @@
 
 /// A Rust file, split into code and comments.
 pub(crate) struct SourceText {
-    /// The file with every comment, character and text blanked, so that brackets and words are code.
+    /// The file with every comment, character and text blanked, so that brackets and words are
+    /// code.
     pub(crate) code: String,
     /// Which kinds of text each line holds, from the first line on.
     pub(crate) lines: Vec<LineContent>,

@@ -216,7 +216,8 @@ fn opens_files(name: &str, text: &str) -> bool {
     })
 }
 
-/// Whether a line has this call; `TensorFile::open` and its like are other functions than `File::open`.
+/// Whether a line has this call; `TensorFile::open` and its like are other functions than
+/// `File::open`.
 fn calls(line: &str, call: &str) -> bool {
     let mut places = line.match_indices(call);
     places.any(|(at, _)| !line[..at].ends_with(|c: char| c.is_alphanumeric()))

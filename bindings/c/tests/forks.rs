@@ -1,4 +1,5 @@
-//! Processes that begin while a dump is under way: nothing of it runs in them, and the parent's dump goes on.
+//! Processes that begin while a dump is under way: nothing of it runs in them, and the parent's
+//! dump goes on.
 
 #![cfg(feature = "tract")]
 

@@ -497,7 +497,8 @@ mod with_an_engine {
         }
     }
 
-    /// ONNX Runtime watches nothing; a program runs all the same, and the dump is there where the engine may be tract.
+    /// ONNX Runtime watches nothing; a program runs all the same, and the dump is there where the
+    /// engine may be tract.
     #[test]
     fn a_dump_that_an_engine_lacks_fails_no_program() {
         let Some(library) = std::env::var_os("OPSCOPE_ENGINE_LIB") else {

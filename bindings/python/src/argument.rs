@@ -1,8 +1,8 @@
 //! Arguments of pyACL's functions.
 //!
-//! pyACL parses arguments with C's types, and programs rely on it: `-1` is the greatest index. Numbers
-//! that C would cut off are cut off here; a value of another type is a `TypeError`. Errors say what is
-//! expected and what was given; PyO3 adds the argument's name.
+//! pyACL parses arguments with C's types, and programs rely on it: `-1` is the greatest index.
+//! Numbers that C would cut off are cut off here; a value of another type is a `TypeError`. Errors
+//! say what is expected and what was given; PyO3 adds the argument's name.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

@@ -25,7 +25,8 @@ table! {
     values {
         /// aclrtGetSocName: what the models run on.
         get_soc_name() -> &'static str => process().soc_name(), or "";
-        /// aclGetRecentErrMsg: the newest error report and those before it, or None. Reading clears them.
+        /// aclGetRecentErrMsg: the newest error report and those before it, or None. Reading clears
+        /// them.
         get_recent_err_msg() -> Option<String> => process().recent_error(), or None;
         /// aclDataTypeSize: bytes of one element.
         data_type_size(data_type: NumberArg<i32>) -> usize

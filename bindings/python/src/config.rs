@@ -14,11 +14,11 @@ pub(crate) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
-/// Errors, and warnings with notes, about the text of an acl.json, each a line with its place, and which kind of
-/// dump it asks for (`None` for an error, and where nothing is dumped).
+/// Errors, and warnings with notes, about the text of an acl.json, each a line with its place, and
+/// which kind of dump it asks for (`None` for an error, and where nothing is dumped).
 ///
-/// Directories are looked up in the surroundings of this process; `$HOME` at the beginning of a path is
-/// the user's.
+/// Directories are looked up in the surroundings of this process; `$HOME` at the beginning of a
+/// path is the user's.
 #[pyfunction]
 fn check_acl_json(py: Python<'_>, text: &str) -> PyResult<Findings> {
     let env = ConfigEnvironment::of_process()

@@ -19,7 +19,8 @@ pub(crate) fn of_store(error: &StoreError) -> PyErr {
     }
 }
 
-/// Python's exception for the error of the system in the chain of `error`, about the path if there is one.
+/// Python's exception for the error of the system in the chain of `error`, about the path if there
+/// is one.
 pub(crate) fn of_chain(error: &(dyn Error + 'static), what: &str, path: Option<&Path>) -> PyErr {
     let refusal = refusal_in(error);
     let Some((refusal, errno)) =

@@ -1,9 +1,8 @@
 //! Reading dumps, for `opscope.open`, `opscope.convert` and `opscope.compare`.
 //!
 //! The contents of a dump, and the reading of its elements, are `opscope-analysis`'s; here they
-//! become Python's.
-//! The interpreter's lock is given up for all of it, and nothing here keeps a thread or a lock, so that a
-//! process may fork at any time.
+//! become Python's. The interpreter's lock is given up for all of it, and nothing here keeps a
+//! thread or a lock, so that a process may fork at any time.
 
 mod array;
 mod compare;

@@ -9,10 +9,10 @@
 //!
 //! `docs/acl/process.md` says what holds when, and where this differs from the vendor's library.
 //!
-//! Files import downwards only. At the bottom are tables and texts (`status`, `handle`, `message`, …),
-//! above them the state: objects (`data`, `model`, `operator`, `runtime`), `memory`, and what is in
-//! force (`control`, `dump`, `exception`). `process` composes the state, and `functions` above it
-//! holds the interface, a file for each group.
+//! Files import downwards only. At the bottom are tables and texts (`status`, `handle`, `message`,
+//! …), above them the state: objects (`data`, `model`, `operator`, `runtime`), `memory`, and what
+//! is in force (`control`, `dump`, `exception`). `process` composes the state, and `functions`
+//! above it holds the interface, a file for each group.
 
 mod callback;
 mod capture;

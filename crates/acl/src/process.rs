@@ -21,8 +21,8 @@ use crate::per_process::PerProcess;
 use crate::runtime::DeviceRuntime;
 use crate::{Status, status};
 
-/// Everything that AscendCL keeps between calls. A program has one, [`AclProcess::global`]; tests have
-/// many.
+/// Everything that AscendCL keeps between calls. A program has one, [`AclProcess::global`]; tests
+/// have many.
 ///
 /// Its methods may be called from any thread. Where order matters, between `aclmdlSetDump` and
 /// loading a model for example, calls take effect one after the other; no lock is held while a

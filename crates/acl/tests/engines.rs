@@ -1,5 +1,5 @@
-//! Executions under a dump that asks for something that the engine lacks: they go well, with another engine
-//! or without the dump.
+//! Executions under a dump that asks for something that the engine lacks: they go well, with
+//! another engine or without the dump.
 
 mod support;
 

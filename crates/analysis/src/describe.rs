@@ -82,9 +82,9 @@ pub struct TensorDescription {
 /// Reads one file and describes it.
 ///
 /// # Errors
-/// [`StoreError`] if the file cannot be read or is damaged, or its name promises overflow records and
-/// it holds something else. A tensor that cannot be decoded is described without values, with the
-/// reason.
+/// [`StoreError`] if the file cannot be read or is damaged, or its name promises overflow records
+/// and it holds something else. A tensor that cannot be decoded is described without values, with
+/// the reason.
 pub fn file(path: &Path) -> Result<FileDescription, StoreError> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let real_name = real_name_of(path)?;

@@ -29,8 +29,8 @@ impl ElementValue {
             .collect()
     }
 
-    /// Reads little-endian elements of a dtype that numpy has; yields nothing for any other dtype, and
-    /// leaves out the bytes behind the last whole element.
+    /// Reads little-endian elements of a dtype that numpy has; yields nothing for any other dtype,
+    /// and leaves out the bytes behind the last whole element.
     pub fn all(dtype: DType, bytes: &[u8]) -> impl Iterator<Item = ElementValue> {
         // No dtype that numpy has is wider.
         let width = dtype.bytes().unwrap_or(usize::from(u8::MAX));
@@ -107,8 +107,8 @@ pub(crate) fn short_float(value: f64) -> String {
     }
 }
 
-/// A text on one line: control characters and the backslash as in the sources of programs, bytes that
-/// are no UTF-8 as `\xff`.
+/// A text on one line: control characters and the backslash as in the sources of programs, bytes
+/// that are no UTF-8 as `\xff`.
 pub(crate) fn escaped(text: &[u8]) -> String {
     let mut line = String::with_capacity(text.len());
     for chunk in text.utf8_chunks() {

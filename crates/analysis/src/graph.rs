@@ -18,8 +18,8 @@ pub enum BesideFile {
     Statistics(StatisticRows),
 }
 
-/// Reads a graph (`.ir`, `.pb`) or statistics (`statistic.csv`); none if the name is that of neither, or if a `.pb`
-/// file is a tensor of ONNX's.
+/// Reads a graph (`.ir`, `.pb`) or statistics (`statistic.csv`); none if the name is that of
+/// neither, or if a `.pb` file is a tensor of ONNX's.
 ///
 /// # Errors
 /// [`StoreError`] if the file cannot be read or is damaged.

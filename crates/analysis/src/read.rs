@@ -40,7 +40,8 @@ pub fn read_whole(listing: DumpListing, n_threads: usize) -> DumpIndex {
     })
 }
 
-/// [`read_whole`] for the files, operators and tables of statistics alone: there may be no executions and tensors.
+/// [`read_whole`] for the files, operators and tables of statistics alone: there may be no
+/// executions and tensors.
 pub fn read_overview(listing: DumpListing, n_threads: usize) -> DumpIndex {
     reader::read_overview(listing, &mut |requests| {
         job::map(requests, n_threads, FileRequest::read_whole)

@@ -1,5 +1,5 @@
-//! The tables of a dump: tensors, operators, edges and events as Parquet, for other tools to ask; and of two
-//! dumps the table of their comparison.
+//! The tables of a dump: tensors, operators, edges and events as Parquet, for other tools to ask;
+//! and of two dumps the table of their comparison.
 //!
 //! `docs/formats/tables.md` has the columns. A table is made of parts, one for each rank, model and
 //! step, so that many processes may write at once and what is there already is not made again.
@@ -75,8 +75,8 @@ pub struct TablesReport {
     sources: String,
 }
 
-/// Writes the tables of a dump below `out`, each part in `{table}/{label}`. Parts that are there and
-/// were made from the same files stay.
+/// Writes the tables of a dump below `out`, each part in `{table}/{label}`. Parts that are there
+/// and were made from the same files stay.
 ///
 /// # Errors
 /// [`StoreError`] if there is nothing at `path`; what else cannot be read is in the report.

@@ -1,4 +1,5 @@
-//! Elements of records that are read one after the other, from a file that stays open, against the file itself.
+//! Elements of records that are read one after the other, from a file that stays open, against the
+//! file itself.
 
 use std::path::{Path, PathBuf};
 

@@ -137,7 +137,8 @@ fn other_attributes_mean_nothing() {
     assert_eq!((report.n_converted, report.failures.len()), (4, 0));
 }
 
-/// Conversions that `-f` of the reference refuses or gets wrong, although their results are defined.
+/// Conversions that `-f` of the reference refuses or gets wrong, although their results are
+/// defined.
 #[test]
 fn more_is_converted_than_the_reference_can() {
     let stamp = ".3.7.1700000000000000";

@@ -89,9 +89,9 @@ impl SessionControl {
         self.0.lock().is_enabled
     }
 
-    /// Keeps what `plan` selects from the next step of each model on. Models, operators, exclusions,
-    /// sides and steps may differ from those of the plan before, and so may what is kept beside
-    /// operators. Steps count from the model's first execution, as ever.
+    /// Keeps what `plan` selects from the next step of each model on. Models, operators,
+    /// exclusions, sides and steps may differ from those of the plan before, and so may what is
+    /// kept beside operators. Steps count from the model's first execution, as ever.
     ///
     /// # Errors
     /// [`PlanRefusal`] if the plan has another purpose or another limit of overflowing operators;

@@ -11,14 +11,14 @@ use crate::WrittenFiles;
 /// Tensors that have a record of their own beside their operator's, such as graph inputs and what
 /// watched values hold later, count as offered and selected once more. Under
 /// [`Purpose::Overflow`](crate::Purpose::Overflow) and
-/// [`Purpose::Failures`](crate::Purpose::Failures) the tensors of operators that overflowed or failed
-/// are the selected ones.
+/// [`Purpose::Failures`](crate::Purpose::Failures) the tensors of operators that overflowed or
+/// failed are the selected ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Executions of models that began.
     pub n_steps: u64,
-    /// Those of them in which the dump was on and whose number the plan selects. In others operators
-    /// are not shown, so that they count nowhere below.
+    /// Those of them in which the dump was on and whose number the plan selects. In others
+    /// operators are not shown, so that they count nowhere below.
     pub n_steps_active: u64,
     /// Operator executions that an engine showed.
     pub n_operators_seen: u64,
@@ -50,8 +50,8 @@ pub struct Counters {
     pub n_operators_skipped: u64,
     /// Files that were created, links included.
     pub n_files: u64,
-    /// Those of the files that are further names of bytes that were there already. Their tensors count
-    /// as written like any others.
+    /// Those of the files that are further names of bytes that were there already. Their tensors
+    /// count as written like any others.
     pub n_linked: u64,
     /// Bytes of tensors that were selected and were within the limits.
     pub n_bytes_selected: u64,
@@ -75,9 +75,9 @@ impl Counters {
 /// Selected tensors that never reached the sink, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DropCounts {
-    /// The engine did not show them: it holds the value in a form without bytes, such as a sequence, or
-    /// where it cannot be read. Or they were to be computed ([`FloatView`](crate::FloatView)), and what
-    /// that takes was not shown or does not fit.
+    /// The engine did not show them: it holds the value in a form without bytes, such as a
+    /// sequence, or where it cannot be read. Or they were to be computed
+    /// ([`FloatView`](crate::FloatView)), and what that takes was not shown or does not fit.
     pub n_not_shown: u64,
     /// The operator failed, or the engine broke off while it ran.
     pub n_operator_failed: u64,

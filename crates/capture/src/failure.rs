@@ -12,7 +12,8 @@ pub struct OperatorFailure {
     pub detail: FailureDetail,
     /// The engine's error message.
     pub reason: String,
-    /// Further lines that the engine has to say, such as calls of the user's program; told in every detail.
+    /// Further lines that the engine has to say, such as calls of the user's program; told in every
+    /// detail.
     pub notes: String,
     /// The circumstances; only with [`FailureDetail::Full`].
     pub trace: Option<FailureTrace>,

@@ -1,7 +1,8 @@
 //! The process that something belongs to.
 //!
-//! A fork has a copy of everything but of other threads: nobody writes there, and a lock that a writer held at that
-//! moment stays locked for ever. So nothing that could wait for a writer, or for a lock of one, is done there.
+//! A fork has a copy of everything but of other threads: nobody writes there, and a lock that a
+//! writer held at that moment stays locked for ever. So nothing that could wait for a writer, or
+//! for a lock of one, is done there.
 
 /// The process that something belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

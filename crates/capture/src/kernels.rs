@@ -1,9 +1,9 @@
 //! Choosing operators by rules: by exact name, by part of a type, by regular expression.
 //!
-//! The rules are those of MindSpore's `kernels` list. There an operator's full name ends in its type
-//! and a number, as in `Default/conv1-Conv2d/Conv2D-op0`, and the type is read off the name. Names of
-//! ONNX nodes are free, so the type is taken from the node; a name that ends in `-op` and a number is
-//! read as MindSpore reads it, too.
+//! The rules are those of MindSpore's `kernels` list. There an operator's full name ends in its
+//! type and a number, as in `Default/conv1-Conv2d/Conv2D-op0`, and the type is read off the name.
+//! Names of ONNX nodes are free, so the type is taken from the node; a name that ends in `-op` and
+//! a number is read as MindSpore reads it, too.
 
 use std::fmt;
 
@@ -19,8 +19,8 @@ const NUMBER_MARK: &str = "-op";
 pub enum KernelSelection {
     /// Those that match a rule.
     Rules(Vec<CompiledKernelRule>),
-    /// Those that [`Session::set_dump`](crate::CaptureSession::set_dump) marks; where no mark is about an operator,
-    /// those with the attribute `dump` of the value `true`.
+    /// Those that [`Session::set_dump`](crate::CaptureSession::set_dump) marks; where no mark is
+    /// about an operator, those with the attribute `dump` of the value `true`.
     Marked,
 }
 
@@ -64,15 +64,16 @@ impl CompiledKernelRule {
         CompiledKernelRule { text, test }
     }
 
-    /// Operators whose type contains this text, letter case apart; and the operator that is called so.
+    /// Operators whose type contains this text, letter case apart; and the operator that is called
+    /// so.
     pub fn op_type(part: impl Into<String>) -> CompiledKernelRule {
         let text = part.into();
         let test = KernelTest::Type(text.to_lowercase());
         CompiledKernelRule { text, test }
     }
 
-    /// Operators whose whole name matches `pattern`, an ECMAScript regular expression; `text` is what
-    /// the rule is called where it is reported.
+    /// Operators whose whole name matches `pattern`, an ECMAScript regular expression; `text` is
+    /// what the rule is called where it is reported.
     ///
     /// # Errors
     /// [`PatternError`] if it is not one.

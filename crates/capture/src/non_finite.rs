@@ -1,9 +1,9 @@
 //! Which NaN or infinity is the first that a model computed.
 //!
-//! A mask of an attention is full of infinities that nobody computed, and is there in the first step; a
-//! NaN of a later step would never be told beside it. So each operator that has anything that is not
-//! finite is judged by itself when it is written ([`local`]), and once its step is over together with the
-//! others of the step ([`step`]). The rules are in `docs/non-finite.md`.
+//! A mask of an attention is full of infinities that nobody computed, and is there in the first
+//! step; a NaN of a later step would never be told beside it. So each operator that has anything
+//! that is not finite is judged by itself when it is written ([`local`]), and once its step is over
+//! together with the others of the step ([`step`]). The rules are in `docs/non-finite.md`.
 
 mod local;
 mod operators;
@@ -19,7 +19,8 @@ pub(crate) use self::step::StepNotes;
 use crate::home::HomeProcess;
 use crate::record_order::RecordOrder;
 
-/// The first tensor, in execution order, that holds NaN or an infinity which nobody put there on purpose.
+/// The first tensor, in execution order, that holds NaN or an infinity which nobody put there on
+/// purpose.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FirstNonFinite {
     /// Execution of the model.
@@ -38,7 +39,8 @@ pub struct FirstNonFinite {
     pub side: SlotSide,
     /// Which of them.
     pub index: usize,
-    /// The first such element in row-major order; `None` if the elements were gone when it was found.
+    /// The first such element in row-major order; `None` if the elements were gone when it was
+    /// found.
     pub element: Option<usize>,
     /// Value of that element: NaN or an infinity.
     pub value: f64,
@@ -53,8 +55,8 @@ pub struct FirstNonFinite {
 pub enum NonFiniteOrigin {
     /// The operator computed it from finite numbers.
     Computed,
-    /// The operator read it, and none that was dumped gave it: an input of the model, a weight, or what
-    /// an operator gave that was not selected.
+    /// The operator read it, and none that was dumped gave it: an input of the model, a weight, or
+    /// what an operator gave that was not selected.
     Given,
     /// The program wrote it into the graph: a constant, a fill, a scalar argument.
     Constant,

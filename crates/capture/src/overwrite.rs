@@ -2,8 +2,8 @@
 //!
 //! A watched operator's outputs are copied when it has run. After every operator that is looked
 //! after, the memory is compared with the copy. What is compared is the memory itself, through the
-//! reference that the engine gave; it stays valid for as long as the value is watched, which is until
-//! the step ends. Beside the queue this takes one copy of each watched value.
+//! reference that the engine gave; it stays valid for as long as the value is watched, which is
+//! until the step ends. Beside the queue this takes one copy of each watched value.
 
 mod difference;
 
@@ -24,8 +24,8 @@ const N_OVERWRITES_MAX: usize = 1000;
 pub struct OverwrittenValue {
     /// Execution of the model.
     pub step: u64,
-    /// The operator after which the change was seen. Operators that the plan does not select are not
-    /// looked after, so one of those that ran since the last look may have made it.
+    /// The operator after which the change was seen. Operators that the plan does not select are
+    /// not looked after, so one of those that ran since the last look may have made it.
     pub seen_after: Arc<Operator>,
     /// The operator whose output changed.
     pub watched: Arc<Operator>,

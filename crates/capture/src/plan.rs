@@ -16,26 +16,27 @@ pub struct Plan {
     pub models: ModelSelection,
     /// Tensors, or whole operators, that are left out although they are selected.
     pub excluded: Vec<Exclusion>,
-    /// Which sides of a selected operator. [`Purpose::Overflow`] and [`Purpose::Failures`] keep both
-    /// whatever this says, [`Purpose::Watch`] outputs.
+    /// Which sides of a selected operator. [`Purpose::Overflow`] and [`Purpose::Failures`] keep
+    /// both whatever this says, [`Purpose::Watch`] outputs.
     pub sides: SlotSides,
     /// Which executions of the model.
     pub steps: Steps,
-    /// Whether each graph input that a selected operator reads is kept as a record of its own, of the
-    /// type `Data` and under the reading operator's task. Asked for by outputs only.
+    /// Whether each graph input that a selected operator reads is kept as a record of its own, of
+    /// the type `Data` and under the reading operator's task. Asked for by outputs only.
     pub has_graph_inputs: bool,
-    /// Whether what operators read and no operator produces (weights and inputs of the model) is kept
-    /// as records of its own at the end of a step. Asked for by outputs only; rules of
+    /// Whether what operators read and no operator produces (weights and inputs of the model) is
+    /// kept as records of its own at the end of a step. Asked for by outputs only; rules of
     /// [`OperatorSelection::kernels`] choose among them by name.
     pub has_parameters: bool,
     /// The same of values that are written into the graph.
     pub has_constants: bool,
-    /// Whether quantising is shown around selected operators: what quantises or dequantises next to them
-    /// is kept too, with both sides, and where a kept value is quantised and nothing in the model
-    /// dequantises it, the floats it stands for are kept beside it. Under [`Purpose::Values`] only.
+    /// Whether quantising is shown around selected operators: what quantises or dequantises next to
+    /// them is kept too, with both sides, and where a kept value is quantised and nothing in the
+    /// model dequantises it, the floats it stands for are kept beside it. Under [`Purpose::Values`]
+    /// only.
     pub shows_quantising: bool,
-    /// How many operators are kept under [`Purpose::Overflow`] and [`Purpose::NonFinite`], in a whole
-    /// session; `None` is all.
+    /// How many operators are kept under [`Purpose::Overflow`] and [`Purpose::NonFinite`], in a
+    /// whole session; `None` is all.
     pub n_overflows_max: Option<u64>,
 }
 
@@ -107,7 +108,8 @@ pub struct NameRange {
 /// Operators or tensors that are left out although they are selected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exclusion {
-    /// The model it is about, by either name as in [`ModelSelection::Named`]; `None` is every model.
+    /// The model it is about, by either name as in [`ModelSelection::Named`]; `None` is every
+    /// model.
     pub model: Option<String>,
     /// The operators it is about.
     pub operators: OperatorRule,
@@ -122,8 +124,8 @@ pub enum OperatorRule {
     Name(String),
     /// By exact type.
     Type(String),
-    /// By exact type, but for those that the plan itself names: as listed, as watched or as the end of a
-    /// range. They are left out as a whole, whatever tensors an exclusion lists.
+    /// By exact type, but for those that the plan itself names: as listed, as watched or as the end
+    /// of a range. They are left out as a whole, whatever tensors an exclusion lists.
     UnnamedOfType(String),
 }
 
@@ -243,8 +245,8 @@ impl Steps {
         Steps { ranges, strides }
     }
 
-    /// The ranges, in the order given; `None` for every execution. With [`Steps::every_nth`] it is not
-    /// all of the executions in them.
+    /// The ranges, in the order given; `None` for every execution. With [`Steps::every_nth`] it is
+    /// not all of the executions in them.
     pub fn ranges(&self) -> Option<&[RangeInclusive<u64>]> {
         self.ranges.as_deref()
     }

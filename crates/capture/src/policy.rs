@@ -46,8 +46,8 @@ impl FailureResponse {
         }
     }
 
-    /// Remembers the first failure and does what the policy says about it; returns whether capturing
-    /// has ended.
+    /// Remembers the first failure and does what the policy says about it; returns whether
+    /// capturing has ended.
     pub(crate) fn note(&self, error: SinkError) -> bool {
         self.first_error().get_or_insert(error);
         if self.on_failure == FailurePolicy::StopRun {

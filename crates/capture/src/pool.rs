@@ -1,7 +1,7 @@
 //! Memory for copies of tensors, used again and again.
 //!
-//! Fresh memory costs a page fault for every 4 KiB, more than the copy itself. Buffers that have served
-//! once are warm, and a model asks for the same sizes in every step.
+//! Fresh memory costs a page fault for every 4 KiB, more than the copy itself. Buffers that have
+//! served once are warm, and a model asks for the same sizes in every step.
 
 use std::collections::{BTreeMap, TryReserveError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,7 +13,8 @@ const POOLED_BYTES_MIN: usize = 32 << 10;
 /// A free buffer serves if it is at most this many times as large as what goes into it.
 const SLACK_MAX: usize = 2;
 
-/// Buffers, in use and free. Together they hold no more than the limit, unless those in use alone do.
+/// Buffers, in use and free. Together they hold no more than the limit, unless those in use alone
+/// do.
 pub struct Pool {
     bytes_max: usize,
     buffers: Mutex<PooledBuffers>,

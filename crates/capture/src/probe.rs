@@ -126,8 +126,8 @@ impl Probe {
 
     /// Says that the operator failed; what was shown so far is all there is.
     ///
-    /// Under [`Purpose::Failures`](crate::Purpose::Failures) the operator is written before this returns:
-    /// the process may not live much longer. Otherwise its tensors count as dropped.
+    /// Under [`Purpose::Failures`](crate::Purpose::Failures) the operator is written before this
+    /// returns: the process may not live much longer. Otherwise its tensors count as dropped.
     pub fn fail(self, reason: &str) {
         self.fail_with_notes(reason, "");
     }

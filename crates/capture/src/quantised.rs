@@ -13,8 +13,8 @@ pub(crate) use self::job::{DequantiseJob, OperatorTurn, ShownParts};
 /// Where an operator has a value: the side, and the position on it.
 pub type SlotPosition = (SlotSide, usize);
 
-/// An operator's place at which it reads or gives quantised elements, and the places of what it takes to read
-/// them.
+/// An operator's place at which it reads or gives quantised elements, and the places of what it
+/// takes to read them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuantisedPlace {
     /// The operator.

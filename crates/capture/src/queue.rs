@@ -15,8 +15,8 @@ use crate::{OperatorFailure, WhenBehind};
 /// Bytes that a record takes in the queue beside its tensors.
 const RECORD_OVERHEAD_BYTES: u64 = 1 << 10;
 
-/// How many records without elements a writer takes at once. Waking a writer for each of them would cost the
-/// model more than the record does.
+/// How many records without elements a writer takes at once. Waking a writer for each of them would
+/// cost the model more than the record does.
 const N_LIGHT_AT_ONCE: usize = 64;
 
 /// How long a writer that takes several records at once waits for the next one.
@@ -34,8 +34,8 @@ pub(crate) struct WriteJob {
 }
 
 impl WriteJob {
-    /// The room that it takes in the queue: elements that were let go take none, those that are to be
-    /// computed do.
+    /// The room that it takes in the queue: elements that were let go take none, those that are to
+    /// be computed do.
     pub(crate) fn cost(&self) -> u64 {
         let floats = self.floats.as_ref().map_or(0, |work| work.n_bytes_beside);
         n_element_bytes(&self.record)
@@ -144,7 +144,8 @@ impl QueueState {
         let n_there = self.items.len();
         match self.n_heavy {
             0 => n_there.min(batch.n_max.max(N_LIGHT_AT_ONCE)),
-            // Those that nobody waited for are shared, so that the last ones keep more than one writer busy.
+            // Those that nobody waited for are shared, so that the last ones keep more than one
+            // writer busy.
             _ if batch.n_awaited < batch.n_max => n_there.div_ceil(2).min(batch.n_max),
             _ => n_there.min(batch.n_max),
         }
@@ -177,10 +178,11 @@ impl Queue {
         n_element_bytes(record) > self.bytes_max
     }
 
-    /// Adds a record. While the queue is full it waits, or refuses the record. One that is larger than
-    /// the whole budget is taken once nothing else is there, so at any time the queue and the writers
-    /// together hold no more than the budget or one record. Where the model may be kept waiting, it goes on after
-    /// such a record once that is written: otherwise it would make further tensors beside it.
+    /// Adds a record. While the queue is full it waits, or refuses the record. One that is larger
+    /// than the whole budget is taken once nothing else is there, so at any time the queue and the
+    /// writers together hold no more than the budget or one record. Where the model may be kept
+    /// waiting, it goes on after such a record once that is written: otherwise it would make
+    /// further tensors beside it.
     pub(crate) fn push(&self, job: WriteJob) -> Result<(), DropReason> {
         let bytes = job.cost();
         self.admit(job, bytes)?;
@@ -223,7 +225,8 @@ impl Queue {
         state.bytes += bytes;
         state.n_heavy += usize::from(job.is_heavy());
         state.items.push_back(job);
-        // The first record makes a writer wait for more; until there are enough of them it sleeps on.
+        // The first record makes a writer wait for more; until there are enough of them it sleeps
+        // on.
         let n_there = state.items.len();
         let n_wanted = state.n_wanted(state.n_awaited);
         let is_due = n_there == 1 || n_there >= n_wanted || state.bytes > self.bytes_max / 2;
@@ -235,9 +238,10 @@ impl Queue {
         Ok(())
     }
 
-    /// Takes the oldest records, as many as `batch` says, or more of them if none holds on to elements; waits until
-    /// there are so many, or until half of the budget is used up, but not for long: the model may be waiting for
-    /// those that are there, or be idle. Fewer once the queue has ended, and none when it is empty then.
+    /// Takes the oldest records, as many as `batch` says, or more of them if none holds on to
+    /// elements; waits until there are so many, or until half of the budget is used up, but not for
+    /// long: the model may be waiting for those that are there, or be idle. Fewer once the queue
+    /// has ended, and none when it is empty then.
     pub(crate) fn pop(&self, batch: BatchSize) -> Vec<WriteJob> {
         let mut state = self.lock();
         // `admit` wakes a writer only when there is enough for it, so it has to know how much that

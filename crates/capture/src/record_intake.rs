@@ -96,8 +96,8 @@ impl RecordIntake {
     }
 
     /// The time, but never the same twice in a session: two executions of an operator within one
-    /// microsecond have different file names, and names sort in the order of execution. The microseconds
-    /// after it belong to the record too, one for each of its tensors.
+    /// microsecond have different file names, and names sort in the order of execution. The
+    /// microseconds after it belong to the record too, one for each of its tensors.
     pub(crate) fn next_timestamp_us(&self, n_slots: u64) -> u64 {
         let since_epoch = SystemTime::now()
             .duration_since(UNIX_EPOCH)

@@ -39,8 +39,8 @@ pub(crate) trait PurposeRecorder: Send + Sync {
         false
     }
 
-    /// Whether tensors count as selected before their operator runs. Otherwise they do once something
-    /// is found in them.
+    /// Whether tensors count as selected before their operator runs. Otherwise they do once
+    /// something is found in them.
     fn selects_ahead(&self) -> bool {
         false
     }

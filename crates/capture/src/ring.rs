@@ -1,14 +1,15 @@
 //! The last steps: a flight recorder.
 //!
 //! Every selected step is written as it runs. Once it is older than the last
-//! [`RingOptions::n_steps`], what was written for it is removed again, unless something has happened
-//! that is worth looking into: then the steps up to there stay for good. Steps are on disk and not in
-//! memory, so that a process that is killed leaves them too.
+//! [`RingOptions::n_steps`], what was written for it is removed again, unless something has
+//! happened that is worth looking into: then the steps up to there stay for good. Steps are on disk
+//! and not in memory, so that a process that is killed leaves them too.
 //!
-//! Whether a step stays depends on what its records hold, never on when a writer gets to them: a step is
-//! removed only when all records of the [`RingOptions::n_steps`] steps that begin with it were written
-//! and looked at, and another step has begun. So that disk use has a bound all the same, a model waits
-//! before a new step while [`N_STEPS_BEHIND_MAX`] earlier ones are still being written.
+//! Whether a step stays depends on what its records hold, never on when a writer gets to them: a
+//! step is removed only when all records of the [`RingOptions::n_steps`] steps that begin with it
+//! were written and looked at, and another step has begun. So that disk use has a bound all the
+//! same, a model waits before a new step while [`N_STEPS_BEHIND_MAX`] earlier ones are still being
+//! written.
 
 mod hold;
 mod options;
@@ -33,8 +34,9 @@ pub use self::options::{RingOptions, TriggerKind, Triggers};
 pub use self::report::{RingReport, TriggerCause, TriggerEvent};
 pub use self::steps::KeptSteps;
 
-/// How many steps before the current one may be waiting for writers when it begins. The dump of a model
-/// has at most this many step directories more than the ring, beside those that are kept for good.
+/// How many steps before the current one may be waiting for writers when it begins. The dump of a
+/// model has at most this many step directories more than the ring, beside those that are kept for
+/// good.
 pub const N_STEPS_BEHIND_MAX: usize = 4;
 
 /// The steps of a session's models that may still be removed.
@@ -95,7 +97,8 @@ impl Ring {
         self.options.triggers.contains(kind)
     }
 
-    /// Begins a step. Waits while too many earlier ones are being written, if the session ever waits.
+    /// Begins a step. Waits while too many earlier ones are being written, if the session ever
+    /// waits.
     pub(crate) fn begin(self: &Arc<Ring>, model: &Arc<ModelId>, step: u64) -> StepHold {
         self.look_at_flag();
         let mut state = self.lock();
@@ -141,7 +144,8 @@ impl Ring {
         }
     }
 
-    /// Keeps the steps up to `step` of `model`, which need not be in the ring: the newest counts then.
+    /// Keeps the steps up to `step` of `model`, which need not be in the ring: the newest counts
+    /// then.
     pub(crate) fn fail(&self, model: &Arc<ModelId>, step: u64, reason: &str) {
         if !self.wants(TriggerKind::Failure) {
             return;

@@ -170,8 +170,9 @@ fn keep(
 }
 
 impl SelectedSlots {
-    /// Number of tensors in the operator's own record and in those of graph inputs; parameters do not
-    /// count, they are offered at the end of the step, nor do views, which not every execution shows.
+    /// Number of tensors in the operator's own record and in those of graph inputs; parameters do
+    /// not count, they are offered at the end of the step, nor do views, which not every execution
+    /// shows.
     pub fn n_slots(&self) -> u64 {
         (self.inputs.len() + self.outputs.len() + self.graph_inputs.len()) as u64
     }

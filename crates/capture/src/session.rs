@@ -89,8 +89,8 @@ impl SessionCounts {
 pub struct SessionSummary {
     /// Counts of everything that was offered.
     pub counters: Counters,
-    /// The first tensor with NaN or an infinity among those selected. Infinities that somebody wants do not
-    /// count.
+    /// The first tensor with NaN or an infinity among those selected. Infinities that somebody
+    /// wants do not count.
     pub first_non_finite: Option<FirstNonFinite>,
     /// Infinities that somebody wants.
     pub deliberate_infinities: DeliberateInfinities,
@@ -99,8 +99,8 @@ pub struct SessionSummary {
     pub first_error: Option<SinkError>,
     /// Whether that ended capturing, as [`FailurePolicy`] says.
     pub is_ended_by_failure: bool,
-    /// The first operator whose arithmetic overflowed; [`Counters::n_operators_overflowed`] says how
-    /// many there were.
+    /// The first operator whose arithmetic overflowed; [`Counters::n_operators_overflowed`] says
+    /// how many there were.
     pub first_overflow: Option<FirstOverflow>,
     /// Watched values that changed after their operator had run, by order of execution; the first
     /// 1000.
@@ -127,8 +127,9 @@ impl CaptureSession {
     /// Starts the writer threads. `detector` decides which operators overflowed.
     ///
     /// # Errors
-    /// The operating system's, if it gives no thread. [`Unsupported`](std::io::ErrorKind::Unsupported)
-    /// with a ring and a sink that cannot take steps back.
+    /// The operating system's, if it gives no thread.
+    /// [`Unsupported`](std::io::ErrorKind::Unsupported) with a ring and a sink that cannot take
+    /// steps back.
     pub fn start_with_detector(
         plan: Plan,
         sink: Arc<dyn Sink>,
@@ -188,8 +189,8 @@ impl CaptureSession {
         Ok(session)
     }
 
-    /// A tap for a loaded model, and what the plan selects of it. `graph_inputs` are the names of the
-    /// values that a caller of the model provides.
+    /// A tap for a loaded model, and what the plan selects of it. `graph_inputs` are the names of
+    /// the values that a caller of the model provides.
     pub fn attach(
         &self,
         model: &Arc<ModelId>,
@@ -218,11 +219,12 @@ impl CaptureSession {
     }
 
     /// Switches an operator, or all operators in a scope, on or off for models that are attached or
-    /// given another plan later, where the plan leaves the choice to such marks ([`KernelSelection::Marked`](crate::KernelSelection::Marked)).
+    /// given another plan later, where the plan leaves the choice to such marks
+    /// ([`KernelSelection::Marked`](crate::KernelSelection::Marked)).
     ///
-    /// `target` is the name of an operator, or a leading part of names that ends before a `/`. A later
-    /// call goes before an earlier one, so that a part of a scope can be switched off again. Without
-    /// any mark only operators are dumped that ask for it themselves.
+    /// `target` is the name of an operator, or a leading part of names that ends before a `/`. A
+    /// later call goes before an earlier one, so that a part of a scope can be switched off again.
+    /// Without any mark only operators are dumped that ask for it themselves.
     pub fn set_dump(&self, target: &str, enabled: bool) {
         self.context.settings.mark(target, enabled);
     }
@@ -250,8 +252,8 @@ impl CaptureSession {
         self.control().replace_plan(plan)
     }
 
-    /// Memory for copies of tensors that an engine lends, the same that [`Probe`](crate::Probe) copies to.
-    /// An engine that shows one tensor in several places copies it once itself.
+    /// Memory for copies of tensors that an engine lends, the same that [`Probe`](crate::Probe)
+    /// copies to. An engine that shows one tensor in several places copies it once itself.
     pub fn pool(&self) -> Arc<Pool> {
         self.context.intake.tensors.pool()
     }
@@ -268,15 +270,16 @@ impl CaptureSession {
         self.writer.ring.as_ref().map(|ring| ring.flag())
     }
 
-    /// A look at the counts from another thread, also while [`CaptureSession::finish`] writes the rest.
+    /// A look at the counts from another thread, also while [`CaptureSession::finish`] writes the
+    /// rest.
     pub fn watch(&self) -> SessionCounts {
         SessionCounts(self.writer.counters.clone())
     }
 
     /// Writes everything that was submitted, ends the writers and reports.
     ///
-    /// In a fork of the process that began the session nothing is written and nothing waited for: the
-    /// summary has the counts at the fork, and no findings.
+    /// In a fork of the process that began the session nothing is written and nothing waited for:
+    /// the summary has the counts at the fork, and no findings.
     pub fn finish(mut self) -> SessionSummary {
         let writer = self.writer.clone();
         if self.context.home.is_elsewhere() {
@@ -363,7 +366,8 @@ fn recorder_for(
     }
 }
 
-/// Whether writers look for overflows, for which they need the elements of whatever the sink has seen.
+/// Whether writers look for overflows, for which they need the elements of whatever the sink has
+/// seen.
 fn looks_for_overflow(options: &SessionOptions) -> bool {
     let ring = options.ring.as_ref();
     ring.is_some_and(|ring| ring.triggers.contains(TriggerKind::Overflow))

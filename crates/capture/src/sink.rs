@@ -76,8 +76,9 @@ pub trait Sink: Send + Sync {
         Ok(WrittenFiles::default())
     }
 
-    /// Hears that a selected step is over: all its records were written, or lost and counted. Called once
-    /// for each step that began, but for those that a tap is still in when the session ends.
+    /// Hears that a selected step is over: all its records were written, or lost and counted.
+    /// Called once for each step that began, but for those that a tap is still in when the session
+    /// ends.
     ///
     /// # Errors
     /// As for [`Sink::open_model`].
@@ -113,8 +114,8 @@ pub trait Sink: Send + Sync {
 /// Computes what a sink wants to know of tensors while they are likely to be in a cache.
 pub trait TensorSummarizer {
     /// Computes what the sink wants of the elements of `tensor` and leaves it in the tensor's memo
-    /// ([`TensorObserver::stats`], [`TensorObserver::keep`]). Called on the engine's thread; a tensor that
-    /// several operators share is computed once.
+    /// ([`TensorObserver::stats`], [`TensorObserver::keep`]). Called on the engine's thread; a
+    /// tensor that several operators share is computed once.
     ///
     /// Returns whether that is all: the record comes without the tensor's elements then.
     fn summarize(&self, tensor: TensorObserver<'_>) -> bool;
@@ -132,8 +133,8 @@ pub trait BatchPreparer {
     /// Number of records that a writer should take from the queue together, if there are so many.
     fn batch_size(&self) -> usize;
 
-    /// How many of them a writer should wait for while any holds on to elements. Fewer keep less of the
-    /// engine's memory, and look at it while it is in a cache.
+    /// How many of them a writer should wait for while any holds on to elements. Fewer keep less of
+    /// the engine's memory, and look at it while it is in a cache.
     fn n_awaited(&self) -> usize {
         self.batch_size()
     }

@@ -105,8 +105,8 @@ impl Tap {
         tap
     }
 
-    /// A second way in for the same model, for an execution that begins before another one has ended.
-    /// The sink has heard of the model already.
+    /// A second way in for the same model, for an execution that begins before another one has
+    /// ended. The sink has heard of the model already.
     #[must_use]
     pub fn another(&self) -> Tap {
         Tap {
@@ -168,8 +168,8 @@ impl Tap {
         self.is_active = self.settings.is_active(step);
         add(&self.counters().n_steps, 1);
         add(&self.counters().n_steps_active, self.is_active.into());
-        // This lets go of the step before. It must not be held any more when the ring is asked, which
-        // waits until it may remove old steps.
+        // This lets go of the step before. It must not be held any more when the ring is asked,
+        // which waits until it may remove old steps.
         let notes = self.context.findings.begin_step();
         self.step = Arc::new(RunningStep::new(self.model.clone(), step, notes));
         let writer = &self.context.intake.writer;
@@ -187,8 +187,8 @@ impl Tap {
     }
 
     /// Says that the step ended with an error, whichever operator it came from. Of use only with
-    /// [`SessionOptions::ring`](crate::SessionOptions::ring): the steps up to this one stay then, if
-    /// failures are among its triggers.
+    /// [`SessionOptions::ring`](crate::SessionOptions::ring): the steps up to this one stay then,
+    /// if failures are among its triggers.
     pub fn fail_step(&self, reason: &str) {
         if self.context.home.is_elsewhere() {
             return;
@@ -198,8 +198,8 @@ impl Tap {
         }
     }
 
-    /// Says that the step went well. What its operators read and none of them produced is handed over
-    /// now, if the plan asks for it.
+    /// Says that the step went well. What its operators read and none of them produced is handed
+    /// over now, if the plan asks for it.
     pub fn end_step(&self) {
         if self.context.home.is_elsewhere() {
             return;
@@ -212,8 +212,8 @@ impl Tap {
         }
     }
 
-    /// Shows what the value called `name` holds by now. It counts if the value is a parameter that an operator
-    /// of this step has read, and that was overwritten since.
+    /// Shows what the value called `name` holds by now. It counts if the value is a parameter that
+    /// an operator of this step has read, and that was overwritten since.
     pub fn show_parameter(&self, name: &str, tensor: Tensor) {
         self.step.parameters.refresh(name, tensor);
     }
@@ -233,9 +233,9 @@ impl Tap {
         intake.push(order, record, RecordWork::WriteBeside, self.step.ticket());
     }
 
-    /// Hands over a record beside those of the model's operators: what `operator`, which need not be one of
-    /// them, has to do with these tensors now. It counts as offered and selected; whether it is wanted the
-    /// caller knows.
+    /// Hands over a record beside those of the model's operators: what `operator`, which need not
+    /// be one of them, has to do with these tensors now. It counts as offered and selected; whether
+    /// it is wanted the caller knows.
     pub fn write_beside(&self, operator: Arc<Operator>, outputs: Vec<(usize, Tensor)>) {
         if !self.is_active {
             return;
@@ -315,9 +315,9 @@ impl Tap {
         is_stopped || self.context.intake.writer.failures.is_run_ended()
     }
 
-    /// Whether anything may be kept of this step. If not, an engine runs the model as it does without a
-    /// tap, once this has been asked: operators need not be shown, and none of them counts as seen.
-    /// [`Tap::is_stopped`] is for the caller to look at between such steps.
+    /// Whether anything may be kept of this step. If not, an engine runs the model as it does
+    /// without a tap, once this has been asked: operators need not be shown, and none of them
+    /// counts as seen. [`Tap::is_stopped`] is for the caller to look at between such steps.
     pub fn is_active(&self) -> bool {
         self.is_active
     }
@@ -337,8 +337,9 @@ impl Tap {
         &self.selected
     }
 
-    /// Lets the sink look at a tensor on this thread, however large it is, for an engine whose memory is written
-    /// to soon. If the sink needs no more than numbers the result has no elements; otherwise it is the same.
+    /// Lets the sink look at a tensor on this thread, however large it is, for an engine whose
+    /// memory is written to soon. If the sink needs no more than numbers the result has no
+    /// elements; otherwise it is the same.
     #[must_use]
     pub fn look(&self, tensor: Tensor) -> Tensor {
         if self.selected.has_views {
@@ -347,14 +348,15 @@ impl Tap {
         self.context.intake.tensors.summarize_at_once(tensor)
     }
 
-    /// Lets the sink look at elements in borrowed memory, and returns whether it needs no more of them than
-    /// what is in the memo then.
+    /// Lets the sink look at elements in borrowed memory, and returns whether it needs no more of
+    /// them than what is in the memo then.
     pub fn look_at(&self, tensor: TensorObserver<'_>) -> bool {
         !self.selected.has_views && self.context.intake.tensors.is_enough(tensor)
     }
 
-    /// [`Tap::look_at`] elements that lie side by side in another order than row-major, the first one first.
-    /// Where this returns `false` the memo is of no use: what the sink wants depends on the order.
+    /// [`Tap::look_at`] elements that lie side by side in another order than row-major, the first
+    /// one first. Where this returns `false` the memo is of no use: what the sink wants depends on
+    /// the order.
     pub fn look_at_permuted(&self, tensor: TensorObserver<'_>) -> bool {
         !self.selected.has_views && self.context.intake.tensors.is_enough_permuted(tensor)
     }
@@ -364,9 +366,9 @@ impl Tap {
         self.open_as(operator, Arc::clone)
     }
 
-    /// [`Tap::open`] for an execution whose values are not those that the description of the graph has,
-    /// because some of them are made of several tensors: `operator` has the task of the operator in the
-    /// graph, and `adapt` turns positions there into positions here.
+    /// [`Tap::open`] for an execution whose values are not those that the description of the graph
+    /// has, because some of them are made of several tensors: `operator` has the task of the
+    /// operator in the graph, and `adapt` turns positions there into positions here.
     pub fn open_as(
         &self,
         operator: &Arc<Operator>,
@@ -377,15 +379,15 @@ impl Tap {
         self.probe(operator, &kept, place)
     }
 
-    /// [`Tap::open`] for an operator that nobody knew before it ran; `kept` says what the caller found the
-    /// plan to keep of it.
+    /// [`Tap::open`] for an operator that nobody knew before it ran; `kept` says what the caller
+    /// found the plan to keep of it.
     pub fn open_kept(&self, operator: &Arc<Operator>, kept: &Arc<SelectedSlots>) -> Option<Probe> {
         let place = self.count(operator)?;
         self.probe(operator, kept, place)
     }
 
-    /// A tensor in borrowed memory, to be shown to several operators: without its elements if the sink
-    /// needs numbers only, which are computed now; else a copy.
+    /// A tensor in borrowed memory, to be shown to several operators: without its elements if the
+    /// sink needs numbers only, which are computed now; else a copy.
     ///
     /// # Errors
     /// [`BorrowError`] if it cannot be taken.

@@ -10,11 +10,12 @@ use thiserror::Error;
 use crate::pool::Pool;
 use crate::{Sink, TensorSummarizer};
 
-/// Largest tensor, in bytes, that is looked at on the engine's thread. A larger one costs more time there
-/// than a writer beside the engine costs by fetching it again.
+/// Largest tensor, in bytes, that is looked at on the engine's thread. A larger one costs more time
+/// there than a writer beside the engine costs by fetching it again.
 const SUMMARIZED_AT_ONCE_BYTES_MAX: usize = 64 << 10;
 
-/// Tensors of more than this part of the queue's budget are large: they are not held beside the engine's own memory.
+/// Tensors of more than this part of the queue's budget are large: they are not held beside the
+/// engine's own memory.
 const LARGE_PART: u64 = 4;
 
 /// Why a tensor in borrowed memory could not be taken. It counts as not shown.
@@ -65,15 +66,15 @@ impl TensorIntake {
         self.pool.clone()
     }
 
-    /// Whether a tensor takes so much of the queue's budget that the engine should wait for whoever looks at it,
-    /// rather than go on while its memory is held.
+    /// Whether a tensor takes so much of the queue's budget that the engine should wait for whoever
+    /// looks at it, rather than go on while its memory is held.
     pub(crate) fn is_large(&self, n_bytes: usize) -> bool {
         n_bytes as u64 > self.waiting_bytes_max
     }
 
-    /// Lets the sink look at a tensor while it is in a cache, and lets go of it if the sink has seen enough,
-    /// so that the engine may reuse its memory at once. Tensors beyond caches are left to the writers, who work
-    /// beside the engine, unless they would take up too much of the queue.
+    /// Lets the sink look at a tensor while it is in a cache, and lets go of it if the sink has
+    /// seen enough, so that the engine may reuse its memory at once. Tensors beyond caches are left
+    /// to the writers, who work beside the engine, unless they would take up too much of the queue.
     pub(crate) fn summarize(&self, tensor: Tensor) -> Tensor {
         let n_bytes = tensor.n_bytes();
         if n_bytes <= SUMMARIZED_AT_ONCE_BYTES_MAX || self.is_large(n_bytes) {
@@ -114,7 +115,8 @@ impl TensorIntake {
         catch_unwind(AssertUnwindSafe(|| {
             let is_enough = summarize(summarizer);
             if is_enough {
-                // Writers are asked for the first NaN and infinity, and the elements are gone by then.
+                // Writers are asked for the first NaN and infinity, and the elements are gone by
+                // then.
                 tensor.non_finite_places();
             }
             is_enough
@@ -122,7 +124,8 @@ impl TensorIntake {
         .unwrap_or(false)
     }
 
-    /// Takes a tensor in borrowed memory: without its elements if the sink needs numbers only, else as a copy.
+    /// Takes a tensor in borrowed memory: without its elements if the sink needs numbers only, else
+    /// as a copy.
     pub(crate) fn take(&self, view: TensorView<'_>) -> Result<Tensor, BorrowError> {
         // Before anything is computed from, or allocated for, bytes that nobody can use.
         view.check()?;

@@ -244,8 +244,8 @@ impl TensorRules {
             })
     }
 
-    /// Whether no operator whatever could make a rule choose this tensor. What the rules want to know of
-    /// the tensor's elements is in its memo afterwards.
+    /// Whether no operator whatever could make a rule choose this tensor. What the rules want to
+    /// know of the tensor's elements is in its memo afterwards.
     pub fn rule_out(&self, tensor: TensorObserver<'_>) -> bool {
         let mut rules = self.0.iter();
         // Rules about values ask for no operator, so any will do.

@@ -14,8 +14,8 @@ use crate::ring::{Ring, StepHold, TriggerCause, TriggerKind};
 use crate::step_end::EndedSteps;
 use crate::{FirstOverflow, Sink, SinkError, WrittenFiles, non_finite};
 
-/// The way from the queue to the sink, which the writer threads work at. The engine's own thread writes
-/// through it too when an operator has failed.
+/// The way from the queue to the sink, which the writer threads work at. The engine's own thread
+/// writes through it too when an operator has failed.
 pub(crate) struct RecordWriter {
     pub(crate) sink: Arc<dyn Sink>,
     pub(crate) detector: Arc<dyn OverflowDetector>,
@@ -49,7 +49,8 @@ impl RecordWriter {
             }
             if let Some(preparer) = preparer {
                 let records: Vec<&Record> = jobs.iter().map(|job| &job.record).collect();
-                // If it breaks, what it did not compute is computed by `write`, which breaks likewise.
+                // If it breaks, what it did not compute is computed by `write`, which breaks
+                // likewise.
                 let _ = catch_unwind(AssertUnwindSafe(|| preparer.prepare_batch(&records)));
             }
             for (job, bytes) in jobs.into_iter().zip(costs) {

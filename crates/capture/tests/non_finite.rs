@@ -77,7 +77,8 @@ fn told(
     })
 }
 
-/// A name, the steps' operators, the first finding that is wanted, and how many operators have wanted infinities.
+/// A name, the steps' operators, the first finding that is wanted, and how many operators have
+/// wanted infinities.
 type MaskCase<'a> = (
     &'a str,
     &'a [Step<'a>],

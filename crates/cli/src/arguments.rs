@@ -138,8 +138,8 @@ fn ranges(text: &str, noun: &str) -> Result<NumberRanges, String> {
         .map(NumberRanges)
 }
 
-/// A number of bytes: digits, then nothing, `B`, or a unit of thousands (`k`, `M`, `G`, `T`, each also
-/// with `B`) or of 1024 (`KiB`, `MiB`, `GiB`, `TiB`), in any letter case.
+/// A number of bytes: digits, then nothing, `B`, or a unit of thousands (`k`, `M`, `G`, `T`, each
+/// also with `B`) or of 1024 (`KiB`, `MiB`, `GiB`, `TiB`), in any letter case.
 pub(crate) fn size(text: &str) -> Result<u64, String> {
     let expected =
         || "expected a number of bytes, such as 500000000, 500M, 500MB or 2GiB".to_owned();

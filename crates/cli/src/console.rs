@@ -1,7 +1,8 @@
 //! Standard output and standard error: the only way to either.
 //!
-//! Names, cells and messages come from files. Characters that a terminal would obey, or not show, are escaped on the way
-//! (`opscope_store::visible`); `cargo xtask check` sees to it that nothing goes around this.
+//! Names, cells and messages come from files. Characters that a terminal would obey, or not show,
+//! are escaped on the way (`opscope_store::visible`); `cargo xtask check` sees to it that nothing
+//! goes around this.
 
 use std::fmt;
 use std::io::{self, IsTerminal, StdoutLock, Write};

@@ -19,12 +19,12 @@ use crate::exit::{CommandFailure, USAGE};
 /// Which engine.
 #[derive(clap::Args)]
 pub(crate) struct EngineArguments {
-    /// Engine that runs the model; `auto` takes ONNX Runtime if it finds one that works, else tract [default:
-    /// what OPSCOPE_ENGINE says, else auto]
+    /// Engine that runs the model; `auto` takes ONNX Runtime if it finds one that works, else tract
+    /// [default: what OPSCOPE_ENGINE says, else auto]
     #[arg(long, value_name = "ENGINE", value_parser = engine_kind(), help_heading = "Engine")]
     engine: Option<EngineKind>,
-    /// Where ONNX Runtime's library is: the file, or a directory that has it [default: what OPSCOPE_ENGINE_LIB says,
-    /// else beside the Python package `onnxruntime`]
+    /// Where ONNX Runtime's library is: the file, or a directory that has it [default: what
+    /// OPSCOPE_ENGINE_LIB says, else beside the Python package `onnxruntime`]
     #[arg(long, value_name = "FILE|DIR", help_heading = "Engine")]
     engine_lib: Option<PathBuf>,
 }
@@ -35,8 +35,8 @@ pub(crate) struct GraphArguments {
     /// Run the graph that the model has, or what ONNX Runtime makes of it to run it fast
     #[arg(long, value_name = "GRAPH", default_value = "original", value_parser = graph_kind(), help_heading = "Engine")]
     graph: GraphKind,
-    /// An execution provider of ONNX Runtime to run operators on, such as `cuda` or `cuda:1`; may be repeated, the
-    /// preferred one first. What none of them has runs on the CPU
+    /// An execution provider of ONNX Runtime to run operators on, such as `cuda` or `cuda:1`; may
+    /// be repeated, the preferred one first. What none of them has runs on the CPU
     #[arg(long, value_name = "NAME", help_heading = "Engine")]
     provider: Vec<String>,
 }
@@ -146,8 +146,8 @@ impl EngineInUse {
         self.options.graph
     }
 
-    /// Loads a model for runs of this purpose. Gives the engine that did it too: where the choice was open, it may
-    /// be another one, which is told.
+    /// Loads a model for runs of this purpose. Gives the engine that did it too: where the choice
+    /// was open, it may be another one, which is told.
     pub(crate) fn load(
         self: &Arc<Self>,
         source: ModelSource<'_>,

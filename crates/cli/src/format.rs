@@ -134,7 +134,8 @@ pub(crate) struct TableInPieces<'a> {
 }
 
 impl<'a> TableInPieces<'a> {
-    /// A table with columns as wide as the header; those listed in `right` are aligned to the right.
+    /// A table with columns as wide as the header; those listed in `right` are aligned to the
+    /// right.
     pub(crate) fn new(header: &'a [&'a str], right: &'a [&'a str]) -> TableInPieces<'a> {
         TableInPieces {
             header,

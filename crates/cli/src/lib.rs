@@ -23,8 +23,8 @@ use crate::exit::CommandFailure;
 
 /// Dumps, converts and shows what every operator of a neural network reads and writes.
 ///
-/// Exit codes: 0 fine, 1 overflow or difference found, 2 wrong usage or configuration, 3 a file is unreadable, damaged or not
-/// runnable, 4 partly done, 130 interrupted.
+/// Exit codes: 0 fine, 1 overflow or difference found, 2 wrong usage or configuration, 3 a file is
+/// unreadable, damaged or not runnable, 4 partly done, 130 interrupted.
 #[derive(Parser)]
 #[command(name = "opscope", version, max_term_width = 100)]
 struct CommandLine {
@@ -51,8 +51,8 @@ enum CliCommand {
 
 /// Runs a command. The first of the arguments is the program's name; the result is the exit code.
 ///
-/// Signals are taken over while a model runs, as a process of its own can afford: a program that does
-/// something else beside this should start a process.
+/// Signals are taken over while a model runs, as a process of its own can afford: a program that
+/// does something else beside this should start a process.
 pub fn run(arguments: Vec<OsString>) -> u8 {
     // This sets an environment variable, which is safe only as long as no other thread may read
     // one.
@@ -78,8 +78,8 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
     code
 }
 
-/// A mistake in the arguments, in words. The message repeats some of them, among lines of its own: it is made of
-/// arguments that are one line each.
+/// A mistake in the arguments, in words. The message repeats some of them, among lines of its own:
+/// it is made of arguments that are one line each.
 fn usage(arguments: &[OsString], error: &clap::Error) -> String {
     let visible = arguments
         .iter()

@@ -8,8 +8,9 @@ use signal_hook::flag;
 
 use crate::progress;
 
-/// Takes them over for the rest of the process: a file beyond the size limit is an error of the write
-/// that meets it, and SIGUSR2 is for the steps of a run, whether or not there are any to keep.
+/// Takes them over for the rest of the process: a file beyond the size limit is an error of the
+/// write that meets it, and SIGUSR2 is for the steps of a run, whether or not there are any to
+/// keep.
 pub(crate) fn take_over() {
     // Nobody reads these flags: that there is a handler keeps the system from ending the process. A
     // write beyond the limit then fails with EFBIG.

@@ -10,7 +10,8 @@ use std::process::Command;
 use serde_json::{Value, json};
 use support::{digits, model, opscope, text};
 
-/// A directory with an environment of Python whose library of ONNX Runtime is none, and one with nothing in it.
+/// A directory with an environment of Python whose library of ONNX Runtime is none, and one with
+/// nothing in it.
 struct Places(tempfile::TempDir);
 
 impl Places {
@@ -29,7 +30,8 @@ impl Places {
         self.0.path().join(name)
     }
 
-    /// `dump` of the digits model into `out`, with these variables and options, in which `@` is this directory.
+    /// `dump` of the digits model into `out`, with these variables and options, in which `@` is
+    /// this directory.
     fn dump(&self, variables: &[(&str, &str)], options: &str) -> Command {
         let root = self.0.path().display().to_string();
         let mut command = opscope();

@@ -445,7 +445,8 @@ fn files_with_hostile_names_and_content() {
     }
 }
 
-/// The drop-in goes into directories whose own names are fine: there are names of files, and of operators in them.
+/// The drop-in goes into directories whose own names are fine: there are names of files, and of
+/// operators in them.
 #[test]
 fn the_drop_in_reads_hostile_content() {
     let dir = TempDir::new().unwrap();

@@ -190,7 +190,8 @@ fn outputs_are_written_as_arrays() {
     let file = file_of(&again, "Conv");
     let dumped = fs::read(file_of(&out, "Conv")).unwrap();
     let array = fs::read(&file).unwrap();
-    // The output is last in the dump's file, and the header of an array takes a multiple of 64 bytes.
+    // The output is last in the dump's file, and the header of an array takes a multiple of 64
+    // bytes.
     let elements = &array[128..];
     assert!(array.starts_with(b"\x93NUMPY"));
     assert_eq!(&dumped[dumped.len() - elements.len()..], elements);

@@ -32,7 +32,8 @@ impl ConfigDialect {
 }
 
 /// Tells which dialect a file is in, by its top-level keys, or by their names in the text if it is
-/// not valid JSON. A file without any mark is taken for [`ConfigDialect::Acl`], which accepts any object.
+/// not valid JSON. A file without any mark is taken for [`ConfigDialect::Acl`], which accepts any
+/// object.
 pub fn detect(text: &str) -> ConfigDialect {
     let is_mindspore = match json::parse(text).map(|root| root.value) {
         Ok(JsonValue::Object(members)) => {

@@ -1,7 +1,8 @@
 //! Configuration files, lowered to a [`Plan`](opscope_capture::Plan).
 //!
 //! Each dialect is one module of [`dialect`]; no other crate knows a configuration key. Reading
-//! never stops at "something is wrong": it collects [`ConfigIssue`]s, each with the place it is about.
+//! never stops at "something is wrong": it collects [`ConfigIssue`]s, each with the place it is
+//! about.
 
 mod control;
 pub mod dialect;

@@ -94,8 +94,8 @@ impl DumpRequest {
         }
     }
 
-    /// The dump that a configuration of MindSpore asks for. `time` names directories of whole graphs,
-    /// `YYYYMMDDhhmmss`.
+    /// The dump that a configuration of MindSpore asks for. `time` names directories of whole
+    /// graphs, `YYYYMMDDhhmmss`.
     ///
     /// # Errors
     /// [`PatternError`] for an entry of `kernels` that is no regular expression.

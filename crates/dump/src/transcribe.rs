@@ -64,9 +64,9 @@ impl TranscriptionReport {
     }
 }
 
-/// Writes the executions of a dump to `sink`. Times that a dump does not tell are made up, so that the
-/// order stays. Tensors without elements, parameters, constants and overflow records are left out, and
-/// counted.
+/// Writes the executions of a dump to `sink`. Times that a dump does not tell are made up, so that
+/// the order stays. Tensors without elements, parameters, constants and overflow records are left
+/// out, and counted.
 pub fn transcribe(tensors: &[IndexedTensor], sink: &dyn Sink) -> TranscriptionReport {
     let mut report = TranscriptionReport::default();
     let mut models: BTreeMap<ModelKey, Arc<ModelId>> = BTreeMap::new();
@@ -128,8 +128,8 @@ pub fn transcribe(tensors: &[IndexedTensor], sink: &dyn Sink) -> TranscriptionRe
 /// Most bytes of a description that is copied.
 const GRAPH_BYTES_MAX: u64 = 1 << 30;
 
-/// Copies the descriptions of graphs that lie beside the runs of a dump to that at `place`. A name that two
-/// runs have is copied once.
+/// Copies the descriptions of graphs that lie beside the runs of a dump to that at `place`. A name
+/// that two runs have is copied once.
 ///
 /// # Errors
 /// [`StoreError::Io`] if one cannot be read or written.

@@ -125,8 +125,8 @@ pub trait LoadedModel: Send {
 
     /// Executes the model once.
     ///
-    /// `inputs` follow the order of [`ModelSignature::inputs`] and have been checked against it. With a
-    /// tap, every operator is shown to it; without one, or with one that is not
+    /// `inputs` follow the order of [`ModelSignature::inputs`] and have been checked against it.
+    /// With a tap, every operator is shown to it; without one, or with one that is not
     /// [active](Tap::is_active), the run is as fast as the engine is.
     ///
     /// # Errors

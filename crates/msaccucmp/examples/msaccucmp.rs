@@ -1,4 +1,5 @@
-//! The drop-in without the rest of the command line: `msaccucmp msaccucmp convert -d FILE -out DIR`.
+//! The drop-in without the rest of the command line:
+//! `msaccucmp msaccucmp convert -d FILE -out DIR`.
 
 use std::ffi::OsString;
 

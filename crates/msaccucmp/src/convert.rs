@@ -54,7 +54,8 @@ pub(super) fn run(options: &ConvertOptions) -> Result<(), ToolFailure> {
         (Ok(()), None) => {}
         (Ok(()), Some(name)) => log::info(&format!("The target format is \"{name}\".")),
         (Err(failure), None) => return Err(failure),
-        // The reference says so and goes on; of several files it then waits for ever where the directory is none.
+        // The reference says so and goes on; of several files it then waits for ever where the
+        // directory is none.
         (Err(failure), Some(_)) => {
             let is_batch = matches!(&input, ConversionInput::Many(files, _) if !files.is_empty());
             if is_batch && !out_dir.is_dir() {
@@ -75,8 +76,8 @@ pub(super) fn run(options: &ConvertOptions) -> Result<(), ToolFailure> {
     }
 }
 
-/// Reads `-f` and the options that go with it, in the order in which the reference looks at them: the index and
-/// shape of a single file, the format, the user's scripts.
+/// Reads `-f` and the options that go with it, in the order in which the reference looks at them:
+/// the index and shape of a single file, the format, the user's scripts.
 fn relayout(options: &ConvertOptions, name: &str) -> Result<LayoutChange, ToolFailure> {
     // The reference ignores `-o`, `-i` and `-s` for lists and directories, so that even values that
     // it would refuse for a single file pass there.

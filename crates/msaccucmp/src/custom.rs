@@ -73,8 +73,8 @@ impl UserConverters {
         Ok(UserConverters { scripts, ..custom })
     }
 
-    /// Calls the user's converter between two layouts, if there is one. An error holds the reason in
-    /// the user's words.
+    /// Calls the user's converter between two layouts, if there is one. An error holds the reason
+    /// in the user's words.
     pub(super) fn convert(
         &self,
         from: Layout,

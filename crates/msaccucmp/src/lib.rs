@@ -1,9 +1,9 @@
 //! A drop-in for the vendor's `msaccucmp`: `convert`, `overflow`, `compare` and `file_compare`.
 //!
 //! Scripts that call the reference go on working: the same command line, names and bytes of the
-//! output files and exit status, the reference's mistakes included. `docs/msaccucmp.md` lists those,
-//! with what `opscope convert` gives instead. The texts on stderr say the same in the same form, but
-//! are no contract.
+//! output files and exit status, the reference's mistakes included. `docs/msaccucmp.md` lists
+//! those, with what `opscope convert` gives instead. The texts on stderr say the same in the same
+//! form, but are no contract.
 //!
 //! | module | what it holds |
 //! | --- | --- |

@@ -1,4 +1,5 @@
-//! Lines on stderr in the reference's form, and its help and tables on stdout: all that the drop-in says.
+//! Lines on stderr in the reference's form, and its help and tables on stdout: all that the drop-in
+//! says.
 
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;

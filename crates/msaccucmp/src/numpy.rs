@@ -11,7 +11,8 @@ const ARCHIVE_MAGICS: [&[u8]; 2] = [b"PK\x03\x04", b"PK\x05\x06"];
 /// Where a file says its version's second number, and the last version that Python 2 wrote.
 const MINOR_VERSION_AT: usize = 7;
 const PYTHON_2_VERSION_MAX: u8 = 2;
-/// Kinds of elements that numpy reads and the tool has no type for: dates, durations, and floats longer than 64 bits.
+/// Kinds of elements that numpy reads and the tool has no type for: dates, durations, and floats
+/// longer than 64 bits.
 const OTHER_KINDS: [&str; 5] = ["m8", "M8", "f16", "c32", "V"];
 
 /// An array, in C order and little-endian.
@@ -26,7 +27,8 @@ pub(super) struct LoadedArray {
 pub(super) enum LoadFailure {
     /// numpy refuses the file.
     Refused(String),
-    /// numpy reads elements that have no type here; with the extents, as far as the header has them.
+    /// numpy reads elements that have no type here; with the extents, as far as the header has
+    /// them.
     OtherType(String, Option<Vec<usize>>),
     /// numpy ends with an exception that the reference does not catch.
     Exception(String),

@@ -96,7 +96,8 @@ pub(super) fn create_output(path: &Path) -> Result<(), ToolFailure> {
         let message = format!("The path {} cannot be written: {error}.", log::quoted(path));
         ToolFailure::new(ErrorCode::InvalidPath, message)
     };
-    // The reference makes it before it looks at the name. What has no place on a disk has no other fault.
+    // The reference makes it before it looks at the name. What has no place on a disk has no other
+    // fault.
     let created = DirBuilder::new()
         .recursive(true)
         .mode(PermissionModes::default().dir)

@@ -206,8 +206,8 @@ fn slice_failure(error: SliceError) -> ToolFailure {
     }
 }
 
-/// An array file counts as a dump with one output. The reference packs its elements into the bytes of a dump, with a
-/// byte for each complex one.
+/// An array file counts as a dump with one output. The reference packs its elements into the bytes
+/// of a dump, with a byte for each complex one.
 fn open_array(path: &Path, file_name: String) -> Result<DumpSource, ToolFailure> {
     let failure = |code, detail: String| {
         log::error(&detail);
@@ -227,8 +227,8 @@ fn open_array(path: &Path, file_name: String) -> Result<DumpSource, ToolFailure>
     })?;
     let view = array.tensor.host_view();
     let tensor = view.map_err(|error| ToolFailure::unexpected(error.to_string()))?;
-    // Status 21, as for every dtype that the reference has no number for. A type of ours alone has no
-    // name in numpy either.
+    // Status 21, as for every dtype that the reference has no number for. A type of ours alone has
+    // no name in numpy either.
     if array.is_big_endian || npy::descr(tensor.dtype).is_none() {
         let detail = format!("The dtype({}) does not support.", tensor.dtype);
         return Err(failure(ErrorCode::DataType, detail));
@@ -261,7 +261,8 @@ fn array_file(array: TensorView<'_>, bytes: Vec<u8>) -> DumpFile {
     DumpFile::from_parts(bytes, header, vec![piece], 0)
 }
 
-/// An array's elements as the reference packs them into the bytes of a dump: complex ones as booleans.
+/// An array's elements as the reference packs them into the bytes of a dump: complex ones as
+/// booleans.
 pub(super) fn packed(array: TensorView<'_>) -> Vec<u8> {
     let width = match array.dtype {
         DType::C64 => 4,

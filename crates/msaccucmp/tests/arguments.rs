@@ -1,5 +1,5 @@
-//! `msaccucmp convert` with odd arguments and array files: the reference's exit status, and whether it made an
-//! array and the output directory. Every row was seen with the real tool.
+//! `msaccucmp convert` with odd arguments and array files: the reference's exit status, and whether
+//! it made an array and the output directory. Every row was seen with the real tool.
 
 use std::ffi::OsString;
 use std::fs;
@@ -68,8 +68,8 @@ fn fill(dir: &Path) {
     }
 }
 
-/// Arguments in which `@` stands for the directory, the status, the number of arrays, and whether there is an output
-/// directory.
+/// Arguments in which `@` stands for the directory, the status, the number of arrays, and whether
+/// there is an output directory.
 type Row = (&'static str, i32, usize, bool);
 
 const ROWS: &[Row] = &[

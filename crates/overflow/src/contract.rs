@@ -14,9 +14,9 @@ pub(super) const I32: IntegerBounds = IntegerBounds {
     max: i32::MAX as i128,
 };
 
-/// Whether no sum of `n_products` products of factors of these magnitudes can leave the accumulator,
-/// whatever sum up to `start` it begins with. Nearly every operator ends here, having read its inputs
-/// once.
+/// Whether no sum of `n_products` products of factors of these magnitudes can leave the
+/// accumulator, whatever sum up to `start` it begins with. Nearly every operator ends here, having
+/// read its inputs once.
 pub(super) fn always_fits(
     bounds: IntegerBounds,
     n_products: usize,
@@ -39,7 +39,8 @@ pub(super) struct ProductSum {
 }
 
 impl ProductSum {
-    /// Sums that do not fit the accumulator, in whatever order they are summed: only the end counts.
+    /// Sums that do not fit the accumulator, in whatever order they are summed: only the end
+    /// counts.
     pub(super) fn place(mut self, factors: &[&[i128]]) -> Option<OutputOverflow> {
         let results = &mut self.results;
         self.walk.each_run(|len, offsets, strides| match factors {
@@ -77,8 +78,8 @@ impl ProductSum {
     }
 }
 
-/// One zero for each element of a result of this shape. `None` unless it has as many as the one that
-/// was recorded, so that no description can ask for more memory than the engine had.
+/// One zero for each element of a result of this shape. `None` unless it has as many as the one
+/// that was recorded, so that no description can ask for more memory than the engine had.
 pub(super) fn zeros(record: &Record, dims: &[usize]) -> Option<Vec<i128>> {
     let n_elements = dims
         .iter()

@@ -1,12 +1,12 @@
 //! Whether an operator's arithmetic overflowed, told from what it read and what it produced.
 //!
-//! An accelerator keeps a status register; a CPU has none that survives an operator. A pure function
-//! over one execution with both sides present stands in its place: [`ValueDetector`]. The rules, one
-//! for each bit of the register, are in `docs/overflow.md`.
+//! An accelerator keeps a status register; a CPU has none that survives an operator. A pure
+//! function over one execution with both sides present stands in its place: [`ValueDetector`]. The
+//! rules, one for each bit of the register, are in `docs/overflow.md`.
 //!
 //! The trait [`OverflowDetector`] lives here and `opscope-capture` depends on this crate, not the
-//! other way round: the capturing side judges NaN and infinities by the same [`ArithmeticKind`] of an
-//! operator, and a session takes [`ValueDetector`] unless it is given another detector, so that
+//! other way round: the capturing side judges NaN and infinities by the same [`ArithmeticKind`] of
+//! an operator, and a session takes [`ValueDetector`] unless it is given another detector, so that
 //! callers need not name one. This crate knows no session, no thread and no file.
 
 mod contract;

@@ -44,7 +44,8 @@ fn quantised(record: &Record, a: [usize; 2], b: [usize; 2]) -> Option<OutputOver
     if always_fits(I32, *a.dims.last()?, &magnitudes, 0) {
         return None;
     }
-    // A list of zero points for the first factor is one for each row, for the second for each column.
+    // A list of zero points for the first factor is one for each row, for the second for each
+    // column.
     let rows = zero_a.as_ref().map_or(vec![], |zero| match zero.dims {
         [n] if *n > 1 => vec![*n, 1],
         dims => dims.to_vec(),

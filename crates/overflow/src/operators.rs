@@ -18,9 +18,9 @@ pub enum ArithmeticKind {
 
 /// Operators that move, choose or make up values.
 ///
-/// `If` is here because the operators of its branches are looked at one by one, `ReduceMax`, `MaxPool`
-/// and their like because they give an infinity where there is nothing to choose from, tree ensembles
-/// and encoders because what they give out stands in attributes.
+/// `If` is here because the operators of its branches are looked at one by one, `ReduceMax`,
+/// `MaxPool` and their like because they give an infinity where there is nothing to choose from,
+/// tree ensembles and encoders because what they give out stands in attributes.
 const MOVING: &[&str] = &[
     "ArgMax",
     "ArgMin",
@@ -125,8 +125,8 @@ const ACCUMULATING: &[&str] = &[
 /// How types of PyTorch's operators begin.
 const TORCH: [&str; 2] = ["aten.", "prims."];
 
-/// Those of them that convert, and that accumulate products. Operators that move values need no list: what
-/// they read is not finite either, or stands among their arguments.
+/// Those of them that convert, and that accumulate products. Operators that move values need no
+/// list: what they read is not finite either, or stands among their arguments.
 const TORCH_CONVERTING: &[&str] = &["aten._to_copy.", "prims.convert_element_type."];
 const TORCH_ACCUMULATING: &[&str] = &[
     "aten._convolution",

@@ -107,7 +107,8 @@ pub(super) fn reduce(record: &Record, fold: Fold) -> Option<OutputOverflow> {
     tally.place(StatusCause::Integer, 0)
 }
 
-/// Which axes are reduced: those of the second input or of the attribute, all where there is neither.
+/// Which axes are reduced: those of the second input or of the attribute, all where there is
+/// neither.
 fn reduced_axes(record: &Record, n_axes: usize) -> Option<Vec<bool>> {
     let axes = match tensor(record, 1) {
         Some(axes) => IntegerTensor::read(axes)?.to_wide(),

@@ -88,7 +88,8 @@ impl<'a> SqlAnswer<'a> {
         text_rows(&batch).map(Some).map_err(of_arrow)
     }
 
-    /// Writes all rows as CSV with a line of names. A missing value is empty, an empty text two quotes.
+    /// Writes all rows as CSV with a line of names. A missing value is empty, an empty text two
+    /// quotes.
     ///
     /// # Errors
     /// [`SqlError`] if a row cannot be made or written.
@@ -103,8 +104,8 @@ impl<'a> SqlAnswer<'a> {
         Ok(out.flush()?)
     }
 
-    /// Writes each row as a line of JSON. Numbers that are not finite are the texts `nan`, `inf` and
-    /// `-inf`; missing values are `null`.
+    /// Writes each row as a line of JSON. Numbers that are not finite are the texts `nan`, `inf`
+    /// and `-inf`; missing values are `null`.
     ///
     /// # Errors
     /// As of [`write_csv`](SqlAnswer::write_csv).

@@ -17,7 +17,8 @@ use opscope_analysis::tables::{COMPARE_TABLE, has_comparisons};
 use crate::SqlError;
 use crate::source::{EXTENSION, TableSource, directory_url, file_url};
 
-/// Registers the comparison in a file, or those in the indexes of the sources. Where there is none there is no table.
+/// Registers the comparison in a file, or those in the indexes of the sources. Where there is none
+/// there is no table.
 pub(crate) async fn register(
     context: &SessionContext,
     sources: &[TableSource],
@@ -61,7 +62,8 @@ async fn table(
         .transpose()
 }
 
-/// A column of runs with the names that these have in answers, where several indexes call theirs alike.
+/// A column of runs with the names that these have in answers, where several indexes call theirs
+/// alike.
 fn shown_run(column: &str, sources: &[TableSource], index: &Path) -> Result<Expr, DataFusionError> {
     let of_index = sources.iter().filter(|source| source.index == index);
     let renamed = of_index.filter_map(|source| Some((&source.label, source.run.as_ref()?)));

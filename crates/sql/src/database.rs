@@ -67,8 +67,9 @@ pub struct SqlDatabase {
 }
 
 impl SqlDatabase {
-    /// Opens the tables of dumps, and that of a comparison, `compared`. Without that file the comparisons in
-    /// the indexes of the sources are asked, if there are any. `sources` must not be empty.
+    /// Opens the tables of dumps, and that of a comparison, `compared`. Without that file the
+    /// comparisons in the indexes of the sources are asked, if there are any. `sources` must not be
+    /// empty.
     ///
     /// # Errors
     /// [`SqlError::Answer`] if a table is not there or damaged.
@@ -117,8 +118,8 @@ impl SqlDatabase {
         Ok(SqlAnswer::new(stream, needs_statistics, &self.runtime))
     }
 
-    /// Number of tensors whose statistics nobody computed, although their elements are in the dump. What is
-    /// asked of them has no answer, or an empty one.
+    /// Number of tensors whose statistics nobody computed, although their elements are in the dump.
+    /// What is asked of them has no answer, or an empty one.
     ///
     /// # Errors
     /// [`SqlError::Answer`] if a table is damaged.

@@ -44,7 +44,8 @@ impl SqlError {
     }
 }
 
-/// The message alone: the engine names its own types before it, and puts hints for its developers below.
+/// The message alone: the engine names its own types before it, and puts hints for its developers
+/// below.
 fn one_line(error: &DataFusionError) -> String {
     let text = match error.find_root() {
         DataFusionError::SQL(parser, _) => match &**parser {
@@ -54,7 +55,8 @@ fn one_line(error: &DataFusionError) -> String {
         DataFusionError::Plan(text) | DataFusionError::NotImplemented(text) => text.clone(),
         error => error.strip_backtrace(),
     };
-    // It takes mistakes of the question for its own at times; a report would reach the wrong people.
+    // It takes mistakes of the question for its own at times; a report would reach the wrong
+    // people.
     let text = text.split(BUG_NOTICE).next().unwrap_or_default();
     text.replace('\n', " ").trim_end().to_owned()
 }

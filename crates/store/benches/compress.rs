@@ -1,8 +1,8 @@
 //! Measures the cost of compressing arrays and the space that it saves.
 //!
-//! `cargo bench -p opscope-store --bench compress -- DIR…` takes the `.npy` files below each directory,
-//! such as a dump in MindSpore's form, and compresses and decompresses each of them in memory, on one
-//! core. Every round compares what comes back.
+//! `cargo bench -p opscope-store --bench compress -- DIR…` takes the `.npy` files below each
+//! directory, such as a dump in MindSpore's form, and compresses and decompresses each of them in
+//! memory, on one core. Every round compares what comes back.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 

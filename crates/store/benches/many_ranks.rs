@@ -1,10 +1,11 @@
-//! Writes two native dumps of statistics as a run of many ranks leaves them, for the benchmark of indexes.
+//! Writes two native dumps of statistics as a run of many ranks leaves them, for the benchmark of
+//! indexes.
 //!
-//! `cargo bench -p opscope-store --bench many_ranks -- DIR N_RANKS N_STEPS N_OPERATORS` makes `DIR/sound`
-//! and `DIR/faulty`. Every operator has eight inputs and two outputs. The faulty run is the sound one up
-//! to its last step. There, the digests and statistics of rank `r` differ from the operator `r` times 7,
-//! modulo the number of operators, on, and one rank has NaN from that operator on. The files of the
-//! other steps are links to those of the sound run.
+//! `cargo bench -p opscope-store --bench many_ranks -- DIR N_RANKS N_STEPS N_OPERATORS` makes
+//! `DIR/sound` and `DIR/faulty`. Every operator has eight inputs and two outputs. The faulty run is
+//! the sound one up to its last step. There, the digests and statistics of rank `r` differ from the
+//! operator `r` times 7, modulo the number of operators, on, and one rank has NaN from that
+//! operator on. The files of the other steps are links to those of the sound run.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
@@ -149,7 +150,8 @@ impl Run {
         rows
     }
 
-    /// Gives the rows the values of a step, which differ from the sound ones from the operator `fault` on.
+    /// Gives the rows the values of a step, which differ from the sound ones from the operator
+    /// `fault` on.
     fn set_step(&self, rows: &mut [SlotRow], rank: u64, step: u64, fault: Option<u64>) {
         let int = |number: u64| i64::try_from(number).ok();
         for (index, row) in (0_u64..).zip(rows.iter_mut()) {

@@ -1,10 +1,11 @@
 //! Measures the cost of creating a dump's files, beside one plain file of the same bytes.
 //!
-//! `cargo bench -p opscope-store --bench write -- [DIR]`; without `DIR`, below the build directory. Four
-//! ways take turns: a plain sequential writer, [`Creator::create_file`] with one and two threads, and
-//! [`Creator::link_file`] to a file that is there. The median of several rounds counts; the files of
-//! each are compared with what was written. Nothing is deleted before the end: for some seconds after a
-//! deletion ext4 passes over each freed inode one by one when it looks for a new one.
+//! `cargo bench -p opscope-store --bench write -- [DIR]`; without `DIR`, below the build directory.
+//! Four ways take turns: a plain sequential writer, [`Creator::create_file`] with one and two
+//! threads, and [`Creator::link_file`] to a file that is there. The median of several rounds
+//! counts; the files of each are compared with what was written. Nothing is deleted before the end:
+//! for some seconds after a deletion ext4 passes over each freed inode one by one when it looks for
+//! a new one.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 

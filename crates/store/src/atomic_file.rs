@@ -1,9 +1,9 @@
 //! Directories and files that appear whole or not at all.
 //!
 //! A file is written without a name, or under a temporary name in its own directory, and then given
-//! its final name in one step that fails if the name is taken, or takes the name over where the caller
-//! says so. Whoever lists the directory sees whole files only. A finished file can be given further names.
-//! A creator may also pretend, and count what it would write.
+//! its final name in one step that fails if the name is taken, or takes the name over where the
+//! caller says so. Whoever lists the directory sees whole files only. A finished file can be given
+//! further names. A creator may also pretend, and count what it would write.
 
 mod append;
 mod directories;
@@ -60,8 +60,8 @@ impl Default for PermissionModes {
 }
 
 impl PermissionModes {
-    /// A umask can only take bits of others away from what the owner has; who admits others has asked
-    /// for it. A file system without permissions may refuse: then fewer are admitted.
+    /// A umask can only take bits of others away from what the owner has; who admits others has
+    /// asked for it. A file system without permissions may refuse: then fewer are admitted.
     fn settle_file(self, file: &File) {
         if self.file & 0o077 == 0 {
             return;
@@ -126,8 +126,8 @@ impl Creator {
         }
     }
 
-    /// The same, but no file is given more than `n` names by hard links, as if the file system allowed
-    /// no more. File systems have a limit of their own, 65,000 on ext4.
+    /// The same, but no file is given more than `n` names by hard links, as if the file system
+    /// allowed no more. File systems have a limit of their own, 65,000 on ext4.
     #[must_use]
     pub fn with_links_max(self, n: u64) -> Creator {
         Creator {
@@ -168,8 +168,8 @@ impl Creator {
         self.directories.left_overs()
     }
 
-    /// Returns the totals that a pretending creator would have written so far, where files take up room in
-    /// multiples of `block_bytes`; `None` for a creator that writes.
+    /// Returns the totals that a pretending creator would have written so far, where files take up
+    /// room in multiples of `block_bytes`; `None` for a creator that writes.
     pub fn pretended(&self, block_bytes: u64) -> Option<DryRunTotals> {
         let pretence = self.pretence.as_ref()?;
         Some(pretence.total(block_bytes))
@@ -361,8 +361,8 @@ impl Creator {
         rename().map_err(StoreError::io("rename", from))
     }
 
-    /// Opens something in `dir`, which is created if missing: also if it was there and somebody has removed
-    /// it since.
+    /// Opens something in `dir`, which is created if missing: also if it was there and somebody has
+    /// removed it since.
     fn in_dir<T>(
         &self,
         dir: &Path,

@@ -34,7 +34,8 @@ pub struct DumpEntry {
 }
 
 impl DumpEntry {
-    /// Returns the key that sorts a dump's files: directory (numbers in numeric order), task, time and name.
+    /// Returns the key that sorts a dump's files: directory (numbers in numeric order), task, time
+    /// and name.
     pub fn order(&self) -> impl Ord + use<> {
         sort_key(self)
     }
@@ -74,8 +75,9 @@ pub struct DumpListing {
 
 /// Lists the dump files below `dir`, following no symbolic links.
 ///
-/// Everything that is there comes up once: as a file to read, as [passed over](DumpListing::passed_over), or among the
-/// [errors](DumpListing::errors). A directory that cannot be read does not keep the others from being listed.
+/// Everything that is there comes up once: as a file to read, as [passed
+/// over](DumpListing::passed_over), or among the [errors](DumpListing::errors). A directory that
+/// cannot be read does not keep the others from being listed.
 pub fn list(dir: &Path) -> DumpListing {
     let mut listing = DumpListing::default();
     walk(dir, 0, &mut listing);
@@ -86,8 +88,8 @@ pub fn list(dir: &Path) -> DumpListing {
     listing
 }
 
-/// The rows of the tables of whole steps, as if each execution of an operator had a file of its own. Notes
-/// what cannot be read.
+/// The rows of the tables of whole steps, as if each execution of an operator had a file of its
+/// own. Notes what cannot be read.
 pub fn of_step_tables(listing: &mut DumpListing) -> Vec<(DumpEntry, StatsTable)> {
     let mut found = Vec::new();
     for entry in &listing.step_tables {
@@ -116,7 +118,8 @@ fn as_file(entry: &DumpEntry, operator: step_table::OperatorTable) -> (DumpEntry
     (entry, operator.table)
 }
 
-/// [`list`] of a single file, whatever its name. Its real name is looked up in the `mapping.csv` beside it.
+/// [`list`] of a single file, whatever its name. Its real name is looked up in the `mapping.csv`
+/// beside it.
 pub fn list_file(path: &Path) -> DumpListing {
     let mut listing = DumpListing {
         is_single: true,

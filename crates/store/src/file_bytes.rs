@@ -56,7 +56,8 @@ impl FileBytes {
     /// detour through this process's memory, where it can.
     ///
     /// # Errors
-    /// Any that the operating system reports; [`io::ErrorKind::UnexpectedEof`] if there is no such part.
+    /// Any that the operating system reports; [`io::ErrorKind::UnexpectedEof`] if there is no such
+    /// part.
     pub fn copy_to(&self, range: Range<usize>, out: &mut File) -> io::Result<()> {
         let bytes = self.as_ref().get(range.clone());
         let bytes = bytes.ok_or(io::ErrorKind::UnexpectedEof)?;

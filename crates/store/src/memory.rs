@@ -9,8 +9,8 @@ const GROUP_FILES: [&str; 2] = [
     "/sys/fs/cgroup/memory/memory.limit_in_bytes",
 ];
 
-/// Bytes of memory that a process can have at most: those of the machine, swap included, or what its
-/// container is given of them. [`u64::MAX`] where the system does not tell.
+/// Bytes of memory that a process can have at most: those of the machine, swap included, or what
+/// its container is given of them. [`u64::MAX`] where the system does not tell.
 ///
 /// The system grants far more than that, and ends the process once it is used.
 pub fn memory_bytes() -> u64 {

@@ -1,8 +1,8 @@
 //! Which process something belongs to, and whether that process is still there.
 //!
-//! A process id alone does not say: ids are used again, other machines and containers have ids of their
-//! own. Together with the time at which the process started, the boot of the machine and the namespace
-//! that the id is counted in, it does.
+//! A process id alone does not say: ids are used again, other machines and containers have ids of
+//! their own. Together with the time at which the process started, the boot of the machine and the
+//! namespace that the id is counted in, it does.
 
 use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -18,8 +18,8 @@ pub struct OwnerProcess {
     pub pid: u32,
     /// When it started, in clock ticks since the machine did.
     pub start_ticks: u64,
-    /// The first half of the machine's boot id, which is random. In JSON it is 16 hexadecimal digits:
-    /// many readers of JSON round large numbers.
+    /// The first half of the machine's boot id, which is random. In JSON it is 16 hexadecimal
+    /// digits: many readers of JSON round large numbers.
     #[serde(serialize_with = "write_boot", deserialize_with = "read_boot")]
     pub boot: u64,
     /// The namespace that counts process ids: containers have their own.

@@ -73,8 +73,8 @@ pub trait DumpReader: Sync {
     /// of the dump is there too, as one tensor without a dtype.
     fn index(&self, listing: DumpListing, read: ReadFiles<'_>) -> DumpIndex;
 
-    /// [`DumpReader::index`] that hands the tensors over, in their order and at once or in several parts, instead of
-    /// keeping them. A form may leave executions out of the index then.
+    /// [`DumpReader::index`] that hands the tensors over, in their order and at once or in several
+    /// parts, instead of keeping them. A form may leave executions out of the index then.
     fn index_into(
         &self,
         listing: DumpListing,
@@ -86,8 +86,9 @@ pub trait DumpReader: Sync {
         index
     }
 
-    /// [`DumpReader::index`] for those who want to know of files, operators and tables of statistics
-    /// alone. A form may leave executions and tensors out, which large dumps have no room for.
+    /// [`DumpReader::index`] for those who want to know of files, operators and tables of
+    /// statistics alone. A form may leave executions and tensors out, which large dumps have no
+    /// room for.
     fn overview(&self, listing: DumpListing, read: ReadFiles<'_>) -> DumpIndex {
         self.index(listing, read)
     }
@@ -133,8 +134,8 @@ pub fn read_dump(path: &Path, read: ReadFiles<'_>) -> Result<DumpIndex, StoreErr
     Ok(finished(read_listing(listing, read), is_dir))
 }
 
-/// [`read_dump`] that hands the tensors over instead of keeping them, and may leave executions out: large dumps have no
-/// room for both forms of their tensors.
+/// [`read_dump`] that hands the tensors over instead of keeping them, and may leave executions out:
+/// large dumps have no room for both forms of their tensors.
 ///
 /// # Errors
 /// As [`read_dump`].

@@ -22,20 +22,20 @@ pub struct Operator {
     pub outputs: Vec<String>,
     /// Its attributes with their values as text, in file order.
     pub attributes: Vec<(String, String)>,
-    /// Types of the values that the texts of [`Operator::attributes`] stand for, in the same order; empty
-    /// where nothing says them.
+    /// Types of the values that the texts of [`Operator::attributes`] stand for, in the same order;
+    /// empty where nothing says them.
     pub attribute_types: Vec<AttributeKind>,
     /// Attributes that it has without naming them, where somebody says which.
     pub default_attributes: Arc<[DefaultAttribute]>,
-    /// In a loop: the iterations that this execution belongs to, those of the outermost loop first. The name
-    /// ends in their numbers, a dot before each.
+    /// In a loop: the iterations that this execution belongs to, those of the outermost loop first.
+    /// The name ends in their numbers, a dot before each.
     pub iterations: Vec<i64>,
     /// Which set of operators the type is from; empty for the standard one.
     pub domain: String,
     /// Names of the source operators, where this one was fused from several.
     pub original_names: Vec<String>,
-    /// For each output the source operator that made this value, and which of its outputs it was; empty where nothing
-    /// of them is known.
+    /// For each output the source operator that made this value, and which of its outputs it was;
+    /// empty where nothing of them is known.
     pub original_outputs: Vec<Option<(String, u32)>>,
     /// Where a program calls it, if it is known.
     pub call_site: Option<CallSite>,

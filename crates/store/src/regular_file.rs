@@ -1,7 +1,7 @@
 //! Opening files for reading: regular files, and nothing else.
 //!
-//! A named pipe would keep its reader waiting, and reading a device can do anything. Every reader of this project
-//! opens its files here; `cargo xtask check` sees to it.
+//! A named pipe would keep its reader waiting, and reading a device can do anything. Every reader
+//! of this project opens its files here; `cargo xtask check` sees to it.
 
 use std::fs::{File, FileType, Metadata, OpenOptions};
 use std::io::{self, Read};
@@ -129,8 +129,8 @@ fn read_opened((file, metadata): (File, Metadata), n_bytes_max: u64) -> io::Resu
     }
 }
 
-/// Reads at most `n_bytes_max` bytes of something that says to have `n_bytes`. No more memory is taken than bytes
-/// arrive, whatever it says.
+/// Reads at most `n_bytes_max` bytes of something that says to have `n_bytes`. No more memory is
+/// taken than bytes arrive, whatever it says.
 pub(crate) fn read_at_most(
     reader: impl Read,
     n_bytes_max: u64,

@@ -1,8 +1,8 @@
 //! Taking back what was written.
 //!
-//! A file is removed only while it is the one that was written: the same inode of the same size, and no
-//! symbolic link. Directories are removed only when they are empty. So whatever somebody else has put
-//! into a dump, or in place of a part of it, stays.
+//! A file is removed only while it is the one that was written: the same inode of the same size,
+//! and no symbolic link. Directories are removed only when they are empty. So whatever somebody
+//! else has put into a dump, or in place of a part of it, stays.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::MetadataExt;

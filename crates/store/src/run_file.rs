@@ -1,8 +1,8 @@
 //! The record of a run beside its dump: written when the dump begins, replaced when it ends.
 //!
-//! A run that is killed leaves its record as it was at the beginning: `running`, with a process that is
-//! gone. Several runs may share a directory, also at the same time: each keeps its own record, the one
-//! that began last has the plain name.
+//! A run that is killed leaves its record as it was at the beginning: `running`, with a process
+//! that is gone. Several runs may share a directory, also at the same time: each keeps its own
+//! record, the one that began last has the plain name.
 
 mod clean;
 mod find;
@@ -51,8 +51,8 @@ struct RunFileState {
 }
 
 impl RunFile {
-    /// A record of a run that dumps below `root`, a directory inside `dump_path` or the same. Nothing
-    /// is written yet. The process, the state and the id of `record` are filled in.
+    /// A record of a run that dumps below `root`, a directory inside `dump_path` or the same.
+    /// Nothing is written yet. The process, the state and the id of `record` are filled in.
     pub fn new(
         dump_path: &Path,
         root: &Path,
@@ -92,8 +92,8 @@ impl RunFile {
         self.begin_in(&mut lock(&self.state))
     }
 
-    /// Hears that a file of the dump is to be written into `dir`: the first one brings the record with
-    /// it, if it is below the root. An error is told by [`RunFile::finish`].
+    /// Hears that a file of the dump is to be written into `dir`: the first one brings the record
+    /// with it, if it is below the root. An error is told by [`RunFile::finish`].
     pub fn note_file(&self, dir: &Path) {
         let mut state = lock(&self.state);
         if state.is_begun || state.error.is_some() || !dir.starts_with(&self.root) {
@@ -218,8 +218,8 @@ pub fn read(path: &Path) -> Result<RunRecord, StoreError> {
     run_json::parse(&bytes).map_err(StoreError::corrupt("run.json", path))
 }
 
-/// Waits until no other process changes records in `dir`. File systems that cannot tell do without, and
-/// so does whoever waits for a second.
+/// Waits until no other process changes records in `dir`. File systems that cannot tell do without,
+/// and so does whoever waits for a second.
 fn turn(dir: &Path) -> Option<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = rustix::fs::open(dir, flags, Mode::empty()).ok()?;

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A text that is cheap to clone: dumps repeat names in every step, and reports repeat them for every slot.
+/// A text that is cheap to clone: dumps repeat names in every step, and reports repeat them for
+/// every slot.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SharedText(Arc<str>);
 

@@ -18,8 +18,8 @@ use crate::owner::{self, Liveness, OwnerProcess};
 pub const PREFIX: &str = ".opscope-tmp-";
 /// Most entries of a directory that are looked at for left-overs.
 const N_ENTRIES_MAX: usize = 1 << 20;
-/// File systems of one machine: ext, XFS, Btrfs, tmpfs, overlay, F2FS, ZFS. What they hold from before
-/// the machine was started has no process any more.
+/// File systems of one machine: ext, XFS, Btrfs, tmpfs, overlay, F2FS, ZFS. What they hold from
+/// before the machine was started has no process any more.
 const LOCAL_FILE_SYSTEMS: [u32; 7] = [
     0xef53,
     0x5846_5342,
@@ -90,7 +90,8 @@ impl Add for LeftOvers {
     }
 }
 
-/// Removes from `dir`, not from what is below it, the unfinished files of processes that have ended.
+/// Removes from `dir`, not from what is below it, the unfinished files of processes that have
+/// ended.
 ///
 /// Only regular files of our own user whose names follow the pattern to the letter are touched. A
 /// directory that cannot be read, and a file that cannot be removed, stay as they are: what is left
@@ -130,8 +131,8 @@ pub fn clean(dir: &Path) -> LeftOvers {
 
 /// Removes from `dir` the directories of processes that have ended, with all that is in them.
 ///
-/// As with [`clean`], only those of our own user whose names follow the pattern to the letter, and none that a
-/// symbolic link leads to. Files that cannot be removed stay.
+/// As with [`clean`], only those of our own user whose names follow the pattern to the letter, and
+/// none that a symbolic link leads to. Files that cannot be removed stay.
 pub fn clean_directories(dir: &Path) {
     let Ok(entries) = fs::read_dir(dir) else {
         return;

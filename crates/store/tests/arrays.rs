@@ -197,7 +197,8 @@ fn datasets_are_what_numpy_reads() {
     );
 }
 
-/// The arrays that numpy read from the files that Polygraphy wrote: `tests/peers/polygraphy_cases.py`.
+/// The arrays that numpy read from the files that Polygraphy wrote:
+/// `tests/peers/polygraphy_cases.py`.
 #[test]
 fn results_of_polygraphy_are_what_numpy_reads() {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/polygraphy");
@@ -291,7 +292,8 @@ fn runners_and_iterations_are_kept_apart() {
     );
 }
 
-/// The tensors that onnx's package read from the files that it wrote: `tests/peers/onnx_tensor_cases.py`.
+/// The tensors that onnx's package read from the files that it wrote:
+/// `tests/peers/onnx_tensor_cases.py`.
 #[test]
 fn tensors_of_onnx_are_what_it_reads_itself() {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/onnx_tensor");
@@ -384,7 +386,8 @@ fn values_of_onnx_are_operators() {
     );
 }
 
-/// Databases that have the statements of ONNX Runtime's debug builds: `tests/peers/ort_sqlite_cases.py`.
+/// Databases that have the statements of ONNX Runtime's debug builds:
+/// `tests/peers/ort_sqlite_cases.py`.
 #[test]
 fn databases_of_onnx_runtime_have_slots_of_nodes() {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/ort_trace");

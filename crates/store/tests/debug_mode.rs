@@ -1,4 +1,5 @@
-//! Logs of PyTorch's `DebugMode`, against what a hook saw while they were made: `tests/peers/debug_mode_cases.py`.
+//! Logs of PyTorch's `DebugMode`, against what a hook saw while they were made:
+//! `tests/peers/debug_mode_cases.py`.
 
 use std::path::{Path, PathBuf};
 
@@ -132,7 +133,8 @@ fn both_forms_say_the_same() {
         let [from_json, from_text] = ["json", "txt"].map(|form| read(&format!("{case}.{form}")));
         assert_eq!(from_json.calls.len(), from_text.calls.len(), "{case}");
         for (a, b) in from_json.calls.iter().zip(&from_text.calls) {
-            // The text names a line of the program once, and the outermost frames are not of the program.
+            // The text names a line of the program once, and the outermost frames are not of the
+            // program.
             let (mut a, mut b) = (a.clone(), b.clone());
             a.source.clear();
             b.source.clear();

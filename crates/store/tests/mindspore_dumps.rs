@@ -118,8 +118,8 @@ fn records_have_their_full_names() {
                 Some(text(array, "full_name")),
                 "{case}: {array}"
             );
-            // A name that is listed is itself; for others the recorder says what it found, if it could
-            // decide.
+            // A name that is listed is itself; for others the recorder says what it found, if it
+            // could decide.
             let listed = array.get("listed_in_csv_as").and_then(Value::as_str);
             if record.listed_name != record.full_name && listed.is_some() {
                 assert_eq!(record.listed_name.as_deref(), listed, "{case}: {array}");

@@ -1,5 +1,5 @@
-//! Dumps of msProbe, against what Python, torch and numpy read of them: `tests/peers/msprobe_cases.py` and
-//! `msprobe_mindspore_cases.py`.
+//! Dumps of msProbe, against what Python, torch and numpy read of them:
+//! `tests/peers/msprobe_cases.py` and `msprobe_mindspore_cases.py`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

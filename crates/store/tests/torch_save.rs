@@ -1,4 +1,5 @@
-//! Files of `torch.save`, against what torch itself reads of them: `tests/peers/torch_save_cases.py`.
+//! Files of `torch.save`, against what torch itself reads of them:
+//! `tests/peers/torch_save_cases.py`.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

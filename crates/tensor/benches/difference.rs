@@ -1,8 +1,9 @@
-//! Measures the cost of comparing two tensors, beside reading the same bytes, and numpy where there is one.
+//! Measures the cost of comparing two tensors, beside reading the same bytes, and numpy where there
+//! is one.
 //!
-//! `cargo bench -p opscope-tensor --bench difference`. One thread. The best of several rounds counts, in which
-//! reading and comparing take turns. Answers are checked against doubles that are summed one after the
-//! other. `NUMPY_PYTHON` names a Python that has numpy.
+//! `cargo bench -p opscope-tensor --bench difference`. One thread. The best of several rounds
+//! counts, in which reading and comparing take turns. Answers are checked against doubles that are
+//! summed one after the other. `NUMPY_PYTHON` names a Python that has numpy.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 

@@ -1,8 +1,9 @@
-//! Measures the cost of the statistics and digests of a tensor, beside reading and copying the same bytes.
+//! Measures the cost of the statistics and digests of a tensor, beside reading and copying the same
+//! bytes.
 //!
-//! `cargo bench -p opscope-tensor --bench stats -- [stats] [digests] [passes]`. One thread, tensors that no
-//! cache holds. Every slice of 8 MiB counts with the best of several rounds, in which reading,
-//! copying and what is measured take turns; every answer is checked.
+//! `cargo bench -p opscope-tensor --bench stats -- [stats] [digests] [passes]`. One thread, tensors
+//! that no cache holds. Every slice of 8 MiB counts with the best of several rounds, in which
+//! reading, copying and what is measured take turns; every answer is checked.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
@@ -319,8 +320,8 @@ fn passes() {
     }
 }
 
-/// Two tensors of 16 MiB, eight of 4 MiB, thirty of 256 KiB to 1 MiB and thirty of a few bytes, as a
-/// model may have them.
+/// Two tensors of 16 MiB, eight of 4 MiB, thirty of 256 KiB to 1 MiB and thirty of a few bytes, as
+/// a model may have them.
 fn mixed(bytes: &[u8]) -> Vec<&[u8]> {
     let large = [16 << 20; 2].into_iter().chain([4 << 20; 8]);
     let middle = (0..30).map(|i| (256 << 10) + i * 27_000);

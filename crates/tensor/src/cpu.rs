@@ -1,9 +1,9 @@
 //! Choosing code for the CPU at hand.
 //!
-//! A [`LaneTask`] is written once, over a [`LaneMachine`] that carries sixteen numbers at a time. [`run`]
-//! compiles it three times, for AVX-512, for AVX2 and for whatever the target has, and picks one
-//! when it is called. Everything in a task must be inlined into it (`#[inline(always)]`): only then
-//! is it compiled for the CPU that was found, loops without any intrinsics included.
+//! A [`LaneTask`] is written once, over a [`LaneMachine`] that carries sixteen numbers at a time.
+//! [`run`] compiles it three times, for AVX-512, for AVX2 and for whatever the target has, and
+//! picks one when it is called. Everything in a task must be inlined into it (`#[inline(always)]`):
+//! only then is it compiled for the CPU that was found, loops without any intrinsics included.
 //!
 //! Unsafe because code for one CPU does not run on another. A machine can only be had from
 //! [`Avx512::detect`] and the like, which ask the CPU.
@@ -105,7 +105,8 @@ pub(crate) trait LaneMachine: Copy {
     fn subtract_words(self, a: Self::Words, b: Self::Words) -> Self::Words;
     /// -1 where the sign bit is set, otherwise 0.
     fn sign_words(self, a: Self::Words) -> Self::Words;
-    /// Bits of `float32` to integers in the same order, -0 below +0. `sign` is [`Self::sign_words`].
+    /// Bits of `float32` to integers in the same order, -0 below +0. `sign` is
+    /// [`Self::sign_words`].
     fn key_words(self, a: Self::Words, sign: Self::Words) -> Self::Words;
     /// `float32` to `f64`.
     fn widen_floats(self, a: Self::Words) -> Self::Reals;

@@ -1,9 +1,10 @@
 //! How far two tensors are apart: every metric of a comparison, in one pass over both.
 //!
-//! `docs/compare.md` defines each of them, `specification.rs` in code that is plain and slow. The code that
-//! runs takes a block of both sides after the other, decodes it to doubles, and adds up in lanes whose number
-//! does not depend on the CPU; every CPU gives the same bits. Blocks are joined with what rounding took
-//! away, so that errors do not grow with the tensor. How far results may be from the exact values:
+//! `docs/compare.md` defines each of them, `specification.rs` in code that is plain and slow. The
+//! code that runs takes a block of both sides after the other, decodes it to doubles, and adds up
+//! in lanes whose number does not depend on the CPU; every CPU gives the same bits. Blocks are
+//! joined with what rounding took away, so that errors do not grow with the tensor. How far results
+//! may be from the exact values:
 //!
 //! | metric | bound |
 //! | --- | --- |
@@ -43,18 +44,19 @@ pub use self::extent::{DifferenceExtent, extent};
 /// Numbers to compute beside those that are always computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DifferenceOptions {
-    /// Whether the Kullback-Leibler divergence is wanted, which takes another pass over the elements.
+    /// Whether the Kullback-Leibler divergence is wanted, which takes another pass over the
+    /// elements.
     pub has_kl: bool,
 }
 
 /// Compares two tensors element by element, in row-major order, whatever their extents.
 ///
-/// Complex numbers count as two elements each. Where both sides are integers, they are subtracted and compared
-/// as such; for all else integers of 64 bits are rounded to doubles.
+/// Complex numbers count as two elements each. Where both sides are integers, they are subtracted
+/// and compared as such; for all else integers of 64 bits are rounded to doubles.
 ///
-/// Of no elements distances, norms and sums are 0, shares 1, ratios of signal and noise infinite; `min`, `max`,
-/// `mean` and `std` are NaN, and there is neither `cosine` nor `kl`. The same holds if no element is finite on
-/// both sides.
+/// Of no elements distances, norms and sums are 0, shares 1, ratios of signal and noise infinite;
+/// `min`, `max`, `mean` and `std` are NaN, and there is neither `cosine` nor `kl`. The same holds
+/// if no element is finite on both sides.
 ///
 /// # Errors
 /// [`DifferenceError`] if the numbers of elements differ, or a dtype has no values.
@@ -118,9 +120,11 @@ impl SweepResult {
     }
 }
 
-/// The float dtype with fewer digits of two, in whose steps distances are counted; none unless both are floats.
+/// The float dtype with fewer digits of two, in whose steps distances are counted; none unless both
+/// are floats.
 ///
-/// Floats of 8 bits and fewer go by the steps of float16, scales (`float8_e8m0`) by those of bfloat16.
+/// Floats of 8 bits and fewer go by the steps of float16, scales (`float8_e8m0`) by those of
+/// bfloat16.
 pub fn coarser(a: DType, b: DType) -> Option<DType> {
     ulp::coarser(a, b)
 }
@@ -153,8 +157,8 @@ pub struct TensorDifference {
     pub mean_abs: f64,
     /// Root of the mean squared difference.
     pub rmse: f64,
-    /// Largest relative difference, `|target - golden| / |golden|`. Here and in the two after it those that are
-    /// infinite, as the golden element is zero, have no part.
+    /// Largest relative difference, `|target - golden| / |golden|`. Here and in the two after it
+    /// those that are infinite, as the golden element is zero, have no part.
     pub max_rel: f64,
     /// Mean relative difference.
     pub mean_rel: f64,
@@ -164,13 +168,15 @@ pub struct TensorDifference {
     pub rel_l2: f64,
     /// Cosine of the angle between both; none where one side is all zero and the other is not.
     pub cosine: Option<f64>,
-    /// Kullback-Leibler divergence of both, normalised as distributions; none if it was not asked for.
+    /// Kullback-Leibler divergence of both, normalised as distributions; none if it was not asked
+    /// for.
     pub kl: Option<f64>,
     /// Signal-to-noise ratio in decibels; infinite if there is no difference.
     pub snr_db: f64,
     /// The same of the golden side's largest magnitude.
     pub psnr_db: f64,
-    /// Largest distance in units in the last place of the coarser dtype; none for dtypes that are no floats.
+    /// Largest distance in units in the last place of the coarser dtype; none for dtypes that are
+    /// no floats.
     pub max_ulp: Option<u64>,
     /// The distance that 99 % of the elements do not exceed, rounded up as documented.
     pub p99_ulp: Option<u64>,
@@ -180,9 +186,11 @@ pub struct TensorDifference {
     pub share_5_1000: f64,
     /// Where the absolute difference is largest.
     pub worst: Option<WorstElement>,
-    /// The first element that is NaN or infinite on the target side and not equally so on the golden side.
+    /// The first element that is NaN or infinite on the target side and not equally so on the
+    /// golden side.
     pub first_bad: Option<u64>,
-    /// Number of elements by the decimal exponent of their relative difference: below 1e-12, then one bin for each power of ten up to 1e3, then above.
+    /// Number of elements by the decimal exponent of their relative difference: below 1e-12, then
+    /// one bin for each power of ten up to 1e3, then above.
     pub histogram: [u64; N_BINS],
 }
 

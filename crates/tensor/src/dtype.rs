@@ -13,7 +13,8 @@ use thiserror::Error;
 pub enum ElementKind {
     /// Floating-point numbers, NaN and often infinities, with this many digits after the first one.
     Float(u32),
-    /// Floating-point numbers without NaN and infinities, with this many digits after the first one.
+    /// Floating-point numbers without NaN and infinities, with this many digits after the first
+    /// one.
     FiniteFloat(u32),
     /// Integers in two's complement.
     Signed,
@@ -185,8 +186,8 @@ impl DType {
         }
     }
 
-    /// The dtype of the real numbers that elements consist of, and how many make one element: two of
-    /// half the width in a complex number, otherwise the element itself.
+    /// The dtype of the real numbers that elements consist of, and how many make one element: two
+    /// of half the width in a complex number, otherwise the element itself.
     pub fn parts(self) -> (DType, usize) {
         if let ElementKind::Complex(part) = self.kind() {
             (part, 2)
@@ -208,8 +209,8 @@ macro_rules! numpy_types {
         impl DType {
             /// The same dtype as one of numpy's, if numpy has it.
             pub fn as_numpy(self) -> Option<NumpyType> {
-                // A dtype that is added here later is none of numpy's, whose set has been the same for
-                // decades: it decodes to one of these.
+                // A dtype that is added here later is none of numpy's, whose set has been the same
+                // for decades: it decodes to one of these.
                 match self {
                     $(DType::$variant => Some(NumpyType::$variant),)*
                     _ => None,

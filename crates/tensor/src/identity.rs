@@ -8,7 +8,8 @@ use std::sync::{Arc, Weak};
 /// The name of a reference-counted tensor that its engine never changes while anybody holds it.
 ///
 /// Tensors with equal identities are the same one. An identity keeps the address of the count, so
-/// that it is never given out a second time, but not the tensor: the engine frees that when it likes.
+/// that it is never given out a second time, but not the tensor: the engine frees that when it
+/// likes.
 #[derive(Clone)]
 pub struct TensorIdentity {
     pin: Weak<dyn Any + Send + Sync>,
@@ -23,8 +24,8 @@ impl TensorIdentity {
         }
     }
 
-    /// Whether the tensor is still there. Once it is not, no tensor with this identity is ever shown
-    /// again.
+    /// Whether the tensor is still there. Once it is not, no tensor with this identity is ever
+    /// shown again.
     pub fn is_alive(&self) -> bool {
         self.pin.strong_count() > 0
     }

@@ -24,8 +24,8 @@ pub struct TensorMemo {
 
 /// A tensor's elements, if they are in the host's memory, together with what is remembered of them.
 ///
-/// Each method looks at the elements at most once, whichever clone of the tensor is asked; afterwards
-/// the tensor may lose its elements ([`Tensor::without_elements`]).
+/// Each method looks at the elements at most once, whichever clone of the tensor is asked;
+/// afterwards the tensor may lose its elements ([`Tensor::without_elements`]).
 #[derive(Clone, Copy)]
 pub struct TensorObserver<'a> {
     dtype: DType,
@@ -67,8 +67,8 @@ impl<'a> TensorObserver<'a> {
     /// [`weighed_stats`] of the tensor.
     ///
     /// # Errors
-    /// As for [`stats`](crate::stats()); [`StatsError::Elements`] if the elements were dropped before
-    /// anybody asked.
+    /// As for [`stats`](crate::stats()); [`StatsError::Elements`] if the elements were dropped
+    /// before anybody asked.
     pub fn weighed_stats(self) -> Result<&'a StatsAndWeight, StatsError> {
         let computed = self.recall(&self.memo.stats, |view| {
             self.memo.note_counts(weighed_stats(view))
@@ -76,8 +76,8 @@ impl<'a> TensorObserver<'a> {
         computed?.as_ref().map_err(Clone::clone)
     }
 
-    /// [`TensorObserver::stats`] for somebody who is going to ask for [`TensorObserver::digest`] as well: a
-    /// pass that computes either computes both.
+    /// [`TensorObserver::stats`] for somebody who is going to ask for [`TensorObserver::digest`] as
+    /// well: a pass that computes either computes both.
     ///
     /// # Errors
     /// As for [`TensorObserver::stats`].
@@ -163,8 +163,8 @@ impl<'a> TensorObserver<'a> {
         }
     }
 
-    /// Anything else, one value for each type `T`. `compute` may ask for the numbers above, but not for
-    /// another `keep` of the same tensor.
+    /// Anything else, one value for each type `T`. `compute` may ask for the numbers above, but not
+    /// for another `keep` of the same tensor.
     pub fn keep<T: Any + Send + Sync>(
         self,
         compute: impl FnOnce(TensorObserver<'_>) -> T,

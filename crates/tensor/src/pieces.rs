@@ -2,7 +2,8 @@
 
 use crate::cpu::LaneMachine;
 
-/// Bytes of a piece: a small part of the nearest cache, so that they are there for whoever looks next.
+/// Bytes of a piece: a small part of the nearest cache, so that they are there for whoever looks
+/// next.
 pub(crate) const PIECE_BYTES: usize = 1 << 10;
 
 /// Takes the whole pieces of a tensor in order, each just before the pass looks at it.

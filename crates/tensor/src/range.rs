@@ -1,7 +1,8 @@
 //! Measures the effect of rounding a tensor's numbers to a narrower floating-point dtype.
 //!
-//! Numbers are rounded once, from what they are, to the nearest number of the target, ties to the one
-//! whose last bit is 0. Nothing is converted: three limits for each target say what rounding gives.
+//! Numbers are rounded once, from what they are, to the nearest number of the target, ties to the
+//! one whose last bit is 0. Nothing is converted: three limits for each target say what rounding
+//! gives.
 
 use half::{bf16, f16};
 
@@ -48,8 +49,8 @@ struct RangeLimits {
 }
 
 impl RangeLimits {
-    /// Limits of a format: its largest finite number, the exponent of its smallest normal number, the
-    /// number of its mantissa bits, and whether the mantissa of the largest number ends with 1.
+    /// Limits of a format: its largest finite number, the exponent of its smallest normal number,
+    /// the number of its mantissa bits, and whether the mantissa of the largest number ends with 1.
     fn new(
         largest: f64,
         min_exponent: i32,
@@ -79,8 +80,8 @@ impl RangeLimits {
     }
 }
 
-/// Whether some numbers of `source` leave the range of `target`. Both are floating-point dtypes, the
-/// target one of `float16`, `bfloat16`, `float8_e4m3fn` and `float8_e5m2`.
+/// Whether some numbers of `source` leave the range of `target`. Both are floating-point dtypes,
+/// the target one of `float16`, `bfloat16`, `float8_e4m3fn` and `float8_e5m2`.
 pub fn is_wider_range(source: DType, target: DType) -> bool {
     match target {
         DType::F16 => matches!(source, DType::F32 | DType::F64 | DType::BF16),
@@ -214,8 +215,8 @@ mod tests {
         }
     }
 
-    /// The conversions of the `half` library are the reference, near every 16-bit number. Those from
-    /// `f64` pass over the lower bits, so the numbers are ones that `f32` holds.
+    /// The conversions of the `half` library are the reference, near every 16-bit number. Those
+    /// from `f64` pass over the lower bits, so the numbers are ones that `f32` holds.
     #[test]
     fn rounding_agrees_with_the_library() {
         type Round = fn(f32) -> (f32, bool);

@@ -44,12 +44,13 @@ pub enum StridedError {
     },
 }
 
-/// A dense, row-major copy of elements at regular distances: `strides` are steps in elements along each
-/// axis of `shape`, which may be negative or zero; `start` is the position of the first element.
+/// A dense, row-major copy of elements at regular distances: `strides` are steps in elements along
+/// each axis of `shape`, which may be negative or zero; `start` is the position of the first
+/// element.
 ///
 /// # Errors
-/// [`StridedError`] if the dtype is packed or has no size, an element lies outside `bytes`, or there is
-/// no memory for the copy.
+/// [`StridedError`] if the dtype is packed or has no size, an element lies outside `bytes`, or
+/// there is no memory for the copy.
 pub fn dense_copy(
     dtype: DType,
     shape: &Shape,
@@ -90,7 +91,8 @@ impl StridedRun {
             to.extend_from_slice(&bytes[at..at + n * width]);
             return;
         }
-        // Elements are moved one by one, so that a width known to the compiler is several times as fast.
+        // Elements are moved one by one, so that a width known to the compiler is several times as
+        // fast.
         let positions = (i..i + n).map(position);
         match width {
             1 => append::<1>(positions, bytes, to),

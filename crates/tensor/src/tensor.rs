@@ -84,9 +84,9 @@ impl Tensor {
     /// Puts description and bytes together, layout `ND`.
     ///
     /// # Errors
-    /// [`TensorError`] if the byte count is not exactly what dtype and shape ask for, or if bytes of
-    /// [`DType::String`] are not in the form of [`text`]. Other types without a fixed width take any
-    /// number of bytes.
+    /// [`TensorError`] if the byte count is not exactly what dtype and shape ask for, or if bytes
+    /// of [`DType::String`] are not in the form of [`text`]. Other types without a fixed width take
+    /// any number of bytes.
     pub fn new(dtype: DType, shape: Shape, data: SharedBytes) -> Result<Tensor, TensorError> {
         let bytes = (*data).as_ref();
         check(dtype, &shape, bytes)?;

@@ -1,9 +1,9 @@
 //! Tensors of text.
 //!
-//! Elements of [`DType::String`] are bytes of any number, UTF-8 by ONNX's rule. In memory, a tensor of
-//! `n` of them begins with `n` heads of 16 bytes: two little-endian 64-bit integers, the offset of the
-//! text from the tensor's first byte and its length in bytes. The texts follow, without terminators.
-//! This is the form that CANN's kernels use.
+//! Elements of [`DType::String`] are bytes of any number, UTF-8 by ONNX's rule. In memory, a tensor
+//! of `n` of them begins with `n` heads of 16 bytes: two little-endian 64-bit integers, the offset
+//! of the text from the tensor's first byte and its length in bytes. The texts follow, without
+//! terminators. This is the form that CANN's kernels use.
 
 use thiserror::Error;
 
@@ -72,7 +72,8 @@ pub fn iter<'a>(tensor: TensorView<'a>) -> Result<TextIter<'a>, TextError> {
     })
 }
 
-/// The text at position `index` in memory order; `None` behind the last one. No other head is looked at.
+/// The text at position `index` in memory order; `None` behind the last one. No other head is
+/// looked at.
 ///
 /// # Errors
 /// [`TextError`].
@@ -131,8 +132,8 @@ pub struct TextBuilder {
 }
 
 impl TextBuilder {
-    /// Room for `n_texts` texts, of `n_text_bytes` bytes together if that is known. Texts that are not
-    /// pushed are empty.
+    /// Room for `n_texts` texts, of `n_text_bytes` bytes together if that is known. Texts that are
+    /// not pushed are empty.
     pub fn new(n_texts: usize, n_text_bytes: usize) -> TextBuilder {
         let n_head_bytes = n_texts * HEAD_BYTES;
         let mut bytes = Vec::with_capacity(n_head_bytes + n_text_bytes);

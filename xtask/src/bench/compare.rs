@@ -1,4 +1,5 @@
-//! `cargo xtask bench compare`: what comparing tensors and dumps costs, beside numpy and the vendor's script.
+//! `cargo xtask bench compare`: what comparing tensors and dumps costs, beside numpy and the
+//! vendor's script.
 
 use anyhow::Result;
 
@@ -6,7 +7,8 @@ use super::{bench_of, run_stage};
 use crate::command::{cargo, root};
 use crate::{E2E_REQUIREMENTS, built, python};
 
-/// Compares whole directories. The variable `MSACCUCMP` names the vendor's script, if it is to be measured too.
+/// Compares whole directories. The variable `MSACCUCMP` names the vendor's script, if it is to be
+/// measured too.
 const DUMPS: &str = "tests/bench/compare_dumps.py";
 
 pub(super) fn run() -> Result<()> {

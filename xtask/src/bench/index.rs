@@ -1,5 +1,5 @@
-//! `cargo xtask bench index`: an index of many files, statistics of large tensors, and an index of two runs
-//! of many ranks with questions to it.
+//! `cargo xtask bench index`: an index of many files, statistics of large tensors, and an index of
+//! two runs of many ranks with questions to it.
 
 use std::env;
 use std::fs;

@@ -1,4 +1,5 @@
-//! `cargo xtask bench mindspore`: what MindSpore's own dump costs, and what Opscope's costs beside it.
+//! `cargo xtask bench mindspore`: what MindSpore's own dump costs, and what Opscope's costs beside
+//! it.
 //!
 //! Both run the same network with the same weights, image and dump configuration, in turn.
 //! Every tree is checked: its steps, files, bytes, and the network's result in each step.

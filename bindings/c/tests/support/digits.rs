@@ -11,7 +11,8 @@ pub(crate) const N_IMAGES: usize = 16;
 /// Bytes of one image: 8×8 pixels of `float`.
 pub(crate) const N_IMAGE_BYTES: usize = 256;
 
-/// How the model file says that there are any number of images: an extent with a name of five bytes.
+/// How the model file says that there are any number of images: an extent with a name of five
+/// bytes.
 const OPEN_EXTENT: &[u8] = b"\x0a\x07\x12\x05batch";
 
 pub(crate) fn model_path() -> PathBuf {

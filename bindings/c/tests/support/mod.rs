@@ -1,4 +1,5 @@
-//! Programs in C and C++, compiled against the headers and the library that was built for the tests.
+//! Programs in C and C++, compiled against the headers and the library that was built for the
+//! tests.
 
 #![allow(dead_code, reason = "each test uses a part of it")]
 

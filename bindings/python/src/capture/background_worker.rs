@@ -21,8 +21,8 @@ struct WorkerThread {
 }
 
 impl BackgroundWorker {
-    /// Has a task done after those before it; waits while there are too many of them. Without a thread it
-    /// is done now.
+    /// Has a task done after those before it; waits while there are too many of them. Without a
+    /// thread it is done now.
     pub(super) fn push(&self, task: impl FnOnce() + Send + 'static) {
         let mut worker = self.lock();
         if worker.is_none() {

@@ -1,5 +1,5 @@
-//! A graph as Python describes it. Values go by their number, so that one that several operators read is
-//! the same everywhere.
+//! A graph as Python describes it. Values go by their number, so that one that several operators
+//! read is the same everywhere.
 
 use std::sync::Arc;
 

@@ -1,11 +1,12 @@
 //! Operators that are described while they run: those of PyTorch's eager mode.
 //!
-//! An [`EagerOperators`] belongs to a session and begins steps. A [`step::EagerStep`] is shown each operator twice:
-//! what it is called with, before it runs, and what it gave. Values are recognised by the memory that they
-//! are in ([`values`]), so that one that was looked at is not looked at again while it is unchanged.
+//! An [`EagerOperators`] belongs to a session and begins steps. A [`step::EagerStep`] is shown each
+//! operator twice: what it is called with, before it runs, and what it gave. Values are recognised
+//! by the memory that they are in ([`values`]), so that one that was looked at is not looked at
+//! again while it is unchanged.
 //!
-//! This file, `step` and `session` import each other: a session makes an [`EagerOperators`], and the end of a step
-//! hands the step's description to the session's background worker.
+//! This file, `step` and `session` import each other: a session makes an [`EagerOperators`], and
+//! the end of a step hands the step's description to the session's background worker.
 
 mod arguments;
 mod call;
@@ -51,7 +52,8 @@ pub(super) struct EagerOperators {
 
 #[pymethods]
 impl EagerOperators {
-    /// Begins a step; `None` if nothing is kept of it. With `is_forced` operators are named all the same.
+    /// Begins a step; `None` if nothing is kept of it. With `is_forced` operators are named all the
+    /// same.
     #[pyo3(signature = (number, is_forced=false))]
     fn begin_step(
         &self,
@@ -114,8 +116,8 @@ impl EagerOperators {
 }
 
 impl EagerOperators {
-    /// `describe` says what kind of operator one is, `choose` which ones are wanted; `is_single` puts them
-    /// where operators are that belong to no model.
+    /// `describe` says what kind of operator one is, `choose` which ones are wanted; `is_single`
+    /// puts them where operators are that belong to no model.
     pub(super) fn attach(
         py: Python<'_>,
         session: Py<TorchSession>,

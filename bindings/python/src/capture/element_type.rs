@@ -17,7 +17,8 @@ const FLOAT4_PAIR: ElementType = ElementType {
     packed: Some(DType::F4E2M1),
 };
 
-/// The dtype of DLPack's type code, width and number of lanes; `None` for those that nothing here can name.
+/// The dtype of DLPack's type code, width and number of lanes; `None` for those that nothing here
+/// can name.
 pub(super) fn from_dlpack(code: u8, bits: u8, lanes: u16) -> Option<ElementType> {
     if (code, bits, lanes) == (17, 4, 2) {
         return Some(FLOAT4_PAIR);

@@ -18,7 +18,8 @@ use crate::os_error;
 /// Most bytes of an expanded tensor that are written out, as in a session.
 const EXPANDED_BYTES_MAX: usize = 256 << 20;
 
-/// Creates files below a directory, each complete or not there, and follows no symbolic link below it.
+/// Creates files below a directory, each complete or not there, and follows no symbolic link below
+/// it.
 #[pyclass(frozen, module = "opscope._native.capture")]
 pub(super) struct FileWriter {
     lender: TensorLender,
@@ -27,8 +28,8 @@ pub(super) struct FileWriter {
 
 #[pymethods]
 impl FileWriter {
-    /// `plain_types` are `torch.Tensor` and those of its subclasses that only add a name; empty, if there
-    /// are no tensors to write.
+    /// `plain_types` are `torch.Tensor` and those of its subclasses that only add a name; empty, if
+    /// there are no tensors to write.
     #[new]
     #[pyo3(signature = (root, plain_types, *, dir_mode=0o700, file_mode=0o600))]
     fn new(
@@ -48,8 +49,8 @@ impl FileWriter {
         })
     }
 
-    /// Writes a tensor as an npy file, or says why it cannot be one. Types that numpy does not have become
-    /// wider ones that hold the same values.
+    /// Writes a tensor as an npy file, or says why it cannot be one. Types that numpy does not have
+    /// become wider ones that hold the same values.
     ///
     /// # Errors
     /// `OSError` if the file cannot be written.

@@ -1,6 +1,7 @@
 //! Forks of this process, of which Python tells.
 //!
-//! In a fork other threads are gone, and whatever they had locked stays locked: nothing of a dump runs there.
+//! In a fork other threads are gone, and whatever they had locked stays locked: nothing of a dump
+//! runs there.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

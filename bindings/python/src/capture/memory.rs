@@ -71,7 +71,8 @@ struct ExchangeTable {
     borrow: Option<Borrow>,
 }
 
-/// Describes a tensor without taking a reference; what it says holds while the caller has the object.
+/// Describes a tensor without taking a reference; what it says holds while the caller has the
+/// object.
 type Borrow = unsafe extern "C" fn(*mut c_void, *mut DlTensor) -> c_int;
 
 /// Looks at tensors.
@@ -195,8 +196,9 @@ impl<'a, 'py> LentTensor<'a, 'py> {
 
     /// The memory from the first element to the end of the last one.
     pub(super) fn bytes(&self) -> &[u8] {
-        // SAFETY: torch has just said that elements of this dtype, shape and strides begin at the address,
-        // and `object` keeps the tensor, and with it its memory, for as long as `self` lives.
+        // SAFETY: torch has just said that elements of this dtype, shape and strides begin at the
+        // address, and `object` keeps the tensor, and with it its memory, for as long as `self`
+        // lives.
         unsafe { bytes_at(self.address, self.n_bytes) }
     }
 
@@ -242,8 +244,8 @@ impl<'a, 'py> LentTensor<'a, 'py> {
         })
     }
 
-    /// The same memory for longer than this call, which keeps the tensor from being freed. It must not be
-    /// written to meanwhile: the caller knows that nobody does.
+    /// The same memory for longer than this call, which keeps the tensor from being freed. It must
+    /// not be written to meanwhile: the caller knows that nobody does.
     pub(super) fn hold(&self, released: &Arc<ReleaseQueue>) -> HeldMemory {
         HeldMemory {
             object: Some(self.object.clone().unbind()),
@@ -255,8 +257,8 @@ impl<'a, 'py> LentTensor<'a, 'py> {
 }
 
 impl HeldMemory {
-    /// Whether the tensor still has the memory that it had when it was held: its storage may have been
-    /// resized since, and then nothing may be read through this.
+    /// Whether the tensor still has the memory that it had when it was held: its storage may have
+    /// been resized since, and then nothing may be read through this.
     pub(super) fn is_still(&self, lent: &LentTensor<'_, '_>) -> bool {
         self.address == lent.address && self.n_bytes == lent.n_bytes
     }
@@ -285,8 +287,8 @@ pub(super) struct HeldMemory {
 
 impl AsRef<[u8]> for HeldMemory {
     fn as_ref(&self) -> &[u8] {
-        // SAFETY: made by `LentTensor::hold` of memory that was readable then; the reference to the object keeps
-        // the tensor, which keeps its memory.
+        // SAFETY: made by `LentTensor::hold` of memory that was readable then; the reference to the
+        // object keeps the tensor, which keeps its memory.
         unsafe { bytes_at(self.address, self.n_bytes) }
     }
 }
@@ -322,9 +324,9 @@ fn find_borrow(tensor: &Bound<'_, PyType>) -> PyResult<Option<Borrow>> {
         let Ok(table) = capsule.pointer_checked(Some(TABLE_NAME)) else {
             continue;
         };
-        // SAFETY: a capsule of this name holds DLPack's table, whose two first fields are the version in
-        // every version; the rest is read only of the version that `ExchangeTable` is written after. Torch
-        // keeps the table as long as the process lives.
+        // SAFETY: a capsule of this name holds DLPack's table, whose two first fields are the
+        // version in every version; the rest is read only of the version that `ExchangeTable` is
+        // written after. Torch keeps the table as long as the process lives.
         let borrow = unsafe {
             let table = table.cast::<ExchangeTable>().as_ptr();
             match (*table).major {
@@ -357,7 +359,8 @@ fn look_in_table<'a, 'py>(
         strides: ptr::null(),
         byte_offset: 0,
     };
-    // SAFETY: the object is a `torch.Tensor`, whose function this is, and this thread has the interpreter.
+    // SAFETY: the object is a `torch.Tensor`, whose function this is, and this thread has the
+    // interpreter.
     let code = unsafe { borrow(object.as_ptr().cast(), &raw mut found) };
     if code != 0 {
         // Torch says why in words; the attributes say it shorter.
@@ -377,8 +380,8 @@ fn look_in_table<'a, 'py>(
         return Err(refused());
     }
     let n_axes = usize::try_from(found.n_axes).map_err(|_| UnseenReason::Shape)?;
-    // SAFETY: torch gives as many extents, and as many strides if any, as there are axes; they are part of
-    // the tensor, which `object` keeps.
+    // SAFETY: torch gives as many extents, and as many strides if any, as there are axes; they are
+    // part of the tensor, which `object` keeps.
     let (dims, strides) = unsafe { (list(found.shape, n_axes), list(found.strides, n_axes)) };
     let dims = match (dims, n_axes) {
         (Some(dims), _) => dims,
@@ -443,7 +446,8 @@ fn unpacked(shape: &Shape) -> Result<Shape, UnseenReason> {
     Shape::new(dims).map_err(|_| UnseenReason::Shape)
 }
 
-/// Whether elements lie side by side in row-major order. Strides of axes with one element do not matter.
+/// Whether elements lie side by side in row-major order. Strides of axes with one element do not
+/// matter.
 fn is_dense(shape: &Shape, strides: &[isize]) -> bool {
     if shape.n_elements() == 0 {
         return true;

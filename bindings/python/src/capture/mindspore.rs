@@ -53,8 +53,8 @@ impl DumpOwner {
 /// Returns the request that a configuration makes; `None` if it asks for nothing.
 ///
 /// # Errors
-/// `ValueError` with what is wrong in it; `NotImplementedError` if only an engine of this project can do
-/// what it asks for.
+/// `ValueError` with what is wrong in it; `NotImplementedError` if only an engine of this project
+/// can do what it asks for.
 pub(super) fn request(text: &str, place: DumpOwner, time: &str) -> PyResult<Option<DumpRequest>> {
     let dump = load(text, place)?.dump;
     let modes = PermissionModes::default();
@@ -91,7 +91,8 @@ fn told(issue: &ConfigIssue) -> String {
     }
 }
 
-/// Whether a configuration of MindSpore asks for a dump, and warnings; raises what is wrong with it.
+/// Whether a configuration of MindSpore asks for a dump, and warnings; raises what is wrong with
+/// it.
 #[pyfunction]
 pub(super) fn check_mindspore_json(
     text: &str,

@@ -76,7 +76,8 @@ impl GraphParts {
         if let Some(kept) = kept {
             let beside = [&kept.graph_inputs, &kept.parameters];
             let beside = beside.into_iter().flatten().map(|input| input.position);
-            // A graph input may be in the operator's record and have one of its own: it is shown once.
+            // A graph input may be in the operator's record and have one of its own: it is shown
+            // once.
             let mut positions: Vec<usize> = kept.inputs.iter().copied().chain(beside).collect();
             positions.sort_unstable();
             positions.dedup();

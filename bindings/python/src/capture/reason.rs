@@ -20,11 +20,13 @@ pub(super) enum UnseenReason {
     ElementType(String),
     /// Extents or strides that memory cannot have.
     Shape,
-    /// It has elements and no memory: a fake tensor, a meta tensor, or a storage that was resized to nothing.
+    /// It has elements and no memory: a fake tensor, a meta tensor, or a storage that was resized
+    /// to nothing.
     NoMemory,
     /// There is no memory for a copy.
     Copy,
-    /// It is expanded, and with every element written out it is larger than all that may wait to be written.
+    /// It is expanded, and with every element written out it is larger than all that may wait to be
+    /// written.
     Expanded,
     /// The operator gave fewer results than its description has.
     Missing,

@@ -7,8 +7,8 @@ use pyo3::prelude::*;
 
 use super::fork::ForkGeneration;
 
-/// Objects that wait for a thread that has the interpreter, to be let go there: a writer's thread must not
-/// wait for the interpreter, whose owner may be waiting for the writer.
+/// Objects that wait for a thread that has the interpreter, to be let go there: a writer's thread
+/// must not wait for the interpreter, whose owner may be waiting for the writer.
 pub(super) struct ReleaseQueue {
     generation: ForkGeneration,
     has_any: AtomicBool,

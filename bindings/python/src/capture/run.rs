@@ -20,8 +20,8 @@ use super::shown::{RecordSlots, ShownValue};
 use super::take::{KnownNumbers, NumberTaker, detached};
 use super::taps::Home;
 
-/// One execution of a graph, which is shown what operators produce. Nothing here raises: the model goes on
-/// whatever happens to its dump.
+/// One execution of a graph, which is shown what operators produce. Nothing here raises: the model
+/// goes on whatever happens to its dump.
 #[pyclass(name = "Run", module = "opscope._native.capture")]
 pub(super) struct RunningGraph {
     shared: Arc<TorchSessionState>,
@@ -142,8 +142,9 @@ impl RunningGraph {
         tidy(py, &self.shared);
     }
 
-    /// Writes what an operator read that raised an error, and ends the execution. `n_before` operators ran
-    /// before it, `inputs` are pairs of a position and a tensor, `notes` lines for the text about it.
+    /// Writes what an operator read that raised an error, and ends the execution. `n_before`
+    /// operators ran before it, `inputs` are pairs of a position and a tensor, `notes` lines for
+    /// the text about it.
     fn fail_operator(
         &mut self,
         py: Python<'_>,

@@ -58,12 +58,14 @@ pub(super) struct TorchSession {
 impl TorchSession {
     /// Creates `{dump_path}/{time}` with the first of `times` that is free, and starts the writers.
     ///
-    /// `data` is `tensor` or `stats`; `form` is `acl` or `native`; `mode` is `input`, `output` or `all`; `steps` are pairs of a first and
-    /// a last step, or `None` for all; `purpose` is `values`, `watch`, `overflow`, `exception_brief`,
-    /// `exception_norm` or `exception_detail`. `plain_types` are `torch.Tensor` and those of its subclasses that
-    /// only add a name, `torch_version` is for the record of the run. With `has_graph_inputs` a selected operator's
-    /// graph inputs have records of their own. `forms` is called with a tensor that is not in the CPU's memory in
-    /// rows, and why; it gives pairs of tensors that stand for it, a reason, or `None`.
+    /// `data` is `tensor` or `stats`; `form` is `acl` or `native`; `mode` is `input`, `output` or
+    /// `all`; `steps` are pairs of a first and a last step, or `None` for all; `purpose` is
+    /// `values`, `watch`, `overflow`, `exception_brief`, `exception_norm` or `exception_detail`.
+    /// `plain_types` are `torch.Tensor` and those of its subclasses that only add a name,
+    /// `torch_version` is for the record of the run. With `has_graph_inputs` a selected operator's
+    /// graph inputs have records of their own. `forms` is called with a tensor that is not in the
+    /// CPU's memory in rows, and why; it gives pairs of tensors that stand for it, a reason, or
+    /// `None`.
     #[new]
     #[pyo3(signature = (dump_path, times, plain_types, torch_version, *, data="tensor", form="acl", rank=0,
                         mode="all", steps=None, has_graph_inputs=false, purpose="values", queue_bytes_max=None,
@@ -93,7 +95,8 @@ impl TorchSession {
         TorchSession::start(py, request, Some(times), torch, how)
     }
 
-    /// The same for what an `acl.json` asks for, in `{dump_path}/{below}/{time}` with its `dump_path`.
+    /// The same for what an `acl.json` asks for, in `{dump_path}/{below}/{time}` with its
+    /// `dump_path`.
     #[staticmethod]
     #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
     #[pyo3(signature = (text, below, times, plain_types, torch_version, *, queue_bytes_max=None, n_writers=None,
@@ -122,7 +125,8 @@ impl TorchSession {
         TorchSession::start(py, request, Some(times), torch, how)
     }
 
-    /// The same for what a configuration of MindSpore asks for, in its `path`; `target` says whose tree.
+    /// The same for what a configuration of MindSpore asks for, in its `path`; `target` says whose
+    /// tree.
     #[staticmethod]
     #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
     #[pyo3(signature = (text, target, rank, device, time, plain_types, torch_version, *, queue_bytes_max=None,
@@ -201,10 +205,10 @@ impl TorchSession {
 
     /// Lets a graph take part. `model_name` and `load` are its place in the tree.
     ///
-    /// `bodies` are graphs that operators hold, outer ones before those inside; `device` is the number of the
-    /// device that most of it runs on, where the session does not say. `constants` are values that are written
-    /// into the graph, `types` those of which dtype and extents are known, -1 for an extent that is not, and `carried`
-    /// those that bodies are given.
+    /// `bodies` are graphs that operators hold, outer ones before those inside; `device` is the
+    /// number of the device that most of it runs on, where the session does not say. `constants`
+    /// are values that are written into the graph, `types` those of which dtype and extents are
+    /// known, -1 for an extent that is not, and `carried` those that bodies are given.
     #[pyo3(signature = (model_name, load, operators, values, bodies=Vec::new(), device=0, constants=Vec::new(),
                         types=Vec::new(), carried=Vec::new()))]
     #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
@@ -236,9 +240,9 @@ impl TorchSession {
         )
     }
 
-    /// Lets a graph take part, or code that has none, whose values are to be watched. `state` says of a
-    /// tensor which storage it has, how many bytes that has, and how many references to it there are beside
-    /// one of the tensor's. At most `bytes_max` bytes are watched at once.
+    /// Lets a graph take part, or code that has none, whose values are to be watched. `state` says
+    /// of a tensor which storage it has, how many bytes that has, and how many references to it
+    /// there are beside one of the tensor's. At most `bytes_max` bytes are watched at once.
     #[pyo3(signature = (model_name, load, operators, values, state, bytes_max))]
     fn watch(
         &self,
@@ -259,8 +263,8 @@ impl TorchSession {
         MemoryWatch::attach(&self.shared, session, model, described, (state, bytes_max))
     }
 
-    /// Lets operators take part that run without a graph: [`EagerOperators`]. `is_single` is as the `acl.json`
-    /// says, unless it is given.
+    /// Lets operators take part that run without a graph: [`EagerOperators`]. `is_single` is as the
+    /// `acl.json` says, unless it is given.
     #[pyo3(signature = (describe, choose=None, is_single=None))]
     fn attach_eager(
         slf: Bound<'_, TorchSession>,
@@ -272,7 +276,8 @@ impl TorchSession {
         EagerOperators::attach(slf.py(), slf.unbind(), describe, choose, is_single)
     }
 
-    /// Models and operators that the configuration names and nothing has so far, and the models there are.
+    /// Models and operators that the configuration names and nothing has so far, and the models
+    /// there are.
     fn missing(&self) -> Missing {
         self.shared.asked.missing()
     }
@@ -290,8 +295,8 @@ impl TorchSession {
         }
     }
 
-    /// Writes the rest, ends the writers, and says what came of it; `None` if that was done before, and in
-    /// a process that was forked from the one that has the writers.
+    /// Writes the rest, ends the writers, and says what came of it; `None` if that was done before,
+    /// and in a process that was forked from the one that has the writers.
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         if self.shared.is_forked() {
             return Ok(None);

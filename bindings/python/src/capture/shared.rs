@@ -24,8 +24,8 @@ pub(super) struct TorchSessionState {
     pub(super) forms: Option<Py<PyAny>>,
     /// Whether the sink takes numbers only, at once, so that nothing outlives the operator.
     pub(super) is_reducing: bool,
-    /// Whether the sink writes a tensor that several operators have several times, so that it pays to tell it which
-    /// ones are the same.
+    /// Whether the sink writes a tensor that several operators have several times, so that it pays
+    /// to tell it which ones are the same.
     pub(super) has_identities: bool,
     /// Expanded tensors beyond this are not written out.
     pub(super) queue_bytes_max: u64,

@@ -1,5 +1,5 @@
-//! A value as it was shown: a tensor, or several that make it up, such as the indices and the values of a
-//! sparse one.
+//! A value as it was shown: a tensor, or several that make it up, such as the indices and the
+//! values of a sparse one.
 
 use std::sync::Arc;
 

@@ -49,7 +49,8 @@ pub(super) struct NumberTaker<'a> {
     pub(super) known: &'a [&'a KnownNumbers],
 }
 
-/// Tensors that stand for another one: what each of them is, the tensor, and whether nobody else has it.
+/// Tensors that stand for another one: what each of them is, the tensor, and whether nobody else
+/// has it.
 type Parts<'py> = Vec<(String, Bound<'py, PyAny>, bool)>;
 
 impl TorchSessionState {
@@ -141,8 +142,8 @@ impl TorchSessionState {
         let lent = self.lender.look(object)?;
         let mut memo = None;
         if self.is_reducing && (lent.strides.is_none() || lent.is_permuted()) {
-            // Numbers are taken here and now: the memory is in a cache, torch gets it back at once, and writers
-            // would find what the caller or a later operator has written.
+            // Numbers are taken here and now: the memory is in a cache, torch gets it back at once,
+            // and writers would find what the caller or a later operator has written.
             let is_steady = stability != Stability::Operator;
             let found = eye
                 .known
@@ -219,7 +220,8 @@ impl TorchSessionState {
     }
 }
 
-/// The numbers that the sink found in a tensor where it lies, and whether it needs no more than these.
+/// The numbers that the sink found in a tensor where it lies, and whether it needs no more than
+/// these.
 fn numbers(
     py: Python<'_>,
     lent: &LentTensor<'_, '_>,
@@ -263,9 +265,9 @@ impl KnownNumbers {
         }
     }
 
-    /// Whether it holds for these elements: an operator has read them at this place, so they have been there
-    /// since, and nobody writes to them. What was found in row-major order need not hold in another one:
-    /// averages are taken element after element.
+    /// Whether it holds for these elements: an operator has read them at this place, so they have
+    /// been there since, and nobody writes to them. What was found in row-major order need not hold
+    /// in another one: averages are taken element after element.
     fn is_of(&self, lent: &LentTensor<'_, '_>) -> bool {
         let dtype = lent.unpacked().map(|(dtype, _)| dtype);
         let is_same_order = lent.strides.is_none() || !self.is_row_major;

@@ -25,7 +25,8 @@ pub(super) struct MemoryWatch {
     tap: Tap,
     /// For each operator of the graph what it is, if it is selected.
     roles: Vec<Option<&'static str>>,
-    /// Says of a tensor which storage it has, how large that is, and how many references there are to it.
+    /// Says of a tensor which storage it has, how large that is, and how many references there are
+    /// to it.
     state: Py<PyAny>,
     bytes_max: u64,
     n_bytes: u64,
@@ -88,7 +89,8 @@ impl MemoryWatch {
 
 #[pymethods]
 impl MemoryWatch {
-    /// For each operator `watched`, `suspect`, `collective`, or `None` if the plan does not select it.
+    /// For each operator `watched`, `suspect`, `collective`, or `None` if the plan does not select
+    /// it.
     #[getter]
     fn roles(&self) -> Vec<Option<&'static str>> {
         self.roles.clone()
@@ -123,9 +125,9 @@ impl MemoryWatch {
         self.tap.count_seen(1);
     }
 
-    /// Watches a tensor's memory from now on. `tensor` has to be one that nobody else knows; it is kept.
-    /// With `is_kept` it stays when nobody else has its memory any more; with `is_view` it is left out if
-    /// its memory is watched already. Gives a number, or why there is none.
+    /// Watches a tensor's memory from now on. `tensor` has to be one that nobody else knows; it is
+    /// kept. With `is_kept` it stays when nobody else has its memory any more; with `is_view` it is
+    /// left out if its memory is watched already. Gives a number, or why there is none.
     #[pyo3(signature = (tensor, *, is_kept=false, is_view=false))]
     fn note(
         &mut self,
@@ -145,7 +147,8 @@ impl MemoryWatch {
         }
     }
 
-    /// Looks at all values. A dictionary for each that changed; the change has a number until `forget`.
+    /// Looks at all values. A dictionary for each that changed; the change has a number until
+    /// `forget`.
     fn look<'py>(&mut self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         if self.shared.is_past() {
             return Ok(Vec::new());
@@ -197,7 +200,8 @@ impl MemoryWatch {
         tidy(py, &self.shared);
     }
 
-    /// Writes a record of what values held at the last look, each with its position among the outputs.
+    /// Writes a record of what values held at the last look, each with its position among the
+    /// outputs.
     fn write(
         &self,
         py: Python<'_>,
@@ -219,8 +223,8 @@ impl MemoryWatch {
         self.write_beside(py, (op_type, op_name, task_id), outputs);
     }
 
-    /// Writes what values held before a change, or after it: pairs of a position among the outputs and the
-    /// number of a change.
+    /// Writes what values held before a change, or after it: pairs of a position among the outputs
+    /// and the number of a change.
     fn write_changes(
         &self,
         py: Python<'_>,

@@ -10,8 +10,8 @@ use super::memory::{HeldMemory, LentTensor};
 use super::reason::UnseenReason;
 use super::release::ReleaseQueue;
 
-/// A value whose memory is looked at again and again. Its memory is kept by a tensor of our own that
-/// shares it, so that nothing else gets it meanwhile.
+/// A value whose memory is looked at again and again. Its memory is kept by a tensor of our own
+/// that shares it, so that nothing else gets it meanwhile.
 pub(super) struct WatchedMemory {
     pub(super) id: u64,
     /// Whether it stays although nobody else has the memory any more.
@@ -33,7 +33,8 @@ pub(super) struct ValueChange {
 }
 
 impl WatchedMemory {
-    /// Watches the memory of `lent`, which has to be a tensor that nobody else gives another memory.
+    /// Watches the memory of `lent`, which has to be a tensor that nobody else gives another
+    /// memory.
     ///
     /// # Errors
     /// [`UnseenReason::Copy`] if there is no memory for a copy.
@@ -46,7 +47,8 @@ impl WatchedMemory {
         Ok(WatchedMemory {
             id,
             is_kept,
-            // Bytes between the elements are copied too, so that a look is one comparison of memory.
+            // Bytes between the elements are copied too, so that a look is one comparison of
+            // memory.
             copy: Arc::new(copy(lent.bytes())?),
             live: lent.hold(released),
             dtype: lent.dtype,
@@ -83,11 +85,12 @@ impl WatchedMemory {
         self.live.as_ref() != self.copy.as_slice()
     }
 
-    /// Looks again. `None` if no element changed: what lies between the elements of a strided tensor is
-    /// somebody else's.
+    /// Looks again. `None` if no element changed: what lies between the elements of a strided
+    /// tensor is somebody else's.
     ///
     /// # Errors
-    /// [`UnseenReason::Copy`] if there is no memory for copies; the next look compares with the same state as this.
+    /// [`UnseenReason::Copy`] if there is no memory for copies; the next look compares with the
+    /// same state as this.
     pub(super) fn refresh(&mut self) -> Result<Option<ValueChange>, UnseenReason> {
         let now = Arc::new(copy(self.live.as_ref())?);
         let (before, after) = (self.dense(&self.copy)?, self.dense(&now)?);

@@ -77,11 +77,12 @@ table! {
         /// aclmdlGetInputDims: a dictionary with `name`, `dimCount` and `dims`, and the code.
         get_input_dims(model_desc: WordArg, index: WordArg)
             => process().input_dims(model_desc.0, index.0), into fill_dims;
-        /// aclmdlGetInputDimsV2: as `get_input_dims`, since no model has image preprocessing inside.
+        /// aclmdlGetInputDimsV2: as `get_input_dims`, since no model has image preprocessing
+        /// inside.
         get_input_dims_v2(model_desc: WordArg, index: WordArg)
             => process().input_dims(model_desc.0, index.0), into fill_dims;
-        /// aclmdlGetInputDimsRange: a dictionary with `rangeCount` and `range`, pairs of the smallest and the
-        /// largest extent, and the code.
+        /// aclmdlGetInputDimsRange: a dictionary with `rangeCount` and `range`, pairs of the
+        /// smallest and the largest extent, and the code.
         get_input_dims_range(model_desc: WordArg, index: WordArg)
             => process().input_dims_range(model_desc.0, index.0), into fill_ranges;
         /// aclmdlGetOutputDims: a dictionary with `name`, `dimCount` and `dims`, and the code.
@@ -90,11 +91,13 @@ table! {
         /// aclmdlGetCurOutputDims: a dictionary with `name`, `dimCount` and `dims`, and the code.
         get_cur_output_dims(model_desc: WordArg, index: WordArg)
             => process().current_output_dims(model_desc.0, index.0), into fill_dims;
-        /// aclmdlGetDynamicBatch: a dictionary with `batchCount` and `batch`, the sizes that the model is prepared for, and the
-        /// code. There are none without a file of them beside the model.
+        /// aclmdlGetDynamicBatch: a dictionary with `batchCount` and `batch`, the sizes that the
+        /// model is prepared for, and the code. There are none without a file of them beside the
+        /// model.
         get_dynamic_batch(model_desc: WordArg)
             => process().dynamic_batches(model_desc.0), into fill_batches;
-        /// aclmdlGetDynamicHW: a dictionary with `hwCount` and `hw`, a list of heights and widths, and the code.
+        /// aclmdlGetDynamicHW: a dictionary with `hwCount` and `hw`, a list of heights and widths,
+        /// and the code.
         get_dynamic_hw(model_desc: WordArg, _index: WordArg)
             => process().dynamic_sizes(model_desc.0), into fill_sizes;
     }
@@ -106,7 +109,8 @@ table! {
         /// aclmdlGetOutputIndexByName: the index and the code.
         get_output_index_by_name(model_desc: WordArg, name: TextArg) -> usize
             => process().output_index(model_desc.0, &name.0);
-        /// aclmdlGetInputDynamicGearCount: how many sets of extents the model is prepared for, and the code.
+        /// aclmdlGetInputDynamicGearCount: how many sets of extents the model is prepared for, and
+        /// the code.
         get_input_dynamic_gear_count(model_desc: WordArg, _index: WordArg) -> usize
             => Ok(process().dynamic_dims(model_desc.0)?.len());
     }
@@ -130,8 +134,8 @@ fn fill_sizes(dict: &Bound<'_, PyDict>, sizes: Vec<[u64; 2]>) -> PyResult<()> {
     dict.set_item("hw", sizes)
 }
 
-/// aclmdlGetInputDynamicDims: a list of sets of extents, a dictionary each, and the code. `gear_count` says how many
-/// there is room for.
+/// aclmdlGetInputDynamicDims: a list of sets of extents, a dictionary each, and the code.
+/// `gear_count` says how many there is room for.
 #[pyfunction]
 fn get_input_dynamic_dims<'py>(
     py: Python<'py>,

@@ -45,8 +45,8 @@ table! {
     }
 
     pairs {
-        /// acldumpGetExceptionInfoPath: where dumps of failing operators go, and the code. pyACL lacks this
-        /// one.
+        /// acldumpGetExceptionInfoPath: where dumps of failing operators go, and the code. pyACL
+        /// lacks this one.
         dump_get_exception_info_path(max_len: WordArg) -> String
             => process().exception_info_path(max_len.0);
     }

@@ -10,8 +10,8 @@ use crate::table::table;
 
 table! {
     codes {
-        /// aclopSetModelDir: operators need no models here, so the directory only has to exist. It can be set
-        /// once.
+        /// aclopSetModelDir: operators need no models here, so the directory only has to exist. It
+        /// can be set once.
         set_model_dir(model_dir: FilePath) => note_model_dir(&model_dir);
         /// aclopSetMaxOpQueueNum: operators are not kept, so the number only has to be one.
         set_max_op_queue_num(max_op_num: NumberArg<u64>)

@@ -20,8 +20,8 @@ impl NumpyElements {
 
 #[pymethods]
 impl NumpyElements {
-    /// numpy's array interface, version 3: the address stays valid while this object lives, which the
-    /// array keeps. Nobody may write there, as it may be a file.
+    /// numpy's array interface, version 3: the address stays valid while this object lives, which
+    /// the array keeps. Nobody may write there, as it may be a file.
     #[getter]
     fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let descr = npy::descr(self.array.dtype);

@@ -1,8 +1,8 @@
-//! A dump's tensors and a comparison's slots as Arrow's arrays, for whatever takes those: through the PyCapsule interface,
-//! without a copy.
+//! A dump's tensors and a comparison's slots as Arrow's arrays, for whatever takes those: through
+//! the PyCapsule interface, without a copy.
 //!
-//! The consumer calls the stream without the interpreter's lock, on threads of its own. Nothing here takes it there, as who waits
-//! for the consumer may hold it.
+//! The consumer calls the stream without the interpreter's lock, on threads of its own. Nothing
+//! here takes it there, as who waits for the consumer may hold it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;

@@ -20,7 +20,8 @@ table! {
         destroy_stream(stream: WordArg) => process().destroy_stream(stream.0);
         /// aclrtSynchronizeStream: waits for what was given to a stream.
         synchronize_stream(stream: WordArg) => process().synchronize_stream(stream.0);
-        /// aclrtSynchronizeStreamWithTimeout: waits for so many milliseconds, or without end for -1.
+        /// aclrtSynchronizeStreamWithTimeout: waits for so many milliseconds, or without end for
+        /// -1.
         synchronize_stream_with_timeout(stream: WordArg, timeout: NumberArg<i32>)
             => process().synchronize_stream_with_timeout(stream.0, timeout.0);
     }

@@ -8,7 +8,8 @@ table! {
     pairs {
         /// aclrtCreateEvent: a handle and the code.
         create_event() -> usize => process().create_event();
-        /// aclrtCreateEventWithFlag: a handle and the code. Every flag gives the same kind of event.
+        /// aclrtCreateEventWithFlag: a handle and the code. Every flag gives the same kind of
+        /// event.
         create_event_with_flag(_flag: Word32Arg) -> usize => process().create_event();
         /// aclrtQueryEvent: 0 when it has happened and 1 before, and the code.
         query_event(event: WordArg) -> i32 => process().query_event(event.0);

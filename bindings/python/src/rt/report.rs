@@ -11,8 +11,8 @@ table! {
     [also launch_callback, process_report]
 
     codes {
-        /// aclrtSubscribeReport: lets a thread, whose id `acl.util.start_thread` gives, run the functions of a
-        /// stream.
+        /// aclrtSubscribeReport: lets a thread, whose id `acl.util.start_thread` gives, run the
+        /// functions of a stream.
         subscribe_report(thread_id: NumberArg<u64>, stream: WordArg)
             => process().subscribe_report(thread_id.0, stream.0);
         /// aclrtUnSubscribeReport.
@@ -21,8 +21,8 @@ table! {
     }
 }
 
-/// aclrtLaunchCallback: `fn(user_data_list)` runs when the stream comes to it, in the thread that is
-/// subscribed.
+/// aclrtLaunchCallback: `fn(user_data_list)` runs when the stream comes to it, in the thread that
+/// is subscribed.
 #[pyfunction]
 #[pyo3(signature = (r#fn, user_data_list, block_type, stream))]
 fn launch_callback(
@@ -43,8 +43,8 @@ fn launch_callback(
     }))
 }
 
-/// aclrtProcessReport: runs what the streams of the calling thread have to run, or waits for so many
-/// milliseconds until there is something.
+/// aclrtProcessReport: runs what the streams of the calling thread have to run, or waits for so
+/// many milliseconds until there is something.
 #[pyfunction]
 fn process_report(py: Python<'_>, timeout: NumberArg<i32>) -> PyResult<i32> {
     // What C calls `pthread_self`.

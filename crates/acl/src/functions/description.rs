@@ -157,8 +157,8 @@ impl AclProcess {
     /// `aclmdlGetCurOutputDims`: the extents that the latest execution gave.
     ///
     /// # Errors
-    /// As for [`AclProcess::input_dims`], and `API_NOT_SUPPORT` for a model with open extents that has
-    /// not been executed.
+    /// As for [`AclProcess::input_dims`], and `API_NOT_SUPPORT` for a model with open extents that
+    /// has not been executed.
     pub fn current_output_dims(&self, desc: Handle, index: usize) -> Answer<NamedDims> {
         let description = self.description(desc)?;
         let value = description

@@ -56,8 +56,8 @@ impl AclProcess {
         Ok(())
     }
 
-    /// `aclrtResetDevice`: takes back one [`AclProcess::set_device`]; the last one ends the context.
-    /// Without one nothing happens.
+    /// `aclrtResetDevice`: takes back one [`AclProcess::set_device`]; the last one ends the
+    /// context. Without one nothing happens.
     ///
     /// # Errors
     /// `RT_INVALID_DEVICEID` for a device that is not there.

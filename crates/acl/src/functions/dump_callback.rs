@@ -7,8 +7,8 @@ use crate::{AclProcess, Answer};
 
 impl AclProcess {
     /// `acldumpRegCallback`: hands what dumps would write to `callback`, from now until
-    /// [`AclProcess::unregister_callback`]. A second one is accepted and the first stays. What is kept
-    /// still depends on a configuration: without one nothing comes.
+    /// [`AclProcess::unregister_callback`]. A second one is accepted and the first stays. What is
+    /// kept still depends on a configuration: without one nothing comes.
     ///
     /// # Errors
     /// `FAILURE` without a callback, or if `flag` is not 0.

@@ -111,8 +111,8 @@ impl AclProcess {
         lock(&self.life).n_inits > 0
     }
 
-    /// `aclmdlInitDump`: allows [`AclProcess::set_dump`]. A dump that `aclInit` configured stays as it
-    /// is.
+    /// `aclmdlInitDump`: allows [`AclProcess::set_dump`]. A dump that `aclInit` configured stays as
+    /// it is.
     ///
     /// # Errors
     /// `UNINITIALIZE` before [`AclProcess::init`], `REPEAT_INITIALIZE` if it was called before.
@@ -133,12 +133,13 @@ impl AclProcess {
     /// before in force, and so does a refused one.
     ///
     /// # Errors
-    /// In the order of the checks: `UNINITIALIZE`, `DUMP_NOT_RUN` without [`AclProcess::init_dump`],
-    /// `INVALID_PARAM` for a null path, `INVALID_FILE`, `PARSE_FILE` if it is nested too deeply,
-    /// `INVALID_DUMP_CONFIG` for anything else in the file.
+    /// In the order of the checks: `UNINITIALIZE`, `DUMP_NOT_RUN` without
+    /// [`AclProcess::init_dump`], `INVALID_PARAM` for a null path, `INVALID_FILE`, `PARSE_FILE` if
+    /// it is nested too deeply, `INVALID_DUMP_CONFIG` for anything else in the file.
     pub fn set_dump(&self, config: Option<&Path>) -> Answer {
         const NAME: &str = "aclmdlSetDump";
-        // The life cycle stays locked, so that nobody ends the dumps while this one is put in force.
+        // The life cycle stays locked, so that nobody ends the dumps while this one is put in
+        // force.
         let life = lock(&self.life);
         self.check_dump_begun(&life, NAME)?;
         let Some(path) = config else {
@@ -154,7 +155,8 @@ impl AclProcess {
     /// wait for their files.
     ///
     /// # Errors
-    /// `UNINITIALIZE` before [`AclProcess::init`], `DUMP_NOT_RUN` without [`AclProcess::init_dump`].
+    /// `UNINITIALIZE` before [`AclProcess::init`], `DUMP_NOT_RUN` without
+    /// [`AclProcess::init_dump`].
     pub fn finalize_dump(&self) -> Answer {
         let mut life = lock(&self.life);
         self.check_dump_begun(&life, "aclmdlFinalizeDump")?;

@@ -53,8 +53,8 @@ impl AclProcess {
     /// `aclrtFree`.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for null, `RT_PARAM_INVALID` for an address that [`AclProcess::malloc`] did not
-    /// give or that was freed.
+    /// `INVALID_PARAM` for null, `RT_PARAM_INVALID` for an address that [`AclProcess::malloc`] did
+    /// not give or that was freed.
     pub fn free(&self, address: usize) -> Answer {
         self.memory.release(address, MemoryKind::Device)
     }

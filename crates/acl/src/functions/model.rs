@@ -25,9 +25,9 @@ impl AclProcess {
     /// `aclmdlLoadFromFile`. Returns the model's number: they count from 1 and none is used twice.
     ///
     /// # Errors
-    /// `GE_EXEC_NOT_INIT` before [`AclProcess::init`], `GE_EXEC_MODEL_PATH_INVALID` if the file cannot
-    /// be opened, `GE_EXEC_MODEL_DATA_SIZE_INVALID` if it is damaged or no model, or if the file
-    /// with its gears is no such file or does not fit it, `GE_LOAD_MODEL` if it needs what the
+    /// `GE_EXEC_NOT_INIT` before [`AclProcess::init`], `GE_EXEC_MODEL_PATH_INVALID` if the file
+    /// cannot be opened, `GE_EXEC_MODEL_DATA_SIZE_INVALID` if it is damaged or no model, or if the
+    /// file with its gears is no such file or does not fit it, `GE_LOAD_MODEL` if it needs what the
     /// engine lacks.
     pub fn load_from_file(&self, path: &Path) -> Answer<u32> {
         self.load(ModelSource::File(path))

@@ -100,12 +100,12 @@ impl AclProcess {
     /// models.
     ///
     /// # Errors
-    /// `UNINITIALIZE` before [`AclProcess::init`], `INVALID_PARAM` for handles that are not what they
-    /// should be and inputs without known extents, `UNSUPPORTED_DATA_TYPE`, `OP_ATTR_NOT_MATCH` for
-    /// attributes that ONNX cannot say, `FORMAT_NOT_MATCH` for formats that contradict each other
-    /// or name no plain axes, `OP_NOT_FOUND` and `OP_LOAD_FAILED` if the engine lacks the operator
-    /// or refuses it, `GE_PARAM_INVALID` for buffers that are too short, `RT_MODEL_EXECUTE` if it
-    /// fails.
+    /// `UNINITIALIZE` before [`AclProcess::init`], `INVALID_PARAM` for handles that are not what
+    /// they should be and inputs without known extents, `UNSUPPORTED_DATA_TYPE`,
+    /// `OP_ATTR_NOT_MATCH` for attributes that ONNX cannot say, `FORMAT_NOT_MATCH` for formats that
+    /// contradict each other or name no plain axes, `OP_NOT_FOUND` and `OP_LOAD_FAILED` if the
+    /// engine lacks the operator or refuses it, `GE_PARAM_INVALID` for buffers that are too short,
+    /// `RT_MODEL_EXECUTE` if it fails.
     pub fn execute_op(
         &self,
         op_type: &str,

@@ -224,8 +224,8 @@ impl Fixture {
         Ok(floats(&self.contents(outputs, 0)))
     }
 
-    /// Files below the directory to dump to: `{time}` is replaced by its number in order, time stamps
-    /// are cut off.
+    /// Files below the directory to dump to: `{time}` is replaced by its number in order, time
+    /// stamps are cut off.
     pub(crate) fn dumped(&self) -> Vec<String> {
         let mut times: Vec<String> = Vec::new();
         for entry in fs::read_dir(self.out()).unwrap() {

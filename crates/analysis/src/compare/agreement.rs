@@ -6,10 +6,10 @@
 //! another operator; or it is not there, because the golden graph never makes it, and everything
 //! that was computed from it is.
 //!
-//! A side's *values* are its tensors by their elements: slots with the same elements show one value,
-//! so that views and casts without effect do not count, and what reads a value is known without a
-//! recorded graph. A value is *found* if the other side has one that agrees with it. It is *rejoined*
-//! if it is found, or if every operator that reads it makes rejoined values.
+//! A side's *values* are its tensors by their elements: slots with the same elements show one
+//! value, so that views and casts without effect do not count, and what reads a value is known
+//! without a recorded graph. A value is *found* if the other side has one that agrees with it. It
+//! is *rejoined* if it is found, or if every operator that reads it makes rejoined values.
 
 mod anchors;
 mod coverage;
@@ -227,8 +227,8 @@ impl ComparedValues {
                 let found = self.input_agreement(sides, pair, slot);
                 let stored = (is_stored_otherwise || self.are_folded(sides, slot))
                     .then_some(SlotAgreement::Stored);
-                // What made such an input is judged by itself; which of several operators reads it is
-                // chance.
+                // What made such an input is judged by itself; which of several operators reads it
+                // is chance.
                 let is_other_form = result.evidence == Evidence::Shape
                     || result.target.dtype != result.golden.dtype;
                 let is_passed_on = (!is_certain || makes_same && is_other_form)
@@ -283,9 +283,9 @@ impl ComparedValues {
         values
     }
 
-    /// Whether a pair may have been brought together wrongly. Where all inputs of both agree, or one
-    /// differs that the other side has nowhere, such as a changed weight, outputs that differ are
-    /// evidence, whatever becomes of them.
+    /// Whether a pair may have been brought together wrongly. Where all inputs of both agree, or
+    /// one differs that the other side has nowhere, such as a changed weight, outputs that differ
+    /// are evidence, whatever becomes of them.
     fn is_doubtful(
         &self,
         sides: MatchedDumps<'_>,
@@ -372,7 +372,8 @@ impl ComparedValues {
             })
     }
 
-    /// Whether one side's slot is what the other's comes to with a batch normalisation multiplied in.
+    /// Whether one side's slot is what the other's comes to with a batch normalisation multiplied
+    /// in.
     fn are_folded(&self, sides: MatchedDumps<'_>, slot: &SlotPair) -> bool {
         let dumps = [sides.target, sides.golden];
         self.are_outside(slot)
@@ -386,7 +387,8 @@ impl ComparedValues {
     }
 
     /// Whether an output that differs shows another value than its partner, and nothing is wrong
-    /// with either: one of them is there under another operator, and the other comes to nothing new.
+    /// with either: one of them is there under another operator, and the other comes to nothing
+    /// new.
     fn is_other_pair(&self, slot: &SlotPair, is_doubtful: bool) -> bool {
         let is_found = self
             .here(slot)

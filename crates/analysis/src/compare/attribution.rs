@@ -1,8 +1,9 @@
 //! Whose fault is it?
 //!
-//! Operators are looked at in the order of execution. One whose inputs agree and whose output does not is at
-//! fault itself; one whose inputs part already may only pass on what it got. Nothing is accused of what may have
-//! come from something that was not compared. `docs/compare.md` has the rules.
+//! Operators are looked at in the order of execution. One whose inputs agree and whose output does
+//! not is at fault itself; one whose inputs part already may only pass on what it got. Nothing is
+//! accused of what may have come from something that was not compared. `docs/compare.md` has the
+//! rules.
 
 mod cause;
 pub(super) mod distance;
@@ -91,8 +92,8 @@ fn summary(comparison: &Comparison, flow: &ValueFlow, n_ranked: usize) -> Compar
     summary
 }
 
-/// Operators by what they added, most first: before all those that are at fault themselves, and last those that
-/// pass on what they got, whose own part is a guess.
+/// Operators by what they added, most first: before all those that are at fault themselves, and
+/// last those that pass on what they got, whose own part is a guess.
 fn ranking(operators: &[OperatorResult], n_ranked: usize) -> Vec<usize> {
     let added = |operator: &OperatorResult| operator.error.map_or(0.0, |error| error.added);
     // Of an operator without inputs: something before it is as bad.

@@ -1,7 +1,8 @@
 //! Which output an input is, told from the numbers of both.
 //!
-//! Dumps seldom say how operators are connected. A saved result has extremes, mean, deviation and norm of
-//! every tensor, and two tensors that agree in all of these bit for bit are the same for all that matters here.
+//! Dumps seldom say how operators are connected. A saved result has extremes, mean, deviation and
+//! norm of every tensor, and two tensors that agree in all of these bit for bit are the same for
+//! all that matters here.
 
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
@@ -29,10 +30,11 @@ pub(super) struct ResultSource {
     pub(super) target: Option<ResultSlot>,
     /// The same on the golden side.
     pub(super) golden: Option<ResultSlot>,
-    /// Whether that is so of both sides together: the pair was compared before with the very same numbers.
+    /// Whether that is so of both sides together: the pair was compared before with the very same
+    /// numbers.
     pub(super) is_same: bool,
-    /// Whether nothing before is it, and an output of the operator itself is: it was changed in place, or
-    /// handed through.
+    /// Whether nothing before is it, and an output of the operator itself is: it was changed in
+    /// place, or handed through.
     pub(super) is_own_output: bool,
 }
 
@@ -66,7 +68,8 @@ type Marks = [Option<Mark>; 3];
 type Seen = [HashMap<Mark, u32>; 3];
 
 impl ValueFlow {
-    /// Connects inputs with the latest output before them; what comes from outside, with its first reader.
+    /// Connects inputs with the latest output before them; what comes from outside, with its first
+    /// reader.
     pub(super) fn trace(comparison: &Comparison) -> ValueFlow {
         let n_slots = comparison
             .operators
@@ -164,8 +167,8 @@ impl ValueFlow {
     }
 }
 
-/// The values seen at each rank and step, and how many operators are yet to come there. No value goes from one place to
-/// another, while weights have the same numbers in all of them.
+/// The values seen at each rank and step, and how many operators are yet to come there. No value
+/// goes from one place to another, while weights have the same numbers in all of them.
 struct SeenAtPlaces(HashMap<OperatorPlace, (usize, Seen)>);
 
 impl SeenAtPlaces {
@@ -189,7 +192,8 @@ impl SeenAtPlaces {
             return;
         };
         *n_left -= 1;
-        // Nobody asks for those of a step that is over, which are all the numbers of the dump together.
+        // Nobody asks for those of a step that is over, which are all the numbers of the dump
+        // together.
         if *n_left > 0 {
             *known = seen;
         }
@@ -209,7 +213,8 @@ impl SlotMarks {
     }
 
     fn of_slot(&mut self, slot: &SlotResult) -> Marks {
-        // Of another dtype it is another tensor; the numbers of short ones are often the same by chance.
+        // Of another dtype it is another tensor; the numbers of short ones are often the same by
+        // chance.
         let target = self.of_side(slot, Party::Target, &slot.target.dtype);
         let golden = self.of_side(slot, Party::Golden, &slot.golden.dtype);
         let is_known = target.is_some() && golden.is_some();

@@ -1,7 +1,7 @@
 //! Which operator and slot of one side is which of the other.
 //!
-//! Each way of finding partners sees only what the ways before it left over. The rules, one after the other, are
-//! in `docs/compare/matching.md`.
+//! Each way of finding partners sees only what the ways before it left over. The rules, one after
+//! the other, are in `docs/compare/matching.md`.
 //!
 //! | module | job |
 //! | --- | --- |
@@ -64,7 +64,8 @@ pub struct MatchingOptions {
     pub target_fusion: Option<FusionRules>,
     /// Rules of the fusions that the compiler made in the golden side.
     pub golden_fusion: Option<FusionRules>,
-    /// Whether operators may only be matched by mapping, declared fusion and name, never by a guess.
+    /// Whether operators may only be matched by mapping, declared fusion and name, never by a
+    /// guess.
     pub no_guesses: bool,
     /// Executions that were found to make the same values.
     pub anchors: Vec<ValueAnchor>,
@@ -75,10 +76,11 @@ pub struct MatchingOptions {
 /// Slots by the values that they show: slots of both sides with one number have the same elements.
 #[derive(Clone, Debug, Default)]
 pub struct SharedValues {
-    /// The numbers of the target's slots, and those of the golden side's. Slots whose value the other
-    /// side has nowhere have none.
+    /// The numbers of the target's slots, and those of the golden side's. Slots whose value the
+    /// other side has nowhere have none.
     pub of_slot: [HashMap<SlotRef, usize>; 2],
-    /// Numbers of values that no two operators show by chance, and whether they come from outside, as weights do.
+    /// Numbers of values that no two operators show by chance, and whether they come from outside,
+    /// as weights do.
     pub distinctive: HashMap<usize, bool>,
     /// Whether a side lacks operators that the other shows, so that type and order say little.
     pub is_partial: bool,
@@ -105,7 +107,8 @@ pub struct ValueAnchor {
 }
 
 impl Matching {
-    /// Finds what belongs together. No slot is in two pairs, and the same input leads to the same result.
+    /// Finds what belongs together. No slot is in two pairs, and the same input leads to the same
+    /// result.
     ///
     /// # Errors
     /// [`MappingError`] if the mapping names what is in neither step of a side, or something twice.
@@ -230,7 +233,8 @@ pub struct SlotPair {
     pub target: SlotRef,
     /// The golden side's.
     pub golden: SlotRef,
-    /// The layout that both are brought to before they are compared; none if they are compared as they are.
+    /// The layout that both are brought to before they are compared; none if they are compared as
+    /// they are.
     pub layout: Option<Layout>,
     /// A change that may be made if their extents do not agree; never made without being asked for.
     pub hint: Option<LayoutHint>,

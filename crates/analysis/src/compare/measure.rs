@@ -27,7 +27,8 @@ pub struct MeasureOptions {
     pub difference: difference::DifferenceOptions,
 }
 
-/// Slots that are measured together: enough for all threads, and few enough that their results need no room.
+/// Slots that are measured together: enough for all threads, and few enough that their results need
+/// no room.
 const N_BATCH_SLOTS: usize = 1 << 15;
 
 /// Measures every pair of slots. Verdicts are not given yet, apart from those on extents.

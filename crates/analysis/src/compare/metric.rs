@@ -62,8 +62,8 @@ const fn is(a: &str, b: &str) -> bool {
     i == a.len() && i == b.len()
 }
 
-// The order is that of columns. Metrics without a column follow, those that are computed from others
-// at the end.
+// The order is that of columns. Metrics without a column follow, those that are computed from
+// others at the end.
 metrics! {
     Cosine = "cosine" [large column limit page],
     RelL2 = "rel_l2" [column limit page],
@@ -239,7 +239,8 @@ impl<'de> Deserialize<'de> for MetricId {
     }
 }
 
-/// A statistic of one tensor, whatever a table calls it. The order is that of the metrics of a side.
+/// A statistic of one tensor, whatever a table calls it. The order is that of the metrics of a
+/// side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum TensorStatistic {

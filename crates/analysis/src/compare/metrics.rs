@@ -21,7 +21,8 @@ pub struct Metrics {
     values: Arc<[f64]>,
 }
 
-/// Lists of metrics that a thread remembers: comparisons have one for each kind of dtype and of evidence.
+/// Lists of metrics that a thread remembers: comparisons have one for each kind of dtype and of
+/// evidence.
 const N_LISTS_MAX: usize = 8;
 
 thread_local! {

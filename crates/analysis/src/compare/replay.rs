@@ -1,4 +1,5 @@
-//! Judges an operator by its outputs for known inputs: tells its own error from the one it inherited.
+//! Judges an operator by its outputs for known inputs: tells its own error from the one it
+//! inherited.
 //!
 //! Nothing is run here. Whoever has an engine computes outputs again and hands them over.
 
@@ -54,7 +55,8 @@ pub struct ReplayResult {
     pub notes: Vec<String>,
 }
 
-/// Relative distances (`rel_l2`), the largest of several slots; infinite where extents or NaN differ.
+/// Relative distances (`rel_l2`), the largest of several slots; infinite where extents or NaN
+/// differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct ReplayErrors {
     /// The operator's own.
@@ -87,8 +89,8 @@ pub enum ReplayBlame {
     Inherited,
     /// Both.
     Both,
-    /// The operator is another one: its inputs are those of the golden side, and it makes something else of them, as
-    /// its attributes say.
+    /// The operator is another one: its inputs are those of the golden side, and it makes something
+    /// else of them, as its attributes say.
     Attributes,
 }
 

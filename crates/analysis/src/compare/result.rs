@@ -1,4 +1,5 @@
-//! Everything that a comparison found, as it is saved: reports are made from it, and verdicts are given anew.
+//! Everything that a comparison found, as it is saved: reports are made from it, and verdicts are
+//! given anew.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -85,7 +86,8 @@ pub struct OperatorResult {
     pub likeness: Option<f64>,
     /// Inputs, then outputs.
     pub slots: Vec<SlotResult>,
-    /// The verdict on the operator: the worst of its outputs'; of its inputs' if no output was judged.
+    /// The verdict on the operator: the worst of its outputs'; of its inputs' if no output was
+    /// judged.
     pub level: VerdictLevel,
     /// Why its outputs are not what they should be, if they are not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -99,7 +101,8 @@ pub struct OperatorResult {
     /// The line of the program that it comes from, likewise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// Attributes that its graphs give other values, where it does not pass and both graphs tell them.
+    /// Attributes that its graphs give other values, where it does not pass and both graphs tell
+    /// them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attributes: Vec<AttributeDifference>,
     /// Error of the inputs, of the outputs, and what the operator added.
@@ -110,8 +113,8 @@ pub struct OperatorResult {
     pub non_finite: Option<NonFiniteRole>,
 }
 
-/// An attribute that has another value on each side, as text; none where the side does not give it, which means
-/// its default.
+/// An attribute that has another value on each side, as text; none where the side does not give it,
+/// which means its default.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttributeDifference {
     /// Its name.
@@ -179,19 +182,22 @@ pub struct SlotResult {
     /// The layout in which they were compared, where it is none of theirs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub layout: Option<SharedText>,
-    /// The name of the parameter or weight that an input is, where it does not pass and a graph beside
-    /// the dumps tells.
+    /// The name of the parameter or weight that an input is, where it does not pass and a graph
+    /// beside the dumps tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parameter: Option<SharedText>,
-    /// The numbers; those that do not exist are left out. Infinities and NaN are the texts `inf`, `-inf` and `nan`.
+    /// The numbers; those that do not exist are left out. Infinities and NaN are the texts `inf`,
+    /// `-inf` and `nan`.
     pub metrics: Metrics,
     /// The numbers of the reference against the golden side, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub yardstick: Option<Box<Metrics>>,
-    /// The dtype whose limits applied, where the values went through a coarser one than both sides have.
+    /// The dtype whose limits applied, where the values went through a coarser one than both sides
+    /// have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judged_as: Option<SharedText>,
-    /// Whether it is an input that an operator makes which a dump does not show, as the graph beside it tells.
+    /// Whether it is an input that an operator makes which a dump does not show, as the graph
+    /// beside it tells.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_unseen: bool,
     /// Whether it is an input that differs and that no operator of either side makes, as far as the
@@ -226,8 +232,8 @@ pub enum SlotAgreement {
     Inner,
     /// Of an input: the partner reads the value as another input.
     OtherInput,
-    /// Of an input: extents, or a weight with its elements in another order, of operators that make the
-    /// same of it; or a weight into which a batch normalisation was multiplied.
+    /// Of an input: extents, or a weight with its elements in another order, of operators that make
+    /// the same of it; or a weight into which a batch normalisation was multiplied.
     Stored,
     /// Of an input: the golden dump has the value, first at this operator, and the partner does not
     /// read it.
@@ -266,7 +272,8 @@ pub struct RuleHit {
     pub level: VerdictLevel,
 }
 
-/// An operator's error in parts; each the largest relative distance ([`Metrics`] `rel_l2`) of its slots.
+/// An operator's error in parts; each the largest relative distance ([`Metrics`] `rel_l2`) of its
+/// slots.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OwnError {
     /// Of its inputs; 0 if none was compared.
@@ -288,7 +295,8 @@ pub struct OwnError {
 pub enum NonFiniteRole {
     /// Its inputs are finite, its outputs are not, and the golden side's are.
     Producer,
-    /// It got them from an operator, whose index in [`Comparison::operators`] is given where it is known.
+    /// It got them from an operator, whose index in [`Comparison::operators`] is given where it is
+    /// known.
     Propagator {
         /// The operator before it in the chain.
         from: Option<usize>,
@@ -318,7 +326,8 @@ pub struct Skip {
     /// Whether the user allowed it.
     #[serde(default)]
     pub is_allowed: bool,
-    /// Of an operator without a partner, the first of [`Comparison::operators`] that its side ran after it.
+    /// Of an operator without a partner, the first of [`Comparison::operators`] that its side ran
+    /// after it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<usize>,
 }
@@ -345,7 +354,8 @@ pub struct ComparisonSummary {
     /// The first divergence of each rank, where there are several ranks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub first_by_rank: Vec<DivergencePoint>,
-    /// The first operator that made a NaN or an infinity, or the first that shows one if none is known to.
+    /// The first operator that made a NaN or an infinity, or the first that shows one if none is
+    /// known to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_non_finite: Option<usize>,
     /// The way of the bad values from that operator to the last one that is known to pass them on.
@@ -357,26 +367,29 @@ pub struct ComparisonSummary {
     pub n_bytes: u64,
 }
 
-/// An operator at which the values of both sides part: everything that it reads is on the golden side
-/// too, or comes from outside, and what it makes is not.
+/// An operator at which the values of both sides part: everything that it reads is on the golden
+/// side too, or comes from outside, and what it makes is not.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PartingOperator {
     /// The operator of the list that it is, or is a part of.
     pub operator: usize,
     /// The target's operator.
     pub name: OperatorName,
-    /// The slot that differs: its output, or an input from outside that the golden side has nowhere.
+    /// The slot that differs: its output, or an input from outside that the golden side has
+    /// nowhere.
     pub slot: SlotKey,
     /// The cause.
     pub cause: Cause,
-    /// The name of the parameter or weight that the slot is, if it is one and a graph beside the dump tells.
+    /// The name of the parameter or weight that the slot is, if it is one and a graph beside the
+    /// dump tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parameter: Option<String>,
-    /// Operators of the target that may be at fault as well: with the first they are one operator of
-    /// the golden side, and nothing tells which of them it is.
+    /// Operators of the target that may be at fault as well: with the first they are one operator
+    /// of the golden side, and nothing tells which of them it is.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<OperatorName>,
-    /// Inputs that the golden side's operator does not read, with the operator that shows them there.
+    /// Inputs that the golden side's operator does not read, with the operator that shows them
+    /// there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rewired: Vec<RewiredInput>,
 }
@@ -399,15 +412,18 @@ pub struct DivergencePoint {
     pub slot: SlotKey,
     /// The cause, as far as it is known.
     pub cause: Cause,
-    /// The operator, where it is one of several that belong together, or another than that of the list.
+    /// The operator, where it is one of several that belong together, or another than that of the
+    /// list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<OperatorName>,
-    /// Operators that were not compared and stand between what agrees and this slot, the nearest first.
+    /// Operators that were not compared and stand between what agrees and this slot, the nearest
+    /// first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub suspects: Vec<Suspect>,
 }
 
-/// An operator that was not compared, or not in all of its slots, and may be the reason of a divergence.
+/// An operator that was not compared, or not in all of its slots, and may be the reason of a
+/// divergence.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Suspect {
     /// The side or sides that have it.
@@ -428,7 +444,8 @@ pub enum Cause {
     Outside,
     /// The inputs differ already.
     Inherited,
-    /// The inputs agree, though not exactly, and the output differs by no more than the operator may make of that.
+    /// The inputs agree, though not exactly, and the output differs by no more than the operator
+    /// may make of that.
     Gradual,
     /// Not all inputs were compared, or something before it was not.
     #[default]

@@ -118,8 +118,8 @@ pub enum CompareError {
 /// Opens, matches, measures and judges two dumps.
 ///
 /// # Errors
-/// [`CompareError`] if a side cannot be opened, or nothing of it is left to compare. Everything less than that is
-/// a skip of the result.
+/// [`CompareError`] if a side cannot be opened, or nothing of it is left to compare. Everything
+/// less than that is a skip of the result.
 pub fn run(request: &ComparisonRequest) -> Result<Comparison, CompareError> {
     let open = |name, path: &Path| open(name, path, request);
     let target = open("target", &request.target)?;
@@ -199,8 +199,8 @@ pub fn run(request: &ComparisonRequest) -> Result<Comparison, CompareError> {
     Ok(comparison)
 }
 
-/// Gives operators and inputs that do not pass the names that they have in the program. The target's go
-/// before the golden side's.
+/// Gives operators and inputs that do not pass the names that they have in the program. The
+/// target's go before the golden side's.
 fn name_origins(comparison: &mut Comparison, sides: MatchedDumps<'_>) {
     let dumps = [sides.target, sides.golden];
     let named: HashSet<usize> = comparison.partings.iter().map(|at| at.operator).collect();
@@ -245,7 +245,8 @@ fn differing_attributes(dumps: [&ComparedDump; 2], runs: [usize; 2]) -> Vec<Attr
     AttributeDifference::between(&target, &golden)
 }
 
-/// Matches two dumps and returns the pairs as a mapping that can be edited and given back; reads no tensor.
+/// Matches two dumps and returns the pairs as a mapping that can be edited and given back; reads no
+/// tensor.
 ///
 /// # Errors
 /// As [`run`].

@@ -41,7 +41,8 @@ impl Selection {
         });
     }
 
-    /// Leaves out operators of which neither side has a chosen name and type, and inputs if they are not wanted.
+    /// Leaves out operators of which neither side has a chosen name and type, and inputs if they
+    /// are not wanted.
     pub(super) fn narrow(
         &self,
         matching: &mut Matching,

@@ -42,14 +42,16 @@ pub struct ComparedDump {
     pub graphs: Vec<(Option<u32>, GraphDescription)>,
     /// Facts about its runs from the descriptions of graphs and the graphs beside the dump.
     pub described: DumpGraphs,
-    /// Names of the values of ONNX models that ran as they are, as far as descriptions of their graphs lie beside the
-    /// dump.
+    /// Names of the values of ONNX models that ran as they are, as far as descriptions of their
+    /// graphs lie beside the dump.
     pub value_names: HashSet<String>,
     /// Messages about files that could not be read and belong to no run.
     pub problems: Vec<String>,
-    /// Whether it shows calls that its tool listens to, and is silent of others, such as a reshape, in between.
+    /// Whether it shows calls that its tool listens to, and is silent of others, such as a reshape,
+    /// in between.
     pub shows_some_calls: bool,
-    /// Files that were not read as a part of the dump, and overflow records, of which there are no tensors.
+    /// Files that were not read as a part of the dump, and overflow records, of which there are no
+    /// tensors.
     pub passed_over: Vec<PassedOver>,
 }
 
@@ -233,8 +235,8 @@ impl ComparedDump {
                     self.passed_over.push(PassedOver { path, reason });
                 }
             }
-            // A tensor of which nothing is known stands for the damaged file. A damaged table still has
-            // sound rows, and the damage is none of theirs.
+            // A tensor of which nothing is known stands for the damaged file. A damaged table still
+            // has sound rows, and the damage is none of theirs.
             UnsettledRecord::Undescribed(at) => {
                 let slot = &mut self.runs[at.run].slots[at.slot];
                 if let Some(problem) = problems.remove(&*slot.path) {
@@ -316,9 +318,9 @@ impl ComparedDump {
         run
     }
 
-    /// Brings the executions of a step into the order of their times where they are of several graphs of one
-    /// network: MindSpore makes the body and the condition of a loop graphs of their own, which take turns, and a
-    /// dump has each in a directory of its own.
+    /// Brings the executions of a step into the order of their times where they are of several
+    /// graphs of one network: MindSpore makes the body and the condition of a loop graphs of their
+    /// own, which take turns, and a dump has each in a directory of its own.
     fn put_graphs_in_order(&mut self) {
         let mut steps: HashMap<RunPlace, Vec<usize>> = HashMap::new();
         for (index, run) in self.runs.iter().enumerate() {
@@ -351,10 +353,11 @@ impl ComparedDump {
         self.runs = runs.collect();
     }
 
-    /// Takes names of operators before fusion from descriptions: they have all of them, files only those that made
-    /// outputs, and tables of statistics none.
+    /// Takes names of operators before fusion from descriptions: they have all of them, files only
+    /// those that made outputs, and tables of statistics none.
     ///
-    /// A description is read once, and every execution gets its names: their number has a bound of its own.
+    /// A description is read once, and every execution gets its names: their number has a bound of
+    /// its own.
     fn name_originals(&mut self) {
         let mut n_names = 0;
         for index in 0..self.runs.len() {
@@ -400,8 +403,8 @@ impl ComparedDump {
     }
 }
 
-/// A type as the vendors' trees have it, in names of files and without the dots of PyTorch's. Lists of types that mean
-/// something, and the other dump, are to find both.
+/// A type as the vendors' trees have it, in names of files and without the dots of PyTorch's. Lists
+/// of types that mean something, and the other dump, are to find both.
 pub fn without_dots(op_type: &str) -> String {
     // C++'s names of them are told by their colons.
     if op_type.contains("::") {
@@ -410,8 +413,9 @@ pub fn without_dots(op_type: &str) -> String {
     op_type.replace('.', "_")
 }
 
-/// The file that makes a tensor one of an execution of its own. A file of the runtime is one execution; arrays of one
-/// execution are files of their own, and elements of the native form are wherever there was room.
+/// The file that makes a tensor one of an execution of its own. A file of the runtime is one
+/// execution; arrays of one execution are files of their own, and elements of the native form are
+/// wherever there was room.
 fn file_of_execution(record: &IndexedTensor) -> Option<SharedPath> {
     let place = record.elements.as_ref()?;
     let is_of_runtime = place.kind != Some(FileKind::Elements)

@@ -10,8 +10,8 @@ use super::result::{
 };
 use super::side::ComparedDump;
 
-/// The skips that a matching leads to: operators and slots without a partner, and files that could not be
-/// read at all.
+/// The skips that a matching leads to: operators and slots without a partner, and files that could
+/// not be read at all.
 pub(super) fn of_matching(sides: MatchedDumps<'_>) -> Vec<Skip> {
     let orders = Party::BOTH.map(|party| PairOrder::by_place(sides, party));
     let unmatched = sides.matching.unmatched.iter().map(|one| {
@@ -57,7 +57,8 @@ fn named_sides(sides: MatchedDumps<'_>) -> impl Iterator<Item = (SkipSide, &Comp
     .chain(reference)
 }
 
-/// The pairs of a matching by rank and step, each with the first of its executions on a side, in order.
+/// The pairs of a matching by rank and step, each with the first of its executions on a side, in
+/// order.
 struct PairOrder(HashMap<OperatorPlace, Vec<(usize, usize)>>);
 
 impl PairOrder {

@@ -1,7 +1,8 @@
 //! Comparing slots of which one side, or both, has statistics or digests only.
 //!
-//! Extremes, mean and norm of two tensors differ by no more than the tensors themselves do, so limits of the
-//! latter serve for the former: what fails here would fail there. What passes may still differ.
+//! Extremes, mean and norm of two tensors differ by no more than the tensors themselves do, so
+//! limits of the latter serve for the former: what fails here would fail there. What passes may
+//! still differ.
 
 mod described;
 mod number;
@@ -39,8 +40,8 @@ pub(super) struct StatisticsMatch {
     pub(super) n_bytes: u64,
 }
 
-/// Compares what both sides have; of elements statistics are computed. `layout` is the one that both
-/// sides would be brought to if they had elements.
+/// Compares what both sides have; of elements statistics are computed. `layout` is the one that
+/// both sides would be brought to if they had elements.
 pub(super) fn compare(
     target: &ExecutionSlot,
     golden: &ExecutionSlot,
@@ -246,8 +247,8 @@ fn scale(golden: &DescribedSlot, name: TensorStatistic, own: RoundedNumber) -> f
     }
 }
 
-/// Counts of NaN and infinities that only one side has: by their counts, or at least one where extremes, mean or
-/// norm show one.
+/// Counts of NaN and infinities that only one side has: by their counts, or at least one where
+/// extremes, mean or norm show one.
 fn non_finite(a: &DescribedSlot, b: &DescribedSlot, metrics: &mut Vec<(MetricId, f64)>) -> bool {
     let both = |name: TensorStatistic| Some((a.get(name)?.value, b.get(name)?.value));
     let count = |name: TensorStatistic| both(name).map(|(x, y)| (x - y).abs());

@@ -21,7 +21,8 @@ pub struct TensorSummary {
     pub path: Option<SharedText>,
 }
 
-/// A description that slots have in common: a native dump has all its tensors in few files, and of few shapes.
+/// A description that slots have in common: a native dump has all its tensors in few files, and of
+/// few shapes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SharedSummary(Arc<TensorSummary>);
 

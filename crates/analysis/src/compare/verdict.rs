@@ -1,7 +1,7 @@
 //! Pass, warn or fail: what metrics mean.
 //!
-//! A verdict is a function of saved numbers and thresholds, so that it can be given anew without reading a
-//! tensor again. `docs/compare.md` gives the rules and the reasons of every default.
+//! A verdict is a function of saved numbers and thresholds, so that it can be given anew without
+//! reading a tensor again. `docs/compare.md` gives the rules and the reasons of every default.
 
 mod bounds;
 mod defaults;
@@ -117,8 +117,9 @@ fn set_aside(slot: &mut SlotResult) {
     }];
 }
 
-/// The failed outputs of a sum or difference that are no farther off than its inputs are, which pass: large values
-/// that cancel leave their errors behind, and nothing is wrong but the network's choice.
+/// The failed outputs of a sum or difference that are no farther off than its inputs are, which
+/// pass: large values that cancel leave their errors behind, and nothing is wrong but the network's
+/// choice.
 fn cancelled(slots: &[SlotResult]) -> Vec<usize> {
     let inputs = || slots.iter().filter(|slot| !slot.is_output());
     let is_like = |slot: &SlotResult| slot.level == VerdictLevel::Pass && slot.agreement.is_none();

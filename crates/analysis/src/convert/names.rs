@@ -45,7 +45,8 @@ impl OutputName {
     }
 }
 
-/// Line breaks would add lines of their own to `mapping.csv`, and a `/` would name another directory.
+/// Line breaks would add lines of their own to `mapping.csv`, and a `/` would name another
+/// directory.
 pub(super) fn without_controls(text: &str) -> String {
     let is_bad = |c: char| c.is_control() || c == '/';
     text.chars()

@@ -21,8 +21,8 @@ pub struct ConvertSource {
     pub file_name: String,
     /// The name that `mapping.csv` gives for it, if the real one was too long.
     pub real_name: Option<String>,
-    /// Whether that name says which tensor of the operator the file holds, as MindSpore's do. What the
-    /// results' names begin with is then without the suffix.
+    /// Whether that name says which tensor of the operator the file holds, as MindSpore's do. What
+    /// the results' names begin with is then without the suffix.
     pub names_its_tensor: bool,
     /// Directory below the output directory.
     pub subdir: PathBuf,
@@ -61,8 +61,8 @@ pub struct FoundSources {
     pub errors: Vec<StoreError>,
 }
 
-/// Why a single file has nothing to convert; none if it may have. Results of converting can be converted again, when
-/// they are asked for by name.
+/// Why a single file has nothing to convert; none if it may have. Results of converting can be
+/// converted again, when they are asked for by name.
 fn reason_without_tensors(listing: dump::DumpListing) -> Option<PassReason> {
     let reader = reader_of(&listing);
     if !listing.tables.is_empty() || !listing.step_tables.is_empty() {
@@ -77,8 +77,8 @@ fn reason_without_tensors(listing: dump::DumpListing) -> Option<PassReason> {
 }
 
 /// Lists what to convert: a file as it is, a directory with everything below it, keeping its
-/// structure. Files that the reader of the dump takes for results of converting are passed over; so are statistics,
-/// graphs and lists.
+/// structure. Files that the reader of the dump takes for results of converting are passed over; so
+/// are statistics, graphs and lists.
 pub fn sources(path: &Path) -> FoundSources {
     let is_step = std::path::absolute(path).is_ok_and(|path| StepFile::parse(&path).is_some());
     if is_step && !path.is_dir() {

@@ -111,8 +111,8 @@ impl NumpyArray {
     }
 }
 
-/// The file that was read last: a file of several tensors is opened once for tensors that are read one after the
-/// other.
+/// The file that was read last: a file of several tensors is opened once for tensors that are read
+/// one after the other.
 #[derive(Default)]
 pub struct LastFile(Option<(SharedPath, TensorFile)>);
 
@@ -188,8 +188,8 @@ fn may_be_kept(file: &TensorFile, record: &IndexedTensor) -> bool {
     !file.kind().is_archive() && is_in_place == (file.kind() == FileKind::Elements)
 }
 
-/// Whether the record says all that reading its elements takes. Archives are not looked through again for each of their
-/// tensors then.
+/// Whether the record says all that reading its elements takes. Archives are not looked through
+/// again for each of their tensors then.
 fn is_in_place(place: &ElementsPlace) -> bool {
     let is_archive = matches!(
         place.kind,

@@ -11,11 +11,13 @@ use opscope_store::{SharedPath, StoreError};
 
 use super::ElementsError;
 
-/// Files of a thread that are open at once: those of two dumps, and of steps that begin the next one.
+/// Files of a thread that are open at once: those of two dumps, and of steps that begin the next
+/// one.
 const N_OPEN_MAX: usize = 8;
 
 thread_local! {
-    /// `None` while the thread does no such work: a file must not stay open because it was read once.
+    /// `None` while the thread does no such work: a file must not stay open because it was read
+    /// once.
     static OPEN: RefCell<Option<Vec<(SharedPath, FileBytes)>>> = const { RefCell::new(None) };
 }
 

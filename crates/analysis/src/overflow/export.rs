@@ -25,8 +25,8 @@ pub struct ExportedFiles {
 /// directory that `options` name.
 ///
 /// # Errors
-/// [`StoreError::Io`] if directory or summary cannot be written; what concerns single files is in the
-/// report.
+/// [`StoreError::Io`] if directory or summary cannot be written; what concerns single files is in
+/// the report.
 pub fn export(
     overflows: &[&OverflowReport],
     options: &ConversionOptions,

@@ -287,8 +287,8 @@ impl<'a> TaskFiles<'a> {
         TaskFiles { by_task }
     }
 
-    /// The earliest dump of the task in the record's directory, else below it. A record with several
-    /// sections names the task in the last one.
+    /// The earliest dump of the task in the record's directory, else below it. A record with
+    /// several sections names the task in the last one.
     fn find(&self, overflow: &OverflowReport) -> Option<OperatorDump> {
         let dir = overflow.path.parent().unwrap_or(Path::new("."));
         let finding = overflow.findings.last()?;

@@ -46,8 +46,8 @@ pub fn record_lines(parts: &[OverflowPart], timestamp: &str) -> String {
     text
 }
 
-/// The two lines of a tensor in a dtype that numpy has, or `None` if it is empty. `file` is the name
-/// of the array's file without suffix.
+/// The two lines of a tensor in a dtype that numpy has, or `None` if it is empty. `file` is the
+/// name of the array's file without suffix.
 pub fn tensor_lines(
     file: &str,
     layout: &str,

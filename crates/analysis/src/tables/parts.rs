@@ -127,7 +127,8 @@ impl DumpParts {
         })
     }
 
-    /// Problems with single tensors, which rows of their parts tell as well; none of the native form.
+    /// Problems with single tensors, which rows of their parts tell as well; none of the native
+    /// form.
     pub(super) fn slot_problems(&self) -> Vec<String> {
         let runs = self.side.iter().flat_map(|side| &side.runs);
         let slots = runs.flat_map(|run| &run.slots);
@@ -157,8 +158,8 @@ impl DumpParts {
         }
     }
 
-    /// Names, sizes and times of the files that a part is made from, as digests. A file that cannot be
-    /// looked at has no size.
+    /// Names, sizes and times of the files that a part is made from, as digests. A file that cannot
+    /// be looked at has no size.
     pub(super) fn fingerprints(&self, part: &TablePart) -> Fingerprints {
         let mut text = String::new();
         for path in self.sources(part) {

@@ -17,8 +17,8 @@ const N_ROWS_AT_ONCE: usize = 32;
 /// Numbers of a tensor, and its digest if the dump has none, by its row.
 type Computed = (usize, Option<Stats>, Option<[u8; 16]>);
 
-/// Fills in the statistics and digests that are missing of tensors with elements; returns how many, and what could not
-/// be read.
+/// Fills in the statistics and digests that are missing of tensors with elements; returns how many,
+/// and what could not be read.
 pub(super) fn compute(part: &mut PartRows<'_>, n_threads: usize) -> (u64, Vec<String>) {
     let n_rows = part.rows.len();
     let chunks: Vec<Range<usize>> = (0..n_rows)
@@ -34,7 +34,8 @@ pub(super) fn compute(part: &mut PartRows<'_>, n_threads: usize) -> (u64, Vec<St
             let row = &mut part.rows[row];
             // Counted also if it has a digest alone.
             n_computed += 1;
-            // A digest that the dump has is of what the operator had, whatever the file holds, and stays.
+            // A digest that the dump has is of what the operator had, whatever the file holds, and
+            // stays.
             if let Some(digest) = digest {
                 row.digest = Some(hex(&digest).into());
             }

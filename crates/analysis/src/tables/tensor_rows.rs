@@ -29,11 +29,12 @@ pub struct PartOfRows {
 }
 
 impl TensorRows {
-    /// Lists a dump. `label` is what the rows call its run; with `has_stats` statistics and digests of tensors without
-    /// any are computed.
+    /// Lists a dump. `label` is what the rows call its run; with `has_stats` statistics and digests
+    /// of tensors without any are computed.
     ///
     /// # Errors
-    /// [`StoreError`] if there is nothing at `path`; what else cannot be read is among the problems.
+    /// [`StoreError`] if there is nothing at `path`; what else cannot be read is among the
+    /// problems.
     pub fn open(
         path: &Path,
         label: &str,
@@ -88,7 +89,8 @@ impl TensorRows {
         })
     }
 
-    /// The rows of a part that the index has with statistics; none if it has not, or they cannot be read.
+    /// The rows of a part that the index has with statistics; none if it has not, or they cannot be
+    /// read.
     fn indexed_part(&self, part: &TablePart) -> Option<PartOfRows> {
         let path = part_file(&self.index, TABLES[0], self.parts.label(), part);
         let table = current_part(&path, &self.parts.fingerprints(part), true)?;

@@ -1,6 +1,7 @@
 //! Questions that are often asked, as views and functions over the tables.
 //!
-//! The texts mean the same to DuckDB, which reads `views.sql`, and to DataFusion behind `opscope sql`.
+//! The texts mean the same to DuckDB, which reads `views.sql`, and to DataFusion behind
+//! `opscope sql`.
 
 use std::path::Path;
 
@@ -38,8 +39,8 @@ qualify row_number() over (partition by run, rank order by step, position, slot)
         query: "select * from events where event = 'made_non_finite'
 qualify row_number() over (partition by run, rank order by step, position, output) = 1",
     },
-    // Engines take many columns for a join by a hash only if all of them treat NULL alike. The parentheses are for
-    // parsers to which `and` binds closer.
+    // Engines take many columns for a join by a hash only if all of them treat NULL alike. The
+    // parentheses are for parsers to which `and` binds closer.
     NamedQuery {
         name: "ordered_pairs",
         meaning: "Tensors of two runs that go by the same names, either run first.",

@@ -196,7 +196,8 @@ impl Case {
         assert_eq!(first, Some(node));
     }
 
-    /// Checks that the error of an operator that was not compared shows in the first one that reads it.
+    /// Checks that the error of an operator that was not compared shows in the first one that reads
+    /// it.
     fn check_gap(&self, k: usize) {
         self.none_accused();
         if let Some(failure) = &self.comparison.summary.first_failure {
@@ -270,7 +271,8 @@ fn name(operator: &OperatorResult) -> String {
     operator.target[0].op_name.to_string()
 }
 
-/// Compares networks with a fault in the output of their last sum, dumped in another way on both sides.
+/// Compares networks with a fault in the output of their last sum, dumped in another way on both
+/// sides.
 fn with_fault(
     seed: u64,
     change: impl Fn(usize, &mut Vec<Executed>),

@@ -72,7 +72,8 @@ fn the_nearest_come_first_and_are_five_at_most() {
     use SkipReason::{Damaged, Missing, MissingSlot, NoEvidence};
     let mut comparison = failing(6);
     comparison.skips = (0..7).map(|i| unmatched(format!("lone_{i}"), 2)).collect();
-    // The output of the third operator has nothing to compare, and an input of the fifth is missing.
+    // The output of the third operator has nothing to compare, and an input of the fifth is
+    // missing.
     let hidden = &mut comparison.operators[3].slots[0];
     (hidden.evidence, hidden.level) = (Evidence::None, VerdictLevel::Skip);
     comparison
@@ -113,8 +114,8 @@ fn other_causes_have_no_suspects() {
     assert_eq!(suspects(&comparison, 0), []);
 }
 
-/// Each search goes back from its own operator; one that looked at all others would do so 400 million
-/// times.
+/// Each search goes back from its own operator; one that looked at all others would do so 400
+/// million times.
 #[test]
 fn searches_of_large_dumps_end() {
     const N: usize = 20_000;

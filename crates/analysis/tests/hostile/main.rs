@@ -1,7 +1,8 @@
 //! Comparisons of dumps that were made to keep them busy end, within a bound of memory.
 //!
-//! The work is done in a child process: a comparison that went on for ever, or took all memory, would take the test
-//! with it. The deadline is far from what the work takes; it is there to end a hang and measures nothing.
+//! The work is done in a child process: a comparison that went on for ever, or took all memory,
+//! would take the test with it. The deadline is far from what the work takes; it is there to end a
+//! hang and measures nothing.
 
 mod large;
 mod trees;
@@ -19,7 +20,8 @@ const WORK: &str = "OPSCOPE_TEST_HOSTILE_WORK";
 const MEMORY_KIB_MAX: u64 = 4 << 20;
 const DEADLINE: Duration = Duration::from_secs(600);
 
-/// Runs a test of this binary again, in a process with bounds; true in that process, which has to do the work.
+/// Runs a test of this binary again, in a process with bounds; true in that process, which has to
+/// do the work.
 fn is_child(test: &str) -> bool {
     if env::var(WORK).is_ok_and(|name| name == test) {
         return true;

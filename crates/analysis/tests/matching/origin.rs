@@ -7,7 +7,8 @@ use opscope_analysis::compare::side::ComparedDump;
 
 use crate::{lines, matched, slot_lines};
 
-/// A call that msProbe recorded: its key, the module that made it, the line, and how many elements it reads and makes.
+/// A call that msProbe recorded: its key, the module that made it, the line, and how many elements
+/// it reads and makes.
 type Call = (&'static str, &'static str, u32, &'static [u64]);
 
 /// Writes a dump of calls under `folder`, without elements, and opens it.
@@ -151,7 +152,8 @@ fn lines_count_where_a_pair_bears_them_out() {
 
 #[test]
 fn inputs_of_two_frameworks_belong_together_by_their_extents() {
-    // A bias stands first on one side and last on the other, and what has no like belongs to nothing.
+    // A bias stands first on one side and last on the other, and what has no like belongs to
+    // nothing.
     check(
         &[("Torch.addmm.0.forward", FIRST, 3, &[5, 12, 20, 15])],
         &[("Functional.linear.0.forward", FIRST, 3, &[12, 7, 5, 15])],

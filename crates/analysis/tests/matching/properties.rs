@@ -105,7 +105,8 @@ proptest! {
         }
     }
 
-    /// Parts of the network, fused: outputs are those of the last of each part, on both sides alike.
+    /// Parts of the network, fused: outputs are those of the last of each part, on both sides
+    /// alike.
     #[test]
     fn declared_fusions_are_found(runs in network(), lengths in prop::collection::vec(1_usize..5, 60)) {
         let golden = side(runs.clone());
@@ -164,8 +165,8 @@ proptest! {
     }
 }
 
-/// A hundred thousand operators: most with their names, some renamed, deleted and inserted; and with no name in
-/// common at all.
+/// A hundred thousand operators: most with their names, some renamed, deleted and inserted; and
+/// with no name in common at all.
 #[test]
 fn large_networks() {
     const N: usize = 100_000;

@@ -51,8 +51,8 @@ impl LocalJudgement {
     }
 }
 
-/// Judges a record by its own tensors. `is_beside` says that it is no execution of an operator, but what
-/// a model was given.
+/// Judges a record by its own tensors. `is_beside` says that it is no execution of an operator, but
+/// what a model was given.
 pub(crate) fn judge(record: &Record, is_beside: bool) -> LocalJudgement {
     let is_bad = |(_, _, tensor): &(SlotSide, usize, &Tensor)| tensor.non_finite().any();
     let Some(first) = record.slots().find(is_bad) else {
@@ -123,8 +123,8 @@ pub(super) fn has_all_inputs(record: &Record) -> bool {
     record.inputs.len() >= names.filter(|name| !name.is_empty()).count()
 }
 
-/// An output with more infinities than its inputs explain, of an operator that computes each element
-/// by itself: an input that is stretched to the output's shape takes its infinities along.
+/// An output with more infinities than its inputs explain, of an operator that computes each
+/// element by itself: an input that is stretched to the output's shape takes its infinities along.
 fn more_than_passed_on(record: &Record) -> Option<usize> {
     if !is_elementwise(&record.operator) || !has_all_inputs(record) {
         return None;

@@ -118,7 +118,8 @@ const ELEMENTWISE: &[&str] = &[
     "true_divide",
 ];
 
-/// Operators that only ask about values, or choose the largest of a row, as a softmax in parts does.
+/// Operators that only ask about values, or choose the largest of a row, as a softmax in parts
+/// does.
 const ASKING: &[&str] = &[
     "all",
     "amax",
@@ -149,7 +150,8 @@ const ASKING: &[&str] = &[
     "sym_size",
 ];
 
-/// The type without the namespace, the overload, and the mark of writing in place; in small letters.
+/// The type without the namespace, the overload, and the mark of writing in place; in small
+/// letters.
 pub(super) fn base(op_type: &str) -> String {
     let mut parts = op_type.split('.');
     let name = match (parts.next(), parts.next()) {
@@ -162,8 +164,8 @@ pub(super) fn base(op_type: &str) -> String {
     name.to_ascii_lowercase()
 }
 
-/// Whether no value that the operator gives is the result of arithmetic, so that an infinity in it was
-/// there before or was asked for.
+/// Whether no value that the operator gives is the result of arithmetic, so that an infinity in it
+/// was there before or was asked for.
 pub(super) fn makes_up(operator: &Operator) -> bool {
     // Without inputs there is nothing that arithmetic could have been done on.
     operator.inputs.iter().all(String::is_empty)

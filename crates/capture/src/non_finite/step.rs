@@ -15,8 +15,9 @@ use crate::record_order::RecordOrder;
 /// How many operators of a step are looked at together; the rest are judged by themselves.
 const N_NOTES_MAX: usize = 1 << 18;
 
-/// Notes of the operators of one step that have anything that is not finite. Judged as soon as nobody
-/// can add any more: the tap holds them while the step runs, and each of its records until it is written.
+/// Notes of the operators of one step that have anything that is not finite. Judged as soon as
+/// nobody can add any more: the tap holds them while the step runs, and each of its records until
+/// it is written.
 pub(crate) struct StepNotes {
     findings: Arc<NonFiniteFindings>,
     state: Mutex<StepState>,
@@ -231,7 +232,8 @@ impl<'a> StepReview<'a> {
         }
     }
 
-    /// Of an operator with infinities that it did not compute: wanted ones, unless they come from one that did.
+    /// Of an operator with infinities that it did not compute: wanted ones, unless they come from
+    /// one that did.
     fn inherited(&self, note: &OperatorNote, before: &[NonFiniteVerdict]) -> NonFiniteVerdict {
         let givers = note.read_names().filter_map(|name| self.givers.get(name));
         let mut verdicts = givers.filter_map(|&giver| before.get(giver));

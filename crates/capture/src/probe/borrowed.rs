@@ -10,8 +10,9 @@ use crate::{BorrowError, GraphInput, SlotPosition, WatchRole};
 const LENT_BYTES_MIN: usize = 1 << 20;
 
 impl Probe {
-    /// [`Probe::input`] for an engine that uses the memory for something else soon after the call: what
-    /// the plan wants is copied, once, or looked at on the spot if numbers about it are all that is kept.
+    /// [`Probe::input`] for an engine that uses the memory for something else soon after the call:
+    /// what the plan wants is copied, once, or looked at on the spot if numbers about it are all
+    /// that is kept.
     ///
     /// # Errors
     /// [`BorrowError`] if the plan wants the tensor and it cannot be taken; it counts as not shown.
@@ -46,10 +47,10 @@ impl Probe {
         Ok(())
     }
 
-    /// Whether an engine that lends memory should show a tensor of `n_bytes` where it is, and let go of the memory
-    /// only when nobody holds the tensor any more, soon after [`Probe::submit`]: a copy would take more than
-    /// copies should, of which there are `n_bytes_held` already. Never where the model must not wait, or where
-    /// tensors are held until the end of the step.
+    /// Whether an engine that lends memory should show a tensor of `n_bytes` where it is, and let
+    /// go of the memory only when nobody holds the tensor any more, soon after [`Probe::submit`]: a
+    /// copy would take more than copies should, of which there are `n_bytes_held` already. Never
+    /// where the model must not wait, or where tensors are held until the end of the step.
     pub fn is_to_be_lent(&self, n_bytes: usize, n_bytes_held: usize) -> bool {
         let (intake, kept) = (&self.context.intake, &self.context.kept);
         let writer = &intake.writer;

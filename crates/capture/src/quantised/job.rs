@@ -41,8 +41,8 @@ impl ShownParts {
             .filter(Tensor::has_elements)
     }
 
-    /// The record of a view and what is left to do for it; `None` if something was not shown, or the parts
-    /// do not fit each other.
+    /// The record of a view and what is left to do for it; `None` if something was not shown, or
+    /// the parts do not fit each other.
     pub(crate) fn view(
         &self,
         view: &FloatView,

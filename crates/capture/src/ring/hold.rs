@@ -9,8 +9,9 @@ use super::steps::Serial;
 use super::{Ring, TriggerCause, TriggerKind};
 use crate::record_order::RecordOrder;
 
-/// Says that more may come of a step: its tap is in it, an operator of it runs, or a record of it waits
-/// to be written. Tap and operators share one hold. The step is decided on when the last one is gone.
+/// Says that more may come of a step: its tap is in it, an operator of it runs, or a record of it
+/// waits to be written. Tap and operators share one hold. The step is decided on when the last one
+/// is gone.
 pub(crate) struct StepHold {
     ring: Arc<Ring>,
     model_idx: usize,
@@ -45,8 +46,8 @@ impl StepHold {
         self.ring.wants(kind)
     }
 
-    /// Keeps the step and those before it that are in the ring. Of several causes of a kind in one step,
-    /// the first in the order of execution is told.
+    /// Keeps the step and those before it that are in the ring. Of several causes of a kind in one
+    /// step, the first in the order of execution is told.
     pub(crate) fn fire(&self, order: RecordOrder, operator: &Arc<Operator>, cause: TriggerCause) {
         let place = (self.model_idx, self.serial);
         self.ring.fire(place, order, operator, cause);

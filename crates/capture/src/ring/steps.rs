@@ -54,8 +54,8 @@ impl RingModel {
         }
     }
 
-    /// Adds a step, held by its tap; says under which serial, which is not `serial` if the newest step
-    /// just begins again.
+    /// Adds a step, held by its tap; says under which serial, which is not `serial` if the newest
+    /// step just begins again.
     pub(super) fn begin(&mut self, serial: Serial, number: u64) -> Serial {
         if let Some(last) = self.steps.back_mut()
             && last.number == number
@@ -211,8 +211,8 @@ impl RingStep {
 mod tests {
     use super::*;
 
-    /// Runs steps 0, 1, … of a ring of `n`; each is settled before the next unless it is in `late`, and
-    /// those in `triggers` keep what is there. Returns the steps that stay.
+    /// Runs steps 0, 1, … of a ring of `n`; each is settled before the next unless it is in `late`,
+    /// and those in `triggers` keep what is there. Returns the steps that stay.
     fn check(n: usize, n_steps: u64, triggers: &[u64], keeps_rest: bool, expected: &[u64]) {
         for is_late in [false, true] {
             let mut model = RingModel::new(Arc::default());

@@ -22,8 +22,9 @@ pub struct GraphView<'a> {
     pub both_sides: &'a [u32],
     /// Where operators have quantised values.
     pub quantised: &'a [QuantisedPlace],
-    /// Values that a body is given by the operator that runs it, such as what a loop carries, by the tasks of the
-    /// operators that read them; sorted. They are neither weights nor inputs of the model.
+    /// Values that a body is given by the operator that runs it, such as what a loop carries, by
+    /// the tasks of the operators that read them; sorted. They are neither weights nor inputs of
+    /// the model.
     pub carried: &'a [(u32, String)],
 }
 

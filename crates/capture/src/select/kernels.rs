@@ -83,7 +83,8 @@ impl<'a> KernelMatches<'a> {
         matches!(self.selection, Some(KernelSelection::Marked)) && self.marks.is_empty()
     }
 
-    /// The marks that are about nothing in the model. To be asked when parameters have been looked at.
+    /// The marks that are about nothing in the model. To be asked when parameters have been looked
+    /// at.
     pub(super) fn unmatched_marks(&self, operators: &[Arc<Operator>]) -> Vec<String> {
         if !matches!(self.selection, Some(KernelSelection::Marked)) {
             return Vec::new();

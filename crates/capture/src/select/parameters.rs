@@ -38,7 +38,8 @@ pub(super) fn parameters_read<'a>(
         if graph.is_carried(operator.task_id, name) {
             continue;
         }
-        // Where the engine counts nodes that hold constants among the operators, these are produced.
+        // Where the engine counts nodes that hold constants among the operators, these are
+        // produced.
         let is_constant = constants.contains(name.as_str());
         let is_produced = !is_constant && produced.contains(name.as_str());
         if name.is_empty() || is_produced || !seen.insert(name.as_str()) {

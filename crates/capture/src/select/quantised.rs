@@ -25,9 +25,9 @@ const VIEWS: &[&str] = &[
     "Unsqueeze",
 ];
 
-/// Chooses what quantises and dequantises next to chosen operators, in either direction, with views between
-/// or none; and what dequantises a value that a chosen operator reads. Gives the tasks of all operators that
-/// quantise or dequantise; nothing if the plan does not ask for it.
+/// Chooses what quantises and dequantises next to chosen operators, in either direction, with views
+/// between or none; and what dequantises a value that a chosen operator reads. Gives the tasks of
+/// all operators that quantise or dequantise; nothing if the plan does not ask for it.
 pub(super) fn bring(plan: &Plan, graph: GraphView<'_>, is_selected: &mut [bool]) -> HashSet<u32> {
     if !is_asked_for(plan) {
         return HashSet::new();
@@ -139,8 +139,8 @@ fn values(table: &HashMap<&str, Vec<usize>>, names: &[String]) -> Vec<usize> {
     found.flatten().copied().collect()
 }
 
-/// Adds the floats of quantised values that are kept and that nothing in the model dequantises; whether
-/// there are any.
+/// Adds the floats of quantised values that are kept and that nothing in the model dequantises;
+/// whether there are any.
 pub(super) fn add_views(
     plan: &Plan,
     graph: GraphView<'_>,

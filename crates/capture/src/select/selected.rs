@@ -15,8 +15,8 @@ pub struct SelectedOperators {
     /// Names of operators that the plan gives and the model lacks: listed ones in the plan's order,
     /// then ends of ranges, watched ones, excluded ones. None is said twice.
     pub unmatched: Vec<String>,
-    /// Texts of the rules of [`OperatorSelection::kernels`](crate::OperatorSelection::kernels) that choose nothing, or nothing that an
-    /// earlier rule does not choose.
+    /// Texts of the rules of [`OperatorSelection::kernels`](crate::OperatorSelection::kernels) that
+    /// choose nothing, or nothing that an earlier rule does not choose.
     pub unused_rules: Vec<String>,
     /// Whether the choice is left to marks and there is none at all.
     pub is_unmarked: bool,

@@ -129,8 +129,8 @@ fn a_slow_sink_bounds_memory() {
         });
         let c = summary.counters;
         assert_eq!((c.n_written, c.dropped.n_not_shown), (300, 600));
-        // The queue and the writers, and what the engine has at hand. A queue that is smaller than a
-        // record has room for one.
+        // The queue and the writers, and what the engine has at hand. A queue that is smaller than
+        // a record has room for one.
         let most = queue_bytes_max.max(RECORD_BYTES) + RECORD_BYTES;
         let peak = peak.into_inner();
         assert!((RECORD_BYTES..=most).contains(&peak), "{peak} of {most}");

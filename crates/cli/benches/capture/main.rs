@@ -1,8 +1,9 @@
-//! Measures the cost of a dump: each model plain and under every kind of dump, in turn within the same run.
+//! Measures the cost of a dump: each model plain and under every kind of dump, in turn within the
+//! same run.
 //!
-//! `cargo bench --bench capture -- MODEL.onnx …`. Every measurement checks its answer. Beside it stand
-//! the limits: a copy of the same bytes in memory, and one plain file of the same bytes on the same
-//! disk. `--only TEXT MODEL.onnx …` measures the modes whose title contains the text.
+//! `cargo bench --bench capture -- MODEL.onnx …`. Every measurement checks its answer. Beside it
+//! stand the limits: a copy of the same bytes in memory, and one plain file of the same bytes on
+//! the same disk. `--only TEXT MODEL.onnx …` measures the modes whose title contains the text.
 //! `--peak MODE MODEL.onnx` runs one mode alone and prints the process's peak memory.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
@@ -128,7 +129,8 @@ fn measure(path: &Path, only: &str) {
     std::thread::sleep(AFTER_REMOVAL);
 }
 
-/// Runs each of `modes` after the model alone, in turn. What went to disk is still there afterwards.
+/// Runs each of `modes` after the model alone, in turn. What went to disk is still there
+/// afterwards.
 fn rounds(
     subject: &mut Subject,
     unique: &Unique,

@@ -109,8 +109,8 @@ impl Mode {
         matches!(self, Mode::NativeRamDisk | Mode::NativeDisk)
     }
 
-    /// Runs the model in this mode, once; checks what came out. Returns the time, CPU time, and the directory,
-    /// which goes when it is dropped.
+    /// Runs the model in this mode, once; checks what came out. Returns the time, CPU time, and the
+    /// directory, which goes when it is dropped.
     pub(crate) fn run(
         self,
         subject: &mut Subject,

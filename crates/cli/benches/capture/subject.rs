@@ -16,7 +16,8 @@ const OPEN_EXTENTS: [usize; 2] = [1, 128];
 pub(crate) struct Subject {
     pub(crate) name: String,
     pub(crate) model: Box<dyn LoadedModel>,
-    /// Inputs and the answers to them, which steps take in turn: contents that come again cost less.
+    /// Inputs and the answers to them, which steps take in turn: contents that come again cost
+    /// less.
     samples: Vec<Sample>,
 }
 

@@ -1,9 +1,10 @@
-//! Measures the cost of taps in ONNX Runtime: each model plain, tapped with nothing kept, under statistics of
-//! every slot, and under dumps in our own form.
+//! Measures the cost of taps in ONNX Runtime: each model plain, tapped with nothing kept, under
+//! statistics of every slot, and under dumps in our own form.
 //!
-//! `cargo bench --bench engines -- LIBRARY MODEL.onnx …`. They run in turn, each in a session of its own right after
-//! the model alone, with one thread and with two; every run has to give the plain run's outputs bit for bit, and statistics are compared
-//! with direct computation. `--peak MODE LIBRARY MODEL.onnx` runs one mode alone on a batch of eight and prints the
+//! `cargo bench --bench engines -- LIBRARY MODEL.onnx …`. They run in turn, each in a session of
+//! its own right after the model alone, with one thread and with two; every run has to give the
+//! plain run's outputs bit for bit, and statistics are compared with direct computation.
+//! `--peak MODE LIBRARY MODEL.onnx` runs one mode alone on a batch of eight and prints the
 //! process's peak memory.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
@@ -105,8 +106,8 @@ fn measure(library: &Path, path: &Path) {
     }
 }
 
-/// The time of the model alone for each of `n_steps` executions; where a dump has elements, and of one plain file
-/// of the different contents in the same place.
+/// The time of the model alone for each of `n_steps` executions; where a dump has elements, and of
+/// one plain file of the different contents in the same place.
 fn limit(plain: &mut Subject, mode: Mode, volume: &Volume, n_steps: u64) -> Duration {
     let time = timed(|| plain.run(n_steps)).div_f64(n_steps as f64);
     if !mode.has_native_tensors() {

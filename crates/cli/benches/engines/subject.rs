@@ -160,8 +160,8 @@ impl Subject {
         }
     }
 
-    /// Whether a dump in our own form has a row for each slot of `n_steps` executions, with the elements, or the
-    /// numbers, of the model's outputs.
+    /// Whether a dump in our own form has a row for each slot of `n_steps` executions, with the
+    /// elements, or the numbers, of the model's outputs.
     pub(crate) fn check_dump(&self, volume: &Volume, n_steps: u64) {
         let index = read_dump(self.dir.path(), &mut |_| Vec::new()).unwrap();
         assert!(index.errors.is_empty(), "{:?}", index.errors);

@@ -25,12 +25,13 @@ use crate::progress;
 
 /// Compare two dumps operator by operator, and say where they part
 ///
-/// TARGET is the dump that is examined, GOLDEN the one that is taken for right. Operators are paired, every pair of
-/// their inputs and outputs is measured, and the first operator that adds an error of its own is named. Dumps of any
-/// kind that `show` reads can be compared with each other.
+/// TARGET is the dump that is examined, GOLDEN the one that is taken for right. Operators are
+/// paired, every pair of their inputs and outputs is measured, and the first operator that adds an
+/// error of its own is named. Dumps of any kind that `show` reads can be compared with each other.
 ///
-/// Ends with 0 if everything agrees, 1 if something differs too much, 3 if one side cannot be read at all, and 4 if
-/// a file is damaged (whatever else there is), or if nothing differs but something could not be compared.
+/// Ends with 0 if everything agrees, 1 if something differs too much, 3 if one side cannot be read
+/// at all, and 4 if a file is damaged (whatever else there is), or if nothing differs but something
+/// could not be compared.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   opscope compare npu/20240102030405 cpu/20240102030405
@@ -57,7 +58,8 @@ pub(crate) struct CompareArguments {
     /// Which operators belong together, in YAML or JSON; the rest is looked for as without it
     #[arg(long, value_name = "FILE", conflicts_with = "from")]
     mapping: Option<PathBuf>,
-    /// Write which operators were taken for partners, to be edited and given back with `--mapping`, and compare nothing
+    /// Write which operators were taken for partners, to be edited and given back with `--mapping`,
+    /// and compare nothing
     #[arg(long, value_name = "FILE", conflicts_with = "from")]
     export_mapping: Option<PathBuf>,
     /// The vendor's fusion rules, in JSON, which say what the compiler fused in TARGET
@@ -81,7 +83,8 @@ pub(crate) struct CompareArguments {
     /// Outcomes that end with 1: a failure, also a warning, or also what was not compared
     #[arg(long, value_enum, value_name = "LEVEL", default_value = "fail")]
     fail_on: FailOn,
-    /// Items that may stay uncompared: a regular expression for name, type, file or reason; may be repeated
+    /// Items that may stay uncompared: a regular expression for name, type, file or reason; may be
+    /// repeated
     #[arg(long, value_name = "PATTERN")]
     allow_skip: Vec<String>,
     /// Print nothing but what `-` asks for

@@ -25,8 +25,8 @@ use crate::{format, passed_over, progress};
 /// Every input and output of a dump file becomes `{file}.{input|output}.{index}.npy`, or a file of
 /// another type. A directory is converted with everything below it and keeps its structure. Types
 /// that the new file lacks go to the smallest type that holds their values exactly (bfloat16 to
-/// float32, for example). Overflow records become JSON. What cannot be converted is reported, and the
-/// others are converted all the same.
+/// float32, for example). Overflow records become JSON. What cannot be converted is reported, and
+/// the others are converted all the same.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   opscope convert -d dump/20240102030405 -out arrays
@@ -49,13 +49,15 @@ pub(crate) struct ConvertArguments {
         default_value = "npy"
     )]
     kind: OutputChoice,
-    /// Write the whole dump again in this form, with a directory of its own below `--out`. One dump only
+    /// Write the whole dump again in this form, with a directory of its own below `--out`. One dump
+    /// only
     #[arg(long, value_enum, value_name = "FORM", conflicts_with_all = ["kind", "layout", "only_output", "only_input", "compress", "keep_existing"])]
     form: Option<FormChoice>,
     /// Bring every tensor into this layout, such as NCHW; the names then carry the extents
     #[arg(short = 'f', long, value_name = "LAYOUT", value_parser = layout)]
     layout: Option<Layout>,
-    /// Extents in the order of that layout, such as 1,3,224,224; larger tensors are cut. One file only
+    /// Extents in the order of that layout, such as 1,3,224,224; larger tensors are cut. One file
+    /// only
     #[arg(short = 's', long, value_name = "SHAPE", requires = "layout", value_parser = shape)]
     target_shape: Option<Shape>,
     /// Convert this output only. One file only
@@ -64,8 +66,8 @@ pub(crate) struct ConvertArguments {
     /// Convert this input only. One file only
     #[arg(short = 'i', long, value_name = "N", conflicts_with = "only_output")]
     only_input: Option<usize>,
-    /// Compress each array at a level from 1 (fastest) to 19, with `-t` npy or msnpy; names get `.zst`
-    /// appended
+    /// Compress each array at a level from 1 (fastest) to 19, with `-t` npy or msnpy; names get
+    /// `.zst` appended
     #[arg(long, value_name = "zstd[:LEVEL]", value_parser = compression)]
     compress: Option<zstd::CompressionLevel>,
     /// Number of threads [default: one for each processor]

@@ -43,8 +43,9 @@ use crate::inputs::{InputArguments, InputSource};
 
 /// Run a model and dump what its operators read and write
 ///
-/// With a configuration, what it selects, in the form that it asks for; without one, the inputs and outputs of
-/// every operator under `{DIR}/{time}`: a table for each step, and few files with the elements.
+/// With a configuration, what it selects, in the form that it asks for; without one, the inputs and
+/// outputs of every operator under `{DIR}/{time}`: a table for each step, and few files with the
+/// elements.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   opscope dump net.onnx --input image=cat.npy --out dump
@@ -59,8 +60,8 @@ pub(crate) struct DumpArguments {
     model: PathBuf,
     #[command(flatten)]
     run: RunArguments,
-    /// Also write what the model gives at each step, dumped or not: `{step}/{name}.npy`, or `.bin` where numpy has
-    /// no such dtype, and a list of them in `{step}/outputs.json`
+    /// Also write what the model gives at each step, dumped or not: `{step}/{name}.npy`, or `.bin`
+    /// where numpy has no such dtype, and a list of them in `{step}/outputs.json`
     #[arg(long, value_name = "DIR", conflicts_with = "dry_run")]
     save_outputs: Option<PathBuf>,
 }
@@ -68,23 +69,24 @@ pub(crate) struct DumpArguments {
 /// How to run something, and what to keep of it.
 #[derive(clap::Args)]
 pub(crate) struct RunArguments {
-    /// Configuration that says what to dump and where: an `acl.json` of AscendCL or a dump configuration of
-    /// MindSpore. Without it and without `--out`, `--stats` and `--as`, the file that MINDSPORE_DUMP_CONFIG
-    /// names
+    /// Configuration that says what to dump and where: an `acl.json` of AscendCL or a dump
+    /// configuration of MindSpore. Without it and without `--out`, `--stats` and `--as`, the file
+    /// that MINDSPORE_DUMP_CONFIG names
     #[arg(long, value_name = "FILE", conflicts_with_all = ["out", "stats", "narrow"])]
     config: Option<PathBuf>,
-    /// Whose tree a configuration of MindSpore asks for [default: cpu, or ge if ENABLE_MS_GE_DUMP is 1]
+    /// Whose tree a configuration of MindSpore asks for [default: cpu, or ge if ENABLE_MS_GE_DUMP
+    /// is 1]
     #[arg(long, value_enum, value_name = "TARGET", conflicts_with_all = ["out", "stats", "narrow", "graph_inputs"])]
     target: Option<MindSporeTarget>,
-    /// The number of the device that the dump is said to come from; a configuration of MindSpore may
-    /// leave devices out
+    /// The number of the device that the dump is said to come from; a configuration of MindSpore
+    /// may leave devices out
     #[arg(long, value_name = "N", default_value = "0")]
     pub(crate) device: u32,
     /// The rank that a dump of MindSpore is said to come from, `rank_{N}`
     #[arg(long, value_name = "N", default_value = "0")]
     rank: u32,
-    /// Under `dump_mode` 2 of MindSpore, dump this operator, or all whose names begin with this and a
-    /// `/`; may be repeated
+    /// Under `dump_mode` 2 of MindSpore, dump this operator, or all whose names begin with this and
+    /// a `/`; may be repeated
     #[arg(long, value_name = "NAME", conflicts_with_all = ["out", "stats", "narrow"])]
     set_dump: Vec<String>,
     /// Dump both sides of every operator into this directory; created if missing
@@ -96,8 +98,9 @@ pub(crate) struct RunArguments {
     /// Also write each graph input that a selected operator reads, as an operator of type `Data`
     #[arg(long, requires = "config")]
     graph_inputs: bool,
-    /// Show quantising whole: also write what quantises or dequantises next to a selected operator, with
-    /// both sides, and the floats that quantised values stand for where the model does not compute them
+    /// Show quantising whole: also write what quantises or dequantises next to a selected operator,
+    /// with both sides, and the floats that quantised values stand for where the model does not
+    /// compute them
     #[arg(long)]
     quant_dumpable: bool,
     /// Write no tensors: print a table of every tensor's statistics

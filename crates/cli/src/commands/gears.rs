@@ -23,8 +23,8 @@ use crate::exit::{CommandFailure, PARTIAL, UNREADABLE, USAGE};
 
 /// List the sizes that programs of AscendCL may switch a model with open extents between
 ///
-/// Writes `MODEL.gears.json` beside the model, which is run once for each gear to learn what its results have. Without
-/// gears, what is there is printed.
+/// Writes `MODEL.gears.json` beside the model, which is run once for each gear to learn what its
+/// results have. Without gears, what is there is printed.
 #[derive(clap::Args)]
 #[command(group = ArgGroup::new("kind"), after_help = "Examples:
   opscope gears net.onnx --batch 1,2,4,8
@@ -43,7 +43,8 @@ pub(crate) struct GearsArguments {
     /// Values of all open extents together, in the order of inputs and axes
     #[arg(long, value_name = "N,...;N,...", group = "kind")]
     dims: Option<String>,
-    /// Extents of an input, -1 where the gears set them; may be repeated [default: those of the model]
+    /// Extents of an input, -1 where the gears set them; may be repeated [default: those of the
+    /// model]
     #[arg(long, value_name = "NAME:-1,3,224,224", requires = "kind")]
     shape: Vec<String>,
     /// The file to write [default: beside the model]
@@ -222,7 +223,8 @@ impl GearsArguments {
     }
 }
 
-/// The extents of an input as the model has them; open ones must be those that gears of this kind set.
+/// The extents of an input as the model has them; open ones must be those that gears of this kind
+/// set.
 fn own_dims(kind: GearKind, value: &ValueInfo) -> Result<Vec<i64>, CommandFailure> {
     let name = &value.name;
     let Some(dims) = &value.dims else {

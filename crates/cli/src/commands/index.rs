@@ -21,10 +21,10 @@ use crate::{format, passed_over};
 
 /// Make Parquet tables of a dump, for DuckDB, pandas and others
 ///
-/// Tensors, operators, edges and events, with a file for each rank, model and step. Files that were made
-/// from the same parts of the dump before stay as they are, so that a dump that grows is indexed again in
-/// little time. Dumps of every form that `opscope show` reads. With `--compare` the result of comparing two
-/// dumps is a table as well.
+/// Tensors, operators, edges and events, with a file for each rank, model and step. Files that were
+/// made from the same parts of the dump before stay as they are, so that a dump that grows is
+/// indexed again in little time. Dumps of every form that `opscope show` reads. With `--compare`
+/// the result of comparing two dumps is a table as well.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   opscope index dump
@@ -41,7 +41,8 @@ pub(crate) struct IndexArguments {
     /// Compute statistics and digests of tensors that the dump has elements of and no statistics
     #[arg(long)]
     stats: bool,
-    /// Compare the first dump with the second as `opscope compare` does, and make a table of the result
+    /// Compare the first dump with the second as `opscope compare` does, and make a table of the
+    /// result
     #[arg(long)]
     compare: bool,
     /// Number of threads [default: one for each processor]

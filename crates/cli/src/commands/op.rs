@@ -22,8 +22,8 @@ use crate::inputs::InputSource;
 
 /// Run single operators, described in JSON, and dump what they read and write
 ///
-/// The description is one object or a list of them: `op`, `input_desc`, `output_desc` and `attr` as the
-/// vendor's model converter takes them. Files appear under `{dump_path}/{time}/{device}`.
+/// The description is one object or a list of them: `op`, `input_desc`, `output_desc` and `attr` as
+/// the vendor's model converter takes them. Files appear under `{dump_path}/{time}/{device}`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   opscope op add.json --seed 0 --out dump

@@ -20,9 +20,9 @@ const MICROSECOND_DIGITS: usize = 16;
 
 /// Show which operator overflowed first, and why
 ///
-/// Finds the overflow records below a directory, puts them in order (by step, then by time), and joins
-/// each with the dump of its operator. Ends with 1 if there was an overflow, with 0 if there was none or there are no
-/// records, and with 4 if none was found and something could not be read.
+/// Finds the overflow records below a directory, puts them in order (by step, then by time), and
+/// joins each with the dump of its operator. Ends with 1 if there was an overflow, with 0 if there
+/// was none or there are no records, and with 4 if none was found and something could not be read.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   opscope overflow -d dump/20240102030405
@@ -214,7 +214,8 @@ fn print(
     passed_over::print(&mut out, &scan.passed_over)
 }
 
-/// The line where no overflow was found. It speaks of records that could be read, and of nothing else.
+/// The line where no overflow was found. It speaks of records that could be read, and of nothing
+/// else.
 fn nothing_found(scan: &OverflowScan) -> String {
     let files = |n: u64| format::count(n, "file");
     if scan.errors.is_empty() {

@@ -24,8 +24,9 @@ use crate::exit::{CommandFailure, FOUND, PARTIAL, UNREADABLE, USAGE};
 
 /// Run operators again from their dumped inputs, to tell their own error from what they inherited
 ///
-/// OP is a name, its form in file names, the end of one, or a pattern with `*` and `?`. The model says what
-/// the operator is; dumps that describe their graph can do without it. Ends with 1 if something differs.
+/// OP is a name, its form in file names, the end of one, or a pattern with `*` and `?`. The model
+/// says what the operator is; dumps that describe their graph can do without it. Ends with 1 if
+/// something differs.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   opscope replay dump conv1 --model net.onnx

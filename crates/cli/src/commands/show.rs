@@ -30,11 +30,12 @@ use crate::{format, passed_over};
 
 /// Show what is in a dump file or in a directory of them
 ///
-/// A file: its header, and for every input and output dtype, layout, shape, statistics and the first
-/// values. Dump files, files of the nano runtime and numpy arrays are read. A file with overflow
-/// records: all their fields, and why there was an overflow. MindSpore's graph files: the operators
-/// with inputs, outputs and source; its statistics: the table. A directory: its operators with the
-/// number and size of their files; one that MindSpore dumped: every tensor of every execution.
+/// A file: its header, and for every input and output dtype, layout, shape, statistics and the
+/// first values. Dump files, files of the nano runtime and numpy arrays are read. A file with
+/// overflow records: all their fields, and why there was an overflow. MindSpore's graph files: the
+/// operators with inputs, outputs and source; its statistics: the table. A directory: its operators
+/// with the number and size of their files; one that MindSpore dumped: every tensor of every
+/// execution.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   opscope show dump/20240102030405

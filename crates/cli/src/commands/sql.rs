@@ -12,10 +12,11 @@ use crate::exit::CommandFailure;
 
 /// Ask dumps in SQL
 ///
-/// The tables are those of `opscope index`: tensors, operators, edges and events. Of dumps, tables are made, or brought up
-/// to date, in `.opscope/index` of each; directories of tables are taken as they are. Views answer what is often asked:
-/// first_nan, first_made_non_finite, pairs, changed, first_changed, worst and unmatched; the last five are functions
-/// of two runs as well. `describe tensors` lists columns.
+/// The tables are those of `opscope index`: tensors, operators, edges and events. Of dumps, tables
+/// are made, or brought up to date, in `.opscope/index` of each; directories of tables are taken as
+/// they are. Views answer what is often asked: first_nan, first_made_non_finite, pairs, changed,
+/// first_changed, worst and unmatched; the last five are functions of two runs as well.
+/// `describe tensors` lists columns.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   opscope sql \"select * from first_nan\" dump
@@ -42,13 +43,15 @@ pub(crate) struct SqlArguments {
     /// Compute statistics and digests of tensors that the dump has elements of and no statistics
     #[arg(long)]
     stats: bool,
-    /// Compare the first dump with the second as `opscope compare` does: the table `compare` has the result
+    /// Compare the first dump with the second as `opscope compare` does: the table `compare` has
+    /// the result
     #[arg(long)]
     compare: bool,
     /// Number of threads [default: one for each processor]
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
-    /// Memory for sorting, grouping and joining. Sorting and grouping go on in temporary files beyond it
+    /// Memory for sorting, grouping and joining. Sorting and grouping go on in temporary files
+    /// beyond it
     #[arg(long, value_name = "SIZE", value_parser = arguments::size, default_value = "4GiB")]
     memory: u64,
     #[command(flatten)]

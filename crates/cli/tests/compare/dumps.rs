@@ -25,8 +25,8 @@ pub(crate) fn file(operator: usize, slot: &str) -> String {
     format!("Mul.net_mul_{operator}.{operator}.0.170000000000000{operator}.{slot}.0.npy")
 }
 
-/// A directory of arrays: a chain of operators, each with an input and an output. The last element of each slot in
-/// `changes`, such as `2.output`, is another.
+/// A directory of arrays: a chain of operators, each with an input and an output. The last element
+/// of each slot in `changes`, such as `2.output`, is another.
 pub(crate) fn npy(dir: &Path, changes: Changes<'_>) -> PathBuf {
     fs::create_dir_all(dir).unwrap();
     for operator in 0..N_OPERATORS {

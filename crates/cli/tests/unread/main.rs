@@ -1,5 +1,5 @@
-//! Every file of a tree is read, or counted with a reason, by every command that reads; nothing is said of what could
-//! not be read; and nothing makes a reader wait.
+//! Every file of a tree is read, or counted with a reason, by every command that reads; nothing is
+//! said of what could not be read; and nothing makes a reader wait.
 
 mod cases;
 #[path = "../support/mod.rs"]

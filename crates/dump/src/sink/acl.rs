@@ -40,11 +40,11 @@ const N_NAME_ATTEMPTS: u64 = 1000;
 /// Records of which a writer computes averages side by side.
 const N_REDUCED_AT_ONCE: usize = 128;
 
-/// Writes below `{dump_path}/{time}`, failing operators below `{dump_path}/extra-info/data-dump`; or
-/// hands the same bytes with the same paths to a function and writes nothing.
+/// Writes below `{dump_path}/{time}`, failing operators below `{dump_path}/extra-info/data-dump`;
+/// or hands the same bytes with the same paths to a function and writes nothing.
 ///
-/// A record whose tensors are all empty has no file. Tensors of dtypes that CANN does not have are left
-/// out of files and counted ([`AclSink::refused`]); tables have rows of them.
+/// A record whose tensors are all empty has no file. Tensors of dtypes that CANN does not have are
+/// left out of files and counted ([`AclSink::refused`]); tables have rows of them.
 pub struct AclSink {
     tree: AclTree,
     content: AclContent,
@@ -155,21 +155,22 @@ impl AclSink {
         }
     }
 
-    /// Lets the record of the run come just before the first file, if it is not there by then. The first
-    /// record that is given stays.
+    /// Lets the record of the run come just before the first file, if it is not there by then. The
+    /// first record that is given stays.
     pub fn set_run(&self, run: Arc<RunFile>) {
         let _ = self.run.set(run);
     }
 
-    /// The same sink with something else to write of each tensor. Failing operators are written with
-    /// their tensors whatever this says.
+    /// The same sink with something else to write of each tensor. Failing operators are written
+    /// with their tensors whatever this says.
     #[must_use]
     pub fn with_content(self, content: AclContent) -> AclSink {
         AclSink { content, ..self }
     }
 
-    /// The same sink that writes tensors beside statistics ([`AclContent::Both`]) of those operators only
-    /// of which `rules` choose a tensor. A file holds all tensors of an operator, so all of them are in it.
+    /// The same sink that writes tensors beside statistics ([`AclContent::Both`]) of those
+    /// operators only of which `rules` choose a tensor. A file holds all tensors of an operator, so
+    /// all of them are in it.
     #[must_use]
     pub fn with_tensors_where(self, rules: TensorRules) -> AclSink {
         AclSink {
@@ -247,8 +248,8 @@ impl AclSink {
 }
 
 impl AclSink {
-    /// Notes a file, in case its step is taken back. Operators that run on their own share a directory,
-    /// so its name does not say which step it is.
+    /// Notes a file, in case its step is taken back. Operators that run on their own share a
+    /// directory, so its name does not say which step it is.
     fn note(
         &self,
         record: &Record,
@@ -396,7 +397,8 @@ impl TensorSummarizer for AclSink {
             AclContent::Statistics(columns) => stats_csv::reduce(tensor, columns),
             AclContent::Both(columns) => {
                 stats_csv::reduce(tensor, columns);
-                // Another tensor of the operator may be chosen, and then this one is written as well.
+                // Another tensor of the operator may be chosen, and then this one is written as
+                // well.
                 self.tensors.rule_out(tensor);
                 false
             }

@@ -61,8 +61,8 @@ impl Ledger {
         self.is_open.load(Ordering::Relaxed)
     }
 
-    /// Begins a step. Of the directories above its own, those below `shared` are the step's alone, and
-    /// those between `root` and there are shared with others.
+    /// Begins a step. Of the directories above its own, those below `shared` are the step's alone,
+    /// and those between `root` and there are shared with others.
     pub(super) fn begin(&self, key: StepKey, shared: &Path, root: &Path) {
         if !self.is_open() {
             return;
@@ -113,8 +113,8 @@ impl Ledger {
             FileOrigin::Appended => step.files.contains_key(path),
             FileOrigin::Uncounted => !step.dirs.is_empty(),
         };
-        // Others may add to the file too: the size is looked up under the lock, so that the last look
-        // sees all of it.
+        // Others may add to the file too: the size is looked up under the lock, so that the last
+        // look sees all of it.
         let Some(file) = WrittenFile::look(path)?.filter(|_| is_ours) else {
             return Ok(());
         };

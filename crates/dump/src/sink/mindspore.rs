@@ -1,10 +1,10 @@
 //! A sink that writes the trees of MindSpore's data dump.
 //!
 //! CPU, GPU and Ascend kernel by kernel: one array file for each tensor, under
-//! `rank_{rank}/{net_name}/{graph_id}/{iteration}`, with graph files and execution orders beside them.
-//! Ascend by whole graphs, and the graph engine: `{step}/{time}/{device}/…` with array files or with
-//! one file for each operator. `docs/mindspore.md` has the trees and where they differ from those of
-//! the framework.
+//! `rank_{rank}/{net_name}/{graph_id}/{iteration}`, with graph files and execution orders beside
+//! them. Ascend by whole graphs, and the graph engine: `{step}/{time}/{device}/…` with array files
+//! or with one file for each operator. `docs/mindspore.md` has the trees and where they differ from
+//! those of the framework.
 
 mod device_statistics;
 mod files;
@@ -122,8 +122,8 @@ impl MindSporeSink {
         Ok(sink)
     }
 
-    /// The same sink that writes only those tensors whole that `rules` choose; where an operator has one
-    /// file, all of its tensors if they choose one. Statistics are not affected.
+    /// The same sink that writes only those tensors whole that `rules` choose; where an operator
+    /// has one file, all of its tensors if they choose one. Statistics are not affected.
     #[must_use]
     pub fn with_tensors_where(self, rules: TensorRules) -> MindSporeSink {
         MindSporeSink {
@@ -283,8 +283,8 @@ impl Sink for MindSporeSink {
         Ok(written + self.write(record)?)
     }
 
-    /// Kernel by kernel the inputs are written, like any others; whole graphs have files of their own
-    /// for operators that fail.
+    /// Kernel by kernel the inputs are written, like any others; whole graphs have files of their
+    /// own for operators that fail.
     fn write_failure(
         &self,
         record: &Record,

@@ -323,8 +323,8 @@ impl BatchPreparer for NativeSink {
         N_RECORDS_AT_ONCE
     }
 
-    /// Rows gain little from waiting, while the model would make its next tensors in memory that no cache
-    /// has yet.
+    /// Rows gain little from waiting, while the model would make its next tensors in memory that no
+    /// cache has yet.
     fn n_awaited(&self) -> usize {
         1
     }
@@ -344,8 +344,8 @@ impl StepRemover for NativeSink {
 
     fn remove_step(&self, model: &ModelId, step: u64) -> Result<StepRemoval, SinkError> {
         let key = self.step_key(model, step);
-        // All its records are written, but the note of its end may still be on its way. A table would
-        // be written for nothing.
+        // All its records are written, but the note of its end may still be on its way. A table
+        // would be written for nothing.
         if let Some(step) = self.steps.end(&key) {
             step.rows.discard()?;
             self.end_elements(&key)?;

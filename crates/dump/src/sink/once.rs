@@ -2,8 +2,8 @@
 //!
 //! A table remembers the file of each tensor that was written, by the tensor's identity or by a
 //! digest of the file's bytes. The thread that asks first writes; those that ask meanwhile wait for
-//! it and link, or write themselves if it failed. Under [`FileSharing::Content`] an index on disk remembers
-//! beyond the process.
+//! it and link, or write themselves if it failed. Under [`FileSharing::Content`] an index on disk
+//! remembers beyond the process.
 
 mod index;
 
@@ -232,8 +232,8 @@ impl<I: MemoryIdentity> WriteOnce<I> {
         self.once(&SourceKey::Content(digest), request, &make)
     }
 
-    /// Links to what the table has for `key`, or makes it. `make` is told of an original that is there
-    /// and that no file can be linked to.
+    /// Links to what the table has for `key`, or makes it. `make` is told of an original that is
+    /// there and that no file can be linked to.
     fn once(
         &self,
         key: &SourceKey<I>,

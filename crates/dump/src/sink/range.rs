@@ -42,8 +42,8 @@ pub struct RangeRow {
 
 /// Rows by step, task, side, position and dtype.
 ///
-/// A tensor that several operators share, as the output of one and the input of others, is told once in each step:
-/// where it comes first.
+/// A tensor that several operators share, as the output of one and the input of others, is told
+/// once in each step: where it comes first.
 pub struct RangeRows(SpooledRows<RangeRow>);
 
 impl RangeRows {
@@ -90,8 +90,8 @@ impl Iterator for DistinctRows<'_> {
     }
 }
 
-/// Keeps a row for each tensor and narrower dtype, and hands records on to another sink, if there is
-/// one. As for [`StatsSink`](super::StatsSink), most rows wait in a file without a name.
+/// Keeps a row for each tensor and narrower dtype, and hands records on to another sink, if there
+/// is one. As for [`StatsSink`](super::StatsSink), most rows wait in a file without a name.
 pub struct RangeSink {
     targets: Vec<DType>,
     next: Option<Arc<dyn Sink>>,

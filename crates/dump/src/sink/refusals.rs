@@ -28,7 +28,8 @@ impl Refusals {
         self.lock().clone()
     }
 
-    /// The record without the tensors of dtypes that `DumpData` has no number for, which are counted.
+    /// The record without the tensors of dtypes that `DumpData` has no number for, which are
+    /// counted.
     pub(super) fn numbered<'r>(&self, record: &'r Record) -> (Cow<'r, Record>, WrittenFiles) {
         let has_number = |tensor: &Tensor| dump_data::dtype_code(tensor.dtype()).is_some();
         if record.slots().all(|(_, _, tensor)| has_number(tensor)) {

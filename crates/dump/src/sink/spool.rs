@@ -334,7 +334,8 @@ impl Read for StretchReader<'_> {
     }
 }
 
-/// A row that is the next one of its source; of rows at one place that of the source that was stored first comes first.
+/// A row that is the next one of its source; of rows at one place that of the source that was
+/// stored first comes first.
 struct NextRow<R> {
     row: R,
     source: usize,

@@ -32,8 +32,9 @@ pub struct StatsRow {
     pub stats: Option<Stats>,
 }
 
-/// Keeps a row for each tensor and no tensor. However many steps there are, it holds no more memory than for some
-/// thousands of rows: the others wait in a file without a name, where temporary files are.
+/// Keeps a row for each tensor and no tensor. However many steps there are, it holds no more memory
+/// than for some thousands of rows: the others wait in a file without a name, where temporary files
+/// are.
 pub struct StatsSink {
     rows: Mutex<RowSpooler<StatsRow>>,
     n_in_memory_max: usize,

@@ -54,7 +54,8 @@ pub(crate) fn floats(values: &[f32]) -> Tensor {
     tensor(DType::F32, &[values.len()], &bytes)
 }
 
-/// `/conv/Conv` reads the model's input `x` and the weight `conv.weight`; `/add/Add` adds a constant.
+/// `/conv/Conv` reads the model's input `x` and the weight `conv.weight`; `/add/Add` adds a
+/// constant.
 pub(crate) fn operators() -> Vec<Arc<Operator>> {
     let operator = |task_id, op_type: &str, op_name: &str, inputs: [&str; 2], output: &str| {
         Arc::new(Operator {

@@ -17,7 +17,8 @@ use super::double::{execute, files, floats, lazy_sink, operator, with_session};
 /// Elements of a live buffer: enough that its file is mapped, not read.
 const N: usize = 1 << 15;
 
-/// A tensor in memory that changes when its file does, as a buffer does that an operator overwrites.
+/// A tensor in memory that changes when its file does, as a buffer does that an operator
+/// overwrites.
 fn live(path: &Path) -> (Tensor, File) {
     std::fs::write(path, vec![0; 4 * N]).unwrap();
     let mapped = Arc::new(FileBytes::open(path).unwrap());

@@ -10,8 +10,8 @@ use opscope_store::dump;
 
 use crate::run::{MODEL_DIR, acl_sink, only_triggered, ring, run, step, steps_on_disk};
 
-/// Runs six steps with a ring of one; before step 3, `meddle` gets the directory of step 2, all of whose
-/// files are there.
+/// Runs six steps with a ring of one; before step 3, `meddle` gets the directory of step 2, all of
+/// whose files are there.
 fn check(dir: &tempfile::TempDir, meddle: impl FnOnce(PathBuf)) -> RingReport {
     let sink = Arc::new(acl_sink(dir.path()));
     let options = only_triggered(ring(1, &[]));

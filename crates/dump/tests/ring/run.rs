@@ -139,7 +139,8 @@ pub(crate) fn run_values(
     result
 }
 
-/// Files and bytes on disk are those that were written and not removed; steps are those that are told.
+/// Files and bytes on disk are those that were written and not removed; steps are those that are
+/// told.
 pub(crate) fn check_counters(dir: &Path, (summary, report): &(SessionSummary, RingReport)) {
     let c = summary.counters;
     let entries = dump::list(dir).entries;

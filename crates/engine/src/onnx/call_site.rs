@@ -1,7 +1,7 @@
 //! Where in a program an exporter found a node.
 //!
-//! PyTorch's newer exporter writes it into the node's metadata. The older one puts the module's path into the node's
-//! name, `/blocks.1/norm/Add_2`, which says it already.
+//! PyTorch's newer exporter writes it into the node's metadata. The older one puts the module's
+//! path into the node's name, `/blocks.1/norm/Add_2`, which says it already.
 
 use std::sync::Arc;
 
@@ -34,8 +34,8 @@ fn property<'a>(node: &'a NodeProto, key: &str) -> Option<&'a str> {
     Some(found.value.as_str()).filter(|text| text.len() <= N_BYTES_MAX)
 }
 
-/// The last path but one of a list in Python's notation, `['', 'blocks.0', 'blocks.0.norm', 'layer_norm']`: the last
-/// is the node's own name.
+/// The last path but one of a list in Python's notation,
+/// `['', 'blocks.0', 'blocks.0.norm', 'layer_norm']`: the last is the node's own name.
 fn innermost_module(scopes: &str) -> Option<String> {
     let list = scopes.trim().strip_prefix('[')?.strip_suffix(']')?;
     let paths: Vec<&str> = list
@@ -49,7 +49,8 @@ fn innermost_module(scopes: &str) -> Option<String> {
         .filter(|path| !path.is_empty())
 }
 
-/// File, line and function of the last call of a trace, before those inside of PyTorch's own modules.
+/// File, line and function of the last call of a trace, before those inside of PyTorch's own
+/// modules.
 fn innermost_call(trace: &str) -> Option<String> {
     let calls = trace.lines().rev().filter_map(|line| {
         let rest = line.trim_start().strip_prefix("File \"")?;

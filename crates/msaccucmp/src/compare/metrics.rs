@@ -1,9 +1,9 @@
 //! The reference's ten metrics, with its numbers to the last digit.
 //!
 //! It computes with numpy on `float32` arrays. So each step is rounded to `float32` here too, sums
-//! are taken in numpy's order, and logarithms are numpy's. What NaN, infinities, zeros and constants
-//! come to follows from that; the few special cases are at each metric. Booleans on both sides are
-//! compared as they are, and only by two of the metrics.
+//! are taken in numpy's order, and logarithms are numpy's. What NaN, infinities, zeros and
+//! constants come to follows from that; the few special cases are at each metric. Booleans on both
+//! sides are compared as they are, and only by two of the metrics.
 
 mod log;
 mod sum;

@@ -107,8 +107,8 @@ impl ModelRange {
         }
     }
 
-    /// Positions in [`ModelRules::groups`] of the groups to compare, in order. An operator of which no
-    /// group is known cannot be compared.
+    /// Positions in [`ModelRules::groups`] of the groups to compare, in order. An operator of which
+    /// no group is known cannot be compared.
     pub(super) fn groups(&self, rule: &ModelRules) -> Result<Vec<usize>, CompareStop> {
         let mut groups = Vec::new();
         for &op in &rule.sequence {

@@ -39,8 +39,8 @@ pub(super) fn times(a: usize, b: usize) -> usize {
 
 /// How many entries are left of `padded` when the reference cuts them to `wanted`.
 ///
-/// It writes `[: wanted - padded]`, which counts from the end if that is negative. If more is wanted
-/// than there is, the same expression keeps the first `wanted - padded` entries.
+/// It writes `[: wanted - padded]`, which counts from the end if that is negative. If more is
+/// wanted than there is, the same expression keeps the first `wanted - padded` entries.
 pub(super) fn numpy_cut(padded: usize, wanted: usize) -> usize {
     if wanted <= padded {
         wanted

@@ -21,15 +21,15 @@ impl Creator {
     }
 
     /// Appends whole lines to `path` with one call, so that lines of several processes do not mix.
-    /// Where there is no file, one with `header` is made first, by one process only; `true` says that
-    /// it was this one.
+    /// Where there is no file, one with `header` is made first, by one process only; `true` says
+    /// that it was this one.
     ///
     /// A file that ends in the middle of a line is left by a process that was killed: the next line
     /// begins on a line of its own.
     ///
     /// # Errors
-    /// [`StoreError::Io`] if the operating system refuses, or if there is a symbolic link or another
-    /// thing that is no file.
+    /// [`StoreError::Io`] if the operating system refuses, or if there is a symbolic link or
+    /// another thing that is no file.
     pub fn append(&self, path: &Path, header: &str, lines: &str) -> Result<bool, StoreError> {
         if let Some(pretence) = &self.pretence {
             let is_new = !pretence.exists(path);
@@ -129,8 +129,8 @@ impl AppendedTable {
     }
 }
 
-/// Appends with one call. A file grows page by page meanwhile: the lock says so to a process that asks
-/// whether the last line is whole. It does without where the file system has no locks.
+/// Appends with one call. A file grows page by page meanwhile: the lock says so to a process that
+/// asks whether the last line is whole. It does without where the file system has no locks.
 fn write(file: &mut File, text: &str) -> io::Result<()> {
     // A shared lock is enough: one call in append mode needs no turn among the writers. It only
     // keeps off whoever asks for the last byte.

@@ -51,7 +51,8 @@ impl KnownDirectories {
         lock(&self.known).insert(path.to_owned());
     }
 
-    /// Opens a directory that is there. Inside a dump no link leads to it, also if somebody has put one in its place.
+    /// Opens a directory that is there. Inside a dump no link leads to it, also if somebody has put
+    /// one in its place.
     pub(super) fn open(&self, dir: &Path) -> io::Result<TargetDirectory> {
         let below = self.root.as_ref().and_then(|root| {
             let below = dir.strip_prefix(root).ok()?;

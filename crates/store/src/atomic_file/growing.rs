@@ -1,4 +1,5 @@
-//! Files that grow under their final name, for formats whose readers can tell how much of one is whole.
+//! Files that grow under their final name, for formats whose readers can tell how much of one is
+//! whole.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;

@@ -29,16 +29,17 @@ pub enum SharingOutcome {
     Shared(LinkMethod),
     /// The name was taken; what has it is untouched.
     Taken,
-    /// The file system cannot share the bytes, the file has as many names as it may have, or it is gone.
+    /// The file system cannot share the bytes, the file has as many names as it may have, or it is
+    /// gone.
     Refused,
 }
 
 impl Creator {
     /// Gives the finished file `existing` the further name `new`, unless that is taken: `None`.
     ///
-    /// By a hard link; where the file system has none, or not between these two, or `existing` has as
-    /// many as it may have, by a file that shares its blocks, or else by a copy. `new` appears whole or
-    /// not at all.
+    /// By a hard link; where the file system has none, or not between these two, or `existing` has
+    /// as many as it may have, by a file that shares its blocks, or else by a copy. `new` appears
+    /// whole or not at all.
     ///
     /// # Errors
     /// [`StoreError::Io`] if the operating system refuses, as where `existing` is gone.

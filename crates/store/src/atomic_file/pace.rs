@@ -1,9 +1,9 @@
 //! Through the page cache, or past it.
 //!
-//! A write through the page cache is a copy in memory as long as there are free pages, and slower than
-//! the disk itself once pages have to be found or cleaned first. Which of the two it is differs from
-//! machine to machine and changes while a dump grows, so it is measured: large files go past the cache
-//! (`O_DIRECT`) while that is the faster way.
+//! A write through the page cache is a copy in memory as long as there are free pages, and slower
+//! than the disk itself once pages have to be found or cleaned first. Which of the two it is
+//! differs from machine to machine and changes while a dump grows, so it is measured: large files
+//! go past the cache (`O_DIRECT`) while that is the faster way.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -104,8 +104,8 @@ impl WritePace {
     }
 }
 
-/// Writes `parts` past the cache, except for what does not fill a block. Returns `false` if the file
-/// system would not have it; everything is written all the same.
+/// Writes `parts` past the cache, except for what does not fill a block. Returns `false` if the
+/// file system would not have it; everything is written all the same.
 fn write_direct(file: &mut File, parts: &[&[u8]]) -> io::Result<bool> {
     let flags = fcntl_getfl(&*file)?;
     if fcntl_setfl(&*file, flags | OFlags::DIRECT).is_err() {

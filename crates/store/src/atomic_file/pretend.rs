@@ -25,7 +25,8 @@ pub struct DryRunTotals {
     pub n_bytes: u64,
     /// Bytes of the links, which are not in `n_bytes`.
     pub n_bytes_linked: u64,
-    /// The bytes of `n_bytes` in whole blocks, as file systems give out room; blocks have a power of two of bytes.
+    /// The bytes of `n_bytes` in whole blocks, as file systems give out room; blocks have a power
+    /// of two of bytes.
     pub n_bytes_in_blocks: u64,
 }
 

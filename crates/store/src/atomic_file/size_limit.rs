@@ -1,8 +1,9 @@
 //! Writing under a limit on the size of files (`RLIMIT_FSIZE`, `ulimit -f`).
 //!
-//! A write beyond it sends SIGXFSZ to the thread that writes, which ends a process that has said nothing
-//! about that signal. Dispositions belong to the host, so the signal is held back in the writing thread
-//! alone, and taken out of the queue before the thread goes on: what is left is the error `EFBIG`.
+//! A write beyond it sends SIGXFSZ to the thread that writes, which ends a process that has said
+//! nothing about that signal. Dispositions belong to the host, so the signal is held back in the
+//! writing thread alone, and taken out of the queue before the thread goes on: what is left is the
+//! error `EFBIG`.
 
 use std::io;
 
@@ -32,8 +33,8 @@ pub(super) fn without_signal<T>(write: impl FnOnce() -> io::Result<T>) -> io::Re
     result
 }
 
-/// Takes the signal out of this thread's queue, if it is there. Where that fails the signal has to stay
-/// held back: it would end the process.
+/// Takes the signal out of this thread's queue, if it is there. Where that fails the signal has to
+/// stay held back: it would end the process.
 fn take(signal: &SigSet) -> nix::Result<()> {
     let queue = SignalFd::with_flags(signal, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
     queue.read_signal().map(drop)

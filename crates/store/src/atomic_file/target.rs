@@ -1,4 +1,5 @@
-//! Where a file goes: a name in a directory that is open, so that nobody can put another one in its place.
+//! Where a file goes: a name in a directory that is open, so that nobody can put another one in its
+//! place.
 
 use std::fs::File;
 use std::io;

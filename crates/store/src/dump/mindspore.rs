@@ -1,9 +1,9 @@
 //! A directory that MindSpore dumped, as executions of operators.
 //!
 //! Everything but the tensors' files may be missing: names are completed from graph files, lists of
-//! operators and statistics where there are any, and the order of execution then comes from there too.
-//! An operator that ran several times in one iteration gives several records, told apart by the times
-//! in the names of their files.
+//! operators and statistics where there are any, and the order of execution then comes from there
+//! too. An operator that ran several times in one iteration gives several records, told apart by
+//! the times in the names of their files.
 
 mod beside;
 mod names;
@@ -41,7 +41,8 @@ pub struct MindSporeListing {
     pub iterations: Vec<GraphOrder<u64>>,
     /// Statistics.
     pub tables: Vec<StatisticTable>,
-    /// Files of statistics that the runtime below wrote, and tables of whole steps, as in [`DumpListing`].
+    /// Files of statistics that the runtime below wrote, and tables of whole steps, as in
+    /// [`DumpListing`].
     pub runtime_tables: Vec<DumpEntry>,
     /// Tables of whole steps.
     pub step_tables: Vec<DumpEntry>,

@@ -1,8 +1,8 @@
 //! The numbers and names that Ascend uses for dtypes and layouts: the only table of them.
 //!
-//! Ascend numbers dtypes twice. `DumpData` counts them in the order of its message; the graph engine,
-//! AscendCL (`aclDataType`) and the nano runtime share another numbering. Layouts have one numbering
-//! everywhere.
+//! Ascend numbers dtypes twice. `DumpData` counts them in the order of its message; the graph
+//! engine, AscendCL (`aclDataType`) and the nano runtime share another numbering. Layouts have one
+//! numbering everywhere.
 
 use opscope_tensor::{DType, Layout};
 

@@ -1,7 +1,8 @@
-//! Logs of PyTorch's `DebugMode`: calls of operators with dtypes, extents and hashes of their tensors.
+//! Logs of PyTorch's `DebugMode`: calls of operators with dtypes, extents and hashes of their
+//! tensors.
 //!
-//! The mode writes them in two forms: JSON (`save_logs`) and text for people (`debug_string`). Both become
-//! a [`DebugLog`]. `docs/formats/debug_mode.md` says what the parts mean.
+//! The mode writes them in two forms: JSON (`save_logs`) and text for people (`debug_string`). Both
+//! become a [`DebugLog`]. `docs/formats/debug_mode.md` says what the parts mean.
 
 mod hashes;
 mod json;
@@ -65,7 +66,8 @@ pub struct DebugCall {
 /// A tensor as a log describes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DebugTensor {
-    /// Its dtype in the mode's words, such as `bf16`; empty of a result that has a hash and is not shown.
+    /// Its dtype in the mode's words, such as `bf16`; empty of a result that has a hash and is not
+    /// shown.
     pub dtype: String,
     /// Extents; none if one of them is a symbol, or the result is not shown.
     pub shape: Option<Vec<u64>>,

@@ -24,8 +24,8 @@ pub fn parse(text: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Which lines go to the list of iterations: in one process equal numbers that follow each other are
-/// written once, whichever graphs they belong to.
+/// Which lines go to the list of iterations: in one process equal numbers that follow each other
+/// are written once, whichever graphs they belong to.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct IterationList {
     last: Option<u64>,

@@ -1,8 +1,10 @@
-//! `{model}.gears.json`: the sizes that a model with open extents is prepared for, beside the model.
+//! `{model}.gears.json`: the sizes that a model with open extents is prepared for, beside the
+//! model.
 //!
-//! A converted model of the vendor's carries these lists inside. An ONNX model has no place for them, so
-//! they are in a file of their own: which axes are open, the values that they may take together, called
-//! gears, and what the results have then. `docs/formats/gears_json.md` lists the members.
+//! A converted model of the vendor's carries these lists inside. An ONNX model has no place for
+//! them, so they are in a file of their own: which axes are open, the values that they may take
+//! together, called gears, and what the results have then. `docs/formats/gears_json.md` lists the
+//! members.
 
 use std::path::{Path, PathBuf};
 

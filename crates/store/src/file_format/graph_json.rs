@@ -1,7 +1,8 @@
 //! `graphs/{name}.json`: the operators of a graph and the values between them, beside a dump.
 //!
-//! `docs/formats/torch_graph.md` lists the keys. Keys that are not known are passed over. Files are written
-//! operator by operator, so that a graph of any size takes no more memory than one operator.
+//! `docs/formats/torch_graph.md` lists the keys. Keys that are not known are passed over. Files are
+//! written operator by operator, so that a graph of any size takes no more memory than one
+//! operator.
 
 #[cfg(test)]
 mod tests;
@@ -90,8 +91,8 @@ pub struct GraphOperator {
     pub source: String,
     /// Names of the operators that it was fused from.
     pub original_names: Vec<String>,
-    /// For each output the operator before fusion that made it, and which of its outputs it was; empty where nothing
-    /// of them is known.
+    /// For each output the operator before fusion that made it, and which of its outputs it was;
+    /// empty where nothing of them is known.
     pub original_outputs: Vec<Option<(String, u32)>>,
 }
 

@@ -1,7 +1,8 @@
-//! HDF5: groups of datasets, as Keras, h5py and old versions of PyTorch for Ascend write golden data.
+//! HDF5: groups of datasets, as Keras, h5py and old versions of PyTorch for Ascend write golden
+//! data.
 //!
-//! A library that was made for damaged files reads them. Files beside the one that was named, which a dataset or link
-//! may point to, are not opened.
+//! A library that was made for damaged files reads them. Files beside the one that was named, which
+//! a dataset or link may point to, are not opened.
 
 use std::collections::HashSet;
 
@@ -24,7 +25,8 @@ pub const N_DATASETS_MAX: usize = 1 << 16;
 const DEPTH_MAX: usize = 64;
 /// Most bytes that one byte of a file can stand for, which is what deflate makes of zeros.
 const EXPANSION_MAX: u64 = 1032;
-/// Datasets of that size are read however small their file is: one value may stand for all elements.
+/// Datasets of that size are read however small their file is: one value may stand for all
+/// elements.
 const N_FILLED_BYTES_MAX: u64 = 64 << 20;
 
 /// Whether a file's name is that of such a file.
@@ -44,8 +46,8 @@ pub struct Hdf5Array {
     dataset: Result<Dataset, FormatError>,
 }
 
-/// The datasets of a file, or only the one at a position, each with its position: group by group, in the order
-/// of their names.
+/// The datasets of a file, or only the one at a position, each with its position: group by group,
+/// in the order of their names.
 ///
 /// # Errors
 /// [`FormatError`] if the file is damaged, or holds more than [`N_DATASETS_MAX`] datasets.
@@ -168,14 +170,16 @@ impl Hdf5Array {
     /// Its elements, in row-major order and the byte order of this machine.
     ///
     /// # Errors
-    /// [`FormatError`] if they are damaged, do not fit memory, or went through a filter that is not known.
+    /// [`FormatError`] if they are damaged, do not fit memory, or went through a filter that is not
+    /// known.
     pub fn read(&self) -> Result<Vec<u8>, FormatError> {
         let n_bytes = self.n_bytes()?;
         check_memory(n_bytes)
             .map_err(|error| unexpected("as much memory".to_owned(), &error.to_string()))?;
         let dataset = self.dataset.as_ref().map_err(Clone::clone)?;
         match self.dtype {
-            // Text and references point into the file, so that their bytes say nothing outside of it.
+            // Text and references point into the file, so that their bytes say nothing outside of
+            // it.
             DType::Undefined => dataset.read_raw_bytes(),
             _ => dataset.read_native_bytes(),
         }
@@ -183,7 +187,8 @@ impl Hdf5Array {
     }
 }
 
-/// h5py writes truth as an enumeration of `FALSE` and `TRUE`, complex numbers as structures of `r` and `i`.
+/// h5py writes truth as an enumeration of `FALSE` and `TRUE`, complex numbers as structures of `r`
+/// and `i`.
 fn dtype_of(datatype: &Datatype) -> DType {
     match datatype {
         Datatype::FixedPoint { size, signed, .. } => integer(*size, *signed),

@@ -1,7 +1,7 @@
 //! `mapping.csv`: the real names of files whose names were too long for the file system.
 //!
-//! One line for each file, `short_name,real_name`, no header. A real name may hold commas; the first
-//! comma ends the short name. The same line may occur more than once.
+//! One line for each file, `short_name,real_name`, no header. A real name may hold commas; the
+//! first comma ends the short name. The same line may occur more than once.
 
 /// The file's name in every directory that needs it.
 pub const FILE_NAME: &str = "mapping.csv";

@@ -1,7 +1,7 @@
 //! `MindSpore`'s `.ir` file: a graph as text, for people.
 //!
-//! Written: the dialect of `MindSpore` 2.10, byte for byte, given the same graph. Read: that one and
-//! what older versions write; what is not understood is kept as text or passed over.
+//! Written: the dialect of `MindSpore` 2.10, byte for byte, given the same graph. Read: that one
+//! and what older versions write; what is not understood is kept as text or passed over.
 //! `docs/formats/mindspore.md` gives the grammar. Source: files of real runs.
 
 mod attribute;

@@ -1,8 +1,8 @@
 //! `MindSpore`'s `.pb` file: a graph for its debugger.
 //!
-//! A protobuf message of package `debugger`, root `ModelProto`; `docs/formats/mindspore.md` lists the
-//! fields. It is not the message that `MS_DEV_SAVE_GRAPHS` writes, though the two are alike. Source:
-//! files of real runs.
+//! A protobuf message of package `debugger`, root `ModelProto`; `docs/formats/mindspore.md` lists
+//! the fields. It is not the message that `MS_DEV_SAVE_GRAPHS` writes, though the two are alike.
+//! Source: files of real runs.
 
 mod decode;
 mod encode;

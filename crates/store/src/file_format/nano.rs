@@ -1,7 +1,7 @@
 //! The dump file of the nano runtime: a length, a header of tagged pieces, the tensors' bytes.
 //!
-//! `docs/formats/nano.md` draws the bytes. Numbers are little-endian. Dtypes have the numbers of the
-//! graph engine, not those of `DumpData`; layouts have the same. Source: msaccucmp's reader.
+//! `docs/formats/nano.md` draws the bytes. Numbers are little-endian. Dtypes have the numbers of
+//! the graph engine, not those of `DumpData`; layouts have the same. Source: msaccucmp's reader.
 
 mod decode;
 mod encode;

@@ -75,7 +75,8 @@ pub fn read_file(path: &Path) -> Result<Tensor, StoreError> {
 /// `uint8`.
 ///
 /// # Errors
-/// As for [`read_file`], and if an item is more than such an element. An array of another dtype is none.
+/// As for [`read_file`], and if an item is more than such an element. An array of another dtype is
+/// none.
 pub fn read_file_as(path: &Path, wanted: Option<DType>) -> Result<Tensor, StoreError> {
     read::read_file(path, wanted)
 }

@@ -27,8 +27,8 @@ const START_BYTES: usize = 4 << 10;
 /// Bytes in which every header ends that is read at all: magic, version and length come before it.
 const START_BYTES_MAX: usize = HEADER_BYTES_MAX + 12;
 
-/// The name of an array file without its suffix, and whether the file is compressed; `None` for other
-/// files.
+/// The name of an array file without its suffix, and whether the file is compressed; `None` for
+/// other files.
 pub fn split_name(file_name: &str) -> Option<(&str, bool)> {
     let plain = file_name.strip_suffix(PLAIN_SUFFIX);
     let compressed = || file_name.strip_suffix(SUFFIX);
@@ -69,7 +69,8 @@ pub fn decode(bytes: &[u8]) -> Result<Vec<u8>, FormatError> {
     })
 }
 
-/// The header of the array file that `bytes` hold, and where its data begin. What follows is not looked at.
+/// The header of the array file that `bytes` hold, and where its data begin. What follows is not
+/// looked at.
 ///
 /// # Errors
 /// As for [`decode`], as far as the header goes.

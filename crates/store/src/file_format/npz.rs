@@ -1,7 +1,7 @@
 //! numpy's archive of named arrays: a zip file of npy files.
 //!
-//! Arrays are read one by one when they are asked for, as many bytes as their headers promise. The archive's own figures
-//! are checked first: a few kilobytes can claim to be any amount.
+//! Arrays are read one by one when they are asked for, as many bytes as their headers promise. The
+//! archive's own figures are checked first: a few kilobytes can claim to be any amount.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -35,8 +35,8 @@ impl Archive {
     /// Opens an archive and looks at the list of its arrays.
     ///
     /// # Errors
-    /// [`StoreError::Io`] if it cannot be read, [`StoreError::Corrupt`] if it is no zip file, has more than
-    /// [`N_MEMBERS_MAX`] arrays, two of one name, or two that share bytes.
+    /// [`StoreError::Io`] if it cannot be read, [`StoreError::Corrupt`] if it is no zip file, has
+    /// more than [`N_MEMBERS_MAX`] arrays, two of one name, or two that share bytes.
     pub fn open(path: &Path) -> Result<Archive, StoreError> {
         let (file, _) = regular_file::open(path).map_err(StoreError::io("open", path))?;
         let members = ZipMembers::new(BufReader::new(file));
@@ -63,8 +63,8 @@ impl Archive {
     /// Reads an array; `wanted` is the dtype that it may have in disguise.
     ///
     /// # Errors
-    /// [`StoreError::Corrupt`] as for [`npy::read_file_as`]. Arrays that are encrypted, or packed in other ways than
-    /// numpy's, are refused.
+    /// [`StoreError::Corrupt`] as for [`npy::read_file_as`]. Arrays that are encrypted, or packed
+    /// in other ways than numpy's, are refused.
     pub fn read(&mut self, name: &str, wanted: Option<DType>) -> Result<Tensor, StoreError> {
         let tensor = self.members.read(name, wanted);
         tensor.map_err(StoreError::corrupt(FORMAT_NAME, &self.path))

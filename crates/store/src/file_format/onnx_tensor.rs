@@ -1,7 +1,8 @@
 //! One tensor as ONNX writes it: the protobuf message `onnx.TensorProto`.
 //!
-//! `docs/formats/onnx_tensor.md` lists the fields. Source: `onnx.proto` of ONNX 1.23, and files of its Python
-//! package. A message has no magic, so that a file counts as one only if all of it is fields of the message.
+//! `docs/formats/onnx_tensor.md` lists the fields. Source: `onnx.proto` of ONNX 1.23, and files of
+//! its Python package. A message has no magic, so that a file counts as one only if all of it is
+//! fields of the message.
 
 mod fields;
 mod typed;
@@ -99,10 +100,11 @@ pub fn stem_of(file_name: &str) -> Option<&str> {
     suffixes.find_map(|suffix| file_name.strip_suffix(suffix))
 }
 
-/// The rank that ONNX Runtime has put behind the name of a value to make that of a file; none if there is none, or
-/// if the file is not named after the value.
+/// The rank that ONNX Runtime has put behind the name of a value to make that of a file; none if
+/// there is none, or if the file is not named after the value.
 pub fn rank_in_stem(stem: &str, value_name: &str) -> Option<u32> {
-    // Each byte but letters and digits was replaced, so that a character of several bytes became several.
+    // Each byte but letters and digits was replaced, so that a character of several bytes became
+    // several.
     let bytes = value_name.bytes();
     let replaced: Vec<u8> = bytes
         .map(|byte| Some(byte).filter(u8::is_ascii_alphanumeric).unwrap_or(b'_'))
@@ -117,8 +119,8 @@ pub fn rank_in_stem(stem: &str, value_name: &str) -> Option<u32> {
 /// The tensor of a file.
 ///
 /// # Errors
-/// [`FormatError`] if the file is damaged or no such message, if the elements are in another file or only a part
-/// of a tensor's, and if they are more or fewer than the extents say.
+/// [`FormatError`] if the file is damaged or no such message, if the elements are in another file
+/// or only a part of a tensor's, and if they are more or fewer than the extents say.
 pub fn decode(file: &[u8]) -> Result<OnnxTensor, FormatError> {
     let fields = TensorFields::read(file)?;
     let Some(dtype) = dtype_of(fields.data_type) else {

@@ -1,6 +1,8 @@
-//! The databases that ONNX Runtime's debug builds write: a table of the values of each run, and one of the nodes.
+//! The databases that ONNX Runtime's debug builds write: a table of the values of each run, and one
+//! of the nodes.
 //!
-//! `docs/formats/ort_debug.md` lists the columns. Source: `onnxruntime/core/framework/debug_node_inputs_outputs_utils.cc`.
+//! `docs/formats/ort_debug.md` lists the columns. Source:
+//! `onnxruntime/core/framework/debug_node_inputs_outputs_utils.cc`.
 
 mod uses;
 
@@ -82,7 +84,8 @@ pub struct ValueUse {
     pub op_name: Arc<str>,
     /// The node's type; empty where the node is not known.
     pub op_type: Arc<str>,
-    /// Position of the node in the order in which nodes ran first; behind all of them where it is not known.
+    /// Position of the node in the order in which nodes ran first; behind all of them where it is
+    /// not known.
     pub order: usize,
     /// Side and position at the node.
     pub slot: (SlotSide, u32),

@@ -1,7 +1,8 @@
 //! Polygraphy's JSON: arrays by the names of an ONNX model's values, for each runner and iteration.
 //!
-//! `docs/formats/polygraphy.md` has the form. Source: what Polygraphy 0.53 writes, and its own reader. Each
-//! array is numpy's file in base64; it is decoded when it is asked for, and stays where it is until then.
+//! `docs/formats/polygraphy.md` has the form. Source: what Polygraphy 0.53 writes, and its own
+//! reader. Each array is numpy's file in base64; it is decoded when it is asked for, and stays
+//! where it is until then.
 
 mod base64;
 mod document;
@@ -30,8 +31,8 @@ pub const N_ARRAYS_MAX: usize = 1 << 20;
 const ITERATION_DIGITS: usize = 10;
 /// Bytes at the beginning of a file that are searched for something of Polygraphy's own.
 const START_BYTES: usize = 64 << 10;
-/// Texts that no other JSON has. An array may be so long that the class comes after [`START_BYTES`], but each
-/// begins with numpy's magic.
+/// Texts that no other JSON has. An array may be so long that the class comes after
+/// [`START_BYTES`], but each begins with numpy's magic.
 const SIGNS: [&[u8]; 3] = [
     b"\"polygraphy_class\"",
     b"\"polygraphy_serialized_json_type\"",
@@ -92,8 +93,8 @@ pub fn iteration_of(file_name: &str) -> Option<u64> {
 /// The arrays of a file in their order.
 ///
 /// # Errors
-/// [`FormatError`] if the file is damaged or of another kind, has more than [`N_ARRAYS_MAX`] arrays, or has a name
-/// twice where names are keys.
+/// [`FormatError`] if the file is damaged or of another kind, has more than [`N_ARRAYS_MAX`]
+/// arrays, or has a name twice where names are keys.
 pub fn decode(file: &[u8]) -> Result<Vec<PolygraphyArray<'_>>, FormatError> {
     let document: Document<'_> = serde_json::from_slice(file)
         .map_err(|error| json_object::not_decoded(file, "outputs or inputs of runs", &error))?;
@@ -169,8 +170,8 @@ impl PolygraphyArray<'_> {
         Ok((header, n_header))
     }
 
-    /// Dtype, extents and bytes of the elements, which are decoded only if they are text. A value that is no array
-    /// of numpy's has no dtype and no bytes.
+    /// Dtype, extents and bytes of the elements, which are decoded only if they are text. A value
+    /// that is no array of numpy's has no dtype and no bytes.
     ///
     /// # Errors
     /// [`FormatError`] if the array is damaged.

@@ -89,7 +89,8 @@ pub struct RunRecord {
     pub engine_library: Option<String>,
     /// Which graph of the models ran: `original` or `executed`.
     pub engine_graph: Option<String>,
-    /// The interfaces of devices that operators were to run on, the preferred one first; none for the CPU alone.
+    /// The interfaces of devices that operators were to run on, the preferred one first; none for
+    /// the CPU alone.
     pub engine_providers: Vec<String>,
     /// Threads that the engine was given.
     pub n_engine_threads: u64,
@@ -248,8 +249,8 @@ pub fn encode(record: &RunRecord) -> String {
 /// Reads a file's bytes.
 ///
 /// # Errors
-/// [`FormatError`] if there are too many, or if they are no JSON object with a `version` and keys of
-/// the right types.
+/// [`FormatError`] if there are too many, or if they are no JSON object with a `version` and keys
+/// of the right types.
 pub fn parse(bytes: &[u8]) -> Result<RunRecord, FormatError> {
     if bytes.len() > FILE_BYTES_MAX {
         let found = format!("{} bytes", bytes.len());

@@ -70,8 +70,8 @@ pub enum SafetensorsError {
 
 /// The dtype's name in a header, or `None` where the format has none.
 ///
-/// Packed types are left out, although newer versions name some: their readers disagree on the order
-/// within a byte.
+/// Packed types are left out, although newer versions name some: their readers disagree on the
+/// order within a byte.
 pub fn dtype_name(dtype: DType) -> Option<&'static str> {
     use DType::*;
     Some(match dtype {

@@ -1,9 +1,10 @@
 //! Databases of SQLite, read without its library: the rows of tables, and nothing else.
 //!
-//! A database is a list of pages of one size. A table is a tree of pages, whose leaves hold the rows by their numbers;
-//! a row that does not fit its page goes on in a chain of further ones. The first page has the tree that lists the tables.
-//! No statement is ever run, so that views, triggers and virtual tables of a database do nothing.
-//! Source: "Database File Format" in SQLite's documentation.
+//! A database is a list of pages of one size. A table is a tree of pages, whose leaves hold the
+//! rows by their numbers; a row that does not fit its page goes on in a chain of further ones. The
+//! first page has the tree that lists the tables. No statement is ever run, so that views, triggers
+//! and virtual tables of a database do nothing. Source: "Database File Format" in SQLite's
+//! documentation.
 
 mod columns;
 mod journal;
@@ -73,10 +74,12 @@ pub fn has_magic(file: &[u8]) -> bool {
 }
 
 impl Database {
-    /// Opens a database without writing anything beside it. A transaction that did not end is undone in memory.
+    /// Opens a database without writing anything beside it. A transaction that did not end is
+    /// undone in memory.
     ///
     /// # Errors
-    /// [`StoreError`] if the file or its journal cannot be read or is damaged, and if changes are in a log beside it.
+    /// [`StoreError`] if the file or its journal cannot be read or is damaged, and if changes are
+    /// in a log beside it.
     pub fn open(path: &Path) -> Result<Database, StoreError> {
         let bytes = FileBytes::open(path).map_err(StoreError::io("read", path))?;
         // Without the log's changes, values would be missing in silence.
@@ -117,8 +120,8 @@ impl Database {
             None => None,
         };
         let n_in_file = u32::try_from(file.len() / page_bytes).unwrap_or(u32::MAX);
-        // The header lies on the first page, which the journal may have to undo: so the page is read through a
-        // database that knows the file's size alone.
+        // The header lies on the first page, which the journal may have to undo: so the page is
+        // read through a database that knows the file's size alone.
         let mut database = Database {
             rollback,
             page_bytes,
@@ -139,8 +142,9 @@ impl Database {
     /// The table of a name, whose letters may be large or small.
     ///
     /// # Errors
-    /// [`FormatError`] if the list of tables is damaged or has none of this name, if it is a view or a virtual table, and if
-    /// the statement that made it says more of its columns than names and types.
+    /// [`FormatError`] if the list of tables is damaged or has none of this name, if it is a view
+    /// or a virtual table, and if the statement that made it says more of its columns than names
+    /// and types.
     pub fn table(&self, name: &str) -> Result<SqlTable, FormatError> {
         let mut rows = self.rows_of_tree(1);
         let mut buffer = RowBuffer::default();
@@ -197,7 +201,8 @@ impl Database {
         self.rows_of_tree(table.root)
     }
 
-    /// Where in the file a value of a row lies in one piece; none if it is spread over pages or comes from the journal.
+    /// Where in the file a value of a row lies in one piece; none if it is spread over pages or
+    /// comes from the journal.
     pub fn place_of(&self, value: &[u8]) -> Option<u64> {
         self.bytes.range_of(value).map(|range| range.start as u64)
     }
@@ -289,7 +294,8 @@ fn page_bytes(file: &[u8]) -> Result<usize, FormatError> {
     }
 }
 
-/// Checks the fields of the header that change how pages are read. Returns the bytes of a page that hold anything.
+/// Checks the fields of the header that change how pages are read. Returns the bytes of a page that
+/// hold anything.
 fn check_header(page: &[u8]) -> Result<usize, FormatError> {
     let kept = page.get(20).copied().map_or(0, usize::from);
     let usable = page.len().saturating_sub(kept);

@@ -97,23 +97,24 @@ pub fn encode(record: &Record, columns: &StatsColumns) -> String {
     text
 }
 
-/// Computes what a row of the table says about the elements of `tensor`, if one look at them tells it, and
-/// leaves it in the tensor's memo; [`encode`] does without the elements then.
+/// Computes what a row of the table says about the elements of `tensor`, if one look at them tells
+/// it, and leaves it in the tensor's memo; [`encode`] does without the elements then.
 ///
-/// Returns `false` for a long tensor whose average can only be had element after element: that takes
-/// many times as long as everything else, and [`encode`] does it where no model waits.
+/// Returns `false` for a long tensor whose average can only be had element after element: that
+/// takes many times as long as everything else, and [`encode`] does it where no model waits.
 pub fn reduce(tensor: TensorObserver<'_>, columns: &StatsColumns) -> bool {
     reduce_in(tensor, columns, ElementOrder::RowMajor)
 }
 
-/// [`reduce`] of elements that lie side by side in another order than row-major, the first one first.
-/// Returns `false` where the row depends on their order; the memo is of no use then.
+/// [`reduce`] of elements that lie side by side in another order than row-major, the first one
+/// first. Returns `false` where the row depends on their order; the memo is of no use then.
 pub fn reduce_permuted(tensor: TensorObserver<'_>, columns: &StatsColumns) -> bool {
     reduce_in(tensor, columns, ElementOrder::Permuted)
 }
 
-/// Computes, for tensors that [`reduce`] has left, what needs all of their elements one after the other,
-/// and leaves it in their memos. For several tensors it takes hardly longer than for the longest of them.
+/// Computes, for tensors that [`reduce`] has left, what needs all of their elements one after the
+/// other, and leaves it in their memos. For several tensors it takes hardly longer than for the
+/// longest of them.
 pub fn reduce_together(tensors: &[TensorObserver<'_>], columns: &StatsColumns) {
     cells::reduce_together(tensors, *columns != StatsColumns::Plain);
 }

@@ -1,8 +1,9 @@
 //! Files of `torch.save`: a zip archive with a pickle of plain data, and the bytes of its tensors.
 //!
-//! Members, all stored without compression: `{dir}/data.pkl`, `{dir}/byteorder`, `{dir}/data/{key}` for the elements of
-//! each storage, and a few that say nothing of tensors. The pickle says how to rebuild tensors from storages.
-//! Source: PyTorch's serialization notes, `torch/serialization.py` and `torch/_utils.py`.
+//! Members, all stored without compression: `{dir}/data.pkl`, `{dir}/byteorder`, `{dir}/data/{key}`
+//! for the elements of each storage, and a few that say nothing of tensors. The pickle says how to
+//! rebuild tensors from storages. Source: PyTorch's serialization notes, `torch/serialization.py`
+//! and `torch/_utils.py`.
 
 mod archive;
 mod elements;
@@ -45,7 +46,8 @@ pub const META_BYTES_MAX: usize = 1 << 20;
 pub const NAMES_BYTES_MAX: usize = 16 << 20;
 /// Most bytes that one byte of a file can stand for.
 const EXPANSION_MAX: usize = 1032;
-/// Tensors up to this size in all are read however small their file is: one element may stand for all of them.
+/// Tensors up to this size in all are read however small their file is: one element may stand for
+/// all of them.
 const N_FILLED_BYTES_MAX: usize = 64 << 20;
 /// How files of versions before 1.6 begin: a pickle of a number.
 const OLD_MAGIC: [u8; 14] = *b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";
@@ -57,8 +59,8 @@ pub struct TorchFile {
     pub tensors: Vec<TorchTensor>,
     /// How many numbers, texts and other values stand beside them, those of `meta` included.
     pub n_others: usize,
-    /// Facts that a file with the keys `value` and `meta`, as SGLang's dumper makes them, gives of the value: numbers, texts
-    /// and truths under keys that are text, as Python prints them.
+    /// Facts that a file with the keys `value` and `meta`, as SGLang's dumper makes them, gives of
+    /// the value: numbers, texts and truths under keys that are text, as Python prints them.
     pub meta: Vec<(String, String)>,
 }
 
@@ -132,8 +134,8 @@ pub fn telling_stem(file_name: &str) -> Option<&str> {
 /// The tensors of a file.
 ///
 /// # Errors
-/// [`FormatError`] if the file is damaged, has the form of before 1.6, or names classes and functions other than
-/// those of plain tensors.
+/// [`FormatError`] if the file is damaged, has the form of before 1.6, or names classes and
+/// functions other than those of plain tensors.
 pub fn decode(file: &[u8]) -> Result<TorchFile, FormatError> {
     if file.starts_with(&OLD_MAGIC) {
         let found = "the form of before 1.6, which \

@@ -14,8 +14,8 @@ use crate::FormatError;
 pub const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// Bytes of a frame that are read at a time, so that an error has an offset.
 const CHUNK_BYTES: usize = 128 << 10;
-/// Most bytes that one byte of a frame can stand for: a block gives 128 KiB at most and takes 4 bytes
-/// at least.
+/// Most bytes that one byte of a frame can stand for: a block gives 128 KiB at most and takes 4
+/// bytes at least.
 const EXPANSION_MAX: u64 = (128 << 10) / 4;
 
 /// How hard to compress.
@@ -47,8 +47,8 @@ impl Default for CompressionLevel {
     }
 }
 
-/// Writes `parts`, one after the other, as one frame, and returns its size. No more than a window and
-/// a piece of the result is in memory.
+/// Writes `parts`, one after the other, as one frame, and returns its size. No more than a window
+/// and a piece of the result is in memory.
 ///
 /// # Errors
 /// Any that `out` reports, or that there is no memory.
@@ -103,8 +103,8 @@ pub struct Decoder<'a> {
 }
 
 impl Decoder<'_> {
-    /// A decoder of all frames in `bytes`. Frames that ask for a window of more than 128 MiB, the limit
-    /// of libzstd, are refused later.
+    /// A decoder of all frames in `bytes`. Frames that ask for a window of more than 128 MiB, the
+    /// limit of libzstd, are refused later.
     ///
     /// # Errors
     /// [`FormatError`] if there is no memory.
@@ -121,8 +121,8 @@ impl Decoder<'_> {
         })
     }
 
-    /// At least the first `n` bytes of the content, or all of it if there are fewer. What follows is not
-    /// looked at.
+    /// At least the first `n` bytes of the content, or all of it if there are fewer. What follows
+    /// is not looked at.
     ///
     /// # Errors
     /// [`FormatError`] if the frames are damaged or cut off before that, or there is no memory.
@@ -134,8 +134,8 @@ impl Decoder<'_> {
         Ok(&self.content)
     }
 
-    /// The whole content, which must be `n` bytes. That is checked against what the first frame says
-    /// and what its bytes can hold before memory is set aside; checksums are verified.
+    /// The whole content, which must be `n` bytes. That is checked against what the first frame
+    /// says and what its bytes can hold before memory is set aside; checksums are verified.
     ///
     /// # Errors
     /// [`FormatError`] if the frames are damaged or cut off, or the content has another size.

@@ -219,8 +219,8 @@ fn named_tensor(entry: &DumpEntry, name: Option<&str>) -> ArrayRecord {
     (execution, record)
 }
 
-/// The value of an ONNX graph. Names of values say nothing of slots, whatever they end in: `input.4` is how
-/// PyTorch called outputs of inner nodes.
+/// The value of an ONNX graph. Names of values say nothing of slots, whatever they end in:
+/// `input.4` is how PyTorch called outputs of inner nodes.
 fn named_value(
     entry: &DumpEntry,
     name: &str,
@@ -252,7 +252,8 @@ fn named_value(
     (execution, record)
 }
 
-/// The values of an ONNX graph in every slot in which they were, in the order in which their nodes ran.
+/// The values of an ONNX graph in every slot in which they were, in the order in which their nodes
+/// ran.
 fn node_tensors(entry: &DumpEntry, head: &FileHead) -> Vec<ArrayRecord> {
     let place = place_of(entry, &entry.real_name);
     let uses = head.tensors.iter().flat_map(|stored| {

@@ -264,7 +264,8 @@ fn described(tensor: &DebugTensor) -> IndexedTensor {
     }
 }
 
-/// Names that tell the calls of an operator apart, as graphs of PyTorch have them: `mm`, `mm_1`, `mm_2`.
+/// Names that tell the calls of an operator apart, as graphs of PyTorch have them: `mm`, `mm_1`,
+/// `mm_2`.
 #[derive(Default)]
 struct OperatorNames(HashMap<String, usize>);
 

@@ -222,8 +222,8 @@ fn hand_over(tensors: Vec<IndexedTensor>, take: &mut Option<TakeTensors<'_>>) {
     }
 }
 
-/// The rows that were reported written. What is unfinished behind them was not; that the step is not
-/// whole is told by the name of the file.
+/// The rows that were reported written. What is unfinished behind them was not; that the step is
+/// not whole is told by the name of the file.
 fn add_journal(
     index: &mut DumpIndex,
     known: &mut KnownParts,

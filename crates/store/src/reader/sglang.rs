@@ -250,8 +250,8 @@ fn place_in_value(stored: &StoredTensor, has_meta: bool) -> &str {
     inner.map_or(name, |inner| inner.strip_prefix('.').unwrap_or(inner))
 }
 
-/// The outputs of modules in a pass. Those of several are values of their own, as a list of outputs looks like
-/// a list of modules in the names.
+/// The outputs of modules in a pass. Those of several are values of their own, as a list of outputs
+/// looks like a list of modules in the names.
 fn of_pass(file: PassFile, entry: &DumpEntry, head: &FileHead) -> Vec<SavedTensor> {
     let tensors = head.tensors.iter().map(|stored| {
         let name = stored.name.as_deref().unwrap_or_default();

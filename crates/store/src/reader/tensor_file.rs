@@ -175,7 +175,8 @@ impl StoredTensor {
         }
     }
 
-    /// `input.0`, `output.1`, …, or the name in the archive, behind the run where there are several.
+    /// `input.0`, `output.1`, …, or the name in the archive, behind the run where there are
+    /// several.
     pub fn label(&self) -> String {
         match &self.name {
             Some(name) => match self.run.as_ref().and_then(|run| run.label.as_deref()) {
@@ -286,7 +287,8 @@ impl TensorFile {
         file_name: &str,
         wanted: Option<(SlotSide, usize)>,
     ) -> Result<TensorFile, StoreError> {
-        // These two find their parts themselves: a large archive is not brought into memory for one of them.
+        // These two find their parts themselves: a large archive is not brought into memory for one
+        // of them.
         if file_name.ends_with(npz::SUFFIX) {
             return archive::open_npz(path, file_name, wanted.map(|(_, index)| index));
         }

@@ -1,7 +1,7 @@
 //! A graph of operators, as the graph files beside a dump describe it.
 //!
-//! Neutral where it can be: nodes, edges, types, attributes and where in the source a node comes from.
-//! Positions are indices into the lists of [`GraphDescription`].
+//! Neutral where it can be: nodes, edges, types, attributes and where in the source a node comes
+//! from. Positions are indices into the lists of [`GraphDescription`].
 
 mod completion;
 mod literal;
@@ -14,7 +14,8 @@ use opscope_tensor::DType;
 pub const NONE: &str = "None";
 /// Stands in a shape for any number of extents.
 pub const ANY_RANK: i64 = -2;
-/// Types of nodes that compute nothing by themselves: they hold values together, order them, or run graphs.
+/// Types of nodes that compute nothing by themselves: they hold values together, order them, or run
+/// graphs.
 const NO_KERNELS: [&str; 13] = [
     "Load",
     "Depend",

@@ -20,8 +20,8 @@ const N_DIRS_MAX: usize = 10_000;
 /// Device, model, its number and the step are below the time.
 const N_ACL_LEVELS: usize = 4;
 
-/// Cleans what killed runs left in the trees of AscendCL in `dump_path`; `now` is the time that their
-/// records get.
+/// Cleans what killed runs left in the trees of AscendCL in `dump_path`; `now` is the time that
+/// their records get.
 ///
 /// # Errors
 /// [`StoreError::Io`] if a record cannot be replaced.

@@ -49,8 +49,8 @@ pub struct FoundRuns {
     pub errors: Vec<StoreError>,
 }
 
-/// The records of the dump in `dir`, of the dumps directly below it, and if there are none of the dump
-/// that `dir` is a part of.
+/// The records of the dump in `dir`, of the dumps directly below it, and if there are none of the
+/// dump that `dir` is a part of.
 pub fn find(dir: &Path) -> FoundRuns {
     let mut found = FoundRuns::default();
     found.add(dir);

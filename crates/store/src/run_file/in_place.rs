@@ -9,7 +9,8 @@ use rustix::fs::OFlags;
 
 use crate::file_format::run_json::{self, RunRecord};
 
-/// Bytes of blanks at the end of a record while the run is at work: counters and findings come to less.
+/// Bytes of blanks at the end of a record while the run is at work: counters and findings come to
+/// less.
 const ROOM_BYTES: usize = 4096;
 
 /// The text of a record with room for what its end will say besides.
@@ -18,8 +19,9 @@ pub(super) fn with_room(mut text: String) -> String {
     text
 }
 
-/// Writes `record` over the file at `path`, which keeps its length, so that a full disk is no obstacle.
-/// The text of a configuration gives way to the end of the run if there is no room for both.
+/// Writes `record` over the file at `path`, which keeps its length, so that a full disk is no
+/// obstacle. The text of a configuration gives way to the end of the run if there is no room for
+/// both.
 pub(super) fn write(path: &Path, record: &RunRecord) -> io::Result<()> {
     let flags = i32::try_from(OFlags::NOFOLLOW.bits()).unwrap_or_default();
     let file = OpenOptions::new()

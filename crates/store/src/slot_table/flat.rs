@@ -55,8 +55,8 @@ pub fn write_flat(
 pub struct FlatTableWriter<W: Write + Send>(SerializedFileWriter<W>);
 
 impl<W: Write + Send> FlatTableWriter<W> {
-    /// Begins a table with the names and kinds of `columns`, whose cells do not count. It is compressed
-    /// if `n_rows`, the rows of all groups together, are many.
+    /// Begins a table with the names and kinds of `columns`, whose cells do not count. It is
+    /// compressed if `n_rows`, the rows of all groups together, are many.
     ///
     /// # Errors
     /// The operating system's.
@@ -75,7 +75,8 @@ impl<W: Write + Send> FlatTableWriter<W> {
         writer.map(FlatTableWriter).map_err(as_io)
     }
 
-    /// Adds rows as a group of their own. All columns have equally many cells, [`N_GROUP_ROWS`] at most.
+    /// Adds rows as a group of their own. All columns have equally many cells, [`N_GROUP_ROWS`] at
+    /// most.
     ///
     /// [`N_GROUP_ROWS`]: super::N_GROUP_ROWS
     ///

@@ -7,11 +7,11 @@
 //! ```
 //!
 //! `time` is the local time at which the configuration was accepted (14 digits), `model_id` counts
-//! loads from 1, `data_index` counts executions of the model from 0, `timestamp` is in microseconds.
-//! In names, blank `.` `/` `\` become `_`; control characters do too (an addition of ours: they
-//! would break `mapping.csv`). A file name longer than the file system allows is replaced by the
-//! decimal libstdc++ `std::hash` of the full path, and `mapping.csv` in the same directory keeps the
-//! real name.
+//! loads from 1, `data_index` counts executions of the model from 0, `timestamp` is in
+//! microseconds. In names, blank `.` `/` `\` become `_`; control characters do too (an addition of
+//! ours: they would break `mapping.csv`). A file name longer than the file system allows is
+//! replaced by the decimal libstdc++ `std::hash` of the full path, and `mapping.csv` in the same
+//! directory keeps the real name.
 
 mod extra_info;
 mod file_name;

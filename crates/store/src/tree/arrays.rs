@@ -16,7 +16,8 @@ const SIDES: [(&str, SlotSide); 4] = [
     ("input", SlotSide::Input),
     ("output", SlotSide::Output),
 ];
-/// Beginnings of names that end in the number of a step; the last is that of a model's test data in ONNX.
+/// Beginnings of names that end in the number of a step; the last is that of a model's test data in
+/// ONNX.
 const STEP_PREFIXES: [&str; 3] = ["step_", "iter_", "test_data_set_"];
 /// Beginning of names that end in the number of a rank.
 const RANK_PREFIX: &str = "rank_";
@@ -69,8 +70,8 @@ pub struct ArraysPlace {
 }
 
 impl ArraysPlace {
-    /// Looks for `step_{N}`, `iter_{N}` or `test_data_set_{N}`, and for `rank_{N}`, in the names of the directories and
-    /// in the stem of the file's name; the innermost one counts.
+    /// Looks for `step_{N}`, `iter_{N}` or `test_data_set_{N}`, and for `rank_{N}`, in the names of
+    /// the directories and in the stem of the file's name; the innermost one counts.
     pub fn from_path(dir: &Path, stem: &str) -> ArraysPlace {
         let mut names = directory_names(dir);
         names.push(stem.to_owned());

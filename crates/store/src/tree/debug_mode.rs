@@ -1,4 +1,5 @@
-//! Names of logs of PyTorch's `DebugMode`, which programs choose, and names of the operators in them.
+//! Names of logs of PyTorch's `DebugMode`, which programs choose, and names of the operators in
+//! them.
 
 use std::path::Path;
 
@@ -29,8 +30,8 @@ pub struct LogPlace {
 }
 
 impl LogPlace {
-    /// Looks for `rank{N}`, `rank_{N}`, `step{N}` and `step_{N}` among the words of the file's name, and of the
-    /// directories; the innermost one counts.
+    /// Looks for `rank{N}`, `rank_{N}`, `step{N}` and `step_{N}` among the words of the file's
+    /// name, and of the directories; the innermost one counts.
     pub fn from_path(path: &Path) -> LogPlace {
         let mut names = directory_names(path);
         if let Some(last) = names.last_mut() {
@@ -59,8 +60,8 @@ fn numbered<T: std::str::FromStr>(name: &str, word: &str) -> Option<T> {
     None
 }
 
-/// The name that calls of an operator are counted under: `add` of `aten::add.Tensor`. Functions keep the module that
-/// they are of, so that they do not count among operators.
+/// The name that calls of an operator are counted under: `add` of `aten::add.Tensor`. Functions
+/// keep the module that they are of, so that they do not count among operators.
 pub fn base_name(op_type: &str) -> String {
     if let Some((_, name)) = op_type.split_once("::") {
         let (name, _) = name.split_once('.').unwrap_or((name, ""));

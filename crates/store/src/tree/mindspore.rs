@@ -9,8 +9,8 @@
 //! {file} = {op_type}.{op_name}.{task}.{stream}.{timestamp}.{side}.{slot}.{layout}.{dtype}.npy
 //! ```
 //!
-//! In names, blank `.` `/` `\` become `_`; control characters do too (an addition of ours: they would
-//! break `mapping.csv`). Everything else stays as it is.
+//! In names, blank `.` `/` `\` become `_`; control characters do too (an addition of ours: they
+//! would break `mapping.csv`). Everything else stays as it is.
 
 mod file_name;
 mod long_name;
@@ -150,8 +150,8 @@ impl MindSporeTree {
         }
     }
 
-    /// Where the network's name does not fit into a directory's: the directory that says whose name it is, the
-    /// name that is used, and the real one.
+    /// Where the network's name does not fit into a directory's: the directory that says whose name
+    /// it is, the name that is used, and the real one.
     pub fn long_net_name(&self) -> Option<(PathBuf, &str, &str)> {
         let is_long = self.target.has_ranks() && self.net_name != self.long_net_name;
         let names = (self.rank_dir(), &*self.net_name, &*self.long_net_name);
@@ -248,7 +248,8 @@ pub fn clean_name(name: &str) -> String {
         .collect()
 }
 
-/// Name of an operator's arguments file, `{type}.{name}.json`, in which only `.` and `/` are replaced.
+/// Name of an operator's arguments file, `{type}.{name}.json`, in which only `.` and `/` are
+/// replaced.
 pub fn kernel_args_file_name(op_type: &str, full_name: &str) -> String {
     let cleaned = |text: &str| text.replace(|c| matches!(c, '.' | '/') || c.is_control(), "_");
     format!("{}.{}.json", cleaned(op_type), cleaned(full_name))

@@ -1,5 +1,5 @@
-//! Where a model's own outputs lie: `{root}/{step}/{name}.npy`, so that each step's directory is a set
-//! of inputs for another model, with a list of them in `{root}/{step}/outputs.json`.
+//! Where a model's own outputs lie: `{root}/{step}/{name}.npy`, so that each step's directory is a
+//! set of inputs for another model, with a list of them in `{root}/{step}/outputs.json`.
 
 use std::path::{Path, PathBuf};
 
@@ -17,8 +17,8 @@ pub fn step_dir(root: &Path, step: u64) -> PathBuf {
 
 /// The file of an output: a numpy array, or its elements alone where numpy has no such dtype.
 ///
-/// An output whose name would not do as a file name goes by its position, `output.{position}`. No two
-/// outputs share a file: a name that does holds no dot.
+/// An output whose name would not do as a file name goes by its position, `output.{position}`. No
+/// two outputs share a file: a name that does holds no dot.
 pub fn file_name(name: &str, position: usize, is_array: bool) -> String {
     let suffix = if is_array { "npy" } else { "bin" };
     let is_usable = !name.is_empty() && name.len() <= NAME_BYTES_MAX && clean_name(name) == name;

@@ -110,8 +110,8 @@ impl ValueTags {
         ModuleValue::parse(self.name.strip_prefix(OF_MODULE)?)
     }
 
-    /// The name with the tags that tell the value from others of this name. `is_left_out` says so of
-    /// tags that are the same in the whole process.
+    /// The name with the tags that tell the value from others of this name. `is_left_out` says so
+    /// of tags that are the same in the whole process.
     pub fn label(&self, name: &str, is_left_out: impl Fn(&str) -> bool) -> String {
         let is_of_module = self.name.starts_with(OF_MODULE);
         let mut label = name.to_owned();

@@ -10,8 +10,8 @@ use opscope_store::dump::read_mapping;
 use opscope_store::tree::mindspore::TensorFileName;
 
 /// Patterns of paths that only one of two trees has, whatever model and steps they are of: names of
-/// operators and all numbers are left out, and the digits of a time are counted. None if both have the
-/// same grammar.
+/// operators and all numbers are left out, and the digits of a time are counted. None if both have
+/// the same grammar.
 pub(crate) fn grammar_differences(first: &Path, second: &Path) -> Vec<String> {
     let (a, b) = (grammar(first), grammar(second));
     let only = |names: &BTreeSet<String>, others: &BTreeSet<String>, which: &str| {
@@ -77,9 +77,9 @@ fn without_numbers(name: &str) -> String {
     out
 }
 
-/// Compares the file names of two trees. Parts that differ from run to run are left out: times, and the
-/// digits of short names. Each line says how often a name occurs in the first tree and how often in the
-/// second; there are none if the trees are alike.
+/// Compares the file names of two trees. Parts that differ from run to run are left out: times, and
+/// the digits of short names. Each line says how often a name occurs in the first tree and how
+/// often in the second; there are none if the trees are alike.
 pub(crate) fn differences(first: &Path, second: &Path) -> Vec<String> {
     let (a, b) = (names(first), names(second));
     let all: BTreeSet<_> = a.keys().chain(b.keys()).collect();

@@ -1,7 +1,7 @@
 //! The numbers that quantised elements stand for.
 //!
-//! `(q - zero_point) · scale`, where scale and zero point are one for the whole tensor, one for each
-//! position of an axis, or one for each block.
+//! `(q - zero_point) · scale`, where scale and zero point are one for the whole tensor, one for
+//! each position of an axis, or one for each block.
 
 mod grid;
 
@@ -21,7 +21,8 @@ pub struct Quantisation<'a> {
     pub scale: TensorView<'a>,
     /// The code of zero, in the dtype of the elements; zero itself where there is none.
     pub zero_point: Option<TensorView<'a>>,
-    /// The axis that a scale with one axis runs along, and that blocks lie on; negative ones count from the end.
+    /// The axis that a scale with one axis runs along, and that blocks lie on; negative ones count
+    /// from the end.
     pub axis: i64,
     /// Elements that share a scale along that axis; 0 without blocks.
     pub block_size: usize,
@@ -88,12 +89,13 @@ pub fn check(
 
 /// The elements as float32, little-endian and in the same order.
 ///
-/// The difference of element and zero point is exact and is rounded to float32 once, the product with
-/// the scale, itself in float32, once more. NaN and infinities of the scale go the way of any product; a
-/// float16 or bfloat16 scale counts as the float32 of the same value. Packed elements are taken apart. A
-/// scale or zero point of one element, whatever its shape, holds for all elements; else both have the same
-/// shape: one axis as long as [`Quantisation::axis`], or as many axes as the elements, each of the same
-/// extent, of extent 1, or, along that axis, one for each block. The last block may be shorter.
+/// The difference of element and zero point is exact and is rounded to float32 once, the product
+/// with the scale, itself in float32, once more. NaN and infinities of the scale go the way of any
+/// product; a float16 or bfloat16 scale counts as the float32 of the same value. Packed elements
+/// are taken apart. A scale or zero point of one element, whatever its shape, holds for all
+/// elements; else both have the same shape: one axis as long as [`Quantisation::axis`], or as many
+/// axes as the elements, each of the same extent, of extent 1, or, along that axis, one for each
+/// block. The last block may be shorter.
 ///
 /// # Errors
 /// [`DequantiseError`] if a dtype, a shape or a size does not fit, or memory is short.

@@ -74,10 +74,11 @@ pub fn numpy_dtype(dtype: DType) -> Option<DType> {
 
 /// Decodes the elements of a tensor to [`numpy_dtype`].
 ///
-/// NaN stays NaN (its payload may change); infinities and the sign of zero are kept. Packed elements start at the least significant bits of a byte, except those of
-/// `uint1`, which start at the most significant one. Unused bits of the last byte are ignored.
-/// `undefined` and `hifloat4_scale` are opaque: whatever the shape says, all bytes come back along
-/// one axis. A tensor without elements takes no bytes.
+/// NaN stays NaN (its payload may change); infinities and the sign of zero are kept. Packed
+/// elements start at the least significant bits of a byte, except those of `uint1`, which start at
+/// the most significant one. Unused bits of the last byte are ignored. `undefined` and
+/// `hifloat4_scale` are opaque: whatever the shape says, all bytes come back along one axis. A
+/// tensor without elements takes no bytes.
 ///
 /// # Errors
 /// [`DecodeError::NoValue`] for text and handles, [`DecodeError::Size`] if there are more or fewer

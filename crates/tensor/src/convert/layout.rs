@@ -1,8 +1,9 @@
 //! Converting a tensor from one layout to another.
 //!
-//! A [`LayoutPlan`] is made once from layouts and shapes, with every size checked; running it copies from
-//! one slice to another that the caller owns. Device layouts pad axes to whole blocks: the padding
-//! is zero on the way there and dropped on the way back, so there and back is the identity.
+//! A [`LayoutPlan`] is made once from layouts and shapes, with every size checked; running it
+//! copies from one slice to another that the caller owns. Device layouts pad axes to whole blocks:
+//! the padding is zero on the way there and dropped on the way back, so there and back is the
+//! identity.
 //!
 //! `docs/formats/layouts.md` describes each layout, with its formula and its source, and how the
 //! `-f` option of the reference converter differs. A drop-in gets that behaviour by its own choice
@@ -39,7 +40,8 @@ use nest::{CopyRegion, LoopNest};
 
 use crate::{DType, Layout, Shape};
 
-/// A conversion to plan. Fields beyond those of [`LayoutConversion::new`] have defaults that suit most dumps.
+/// A conversion to plan. Fields beyond those of [`LayoutConversion::new`] have defaults that suit
+/// most dumps.
 #[derive(Clone, Copy, Debug)]
 pub struct LayoutConversion<'a> {
     /// Layout of the source.
@@ -88,8 +90,8 @@ pub struct LayoutPlan {
 
 /// Elements in a block of the channel axis, for a tensor that the device made from `dtype`.
 ///
-/// 64 for four-bit types, 32 for one-byte types, 16 for all others. `NC1HWC0_C04` has 4 whatever the
-/// dtype, and some chips differ for wider types; the shape of a device tensor always tells.
+/// 64 for four-bit types, 32 for one-byte types, 16 for all others. `NC1HWC0_C04` has 4 whatever
+/// the dtype, and some chips differ for wider types; the shape of a device tensor always tells.
 pub fn default_c0(dtype: DType) -> usize {
     match dtype.bits() {
         Some(4) => 64,

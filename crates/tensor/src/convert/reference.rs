@@ -1,8 +1,8 @@
 //! For the drop-in only: the numbers that the reference converter gives for 8-bit floats.
 //!
 //! msaccucmp decodes three formats wrongly, and files that it wrote hold those numbers. A drop-in
-//! must be able to give the same ones; everything else uses [`dtype::decode`](super::dtype::decode).
-//! The differences:
+//! must be able to give the same ones; everything else uses
+//! [`dtype::decode`](super::dtype::decode). The differences:
 //!
 //! | dtype | code | reference | by definition |
 //! | --- | --- | --- | --- |

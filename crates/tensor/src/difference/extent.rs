@@ -1,5 +1,5 @@
-//! Where two tensors differ: how many elements do, and the smallest range along each axis that holds
-//! them all.
+//! Where two tensors differ: how many elements do, and the smallest range along each axis that
+//! holds them all.
 
 use super::DifferenceError;
 use super::source::{BLOCK, BlockSource, distances};
@@ -17,8 +17,8 @@ pub struct DifferenceExtent {
 
 /// Finds the elements of two tensors that differ by more than `tolerance`, in one pass over both.
 ///
-/// Numbers differ if the absolute value of their difference exceeds the tolerance. A NaN differs from
-/// everything but another NaN, and an infinity from everything but itself. A complex number
+/// Numbers differ if the absolute value of their difference exceeds the tolerance. A NaN differs
+/// from everything but another NaN, and an infinity from everything but itself. A complex number
 /// differs if one of its parts does. `None` if no element differs, as of a tensor without elements,
 /// and where elements have no places along axes: extents that are not the same on both sides, or
 /// opaque dtypes.

@@ -1,4 +1,5 @@
-//! The Kullback-Leibler divergence, which needs the extremes of both sides before it looks at any element.
+//! The Kullback-Leibler divergence, which needs the extremes of both sides before it looks at any
+//! element.
 
 use super::side::{fold, padded};
 use super::source::{BLOCK, BlockSource};
@@ -116,12 +117,13 @@ fn sum<M: LaneMachine>(m: M, values: &[f64]) -> f64 {
     fold(m.array(m.add(sum, m.reals_from_array(&padded(rest)))))
 }
 
-/// The natural logarithm of `a / b`, both between 1e-8 and 1e300, within 4 units in the last place of the
-/// result or 2e-16, whichever is larger. The same bits on every machine.
+/// The natural logarithm of `a / b`, both between 1e-8 and 1e300, within 4 units in the last place
+/// of the result or 2e-16, whichever is larger. The same bits on every machine.
 ///
-/// With `a / b = 2^k a' / b` and `s = (a' - b) / (a' + b)`, `ln (a' / b) = 2 (s + s^3 / 3 + s^5 / 5 + …)`. The
-/// difference of their bits is their logarithm's to base 2 within 0.09, so that `a' / b` lies between 2/3 and
-/// 3/2, `s * s` below 0.041, and the terms from `s^23` on below 1e-17 of the first.
+/// With `a / b = 2^k a' / b` and `s = (a' - b) / (a' + b)`,
+/// `ln (a' / b) = 2 (s + s^3 / 3 + s^5 / 5 + …)`. The difference of their bits is their logarithm's
+/// to base 2 within 0.09, so that `a' / b` lies between 2/3 and 3/2, `s * s` below 0.041, and the
+/// terms from `s^23` on below 1e-17 of the first.
 #[inline(always)]
 fn log_ratio(a: f64, b: f64) -> f64 {
     // The upper digits, so that their product with an exponent is exact, and the rest.

@@ -55,7 +55,8 @@ impl PairSums {
         ranges: [(f64::INFINITY, f64::NEG_INFINITY); 2],
     };
 
-    /// Takes over a block of elements that are equal on both sides, the first of which is at `index`.
+    /// Takes over a block of elements that are equal on both sides, the first of which is at
+    /// `index`.
     pub(super) fn add_equal(&mut self, values: &[f64], side: &SideBlock, index: u64) {
         self.add_sides(values.len(), [side; 2]);
         self.products.add(side.squares());

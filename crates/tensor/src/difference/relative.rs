@@ -22,8 +22,8 @@ pub(super) struct RelativeDifferences {
     n_below_5_1000: u64,
 }
 
-/// The relative difference of two finite elements, of which `distance` is the absolute one; infinite if
-/// it cannot be measured.
+/// The relative difference of two finite elements, of which `distance` is the absolute one;
+/// infinite if it cannot be measured.
 #[inline(always)]
 pub(super) fn relative(a: f64, b: f64, distance: f64) -> f64 {
     if distance == 0.0 {
@@ -60,7 +60,8 @@ impl RelativeDifferences {
         self.histogram[0] += n;
     }
 
-    /// Writes the differences of a block's finite elements to `out`, with zeros in place of infinite ones.
+    /// Writes the differences of a block's finite elements to `out`, with zeros in place of
+    /// infinite ones.
     #[inline(always)]
     pub(super) fn add(&mut self, a: &[f64], b: &[f64], distances: &[f64], out: &mut [f64]) {
         let (mut n_zero, mut largest) = (0u64, 0i64);
@@ -94,7 +95,8 @@ impl RelativeDifferences {
         self.count(n_zero, smallest, largest, out);
     }
 
-    /// Counts differences, of which the extremes are known: only decades between these are looked for.
+    /// Counts differences, of which the extremes are known: only decades between these are looked
+    /// for.
     #[inline(always)]
     fn count(&mut self, n_zero: u64, smallest: i64, largest: i64, out: &mut [f64]) {
         let n = out.len() as u64;

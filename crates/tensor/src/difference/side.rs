@@ -1,7 +1,7 @@
 //! Sums over the elements of one side.
 //!
-//! Element `i` of a block goes to lane `i % 16`; lanes are added in pairs, and blocks in their order
-//! with what rounding took away. Nothing here depends on the machine.
+//! Element `i` of a block goes to lane `i % 16`; lanes are added in pairs, and blocks in their
+//! order with what rounding took away. Nothing here depends on the machine.
 
 use super::SideSummary;
 use super::wide::{WideNumber, WideSum, power_of_two};

@@ -81,7 +81,8 @@ impl<'a> BlockSource<'a> {
         matches!(numpy_dtype(self.dtype), Some(DType::I64 | DType::U64))
     }
 
-    /// The bytes of the block of `n` elements that begins at element `start`, a multiple of [`BLOCK`].
+    /// The bytes of the block of `n` elements that begins at element `start`, a multiple of
+    /// [`BLOCK`].
     #[inline(always)]
     pub(super) fn block(&self, start: usize, n: usize) -> &'a [u8] {
         // Both products are at most the number of all bits, which `BlockSource::new` has counted.
@@ -161,7 +162,8 @@ fn fill_float16<M: LaneMachine>(m: M, bytes: &[u8], out: &mut [f64]) {
 
 /// Writes the distances of the elements of a block, which `a` and `b` hold as doubles.
 ///
-/// Integers that have more digits than doubles are subtracted as integers, and the distance is rounded.
+/// Integers that have more digits than doubles are subtracted as integers, and the distance is
+/// rounded.
 #[inline(always)]
 pub(super) fn distances(
     [target, golden]: [&BlockSource<'_>; 2],

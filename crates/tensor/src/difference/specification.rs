@@ -330,7 +330,8 @@ fn ulps(result: &mut TensorDifference, pairs: &[ElementPair], dtype: DType) {
     result.p99_ulp = Some(nth.checked_sub(1).map_or(0, |i| rounded_up(distances[i])));
 }
 
-/// Bits of the nearest float of 16 bits, the even one of two; `infinity` where the next float would be.
+/// Bits of the nearest float of 16 bits, the even one of two; `infinity` where the next float would
+/// be.
 fn nearest(value: f64, infinity: u16, of_bits: fn(u16) -> f64) -> u128 {
     let magnitude = value.abs();
     let number = |bits: u16| {

@@ -1,7 +1,8 @@
 //! Distances in units in the last place.
 //!
-//! The floats of a dtype in their order are numbered from zero on, and numbers subtracted. Values of
-//! a finer dtype are rounded to the nearest float of the coarser one first, to the even one of two.
+//! The floats of a dtype in their order are numbered from zero on, and numbers subtracted. Values
+//! of a finer dtype are rounded to the nearest float of the coarser one first, to the even one of
+//! two.
 
 use half::{bf16, f16};
 
@@ -135,8 +136,8 @@ impl Ulps {
         self.count(a.len());
     }
 
-    /// Takes over a block of finite elements of `dtype` on both sides, from their bytes; false if there is no
-    /// short way.
+    /// Takes over a block of finite elements of `dtype` on both sides, from their bytes; false if
+    /// there is no short way.
     #[inline(always)]
     pub(super) fn add_bytes(&mut self, dtype: DType, [a, b]: [&[u8]; 2]) -> bool {
         macro_rules! subtract {
@@ -217,8 +218,8 @@ impl Ulps {
 fn bucket(distance: u32) -> u32 {
     // Exponent and four digits of 256 / 2.
     const FIRST: u32 = (127 + 7) << 4;
-    // The ninth digit is gone, so that rounding to a float leaves those before it alone; and half of it
-    // is a signed number, which more machines can convert.
+    // The ninth digit is gone, so that rounding to a float leaves those before it alone; and half
+    // of it is a signed number, which more machines can convert.
     let short = (distance & !(distance >> 8)) >> 1;
     let leading = (short.cast_signed() as f32).to_bits() >> 19;
     if distance < N_EXACT as u32 {

@@ -1,12 +1,13 @@
-//! Numbers with the digits of a double and room for any exponent, and sums of them that lose nothing
-//! as they grow.
+//! Numbers with the digits of a double and room for any exponent, and sums of them that lose
+//! nothing as they grow.
 
 /// 2^`exponent` for exponents in the normal range.
 pub(super) const fn power_of_two(exponent: i32) -> f64 {
     f64::from_bits(((exponent + 1023) as u64) << 52)
 }
 
-/// A finite number times a power of two. Squares of doubles and their sums neither overflow nor vanish.
+/// A finite number times a power of two. Squares of doubles and their sums neither overflow nor
+/// vanish.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct WideNumber {
     /// Zero, or between 1 and 2 but for its sign.

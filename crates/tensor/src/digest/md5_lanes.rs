@@ -1,8 +1,8 @@
 //! MD5 of several inputs side by side, a block of 64 bytes of each at a time.
 //!
-//! MD5 cannot be sped up within one input, since every step needs the one before. The longest inputs
-//! go first, and one that ends makes room for the next. While there are many they lie in the lanes
-//! of registers; the last few, in plain registers, where one input alone goes faster.
+//! MD5 cannot be sped up within one input, since every step needs the one before. The longest
+//! inputs go first, and one that ends makes room for the next. While there are many they lie in the
+//! lanes of registers; the last few, in plain registers, where one input alone goes faster.
 
 mod scalar;
 mod steps;

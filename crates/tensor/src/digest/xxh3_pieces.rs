@@ -1,9 +1,9 @@
 //! XXH3 of long inputs, a piece of 1 KiB at a time.
 //!
-//! A library takes stretches of bytes that it reads from memory by itself. Here a pass that looks at
-//! the bytes for another reason digests them on the way: the registers of both fit one core, and while
-//! one waits for memory the other computes. The algorithm is that of xxHash 0.8, with its own secret
-//! and seed 0.
+//! A library takes stretches of bytes that it reads from memory by itself. Here a pass that looks
+//! at the bytes for another reason digests them on the way: the registers of both fit one core, and
+//! while one waits for memory the other computes. The algorithm is that of xxHash 0.8, with its own
+//! secret and seed 0.
 
 use crate::cpu::{self, LaneMachine, LaneTask};
 use crate::pieces::{PIECE_BYTES, PieceReader, read_pieces};
@@ -39,15 +39,15 @@ const SECRET: [u8; 192] = [
     0x2b, 0x16, 0xbe, 0x58, 0x7d, 0x47, 0xa1, 0xfc, 0x8f, 0xf8, 0xb8, 0xd1, 0x7a, 0xd0, 0x31, 0xce,
     0x45, 0xcb, 0x3a, 0x8f, 0x95, 0x16, 0x04, 0x28, 0xaf, 0xd7, 0xfb, 0xca, 0xbb, 0x4b, 0x40, 0x7e,
 ];
-/// Where parts of the secret begin that scramble a piece, that the last stripe is mixed with, and that
-/// the two halves of the result are.
+/// Where parts of the secret begin that scramble a piece, that the last stripe is mixed with, and
+/// that the two halves of the result are.
 const SCRAMBLE_AT: usize = 128;
 const LAST_AT: usize = 121;
 const LOW_AT: usize = 11;
 const HIGH_AT: usize = 117;
 
-/// The keys that pairs of stripes of a piece are mixed with: the secret from eight bytes further on for each
-/// stripe.
+/// The keys that pairs of stripes of a piece are mixed with: the secret from eight bytes further on
+/// for each stripe.
 const KEYS: [[u8; PAIR_BYTES]; PIECE_BYTES / PAIR_BYTES] = keys();
 
 const fn keys() -> [[u8; PAIR_BYTES]; PIECE_BYTES / PAIR_BYTES] {
@@ -82,8 +82,8 @@ impl Xxh3Pieces {
         })
     }
 
-    /// The digest of `bytes`, the whole input, in the byte order in which it is written. Pieces that nobody
-    /// has taken are taken now.
+    /// The digest of `bytes`, the whole input, in the byte order in which it is written. Pieces
+    /// that nobody has taken are taken now.
     pub(crate) fn finish(mut self, bytes: &[u8]) -> [u8; 16] {
         let rest = &bytes[self.n_taken * PIECE_BYTES..];
         cpu::run(PiecesTask(&mut self, rest));

@@ -1,9 +1,9 @@
 //! The sums of a block of elements, and the rules that every way of computing them follows.
 //!
-//! The order of summation is part of the definition. A block has [`BLOCK`] elements, the last one of
-//! a tensor fewer. Element `i` of a block is added to lane `i % 16`, in ascending order of `i`; then
-//! the lanes are added in pairs ([`fold`]). All arithmetic is in `f64`, and no product is fused with
-//! a sum unless the product is exact.
+//! The order of summation is part of the definition. A block has [`BLOCK`] elements, the last one
+//! of a tensor fewer. Element `i` of a block is added to lane `i % 16`, in ascending order of `i`;
+//! then the lanes are added in pairs ([`fold`]). All arithmetic is in `f64`, and no product is
+//! fused with a sum unless the product is exact.
 
 use super::counts::ElementCounts;
 use crate::cpu::LANES;

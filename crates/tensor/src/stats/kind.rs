@@ -83,8 +83,8 @@ impl<I: IntegerFormat> ElementReader for IntegerReader<I> {
     }
 }
 
-/// Evaluates an expression for the type of [`ElementReader`] that stands for a kind, or for the values of
-/// its codes.
+/// Evaluates an expression for the type of [`ElementReader`] that stands for a kind, or for the
+/// values of its codes.
 macro_rules! by_kind {
     ($kind:expr, $elements:ident => $if_elements:expr, $values:ident => $if_codes:expr) => {{
         macro_rules! of {
@@ -144,8 +144,8 @@ impl StatsKind {
         by_kind!(self, E => E::WIDTH * 8, values => values.n_bits)
     }
 
-    /// Looks at a chunk and hands over its blocks, in order. Codes make one block of a chunk. `beside` sees
-    /// each piece before it is looked at.
+    /// Looks at a chunk and hands over its blocks, in order. Codes make one block of a chunk.
+    /// `beside` sees each piece before it is looked at.
     #[inline(always)]
     pub(super) fn blocks<M: LaneMachine>(
         self,

@@ -48,8 +48,8 @@ pub fn non_finite(tensor: TensorView<'_>) -> NonFinite {
     non_finite_beside(tensor, &mut ())
 }
 
-/// [`non_finite`], where `beside` may see the first pieces of the bytes before they are looked at. Those of
-/// narrow floats it does not.
+/// [`non_finite`], where `beside` may see the first pieces of the bytes before they are looked at.
+/// Those of narrow floats it does not.
 pub(crate) fn non_finite_beside(
     tensor: TensorView<'_>,
     beside: &mut impl PieceReader,
@@ -100,7 +100,8 @@ pub fn has_non_finite(tensor: TensorView<'_>) -> bool {
     first_non_finite(tensor).is_some()
 }
 
-/// Where a tensor's first NaN and its first infinity are, counted through its elements in row-major order.
+/// Where a tensor's first NaN and its first infinity are, counted through its elements in row-major
+/// order.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct NonFinitePlaces {
     /// The first element that is NaN.
@@ -109,7 +110,8 @@ pub struct NonFinitePlaces {
     pub infinity: Option<(usize, f64)>,
 }
 
-/// Finds the first NaN and the first infinity of `tensor`, of which [`non_finite`] has found `counts`.
+/// Finds the first NaN and the first infinity of `tensor`, of which [`non_finite`] has found
+/// `counts`.
 ///
 /// A complex element has either if one of its parts has. Stops as soon as everything is found.
 pub fn non_finite_places(tensor: TensorView<'_>, counts: NonFinite) -> NonFinitePlaces {

@@ -138,8 +138,8 @@ impl PartialStats {
         n as f64 * self.sum.value().abs()
     }
 
-    /// A bound from above of the magnitudes of the sums of the first one, two, three and so on finite
-    /// elements, added up.
+    /// A bound from above of the magnitudes of the sums of the first one, two, three and so on
+    /// finite elements, added up.
     pub fn prefix_weight(&self) -> f64 {
         self.prefix_weight
     }
@@ -247,7 +247,8 @@ impl TensorChunk<'_> {
         })
     }
 
-    /// [`TensorChunk::look`] without options. `beside` sees each piece of the bytes before that is looked at.
+    /// [`TensorChunk::look`] without options. `beside` sees each piece of the bytes before that is
+    /// looked at.
     pub(crate) fn look_beside(self, beside: &mut impl PieceReader) -> PartialStats {
         let part = PartialStats::default();
         cpu::run(ChunkTask {

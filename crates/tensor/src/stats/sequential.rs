@@ -2,9 +2,9 @@
 //!
 //! This is the definition of MindSpore's `statistic.csv`. Every element is converted to `f64`.
 //! Elements are taken in chunks of [`CHUNK`]; within a chunk they are added from the first to the
-//! last, and the results of the chunks are put together in order. What cannot be had is the speed of
-//! several partial sums within a chunk, so sixteen chunks are added side by side, each in a lane of
-//! its own. `docs/statistics.md` has the definition in full.
+//! last, and the results of the chunks are put together in order. What cannot be had is the speed
+//! of several partial sums within a chunk, so sixteen chunks are added side by side, each in a lane
+//! of its own. `docs/statistics.md` has the definition in full.
 
 use super::block::{BLOCK, StatsBlock};
 use super::kind::{ElementReader, StatsKind, by_kind};
@@ -69,8 +69,8 @@ pub fn sequential_stats(tensor: TensorView<'_>) -> Result<SequentialStats, Stats
     }))
 }
 
-/// The MD5 digest that MindSpore gives a tensor, with its peculiarity for `int4`: the first bytes of
-/// the elements unpacked to `int8`, as many as there are packed bytes.
+/// The MD5 digest that MindSpore gives a tensor, with its peculiarity for `int4`: the first bytes
+/// of the elements unpacked to `int8`, as many as there are packed bytes.
 pub fn sequential_md5(tensor: TensorView<'_>) -> [u8; 16] {
     let bytes = unpacked(tensor);
     digest::md5(bytes.get(..tensor.bytes.len()).unwrap_or(&bytes))

@@ -5,13 +5,15 @@ use crate::strided::{StridedError, StridedWalk};
 use crate::{DType, Shape};
 
 /// Computes the statistics of elements at regular distances: `strides` are steps in elements along
-/// each axis of `shape`, which may be negative or zero; `start` is the position of the first element.
+/// each axis of `shape`, which may be negative or zero; `start` is the position of the first
+/// element.
 ///
 /// The result is that of [`stats`](crate::stats()) for a dense copy, bit for bit. At most one chunk
 /// is copied at a time.
 ///
 /// # Errors
-/// [`StridedError`] if the dtype has no statistics or is packed, or an element lies outside `bytes`.
+/// [`StridedError`] if the dtype has no statistics or is packed, or an element lies outside
+/// `bytes`.
 pub fn stats_strided(
     dtype: DType,
     shape: &Shape,

@@ -90,8 +90,8 @@ impl<'a> OpscopeProgram<'a> {
         Ok(seconds)
     }
 
-    /// Dumps the last steps and says what they took beside a plain run of `plain` seconds; `links` says which
-    /// files are links to one another.
+    /// Dumps the last steps and says what they took beside a plain run of `plain` seconds; `links`
+    /// says which files are links to one another.
     ///
     /// Files that a run writes before the first step and after the last one, such as the graph's,
     /// are in both runs and so in neither time, as in MindSpore, which writes them when it

@@ -30,8 +30,9 @@ pub(super) fn steps_dir(tree: &Path) -> PathBuf {
     tree.join("rank_0").join(NET_NAME).join("0")
 }
 
-/// Fails unless the tree holds the iterations, files and bytes that it should, and in each iteration
-/// the right result. `last_operator` is how the names of files of the last operator begin.
+/// Fails unless the tree holds the iterations, files and bytes that it should, and in each
+/// iteration the right result. `last_operator` is how the names of files of the last operator
+/// begin.
 pub(super) fn check(tree: &Path, last_operator: &str, expected: &ExpectedTree) -> Result<()> {
     let steps = steps_dir(tree);
     let found: BTreeSet<String> = names(&steps)?.into_iter().collect();

@@ -90,8 +90,8 @@ impl super::kind::WrittenArgument {
     }
 }
 
-/// Goes through a value, of which some parts may be lists. `found` gets each tensor, and `None` for each part
-/// that is none.
+/// Goes through a value, of which some parts may be lists. `found` gets each tensor, and `None` for
+/// each part that is none.
 pub(super) fn flatten<'py>(
     value: &Bound<'py, PyAny>,
     tensor: &Bound<'py, PyType>,
@@ -127,8 +127,9 @@ pub(super) fn flatten<'py>(
     Ok(())
 }
 
-/// The text of an argument that is a scalar, a text, or a list of few of these; the name of its type for anything
-/// else. Code of the argument's own never runs: it may take as long as it likes, or do something else besides.
+/// The text of an argument that is a scalar, a text, or a list of few of these; the name of its
+/// type for anything else. Code of the argument's own never runs: it may take as long as it likes,
+/// or do something else besides.
 fn text(argument: &Bound<'_, PyAny>) -> String {
     if let Some(text) = scalar(argument) {
         return text;

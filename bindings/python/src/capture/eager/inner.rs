@@ -16,8 +16,8 @@ use crate::capture::shared::TorchSessionState;
 
 /// State that outlives a step.
 ///
-/// No lock is held while Python runs or while the interpreter is given up: another thread would wait for
-/// the lock with the interpreter in its hands.
+/// No lock is held while Python runs or while the interpreter is given up: another thread would
+/// wait for the lock with the interpreter in its hands.
 pub(super) struct EagerState {
     pub(super) shared: Arc<TorchSessionState>,
     pub(super) model: Arc<ModelId>,

@@ -51,7 +51,8 @@ struct KindDescription {
 /// A kind with the object that stands for it.
 type Known = (Py<PyAny>, Arc<OperatorKind>);
 
-/// Kinds by the object that stands for the operator, which is kept so that its address stays its own.
+/// Kinds by the object that stands for the operator, which is kept so that its address stays its
+/// own.
 pub(super) struct KindTable {
     describe: Py<PyAny>,
     known: Mutex<HashMap<usize, Known>>,

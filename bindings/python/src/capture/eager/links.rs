@@ -1,4 +1,5 @@
-//! Which forward operator a backward operator belongs to: they have a number of autograd's in common.
+//! Which forward operator a backward operator belongs to: they have a number of autograd's in
+//! common.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

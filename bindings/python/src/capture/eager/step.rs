@@ -76,8 +76,8 @@ impl EagerStep {
         lock(&self.noted).operators.len()
     }
 
-    /// Shows what an operator is called with, just before it runs. `node` is what autograd runs, by number
-    /// and name; `sequence` is its next number. `None` for what is no operator, and if
+    /// Shows what an operator is called with, just before it runs. `node` is what autograd runs, by
+    /// number and name; `sequence` is its next number. `None` for what is no operator, and if
     /// something went wrong.
     #[expect(
         clippy::too_many_arguments,
@@ -145,7 +145,8 @@ impl EagerStep {
         });
     }
 
-    /// Says that the step is over, and writes its description. `error` is what ended it, if it went wrong.
+    /// Says that the step is over, and writes its description. `error` is what ended it, if it went
+    /// wrong.
     #[pyo3(signature = (session, error=None))]
     fn end(&self, py: Python<'_>, session: &Bound<'_, TorchSession>, error: Option<&str>) {
         self.guard(|step| {
@@ -295,7 +296,8 @@ impl EagerStep {
         Ok(())
     }
 
-    /// Tensors that stand for one that has no memory in rows, each with a name; none without elements to show.
+    /// Tensors that stand for one that has no memory in rows, each with a name; none without
+    /// elements to show.
     fn parts(
         &self,
         object: &Bound<'_, PyAny>,

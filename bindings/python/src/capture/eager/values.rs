@@ -1,8 +1,8 @@
 //! Which values torch's memory holds.
 //!
-//! Memory is known by torch's object for it, of which a weak reference is kept: the object's address is
-//! given to no other memory meanwhile. A value in it is known until an operator is seen to write there, or
-//! until torch's count of writes says that somebody else has.
+//! Memory is known by torch's object for it, of which a weak reference is kept: the object's
+//! address is given to no other memory meanwhile. A value in it is known until an operator is seen
+//! to write there, or until torch's count of writes says that somebody else has.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};

@@ -1,7 +1,7 @@
 //! Whether a dump shows all operators of what ran, or some of them alone.
 //!
-//! A user may dump a few layers, and golden data may be a few arrays. What such a dump does not show may be as it
-//! should be, so that less is evidence.
+//! A user may dump a few layers, and golden data may be a few arrays. What such a dump does not
+//! show may be as it should be, so that less is evidence.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -13,15 +13,15 @@ use crate::compare::side::ComparedDump;
 
 /// An operator in this many may be missing: branches that were not taken are not shown either.
 const MISSING_ONE_IN: usize = 50;
-/// Beginnings of the types that AscendCL's trees leave out, as a device makes places in memory of them or runs
-/// other graphs for them.
+/// Beginnings of the types that AscendCL's trees leave out, as a device makes places in memory of
+/// them or runs other graphs for them.
 const LEFT_OUT: [&str; 5] = ["Concat", "Split", "If", "Loop", "Scan"];
-/// Without a description of the graph: one value in this many may come from nowhere that the other side computes, such
-/// as a constant that an engine folded.
+/// Without a description of the graph: one value in this many may come from nowhere that the other
+/// side computes, such as a constant that an engine folded.
 const GAP_ONE_IN: usize = 4;
 
-/// Whether a place of a dump lacks operators. `sides` are its own values and the other side's, `equals` which of the
-/// other's each of its own is.
+/// Whether a place of a dump lacks operators. `sides` are its own values and the other side's,
+/// `equals` which of the other's each of its own is.
 pub(super) fn is_partial(
     dump: &ComparedDump,
     runs: &[usize],
@@ -37,8 +37,9 @@ pub(super) fn is_partial(
     }
 }
 
-/// How many operators of the graphs beside a dump it does not show, and how many there are; none without a description.
-/// Operators that read nothing, or that AscendCL leaves out, need not be shown.
+/// How many operators of the graphs beside a dump it does not show, and how many there are; none
+/// without a description. Operators that read nothing, or that AscendCL leaves out, need not be
+/// shown.
 fn missing(dump: &ComparedDump, runs: &[usize]) -> Option<(usize, usize)> {
     let mut shown: HashMap<&Path, HashSet<usize>> = HashMap::new();
     let mut n_all = 0;

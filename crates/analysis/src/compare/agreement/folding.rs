@@ -1,9 +1,10 @@
 //! Weights with the batch normalisation behind them multiplied in.
 //!
-//! Exporters and engines fold `y = γ · (W∗x + b − μ) / √(σ² + ε) + β` into one convolution with the weight
-//! `W · s` and the bias `β + (b − μ) · s`, where `s = γ / √(σ² + ε)`. Where one side is folded and the other
-//! is not, the latter's weight is folded here, and compared then. Engines also store weights in blocks of
-//! channels, filled up with zeros; so the order of elements does not count, and zeros do not.
+//! Exporters and engines fold `y = γ · (W∗x + b − μ) / √(σ² + ε) + β` into one convolution with the
+//! weight `W · s` and the bias `β + (b − μ) · s`, where `s = γ / √(σ² + ε)`. Where one side is
+//! folded and the other is not, the latter's weight is folded here, and compared then. Engines also
+//! store weights in blocks of channels, filled up with zeros; so the order of elements does not
+//! count, and zeros do not.
 
 use std::collections::HashMap;
 

@@ -56,8 +56,8 @@ const FORMATTING_TYPES: [&str; 4] = [
 /// How many operators before another are looked at for such a one.
 const N_IDLE_MAX: usize = 64;
 
-/// Brings together operators at which both sides part: that read the same values and make others. Of those that are
-/// together already, by one of several outputs, `anchored` has the golden side's.
+/// Brings together operators at which both sides part: that read the same values and make others.
+/// Of those that are together already, by one of several outputs, `anchored` has the golden side's.
 pub(super) fn frontier(
     values: &ComparedValues,
     dumps: [&ComparedDump; 2],
@@ -133,9 +133,9 @@ pub(super) fn frontier(
     parting
 }
 
-/// Keeps the operators of the target of which all inputs are known: what else they read may be the work of one that is not
-/// shown. That is a value from nowhere which the golden side has not, and for which it has no other such value of as many
-/// elements, as it has for a changed weight.
+/// Keeps the operators of the target of which all inputs are known: what else they read may be the
+/// work of one that is not shown. That is a value from nowhere which the golden side has not, and
+/// for which it has no other such value of as many elements, as it has for a changed weight.
 fn retain_shown(values: &ComparedValues, targets: &mut Vec<(usize, Vec<ValueIndex>)>) {
     let is_from_nowhere = |side: usize, value: ValueIndex| {
         let of = &values.sides[side].values[value.0];
@@ -175,8 +175,8 @@ fn is_namesake(dumps: [&ComparedDump; 2], pair: &PartingPair) -> bool {
     })
 }
 
-/// Operators that read a weight of which a part was changed. Behind a normalisation nothing may come
-/// of the change, and then values part nowhere.
+/// Operators that read a weight of which a part was changed. Behind a normalisation nothing may
+/// come of the change, and then values part nowhere.
 fn changed_weights(
     values: &ComparedValues,
     dumps: [&ComparedDump; 2],
@@ -194,8 +194,8 @@ fn changed_weights(
         let n = of.stats.counts.n_elements;
         of_length.entry(n).or_default().push(of.first);
     }
-    // Where everything is another weight, such as that of another training, no pair is found, however
-    // many are tried.
+    // Where everything is another weight, such as that of another training, no pair is found,
+    // however many are tried.
     let mut n_left = N_WEIGHT_PAIRS_MAX;
     let changed = orphans(0).filter_map(|(_, of)| {
         let goldens = of_length.get(&of.stats.counts.n_elements)?;
@@ -215,8 +215,8 @@ fn changed_weights(
         .collect()
 }
 
-/// The golden operator that an engine made of one and others. With what it was fused with it may read
-/// more than the values by which both sides part, and those in another layout.
+/// The golden operator that an engine made of one and others. With what it was fused with it may
+/// read more than the values by which both sides part, and those in another layout.
 fn fused_counterpart(dumps: [&ComparedDump; 2], target: usize) -> Option<usize> {
     let (target, golden) = (&dumps[0].runs[target], &dumps[1].runs);
     let mut runs = golden.iter().enumerate().filter(|(_, run)| {
@@ -248,8 +248,8 @@ fn idle_before(
 }
 
 impl ComparedValues {
-    /// Whether both operators are likely the same, though a side lacks some: by name, by most of a weight, or as they
-    /// are of one type and read the same value.
+    /// Whether both operators are likely the same, though a side lacks some: by name, by most of a
+    /// weight, or as they are of one type and read the same value.
     pub(super) fn is_proven(&self, dumps: [&ComparedDump; 2], pair: &PartingPair) -> bool {
         let Some(golden) = pair.golden else {
             return false;
@@ -269,8 +269,9 @@ impl ComparedValues {
         })
     }
 
-    /// Whether the golden dump shows what is computed from one of the values that an operator reads. A dump of some
-    /// operators alone does not, nor does one without inputs: what follows a value there may be as it should be.
+    /// Whether the golden dump shows what is computed from one of the values that an operator
+    /// reads. A dump of some operators alone does not, nor does one without inputs: what follows a
+    /// value there may be as it should be.
     fn shows_readers(&self, inputs: &[ValueIndex]) -> bool {
         let golden = &self.sides[1];
         if inputs.is_empty() {
@@ -280,7 +281,8 @@ impl ComparedValues {
         found.any(|value| !golden.values[value.0].readers.is_empty())
     }
 
-    /// The operators at which both sides part, in the order of execution, with what is known of each.
+    /// The operators at which both sides part, in the order of execution, with what is known of
+    /// each.
     pub(super) fn parting_operators(
         &self,
         sides: MatchedDumps<'_>,
@@ -347,8 +349,8 @@ impl ComparedValues {
         found.collect()
     }
 
-    /// Whether an operator reads something from outside of which the other dump shows nothing, as it
-    /// has no inputs of the operator's partner, or not all.
+    /// Whether an operator reads something from outside of which the other dump shows nothing, as
+    /// it has no inputs of the operator's partner, or not all.
     fn reads_unseen(&self, sides: MatchedDumps<'_>, target: usize, golden: Option<usize>) -> bool {
         let dumps = [sides.target, sides.golden];
         let runs = [Some(target), golden];
@@ -459,8 +461,8 @@ impl ComparedValues {
         place
     }
 
-    /// Inputs of an operator that are on the golden side, and that its operator there does not read,
-    /// while it reads something else that the target has.
+    /// Inputs of an operator that are on the golden side, and that its operator there does not
+    /// read, while it reads something else that the target has.
     fn rewired(&self, sides: MatchedDumps<'_>, [target, golden]: [usize; 2]) -> Vec<RewiredInput> {
         let [of_target, of_golden] = &self.sides;
         let is_unseen = |side: &SideValues, value: ValueIndex| {

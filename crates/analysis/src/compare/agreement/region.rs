@@ -18,9 +18,9 @@ use crate::compare::side::ComparedDump;
 /// The types of one operator, and the types of those that it is made of, with their constants.
 type Decomposition = (&'static [&'static str], &'static [(&'static str, f64)]);
 
-/// Operators that exporters take apart, under their types in ONNX and in PyTorch, and what they make
-/// of them, with the constants that these read. Without these nothing would be known at the first
-/// place of its kind, nor where all places of a kind share a wrong constant.
+/// Operators that exporters take apart, under their types in ONNX and in PyTorch, and what they
+/// make of them, with the constants that these read. Without these nothing would be known at the
+/// first place of its kind, nor where all places of a kind share a wrong constant.
 const DECOMPOSITIONS: [Decomposition; 8] = [
     (&LINEAR, &[("MatMul", NONE), ("Add", NONE)]),
     // MindSpore's.
@@ -128,7 +128,8 @@ impl RegionStep {
     }
 }
 
-/// The target's operators, in the order of execution, in regions that agree: by the golden side's type.
+/// The target's operators, in the order of execution, in regions that agree: by the golden side's
+/// type.
 pub(super) struct LearnedRegions {
     of_type: HashMap<String, Vec<Vec<RegionStep>>>,
     /// Names of the golden side's operators, and of those that they were fused from.

@@ -22,7 +22,8 @@ const N_NEAR_MAX: usize = 256;
 const N_ROUNDINGS: f64 = 4.0;
 /// The same of printed ones, relative to the size of the elements.
 const PRINTED_APART_MAX: f64 = 1e-4;
-/// How far apart extremes of one value may be, relative to themselves, where nothing but statistics tells.
+/// How far apart extremes of one value may be, relative to themselves, where nothing but statistics
+/// tells.
 const EXTREMES_APART_MAX: f64 = 0.01;
 /// How far apart they may be besides, relative to the largest element, as sums round.
 const EXTREMES_SLACK: f64 = 1e-5;
@@ -190,7 +191,8 @@ fn agreement_of(
         [Some(target), Some(golden)] => elements_measured([target.view(), golden.view()])?,
         _ => measured(slots)?,
     };
-    // Many tensors have nearly the same statistics, so that only those that could be the same count.
+    // Many tensors have nearly the same statistics, so that only those that could be the same
+    // count.
     let roundings = values.map(|value| unit(value.coarsest).unwrap_or_default());
     let rounding = N_ROUNDINGS * roundings[0].max(roundings[1]);
     let apart = value_in(&metrics, MetricId::StatisticRel);
@@ -233,8 +235,8 @@ fn agreement_of(
     })
 }
 
-/// Whether each extreme of two values is the same. The large elements of a mask would hide that the others differ, if
-/// distances were relative to them.
+/// Whether each extreme of two values is the same. The large elements of a mask would hide that the
+/// others differ, if distances were relative to them.
 fn have_like_extremes([a, b]: [&DumpValue; 2], slack: f64) -> bool {
     let [a, b] = [&a.stats, &b.stats];
     let largest = largest(a).max(largest(b));
@@ -255,8 +257,8 @@ enum Nearness {
     Close,
 }
 
-/// Whether quantised values, of which one side has the signed form, are the same in any order: where
-/// an engine moves them, it brings channels last as well.
+/// Whether quantised values, of which one side has the signed form, are the same in any order:
+/// where an engine moves them, it brings channels last as well.
 fn are_same_bytes(slots: [&ExecutionSlot; 2]) -> bool {
     let sorted = slots.map(|slot| {
         let loaded = slot.load(None).ok()?;
@@ -293,7 +295,8 @@ fn measured([target, golden]: [&ExecutionSlot; 2]) -> Option<(Evidence, Metrics)
 
 fn elements_measured([a, b]: [TensorView<'_>; 2]) -> Option<(Evidence, Metrics)> {
     let found = difference::difference(a, b, DifferenceOptions::default()).ok()?;
-    // A few large elements, such as those of a mask, are all of a norm, and hide what the others are.
+    // A few large elements, such as those of a mask, are all of a norm, and hide what the others
+    // are.
     let n_unlike: u64 = found.histogram[UNLIKE_BIN..].iter().sum();
     let n: u64 = found.histogram.iter().sum();
     if n_unlike as f64 > UNLIKE_SHARE_MAX * n as f64 {

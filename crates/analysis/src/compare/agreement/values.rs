@@ -72,9 +72,11 @@ pub(super) struct DumpValue {
     pub(super) readers: Vec<usize>,
     /// Whether zeros were counted, which tables do not do.
     has_counts: bool,
-    /// How far apart the statistics of two that are equal but for rounding may be, relative to their size.
+    /// How far apart the statistics of two that are equal but for rounding may be, relative to
+    /// their size.
     rounding: f64,
-    /// The coarsest float dtype that it went through, of those that the limits of a comparison go by.
+    /// The coarsest float dtype that it went through, of those that the limits of a comparison go
+    /// by.
     pub(super) coarsest: DType,
     /// Whether it is a shape or an index and no data: a few integers.
     pub(super) is_extents: bool,
@@ -245,8 +247,9 @@ impl SideValues {
         }
     }
 
-    /// Tells the dtypes that values went through. A value that is rounded and widened again at once was
-    /// not computed with in the dtype between, so that its rounding is no property of the network.
+    /// Tells the dtypes that values went through. A value that is rounded and widened again at once
+    /// was not computed with in the dtype between, so that its rounding is no property of the
+    /// network.
     fn tell_coarsest(&mut self, side: &ComparedDump) {
         let mut runs: Vec<usize> = self.outputs.keys().copied().collect();
         runs.sort_unstable();
@@ -275,8 +278,8 @@ impl SideValues {
         }
     }
 
-    /// Counts floats that quantised values stand for as known where the other side has the latter and
-    /// computes with them.
+    /// Counts floats that quantised values stand for as known where the other side has the latter
+    /// and computes with them.
     pub(super) fn follow_formats(
         &self,
         dumps: [&ComparedDump; 2],
@@ -334,7 +337,8 @@ impl SideValues {
                 .any(|value| self.values[value.0].is_distinctive() && equals[value.0].is_some());
             let is_new = |value: &ValueIndex| {
                 let of = &self.values[value.0];
-                // Operators of one framework make more than those of another, such as a mean, and nobody reads it.
+                // Operators of one framework make more than those of another, such as a mean, and
+                // nobody reads it.
                 let is_aside = is_found && of.readers.is_empty();
                 !of.is_outside && !of.is_extents && !is_rejoined[value.0] && !is_aside
             };
@@ -435,8 +439,9 @@ impl SideValues {
         })
     }
 
-    /// Of each value, whether the other side has it, or everything that was computed from it, or, where a
-    /// reader was lost, something by ways that a wrong value could not have gone: its other readers are wrong then.
+    /// Of each value, whether the other side has it, or everything that was computed from it, or,
+    /// where a reader was lost, something by ways that a wrong value could not have gone: its other
+    /// readers are wrong then.
     pub(super) fn rejoined(
         &self,
         side: &ComparedDump,

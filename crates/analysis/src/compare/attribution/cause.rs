@@ -38,7 +38,8 @@ pub(super) fn has_hidden_inputs(comparison: &Comparison) -> Vec<bool> {
         .collect()
 }
 
-/// The cause, if any output is apart. `source` says where an input comes from, by its position among the slots.
+/// The cause, if any output is apart. `source` says where an input comes from, by its position
+/// among the slots.
 pub(super) fn find_cause(
     operator: &OperatorResult,
     has_hidden: bool,

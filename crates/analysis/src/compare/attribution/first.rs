@@ -56,7 +56,8 @@ fn all_inputs_pass(operator: &OperatorResult) -> bool {
     has_any && inputs.all(|slot| slot.level == VerdictLevel::Pass && slot.agreement.is_none())
 }
 
-/// Ranks run side by side, and their clocks may differ: of equal steps the position in the step decides.
+/// Ranks run side by side, and their clocks may differ: of equal steps the position in the step
+/// decides.
 fn order_of(operators: &[OperatorResult]) -> Vec<usize> {
     let mut n_of: HashMap<OperatorPlace, usize> = HashMap::new();
     let mut order: BTreeMap<(Option<u64>, usize, Option<u32>), usize> = BTreeMap::new();
@@ -108,7 +109,8 @@ impl FaultSearch<'_> {
                     .iter()
                     .any(|slot| slot.is_outside && reaches(slot))
             };
-            // An input that differs says more than an output that does, unless it is known where it came in.
+            // An input that differs says more than an output that does, unless it is known where it
+            // came in.
             let is_first = |parting: &&&PartingOperator| {
                 let is_listed = operator.target.last() == Some(&parting.name);
                 !changed() || parting.cause == Cause::Outside && !is_listed
@@ -126,8 +128,8 @@ impl FaultSearch<'_> {
         })
     }
 
-    /// Places whose first parting names no operator that was compared, such as a module around many, or one at which
-    /// small differences grew: an operator before it may say more.
+    /// Places whose first parting names no operator that was compared, such as a module around
+    /// many, or one at which small differences grew: an operator before it may say more.
     fn vague_places(
         &self,
         partings: &HashMap<usize, &PartingOperator>,

@@ -1,6 +1,7 @@
 //! The way operators treat errors, as far as their type tells.
 
-/// How far the outputs of an operator may be farther apart than its inputs without anything being wrong.
+/// How far the outputs of an operator may be farther apart than its inputs without anything being
+/// wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ErrorGrowth {
     /// Relative errors stay of the same size.
@@ -232,8 +233,8 @@ pub(in crate::compare) fn is_additive(op_type: &str) -> bool {
     manner(op_type) == ErrorGrowth::Additive
 }
 
-/// Whether operators of a type make no absolute error larger. That counts where few large values, such as those of
-/// a mask, are all of an input's norm.
+/// Whether operators of a type make no absolute error larger. That counts where few large values,
+/// such as those of a mask, are all of an input's norm.
 pub(super) fn is_contracting(op_type: &str) -> bool {
     let name = plain_type(op_type);
     CONTRACTING.iter().any(|start| name.starts_with(start))
@@ -276,8 +277,8 @@ pub(super) fn is_in_place(op_type: &str) -> bool {
     (name.ends_with('_') && !name.ends_with("__")) || IN_PLACE.iter().any(|s| name.starts_with(s))
 }
 
-/// The type of an operator in lower case, without PyTorch's namespace and overload: `aten::rand.names` is `rand`, and so is
-/// `aten_rand_default`, as names of files have it.
+/// The type of an operator in lower case, without PyTorch's namespace and overload:
+/// `aten::rand.names` is `rand`, and so is `aten_rand_default`, as names of files have it.
 pub(in crate::compare) fn plain_type(op_type: &str) -> String {
     let lower = op_type.to_lowercase();
     let name = ["aten::", "aten.", "prims.", "prims::"]

@@ -55,8 +55,8 @@ fn is_bad(slot: &SlotResult) -> bool {
     slot.metrics.get(MetricId::FirstBad).is_some() || slot.metrics.get(MetricId::IsBad).is_some()
 }
 
-/// The way from the first producer to the last operator that is known to pass its values on. If no operator is
-/// known to have produced them, the first one that shows them is all of it.
+/// The way from the first producer to the last operator that is known to pass its values on. If no
+/// operator is known to have produced them, the first one that shows them is all of it.
 pub(super) fn chain(operators: &[OperatorResult], order: &[usize]) -> Vec<usize> {
     let role = |i: usize| operators[i].non_finite.as_ref();
     let first = |is: fn(&NonFiniteRole) -> bool| {

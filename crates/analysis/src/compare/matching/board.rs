@@ -22,7 +22,8 @@ pub(super) struct Board<'a> {
     pub pairs: Vec<RunPair>,
     values: &'a SharedValues,
     names: [Vec<String>; 2],
-    /// Numbers of names, the same on both sides, and which execution of its name it is within its place.
+    /// Numbers of names, the same on both sides, and which execution of its name it is within its
+    /// place.
     keys: [Vec<Key>; 2],
     /// Positions in the order of execution of a place.
     positions: [Vec<usize>; 2],
@@ -135,8 +136,9 @@ impl<'a> Board<'a> {
         self.types[0][t].clashes_with(&self.types[1][g])
     }
 
-    /// Whether one computes numbers of another kind and extent than its namesake, as the counter of a loop does; where
-    /// a side lacks operators, also whether nothing that it reads and makes has the extents of its namesake's.
+    /// Whether one computes numbers of another kind and extent than its namesake, as the counter of
+    /// a loop does; where a side lacks operators, also whether nothing that it reads and makes has
+    /// the extents of its namesake's.
     pub(super) fn kinds_clash(&self, t: usize, g: usize) -> bool {
         if self.values.is_partial && self.is_baseless(&[t], &[g]) {
             let [own, others] = [(0, t), (1, g)].map(|(i, run)| {
@@ -154,7 +156,8 @@ impl<'a> Board<'a> {
         }
     }
 
-    /// Whether two only turn values and show others, of other extents: their names were counted on either side.
+    /// Whether two only turn values and show others, of other extents: their names were counted on
+    /// either side.
     pub(super) fn views_clash(&self, t: usize, g: usize) -> bool {
         let runs = [self.run(0, t), self.run(1, g)];
         let is_other = |kind: SlotSide| {
@@ -190,8 +193,9 @@ impl<'a> Board<'a> {
         }
     }
 
-    /// Whether type and order speak for executions as partners and nothing else does, where these say little. A weight or
-    /// an output that both show does, and so do all inputs of operators of one type that compute something.
+    /// Whether type and order speak for executions as partners and nothing else does, where these
+    /// say little. A weight or an output that both show does, and so do all inputs of operators of
+    /// one type that compute something.
     pub(super) fn is_baseless(&self, targets: &[usize], goldens: &[usize]) -> bool {
         if !self.values.is_partial {
             return false;
@@ -224,7 +228,8 @@ impl<'a> Board<'a> {
         !computes || own.is_empty() || own.contains(&None) || own != others
     }
 
-    /// The numbers of the values that an execution shows, by side, none where the other side has it nowhere.
+    /// The numbers of the values that an execution shows, by side, none where the other side has it
+    /// nowhere.
     fn numbers(&self, side: usize, run: usize) -> impl Iterator<Item = (SlotSide, Option<usize>)> {
         let slots = self.run(side, run).slots.iter().enumerate();
         slots.map(move |(slot, of)| {
@@ -239,8 +244,8 @@ impl<'a> Board<'a> {
         self.add(pair);
     }
 
-    /// Makes partners of two whose frameworks have other orders for their inputs: inputs belong together as is given,
-    /// and in no other way.
+    /// Makes partners of two whose frameworks have other orders for their inputs: inputs belong
+    /// together as is given, and in no other way.
     pub(super) fn pair_inputs(
         &mut self,
         [t, g]: [usize; 2],
@@ -312,8 +317,8 @@ impl<'a> Board<'a> {
         }
     }
 
-    /// Makes operators partners of which several are one on the other side. What contributes no slot has
-    /// vanished inside.
+    /// Makes operators partners of which several are one on the other side. What contributes no
+    /// slot has vanished inside.
     pub(super) fn pair_group(&mut self, group: &OperatorGroup<'_>, how: MatchEvidence) {
         let pair = slots::of_group(self.sides, group, how, self.values);
         let inside = [0, 1].map(|i| {

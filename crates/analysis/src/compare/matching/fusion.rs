@@ -67,7 +67,8 @@ fn origins(
 
 /// Pairs operators with those that they are said to be made of.
 ///
-/// One of which the other side has no part but the one with its own name is fused there just as well.
+/// One of which the other side has no part but the one with its own name is fused there just as
+/// well.
 pub(super) fn declared(board: &mut Board<'_>, scope: &PlaceScope, rules: Rules<'_>) {
     for side in [0, 1] {
         let other = 1 - side;
@@ -144,8 +145,8 @@ fn by_key(board: &Board<'_>, scope: &PlaceScope, side: usize) -> HashMap<(String
     keyed.collect()
 }
 
-/// Whether an operator of the other side is there on this side too, as it was: others may repeat its work inside of
-/// them, as every reader of a dequantised value does.
+/// Whether an operator of the other side is there on this side too, as it was: others may repeat
+/// its work inside of them, as every reader of a dequantised value does.
 fn is_kept(
     board: &Board<'_>,
     rules: Rules<'_>,

@@ -21,7 +21,8 @@ const UNKNOWN: f64 = 0.5;
 const OTHER_WORD: f64 = 0.2;
 /// In larger gaps, only operators this near by position are looked at.
 const N_NEAR: usize = 32;
-/// Pairs that are looked at, whatever their distance; more where the order is unknown, so that there is none.
+/// Pairs that are looked at, whatever their distance; more where the order is unknown, so that
+/// there is none.
 const N_PAIRS_MAX: usize = 4096;
 const N_UNORDERED_PAIRS_MAX: usize = 1 << 20;
 /// How often what is left is looked at again.
@@ -57,7 +58,8 @@ impl NameTokens {
         NameTokens(tokens)
     }
 
-    /// Twice the shared parts over all parts: 1 if they are the same, 0 if there is nothing in common.
+    /// Twice the shared parts over all parts: 1 if they are the same, 0 if there is nothing in
+    /// common.
     pub(super) fn likeness(&self, other: &NameTokens) -> f64 {
         let (a, b) = (&self.0, &other.0);
         // Two names without a word would be divided by nothing.
@@ -83,8 +85,8 @@ impl NameTokens {
 /// A candidate: likeness, and positions in the gap.
 type Candidate = (f64, [usize; 2]);
 
-/// Pairs operators between the same pairs that are enough like each other, and clearly more than any other is like
-/// one of them. Where two are about equally like, neither is taken.
+/// Pairs operators between the same pairs that are enough like each other, and clearly more than
+/// any other is like one of them. Where two are about equally like, neither is taken.
 pub(super) fn likely(board: &mut Board<'_>, scope: &PlaceScope) {
     for gap in board.gaps(scope) {
         if gap.runs.iter().any(Vec::is_empty) {

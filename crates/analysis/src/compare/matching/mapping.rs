@@ -46,15 +46,15 @@ pub struct OperatorMapping {
     pub target: MappedNames,
     /// The golden side's; an empty list if it has none.
     pub golden: MappedNames,
-    /// Which of the executions of these names in a step is meant, counted from 0. Without a number, each with the
-    /// one of the same number.
+    /// Which of the executions of these names in a step is meant, counted from 0. Without a number,
+    /// each with the one of the same number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target_run: Option<usize>,
     /// The same of the golden side.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub golden_run: Option<usize>,
-    /// Slots of the target with those of the golden side, as `output.0`, or `relu1:output.0` where there are
-    /// several operators. Slots that are not named go by side and position.
+    /// Slots of the target with those of the golden side, as `output.0`, or `relu1:output.0` where
+    /// there are several operators. Slots that are not named go by side and position.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub slots: BTreeMap<String, String>,
     /// The evidence that brought them together, in a proposal. Not read.
@@ -225,7 +225,8 @@ fn without_place(message: &str) -> String {
 }
 
 impl MappingForm {
-    /// The form of a file by its name and content: `.json`, or whatever begins with a brace, is JSON.
+    /// The form of a file by its name and content: `.json`, or whatever begins with a brace, is
+    /// JSON.
     pub fn detect(file_name: &str, text: &str) -> MappingForm {
         let is_json = file_name.ends_with(".json") || text.trim_start().starts_with('{');
         if is_json {

@@ -6,8 +6,8 @@ use super::MatchEvidence;
 use super::board::{Board, Key};
 use super::places::PlaceScope;
 
-/// Pairs the n-th execution of a name with the n-th of the other side, unless they are known to be operators of
-/// different types, or compute numbers of different kinds.
+/// Pairs the n-th execution of a name with the n-th of the other side, unless they are known to be
+/// operators of different types, or compute numbers of different kinds.
 pub(super) fn equal(board: &mut Board<'_>, scope: &PlaceScope) {
     let mut of_key: HashMap<Key, usize> = HashMap::with_capacity(scope.runs[1].len());
     for &run in &scope.runs[1] {
@@ -29,8 +29,8 @@ pub(super) fn equal(board: &mut Board<'_>, scope: &PlaceScope) {
     }
 }
 
-/// Pairs equal names of different types that stand at the same place: an operator that was replaced. Elsewhere
-/// the names are numbers that were given anew.
+/// Pairs equal names of different types that stand at the same place: an operator that was
+/// replaced. Elsewhere the names are numbers that were given anew.
 pub(super) fn equal_between_anchors(board: &mut Board<'_>, scope: &PlaceScope) {
     for gap in board.gaps(scope) {
         let of_key = gap.runs[1].iter().map(|&g| (board.key(1, g), g));

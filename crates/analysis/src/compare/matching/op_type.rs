@@ -130,8 +130,8 @@ impl OpTypeIndex {
         self.of_name(&run.op_name)
     }
 
-    /// The longest end of a name that is the word for a type. A name is no proof, so that it is known to differ from
-    /// none.
+    /// The longest end of a name that is the word for a type. A name is no proof, so that it is
+    /// known to differ from none.
     fn of_name(&mut self, op_name: &str) -> OpType {
         let last = op_name.rsplit(['/', '.']).next().unwrap_or_default();
         let word = last.trim_end_matches(|c: char| c.is_ascii_digit() || "_-".contains(c));
@@ -221,7 +221,8 @@ fn normalised(word: &str) -> impl Iterator<Item = String> {
         // Some overloads end in others, as `tensor_scalar` in `scalar`: the longest one goes.
         .min_by_key(|bare| bare.len());
     let bare = squeezed(bare.unwrap_or(rest));
-    // Ascend counts the versions of a type, and ends those with attributes instead of inputs in `D`.
+    // Ascend counts the versions of a type, and ends those with attributes instead of inputs in
+    // `D`.
     let unversioned = bare
         .trim_end_matches(|c: char| c.is_ascii_digit())
         .strip_suffix('v')

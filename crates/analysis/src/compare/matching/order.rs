@@ -15,8 +15,8 @@ const N_ALTERNATIVES_MAX: usize = 16;
 /// The properties that have to agree: the type, and the extents of the first output.
 type Kind<'a> = (&'a str, Option<Vec<u64>>);
 
-/// Pairs operators of the same type and extents that stand in the same order between pairs: first those that
-/// compute, then those that only pass on values, of which one side may have many more.
+/// Pairs operators of the same type and extents that stand in the same order between pairs: first
+/// those that compute, then those that only pass on values, of which one side may have many more.
 pub(super) fn align(board: &mut Board<'_>, scope: &PlaceScope) {
     for has_views in [false, true] {
         for gap in board.gaps(scope) {
@@ -68,7 +68,8 @@ fn matches(board: &Board<'_>, gap: &PairingGap, has_views: bool) -> Vec<[usize; 
         .collect()
 }
 
-/// Where one side has several of a kind in a row and the other fewer, prefers those with the likest names.
+/// Where one side has several of a kind in a row and the other fewer, prefers those with the likest
+/// names.
 fn nearest_names(board: &Board<'_>, kinds: &[Vec<(usize, u32)>; 2], found: &mut [[usize; 2]]) {
     for side in [0, 1] {
         for n in 0..found.len() {

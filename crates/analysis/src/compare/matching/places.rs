@@ -59,9 +59,9 @@ impl PlaceScope {
     }
 }
 
-/// Brings executions of a place into order, if that is not the one that they are in. Without the number of a task
-/// in any name, times tell it; without these, or if all are the same, nothing does: arrays in a directory are listed
-/// by their names.
+/// Brings executions of a place into order, if that is not the one that they are in. Without the
+/// number of a task in any name, times tell it; without these, or if all are the same, nothing
+/// does: arrays in a directory are listed by their names.
 fn put_in_order(side: &ComparedDump, runs: &mut [usize]) -> bool {
     let has_tasks = runs.iter().any(|&run| side.runs[run].task_id.is_some());
     if has_tasks || runs.len() < 2 {

@@ -36,8 +36,8 @@ pub(super) fn extents(slot: &ExecutionSlot) -> Option<Vec<u64>> {
     Some(dims)
 }
 
-/// The extents of the first output, or of the first input where there are no outputs and inputs may stand for
-/// them.
+/// The extents of the first output, or of the first input where there are no outputs and inputs may
+/// stand for them.
 pub(super) fn first_extents(run: &OperatorExecution, may_be_input: bool) -> Option<Vec<u64>> {
     let first = |side| run.slots.iter().find(|slot| slot.side == side);
     let output = first(SlotSide::Output);
@@ -48,8 +48,9 @@ pub(super) fn first_extents(run: &OperatorExecution, may_be_input: bool) -> Opti
     extents(slot?)
 }
 
-/// Whether a slot of one side has a value that an engine made up when it made its graph, such as weights with others
-/// multiplied in or values in blocks of channels. The other side, whose graph is the original one, has nothing like it.
+/// Whether a slot of one side has a value that an engine made up when it made its graph, such as
+/// weights with others multiplied in or values in blocks of channels. The other side, whose graph
+/// is the original one, has nothing like it.
 pub(super) fn is_made_up(sides: [&ComparedDump; 2], i: usize, slot: &ExecutionSlot) -> bool {
     let known = &sides[1 - i].value_names;
     // Without a description of the original graph every value would pass for made up.
@@ -108,8 +109,9 @@ fn stated(_: usize, slot: &ExecutionSlot) -> Position {
     (slot.side, slot.index)
 }
 
-/// Where the operator has each slot of two partners. Files of the runtime leave absent optional ones out and count on, so
-/// that their numbers are others than those of a dump that counts the absent ones.
+/// Where the operator has each slot of two partners. Files of the runtime leave absent optional
+/// ones out and count on, so that their numbers are others than those of a dump that counts the
+/// absent ones.
 fn places(sides: [&ComparedDump; 2], runs: [usize; 2]) -> [Vec<Position>; 2] {
     let partners = [0, 1].map(|i| &sides[i].runs[runs[i]]);
     let mut places = partners.map(|run| {
@@ -126,7 +128,8 @@ fn places(sides: [&ComparedDump; 2], runs: [usize; 2]) -> [Vec<Position>; 2] {
         .flat_map(|i| [SlotSide::Input, SlotSide::Output].map(|side| (i, side)))
     {
         let own = sides[i].presence(runs[i], side);
-        // A dump without a description counts what the other one describes, if the operator is the same.
+        // A dump without a description counts what the other one describes, if the operator is the
+        // same.
         let present = own.or_else(|| {
             let other = sides[1 - i].presence(runs[1 - i], side);
             other.filter(|_| is_same_type)
@@ -138,7 +141,8 @@ fn places(sides: [&ComparedDump; 2], runs: [usize; 2]) -> [Vec<Position>; 2] {
     places
 }
 
-/// Slots by their position, of equal positions in order; only those that are wanted, by their place among all.
+/// Slots by their position, of equal positions in order; only those that are wanted, by their place
+/// among all.
 fn at_positions(
     slots: &[ExecutionSlot],
     is_wanted: impl Fn(usize) -> bool,

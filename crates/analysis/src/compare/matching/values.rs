@@ -12,8 +12,9 @@ use super::{MatchEvidence, MissingSlot, RunPair, ValueAnchor};
 /// An output of an execution.
 type MadeValue = (usize, u32);
 
-/// Pairs values of one side with the operators of the other that make values of these names, as the graph beside the
-/// dump tells. What equal elements say goes before it: names such as `input.4` are given anew with each export.
+/// Pairs values of one side with the operators of the other that make values of these names, as the
+/// graph beside the dump tells. What equal elements say goes before it: names such as `input.4` are
+/// given anew with each export.
 pub(super) fn equal(
     board: &mut Board<'_>,
     anchors: &HashMap<usize, &ValueAnchor>,
@@ -50,7 +51,8 @@ pub(super) fn equal(
     }
 }
 
-/// The outputs of executions without a partner yet, by the name of the value and the repeat of the execution.
+/// The outputs of executions without a partner yet, by the name of the value and the repeat of the
+/// execution.
 fn makers<'a>(
     board: &Board<'a>,
     scope: &PlaceScope,

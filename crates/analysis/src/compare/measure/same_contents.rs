@@ -1,7 +1,7 @@
 //! Pairs of slots that show the same contents, which are measured once.
 //!
-//! A native dump writes each content once, and its rows say where it is. An output and the inputs that it becomes, and
-//! equal values of several steps, are the same bytes of a file.
+//! A native dump writes each content once, and its rows say where it is. An output and the inputs
+//! that it becomes, and equal values of several steps, are the same bytes of a file.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use super::{Metrics, SlotPair, slot_of};
 use crate::compare::matching::MatchedDumps;
 use crate::compare::side::{ExecutionSlot, SlotFacts};
 
-/// Where the contents of a pair are, and how they are brought together. Facts are known by their place in memory: both
-/// sides outlive the search.
+/// Where the contents of a pair are, and how they are brought together. Facts are known by their
+/// place in memory: both sides outlive the search.
 pub(super) type ContentsKey = ([(*const SlotFacts, u64); 2], Option<Layout>);
 
 /// The numbers of a pair.

@@ -15,7 +15,8 @@ const N_LISTED_MAX: usize = 20;
 /// The operators that the user wants.
 #[derive(Clone, Debug, Default)]
 pub struct OperatorChoice {
-    /// A name, its form in file names, the end of one, or a pattern with `*` and `?`; none means everything.
+    /// A name, its form in file names, the end of one, or a pattern with `*` and `?`; none means
+    /// everything.
     pub name: Option<String>,
     /// Only this execution of the model.
     pub step: Option<u64>,

@@ -2,8 +2,8 @@
 
 use crate::compare::result::{Comparison, NonFiniteRole};
 
-/// The way of the first bad value: its producer and operators that passed it on, in the order of execution; at most
-/// `n` of them.
+/// The way of the first bad value: its producer and operators that passed it on, in the order of
+/// execution; at most `n` of them.
 pub fn of_first(comparison: &Comparison, n: usize) -> Vec<usize> {
     let chain = &comparison.summary.non_finite_chain;
     chain.iter().copied().take(n).collect()

@@ -1,5 +1,5 @@
-//! A row for each slot that was compared, those of the operator that the verdict names first, then one for
-//! everything that was not.
+//! A row for each slot that was compared, those of the operator that the verdict names first, then
+//! one for everything that was not.
 
 use std::io::{self, Write};
 

@@ -1,7 +1,7 @@
 //! One page that shows a result, without any other file and without a network.
 //!
-//! All names of dumps are in one JSON text, in which no character has a meaning for HTML; the page's script puts
-//! them in place as text.
+//! All names of dumps are in one JSON text, in which no character has a meaning for HTML; the
+//! page's script puts them in place as text.
 
 mod data;
 
@@ -31,8 +31,8 @@ pub(super) fn write(comparison: &Comparison, out: &mut dyn Write) -> io::Result<
     out.write_all(rest.as_bytes())
 }
 
-/// JSON on its way into a page: what HTML would see a tag or entity in is written as JSON's own escape. Such
-/// characters are in strings only.
+/// JSON on its way into a page: what HTML would see a tag or entity in is written as JSON's own
+/// escape. Such characters are in strings only.
 struct InertJson<'a>(&'a mut dyn Write);
 
 impl Write for InertJson<'_> {

@@ -1,7 +1,8 @@
-//! A row for each slot that was compared, in the order of execution, then one for everything that was not, in Parquet.
+//! A row for each slot that was compared, in the order of execution, then one for everything that
+//! was not, in Parquet.
 //!
-//! The rows are those of CSV. Their columns have types and the names that the other tables of an index
-//! have, so that both are joined: `call` for `repeat`, and a slot is `side` and `slot`.
+//! The rows are those of CSV. Their columns have types and the names that the other tables of an
+//! index have, so that both are joined: `call` for `repeat`, and a slot is `side` and `slot`.
 
 use std::collections::HashMap;
 use std::convert::Infallible;

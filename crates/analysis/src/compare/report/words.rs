@@ -232,7 +232,8 @@ pub fn role(role: &NonFiniteRole) -> &'static str {
     }
 }
 
-/// The slot by which an operator is shown: the worst output, or the worst input if there is no output.
+/// The slot by which an operator is shown: the worst output, or the worst input if there is no
+/// output.
 pub fn worst_slot(operator: &OperatorResult) -> Option<&SlotResult> {
     let key = |slot: &SlotResult| {
         let distance = slot.metrics.get(MetricId::RelL2).filter(|d| !d.is_nan());
@@ -338,8 +339,8 @@ pub fn worst_element(slot: &SlotResult) -> Option<String> {
     ))
 }
 
-/// An element's index along each axis; its number in row-major order where the extents are not those that were
-/// compared.
+/// An element's index along each axis; its number in row-major order where the extents are not
+/// those that were compared.
 fn position(slot: &SlotResult, flat: f64) -> String {
     let shape = &slot.target.shape;
     let n = shape.iter().try_fold(1_u64, |n, &dim| n.checked_mul(dim));

@@ -1,8 +1,8 @@
 //! Finds in the graphs beside a dump which operator a run is of, and which one made the values that
 //! it reads.
 //!
-//! Descriptions in `.opscope/graphs` go before the graph files of MindSpore. They are looked for in the directories
-//! above each file, so that a part of a dump has them too.
+//! Descriptions in `.opscope/graphs` go before the graph files of MindSpore. They are looked for in
+//! the directories above each file, so that a part of a dump has them too.
 
 mod origin;
 mod wiring;
@@ -148,7 +148,8 @@ impl DumpGraphs {
         of_dir
     }
 
-    /// The operator that a run is of: the only one, or the one of the graph that is named after the model.
+    /// The operator that a run is of: the only one, or the one of the graph that is named after the
+    /// model.
     fn find(&self, dir: &FilesOfDir, run: &OperatorExecution) -> Option<(usize, usize)> {
         let key = (clean_name(&run.op_type), clean_name(&run.op_name));
         let operator_in = |&file: &usize| {
@@ -214,8 +215,8 @@ impl ComparedDump {
         }
     }
 
-    /// Outputs of a run, by the names of the values in the graph of an ONNX model, as far as a description lies beside
-    /// the dump.
+    /// Outputs of a run, by the names of the values in the graph of an ONNX model, as far as a
+    /// description lies beside the dump.
     pub fn named_outputs(&self, run: usize) -> Vec<(&str, u32)> {
         let Some((file, operator)) = self.described.of_run(run) else {
             return Vec::new();
@@ -233,8 +234,8 @@ impl ComparedDump {
         named.collect()
     }
 
-    /// Which inputs, or outputs, of a run's operator are there in its graph; none if no description of it lies beside
-    /// the dump.
+    /// Which inputs, or outputs, of a run's operator are there in its graph; none if no description
+    /// of it lies beside the dump.
     pub fn presence(&self, run: usize, side: record::SlotSide) -> Option<Vec<bool>> {
         let (_, operator) = self.described.of_run(run)?;
         let values = match side {
@@ -244,13 +245,14 @@ impl ComparedDump {
         Some(values.iter().map(Option::is_some).collect())
     }
 
-    /// The output that an input of a run was made as, by a run of the same rank, model and step; none if no graph
-    /// tells, or if it is not in the dump.
+    /// The output that an input of a run was made as, by a run of the same rank, model and step;
+    /// none if no graph tells, or if it is not in the dump.
     pub fn producer_of(&self, slot: SlotRef) -> Option<SlotRef> {
         self.described.producers.get(&slot).copied()
     }
 
-    /// Whether an operator that the dump does not show makes what an input reads, as the graph beside it tells.
+    /// Whether an operator that the dump does not show makes what an input reads, as the graph
+    /// beside it tells.
     pub fn is_unseen(&self, slot: SlotRef) -> bool {
         let run = &self.runs[slot.run];
         let Some((file, operator)) = self.described.of_run(slot.run) else {
@@ -267,7 +269,8 @@ impl ComparedDump {
         name.is_some_and(|name| self.described.files[file].made.contains(name))
     }
 
-    /// The description that a run's graph has beside the dump, with its file and the position of the run's operator in it.
+    /// The description that a run's graph has beside the dump, with its file and the position of
+    /// the run's operator in it.
     pub fn description_of(&self, run: usize) -> Option<(&Path, &GraphFile, usize)> {
         let (file, operator) = (*self.described.of_run.get(run)?)?;
         let file = &self.described.files[file];
@@ -301,8 +304,9 @@ impl DescribedGraph {
     }
 }
 
-/// Which of an operator's inputs, or outputs, each of a run's slots is: pairs of the slot's place in the run and the
-/// position. Files of the runtime leave absent optional ones out and count on; array files do not.
+/// Which of an operator's inputs, or outputs, each of a run's slots is: pairs of the slot's place
+/// in the run and the position. Files of the runtime leave absent optional ones out and count on;
+/// array files do not.
 pub fn positions(
     run: &OperatorExecution,
     side: record::SlotSide,

@@ -49,7 +49,8 @@ impl LoadedSlot {
 }
 
 impl ExecutionSlot {
-    /// Calls `work` with the elements as they are stored; `file` stays open for the slots that are read next.
+    /// Calls `work` with the elements as they are stored; `file` stays open for the slots that are
+    /// read next.
     ///
     /// # Errors
     /// [`LoadError`].

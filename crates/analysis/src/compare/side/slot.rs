@@ -1,4 +1,5 @@
-//! A tensor of an execution. Large dumps have millions of them, and few that differ in more than their place.
+//! A tensor of an execution. Large dumps have millions of them, and few that differ in more than
+//! their place.
 
 use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
@@ -22,7 +23,8 @@ pub struct ExecutionSlot {
     pub original: Option<Box<(String, u32)>>,
     /// Name of the value in a graph that an engine made of a model; none of other graphs' values.
     pub made_value: Option<SharedText>,
-    /// Statistics and digests that the dump has: title of the column, and the text if there is a value.
+    /// Statistics and digests that the dump has: title of the column, and the text if there is a
+    /// value.
     pub statistics: TensorStatistics,
     /// Where its bytes begin in its file; [`NO_OFFSET`] where the dump does not say.
     offset: u64,
@@ -77,8 +79,8 @@ impl DerefMut for ExecutionSlot {
 }
 
 impl ExecutionSlot {
-    /// A slot of which dtype and extents are known and nothing else: the dump has neither elements nor statistics
-    /// of it.
+    /// A slot of which dtype and extents are known and nothing else: the dump has neither elements
+    /// nor statistics of it.
     pub fn described(
         side: record::SlotSide,
         index: u32,
@@ -122,8 +124,8 @@ impl ExecutionSlot {
         }
     }
 
-    /// The dump's description of the tensor, apart from its execution and its place there. To read its elements takes
-    /// [`ExecutionSlot::elements_record`].
+    /// The dump's description of the tensor, apart from its execution and its place there. To read
+    /// its elements takes [`ExecutionSlot::elements_record`].
     pub fn record(&self) -> &IndexedTensor {
         &self.record
     }
@@ -133,7 +135,8 @@ impl ExecutionSlot {
         &self.facts
     }
 
-    /// Where its bytes begin in its file; none where they are compressed or in an order of their own.
+    /// Where its bytes begin in its file; none where they are compressed or in an order of their
+    /// own.
     pub fn offset(&self) -> Option<u64> {
         (self.offset != NO_OFFSET).then_some(self.offset)
     }

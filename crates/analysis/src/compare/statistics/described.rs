@@ -54,7 +54,8 @@ pub(super) const SHARES: [TensorStatistic; 3] = [
     TensorStatistic::Zero,
 ];
 
-/// Titles of digests. The first three are computed of elements, too; the others are compared with their like alone.
+/// Titles of digests. The first three are computed of elements, too; the others are compared with
+/// their like alone.
 const DIGESTS: [&str; 8] = [
     "md5", "sha1", "xxh3", "crc32", "xor64", NORM_TITLE, XOR_TITLE, HASH_TITLE,
 ];
@@ -110,8 +111,8 @@ impl DescribedSlot {
         differs.reduce(|any, differs| any || differs)
     }
 
-    /// The distance of hashes that are norms, over the golden side's. It is infinite where one of them is no finite
-    /// number, or the golden side's is 0.
+    /// The distance of hashes that are norms, over the golden side's. It is infinite where one of
+    /// them is no finite number, or the golden side's is 0.
     pub(super) fn digest_distance(&self, golden: &DescribedSlot) -> Option<f64> {
         self.digest_mismatch(golden)?;
         let mut pairs = self.shared_digests(golden);

@@ -21,7 +21,8 @@ impl RoundedNumber {
         }
     }
 
-    /// A printed number; a whole one of which no digit was cut is exact if it is a count or an integer.
+    /// A printed number; a whole one of which no digit was cut is exact if it is a count or an
+    /// integer.
     pub(super) fn printed(text: &str, is_integer: bool) -> Option<RoundedNumber> {
         let value: f64 = text.parse().ok()?;
         let is_whole = text.bytes().all(|b| b.is_ascii_digit() || b == b'-');

@@ -10,7 +10,8 @@ use serde::{Deserialize, Deserializer};
 /// Limits by the names of metrics, as files have them.
 pub type Limits = BTreeMap<String, MetricBounds>;
 
-/// A limit that leads to a warning, and one that leads to a failure. With neither the metric is not judged.
+/// A limit that leads to a warning, and one that leads to a failure. With neither the metric is not
+/// judged.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MetricBounds {
     /// Beyond it is a warning.

@@ -19,7 +19,8 @@ struct FloatLimits {
     sign_flip_share: f64,
 }
 
-/// From the finest to the coarsest; `float` is every one of 8 bits and fewer, and one that is unknown.
+/// From the finest to the coarsest; `float` is every one of 8 bits and fewer, and one that is
+/// unknown.
 const FLOATS: [FloatLimits; 5] = [
     FloatLimits {
         name: "float64",
@@ -70,8 +71,8 @@ const FLOATS: [FloatLimits; 5] = [
 /// Integers that stand for floats; one step up or down is how those round.
 const QUANTISED: [&str; 7] = ["int8", "uint8", "int4", "qint8", "quint8", "int2", "uint2"];
 
-/// Types of operators whose outputs have no value that two runs must agree on, in lower case and without the
-/// namespace and overload of PyTorch.
+/// Types of operators whose outputs have no value that two runs must agree on, in lower case and
+/// without the namespace and overload of PyTorch.
 pub(super) const NOT_JUDGED: [&str; 31] = [
     "dropout*",
     "native_dropout",

@@ -60,8 +60,8 @@ pub(super) fn value(metrics: &Metrics, metric: MetricId) -> Option<f64> {
     }
 }
 
-/// A systematic error less what errors that know nothing of each other make of the same distance. It exists
-/// where both sides have the same elements finite, and enough of them to tell.
+/// A systematic error less what errors that know nothing of each other make of the same distance.
+/// It exists where both sides have the same elements finite, and enough of them to tell.
 fn beyond_chance(metrics: &Metrics, error: f64) -> Option<f64> {
     let get = |metric| metrics.get(metric);
     let has_all = value(metrics, MetricId::NonFiniteMismatches)? == 0.0;
@@ -85,8 +85,8 @@ pub(super) fn is_beyond(metric: MetricId, value: f64, threshold: f64) -> bool {
     !is_within
 }
 
-/// The limit that lies `factor` times as far from perfect as the natural loss does; none where a loss says
-/// nothing about the metric.
+/// The limit that lies `factor` times as far from perfect as the natural loss does; none where a
+/// loss says nothing about the metric.
 pub(super) fn of_natural_loss(metric: MetricId, natural: f64, factor: f64) -> Option<f64> {
     let limit = match metric {
         // The angle goes with the square root of what a cosine lacks.
@@ -101,7 +101,8 @@ pub(super) fn of_natural_loss(metric: MetricId, natural: f64, factor: f64) -> Op
     limit.is_finite().then_some(limit)
 }
 
-/// Whether every difference is smaller than the smallest number that the dtype has with all its digits.
+/// Whether every difference is smaller than the smallest number that the dtype has with all its
+/// digits.
 pub(super) fn is_below_range(slot: &SlotResult) -> bool {
     let dtype = super::dtype_of(slot);
     let floor = dtype.and_then(smallest_normal);
@@ -109,7 +110,8 @@ pub(super) fn is_below_range(slot: &SlotResult) -> bool {
     floor.is_some_and(|floor| distance.is_some_and(|distance| distance < floor))
 }
 
-/// Whether both sides are no farther apart than a few roundings, so that values near zero have any sign.
+/// Whether both sides are no farther apart than a few roundings, so that values near zero have any
+/// sign.
 pub(super) fn is_rounding(slot: &SlotResult) -> bool {
     let unit = super::dtype_of(slot).and_then(unit);
     let distance = slot.metrics.get(MetricId::RelL2);

@@ -1,16 +1,17 @@
 //! How exact a value can be.
 //!
-//! A sum in float32 of values that went through bfloat16 on one side is no more exact than those. So a slot is
-//! judged by the coarsest dtype that its value went through, as far as the dumps show it: the inputs of its
-//! operator and the outputs that those are. Inputs that are the same on both sides lost nothing.
+//! A sum in float32 of values that went through bfloat16 on one side is no more exact than those.
+//! So a slot is judged by the coarsest dtype that its value went through, as far as the dumps show
+//! it: the inputs of its operator and the outputs that those are. Inputs that are the same on both
+//! sides lost nothing.
 
 use opscope_tensor::DType;
 
 use crate::compare::flow::ValueFlow;
 use crate::compare::result::{Comparison, Evidence, MetricId, SlotResult};
 
-/// The dtype that the limits of a slot go by: the coarser of both where both are floats, the float where one
-/// is, else the target's. None if neither is known.
+/// The dtype that the limits of a slot go by: the coarser of both where both are floats, the float
+/// where one is, else the target's. None if neither is known.
 pub fn dtype_of(slot: &SlotResult) -> Option<DType> {
     let known = |name: &str| name.parse::<DType>().ok().map(|dtype| dtype.parts().0);
     match (known(&slot.target.dtype), known(&slot.golden.dtype)) {
@@ -96,8 +97,8 @@ pub(in crate::compare) fn unit(dtype: DType) -> Option<f64> {
     Some(0.5f64.powi(n_digits + 1))
 }
 
-/// The smallest positive number with all digits. Of `float16` the smallest of all: its range is so short that
-/// numbers below the normal ones are in use.
+/// The smallest positive number with all digits. Of `float16` the smallest of all: its range is so
+/// short that numbers below the normal ones are in use.
 pub(super) fn smallest_normal(dtype: DType) -> Option<f64> {
     match dtype {
         DType::F64 => Some(f64::MIN_POSITIVE),

@@ -16,7 +16,8 @@ pub(super) struct KnownLimits<'a> {
     judged: HashMap<(SharedText, SharedText), bool>,
 }
 
-/// Most kinds that are remembered. More there are only if limits go by names, of which few operators share one.
+/// Most kinds that are remembered. More there are only if limits go by names, of which few
+/// operators share one.
 const N_KNOWN_MAX: usize = 1 << 12;
 
 impl<'a> KnownLimits<'a> {

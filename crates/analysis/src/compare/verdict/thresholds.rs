@@ -93,8 +93,8 @@ impl Default for Thresholds {
 }
 
 impl Thresholds {
-    /// The defaults with what a file says laid over them, metric by metric. A file whose name ends in `.json` is
-    /// JSON, any other YAML.
+    /// The defaults with what a file says laid over them, metric by metric. A file whose name ends
+    /// in `.json` is JSON, any other YAML.
     ///
     /// # Errors
     /// [`ThresholdsError`].
@@ -140,7 +140,8 @@ impl Thresholds {
             .or(same.map(|(_, limits)| limits))
     }
 
-    /// Whether the outputs of operators of a type have values to judge, or limits of their own say so.
+    /// Whether the outputs of operators of a type have values to judge, or limits of their own say
+    /// so.
     pub fn is_judged(&self, op_type: &str, op_name: &str) -> bool {
         let has_own = self.limits_of(op_type).is_some()
             || self.names.iter().any(|(name, _)| is_match(name, op_name));

@@ -175,8 +175,8 @@ impl ResultWriter<'_> {
         OutputName::new(opened.source, &tail, suffix)
     }
 
-    /// All tensors of a file as one safetensors file. Those that cannot be converted are left out and
-    /// reported.
+    /// All tensors of a file as one safetensors file. Those that cannot be converted are left out
+    /// and reported.
     pub(super) fn convert_together(
         &self,
         opened: &OpenedSource<'_>,
@@ -259,8 +259,8 @@ fn checked<'a>(elements: DumpElements<'a>, slot: &str) -> Result<DumpElements<'a
         })
 }
 
-/// The elements in a dtype that safetensors has: their own, else numpy's. `complex128` becomes pairs
-/// of `float64` along a last axis.
+/// The elements in a dtype that safetensors has: their own, else numpy's. `complex128` becomes
+/// pairs of `float64` along a last axis.
 fn storable<'a>(elements: DumpElements<'a>, slot: &str) -> Result<DumpElements<'a>, ElementsError> {
     if safetensors::dtype_name(elements.dtype).is_some() {
         return checked(elements, slot);

@@ -21,8 +21,8 @@ pub(super) fn can_hold(kind: ConvertedForm) -> bool {
 }
 
 impl ResultWriter<'_> {
-    /// Writes a tensor of text of a kind that [`can_hold`] it: an array, its lines, or the bytes as they
-    /// are. Returns the file's size.
+    /// Writes a tensor of text of a kind that [`can_hold`] it: an array, its lines, or the bytes as
+    /// they are. Returns the file's size.
     pub(super) fn put_text(
         &self,
         opened: &OpenedSource<'_>,

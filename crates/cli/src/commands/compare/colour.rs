@@ -16,8 +16,8 @@ const RESET: &str = "\x1b[0m";
 /// All that a comparison sends to a terminal beside text.
 pub(super) const SEQUENCES: &[&str] = &[GREEN, YELLOW, RED, DIM, RESET];
 
-/// Whether standard output takes colours: `NO_COLOR` forbids them, `CLICOLOR_FORCE` forces them, else a terminal
-/// that can show them has them.
+/// Whether standard output takes colours: `NO_COLOR` forbids them, `CLICOLOR_FORCE` forces them,
+/// else a terminal that can show them has them.
 pub(super) fn is_wanted() -> bool {
     // By the convention of `NO_COLOR` an empty variable is as good as none.
     let get = |name: &str| var_os(name).filter(|value| !value.is_empty());

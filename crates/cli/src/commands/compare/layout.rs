@@ -22,8 +22,8 @@ pub(super) struct NameTable {
 }
 
 impl NameTable {
-    /// The table with a width: first the columns of `dispensable` are left out, in their order, then
-    /// the names lose their middle.
+    /// The table with a width: first the columns of `dispensable` are left out, in their order,
+    /// then the names lose their middle.
     pub(super) fn fitting(mut self, names: &str, width: usize, dispensable: &[&str]) -> NameTable {
         let mut dispensable = dispensable.iter();
         loop {
@@ -69,7 +69,8 @@ impl NameTable {
     }
 }
 
-/// A text of at most `width` columns; of a longer one the middle is left out, as ends tell names apart.
+/// A text of at most `width` columns; of a longer one the middle is left out, as ends tell names
+/// apart.
 fn shortened(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();

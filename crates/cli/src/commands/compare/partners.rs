@@ -8,8 +8,8 @@ use opscope_analysis::compare::matching::{FusionRules, Mapping, MappingForm, Mat
 use super::reports;
 use crate::exit::{CommandFailure, USAGE};
 
-/// How partners are looked for: a mapping, the fusion rules of target and golden side, and whether guesses are left
-/// out.
+/// How partners are looked for: a mapping, the fusion rules of target and golden side, and whether
+/// guesses are left out.
 pub(super) fn options(
     mapping: Option<&Path>,
     fusion: [Option<&Path>; 2],

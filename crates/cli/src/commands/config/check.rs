@@ -13,8 +13,9 @@ use crate::exit::CommandFailure;
 /// Say whether AscendCL or MindSpore would accept a configuration, and what in it has no effect
 ///
 /// Whose file it is shows in its keys. Every finding is printed with file, line, column, the code
-/// under which AscendCL reports it, and what is allowed. Directories are looked up, nothing is created and nothing is run. `$HOME/` and
-/// `~/` at the beginning of `dump_path` are the user's directory, with a note: AscendCL takes them literally.
+/// under which AscendCL reports it, and what is allowed. Directories are looked up, nothing is
+/// created and nothing is run. `$HOME/` and `~/` at the beginning of `dump_path` are the user's
+/// directory, with a note: AscendCL takes them literally.
 #[derive(clap::Args)]
 #[command(
     after_help = "Exit codes: 0 all accepted, 2 one is refused, 3 one cannot be read.

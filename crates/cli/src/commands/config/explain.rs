@@ -14,9 +14,9 @@ use crate::exit::CommandFailure;
 
 /// Say in plain words what a configuration dumps, and where to
 ///
-/// Which models and operators, which sides, which executions, in what form and under which names; then
-/// what in it has no effect. The configuration is read as `opscope dump` reads it, with `$HOME` and
-/// `~` expanded, and with what ASCEND_DUMP_SCENE and NPU_COLLECT_PATH ask for.
+/// Which models and operators, which sides, which executions, in what form and under which names;
+/// then what in it has no effect. The configuration is read as `opscope dump` reads it, with
+/// `$HOME` and `~` expanded, and with what ASCEND_DUMP_SCENE and NPU_COLLECT_PATH ask for.
 #[derive(clap::Args)]
 #[command(
     after_help = "Exit codes: 0 explained, 2 the file is refused, 3 it cannot be read.

@@ -95,7 +95,8 @@ fn rank_of(tensor: &IndexedTensor) -> u32 {
     tensor.execution.rank.unwrap_or(0)
 }
 
-/// The dump of a rank beside that of the first one, in the same directory; none where ranks share a tree.
+/// The dump of a rank beside that of the first one, in the same directory; none where ranks share a
+/// tree.
 fn open_for_rank(
     rank: u32,
     first_rank: u32,

@@ -10,8 +10,8 @@ use crate::exit::{CommandFailure, USAGE};
 #[derive(Clone, Copy, clap::Args)]
 #[command(next_help_heading = "Compression")]
 pub(crate) struct CompressArguments {
-    /// Compress each array file of a dump in MindSpore's form, at a level from 1 (fastest) to 19; names
-    /// get `.zst` appended
+    /// Compress each array file of a dump in MindSpore's form, at a level from 1 (fastest) to 19;
+    /// names get `.zst` appended
     #[arg(long, value_name = "zstd[:LEVEL]", value_parser = compression)]
     compress: Option<zstd::CompressionLevel>,
 }

@@ -28,9 +28,9 @@ const END: u8 = b'E';
 #[derive(clap::Args)]
 #[command(next_help_heading = "Control while running")]
 pub(crate) struct ControlArguments {
-    /// Follow this JSON file while the model runs: `{"enabled": false}` switches the dump off from the
-    /// next step on, `"config"` replaces the configuration. SIGUSR1 has it read at once; without the
-    /// option SIGUSR1 switches the dump off and on
+    /// Follow this JSON file while the model runs: `{"enabled": false}` switches the dump off from
+    /// the next step on, `"config"` replaces the configuration. SIGUSR1 has it read at once;
+    /// without the option SIGUSR1 switches the dump off and on
     #[arg(long, value_name = "FILE")]
     control: Option<PathBuf>,
 }
@@ -64,8 +64,8 @@ struct ControlWish {
 }
 
 impl<'a> RemoteControl<'a> {
-    /// Takes over SIGUSR1, so that it ends the process no longer, and reads the control file if there
-    /// is one already.
+    /// Takes over SIGUSR1, so that it ends the process no longer, and reads the control file if
+    /// there is one already.
     pub(crate) fn start(
         arguments: &'a RunArguments,
         request: &'a DumpRequest,
@@ -234,7 +234,8 @@ impl<'a> RemoteControl<'a> {
         })
     }
 
-    /// Returns the plan of another configuration, which must write in the form and place of the running dump.
+    /// Returns the plan of another configuration, which must write in the form and place of the
+    /// running dump.
     fn plan(&self, source: &ConfigSource<'_>) -> Result<Plan, CommandFailure> {
         let mut request = self.arguments.request_of(source)?;
         if self.is_single {

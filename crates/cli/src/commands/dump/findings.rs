@@ -110,7 +110,8 @@ impl DumpReport {
 }
 
 impl DumpReport {
-    /// The member that says where failed operators are, if that is what the run is about or there are any.
+    /// The member that says where failed operators are, if that is what the run is about or there
+    /// are any.
     pub(super) fn failure_json(&self) -> Option<(String, Value)> {
         let is_asked_for = matches!(self.purpose, Purpose::Failures(_));
         let is_told = is_asked_for || self.failure_dir.is_some();

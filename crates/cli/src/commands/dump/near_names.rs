@@ -7,8 +7,8 @@ const N_CHARS_MAX: usize = 200;
 /// Most operators that are.
 const N_NAMES_MAX: usize = 100_000;
 
-/// The names that hold `name` or are held by it, letter case apart; without any, those of which the whole or the last
-/// part differs in few letters. The nearest come first.
+/// The names that hold `name` or are held by it, letter case apart; without any, those of which the
+/// whole or the last part differs in few letters. The nearest come first.
 pub(super) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let lower = name.to_lowercase();
     let mut found: Vec<((usize, usize), usize, &str)> = known

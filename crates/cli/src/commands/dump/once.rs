@@ -18,7 +18,8 @@ pub(crate) struct OnceArguments {
 enum DedupChoice {
     /// None
     Off,
-    /// Anything that is the same memory: an output and the inputs that it becomes, weights over steps
+    /// Anything that is the same memory: an output and the inputs that it becomes, weights over
+    /// steps
     Identity,
     /// Anything that has equal bytes, in earlier dumps below the same directory too
     Content,

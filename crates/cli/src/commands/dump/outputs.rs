@@ -21,7 +21,8 @@ pub(crate) struct OutputFiles {
 }
 
 impl OutputFiles {
-    /// Nothing is created before the first step has run; a directory with something in it is refused.
+    /// Nothing is created before the first step has run; a directory with something in it is
+    /// refused.
     pub(super) fn new(
         dir: &Path,
         signature: &ModelSignature,
@@ -97,8 +98,8 @@ impl OutputFiles {
 
 type HeaderAndData = (Vec<u8>, Vec<u8>);
 
-/// The header of an array file, and its data unless they are the tensor's own bytes; `None` where numpy has no such
-/// dtype.
+/// The header of an array file, and its data unless they are the tensor's own bytes; `None` where
+/// numpy has no such dtype.
 fn array(tensor: &Tensor) -> Result<Option<HeaderAndData>, CommandFailure> {
     if tensor.dtype() == DType::String {
         let view = tensor.host_view();

@@ -14,8 +14,8 @@ pub(super) fn unreadable(error: SinkError) -> CommandFailure {
     CommandFailure::new(PARTIAL, error)
 }
 
-/// Prints a table of rows of cells, which are asked for twice. Columns listed in the second header are aligned to the
-/// right.
+/// Prints a table of rows of cells, which are asked for twice. Columns listed in the second header
+/// are aligned to the right.
 pub(super) fn print_in_pieces<I>(
     out: &mut impl Write,
     (header, right): (&[&str], &[&str]),

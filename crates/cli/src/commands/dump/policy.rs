@@ -16,15 +16,16 @@ use crate::format;
 #[derive(Clone, Copy, Debug, clap::Args)]
 #[command(next_help_heading = "Limits and failures")]
 pub(crate) struct PolicyArguments {
-    /// When something cannot be written: write nothing more and let the model run on, lose only what
-    /// failed, or stop the model as well. The command ends with 4 in each case
+    /// When something cannot be written: write nothing more and let the model run on, lose only
+    /// what failed, or stop the model as well. The command ends with 4 in each case
     #[arg(long, value_enum, value_name = "WHAT", default_value = "stop-capture")]
     on_error: OnError,
-    /// When the model is faster than the writers and the queue is full: let it wait, or drop the tensors
+    /// When the model is faster than the writers and the queue is full: let it wait, or drop the
+    /// tensors
     #[arg(long, value_enum, value_name = "WHAT", default_value = "wait")]
     when_behind: BehindPolicy,
-    /// Dump tensors of at most this many bytes in all, such as 500M or 2GiB: operators are taken whole,
-    /// up to the first that would go beyond
+    /// Dump tensors of at most this many bytes in all, such as 500M or 2GiB: operators are taken
+    /// whole, up to the first that would go beyond
     #[arg(long, value_name = "SIZE", value_parser = arguments::size)]
     max_bytes: Option<u64>,
     /// The same for the number of tensors: each input and output of an operator is one

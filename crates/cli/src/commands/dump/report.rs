@@ -378,7 +378,8 @@ fn deliberate(found: &DeliberateInfinities) -> String {
     format!("in {n} as masks or constants{}", first.unwrap_or_default())
 }
 
-/// Prints the table of statistics in pieces: however many rows there are, few of them are in memory.
+/// Prints the table of statistics in pieces: however many rows there are, few of them are in
+/// memory.
 fn print_stats(out: &mut impl Write, rows: &StatsRows) -> Result<(), CommandFailure> {
     const HEADER: [&str; 13] = [
         "step", "task", "type", "operator", "slot", "dtype", "shape", "min", "max", "mean", "l2",

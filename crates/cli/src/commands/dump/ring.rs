@@ -155,7 +155,8 @@ impl RingArguments {
     }
 }
 
-/// A handler of the signal while the run lasts: it sets a flag, or brings a word about it at the end.
+/// A handler of the signal while the run lasts: it sets a flag, or brings a word about it at the
+/// end.
 pub(super) struct KeepSignal {
     id: Option<SigId>,
     _in_vain: Option<UnusedSignal>,

@@ -10,8 +10,8 @@ use crate::console::tell;
 /// Types of operators with graphs of their own, whose operators are not shown.
 const WITH_BODIES: [&str; 3] = ["If", "Loop", "Scan"];
 
-/// Says what the plan of `tap` names and the model lacks, in the graph that the engine runs. `is_acl` is
-/// whether the dump is in AscendCL's form, which names models.
+/// Says what the plan of `tap` names and the model lacks, in the graph that the engine runs.
+/// `is_acl` is whether the dump is in AscendCL's form, which names models.
 pub(super) fn warn(
     tap: &Tap,
     (id, model, graph): (&ModelId, &dyn LoadedModel, GraphKind),

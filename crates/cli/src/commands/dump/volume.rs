@@ -26,7 +26,8 @@ pub(crate) struct VolumeArguments {
     content: Option<ContentKind>,
     /// Write statistics of everything, but tensors only where this matches: `name:NAME`,
     /// `type:TYPE`, `regex:PATTERN` (the operator), `slot:NAME/output.0`, `non-finite` (NaN or an
-    /// infinity) or `above:1e4` (a magnitude above that, or NaN). May be repeated: one match is enough
+    /// infinity) or `above:1e4` (a magnitude above that, or NaN). May be repeated: one match is
+    /// enough
     #[arg(
         long = "tensors",
         value_name = "RULE",
@@ -123,8 +124,8 @@ impl ContentKind {
         }
     }
 
-    /// As in a configuration, statistics rule out files of whole operators, and with tensors they are
-    /// the host's.
+    /// As in a configuration, statistics rule out files of whole operators, and with tensors they
+    /// are the host's.
     fn of_mindspore(self, configured: MindSporeOptions) -> MindSporeOptions {
         let has_tensors = self != ContentKind::Statistics;
         let has_statistics = self != ContentKind::Tensors;
@@ -142,8 +143,8 @@ impl ContentKind {
     }
 }
 
-/// Says which rules name what the plan does not select, or the model lacks. Of operators that run on
-/// their own a rule may well mean the others.
+/// Says which rules name what the plan does not select, or the model lacks. Of operators that run
+/// on their own a rule may well mean the others.
 pub(super) fn warn_unused(
     rules: &TensorRules,
     selected: &SelectedOperators,

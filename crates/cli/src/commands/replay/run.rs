@@ -51,7 +51,8 @@ impl<'a> ReplayedDump<'a> {
         }
     }
 
-    /// Collects the values that the operator of a run is given, with notes on those not from its record.
+    /// Collects the values that the operator of a run is given, with notes on those not from its
+    /// record.
     fn given(
         &self,
         run: usize,

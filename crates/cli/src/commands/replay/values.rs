@@ -1,4 +1,5 @@
-//! Where the inputs of an operator are in a dump: with it, with who made them, or with who else reads them.
+//! Where the inputs of an operator are in a dump: with it, with who made them, or with who else
+//! reads them.
 
 use std::collections::HashMap;
 

@@ -9,8 +9,8 @@ use opscope_store::tree::acl::stream_id;
 /// Longest text in a file's header. Attributes may hold whole tensors.
 const MESSAGE_BYTES_MAX: usize = 64 << 10;
 
-/// The text in the header: what failed and why; beyond [`FailureDetail::Brief`] also the tensors and
-/// attributes; at the end what the engine notes.
+/// The text in the header: what failed and why; beyond [`FailureDetail::Brief`] also the tensors
+/// and attributes; at the end what the engine notes.
 pub(super) fn message(record: &Record, failure: &OperatorFailure) -> String {
     let operator = &record.operator;
     let mut text = format!(

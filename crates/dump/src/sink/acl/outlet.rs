@@ -12,8 +12,8 @@ use opscope_store::tree::acl::AclPlace;
 /// Most bytes of a file that a function gets at once.
 pub const CHUNK_BYTES_MAX: usize = 128 << 20;
 
-/// Takes the chunks of files. An error counts the file's tensors as failed; its other chunks are not
-/// handed over then.
+/// Takes the chunks of files. An error counts the file's tensors as failed; its other chunks are
+/// not handed over then.
 pub type ChunkFunction = dyn Fn(&FileChunk<'_>) -> Result<(), SinkError> + Send + Sync;
 
 /// A piece of a file. The pieces of a file come in order, one after the other, and never empty.
@@ -61,8 +61,8 @@ impl Outlet {
         matches!(self, Outlet::Function { .. })
     }
 
-    /// Puts a file there, under `short_name` if its own is too long for a file system. `None` if the
-    /// name is taken.
+    /// Puts a file there, under `short_name` if its own is too long for a file system. `None` if
+    /// the name is taken.
     pub(super) fn put(
         &self,
         place: &AclPlace,

@@ -1,7 +1,7 @@
 //! The columns of `statistic.csv` as an Ascend device computes them.
 //!
-//! The device reduces a tensor with kernels that take some types only, and its results have types of
-//! their own. Here the numbers come from the host and are rounded to those types.
+//! The device reduces a tensor with kernels that take some types only, and its results have types
+//! of their own. Here the numbers come from the host and are rounded to those types.
 
 use half::{bf16, f16};
 use opscope_config::dialect::mindspore::DevicePrecision;

@@ -133,8 +133,8 @@ impl TensorFiles {
         })
     }
 
-    /// [`TensorFiles::put`] of a file that is a link where its bytes have been written before. `source` is
-    /// what it is made of, if that has an identity.
+    /// [`TensorFiles::put`] of a file that is a link where its bytes have been written before.
+    /// `source` is what it is made of, if that has an identity.
     pub(super) fn put_once(
         &self,
         dir: &Path,

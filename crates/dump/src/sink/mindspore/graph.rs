@@ -47,7 +47,8 @@ impl GraphValues {
         }
     }
 
-    /// Whether the constant is the caller's to write: every step shows it, and one of them writes it.
+    /// Whether the constant is the caller's to write: every step shows it, and one of them writes
+    /// it.
     pub(super) fn claim_constant(&mut self, graph: u32, name: &str) -> bool {
         self.constants.insert((graph, name.to_owned()))
     }

@@ -57,8 +57,8 @@ pub struct MindSporeOptions {
 }
 
 impl MindSporeOptions {
-    /// The options of a dump that a configuration asks for. `time` names directories of whole graphs,
-    /// `YYYYMMDDhhmmss`.
+    /// The options of a dump that a configuration asks for. `time` names directories of whole
+    /// graphs, `YYYYMMDDhhmmss`.
     pub fn new(
         dump: MindSporeDumpPlan,
         rank: u32,
@@ -100,8 +100,8 @@ impl MindSporeOptions {
         }
     }
 
-    /// Whether a dump that was begun with these options can go on with `other`: they ask for the same
-    /// files in the same place, whatever their text and time.
+    /// Whether a dump that was begun with these options can go on with `other`: they ask for the
+    /// same files in the same place, whatever their text and time.
     pub fn is_same_dump(&self, other: &MindSporeOptions) -> bool {
         let other = MindSporeOptions {
             configuration: self.configuration.clone(),

@@ -141,8 +141,8 @@ impl ElementsStore {
         }
     }
 
-    /// Writes the elements of a record that are not there yet. With a `step`, they are those of this step
-    /// alone, which may be removed. Returns the place of each tensor.
+    /// Writes the elements of a record that are not there yet. With a `step`, they are those of
+    /// this step alone, which may be removed. Returns the place of each tensor.
     pub(super) fn put(
         &self,
         record: &Record,
@@ -209,7 +209,8 @@ impl ElementsStore {
         Ok((place, written))
     }
 
-    /// The place of what `key` means; `None` if the caller has to write it, and others wait for that.
+    /// The place of what `key` means; `None` if the caller has to write it, and others wait for
+    /// that.
     fn wait_for<K: Clone + Eq + std::hash::Hash>(
         &self,
         group: Option<&StepKey>,
@@ -234,7 +235,8 @@ impl ElementsStore {
         }
     }
 
-    /// Finds room for a tensor; says also how much longer the file becomes, and whether it is a new one.
+    /// Finds room for a tensor; says also how much longer the file becomes, and whether it is a new
+    /// one.
     fn reserve(
         &self,
         group: Option<&StepKey>,
@@ -275,7 +277,8 @@ impl ElementsStore {
             // Those of a step by itself begin with little room again.
             let file = self.begin_file(state.n_files, group.closed.len(), name.len())?;
             state.n_files = file.1 + 1;
-            // Whoever still writes to the old file holds it; its header comes when the last one is done.
+            // Whoever still writes to the old file holds it; its header comes when the last one is
+            // done.
             group.close();
             group.file = Some(Arc::new(file.0));
             n_files = 1;

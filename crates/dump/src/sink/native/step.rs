@@ -42,8 +42,8 @@ struct JournalState {
 }
 
 impl StepRows {
-    /// Begins the rows of a step. A step that was dumped before, as one that a program repeats, gets a
-    /// journal and a table of its own.
+    /// Begins the rows of a step. A step that was dumped before, as one that a program repeats,
+    /// gets a journal and a table of its own.
     pub(super) fn create(
         creator: &Arc<Creator>,
         tree: &NativeTree,
@@ -116,8 +116,8 @@ impl StepRows {
         Ok(())
     }
 
-    /// Writes the table, removes the journal, and returns the table and its size. If the table cannot be
-    /// written the journal stays.
+    /// Writes the table, removes the journal, and returns the table and its size. If the table
+    /// cannot be written the journal stays.
     pub(super) fn finish(&self) -> Result<(PathBuf, u64), StoreError> {
         let mut state = std::mem::take(&mut *lock(&self.state));
         // Threads report in any order; time is that of execution.

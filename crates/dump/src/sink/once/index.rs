@@ -1,7 +1,7 @@
 //! Files by their content, on disk, for all processes that write below the same directory.
 //!
-//! `.opscope/content/{file mode}/{first two digits}/{digest}` is a further name of a file with these
-//! bytes. It can be deleted at any time.
+//! `.opscope/content/{file mode}/{first two digits}/{digest}` is a further name of a file with
+//! these bytes. It can be deleted at any time.
 
 use std::path::{Path, PathBuf};
 
@@ -31,8 +31,8 @@ impl SourceIndex {
         self.dir.join(&name[..2]).join(name)
     }
 
-    /// A file with these bytes, other than the useless one. The bytes are compared: the file may have
-    /// been changed since it got its name.
+    /// A file with these bytes, other than the useless one. The bytes are compared: the file may
+    /// have been changed since it got its name.
     pub(super) fn find(
         &self,
         digest: &[u8; 16],
@@ -48,7 +48,8 @@ impl SourceIndex {
         is_usable.then_some(original)
     }
 
-    /// Adds a file that was just written, in place of the one that was not found or could not be used.
+    /// Adds a file that was just written, in place of the one that was not found or could not be
+    /// used.
     ///
     /// Where the index cannot be written, the file is there nevertheless, and only those that other
     /// processes write will not be links to it.

@@ -66,8 +66,8 @@ impl MetricScripts {
         self.scripts.iter().find(|script| script.name == name)
     }
 
-    /// Whether a script has the function that is called. One that cannot be loaded ends the command,
-    /// but for want of Python or numpy: then its results are missing.
+    /// Whether a script has the function that is called. One that cannot be loaded ends the
+    /// command, but for want of Python or numpy: then its results are missing.
     pub(super) fn is_usable(&self, script: &MetricScript) -> Result<bool, CompareStop> {
         let path = script.path.display();
         let mut process = match self.take_process() {

@@ -1,7 +1,7 @@
 //! numpy's sums.
 //!
-//! Up to 128 elements are added in eight running sums; longer arrays are cut in two at a multiple of
-//! eight. The order is fixed, so results do not depend on the processor.
+//! Up to 128 elements are added in eight running sums; longer arrays are cut in two at a multiple
+//! of eight. The order is fixed, so results do not depend on the processor.
 
 use std::ops::Add;
 

@@ -1,4 +1,5 @@
-//! Checks the results for adversarial data. Expected texts are those of the reference with numpy 2.4.
+//! Checks the results for adversarial data. Expected texts are those of the reference with numpy
+//! 2.4.
 
 use super::*;
 

@@ -6,8 +6,8 @@ use super::{GroupKey, ModelRules, OutputRule};
 use crate::compare::stop::CompareStop;
 use crate::log;
 
-/// Replaces the originals of `offline`, which are operators of the quantised model, by the originals
-/// of those, as `quant` has them, and groups the operators anew.
+/// Replaces the originals of `offline`, which are operators of the quantised model, by the
+/// originals of those, as `quant` has them, and groups the operators anew.
 pub(in crate::compare) fn merge_quant(mut offline: ModelRules, quant: &ModelRules) -> ModelRules {
     let quant_start = offline.outputs.len();
     offline.outputs.extend(quant.outputs.iter().cloned());

@@ -1,7 +1,7 @@
 //! The names of a dump that is only counted.
 //!
-//! A dump has ever more directories, one for each step, and a step goes back to none of them. So the files of
-//! directories that nobody has asked about for long are added up and forgotten.
+//! A dump has ever more directories, one for each step, and a step goes back to none of them. So
+//! the files of directories that nobody has asked about for long are added up and forgotten.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 
 use super::{DryRunTotals, PretendedFile};
 
-/// How many files are known by name before those of directories that are no longer used are forgotten.
+/// How many files are known by name before those of directories that are no longer used are
+/// forgotten.
 const N_FILES_MAX: usize = 1 << 16;
 /// Directories that were used last and keep their files in any case.
 const N_DIRS_KEPT: usize = 16;
@@ -140,8 +141,8 @@ impl KnownTree {
         }
     }
 
-    /// Adds up and forgets the files of directories that were used the longest ago, until there are half as many
-    /// as there may be.
+    /// Adds up and forgets the files of directories that were used the longest ago, until there are
+    /// half as many as there may be.
     fn settle(&mut self) {
         let dirs = self.dirs.values();
         let mut uses: Vec<(u64, usize)> = dirs.map(|dir| (dir.last_use, dir.files.len())).collect();
@@ -200,8 +201,8 @@ mod tests {
         }
     }
 
-    /// Steps of so many files each, all of them linked to one that is in the first step, and a list that every step
-    /// adds to.
+    /// Steps of so many files each, all of them linked to one that is in the first step, and a list
+    /// that every step adds to.
     fn after(n_steps: usize, n_files: usize) -> KnownTree {
         let mut known = KnownTree::default();
         known.add_dir(Path::new("dump"), true);

@@ -72,8 +72,8 @@ impl NameIndex {
         NameIndex { by_graph }
     }
 
-    /// Looks up the operators of a graph that have these replaced names; those of equal stem must be given in
-    /// the order in which they ran.
+    /// Looks up the operators of a graph that have these replaced names; those of equal stem must
+    /// be given in the order in which they ran.
     pub(super) fn find(
         &self,
         place: &MindSporePlace,

@@ -105,7 +105,8 @@ fn files(dump: &MindSporeListing) -> BTreeMap<MindSporeOperatorKey, GatheredFile
 }
 
 /// Rows belong to the file of the same tensor with the same time. Where tensors are written later
-/// than rows, the times differ; then equal numbers of files and rows belong together in their order.
+/// than rows, the times differ; then equal numbers of files and rows belong together in their
+/// order.
 fn add_rows(dump: &MindSporeListing, gathered: &mut BTreeMap<MindSporeOperatorKey, GatheredFiles>) {
     let mut left: BTreeMap<(MindSporeOperatorKey, SlotSide, u32), Vec<MindSporeSlot>> =
         BTreeMap::new();

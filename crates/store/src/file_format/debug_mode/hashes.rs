@@ -1,4 +1,5 @@
-//! Hashes of tensors: trees of values in which each tensor has its hash, or one of each function, in its place.
+//! Hashes of tensors: trees of values in which each tensor has its hash, or one of each function,
+//! in its place.
 
 use std::fmt;
 
@@ -7,7 +8,8 @@ use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::DebugTensor;
 
-/// The title of a hash that is a float: the sum of absolute values, unless the program has a function of its own.
+/// The title of a hash that is a float: the sum of absolute values, unless the program has a
+/// function of its own.
 pub const NORM_TITLE: &str = "DebugMode norm";
 /// The title of a hash that is an integer: `torch.hash_tensor`, an exclusive or.
 pub const XOR_TITLE: &str = "DebugMode hash_tensor";
@@ -56,7 +58,8 @@ impl HashTree {
         }
     }
 
-    /// [`HashTree::assign`] of results, which a log may not show: then there are as many tensors as the hashes say.
+    /// [`HashTree::assign`] of results, which a log may not show: then there are as many tensors as
+    /// the hashes say.
     pub(super) fn assign_or_add(&self, tensors: &mut Vec<DebugTensor>) -> bool {
         if tensors.is_empty() {
             let mut hashes = Vec::new();
@@ -105,7 +108,8 @@ impl HashTree {
     }
 }
 
-/// A value as `save_logs` writes it: `{"type": "tuple", "items": […]}`, `{"type": "scalar", "value": 3}`.
+/// A value as `save_logs` writes it: `{"type": "tuple", "items": […]}`,
+/// `{"type": "scalar", "value": 3}`.
 impl<'de> Deserialize<'de> for HashTree {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<HashTree, D::Error> {
         let NamedTree(_, tree) = NamedTree::deserialize(from)?;

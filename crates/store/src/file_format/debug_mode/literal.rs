@@ -5,8 +5,8 @@ use super::hashes::HashTree;
 /// Most values inside one another.
 const DEPTH_MAX: usize = 64;
 
-/// The value that a text is; none if it is something else than numbers, texts and containers of them. Keys need no
-/// quotes.
+/// The value that a text is; none if it is something else than numbers, texts and containers of
+/// them. Keys need no quotes.
 pub(super) fn parse(text: &str) -> Option<HashTree> {
     let mut rest = text.trim();
     let tree = value(&mut rest, 0)?;
@@ -61,7 +61,8 @@ fn items(rest: &mut &str, end: char, depth: usize) -> Option<HashTree> {
     }
 }
 
-/// A text in quotes. Of escapes only the character behind is kept: texts are compared, and not shown as Python does.
+/// A text in quotes. Of escapes only the character behind is kept: texts are compared, and not
+/// shown as Python does.
 fn quoted(rest: &mut &str, quote: char) -> Option<String> {
     advance(rest, 1)?;
     let mut text = String::new();

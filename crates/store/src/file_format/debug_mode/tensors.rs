@@ -1,4 +1,5 @@
-//! Descriptions of tensors among the arguments and results of a call: `t$3: bf16[2, 4]{device=cpu}| S(0)`.
+//! Descriptions of tensors among the arguments and results of a call:
+//! `t$3: bf16[2, 4]{device=cpu}| S(0)`.
 
 use super::DebugTensor;
 
@@ -74,7 +75,8 @@ fn shape(extents: &str) -> Option<Vec<u64>> {
     extents.split(", ").map(|text| text.parse().ok()).collect()
 }
 
-/// Returns the text behind the brace that closes one that is open. Attributes can have braces in them.
+/// Returns the text behind the brace that closes one that is open. Attributes can have braces in
+/// them.
 fn behind_brace(text: &str) -> Option<&str> {
     let mut n_open = 1_usize;
     for (position, c) in text.char_indices() {

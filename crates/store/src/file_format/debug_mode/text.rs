@@ -55,7 +55,8 @@ pub(super) fn parse(text: &str) -> Result<DebugLog, FormatError> {
     Ok(reader.log)
 }
 
-/// The lines of a log, of which some are several: results with names are printed one below the other.
+/// The lines of a log, of which some are several: results with names are printed one below the
+/// other.
 struct LogLines<'a> {
     text: &'a str,
     /// Where the next line begins, and its number.
@@ -217,8 +218,8 @@ struct CallParts<'a> {
     log: Option<&'a str>,
 }
 
-/// Takes `{name}({args})  ->  {output}  # {log}` apart. Arguments may hold any text, so that the ends are found from
-/// behind.
+/// Takes `{name}({args}) -> {output} # {log}` apart. Arguments may hold any text, so that the ends
+/// are found from behind.
 fn parse_call(text: &str) -> Option<CallParts<'_>> {
     let (rest, log) = match text.rfind(BEFORE_LOG) {
         Some(at) => (text.get(..at)?, text.get(at + BEFORE_LOG.len() - 1..)),

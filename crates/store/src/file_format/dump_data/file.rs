@@ -88,8 +88,8 @@ impl DumpFile {
     /// truncates while it is open ends the process, as with any mapping.
     ///
     /// # Errors
-    /// [`StoreError::Io`] if it cannot be read, [`StoreError::Corrupt`] if the length, the header or
-    /// the payload do not fit together. Bytes after the payload are tolerated.
+    /// [`StoreError::Io`] if it cannot be read, [`StoreError::Corrupt`] if the length, the header
+    /// or the payload do not fit together. Bytes after the payload are tolerated.
     pub fn open(path: &Path) -> Result<DumpFile, StoreError> {
         let bytes = FileBytes::open(path).map_err(StoreError::io("read", path))?;
         let checked = check(bytes.as_ref()).map_err(StoreError::corrupt(FORMAT_NAME, path))?;
@@ -114,8 +114,8 @@ impl DumpFile {
         })
     }
 
-    /// A file of another format in terms of this one: `header` describes the pieces of `bytes`, and takes
-    /// `n_header_bytes` there.
+    /// A file of another format in terms of this one: `header` describes the pieces of `bytes`, and
+    /// takes `n_header_bytes` there.
     pub fn from_parts(
         bytes: impl Into<FileBytes>,
         header: DumpHeader,
@@ -217,8 +217,8 @@ impl OriginalOp {
     }
 }
 
-/// The bytes that precede the tensors of `record` in its file: length and header. A tensor whose dtype
-/// has no number ([`dtype_code`]) becomes an `undefined` one.
+/// The bytes that precede the tensors of `record` in its file: length and header. A tensor whose
+/// dtype has no number ([`dtype_code`]) becomes an `undefined` one.
 pub fn prelude(record: &Record) -> Vec<u8> {
     let header = DumpHeader {
         version: VERSION.to_owned(),

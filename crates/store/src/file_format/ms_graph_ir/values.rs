@@ -105,8 +105,8 @@ pub(super) fn write_literal(out: &mut String, value: &Literal) {
     }
 }
 
-/// A text in quotes. Quotes, backslashes and line ends in it are escaped, which is an addition of ours: they would end
-/// the text, or the line.
+/// A text in quotes. Quotes, backslashes and line ends in it are escaped, which is an addition of
+/// ours: they would end the text, or the line.
 pub(super) fn quoted_text(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
@@ -123,7 +123,8 @@ pub(super) fn quoted_text(text: &str) -> String {
     out
 }
 
-/// The text between quotes. A backslash stands for itself unless it escapes the character behind it.
+/// The text between quotes. A backslash stands for itself unless it escapes the character behind
+/// it.
 pub(super) fn unescaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();

@@ -148,8 +148,8 @@ fn write_type(writer: &mut MessageWriter, value: &ValueType) {
     }
 }
 
-/// MindSpore leaves out the extents of what is in a tuple. Where they are known they are written all the same, also
-/// where there are none: so they are told from those that were left out.
+/// MindSpore leaves out the extents of what is in a tuple. Where they are known they are written
+/// all the same, also where there are none: so they are told from those that were left out.
 fn write_element(writer: &mut MessageWriter, value: &ValueType) {
     match value {
         ValueType::Tensor(tensor) | ValueType::Reference { tensor, .. } => {

@@ -1,8 +1,8 @@
 //! Bare words for numbers that are not finite, made into texts of the same length, so that offsets
 //! in errors stay those of the file.
 
-/// The words that Python writes, and the text of the same length that goes in its place. The longer words
-/// come first, as the others are their ends.
+/// The words that Python writes, and the text of the same length that goes in its place. The longer
+/// words come first, as the others are their ends.
 const WORDS: [(&[u8], &[u8]); 3] = [
     (b"-Infinity", b"\"-inf   \""),
     (b"Infinity", b"\"inf   \""),

@@ -59,8 +59,8 @@ pub fn mindspore_header(dtype: DType, shape: &Shape) -> Option<Vec<u8>> {
 
 /// The file of a tensor.
 ///
-/// bfloat16 becomes float32, int4 (low half of a byte first) int8, uint1 (most significant bit first)
-/// uint8; the other dtypes of numpy stay as they are.
+/// bfloat16 becomes float32, int4 (low half of a byte first) int8, uint1 (most significant bit
+/// first) uint8; the other dtypes of numpy stay as they are.
 ///
 /// # Errors
 /// [`ArrayRefusal`] if the tensor is empty, has another dtype, or its bytes do not fit.

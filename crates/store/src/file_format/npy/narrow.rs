@@ -1,15 +1,15 @@
 //! Arrays of dtypes that numpy lacks, as other programs store them.
 //!
-//! The package `ml_dtypes` gives numpy such dtypes. In a file they are void items of whole bytes, so
-//! what they are has to be known from elsewhere.
+//! The package `ml_dtypes` gives numpy such dtypes. In a file they are void items of whole bytes,
+//! so what they are has to be known from elsewhere.
 
 use opscope_tensor::DType;
 
 use super::ItemForm;
 use crate::FormatError;
 
-/// Bytes of a void item that can hold an element; `None` for dtypes that numpy has, or that no program
-/// stores so.
+/// Bytes of a void item that can hold an element; `None` for dtypes that numpy has, or that no
+/// program stores so.
 fn n_void_bytes(dtype: DType) -> Option<usize> {
     use DType::*;
     match dtype {
@@ -32,7 +32,8 @@ fn byte_dtype(dtype: DType) -> Option<DType> {
     }
 }
 
-/// Whether an array of `items` of `found` holds elements of `wanted`, in another form than a tensor's.
+/// Whether an array of `items` of `found` holds elements of `wanted`, in another form than a
+/// tensor's.
 pub(super) fn is_stored_as(wanted: DType, items: ItemForm, found: DType) -> bool {
     match items {
         ItemForm::Void(n) => n_void_bytes(wanted) == Some(n),
@@ -42,8 +43,8 @@ pub(super) fn is_stored_as(wanted: DType, items: ItemForm, found: DType) -> bool
     }
 }
 
-/// The elements of an array that [`is_stored_as`] says are `dtype`'s: packed where they are narrower
-/// than a byte.
+/// The elements of an array that [`is_stored_as`] says are `dtype`'s: packed where they are
+/// narrower than a byte.
 ///
 /// # Errors
 /// [`FormatError`] if a byte holds more than such an element. `start` is where the data begin.

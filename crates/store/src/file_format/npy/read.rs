@@ -70,8 +70,8 @@ pub fn read_header(path: &Path) -> Result<NpyHeader, StoreError> {
     }
 }
 
-/// The array of a stream, which must be as long as its header says. That is checked before memory is taken, as far
-/// as the length is known; no more is taken than bytes arrive.
+/// The array of a stream, which must be as long as its header says. That is checked before memory
+/// is taken, as far as the length is known; no more is taken than bytes arrive.
 pub(crate) fn read_array(
     mut reader: impl Read,
     length: StreamLength,
@@ -108,7 +108,8 @@ pub(crate) fn read_array(
     from_bytes_as(bytes, wanted).map_err(StreamError::Format)
 }
 
-/// The header at the beginning of a stream, and where the data begin; `bytes` holds what was read for it.
+/// The header at the beginning of a stream, and where the data begin; `bytes` holds what was read
+/// for it.
 pub(crate) fn header(
     reader: &mut impl Read,
     bytes: &mut Vec<u8>,

@@ -11,7 +11,8 @@ use super::items::CHARACTER_BYTES;
 use super::{ItemForm, NpyHeader};
 use crate::FormatError;
 
-/// Most texts of an array whose texts have no bytes at all, because nothing in the file bounds them.
+/// Most texts of an array whose texts have no bytes at all, because nothing in the file bounds
+/// them.
 const N_EMPTY_TEXTS_MAX: usize = 1 << 20;
 /// Largest array of text that is written. One long text makes all of them long.
 pub const TEXT_BYTES_MAX: usize = 4 << 30;
@@ -32,8 +33,8 @@ pub enum TextArrayError {
     },
 }
 
-/// The file of a tensor of text: header and data. Items have as many characters as the longest text,
-/// and one at least; where a text is not UTF-8, they are bytes.
+/// The file of a tensor of text: header and data. Items have as many characters as the longest
+/// text, and one at least; where a text is not UTF-8, they are bytes.
 ///
 /// # Errors
 /// [`TextArrayError`].
@@ -85,8 +86,8 @@ pub fn text_array(tensor: TensorView<'_>) -> Result<(Vec<u8>, Vec<u8>), TextArra
 }
 
 /// # Errors
-/// [`FormatError`] if there are so many texts without characters that nothing in the file accounts for
-/// their heads.
+/// [`FormatError`] if there are so many texts without characters that nothing in the file accounts
+/// for their heads.
 pub(super) fn check_number(items: ItemForm, shape: &Shape) -> Result<(), FormatError> {
     let n = shape.n_elements();
     if items.n_bytes(items.dtype()) > 0 || n <= N_EMPTY_TEXTS_MAX {
@@ -96,8 +97,8 @@ pub(super) fn check_number(items: ItemForm, shape: &Shape) -> Result<(), FormatE
     Err(FormatError::new(0, expected, n.to_string()))
 }
 
-/// The bytes of a tensor with the texts in `data`: C order, little-endian. `start` is where the data
-/// begin in the file.
+/// The bytes of a tensor with the texts in `data`: C order, little-endian. `start` is where the
+/// data begin in the file.
 ///
 /// # Errors
 /// [`FormatError`] if a character is none of Unicode's. [`check_number`] comes before.

@@ -131,7 +131,8 @@ fn wrong_fields_say_why() {
     check_refused(&cases);
 }
 
-/// Files of other formats that end in `.pb` as well: they begin with fields of another form, or with a length.
+/// Files of other formats that end in `.pb` as well: they begin with fields of another form, or
+/// with a length.
 #[test]
 fn other_files_are_not_taken() {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");

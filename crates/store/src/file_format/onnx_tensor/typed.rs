@@ -89,8 +89,8 @@ impl ElementBytes {
         Ok(())
     }
 
-    /// Adds a number of a field for integers: of narrow dtypes the bits, of those below a byte one byte with several
-    /// elements.
+    /// Adds a number of a field for integers: of narrow dtypes the bits, of those below a byte one
+    /// byte with several elements.
     fn add_number(&mut self, number: u64, at: u64) -> Result<(), FormatError> {
         let bytes = number.to_le_bytes();
         // A negative number has all ten bytes on the wire, whatever its width.

@@ -158,7 +158,8 @@ impl CoreData {
         Ok(core)
     }
 
-    /// The registers become one list under the first one's name, as the vendor's converter has them.
+    /// The registers become one list under the first one's name, as the vendor's converter has
+    /// them.
     fn core_to_json(&self) -> Value {
         let mut core = self.json();
         if let Some([a, b, c]) = self.more_status {

@@ -37,8 +37,8 @@ fn content(value: &TraceValue<'_>) -> serde_json::Value {
     hex.into()
 }
 
-/// Values that `sqlite3` and onnx's package read from databases with the statements of ONNX Runtime's source:
-/// `tests/peers/ort_sqlite_cases.py`.
+/// Values that `sqlite3` and onnx's package read from databases with the statements of ONNX
+/// Runtime's source: `tests/peers/ort_sqlite_cases.py`.
 #[test]
 fn values_are_what_sqlite_and_onnx_read() {
     let known = std::fs::read(golden("known.json")).unwrap();

@@ -1,4 +1,5 @@
-//! Which nodes made and read a value: `{node}:{position}`, all of them in one text without anything between.
+//! Which nodes made and read a value: `{node}:{position}`, all of them in one text without anything
+//! between.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,7 +11,8 @@ use crate::record::SlotSide;
 const TEXT_BYTES_MAX: usize = 1 << 20;
 /// Most slots of all values together.
 const N_USES_MAX: usize = 1 << 22;
-/// Most bytes of possible names that are looked up in a file. Real ones take a few for each byte of their texts.
+/// Most bytes of possible names that are looked up in a file. Real ones take a few for each byte of
+/// their texts.
 const N_LOOKED_UP_MAX: usize = 1 << 30;
 /// Digits of a position: more fit no number.
 const N_DIGITS_MAX: usize = 10;
@@ -52,8 +54,8 @@ impl TraceNodes {
         self.nodes.push((name, op_type.into()));
     }
 
-    /// The slots of a value. It goes by its own name, as the output of an operator without a type, where the node that
-    /// made it is not known, or where nothing is known of any.
+    /// The slots of a value. It goes by its own name, as the output of an operator without a type,
+    /// where the node that made it is not known, or where nothing is known of any.
     ///
     /// # Errors
     /// A limit of a file that is exceeded, in words.
@@ -100,8 +102,8 @@ impl TraceNodes {
         Ok(uses)
     }
 
-    /// Takes a text apart into nodes that are known. None if that cannot be done, or in more than one way: names may hold
-    /// colons and begin with digits.
+    /// Takes a text apart into nodes that are known. None if that cannot be done, or in more than
+    /// one way: names may hold colons and begin with digits.
     fn split(&self, text: &str, n_looked_up: &mut usize) -> Option<Vec<NodeSlot>> {
         if text.len() > TEXT_BYTES_MAX || (!text.is_empty() && self.nodes.is_empty()) {
             return None;
@@ -110,7 +112,8 @@ impl TraceNodes {
         let colons: Vec<usize> = (0..bytes.len())
             .filter(|&at| bytes.get(at) == Some(&b':'))
             .collect();
-        // For each place in the text: how many ways lead there, up to two, and the last step of the last of them.
+        // For each place in the text: how many ways lead there, up to two, and the last step of the
+        // last of them.
         let mut n_ways = vec![0_u8; bytes.len() + 1];
         let mut steps: Vec<(u32, NodeSlot)> = vec![(0, (0, 0)); bytes.len() + 1];
         *n_ways.first_mut()? = 1;
@@ -149,7 +152,8 @@ impl TraceNodes {
     }
 }
 
-/// Every number that may begin at `start`, and where it ends. None begins with a zero but zero itself.
+/// Every number that may begin at `start`, and where it ends. None begins with a zero but zero
+/// itself.
 fn positions_at(bytes: &[u8], start: usize) -> impl Iterator<Item = (u32, usize)> {
     let digits = bytes.get(start..).unwrap_or_default().iter();
     let digits = digits

@@ -157,7 +157,8 @@ impl<'de> Visitor<'de> for ListOrArrayVisitor {
 /// A runner's name and its outputs in each iteration: a list of the two.
 type RunnerResults<'a> = (String, Vec<Iteration<'a>>);
 
-/// The outputs of one iteration. The time that it took, and the runner's name once more, are left out.
+/// The outputs of one iteration. The time that it took, and the runner's name once more, are left
+/// out.
 struct Iteration<'a>(NamedArrays<'a>);
 
 impl<'de> Deserialize<'de> for Iteration<'de> {

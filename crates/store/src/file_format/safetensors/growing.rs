@@ -65,8 +65,9 @@ impl GrowingHeader {
         self.n_reserved as u64 + self.n_data
     }
 
-    /// Adds a tensor of `n_bytes` at the end, and returns where in the file its elements belong; `None` if
-    /// the header has no room for it. A dtype that the format lacks becomes bytes in one axis.
+    /// Adds a tensor of `n_bytes` at the end, and returns where in the file its elements belong;
+    /// `None` if the header has no room for it. A dtype that the format lacks becomes bytes in one
+    /// axis.
     pub fn add(&mut self, name: &str, dtype: DType, shape: &[usize], n_bytes: u64) -> Option<u64> {
         let dims: Vec<usize>;
         let (dtype_name, shape) = match dtype_name(dtype) {

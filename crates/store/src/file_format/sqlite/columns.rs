@@ -1,14 +1,15 @@
 //! The names of a table's columns in the statement that made it.
 //!
-//! Only statements of plain words are understood: a column that is computed has no place in a row, so that everything
-//! that might say so is refused rather than counted wrong.
+//! Only statements of plain words are understood: a column that is computed has no place in a row,
+//! so that everything that might say so is refused rather than counted wrong.
 
 /// Longest statement that is looked at.
 const STATEMENT_BYTES_MAX: usize = 64 << 10;
 /// Words that say that a column is computed.
 const COMPUTED: [&str; 5] = ["generated", "always", "as", "virtual", "stored"];
 
-/// The names of the columns in their order; none if the statement has more than names, types and a key.
+/// The names of the columns in their order; none if the statement has more than names, types and a
+/// key.
 pub(super) fn names(statement: &str) -> Option<Vec<String>> {
     if statement.len() > STATEMENT_BYTES_MAX {
         return None;

@@ -1,7 +1,8 @@
 //! The journal of a transaction that did not end: the pages as they were before it.
 //!
-//! A process that is killed while it writes leaves it beside its database, whose pages may be partly old and partly new.
-//! SQLite writes the old pages back when it opens the database next. Here they take the place of the new ones in memory.
+//! A process that is killed while it writes leaves it beside its database, whose pages may be
+//! partly old and partly new. SQLite writes the old pages back when it opens the database next.
+//! Here they take the place of the new ones in memory.
 
 use std::collections::HashMap;
 
@@ -44,10 +45,12 @@ struct PartHeader {
 }
 
 impl Rollback {
-    /// Reads a journal. None if it undoes nothing: one that is empty or blanked belongs to a transaction that ended.
+    /// Reads a journal. None if it undoes nothing: one that is empty or blanked belongs to a
+    /// transaction that ended.
     ///
     /// # Errors
-    /// [`FormatError`], about the journal, if its sizes are none that it can have with this database.
+    /// [`FormatError`], about the journal, if its sizes are none that it can have with this
+    /// database.
     pub(super) fn read(
         bytes: FileBytes,
         page_bytes: usize,
@@ -94,8 +97,8 @@ impl Rollback {
         u32::try_from(LOCK_BYTE / self.page_bytes + 1).unwrap_or(0)
     }
 
-    /// Takes the records of a part. Returns where it ends; none if it breaks off. SQLite stops there as well: records
-    /// behind it were not on the disk before the database was changed.
+    /// Takes the records of a part. Returns where it ends; none if it breaks off. SQLite stops
+    /// there as well: records behind it were not on the disk before the database was changed.
     fn add_part(&mut self, start: usize, header: &PartHeader) -> Option<usize> {
         let journal = self.bytes.as_ref();
         let record_bytes = self.page_bytes + FRAME_BYTES;

@@ -58,7 +58,8 @@ impl RowError {
     }
 }
 
-/// The number at `pos`, most significant bits first, and where it ends: seven bits of each byte, and all of the ninth.
+/// The number at `pos`, most significant bits first, and where it ends: seven bits of each byte,
+/// and all of the ninth.
 pub(super) fn varint(bytes: &[u8], pos: usize) -> Option<(u64, usize)> {
     let mut value = 0_u64;
     for (i, &byte) in bytes.get(pos..)?.iter().take(9).enumerate() {
@@ -76,7 +77,8 @@ pub(super) fn varint(bytes: &[u8], pos: usize) -> Option<(u64, usize)> {
 /// Takes a row apart.
 ///
 /// # Errors
-/// [`RowError`] if types and contents are not exactly the row, or if it has more than [`N_VALUES_MAX`] values.
+/// [`RowError`] if types and contents are not exactly the row, or if it has more than
+/// [`N_VALUES_MAX`] values.
 pub(super) fn values(row: &[u8]) -> Result<Vec<SqlValue<'_>>, RowError> {
     let (n_header, mut pos) =
         varint(row, 0).ok_or_else(|| RowError::new("a length of types", "none"))?;

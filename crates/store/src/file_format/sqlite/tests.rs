@@ -112,7 +112,8 @@ fn tables_are_told_from_what_only_has_their_names() {
     );
 }
 
-/// A process was stopped in a transaction, with new pages in the file: `tests/peers/ort_sqlite_cases.py`.
+/// A process was stopped in a transaction, with new pages in the file:
+/// `tests/peers/ort_sqlite_cases.py`.
 #[test]
 fn a_transaction_that_did_not_end_is_undone() {
     let file = || read("unfinished-pid3.db");
@@ -164,7 +165,8 @@ fn a_transaction_that_did_not_end_is_undone() {
     }
 }
 
-/// A page with the header and tree of a leaf, and what follows the header of the file if it is the first.
+/// A page with the header and tree of a leaf, and what follows the header of the file if it is the
+/// first.
 fn leaf(page_bytes: usize, is_first: bool, cells: &[Vec<u8>]) -> Vec<u8> {
     let mut page = vec![0; page_bytes];
     let start = if is_first { HEADER_BYTES } else { 0 };

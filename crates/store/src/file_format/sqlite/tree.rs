@@ -66,7 +66,8 @@ impl<'a> Rows<'a> {
     /// The next row; none at the end.
     ///
     /// # Errors
-    /// [`FormatError`] if a page is damaged, is reached twice, or lies too deep, and if rows are not in order.
+    /// [`FormatError`] if a page is damaged, is reached twice, or lies too deep, and if rows are
+    /// not in order.
     pub fn next_row(&mut self) -> Result<Option<Row<'a>>, FormatError> {
         loop {
             if let Some((number, at)) = self.down.take() {
@@ -114,7 +115,8 @@ impl<'a> Rows<'a> {
             }
             self.levels.push((page, cell));
         }
-        // The cell that was chosen is the row itself, or the first behind the gap where it would be.
+        // The cell that was chosen is the row itself, or the first behind the gap where it would
+        // be.
         while let Some(row) = self.next_row()? {
             if row.number >= number {
                 return Ok(Some(row).filter(|row| row.number == number));
@@ -217,7 +219,8 @@ impl<'a> TreePage<'a> {
     fn cell(&self, cell: usize) -> Result<usize, FormatError> {
         let at = self.cells_start() + 2 * cell;
         let pos = usize::from(self.page.u16(at)?);
-        // Cells fill the page from its end. One inside the list would be read as places and as content.
+        // Cells fill the page from its end. One inside the list would be read as places and as
+        // content.
         if pos < self.cells_end() || pos >= self.page.bytes.len() {
             return Err(self
                 .page
@@ -273,7 +276,8 @@ impl<'a> TreePage<'a> {
         };
         let (n_bytes, pos) = number_at(at)?;
         let (number, pos) = number_at(pos)?;
-        // A row cannot have more bytes than all pages, whatever it says: that bounds what is allocated for it.
+        // A row cannot have more bytes than all pages, whatever it says: that bounds what is
+        // allocated for it.
         let n_file = u64::from(database.n_pages).saturating_mul(database.page_bytes as u64);
         let n_bytes = usize::try_from(n_bytes)
             .ok()
@@ -304,11 +308,12 @@ impl<'a> TreePage<'a> {
     }
 }
 
-/// Bytes of a row in its leaf: all of them if they fit, otherwise at least the fewest, and so many that the last
-/// further page is full.
+/// Bytes of a row in its leaf: all of them if they fit, otherwise at least the fewest, and so many
+/// that the last further page is full.
 fn n_in_leaf(n_bytes: usize, usable: usize) -> usize {
-    // 35 bytes hold the header of a leaf, the cell's place, two numbers and the next page. The other numbers are
-    // SQLite's own: they leave room for four keys on a page of an index, and hold for tables too.
+    // 35 bytes hold the header of a leaf, the cell's place, two numbers and the next page. The
+    // other numbers are SQLite's own: they leave room for four keys on a page of an index, and hold
+    // for tables too.
     let most = usable - 35;
     if n_bytes <= most {
         return n_bytes;
@@ -318,7 +323,8 @@ fn n_in_leaf(n_bytes: usize, usable: usize) -> usize {
     if filling <= most { filling } else { fewest }
 }
 
-/// A set of pages, to tell that none comes twice: a few bytes could make a tree without end of them.
+/// A set of pages, to tell that none comes twice: a few bytes could make a tree without end of
+/// them.
 struct PageSet(Vec<u64>);
 
 impl PageSet {

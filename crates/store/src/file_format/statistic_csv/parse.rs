@@ -23,8 +23,8 @@ pub struct StatisticRows {
 
 /// Reads a file's text.
 ///
-/// Names may hold commas, since they are taken from both ends of a line. A line that is no row is noted
-/// in [`StatisticRows::errors`], and the others are read all the same.
+/// Names may hold commas, since they are taken from both ends of a line. A line that is no row is
+/// noted in [`StatisticRows::errors`], and the others are read all the same.
 ///
 /// # Errors
 /// [`FormatError`] if the first line is not the header.

@@ -1,7 +1,7 @@
 //! The numbers of one row.
 //!
-//! Maximum and minimum begin with the first element and give way to what is greater or smaller, so a
-//! NaN in first place stays and elsewhere never counts, and of zeros of both signs the first one
+//! Maximum and minimum begin with the first element and give way to what is greater or smaller, so
+//! a NaN in first place stays and elsewhere never counts, and of zeros of both signs the first one
 //! stays. The average is the one of [`mean`].
 
 mod element;
@@ -75,8 +75,8 @@ pub(super) enum ElementOrder {
 /// Longest tensor, in elements, whose average is computed by its rule while the model waits.
 const N_RULE_AT_ONCE_MAX: usize = 1024;
 
-/// Leaves the cells of the plain table in the tensor's memo if one look at the elements tells them, and
-/// returns whether it did.
+/// Leaves the cells of the plain table in the tensor's memo if one look at the elements tells them,
+/// and returns whether it did.
 pub(super) fn reduce_plain(tensor: TensorObserver<'_>, order: ElementOrder) -> bool {
     if tensor.has_kept::<Option<StatsCells>>() {
         return true;
@@ -110,8 +110,9 @@ pub(super) fn reduce_any(tensor: TensorObserver<'_>, order: ElementOrder) -> boo
     }
 }
 
-/// Leaves the cells of floats in their memos, where the average can only be had by its rule. Those of
-/// several tensors are computed in the time of one. `is_any` says that the table has chosen columns.
+/// Leaves the cells of floats in their memos, where the average can only be had by its rule. Those
+/// of several tensors are computed in the time of one. `is_any` says that the table has chosen
+/// columns.
 pub(super) fn reduce_together(tensors: &[TensorObserver<'_>], is_any: bool) {
     let is_by_rule = |tensor: &TensorObserver<'_>| {
         let is_float = matches!(tensor.dtype(), DType::F16 | DType::F32 | DType::F64);
@@ -182,8 +183,8 @@ fn is_average_told(known: &StatsAndWeight) -> bool {
     has_squares(known) && (!is_finite || is_told())
 }
 
-/// Whether squares of the elements neither overflow nor lose bits, so that the sum in the statistics is
-/// of use.
+/// Whether squares of the elements neither overflow nor lose bits, so that the sum in the
+/// statistics is of use.
 fn has_squares(known: &StatsAndWeight) -> bool {
     let magnitude = magnitude(known);
     magnitude == 0.0 || SQUARES.contains(&magnitude)

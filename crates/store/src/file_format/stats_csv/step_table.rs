@@ -1,8 +1,8 @@
-//! One table for a whole step, a row for each tensor: what [`encode`](super::encode) puts into a file for
-//! each operator costs a file for each operator.
+//! One table for a whole step, a row for each tensor: what [`encode`](super::encode) puts into a
+//! file for each operator costs a file for each operator.
 //!
-//! A form of our own. Five columns say which operator it is, the rest are named as in the vendor's tables.
-//! The numbers are those of [`opscope_tensor::stats`], in which NaN takes no part.
+//! A form of our own. Five columns say which operator it is, the rest are named as in the vendor's
+//! tables. The numbers are those of [`opscope_tensor::stats`], in which NaN takes no part.
 
 use std::fmt::Write;
 use std::path::Path;

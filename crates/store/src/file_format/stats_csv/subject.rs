@@ -26,7 +26,8 @@ pub struct StatsSubject {
 }
 
 impl StatsTable {
-    /// Returns the subject of a row; `None` if there is no such row, or it does not name its subject.
+    /// Returns the subject of a row; `None` if there is no such row, or it does not name its
+    /// subject.
     pub fn subject(&self, row: usize) -> Option<StatsSubject> {
         let [side, index, n_bytes, dtype, layout, shape] = self.rows.get(row)?.get(..N_CELLS)?
         else {

@@ -272,7 +272,8 @@ proptest! {
     }
 }
 
-/// The rows of a tensor that was reduced, if that was possible, and of the same tensor with its elements.
+/// The rows of a tensor that was reduced, if that was possible, and of the same tensor with its
+/// elements.
 fn rows_of_both(whole: &Tensor, reduced: &Tensor, columns: &StatsColumns) -> (String, String) {
     let reduced = output_row(reduced.clone().without_elements(), columns);
     (reduced, output_row(whole.clone(), columns))

@@ -40,7 +40,8 @@ pub(super) fn has_pickle(file: &[u8]) -> bool {
     if !file.starts_with(&MAGIC) {
         return false;
     }
-    // The first member is enough, so that a file whose end is missing is still known for what it is.
+    // The first member is enough, so that a file whose end is missing is still known for what it
+    // is.
     if first_name(file).is_some_and(|name| pickle_dir(&name).is_some()) {
         return true;
     }
@@ -82,7 +83,8 @@ impl<'a> TorchArchive<'a> {
             is_big_endian: false,
             storages: HashMap::new(),
         };
-        // Everything is looked up at once: the list is read from front to end, and keys come in any order.
+        // Everything is looked up at once: the list is read from front to end, and keys come in any
+        // order.
         for (index, name) in names.iter().enumerate() {
             let Some(name) = name.strip_prefix(dir) else {
                 continue;

@@ -12,8 +12,8 @@ pub(super) const DENSE: [&str; 3] = [
     "_rebuild_tensor_v2",
     "_rebuild_tensor_v3",
 ];
-/// The function of PyTorch for Ascend whose tensor lies in a storage as well, and the class of an argument that says
-/// which layout it is to get on a device. In the file it has none.
+/// The function of PyTorch for Ascend whose tensor lies in a storage as well, and the class of an
+/// argument that says which layout it is to get on a device. In the file it has none.
 pub(super) const NPU: [PickleName<'_>; 2] = [
     PickleName("torch_npu.utils.storage", "_rebuild_npu_tensor"),
     PickleName("torch_npu.npu._format", "Format"),
@@ -24,7 +24,8 @@ pub(super) const AROUND: [&str; 2] = ["_rebuild_parameter", "_rebuild_parameter_
 pub(super) const QUANTISED: &str = "_rebuild_qtensor";
 /// The function that calls another one, for a tensor with attributes.
 pub(super) const OF_TYPE: &str = "_rebuild_from_type_v2";
-/// Functions whose tensors are not read, with the word for them, and which argument is their extents.
+/// Functions whose tensors are not read, with the word for them, and which argument is their
+/// extents.
 pub(super) const UNREAD: [(&str, &str, Option<usize>); 3] = [
     ("_rebuild_meta_tensor_no_storage", "meta tensor", Some(1)),
     ("_rebuild_nested_tensor", "nested tensor", None),

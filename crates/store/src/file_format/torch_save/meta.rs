@@ -1,4 +1,5 @@
-//! Plain facts that a file gives of the value in it: `{"value": …, "meta": {"name": "x", "step": 3}}`.
+//! Plain facts that a file gives of the value in it:
+//! `{"value": …, "meta": {"name": "x", "step": 3}}`.
 
 use super::META_BYTES_MAX;
 use super::pickle::{Pickle, PickleValue, ValueId};
@@ -8,8 +9,8 @@ use crate::FormatError;
 const VALUE: &str = "value";
 const META: &str = "meta";
 
-/// Keys and values in their order; none of a file that is something else. What is no number, text or
-/// truth is left out.
+/// Keys and values in their order; none of a file that is something else. What is no number, text
+/// or truth is left out.
 pub(super) fn of_pickle(pickle: &Pickle<'_>) -> Result<Vec<(String, String)>, FormatError> {
     let root = pickle.root();
     let (Some(_), Some(meta)) = (member(pickle, root, VALUE), member(pickle, root, META)) else {

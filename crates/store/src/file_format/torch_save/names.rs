@@ -31,7 +31,8 @@ impl PathStep<'_> {
 pub(super) struct PathName {
     /// Steps with `.` between them: `model.layer1.weight`, `outputs.0`.
     joined: String,
-    /// The same so that no other path is written like it: `["model"]["layer1.weight"]`, `["outputs"][0]`.
+    /// The same so that no other path is written like it: `["model"]["layer1.weight"]`,
+    /// `["outputs"][0]`.
     exact: String,
 }
 

@@ -1,7 +1,7 @@
 //! Pickles, taken apart into plain values. No name in one is looked up, and nothing is called.
 //!
-//! Opcodes are those that protocols 2 to 5 write for plain data, for names, calls and persistent ids. A call
-//! stays a call: its reader says what it means. Source: Python's `pickletools`.
+//! Opcodes are those that protocols 2 to 5 write for plain data, for names, calls and persistent
+//! ids. A call stays a call: its reader says what it means. Source: Python's `pickletools`.
 
 mod machine;
 
@@ -96,8 +96,8 @@ impl<'a> Pickle<'a> {
 /// Takes a pickle apart. `is_known` says which names it may have.
 ///
 /// # Errors
-/// [`FormatError`] with a place in `bytes` if the pickle is damaged, too large, or has an opcode or a name
-/// that is not known.
+/// [`FormatError`] with a place in `bytes` if the pickle is damaged, too large, or has an opcode or
+/// a name that is not known.
 pub fn decode(
     bytes: &[u8],
     is_known: fn(PickleName<'_>) -> bool,

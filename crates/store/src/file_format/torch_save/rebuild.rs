@@ -130,7 +130,8 @@ impl<'a> TensorSource<'a> {
         let start = self
             .integer(start)
             .ok_or_else(|| wrong("the first element"))?;
-        // What stands behind: requires_grad, hooks, in version 3 the dtype, and facts of the tensor.
+        // What stands behind: requires_grad, hooks, in version 3 the dtype, and facts of the
+        // tensor.
         let (dtype, facts) = match function {
             "_rebuild_tensor_v3" => {
                 let dtype = args.get(6).map(|&id| self.pickle.value(id));

@@ -1,9 +1,9 @@
 //! The file that `torch.save` writes for one tensor: a zip archive with a pickle and the bytes.
 //!
 //! Members, all stored without compression: `archive/data.pkl`, `archive/byteorder`,
-//! `archive/data/0` (the elements, at a multiple of 64 bytes) and `archive/version`. The pickle says
-//! how to rebuild the tensor; it names nothing that `torch.load(…, weights_only=True)` refuses.
-//! Source: PyTorch's serialization notes and `torch/serialization.py`.
+//! `archive/data/0` (the elements, at a multiple of 64 bytes) and `archive/version`. The pickle
+//! says how to rebuild the tensor; it names nothing that `torch.load(…, weights_only=True)`
+//! refuses. Source: PyTorch's serialization notes and `torch/serialization.py`.
 
 use std::io::{self, Seek, Write};
 
@@ -25,8 +25,8 @@ enum TorchStorage {
 /// Writes one dense tensor in row-major order.
 ///
 /// # Errors
-/// Any that the operating system reports, or [`io::ErrorKind::Unsupported`] for a dtype that torch does
-/// not have under the same name.
+/// Any that the operating system reports, or [`io::ErrorKind::Unsupported`] for a dtype that torch
+/// does not have under the same name.
 pub fn write(
     out: impl Write + Seek,
     dtype: DType,

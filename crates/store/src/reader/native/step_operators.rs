@@ -155,8 +155,8 @@ impl<'a> StepOperators<'a> {
         tensors
     }
 
-    /// The statistics of a row, as far as somebody may read them, whose elements are at `place`. Counts contents that
-    /// are new.
+    /// The statistics of a row, as far as somebody may read them, whose elements are at `place`.
+    /// Counts contents that are new.
     fn statistics(
         &mut self,
         row: &SlotRow,

@@ -109,8 +109,8 @@ impl SavedExecutions {
         position
     }
 
-    /// The tensors in the order of execution. A module ends when its output is saved, behind the modules in it, although
-    /// its inputs were saved before theirs.
+    /// The tensors in the order of execution. A module ends when its output is saved, behind the
+    /// modules in it, although its inputs were saved before theirs.
     pub(super) fn into_records(self) -> Vec<IndexedTensor> {
         let mut executions = self.executions;
         executions.sort_by(|a, b| {

@@ -1,5 +1,5 @@
-//! Archives of named tensors: npz, safetensors, HDF5, Polygraphy's JSON, PyTorch's files and ONNX Runtime's databases; and
-//! ONNX's file of a named tensor.
+//! Archives of named tensors: npz, safetensors, HDF5, Polygraphy's JSON, PyTorch's files and ONNX
+//! Runtime's databases; and ONNX's file of a named tensor.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -120,8 +120,9 @@ fn hdf5_arrays(path: &Path, wanted: Option<usize>) -> Result<Vec<(usize, Hdf5Arr
     hdf5::decode(bytes, wanted).map_err(StoreError::corrupt(hdf5::FORMAT_NAME, path))
 }
 
-/// Names of datasets by their paths. Of `{operator}/{order}/{input|output}/{name}`, as PyTorch for Ascend wrote
-/// them, the name becomes its position in the group: it says which tensor of the program it was, and no slot.
+/// Names of datasets by their paths. Of `{operator}/{order}/{input|output}/{name}`, as PyTorch for
+/// Ascend wrote them, the name becomes its position in the group: it says which tensor of the
+/// program it was, and no slot.
 fn hdf5_names(arrays: &[(usize, Hdf5Array)]) -> Vec<String> {
     let mut n_in_group: HashMap<&str, usize> = HashMap::new();
     let names = arrays.iter().map(|(_, array)| {
@@ -257,8 +258,8 @@ pub(super) fn onnx_tensor_file(
     ))
 }
 
-/// Reads the tensors of a file, or only the one at a position. They stay where they are if all of them lie there as
-/// they are needed; copies are made otherwise.
+/// Reads the tensors of a file, or only the one at a position. They stay where they are if all of
+/// them lie there as they are needed; copies are made otherwise.
 pub(super) fn torch_file(
     bytes: FileBytes,
     file_name: &str,
@@ -286,7 +287,8 @@ pub(super) fn torch_file(
     let mut tensors = Vec::new();
     for (index, tensor) in (first..).zip(found) {
         let start = copied.len();
-        // One file has one piece of memory, so that tensors which lie well are copied beside the others.
+        // One file has one piece of memory, so that tensors which lie well are copied beside the
+        // others.
         match tensor.place() {
             Some(range) => copied.extend_from_slice(file.get(range).unwrap_or_default()),
             None => copied.extend(tensor.read(file)?),
@@ -301,8 +303,8 @@ pub(super) fn torch_file(
     Ok(TensorFile { facts, ..file })
 }
 
-/// Values beside tensors are not listed, but nobody should take a file for empty that has some. What a file says of its
-/// value comes first.
+/// Values beside tensors are not listed, but nobody should take a file for empty that has some.
+/// What a file says of its value comes first.
 fn torch_facts(file: &TorchFile) -> FileFacts {
     let meta = file.meta.iter();
     let meta = meta.map(|(key, value)| (format!("{META_PREFIX}{key}"), value.clone()));

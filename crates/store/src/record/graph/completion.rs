@@ -12,8 +12,8 @@ const UNPACK: &str = "TupleGetItem";
 const RESULT_DTYPE: &str = "dst_type";
 
 impl GraphDescription {
-    /// Fills in extents of values in tuples, from what goes into them and what is taken out, and the width of types
-    /// of which only the family is said.
+    /// Fills in extents of values in tuples, from what goes into them and what is taken out, and
+    /// the width of types of which only the family is said.
     #[must_use]
     pub fn completed(mut self) -> GraphDescription {
         self.complete_unpacked();

@@ -27,7 +27,8 @@ impl Literal {
         known.unwrap_or_else(|| Literal::Text(text.to_owned()))
     }
 
-    /// The value as MindSpore's values print themselves: texts without quotes, numbers without their types.
+    /// The value as MindSpore's values print themselves: texts without quotes, numbers without
+    /// their types.
     pub fn plain_text(&self) -> String {
         let all = |values: &[Literal]| {
             let texts: Vec<String> = values.iter().map(Literal::plain_text).collect();

@@ -14,8 +14,8 @@ pub const TRACE_SUFFIX: &str = ".txt";
 pub enum FailureFile {
     /// `exception_info.{stream_id}.{task_id}.{time}`
     Brief,
-    /// `exception_info.{stream_id}.{task_id}.{core_type}.{core_id}.{time}`, the same as it is handed
-    /// to a registered function. Both core numbers are 0.
+    /// `exception_info.{stream_id}.{task_id}.{core_type}.{core_id}.{time}`, the same as it is
+    /// handed to a registered function. Both core numbers are 0.
     BriefMessage,
     /// `{op_type}.{op_name}.{task_id}.{time}`
     Named,

@@ -1,7 +1,7 @@
 //! Names that the file system refuses.
 //!
-//! The digits are libstdc++'s 64-bit `std::hash<std::string>`, a MurmurHash64A with a fixed seed, so
-//! that the same path gives the same digits everywhere.
+//! The digits are libstdc++'s 64-bit `std::hash<std::string>`, a MurmurHash64A with a fixed seed,
+//! so that the same path gives the same digits everywhere.
 
 use std::path::Path;
 

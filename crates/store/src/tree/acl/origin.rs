@@ -10,12 +10,14 @@ const TIME_DIGITS: usize = 14;
 const WORLD_SIZE: &str = "worldsize";
 const RANK: &str = "_global_rank";
 
-/// Facts that the path of a directory with dump files gives. Those that it does not give are left out.
+/// Facts that the path of a directory with dump files gives. Those that it does not give are left
+/// out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PathOrigin {
     /// Local time, `YYYYMMDDhhmmss`.
     pub time: Option<String>,
-    /// The rank, where the tree stands below `worldsize{N}_global_rank{R}`, as trees of TorchAir do.
+    /// The rank, where the tree stands below `worldsize{N}_global_rank{R}`, as trees of TorchAir
+    /// do.
     pub rank: Option<u32>,
     /// The device.
     pub device: Option<u32>,
@@ -29,8 +31,8 @@ pub struct PathOrigin {
 
 impl PathOrigin {
     /// Takes the end of a directory's path apart: `{time}/{device}/{model}/{model_id}/{step}`,
-    /// `{time}/{device}` of operators that run on their own, or the last part of these that is left of a
-    /// tree that was taken apart.
+    /// `{time}/{device}` of operators that run on their own, or the last part of these that is left
+    /// of a tree that was taken apart.
     pub fn from_path(dir: &Path) -> PathOrigin {
         let names = directory_names(dir);
         let names: Vec<&str> = names.iter().map(String::as_str).collect();

@@ -1,5 +1,5 @@
-//! `{op_type}.{op_name}.{task}.{stream}.{timestamp}.{side}.{slot}.{layout}.{dtype}.npy`, with `.zst` after it if the file
-//! is compressed
+//! `{op_type}.{op_name}.{task}.{stream}.{timestamp}.{side}.{slot}.{layout}.{dtype}.npy`, with
+//! `.zst` after it if the file is compressed
 
 use std::fmt;
 

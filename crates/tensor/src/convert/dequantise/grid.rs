@@ -8,7 +8,8 @@ use crate::Shape;
 pub(super) struct Grid {
     /// Number of scales.
     pub(super) n_parameters: usize,
-    /// Extents outside of a row, and how many scales apart and how many elements long their positions are.
+    /// Extents outside of a row, and how many scales apart and how many elements long their
+    /// positions are.
     outer: Vec<GridAxis>,
     /// Elements of a row.
     n_row: usize,
@@ -60,7 +61,8 @@ impl Grid {
         })
     }
 
-    /// Shows each row: which elements it has, which scales, and how many elements in turn share one.
+    /// Shows each row: which elements it has, which scales, and how many elements in turn share
+    /// one.
     pub(super) fn rows(&self, mut show: impl FnMut(Range<usize>, Range<usize>, usize)) {
         let n_rows: usize = self.outer.iter().map(|axis| axis.extent).product();
         // An empty row would be shown once for each outer position, of which there may be any

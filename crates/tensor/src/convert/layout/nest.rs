@@ -2,8 +2,8 @@
 //!
 //! Every layout is a way to walk along the axes of the same tensor: either in even steps or in
 //! blocks. A [`CopyRegion`] pairs the two walks of each axis. Lowering cuts blocked axes into whole
-//! blocks and a tail, so that padding is never read and never written, and gives one [`LoopNest`] for
-//! each combination of pieces.
+//! blocks and a tail, so that padding is never read and never written, and gives one [`LoopNest`]
+//! for each combination of pieces.
 
 /// How the offset grows along an axis, in elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,8 +6,8 @@
 //! than the smallest square take the plain loop, [`plain`], which is the specification of the
 //! others.
 //!
-//! Unsafe because rows of a square are read and written without a check for each: [`TurnGrids::new`]
-//! has checked the furthest byte of all of them.
+//! Unsafe because rows of a square are read and written without a check for each:
+//! [`TurnGrids::new`] has checked the furthest byte of all of them.
 
 #![allow(unsafe_code)]
 

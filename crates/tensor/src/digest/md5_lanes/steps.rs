@@ -107,8 +107,8 @@ pub(super) fn sines() -> &'static [u32; 64] {
     black_box(&SINES)
 }
 
-/// Takes one block into each state. The steps of the states take turns, because each step of a state
-/// waits for the one before and leaves the CPU time for others.
+/// Takes one block into each state. The steps of the states take turns, because each step of a
+/// state waits for the one before and leaves the CPU time for others.
 #[inline(always)]
 pub(super) fn take_blocks<W: Md5Words<N>, const N: usize>(
     words: W,

@@ -1,5 +1,5 @@
-//! Fusion that nothing tells of: names that are made of others, and one operator where the other side has a
-//! chain.
+//! Fusion that nothing tells of: names that are made of others, and one operator where the other
+//! side has a chain.
 
 mod prefixes;
 
@@ -23,7 +23,8 @@ const MARKS: [char; 7] = ['_', '+', ',', ';', '&', '-', '|'];
 /// Words in a name that say that it is fused.
 const WORDS: [&str; 5] = ["fused", "fusion", "fuse", "and", "op"];
 
-/// Pairs operators whose name is made of two or more names that the other side has one after the other.
+/// Pairs operators whose name is made of two or more names that the other side has one after the
+/// other.
 pub(in super::super) fn by_name(board: &mut Board<'_>, scope: &PlaceScope) {
     for gap in board.gaps(scope) {
         for side in [0, 1] {
@@ -63,8 +64,8 @@ fn made_of_names(board: &mut Board<'_>, scope: &PlaceScope, gap: &PairingGap, si
     }
 }
 
-/// The operators whose names, one after the other, are the name; with marks and words of fusion in between.
-/// A name below a scope may leave out the scope of all parts but the first.
+/// The operators whose names, one after the other, are the name; with marks and words of fusion in
+/// between. A name below a scope may leave out the scope of all parts but the first.
 ///
 /// Every round takes something off the text: no known name is empty, nor is a word.
 fn members(
@@ -111,7 +112,8 @@ fn members(
     (members.len() >= 2).then_some(members)
 }
 
-/// The longest known name that a text begins with, whole or without its scope, and what it takes of the text.
+/// The longest known name that a text begins with, whole or without its scope, and what it takes of
+/// the text.
 fn first_name<'n>(known: &SortedPrefixes<'n>, text: &str, scope: &str) -> Option<(&'n str, usize)> {
     if let Some(name) = known.longest(text) {
         return Some((name, name.len()));
@@ -124,8 +126,8 @@ fn first_name<'n>(known: &SortedPrefixes<'n>, text: &str, scope: &str) -> Option
     (length > 0).then_some((name, length))
 }
 
-/// Pairs an operator that stands alone between two pairs with a chain that stands there on the other side, if
-/// what goes in and what comes out agree and it cannot be one of the chain alone.
+/// Pairs an operator that stands alone between two pairs with a chain that stands there on the
+/// other side, if what goes in and what comes out agree and it cannot be one of the chain alone.
 pub(in super::super) fn chains(board: &mut Board<'_>, scope: &PlaceScope) {
     for gap in board.gaps(scope) {
         for side in [0, 1] {
@@ -181,7 +183,8 @@ fn chain(board: &Board<'_>, side: usize, gap: &PairingGap) -> Option<(usize, Vec
     };
     // One of the chain that goes from the same extents to the same extents may be it alone.
     let own_type = board.op_type(side, run);
-    // A linear layer with a bias is more than a product: what this one does is less than one of the chain.
+    // A linear layer with a bias is more than a product: what this one does is less than one of the
+    // chain.
     let inner: Vec<_> = members
         .iter()
         .filter_map(|&member| extents(other, member, SlotSide::Output))

@@ -1,6 +1,6 @@
-//! The compiler's account of the operators that it fused: the JSON that Ascend's compiler makes of a model.
-//! Each operator carries the names of those that it was made of, each of its outputs the operator and output that
-//! it was.
+//! The compiler's account of the operators that it fused: the JSON that Ascend's compiler makes of
+//! a model. Each operator carries the names of those that it was made of, each of its outputs the
+//! operator and output that it was.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

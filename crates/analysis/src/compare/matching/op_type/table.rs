@@ -1,7 +1,7 @@
 //! Words for the same type.
 
-/// Words of ONNX, Ascend, MindSpore, TensorFlow and PyTorch for one type each, in lower case, without marks
-/// between their parts. The first is the name that is used here.
+/// Words of ONNX, Ascend, MindSpore, TensorFlow and PyTorch for one type each, in lower case,
+/// without marks between their parts. The first is the name that is used here.
 pub(super) const SYNONYMS: &[&[&str]] = &[
     // What computes.
     &[

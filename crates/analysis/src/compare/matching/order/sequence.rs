@@ -1,8 +1,9 @@
 //! The longest common part of two sequences.
 //!
-//! Myers' search for the middle of a shortest edit script, from both ends at once, in linear space. Sequences that
-//! have little in common would take quadratic time; after [`COST_MAX`] steps the search takes the way that has
-//! come farthest instead, so that the result is a common part, though maybe not the longest.
+//! Myers' search for the middle of a shortest edit script, from both ends at once, in linear space.
+//! Sequences that have little in common would take quadratic time; after [`COST_MAX`] steps the
+//! search takes the way that has come farthest instead, so that the result is a common part, though
+//! maybe not the longest.
 
 /// Steps of a search after which it takes what it has.
 const COST_MAX: isize = 256;
@@ -59,8 +60,8 @@ impl AlignmentSearch<'_> {
         (diagonal + self.offset) as usize
     }
 
-    /// A point on a shortest way through a box whose first and last elements differ; never a corner of it where
-    /// it would be left as it is.
+    /// A point on a shortest way through a box whose first and last elements differ; never a corner
+    /// of it where it would be left as it is.
     fn middle(&mut self, [a_start, a_end, b_start, b_end]: [usize; 4]) -> [usize; 2] {
         let [x0, x1, y0, y1] = [a_start, a_end, b_start, b_end].map(|n| n as isize);
         let (low, high) = (x0 - y1, x1 - y0);
@@ -99,8 +100,8 @@ impl AlignmentSearch<'_> {
         [a_start, b_start]
     }
 
-    /// One more diagonal on each side, as far as the box has any; the borders are filled so that they are never
-    /// chosen.
+    /// One more diagonal on each side, as far as the box has any; the borders are filled so that
+    /// they are never chosen.
     fn widen(
         &mut self,
         [low, high]: [isize; 2],

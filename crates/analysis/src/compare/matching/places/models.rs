@@ -19,8 +19,8 @@ type Key = (Option<String>, Option<u32>);
 /// Models in the order of their first execution.
 type Models = Vec<(Key, Vec<usize>)>;
 
-/// The models that are chosen; else the only one of each side; else those with the most in common, and, of
-/// those that have nothing in common, as many as each side has in order.
+/// The models that are chosen; else the only one of each side; else those with the most in common,
+/// and, of those that have nothing in common, as many as each side has in order.
 pub(super) fn align(
     sides: [&ComparedDump; 2],
     runs: &[Vec<usize>; 2],
@@ -89,8 +89,8 @@ fn models(side: &ComparedDump, runs: &[usize]) -> Models {
     models
 }
 
-/// The graphs of one network as one, if they have no operator in common: those of several networks, or loads
-/// of one model, have.
+/// The graphs of one network as one, if they have no operator in common: those of several networks,
+/// or loads of one model, have.
 fn united(side: &ComparedDump, models: Models) -> Models {
     let is_one_name = models.iter().all(|(key, _)| key.0 == models[0].0.0);
     if models.len() < 2 || !is_one_name {
@@ -175,8 +175,8 @@ fn by_likeness(sides: [&ComparedDump; 2], models: &[Models; 2]) -> Vec<(usize, u
     with_the_rest(pairs, &is_taken)
 }
 
-/// Of more models than can be held against each other: those of equal name and number, then the n-th load of a
-/// name with the n-th of the other side.
+/// Of more models than can be held against each other: those of equal name and number, then the
+/// n-th load of a name with the n-th of the other side.
 fn by_name(models: &[Models; 2]) -> Vec<(usize, usize)> {
     let mut is_taken = [0, 1].map(|i| vec![false; models[i].len()]);
     let mut pairs = Vec::new();

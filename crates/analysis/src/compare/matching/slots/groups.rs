@@ -9,7 +9,8 @@ use crate::compare::matching::names::file_name;
 use crate::compare::matching::{MatchEvidence, RunPair, SharedValues, SlotRef};
 use crate::compare::side::{ComparedDump, ExecutionSlot};
 
-/// Which operator of the other side made an output, and which of its outputs it is: by side, run and position.
+/// Which operator of the other side made an output, and which of its outputs it is: by side, run
+/// and position.
 type Origins<'a> = &'a dyn Fn(usize, usize, u32) -> Option<(String, u32)>;
 
 /// Operators that belong together, in order.
@@ -20,7 +21,8 @@ pub(in super::super) struct OperatorGroup<'a> {
     pub given: Vec<[(usize, Position); 2]>,
     /// The known origins of outputs.
     pub origins: Origins<'a>,
-    /// Whether the last operators of both sides make the same values, as far as nothing else is known.
+    /// Whether the last operators of both sides make the same values, as far as nothing else is
+    /// known.
     pub is_end_shared: bool,
 }
 
@@ -31,7 +33,8 @@ struct GroupPairing<'a> {
     is_used: [HashSet<SlotRef>; 2],
 }
 
-/// Pairs what comes out of operators and what goes into them; values in between belong to one side alone.
+/// Pairs what comes out of operators and what goes into them; values in between belong to one side
+/// alone.
 pub(in super::super) fn of_group(
     sides: [&ComparedDump; 2],
     group: &OperatorGroup<'_>,
@@ -157,8 +160,8 @@ impl<'a> GroupPairing<'a> {
         }
     }
 
-    /// Outputs of which it is known what made them. Later operators come first: their values are the ones that
-    /// leave the group.
+    /// Outputs of which it is known what made them. Later operators come first: their values are
+    /// the ones that leave the group.
     fn by_origin(&mut self, group: &OperatorGroup<'_>) {
         for i in [0, 1] {
             let mut others: HashMap<(String, u32), VecDeque<SlotRef>> = HashMap::new();

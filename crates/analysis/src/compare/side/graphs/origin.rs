@@ -19,8 +19,8 @@ const ARGUMENT: &str = "argument.";
 const N_VIEWS_MAX: usize = 4;
 
 impl ComparedDump {
-    /// The path of the module that an operator was called in, and the line of the program, as far as the
-    /// dump or the graph beside it tells.
+    /// The path of the module that an operator was called in, and the line of the program, as far
+    /// as the dump or the graph beside it tells.
     pub fn module_and_source(&self, run: usize) -> [Option<String>; 2] {
         let Some(described) = self.operator_of(run) else {
             let recorded = self.runs[run].call_site.as_deref();
@@ -35,8 +35,8 @@ impl ComparedDump {
         })
     }
 
-    /// The attributes of an operator that decide what it computes, as texts by name; none if no graph beside the dump
-    /// tells them.
+    /// The attributes of an operator that decide what it computes, as texts by name; none if no
+    /// graph beside the dump tells them.
     pub fn attributes_of(&self, run: usize) -> Option<BTreeMap<&str, &str>> {
         let (_, graph, at) = self.description_of(run)?;
         let operator = graph.operators.get(at)?;
@@ -47,8 +47,8 @@ impl ComparedDump {
         Some(attributes.filter(|(name, _)| decides(name)).collect())
     }
 
-    /// The name of the parameter or weight that an input is; none if the graph beside the dump does not
-    /// tell, or if an exporter made the value and its name.
+    /// The name of the parameter or weight that an input is; none if the graph beside the dump does
+    /// not tell, or if an exporter made the value and its name.
     pub fn parameter_of(&self, slot: SlotRef) -> Option<String> {
         let mut slot = slot;
         // PyTorch transposes weights in front of the operator that reads them.

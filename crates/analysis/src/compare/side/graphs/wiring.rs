@@ -20,8 +20,8 @@ const PASSING: [&str; 3] = ["Depend", "Load", "Identity"];
 /// A value, by a name that is unique in its graph.
 type Value<'a> = Option<Cow<'a, str>>;
 
-/// Where a graph has an operator: the graph's number, those of MindSpore after those of descriptions, and the
-/// operator's place in it.
+/// Where a graph has an operator: the graph's number, those of MindSpore after those of
+/// descriptions, and the operator's place in it.
 type Operator = (usize, usize);
 
 /// The values that an operator reads and makes.
@@ -106,8 +106,8 @@ pub(super) fn producers(
     let mut producers = HashMap::new();
     for run in 0..runs.len() {
         for (key, slot) in ends(run, SlotSide::Input) {
-            // A later execution of an operator hides an earlier one. Some dumps have no order, but then
-            // there is only one.
+            // A later execution of an operator hides an earlier one. Some dumps have no order, but
+            // then there is only one.
             let makers = made.get(&key).map_or(&[][..], |makers| makers);
             let before = makers.partition_point(|maker| maker.run < run);
             let last = before.checked_sub(1).and_then(|last| makers.get(last));

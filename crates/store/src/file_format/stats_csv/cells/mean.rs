@@ -1,22 +1,22 @@
 //! The average of a row.
 //!
-//! The rule is the running mean `mean += (x - mean) / n` in double precision, element after element.
-//! Its rounding shows in the sixth digit only for some tensors, and computing it takes a division
-//! that waits for the one before. So the sum is taken in blocks instead, together with a bound on how
-//! far the rule can be from the quotient; only where numbers within the bound print differently is
-//! the rule itself carried out.
+//! The rule is the running mean `mean += (x - mean) / n` in double precision, element after
+//! element. Its rounding shows in the sixth digit only for some tensors, and computing it takes a
+//! division that waits for the one before. So the sum is taken in blocks instead, together with a
+//! bound on how far the rule can be from the quotient; only where numbers within the bound print
+//! differently is the rule itself carried out.
 //!
-//! The bound. With `u = 2^-53`, `x` finite and at most `M` in magnitude, and `m(k)` the exact mean of
-//! the first `k` elements, the rule makes at step `k` an error of at most
+//! The bound. With `u = 2^-53`, `x` finite and at most `M` in magnitude, and `m(k)` the exact mean
+//! of the first `k` elements, the rule makes at step `k` an error of at most
 //! `u |m(k)| + 4.1 u M / k` beside terms in `u²`, and step `k` multiplies the errors before it by
-//! `1 - 1/k`. After `n` steps they have come to at most `u/n Σ k |m(k)| + 4.1 u M`. Now `k |m(k)|` is
-//! the magnitude of a sum of the first `k` elements, which within a block is at most that of the sum
-//! before the block and the magnitudes in it. Let `W` be the sum over blocks of their length times
-//! that. The sum itself, taken in lanes, is off by at most `2 u W`. All in all
+//! `1 - 1/k`. After `n` steps they have come to at most `u/n Σ k |m(k)| + 4.1 u M`. Now `k |m(k)|`
+//! is the magnitude of a sum of the first `k` elements, which within a block is at most that of the
+//! sum before the block and the magnitudes in it. Let `W` be the sum over blocks of their length
+//! times that. The sum itself, taken in lanes, is off by at most `2 u W`. All in all
 //! `u (3 W/n + 8 M)` with room to spare, and `2 u² n² M` for the terms in `u²`.
 //!
-//! Of floats the sum and `W` come from the tensor's statistics, whose blocks and lanes are others and
-//! within the same bounds.
+//! Of floats the sum and `W` come from the tensor's statistics, whose blocks and lanes are others
+//! and within the same bounds.
 
 use opscope_tensor::StatsAndWeight;
 
@@ -84,8 +84,8 @@ impl MeanSums {
         self.squares
     }
 
-    /// A number that prints as the result of the rule does, if the sum tells one. The elements are finite
-    /// and at most `magnitude` in magnitude.
+    /// A number that prints as the result of the rule does, if the sum tells one. The elements are
+    /// finite and at most `magnitude` in magnitude.
     pub(super) fn mean(&self, magnitude: f64) -> Option<f64> {
         if !MAGNITUDES.contains(&magnitude) {
             // Zeros alone have the mean 0, whatever their signs.
@@ -109,7 +109,8 @@ fn is_far_from_ties(mean: f64, bound: f64) -> bool {
     const BOUND_MAX: f64 = 1e-9;
     /// Numbers of six digits, without those next to a power of ten.
     const SIX_DIGITS: std::ops::Range<f64> = 100_001.0..999_999.0;
-    /// The bound and the roundings here come to at most a third of this, in units of the sixth digit.
+    /// The bound and the roundings here come to at most a third of this, in units of the sixth
+    /// digit.
     const DISTANCE_MIN: f64 = 4e-3;
     let magnitude = mean.abs();
     if !(1e-280..1e280).contains(&magnitude) || bound > magnitude * BOUND_MAX {

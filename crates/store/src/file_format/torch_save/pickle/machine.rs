@@ -118,8 +118,8 @@ impl<'a> PickleMachine<'a> {
             b'}' => PickleValue::Dict(Vec::new()),
             0x8f => PickleValue::Set(Vec::new()),
             0x91 => PickleValue::Set(self.pop_to_mark()?),
-            // Among others the opcodes of protocols 0 and 1, which nobody needs, and those that ask for code from a
-            // registry of extensions.
+            // Among others the opcodes of protocols 0 and 1, which nobody needs, and those that ask
+            // for code from a registry of extensions.
             _ => {
                 let found = format!("{opcode:#04x}");
                 return Err(self.error("an opcode of plain data, in protocol 2 to 5", &found));

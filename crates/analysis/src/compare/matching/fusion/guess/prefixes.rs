@@ -29,7 +29,8 @@ impl<'n> SortedPrefixes<'n> {
 
     /// The longest word that a text begins with; never an empty one.
     pub(super) fn longest(&self, text: &str) -> Option<&'n str> {
-        // All that is sorted between a beginning of the text and the text itself has that beginning too.
+        // All that is sorted between a beginning of the text and the text itself has that beginning
+        // too.
         let end = self.words.partition_point(|word| *word <= text);
         let mut at = end.checked_sub(1)?;
         let shared = self.words[at].bytes().zip(text.bytes());
