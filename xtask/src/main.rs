@@ -7,6 +7,7 @@ mod command;
 mod conformance;
 mod install_c;
 mod package;
+mod prose;
 mod python;
 mod rings;
 mod source_text;

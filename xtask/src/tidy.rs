@@ -9,6 +9,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use crate::command::{cargo, root};
+use crate::prose;
 use crate::rings::ModuleTree;
 use crate::source_text::SourceText;
 use crate::style::StyleCounts;
@@ -145,10 +146,27 @@ pub(crate) fn check() -> Result<()> {
         let name = file.strip_prefix(root().join(PYTHON_SOURCES))?;
         terminal_of_python(&name.display().to_string(), &text, &mut problems);
     }
+    for file in prose()? {
+        let text = fs::read_to_string(&file)?;
+        let name = file.strip_prefix(root())?.display().to_string();
+        let lines = prose::too_wide(&text).into_iter();
+        problems.extend(lines.map(|line| format!("{name}:{line}: prose wider than 100 columns")));
+    }
     if !problems.is_empty() {
         bail!("{}", problems.join("\n"));
     }
     Ok(())
+}
+
+/// The files of prose.
+fn prose() -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for dir in ["docs", "tests", "examples"] {
+        found.extend(files(&root().join(dir), "md")?);
+    }
+    let names = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"];
+    found.extend(names.map(|name| root().join(name)));
+    Ok(found)
 }
 
 /// The crate's directory and the path below `src/` of a file that is compiled into the product.
