@@ -54,7 +54,7 @@ def shape_of(dumps: Path) -> tuple[int, int, int]:
     steps = list((ranks[0] / "transformer-1").glob("step-*.parquet"))
     import duckdb
 
-    (n_rows,) = duckdb.sql(f"select count(*) from '{steps[0]}'").fetchone()
+    ((n_rows,),) = duckdb.sql(f"select count(*) from '{steps[0]}'").fetchall()
     return len(ranks), len(steps), n_rows // N_SLOTS
 
 

@@ -4,7 +4,7 @@
 //! Each gives up the interpreter's lock while it works: another thread may hold the process, and a
 //! dump callback may want the interpreter. The Python files beside this crate give the functions
 //! the places that programs look for: `opscope.acl`, `opscope.acl.rt`, `.mdl`, `.op` and `.util`.
-//! What is in `config` judges files for `opscope.torchair`.
+//! The functions in `config` judge files for `opscope.torchair`.
 //!
 //! Apart from these stand `command_line` and `reading`, which are the binary's commands and the
 //! reading of dumps, and `capture`, which `opscope.torch` shows the operators of PyTorch's graphs

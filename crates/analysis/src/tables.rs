@@ -222,7 +222,7 @@ impl TablesPlace<'_> {
         let derived = DerivedTables::new(&found);
         let mut metadata = vec![(
             SOURCES_KEY.to_owned(),
-            sources.of(self.options.has_stats).to_owned(),
+            sources.with(self.options.has_stats).to_owned(),
         )];
         if !outcome.errors.is_empty() {
             let list = serde_json::json!(outcome.errors).to_string();
@@ -290,7 +290,7 @@ fn current_part(path: &Path, sources: &Fingerprints, needs_stats: bool) -> Optio
     is_current.then_some(table)
 }
 
-/// What could not be read when a part was made.
+/// Everything that could not be read when a part was made.
 fn problems_in(table: &SlotTable) -> Vec<String> {
     let list = table.fact(PROBLEMS_KEY);
     list.and_then(|list| serde_json::from_str(list).ok())

@@ -37,14 +37,14 @@ pub(super) struct TablePart {
     source: PartSource,
 }
 
-/// What a part was made from, with computed statistics and without.
+/// Digests of the files that a part was made from, with computed statistics and without.
 pub(super) struct Fingerprints {
     pub(super) with_stats: String,
     pub(super) without: String,
 }
 
 impl Fingerprints {
-    pub(super) fn of(&self, has_stats: bool) -> &str {
+    pub(super) fn with(&self, has_stats: bool) -> &str {
         if has_stats {
             &self.with_stats
         } else {
@@ -135,7 +135,7 @@ impl DumpParts {
         slots.filter_map(|slot| slot.problem.clone()).collect()
     }
 
-    /// What the rows call the dump.
+    /// The name of the dump in the column `run`.
     pub(super) fn label(&self) -> &str {
         &self.label
     }

@@ -304,7 +304,7 @@ pub(super) fn torch_file(
 }
 
 /// Values beside tensors are not listed, but nobody should take a file for empty that has some.
-/// What a file says of its value comes first.
+/// Facts of the file about its value come first.
 fn torch_facts(file: &TorchFile) -> FileFacts {
     let meta = file.meta.iter();
     let meta = meta.map(|(key, value)| (format!("{META_PREFIX}{key}"), value.clone()));
