@@ -240,10 +240,7 @@ fn an_export_that_is_sound_passes() {
     for name in [
         "n0_Add", "n0_Relu", "n1_Add", "n1_Relu", "n2_Add", "n2_Relu", "last",
     ] {
-        assert!(
-            compared.iter().any(|other| *other == name),
-            "{name}: {compared:?}"
-        );
+        assert!(compared.contains(&name), "{name}: {compared:?}");
     }
 }
 

@@ -153,7 +153,9 @@ mod tests {
         assert!(known.contains("relu") && known.contains("") && !known.contains("Relu"));
         let text = SharedText::from("relu".to_owned());
         assert!(known.contains(&text));
-        assert!(text == "relu" && "relu" == text && text == *"relu");
+        assert!(text == "relu");
+        assert!("relu" == text);
+        assert!(text == *"relu");
         assert_eq!(serde_json::to_string(&text).unwrap(), "\"relu\"");
         assert_eq!(
             serde_json::from_str::<SharedText>("\"relu\"").unwrap(),

@@ -63,8 +63,8 @@ pub struct FoundSources {
 
 /// Why a single file has nothing to convert; none if it may have. Results of converting can be
 /// converted again, when they are asked for by name.
-fn reason_without_tensors(listing: dump::DumpListing) -> Option<PassReason> {
-    let reader = reader_of(&listing);
+fn reason_without_tensors(listing: &dump::DumpListing) -> Option<PassReason> {
+    let reader = reader_of(listing);
     if !listing.tables.is_empty() || !listing.step_tables.is_empty() {
         return Some(PassReason::Statistics);
     }
@@ -90,7 +90,7 @@ pub fn sources(path: &Path) -> FoundSources {
     if !path.is_dir() {
         let mut found = FoundSources::default();
         // Without this a log or a table would count as a damaged dump file.
-        if let Some(reason) = reason_without_tensors(dump::list_file(path)) {
+        if let Some(reason) = reason_without_tensors(&dump::list_file(path)) {
             let path = path.to_owned();
             found.passed_over.push(PassedOver { path, reason });
             return found;

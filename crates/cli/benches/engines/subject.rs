@@ -184,7 +184,7 @@ impl Subject {
                 );
             } else {
                 let largest = stats(output.host_view().unwrap()).unwrap().max;
-                let largest = Some(format!("{largest:?}"));
+                let largest = Some(format!("{largest:?}").into());
                 assert!(row.statistics.iter().any(|(_, cell)| *cell == largest));
             }
         }

@@ -95,7 +95,7 @@ impl DumpReader for DebugModeReader {
             match read_log(&entry.path) {
                 Ok(log) => {
                     index.errors.extend(unread_parts(&entry.path, &log));
-                    add_log(&mut index, &entry, place, model, log);
+                    add_log(&mut index, &entry, place, model.as_ref(), log);
                 }
                 Err(error) => index.errors.push(error),
             }
@@ -171,7 +171,7 @@ fn add_log(
     index: &mut DumpIndex,
     entry: &DumpEntry,
     place: LogPlace,
-    model: Option<SharedText>,
+    model: Option<&SharedText>,
     log: DebugLog,
 ) {
     let mut names = OperatorNames::default();
@@ -185,7 +185,7 @@ fn add_log(
         let execution = Arc::new(IndexedExecution {
             op_name: names.next(&call.name).into(),
             op_type: call.name.as_str().into(),
-            model: model.clone(),
+            model: model.cloned(),
             rank: place.rank,
             step: place.step,
             call_site: has_site.then_some(CallSite { module, source }),

@@ -71,7 +71,7 @@ impl DumpReader for SglangReader {
             let place = |entry: &DumpEntry| entry.path.parent().map(Path::to_owned);
             (a.order(), place(a_entry)).cmp(&(b.order(), place(b_entry)))
         });
-        add_saved(&mut index, saved);
+        add_saved(&mut index, &saved);
         for (entry, head) in foreign {
             add_foreign(&mut index, &entry, head.as_ref());
         }
@@ -120,11 +120,11 @@ fn meta_of(head: &FileHead) -> Vec<(String, String)> {
     meta.collect()
 }
 
-fn add_saved(index: &mut DumpIndex, saved: Vec<(SavedFile, DumpEntry, Option<FileHead>)>) {
+fn add_saved(index: &mut DumpIndex, saved: &[(SavedFile, DumpEntry, Option<FileHead>)]) {
     let ranks = ProcessTags::new(saved.iter().map(|(name, ..)| name));
-    let runs = runs_of(&saved);
+    let runs = runs_of(saved);
     let mut executions = SavedExecutions::default();
-    for (name, entry, head) in &saved {
+    for (name, entry, head) in saved {
         let of_file = match (name, head) {
             (_, None) => vec![damaged(name, entry)],
             (SavedFile::Value(tags), Some(head)) => of_value(tags, &ranks, entry, head),
@@ -146,7 +146,7 @@ fn add_saved(index: &mut DumpIndex, saved: Vec<(SavedFile, DumpEntry, Option<Fil
                 None => Vec::new(),
             },
         });
-        executions.add(run, of_file);
+        executions.add(run.as_deref(), of_file);
     }
     index.add_tensors(executions.into_records());
 }

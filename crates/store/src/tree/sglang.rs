@@ -154,8 +154,7 @@ impl<'a> ModuleValue<'a> {
     fn parse(name: &'a str) -> Option<ModuleValue<'a>> {
         // Modules can be called `output`, so that the last part of this name counts.
         let mut start = name.len();
-        let mut n_behind = 0;
-        for part in name.rsplit('.') {
+        for (n_behind, part) in name.rsplit('.').enumerate() {
             start -= part.len();
             let is_output = part == OUTPUT && n_behind <= 1;
             if is_output || (part == INPUTS && (1..=2).contains(&n_behind)) {
@@ -166,7 +165,6 @@ impl<'a> ModuleValue<'a> {
                     part: name.get(start..)?,
                 });
             }
-            n_behind += 1;
             start = start.saturating_sub(1);
         }
         None

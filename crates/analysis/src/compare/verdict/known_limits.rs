@@ -9,10 +9,13 @@ use opscope_tensor::DType;
 use super::{MetricBounds, Thresholds};
 use crate::compare::metric::MetricId;
 
+/// A dtype, a type of operator and its name.
+type SlotKind = (Option<DType>, SharedText, SharedText);
+
 /// Limits by dtype and operator.
 pub(super) struct KnownLimits<'a> {
     thresholds: &'a Thresholds,
-    limits: HashMap<(Option<DType>, SharedText, SharedText), Vec<(MetricId, MetricBounds)>>,
+    limits: HashMap<SlotKind, Vec<(MetricId, MetricBounds)>>,
     judged: HashMap<(SharedText, SharedText), bool>,
 }
 

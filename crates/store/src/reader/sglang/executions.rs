@@ -75,9 +75,9 @@ pub(super) struct SavedExecutions {
 
 impl SavedExecutions {
     /// Adds the tensors of the next file. `run` names the run of the program that they are of.
-    pub(super) fn add(&mut self, run: Option<String>, tensors: Vec<SavedTensor>) {
+    pub(super) fn add(&mut self, run: Option<&str>, tensors: Vec<SavedTensor>) {
         for mut tensor in tensors {
-            tensor.execution.model = run.as_ref().map(Into::into);
+            tensor.execution.model = run.map(Into::into);
             self.n_tensors += 1;
             // Only the last run can go on.
             let known = self.last_runs.get(&tensor.execution).copied();
@@ -140,7 +140,7 @@ impl SavedExecution {
             Some(part) => {
                 let is_input = matches!(tensor.record.slot, Some((SlotSide::Input, _)));
                 // What goes in after something came out goes into the next call.
-                !self.parts.contains(part) && !(is_input && self.n_outputs > 0)
+                !(self.parts.contains(part) || is_input && self.n_outputs > 0)
             }
             // The program saved it by itself, and everything in the file with it.
             None => self.file == tensor.record.path,

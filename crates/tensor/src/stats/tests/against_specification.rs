@@ -21,7 +21,7 @@ impl LaneTask for Blocks<'_> {
         let n_elements = self.bytes.len() * 8 / self.kind.bits();
         let Blocks { kind, bytes, .. } = self;
         kind.blocks(m, bytes, n_elements, &mut (), &mut |block| {
-            blocks.push(*block)
+            blocks.push(*block);
         });
         blocks
     }
