@@ -95,7 +95,7 @@ impl<'a> TensorObserver<'a> {
     }
 
     /// The digest of the elements by which contents are known again,
-    /// [`xxh3_128`](crate::digest::xxh3_128). What is not finite is counted in the same pass.
+    /// [`xxh3_128`]. What is not finite is counted in the same pass.
     ///
     /// # Errors
     /// [`HostAccessError`] if the elements were dropped before anybody asked.
