@@ -23,7 +23,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("opscope-capture", &["tensor", "store", "overflow"]),
     ("opscope-analysis", &["tensor", "store"]),
     ("opscope-msaccucmp", &["tensor", "store", "analysis"]),
-    ("opscope-sql", &["analysis"]),
+    ("opscope-sql", &["store", "analysis"]),
     ("opscope-config", &["tensor", "store", "capture"]),
     ("opscope-engine", &["tensor", "store", "capture"]),
     (

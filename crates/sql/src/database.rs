@@ -168,7 +168,8 @@ async fn register(context: &SessionContext, sources: &[TableSource]) -> Result<(
         let statement = format!("create view {} as {}", view.name, view.query);
         context.sql(&statement).await.map_err(SqlError::Answer)?;
     }
-    functions::register(context).await.map_err(SqlError::Answer)
+    let registered = functions::register(context, sources).await;
+    registered.map_err(SqlError::Answer)
 }
 
 /// One table of all dumps.

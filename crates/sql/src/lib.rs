@@ -7,6 +7,7 @@ mod answer;
 mod compared;
 mod database;
 mod functions;
+mod pairs;
 mod source;
 mod text;
 
