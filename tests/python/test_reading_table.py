@@ -181,11 +181,12 @@ def test_slots_of_a_comparison_are_those_of_the_parquet_report(tmp_path: Path) -
     found.save(tmp_path / "slots.parquet")
     slots = found.to_arrow()
     assert slots.problems == []
+    report = f"'{tmp_path / 'slots.parquet'}'"
     with duckdb.connect() as connection:
-        report = f"'{tmp_path / 'slots.parquet'}'"
-        described, expected = (connection.execute(f"describe from {table}").fetchall() for table in ("slots", report))
-        assert described == expected
-        cells, expected = (connection.execute(f"from {table}").fetchall() for table in ("slots", report))
+        described = connection.execute("describe from slots").fetchall()
+        assert described == connection.execute(f"describe from {report}").fetchall()
+        cells = connection.execute("from slots").fetchall()
+        expected = connection.execute(f"from {report}").fetchall()
     # A NaN is equal to none.
     assert repr(cells) == repr(expected)
     assert cells
