@@ -225,8 +225,10 @@ impl ComparedValues {
                 let is_stored_otherwise =
                     makes_same && (self.are_extents(slot) || self.are_permuted(slot));
                 let found = self.input_agreement(sides, pair, slot);
-                let stored = (is_stored_otherwise || self.are_folded(sides, slot))
-                    .then_some(SlotAgreement::Stored);
+                let is_stored_otherwise = is_stored_otherwise
+                    || self.are_folded(sides, slot)
+                    || n_apart == 0 && self.are_shuffled(sides, slot);
+                let stored = is_stored_otherwise.then_some(SlotAgreement::Stored);
                 // What made such an input is judged by itself; which of several operators reads it
                 // is chance.
                 let is_other_form = result.evidence == Evidence::Shape
@@ -379,6 +381,15 @@ impl ComparedValues {
         self.are_outside(slot)
             && (self.is_folded(dumps, 0, slot.target, slot.golden.run)
                 || self.is_folded(dumps, 1, slot.golden, slot.target.run))
+    }
+
+    /// Whether both sides have the elements of a weight in two orders and rounded otherwise, as two
+    /// programs fold it, and nothing that is computed with it differs.
+    fn are_shuffled(&self, sides: MatchedDumps<'_>, slot: &SlotPair) -> bool {
+        let MatchedDumps { target, golden, .. } = sides;
+        let slots = [(target, slot.target), (golden, slot.golden)];
+        let [a, b] = slots.map(|(dump, at)| &dump.runs[at.run].slots[at.slot]);
+        self.are_outside(slot) && self.are_rejoined(slot) && folding::share_all(a, b)
     }
 
     fn are_rejoined(&self, slot: &SlotPair) -> bool {

@@ -23,7 +23,7 @@ const EPSILON_MAX: f64 = 0.1;
 /// Roundings that folding may cost.
 const N_ROUNDINGS: f64 = 64.0;
 
-/// Most bytes of a weight that is looked at for a change of a part.
+/// Most bytes of a weight whose elements are looked at one by one.
 const N_BYTES_MAX: u64 = 4 << 20;
 /// Fewer equal elements may be chance.
 const N_SAME_MIN: usize = 8;
@@ -187,6 +187,13 @@ pub(super) fn share_most(a: &ExecutionSlot, b: &ExecutionSlot) -> bool {
     };
     let n_same = b.iter().filter(|element| take(element)).count();
     n_same >= N_SAME_MIN && 2 * n_same > a.len().max(b.len())
+}
+
+/// Whether two slots have the same elements but for rounding, in any order and with zeros between.
+pub(super) fn share_all(a: &ExecutionSlot, b: &ExecutionSlot) -> bool {
+    let both = a.n_bytes.max(b.n_bytes) <= N_BYTES_MAX;
+    let both = both.then(|| elements(a).zip(elements(b))).flatten();
+    both.is_some_and(|((a, rounding), (b, other))| are_same(&a, &b, rounding.max(other)))
 }
 
 /// The elements of a slot, and how far rounding may have moved them, relative to their size.
