@@ -7,6 +7,7 @@
 mod compared;
 mod derived;
 mod parts;
+mod ranges;
 mod rows;
 mod run_names;
 mod statistics;
@@ -30,6 +31,7 @@ use crate::error_chain::chain;
 use crate::job;
 
 pub use compared::{COMPARE_TABLE, ComparePart, has_comparisons};
+pub use ranges::{PartRange, PartRanges};
 pub use run_names::run_names;
 pub use tensor_rows::{PartOfRows, TensorRows};
 pub use views::{FUNCTIONS, NamedQuery, VIEWS, write_views};
@@ -116,6 +118,7 @@ pub fn write_tables(
     report.sources = parts.common_fingerprint();
     // Last, so that a dump that cannot be read today takes nothing away.
     report.n_removed = place.remove_others(&parts)?;
+    PartRanges::update(out, TABLES[0], label, place.creator)?;
     Ok(report)
 }
 

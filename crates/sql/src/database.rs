@@ -23,6 +23,7 @@ use opscope_analysis::tables::{TABLES, VIEWS};
 use tokio::runtime::Runtime;
 
 use crate::answer::SqlAnswer;
+use crate::ranged::RangedTable;
 use crate::source::{EXTENSION, TableSource, directory_url};
 use crate::{SqlError, compared, functions};
 
@@ -183,11 +184,10 @@ async fn provider(
     let mut parts = Vec::new();
     // One list of files serves all dumps that keep their names, and conditions on them.
     if !plain.is_empty() {
-        let dirs: Vec<PathBuf> = plain.iter().map(|source| source.dir(table)).collect();
-        parts.push((listing(context, &dirs).await?, None));
+        parts.push((listing(context, table, &plain).await?, None));
     }
     for source in renamed {
-        parts.push((listing(context, &[source.dir(table)]).await?, Some(source)));
+        parts.push((listing(context, table, &[source]).await?, Some(source)));
     }
     if let [(_, None)] = &parts[..] {
         return Ok(parts.remove(0).0);
@@ -214,11 +214,13 @@ async fn provider(
     Ok(Arc::new(ViewTable::new(union.build()?, None)))
 }
 
-/// The Parquet files of some directories as one table.
+/// The Parquet files of a table of some dumps as one.
 async fn listing(
     context: &SessionContext,
-    dirs: &[PathBuf],
+    table: &str,
+    sources: &[&TableSource],
 ) -> Result<Arc<dyn TableProvider>, DataFusionError> {
+    let dirs: Vec<PathBuf> = sources.iter().map(|source| source.dir(table)).collect();
     let urls = dirs.iter().map(|dir| directory_url(dir));
     let urls: Vec<ListingTableUrl> = urls.collect::<Result<_, _>>()?;
     let state = context.state();
@@ -245,5 +247,6 @@ async fn listing(
     let config = ListingTableConfig::new_with_multi_paths(urls)
         .with_listing_options(options)
         .with_schema(schema);
-    Ok(Arc::new(ListingTable::try_new(config)?))
+    let listing = ListingTable::try_new(config)?;
+    Ok(Arc::new(RangedTable::new(listing, table, sources)?))
 }

@@ -8,6 +8,7 @@ mod compared;
 mod database;
 mod functions;
 mod pairs;
+mod ranged;
 mod source;
 mod text;
 

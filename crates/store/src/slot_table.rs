@@ -16,7 +16,7 @@ use opscope_tensor::ElementCounts;
 pub use cells::{RowCells, RowColumn, take_columns};
 pub use columns::column_names;
 pub use flat::{ColumnCells, FlatColumn, FlatTableWriter, write_flat};
-pub use read::SlotTable;
+pub use read::{ColumnRange, SlotTable};
 pub use row::{SlotRow, StatisticsCells};
 pub use write::{TableMetadata, TableWriter};
 

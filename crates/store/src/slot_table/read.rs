@@ -11,6 +11,7 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::FileReader;
 use parquet::file::serialized_reader::SerializedFileReader;
+use parquet::file::statistics::Statistics;
 
 use super::columns::{self, CellKind, TableColumn};
 use super::row::KnownTexts;
@@ -22,6 +23,56 @@ use crate::{FormatError, StoreError, check_memory};
 const N_COLUMNS_MAX: usize = 1 << 10;
 /// Most extents of one shape.
 const N_EXTENTS_MAX: usize = 1 << 10;
+
+/// What is known of the values of a column of 64-bit integers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ColumnRange {
+    /// The column.
+    pub name: &'static str,
+    /// The least and the largest value; `None` if all cells are empty.
+    pub bounds: Option<(i64, i64)>,
+    /// Number of empty cells.
+    pub n_empty: u64,
+}
+
+impl ColumnRange {
+    /// The range of the rows of both.
+    fn joined(self, other: ColumnRange) -> ColumnRange {
+        let bounds = match (self.bounds, other.bounds) {
+            (Some((low, high)), Some((other_low, other_high))) => {
+                Some((low.min(other_low), high.max(other_high)))
+            }
+            (bounds, other) => bounds.or(other),
+        };
+        ColumnRange {
+            bounds,
+            n_empty: self.n_empty.saturating_add(other.n_empty),
+            ..self
+        }
+    }
+}
+
+/// The range of a column in a row group, without its name.
+fn integer_range(column: &ColumnChunkMetaData) -> Option<ColumnRange> {
+    // Cells of a list are not those of a row.
+    if column.column_descr().max_rep_level() > 0 {
+        return None;
+    }
+    let Some(Statistics::Int64(statistics)) = column.statistics() else {
+        return None;
+    };
+    let n_empty = statistics.null_count_opt()?;
+    let bounds = match (statistics.min_opt(), statistics.max_opt()) {
+        (Some(&least), Some(&most)) => Some((least, most)),
+        _ if u64::try_from(column.num_values()) == Ok(n_empty) => None,
+        _ => return None,
+    };
+    Some(ColumnRange {
+        name: "",
+        bounds,
+        n_empty,
+    })
+}
 
 /// A table that is open.
 pub struct SlotTable {
@@ -125,6 +176,23 @@ impl SlotTable {
     pub fn n_rows(&self) -> u64 {
         let n_rows = self.file.metadata().file_metadata().num_rows();
         u64::try_from(n_rows).unwrap_or(0)
+    }
+
+    /// The ranges of columns of 64-bit integers, by the statistics in the description. Columns
+    /// without statistics are left out.
+    pub fn integer_ranges(&self) -> Vec<ColumnRange> {
+        let places = self.places.iter();
+        places
+            .filter_map(|&(column, place)| {
+                let groups = self.file.metadata().row_groups().iter();
+                let ranges = groups.map(|group| integer_range(group.column(place)));
+                let range = ranges.reduce(|all, range| Some(all?.joined(range?)))??;
+                Some(ColumnRange {
+                    name: column.name,
+                    ..range
+                })
+            })
+            .collect()
     }
 
     /// Number of row groups.

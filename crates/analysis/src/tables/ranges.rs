@@ -1,0 +1,209 @@
+//! The ranges of integers in each part of a table, in one file beside the parts.
+//!
+//! A question about few rows need not open a part whose numbers cannot fit: of thousands of parts
+//! that is most of the time. The file is a help and no part of the tables: without it, or for a
+//! part that has changed since, the part itself is opened.
+
+use std::collections::BTreeMap;
+use std::fs::{self, Metadata};
+use std::io::Write;
+use std::path::Path;
+use std::time::UNIX_EPOCH;
+
+use opscope_store::StoreError;
+use opscope_store::atomic_file::Creator;
+use opscope_store::slot_table::SlotTable;
+use opscope_store::{regular_file, slot_table};
+use serde_json::{Map, Value, json};
+
+use super::EXTENSION;
+
+/// The file, in the directory of a dump's parts.
+const FILE: &str = "ranges.json";
+/// Most bytes of the file that are read. A part has about a KiB.
+const N_BYTES_MAX: u64 = 1 << 28;
+
+/// The ranges of parts, by the name of their file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PartRanges {
+    parts: BTreeMap<String, PartRange>,
+}
+
+/// What is known of one part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartRange {
+    /// Size of the file when it was looked at.
+    pub n_bytes: u64,
+    /// Its time of modification, in nanoseconds since 1970.
+    pub modified_ns: u64,
+    /// Number of rows.
+    pub n_rows: u64,
+    /// Columns of integers with their least and largest value, which are missing where all cells
+    /// are empty, and the number of empty cells.
+    pub columns: BTreeMap<String, (Option<(i64, i64)>, u64)>,
+}
+
+impl PartRanges {
+    /// Reads the ranges of a dump's parts; none if they are missing or damaged.
+    pub fn read(index: &Path, table: &str, label: &str) -> PartRanges {
+        PartRanges::try_read(&index.join(table).join(label).join(FILE)).unwrap_or_default()
+    }
+
+    fn try_read(path: &Path) -> Option<PartRanges> {
+        let bytes = regular_file::read_in_dump(path, N_BYTES_MAX).ok()?;
+        let root: Value = serde_json::from_slice(&bytes).ok()?;
+        // Of another version nothing is known.
+        if root["version"].as_u64()? != u64::from(slot_table::VERSION) {
+            return None;
+        }
+        let parts = root["parts"].as_object()?.iter();
+        let parts =
+            parts.filter_map(|(name, part)| Some((name.clone(), PartRange::of_json(part)?)));
+        Some(PartRanges {
+            parts: parts.collect(),
+        })
+    }
+
+    /// The range of a part whose file has this name; `None` if it is not known.
+    pub fn part(&self, file_name: &str) -> Option<&PartRange> {
+        self.parts.get(file_name)
+    }
+
+    /// Brings the ranges of the parts in `index/table/label` up to date.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the file cannot be written.
+    pub(super) fn update(
+        index: &Path,
+        table: &str,
+        label: &str,
+        creator: &Creator,
+    ) -> Result<(), StoreError> {
+        let dir = index.join(table).join(label);
+        // A dump without a single part has no such directory.
+        let Ok(entries) = fs::read_dir(&dir) else {
+            return Ok(());
+        };
+        let before = PartRanges::try_read(&dir.join(FILE));
+        let known = before.clone().unwrap_or_default();
+        let mut now = PartRanges::default();
+        for entry in entries.flatten() {
+            let path = entry.path();
+            let name = entry.file_name().into_string();
+            let (Ok(name), Ok(metadata)) = (name, entry.metadata()) else {
+                continue;
+            };
+            if path.extension().is_none_or(|end| end != EXTENSION) {
+                continue;
+            }
+            let Some(stamp) = stamp(&metadata) else {
+                continue;
+            };
+            let part = match known.part(&name) {
+                Some(part) if (part.n_bytes, part.modified_ns) == stamp => Some(part.clone()),
+                _ => PartRange::of_file(&path, stamp),
+            };
+            now.parts.extend(part.map(|part| (name, part)));
+        }
+        if before.as_ref() == Some(&now) {
+            return Ok(());
+        }
+        let text = now.to_json().to_string();
+        creator.replace_with(&dir.join(FILE), |file| file.write_all(text.as_bytes()))
+    }
+
+    fn to_json(&self) -> Value {
+        let parts = self.parts.iter();
+        let parts: Map<String, Value> = parts
+            .map(|(name, part)| (name.clone(), part.to_json()))
+            .collect();
+        json!({ "version": slot_table::VERSION, "parts": parts })
+    }
+}
+
+impl PartRange {
+    fn of_file(path: &Path, (n_bytes, modified_ns): (u64, u64)) -> Option<PartRange> {
+        let table = SlotTable::open(path).ok()?;
+        let columns = table.integer_ranges().into_iter();
+        Some(PartRange {
+            n_bytes,
+            modified_ns,
+            n_rows: table.n_rows(),
+            columns: columns
+                .map(|range| (range.name.to_owned(), (range.bounds, range.n_empty)))
+                .collect(),
+        })
+    }
+
+    fn of_json(part: &Value) -> Option<PartRange> {
+        let columns = part["columns"].as_object()?.iter();
+        let columns = columns.map(|(name, range)| {
+            let bounds = match (&range[0], &range[1]) {
+                (Value::Null, Value::Null) => None,
+                (least, most) => Some((least.as_i64()?, most.as_i64()?)),
+            };
+            Some((name.clone(), (bounds, range[2].as_u64()?)))
+        });
+        Some(PartRange {
+            n_bytes: part["bytes"].as_u64()?,
+            modified_ns: part["modified_ns"].as_u64()?,
+            n_rows: part["rows"].as_u64()?,
+            columns: columns.collect::<Option<_>>()?,
+        })
+    }
+
+    fn to_json(&self) -> Value {
+        let columns = self.columns.iter().map(|(name, (bounds, n_empty))| {
+            let (least, most) = bounds.unzip();
+            (name.clone(), json!([least, most, n_empty]))
+        });
+        let columns: Map<String, Value> = columns.collect();
+        json!({
+            "bytes": self.n_bytes,
+            "modified_ns": self.modified_ns,
+            "rows": self.n_rows,
+            "columns": columns,
+        })
+    }
+}
+
+/// Size and time of modification of a file.
+fn stamp(metadata: &Metadata) -> Option<(u64, u64)> {
+    let modified = metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    Some((metadata.len(), u64::try_from(modified.as_nanos()).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{PartRange, PartRanges};
+
+    #[test]
+    fn ranges_survive_their_file_and_damage_says_nothing() {
+        let part = PartRange {
+            n_bytes: 1 << 40,
+            modified_ns: u64::MAX,
+            n_rows: 3,
+            columns: [
+                ("n_nan".to_owned(), (Some((i64::MIN, i64::MAX)), 0)),
+                ("rank".to_owned(), (None, 3)),
+            ]
+            .into(),
+        };
+        let ranges = PartRanges {
+            parts: [("rank-0.parquet".to_owned(), part)].into(),
+        };
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("ranges.json");
+        let text = ranges.to_json().to_string();
+        std::fs::write(&path, &text).unwrap();
+        assert_eq!(PartRanges::try_read(&path), Some(ranges));
+        // A bound that is missing beside one that is there.
+        std::fs::write(&path, text.replace("-9223372036854775808", "null")).unwrap();
+        let read = PartRanges::try_read(&path).unwrap();
+        assert_eq!(read.part("rank-0.parquet"), None);
+        std::fs::write(&path, text.replace("\"version\":1", "\"version\":2")).unwrap();
+        assert_eq!(PartRanges::try_read(&path), None);
+        std::fs::write(&path, &text[..text.len() / 2]).unwrap();
+        assert_eq!(PartRanges::try_read(&path), None);
+    }
+}
