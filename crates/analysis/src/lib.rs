@@ -16,6 +16,7 @@ pub mod names;
 pub mod overflow;
 pub mod overview;
 mod read;
+pub mod survey;
 pub mod tables;
 
 pub use element::ElementValue;

@@ -8,7 +8,7 @@ mod compared;
 mod derived;
 mod parts;
 mod ranges;
-mod rows;
+pub(crate) mod rows;
 mod run_names;
 mod statistics;
 mod tensor_rows;

@@ -22,6 +22,9 @@
 //! | [`sequential`] | statistics that are summed one element after the other, as MindSpore's |
 //! | [`dense_copy`] | elements that do not lie side by side, put side by side |
 //! | [`difference`] | how far two tensors are apart |
+//! | [`Numbers`] | elements of any numeric dtype, read as `f64` |
+//! | [`distribution`] | bins of equal width, and percentiles |
+//! | [`slice`] | a slice as a picture |
 //! | [`text`] | tensors whose elements are text |
 //! | [`digest_and_stats`] | statistics and digest in one pass |
 //! | [`digest`] | MD5, SHA-1 and XXH3 of bytes |
@@ -30,14 +33,17 @@ pub mod convert;
 mod cpu;
 pub mod difference;
 pub mod digest;
+pub mod distribution;
 mod dtype;
 mod identity;
 mod layout;
 mod memo;
+mod numbers;
 mod pieces;
 mod range;
 mod shape;
 mod single_pass;
+pub mod slice;
 mod stats;
 mod strided;
 mod tensor;
@@ -47,6 +53,7 @@ pub use dtype::{DType, ElementKind, NumpyType, ParseDTypeError};
 pub use identity::TensorIdentity;
 pub use layout::{Layout, ParseLayoutError};
 pub use memo::{TensorMemo, TensorObserver};
+pub use numbers::Numbers;
 pub use range::{LargestElement, RangeLoss, is_wider_range, range_loss};
 pub use shape::{Shape, ShapeError};
 pub use single_pass::{digest_and_non_finite, digest_and_stats};

@@ -434,7 +434,7 @@ fn skip(
 
 impl OperatorName {
     /// The name of a run.
-    pub(crate) fn for_execution(run: &OperatorExecution) -> OperatorName {
+    pub fn for_execution(run: &OperatorExecution) -> OperatorName {
         OperatorName {
             op_type: run.op_type.clone(),
             op_name: run.op_name.clone(),

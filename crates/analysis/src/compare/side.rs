@@ -36,6 +36,8 @@ pub struct SlotRef {
 pub struct ComparedDump {
     /// The path that was opened.
     pub root: PathBuf,
+    /// The name of the form that the dump has.
+    pub form: &'static str,
     /// Executions of operators, in order.
     pub runs: Vec<OperatorExecution>,
     /// Graphs that lie beside the tensors, with their ranks.
@@ -169,6 +171,7 @@ impl ComparedDump {
             }
         })?;
         side.passed_over = index.passed_over;
+        side.form = index.form;
         side.shows_some_calls = index.form == FORM_OF_CALLS;
         let mut problems: HashMap<PathBuf, String> = HashMap::new();
         for error in &index.errors {

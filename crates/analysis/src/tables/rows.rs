@@ -252,7 +252,7 @@ fn describe(row: &mut SlotRow, slot: &ExecutionSlot, root: &Path) {
 }
 
 /// The statistics that a dump has of a slot. A NaN is no number of the elements that are none.
-fn statistics_of(slot: &ExecutionSlot) -> StatisticsCells {
+pub(crate) fn statistics_of(slot: &ExecutionSlot) -> StatisticsCells {
     let mut cells = StatisticsCells::default();
     for (title, text) in &slot.statistics {
         let title = title.trim().to_lowercase();

@@ -1,0 +1,286 @@
+//! What the numbers of one dump show without another to compare with: where NaN and infinities
+//! begin, and how near the rest comes to the end of its dtype.
+
+use opscope_store::record::SlotSide;
+use opscope_store::slot_table::StatisticsCells;
+use opscope_tensor::{DType, stats};
+
+use crate::compare::side::{ComparedDump, ExecutionSlot};
+use crate::elements::LastFile;
+use crate::error_chain::chain;
+use crate::job;
+use crate::tables::rows::statistics_of;
+
+/// Powers of two that are left below the largest number of a dtype, from which on an operator is
+/// near the edge.
+pub const NEAR_EDGE: i32 = 4;
+/// Executions that a thread takes at once: neighbours are often in one file.
+const N_AT_ONCE: usize = 64;
+
+/// The executions of a dump, in its order.
+#[derive(Debug, Default)]
+pub struct DumpSurvey {
+    /// One for each of [`ComparedDump::runs`].
+    pub executions: Vec<SurveyedExecution>,
+    /// Tensors whose elements could not be read.
+    pub problems: Vec<String>,
+}
+
+/// What is known of the numbers of an execution.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SurveyedExecution {
+    /// The largest magnitude of the finite elements of its outputs.
+    pub max_abs: Option<f64>,
+    /// Whole powers of two between that and the largest number of the output's dtype, where that is
+    /// a floating-point one.
+    pub headroom: Option<i32>,
+    /// NaN in its outputs.
+    pub n_nan: Option<u64>,
+    /// Infinities in its outputs.
+    pub n_inf: Option<u64>,
+    /// Elements of its outputs.
+    pub n_elements: Option<u64>,
+    /// Its part in the spreading of NaN and infinities.
+    pub role: Option<SpreadRole>,
+}
+
+/// What an execution with NaN or infinities in its outputs has to do with them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SpreadRole {
+    /// All its inputs are finite, and NaN are among its outputs.
+    MakesNan,
+    /// All its inputs are finite, and infinities are among its outputs, but no NaN.
+    MakesInf,
+    /// Its inputs have infinities and no NaN, its outputs have NaN.
+    TurnsInfToNan,
+    /// It had them from its inputs.
+    HandsOn,
+    /// Not all its inputs are known.
+    Unknown,
+}
+
+/// NaN, infinities, elements and magnitudes of some tensors; a sum is known if all parts are.
+#[derive(Clone, Copy, Debug)]
+struct Totals {
+    n_nan: Option<u64>,
+    n_inf: Option<u64>,
+    n_elements: Option<u64>,
+    max_abs: Option<f64>,
+    headroom: Option<i32>,
+}
+
+impl Default for Totals {
+    fn default() -> Totals {
+        Totals {
+            n_nan: Some(0),
+            n_inf: Some(0),
+            n_elements: Some(0),
+            max_abs: None,
+            headroom: None,
+        }
+    }
+}
+
+impl Totals {
+    fn add(&mut self, slot: &ExecutionSlot, cells: &StatisticsCells) {
+        let [nan, pos_inf, neg_inf, ..] = cells.counts.map(|n| n.and_then(|n| n.try_into().ok()));
+        let sum = |a: Option<u64>, b: Option<u64>| a?.checked_add(b?);
+        self.n_nan = sum(self.n_nan, nan);
+        self.n_inf = sum(self.n_inf, sum(pos_inf, neg_inf));
+        self.n_elements = sum(self.n_elements, slot.n_elements());
+        let [min, max, ..] = cells.numbers;
+        let ends = [min, max].into_iter().flatten().map(f64::abs);
+        // Of other tools an extreme may be an infinity, which counts tell better.
+        let Some(magnitude) = ends.filter(|x| x.is_finite()).reduce(f64::max) else {
+            return;
+        };
+        self.max_abs = Some(self.max_abs.map_or(magnitude, |known| known.max(magnitude)));
+        if let Some(headroom) = slot.dtype.and_then(|dtype| headroom(dtype, magnitude)) {
+            self.headroom = Some(self.headroom.map_or(headroom, |known| known.min(headroom)));
+        }
+    }
+
+    fn is_finite(&self) -> Option<bool> {
+        match (self.n_nan, self.n_inf) {
+            (Some(0), Some(0)) => Some(true),
+            (Some(n), _) | (_, Some(n)) if n > 0 => Some(false),
+            _ => None,
+        }
+    }
+}
+
+/// The largest finite number of a floating-point dtype of which overflow is a matter.
+pub fn largest_finite(dtype: DType) -> Option<f64> {
+    Some(match dtype {
+        DType::F16 => 65504.0,
+        // The exponents of `float32`, and 8 bits of it.
+        DType::BF16 => 2_f64.powi(127) * (2.0 - 2_f64.powi(-7)),
+        DType::F32 => f32::MAX.into(),
+        DType::F64 => f64::MAX,
+        DType::F8E4M3FN => 448.0,
+        DType::F8E5M2 => 57344.0,
+        _ => return None,
+    })
+}
+
+/// Whole powers of two from a magnitude to the end of a dtype.
+fn headroom(dtype: DType, magnitude: f64) -> Option<i32> {
+    // Of zeros there is no end of room.
+    if magnitude == 0.0 {
+        return None;
+    }
+    let powers = largest_finite(dtype)?.log2() - magnitude.log2();
+    Some(powers.floor() as i32)
+}
+
+/// Surveys a dump. Statistics that it has are taken; of tensors with elements alone they are
+/// computed, on `n_threads` threads.
+pub fn survey(dump: &ComparedDump, n_threads: usize) -> DumpSurvey {
+    // Of a dump of outputs nothing tells that an operator has no inputs.
+    let mut slots = dump.runs.iter().flat_map(|run| &run.slots);
+    let shows_inputs = slots.any(|slot| slot.side == SlotSide::Input);
+    let runs: Vec<usize> = (0..dump.runs.len()).collect();
+    let chunks: Vec<&[usize]> = runs.chunks(N_AT_ONCE).collect();
+    let parts = job::map(&chunks, n_threads, |chunk| {
+        let mut file = LastFile::default();
+        let mut problems = Vec::new();
+        let executions = chunk.iter().map(|&run| {
+            let [inputs, outputs] = totals(dump, run, &mut file, &mut problems);
+            let is_all_known = shows_inputs && !lacks_inputs(dump, run);
+            surveyed(&inputs, &outputs, is_all_known)
+        });
+        (executions.collect::<Vec<_>>(), problems)
+    });
+    let mut survey = DumpSurvey::default();
+    for (executions, problems) in parts {
+        survey.executions.extend(executions);
+        survey.problems.extend(problems);
+    }
+    survey
+}
+
+/// Whether the graph beside the dump gives an operator more inputs than the dump shows.
+fn lacks_inputs(dump: &ComparedDump, run: usize) -> bool {
+    let Some((_, graph, operator)) = dump.description_of(run) else {
+        return false;
+    };
+    let described = graph.operators.get(operator);
+    let n_described = described.map_or(0, |operator| operator.inputs.iter().flatten().count());
+    let slots = dump.runs[run].slots.iter();
+    let n_shown = slots.filter(|slot| slot.side == SlotSide::Input).count();
+    n_shown < n_described
+}
+
+/// Totals of inputs and outputs.
+fn totals(
+    dump: &ComparedDump,
+    run: usize,
+    file: &mut LastFile,
+    problems: &mut Vec<String>,
+) -> [Totals; 2] {
+    let mut totals = [Totals::default(), Totals::default()];
+    let run = &dump.runs[run];
+    for slot in &run.slots {
+        let mut cells = statistics_of(slot);
+        let is_known = cells.counts[..3].iter().all(Option::is_some);
+        if !is_known && slot.has_elements {
+            match slot.with_elements(file, stats) {
+                Ok(Ok(stats)) => cells = StatisticsCells::from(&stats),
+                // Text has no numbers, and is no problem.
+                Ok(Err(_)) => cells.counts = cells.counts.map(|_| Some(0)),
+                Err(error) => {
+                    let key = slot.key();
+                    problems.push(format!("`{}` {key}: {}", run.op_name, chain(&error)));
+                }
+            }
+        }
+        totals[usize::from(slot.side == SlotSide::Output)].add(slot, &cells);
+    }
+    totals
+}
+
+fn surveyed(inputs: &Totals, outputs: &Totals, is_all_known: bool) -> SurveyedExecution {
+    let has_nan = outputs.n_nan.is_some_and(|n| n > 0);
+    let role = (outputs.is_finite() == Some(false)).then(|| match inputs.is_finite() {
+        Some(true) if is_all_known && has_nan => SpreadRole::MakesNan,
+        Some(true) if is_all_known => SpreadRole::MakesInf,
+        Some(false) if has_nan && inputs.n_nan == Some(0) && is_all_known => {
+            SpreadRole::TurnsInfToNan
+        }
+        Some(false) => SpreadRole::HandsOn,
+        _ => SpreadRole::Unknown,
+    });
+    SurveyedExecution {
+        max_abs: outputs.max_abs,
+        headroom: outputs.headroom,
+        n_nan: outputs.n_nan,
+        n_inf: outputs.n_inf,
+        n_elements: outputs.n_elements,
+        role,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn roles_follow_from_what_is_known() {
+        let totals = |n_nan, n_inf| Totals {
+            n_nan,
+            n_inf,
+            ..Totals::default()
+        };
+        let check = |inputs: (_, _), outputs: (_, _), is_all_known, expected| {
+            let inputs_totals = totals(inputs.0, inputs.1);
+            let found = surveyed(&inputs_totals, &totals(outputs.0, outputs.1), is_all_known);
+            assert_eq!(
+                found.role, expected,
+                "{inputs:?} {outputs:?} {is_all_known}"
+            );
+        };
+        let none = (Some(0), Some(0));
+        check(none, none, true, None);
+        check(none, (Some(2), Some(0)), true, Some(SpreadRole::MakesNan));
+        check(none, (Some(2), Some(1)), true, Some(SpreadRole::MakesNan));
+        check(none, (Some(0), Some(1)), true, Some(SpreadRole::MakesInf));
+        // An input that is not shown may have had it.
+        check(none, (Some(0), Some(1)), false, Some(SpreadRole::Unknown));
+        check(
+            (None, None),
+            (Some(1), Some(0)),
+            true,
+            Some(SpreadRole::Unknown),
+        );
+        check(
+            (Some(1), None),
+            (Some(1), None),
+            true,
+            Some(SpreadRole::HandsOn),
+        );
+        let inf = (Some(0), Some(3));
+        check(
+            inf,
+            (Some(3), Some(0)),
+            true,
+            Some(SpreadRole::TurnsInfToNan),
+        );
+        check(inf, (Some(3), Some(0)), false, Some(SpreadRole::HandsOn));
+        check(inf, inf, true, Some(SpreadRole::HandsOn));
+        check(inf, none, true, None);
+        check(none, (None, None), true, None);
+    }
+
+    #[test]
+    fn headroom_counts_powers_of_two() {
+        let check = |dtype, magnitude, expected| {
+            assert_eq!(headroom(dtype, magnitude), expected, "{dtype} {magnitude}");
+        };
+        check(DType::F16, 65504.0, Some(0));
+        check(DType::F16, 32752.0, Some(1));
+        check(DType::F16, 32753.0, Some(0));
+        check(DType::F16, 0.0, None);
+        check(DType::F32, 1.0, Some(127));
+        check(DType::I32, 1.0, None);
+    }
+}

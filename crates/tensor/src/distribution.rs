@@ -1,0 +1,236 @@
+//! How the elements of a tensor are distributed: bins of equal width, and percentiles.
+//!
+//! Only finite elements count. Percentiles are elements of the tensor: of `n` finite elements in
+//! ascending order the one at rank `ceil(p / 100 * n)`, counted from 1, and the smallest for 0, as
+//! numpy's `percentile(…, method="inverted_cdf")`. No copy is made, and nothing is sorted: each
+//! pass counts 16 bits of the keys by which floats are in order.
+
+use crate::numbers::Numbers;
+
+/// Bits of a key that one pass looks at.
+const N_DIGIT_BITS: u32 = 16;
+const N_DIGITS: usize = 1 << N_DIGIT_BITS;
+/// Bits of the key of a `f64`.
+const N_KEY_BITS: u32 = 64;
+
+/// Counts finite elements in `n_bins` bins of equal width from `low` to `high`. The last bin holds
+/// `high` as well; elements outside are in no bin. If `low` and `high` are equal the middle bin has
+/// all.
+pub fn bins(numbers: Numbers<'_>, low: f64, high: f64, n_bins: usize) -> Vec<u64> {
+    let mut counts = vec![0; n_bins];
+    if n_bins == 0 || !(low.is_finite() && high.is_finite() && low <= high) {
+        return counts;
+    }
+    // Half of it, as the width itself may be infinite.
+    let half_width = high / 2.0 - low / 2.0;
+    let last = n_bins - 1;
+    if half_width == 0.0 {
+        numbers.for_each(0..numbers.len(), |x| {
+            counts[n_bins / 2] += u64::from(x >= low && x <= high);
+        });
+        return counts;
+    }
+    let scale = n_bins as f64 / 2.0 / half_width;
+    // At both ends of the exponents a factor would be infinite, or lose digits.
+    let is_in_range = scale.is_normal() && half_width < f64::MAX / 4.0;
+    numbers.for_each(0..numbers.len(), |x| {
+        // False for NaN.
+        if x >= low && x <= high {
+            let at = if is_in_range {
+                (x - low) * scale
+            } else {
+                (x / 2.0 - low / 2.0) / half_width * (n_bins as f64)
+            };
+            counts[(at as usize).min(last)] += 1;
+        }
+    });
+    counts
+}
+
+/// The percentiles `percents`, each from 0 to 100; `None` without finite elements.
+pub fn percentiles(numbers: Numbers<'_>, percents: &[f64]) -> Vec<Option<f64>> {
+    let mut first = vec![0_u64; N_DIGITS];
+    numbers.for_each(0..numbers.len(), |x| {
+        if x.is_finite() {
+            first[digit(key(x), 1)] += 1;
+        }
+    });
+    let n: u64 = first.iter().sum();
+    if n == 0 {
+        return vec![None; percents.len()];
+    }
+    let mut searches: Vec<Search> = percents.iter().map(|&p| Search::new(p, n)).collect();
+    for search in &mut searches {
+        search.step(&first);
+    }
+    for pass in 2..=N_KEY_BITS / N_DIGIT_BITS {
+        let counts = counts_below(numbers, &searches, pass);
+        for search in &mut searches {
+            let at = counts.iter().find(|(prefix, _)| *prefix == search.prefix);
+            if let Some((_, counts)) = at {
+                search.step(counts);
+            }
+        }
+    }
+    searches.iter().map(|s| Some(number(s.prefix))).collect()
+}
+
+/// The search for one element.
+struct Search {
+    /// Its rank among the elements whose keys begin with the prefix, from 0.
+    rank: u64,
+    /// The digits that are known.
+    prefix: u64,
+}
+
+impl Search {
+    fn new(percent: f64, n: u64) -> Search {
+        let rank = (percent.clamp(0.0, 100.0) / 100.0 * n as f64).ceil() as u64;
+        Search {
+            rank: rank.clamp(1, n) - 1,
+            prefix: 0,
+        }
+    }
+
+    /// Finds the next digit by how many elements have each.
+    fn step(&mut self, counts: &[u64]) {
+        for (digit, &count) in counts.iter().enumerate() {
+            if self.rank < count {
+                self.prefix = self.prefix << N_DIGIT_BITS | digit as u64;
+                return;
+            }
+            self.rank -= count;
+        }
+    }
+}
+
+/// For each prefix that is searched, how many elements have each digit behind it.
+fn counts_below(numbers: Numbers<'_>, searches: &[Search], pass: u32) -> Vec<(u64, Vec<u64>)> {
+    let mut prefixes: Vec<u64> = searches.iter().map(|search| search.prefix).collect();
+    prefixes.sort_unstable();
+    prefixes.dedup();
+    let mut counts: Vec<(u64, Vec<u64>)> = prefixes
+        .iter()
+        .map(|&prefix| (prefix, vec![0; N_DIGITS]))
+        .collect();
+    let n_prefix_bits = (pass - 1) * N_DIGIT_BITS;
+    // Nearly all elements have none of the prefixes, which their first digit shows.
+    let mut is_wanted = vec![false; N_DIGITS];
+    for prefix in &prefixes {
+        is_wanted[(prefix >> (n_prefix_bits - N_DIGIT_BITS)) as usize] = true;
+    }
+    numbers.for_each(0..numbers.len(), |x| {
+        let key = key(x);
+        if !is_wanted[digit(key, 1)] || !x.is_finite() {
+            return;
+        }
+        let prefix = key >> (N_KEY_BITS - n_prefix_bits);
+        if let Ok(at) = prefixes.binary_search(&prefix) {
+            counts[at].1[digit(key, pass)] += 1;
+        }
+    });
+    counts
+}
+
+/// A number whose order is that of the floats; zeros of both signs are one.
+#[inline(always)]
+fn key(x: f64) -> u64 {
+    let bits = (x + 0.0).to_bits();
+    if bits >> 63 == 0 {
+        bits | 1 << 63
+    } else {
+        !bits
+    }
+}
+
+fn number(key: u64) -> f64 {
+    let bits = if key >> 63 == 1 {
+        key & !(1 << 63)
+    } else {
+        !key
+    };
+    f64::from_bits(bits)
+}
+
+/// The digit of a key that a pass looks at, from the first one on.
+#[inline(always)]
+fn digit(key: u64, pass: u32) -> usize {
+    (key >> (N_KEY_BITS - pass * N_DIGIT_BITS)) as usize & (N_DIGITS - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{bins, percentiles};
+    use crate::DType;
+    use crate::numbers::Numbers;
+
+    const PERCENTS: &[f64] = &[0.0, 0.1, 1.0, 25.0, 50.0, 75.0, 99.0, 99.9, 100.0];
+
+    fn bytes_of(values: &[f64]) -> Vec<u8> {
+        values
+            .iter()
+            .flat_map(|value| value.to_le_bytes())
+            .collect()
+    }
+
+    /// The definition: sort and pick.
+    fn sorted_percentiles(values: &[f64]) -> Vec<Option<f64>> {
+        let mut finite: Vec<f64> = values.iter().copied().filter(|x| x.is_finite()).collect();
+        finite.sort_by(f64::total_cmp);
+        let pick = |p: &f64| {
+            let rank = (p / 100.0 * finite.len() as f64).ceil() as usize;
+            finite.get(rank.max(1) - 1).copied()
+        };
+        PERCENTS.iter().map(pick).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn percentiles_are_elements_in_order(
+            values in prop::collection::vec(any::<f64>(), 0..300),
+        ) {
+            let bytes = bytes_of(&values);
+            let found = percentiles(Numbers::new(DType::F64, &bytes).unwrap(), PERCENTS);
+            prop_assert_eq!(found, sorted_percentiles(&values));
+        }
+
+        #[test]
+        fn bins_hold_every_finite_element(
+            values in prop::collection::vec(any::<f64>(), 1..300), n_bins in 1_usize..70,
+        ) {
+            let finite: Vec<f64> = values.iter().copied().filter(|x| x.is_finite()).collect();
+            prop_assume!(!finite.is_empty());
+            let low = finite.iter().copied().fold(f64::INFINITY, f64::min);
+            let high = finite.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let bytes = bytes_of(&values);
+            let counts = bins(Numbers::new(DType::F64, &bytes).unwrap(), low, high, n_bins);
+            prop_assert_eq!(counts.iter().sum::<u64>(), finite.len() as u64);
+        }
+    }
+
+    #[test]
+    fn bins_are_of_equal_width() {
+        let check = |values: &[f64], low, high, expected: &[u64]| {
+            let bytes = bytes_of(values);
+            let numbers = Numbers::new(DType::F64, &bytes).unwrap();
+            assert_eq!(
+                bins(numbers, low, high, expected.len()),
+                expected,
+                "{values:?}"
+            );
+        };
+        check(&[], 0.0, 1.0, &[0, 0]);
+        check(&[0.0, 0.5, 1.0], 0.0, 1.0, &[1, 2]);
+        check(&[f64::NAN, f64::INFINITY, 3.0], 0.0, 4.0, &[0, 0, 0, 1]);
+        check(&[2.0, 2.0], 2.0, 2.0, &[0, 2, 0]);
+        check(
+            &[-f64::MAX, 0.0, f64::MAX],
+            -f64::MAX,
+            f64::MAX,
+            &[1, 0, 1, 1],
+        );
+        check(&[1.0], f64::NAN, 1.0, &[0]);
+    }
+}
