@@ -1,0 +1,58 @@
+//! The elements of a slot.
+
+use opscope_analysis::compare::result::SlotKey;
+use opscope_analysis::elements::NumpyArray;
+use opscope_store::file_format::npy;
+use opscope_tensor::Numbers;
+
+use super::{Answer, AnswerError, AskedSlot, Query, side_of};
+use crate::json::slot;
+use crate::viewed::{ShownSide, ViewedRuns};
+
+/// The elements of a slot on a side, in a dtype that numpy has.
+pub(super) fn load(
+    runs: &ViewedRuns,
+    operator: usize,
+    key: SlotKey,
+    side: ShownSide,
+) -> Result<NumpyArray, AnswerError> {
+    let found = runs.slot(operator, key, side);
+    let missing = || AnswerError::Missing("the dump does not have this tensor".to_owned());
+    let found = found.ok_or_else(missing)?;
+    if let Some(problem) = &found.problem {
+        return Err(AnswerError::Dump(problem.clone()));
+    }
+    if !found.has_elements {
+        let reason = "the dump has statistics of this tensor and no elements".to_owned();
+        return Err(AnswerError::Missing(reason));
+    }
+    let array = NumpyArray::decoded(&found.elements_record(), None);
+    array.map_err(|error| AnswerError::Dump(chain(&error)))
+}
+
+/// An error with its causes.
+fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |error| error.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
+/// The elements as numbers; an error for text and complex numbers.
+pub(super) fn numbers(array: &NumpyArray) -> Result<Numbers<'_>, AnswerError> {
+    let numbers = Numbers::new(array.dtype, array.bytes());
+    let other = || AnswerError::Missing(format!("elements of `{}` are no numbers", array.dtype));
+    numbers.ok_or_else(other)
+}
+
+/// The tensor as a file of numpy.
+pub(super) fn npy(runs: &ViewedRuns, query: &Query) -> Result<Answer, AnswerError> {
+    let asked = AskedSlot::read(runs, query)?;
+    let array = load(runs, asked.operator, asked.key, side_of(query)?)?;
+    let header = npy::encode_header(array.dtype, &array.shape);
+    let other = || AnswerError::Missing(format!("numpy has no `{}`", array.dtype));
+    let mut file = header.ok_or_else(other)?;
+    file.extend_from_slice(array.bytes());
+    Ok(Answer::File(
+        format!("{}.{}.npy", asked.operator, slot(asked.key)),
+        file,
+    ))
+}

@@ -1,0 +1,89 @@
+//! What the page is about.
+
+use opscope_analysis::compare::result::MetricId;
+use opscope_analysis::compare::verdict::Thresholds;
+use opscope_analysis::survey::NEAR_EDGE;
+use opscope_tensor::DType;
+use serde_json::{Value, json};
+
+use super::verdict;
+use crate::viewed::{ViewedDump, ViewedRuns};
+
+pub(super) fn answer(runs: &ViewedRuns) -> Value {
+    let mut counts = [0_u64; 4];
+    let (mut near_edge, mut first_non_finite) = (0_u64, None);
+    for facts in (0..runs.n_operators()).filter_map(|id| runs.facts(id)) {
+        counts[facts.level as usize] += 1;
+        let headroom = facts.surveyed.and_then(|found| found.headroom);
+        near_edge += u64::from(headroom.is_some_and(|headroom| headroom < NEAR_EDGE));
+        if first_non_finite.is_none() && facts.non_finite().iter().any(|n| n.is_some_and(|n| n > 0))
+        {
+            first_non_finite = Some(facts.id);
+        }
+    }
+    let [pass, warn, fail, skip] = counts;
+    let comparison = runs.comparison();
+    let metric = match comparison {
+        Some(_) => json!({ "name": "rel_l2", "limit": error_limit() }),
+        None => json!({ "name": "max_abs", "limit": null }),
+    };
+    let slots = comparison.map(|comparison| {
+        let [total, compared] = comparison.summary.target_coverage;
+        json!({ "compared": compared, "total": total })
+    });
+    json!({
+        "program": runs.program,
+        "target": side(&runs.target),
+        "golden": runs.golden.as_ref().map(side),
+        "n_operators": runs.n_operators(),
+        "places": places(runs),
+        "metric": metric,
+        "views": ["overview", "tensor", "coverage"],
+        "verdict": verdict::verdict(runs),
+        "counts": { "pass": pass, "warn": warn, "fail": fail, "skip": skip },
+        "slots": slots,
+        "first_non_finite": first_non_finite,
+        "near_edge": near_edge,
+        "n_problems": n_problems(runs),
+    })
+}
+
+/// The limit of a failure that float32 has by default; operators of other dtypes have others.
+pub(super) fn error_limit() -> Option<f64> {
+    let limits = Thresholds::default();
+    let mut bounds = limits.bounds(Some(DType::F32), "", "").into_iter();
+    let (_, bounds) = bounds.find(|(metric, _)| *metric == MetricId::RelL2)?;
+    bounds.fail
+}
+
+fn side(dump: &ViewedDump) -> Value {
+    json!({
+        "name": dump.name(),
+        "path": dump.path.display().to_string(),
+        "form": dump.dump.form,
+        "n_operators": dump.dump.runs.len(),
+        "n_slots": dump.dump.n_slots(),
+    })
+}
+
+/// Ranks, models and steps with the operators that belong to each.
+fn places(runs: &ViewedRuns) -> Vec<Value> {
+    let mut places: Vec<(Option<u32>, Option<u64>, usize, usize)> = Vec::new();
+    for facts in (0..runs.n_operators()).filter_map(|id| runs.facts(id)) {
+        match places.last_mut() {
+            Some((rank, step, _, n)) if (*rank, *step) == (facts.rank, facts.step) => *n += 1,
+            _ => places.push((facts.rank, facts.step, facts.id, 1)),
+        }
+    }
+    let places = places.into_iter().map(|(rank, step, first, n)| {
+        json!({ "rank": rank, "model": null, "step": step, "first": first, "n": n })
+    });
+    places.collect()
+}
+
+fn n_problems(runs: &ViewedRuns) -> usize {
+    let dumps = [Some(&runs.target), runs.golden.as_ref()];
+    let of_dumps = dumps.into_iter().flatten();
+    let n = of_dumps.map(|dump| dump.dump.problems.len()).sum::<usize>();
+    n + runs.survey().map_or(0, |survey| survey.problems.len())
+}

@@ -1,0 +1,216 @@
+//! The verdict in parts, of which the page makes a sentence in its language.
+
+use opscope_analysis::compare::report::words;
+use opscope_analysis::compare::result::{
+    Cause, Comparison, DivergencePoint, RuleName, SlotResult, VerdictLevel,
+};
+use opscope_analysis::compare::side::ExecutionSlot;
+use opscope_analysis::survey::SpreadRole;
+use opscope_store::record::SlotSide;
+use serde_json::{Value, json};
+
+use crate::json::{number, slot};
+use crate::viewed::{OperatorFacts, ShownSide, ViewedRuns};
+
+pub(super) fn verdict(runs: &ViewedRuns) -> Value {
+    match runs.comparison() {
+        Some(comparison) => of_comparison(runs, comparison),
+        None => of_survey(runs),
+    }
+}
+
+fn of_comparison(runs: &ViewedRuns, comparison: &Comparison) -> Value {
+    let summary = &comparison.summary;
+    let mut verdict = json!({
+        "status": words::level(summary.level),
+        "kind": if summary.level == VerdictLevel::Skip { "nothing" } else { "agree" },
+        "op": null, "op_type": "", "op_name": "", "slot": null, "parameter": null,
+        "rank": null, "step": null, "n_bad": null, "n_elements": null, "dtype": null,
+        "metric": null, "box": null, "n_after": 0,
+        "text": words::verdict(comparison),
+    });
+    let Some((point, operator, found)) = words::headline(comparison) else {
+        return verdict;
+    };
+    let name = point
+        .name
+        .clone()
+        .unwrap_or_else(|| words::name_of(operator));
+    let parameter = found.and_then(|slot| slot.parameter.clone());
+    verdict["kind"] = kind(runs, point, found).into();
+    verdict["op"] = point.operator.into();
+    verdict["op_type"] = name.op_type.as_str().into();
+    verdict["op_name"] = name.op_name.as_str().into();
+    verdict["slot"] = slot(point.slot).into();
+    verdict["parameter"] = parameter.map(|name| name.to_string()).into();
+    verdict["rank"] = name.rank.into();
+    verdict["step"] = name.step.into();
+    let later = comparison.operators.iter().skip(point.operator + 1);
+    let is_bad = |level| matches!(level, VerdictLevel::Warn | VerdictLevel::Fail);
+    verdict["n_after"] = later.filter(|later| is_bad(later.level)).count().into();
+    if let Some(found) = found {
+        verdict["metric"] = worst_rule(found);
+        verdict["box"] = differing(found);
+        verdict["dtype"] = found.target.dtype.as_str().into();
+    }
+    verdict
+}
+
+/// The reason, in the words of the page's sentences.
+fn kind(runs: &ViewedRuns, point: &DivergencePoint, found: Option<&SlotResult>) -> &'static str {
+    match point.cause {
+        Cause::Own => "own",
+        Cause::Inherited => "inherited",
+        Cause::Gradual => "gradual",
+        Cause::Unknown => "unknown",
+        Cause::Outside => entry(runs, point.operator, found).unwrap_or("input"),
+    }
+}
+
+/// How what differs enters: as `weight`, `bias`, `model_input`, or as an `input` of which nothing
+/// more is known.
+pub(super) fn entry(
+    runs: &ViewedRuns,
+    operator: usize,
+    found: Option<&SlotResult>,
+) -> Option<&'static str> {
+    let found = found.filter(|slot| slot.slot.side == SlotSide::Input)?;
+    if let Some(parameter) = &found.parameter {
+        let last = parameter.rsplit(['.', '/', '_']).next().unwrap_or_default();
+        let is_bias = last.eq_ignore_ascii_case("bias") || last.eq_ignore_ascii_case("b");
+        return Some(if is_bias { "bias" } else { "weight" });
+    }
+    let run = *runs.executions(operator, ShownSide::Target).first()?;
+    let (_, graph, described) = runs.target.dump.description_of(run)?;
+    let inputs = &graph.operators.get(described)?.inputs;
+    let name = inputs.get(found.slot.index as usize)?.as_ref()?;
+    Some(if graph.arguments.contains(name) {
+        "model_input"
+    } else if graph.constants.contains(name) {
+        "weight"
+    } else {
+        "input"
+    })
+}
+
+/// The rule that a slot breaks most, with its limit.
+fn worst_rule(found: &SlotResult) -> Value {
+    let rules = found.rules.iter();
+    let measured = rules.filter_map(|rule| match rule.metric {
+        RuleName::Metric(metric) if rule.level == found.level => Some((metric, rule)),
+        _ => None,
+    });
+    let worst = measured.max_by(|a, b| {
+        excess(a.1.value, a.1.threshold).total_cmp(&excess(b.1.value, b.1.threshold))
+    });
+    match worst {
+        None => Value::Null,
+        Some((metric, rule)) => json!({
+            "name": metric.name(),
+            "value": number(rule.value),
+            "limit": number(rule.threshold),
+        }),
+    }
+}
+
+/// How far beyond its limit a number is, whichever way the limit holds.
+pub(super) fn excess(value: f64, limit: f64) -> f64 {
+    if value.is_nan() {
+        return f64::INFINITY;
+    }
+    (value / limit).abs().max((limit / value).abs())
+}
+
+fn differing(found: &SlotResult) -> Value {
+    let Some(differing) = &found.differing else {
+        return Value::Null;
+    };
+    let ranges = differing.ranges.iter();
+    // Inclusive, as the page shows them.
+    let ranges: Vec<[u64; 2]> = ranges
+        .map(|[first, end]| [*first, end.saturating_sub(1)])
+        .collect();
+    json!({
+        "n_differing": differing.n,
+        "n_elements": differing.n_elements(),
+        "ranges": ranges,
+        "region": differing.region(),
+    })
+}
+
+fn of_survey(runs: &ViewedRuns) -> Value {
+    let mut all = (0..runs.n_operators()).filter_map(|id| runs.facts(id));
+    let first = all.find(|facts| facts.surveyed.is_some_and(|found| found.role.is_some()));
+    let n_after = all.filter(|facts| facts.surveyed.is_some_and(|found| found.role.is_some()));
+    let n_after = n_after.count();
+    let Some(first) = first else {
+        return of_finite(runs);
+    };
+    let found = first.surveyed.copied().unwrap_or_default();
+    let has_nan = found.n_nan.is_some_and(|n| n > 0);
+    let kind = match found.role {
+        Some(SpreadRole::MakesNan) => "makes_nan",
+        Some(SpreadRole::MakesInf) => "makes_inf",
+        _ if has_nan => "has_nan",
+        _ => "has_inf",
+    };
+    let output = bad_output(runs, &first);
+    let n_bad = if has_nan { found.n_nan } else { found.n_inf };
+    let name = format!("{} `{}`", first.op_type, first.op_name);
+    let what = if has_nan { "NaN" } else { "infinity" };
+    let how = match kind {
+        "makes_nan" | "makes_inf" => ", from finite inputs",
+        _ => "",
+    };
+    json!({
+        "status": "fail",
+        "kind": kind,
+        "op": first.id, "op_type": first.op_type, "op_name": first.op_name,
+        "slot": output.map(|output| slot(output.key())), "parameter": null,
+        "rank": first.rank, "step": first.step,
+        "n_bad": n_bad, "n_elements": found.n_elements,
+        "dtype": output.map(|output| output.dtype_name.as_str()),
+        "metric": null, "box": null, "n_after": n_after,
+        "text": format!("first {what} at {name}{how}"),
+    })
+}
+
+/// The first output, which stands for those with NaN.
+fn bad_output<'a>(runs: &'a ViewedRuns, facts: &OperatorFacts<'_>) -> Option<&'a ExecutionSlot> {
+    let slots = &runs.target.dump.runs.get(facts.id)?.slots;
+    slots.iter().find(|slot| slot.side == SlotSide::Output)
+}
+
+fn of_finite(runs: &ViewedRuns) -> Value {
+    let all = (0..runs.n_operators()).filter_map(|id| runs.facts(id));
+    let n_unknown = all
+        .filter(|facts| facts.non_finite().contains(&None))
+        .count();
+    let n = runs.n_operators();
+    // Of what was not read nothing is said.
+    let (status, kind, text) = if n_unknown == n {
+        (
+            "skip",
+            "no_statistics",
+            "the dump has neither elements nor statistics".to_owned(),
+        )
+    } else if n_unknown > 0 {
+        let text = format!(
+            "no NaN and no infinity in {} of {n} operators",
+            n - n_unknown
+        );
+        ("pass", "finite", text)
+    } else {
+        (
+            "pass",
+            "finite",
+            format!("no NaN and no infinity in the outputs of {n} operators"),
+        )
+    };
+    json!({
+        "status": status, "kind": kind,
+        "op": null, "op_type": "", "op_name": "", "slot": null, "parameter": null,
+        "rank": null, "step": null, "n_bad": n_unknown, "n_elements": n, "dtype": null,
+        "metric": null, "box": null, "n_after": 0, "text": text,
+    })
+}

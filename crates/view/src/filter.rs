@@ -1,0 +1,456 @@
+//! The filter of the table of operators: `type:MatMul status:fail rel_l2>1e-3 name~attn`.
+
+use std::ops::Range;
+
+use opscope_analysis::compare::report::words;
+
+use crate::viewed::OperatorFacts;
+
+/// Most terms of a filter.
+const N_TERMS_MAX: usize = 64;
+/// Columns of text, compared with `:` and `~`.
+const TEXTS: [&str; 3] = ["name", "type", "cause"];
+/// Columns of numbers.
+const NUMBERS: [&str; 9] = [
+    "rel_l2", "added", "inputs", "max_abs", "headroom", "n_nan", "n_inf", "step", "rank",
+];
+/// Columns of a few words.
+const CHOICES: [(&str, &[&str]); 3] = [
+    ("status", &["pass", "warn", "fail", "skip"]),
+    ("nonfinite", &["any", "nan", "inf", "none"]),
+    ("fault", &["yes", "no"]),
+];
+
+/// Conditions that all have to hold.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct OperatorFilter {
+    terms: Vec<Term>,
+}
+
+/// A mistake in a filter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FilterError {
+    /// The characters at fault.
+    pub(crate) place: Range<usize>,
+    /// What is wrong.
+    pub(crate) message: String,
+    /// The nearest right word.
+    pub(crate) suggestion: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Term {
+    is_negated: bool,
+    condition: Condition,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Condition {
+    /// The text, in lower case, is in the name.
+    Word(String),
+    /// A column of text is like a pattern, or contains a text.
+    Text {
+        column: &'static str,
+        pattern: String,
+        is_part: bool,
+    },
+    Number {
+        column: &'static str,
+        order: Order,
+        value: f64,
+    },
+    Choice {
+        column: &'static str,
+        value: &'static str,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    Less,
+    LessOrEqual,
+    Equal,
+    GreaterOrEqual,
+    Greater,
+}
+
+impl OperatorFilter {
+    /// Reads a filter.
+    ///
+    /// # Errors
+    /// [`FilterError`] for the first mistake.
+    pub(crate) fn parse(text: &str) -> Result<OperatorFilter, FilterError> {
+        let mut terms = Vec::new();
+        for (place, token) in tokens(text) {
+            let (is_negated, body) = match token.strip_prefix('-') {
+                Some(rest) if !rest.is_empty() => (true, rest),
+                _ => (false, token.as_str()),
+            };
+            let error = |(message, suggestion): (String, Option<String>)| FilterError {
+                place: place.clone(),
+                message,
+                suggestion,
+            };
+            let condition = condition(body).map_err(error)?;
+            terms.push(Term {
+                is_negated,
+                condition,
+            });
+            if terms.len() > N_TERMS_MAX {
+                return Err(error((format!("more than {N_TERMS_MAX} conditions"), None)));
+            }
+        }
+        Ok(OperatorFilter { terms })
+    }
+
+    /// Whether it has no condition.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.terms.is_empty()
+    }
+
+    /// Whether an operator fulfils all conditions.
+    pub(crate) fn accepts(&self, facts: &OperatorFacts<'_>) -> bool {
+        let mut terms = self.terms.iter();
+        terms.all(|term| term.condition.holds(facts) != term.is_negated)
+    }
+}
+
+/// Words of a filter with their places in characters. Quotes hold blanks together, and are left
+/// out.
+fn tokens(text: &str) -> Vec<(Range<usize>, String)> {
+    let mut tokens = Vec::new();
+    let mut token = String::new();
+    let (mut start, mut is_quoted, mut has_token, mut end) = (0, false, false, 0);
+    for (at, letter) in text.chars().enumerate() {
+        end = at + 1;
+        if letter.is_whitespace() && !is_quoted {
+            if has_token {
+                tokens.push((start..at, std::mem::take(&mut token)));
+            }
+            has_token = false;
+            continue;
+        }
+        if !has_token {
+            (start, has_token) = (at, true);
+        }
+        if letter == '"' {
+            is_quoted = !is_quoted;
+        } else {
+            token.push(letter);
+        }
+    }
+    if has_token {
+        tokens.push((start..end, token));
+    }
+    tokens
+}
+
+/// The condition of a word, or what is wrong with it and the nearest right word.
+fn condition(token: &str) -> Result<Condition, (String, Option<String>)> {
+    let Some(at) = token.find([':', '~', '<', '>', '=']) else {
+        return Ok(Condition::Word(token.to_lowercase()));
+    };
+    let (column, rest) = token.split_at(at);
+    // Names of values hold colons too: what begins with one names no column.
+    if column.is_empty() {
+        return Ok(Condition::Word(token.to_lowercase()));
+    }
+    let sign_end = rest.find(|c| !":~<>=".contains(c)).unwrap_or(rest.len());
+    let (sign, value) = rest.split_at(sign_end);
+    if let Some((column, words)) = CHOICES.into_iter().find(|(name, _)| *name == column) {
+        let known = words.iter().find(|word| **word == value);
+        let wrong = || {
+            let message = format!("`{column}` is one of {}", words.join(", "));
+            let nearest = nearest(value, words.iter().copied());
+            (message, nearest.map(|word| format!("{column}:{word}")))
+        };
+        let value = known.filter(|_| sign == ":").ok_or_else(wrong)?;
+        return Ok(Condition::Choice { column, value });
+    }
+    if let Some(column) = TEXTS.into_iter().find(|name| *name == column) {
+        if sign != ":" && sign != "~" {
+            let suggestion = format!("{column}~{value}");
+            let message = format!("`{column}` is text: use `:` for all of it, `~` for a part");
+            return Err((message, Some(suggestion)));
+        }
+        return Ok(Condition::Text {
+            column,
+            pattern: value.to_lowercase(),
+            is_part: sign == "~",
+        });
+    }
+    if let Some(column) = NUMBERS.into_iter().find(|name| *name == column) {
+        return number_condition(column, sign, value);
+    }
+    let columns = TEXTS.into_iter().chain(NUMBERS);
+    let columns = columns.chain(CHOICES.into_iter().map(|(name, _)| name));
+    let nearest = nearest(column, columns);
+    let message = format!("there is no column `{column}`");
+    Err((message, nearest.map(|name| format!("{name}{rest}"))))
+}
+
+fn number_condition(
+    column: &'static str,
+    sign: &str,
+    value: &str,
+) -> Result<Condition, (String, Option<String>)> {
+    let order = match sign {
+        "<" => Order::Less,
+        "<=" => Order::LessOrEqual,
+        ":" | "=" => Order::Equal,
+        ">=" => Order::GreaterOrEqual,
+        ">" => Order::Greater,
+        _ => {
+            let message = format!("`{column}` is a number: use <, <=, =, >= or >");
+            return Err((message, Some(format!("{column}>{value}"))));
+        }
+    };
+    let number = match value.split_once('^') {
+        Some((base, power)) => {
+            let numbers = base.parse::<f64>().ok().zip(power.parse::<f64>().ok());
+            numbers.map(|(base, power)| base.powf(power))
+        }
+        None => value.parse().ok(),
+    };
+    let number = number.filter(|number| !number.is_nan());
+    let wrong = || (format!("`{value}` is no number"), None);
+    let value = number.ok_or_else(wrong)?;
+    // The table shows it as a factor, and it is kept as a power of two.
+    let value = match column {
+        "headroom" if value <= 0.0 => {
+            return Err((format!("headroom is more than 0, found `{value}`"), None));
+        }
+        "headroom" => value.log2(),
+        _ => value,
+    };
+    Ok(Condition::Number {
+        column,
+        order,
+        value,
+    })
+}
+
+fn nearest<'a>(word: &str, words: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let near = words.map(|known| (strsim::jaro_winkler(word, known), known));
+    let best = near.max_by(|a, b| a.0.total_cmp(&b.0));
+    best.filter(|(likeness, _)| *likeness > 0.6)
+        .map(|(_, known)| known)
+}
+
+impl Condition {
+    fn holds(&self, facts: &OperatorFacts<'_>) -> bool {
+        match self {
+            Condition::Word(word) => contains(facts.op_name, word),
+            Condition::Text {
+                column,
+                pattern,
+                is_part,
+            } => {
+                let text = match *column {
+                    "name" => facts.op_name,
+                    "type" => facts.op_type,
+                    _ => facts.cause.map_or("", words::cause_name),
+                };
+                if *is_part {
+                    contains(text, pattern)
+                } else {
+                    is_like(&text.to_lowercase(), pattern)
+                }
+            }
+            Condition::Number {
+                column,
+                order,
+                value,
+            } => number_of(facts, column).is_some_and(|number| order.holds(number, *value)),
+            Condition::Choice { column, value } => match *column {
+                "status" => words::level(facts.level) == *value,
+                "fault" => facts.is_at_fault == (*value == "yes"),
+                _ => is_non_finite(facts, value),
+            },
+        }
+    }
+}
+
+impl Order {
+    fn holds(self, number: f64, value: f64) -> bool {
+        match self {
+            Order::Less => number < value,
+            Order::LessOrEqual => number <= value,
+            Order::Equal => number == value,
+            Order::GreaterOrEqual => number >= value,
+            // An error that is NaN is beyond every limit.
+            Order::Greater => number > value || number.is_nan(),
+        }
+    }
+}
+
+fn number_of(facts: &OperatorFacts<'_>, column: &str) -> Option<f64> {
+    let [error, added, inputs] = facts.errors();
+    let [n_nan, n_inf] = facts.non_finite();
+    match column {
+        "rel_l2" => error,
+        "added" => added,
+        "inputs" => inputs,
+        "max_abs" => facts.surveyed?.max_abs,
+        "headroom" => facts.surveyed?.headroom.map(f64::from),
+        "n_nan" => n_nan.map(|n| n as f64),
+        "n_inf" => n_inf.map(|n| n as f64),
+        "step" => facts.step.map(|step| step as f64),
+        _ => facts.rank.map(f64::from),
+    }
+}
+
+fn is_non_finite(facts: &OperatorFacts<'_>, what: &str) -> bool {
+    let [n_nan, n_inf] = facts.non_finite().map(|n| n.is_some_and(|n| n > 0));
+    match what {
+        "nan" => n_nan,
+        "inf" => n_inf,
+        "any" => n_nan || n_inf,
+        // What is not known is not finite.
+        _ => facts.non_finite() == [Some(0), Some(0)],
+    }
+}
+
+/// Whether a text contains another, which is in lower case.
+fn contains(text: &str, part: &str) -> bool {
+    if text.is_ascii() {
+        let part = part.as_bytes();
+        let mut windows = text.as_bytes().windows(part.len().max(1));
+        return part.is_empty() || windows.any(|window| window.eq_ignore_ascii_case(part));
+    }
+    text.to_lowercase().contains(part)
+}
+
+/// Whether a text is like a pattern, in which `*` stands for anything and `?` for one character.
+fn is_like(text: &str, pattern: &str) -> bool {
+    let (text, pattern): (Vec<char>, Vec<char>) =
+        (text.chars().collect(), pattern.chars().collect());
+    let (mut at, mut in_pattern) = (0, 0);
+    // The last star, and where the text goes on behind it.
+    let mut star: Option<(usize, usize)> = None;
+    while at < text.len() {
+        match pattern.get(in_pattern) {
+            Some('*') => {
+                star = Some((in_pattern, at));
+                in_pattern += 1;
+            }
+            Some(&letter) if letter == '?' || letter == text[at] => {
+                at += 1;
+                in_pattern += 1;
+            }
+            _ => {
+                let Some((star_at, behind)) = star else {
+                    return false;
+                };
+                star = Some((star_at, behind + 1));
+                at = behind + 1;
+                in_pattern = star_at + 1;
+            }
+        }
+    }
+    pattern[in_pattern..].iter().all(|&letter| letter == '*')
+}
+
+#[cfg(test)]
+mod tests {
+    use opscope_analysis::compare::result::VerdictLevel;
+    use opscope_analysis::survey::SurveyedExecution;
+
+    use super::*;
+
+    #[test]
+    fn filters_accept_what_they_say() {
+        let surveyed = SurveyedExecution {
+            max_abs: Some(2048.0),
+            headroom: Some(4),
+            n_nan: Some(0),
+            n_inf: Some(3),
+            ..SurveyedExecution::default()
+        };
+        let facts = OperatorFacts {
+            id: 7,
+            op_type: "MatMul",
+            op_name: "/blocks.0/Attn: q/MatMul",
+            rank: Some(3),
+            step: None,
+            call: 0,
+            level: VerdictLevel::Fail,
+            is_at_fault: true,
+            cause: None,
+            compared: None,
+            surveyed: Some(&surveyed),
+        };
+        let check = |text: &str, expected: bool| {
+            let filter = OperatorFilter::parse(text).unwrap();
+            assert_eq!(filter.accepts(&facts), expected, "{text}");
+        };
+        for text in [
+            "",
+            "  ",
+            "attn",
+            "ATTN",
+            "type:MatMul",
+            "type:matmul",
+            "type:Mat*",
+            "type:M?tMul",
+            "type~mat",
+            "name~attn",
+            "status:fail",
+            "rank:3",
+            "rank=3",
+            "rank>=3",
+            "max_abs>2e3",
+            "max_abs>=2^11",
+            "headroom<2^5",
+            "headroom=2^4",
+            "n_inf>0",
+            "nonfinite:any",
+            "nonfinite:inf",
+            "fault:yes",
+            "-type:Relu",
+            "type:MatMul -rank:2 attn",
+            "\"attn: q\"",
+            "name:*/attn*matmul",
+            ":",
+        ] {
+            check(text, true);
+        }
+        for text in [
+            "relu",
+            "type:Mat",
+            "-attn",
+            "status:pass",
+            "rank:2",
+            "step:0",
+            "max_abs<2e3",
+            "nonfinite:nan",
+            "nonfinite:none",
+            "fault:no",
+            "rel_l2>0",
+            "headroom<2^4",
+            "type:MatMul status:warn",
+            "\"attn q\"",
+        ] {
+            check(text, false);
+        }
+    }
+
+    #[test]
+    fn mistakes_are_told_with_their_place() {
+        let check = |text: &str, place, suggestion: Option<&str>| {
+            let error = OperatorFilter::parse(text).unwrap_err();
+            assert_eq!(error.place, place, "{text}");
+            assert_eq!(error.suggestion.as_deref(), suggestion, "{text}");
+        };
+        check("typ:Conv", 0..8, Some("type:Conv"));
+        check("é  -stauts:fail", 3..15, Some("status:fail"));
+        check("status:fial", 0..11, Some("status:fail"));
+        check("rel_l2>big", 0..10, None);
+        check("rel_l2~1", 0..8, Some("rel_l2>1"));
+        check("type>Conv", 0..9, Some("type~Conv"));
+        check("headroom<0", 0..10, None);
+        check("rank:nan", 0..8, None);
+        let long = "a ".repeat(N_TERMS_MAX + 1);
+        assert!(OperatorFilter::parse(&long).is_err());
+    }
+}

@@ -1,0 +1,15 @@
+//! A page that shows a dump, or two dumps and what a comparison of them found.
+//!
+//! [`ViewedRuns`] opens the dumps and asks `analysis` about them; [`PageServer`] answers the page's
+//! questions over HTTP. The page itself is built from `web/`.
+
+mod answers;
+mod filter;
+mod json;
+mod links;
+mod page;
+mod server;
+mod viewed;
+
+pub use server::{PageServer, ServerOptions};
+pub use viewed::{Findings, ShownSide, ViewError, ViewedDump, ViewedRuns};

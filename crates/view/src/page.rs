@@ -1,0 +1,36 @@
+//! The files of the page, as `cargo xtask page` builds them from `web/`.
+
+/// A file of the page with its type.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PageFile {
+    pub(crate) content_type: &'static str,
+    pub(crate) bytes: &'static [u8],
+}
+
+/// The document, which every view has.
+pub(crate) const INDEX: PageFile = PageFile {
+    content_type: "text/html; charset=utf-8",
+    bytes: include_bytes!("../page/index.html"),
+};
+
+/// The views that an address may name.
+pub(crate) const VIEWS: [&str; 6] = ["overview", "graph", "tensor", "steps", "events", "coverage"];
+
+/// A file that the document asks for.
+pub(crate) fn asset(name: &str) -> Option<PageFile> {
+    let (content_type, bytes): (_, &[u8]) = match name {
+        "page.js" => (
+            "text/javascript; charset=utf-8",
+            include_bytes!("../page/assets/page.js"),
+        ),
+        "page.css" => (
+            "text/css; charset=utf-8",
+            include_bytes!("../page/assets/page.css"),
+        ),
+        _ => return None,
+    };
+    Some(PageFile {
+        content_type,
+        bytes,
+    })
+}

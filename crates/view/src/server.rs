@@ -1,0 +1,322 @@
+//! The server of the page: on a loopback address unless another is asked for, for those who know
+//! the token in the address, and read-only.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::IpAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Query, Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::response::Response;
+use serde_json::json;
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+
+use crate::answers::{Answer, AnswerError, answer};
+use crate::page::{INDEX, VIEWS, asset};
+use crate::viewed::{ViewError, ViewedRuns};
+
+/// Nothing is loaded from anywhere else, and nothing in the page is a script but its file.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
+                      img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; \
+                      form-action 'none'; frame-ancestors 'none'";
+/// Bytes of the token.
+const N_TOKEN_BYTES: usize = 16;
+
+/// Where the page is served.
+#[derive(Clone, Debug)]
+pub struct ServerOptions {
+    /// Name or address of the interface.
+    pub host: String,
+    /// The port; 0 for any that is free.
+    pub port: u16,
+    /// Threads that answer.
+    pub n_threads: usize,
+}
+
+impl Default for ServerOptions {
+    fn default() -> ServerOptions {
+        ServerOptions {
+            host: "127.0.0.1".to_owned(),
+            port: 0,
+            n_threads: 2,
+        }
+    }
+}
+
+/// A server that has a port, and answers once it runs.
+pub struct PageServer {
+    runtime: Runtime,
+    listener: TcpListener,
+    shared: Arc<Shared>,
+    address: String,
+}
+
+struct Shared {
+    runs: ViewedRuns,
+    token: String,
+    /// The name that the user gave, which browsers may send as well.
+    host: String,
+}
+
+impl PageServer {
+    /// Takes a port.
+    ///
+    /// # Errors
+    /// [`ViewError::Serve`] if the interface does not exist or the port is taken.
+    pub fn bind(runs: ViewedRuns, options: &ServerOptions) -> Result<PageServer, ViewError> {
+        let asked = format!("{}:{}", options.host, options.port);
+        let failed = |source: io::Error| ViewError::Serve {
+            address: asked.clone(),
+            source,
+        };
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .max_blocking_threads(options.n_threads.max(1))
+            .enable_all()
+            .build()
+            .map_err(failed)?;
+        let place = (options.host.as_str(), options.port);
+        let listener = runtime.block_on(TcpListener::bind(place)).map_err(failed)?;
+        let port = listener.local_addr().map_err(failed)?.port();
+        let token = token().map_err(failed)?;
+        // Of all interfaces the loopback one is at hand.
+        let host = match options.host.parse::<IpAddr>() {
+            Ok(ip) if ip.is_unspecified() => "127.0.0.1".to_owned(),
+            Ok(IpAddr::V6(ip)) => format!("[{ip}]"),
+            _ => options.host.clone(),
+        };
+        Ok(PageServer {
+            runtime,
+            listener,
+            address: format!("http://{host}:{port}/{token}/overview"),
+            shared: Arc::new(Shared {
+                runs,
+                token,
+                host: options.host.clone(),
+            }),
+        })
+    }
+
+    /// The address of the page, with its token.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Answers until the process is interrupted or told to end.
+    ///
+    /// # Errors
+    /// [`ViewError::Serve`] if the port is lost.
+    pub fn run(self) -> Result<(), ViewError> {
+        let router = Router::new().fallback(respond).with_state(self.shared);
+        let served = self.runtime.block_on(async {
+            axum::serve(self.listener, router)
+                .with_graceful_shutdown(interrupted())
+                .await
+        });
+        // A browser keeps its connection open; nobody waits for it.
+        self.runtime.shutdown_background();
+        served.map_err(|source| ViewError::Serve {
+            address: self.address,
+            source,
+        })
+    }
+}
+
+async fn interrupted() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let Ok(mut ended) = signal(SignalKind::terminate()) else {
+        return;
+    };
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        _ = ended.recv() => {}
+    }
+}
+
+/// Digits that nobody can guess.
+fn token() -> io::Result<String> {
+    let mut bytes = [0; N_TOKEN_BYTES];
+    getrandom::fill(&mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+async fn respond(
+    State(shared): State<Arc<Shared>>,
+    Query(query): Query<HashMap<String, String>>,
+    request: Request,
+) -> Response {
+    if let Err((status, text)) = check(&shared, request.method(), request.headers()) {
+        return failure(status, text);
+    }
+    let path = request.uri().path().trim_start_matches('/').to_owned();
+    let (given, path) = path.split_once('/').unwrap_or((&path, ""));
+    if !is_same(given, &shared.token) {
+        return failure(StatusCode::NOT_FOUND, "this address is not known");
+    }
+    if let Some(name) = path.strip_prefix("assets/") {
+        return match asset(name) {
+            Some(file) => reply(StatusCode::OK, file.content_type, file.bytes.into()),
+            None => failure(StatusCode::NOT_FOUND, "there is no such file"),
+        };
+    }
+    let Some(question) = path.strip_prefix("api/") else {
+        return if path.is_empty() || VIEWS.contains(&path) {
+            reply(StatusCode::OK, INDEX.content_type, INDEX.bytes.into())
+        } else {
+            failure(StatusCode::NOT_FOUND, "there is no such view")
+        };
+    };
+    let question = question.to_owned();
+    let work = move || {
+        let answer = || answer(&shared.runs, &question, &query);
+        // A mistake of ours shall not end the page of the user.
+        catch_unwind(AssertUnwindSafe(answer))
+    };
+    match tokio::task::spawn_blocking(work).await {
+        Ok(Ok(result)) => of_answer(result),
+        _ => failure(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "the answer could not be made",
+        ),
+    }
+}
+
+/// Refuses what does not come from the page: another method, the name of another host, which a
+/// browser sends when a foreign name leads here, and another page's scripts.
+fn check(
+    shared: &Shared,
+    method: &Method,
+    headers: &HeaderMap,
+) -> Result<(), (StatusCode, &'static str)> {
+    if method != Method::GET && method != Method::HEAD {
+        return Err((StatusCode::METHOD_NOT_ALLOWED, "the page is read-only"));
+    }
+    let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or(""));
+    let host = text(header::HOST).unwrap_or("");
+    if !is_own_host(host, &shared.host) {
+        return Err((StatusCode::FORBIDDEN, "this name is not the server's"));
+    }
+    match text(header::ORIGIN) {
+        Some(origin) if origin != format!("http://{host}") => {
+            Err((StatusCode::FORBIDDEN, "another page asks"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether a host, as a browser names it, is an address, `localhost`, or the name that the user
+/// gave. Any other name may lead anywhere tomorrow.
+fn is_own_host(host: &str, given: &str) -> bool {
+    let is_port = |port: &str| port.parse::<u16>().is_ok();
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if is_port(port) => name,
+        _ => host,
+    };
+    let bare = name
+        .strip_prefix('[')
+        .and_then(|name| name.strip_suffix(']'));
+    let name = bare.unwrap_or(name);
+    name.eq_ignore_ascii_case("localhost")
+        || name.eq_ignore_ascii_case(given)
+        || name.parse::<IpAddr>().is_ok()
+}
+
+/// Whether two texts are equal, in a time that does not tell where they differ.
+fn is_same(a: &str, b: &str) -> bool {
+    let pairs = a.bytes().zip(b.bytes());
+    a.len() == b.len() && pairs.fold(0, |differing, (a, b)| differing | (a ^ b)) == 0
+}
+
+fn of_answer(result: Result<Answer, AnswerError>) -> Response {
+    match result {
+        Ok(Answer::Json(value)) => reply(
+            StatusCode::OK,
+            "application/json",
+            Body::from(value.to_string()),
+        ),
+        Ok(Answer::Bytes(bytes)) => reply(StatusCode::OK, "application/octet-stream", bytes.into()),
+        Ok(Answer::File(name, bytes)) => {
+            let mut response = reply(StatusCode::OK, "application/octet-stream", bytes.into());
+            let place = format!("attachment; filename=\"{name}\"");
+            if let Ok(place) = HeaderValue::from_str(&place) {
+                response
+                    .headers_mut()
+                    .insert(header::CONTENT_DISPOSITION, place);
+            }
+            response
+        }
+        Err(AnswerError::Missing(text)) => failure(StatusCode::NOT_FOUND, &text),
+        Err(AnswerError::Query(text)) => failure(StatusCode::BAD_REQUEST, &text),
+        Err(AnswerError::Dump(text)) => failure(StatusCode::GONE, &text),
+    }
+}
+
+fn failure(status: StatusCode, text: &str) -> Response {
+    reply(
+        status,
+        "application/json",
+        Body::from(json!({ "error": text }).to_string()),
+    )
+}
+
+fn reply(status: StatusCode, content_type: &'static str, body: Body) -> Response {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    for (name, value) in [
+        (header::CONTENT_TYPE, content_type),
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        // A dump is read again when it has changed, and stays in no browser's store.
+        (header::CACHE_CONTROL, "no-store"),
+        (
+            HeaderName::from_static("cross-origin-resource-policy"),
+            "same-origin",
+        ),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{is_own_host, is_same};
+
+    #[test]
+    fn only_addresses_and_known_names_are_the_servers() {
+        for host in [
+            "127.0.0.1:80",
+            "localhost",
+            "LOCALHOST:8000",
+            "[::1]:8000",
+            "10.0.0.7:1",
+            "box:1",
+        ] {
+            assert!(is_own_host(host, "box"), "{host}");
+        }
+        for host in [
+            "",
+            "evil.example:80",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example:80",
+            "box:x",
+        ] {
+            assert!(!is_own_host(host, "box"), "{host}");
+        }
+    }
+
+    #[test]
+    fn tokens_are_compared_as_a_whole() {
+        assert!(is_same("ab", "ab"));
+        for (a, b) in [("ab", "ac"), ("ab", "abc"), ("", "a")] {
+            assert!(!is_same(a, b));
+        }
+    }
+}

@@ -1,0 +1,405 @@
+//! The dumps that the page shows, and what is known of their operators.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use opscope_analysis::compare::result::SlotKey;
+use opscope_analysis::compare::result::{
+    Cause, Comparison, MetricId, OperatorName, OperatorResult, VerdictLevel,
+};
+use opscope_analysis::compare::run::{self, CompareError, ComparisonRequest};
+use opscope_analysis::compare::side::{ComparedDump, ExecutionSlot, OperatorExecution};
+use opscope_analysis::survey::{self, DumpSurvey, SpreadRole, SurveyedExecution};
+use opscope_store::StoreError;
+use opscope_store::record::SlotSide;
+
+use crate::links::OperatorLinks;
+
+/// One dump, or two of which one is taken for right.
+pub struct ViewedRuns {
+    /// The dump that is examined.
+    pub target: ViewedDump,
+    /// The dump that is taken for right.
+    pub golden: Option<ViewedDump>,
+    /// What is known of the operators.
+    pub findings: Findings,
+    /// Version of the program.
+    pub program: String,
+}
+
+/// A dump of the page.
+pub struct ViewedDump {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its operators and tensors.
+    pub dump: ComparedDump,
+    /// Values from operator to operator.
+    pub(crate) links: OperatorLinks,
+    /// Executions by their names in a comparison; empty of a dump alone.
+    by_name: HashMap<OperatorName, usize>,
+    /// For each execution of the target the operator of the comparison.
+    operators: Vec<Option<usize>>,
+}
+
+/// What is known of the operators.
+pub enum Findings {
+    /// Of two dumps.
+    Compared(Box<Comparison>),
+    /// Of one.
+    Surveyed(DumpSurvey),
+}
+
+/// The party that a tensor is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShownSide {
+    /// The dump that is examined.
+    Target,
+    /// The dump that is taken for right.
+    Golden,
+}
+
+/// Why there is nothing to show.
+#[derive(Debug, thiserror::Error)]
+pub enum ViewError {
+    /// The dump cannot be read.
+    #[error(transparent)]
+    Dump(#[from] StoreError),
+    /// The dump has no tensors.
+    #[error("`{}` has no tensors{}", path.display(), because(problems))]
+    Empty {
+        /// The dump.
+        path: PathBuf,
+        /// What could not be read.
+        problems: Vec<String>,
+    },
+    /// The dumps cannot be compared.
+    #[error(transparent)]
+    Compare(#[from] CompareError),
+    /// The page cannot be served.
+    #[error("cannot serve the page at {address}")]
+    Serve {
+        /// Host and port.
+        address: String,
+        /// Why.
+        source: std::io::Error,
+    },
+}
+
+fn because(problems: &[String]) -> String {
+    match problems.first() {
+        None => String::new(),
+        Some(first) => format!(": {first}"),
+    }
+}
+
+/// What a row says of an operator.
+#[derive(Clone, Debug)]
+pub struct OperatorFacts<'a> {
+    /// Its number: its place in the order of execution.
+    pub id: usize,
+    /// Its type.
+    pub op_type: &'a str,
+    /// Its name.
+    pub op_name: &'a str,
+    /// The process.
+    pub rank: Option<u32>,
+    /// The execution of the model.
+    pub step: Option<u64>,
+    /// Which execution of the operator in its step.
+    pub call: usize,
+    /// How good or bad it is.
+    pub level: VerdictLevel,
+    /// Whether it is where the computation goes wrong.
+    pub is_at_fault: bool,
+    /// Why its outputs are not what they should be, of two dumps.
+    pub cause: Option<Cause>,
+    /// The comparison's row.
+    pub compared: Option<&'a OperatorResult>,
+    /// The survey's row.
+    pub surveyed: Option<&'a SurveyedExecution>,
+}
+
+impl OperatorFacts<'_> {
+    /// Error of the outputs, what the operator added, and error of the inputs.
+    pub fn errors(&self) -> [Option<f64>; 3] {
+        let error = self.compared.and_then(|operator| operator.error);
+        let inputs = error.filter(|error| error.has_inputs);
+        [
+            error.map(|error| error.outputs),
+            error.map(|error| error.added),
+            inputs.map(|error| error.inputs),
+        ]
+    }
+
+    /// Elements of its outputs that are NaN, and that are infinite.
+    pub fn non_finite(&self) -> [Option<u64>; 2] {
+        match (self.surveyed, self.compared) {
+            (Some(found), _) => [found.n_nan, found.n_inf],
+            (None, Some(operator)) => {
+                let outputs = operator.slots.iter().filter(|slot| slot.is_output());
+                let count = |metrics: &[MetricId]| {
+                    let counts = outputs.clone().map(|slot| {
+                        let counts = metrics.iter().map(|metric| slot.metrics.get(*metric));
+                        // Counts are whole.
+                        counts.sum::<Option<f64>>().map(|n| n as u64)
+                    });
+                    counts.sum()
+                };
+                [
+                    count(&[MetricId::TargetNanCount]),
+                    count(&[
+                        MetricId::TargetPositiveInfCount,
+                        MetricId::TargetNegativeInfCount,
+                    ]),
+                ]
+            }
+            (None, None) => [None, None],
+        }
+    }
+
+    /// The number that the table's bar and the trace show: the error of the outputs, or the largest
+    /// magnitude where there is nothing to compare with.
+    pub fn main_value(&self) -> Option<f64> {
+        match self.surveyed {
+            Some(found) => found.max_abs,
+            None => self.errors()[0],
+        }
+    }
+}
+
+impl ViewedRuns {
+    /// Reads a dump and surveys its numbers.
+    ///
+    /// # Errors
+    /// [`ViewError`] if there is nothing to show.
+    pub fn open_one(path: &Path, n_threads: usize, program: &str) -> Result<ViewedRuns, ViewError> {
+        let target = ViewedDump::open(path, n_threads)?;
+        if target.dump.runs.is_empty() {
+            let (path, problems) = (path.to_owned(), target.dump.problems);
+            return Err(ViewError::Empty { path, problems });
+        }
+        let findings = Findings::Surveyed(survey::survey(&target.dump, n_threads));
+        Ok(ViewedRuns {
+            target,
+            golden: None,
+            findings,
+            program: program.to_owned(),
+        })
+    }
+
+    /// Compares two dumps with the defaults of `opscope compare`.
+    ///
+    /// # Errors
+    /// [`ViewError`] if they cannot be compared.
+    pub fn open_two(
+        [target, golden]: [&Path; 2],
+        n_threads: usize,
+        program: &str,
+    ) -> Result<ViewedRuns, ViewError> {
+        let program = program.to_owned();
+        let request = ComparisonRequest::with_defaults(target, golden, n_threads, program.clone());
+        let comparison = run::run(&request)?;
+        let open = |path| ViewedDump::open(path, n_threads).map(ViewedDump::with_names);
+        let mut target = open(target)?;
+        target.operators = vec![None; target.dump.runs.len()];
+        for operator in &comparison.operators {
+            for name in &operator.target {
+                if let Some(&run) = target.by_name.get(name) {
+                    target.operators[run] = Some(operator.index);
+                }
+            }
+        }
+        Ok(ViewedRuns {
+            target,
+            golden: Some(open(golden)?),
+            findings: Findings::Compared(Box::new(comparison)),
+            program,
+        })
+    }
+
+    /// The comparison, if there are two dumps.
+    pub fn comparison(&self) -> Option<&Comparison> {
+        match &self.findings {
+            Findings::Compared(comparison) => Some(comparison),
+            Findings::Surveyed(_) => None,
+        }
+    }
+
+    /// The survey, if there is one dump.
+    pub fn survey(&self) -> Option<&DumpSurvey> {
+        match &self.findings {
+            Findings::Surveyed(survey) => Some(survey),
+            Findings::Compared(_) => None,
+        }
+    }
+
+    /// Number of operators.
+    pub fn n_operators(&self) -> usize {
+        match &self.findings {
+            Findings::Compared(comparison) => comparison.operators.len(),
+            Findings::Surveyed(survey) => survey.executions.len(),
+        }
+    }
+
+    /// What a row says of an operator; `None` if there is none of this number.
+    pub fn facts(&self, id: usize) -> Option<OperatorFacts<'_>> {
+        match &self.findings {
+            Findings::Compared(comparison) => compared_facts(comparison, id),
+            Findings::Surveyed(survey) => {
+                let run = self.target.dump.runs.get(id)?;
+                surveyed_facts(run, id, survey.executions.get(id)?)
+            }
+        }
+    }
+
+    /// The dump of a side.
+    pub fn side(&self, side: ShownSide) -> Option<&ViewedDump> {
+        match side {
+            ShownSide::Target => Some(&self.target),
+            ShownSide::Golden => self.golden.as_ref(),
+        }
+    }
+
+    /// The operator's executions on a side, in order: several if they were fused on the other.
+    pub fn executions(&self, id: usize, side: ShownSide) -> Vec<usize> {
+        match (&self.findings, side) {
+            (Findings::Surveyed(_), ShownSide::Target) => vec![id],
+            (Findings::Surveyed(_), ShownSide::Golden) => Vec::new(),
+            (Findings::Compared(comparison), _) => {
+                let (Some(operator), Some(dump)) = (comparison.operators.get(id), self.side(side))
+                else {
+                    return Vec::new();
+                };
+                let names = match side {
+                    ShownSide::Target => &operator.target,
+                    ShownSide::Golden => &operator.golden,
+                };
+                let runs = names.iter().filter_map(|name| dump.by_name.get(name));
+                runs.copied().collect()
+            }
+        }
+    }
+
+    /// The operator that an execution of the target is, or is a part of.
+    pub fn operator_of(&self, run: usize) -> Option<usize> {
+        match &self.findings {
+            Findings::Surveyed(_) => Some(run),
+            Findings::Compared(_) => self.target.operators.get(run).copied().flatten(),
+        }
+    }
+
+    /// The slot of an operator on a side, where that has it. `key` is the target's slot.
+    pub fn slot(&self, id: usize, key: SlotKey, side: ShownSide) -> Option<&ExecutionSlot> {
+        let dump = self.side(side)?;
+        let key = match (self.comparison(), side) {
+            (Some(comparison), ShownSide::Golden) => {
+                let slots = &comparison.operators.get(id)?.slots;
+                let pair = slots.iter().find(|slot| slot.slot == key)?;
+                pair.golden_slot.unwrap_or(pair.slot)
+            }
+            _ => key,
+        };
+        let runs = self.executions(id, side);
+        let mut runs = runs.iter().filter_map(|&run| dump.dump.runs.get(run));
+        // Of fused operators the one that has the slot: inputs are the first's, outputs the last's.
+        match key.side {
+            SlotSide::Input => runs.find_map(|run| run.slot(key.side, key.index)),
+            SlotSide::Output => runs.rev().find_map(|run| run.slot(key.side, key.index)),
+        }
+    }
+}
+
+impl ViewedDump {
+    fn open(path: &Path, n_threads: usize) -> Result<ViewedDump, StoreError> {
+        let dump = ComparedDump::open(path, n_threads)?;
+        Ok(ViewedDump {
+            path: path.to_owned(),
+            links: OperatorLinks::new(&dump),
+            dump,
+            by_name: HashMap::new(),
+            operators: Vec::new(),
+        })
+    }
+
+    fn with_names(mut self) -> ViewedDump {
+        let runs = self.dump.runs.iter().enumerate();
+        let names = runs.map(|(index, run)| (OperatorName::for_execution(run), index));
+        self.by_name = names.collect();
+        self
+    }
+
+    /// The name of its directory.
+    pub fn name(&self) -> String {
+        let path = self
+            .path
+            .canonicalize()
+            .unwrap_or_else(|_| self.path.clone());
+        let name = path.file_name().unwrap_or(path.as_os_str());
+        name.to_string_lossy().into_owned()
+    }
+}
+
+/// Why an operator is at fault, if it is: it makes a difference of agreeing inputs, or is where a
+/// weight or an input that differs enters. What is inherited, gradual or unknown accuses nobody.
+fn fault_of(comparison: &Comparison, operator: &OperatorResult) -> Option<Cause> {
+    let is_fault = |cause: &Cause| matches!(cause, Cause::Own | Cause::Outside);
+    let headline = comparison.summary.headline();
+    let named = headline.filter(|first| first.operator == operator.index);
+    let mut partings = comparison.partings.iter();
+    let parting = partings.find(|parting| parting.operator == operator.index);
+    let own = operator.cause.filter(|cause| *cause == Cause::Own);
+    named
+        .map(|first| first.cause)
+        .or(parting.map(|parting| parting.cause))
+        .or(own.filter(|_| operator.level == VerdictLevel::Fail))
+        .filter(is_fault)
+}
+
+fn compared_facts(comparison: &Comparison, id: usize) -> Option<OperatorFacts<'_>> {
+    let operator = comparison.operators.get(id)?;
+    let name = operator.target.last().or(operator.golden.last())?;
+    let fault = fault_of(comparison, operator);
+    Some(OperatorFacts {
+        id,
+        op_type: &name.op_type,
+        op_name: &name.op_name,
+        rank: name.rank,
+        step: name.step,
+        call: name.repeat,
+        level: operator.level,
+        is_at_fault: fault.is_some(),
+        cause: fault.or(operator.cause),
+        compared: Some(operator),
+        surveyed: None,
+    })
+}
+
+fn surveyed_facts<'a>(
+    run: &'a OperatorExecution,
+    id: usize,
+    found: &'a SurveyedExecution,
+) -> Option<OperatorFacts<'a>> {
+    let is_maker = matches!(
+        found.role,
+        Some(SpreadRole::MakesNan | SpreadRole::MakesInf)
+    );
+    let level = match (found.role, found.headroom) {
+        (Some(_), _) => VerdictLevel::Fail,
+        (None, Some(headroom)) if headroom < survey::NEAR_EDGE => VerdictLevel::Warn,
+        (None, _) if found.n_nan.is_none() => VerdictLevel::Skip,
+        (None, _) => VerdictLevel::Pass,
+    };
+    Some(OperatorFacts {
+        id,
+        op_type: &run.op_type,
+        op_name: &run.op_name,
+        rank: run.place.rank,
+        step: run.place.step,
+        call: run.repeat,
+        level,
+        is_at_fault: is_maker,
+        cause: None,
+        compared: None,
+        surveyed: Some(found),
+    })
+}
