@@ -13,6 +13,7 @@ pub(crate) mod overflow;
 pub(crate) mod replay;
 pub(crate) mod show;
 pub(crate) mod sql;
+pub(crate) mod view;
 
 use anyhow::anyhow;
 use opscope_config::ConfigEnvironment;

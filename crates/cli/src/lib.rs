@@ -16,7 +16,7 @@ use std::ffi::OsString;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    compare, config, convert, dump, gears, index, msaccucmp, op, overflow, replay, show, sql,
+    compare, config, convert, dump, gears, index, msaccucmp, op, overflow, replay, show, sql, view,
 };
 use crate::console::tell;
 use crate::exit::CommandFailure;
@@ -41,6 +41,7 @@ enum CliCommand {
     Convert(convert::ConvertArguments),
     Compare(Box<compare::CompareArguments>),
     Show(show::ShowArguments),
+    View(view::ViewArguments),
     Index(index::IndexArguments),
     Sql(sql::SqlArguments),
     Overflow(overflow::OverflowArguments),
@@ -104,6 +105,7 @@ fn execute(command: &CliCommand) -> u8 {
         CliCommand::Convert(arguments) => convert::run(arguments),
         CliCommand::Compare(arguments) => compare::run(arguments),
         CliCommand::Show(arguments) => show::run(arguments),
+        CliCommand::View(arguments) => view::run(arguments),
         CliCommand::Index(arguments) => index::run(arguments),
         CliCommand::Sql(arguments) => sql::run(arguments),
         CliCommand::Overflow(arguments) => overflow::run(arguments),
