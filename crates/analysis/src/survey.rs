@@ -3,10 +3,11 @@
 
 use opscope_store::record::SlotSide;
 use opscope_store::slot_table::StatisticsCells;
-use opscope_tensor::{DType, stats};
+use opscope_tensor::distribution::finite_range;
+use opscope_tensor::{DType, Numbers, stats};
 
 use crate::compare::side::{ComparedDump, ExecutionSlot};
-use crate::elements::LastFile;
+use crate::elements::{LastFile, NumpyArray};
 use crate::error_chain::chain;
 use crate::job;
 use crate::tables::rows::statistics_of;
@@ -82,16 +83,13 @@ impl Default for Totals {
 }
 
 impl Totals {
-    fn add(&mut self, slot: &ExecutionSlot, cells: &StatisticsCells) {
+    fn add(&mut self, slot: &ExecutionSlot, cells: &StatisticsCells, magnitude: Option<f64>) {
         let [nan, pos_inf, neg_inf, ..] = cells.counts.map(|n| n.and_then(|n| n.try_into().ok()));
         let sum = |a: Option<u64>, b: Option<u64>| a?.checked_add(b?);
         self.n_nan = sum(self.n_nan, nan);
         self.n_inf = sum(self.n_inf, sum(pos_inf, neg_inf));
         self.n_elements = sum(self.n_elements, slot.n_elements());
-        let [min, max, ..] = cells.numbers;
-        let ends = [min, max].into_iter().flatten().map(f64::abs);
-        // Of other tools an extreme may be an infinity, which counts tell better.
-        let Some(magnitude) = ends.filter(|x| x.is_finite()).reduce(f64::max) else {
+        let Some(magnitude) = magnitude else {
             return;
         };
         self.max_abs = Some(self.max_abs.map_or(magnitude, |known| known.max(magnitude)));
@@ -181,6 +179,7 @@ fn totals(
     let mut totals = [Totals::default(), Totals::default()];
     let run = &dump.runs[run];
     for slot in &run.slots {
+        let is_output = slot.side == SlotSide::Output;
         let mut cells = statistics_of(slot);
         let is_known = cells.counts[..3].iter().all(Option::is_some);
         if !is_known && slot.has_elements {
@@ -194,9 +193,30 @@ fn totals(
                 }
             }
         }
-        totals[usize::from(slot.side == SlotSide::Output)].add(slot, &cells);
+        let mut magnitude = magnitude(&cells);
+        if magnitude.is_none() && is_output && slot.has_elements && slot.problem.is_none() {
+            let record = slot.elements_record();
+            let elements = NumpyArray::decoded(&record, None).ok();
+            magnitude = elements.and_then(|elements| largest_magnitude(&elements));
+        }
+        totals[usize::from(is_output)].add(slot, &cells, magnitude);
     }
     totals
+}
+
+/// The largest magnitude by statistics; `None` if an infinity is among the extremes, which hides
+/// that of the finite elements.
+fn magnitude(cells: &StatisticsCells) -> Option<f64> {
+    let [min, max, ..] = cells.numbers;
+    let (min, max) = (min?, max?);
+    (min.is_finite() && max.is_finite()).then(|| min.abs().max(max.abs()))
+}
+
+/// The same of elements.
+fn largest_magnitude(elements: &NumpyArray) -> Option<f64> {
+    let numbers = Numbers::new(elements.dtype, elements.bytes())?;
+    let (low, high) = finite_range(numbers)?;
+    Some(low.abs().max(high.abs()))
 }
 
 fn surveyed(inputs: &Totals, outputs: &Totals, is_all_known: bool) -> SurveyedExecution {

@@ -13,6 +13,18 @@ const N_DIGITS: usize = 1 << N_DIGIT_BITS;
 /// Bits of the key of a `f64`.
 const N_KEY_BITS: u32 = 64;
 
+/// The smallest and the largest finite element; `None` without finite elements.
+pub fn finite_range(numbers: Numbers<'_>) -> Option<(f64, f64)> {
+    let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
+    numbers.for_each(0..numbers.len(), |x| {
+        if x.is_finite() {
+            low = low.min(x);
+            high = high.max(x);
+        }
+    });
+    (low <= high).then_some((low, high))
+}
+
 /// Counts finite elements in `n_bins` bins of equal width from `low` to `high`. The last bin holds
 /// `high` as well; elements outside are in no bin. If `low` and `high` are equal the middle bin has
 /// all.
@@ -162,7 +174,7 @@ fn digit(key: u64, pass: u32) -> usize {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{bins, percentiles};
+    use super::{bins, finite_range, percentiles};
     use crate::DType;
     use crate::numbers::Numbers;
 
@@ -208,6 +220,21 @@ mod tests {
             let counts = bins(Numbers::new(DType::F64, &bytes).unwrap(), low, high, n_bins);
             prop_assert_eq!(counts.iter().sum::<u64>(), finite.len() as u64);
         }
+    }
+
+    #[test]
+    fn ranges_leave_out_what_is_not_finite() {
+        let check = |values: &[f64], expected| {
+            let bytes = bytes_of(values);
+            let numbers = Numbers::new(DType::F64, &bytes).unwrap();
+            assert_eq!(finite_range(numbers), expected, "{values:?}");
+        };
+        check(&[], None);
+        check(&[f64::NAN, f64::INFINITY], None);
+        check(
+            &[f64::NEG_INFINITY, -91.4, 0.5, f64::NAN],
+            Some((-91.4, 0.5)),
+        );
     }
 
     #[test]

@@ -81,17 +81,26 @@ impl OperatorFilter {
     /// [`FilterError`] for the first mistake.
     pub(crate) fn parse(text: &str) -> Result<OperatorFilter, FilterError> {
         let mut terms = Vec::new();
-        for (place, token) in tokens(text) {
-            let (is_negated, body) = match token.strip_prefix('-') {
-                Some(rest) if !rest.is_empty() => (true, rest),
-                _ => (false, token.as_str()),
+        for Token {
+            place,
+            text,
+            is_quoted,
+        } in tokens(text)
+        {
+            let (is_negated, body) = match text.strip_prefix('-') {
+                Some(rest) if !rest.is_empty() && !is_quoted => (true, rest),
+                _ => (false, text.as_str()),
             };
             let error = |(message, suggestion): (String, Option<String>)| FilterError {
                 place: place.clone(),
                 message,
                 suggestion,
             };
-            let condition = condition(body).map_err(error)?;
+            let condition = if is_quoted {
+                Condition::Word(body.to_lowercase())
+            } else {
+                condition(body).map_err(error)?
+            };
             terms.push(Term {
                 is_negated,
                 condition,
@@ -115,32 +124,42 @@ impl OperatorFilter {
     }
 }
 
-/// Words of a filter with their places in characters. Quotes hold blanks together, and are left
-/// out.
-fn tokens(text: &str) -> Vec<(Range<usize>, String)> {
-    let mut tokens = Vec::new();
-    let mut token = String::new();
-    let (mut start, mut is_quoted, mut has_token, mut end) = (0, false, false, 0);
+/// A word of a filter.
+struct Token {
+    /// Its place, in characters.
+    place: Range<usize>,
+    /// Without quotes.
+    text: String,
+    /// Whether it begins with a quote, so that no sign in it means anything.
+    is_quoted: bool,
+}
+
+/// The words of a filter. Quotes hold blanks together.
+fn tokens(text: &str) -> Vec<Token> {
+    let mut tokens: Vec<Token> = Vec::new();
+    let (mut is_open, mut is_inside) = (false, false);
     for (at, letter) in text.chars().enumerate() {
-        end = at + 1;
-        if letter.is_whitespace() && !is_quoted {
-            if has_token {
-                tokens.push((start..at, std::mem::take(&mut token)));
-            }
-            has_token = false;
+        if letter.is_whitespace() && !is_inside {
+            is_open = false;
             continue;
         }
-        if !has_token {
-            (start, has_token) = (at, true);
+        if !is_open {
+            tokens.push(Token {
+                place: at..at,
+                text: String::new(),
+                is_quoted: letter == '"',
+            });
+            is_open = true;
         }
         if letter == '"' {
-            is_quoted = !is_quoted;
-        } else {
-            token.push(letter);
+            is_inside = !is_inside;
         }
-    }
-    if has_token {
-        tokens.push((start..end, token));
+        if let Some(token) = tokens.last_mut() {
+            token.place.end = at + 1;
+            token
+                .text
+                .extend(Some(letter).filter(|letter| *letter != '"'));
+        }
     }
     tokens
 }

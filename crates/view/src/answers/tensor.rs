@@ -1,7 +1,7 @@
 //! A tensor with its partner: statistics, distribution, and where they differ.
 
 use opscope_analysis::elements::NumpyArray;
-use opscope_tensor::distribution::{bins, percentiles};
+use opscope_tensor::distribution::{bins, finite_range, percentiles};
 use opscope_tensor::{Layout, Numbers, Stats, TensorView, stats};
 use serde_json::{Value, json};
 
@@ -51,7 +51,11 @@ impl SideNumbers {
     fn range(&self) -> Option<(f64, f64)> {
         let counts = &self.stats.counts;
         let n_bad = counts.n_nan + counts.n_pos_inf + counts.n_neg_inf;
-        (counts.n_elements > n_bad).then_some((self.stats.min, self.stats.max))
+        if n_bad > 0 || counts.n_elements == 0 {
+            // An extreme may be an infinity.
+            return finite_range(self.numbers()?);
+        }
+        Some((self.stats.min, self.stats.max))
     }
 }
 
