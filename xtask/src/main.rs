@@ -7,6 +7,7 @@ mod command;
 mod conformance;
 mod install_c;
 mod package;
+mod page;
 mod prose;
 mod python;
 mod rings;
@@ -39,6 +40,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   conformance [--engine NAME] [--cases PATTERN]...
           the node cases that ONNX tests backends with, through each engine with every operator
           dumped; without options the tables in docs/engines.md are written anew
+  page    builds the page of `opscope view` from `web/`, with npm, for the binary to hold
+  browser the tests of the page in a browser only
   python  the tests of the Python package only, without those of torch
   torch   the tests of the Python package with PyTorch only
   wheel   a wheel of the Python package, in target/wheels; options go to maturin
@@ -57,6 +60,8 @@ fn main() -> ExitCode {
         "tidy" => tidy::check(),
         "e2e" => end_to_end(),
         "conformance" => conformance::run_all(&std::env::args().skip(2).collect::<Vec<_>>()),
+        "page" => page::build(),
+        "browser" => page_in_browser(),
         "python" => package::test(),
         "torch" => package::test_torch(),
         "wheel" => package::wheel(&std::env::args().skip(2).collect::<Vec<_>>()),
@@ -114,7 +119,9 @@ fn test() -> Result<()> {
         command::root().join("target/libfuzzer.a"),
     );
     run("fuzz targets", fuzz)?;
+    page::check()?;
     end_to_end()?;
+    page::test_in_browser()?;
     conformance::run_sample()?;
     package::test()?;
     package::test_torch()
@@ -139,6 +146,20 @@ fn check() -> Result<()> {
 
 /// Runs the models of the tests in the built binary and in ONNX Runtime and compares every value.
 fn end_to_end() -> Result<()> {
+    build_binary()?;
+    let mut pytest = python::with_packages(E2E_REQUIREMENTS)?;
+    pytest.args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/e2e"]);
+    pytest.env("OPSCOPE", built("debug", "opscope")?);
+    run("comparison with ONNX Runtime", pytest)
+}
+
+/// Opens the page of the built binary in a browser.
+fn page_in_browser() -> Result<()> {
+    build_binary()?;
+    page::test_in_browser()
+}
+
+fn build_binary() -> Result<()> {
     run(
         "binary",
         cargo(&[
@@ -150,11 +171,7 @@ fn end_to_end() -> Result<()> {
             "opscope",
             "--locked",
         ]),
-    )?;
-    let mut pytest = python::with_packages(E2E_REQUIREMENTS)?;
-    pytest.args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/e2e"]);
-    pytest.env("OPSCOPE", built("debug", "opscope")?);
-    run("comparison with ONNX Runtime", pytest)
+    )
 }
 
 /// A file that was built with a profile.
