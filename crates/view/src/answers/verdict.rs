@@ -150,6 +150,8 @@ fn of_survey(runs: &ViewedRuns) -> Value {
     let has_nan = found.n_nan.is_some_and(|n| n > 0);
     let kind = match found.role {
         Some(SpreadRole::MakesNan) => "makes_nan",
+        // Finite elements reach the end of the dtype; the logarithm of 0 is no overflow.
+        Some(SpreadRole::MakesInf) if found.headroom == Some(0) => "overflows",
         Some(SpreadRole::MakesInf) => "makes_inf",
         _ if has_nan => "has_nan",
         _ => "has_inf",
@@ -159,7 +161,7 @@ fn of_survey(runs: &ViewedRuns) -> Value {
     let name = format!("{} `{}`", first.op_type, first.op_name);
     let what = if has_nan { "NaN" } else { "infinity" };
     let how = match kind {
-        "makes_nan" | "makes_inf" => ", from finite inputs",
+        "makes_nan" | "makes_inf" | "overflows" => ", from finite inputs",
         _ => "",
     };
     json!({
