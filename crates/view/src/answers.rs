@@ -3,6 +3,7 @@
 
 mod coverage;
 mod elements;
+mod graph;
 mod info;
 mod operator;
 mod operators;
@@ -53,6 +54,7 @@ pub(crate) fn answer(runs: &ViewedRuns, path: &str, query: &Query) -> Result<Ans
         "info" => Ok(Answer::Json(info::answer(runs))),
         "operators" => operators::answer(runs, query).map(Answer::Json),
         "trace" => trace::answer(runs, query).map(Answer::Json),
+        "graph" => graph::answer(runs, query).map(Answer::Json),
         "tensor" => tensor::answer(runs, query).map(Answer::Json),
         "slice" => slice::picture(runs, query).map(Answer::Bytes),
         "values" => slice::values(runs, query).map(Answer::Json),

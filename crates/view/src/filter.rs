@@ -377,6 +377,52 @@ mod tests {
 
     use super::*;
 
+    const ACCEPTING: &[&str] = &[
+        "",
+        "  ",
+        "attn",
+        "ATTN",
+        "type:MatMul",
+        "type:matmul",
+        "type:Mat*",
+        "type:M?tMul",
+        "type~mat",
+        "name~attn",
+        "status:fail",
+        "rank:3",
+        "rank=3",
+        "rank>=3",
+        "max_abs>2e3",
+        "max_abs>=2^11",
+        "headroom<2^5",
+        "headroom=2^4",
+        "n_inf>0",
+        "nonfinite:any",
+        "nonfinite:inf",
+        "fault:yes",
+        "-type:Relu",
+        "type:MatMul -rank:2 attn",
+        "\"attn: q\"",
+        "name:*/attn*matmul",
+        ":",
+    ];
+    const REFUSING: &[&str] = &[
+        "relu",
+        "type:Mat",
+        "-attn",
+        "status:pass",
+        "rank:2",
+        "step:0",
+        "max_abs<2e3",
+        "nonfinite:nan",
+        "nonfinite:none",
+        "fault:no",
+        "rel_l2>0",
+        "headroom<2^4",
+        "type:MatMul status:warn",
+        "\"attn q\"",
+    ];
+
     #[test]
     fn filters_accept_what_they_say() {
         let surveyed = SurveyedExecution {
@@ -403,53 +449,10 @@ mod tests {
             let filter = OperatorFilter::parse(text).unwrap();
             assert_eq!(filter.accepts(&facts), expected, "{text}");
         };
-        for text in [
-            "",
-            "  ",
-            "attn",
-            "ATTN",
-            "type:MatMul",
-            "type:matmul",
-            "type:Mat*",
-            "type:M?tMul",
-            "type~mat",
-            "name~attn",
-            "status:fail",
-            "rank:3",
-            "rank=3",
-            "rank>=3",
-            "max_abs>2e3",
-            "max_abs>=2^11",
-            "headroom<2^5",
-            "headroom=2^4",
-            "n_inf>0",
-            "nonfinite:any",
-            "nonfinite:inf",
-            "fault:yes",
-            "-type:Relu",
-            "type:MatMul -rank:2 attn",
-            "\"attn: q\"",
-            "name:*/attn*matmul",
-            ":",
-        ] {
+        for text in ACCEPTING {
             check(text, true);
         }
-        for text in [
-            "relu",
-            "type:Mat",
-            "-attn",
-            "status:pass",
-            "rank:2",
-            "step:0",
-            "max_abs<2e3",
-            "nonfinite:nan",
-            "nonfinite:none",
-            "fault:no",
-            "rel_l2>0",
-            "headroom<2^4",
-            "type:MatMul status:warn",
-            "\"attn q\"",
-        ] {
+        for text in REFUSING {
             check(text, false);
         }
     }

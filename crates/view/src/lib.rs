@@ -5,6 +5,7 @@
 
 mod answers;
 mod filter;
+mod graph;
 mod json;
 mod links;
 mod page;

@@ -38,7 +38,7 @@ pub(super) fn answer(runs: &ViewedRuns) -> Value {
         "n_operators": runs.n_operators(),
         "places": places(runs),
         "metric": metric,
-        "views": ["overview", "tensor", "coverage"],
+        "views": ["overview", "graph", "tensor", "coverage"],
         "verdict": verdict::verdict(runs),
         "counts": { "pass": pass, "warn": warn, "fail": fail, "skip": skip },
         "slots": slots,

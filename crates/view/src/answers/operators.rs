@@ -153,17 +153,6 @@ pub(super) fn row(runs: &ViewedRuns, facts: &OperatorFacts<'_>) -> Value {
     let cause = facts.cause;
     let golden = compared.and_then(|operator| operator.golden.last());
     let golden = golden.filter(|golden| golden.op_name != *facts.op_name);
-    let entry = match compared {
-        Some(operator) if cause == Some(Cause::Outside) => {
-            let mut slots = operator.slots.iter();
-            let outside = slots.find(|slot| slot.is_outside && slot.level != VerdictLevel::Pass);
-            match verdict::entry(runs, facts.id, outside) {
-                Some("model_input") => Some("input"),
-                other => other,
-            }
-        }
-        _ => None,
-    };
     let (dtype, shape) = output_of(runs, facts);
     json!({
         "id": facts.id,
@@ -174,7 +163,7 @@ pub(super) fn row(runs: &ViewedRuns, facts: &OperatorFacts<'_>) -> Value {
         "at_fault": facts.is_at_fault,
         "cause": cause.map(words::cause_name),
         "error": error, "added": added, "inputs": inputs,
-        "entry": entry,
+        "entry": entry(runs, facts),
         "golden": golden.map(|golden| golden.op_name.as_str()),
         "n_target": compared.map_or(1, |operator| operator.target.len()),
         "n_golden": compared.map_or(0, |operator| operator.golden.len()),
@@ -184,6 +173,19 @@ pub(super) fn row(runs: &ViewedRuns, facts: &OperatorFacts<'_>) -> Value {
         "note": note(facts),
         "dtype": dtype, "shape": shape,
     })
+}
+
+/// How what differs enters an operator that is at fault for nothing else.
+pub(super) fn entry(runs: &ViewedRuns, facts: &OperatorFacts<'_>) -> Option<&'static str> {
+    let operator = facts
+        .compared
+        .filter(|_| facts.cause == Some(Cause::Outside))?;
+    let mut slots = operator.slots.iter();
+    let outside = slots.find(|slot| slot.is_outside && slot.level != VerdictLevel::Pass);
+    match verdict::entry(runs, facts.id, outside) {
+        Some("model_input") => Some("input"),
+        other => other,
+    }
 }
 
 fn note(facts: &OperatorFacts<'_>) -> Option<&'static str> {

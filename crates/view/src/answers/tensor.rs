@@ -63,10 +63,7 @@ pub(super) fn answer(runs: &ViewedRuns, query: &Query) -> Result<Value, AnswerEr
     let asked = AskedSlot::read(runs, query)?;
     let side = |side| load(runs, asked.operator, asked.key, side).and_then(SideNumbers::new);
     let target = side(ShownSide::Target);
-    let golden = match runs.golden {
-        Some(_) => Some(side(ShownSide::Golden)),
-        None => None,
-    };
+    let golden = runs.golden.as_ref().map(|_| side(ShownSide::Golden));
     let reason = |side: Option<&Result<SideNumbers, AnswerError>>| match side {
         Some(Err(
             AnswerError::Missing(text) | AnswerError::Query(text) | AnswerError::Dump(text),

@@ -57,7 +57,8 @@ fn is_more(value: Option<f64>, than: Option<f64>) -> bool {
     }
 }
 
-fn severity(level: VerdictLevel) -> u8 {
+/// The order of levels by how bad they are; what was not compared is known to be nothing.
+pub(super) fn severity(level: VerdictLevel) -> u8 {
     match level {
         VerdictLevel::Skip => 0,
         VerdictLevel::Pass => 1,

@@ -1,0 +1,352 @@
+//! Layout of operators in nested groups, of which some are open.
+//!
+//! Every open group is laid out for itself and then is one node of its parent, so opening a group
+//! never reorders what is outside it.
+
+mod lines;
+mod scopes;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+use std::collections::HashMap;
+
+use crate::graph::layers::{LayeredLayout, NodeSize, Point, lay_out};
+pub(crate) use scopes::scopes;
+use tree::{Child, GroupTree};
+
+/// The width of an operator without a wider label, and of a closed group.
+pub(crate) const BOX_WIDTH: f64 = 182.0;
+/// The height of an operator and of a closed group.
+pub(crate) const BOX_HEIGHT: f64 = 24.0;
+/// The height of an open group's head.
+pub(crate) const HEAD_HEIGHT: f64 = 24.0;
+/// The space between an open group's outline and its children.
+pub(crate) const PADDING: f64 = 12.0;
+
+/// An operator to lay out.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct OperatorNode {
+    /// The groups around it from the outside, see [`scopes`].
+    pub(crate) scopes: Vec<String>,
+    /// The width that its label needs; at least [`BOX_WIDTH`] is used.
+    pub(crate) width: Option<f64>,
+}
+
+/// What a box stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BoxKind {
+    /// One operator.
+    Operator,
+    /// A group that is one box.
+    ClosedGroup,
+    /// A group that is a box around its children.
+    OpenGroup,
+}
+
+/// A visible operator or group.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct GraphBox {
+    /// Names the box whatever else is open: `op:` and the operator's index, or `group:` and the
+    /// path.
+    pub(crate) key: String,
+    /// What the box stands for.
+    pub(crate) kind: BoxKind,
+    /// The box around this one, an index of [`GraphLayout::boxes`]; parents precede children.
+    pub(crate) parent: Option<u32>,
+    /// The scopes of a group joined by `/`; empty for operators.
+    pub(crate) path: String,
+    /// A group's name without the parts that stand around it; empty for operators.
+    pub(crate) label: String,
+    /// The left edge.
+    pub(crate) x: f64,
+    /// The top edge.
+    pub(crate) y: f64,
+    /// Width in pixels.
+    pub(crate) width: f64,
+    /// Height in pixels.
+    pub(crate) height: f64,
+    /// The operators inside in execution order.
+    pub(crate) operators: Vec<u32>,
+}
+
+/// All edges from one visible box to another.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct BoxEdge {
+    /// The producer, an index of [`GraphLayout::boxes`].
+    pub(crate) from: u32,
+    /// The consumer, an index of [`GraphLayout::boxes`].
+    pub(crate) to: u32,
+    /// The corners of the line from the bottom of `from` to the top of `to`, or, where groups feed
+    /// each other and the line runs upward, from the top of `from` to the bottom of `to`.
+    pub(crate) points: Vec<Point>,
+}
+
+/// Where boxes and edges are drawn.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct GraphLayout {
+    /// Visible boxes, parents before children.
+    pub(crate) boxes: Vec<GraphBox>,
+    /// One edge for each pair of visible boxes, sorted by the boxes.
+    pub(crate) edges: Vec<BoxEdge>,
+    /// For each operator the innermost visible box that holds it.
+    pub(crate) box_of_operator: Vec<u32>,
+    /// The width of the whole.
+    pub(crate) width: f64,
+    /// The height of the whole.
+    pub(crate) height: f64,
+}
+
+/// Lays out operators in execution order with their edges from producer to consumer.
+///
+/// `open` lists the paths of open groups; unknown paths are ignored, and a group shows its children
+/// only if the groups around it are open too. Edges of operators that do not exist are ignored.
+/// Operators without any edge at their level stand in one column, in order.
+pub(crate) fn lay_out_groups(
+    operators: &[OperatorNode],
+    edges: &[(u32, u32)],
+    open: &[String],
+) -> GraphLayout {
+    let n = operators.len();
+    let edges: Vec<(u32, u32)> = edges
+        .iter()
+        .copied()
+        .filter(|edge| (edge.0 as usize) < n && (edge.1 as usize) < n && edge.0 != edge.1)
+        .collect();
+    let tree = GroupTree::new(operators, &edges, open);
+    let mut level_edges: HashMap<u32, Vec<(Child, Child)>> = HashMap::new();
+    for &(from, to) in &edges {
+        if let Some(meeting) = tree.meeting(from, to) {
+            level_edges
+                .entry(meeting.group)
+                .or_default()
+                .push((meeting.from, meeting.to));
+        }
+    }
+    let mut levels = Levels {
+        tree: &tree,
+        operators,
+        edges: level_edges,
+        of_group: HashMap::new(),
+        group_of_box: HashMap::new(),
+    };
+    levels.lay_out_group(tree::ROOT);
+    let mut layout = GraphLayout {
+        boxes: Vec::new(),
+        edges: Vec::new(),
+        box_of_operator: vec![0; n],
+        width: 0.0,
+        height: 0.0,
+    };
+    if let Some(root) = levels.of_group.get(&tree::ROOT) {
+        (layout.width, layout.height) = (root.layout.width, root.layout.height);
+    }
+    levels.add_boxes(tree::ROOT, None, Point { x: 0.0, y: 0.0 }, &mut layout);
+    layout.edges = lines::draw(&levels, &layout, &edges);
+    layout
+}
+
+/// The inside of an open group.
+struct Level {
+    children: Vec<Child>,
+    place_of: HashMap<Child, u32>,
+    layout: LayeredLayout,
+    /// The place of an edge between two children in the routes of `layout`.
+    edge_of: HashMap<(Child, Child), u32>,
+    /// The top left corner of the children in the whole.
+    origin: Point,
+    /// The boxes of the children, ascending.
+    boxes: Vec<u32>,
+}
+
+struct Levels<'a> {
+    tree: &'a GroupTree,
+    operators: &'a [OperatorNode],
+    edges: HashMap<u32, Vec<(Child, Child)>>,
+    of_group: HashMap<u32, Level>,
+    /// The group of each box that is an open group.
+    group_of_box: HashMap<u32, u32>,
+}
+
+impl Levels<'_> {
+    /// Lays out an open group and those inside it, and returns the size of its children together.
+    fn lay_out_group(&mut self, group: u32) -> NodeSize {
+        let tree = self.tree;
+        let children = tree.children(group).to_vec();
+        let sizes: Vec<NodeSize> = children
+            .iter()
+            .map(|child| self.child_size(*child))
+            .collect();
+        let place_of: HashMap<Child, u32> = children
+            .iter()
+            .enumerate()
+            .map(|(place, child)| (*child, place as u32))
+            .collect();
+        let mut pairs = self.edges.remove(&group).unwrap_or_default();
+        pairs.sort_unstable();
+        pairs.dedup();
+        let edge_of = pairs
+            .iter()
+            .enumerate()
+            .map(|(idx, pair)| (*pair, idx as u32))
+            .collect();
+        let mut edges: Vec<(u32, u32)> = pairs
+            .iter()
+            .map(|(from, to)| (place_of[from], place_of[to]))
+            .collect();
+        add_column(children.len(), &mut edges);
+        let layout = lay_out(&sizes, &edges);
+        let size = NodeSize {
+            width: layout.width,
+            height: layout.height,
+        };
+        let level = Level {
+            children,
+            place_of,
+            layout,
+            edge_of,
+            origin: Point { x: 0.0, y: 0.0 },
+            boxes: Vec::new(),
+        };
+        self.of_group.insert(group, level);
+        size
+    }
+
+    fn child_size(&mut self, child: Child) -> NodeSize {
+        match child {
+            Child::Group(group) if self.tree.is_open(group) => {
+                let inner = self.lay_out_group(group);
+                NodeSize {
+                    width: (inner.width + 2.0 * PADDING).max(BOX_WIDTH + 2.0 * PADDING),
+                    height: inner.height + HEAD_HEIGHT + 2.0 * PADDING,
+                }
+            }
+            Child::Group(_) => NodeSize {
+                width: BOX_WIDTH,
+                height: BOX_HEIGHT,
+            },
+            Child::Operator(idx) => {
+                let width = self.operators[idx as usize]
+                    .width
+                    .filter(|width| width.is_finite());
+                NodeSize {
+                    width: width.map_or(BOX_WIDTH, |width| width.ceil().max(BOX_WIDTH)),
+                    height: BOX_HEIGHT,
+                }
+            }
+        }
+    }
+
+    /// Adds the boxes inside an open group, whose children begin at `origin`.
+    fn add_boxes(
+        &mut self,
+        group: u32,
+        group_box: Option<u32>,
+        origin: Point,
+        layout: &mut GraphLayout,
+    ) {
+        let Some(mut level) = self.of_group.remove(&group) else {
+            return;
+        };
+        level.origin = origin;
+        for (place, &child) in level.children.iter().enumerate() {
+            let idx = layout.boxes.len() as u32;
+            level.boxes.push(idx);
+            let corner = level.layout.corners[place];
+            let at = Point {
+                x: origin.x + corner.x,
+                y: origin.y + corner.y,
+            };
+            let mut new_box = self.new_box(child, group_box, at);
+            match child {
+                Child::Operator(operator) => layout.box_of_operator[operator as usize] = idx,
+                Child::Group(inner) if self.tree.is_open(inner) => {
+                    let inside = self.of_group.get(&inner);
+                    let size = inside.map_or((0.0, 0.0), |level| {
+                        (level.layout.width, level.layout.height)
+                    });
+                    new_box.width = (size.0 + 2.0 * PADDING).max(BOX_WIDTH + 2.0 * PADDING);
+                    new_box.height = size.1 + HEAD_HEIGHT + 2.0 * PADDING;
+                    let inner_origin = Point {
+                        x: at.x + ((new_box.width - size.0) / 2.0).floor(),
+                        y: at.y + HEAD_HEIGHT + PADDING,
+                    };
+                    layout.boxes.push(new_box);
+                    self.group_of_box.insert(idx, inner);
+                    self.add_boxes(inner, Some(idx), inner_origin, layout);
+                    continue;
+                }
+                Child::Group(_) => {
+                    for &operator in &new_box.operators {
+                        layout.box_of_operator[operator as usize] = idx;
+                    }
+                }
+            }
+            layout.boxes.push(new_box);
+        }
+        self.of_group.insert(group, level);
+    }
+
+    fn new_box(&mut self, child: Child, parent: Option<u32>, at: Point) -> GraphBox {
+        let tree = self.tree;
+        let (key, kind, path, label, operators) = match child {
+            Child::Operator(idx) => {
+                let key = format!("op:{idx}");
+                (
+                    key,
+                    BoxKind::Operator,
+                    String::new(),
+                    String::new(),
+                    vec![idx],
+                )
+            }
+            Child::Group(group) => {
+                let path = tree.path(group);
+                let is_open = tree.is_open(group);
+                let kind = if is_open {
+                    BoxKind::OpenGroup
+                } else {
+                    BoxKind::ClosedGroup
+                };
+                let label = tree.label(group);
+                (
+                    format!("group:{path}"),
+                    kind,
+                    path,
+                    label,
+                    tree.operators(group),
+                )
+            }
+        };
+        let width = match child {
+            Child::Operator(_) => self.child_size(child).width,
+            Child::Group(_) => BOX_WIDTH,
+        };
+        GraphBox {
+            key,
+            kind,
+            parent,
+            path,
+            label,
+            x: at.x,
+            y: at.y,
+            width,
+            height: BOX_HEIGHT,
+            operators,
+        }
+    }
+}
+
+/// Joins the children without edges in their order, so that they stand in a column rather than
+/// in one endless row.
+fn add_column(n: usize, edges: &mut Vec<(u32, u32)>) {
+    let mut is_joined = vec![false; n];
+    for edge in &*edges {
+        is_joined[edge.0 as usize] = true;
+        is_joined[edge.1 as usize] = true;
+    }
+    let lone: Vec<u32> = (0..n as u32)
+        .filter(|place| !is_joined[*place as usize])
+        .collect();
+    edges.extend(lone.windows(2).map(|pair| (pair[0], pair[1])));
+}

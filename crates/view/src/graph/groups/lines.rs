@@ -1,0 +1,221 @@
+//! Edges between visible boxes, across the borders of open groups.
+
+use super::tree::{Child, Meeting};
+use super::{BoxEdge, GraphBox, GraphLayout, Level, Levels, PADDING};
+use crate::graph::layers::Point;
+
+/// Draws one line for each pair of visible boxes.
+pub(super) fn draw(
+    levels: &Levels<'_>,
+    layout: &GraphLayout,
+    edges: &[(u32, u32)],
+) -> Vec<BoxEdge> {
+    let mut pairs: Vec<(u32, u32, u32, u32)> = edges
+        .iter()
+        .map(|&(from, to)| {
+            let visible = |operator: u32| layout.box_of_operator[operator as usize];
+            (visible(from), visible(to), from, to)
+        })
+        .filter(|pair| pair.0 != pair.1)
+        .collect();
+    pairs.sort_unstable();
+    pairs.dedup_by_key(|pair| (pair.0, pair.1));
+    let edge = |(from, to, producer, consumer)| {
+        let meeting = levels.tree.meeting(producer, consumer)?;
+        let points = line(levels, layout, &meeting, (from, to))?;
+        Some(BoxEdge { from, to, points })
+    };
+    pairs.into_iter().filter_map(edge).collect()
+}
+
+fn line(
+    levels: &Levels<'_>,
+    layout: &GraphLayout,
+    meeting: &Meeting,
+    (from, to): (u32, u32),
+) -> Option<Vec<Point>> {
+    let level = levels.of_group.get(&meeting.group)?;
+    let idx = *level.edge_of.get(&(meeting.from, meeting.to))?;
+    let mut route = level.layout.routes.get(idx as usize)?.clone();
+    for point in &mut route {
+        point.x += level.origin.x;
+        point.y += level.origin.y;
+    }
+    let (mut upper, mut lower) = ((from, meeting.from), (to, meeting.to));
+    let is_upward = is_upward(&route);
+    if is_upward {
+        route.reverse();
+        std::mem::swap(&mut upper, &mut lower);
+    }
+    let mut points = Vec::with_capacity(route.len() + 4);
+    leave(
+        levels,
+        layout,
+        upper.0,
+        box_of(level, upper.1)?,
+        &mut points,
+    );
+    points.extend(route);
+    let mut entering = Vec::new();
+    enter(
+        levels,
+        layout,
+        lower.0,
+        box_of(level, lower.1)?,
+        &mut entering,
+    );
+    points.extend(entering.into_iter().rev());
+    if is_upward {
+        points.reverse();
+    }
+    points.dedup();
+    drop_straight_corners(&mut points);
+    Some(points)
+}
+
+/// Edges that close a cycle run from the top of their producer up to their consumer.
+fn is_upward(route: &[Point]) -> bool {
+    route
+        .first()
+        .zip(route.last())
+        .is_some_and(|(first, last)| first.y > last.y)
+}
+
+fn box_of(level: &Level, child: Child) -> Option<u32> {
+    level
+        .boxes
+        .get(*level.place_of.get(&child)? as usize)
+        .copied()
+}
+
+/// Leads from the bottom of a box to the bottom of the box `outer` around it: straight down from
+/// the last layer of a group, otherwise along the right padding.
+fn leave(
+    levels: &Levels<'_>,
+    layout: &GraphLayout,
+    inner: u32,
+    outer: u32,
+    points: &mut Vec<Point>,
+) {
+    let mut current = inner;
+    while current != outer {
+        let Some((group, step)) = around(levels, layout, current) else {
+            return;
+        };
+        let here = &layout.boxes[current as usize];
+        let (x, bottom) = (center(here), here.y + here.height);
+        let group_bottom = group.y + group.height;
+        points.push(Point { x, y: bottom });
+        let mut way = x;
+        if step.rank + 1 != step.n_layers {
+            way = group.x + group.width - PADDING / 2.0;
+            points.push(Point {
+                x,
+                y: bottom + PADDING / 2.0,
+            });
+            points.push(Point {
+                x: way,
+                y: bottom + PADDING / 2.0,
+            });
+        }
+        points.push(Point {
+            x: way,
+            y: group_bottom - PADDING / 2.0,
+        });
+        points.push(Point {
+            x: center(group),
+            y: group_bottom - PADDING / 2.0,
+        });
+        current = step.group_box;
+    }
+}
+
+/// Leads from the top of a box to the top of the box `outer` around it: straight up from the
+/// first layer of a group, otherwise along the left padding.
+fn enter(
+    levels: &Levels<'_>,
+    layout: &GraphLayout,
+    inner: u32,
+    outer: u32,
+    points: &mut Vec<Point>,
+) {
+    let mut current = inner;
+    while current != outer {
+        let Some((group, step)) = around(levels, layout, current) else {
+            return;
+        };
+        let here = &layout.boxes[current as usize];
+        let x = center(here);
+        // The line passes beside the head, whose text starts at the left, to keep it legible.
+        let below_head = group.y + super::HEAD_HEIGHT + PADDING / 2.0;
+        points.push(Point { x, y: here.y });
+        let mut way = x;
+        if step.rank != 0 {
+            way = group.x + PADDING / 2.0;
+            points.push(Point {
+                x,
+                y: here.y - PADDING / 2.0,
+            });
+            points.push(Point {
+                x: way,
+                y: here.y - PADDING / 2.0,
+            });
+        }
+        points.push(Point {
+            x: way,
+            y: below_head,
+        });
+        points.push(Point {
+            x: center(group),
+            y: below_head,
+        });
+        current = step.group_box;
+    }
+}
+
+struct Step {
+    group_box: u32,
+    rank: u32,
+    n_layers: u32,
+}
+
+/// Finds the open group around a box and the box's layer in it.
+fn around<'a>(
+    levels: &Levels<'_>,
+    layout: &'a GraphLayout,
+    idx: u32,
+) -> Option<(&'a GraphBox, Step)> {
+    let here = layout.boxes.get(idx as usize)?;
+    let group_box = here.parent?;
+    let group = layout.boxes.get(group_box as usize)?;
+    let level = levels.of_group.get(levels.group_of_box.get(&group_box)?)?;
+    let place = level.boxes.binary_search(&idx).ok()?;
+    let rank = *level.layout.ranks.get(place)?;
+    Some((
+        group,
+        Step {
+            group_box,
+            rank,
+            n_layers: level.layout.n_layers,
+        },
+    ))
+}
+
+fn center(of: &GraphBox) -> f64 {
+    of.x + of.width / 2.0
+}
+
+fn drop_straight_corners(points: &mut Vec<Point>) {
+    let mut kept: Vec<Point> = Vec::with_capacity(points.len());
+    for &point in &*points {
+        if let [.., before, last] = kept.as_slice() {
+            let is_straight = (before.x == last.x && last.x == point.x)
+                || (before.y == last.y && last.y == point.y);
+            if is_straight {
+                kept.pop();
+            }
+        }
+        kept.push(point);
+    }
+    *points = kept;
+}

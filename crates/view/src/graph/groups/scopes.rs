@@ -1,0 +1,22 @@
+//! The scopes in the names of operators.
+
+/// Deeper scopes are cut off: the layout of groups is recursive.
+const DEPTH_MAX: usize = 32;
+
+/// Returns the groups around an operator from the outside.
+///
+/// A module path is split at `.` and `/`. Without one, the name is split at `/`, and its last part
+/// is the operator itself: `/layer2/layer2.1/conv1/Conv` stands in `layer2`, `layer2.1`, `conv1`.
+/// Empty parts do not count. At most 32 scopes are returned.
+pub(crate) fn scopes(name: &str, module: Option<&str>) -> Vec<String> {
+    let parts = |text: &str, separators: &[char]| -> Vec<String> {
+        let parts = text.split(separators).filter(|part| !part.is_empty());
+        parts.map(str::to_owned).take(DEPTH_MAX).collect()
+    };
+    match module.filter(|module| !module.is_empty()) {
+        Some(module) => parts(module, &['.', '/']),
+        None => name
+            .rsplit_once('/')
+            .map_or_else(Vec::new, |(around, _)| parts(around, &['/'])),
+    }
+}
