@@ -8,6 +8,7 @@ mod info;
 mod operator;
 mod operators;
 mod slice;
+mod steps;
 mod tensor;
 mod trace;
 mod verdict;
@@ -55,6 +56,7 @@ pub(crate) fn answer(runs: &ViewedRuns, path: &str, query: &Query) -> Result<Ans
         "operators" => operators::answer(runs, query).map(Answer::Json),
         "trace" => trace::answer(runs, query).map(Answer::Json),
         "graph" => graph::answer(runs, query).map(Answer::Json),
+        "steps" => steps::answer(runs, query).map(Answer::Json),
         "tensor" => tensor::answer(runs, query).map(Answer::Json),
         "slice" => slice::picture(runs, query).map(Answer::Bytes),
         "values" => slice::values(runs, query).map(Answer::Json),

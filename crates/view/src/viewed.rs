@@ -199,6 +199,19 @@ impl ViewedRuns {
         let program = program.to_owned();
         let request = ComparisonRequest::with_defaults(target, golden, n_threads, program.clone());
         let comparison = run::run(&request)?;
+        ViewedRuns::open_compared(comparison, [target, golden], n_threads)
+    }
+
+    /// Opens the dumps of a comparison that was made already.
+    ///
+    /// # Errors
+    /// [`ViewError`] if they cannot be read.
+    pub fn open_compared(
+        comparison: Comparison,
+        [target, golden]: [&Path; 2],
+        n_threads: usize,
+    ) -> Result<ViewedRuns, ViewError> {
+        let program = comparison.config.program.clone();
         let open = |path| ViewedDump::open(path, n_threads).map(ViewedDump::with_names);
         let mut target = open(target)?;
         target.operators = vec![None; target.dump.runs.len()];
@@ -215,6 +228,23 @@ impl ViewedRuns {
             findings: Findings::Compared(Box::new(comparison)),
             program,
         })
+    }
+
+    /// A saved comparison, whose tensors are not at hand.
+    pub fn of_saved(comparison: Comparison) -> ViewedRuns {
+        let dump = |path: &str| ViewedDump {
+            path: path.into(),
+            dump: ComparedDump::default(),
+            links: OperatorLinks::default(),
+            by_name: HashMap::new(),
+            operators: Vec::new(),
+        };
+        ViewedRuns {
+            target: dump(&comparison.config.target),
+            golden: Some(dump(&comparison.config.golden)),
+            program: comparison.config.program.clone(),
+            findings: Findings::Compared(Box::new(comparison)),
+        }
     }
 
     /// The comparison, if there are two dumps.

@@ -20,6 +20,7 @@ use opscope_tensor::difference;
 use self::outcome::FailOn;
 use self::reports::ReportArguments;
 use crate::arguments::{NumberRanges, rank_ranges, step_ranges};
+use crate::commands::view::{self, ServerArguments};
 use crate::exit::{CommandFailure, UNREADABLE, USAGE};
 use crate::progress;
 
@@ -90,6 +91,11 @@ pub(crate) struct CompareArguments {
     /// Print nothing but what `-` asks for
     #[arg(short, long)]
     quiet: bool,
+    /// Show the result as a page in the browser, as `opscope view` does, until Ctrl-C
+    #[arg(long, conflicts_with = "from")]
+    view: bool,
+    #[command(flatten)]
+    server: ServerArguments,
     // Last, as their headings hold for all that follows.
     #[command(flatten)]
     part: PartArguments,
@@ -160,7 +166,14 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<(), CommandFailure> {
         terminal::print(&comparison, arguments.top)?;
     }
     arguments.reports.write(&comparison)?;
-    match outcome::code(&comparison, arguments.fail_on) {
+    let code = outcome::code(&comparison, arguments.fail_on);
+    if let (true, Some(target), Some(golden)) =
+        (arguments.view, &arguments.target, &arguments.golden)
+    {
+        let n_threads = arguments.jobs.unwrap_or_else(default_jobs).max(1);
+        view::serve_comparison(comparison, [target, golden], &arguments.server, n_threads)?;
+    }
+    match code {
         0 => Ok(()),
         code => Err(CommandFailure::silent(code)),
     }
@@ -173,15 +186,20 @@ fn thresholds(path: Option<&Path>) -> Result<Thresholds, CommandFailure> {
     Thresholds::read(path).map_err(|error| CommandFailure::new(USAGE, error))
 }
 
+/// Reads a result that `--json` or `--jsonl` saved.
+pub(crate) fn read_saved(saved: &Path) -> Result<Comparison, CommandFailure> {
+    json::read(saved).map_err(|error| {
+        let error = anyhow::Error::new(error);
+        CommandFailure::new(UNREADABLE, error.context(format!("`{}`", saved.display())))
+    })
+}
+
 fn judged_anew(
     arguments: &CompareArguments,
     saved: &Path,
     judging: &VerdictOptions,
 ) -> Result<Comparison, CommandFailure> {
-    let mut comparison = json::read(saved).map_err(|error| {
-        let error = anyhow::Error::new(error);
-        CommandFailure::new(UNREADABLE, error.context(format!("`{}`", saved.display())))
-    })?;
+    let mut comparison = read_saved(saved)?;
     // What was measured stays as it was; how it is judged is new.
     let options = &mut comparison.config.options;
     options.retain(|(name, _)| name != THRESHOLDS);
@@ -240,7 +258,7 @@ pub(crate) fn with_defaults(
 }
 
 /// The program, as results name it.
-fn program() -> String {
+pub(crate) fn program() -> String {
     format!("opscope {}", env!("CARGO_PKG_VERSION"))
 }
 

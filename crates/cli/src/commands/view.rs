@@ -4,10 +4,12 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use opscope_analysis::compare::result::Comparison;
 use opscope_analysis::compare::run::CompareError;
 use opscope_analysis::default_jobs;
 use opscope_view::{PageServer, ServerOptions, ViewError, ViewedRuns};
 
+use crate::commands::compare::{self, program};
 use crate::console::{self, line, tell};
 use crate::exit::{CommandFailure, UNREADABLE, USAGE, check_path};
 use crate::progress;
@@ -22,12 +24,27 @@ use crate::progress;
 #[command(after_help = "Examples:
   opscope view dump
   opscope view npu cpu --no-open
+  opscope view --from result.json
   ssh -L 8080:localhost:8080 machine opscope view dump --port 8080 --no-open")]
 pub(crate) struct ViewArguments {
     /// A dump; with GOLDEN the one that is examined
-    dump: PathBuf,
+    #[arg(required_unless_present = "from", conflicts_with = "from")]
+    dump: Option<PathBuf>,
     /// The dump that is taken for right
     golden: Option<PathBuf>,
+    /// Show a result that `opscope compare --json` saved; there are no tensors to look into then
+    #[arg(long, value_name = "RESULT")]
+    from: Option<PathBuf>,
+    #[command(flatten)]
+    server: ServerArguments,
+    /// Number of threads [default: one for each processor]
+    #[arg(long, value_name = "N")]
+    jobs: Option<usize>,
+}
+
+/// Where the page is served.
+#[derive(clap::Args)]
+pub(crate) struct ServerArguments {
     /// Only print the address
     #[arg(long)]
     no_open: bool,
@@ -43,35 +60,58 @@ pub(crate) struct ViewArguments {
         hide_default_value = true
     )]
     port: u16,
-    /// Number of threads [default: one for each processor]
-    #[arg(long, value_name = "N")]
-    jobs: Option<usize>,
 }
 
 pub(crate) fn run(arguments: &ViewArguments) -> Result<(), CommandFailure> {
-    check_path(&arguments.dump)?;
-    if let Some(golden) = &arguments.golden {
-        check_path(golden)?;
+    let dumps = [&arguments.dump, &arguments.golden];
+    for path in dumps.into_iter().flatten() {
+        check_path(path)?;
     }
     let n_threads = arguments.jobs.unwrap_or_else(default_jobs).max(1);
-    let program = format!("opscope {}", env!("CARGO_PKG_VERSION"));
-    let runs = progress::with_spinner("reading", || match &arguments.golden {
-        None => ViewedRuns::open_one(&arguments.dump, n_threads, &program),
-        Some(golden) => ViewedRuns::open_two([&arguments.dump, golden], n_threads, &program),
-    });
+    let program = program();
+    let runs = match (&arguments.from, dumps) {
+        (Some(saved), _) => Ok(ViewedRuns::of_saved(compare::read_saved(saved)?)),
+        (None, [Some(target), Some(golden)]) => progress::with_spinner("comparing", || {
+            ViewedRuns::open_two([target, golden], n_threads, &program)
+        }),
+        (None, [Some(dump), None]) => progress::with_spinner("reading", || {
+            ViewedRuns::open_one(dump, n_threads, &program)
+        }),
+        // clap has seen to it.
+        (None, [None, _]) => return Err(CommandFailure::message(USAGE, "a dump is needed")),
+    };
+    serve(runs.map_err(failure)?, &arguments.server, n_threads)
+}
+
+/// Serves the page of a comparison that was just made, until it is interrupted.
+pub(crate) fn serve_comparison(
+    comparison: Comparison,
+    [target, golden]: [&Path; 2],
+    server: &ServerArguments,
+    n_threads: usize,
+) -> Result<(), CommandFailure> {
+    let runs = ViewedRuns::open_compared(comparison, [target, golden], n_threads);
+    serve(runs.map_err(failure)?, server, n_threads)
+}
+
+fn serve(
+    runs: ViewedRuns,
+    server: &ServerArguments,
+    n_threads: usize,
+) -> Result<(), CommandFailure> {
     let options = ServerOptions {
-        host: arguments.host.clone(),
-        port: arguments.port,
+        host: server.host.clone(),
+        port: server.port,
         n_threads,
     };
-    let server = PageServer::bind(runs.map_err(failure)?, &options).map_err(failure)?;
-    line!(console::out(), "{}", server.address())?;
+    let page = PageServer::bind(runs, &options).map_err(failure)?;
+    line!(console::out(), "{}", page.address())?;
     // Whoever waits for the address reads it from a pipe.
     console::out().flush()?;
-    if !arguments.no_open && !open_browser(server.address()) {
+    if !server.no_open && !open_browser(page.address()) {
         tell!("no browser could be opened: open the address above, or forward its port");
     }
-    server.run().map_err(failure)
+    page.run().map_err(failure)
 }
 
 fn failure(error: ViewError) -> CommandFailure {
