@@ -65,7 +65,7 @@ pub(crate) fn check() -> Result<()> {
 fn build_files() -> Result<()> {
     let npm = |arguments: &[&str]| {
         let mut npm = Command::new("npm");
-        npm.args(arguments).current_dir(root().join(SOURCES));
+        npm.args(["--prefix", SOURCES]).args(arguments);
         npm
     };
     run(

@@ -1,4 +1,4 @@
-//! What the numbers of one dump show without another to compare with: where NaN and infinities
+//! Findings in the numbers of one dump, without another to compare with: where NaN and infinities
 //! begin, and how near the rest comes to the end of its dtype.
 
 use opscope_store::record::SlotSide;
@@ -27,7 +27,7 @@ pub struct DumpSurvey {
     pub problems: Vec<String>,
 }
 
-/// What is known of the numbers of an execution.
+/// The numbers of an execution, as far as they are known.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SurveyedExecution {
     /// The largest magnitude of the finite elements of its outputs.
@@ -45,7 +45,7 @@ pub struct SurveyedExecution {
     pub role: Option<SpreadRole>,
 }
 
-/// What an execution with NaN or infinities in its outputs has to do with them.
+/// The part of an execution in the spreading of NaN and infinities that its outputs have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpreadRole {
     /// All its inputs are finite, and NaN are among its outputs.

@@ -11,6 +11,7 @@ pub(crate) mod msaccucmp;
 pub(crate) mod op;
 pub(crate) mod overflow;
 pub(crate) mod replay;
+mod saved_result;
 pub(crate) mod show;
 pub(crate) mod sql;
 pub(crate) mod view;

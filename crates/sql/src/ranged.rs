@@ -75,7 +75,7 @@ impl RangedTable {
         FileGroup::new(files.map(|(file, _)| file.clone()).collect())
     }
 
-    /// What the ranges of a file tell of a question's conditions; `None` if that is nothing.
+    /// The conditions of a question as far as ranges tell of them; `None` if they tell nothing.
     fn predicate(&self, state: &dyn Session, filters: &[Expr]) -> Option<PruningPredicate> {
         let condition = conjunction(filters.iter().cloned())?;
         let schema = self.table.schema();

@@ -4,7 +4,7 @@
 //! Where there are more elements than pixels, a pixel shows the element of largest magnitude: NaN
 //! before infinities, and these before numbers. A mean would hide what a picture is looked at for.
 
-/// What an axis is in a picture.
+/// The use of an axis in a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AxisRole {
     /// It goes down. Several are joined in their order.

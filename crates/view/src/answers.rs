@@ -1,4 +1,4 @@
-//! What the page is told. Each answer is made from the dumps that are open and from the address's
+//! Answers to the page's questions. Each is made from the dumps that are open and from the address's
 //! query; nothing in a query is ever a path.
 
 mod coverage;
@@ -91,6 +91,7 @@ impl AskedSlot {
         let missing = |name: &str| AnswerError::Query(format!("`{name}` is missing"));
         let operator = query.get("op").ok_or_else(|| missing("op"))?;
         let operator = number(operator, "op")?;
+        // Numbers are all that a client can name.
         if operator >= runs.n_operators() {
             return Err(AnswerError::Missing(format!(
                 "there is no operator {operator}"

@@ -32,7 +32,7 @@ pub(crate) struct OperatorFilter {
 pub(crate) struct FilterError {
     /// The characters at fault.
     pub(crate) place: Range<usize>,
-    /// What is wrong.
+    /// The mistake in words.
     pub(crate) message: String,
     /// The nearest right word.
     pub(crate) suggestion: Option<String>,
@@ -166,6 +166,7 @@ fn tokens(text: &str) -> Vec<Token> {
 
 /// The condition of a word, or what is wrong with it and the nearest right word.
 fn condition(token: &str) -> Result<Condition, (String, Option<String>)> {
+    // A word without a sign is looked for in names.
     let Some(at) = token.find([':', '~', '<', '>', '=']) else {
         return Ok(Condition::Word(token.to_lowercase()));
     };
@@ -174,6 +175,7 @@ fn condition(token: &str) -> Result<Condition, (String, Option<String>)> {
     if column.is_empty() {
         return Ok(Condition::Word(token.to_lowercase()));
     }
+    // `>=` is one sign.
     let sign_end = rest.find(|c| !":~<>=".contains(c)).unwrap_or(rest.len());
     let (sign, value) = rest.split_at(sign_end);
     if let Some((column, words)) = CHOICES.into_iter().find(|(name, _)| *name == column) {
@@ -191,6 +193,10 @@ fn condition(token: &str) -> Result<Condition, (String, Option<String>)> {
             let suggestion = format!("{column}~{value}");
             let message = format!("`{column}` is text: use `:` for all of it, `~` for a part");
             return Err((message, Some(suggestion)));
+        }
+        // Half of a condition, while it is typed.
+        if value.is_empty() {
+            return Err((format!("`{column}{sign}` needs a text behind it"), None));
         }
         return Ok(Condition::Text {
             column,
@@ -251,6 +257,7 @@ fn number_condition(
 
 fn nearest<'a>(word: &str, words: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let near = words.map(|known| (strsim::jaro_winkler(word, known), known));
+    // A word that is far from all others is no misspelling of any.
     let best = near.max_by(|a, b| a.0.total_cmp(&b.0));
     best.filter(|(likeness, _)| *likeness > 0.6)
         .map(|(_, known)| known)
@@ -472,6 +479,7 @@ mod tests {
         check("type>Conv", 0..9, Some("type~Conv"));
         check("headroom<0", 0..10, None);
         check("rank:nan", 0..8, None);
+        check("type:", 0..5, None);
         let long = "a ".repeat(N_TERMS_MAX + 1);
         assert!(OperatorFilter::parse(&long).is_err());
     }

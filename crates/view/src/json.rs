@@ -33,6 +33,7 @@ pub(crate) fn slot(key: SlotKey) -> String {
 
 /// The slot of an address.
 pub(crate) fn parse_slot(text: &str) -> Option<SlotKey> {
+    // Short, as it stands in every address.
     let (side, index) = match text.strip_prefix("in") {
         Some(index) => (SlotSide::Input, index),
         None => (SlotSide::Output, text.strip_prefix("out")?),

@@ -22,6 +22,7 @@ impl OperatorLinks {
                 if input.side != SlotSide::Input {
                     continue;
                 }
+                // An input of the model or a weight has no producer.
                 let Some(made) = dump.producer_of(SlotRef { run, slot: at }) else {
                     continue;
                 };
@@ -35,6 +36,7 @@ impl OperatorLinks {
                 }
             }
         }
+        // Those that made inputs are in order of runs already.
         links.read_by.sort_unstable();
         links
     }

@@ -75,11 +75,13 @@ impl PageServer {
             source,
         };
         let runtime = tokio::runtime::Builder::new_multi_thread()
+            // Answers are made on threads of their own; this one only listens.
             .worker_threads(1)
             .max_blocking_threads(options.n_threads.max(1))
             .enable_all()
             .build()
             .map_err(failed)?;
+        // Names are looked up here, and the first address that can be had is taken.
         let place = (options.host.as_str(), options.port);
         let listener = runtime.block_on(TcpListener::bind(place)).map_err(failed)?;
         let port = listener.local_addr().map_err(failed)?.port();
@@ -113,6 +115,7 @@ impl PageServer {
     /// [`ViewError::Serve`] if the port is lost.
     pub fn run(self) -> Result<(), ViewError> {
         let router = Router::new().fallback(respond).with_state(self.shared);
+        // Connections in progress are answered first.
         let served = self.runtime.block_on(async {
             axum::serve(self.listener, router)
                 .with_graceful_shutdown(interrupted())
@@ -153,6 +156,7 @@ async fn respond(
     if let Err((status, text)) = check(&shared, request.method(), request.headers()) {
         return failure(status, text);
     }
+    // Not decoded: neither tokens nor views nor files have characters that need it.
     let path = request.uri().path().trim_start_matches('/').to_owned();
     let (given, path) = path.split_once('/').unwrap_or((&path, ""));
     if !is_same(given, &shared.token) {
@@ -177,6 +181,7 @@ async fn respond(
         // A mistake of ours shall not end the page of the user.
         catch_unwind(AssertUnwindSafe(answer))
     };
+    // Reading may wait for a disk, and other questions shall not wait with it.
     match tokio::task::spawn_blocking(work).await {
         Ok(Ok(result)) => of_answer(result),
         _ => failure(
@@ -242,6 +247,7 @@ fn of_answer(result: Result<Answer, AnswerError>) -> Response {
         Ok(Answer::Bytes(bytes)) => reply(StatusCode::OK, "application/octet-stream", bytes.into()),
         Ok(Answer::File(name, bytes)) => {
             let mut response = reply(StatusCode::OK, "application/octet-stream", bytes.into());
+            // The name is made of numbers, so that it needs no quoting.
             let place = format!("attachment; filename=\"{name}\"");
             if let Ok(place) = HeaderValue::from_str(&place) {
                 response

@@ -21,7 +21,7 @@ pub struct ViewedRuns {
     pub target: ViewedDump,
     /// The dump that is taken for right.
     pub golden: Option<ViewedDump>,
-    /// What is known of the operators.
+    /// The comparison or the survey of the operators.
     pub findings: Findings,
     /// Version of the program.
     pub program: String,
@@ -41,7 +41,7 @@ pub struct ViewedDump {
     operators: Vec<Option<usize>>,
 }
 
-/// What is known of the operators.
+/// The source of everything that is said of the operators.
 pub enum Findings {
     /// Of two dumps.
     Compared(Box<Comparison>),
@@ -69,7 +69,7 @@ pub enum ViewError {
     Empty {
         /// The dump.
         path: PathBuf,
-        /// What could not be read.
+        /// Files that could not be read, with the reasons.
         problems: Vec<String>,
     },
     /// The dumps cannot be compared.
@@ -92,7 +92,7 @@ fn because(problems: &[String]) -> String {
     }
 }
 
-/// What a row says of an operator.
+/// Everything that a row tells of an operator.
 #[derive(Clone, Debug)]
 pub struct OperatorFacts<'a> {
     /// Its number: its place in the order of execution.
@@ -174,6 +174,7 @@ impl ViewedRuns {
     /// [`ViewError`] if there is nothing to show.
     pub fn open_one(path: &Path, n_threads: usize, program: &str) -> Result<ViewedRuns, ViewError> {
         let target = ViewedDump::open(path, n_threads)?;
+        // An empty page would look like a dump without a fault.
         if target.dump.runs.is_empty() {
             let (path, problems) = (path.to_owned(), target.dump.problems);
             return Err(ViewError::Empty { path, problems });
@@ -214,6 +215,7 @@ impl ViewedRuns {
         let program = comparison.config.program.clone();
         let open = |path| ViewedDump::open(path, n_threads).map(ViewedDump::with_names);
         let mut target = open(target)?;
+        // From executions back to operators, for values that go from one to another.
         target.operators = vec![None; target.dump.runs.len()];
         for operator in &comparison.operators {
             for name in &operator.target {
@@ -271,7 +273,7 @@ impl ViewedRuns {
         }
     }
 
-    /// What a row says of an operator; `None` if there is none of this number.
+    /// The facts of an operator; `None` if there is none of this number.
     pub fn facts(&self, id: usize) -> Option<OperatorFacts<'_>> {
         match &self.findings {
             Findings::Compared(comparison) => compared_facts(comparison, id),
@@ -330,6 +332,7 @@ impl ViewedRuns {
             _ => key,
         };
         let runs = self.executions(id, side);
+        // A run that the dump lost since is no run.
         let mut runs = runs.iter().filter_map(|&run| dump.dump.runs.get(run));
         // Of fused operators the one that has the slot: inputs are the first's, outputs the last's.
         match key.side {
@@ -353,6 +356,7 @@ impl ViewedDump {
 
     fn with_names(mut self) -> ViewedDump {
         let runs = self.dump.runs.iter().enumerate();
+        // Of several with one name the last wins; comparisons tell them apart by their repetition.
         let names = runs.map(|(index, run)| (OperatorName::for_execution(run), index));
         self.by_name = names.collect();
         self
@@ -372,6 +376,7 @@ impl ViewedDump {
 /// Why an operator is at fault, if it is: it makes a difference of agreeing inputs, or is where a
 /// weight or an input that differs enters. What is inherited, gradual or unknown accuses nobody.
 fn fault_of(comparison: &Comparison, operator: &OperatorResult) -> Option<Cause> {
+    // Nobody is accused of what came from before, or of what is not known.
     let is_fault = |cause: &Cause| matches!(cause, Cause::Own | Cause::Outside);
     let headline = comparison.summary.headline();
     let named = headline.filter(|first| first.operator == operator.index);
@@ -413,6 +418,7 @@ fn surveyed_facts<'a>(
         found.role,
         Some(SpreadRole::MakesNan | SpreadRole::MakesInf)
     );
+    // Numbers that are not known are no pass.
     let level = match (found.role, found.headroom) {
         (Some(_), _) => VerdictLevel::Fail,
         (None, Some(headroom)) if headroom < survey::NEAR_EDGE => VerdictLevel::Warn,

@@ -29,7 +29,7 @@ pub struct PartRanges {
     parts: BTreeMap<String, PartRange>,
 }
 
-/// What is known of one part.
+/// The ranges of one part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartRange {
     /// Size of the file when it was looked at.

@@ -9,7 +9,6 @@ mod terminal;
 
 use std::path::{Path, PathBuf};
 
-use opscope_analysis::compare::report::json;
 use opscope_analysis::compare::result::Comparison;
 use opscope_analysis::compare::run::{self, CompareError, ComparisonRequest, VerdictOptions};
 use opscope_analysis::compare::verdict::Thresholds;
@@ -20,6 +19,7 @@ use opscope_tensor::difference;
 use self::outcome::FailOn;
 use self::reports::ReportArguments;
 use crate::arguments::{NumberRanges, rank_ranges, step_ranges};
+use crate::commands::saved_result::{self, program};
 use crate::commands::view::{self, ServerArguments};
 use crate::exit::{CommandFailure, UNREADABLE, USAGE};
 use crate::progress;
@@ -186,20 +186,12 @@ fn thresholds(path: Option<&Path>) -> Result<Thresholds, CommandFailure> {
     Thresholds::read(path).map_err(|error| CommandFailure::new(USAGE, error))
 }
 
-/// Reads a result that `--json` or `--jsonl` saved.
-pub(crate) fn read_saved(saved: &Path) -> Result<Comparison, CommandFailure> {
-    json::read(saved).map_err(|error| {
-        let error = anyhow::Error::new(error);
-        CommandFailure::new(UNREADABLE, error.context(format!("`{}`", saved.display())))
-    })
-}
-
 fn judged_anew(
     arguments: &CompareArguments,
     saved: &Path,
     judging: &VerdictOptions,
 ) -> Result<Comparison, CommandFailure> {
-    let mut comparison = read_saved(saved)?;
+    let mut comparison = saved_result::read(saved)?;
     // What was measured stays as it was; how it is judged is new.
     let options = &mut comparison.config.options;
     options.retain(|(name, _)| name != THRESHOLDS);
@@ -255,11 +247,6 @@ pub(crate) fn with_defaults(
 ) -> Result<Comparison, CommandFailure> {
     let request = ComparisonRequest::with_defaults(target, golden, n_threads, program());
     progress::with_spinner("comparing", || run::run(&request)).map_err(failure)
-}
-
-/// The program, as results name it.
-pub(crate) fn program() -> String {
-    format!("opscope {}", env!("CARGO_PKG_VERSION"))
 }
 
 fn failure(error: CompareError) -> CommandFailure {

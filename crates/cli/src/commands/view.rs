@@ -9,7 +9,7 @@ use opscope_analysis::compare::run::CompareError;
 use opscope_analysis::default_jobs;
 use opscope_view::{PageServer, ServerOptions, ViewError, ViewedRuns};
 
-use crate::commands::compare::{self, program};
+use crate::commands::saved_result::{self, program};
 use crate::console::{self, line, tell};
 use crate::exit::{CommandFailure, UNREADABLE, USAGE, check_path};
 use crate::progress;
@@ -70,7 +70,7 @@ pub(crate) fn run(arguments: &ViewArguments) -> Result<(), CommandFailure> {
     let n_threads = arguments.jobs.unwrap_or_else(default_jobs).max(1);
     let program = program();
     let runs = match (&arguments.from, dumps) {
-        (Some(saved), _) => Ok(ViewedRuns::of_saved(compare::read_saved(saved)?)),
+        (Some(saved), _) => Ok(ViewedRuns::of_saved(saved_result::read(saved)?)),
         (None, [Some(target), Some(golden)]) => progress::with_spinner("comparing", || {
             ViewedRuns::open_two([target, golden], n_threads, &program)
         }),

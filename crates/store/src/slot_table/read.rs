@@ -24,7 +24,7 @@ const N_COLUMNS_MAX: usize = 1 << 10;
 /// Most extents of one shape.
 const N_EXTENTS_MAX: usize = 1 << 10;
 
-/// What is known of the values of a column of 64-bit integers.
+/// The range of a column of 64-bit integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ColumnRange {
     /// The column.

@@ -57,6 +57,7 @@ fn stages(runs: &ViewedRuns, comparison: &Comparison) -> Vec<Value> {
         .filter(|operator| !operator.golden.is_empty())
         .map(|operator| operator.slots.len())
         .sum();
+    // Each stage is a part of the one before it.
     let stages = [
         ("seen", runs.target.dump.n_slots().max(total)),
         ("dumped", total),
@@ -68,7 +69,7 @@ fn stages(runs: &ViewedRuns, comparison: &Comparison) -> Vec<Value> {
         .to_vec()
 }
 
-/// What was not compared, by reason and side.
+/// Skipped operators, slots and files, by reason and side.
 fn groups(comparison: &Comparison) -> Vec<Value> {
     let places = ShownPlaces::for_comparison(comparison);
     let mut groups: Map<String, Value> = Map::new();
@@ -87,6 +88,7 @@ fn groups(comparison: &Comparison) -> Vec<Value> {
         if let Some(examples) = group["examples"].as_array_mut()
             && examples.len() < N_EXAMPLES
         {
+            // The number tells all; a few names are enough to find out why.
             examples.push(example(skip, places));
         }
     }
@@ -96,6 +98,7 @@ fn groups(comparison: &Comparison) -> Vec<Value> {
         .filter(|operator| operator.level == VerdictLevel::Skip);
     let n = not_judged.count();
     let mut groups: Vec<Value> = groups.into_iter().map(|(_, group)| group).collect();
+    // The largest loss first.
     groups.sort_by_key(|group| std::cmp::Reverse(group["n"].as_u64()));
     if n > 0 {
         groups.push(json!({

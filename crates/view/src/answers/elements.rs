@@ -26,6 +26,7 @@ pub(super) fn load(
         let reason = "the dump has statistics of this tensor and no elements".to_owned();
         return Err(AnswerError::Missing(reason));
     }
+    // Mapped where the bytes are numpy's already, so that a slice of a large tensor copies nothing.
     let array = NumpyArray::decoded(&found.elements_record(), None);
     array.map_err(|error| AnswerError::Dump(chain(&error)))
 }

@@ -30,6 +30,10 @@ pub(super) fn answer(runs: &ViewedRuns, query: &Query) -> Result<Value, AnswerEr
         .iter()
         .map(|shown| graph.shown(shown, &layout, &way));
     let boxes: Vec<Value> = boxes.collect();
+    // Where the operator is hidden in a closed group, that is the box that stands for it.
+    let place = graph.facts.iter().position(|facts| facts.id == center);
+    let selected = place.and_then(|at| layout.box_of_operator.get(at));
+    let selected = selected.and_then(|&at| layout.boxes.get(at as usize));
     let edges = layout.edges.iter().map(|edge| {
         let ends = [edge.from, edge.to].map(|end| layout.boxes.get(end as usize));
         let is_on_way = ends.iter().flatten().count() == 2
@@ -41,6 +45,7 @@ pub(super) fn answer(runs: &ViewedRuns, query: &Query) -> Result<Value, AnswerEr
     Ok(json!({
         "width": layout.width,
         "height": layout.height,
+        "selected": selected.map(|shown| shown.key.as_str()),
         "boxes": boxes,
         "edges": edges.collect::<Vec<_>>(),
     }))
@@ -75,6 +80,7 @@ impl<'a> ShownGraph<'a> {
         let place = runs.facts(center).map(|facts| (facts.rank, facts.step));
         let place = place.ok_or_else(missing)?;
         let all = (0..runs.n_operators()).filter_map(|id| runs.facts(id));
+        // Steps and ranks would stand side by side and hide each other.
         let facts: Vec<OperatorFacts<'a>> = all
             .filter(|facts| (facts.rank, facts.step) == place)
             .collect();
@@ -134,6 +140,7 @@ impl<'a> ShownGraph<'a> {
             readers.entry(from).or_default().push(to);
         }
         let mut ahead = vec![start as u32];
+        // Operators that pass are no part of the way, even where a value goes through them.
         while let Some(at) = ahead.pop() {
             if std::mem::replace(&mut is_on_way[at as usize], true) {
                 continue;

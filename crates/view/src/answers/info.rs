@@ -1,4 +1,4 @@
-//! What the page is about.
+//! Facts about the dumps as a whole.
 
 use opscope_analysis::compare::result::MetricId;
 use opscope_analysis::compare::verdict::Thresholds;
@@ -14,13 +14,16 @@ pub(super) fn answer(runs: &ViewedRuns) -> Value {
     let (mut near_edge, mut first_non_finite) = (0_u64, None);
     for facts in (0..runs.n_operators()).filter_map(|id| runs.facts(id)) {
         counts[facts.level as usize] += 1;
-        let headroom = facts.surveyed.and_then(|found| found.headroom);
+        // What has left its dtype is no longer near the end of it.
+        let found = facts.surveyed.filter(|found| found.role.is_none());
+        let headroom = found.and_then(|found| found.headroom);
         near_edge += u64::from(headroom.is_some_and(|headroom| headroom < NEAR_EDGE));
         if first_non_finite.is_none() && facts.non_finite().iter().any(|n| n.is_some_and(|n| n > 0))
         {
             first_non_finite = Some(facts.id);
         }
     }
+    // In the order of the levels.
     let [pass, warn, fail, skip] = counts;
     let comparison = runs.comparison();
     let metric = match comparison {
@@ -71,6 +74,7 @@ fn places(runs: &ViewedRuns) -> Vec<Value> {
     let mut places: Vec<(Option<u32>, Option<u64>, usize, usize)> = Vec::new();
     for facts in (0..runs.n_operators()).filter_map(|id| runs.facts(id)) {
         match places.last_mut() {
+            // Operators of one place follow each other.
             Some((rank, step, _, n)) if (*rank, *step) == (facts.rank, facts.step) => *n += 1,
             _ => places.push((facts.rank, facts.step, facts.id, 1)),
         }

@@ -19,6 +19,7 @@ pub(super) fn answer(runs: &ViewedRuns, id: usize) -> Result<Value, AnswerError>
     let facts = runs.facts(id);
     let facts = facts.ok_or_else(|| AnswerError::Missing(format!("there is no operator {id}")))?;
     let mut answer = operators::row(runs, &facts);
+    // Of fused operators the last, whose output is the pair's.
     let executions = runs.executions(id, ShownSide::Target);
     let origin = executions
         .last()
@@ -181,6 +182,7 @@ fn chain(runs: &ViewedRuns, id: usize) -> Value {
     let links = &runs.target.links;
     let mut chain = Vec::new();
     let before = links.producers(id).map(|(_, run)| run);
+    // The input that is nearest to the end of its dtype is the one to look at.
     let before = before.max_by(|a, b| {
         let of = |run: &usize| survey.executions.get(*run).and_then(|found| found.max_abs);
         of(a)
@@ -194,6 +196,7 @@ fn chain(runs: &ViewedRuns, id: usize) -> Value {
         Some(SpreadRole::TurnsInfToNan) => "changes",
         _ => "hands_on",
     };
+    // By the earliest reader each time: the way along which the values spread first.
     loop {
         chain.push((run, role));
         // Executions follow each other in time, so that the way ends.

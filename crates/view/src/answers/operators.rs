@@ -24,6 +24,7 @@ pub(super) fn answer(runs: &ViewedRuns, query: &Query) -> Result<Value, AnswerEr
         Err(error) => return Ok(mistake(&error, total)),
     };
     let sort = query.get("sort").map_or("order", String::as_str);
+    // Only numbers are sorted: rows are made of those alone that are asked for.
     let ids = listed(runs, &filter, sort)?;
     let offset: usize = number_or(query, "offset", 0)?;
     let limit: usize = number_or(query, "limit", 200)?;
@@ -97,11 +98,13 @@ fn listed(
     };
     match key {
         "order" => {}
+        // Sorts are stable, so that equal ones stay in order of execution.
         "name" => ids.sort_by_cached_key(|&id| facts(id).map(|facts| facts.op_name.to_owned())),
         "type" => ids.sort_by_cached_key(|&id| facts(id).map(|facts| facts.op_type.to_owned())),
         "guilt" => ids.sort_by_cached_key(|&id| facts(id).map(|facts| guilt(&facts))),
         "error" | "added" | "max_abs" | "headroom" | "n_nan" | "n_inf" => {
             let mut keyed: Vec<_> = ids.iter().map(|&id| (number(id), id)).collect();
+            // Not reversed afterwards: what is not known stays last.
             keyed.sort_by(|a, b| in_order(a.0, b.0, is_descending));
             return Ok(keyed.into_iter().map(|(_, id)| id).collect());
         }
@@ -133,7 +136,7 @@ fn in_order(a: Option<f64>, b: Option<f64>, is_descending: bool) -> Ordering {
     }
 }
 
-/// What comes first by guilt: those at fault, then failures, then warnings, each in order of
+/// The order of guilt: those at fault, then failures, then warnings, each in order of
 /// execution.
 fn guilt(facts: &OperatorFacts<'_>) -> (bool, u8) {
     let by_level = match facts.level {
@@ -145,13 +148,14 @@ fn guilt(facts: &OperatorFacts<'_>) -> (bool, u8) {
     (!facts.is_at_fault, by_level)
 }
 
-/// What the table shows of an operator.
+/// The cells of an operator's row.
 pub(super) fn row(runs: &ViewedRuns, facts: &OperatorFacts<'_>) -> Value {
     let [error, added, inputs] = facts.errors().map(known);
     let [n_nan, n_inf] = facts.non_finite();
     let compared = facts.compared;
     let cause = facts.cause;
     let golden = compared.and_then(|operator| operator.golden.last());
+    // Most pairs are called alike, and the page shows a partner's name only if it tells something.
     let golden = golden.filter(|golden| golden.op_name != *facts.op_name);
     let (dtype, shape) = output_of(runs, facts);
     json!({

@@ -50,6 +50,7 @@ pub(super) fn picture(runs: &ViewedRuns, query: &Query) -> Result<Vec<u8>, Answe
     };
     let array = sliced.any()?;
     let axes = axes(query, array.shape.dims())?;
+    // More pixels than a screen has would only take time.
     let most = [
         number_or(query, "rows", 256_usize)?.min(N_PIXELS_MAX),
         number_or(query, "columns", 256_usize)?.min(N_PIXELS_MAX),
@@ -69,6 +70,7 @@ pub(super) fn picture(runs: &ViewedRuns, query: &Query) -> Result<Vec<u8>, Answe
     for extent in picture.size.into_iter().chain(picture.full_size) {
         bytes.extend(u32::try_from(extent).unwrap_or(u32::MAX).to_le_bytes());
     }
+    // Of NaN and infinities alone there is no scale.
     let (low, high) = picture.range.unwrap_or((0.0, 0.0));
     let pixels = picture.pixels.iter().copied();
     let rows = picture.pixels.chunks(picture.size[1].max(1)).map(largest);
@@ -119,6 +121,7 @@ fn axes(query: &Query, dims: &[usize]) -> Result<SliceAxes, AnswerError> {
 }
 
 fn default_roles(n_axes: usize) -> Vec<AxisRole> {
+    // As a matrix is printed.
     let roles = (0..n_axes).map(|axis| match n_axes - axis {
         1 => AxisRole::Column,
         2 => AxisRole::Row,

@@ -14,7 +14,7 @@ const N_CELLS_MAX: usize = 1 << 17;
 /// Most rows and columns of it.
 const N_SIDE_MAX: usize = 2048;
 
-/// What is shown of an operator's executions in some steps.
+/// An operator's executions in the steps of one column.
 #[derive(Clone, Copy, Default)]
 struct StepCell {
     value: Option<f64>,
@@ -124,6 +124,7 @@ pub(super) fn answer(runs: &ViewedRuns, query: &Query) -> Result<Value, AnswerEr
     let most_rows = number_or(query, "rows", 400_usize)?.clamp(1, N_SIDE_MAX);
     let most_columns = number_or(query, "columns", 400_usize)?.clamp(1, N_SIDE_MAX);
     let n_columns = table.steps.len().min(most_columns);
+    // Rows give way first: a step must not hide behind another.
     let n_rows = table
         .rows
         .len()
@@ -134,6 +135,7 @@ pub(super) fn answer(runs: &ViewedRuns, query: &Query) -> Result<Value, AnswerEr
         let column = table.steps.partition_point(|known| *known < step);
         let at =
             row * n_rows / table.rows.len() * n_columns + column * n_columns / table.steps.len();
+        // The largest wins, and NaN over every number: a mean would hide the one that matters.
         if let (Some(cell), Some(facts)) = (cells.get_mut(at), runs.facts(id)) {
             cell.add(&facts);
         }

@@ -22,7 +22,7 @@ const N_WORST: usize = 8;
 const FIRST_POWER: i32 = -12;
 const N_POWERS: usize = 25;
 
-/// What is computed of a side's elements.
+/// The elements of a side with their statistics.
 struct SideNumbers {
     array: NumpyArray,
     stats: Stats,
@@ -36,6 +36,7 @@ impl SideNumbers {
             layout: Layout::Nd,
             bytes: array.bytes(),
         };
+        // In one pass over the bytes, before anything else is looked at.
         let stats = stats(view);
         let stats = stats.map_err(|error| AnswerError::Missing(error.to_string()))?;
         // Of what has statistics there are numbers.
@@ -71,6 +72,7 @@ pub(super) fn answer(runs: &ViewedRuns, query: &Query) -> Result<Value, AnswerEr
         _ => None,
     };
     let missing = json!({ "target": reason(Some(&target)), "golden": reason(golden.as_ref()) });
+    // A side that is missing leaves the other one to look at.
     let (target, golden) = (target.ok(), golden.and_then(Result::ok));
     let describe = |found: &Option<SideNumbers>, side| {
         found
@@ -106,6 +108,7 @@ fn describe(runs: &ViewedRuns, asked: &AskedSlot, side: ShownSide, found: &SideN
         Some(name) if name.len() == dims.len() => name.chars().map(String::from).collect(),
         _ => (0..dims.len()).map(|axis| axis.to_string()).collect(),
     };
+    // Other files hold more than one array, or another format.
     let is_npy = path.ends_with(".npy");
     let dump = runs.side(side);
     let name = dump.and_then(|dump| {
@@ -227,6 +230,7 @@ fn difference(
             continue;
         }
         let distance = (a - b).abs();
+        // NaN on one side is further away than any number.
         let distance = if distance.is_nan() {
             f64::INFINITY
         } else {
@@ -234,9 +238,11 @@ fn difference(
         };
         max_abs = max_abs.max(distance);
         let power = distance.log10().floor() - f64::from(FIRST_POWER);
+        // Of zero there is no power, but equal elements never get here.
         counts[(power.max(0.0) as usize).min(N_POWERS - 1)] += 1;
         widen(&mut ranges, dims, at);
         if worst.len() < N_WORST || worst.last().is_some_and(|last| distance > last.distance) {
+            // Behind equal ones, so that the first element of several is named first.
             let place = worst.partition_point(|known| known.distance >= distance);
             worst.insert(place, WorstPlace { at, distance });
             worst.truncate(N_WORST);

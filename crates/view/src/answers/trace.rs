@@ -73,9 +73,11 @@ pub(super) fn answer(runs: &ViewedRuns, query: &Query) -> Result<Value, AnswerEr
     let filter = OperatorFilter::parse(text).unwrap_or_default();
     let most: usize = number_or(query, "columns", 1024)?;
     let ids = operators::accepted(runs, &filter);
+    // Wider than operators there is nothing to see, and more than pixels cannot be shown.
     let n_columns = ids.len().min(most.clamp(1, N_COLUMNS_MAX));
     let mut columns = Vec::with_capacity(n_columns);
     for at in 0..n_columns {
+        // Parts differ by one operator at most, and every operator is in one.
         let part = at * ids.len() / n_columns..(at + 1) * ids.len() / n_columns;
         let mut column = TraceColumn::default();
         for (i, facts) in ids[part]
@@ -101,6 +103,7 @@ pub(super) fn answer(runs: &ViewedRuns, query: &Query) -> Result<Value, AnswerEr
     let values = |pick: fn(&TraceColumn) -> Option<f64>| -> Vec<Value> {
         columns.iter().map(|column| known(pick(column))).collect()
     };
+    // One dump has no limit: the end of a dtype differs from operator to operator.
     let is_compared = runs.comparison().is_some();
     Ok(json!({
         "n": ids.len(),

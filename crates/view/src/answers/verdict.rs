@@ -77,6 +77,7 @@ pub(super) fn entry(
     let found = found.filter(|slot| slot.slot.side == SlotSide::Input)?;
     if let Some(parameter) = &found.parameter {
         let last = parameter.rsplit(['.', '/', '_']).next().unwrap_or_default();
+        // Exporters end names of biases so, whatever stands before.
         let is_bias = last.eq_ignore_ascii_case("bias") || last.eq_ignore_ascii_case("b");
         return Some(if is_bias { "bias" } else { "weight" });
     }
@@ -141,6 +142,7 @@ fn differing(found: &SlotResult) -> Value {
 fn of_survey(runs: &ViewedRuns) -> Value {
     let mut all = (0..runs.n_operators()).filter_map(|id| runs.facts(id));
     let first = all.find(|facts| facts.surveyed.is_some_and(|found| found.role.is_some()));
+    // The iterator goes on behind the first.
     let n_after = all.filter(|facts| facts.surveyed.is_some_and(|found| found.role.is_some()));
     let n_after = n_after.count();
     let Some(first) = first else {

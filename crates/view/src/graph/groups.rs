@@ -33,7 +33,7 @@ pub(crate) struct OperatorNode {
     pub(crate) width: Option<f64>,
 }
 
-/// What a box stands for.
+/// The thing that a box stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BoxKind {
     /// One operator.
@@ -50,7 +50,7 @@ pub(crate) struct GraphBox {
     /// Names the box whatever else is open: `op:` and the operator's index, or `group:` and the
     /// path.
     pub(crate) key: String,
-    /// What the box stands for.
+    /// The thing that the box stands for.
     pub(crate) kind: BoxKind,
     /// The box around this one, an index of [`GraphLayout::boxes`]; parents precede children.
     pub(crate) parent: Option<u32>,
@@ -113,9 +113,11 @@ pub(crate) fn lay_out_groups(
         .copied()
         .filter(|edge| (edge.0 as usize) < n && (edge.1 as usize) < n && edge.0 != edge.1)
         .collect();
+    // Edges that leave the graph or lead back to their node say nothing about the drawing.
     let tree = GroupTree::new(operators, &edges, open);
     let mut level_edges: HashMap<u32, Vec<(Child, Child)>> = HashMap::new();
     for &(from, to) in &edges {
+        // Each edge counts at the level where its ends part.
         if let Some(meeting) = tree.meeting(from, to) {
             level_edges
                 .entry(meeting.group)
@@ -130,6 +132,7 @@ pub(crate) fn lay_out_groups(
         of_group: HashMap::new(),
         group_of_box: HashMap::new(),
     };
+    // Sizes from the inside out, then places from the outside in.
     levels.lay_out_group(tree::ROOT);
     let mut layout = GraphLayout {
         boxes: Vec::new(),
@@ -194,6 +197,7 @@ impl Levels<'_> {
             .iter()
             .map(|(from, to)| (place_of[from], place_of[to]))
             .collect();
+        // Not drawn: these edges only keep order.
         add_column(children.len(), &mut edges);
         let layout = lay_out(&sizes, &edges);
         let size = NodeSize {
@@ -272,6 +276,7 @@ impl Levels<'_> {
                         y: at.y + HEAD_HEIGHT + PADDING,
                     };
                     layout.boxes.push(new_box);
+                    // Parents stand before their children, as the page draws in this order.
                     self.group_of_box.insert(idx, inner);
                     self.add_boxes(inner, Some(idx), inner_origin, layout);
                     continue;
@@ -284,6 +289,7 @@ impl Levels<'_> {
             }
             layout.boxes.push(new_box);
         }
+        // Lines are drawn later, and need it again.
         self.of_group.insert(group, level);
     }
 

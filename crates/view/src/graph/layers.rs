@@ -64,6 +64,7 @@ pub(crate) struct LayeredLayout {
 pub(crate) fn lay_out(nodes: &[NodeSize], edges: &[(u32, u32)]) -> LayeredLayout {
     let sizes: Vec<NodeSize> = nodes.iter().map(|size| checked_size(*size)).collect();
     let acyclic = AcyclicEdges::new(sizes.len(), edges);
+    // The four stages of a layered drawing: layers, order in them, columns, lines.
     let ranks = ranks::assign(sizes.len(), &acyclic.edges);
     let mut layering = Layering::new(&ranks, &acyclic.edges);
     layering.sort_layers();
@@ -77,6 +78,7 @@ pub(crate) fn lay_out(nodes: &[NodeSize], edges: &[(u32, u32)]) -> LayeredLayout
                 return Vec::new();
             };
             let mut route = drawing.routes[idx as usize].clone();
+            // It was drawn from its consumer, which stands above.
             if is_reversed {
                 route.reverse();
             }

@@ -19,6 +19,7 @@ pub(super) fn draw(
         .filter(|pair| pair.0 != pair.1)
         .collect();
     pairs.sort_unstable();
+    // Of many values between two groups one line is enough.
     pairs.dedup_by_key(|pair| (pair.0, pair.1));
     let edge = |(from, to, producer, consumer)| {
         let meeting = levels.tree.meeting(producer, consumer)?;
@@ -43,6 +44,7 @@ fn line(
     }
     let (mut upper, mut lower) = ((from, meeting.from), (to, meeting.to));
     let is_upward = is_upward(&route);
+    // All that follows thinks of lines that run down.
     if is_upward {
         route.reverse();
         std::mem::swap(&mut upper, &mut lower);
@@ -64,6 +66,7 @@ fn line(
         box_of(level, lower.1)?,
         &mut entering,
     );
+    // It was walked from the inside.
     points.extend(entering.into_iter().rev());
     if is_upward {
         points.reverse();

@@ -13,6 +13,7 @@ pub(crate) fn scopes(name: &str, module: Option<&str>) -> Vec<String> {
         let parts = text.split(separators).filter(|part| !part.is_empty());
         parts.map(str::to_owned).take(DEPTH_MAX).collect()
     };
+    // The program's own structure tells more than a name that an exporter made.
     match module.filter(|module| !module.is_empty()) {
         Some(module) => parts(module, &['.', '/']),
         None => name

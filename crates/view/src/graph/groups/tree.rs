@@ -44,6 +44,7 @@ impl GroupTree {
             group_of: Vec::new(),
         };
         tree.groups[0].is_open = true;
+        // By the group around and the name in it: `conv1` is in many groups.
         let mut known: HashMap<(u32, &str), u32> = HashMap::new();
         for operator in operators {
             let mut group = ROOT;
@@ -58,6 +59,7 @@ impl GroupTree {
             }
             tree.group_of.push(group);
         }
+        // A group of one says nothing that its operator does not say.
         for group in &mut tree.group_of {
             while *group != ROOT && tree.groups[*group as usize].n_operators < 2 {
                 *group = tree.groups[*group as usize].parent;
@@ -95,6 +97,7 @@ impl GroupTree {
                     _ => break,
                 }
             }
+            // Everything on the way joins the group at its end.
             let group = self.group_of[node];
             for joined in path.drain(..) {
                 self.group_of[joined] = group;
@@ -130,6 +133,7 @@ impl GroupTree {
         }
         for idx in 0..self.groups.len() {
             let mut children = std::mem::take(&mut self.groups[idx].children);
+            // Order of execution, whether a group is open or not.
             children.sort_by_key(|child| match *child {
                 Child::Operator(operator) => operator,
                 Child::Group(group) => self.groups[group as usize].first_operator,
@@ -176,6 +180,7 @@ impl GroupTree {
         let n_common = pairs.take_while(|(left, right)| left == right).count();
         let common = &from_groups[..n_common];
         let group = *common.last()?;
+        // The outermost group in which only one of both is, or the operator itself.
         let child = |groups: &[u32], operator: u32| {
             groups
                 .get(n_common)

@@ -21,6 +21,7 @@ pub(super) fn place(layering: &Layering, sizes: &[NodeSize]) -> Vec<f64> {
     };
     columns.find_spine();
     columns.pack();
+    // Down and up in turn, so that neighbours on both sides are heard.
     for sweep in 0..N_SWEEPS {
         columns.align(sweep % 2 == 0);
     }
@@ -58,6 +59,7 @@ impl Columns<'_> {
             let mut nodes = layer
                 .iter()
                 .filter(|vertex| self.importance(**vertex) == Importance::Node);
+            // Exactly one.
             if let (Some(&node), None) = (nodes.next(), nodes.next()) {
                 self.is_spine[node as usize] = true;
             }
@@ -108,9 +110,11 @@ impl Columns<'_> {
                 n: 1,
             };
             while let Some(last) = self.blocks.last() {
+                // They do not want to pass each other.
                 if last.weighted_sum / last.weight <= block.weighted_sum / block.weight {
                     break;
                 }
+                // Blocks that would overlap become one, which stands where both want to on average.
                 block.weighted_sum += last.weighted_sum;
                 block.weight += last.weight;
                 block.n += last.n;
@@ -122,6 +126,8 @@ impl Columns<'_> {
         let mut previous = None;
         let mut offset = 0.0;
         for block in &self.blocks {
+            // Offsets were taken out of the wishes, so that a block has one place for all its
+            // members.
             let base = block.weighted_sum / block.weight;
             for &vertex in vertices.by_ref().take(block.n) {
                 offset += previous.map_or(0.0, |left| self.distance(left, vertex));
@@ -144,19 +150,21 @@ impl Columns<'_> {
             &layering.below
         };
         let best = neighbors
-            .of(vertex)
+            .neighbours(vertex)
             .iter()
             .map(|other| self.importance(*other))
             .max();
         let Some(best) = best else {
+            // It stays, unless anybody needs the room.
             return (self.centers[vertex as usize], 0.01);
         };
         self.wishes.clear();
-        for &other in neighbors.of(vertex) {
+        for &other in neighbors.neighbours(vertex) {
             if self.importance(other) == best {
                 self.wishes.push(self.centers[other as usize]);
             }
         }
+        // The median, which one far neighbour does not move.
         self.wishes.sort_by(f64::total_cmp);
         let middle = self.wishes.len() / 2;
         let median = if self.wishes.len() % 2 == 1 {
@@ -178,7 +186,7 @@ impl Columns<'_> {
     fn importance(&self, vertex: u32) -> Importance {
         if self.layering.is_dummy(vertex) {
             Importance::Edge
-        } else if self.layering.above.of(vertex).is_empty()
+        } else if self.layering.above.neighbours(vertex).is_empty()
             && self.layering.ranks[vertex as usize] > 0
         {
             Importance::Constant
@@ -205,6 +213,7 @@ impl Columns<'_> {
                 while let Some(vertex) = next {
                     let (low, high) = self.room(vertex, places[vertex as usize] as usize);
                     let narrower = (room.0.max(low), room.1.min(high));
+                    // No line fits both: the chain ends here, and a new one begins.
                     if narrower.0 > narrower.1 {
                         self.set_chain(&chain, room);
                         chain.clear();
@@ -248,8 +257,9 @@ impl Columns<'_> {
 
     /// Returns the vertex below that continues a chain.
     fn successor(&self, vertex: u32) -> Option<u32> {
-        let below = self.only_important(self.layering.below.of(vertex))?;
-        let above = self.only_important(self.layering.above.of(below))?;
+        let below = self.only_important(self.layering.below.neighbours(vertex))?;
+        // Both ends have to mean each other, or two chains would claim the vertex.
+        let above = self.only_important(self.layering.above.neighbours(below))?;
         let is_same_kind = self.layering.is_dummy(vertex) == self.layering.is_dummy(below);
         (above == vertex && is_same_kind).then_some(below)
     }
@@ -272,6 +282,7 @@ impl Columns<'_> {
             .map(|(center, half)| center - half)
             .fold(f64::INFINITY, f64::min);
         for center in &mut self.centers {
+            // Whole pixels, so that lines are sharp.
             *center = (*center - left).round();
         }
     }

@@ -17,6 +17,7 @@ impl Neighbors {
         for node in 0..n {
             starts[node + 1] += starts[node];
         }
+        // Counting first puts all lists into one array, without a vector for each node.
         let mut next = starts.clone();
         let mut targets = vec![0u32; starts[n] as usize];
         for (node, neighbor) in entries {
@@ -31,7 +32,7 @@ impl Neighbors {
     }
 
     /// Returns the neighbours of `node`.
-    pub(super) fn of(&self, node: u32) -> &[u32] {
+    pub(super) fn neighbours(&self, node: u32) -> &[u32] {
         let node = node as usize;
         &self.entries[self.starts[node] as usize..self.starts[node + 1] as usize]
     }
@@ -63,6 +64,7 @@ impl AcyclicEdges {
                 turned.push((from, to, idx));
             }
         }
+        // Equal edges come to stand side by side, and the result depends on no order of the input.
         turned.sort_unstable();
         let mut edges: Vec<(u32, u32)> = Vec::with_capacity(turned.len());
         let mut of_input = vec![None; input.len()];
@@ -102,14 +104,16 @@ fn closing_edges(
     let mut visits = vec![Visit::Never; n];
     let mut closing = vec![false; input.len()];
     let mut path: Vec<(u32, usize)> = Vec::new();
+    // Nodes of a cycle that nothing leads to have no source, and are met by the second range.
     for start in sources.chain(0..n as u32) {
         if visits[start as usize] != Visit::Never {
             continue;
         }
         visits[start as usize] = Visit::Running;
         path.push((start, 0));
+        // A stack of its own: recursion would end with the thread's stack in a deep model.
         while let Some((node, next)) = path.last_mut() {
-            let Some(&edge) = outgoing.of(*node).get(*next) else {
+            let Some(&edge) = outgoing.neighbours(*node).get(*next) else {
                 visits[*node as usize] = Visit::Over;
                 path.pop();
                 continue;
@@ -121,6 +125,7 @@ fn closing_edges(
                     visits[target as usize] = Visit::Running;
                     path.push((target, 0));
                 }
+                // It is on the path, so the edge leads back.
                 Visit::Running => closing[edge as usize] = true,
                 Visit::Over => {}
             }

@@ -33,6 +33,7 @@ impl Layering {
         let n_nodes = node_ranks.len();
         let is_aside = edges_aside(node_ranks, edges);
         let span = |edge: (u32, u32)| node_ranks[edge.1 as usize] - node_ranks[edge.0 as usize];
+        // All edges of a node share its trunk, which ends above the last of their consumers.
         let mut lengths = vec![0u32; n_nodes];
         for (idx, &edge) in edges.iter().enumerate() {
             if !is_aside[idx] {
@@ -47,6 +48,7 @@ impl Layering {
         let mut layers = vec![Vec::new(); n_layers];
         for node in 0..n_nodes {
             layers[node_ranks[node] as usize].push(node as u32);
+            // Vertices behind the nodes are dummies, and those of one trunk follow each other.
             trunks[node] = ranks.len() as u32;
             let mut previous = node as u32;
             for step in 1..=lengths[node] {
@@ -59,6 +61,7 @@ impl Layering {
         }
         for (idx, &edge) in edges.iter().enumerate() {
             if !is_aside[idx] {
+                // The edge leaves the trunk one layer above its consumer.
                 links.push((trunk_vertex(edge.0, span(edge) - 1, &trunks), edge.1));
             }
         }
@@ -90,6 +93,7 @@ impl Layering {
         for layer in &self.layers {
             note_places(layer, &mut places);
         }
+        // Kept from layer to layer, as there may be a hundred thousand.
         let mut keyed: Vec<(f64, u32)> = Vec::new();
         for sweep in 0..N_SWEEPS {
             let is_downward = sweep % 2 == 0;
@@ -105,17 +109,19 @@ impl Layering {
                     self.layers.len() - 1 - step
                 };
                 let layer = &mut self.layers[rank];
+                // Most layers of a deep model have one node.
                 if layer.len() < 2 {
                     continue;
                 }
                 keyed.clear();
                 keyed.extend(layer.iter().map(|vertex| {
                     (
-                        mean_place(neighbors.of(*vertex), &places)
+                        mean_place(neighbors.neighbours(*vertex), &places)
                             .unwrap_or(places[*vertex as usize]),
                         *vertex,
                     )
                 }));
+                // Stable, so that the order of execution breaks ties.
                 keyed.sort_by(|left, right| left.0.total_cmp(&right.0));
                 for (place, (_, vertex)) in layer.iter_mut().zip(&keyed) {
                     *place = *vertex;
@@ -162,6 +168,7 @@ fn edges_aside(ranks: &[u32], edges: &[(u32, u32)]) -> Vec<bool> {
         .map(|(idx, edge)| (ranks[edge.1 as usize] - ranks[edge.0 as usize], idx as u32))
         .filter(|(span, _)| *span > 1)
         .collect();
+    // Short edges keep their dummies: it is the long ones that would use the bound up.
     spans.sort_unstable();
     let mut left = ranks.len().saturating_mul(DUMMIES_PER_NODE);
     let mut is_aside = vec![false; edges.len()];

@@ -13,13 +13,14 @@ pub(super) fn assign(n: usize, edges: &[(u32, u32)]) -> Vec<u32> {
     let mut ready: Vec<u32> = (0..n as u32)
         .filter(|node| n_waiting[*node as usize] == 0)
         .collect();
+    // Sources are in front, and what becomes ready follows them.
     let n_sources = ready.len();
     let mut ranks = vec![0u32; n];
     let mut next = 0;
     while let Some(&node) = ready.get(next) {
         next += 1;
         let below = ranks[node as usize] + 1;
-        for &consumer in consumers.of(node) {
+        for &consumer in consumers.neighbours(node) {
             let consumer = consumer as usize;
             ranks[consumer] = ranks[consumer].max(below);
             n_waiting[consumer] -= 1;
@@ -28,9 +29,10 @@ pub(super) fn assign(n: usize, edges: &[(u32, u32)]) -> Vec<u32> {
             }
         }
     }
+    // Without this all weights would stand in the first layer, with lines across the whole graph.
     for &source in &ready[..n_sources] {
         let nearest = consumers
-            .of(source)
+            .neighbours(source)
             .iter()
             .map(|node| ranks[*node as usize])
             .min();

@@ -26,6 +26,7 @@ pub(super) fn draw(
     let right_of_nodes = nodes
         .map(|(x, size)| x + size.width / 2.0)
         .fold(0.0, f64::max);
+    // Trunks may stand right of all nodes.
     let right = centers.iter().copied().fold(right_of_nodes, f64::max);
     let lanes = Lanes::new(layering, edges, right + NODE_GAP / 2.0);
     let mut channels = Channels::new(layering, centers, &lanes);
@@ -47,6 +48,7 @@ pub(super) fn draw(
             x: centers[from_idx],
             y: start_y,
         }];
+        // Down to the channel, over to the lane, along it, and back above the consumer.
         if layering.is_aside[idx] {
             let lane = lanes.of_node[from_idx];
             let (leaving, entering) = (channels.leaving[from_idx], channels.entering[to_idx]);
@@ -107,6 +109,7 @@ fn add_bends(
             layering.trunk_vertex(from, step + 1)
         };
         let (x, next_x) = (centers[vertex], centers[next as usize]);
+        // A trunk that goes on straight has no corner.
         if x != next_x {
             points.push(Point {
                 x,
@@ -146,6 +149,7 @@ impl Lanes {
                 _ => spans.push((layering.ranks[from as usize], end, from)),
             }
         }
+        // Lanes are handed out by where they begin.
         spans.sort_unstable();
         let mut tracks = Tracks::new(N_LANES_MAX);
         for (start, end, node) in spans {
@@ -192,6 +196,7 @@ impl Tracks {
                 self.ends.push(end);
                 self.ends.len() - 1
             }
+            // Lines that coincide are better than a graph of endless width.
             None => self.n_taken % self.n_max,
         };
         self.ends[track] = self.ends[track].max(end);
@@ -229,12 +234,13 @@ impl Channels {
                 let lane = lanes.of_node.get(vertex as usize).copied().unwrap_or(0.0);
                 let ends = layering
                     .below
-                    .of(vertex)
+                    .neighbours(vertex)
                     .iter()
                     .map(|next| centers[*next as usize]);
                 let (low, high) = ends.fold((x, x.max(lane)), |(low, high), end| {
                     (low.min(end), high.max(end))
                 });
+                // Straight down needs no track.
                 if low < high {
                     lines.push((low, high, End::Leaving(vertex)));
                 }
@@ -245,6 +251,7 @@ impl Channels {
                     lines.push((centers[vertex as usize], lane, End::Entering(vertex)));
                 }
             }
+            // From left to right, so that tracks are handed out as intervals begin.
             lines.sort_by(|left, right| left.0.total_cmp(&right.0));
             let mut tracks = Tracks::new(N_TRACKS_MAX);
             for &(low, high, end) in &lines {
@@ -269,6 +276,7 @@ impl Channels {
                 .iter()
                 .filter_map(|vertex| sizes.get(*vertex as usize));
             y += heights.map(|size| size.height).fold(0.0, f64::max);
+            // Tracks share the gap evenly, and many of them widen it.
             let n_lines = self.n_tracks[rank] as f64 + 1.0;
             let gap = (n_lines * TRACK_GAP).max(LAYER_GAP);
             let height = |track: f64| (y + gap * (track + 1.0) / n_lines).round();

@@ -1,0 +1,21 @@
+//! Results of comparisons that were saved.
+
+use std::path::Path;
+
+use opscope_analysis::compare::report::json;
+use opscope_analysis::compare::result::Comparison;
+
+use crate::exit::{CommandFailure, UNREADABLE};
+
+/// Reads a result that `--json` or `--jsonl` saved.
+pub(crate) fn read(saved: &Path) -> Result<Comparison, CommandFailure> {
+    json::read(saved).map_err(|error| {
+        let error = anyhow::Error::new(error);
+        CommandFailure::new(UNREADABLE, error.context(format!("`{}`", saved.display())))
+    })
+}
+
+/// The program, as results name it.
+pub(crate) fn program() -> String {
+    format!("opscope {}", env!("CARGO_PKG_VERSION"))
+}

@@ -1,0 +1,304 @@
+/** The answers of the server, as `opscope view` gives them. Names in them are raw text. */
+
+export type Num = number | "inf" | "-inf" | "nan" | null;
+export type Status = "pass" | "warn" | "fail" | "skip";
+export type Cause = "own" | "outside" | "inherited" | "gradual" | "unknown";
+export type Entry = "weight" | "bias" | "input";
+export type Side = "target" | "golden";
+export type Note = "near_edge" | "makes_inf" | "makes_nan" | "inf_to_nan" | "hands_on";
+export type VerdictKind =
+  | "own"
+  | "weight"
+  | "bias"
+  | "input"
+  | "model_input"
+  | "gradual"
+  | "inherited"
+  | "unknown"
+  | "agree"
+  | "nothing"
+  | "makes_nan"
+  | "makes_inf"
+  | "overflows"
+  | "has_nan"
+  | "has_inf"
+  | "finite"
+  | "no_statistics";
+/** First and last index of each axis, inclusive. */
+export type Ranges = [number, number][];
+
+export interface SideInfo {
+  name: string;
+  path: string;
+  form: string;
+  n_operators: number;
+  n_slots: number;
+}
+
+export interface Place {
+  rank: number | null;
+  model: string | null;
+  step: number | null;
+  first: number;
+  n: number;
+}
+
+export interface Verdict {
+  status: Status;
+  kind: VerdictKind;
+  op: number | null;
+  op_type: string;
+  op_name: string;
+  slot: string | null;
+  parameter: string | null;
+  rank: number | null;
+  step: number | null;
+  n_bad: number | null;
+  n_elements: number | null;
+  dtype: string | null;
+  metric: { name: string; value: Num; limit: Num } | null;
+  box: {
+    n_differing: number;
+    n_elements: number;
+    ranges: Ranges;
+    /** The ranges as arrays are indexed, `[37, :, :, :]`. */
+    region?: string;
+  } | null;
+  n_after: number;
+  text: string;
+}
+
+export interface Info {
+  program: string;
+  target: SideInfo;
+  golden: SideInfo | null;
+  n_operators: number;
+  places: Place[];
+  metric: { name: string; limit: number | null };
+  views: string[];
+  verdict: Verdict;
+  counts: Record<Status, number>;
+  slots: { compared: number; total: number } | null;
+  first_non_finite: number | null;
+  near_edge: number;
+  n_problems: number;
+}
+
+export interface Row {
+  id: number;
+  op_type: string;
+  op_name: string;
+  rank: number | null;
+  step: number | null;
+  call: number | null;
+  status: Status;
+  at_fault: boolean;
+  cause: Cause | null;
+  error: Num;
+  added: Num;
+  inputs: Num;
+  entry: Entry | null;
+  golden: string | null;
+  n_target: number;
+  n_golden: number;
+  max_abs: Num;
+  headroom: number | null;
+  n_nan: number | null;
+  n_inf: number | null;
+  note: Note | null;
+  dtype: string | null;
+  shape: number[] | null;
+}
+
+export interface FilterError {
+  start: number;
+  end: number;
+  message: string;
+  suggestion: string | null;
+}
+
+export interface Operators {
+  total: number;
+  matching: number;
+  find: number | null;
+  rows: Row[];
+  error: FilterError | null;
+}
+
+export interface Trace {
+  n: number;
+  columns: number;
+  value: Num[];
+  added: Num[] | null;
+  status: string;
+  nan: string;
+  first: number[];
+  faults: [number, number][];
+  limit: Num;
+  labels: { at: number; text: string }[];
+}
+
+export interface WhyRule {
+  metric: string;
+  value: Num;
+  limit: Num;
+  level: Status;
+}
+
+export interface Slot {
+  id: string;
+  golden: string | null;
+  status: Status;
+  dtype: (string | null)[];
+  shape: (number[] | null)[];
+  parameter: string | null;
+  /** What was compared: elements, or only `statistics` or a `digest` of them. */
+  evidence: string | null;
+  why: WhyRule[];
+  metrics: [string, Num][];
+  n_nan: number | null;
+  n_inf: number | null;
+  max_abs: Num;
+}
+
+export interface ChainLink {
+  id: number;
+  op_type: string;
+  op_name: string;
+  role: "before" | "makes" | "hands_on" | "changes";
+  n_nan: number | null;
+  n_inf: number | null;
+  n_elements: number | null;
+  max_abs: Num;
+}
+
+export interface NamedOperator {
+  op_type: string;
+  op_name: string;
+}
+
+export interface Operator extends Omit<Row, "golden"> {
+  module: string | null;
+  source: { text: string; is_user: boolean }[];
+  target: NamedOperator[];
+  golden: NamedOperator[];
+  slots: Slot[];
+  attributes: { name: string; target: string | null; golden: string | null }[];
+  how: string;
+  producers: { slot: string; id: number }[];
+  consumers: { slot: string; id: number }[];
+  chain: ChainLink[];
+  suspects: { op_type: string; op_name: string; reason: string }[];
+}
+
+export interface TensorSide {
+  dtype: string;
+  shape: number[];
+  layout: string | null;
+  axes: string[];
+  file: string;
+  n_bytes: number;
+  statistics: {
+    min: Num;
+    max: Num;
+    mean: Num;
+    std: Num;
+    l2: Num;
+    n_elements: number | null;
+    n_zero: number | null;
+    n_nan: number | null;
+    n_pos_inf: number | null;
+    n_neg_inf: number | null;
+  };
+  lines: { numpy: string | null; opscope: string | null };
+}
+
+export interface Histogram {
+  low: number;
+  high: number;
+  target: number[] | null;
+  golden: number[] | null;
+}
+
+export interface Difference {
+  n_equal: number;
+  n_differing: number;
+  n_elements: number;
+  max_abs: Num;
+  ranges: Ranges | null;
+  powers: { first: number; counts: number[] };
+  limit: Num;
+  worst: { index: number[]; target: Num; golden: Num; difference: Num }[];
+}
+
+export interface Percentile {
+  p: number;
+  target: Num;
+  golden: Num;
+}
+
+export interface Tensor {
+  op: number;
+  slot: string;
+  sides: Record<Side, TensorSide | null>;
+  missing: Record<Side, string | null>;
+  histogram: Histogram | null;
+  percentiles: Percentile[];
+  difference: Difference | null;
+}
+
+export interface Values {
+  rows: number[];
+  columns: number[];
+  index: number[];
+  target: Num[][] | null;
+  golden: Num[][] | null;
+}
+
+export interface GraphBox {
+  key: string;
+  kind: "op" | "group";
+  id: number | null;
+  label: string;
+  op_type: string;
+  path: string;
+  parent: string | null;
+  is_open: boolean;
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+  status: Status;
+  at_fault: boolean;
+  n: number;
+  n_fail: number;
+  entry: Entry | null;
+  on_way: boolean;
+}
+
+export interface GraphEdge {
+  from: string;
+  to: string;
+  on_way: boolean;
+  points: [number, number][];
+}
+
+export interface Graph {
+  width: number;
+  height: number;
+  boxes: GraphBox[];
+  edges: GraphEdge[];
+}
+
+export interface Coverage {
+  stages: { stage: "seen" | "dumped" | "paired" | "compared"; n: number }[];
+  groups: {
+    reason: string;
+    words: string;
+    side: Side | "both" | null;
+    n: number;
+    examples: { op_type: string; op_name: string; slot: string | null; message: string }[];
+  }[];
+  problems: { side: Side; message: string }[];
+  passed_over: { side: Side; path: string; reason: string }[];
+}

@@ -1,0 +1,205 @@
+/** The page as a whole: language, theme, what is selected, and which view is shown. */
+
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
+import { go, scopedFilter, useAddress, type Address, type Theme } from "./address";
+import type { Info, Operator, Operators } from "./api";
+import { Banner } from "./banner";
+import { THEME_EVENT } from "./canvas";
+import { ask, recoveries, useAnswer, useHealth } from "./connection";
+import { CoverageView } from "./coverage";
+import { GraphView } from "./graph/view";
+import { useKeys } from "./keys";
+import { KeysDialog } from "./keys-dialog";
+import { plainName } from "./name";
+import { Overview } from "./overview/view";
+import { defaultSlot, type Page } from "./page";
+import { Palette } from "./palette";
+import { causeWord } from "./page";
+import { formatNumber } from "./numbers";
+import { selectByKey } from "./selection";
+import { TensorView } from "./tensor/view";
+import { preferredLanguage, setLanguage, t } from "./texts";
+import { TabBar, TopBar } from "./topbar";
+
+export function App() {
+  const address = useAddress();
+  const language = address.lang ?? preferredLanguage();
+  const theme = useTheme(address.theme);
+  setLanguage(language);
+  useLayoutEffect(() => {
+    document.documentElement.lang = language;
+  }, [language]);
+  useHealth();
+  return <Shell key={`${language} ${recoveries}`} address={address} theme={theme} />;
+}
+
+type Dialog = "palette" | "keys" | null;
+
+function Shell({ address, theme }: { address: Address; theme: Theme }) {
+  const info = useAnswer<Info>("info");
+  const [dialog, setDialog] = useState<Dialog>(null);
+  useOpeningKeys(setDialog);
+  if (!info.data) {
+    return (
+      <div class="shell">
+        <TopBar info={null} address={address} theme={theme} onSearch={() => undefined} />
+        <Banner />
+        <main class="centred" aria-busy={info.error === null}>
+          {info.error ? (
+            <p class="trouble">
+              {t.cannot_show}: {info.error}
+            </p>
+          ) : (
+            <FirstSkeleton />
+          )}
+        </main>
+      </div>
+    );
+  }
+  return (
+    <Loaded info={info.data} address={address} theme={theme} dialog={dialog} onDialog={setDialog} />
+  );
+}
+
+interface LoadedProps {
+  info: Info;
+  address: Address;
+  theme: Theme;
+  dialog: Dialog;
+  onDialog: (dialog: Dialog) => void;
+}
+
+function Loaded({ info, address, theme, dialog, onDialog }: LoadedProps) {
+  useNamedOperator(address.name);
+  const is_there = address.op !== null && address.op < info.n_operators;
+  const fallback = info.verdict.op ?? (info.n_operators > 0 ? 0 : null);
+  const selected = is_there ? address.op : fallback;
+  const operator = useAnswer<Operator>(selected === null ? null : `operator/${selected}`);
+  const slots = operator.data?.slots ?? [];
+  const slot =
+    slots.find((s) => s.id === address.slot) ??
+    (operator.data ? defaultSlot(info, operator.data) : null);
+  const page: Page = { info, address, selected, operator, slot };
+  useKeys((key) => selectByKey(page, key));
+  useEffect(() => {
+    document.title = info.golden
+      ? `${info.target.name} ${t.against} ${info.golden.name} · Opscope`
+      : `${info.target.name} · Opscope`;
+  }, [info]);
+  const not_there = address.op !== null && !is_there ? address.op : null;
+  return (
+    <div class="shell">
+      <TopBar info={info} address={address} theme={theme} onSearch={() => onDialog("palette")} />
+      <Banner missing={not_there === null ? null : t.no_such_operator(not_there)} />
+      <View page={page} />
+      <TabBar info={info} address={address} />
+      <Spoken page={page} />
+      {dialog === "palette" && (
+        <Palette page={page} onClose={() => onDialog(null)} onKeys={() => onDialog("keys")} />
+      )}
+      {dialog === "keys" && <KeysDialog onClose={() => onDialog(null)} />}
+    </div>
+  );
+}
+
+function View({ page }: { page: Page }) {
+  switch (page.address.view) {
+    case "overview":
+      return <Overview page={page} />;
+    case "graph":
+      return <GraphView page={page} />;
+    case "tensor":
+      return <TensorView page={page} />;
+    case "coverage":
+      return <CoverageView page={page} />;
+    default:
+      return (
+        <main class="centred">
+          <p>{t.not_built}</p>
+        </main>
+      );
+  }
+}
+
+/** Says each selection to those who listen to the page. */
+function Spoken({ page }: { page: Page }) {
+  const operator = page.operator.data;
+  if (!operator) return <div class="spoken" aria-live="polite" />;
+  const cause = causeWord(operator);
+  const words = [
+    operator.id,
+    plainName(operator),
+    operator.at_fault ? t.at_fault : t.status[operator.status],
+    cause ? t.cause[cause] : null,
+    page.info.golden ? formatNumber(operator.error) : formatNumber(operator.max_abs),
+  ];
+  return (
+    <div class="spoken" aria-live="polite">
+      {words.filter((w) => w !== null).join(", ")}
+    </div>
+  );
+}
+
+function FirstSkeleton() {
+  return (
+    <div class="skeletons" aria-label={t.loading}>
+      {[62, 48, 70, 55, 40].map((width) => (
+        <span class="skeleton" style={{ width: `${width}%` }} />
+      ))}
+    </div>
+  );
+}
+
+function useOpeningKeys(setDialog: (dialog: Dialog) => void): void {
+  useEffect(() => {
+    const open = (event: KeyboardEvent) => {
+      if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
+        event.preventDefault();
+        setDialog("palette");
+      }
+    };
+    addEventListener("keydown", open);
+    return () => removeEventListener("keydown", open);
+  }, []);
+  useKeys((key) => {
+    if (key !== "?") return false;
+    setDialog("keys");
+    return true;
+  });
+}
+
+/** `name=` in the address is accepted, and replaced by the id of the operator of that name. */
+function useNamedOperator(name: string | null): void {
+  useEffect(() => {
+    if (name === null) return;
+    const filter = scopedFilter(
+      { step: null, rank: null } as Address,
+      `name~"${name.replace(/"/g, "")}"`,
+    );
+    ask<Operators>(`operators?q=${encodeURIComponent(filter)}&sort=order&offset=0&limit=200`).then(
+      ({ rows }) => {
+        const found = rows.find((row) => row.op_name === name) ?? rows[0];
+        go(found ? { op: found.id, name: null } : { name: null });
+      },
+      () => undefined,
+    );
+  }, [name]);
+}
+
+function useTheme(chosen: Theme | null): Theme {
+  const [system, setSystem] = useState<Theme>(() => (wish.matches ? "dark" : "light"));
+  useEffect(() => {
+    const follow = () => setSystem(wish.matches ? "dark" : "light");
+    wish.addEventListener("change", follow);
+    return () => wish.removeEventListener("change", follow);
+  }, []);
+  const theme = chosen ?? system;
+  // Set while rendering: what is drawn in this pass must already read the new colours.
+  if (document.documentElement.dataset.theme !== theme) {
+    document.documentElement.dataset.theme = theme;
+    queueMicrotask(() => dispatchEvent(new Event(THEME_EVENT)));
+  }
+  return theme;
+}
+
+const wish = matchMedia("(prefers-color-scheme: dark)");

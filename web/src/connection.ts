@@ -1,0 +1,159 @@
+/** Requests to the server below this page's token, a cache of their answers, and its health. */
+
+import { useEffect, useState } from "preact/hooks";
+
+/** `/{token}/`: the page's own first path segment. */
+export const base = `/${location.pathname.split("/")[1] ?? ""}/`;
+
+export type Health = "fine" | "lost" | "changed";
+
+export class ServerError extends Error {
+  constructor(
+    readonly status: number,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+const ANSWERS_MAX = 400;
+const answers = new Map<string, Promise<unknown>>();
+const settled = new Map<string, unknown>();
+const watchers = new Set<() => void>();
+let health: Health = "fine";
+
+export function currentHealth(): Health {
+  return health;
+}
+
+/** How often the server came back; a page that is keyed by it asks anew for what failed. */
+export let recoveries = 0;
+
+/** Looks whether a server that was lost answers again. */
+export function lookAgain(): void {
+  request("info").then(
+    () => undefined,
+    () => undefined,
+  );
+}
+
+export function useHealth(): Health {
+  const [, repaint] = useState(0);
+  useEffect(() => {
+    const watcher = () => repaint((n) => n + 1);
+    watchers.add(watcher);
+    return () => void watchers.delete(watcher);
+  }, []);
+  return health;
+}
+
+/** The JSON below `api/`; the same address is asked for once. */
+export function ask<T>(path: string): Promise<T> {
+  return remember(path, async () => (await request(path)).json() as Promise<T>);
+}
+
+export function askBytes(path: string): Promise<ArrayBuffer> {
+  return remember(path, async () => (await request(path)).arrayBuffer());
+}
+
+export interface Answer<T> {
+  /** The answer to the newest question that has one: older data stay until newer arrive. */
+  data: T | null;
+  error: string | null;
+  loading: boolean;
+}
+
+/** Asks for `path` again whenever it changes, `pause` ms after the last change. */
+export function useAnswer<T>(path: string | null, pause = 0): Answer<T> {
+  return usePending(path, pause, ask as (path: string) => Promise<T>);
+}
+
+export function useBytes(path: string | null, pause = 0): Answer<ArrayBuffer> {
+  return usePending(path, pause, askBytes);
+}
+
+interface Pending<T> {
+  path: string | null;
+  data: T | null;
+  error: string | null;
+}
+
+function usePending<T>(
+  path: string | null,
+  pause: number,
+  load: (path: string) => Promise<T>,
+): Answer<T> {
+  const [state, setState] = useState<Pending<T>>({ path: null, data: null, error: null });
+  useEffect(() => {
+    if (path === null) return;
+    let wanted = true;
+    const start = () => {
+      load(path).then(
+        (data) => wanted && setState({ path, data, error: null }),
+        (error: ServerError) =>
+          wanted &&
+          setState((before) =>
+            // What is loaded stays when the server goes.
+            error.status === 0 && before.data !== null
+              ? { ...before, path }
+              : { path, data: null, error: error.message },
+          ),
+      );
+    };
+    const timer = pause > 0 && !settled.has(path) ? setTimeout(start, pause) : start();
+    return () => {
+      wanted = false;
+      if (timer !== undefined) clearTimeout(timer);
+    };
+  }, [path]);
+  if (path === null) return { data: null, error: null, loading: false };
+  if (state.path === path) return { data: state.data, error: state.error, loading: false };
+  // An answer that is already here is shown in this very frame, without a step in between.
+  const known = settled.get(path) as T | undefined;
+  if (known !== undefined) return { data: known, error: null, loading: false };
+  return { data: state.data, error: null, loading: true };
+}
+
+async function request(path: string): Promise<Response> {
+  let response: Response;
+  try {
+    response = await fetch(`${base}api/${path}`);
+  } catch {
+    setHealth("lost");
+    throw new ServerError(0, "opscope does not answer");
+  }
+  if (response.status === 410) setHealth("changed");
+  else if (health === "lost") setHealth("fine");
+  if (response.ok) return response;
+  const body = (await response.json().catch(() => null)) as { error?: string } | null;
+  throw new ServerError(response.status, body?.error ?? `the server said ${response.status}`);
+}
+
+function remember<T>(path: string, load: () => Promise<T>): Promise<T> {
+  const known = answers.get(path);
+  if (known) {
+    answers.delete(path);
+    answers.set(path, known);
+    return known as Promise<T>;
+  }
+  const answer = load();
+  answers.set(path, answer);
+  // A failed request is forgotten, so that the next look asks again.
+  answer.then(
+    (data) => settled.set(path, data),
+    () => answers.delete(path),
+  );
+  for (const oldest of answers.keys()) {
+    if (answers.size <= ANSWERS_MAX) break;
+    answers.delete(oldest);
+    settled.delete(oldest);
+  }
+  return answer;
+}
+
+function setHealth(next: Health): void {
+  if (next === health) return;
+  if (health === "lost") recoveries += 1;
+  health = next;
+  for (const watcher of watchers) watcher();
+}

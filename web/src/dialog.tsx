@@ -1,0 +1,59 @@
+/** A dialog that keeps the focus until it closes, and then gives it back. */
+
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+
+interface DialogProps {
+  label: string;
+  onClose: () => void;
+  children: ComponentChildren;
+}
+
+export function Dialog({ label, onClose, children }: DialogProps) {
+  const box = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const before = document.activeElement as HTMLElement | null;
+    const first = box.current?.querySelector<HTMLElement>("input,button");
+    first?.focus();
+    return () => before?.focus();
+  }, []);
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === "Escape") {
+      event.preventDefault();
+      event.stopPropagation();
+      onClose();
+    }
+    if (event.key === "Tab") keepInside(event, box.current!);
+  };
+  return (
+    <div
+      class="backdrop"
+      onMouseDown={(event) => event.target === event.currentTarget && onClose()}
+    >
+      <div
+        class="dialog"
+        role="dialog"
+        aria-modal="true"
+        aria-label={label}
+        ref={box}
+        onKeyDown={onKeyDown}
+      >
+        {children}
+      </div>
+    </div>
+  );
+}
+
+function keepInside(event: KeyboardEvent, box: HTMLElement): void {
+  const stops = box.querySelectorAll<HTMLElement>("input,button,[href]");
+  const first = stops[0];
+  const last = stops[stops.length - 1];
+  const from = document.activeElement;
+  if (event.shiftKey && from === first) {
+    event.preventDefault();
+    last?.focus();
+  } else if (!event.shiftKey && from === last) {
+    event.preventDefault();
+    first?.focus();
+  }
+}

@@ -1,0 +1,233 @@
+/** The graph on a canvas: drag and wheel move it, a click selects or opens. */
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import { go } from "../address";
+import type { Graph, GraphBox } from "../api";
+import { useCanvas } from "../canvas";
+import { useKeys } from "../keys";
+import type { Page } from "../page";
+import { t } from "../texts";
+import { fitWhole, fitWidth, reveal, zoomAt, type Camera } from "./camera";
+import { drawGraph, type Selection } from "./draw";
+import { Minimap } from "./minimap";
+import { toggledGroups } from "./open";
+
+interface GraphCanvasProps {
+  page: Page;
+  graph: Graph;
+  selection: Selection;
+  camera: Camera | null;
+  onCamera: (camera: Camera) => void;
+}
+
+const CLICK_PIXELS = 4;
+
+export function GraphCanvas({ page, graph, selection, camera, onCamera }: GraphCanvasProps) {
+  const box = useRef<HTMLDivElement>(null);
+  const [view, setView] = useState({ width: 0, height: 0 });
+  const state = useRef({ camera, graph });
+  state.current = { camera, graph };
+  useViewSize(box, setView);
+  const selected = boxOf(graph, selection);
+  usePlacing(graph, selected, view, camera, onCamera);
+  useGraphKeys(graph, selected, view, camera, onCamera);
+  const canvas = useCanvas(
+    (context, width, height, colours) => {
+      if (camera) drawGraph(context, width, height, colours, graph, camera, selection);
+    },
+    [graph, camera, selection.op, selection.key],
+  );
+  const drag = useDrag(state, onCamera, (target) => select(page, graph, target));
+  const n_fail = graph.boxes.filter((b) => b.status === "fail" && !b.is_open).length;
+  return (
+    <div class="graph-box" ref={box}>
+      <canvas
+        ref={canvas}
+        role="application"
+        tabIndex={0}
+        class="graph-canvas"
+        aria-label={t.graph_words(graph.boxes.length, n_fail)}
+        onPointerDown={drag.down}
+        onWheel={drag.wheel}
+        onPointerMove={drag.hover}
+      />
+      {camera && view.height > 0 && (
+        <Minimap graph={graph} camera={camera} view={view} onCamera={onCamera} />
+      )}
+    </div>
+  );
+}
+
+export function boxOf(graph: Graph, selection: Selection): GraphBox | null {
+  return (
+    graph.boxes.find((b) => selection.op !== null && b.id === selection.op) ??
+    graph.boxes.find((b) => b.key === selection.key) ??
+    null
+  );
+}
+
+function select(page: Page, graph: Graph, target: GraphBox): void {
+  if (target.kind === "op" && target.id !== null) go({ op: target.id });
+  else go({ open: toggledGroups(graph, target), op: page.selected });
+}
+
+function useViewSize(
+  box: { current: HTMLElement | null },
+  setView: (view: { width: number; height: number }) => void,
+): void {
+  useEffect(() => {
+    const element = box.current!;
+    const read = () => setView({ width: element.clientWidth, height: element.clientHeight });
+    read();
+    const observer = new ResizeObserver(read);
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, []);
+}
+
+/** Fits a graph when it is first seen, and later keeps the selection in view. */
+function usePlacing(
+  graph: Graph,
+  selected: GraphBox | null,
+  view: { width: number; height: number },
+  camera: Camera | null,
+  onCamera: (camera: Camera) => void,
+): void {
+  const before = useRef<GraphBox | null>(null);
+  const width_before = useRef(0);
+  useEffect(() => {
+    if (view.width === 0) return;
+    if (camera === null) {
+      onCamera(fitWidth(graph, view, selected));
+    } else {
+      const last = before.current;
+      let next = camera;
+      // What was in the middle stays there when the pane gets wider or narrower.
+      const wider = width_before.current === 0 ? 0 : view.width - width_before.current;
+      if (wider !== 0) next = { ...next, x: next.x - wider / 2 / next.scale };
+      // A group that opens above moves the selection; the view moves along with it.
+      if (selected && last?.key === selected.key) {
+        next = { ...next, x: next.x + selected.x - last.x, y: next.y + selected.y - last.y };
+      }
+      if (selected) next = reveal(next, view, selected);
+      if (next.x !== camera.x || next.y !== camera.y) onCamera(next);
+    }
+    before.current = selected;
+    width_before.current = view.width;
+  }, [graph, selected?.key, view.width, view.height]);
+}
+
+function useGraphKeys(
+  graph: Graph,
+  selected: GraphBox | null,
+  view: { width: number; height: number },
+  camera: Camera | null,
+  onCamera: (camera: Camera) => void,
+): void {
+  useKeys((key) => {
+    if (!camera) return false;
+    const zoom = (factor: number) =>
+      onCamera(zoomAt(camera, factor, view.width / 2, view.height / 2));
+    switch (key) {
+      case "+":
+      case "=":
+        zoom(1.25);
+        return true;
+      case "-":
+      case "−":
+        zoom(0.8);
+        return true;
+      case "0":
+        zoom(1 / camera.scale);
+        return true;
+      case "f":
+        onCamera(fitWhole(graph, view));
+        return true;
+      case "x":
+        go({ open: null });
+        return true;
+      case " ": {
+        const group =
+          selected?.kind === "group"
+            ? selected
+            : graph.boxes.find((b) => b.key === selected?.parent);
+        if (group) go({ open: toggledGroups(graph, group) });
+        return group !== undefined;
+      }
+      default:
+        return false;
+    }
+  });
+}
+
+function useDrag(
+  state: { current: { camera: Camera | null; graph: Graph } },
+  onCamera: (camera: Camera) => void,
+  onSelect: (box: GraphBox) => void,
+) {
+  const hit = (event: MouseEvent) => {
+    const { camera, graph } = state.current;
+    if (!camera) return null;
+    const { left, top } = (event.currentTarget as HTMLElement).getBoundingClientRect();
+    return boxAt(
+      graph,
+      camera.x + (event.clientX - left) / camera.scale,
+      camera.y + (event.clientY - top) / camera.scale,
+    );
+  };
+  return {
+    down: (event: PointerEvent) => {
+      const { camera } = state.current;
+      if (!camera || event.button !== 0) return;
+      const canvas = event.currentTarget as HTMLElement;
+      canvas.setPointerCapture(event.pointerId);
+      const pressed = hit(event);
+      let drags = false;
+      const move = (e: PointerEvent) => {
+        const [dx, dy] = [e.clientX - event.clientX, e.clientY - event.clientY];
+        drags ||= Math.abs(dx) + Math.abs(dy) > CLICK_PIXELS;
+        if (drags) {
+          onCamera({ ...camera, x: camera.x - dx / camera.scale, y: camera.y - dy / camera.scale });
+        }
+      };
+      canvas.addEventListener("pointermove", move);
+      const end = () => {
+        canvas.removeEventListener("pointermove", move);
+        if (!drags && pressed) onSelect(pressed);
+      };
+      canvas.addEventListener("pointerup", end, { once: true });
+    },
+    hover: (event: PointerEvent) => {
+      const over = event.buttons === 0 ? hit(event) : null;
+      (event.currentTarget as HTMLElement).style.cursor = over ? "pointer" : "grab";
+    },
+    wheel: (event: WheelEvent) => {
+      const { camera } = state.current;
+      if (!camera) return;
+      event.preventDefault();
+      const { left, top } = (event.currentTarget as HTMLElement).getBoundingClientRect();
+      if (event.ctrlKey || event.metaKey) {
+        onCamera(
+          zoomAt(camera, Math.exp(-event.deltaY / 300), event.clientX - left, event.clientY - top),
+        );
+      } else {
+        onCamera({
+          ...camera,
+          x: camera.x + event.deltaX / camera.scale,
+          y: camera.y + event.deltaY / camera.scale,
+        });
+      }
+    },
+  };
+}
+
+/** The smallest box at a point; of an open group only its head counts. */
+function boxAt(graph: Graph, x: number, y: number): GraphBox | null {
+  let best: GraphBox | null = null;
+  for (const box of graph.boxes) {
+    const height = box.is_open ? 26 : box.height;
+    if (x < box.x || x > box.x + box.width || y < box.y || y > box.y + height) continue;
+    if (!best || box.width * height < best.width * best.height) best = box;
+  }
+  return best;
+}

@@ -1,0 +1,41 @@
+/** An operator's name in the page: isolated in its direction, whole in its tooltip. */
+
+import { font, textWidth } from "./canvas";
+import { fitName, shortName, visible, type ShortName } from "./names";
+
+interface NameProps {
+  name: string;
+  type: string;
+  /** Pixels for name and type; without it nothing is cut. */
+  width?: number;
+  short?: ShortName;
+  has_type?: boolean;
+}
+
+const PLAIN = font(13);
+const STRONG = font(13, 500);
+const measure = (text: string, is_strong: boolean) => textWidth(text, is_strong ? STRONG : PLAIN);
+
+export function Name({ name, type, width, short, has_type = true }: NameProps) {
+  const parts = short ?? shortName(name, type);
+  const shown_type = has_type ? visible(type) : "";
+  const fitted =
+    width === undefined
+      ? { ...parts, type: shown_type }
+      : fitName(parts, shown_type, width, measure);
+  return (
+    <span class="name" title={`${visible(type)} ${visible(name)}`}>
+      <bdi>
+        <span class="path">{fitted.path}</span>
+        <span class="last">{fitted.last}</span>
+      </bdi>
+      {fitted.type && <bdi class="type">{fitted.type}</bdi>}
+    </span>
+  );
+}
+
+/** Name and type as one run of text, as sentences and labels use it. */
+export function plainName(operator: { op_type: string; op_name: string }): string {
+  const { path, last } = shortName(operator.op_name, operator.op_type);
+  return `${visible(operator.op_type)} ${path}${last}`;
+}

@@ -1,0 +1,283 @@
+/** The verdict: one sentence, at most three facts of evidence, and the counts. */
+
+import type { ComponentChildren } from "preact";
+import { currentAddress, formatAddress, go, type Address } from "../address";
+import type { Operators, Verdict, VerdictKind } from "../api";
+import { useAnswer } from "../connection";
+import { Disc, Glyph, type Sign } from "../glyph";
+import { plainName } from "../name";
+import { visible } from "../names";
+import {
+  formatCount,
+  formatFactor,
+  formatLimit,
+  formatNumber,
+  formatRanges,
+  toFloat,
+} from "../numbers";
+import type { Page } from "../page";
+import { filled, slotLabel, t } from "../texts";
+
+/** Kinds that name somebody; every other kind accuses nobody. */
+const BLAMES: VerdictKind[] = [
+  "own",
+  "weight",
+  "bias",
+  "input",
+  "makes_nan",
+  "makes_inf",
+  "overflows",
+];
+
+export function VerdictHeader({ page }: { page: Page }) {
+  const { verdict } = page.info;
+  return (
+    <section class="verdict">
+      <Disc sign={discSign(verdict)} />
+      <div class="said" role="status">
+        <h1>
+          <Sentence page={page} is_link={true} />
+        </h1>
+        <p class="evidence">
+          {evidence(page).map((fact, i) => (
+            <span key={i}>{fact}</span>
+          ))}
+        </p>
+      </div>
+      <Facts page={page} />
+    </section>
+  );
+}
+
+export function discSign(verdict: Verdict): Sign {
+  if (BLAMES.includes(verdict.kind)) return "fault";
+  if (
+    verdict.kind === "unknown" ||
+    verdict.kind === "nothing" ||
+    verdict.kind === "no_statistics" ||
+    verdict.kind === "inherited"
+  )
+    return "skip";
+  return verdict.status;
+}
+
+export function Sentence({ page, is_link }: { page: Page; is_link: boolean }) {
+  const { info } = page;
+  const { verdict } = info;
+  const blames = BLAMES.includes(verdict.kind);
+  const op =
+    verdict.op === null ? (
+      t.an_operator
+    ) : is_link ? (
+      <OperatorLink verdict={verdict} blames={blames} to={{ op: verdict.op, slot: verdict.slot }} />
+    ) : (
+      <b>
+        <bdi>{plainName(verdict)}</bdi>
+      </b>
+    );
+  const parameter = verdict.parameter ?? verdict.op_name;
+  const parts: Record<string, ComponentChildren> = {
+    op,
+    parameter: parameter ? (
+      <code>
+        <bdi>{visible(parameter)}</bdi>
+      </code>
+    ) : (
+      t.the_model_input
+    ),
+    n: formatCount(info.slots?.compared ?? 0),
+    dtype: verdict.dtype ?? "",
+    share: t.of_elements(verdict.n_bad ?? 0, verdict.n_elements ?? 0),
+  };
+  const steps = new Set(info.places.map((place) => place.step)).size;
+  const lead =
+    verdict.step !== null && steps > 1 && verdict.op !== null ? t.in_step(verdict.step) : "";
+  return (
+    <>
+      {lead}
+      {filled(t.sentence[verdict.kind] ?? verdict.text, parts)}
+    </>
+  );
+}
+
+interface OperatorLinkProps {
+  verdict: { op_name: string; op_type: string };
+  blames: boolean;
+  to: Partial<Address>;
+}
+
+function OperatorLink({ verdict, blames, to }: OperatorLinkProps) {
+  const select = (event: MouseEvent) => {
+    // With a modifier the browser opens the address elsewhere.
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    go(to);
+  };
+  return (
+    <a
+      class={`oplink ${blames ? "blamed" : ""}`}
+      href={formatAddress({ ...currentAddress(), ...to })}
+      onClick={select}
+      title={visible(verdict.op_name)}
+    >
+      <bdi>{plainName(verdict)}</bdi>
+    </a>
+  );
+}
+
+function evidence(page: Page): ComponentChildren[] {
+  const { info } = page;
+  const { verdict } = info;
+  const facts: ComponentChildren[] = [];
+  if (verdict.kind === "agree") return [<Closest page={page} />];
+  if (verdict.kind === "nothing") return [t.nothing_hint];
+  const value = toFloat(verdict.metric?.value ?? null);
+  if (verdict.metric && value !== null) {
+    const limit = toFloat(verdict.metric.limit);
+    facts.push(
+      <>
+        {verdict.slot ? `${slotLabel(verdict.slot)}: ` : ""}
+        <b>
+          {verdict.metric.name} {formatNumber(verdict.metric.value)}
+        </b>
+        {limit !== null && limit > 0 && `, ${limitWords(value, limit)}`}
+      </>,
+    );
+  }
+  if (verdict.box) {
+    const { n_differing, n_elements, ranges, region } = verdict.box;
+    const box = <b>{region ?? formatRanges(ranges, null)}</b>;
+    facts.push(
+      <>
+        {t.of_elements(n_differing, n_elements)}, <b>{filled(t.all_in, { box })}</b>
+      </>,
+    );
+  }
+  if (verdict.n_after > 0 && verdict.op !== null) {
+    facts.push(info.golden ? t.inherit(verdict.n_after) : t.hand_on(verdict.n_after));
+  }
+  if (verdict.rank !== null && new Set(info.places.map((p) => p.rank)).size > 1) {
+    facts.push(<span class="chip">{t.on_rank(verdict.rank)}</span>);
+  }
+  if (facts.length === 0 && info.near_edge > 0) facts.push(t.near_hint(info.near_edge));
+  if (verdict.kind === "unknown" || verdict.kind === "inherited") {
+    facts.push(
+      <>
+        {t.unknown_hint}{" "}
+        <button type="button" class="link" onClick={() => go({ view: "coverage" })}>
+          {t.show_coverage}
+        </button>
+      </>,
+    );
+  }
+  return facts.slice(0, 3);
+}
+
+/** Some metrics must not fall below their limit; of those a factor would say the opposite. */
+function limitWords(value: number, limit: number): string {
+  if (value < limit) return t.limit_is(formatLimit(limit));
+  return t.times_limit(formatFactor(value / limit));
+}
+
+/** Runs that agree: what came closest to its limit. */
+function Closest({ page }: { page: Page }) {
+  const answer = useAnswer<Operators>("operators?q=&sort=-error&offset=0&limit=1");
+  const row = answer.data?.rows[0];
+  const limit = page.info.metric.limit;
+  const error = toFloat(row?.error);
+  if (!row || error === null) return <>{t.agree_hint}</>;
+  if (error === 0) return <>{t.agree_equal}</>;
+  const op = <OperatorLink verdict={row} blames={false} to={{ op: row.id }} />;
+  const share = limit ? formatFactor(error / limit).replace("×", "") : formatNumber(row.error);
+  return (
+    <>
+      {t.agree_hint} {filled(t.agree_closest, { op, share })}
+    </>
+  );
+}
+
+function Facts({ page }: { page: Page }) {
+  const { info } = page;
+  const { counts } = info;
+  const filter = (q: string) => () => go({ q, view: "overview" });
+  const first = info.first_non_finite;
+  return (
+    <dl class="facts">
+      <div>
+        <dt>{t.fact_operators}</dt>
+        <dd class="counts">
+          {(["fail", "warn", "pass", "skip"] as const).map(
+            (status) =>
+              counts[status] > 0 && (
+                <button
+                  type="button"
+                  key={status}
+                  onClick={filter(`status:${status}`)}
+                  title={t.status[status]}
+                >
+                  <Glyph
+                    sign={
+                      status === "fail" &&
+                      info.verdict.op !== null &&
+                      BLAMES.includes(info.verdict.kind)
+                        ? "fault"
+                        : status
+                    }
+                    label={t.status[status]}
+                  />
+                  {formatCount(counts[status])}
+                </button>
+              ),
+          )}
+          {info.n_operators === 0 && "0"}
+        </dd>
+      </div>
+      <div>
+        <dt>{t.fact_non_finite}</dt>
+        <dd>
+          {first === null ? (
+            t.none
+          ) : (
+            <button type="button" onClick={() => go({ op: first })}>
+              #{formatCount(first)}
+            </button>
+          )}
+        </dd>
+      </div>
+      {info.golden === null && (
+        <div>
+          <dt>{t.fact_edge}</dt>
+          <dd>
+            {info.near_edge > 0 ? (
+              <button type="button" onClick={filter("headroom<2^4")}>
+                <Glyph sign="warn" /> {formatCount(info.near_edge)}
+              </button>
+            ) : (
+              t.none
+            )}
+          </dd>
+        </div>
+      )}
+      {info.slots && (
+        <div>
+          <dt>{t.fact_slots}</dt>
+          <dd>
+            <button type="button" onClick={() => go({ view: "coverage" })}>
+              {formatCount(info.slots.compared)} / {formatCount(info.slots.total)}
+            </button>
+          </dd>
+        </div>
+      )}
+      {info.n_problems > 0 && (
+        <div>
+          <dt>{t.fact_problems}</dt>
+          <dd>
+            <button type="button" onClick={() => go({ view: "coverage" })}>
+              <Glyph sign="warn" /> {formatCount(info.n_problems)}
+            </button>
+          </dd>
+        </div>
+      )}
+    </dl>
+  );
+}

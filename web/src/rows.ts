@@ -1,0 +1,112 @@
+/** The operators in one filter and order, fetched by pages when they are looked at. */
+
+import { useEffect, useState } from "preact/hooks";
+import type { FilterError, Operators, Row } from "./api";
+import { ask, recoveries } from "./connection";
+import { distinctNames, type ShortName } from "./names";
+
+export const PAGE_ROWS = 200;
+
+export class RowSource {
+  matching: number | null = null;
+  total = 0;
+  error: FilterError | null = null;
+  failure: string | null = null;
+  private readonly pages = new Map<number, { rows: Row[]; names: ShortName[] }>();
+  private readonly loading = new Set<number>();
+  private readonly failed = new Set<number>();
+  private readonly watchers = new Set<() => void>();
+
+  constructor(
+    readonly filter: string,
+    readonly sort: string,
+  ) {
+    void this.loadPage(0);
+  }
+
+  /** The row at `place` if it is here; if not, its page is asked for. */
+  row(place: number): Row | undefined {
+    const page = Math.floor(place / PAGE_ROWS);
+    const known = this.pages.get(page);
+    // A page that failed is not asked for by every render; a look at the server does that.
+    if (!known && !this.failed.has(page)) void this.loadPage(page);
+    return known?.rows[place % PAGE_ROWS];
+  }
+
+  name(place: number): ShortName | undefined {
+    return this.pages.get(Math.floor(place / PAGE_ROWS))?.names[place % PAGE_ROWS];
+  }
+
+  async load(place: number): Promise<Row | undefined> {
+    if (place < 0 || (this.matching !== null && place >= this.matching)) return undefined;
+    await this.loadPage(Math.floor(place / PAGE_ROWS));
+    return this.row(place);
+  }
+
+  /** The place of an operator in this filter and order. */
+  async find(id: number): Promise<number | null> {
+    for (const [page, { rows }] of this.pages) {
+      const i = rows.findIndex((row) => row.id === id);
+      if (i >= 0) return page * PAGE_ROWS + i;
+    }
+    const answer = await ask<Operators>(`${this.path(0, 1)}&find=${id}`).catch(() => null);
+    return answer?.find ?? null;
+  }
+
+  watch(watcher: () => void): () => void {
+    this.watchers.add(watcher);
+    return () => void this.watchers.delete(watcher);
+  }
+
+  private path(offset: number, limit: number): string {
+    const filter = encodeURIComponent(this.filter);
+    return `operators?q=${filter}&sort=${this.sort}&offset=${offset}&limit=${limit}`;
+  }
+
+  private async loadPage(page: number): Promise<void> {
+    if (this.pages.has(page)) return;
+    const is_first = !this.loading.has(page);
+    this.loading.add(page);
+    try {
+      const answer = await ask<Operators>(this.path(page * PAGE_ROWS, PAGE_ROWS));
+      if (this.pages.has(page)) return;
+      this.matching = answer.matching;
+      this.total = answer.total;
+      this.error = answer.error;
+      this.failure = null;
+      this.pages.set(page, { rows: answer.rows, names: distinctNames(answer.rows) });
+    } catch (error) {
+      this.failure = (error as Error).message;
+      this.failed.add(page);
+    }
+    this.loading.delete(page);
+    if (!is_first) return;
+    for (const watcher of this.watchers) watcher();
+  }
+}
+
+const sources: RowSource[] = [];
+let seen_recoveries = 0;
+
+/** The source for a filter and order; the last few stay, so that going back is instant. */
+export function rowSource(filter: string, sort: string): RowSource {
+  if (seen_recoveries !== recoveries) {
+    seen_recoveries = recoveries;
+    const sound = sources.filter((s) => s.failure === null);
+    sources.splice(0, sources.length, ...sound);
+  }
+  let source = sources.find((s) => s.filter === filter && s.sort === sort);
+  if (!source) {
+    source = new RowSource(filter, sort);
+    sources.unshift(source);
+    sources.length = Math.min(sources.length, 6);
+  }
+  return source;
+}
+
+export function useRows(filter: string, sort: string): RowSource {
+  const [, repaint] = useState(0);
+  const source = rowSource(filter, sort);
+  useEffect(() => source.watch(() => repaint((n) => n + 1)), [source]);
+  return source;
+}

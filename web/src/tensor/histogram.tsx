@@ -1,0 +1,244 @@
+/** Histograms: golden as an area, target as an outline, over common bins. */
+
+import type { Difference, Histogram } from "../api";
+import { font, useCanvas } from "../canvas";
+import type { Colours } from "../colours";
+import { formatCount, formatNumber, formatPower, toFloat } from "../numbers";
+import { t } from "../texts";
+
+interface HistogramProps {
+  histogram: Histogram;
+  n_elements: number;
+  is_log: boolean;
+  has_axis: boolean;
+}
+
+export function HistogramChart({ histogram, n_elements, is_log, has_axis }: HistogramProps) {
+  const canvas = useCanvas(
+    (context, width, height, colours) => {
+      drawHistogram(context, width, height, colours, histogram, is_log, has_axis);
+    },
+    [histogram, is_log, has_axis],
+  );
+  const words = t.histogram_words(
+    n_elements,
+    formatNumber(histogram.low),
+    formatNumber(histogram.high),
+  );
+  return <canvas ref={canvas} class="histogram" role="img" aria-label={words} />;
+}
+
+interface Frame {
+  x: number;
+  width: number;
+  bottom: number;
+  height: number;
+}
+
+function drawHistogram(
+  context: CanvasRenderingContext2D,
+  width: number,
+  height: number,
+  colours: Colours,
+  histogram: Histogram,
+  is_log: boolean,
+  has_axis: boolean,
+): void {
+  const frame: Frame = {
+    x: has_axis ? 48 : 2,
+    width: width - (has_axis ? 56 : 4),
+    bottom: height - 20,
+    height: height - 30,
+  };
+  const { target, golden } = histogram;
+  const most = Math.max(1, ...(target ?? []), ...(golden ?? []));
+  // One element stands above the line, and none lies on it.
+  const size = (n: number) => {
+    if (n === 0) return 0;
+    return is_log ? (Math.log10(n) + 0.3) / (Math.log10(most) + 0.3) : n / most;
+  };
+  const y = (n: number) => frame.bottom - size(n) * frame.height;
+  if (has_axis) drawCountAxis(context, colours, frame, most, is_log, y);
+  if (golden) {
+    tracePath(context, frame, golden, y, true);
+    context.fillStyle = colours.of("goldfill");
+    context.fill();
+    tracePath(context, frame, golden, y, false);
+    context.strokeStyle = colours.of("goldmark");
+    context.lineWidth = 1;
+    context.stroke();
+  }
+  if (target) {
+    tracePath(context, frame, target, y, false);
+    context.strokeStyle = colours.of("text");
+    context.lineWidth = 1.5;
+    context.stroke();
+  }
+  drawValueAxis(context, colours, frame, histogram);
+}
+
+function tracePath(
+  context: CanvasRenderingContext2D,
+  frame: Frame,
+  counts: number[],
+  y: (n: number) => number,
+  is_closed: boolean,
+): void {
+  const step = frame.width / counts.length;
+  context.beginPath();
+  context.moveTo(frame.x, frame.bottom);
+  counts.forEach((n, i) => {
+    context.lineTo(frame.x + i * step, y(n));
+    context.lineTo(frame.x + (i + 1) * step, y(n));
+  });
+  context.lineTo(frame.x + frame.width, frame.bottom);
+  if (is_closed) context.closePath();
+}
+
+function drawCountAxis(
+  context: CanvasRenderingContext2D,
+  colours: Colours,
+  frame: Frame,
+  most: number,
+  is_log: boolean,
+  y: (n: number) => number,
+): void {
+  context.font = font(11, 500);
+  context.textAlign = "right";
+  context.textBaseline = "middle";
+  for (const tick of countTicks(most, is_log)) {
+    const at = Math.round(y(tick)) + 0.5;
+    context.strokeStyle = colours.of("line");
+    context.lineWidth = 1;
+    context.beginPath();
+    context.moveTo(frame.x, at);
+    context.lineTo(frame.x + frame.width, at);
+    context.stroke();
+    context.fillStyle = colours.of("text3");
+    context.fillText(tick >= 1e6 ? formatNumber(tick) : formatCount(tick), frame.x - 6, at);
+  }
+}
+
+function countTicks(most: number, is_log: boolean): number[] {
+  if (is_log) {
+    const last = Math.floor(Math.log10(most));
+    const step = last > 5 ? 2 : 1;
+    return Array.from({ length: Math.floor(last / step) + 1 }, (_, i) => 10 ** (i * step));
+  }
+  const rough = most / 3;
+  const power = 10 ** Math.floor(Math.log10(Math.max(1, rough)));
+  const step = [1, 2, 5, 10].map((f) => f * power).find((s) => s >= rough) ?? power;
+  return [1, 2, 3].map((i) => i * step).filter((tick) => tick <= most);
+}
+
+function drawValueAxis(
+  context: CanvasRenderingContext2D,
+  colours: Colours,
+  frame: Frame,
+  histogram: Histogram,
+): void {
+  const { low, high } = histogram;
+  context.strokeStyle = colours.of("line2");
+  context.lineWidth = 1;
+  context.beginPath();
+  context.moveTo(frame.x, frame.bottom + 0.5);
+  context.lineTo(frame.x + frame.width, frame.bottom + 0.5);
+  context.stroke();
+  context.font = font(11, 500);
+  context.fillStyle = colours.of("text3");
+  context.textBaseline = "top";
+  const y = frame.bottom + 6;
+  context.textAlign = "left";
+  context.fillText(formatNumber(low), frame.x, y);
+  context.textAlign = "right";
+  context.fillText(formatNumber(high), frame.x + frame.width, y);
+  const zero = frame.x + (frame.width * -low) / (high - low || 1);
+  const is_free = low < 0 && high > 0 && zero > frame.x + 60 && zero < frame.x + frame.width - 60;
+  if (!is_free) return;
+  context.textAlign = "center";
+  context.fillText("0", zero, y);
+}
+
+/** Absolute differences by power of ten; those past the limit are red. */
+export function PowersChart({ difference }: { difference: Difference }) {
+  const canvas = useCanvas(
+    (context, width, height, colours) => {
+      drawPowers(context, width, height, colours, difference);
+    },
+    [difference],
+  );
+  const words = t.powers_words(difference.n_differing, formatNumber(difference.max_abs));
+  return <canvas ref={canvas} class="histogram" role="img" aria-label={words} />;
+}
+
+function drawPowers(
+  context: CanvasRenderingContext2D,
+  width: number,
+  height: number,
+  colours: Colours,
+  difference: Difference,
+): void {
+  const { first, counts } = trimmedPowers(difference);
+  const frame: Frame = { x: 48, width: width - 56, bottom: height - 20, height: height - 34 };
+  const most = Math.max(1, ...counts);
+  const y = (n: number) => frame.bottom - (n / most) * frame.height;
+  drawCountAxis(context, colours, frame, most, false, y);
+  const step = frame.width / Math.max(1, counts.length);
+  const limit = toFloat(difference.limit);
+  const limit_at = limit !== null && limit > 0 ? Math.log10(limit) - first : null;
+  counts.forEach((n, i) => {
+    if (n === 0) return;
+    const is_past = limit_at !== null && i + 1 > limit_at;
+    context.fillStyle = is_past ? colours.of("fail") : colours.of("line2");
+    const top = Math.min(frame.bottom - 1.5, y(n));
+    context.fillRect(frame.x + i * step + 1, top, Math.max(1, step - 2), frame.bottom - top);
+  });
+  context.strokeStyle = colours.of("line2");
+  context.beginPath();
+  context.moveTo(frame.x, frame.bottom + 0.5);
+  context.lineTo(frame.x + frame.width, frame.bottom + 0.5);
+  context.stroke();
+  if (limit_at !== null && limit_at >= 0 && limit_at <= counts.length) {
+    drawLimitLine(context, colours, frame, frame.x + limit_at * step);
+  }
+  context.font = font(11, 500);
+  context.fillStyle = colours.of("text3");
+  context.textBaseline = "top";
+  const every = Math.max(1, Math.ceil(counts.length / 5));
+  for (let i = 0; i <= counts.length; i += every) {
+    // The last one stays within the picture.
+    context.textAlign = i === counts.length ? "right" : "center";
+    context.fillText(formatPower(first + i), frame.x + i * step, frame.bottom + 6);
+  }
+}
+
+/** The powers from the least difference to the largest, the limit included, and one more. */
+export function trimmedPowers({ powers, limit }: Difference): Difference["powers"] {
+  const used = powers.counts.flatMap((n, i) => (n > 0 ? [i] : []));
+  const bound = toFloat(limit);
+  if (bound !== null && bound > 0) used.push(Math.floor(Math.log10(bound)) - powers.first);
+  if (used.length === 0) return powers;
+  const start = Math.max(0, Math.min(...used) - 1);
+  const end = Math.min(powers.counts.length, Math.max(...used, start + 4) + 2);
+  return { first: powers.first + start, counts: powers.counts.slice(start, end) };
+}
+
+function drawLimitLine(
+  context: CanvasRenderingContext2D,
+  colours: Colours,
+  frame: Frame,
+  x: number,
+): void {
+  context.strokeStyle = colours.of("text2");
+  context.setLineDash([3, 3]);
+  context.beginPath();
+  context.moveTo(Math.round(x) + 0.5, frame.bottom - frame.height - 10);
+  context.lineTo(Math.round(x) + 0.5, frame.bottom);
+  context.stroke();
+  context.setLineDash([]);
+  context.font = font(11, 500);
+  context.fillStyle = colours.of("text2");
+  context.textAlign = "left";
+  context.textBaseline = "top";
+  context.fillText(t.limit, x + 5, frame.bottom - frame.height - 12);
+}
