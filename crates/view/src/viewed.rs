@@ -362,6 +362,13 @@ impl ViewedDump {
         self
     }
 
+    /// Everything that could not be read: of files as a whole, then of single tensors.
+    pub fn problems(&self) -> impl Iterator<Item = &str> {
+        let of_files = self.dump.problems.iter().map(String::as_str);
+        let slots = self.dump.runs.iter().flat_map(|run| &run.slots);
+        of_files.chain(slots.filter_map(|slot| slot.problem.as_deref()))
+    }
+
     /// The name of its directory.
     pub fn name(&self) -> String {
         let path = self

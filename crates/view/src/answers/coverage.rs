@@ -28,11 +28,12 @@ pub(super) fn answer(runs: &ViewedRuns) -> Value {
     let mut problems: Vec<Value> = Vec::new();
     let mut passed_over: Vec<Value> = Vec::new();
     for (side, dump) in dumps {
-        problems.extend(problem_list(side, &dump.dump.problems));
+        problems.extend(problem_list(side, dump.problems()));
         passed_over.extend(passed_over_list(side, dump));
     }
     if let Some(survey) = runs.survey() {
-        problems.extend(problem_list("target", &survey.problems));
+        let of_elements = survey.problems.iter().map(String::as_str);
+        problems.extend(problem_list("target", of_elements));
     }
     json!({
         "stages": stages,
@@ -124,10 +125,11 @@ fn example(skip: &Skip, places: ShownPlaces) -> Value {
 
 fn problem_list<'a>(
     side: &'static str,
-    problems: &'a [String],
-) -> impl Iterator<Item = Value> + use<'a> {
-    let problems = problems.iter().take(N_FILES);
-    problems.map(move |message| json!({ "side": side, "message": message }))
+    problems: impl Iterator<Item = &'a str>,
+) -> impl Iterator<Item = Value> {
+    problems
+        .take(N_FILES)
+        .map(move |message| json!({ "side": side, "message": message }))
 }
 
 fn passed_over_list(side: &'static str, dump: &ViewedDump) -> impl Iterator<Item = Value> {

@@ -88,6 +88,6 @@ fn places(runs: &ViewedRuns) -> Vec<Value> {
 fn n_problems(runs: &ViewedRuns) -> usize {
     let dumps = [Some(&runs.target), runs.golden.as_ref()];
     let of_dumps = dumps.into_iter().flatten();
-    let n = of_dumps.map(|dump| dump.dump.problems.len()).sum::<usize>();
+    let n = of_dumps.map(|dump| dump.problems().count()).sum::<usize>();
     n + runs.survey().map_or(0, |survey| survey.problems.len())
 }

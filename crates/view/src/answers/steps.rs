@@ -35,9 +35,8 @@ impl StepCell {
             (value, _) => value.is_some(),
         };
         // The one at fault before the largest.
-        if self.n_executions == 0 || facts.is_at_fault && !self.is_at_fault {
-            self.id = facts.id;
-        } else if is_more && !self.is_at_fault {
+        let is_first = self.n_executions == 0;
+        if is_first || !self.is_at_fault && (facts.is_at_fault || is_more) {
             self.id = facts.id;
         }
         if is_more {
