@@ -1,6 +1,6 @@
 /** Ctrl K: operators first, at fault on top, then commands with their keys. */
 
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { go, type View } from "./address";
 import type { Operators, Row } from "./api";
 import { useAnswer } from "./connection";
@@ -30,6 +30,7 @@ const OPERATORS_MAX = 8;
 export function Palette({ page, onClose, onKeys }: PaletteProps) {
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
+  const [is_waiting, setWaiting] = useState(false);
   const word = text.trim();
   const filter = word ? word.split(/\s+/).map(quoted).join(" ") : "";
   const sort = page.info.golden ? "guilt" : "order";
@@ -49,10 +50,15 @@ export function Palette({ page, onClose, onKeys }: PaletteProps) {
   const onKeyDown = (event: KeyboardEvent) => {
     const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
     if (step !== 0 && n > 0) setAt((chosen + step + n) % n);
+    // Whoever types fast means the operator that is still on its way, and no command.
+    else if (event.key === "Enter" && answer.loading) setWaiting(true);
     else if (event.key === "Enter" && n > 0) run(chosen);
     else return;
     event.preventDefault();
   };
+  useEffect(() => {
+    if (is_waiting && !answer.loading && n > 0) run(chosen);
+  }, [is_waiting, answer.loading]);
   return (
     <Dialog label={t.palette} onClose={onClose}>
       <div class="palette-input">
@@ -69,6 +75,7 @@ export function Palette({ page, onClose, onKeys }: PaletteProps) {
           onInput={(event) => {
             setText(event.currentTarget.value);
             setAt(0);
+            setWaiting(false);
           }}
           onKeyDown={onKeyDown}
         />
