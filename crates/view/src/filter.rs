@@ -317,7 +317,7 @@ fn number_of(facts: &OperatorFacts<'_>, column: &str) -> Option<f64> {
         "rel_l2" => error,
         "added" => added,
         "inputs" => inputs,
-        "max_abs" => facts.surveyed?.max_abs,
+        "max_abs" => facts.max_abs(),
         "headroom" => facts.surveyed?.headroom.map(f64::from),
         "n_nan" => n_nan.map(|n| n as f64),
         "n_inf" => n_inf.map(|n| n as f64),

@@ -157,11 +157,26 @@ impl OperatorFacts<'_> {
         }
     }
 
+    /// The largest magnitude of its outputs: of the finite elements in a survey. In a comparison an
+    /// infinity hides that of the others.
+    pub fn max_abs(&self) -> Option<f64> {
+        if let Some(found) = self.surveyed {
+            return found.max_abs;
+        }
+        let slots = &self.compared?.slots;
+        let outputs = slots.iter().filter(|slot| slot.is_output());
+        let ends = outputs.flat_map(|slot| {
+            let metrics = [MetricId::TargetMin, MetricId::TargetMax];
+            metrics.map(|metric| slot.metrics.get(metric))
+        });
+        ends.flatten().map(f64::abs).reduce(f64::max)
+    }
+
     /// The number that the table's bar and the trace show: the error of the outputs, or the largest
     /// magnitude where there is nothing to compare with.
     pub fn main_value(&self) -> Option<f64> {
         match self.surveyed {
-            Some(found) => found.max_abs,
+            Some(_) => self.max_abs(),
             None => self.errors()[0],
         }
     }

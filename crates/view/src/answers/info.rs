@@ -41,7 +41,7 @@ pub(super) fn answer(runs: &ViewedRuns) -> Value {
         "n_operators": runs.n_operators(),
         "places": places(runs),
         "metric": metric,
-        "views": ["overview", "graph", "tensor", "coverage"],
+        "views": views(runs),
         "verdict": verdict::verdict(runs),
         "counts": { "pass": pass, "warn": warn, "fail": fail, "skip": skip },
         "slots": slots,
@@ -57,6 +57,17 @@ pub(super) fn error_limit() -> Option<f64> {
     let mut bounds = limits.bounds(Some(DType::F32), "", "").into_iter();
     let (_, bounds) = bounds.find(|(metric, _)| *metric == MetricId::RelL2)?;
     bounds.fail
+}
+
+/// The views that have something to show.
+fn views(runs: &ViewedRuns) -> Vec<&'static str> {
+    let mut steps = (0..runs.n_operators()).filter_map(|id| runs.facts(id)?.step);
+    let first = steps.next();
+    let has_steps = steps.any(|step| Some(step) != first);
+    let mut views = vec!["overview", "graph", "tensor"];
+    views.extend(has_steps.then_some("steps"));
+    views.push("coverage");
+    views
 }
 
 fn side(dump: &ViewedDump) -> Value {

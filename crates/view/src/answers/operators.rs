@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{AnswerError, Query, number_or, verdict};
 use crate::filter::{FilterError, OperatorFilter};
-use crate::json::{known, number};
+use crate::json::known;
 use crate::viewed::{OperatorFacts, ViewedRuns};
 
 /// Most rows of one answer.
@@ -89,7 +89,7 @@ fn listed(
         match key {
             "error" => error,
             "added" => added,
-            "max_abs" => facts.surveyed?.max_abs,
+            "max_abs" => facts.max_abs(),
             "headroom" => facts.surveyed?.headroom.map(f64::from),
             "n_nan" => n_nan.map(|n| n as f64),
             "n_inf" => n_inf.map(|n| n as f64),
@@ -171,7 +171,7 @@ pub(super) fn row(runs: &ViewedRuns, facts: &OperatorFacts<'_>) -> Value {
         "golden": golden.map(|golden| golden.op_name.as_str()),
         "n_target": compared.map_or(1, |operator| operator.target.len()),
         "n_golden": compared.map_or(0, |operator| operator.golden.len()),
-        "max_abs": facts.surveyed.and_then(|found| found.max_abs).map(number),
+        "max_abs": known(facts.max_abs()),
         "headroom": facts.surveyed.and_then(|found| found.headroom),
         "n_nan": n_nan, "n_inf": n_inf,
         "note": note(facts),

@@ -1,0 +1,76 @@
+"""Pictures of the page: `screenshots.py OUT`, with OPSCOPE and OPSCOPE_BROWSER set as for the tests.
+
+A ResNet-18 with one weight channel multiplied stands beside the original, and a model that makes a NaN alone. Each view
+is taken at several widths, light and dark, in both languages.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+from playwright.sync_api import sync_playwright
+
+ROOT = Path(__file__).parents[2]
+WIDTHS = {1920: 1080, 1440: 900, 1024: 768, 420: 860}
+LOOKS = {"light": {}, "dark": {"theme": "dark"}, "zh": {"lang": "zh"}}
+FACTOR = np.float32(1.8)
+CHANNEL = 7
+
+
+def make_dumps(out: Path, opscope: str) -> dict[str, list[Path]]:
+    """Names of scenes with the dumps that they show."""
+    models = out / "models"
+    generate = [sys.executable, ROOT / "tests/models/generate.py", models, "--bench", "--only", "resnet18", "nan"]
+    subprocess.run(generate, check=True)
+    faulty = onnx.load(models / "resnet18.onnx")
+    kernels = [tensor for tensor in faulty.graph.initializer if len(tensor.dims) == 4]
+    kernel = kernels[len(kernels) // 2]
+    weights = numpy_helper.to_array(kernel).copy()
+    weights[CHANNEL] *= FACTOR
+    kernel.CopyFrom(numpy_helper.from_array(weights, kernel.name))
+    onnx.save(faulty, models / "resnet18_faulty.onnx")
+    for stem, options in {
+        "resnet18": ["--seed", "3"],
+        "resnet18_faulty": ["--seed", "3"],
+        "nan": ["--inputs", models / "nan.sample.npz"],
+    }.items():
+        command = [opscope, "dump", models / f"{stem}.onnx", "--out", out / stem, *options]
+        subprocess.run([str(part) for part in command], check=True, stdout=subprocess.DEVNULL)
+    return {"pair": [out / "resnet18_faulty", out / "resnet18"], "alone": [out / "nan"]}
+
+
+def main(out: Path) -> None:
+    opscope = os.environ["OPSCOPE"]
+    out.mkdir(parents=True)
+    scenes = make_dumps(out, opscope)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=os.environ["OPSCOPE_BROWSER"], args=["--no-sandbox", "--disable-gpu"]
+        )
+        for scene, dumps in scenes.items():
+            command = [opscope, "view", *dumps, "--no-open"]
+            server = subprocess.Popen([str(part) for part in command], stdout=subprocess.PIPE, text=True)
+            assert server.stdout
+            base = server.stdout.readline().strip().rsplit("/", 1)[0]
+            for width, height in WIDTHS.items():
+                page = browser.new_page(viewport={"width": width, "height": height})
+                for view in ("overview", "graph", "tensor", "coverage"):
+                    for look, query in LOOKS.items():
+                        words = "&".join(f"{name}={value}" for name, value in query.items())
+                        page.goto(f"{base}/{view}?{words}")
+                        page.wait_for_load_state("networkidle")
+                        page.screenshot(path=out / f"{scene}-{view}-{width}-{look}.png")
+                page.close()
+            server.terminate()
+            server.wait()
+        browser.close()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
