@@ -24,7 +24,7 @@
 //! | [`difference`] | how far two tensors are apart |
 //! | [`Numbers`] | elements of any numeric dtype, read as `f64` |
 //! | [`distribution`] | bins of equal width, and percentiles |
-//! | [`slice`] | a slice as a picture |
+//! | [`mod@slice`] | a slice as a picture |
 //! | [`text`] | tensors whose elements are text |
 //! | [`digest_and_stats`] | statistics and digest in one pass |
 //! | [`digest`] | MD5, SHA-1 and XXH3 of bytes |

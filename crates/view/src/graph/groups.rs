@@ -27,7 +27,7 @@ pub(crate) const PADDING: f64 = 12.0;
 /// An operator to lay out.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct OperatorNode {
-    /// The groups around it from the outside, see [`scopes`].
+    /// The groups around it from the outside, see [`scopes()`].
     pub(crate) scopes: Vec<String>,
     /// The width that its label needs; at least [`BOX_WIDTH`] is used.
     pub(crate) width: Option<f64>,
