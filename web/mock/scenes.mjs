@@ -1,8 +1,8 @@
-/** Made-up runs. The token in the address names one: /resnet/overview, /train/…, /hostile/…. */
+/** Made-up runs. The token in the address names one: /resnet/overview, /train60/…, /hostile/…. */
 
 import { seeded } from "./noise.mjs";
 
-const VIEWS = ["overview", "graph", "tensor", "coverage"];
+const VIEWS = ["overview", "graph", "tensor", "steps", "coverage"];
 
 function side(name, n, form = "native") {
   return { name, path: `/data/runs/${name}`, form, n_operators: n, n_slots: n * 4 - 28 };
@@ -189,7 +189,7 @@ function verdict(status, kind) {
   };
 }
 
-function training() {
+function trainingNames() {
   const names = [["Embedding", "embed"]];
   for (let b = 0; b < 4; b += 1) {
     names.push(
@@ -204,6 +204,11 @@ function training() {
     );
   }
   names.push(["LayerNorm", "norm"], ["Linear", "head"]);
+  return names;
+}
+
+function training() {
+  const names = trainingNames();
   const sizes = [4.445, 106.6, 924, 5072, 4964];
   const rows = names.map(([type, name], id) => {
     const shape = name.endsWith("fc1") ? [4, 64, 256] : [4, 64, 64];
@@ -255,6 +260,66 @@ function training() {
       n_elements: 16384,
       dtype: "float16",
       n_after: rows.length - 6,
+    },
+  };
+  return scene(info, rows, 65504);
+}
+
+/** Sixty steps of a training run in float16: one operator grows, overflows, and all is NaN. */
+function training60() {
+  const random = seeded(5);
+  const names = trainingNames();
+  const [n, n_steps, bad_step, bad] = [names.length, 60, 42, 5];
+  const rows = [];
+  for (let step = 0; step < n_steps; step += 1) {
+    names.forEach(([type, name], i) => {
+      const id = step * n + i;
+      const shape = name.endsWith("fc1") ? [8, 32, 256] : [8, 32, 64];
+      const base = { step, dtype: "float16", shape, error: null, added: null, inputs: null };
+      const n_elements = shape.reduce((a, b) => a * b, 1);
+      if (step > bad_step || (step === bad_step && i > bad)) {
+        const note = step === bad_step && i === bad + 1 ? "inf_to_nan" : "hands_on";
+        const nan = { max_abs: null, headroom: null, n_nan: n_elements, status: "fail", note };
+        rows.push(row(id, type, name, { ...base, ...nan }));
+        return;
+      }
+      const is_out = name.endsWith("attn.out") || name.endsWith("fc2");
+      const speed = i === bad ? 1.7 : is_out ? 0.5 + random() * 0.3 : 0.15 + random() * 0.1;
+      const calm = 0.3 + (i % 7) * 0.8 + random() * 0.1;
+      const late = Math.max(0, step - 34);
+      let max_abs = calm * (1 + 0.004 * step) * Math.exp(late * speed * (late > 5 ? 1 : 0.4));
+      const is_fault = step === bad_step && i === bad;
+      max_abs = is_fault ? 65504 : Math.min(max_abs, 60000);
+      const headroom = Math.floor(Math.log2(65504 / max_abs));
+      const fault = { n_inf: 10786, status: "fail", at_fault: true, note: "makes_inf" };
+      const edge = { status: "warn", note: "near_edge" };
+      rows.push(
+        row(id, type, name, {
+          ...base,
+          max_abs,
+          headroom,
+          ...(is_fault ? fault : headroom < 4 ? edge : {}),
+        }),
+      );
+    });
+  }
+  const op = bad_step * n + bad;
+  const info = {
+    program: "opscope 0.1.0 (mock)",
+    target: side("train_fp16", rows.length),
+    golden: null,
+    metric: { name: "max_abs", limit: null },
+    verdict: {
+      ...verdict("fail", "overflows"),
+      op,
+      op_type: "Linear",
+      op_name: "blocks.0.attn.out",
+      slot: "out0",
+      step: bad_step,
+      n_bad: 10786,
+      n_elements: 16384,
+      dtype: "float16",
+      n_after: rows.length - op - 1,
     },
   };
   return scene(info, rows, 65504);
@@ -328,15 +393,43 @@ function big(n = 100000) {
       n_after: n - fault - 1,
     },
   };
-  const built = scene(info, rows);
-  built.info.places = Array.from({ length: 32 }, (_, i) => ({
-    rank: i % 4,
-    model: null,
-    step: Math.floor(i / 4),
-    first: i * 3125,
-    n: 3125,
-  }));
-  return built;
+  return scene(info, rows);
+}
+
+/** More operators than a picture has rows, over a hundred steps; in step 61 the runs part. */
+function deep(n = 3000, n_steps = 100) {
+  const random = seeded(13);
+  const rows = [];
+  for (let step = 0; step < n_steps; step += 1) {
+    for (let i = 0; i < n; i += 1) {
+      const is_fault = step === 61 && i === 1234;
+      const is_after = step > 61 || (step === 61 && i > 1234);
+      const error = is_fault ? 0.2 : is_after ? 2e-3 * (1 + random()) : 1e-7 * random();
+      const status = error > 1e-3 ? "fail" : "pass";
+      const cause = is_fault ? "own" : is_after ? "inherited" : null;
+      const name = `model.layers.${Math.floor(i / 30)}.part${Math.floor((i % 30) / 5)}.op${i % 5}`;
+      const rest = { step, error, status, cause, at_fault: is_fault };
+      rows.push(row(step * n + i, "MatMul", name, rest));
+    }
+  }
+  const fault = rows.find((r) => r.at_fault);
+  const info = {
+    program: "opscope 0.1.0 (mock)",
+    target: side("deep", rows.length),
+    golden: side("deep_golden", rows.length),
+    metric: { name: "rel_l2", limit: 0.001 },
+    verdict: {
+      ...verdict("fail", "own"),
+      op: fault.id,
+      op_type: fault.op_type,
+      op_name: fault.op_name,
+      slot: "out0",
+      step: 61,
+      metric: { name: "rel_l2", value: 0.2, limit: 0.001 },
+      n_after: rows.length - fault.id - 1,
+    },
+  };
+  return scene(info, rows);
 }
 
 function empty() {
@@ -356,14 +449,16 @@ function scene(info, rows, limit = 0.001) {
   const count = (status) => rows.filter((r) => r.status === status).length;
   const first = rows.find((r) => r.n_nan > 0 || r.n_inf > 0);
   const is_pair = info.golden !== null;
+  const places = placesOf(rows);
+  const has_steps = places.some((p) => p.step !== places[0].step);
   return {
     limit,
     rows,
     info: {
       ...info,
       n_operators: rows.length,
-      views: VIEWS,
-      places: [{ rank: 0, model: null, step: rows[0]?.step ?? 0, first: 0, n: rows.length }],
+      views: has_steps ? VIEWS : VIEWS.filter((view) => view !== "steps"),
+      places,
       counts: {
         pass: count("pass"),
         warn: count("warn"),
@@ -380,14 +475,27 @@ function scene(info, rows, limit = 0.001) {
   };
 }
 
+/** Rows of one rank and step follow each other. */
+function placesOf(rows) {
+  const places = [];
+  for (const { id, rank, step } of rows) {
+    const last = places[places.length - 1];
+    if (last?.rank === rank && last.step === step) last.n += 1;
+    else places.push({ rank, model: null, step, first: id, n: 1 });
+  }
+  return places;
+}
+
 const makers = {
   resnet,
   train: training,
+  train60: training60,
   hostile,
   agree,
   unknown,
   big: () => big(),
   huge: () => big(1000000),
+  deep: () => deep(),
   empty,
 };
 const made = new Map();

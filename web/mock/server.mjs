@@ -1,7 +1,8 @@
 /**
  * Serves dist/ and made-up answers, for work on the page without a dump:
- * `npm run mock`, then http://127.0.0.1:4180/resnet/overview (or train, hostile, agree, unknown,
- * big, huge, empty). Stop it while the page is open to see the page without its server.
+ * `npm run mock`, then http://127.0.0.1:4180/resnet/overview (or train, train60, hostile, agree,
+ * unknown, big, huge, deep, empty). Stop it while the page is open to see the page without its
+ * server.
  */
 
 import { createServer } from "node:http";
@@ -11,6 +12,7 @@ import { fileURLToPath } from "node:url";
 import { parseFilter } from "./filter.mjs";
 import { graphOf } from "./graph.mjs";
 import { sceneOf } from "./scenes.mjs";
+import { stepsOf } from "./steps.mjs";
 import { sliceOf, slotsOf, tensorOf, valuesOf } from "./tensors.mjs";
 
 const DIST = join(fileURLToPath(new URL(".", import.meta.url)), "../dist");
@@ -66,6 +68,8 @@ function answer(response, token, [what, id], query) {
       return send(response, 200, valuesOf(scene, row, query));
     case "graph":
       return send(response, 200, graphOf(scene, query));
+    case "steps":
+      return send(response, 200, stepsOf(scene, query));
     case "coverage":
       return send(response, 200, coverage(scene));
     case "slice":
@@ -188,7 +192,9 @@ function operatorOf(scene, row) {
 
 function chainOf(scene) {
   const from = scene.info.verdict.op;
-  return scene.rows.slice(Math.max(0, from - 1)).map((r) => ({
+  const { step } = scene.rows[from];
+  const chain = scene.rows.slice(Math.max(0, from - 1)).filter((r) => r.step === step);
+  return chain.map((r) => ({
     id: r.id,
     op_type: r.op_type,
     op_name: r.op_name,

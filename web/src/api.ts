@@ -138,6 +138,22 @@ export interface Trace {
   labels: { at: number; text: string }[];
 }
 
+/** Operators over steps, reduced to the cells that are asked for. */
+export interface Steps {
+  n_operators: number;
+  n_steps: number;
+  ranks: (number | null)[];
+  /** `n` operators share the row; the first of them names it. */
+  rows: { op_type: string; op_name: string; n: number }[];
+  /** First and last step of each column. */
+  columns: [number, number][];
+  /** Row by row: size or error of outputs. */
+  values: Num[];
+  /** `x` at fault, `n` NaN, `i` Inf, `0` finite, `-` nothing ran or is known. */
+  marks: string;
+  ids: number[];
+}
+
 export interface WhyRule {
   metric: string;
   value: Num;

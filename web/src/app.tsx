@@ -17,6 +17,7 @@ import { Palette } from "./palette";
 import { causeWord } from "./page";
 import { formatNumber } from "./numbers";
 import { selectByKey } from "./selection";
+import { StepsView } from "./steps/view";
 import { TensorView } from "./tensor/view";
 import { preferredLanguage, setLanguage, t } from "./texts";
 import { TabBar, TopBar } from "./topbar";
@@ -110,6 +111,8 @@ function View({ page }: { page: Page }) {
       return <GraphView page={page} />;
     case "tensor":
       return <TensorView page={page} />;
+    case "steps":
+      return <StepsView page={page} />;
     case "coverage":
       return <CoverageView page={page} />;
     default:
@@ -126,9 +129,11 @@ function Spoken({ page }: { page: Page }) {
   const operator = page.operator.data;
   if (!operator) return <div class="spoken" aria-live="polite" />;
   const cause = causeWord(operator);
+  const has_steps = new Set(page.info.places.map((place) => place.step)).size > 1;
   const words = [
     operator.id,
     plainName(operator),
+    has_steps && operator.step !== null ? t.step(operator.step) : null,
     operator.at_fault ? t.at_fault : t.status[operator.status],
     cause ? t.cause[cause] : null,
     page.info.golden ? formatNumber(operator.error) : formatNumber(operator.max_abs),

@@ -8,6 +8,7 @@ import "./style/inspector.css";
 import "./style/graph.css";
 import "./style/tensor.css";
 import "./style/coverage.css";
+import "./style/steps.css";
 import "./style/narrow.css";
 import { App } from "./app";
 

@@ -39,7 +39,7 @@ export function Chain({ page }: { page: Page }) {
 }
 
 function Link({ link, page }: { link: ChainLink; page: Page }) {
-  const sign: Sign = link.role === "makes" ? "fault" : link.role === "before" ? "warn" : "fail";
+  const sign: Sign = link.role === "makes" ? "fault" : link.role === "before" ? "pass" : "fail";
   const is_selected = link.id === page.selected;
   return (
     <li class={`c-${link.role} ${is_selected ? "is-selected" : ""}`}>
@@ -61,7 +61,7 @@ function linkWords(link: ChainLink): string {
     case "before":
       return t.chain_before(formatNumber(link.max_abs));
     case "makes":
-      return t.chain_makes(n_inf > 0 ? "Inf" : "NaN", share);
+      return t.chain_makes(n_nan > 0 ? "NaN" : "Inf", share);
     case "hands_on":
       return t.chain_hands_on(share);
     case "changes":

@@ -1,0 +1,230 @@
+/** Operators over steps as cells: what each holds, how it grew, and where the first bad one is. */
+
+import type { Steps } from "../api";
+import { logShare, toFloat } from "../numbers";
+
+/** `first_nan` is the run's first NaN where nobody is at fault; `none`: nothing ran or is known. */
+export type CellKind = "fault" | "first_nan" | "nan" | "inf" | "finite" | "none";
+
+export interface StepGrid {
+  n_rows: number;
+  n_columns: number;
+  rows: Steps["rows"];
+  columns: Steps["columns"];
+  values: (number | null)[];
+  kinds: CellKind[];
+  ids: number[];
+  /** Whether there is an operator to select with the cell. */
+  has_run: boolean[];
+  /** Each row's own median over the first third of the steps; null if nothing is known of it. */
+  baselines: (number | null)[];
+  /** The column of several steps that are NaN throughout, if there is one. */
+  folded: number | null;
+}
+
+export type ScaleKind = "growth" | "absolute";
+
+export interface StepScale {
+  kind: ScaleKind;
+  /** Powers of ten at the two ends. */
+  low: number;
+  high: number;
+}
+
+/** Growth is drawn from 1× to 10,000×. */
+const GROWTH_POWERS = 4;
+/** Steps that are alike at the end stay apart up to this many. */
+const TAIL_COLUMNS = 5;
+
+export function stepGrid(answer: Steps): StepGrid {
+  const folded = foldTail(answer);
+  const { rows, columns, ids, marks } = folded.answer;
+  const values = folded.answer.values.map(toFloat);
+  const kinds = values.map((value, i) => kindOf(marks[i] ?? "-", value));
+  const [n_rows, n_columns] = [rows.length, columns.length];
+  if (!kinds.includes("fault")) {
+    const first = firstWhere(n_rows, n_columns, (i) => kinds[i] === "nan");
+    if (first !== null) kinds[first] = "first_nan";
+  }
+  return {
+    n_rows,
+    n_columns,
+    rows,
+    columns,
+    values,
+    kinds,
+    ids,
+    has_run: ids.map((id, i) => id !== 0 || marks[i] !== "-"),
+    baselines: rows.map((_, row) =>
+      baselineOf(values.slice(row * n_columns, (row + 1) * n_columns)),
+    ),
+    folded: folded.column,
+  };
+}
+
+/**
+ * The median over the first third. A row that begins with zeros, or late, is measured by all that
+ * is known of it, or a first value after zeros would count as endless growth.
+ */
+export function baselineOf(values: (number | null)[]): number | null {
+  const start = values.slice(0, Math.ceil(values.length / 3));
+  const early = medianOf(start.filter((x): x is number => x !== null && Number.isFinite(x)));
+  if (early !== null && early > 0) return early;
+  return medianOf(values.filter((x): x is number => x !== null && x > 0 && x < Infinity));
+}
+
+/** `value` over the row's own median; null if one of the two is not a number. */
+export function growthOf(value: number | null, baseline: number | null): number | null {
+  if (value === null || baseline === null || !Number.isFinite(value)) return null;
+  return value / baseline;
+}
+
+/** Errors have a scale of their own, 1e−8 to 1; sizes are drawn from the least to the largest. */
+export function scaleOf(grid: StepGrid, kind: ScaleKind, is_pair: boolean): StepScale {
+  if (kind === "growth") return { kind, low: 0, high: GROWTH_POWERS };
+  if (is_pair) return { kind, low: -8, high: 0 };
+  let [least, most] = [Infinity, 0];
+  for (const value of grid.values) {
+    if (value === null || !(value > 0) || value === Infinity) continue;
+    least = Math.min(least, value);
+    most = Math.max(most, value);
+  }
+  if (most === 0) return { kind, low: -1, high: 0 };
+  const high = Math.ceil(Math.log10(most));
+  // Values that vanished would press all others into the dark end.
+  const low = Math.max(Math.floor(Math.log10(least)), high - 12);
+  return { kind, low: Math.min(low, high - 1), high };
+}
+
+/** Where the colour of a cell lies on its scale, from 0 to 1; only for kind `finite`. */
+export function shareOf(grid: StepGrid, cell: number, scale: StepScale): number {
+  const value = grid.values[cell];
+  if (value === null) return 0;
+  if (scale.kind === "absolute") return logShare(value, scale.low, scale.high);
+  const growth = growthOf(value, grid.baselines[Math.floor(cell / grid.n_columns)]);
+  return growth === null ? 0 : logShare(growth, scale.low, scale.high);
+}
+
+/** Whether a cell is worth a line in the list of bad steps. */
+export function isBad(grid: StepGrid, cell: number, limit: number | null): boolean {
+  const kind = grid.kinds[cell];
+  if (kind === "none") return false;
+  if (kind !== "finite") return true;
+  const value = grid.values[cell];
+  return limit !== null && value !== null && value > limit;
+}
+
+/** The first bad cell by step and then by order of execution. */
+export function firstBad(grid: StepGrid, limit: number | null): number | null {
+  const { n_rows, n_columns } = grid;
+  const bad = firstWhere(n_rows, n_columns, (i) => isBad(grid, i, limit));
+  if (bad === null) return null;
+  // In its step the one at fault tells more than who comes before it.
+  const column = bad % n_columns;
+  for (let i = column; i < n_rows * n_columns; i += n_columns) {
+    if (grid.kinds[i] === "fault") return i;
+  }
+  return bad;
+}
+
+export interface CellOwner {
+  id: number;
+  op_type: string;
+  op_name: string;
+  step: number | null;
+}
+
+/** The cell of an operator: by its id, or else by its name and step. */
+export function cellOf(grid: StepGrid, id: number, owner: CellOwner | null): number | null {
+  const exact = grid.ids.findIndex((known, i) => known === id && grid.has_run[i]);
+  if (exact >= 0) return exact;
+  if (owner === null || owner.id !== id || owner.step === null) return null;
+  const step = owner.step;
+  const column = grid.columns.findIndex(([first, last]) => first <= step && step <= last);
+  if (column < 0) return null;
+  let row = grid.rows.findIndex((r) => r.op_name === owner.op_name && r.op_type === owner.op_type);
+  if (row < 0 && grid.rows.some((r) => r.n > 1)) {
+    // It shares a row with others: ids ascend within a step.
+    for (let r = 0; r < grid.n_rows; r += 1) {
+      const i = r * grid.n_columns + column;
+      if (grid.has_run[i] && grid.ids[i] <= id) row = r;
+    }
+  }
+  return row < 0 ? null : row * grid.n_columns + column;
+}
+
+/** The next cell in a direction that has an operator; null at the edge. */
+export function neighbourOf(
+  grid: StepGrid,
+  cell: number,
+  rows: number,
+  columns: number,
+): number | null {
+  let row = Math.floor(cell / grid.n_columns);
+  let column = cell % grid.n_columns;
+  for (;;) {
+    row += rows;
+    column += columns;
+    if (row < 0 || row >= grid.n_rows || column < 0 || column >= grid.n_columns) return null;
+    const next = row * grid.n_columns + column;
+    if (grid.has_run[next]) return next;
+  }
+}
+
+function kindOf(mark: string, value: number | null): CellKind {
+  if (mark === "x") return "fault";
+  if (mark === "n") return "nan";
+  if (mark === "i") return "inf";
+  if (mark === "-" || value === null) return "none";
+  if (Number.isNaN(value)) return "nan";
+  return Number.isFinite(value) ? "finite" : "inf";
+}
+
+function firstWhere(
+  n_rows: number,
+  n_columns: number,
+  holds: (cell: number) => boolean,
+): number | null {
+  for (let column = 0; column < n_columns; column += 1) {
+    for (let row = 0; row < n_rows; row += 1) {
+      if (holds(row * n_columns + column)) return row * n_columns + column;
+    }
+  }
+  return null;
+}
+
+/** Joins the last columns into one where every operator is NaN: they would all look the same. */
+function foldTail(answer: Steps): { answer: Steps; column: number | null } {
+  const n = answer.columns.length;
+  let first = n;
+  while (first > 0 && isAllNan(answer, first - 1)) first -= 1;
+  const column = first + TAIL_COLUMNS - 1;
+  if (answer.rows.length === 0 || n - first <= TAIL_COLUMNS + 1) return { answer, column: null };
+  const kept = (i: number) => i % n <= column;
+  const columns = answer.columns.slice(0, column + 1);
+  columns[column] = [answer.columns[column][0], answer.columns[n - 1][1]];
+  return {
+    answer: {
+      ...answer,
+      columns,
+      values: answer.values.filter((_, i) => kept(i)),
+      ids: answer.ids.filter((_, i) => kept(i)),
+      marks: Array.from(answer.marks)
+        .filter((_, i) => kept(i))
+        .join(""),
+    },
+    column,
+  };
+}
+
+function isAllNan(answer: Steps, column: number): boolean {
+  const n = answer.columns.length;
+  return answer.rows.every((_, row) => answer.marks[row * n + column] === "n");
+}
+
+function medianOf(values: number[]): number | null {
+  if (values.length === 0) return null;
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = Math.floor(sorted.length / 2);
+  return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+}

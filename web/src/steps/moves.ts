@@ -1,0 +1,105 @@
+/** Moves the selection from cell to cell, and from rank to rank. */
+
+import { useEffect } from "preact/hooks";
+import { go } from "../address";
+import type { Steps } from "../api";
+import { ask } from "../connection";
+import { useKeys } from "../keys";
+import type { Page } from "../page";
+import { selectFault } from "../selection";
+import { cellOf, neighbourOf, stepGrid, type StepGrid } from "./grid";
+import { shownMost } from "./layout";
+
+/** Width and height of the pane of the heat map. */
+export type PaneSize = [number, number];
+
+export function selectCell(grid: StepGrid, cell: number): void {
+  const [first, last] = grid.columns[cell % grid.n_columns];
+  go({ op: grid.ids[cell], step: first === last ? first : null });
+}
+
+/** Another rank, and the same operator and step there. */
+export async function selectRank(
+  page: Page,
+  rank: number | null,
+  size: PaneSize | null,
+): Promise<void> {
+  const operator = page.operator.data;
+  if (size === null || !operator) return go({ rank });
+  const answer = await ask<Steps>(stepsPath(page, size, rank)).catch(() => null);
+  const grid = answer && stepGrid(answer);
+  // Its id is of the rank before, so that only its name and step can find it.
+  const cell = grid && cellOf(grid, -1, { ...operator, id: -1 });
+  const has_run = grid !== null && cell !== null && grid.has_run[cell];
+  go(has_run ? { rank, op: grid.ids[cell] } : { rank });
+}
+
+export function stepsPath(page: Page, size: PaneSize, rank: number | null): string {
+  const { rows, columns } = shownMost(...size);
+  const filter = encodeURIComponent(page.address.q);
+  return `steps?rows=${rows}&columns=${columns}&q=${filter}${rank === null ? "" : `&rank=${rank}`}`;
+}
+
+/** The view shows every step, so the step that is selected does not narrow it. */
+export function unscoped(page: Page): Page {
+  return { ...page, address: { ...page.address, step: null } };
+}
+
+/** Keeps step and rank in the address those of the operator; alone they find the operator there. */
+export function useMatchingPlace(page: Page, grid: StepGrid): void {
+  const { address, selected } = page;
+  const operator = page.operator.data;
+  useEffect(() => {
+    if (!operator || operator.id !== selected) return;
+    const step = address.step === null ? operator.step : address.step;
+    const rank = address.rank === null ? operator.rank : address.rank;
+    if (step === operator.step && rank === operator.rank) return;
+    if (address.op !== null) {
+      return go({
+        step: address.step === null ? null : operator.step,
+        rank: address.rank === null ? null : operator.rank,
+      });
+    }
+    const cell = cellOf(grid, -1, { ...operator, id: -1, step });
+    if (cell !== null && grid.has_run[cell]) go({ op: grid.ids[cell] });
+  }, [address.step, address.rank, address.op, operator, grid]);
+}
+
+export function useStepKeys(
+  page: Page,
+  grid: StepGrid,
+  from: number | null,
+  size: PaneSize | null,
+): void {
+  useKeys((key) => {
+    if (key === "{" || key === "}") {
+      const known = page.info.places.map((place) => place.rank).filter((r) => r !== null);
+      const ranks = [...new Set(known)].sort((a, b) => a - b);
+      const now = page.address.rank ?? page.operator.data?.rank ?? ranks[0];
+      const next = ranks[ranks.indexOf(now) + (key === "}" ? 1 : -1)];
+      if (next !== undefined) void selectRank(page, next, size);
+      return true;
+    }
+    if (key === "n" || key === "p") {
+      void selectFault(unscoped(page), key === "n" ? 1 : -1);
+      return true;
+    }
+    const move = MOVES[key];
+    if (!move) return false;
+    const next = from === null ? null : neighbourOf(grid, from, ...move);
+    if (next !== null) selectCell(grid, next);
+    return true;
+  });
+}
+
+/** Rows and columns to move by. */
+const MOVES: Record<string, [number, number]> = {
+  ArrowUp: [-1, 0],
+  k: [-1, 0],
+  ArrowDown: [1, 0],
+  j: [1, 0],
+  ArrowLeft: [0, -1],
+  ",": [0, -1],
+  ArrowRight: [0, 1],
+  ".": [0, 1],
+};
