@@ -194,3 +194,41 @@ def test_narrow_windows_do_not_scroll_sideways(page: Page, both: Viewer, width: 
         page.goto(both.url(name, op=CULPRIT, slot="in1"))
         page.wait_for_load_state("networkidle")
         assert page.evaluate("document.documentElement.scrollWidth") <= width, name
+
+
+def growing(folder: Path) -> Path:
+    """A model whose exponential leaves float32 in the eighth of twelve steps."""
+    nodes = [
+        helper.make_node("Mul", ["x", "gain"], ["h"], "/block1/Mul"),
+        helper.make_node("Exp", ["h"], ["e"], "/block2/Exp"),
+        helper.make_node("Sub", ["e", "e"], ["y"], "/head/Sub"),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "growing",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [4])],
+        [numpy_helper.from_array(np.float32([2]), "gain")],
+    )
+    model = folder / "growing.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), model)
+    (folder / "steps").mkdir()
+    for step in range(12):
+        np.savez(folder / "steps" / f"{step:02}.npz", x=np.float32([1, 2, 3, 4]) * 1.6 * (step + 1) / 1.1)
+    return model
+
+
+def test_the_step_and_the_operator_are_named(
+    page: Page, view: Callable[..., Viewer], tool: Binary, tmp_path: Path
+) -> None:
+    model = growing(tmp_path)
+    tool.dump(model, "--out", tmp_path / "dump", "--inputs", tmp_path / "steps", "--steps", 12)
+    viewer = view(tmp_path / "dump")
+    page.goto(viewer.address)
+    heading = page.get_by_role("heading", level=1)
+    expect(heading).to_contain_text(re.compile(r"Step \d+: Exp .*Inf"))
+    page.get_by_role("tab", name="Steps").click()
+    expect(page).to_have_url(re.compile("/steps"))
+    expect(page.locator("canvas").first).to_be_visible()
+    page.get_by_role("button", name="As a table").first.click()
+    expect(page.get_by_role("table").first).to_contain_text("Inf")
