@@ -1,4 +1,4 @@
-//! `cargo xtask bench [capture] [compare] [convert] [engines] [index] [mindspore] [scale] [stats] [torch] [write]`:
+//! `cargo xtask bench [capture] [compare] [convert] [engines] [index] [mindspore] [scale] [stats] [torch] [view] [write]`:
 //! the benchmarks.
 
 mod compare;
@@ -53,6 +53,9 @@ pub(crate) fn run(filters: &[String]) -> Result<()> {
     }
     if is_wanted("torch") {
         torch::run()?;
+    }
+    if is_wanted("view") {
+        run_stage("view", bench_of("opscope-view", "view"))?;
     }
     if is_wanted("write") {
         run_stage("write", bench_of("opscope-store", "write"))?;

@@ -5,13 +5,12 @@
 //! numpy's `percentile(…, method="inverted_cdf")`. No copy is made, and nothing is sorted: each
 //! pass counts 16 bits of the keys by which floats are in order.
 
+use crate::DType;
 use crate::numbers::Numbers;
 
 /// Bits of a key that one pass looks at.
 const N_DIGIT_BITS: u32 = 16;
 const N_DIGITS: usize = 1 << N_DIGIT_BITS;
-/// Bits of the key of a `f64`.
-const N_KEY_BITS: u32 = 64;
 
 /// The smallest and the largest finite element; `None` without finite elements.
 pub fn finite_range(numbers: Numbers<'_>) -> Option<(f64, f64)> {
@@ -61,10 +60,30 @@ pub fn bins(numbers: Numbers<'_>, low: f64, high: f64, n_bins: usize) -> Vec<u64
 
 /// The percentiles `percents`, each from 0 to 100; `None` without finite elements.
 pub fn percentiles(numbers: Numbers<'_>, percents: &[f64]) -> Vec<Option<f64>> {
+    let is_narrow = matches!(
+        numbers.dtype(),
+        DType::F32 | DType::F16 | DType::I16 | DType::I8 | DType::U16 | DType::U8 | DType::Bool
+    );
+    // Half the digits, and half the passes, where `f32` has all the values.
+    if is_narrow {
+        search::<32>(numbers, percents, narrow_key, narrow_number)
+    } else {
+        search::<64>(numbers, percents, key, number)
+    }
+}
+
+/// Searches for percentiles by keys of `N_KEY_BITS` bits, one digit in each pass.
+fn search<const N_KEY_BITS: u32>(
+    numbers: Numbers<'_>,
+    percents: &[f64],
+    key: impl Fn(f64) -> u64,
+    number: impl Fn(u64) -> f64,
+) -> Vec<Option<f64>> {
+    let first_digit = |key: u64| (key >> (N_KEY_BITS - N_DIGIT_BITS)) as usize;
     let mut first = vec![0_u64; N_DIGITS];
     numbers.for_each(0..numbers.len(), |x| {
         if x.is_finite() {
-            first[digit(key(x), 1)] += 1;
+            first[first_digit(key(x))] += 1;
         }
     });
     let n: u64 = first.iter().sum();
@@ -75,13 +94,20 @@ pub fn percentiles(numbers: Numbers<'_>, percents: &[f64]) -> Vec<Option<f64>> {
     for search in &mut searches {
         search.step(&first);
     }
-    for pass in 2..=N_KEY_BITS / N_DIGIT_BITS {
-        let counts = counts_below(numbers, &searches, pass);
-        for search in &mut searches {
-            let at = counts.iter().find(|(prefix, _)| *prefix == search.prefix);
-            if let Some((_, counts)) = at {
-                search.step(counts);
+    for n_left_bits in (0..N_KEY_BITS - N_DIGIT_BITS)
+        .step_by(N_DIGIT_BITS as usize)
+        .rev()
+    {
+        let mut counts = PrefixCounts::new(&searches, N_KEY_BITS - n_left_bits - N_DIGIT_BITS);
+        numbers.for_each(0..numbers.len(), |x| {
+            let key = key(x);
+            // Nearly all elements have none of the prefixes, which their first digit shows.
+            if counts.is_wanted[first_digit(key)] && x.is_finite() {
+                counts.add(key >> n_left_bits);
             }
+        });
+        for search in &mut searches {
+            search.step(counts.of_prefix(search.prefix));
         }
     }
     searches.iter().map(|s| Some(number(s.prefix))).collect()
@@ -117,31 +143,41 @@ impl Search {
 }
 
 /// For each prefix that is searched, how many elements have each digit behind it.
-fn counts_below(numbers: Numbers<'_>, searches: &[Search], pass: u32) -> Vec<(u64, Vec<u64>)> {
-    let mut prefixes: Vec<u64> = searches.iter().map(|search| search.prefix).collect();
-    prefixes.sort_unstable();
-    prefixes.dedup();
-    let mut counts: Vec<(u64, Vec<u64>)> = prefixes
-        .iter()
-        .map(|&prefix| (prefix, vec![0; N_DIGITS]))
-        .collect();
-    let n_prefix_bits = (pass - 1) * N_DIGIT_BITS;
-    // Nearly all elements have none of the prefixes, which their first digit shows.
-    let mut is_wanted = vec![false; N_DIGITS];
-    for prefix in &prefixes {
-        is_wanted[(prefix >> (n_prefix_bits - N_DIGIT_BITS)) as usize] = true;
+struct PrefixCounts {
+    /// In ascending order.
+    prefixes: Vec<u64>,
+    counts: Vec<Vec<u64>>,
+    /// By first digit, whether any prefix begins with it.
+    is_wanted: Vec<bool>,
+}
+
+impl PrefixCounts {
+    fn new(searches: &[Search], n_prefix_bits: u32) -> PrefixCounts {
+        let mut prefixes: Vec<u64> = searches.iter().map(|search| search.prefix).collect();
+        prefixes.sort_unstable();
+        prefixes.dedup();
+        let mut is_wanted = vec![false; N_DIGITS];
+        for prefix in &prefixes {
+            is_wanted[(prefix >> (n_prefix_bits - N_DIGIT_BITS)) as usize] = true;
+        }
+        PrefixCounts {
+            counts: vec![vec![0; N_DIGITS]; prefixes.len()],
+            prefixes,
+            is_wanted,
+        }
     }
-    numbers.for_each(0..numbers.len(), |x| {
-        let key = key(x);
-        if !is_wanted[digit(key, 1)] || !x.is_finite() {
-            return;
+
+    /// Counts a key up to the digit that is looked for.
+    fn add(&mut self, key: u64) {
+        if let Ok(at) = self.prefixes.binary_search(&(key >> N_DIGIT_BITS)) {
+            self.counts[at][key as usize & (N_DIGITS - 1)] += 1;
         }
-        let prefix = key >> (N_KEY_BITS - n_prefix_bits);
-        if let Ok(at) = prefixes.binary_search(&prefix) {
-            counts[at].1[digit(key, pass)] += 1;
-        }
-    });
-    counts
+    }
+
+    fn of_prefix(&self, prefix: u64) -> &[u64] {
+        let at = self.prefixes.binary_search(&prefix);
+        at.map_or(&[], |at| &self.counts[at])
+    }
 }
 
 /// A number whose order is that of the floats; zeros of both signs are one.
@@ -164,10 +200,26 @@ fn number(key: u64) -> f64 {
     f64::from_bits(bits)
 }
 
-/// The digit of a key that a pass looks at, from the first one on.
+/// The same of what `f32` holds exactly, in 32 bits.
 #[inline(always)]
-fn digit(key: u64, pass: u32) -> usize {
-    (key >> (N_KEY_BITS - pass * N_DIGIT_BITS)) as usize & (N_DIGITS - 1)
+fn narrow_key(x: f64) -> u64 {
+    let bits = (x as f32 + 0.0).to_bits();
+    let key = if bits >> 31 == 0 {
+        bits | 1 << 31
+    } else {
+        !bits
+    };
+    key.into()
+}
+
+fn narrow_number(key: u64) -> f64 {
+    let key = key as u32;
+    let bits = if key >> 31 == 1 {
+        key & !(1 << 31)
+    } else {
+        !key
+    };
+    f32::from_bits(bits).into()
 }
 
 #[cfg(test)]
@@ -206,6 +258,16 @@ mod tests {
             let bytes = bytes_of(&values);
             let found = percentiles(Numbers::new(DType::F64, &bytes).unwrap(), PERCENTS);
             prop_assert_eq!(found, sorted_percentiles(&values));
+        }
+
+        #[test]
+        fn percentiles_of_floats_of_32_bits_too(
+            values in prop::collection::vec(any::<f32>(), 0..300),
+        ) {
+            let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+            let found = percentiles(Numbers::new(DType::F32, &bytes).unwrap(), PERCENTS);
+            let wide: Vec<f64> = values.iter().copied().map(f64::from).collect();
+            prop_assert_eq!(found, sorted_percentiles(&wide));
         }
 
         #[test]

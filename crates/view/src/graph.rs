@@ -1,4 +1,4 @@
 //! Layout of the graph: layers for a level, and levels for groups within groups.
 
-pub(crate) mod groups;
-mod layers;
+pub mod groups;
+pub mod layers;

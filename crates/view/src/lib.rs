@@ -5,7 +5,7 @@
 
 mod answers;
 mod filter;
-mod graph;
+pub mod graph;
 mod json;
 mod links;
 mod page;

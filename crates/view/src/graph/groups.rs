@@ -12,30 +12,30 @@ mod tree;
 use std::collections::HashMap;
 
 use crate::graph::layers::{LayeredLayout, NodeSize, Point, lay_out};
-pub(crate) use scopes::scopes;
+pub use scopes::scopes;
 use tree::{Child, GroupTree};
 
 /// The width of an operator without a wider label, and of a closed group.
-pub(crate) const BOX_WIDTH: f64 = 182.0;
+pub const BOX_WIDTH: f64 = 182.0;
 /// The height of an operator and of a closed group.
-pub(crate) const BOX_HEIGHT: f64 = 24.0;
+pub const BOX_HEIGHT: f64 = 24.0;
 /// The height of an open group's head.
-pub(crate) const HEAD_HEIGHT: f64 = 24.0;
+pub const HEAD_HEIGHT: f64 = 24.0;
 /// The space between an open group's outline and its children.
-pub(crate) const PADDING: f64 = 12.0;
+pub const PADDING: f64 = 12.0;
 
 /// An operator to lay out.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct OperatorNode {
+pub struct OperatorNode {
     /// The groups around it from the outside, see [`scopes()`].
-    pub(crate) scopes: Vec<String>,
+    pub scopes: Vec<String>,
     /// The width that its label needs; at least [`BOX_WIDTH`] is used.
-    pub(crate) width: Option<f64>,
+    pub width: Option<f64>,
 }
 
 /// The thing that a box stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum BoxKind {
+pub enum BoxKind {
     /// One operator.
     Operator,
     /// A group that is one box.
@@ -46,55 +46,55 @@ pub(crate) enum BoxKind {
 
 /// A visible operator or group.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct GraphBox {
+pub struct GraphBox {
     /// Names the box whatever else is open: `op:` and the operator's index, or `group:` and the
     /// path.
-    pub(crate) key: String,
+    pub key: String,
     /// The thing that the box stands for.
-    pub(crate) kind: BoxKind,
+    pub kind: BoxKind,
     /// The box around this one, an index of [`GraphLayout::boxes`]; parents precede children.
-    pub(crate) parent: Option<u32>,
+    pub parent: Option<u32>,
     /// The scopes of a group joined by `/`; empty for operators.
-    pub(crate) path: String,
+    pub path: String,
     /// A group's name without the parts that stand around it; empty for operators.
-    pub(crate) label: String,
+    pub label: String,
     /// The left edge.
-    pub(crate) x: f64,
+    pub x: f64,
     /// The top edge.
-    pub(crate) y: f64,
+    pub y: f64,
     /// Width in pixels.
-    pub(crate) width: f64,
+    pub width: f64,
     /// Height in pixels.
-    pub(crate) height: f64,
+    pub height: f64,
     /// The operators inside in execution order.
-    pub(crate) operators: Vec<u32>,
+    pub operators: Vec<u32>,
 }
 
 /// All edges from one visible box to another.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct BoxEdge {
+pub struct BoxEdge {
     /// The producer, an index of [`GraphLayout::boxes`].
-    pub(crate) from: u32,
+    pub from: u32,
     /// The consumer, an index of [`GraphLayout::boxes`].
-    pub(crate) to: u32,
+    pub to: u32,
     /// The corners of the line from the bottom of `from` to the top of `to`, or, where groups feed
     /// each other and the line runs upward, from the top of `from` to the bottom of `to`.
-    pub(crate) points: Vec<Point>,
+    pub points: Vec<Point>,
 }
 
 /// Where boxes and edges are drawn.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct GraphLayout {
+pub struct GraphLayout {
     /// Visible boxes, parents before children.
-    pub(crate) boxes: Vec<GraphBox>,
+    pub boxes: Vec<GraphBox>,
     /// One edge for each pair of visible boxes, sorted by the boxes.
-    pub(crate) edges: Vec<BoxEdge>,
+    pub edges: Vec<BoxEdge>,
     /// For each operator the innermost visible box that holds it.
-    pub(crate) box_of_operator: Vec<u32>,
+    pub box_of_operator: Vec<u32>,
     /// The width of the whole.
-    pub(crate) width: f64,
+    pub width: f64,
     /// The height of the whole.
-    pub(crate) height: f64,
+    pub height: f64,
 }
 
 /// Lays out operators in execution order with their edges from producer to consumer.
@@ -102,7 +102,7 @@ pub(crate) struct GraphLayout {
 /// `open` lists the paths of open groups; unknown paths are ignored, and a group shows its children
 /// only if the groups around it are open too. Edges of operators that do not exist are ignored.
 /// Operators without any edge at their level stand in one column, in order.
-pub(crate) fn lay_out_groups(
+pub fn lay_out_groups(
     operators: &[OperatorNode],
     edges: &[(u32, u32)],
     open: &[String],

@@ -16,52 +16,52 @@ use edges::AcyclicEdges;
 use order::Layering;
 
 /// The vertical distance between layers, without further tracks for edges.
-pub(crate) const LAYER_GAP: f64 = 20.0;
+pub const LAYER_GAP: f64 = 20.0;
 /// The horizontal distance between neighbours in a layer.
-pub(crate) const NODE_GAP: f64 = 24.0;
+pub const NODE_GAP: f64 = 24.0;
 
 /// The size of a node in pixels.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct NodeSize {
+pub struct NodeSize {
     /// Width in pixels.
-    pub(crate) width: f64,
+    pub width: f64,
     /// Height in pixels.
-    pub(crate) height: f64,
+    pub height: f64,
 }
 
 /// A place in pixels; `y` grows downward.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Point {
+pub struct Point {
     /// Distance from the left edge.
-    pub(crate) x: f64,
+    pub x: f64,
     /// Distance from the top edge.
-    pub(crate) y: f64,
+    pub y: f64,
 }
 
 /// Where the nodes and edges of a graph are drawn.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct LayeredLayout {
+pub struct LayeredLayout {
     /// The top left corner of each node.
-    pub(crate) corners: Vec<Point>,
+    pub corners: Vec<Point>,
     /// The layer of each node, counted from the top.
-    pub(crate) ranks: Vec<u32>,
+    pub ranks: Vec<u32>,
     /// The number of layers.
-    pub(crate) n_layers: u32,
+    pub n_layers: u32,
     /// For each edge of the input its corners, from the bottom of the producer to the top of the
     /// consumer. An edge that closes a cycle starts at the top of its producer, which stands below
     /// its consumer. Empty for self loops and for edges of nodes that do not exist.
-    pub(crate) routes: Vec<Vec<Point>>,
+    pub routes: Vec<Vec<Point>>,
     /// The width of the whole.
-    pub(crate) width: f64,
+    pub width: f64,
     /// The height of the whole.
-    pub(crate) height: f64,
+    pub height: f64,
 }
 
 /// Lays out a directed graph; the order of `nodes` breaks all ties.
 ///
 /// Sizes that are negative or not finite count as zero. Cycles are opened at the edge that a
 /// depth-first search finds last. Repeated edges get the same route.
-pub(crate) fn lay_out(nodes: &[NodeSize], edges: &[(u32, u32)]) -> LayeredLayout {
+pub fn lay_out(nodes: &[NodeSize], edges: &[(u32, u32)]) -> LayeredLayout {
     let sizes: Vec<NodeSize> = nodes.iter().map(|size| checked_size(*size)).collect();
     let acyclic = AcyclicEdges::new(sizes.len(), edges);
     // The four stages of a layered drawing: layers, order in them, columns, lines.

@@ -8,7 +8,7 @@ const DEPTH_MAX: usize = 32;
 /// A module path is split at `.` and `/`. Without one, the name is split at `/`, and its last part
 /// is the operator itself: `/layer2/layer2.1/conv1/Conv` stands in `layer2`, `layer2.1`, `conv1`.
 /// Empty parts do not count. At most 32 scopes are returned.
-pub(crate) fn scopes(name: &str, module: Option<&str>) -> Vec<String> {
+pub fn scopes(name: &str, module: Option<&str>) -> Vec<String> {
     let parts = |text: &str, separators: &[char]| -> Vec<String> {
         let parts = text.split(separators).filter(|part| !part.is_empty());
         parts.map(str::to_owned).take(DEPTH_MAX).collect()

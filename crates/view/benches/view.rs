@@ -1,0 +1,163 @@
+//! What the page waits for: layouts of graphs, distributions of large tensors, and slices.
+//!
+//! `cargo bench -p opscope-view`. One thread; the shortest of several rounds, beside the limit.
+//! Every answer is checked.
+
+#![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
+
+use std::time::{Duration, Instant};
+
+use opscope_tensor::distribution::{bins, percentiles};
+use opscope_tensor::slice::{AxisRole, SliceAxes};
+use opscope_tensor::{DType, Layout, Numbers, Shape, TensorView, stats};
+use opscope_view::graph::groups::{OperatorNode, lay_out_groups, scopes};
+
+const N_ROUNDS: usize = 5;
+/// Operators of a block of the graphs.
+const BLOCK: u32 = 29;
+/// Elements of the large tensor, of 1 GiB.
+const N_ELEMENTS: usize = 1 << 28;
+const N_BINS: usize = 64;
+const PERCENTS: [f64; 11] = [
+    0.0, 0.1, 1.0, 5.0, 25.0, 50.0, 75.0, 95.0, 99.0, 99.9, 100.0,
+];
+
+fn main() {
+    for (n, limit) in [(5_000, 0.05), (20_000, 0.25), (100_000, 2.0)] {
+        layout(n, limit);
+    }
+    distribution();
+}
+
+fn report(name: &str, seconds: Duration, limit: f64) {
+    let seconds = seconds.as_secs_f64();
+    println!(
+        "{name:<48} {:8.1} ms  {:5.2} of {limit} s",
+        1000.0 * seconds,
+        seconds / limit
+    );
+}
+
+/// Calls `work` several times, and returns its last result with the shortest time.
+fn timed<R>(mut work: impl FnMut() -> R) -> (R, Duration) {
+    let mut shortest = Duration::MAX;
+    let mut round = || {
+        let start = Instant::now();
+        let result = work();
+        shortest = shortest.min(start.elapsed());
+        result
+    };
+    let mut result = round();
+    for _ in 1..N_ROUNDS {
+        result = round();
+    }
+    (result, shortest)
+}
+
+/// Blocks of a transformer one behind the other, and a mask that each of them reads.
+fn transformer(n: u32) -> (Vec<String>, Vec<(u32, u32)>) {
+    let mut names = vec!["mask".to_owned()];
+    let mut edges = Vec::new();
+    let mut start = 1;
+    while start + BLOCK <= n {
+        for node in 0..BLOCK {
+            let part = if node < 17 { "attn" } else { "mlp" };
+            let layer = start / BLOCK;
+            names.push(format!("/layers/layers.{layer}/{part}/op{node}/Op"));
+            // Three ways in parallel at the beginning, one behind them.
+            let before = if node < 10 { 3 } else { 1 };
+            if node >= before {
+                edges.push((start + node - before, start + node));
+            }
+        }
+        edges.extend([(0, start + 11), (start, start + 1), (start, start + 2)]);
+        if start > 1 {
+            // The way through the block, and the one around each of its halves.
+            edges.extend([(start - 1, start), (start - 1, start + 17)]);
+            edges.push((start + 16, start + 28));
+        }
+        start += BLOCK;
+    }
+    (names, edges)
+}
+
+fn layout(n: u32, limit: f64) {
+    let (names, edges) = transformer(n);
+    let node = |name: &String| OperatorNode {
+        scopes: scopes(name, None),
+        width: None,
+    };
+    let nodes: Vec<OperatorNode> = names.iter().map(node).collect();
+    let flat = vec![OperatorNode::default(); names.len()];
+    let (closed, seconds) = timed(|| lay_out_groups(&nodes, &edges, &["layers".to_owned()]));
+    assert_eq!(closed.box_of_operator.len(), names.len());
+    report(
+        &format!("layout, {} operators in groups", names.len()),
+        seconds,
+        limit,
+    );
+    let (open, seconds) = timed(|| lay_out_groups(&flat, &edges, &[]));
+    assert_eq!(open.boxes.len(), names.len());
+    // Boxes of one height stand apart, or beside each other.
+    let mut corners: Vec<(f64, f64)> = open.boxes.iter().map(|shown| (shown.y, shown.x)).collect();
+    corners.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+    let mut pairs = corners.windows(2);
+    assert!(
+        pairs.all(|pair| pair[0].0 != pair[1].0 || pair[1].1 - pair[0].1 >= open.boxes[0].width)
+    );
+    report(
+        &format!("layout, {} operators, {} edges", names.len(), edges.len()),
+        seconds,
+        limit,
+    );
+}
+
+fn distribution() {
+    // Each value in turn, so that the answers are known.
+    let values: Vec<f32> = (0..1000_u16).map(|i| f32::from(i) - 500.0).collect();
+    let bytes: Vec<u8> = (0..N_ELEMENTS)
+        .flat_map(|at| values[at % values.len()].to_le_bytes())
+        .collect();
+    let Some(numbers) = Numbers::new(DType::F32, &bytes) else {
+        return;
+    };
+    let Ok(shape) = Shape::new([N_ELEMENTS]) else {
+        return;
+    };
+    let view = TensorView {
+        dtype: DType::F32,
+        shape: &shape,
+        layout: Layout::Nd,
+        bytes: &bytes,
+    };
+    let (found, seconds) = timed(|| {
+        // As the page is answered: the ends come from the statistics.
+        let ends = stats(view).map(|stats| (stats.min, stats.max));
+        let counts = ends
+            .clone()
+            .map(|(low, high)| bins(numbers, low, high, N_BINS));
+        (ends, counts, percentiles(numbers, &PERCENTS))
+    });
+    assert_eq!(found.0, Ok((-500.0, 499.0)));
+    assert_eq!(found.1.iter().flatten().sum::<u64>(), N_ELEMENTS as u64);
+    assert_eq!(found.2[5], Some(-1.0));
+    report(
+        "histogram and percentiles of 1 GiB of float32",
+        seconds,
+        1.0,
+    );
+    let dims = [64, 4096, 1024];
+    let roles = [AxisRole::At(7), AxisRole::Row, AxisRole::Column];
+    let Ok(axes) = SliceAxes::new(&dims, &roles) else {
+        return;
+    };
+    let read = |at| numbers.get(at).unwrap_or(f64::NAN);
+    let (picture, seconds) = timed(|| axes.draw([300, 300], read));
+    assert_eq!(picture.full_size, [4096, 1024]);
+    assert_eq!(picture.range.map(|range| range.0), Some(-500.0));
+    report(
+        "a slice of 4096 × 1024 elements, 300 × 300 pixels",
+        seconds,
+        0.05,
+    );
+}
