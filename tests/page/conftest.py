@@ -30,7 +30,9 @@ def tool() -> Binary:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
-        options: dict[str, Any] = {"args": ["--no-sandbox", "--disable-gpu"]}
+        # A container's shared memory is often too small for a page.
+        arguments = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+        options: dict[str, Any] = {"args": arguments}
         browser = playwright.chromium.launch(executable_path=os.environ["OPSCOPE_BROWSER"], **options)
         yield browser
         browser.close()
