@@ -83,7 +83,7 @@ def network(*, factor: float) -> onnx.ModelProto:
         helper.make_node("Relu", ["a"], ["b"], "/layer1/Relu"),
         helper.make_node("Conv", ["b", "layer2.weight"], ["c"], "/layer2/Conv"),
         helper.make_node("Relu", ["c"], ["d"], HOSTILE),
-        helper.make_node("Log", ["d"], ["y"], "/head/Log"),
+        helper.make_node("Reciprocal", ["d"], ["y"], "/head/Reciprocal"),
     ]
     graph = helper.make_graph(
         nodes,
@@ -232,8 +232,8 @@ def test_slices_are_those_of_numpy(both: Page) -> None:
 
 def test_one_dump_shows_where_infinities_begin(alone: Page) -> None:
     verdict = alone.ask("info")["verdict"]
-    # The logarithm of the zeros that a Relu makes.
-    assert (verdict["kind"], verdict["op_name"], verdict["slot"]) == ("makes_inf", "/head/Log", "out0")
+    # The reciprocal of the zeros that a Relu makes.
+    assert (verdict["kind"], verdict["op_name"], verdict["slot"]) == ("makes_inf", "/head/Reciprocal", "out0")
     output = array(alone, 4, "out0", "target")
     assert (verdict["n_bad"], verdict["n_elements"]) == (np.isinf(output).sum(), output.size)
     rows = alone.ask("operators")["rows"]
@@ -245,6 +245,22 @@ def test_one_dump_shows_where_infinities_begin(alone: Page) -> None:
     assert alone.raw("npy", op=4, slot="out0", side="golden")[0] == 404
 
 
+def test_a_mask_accuses_nobody(tool: Binary, tmp_path: Path) -> None:
+    """-Inf of a logarithm alone may be wanted: it is told, and no more than that."""
+    nodes = [helper.make_node("Relu", ["x"], ["r"], "relu"), helper.make_node("Log", ["r"], ["y"], "log")]
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [4]) for name in "xy"]
+    graph = helper.make_graph(nodes, "mask", values[:1], values[1:])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), tmp_path / "mask.onnx")
+    np.save(tmp_path / "x.npy", np.float32([-1, 2, 3, 4]))
+    tool.dump(tmp_path / "mask.onnx", "--out", tmp_path / "dump", "--input", f"x={tmp_path}/x.npy")
+    with served(tool, tmp_path / "dump") as page:
+        verdict = page.ask("info")["verdict"]
+        assert (verdict["kind"], verdict["status"], verdict["n_bad"]) == ("may_be_mask", "warn", 1)
+        rows = page.ask("operators")["rows"]
+        assert [(row["note"], row["at_fault"]) for row in rows] == [(None, False), ("may_be_mask", False)]
+        assert page.ask("operator/1")["chain"] == []
+
+
 def test_filters_and_orders(both: Page) -> None:
     def names(**query: object) -> list[str]:
         return [row["op_name"] for row in both.ask("operators", **query)["rows"]]
@@ -252,9 +268,11 @@ def test_filters_and_orders(both: Page) -> None:
     everything = names()
     assert names(q="type:Conv") == ["/layer1/Conv", "/layer2/Conv"]
     assert names(q="type:Conv status:pass") == ["/layer1/Conv"]
-    assert names(q="-name~layer") == [HOSTILE, "/head/Log"]
+    assert names(q="-name~layer") == [HOSTILE, "/head/Reciprocal"]
     assert names(q="fault:yes") == ["/layer2/Conv"]
-    assert names(q="rel_l2>0", sort="error") == ["/head/Log", "/layer2/Conv", HOSTILE]
+    assert sorted(names(q="rel_l2>0")) == sorted(["/head/Reciprocal", "/layer2/Conv", HOSTILE])
+    errors = [row["error"] for row in both.ask("operators", q="rel_l2>0", sort="-error")["rows"]]
+    assert errors == sorted(errors, reverse=True)
     assert names(sort="guilt")[0] == "/layer2/Conv"
     assert names(sort="-order") == everything[::-1]
     assert names(offset=1, limit=2) == everything[1:3]

@@ -37,7 +37,7 @@ def network(*, factor: float) -> onnx.ModelProto:
         relu = helper.make_node("Relu", [f"c{block}"], [f"r{block}"], f"{path}/relu/Relu")
         nodes += [conv, relu]
         value = f"r{block}"
-    nodes.append(helper.make_node("Log", [value], ["y"], HOSTILE))
+    nodes.append(helper.make_node("Reciprocal", [value], ["y"], HOSTILE))
     graph = helper.make_graph(
         nodes,
         "network",
@@ -147,7 +147,7 @@ def test_language_and_theme_change(page: Page, both: Viewer) -> None:
 def test_names_are_text(page: Page, both: Viewer) -> None:
     page.goto(both.url(op=2 * N_BLOCKS))
     name = selected(page).get_by_role("gridcell").nth(2)
-    expect(name).to_have_attribute("aria-label", "Log <script>alert(1)</script>⟨RLO⟩evil␛[31m")
+    expect(name).to_have_attribute("aria-label", "Reciprocal <script>alert(1)</script>⟨RLO⟩evil␛[31m")
     expect(name).to_contain_text("script>⟨RLO⟩evil␛[31m")
     # Direction marks and control characters are made visible.
     expect(selected(page)).not_to_contain_text("\u202e")
@@ -156,7 +156,7 @@ def test_names_are_text(page: Page, both: Viewer) -> None:
 
 def test_one_dump_names_what_makes_infinities(page: Page, alone: Viewer) -> None:
     page.goto(alone.address)
-    expect(page.get_by_role("heading", level=1)).to_contain_text("Log")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Reciprocal")
     expect(page.get_by_role("heading", level=1)).to_contain_text("Inf")
     expect(selected(page)).to_contain_text("makes Inf")
     page.keyboard.press("Control+k")

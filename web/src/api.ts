@@ -5,7 +5,7 @@ export type Status = "pass" | "warn" | "fail" | "skip";
 export type Cause = "own" | "outside" | "inherited" | "gradual" | "unknown";
 export type Entry = "weight" | "bias" | "input";
 export type Side = "target" | "golden";
-export type Note = "near_edge" | "makes_inf" | "makes_nan" | "inf_to_nan" | "hands_on";
+export type Note = "near_edge" | "makes_inf" | "makes_nan" | "inf_to_nan" | "hands_on" | "may_be_mask";
 export type VerdictKind =
   | "own"
   | "weight"
@@ -22,6 +22,7 @@ export type VerdictKind =
   | "overflows"
   | "has_nan"
   | "has_inf"
+  | "may_be_mask"
   | "finite"
   | "no_statistics";
 /** First and last index of each axis, inclusive. */

@@ -15,6 +15,11 @@ use crate::tables::rows::statistics_of;
 /// Powers of two that are left below the largest number of a dtype, from which on an operator is
 /// near the edge.
 pub const NEAR_EDGE: i32 = 4;
+/// Parts of the types of operators that move, choose or fill in values.
+const CHOOSING: [&str; 14] = [
+    "cat", "clamp", "clip", "constant", "copy", "fill", "full", "gather", "index", "pad",
+    "scatter", "tri", "where", "select",
+];
 /// Executions that a thread takes at once: neighbours are often in one file.
 const N_AT_ONCE: usize = 64;
 
@@ -56,6 +61,9 @@ pub enum SpreadRole {
     TurnsInfToNan,
     /// It had them from its inputs.
     HandsOn,
+    /// Infinities without NaN that somebody may want, as masks of attention are: negative ones
+    /// alone, or of an operator that does no arithmetic. Nobody is accused of these.
+    MayBeMask,
     /// Not all its inputs are known.
     Unknown,
 }
@@ -68,6 +76,8 @@ struct Totals {
     n_elements: Option<u64>,
     max_abs: Option<f64>,
     headroom: Option<i32>,
+    /// Whether no infinity is known to be a positive one.
+    is_negative_only: bool,
 }
 
 impl Default for Totals {
@@ -78,6 +88,7 @@ impl Default for Totals {
             n_elements: Some(0),
             max_abs: None,
             headroom: None,
+            is_negative_only: true,
         }
     }
 }
@@ -88,6 +99,7 @@ impl Totals {
         let sum = |a: Option<u64>, b: Option<u64>| a?.checked_add(b?);
         self.n_nan = sum(self.n_nan, nan);
         self.n_inf = sum(self.n_inf, sum(pos_inf, neg_inf));
+        self.is_negative_only &= pos_inf == Some(0);
         self.n_elements = sum(self.n_elements, slot.n_elements());
         let Some(magnitude) = magnitude else {
             return;
@@ -145,7 +157,8 @@ pub fn survey(dump: &ComparedDump, n_threads: usize) -> DumpSurvey {
         let executions = chunk.iter().map(|&run| {
             let [inputs, outputs] = totals(dump, run, &mut file, &mut problems);
             let is_all_known = shows_inputs && !lacks_inputs(dump, run);
-            surveyed(&inputs, &outputs, is_all_known)
+            let surveyed = surveyed(&inputs, &outputs, is_all_known);
+            with_masks(surveyed, &outputs, &dump.runs[run].op_type)
         });
         (executions.collect::<Vec<_>>(), problems)
     });
@@ -240,6 +253,22 @@ fn surveyed(inputs: &Totals, outputs: &Totals, is_all_known: bool) -> SurveyedEx
     }
 }
 
+/// Takes what may be a mask out of the accused. `docs/non-finite.md` has the rules of a capture,
+/// which sees the graph; a survey leaves out whatever these might.
+fn with_masks(found: SurveyedExecution, outputs: &Totals, op_type: &str) -> SurveyedExecution {
+    let op_type = op_type.to_ascii_lowercase();
+    let is_choosing = CHOOSING.iter().any(|part| op_type.contains(part));
+    match found.role {
+        Some(SpreadRole::MakesInf) if outputs.is_negative_only || is_choosing => {
+            SurveyedExecution {
+                role: Some(SpreadRole::MayBeMask),
+                ..found
+            }
+        }
+        _ => found,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -289,6 +318,25 @@ mod tests {
         check(inf, inf, true, Some(SpreadRole::HandsOn));
         check(inf, none, true, None);
         check(none, (None, None), true, None);
+    }
+
+    #[test]
+    fn masks_accuse_nobody() {
+        let check = |is_negative_only, op_type: &str, expected| {
+            let outputs = Totals {
+                n_inf: Some(2),
+                is_negative_only,
+                ..Totals::default()
+            };
+            let found = surveyed(&Totals::default(), &outputs, true);
+            let role = with_masks(found, &outputs, op_type).role;
+            assert_eq!(role, Some(expected), "{op_type}");
+        };
+        check(true, "Log", SpreadRole::MayBeMask);
+        check(false, "aten_masked_fill_Scalar", SpreadRole::MayBeMask);
+        check(false, "Where", SpreadRole::MayBeMask);
+        check(false, "Exp", SpreadRole::MakesInf);
+        check(false, "MatMul", SpreadRole::MakesInf);
     }
 
     #[test]

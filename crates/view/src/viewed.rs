@@ -442,6 +442,7 @@ fn surveyed_facts<'a>(
     );
     // Numbers that are not known are no pass.
     let level = match (found.role, found.headroom) {
+        (Some(SpreadRole::MayBeMask), _) => VerdictLevel::Warn,
         (Some(_), _) => VerdictLevel::Fail,
         (None, Some(headroom)) if headroom < survey::NEAR_EDGE => VerdictLevel::Warn,
         (None, _) if found.n_nan.is_none() => VerdictLevel::Skip,

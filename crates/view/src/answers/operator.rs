@@ -175,7 +175,11 @@ fn chain(runs: &ViewedRuns, id: usize) -> Value {
     let Some(survey) = runs.survey() else {
         return json!([]);
     };
-    let role_of = |run: usize| survey.executions.get(run).and_then(|found| found.role);
+    // What may be a mask is no part of a fault's way.
+    let role_of = |run: usize| {
+        let role = survey.executions.get(run)?.role;
+        role.filter(|role| *role != SpreadRole::MayBeMask)
+    };
     if role_of(id).is_none() {
         return json!([]);
     }

@@ -199,6 +199,7 @@ fn note(facts: &OperatorFacts<'_>) -> Option<&'static str> {
         Some(SpreadRole::MakesInf) => Some("makes_inf"),
         Some(SpreadRole::TurnsInfToNan) => Some("inf_to_nan"),
         Some(SpreadRole::HandsOn) => Some("hands_on"),
+        Some(SpreadRole::MayBeMask) => Some("may_be_mask"),
         Some(SpreadRole::Unknown) => None,
         None => found
             .headroom

@@ -2,7 +2,7 @@
 
 use opscope_analysis::compare::report::words;
 use opscope_analysis::compare::result::{
-    Cause, Comparison, DivergencePoint, RuleName, SlotResult, VerdictLevel,
+    Cause, Comparison, DivergencePoint, OperatorResult, RuleName, SlotResult, VerdictLevel,
 };
 use opscope_analysis::compare::side::ExecutionSlot;
 use opscope_analysis::survey::SpreadRole;
@@ -46,8 +46,9 @@ fn of_comparison(runs: &ViewedRuns, comparison: &Comparison) -> Value {
     verdict["rank"] = name.rank.into();
     verdict["step"] = name.step.into();
     let later = comparison.operators.iter().skip(point.operator + 1);
-    let is_bad = |level| matches!(level, VerdictLevel::Warn | VerdictLevel::Fail);
-    verdict["n_after"] = later.filter(|later| is_bad(later.level)).count().into();
+    // Others may differ for reasons of their own.
+    let inherits = |later: &&OperatorResult| later.cause == Some(Cause::Inherited);
+    verdict["n_after"] = later.filter(inherits).count().into();
     if let Some(found) = found {
         verdict["metric"] = worst_rule(found);
         verdict["box"] = differing(found);
@@ -140,11 +141,35 @@ fn differing(found: &SlotResult) -> Value {
 }
 
 fn of_survey(runs: &ViewedRuns) -> Value {
-    let mut all = (0..runs.n_operators()).filter_map(|id| runs.facts(id));
-    let first = all.find(|facts| facts.surveyed.is_some_and(|found| found.role.is_some()));
-    // The iterator goes on behind the first.
-    let n_after = all.filter(|facts| facts.surveyed.is_some_and(|found| found.role.is_some()));
-    let n_after = n_after.count();
+    let role_of = |facts: &OperatorFacts<'_>| facts.surveyed.and_then(|found| found.role);
+    let all = (0..runs.n_operators()).filter_map(|id| runs.facts(id));
+    // Ranks run side by side: the first is that of the earliest step, and early in its place.
+    let mut bad: Vec<(bool, Option<u64>, usize, usize)> = Vec::new();
+    let (mut place, mut position) = (None, 0);
+    for facts in all {
+        position = if place == Some((facts.rank, facts.step)) {
+            position + 1
+        } else {
+            0
+        };
+        place = Some((facts.rank, facts.step));
+        if let Some(role) = role_of(&facts) {
+            // What may be a mask is told if there is nothing else.
+            bad.push((
+                role == SpreadRole::MayBeMask,
+                facts.step,
+                position,
+                facts.id,
+            ));
+        }
+    }
+    bad.sort_unstable();
+    let first = bad.first().and_then(|(_, _, _, id)| runs.facts(*id));
+    let n_after = bad
+        .iter()
+        .skip(1)
+        .filter(|(may_be_mask, ..)| !may_be_mask)
+        .count();
     let Some(first) = first else {
         return of_finite(runs);
     };
@@ -155,6 +180,7 @@ fn of_survey(runs: &ViewedRuns) -> Value {
         // Finite elements reach the end of the dtype; the logarithm of 0 is no overflow.
         Some(SpreadRole::MakesInf) if found.headroom == Some(0) => "overflows",
         Some(SpreadRole::MakesInf) => "makes_inf",
+        Some(SpreadRole::MayBeMask) => "may_be_mask",
         _ if has_nan => "has_nan",
         _ => "has_inf",
     };
@@ -167,7 +193,7 @@ fn of_survey(runs: &ViewedRuns) -> Value {
         _ => "",
     };
     json!({
-        "status": "fail",
+        "status": words::level(first.level),
         "kind": kind,
         "op": first.id, "op_type": first.op_type, "op_name": first.op_name,
         "slot": output.map(|output| slot(output.key())), "parameter": null,
