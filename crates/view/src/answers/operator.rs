@@ -2,13 +2,13 @@
 
 use opscope_analysis::compare::report::{ShownPlaces, words};
 use opscope_analysis::compare::result::{
-    MetricId, OperatorResult, RuleHit, RuleName, SlotKey, SlotResult, VerdictLevel,
+    MetricId, OperatorResult, RuleName, SlotKey, SlotResult, VerdictLevel,
 };
 use opscope_analysis::compare::side::ExecutionSlot;
 use opscope_analysis::survey::SpreadRole;
 use serde_json::{Value, json};
 
-use super::{AnswerError, operators, verdict};
+use super::{AnswerError, operators};
 use crate::json::{known, number, slot};
 use crate::viewed::{ShownSide, ViewedRuns};
 
@@ -91,8 +91,7 @@ fn compared_slot(result: &SlotResult) -> Value {
             _ => None,
         })
         .collect();
-    let excess = |rule: &RuleHit| verdict::excess(rule.value, rule.threshold);
-    rules.sort_by(|(_, a), (_, b)| excess(b).total_cmp(&excess(a)));
+    rules.sort_by(|(_, a), (_, b)| words::excess(b).total_cmp(&words::excess(a)));
     // A metric that fails has passed the limit of a warning too.
     let mut why: Vec<Value> = Vec::new();
     let mut named: Vec<MetricId> = Vec::new();

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
-use super::{AnswerError, Query, number_or};
+use super::{AnswerError, Query, number_or, trace};
 use crate::filter::OperatorFilter;
 use crate::json::known;
 use crate::viewed::{OperatorFacts, ViewedRuns};
@@ -30,10 +30,7 @@ impl StepCell {
     fn add(&mut self, facts: &OperatorFacts<'_>) {
         let [n_nan, n_inf] = facts.non_finite().map(|n| n.is_some_and(|n| n > 0));
         let value = facts.main_value();
-        let is_more = match (value, self.value) {
-            (Some(value), Some(than)) => !than.is_nan() && (value.is_nan() || value > than),
-            (value, _) => value.is_some(),
-        };
+        let is_more = trace::is_more(value, self.value);
         // The one at fault before the largest.
         let is_first = self.n_executions == 0;
         if is_first || !self.is_at_fault && (facts.is_at_fault || is_more) {

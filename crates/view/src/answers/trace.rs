@@ -50,7 +50,7 @@ impl TraceColumn {
 }
 
 /// Whether a number is larger; NaN is larger than any other.
-fn is_more(value: Option<f64>, than: Option<f64>) -> bool {
+pub(super) fn is_more(value: Option<f64>, than: Option<f64>) -> bool {
     match (value, than) {
         (Some(value), Some(than)) => !than.is_nan() && (value.is_nan() || value > than),
         (value, _) => value.is_some(),

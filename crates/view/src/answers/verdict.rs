@@ -102,9 +102,7 @@ fn worst_rule(found: &SlotResult) -> Value {
         RuleName::Metric(metric) if rule.level == found.level => Some((metric, rule)),
         _ => None,
     });
-    let worst = measured.max_by(|a, b| {
-        excess(a.1.value, a.1.threshold).total_cmp(&excess(b.1.value, b.1.threshold))
-    });
+    let worst = measured.max_by(|a, b| words::excess(a.1).total_cmp(&words::excess(b.1)));
     match worst {
         None => Value::Null,
         Some((metric, rule)) => json!({
@@ -113,14 +111,6 @@ fn worst_rule(found: &SlotResult) -> Value {
             "limit": number(rule.threshold),
         }),
     }
-}
-
-/// How far beyond its limit a number is, whichever way the limit holds.
-pub(super) fn excess(value: f64, limit: f64) -> f64 {
-    if value.is_nan() {
-        return f64::INFINITY;
-    }
-    (value / limit).abs().max((limit / value).abs())
 }
 
 fn differing(found: &SlotResult) -> Value {

@@ -273,7 +273,7 @@ pub fn rule_words(rule: &RuleHit) -> String {
 }
 
 /// How many times a value is beyond its threshold, whichever direction is the bad one.
-fn excess(rule: &RuleHit) -> f64 {
+pub fn excess(rule: &RuleHit) -> f64 {
     let ratio = rule.value / rule.threshold;
     match ratio {
         0.0..1.0 => 1.0 / ratio,
