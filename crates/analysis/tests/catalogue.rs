@@ -151,7 +151,8 @@ fn formats_stand_beside_each_other_in_order() {
         NumpyArray::decoded(&items[0], None),
         Err(ElementsError::NoElements)
     ));
-    assert_eq!(items[0].statistics[..], [("Max Value".into(), None)]);
+    let cells: Vec<_> = items[0].statistics.iter().collect();
+    assert_eq!(cells, [("Max Value", None)]);
     assert_eq!(stats_of(&items[1]).unwrap().sum, 11.0);
 }
 

@@ -134,8 +134,8 @@ pub fn read_dump(path: &Path, read: ReadFiles<'_>) -> Result<DumpIndex, StoreErr
     Ok(finished(read_listing(listing, read), is_dir))
 }
 
-/// [`read_dump`] that hands the tensors over instead of keeping them, and may leave executions out:
-/// large dumps have no room for both forms of their tensors.
+/// [`read_dump`] that hands the tensors over instead of keeping them, and may leave executions and
+/// tables of statistics out: large dumps have no room for several forms of their tensors.
 ///
 /// # Errors
 /// As [`read_dump`].

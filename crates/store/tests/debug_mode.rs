@@ -201,7 +201,7 @@ fn a_log_is_a_dump() {
         assert!(
             tensors
                 .iter()
-                .all(|tensor| tensor.statistics[0].0 == "DebugMode norm")
+                .all(|tensor| tensor.statistics.iter().next().unwrap().0 == "DebugMode norm")
         );
         assert_eq!(tensors[3].n_bytes, Some(32));
     }

@@ -38,7 +38,7 @@ fn listed(tensor: &IndexedTensor) -> Value {
     let (side, position) = tensor.slot.unwrap();
     let mut digest = Value::Null;
     let mut statistics = Map::new();
-    for (title, text) in &tensor.statistics {
+    for (title, text) in tensor.statistics.iter() {
         match title.strip_suffix(" Value") {
             Some(_) => statistics.insert(title.to_string(), number(text.as_deref())),
             None => {

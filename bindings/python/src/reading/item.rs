@@ -39,8 +39,8 @@ pub(super) fn describe<'py>(
     dict.set_item("path", record.path.as_os_str())?;
     dict.set_item("has_elements", record.elements.is_some())?;
     let columns = PyDict::new(py);
-    for (column, value) in &record.statistics {
-        columns.set_item(column.as_str(), value.as_deref())?;
+    for (column, value) in record.statistics.iter() {
+        columns.set_item(column, value.as_deref())?;
     }
     dict.set_item("columns", columns)?;
     Ok(dict)

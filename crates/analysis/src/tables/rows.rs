@@ -244,17 +244,18 @@ fn describe(row: &mut SlotRow, slot: &ExecutionSlot, root: &Path) {
     }
     row.statistics = statistics_of(slot);
     // Other digests have as many digits, and would pass for this one.
-    let digest = slot
-        .statistics
-        .iter()
-        .find(|(title, _)| title.eq_ignore_ascii_case(DIGEST));
+    let mut statistics = slot.statistics.iter();
+    let digest = statistics.find(|(title, _)| title.eq_ignore_ascii_case(DIGEST));
     row.digest = digest.and_then(|(_, text)| text.as_deref().map(Into::into));
 }
 
 /// The statistics that a dump has of a slot. A NaN is no number of the elements that are none.
 pub(crate) fn statistics_of(slot: &ExecutionSlot) -> StatisticsCells {
+    if let Some(cells) = slot.statistics.numbers() {
+        return cells;
+    }
     let mut cells = StatisticsCells::default();
-    for (title, text) in &slot.statistics {
+    for (title, text) in slot.statistics.iter() {
         let title = title.trim().to_lowercase();
         // An empty cell, as of statistics that were not asked for.
         let Some(text) = text else {

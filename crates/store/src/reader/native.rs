@@ -6,7 +6,7 @@ mod step_operators;
 use std::path::{Path, PathBuf};
 
 use self::step_operators::{KnownParts, RowUse, StepOperators};
-use super::index::{DumpIndex, IndexedTensor};
+use super::index::DumpIndex;
 use super::{DumpReader, ReadFiles, TakeTensors};
 use crate::StoreError;
 use crate::dump::{DumpEntry, DumpListing, PassReason, PassedOver};
@@ -37,7 +37,9 @@ impl DumpReader for NativeReader {
 
     fn index(&self, listing: DumpListing, _read: ReadFiles<'_>) -> DumpIndex {
         let mut tensors = Vec::new();
-        let mut index = read(self.form(), listing, Some(&mut |more| tensors.push(more)));
+        let mut index = read(self.form(), listing, RowUse::All, &mut |more| {
+            tensors.push(more)
+        });
         for more in tensors {
             index.add_tensors(more);
         }
@@ -50,16 +52,21 @@ impl DumpReader for NativeReader {
         _read: ReadFiles<'_>,
         take: TakeTensors<'_>,
     ) -> DumpIndex {
-        read(self.form(), listing, Some(take))
+        read(self.form(), listing, RowUse::Tensors, take)
     }
 
     fn overview(&self, listing: DumpListing, _read: ReadFiles<'_>) -> DumpIndex {
-        read(self.form(), listing, None)
+        read(self.form(), listing, RowUse::Operators, &mut |_| {})
     }
 }
 
-/// Reads the rows of all steps; without `take` for operators and tables of statistics alone.
-fn read(form: &'static str, listing: DumpListing, mut take: Option<TakeTensors<'_>>) -> DumpIndex {
+/// Reads the rows of all steps.
+fn read(
+    form: &'static str,
+    listing: DumpListing,
+    row_use: RowUse,
+    take: TakeTensors<'_>,
+) -> DumpIndex {
     let mut index = DumpIndex {
         form,
         passed_over: listing.passed_over,
@@ -97,8 +104,8 @@ fn read(form: &'static str, listing: DumpListing, mut take: Option<TakeTensors<'
         }
         let added = match kind {
             // A table is sorted, a journal is not.
-            StepFile::Table => add_table(&mut index, &mut known, &entry, &mut take),
-            StepFile::Journal => add_journal(&mut index, &mut known, &entry, &mut take),
+            StepFile::Table => add_table(&mut index, &mut known, &entry, (row_use, take)),
+            StepFile::Journal => add_journal(&mut index, &mut known, &entry, (row_use, take)),
         };
         if let Err(error) = added {
             index.errors.push(error);
@@ -195,31 +202,32 @@ fn whole_path(entry: &DumpEntry) -> PathBuf {
     }
 }
 
+/// Tensors that are handed over at once.
+const N_HANDED_OVER: usize = 4096;
+
 fn add_table(
     index: &mut DumpIndex,
     known: &mut KnownParts,
     entry: &DumpEntry,
-    take: &mut Option<TakeTensors<'_>>,
+    (row_use, take): (RowUse, TakeTensors<'_>),
 ) -> Result<(), StoreError> {
     let table = SlotTable::open(&entry.path)?;
-    let mut file = StepOperators::new(entry, whole_path(entry), RowUse::for_taker(take));
+    let mut file = StepOperators::new(entry, whole_path(entry), row_use);
     for group in 0..table.n_groups() {
         let rows = table.read_group(group);
         let rows = rows.map_err(StoreError::corrupt(
             crate::slot_table::FORMAT_NAME,
             &entry.path,
         ));
-        hand_over(file.add(index, known, rows?), take);
+        // Tensors take as much room as rows, so both are not kept as a whole.
+        let mut rows = rows?.into_iter();
+        while rows.len() > 0 {
+            let next = rows.by_ref().take(N_HANDED_OVER);
+            take(file.add(index, known, next));
+        }
     }
     file.finish(index);
     Ok(())
-}
-
-/// Gives tensors to whoever takes them.
-fn hand_over(tensors: Vec<IndexedTensor>, take: &mut Option<TakeTensors<'_>>) {
-    if let Some(take) = take {
-        take(tensors);
-    }
 }
 
 /// The rows that were reported written. What is unfinished behind them was not; that the step is
@@ -228,15 +236,15 @@ fn add_journal(
     index: &mut DumpIndex,
     known: &mut KnownParts,
     entry: &DumpEntry,
-    take: &mut Option<TakeTensors<'_>>,
+    (row_use, take): (RowUse, TakeTensors<'_>),
 ) -> Result<(), StoreError> {
     let bytes = FileBytes::open_in_dump(&entry.path);
     let bytes = bytes.map_err(StoreError::io("read", &entry.path))?;
     let mut content = journal::decode(bytes.as_ref());
     // Threads append in the order in which they come to it, which need not be that of execution.
     content.rows.sort_by_key(|row| row.time_us);
-    let mut file = StepOperators::new(entry, whole_path(entry), RowUse::for_taker(take));
-    hand_over(file.add(index, known, content.rows), take);
+    let mut file = StepOperators::new(entry, whole_path(entry), row_use);
+    take(file.add(index, known, content.rows.into_iter()));
     file.finish(index);
     let corrupt = StoreError::corrupt(crate::slot_table::FORMAT_NAME, &entry.path);
     content.error.map_or(Ok(()), |error| Err(corrupt(error)))

@@ -1,5 +1,6 @@
 //! The values of one side, and which operators make and read them.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
@@ -558,11 +559,8 @@ fn read_value(
 ) -> Option<ReadValue> {
     if !slot.has_elements {
         let stats = table_stats(slot)?;
-        let texts: Vec<&str> = slot
-            .statistics
-            .iter()
-            .map(|(_, text)| text.as_deref().unwrap_or_default())
-            .collect();
+        let texts = slot.statistics.iter();
+        let texts: Vec<Cow<'_, str>> = texts.map(|(_, text)| text.unwrap_or_default()).collect();
         return Some(ReadValue {
             dtype: slot.dtype,
             digest: xxh3_128(texts.join(",").as_bytes()),

@@ -202,7 +202,7 @@ impl DescribedSlot {
             dtype: slot.dtype_name.to_string(),
             n_bytes: 0,
         };
-        for (title, text) in &slot.statistics {
+        for (title, text) in slot.statistics.iter() {
             let Some(text) = text else {
                 continue;
             };

@@ -1,5 +1,6 @@
 //! Prints dumps of MindSpore.
 
+use std::borrow::Cow;
 use std::io::Write;
 use std::path::Path;
 
@@ -154,12 +155,9 @@ fn n_bytes(overview: &MindSporeOverview) -> u64 {
 }
 
 /// The statistics that stand beside a tensor; those of the runtime are a table of their own.
-fn own_statistics(tensor: &IndexedTensor) -> &[StatisticCell] {
-    if is_dump_file(tensor) {
-        &[]
-    } else {
-        &tensor.statistics
-    }
+fn own_statistics(tensor: &IndexedTensor) -> impl Iterator<Item = StatisticCell<'_>> {
+    let own = (!is_dump_file(tensor)).then(|| tensor.statistics.iter());
+    own.into_iter().flatten()
 }
 
 /// Titles of statistics, in the order in which they come first.
@@ -175,10 +173,10 @@ fn statistics_columns(executions: &[ExecutionTensors<'_>]) -> Vec<String> {
 }
 
 fn statistic(tensor: &IndexedTensor, column: &str) -> String {
-    let statistics = own_statistics(tensor);
-    let known = statistics.iter().find(|(title, _)| title == column);
-    let value = known.and_then(|(_, value)| value.as_deref());
-    value.unwrap_or("-").to_owned()
+    let mut statistics = own_statistics(tensor);
+    let known = statistics.find(|(title, _)| *title == column);
+    let value = known.and_then(|(_, value)| value);
+    value.map_or_else(|| "-".to_owned(), Cow::into_owned)
 }
 
 fn slot_name(tensor: &IndexedTensor) -> String {
@@ -214,7 +212,7 @@ fn row(
         name.cloned().unwrap_or_default(),
         slot_name(tensor),
         dtype.unwrap_or_else(|| "-".to_owned()),
-        if described.is_some() || !own_statistics(tensor).is_empty() {
+        if described.is_some() || own_statistics(tensor).next().is_some() {
             format::shape(shape(overview, tensor))
         } else {
             "unreadable".to_owned()
@@ -310,7 +308,7 @@ fn tensor_record_json(overview: &MindSporeOverview, tensor: &IndexedTensor) -> V
     object["timestamp"] = tensor.timestamp.unwrap_or(0).into();
     object["named_layout"] = json!(layout.or_else(|| tensor.layout_in_name.clone()));
     object["original_dtype"] = json!(tensor.dtype_in_name);
-    let statistics = own_statistics(tensor).iter();
+    let statistics = own_statistics(tensor);
     let statistics: serde_json::Map<_, _> = statistics
         .map(|(column, value)| (column.to_string(), value.as_deref().into()))
         .collect();

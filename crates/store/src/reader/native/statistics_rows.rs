@@ -1,79 +1,11 @@
 //! Statistics in rows, as the tables of other tools have them.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::SharedText;
-use crate::reader::tensor_statistics::TensorStatistics;
+use crate::reader::tensor_statistics::{DIGEST_TITLE, TITLES, TensorStatistics};
 use crate::slot_table::SlotRow;
-
-/// Titles of statistics, as MindSpore's tables have them; a NaN is the extreme, as there.
-const TITLES: [&str; 10] = [
-    "Max Value",
-    "Min Value",
-    "Avg Value",
-    "L2Norm Value",
-    "Negative Zero Count",
-    "Positive Zero Count",
-    "Zero Count",
-    "NaN Count",
-    "Negative Inf Count",
-    "Positive Inf Count",
-];
-/// The title of the digest.
-const DIGEST_TITLE: &str = "XXH3";
-
-/// Titles of statistics, which all tensors of a dump share.
-pub(super) struct StatisticTitles {
-    titles: [SharedText; TITLES.len()],
-    digest: SharedText,
-}
-
-impl Default for StatisticTitles {
-    fn default() -> StatisticTitles {
-        StatisticTitles {
-            titles: TITLES.map(Into::into),
-            digest: DIGEST_TITLE.into(),
-        }
-    }
-}
-
-impl StatisticTitles {
-    /// The statistics of a row, each under its title; none that the row does not have.
-    pub(super) fn of_row(&self, row: &SlotRow) -> TensorStatistics {
-        let mut cells = Vec::new();
-        if let Some(stats) = row.stats() {
-            let counts = &stats.counts;
-            let number = |value: f64| Some(format!("{value:?}").into());
-            let count = |n: u64| Some(n.to_string().into());
-            let values = [
-                number(stats.max_or_nan()),
-                number(stats.min_or_nan()),
-                number(stats.mean_or_nan()),
-                number(stats.l2),
-                count(counts.n_negative),
-                count(counts.n_positive()),
-                count(counts.n_zero),
-                count(counts.n_nan),
-                count(counts.n_neg_inf),
-                count(counts.n_pos_inf),
-            ];
-            cells.extend(self.titles.iter().cloned().zip(values));
-        }
-        if let Some(digest) = &row.digest {
-            cells.push((self.digest.clone(), Some(digest.clone().into())));
-        }
-        cells.into()
-    }
-
-    /// Whether these are the statistics of a row that has a digest alone.
-    pub(super) fn is_digest_of(statistics: &TensorStatistics, row: &SlotRow) -> bool {
-        let [(_, Some(known))] = &statistics[..] else {
-            return false;
-        };
-        row.stats().is_none() && row.digest.as_deref() == Some(known.as_str())
-    }
-}
 
 /// The titles of a table of statistics.
 pub(super) fn columns() -> Vec<String> {
@@ -128,13 +60,10 @@ pub(super) fn cells(row: &SlotRow, statistics: &TensorStatistics) -> Vec<String>
         shape,
         number(row.n_elements),
     ];
-    let known: HashMap<&str, &Option<SharedText>> = statistics
-        .iter()
-        .map(|(title, cell)| (title.as_str(), cell))
-        .collect();
+    let mut known: HashMap<&str, Option<Cow<'_, str>>> = statistics.iter().collect();
     cells.extend(TITLES.iter().chain([&DIGEST_TITLE]).map(|title| {
-        let cell = known.get(title).and_then(|cell| cell.as_deref());
-        cell.unwrap_or("NA").to_owned()
+        let cell = known.remove(title).flatten();
+        cell.map_or_else(|| "NA".to_owned(), Cow::into_owned)
     }));
     cells
 }

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::statistics_rows::{StatisticTitles, cells, columns, side_title, slot_text};
+use super::statistics_rows::{cells, columns, side_title, slot_text};
 use crate::dump::DumpEntry;
 use crate::file_format::stats_csv::StatsTable;
 use crate::reader::index::{
@@ -24,19 +24,17 @@ use crate::{SharedPath, SharedText, StoreError};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RowUse {
     /// Executions and tensors, and all of the next.
+    All,
+    /// Executions, tensors and operators in files. Tables would say again what the tensors do, in
+    /// several times the memory.
     Tensors,
     /// Operators in files, and tables of statistics.
     Operators,
 }
 
 impl RowUse {
-    /// The use for somebody who takes tensors, or for nobody.
-    pub(super) fn for_taker<T>(take: &Option<T>) -> RowUse {
-        if take.is_some() {
-            RowUse::Tensors
-        } else {
-            RowUse::Operators
-        }
+    fn has_tensors(self) -> bool {
+        self != RowUse::Operators
     }
 }
 
@@ -49,7 +47,6 @@ pub(super) struct KnownParts {
     files: HashMap<SharedPath, u32>,
     /// The first statistics of each content, by file and offset.
     contents: HashMap<(u32, u64), TensorStatistics>,
-    titles: StatisticTitles,
 }
 
 impl KnownParts {
@@ -127,11 +124,11 @@ impl<'a> StepOperators<'a> {
         &mut self,
         index: &mut DumpIndex,
         known: &mut KnownParts,
-        rows: Vec<SlotRow>,
+        rows: impl Iterator<Item = SlotRow>,
     ) -> Vec<IndexedTensor> {
         let mut tensors = Vec::new();
-        if self.row_use == RowUse::Tensors {
-            tensors.reserve_exact(rows.len());
+        if self.row_use.has_tensors() {
+            tensors.reserve(rows.size_hint().0);
         }
         for row in rows {
             let mut current = self.execution(&row, known);
@@ -140,7 +137,7 @@ impl<'a> StepOperators<'a> {
             let place = place.map(|(file, offset)| (file.number, *offset));
             let statistics = self.statistics(&row, place, known);
             self.count(&row, &mut current);
-            if place.is_none() && !statistics.is_empty() {
+            if place.is_none() && !statistics.is_empty() && self.row_use != RowUse::Tensors {
                 self.add_statistics(&row, &current, &statistics);
             }
             if let Some(execution) = &current.indexed {
@@ -164,21 +161,19 @@ impl<'a> StepOperators<'a> {
         known: &mut KnownParts,
     ) -> TensorStatistics {
         let Some(place) = place else {
-            return known.titles.of_row(row);
+            return TensorStatistics::from_row(row);
         };
-        let is_read = self.row_use == RowUse::Tensors;
+        let is_read = self.row_use.has_tensors();
         match known.contents.entry(place) {
-            Entry::Occupied(first)
-                if !is_read || StatisticTitles::is_digest_of(first.get(), row) =>
-            {
+            Entry::Occupied(first) if !is_read || first.get().is_digest_of(row) => {
                 first.get().clone()
             }
-            Entry::Occupied(_) => known.titles.of_row(row),
+            Entry::Occupied(_) => TensorStatistics::from_row(row),
             Entry::Vacant(new) => {
                 // Several slots show it, and it takes room once.
                 self.n_bytes += n_bytes(row).unwrap_or(0);
                 let statistics = if is_read {
-                    known.titles.of_row(row)
+                    TensorStatistics::from_row(row)
                 } else {
                     TensorStatistics::default()
                 };
@@ -210,7 +205,7 @@ impl<'a> StepOperators<'a> {
             }
         };
         let op_type = known.name(row.op_type.as_ref());
-        let indexed = (self.row_use == RowUse::Tensors).then(|| {
+        let indexed = self.row_use.has_tensors().then(|| {
             let model = row.model.as_ref().map(|model| known.name(Some(model)));
             Arc::new(IndexedExecution {
                 kind: kind(row),
