@@ -1,6 +1,9 @@
 //! Findings in the numbers of one dump, without another to compare with: where NaN and infinities
 //! begin, and how near the rest comes to the end of its dtype.
 
+mod kept;
+mod progress;
+
 use opscope_store::record::SlotSide;
 use opscope_store::slot_table::StatisticsCells;
 use opscope_tensor::distribution::finite_range;
@@ -9,8 +12,10 @@ use opscope_tensor::{DType, Numbers, stats};
 use crate::compare::side::{ComparedDump, ExecutionSlot};
 use crate::elements::{LastFile, NumpyArray};
 use crate::error_chain::chain;
-use crate::job;
 use crate::tables::rows::statistics_of;
+
+pub use kept::{keep, kept};
+pub use progress::SurveyProgress;
 
 /// Powers of two that are left below the largest number of a dtype, from which on an operator is
 /// near the edge.
@@ -20,14 +25,13 @@ const CHOOSING: [&str; 14] = [
     "cat", "clamp", "clip", "constant", "copy", "fill", "full", "gather", "index", "pad",
     "scatter", "tri", "where", "select",
 ];
-/// Executions that a thread takes at once: neighbours are often in one file.
-const N_AT_ONCE: usize = 64;
-
 /// The executions of a dump, in its order.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct DumpSurvey {
-    /// One for each of [`ComparedDump::runs`].
+    /// One for each of [`ComparedDump::runs`]; nothing is known of those that are not surveyed yet.
     pub executions: Vec<SurveyedExecution>,
+    /// How many of them were surveyed, from the first on.
+    pub n_surveyed: usize,
     /// Tensors whose elements could not be read.
     pub problems: Vec<String>,
 }
@@ -146,28 +150,11 @@ fn headroom(dtype: DType, magnitude: f64) -> Option<i32> {
 /// Surveys a dump. Statistics that it has are taken; of tensors with elements alone they are
 /// computed, on `n_threads` threads.
 pub fn survey(dump: &ComparedDump, n_threads: usize) -> DumpSurvey {
-    // Of a dump of outputs nothing tells that an operator has no inputs.
-    let mut slots = dump.runs.iter().flat_map(|run| &run.slots);
-    let shows_inputs = slots.any(|slot| slot.side == SlotSide::Input);
-    let runs: Vec<usize> = (0..dump.runs.len()).collect();
-    let chunks: Vec<&[usize]> = runs.chunks(N_AT_ONCE).collect();
-    let parts = job::map(&chunks, n_threads, |chunk| {
-        let mut file = LastFile::default();
-        let mut problems = Vec::new();
-        let executions = chunk.iter().map(|&run| {
-            let [inputs, outputs] = totals(dump, run, &mut file, &mut problems);
-            let is_all_known = shows_inputs && !lacks_inputs(dump, run);
-            let surveyed = surveyed(&inputs, &outputs, is_all_known);
-            with_masks(surveyed, &outputs, &dump.runs[run].op_type)
-        });
-        (executions.collect::<Vec<_>>(), problems)
-    });
-    let mut survey = DumpSurvey::default();
-    for (executions, problems) in parts {
-        survey.executions.extend(executions);
-        survey.problems.extend(problems);
+    let mut progress = SurveyProgress::new(dump);
+    while !progress.is_done() {
+        progress.advance(dump, n_threads);
     }
-    survey
+    progress.into_survey()
 }
 
 /// Whether the graph beside the dump gives an operator more inputs than the dump shows.

@@ -27,6 +27,11 @@ pub fn index_dir(root: &Path) -> PathBuf {
     root.join(OWN_DIR).join("index")
 }
 
+/// The survey of the dump.
+pub fn survey_file(root: &Path) -> PathBuf {
+    root.join(OWN_DIR).join("survey")
+}
+
 /// Which graph was executed when, beside the dumps of models that came from no file.
 pub fn executions_file(root: &Path) -> PathBuf {
     root.join(OWN_DIR).join("executions.json")
