@@ -24,7 +24,9 @@ export type VerdictKind =
   | "has_inf"
   | "may_be_mask"
   | "finite"
-  | "no_statistics";
+  | "no_statistics"
+  | "waiting"
+  | "reading";
 /** First and last index of each axis, inclusive. */
 export type Ranges = [number, number][];
 

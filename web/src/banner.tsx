@@ -1,12 +1,17 @@
-/** What is wrong with the page itself: no server, another dump, an operator that is not there. */
+/**
+ * What is to be known of the page itself: no server, another dump, an operator that is not there,
+ * or that not everything is read yet.
+ */
 
 import { lookAgain, useHealth } from "./connection";
+import { useNews, type News } from "./news";
 import { t } from "./texts";
 
 export function Banner({ missing = null }: { missing?: string | null }) {
   const health = useHealth();
+  const news = useNews();
   const words = health === "lost" ? t.lost : health === "changed" ? t.changed : missing;
-  if (words === null) return null;
+  if (words === null) return <Progress news={news} />;
   return (
     <div class="banner" role="alert">
       <span>{words}</span>
@@ -19,6 +24,24 @@ export function Banner({ missing = null }: { missing?: string | null }) {
           {t.try_again}
         </button>
       )}
+    </div>
+  );
+}
+
+/** How far the dump is read, or that a run still writes it. */
+function Progress({ news }: { news: News | null }) {
+  if (news === null || news.state === "whole") return null;
+  const is_failed = news.state === "failed";
+  return (
+    <div class={is_failed ? "banner" : "banner calm"} role={is_failed ? "alert" : "status"}>
+      <span>
+        {is_failed
+          ? t.run_failed(news.message ?? "")
+          : news.state === "running"
+            ? t.run_goes_on
+            : t.reading(news.n_done, news.n)}
+      </span>
+      {news.state === "reading" && <progress value={news.n_done} max={news.n} />}
     </div>
   );
 }

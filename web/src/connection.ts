@@ -29,6 +29,17 @@ export function currentHealth(): Health {
 /** How often the server came back; a page that is keyed by it asks anew for what failed. */
 export let recoveries = 0;
 
+/** How often the dump that is shown was replaced by a newer state of it. */
+export let generation = 0;
+
+/** Asks anew for everything, since the dump has more; what is shown stays until it is here. */
+export function forgetAnswers(): void {
+  answers.clear();
+  settled.clear();
+  generation += 1;
+  for (const watcher of watchers) watcher();
+}
+
 /** Looks whether a server that was lost answers again. */
 export function lookAgain(): void {
   request("info").then(
@@ -74,6 +85,7 @@ export function useBytes(path: string | null, pause = 0): Answer<ArrayBuffer> {
 
 interface Pending<T> {
   path: string | null;
+  generation: number;
   data: T | null;
   error: string | null;
 }
@@ -83,20 +95,26 @@ function usePending<T>(
   pause: number,
   load: (path: string) => Promise<T>,
 ): Answer<T> {
-  const [state, setState] = useState<Pending<T>>({ path: null, data: null, error: null });
+  const [state, setState] = useState<Pending<T>>({
+    path: null,
+    generation,
+    data: null,
+    error: null,
+  });
+  const asked = generation;
   useEffect(() => {
     if (path === null) return;
     let wanted = true;
     const start = () => {
       load(path).then(
-        (data) => wanted && setState({ path, data, error: null }),
+        (data) => wanted && setState({ path, generation: asked, data, error: null }),
         (error: ServerError) =>
           wanted &&
           setState((before) =>
             // What is loaded stays when the server goes.
             error.status === 0 && before.data !== null
-              ? { ...before, path }
-              : { path, data: null, error: error.message },
+              ? { ...before, path, generation: asked }
+              : { path, generation: asked, data: null, error: error.message },
           ),
       );
     };
@@ -105,9 +123,12 @@ function usePending<T>(
       wanted = false;
       if (timer !== undefined) clearTimeout(timer);
     };
-  }, [path]);
+  }, [path, asked]);
   if (path === null) return { data: null, error: null, loading: false };
-  if (state.path === path) return { data: state.data, error: state.error, loading: false };
+  // Of a path that is asked for again the older data stand for a moment.
+  if (state.path === path && (state.generation === asked || state.data !== null)) {
+    return { data: state.data, error: state.error, loading: false };
+  }
   // An answer that is already here is shown in this very frame, without a step in between.
   const known = settled.get(path) as T | undefined;
   if (known !== undefined) return { data: known, error: null, loading: false };

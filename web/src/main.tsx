@@ -11,5 +11,7 @@ import "./style/coverage.css";
 import "./style/steps.css";
 import "./style/narrow.css";
 import { App } from "./app";
+import { listen } from "./news";
 
+listen();
 render(<App />, document.getElementById("page")!);

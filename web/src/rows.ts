@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import type { FilterError, Operators, Row } from "./api";
-import { ask, recoveries } from "./connection";
+import { ask, generation, recoveries } from "./connection";
 import { distinctNames, type ShortName } from "./names";
 
 export const PAGE_ROWS = 200;
@@ -15,6 +15,8 @@ export class RowSource {
   private readonly pages = new Map<number, { rows: Row[]; names: ShortName[] }>();
   private readonly loading = new Set<number>();
   private readonly failed = new Set<number>();
+  /** Pages of an older state of the dump, which are shown until the newer ones are here. */
+  private readonly stale = new Set<number>();
   private readonly watchers = new Set<() => void>();
 
   constructor(
@@ -29,7 +31,8 @@ export class RowSource {
     const page = Math.floor(place / PAGE_ROWS);
     const known = this.pages.get(page);
     // A page that failed is not asked for by every render; a look at the server does that.
-    if (!known && !this.failed.has(page)) void this.loadPage(page);
+    const is_wanted = !known || this.stale.has(page);
+    if (is_wanted && !this.failed.has(page)) void this.loadPage(page);
     return known?.rows[place % PAGE_ROWS];
   }
 
@@ -58,18 +61,25 @@ export class RowSource {
     return () => void this.watchers.delete(watcher);
   }
 
+  /** Loads anew what is looked at. */
+  renew(): void {
+    for (const page of this.pages.keys()) this.stale.add(page);
+    this.failed.clear();
+    void this.loadPage(0);
+  }
+
   private path(offset: number, limit: number): string {
     const filter = encodeURIComponent(this.filter);
     return `operators?q=${filter}&sort=${this.sort}&offset=${offset}&limit=${limit}`;
   }
 
   private async loadPage(page: number): Promise<void> {
-    if (this.pages.has(page)) return;
+    if (this.pages.has(page) && !this.stale.has(page)) return;
     const is_first = !this.loading.has(page);
     this.loading.add(page);
     try {
       const answer = await ask<Operators>(this.path(page * PAGE_ROWS, PAGE_ROWS));
-      if (this.pages.has(page)) return;
+      if (this.pages.has(page) && !this.stale.delete(page)) return;
       this.matching = answer.matching;
       this.total = answer.total;
       this.error = answer.error;
@@ -87,6 +97,7 @@ export class RowSource {
 
 const sources: RowSource[] = [];
 let seen_recoveries = 0;
+let seen_generation = 0;
 
 /** The source for a filter and order; the last few stay, so that going back is instant. */
 export function rowSource(filter: string, sort: string): RowSource {
@@ -94,6 +105,10 @@ export function rowSource(filter: string, sort: string): RowSource {
     seen_recoveries = recoveries;
     const sound = sources.filter((s) => s.failure === null);
     sources.splice(0, sources.length, ...sound);
+  }
+  if (seen_generation !== generation) {
+    seen_generation = generation;
+    for (const known of sources) known.renew();
   }
   let source = sources.find((s) => s.filter === filter && s.sort === sort);
   if (!source) {

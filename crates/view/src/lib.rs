@@ -8,9 +8,15 @@ mod filter;
 pub mod graph;
 mod json;
 mod links;
+mod live;
 mod page;
 mod server;
+mod shown;
+mod unfinished;
 mod viewed;
 
-pub use server::{PageServer, ServerOptions};
+pub use live::LiveDump;
+pub use server::{PageServer, RunningPage, ServerOptions};
+pub use shown::{PageState, ShownRuns};
+pub use unfinished::UnfinishedSurvey;
 pub use viewed::{Findings, ShownSide, ViewError, ViewedDump, ViewedRuns};

@@ -2,10 +2,13 @@
 //! the token in the address, and read-only.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::io;
 use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -18,12 +21,15 @@ use tokio::runtime::Runtime;
 
 use crate::answers::{Answer, AnswerError, answer};
 use crate::page::{INDEX, VIEWS, asset};
+use crate::shown::{PageNews, PageState, ShownRuns};
 use crate::viewed::{ViewError, ViewedRuns};
 
 /// Nothing is loaded from anywhere else, and nothing in the page is a script but its file.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
                       img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; \
                       form-action 'none'; frame-ancestors 'none'";
+/// Time after which a connection without news gets an empty line.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
 /// Bytes of the token.
 const N_TOKEN_BYTES: usize = 16;
 
@@ -57,7 +63,7 @@ pub struct PageServer {
 }
 
 struct Shared {
-    runs: ViewedRuns,
+    runs: ShownRuns,
     token: String,
     /// The name that the user gave, which browsers may send as well.
     host: String,
@@ -68,7 +74,11 @@ impl PageServer {
     ///
     /// # Errors
     /// [`ViewError::Serve`] if the interface does not exist or the port is taken.
-    pub fn bind(runs: ViewedRuns, options: &ServerOptions) -> Result<PageServer, ViewError> {
+    pub fn bind(
+        runs: Arc<ViewedRuns>,
+        state: PageState,
+        options: &ServerOptions,
+    ) -> Result<PageServer, ViewError> {
         let asked = format!("{}:{}", options.host, options.port);
         let failed = |source: io::Error| ViewError::Serve {
             address: asked.clone(),
@@ -97,7 +107,7 @@ impl PageServer {
             listener,
             address: format!("http://{host}:{port}/{token}/overview"),
             shared: Arc::new(Shared {
-                runs,
+                runs: ShownRuns::new(runs, state),
                 token,
                 host: options.host.clone(),
             }),
@@ -109,16 +119,55 @@ impl PageServer {
         &self.address
     }
 
+    /// The dumps that it shows, to be replaced by others.
+    pub fn shown(&self) -> ShownRuns {
+        self.shared.runs.clone()
+    }
+
     /// Answers until the process is interrupted or told to end.
     ///
     /// # Errors
     /// [`ViewError::Serve`] if the port is lost.
     pub fn run(self) -> Result<(), ViewError> {
+        let shown = self.shown();
+        self.serve(async move {
+            interrupted().await;
+            // Pages wait for news with a connection of their own, which would hold the end up.
+            shown.end();
+        })
+    }
+
+    /// Answers on a thread of its own, until it is told to end. Signals stay the caller's.
+    ///
+    /// # Errors
+    /// [`ViewError::Serve`] if there is no thread.
+    pub fn start(self) -> Result<RunningPage, ViewError> {
+        let (shown, address) = (self.shown(), self.address.clone());
+        let mut news = shown.news();
+        let serve = move || {
+            self.serve(async move {
+                let ending = news.wait_for(|news| news.is_ending).await;
+                // Without a sender there is nobody who could end it later.
+                drop(ending);
+            })
+        };
+        let thread = thread::Builder::new().name("page".to_owned()).spawn(serve);
+        match thread {
+            Ok(thread) => Ok(RunningPage {
+                shown,
+                address,
+                thread: Some(thread),
+            }),
+            Err(source) => Err(ViewError::Serve { address, source }),
+        }
+    }
+
+    fn serve(self, end: impl Future<Output = ()> + Send + 'static) -> Result<(), ViewError> {
         let router = Router::new().fallback(respond).with_state(self.shared);
         // Connections in progress are answered first.
         let served = self.runtime.block_on(async {
             axum::serve(self.listener, router)
-                .with_graceful_shutdown(interrupted())
+                .with_graceful_shutdown(end)
                 .await
         });
         // A browser keeps its connection open; nobody waits for it.
@@ -127,6 +176,44 @@ impl PageServer {
             address: self.address,
             source,
         })
+    }
+}
+
+/// A page that is served on a thread of its own, until this is dropped.
+pub struct RunningPage {
+    shown: ShownRuns,
+    address: String,
+    thread: Option<JoinHandle<Result<(), ViewError>>>,
+}
+
+impl RunningPage {
+    /// The address of the page, with its token.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// The dumps that it shows, to be replaced by others.
+    pub fn shown(&self) -> &ShownRuns {
+        &self.shown
+    }
+
+    /// Ends it, after the questions that are being answered.
+    ///
+    /// # Errors
+    /// [`ViewError::Serve`] if the port was lost.
+    pub fn stop(mut self) -> Result<(), ViewError> {
+        self.shown.end();
+        match self.thread.take().map(JoinHandle::join) {
+            Some(Ok(result)) => result,
+            Some(Err(panic)) => std::panic::resume_unwind(panic),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for RunningPage {
+    fn drop(&mut self) {
+        self.shown.end();
     }
 }
 
@@ -175,9 +262,13 @@ async fn respond(
             failure(StatusCode::NOT_FOUND, "there is no such view")
         };
     };
+    if question == "news" {
+        return reply(StatusCode::OK, "text/event-stream", news(&shared.runs));
+    }
     let question = question.to_owned();
     let work = move || {
-        let answer = || answer(&shared.runs, &question, &query);
+        let runs = shared.runs.current();
+        let answer = || answer(&runs, &question, &query);
         // A mistake of ours shall not end the page of the user.
         catch_unwind(AssertUnwindSafe(answer))
     };
@@ -189,6 +280,31 @@ async fn respond(
             "the answer could not be made",
         ),
     }
+}
+
+/// The state of the dumps now and whenever it changes, as server-sent events.
+fn news(shown: &ShownRuns) -> Body {
+    let mut receiver = shown.news();
+    // The first event is that of now.
+    receiver.mark_changed();
+    Body::from_stream(futures_util::stream::unfold(
+        receiver,
+        async |mut receiver| {
+            let text = match tokio::time::timeout(SIGN_OF_LIFE, receiver.changed()).await {
+                Ok(Ok(())) => {
+                    let news: PageNews = receiver.borrow_and_update().clone();
+                    if news.is_ending {
+                        return None;
+                    }
+                    format!("data: {}\n\n", news.json())
+                }
+                // A line that says nothing keeps the connection open.
+                Err(_) => ":\n\n".to_owned(),
+                Ok(Err(_)) => return None,
+            };
+            Some((Ok::<_, Infallible>(text), receiver))
+        },
+    ))
 }
 
 /// Refuses what does not come from the page: another method, the name of another host, which a

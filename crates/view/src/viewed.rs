@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use opscope_analysis::compare::result::SlotKey;
 use opscope_analysis::compare::result::{
@@ -18,9 +19,9 @@ use crate::links::OperatorLinks;
 /// One dump, or two of which one is taken for right.
 pub struct ViewedRuns {
     /// The dump that is examined.
-    pub target: ViewedDump,
+    pub target: Arc<ViewedDump>,
     /// The dump that is taken for right.
-    pub golden: Option<ViewedDump>,
+    pub golden: Option<Arc<ViewedDump>>,
     /// The comparison or the survey of the operators.
     pub findings: Findings,
     /// Version of the program.
@@ -196,11 +197,25 @@ impl ViewedRuns {
         }
         let findings = Findings::Surveyed(survey::survey(&target.dump, n_threads));
         Ok(ViewedRuns {
-            target,
+            target: Arc::new(target),
             golden: None,
             findings,
             program: program.to_owned(),
         })
+    }
+
+    /// One dump with what is known of its numbers.
+    pub(crate) fn surveyed(
+        target: Arc<ViewedDump>,
+        survey: DumpSurvey,
+        program: &str,
+    ) -> ViewedRuns {
+        ViewedRuns {
+            target,
+            golden: None,
+            findings: Findings::Surveyed(survey),
+            program: program.to_owned(),
+        }
     }
 
     /// Compares two dumps with the defaults of `opscope compare`.
@@ -240,8 +255,8 @@ impl ViewedRuns {
             }
         }
         Ok(ViewedRuns {
-            target,
-            golden: Some(open(golden)?),
+            target: Arc::new(target),
+            golden: Some(Arc::new(open(golden)?)),
             findings: Findings::Compared(Box::new(comparison)),
             program,
         })
@@ -249,13 +264,7 @@ impl ViewedRuns {
 
     /// A saved comparison, whose tensors are not at hand.
     pub fn of_saved(comparison: Comparison) -> ViewedRuns {
-        let dump = |path: &str| ViewedDump {
-            path: path.into(),
-            dump: ComparedDump::default(),
-            links: OperatorLinks::default(),
-            by_name: HashMap::new(),
-            operators: Vec::new(),
-        };
+        let dump = |path: &str| Arc::new(ViewedDump::with_nothing(Path::new(path)));
         ViewedRuns {
             target: dump(&comparison.config.target),
             golden: Some(dump(&comparison.config.golden)),
@@ -303,7 +312,7 @@ impl ViewedRuns {
     pub fn side(&self, side: ShownSide) -> Option<&ViewedDump> {
         match side {
             ShownSide::Target => Some(&self.target),
-            ShownSide::Golden => self.golden.as_ref(),
+            ShownSide::Golden => self.golden.as_deref(),
         }
     }
 
@@ -358,7 +367,7 @@ impl ViewedRuns {
 }
 
 impl ViewedDump {
-    fn open(path: &Path, n_threads: usize) -> Result<ViewedDump, StoreError> {
+    pub(crate) fn open(path: &Path, n_threads: usize) -> Result<ViewedDump, StoreError> {
         let dump = ComparedDump::open(path, n_threads)?;
         Ok(ViewedDump {
             path: path.to_owned(),
@@ -367,6 +376,17 @@ impl ViewedDump {
             by_name: HashMap::new(),
             operators: Vec::new(),
         })
+    }
+
+    /// A dump of which nothing is at hand.
+    pub(crate) fn with_nothing(path: &Path) -> ViewedDump {
+        ViewedDump {
+            path: path.to_owned(),
+            dump: ComparedDump::default(),
+            links: OperatorLinks::default(),
+            by_name: HashMap::new(),
+            operators: Vec::new(),
+        }
     }
 
     fn with_names(mut self) -> ViewedDump {

@@ -55,6 +55,8 @@ export function discSign(verdict: Verdict): Sign {
     verdict.kind === "unknown" ||
     verdict.kind === "nothing" ||
     verdict.kind === "no_statistics" ||
+    verdict.kind === "waiting" ||
+    verdict.kind === "reading" ||
     verdict.kind === "inherited"
   )
     return "skip";

@@ -44,6 +44,8 @@ export const en = {
     may_be_mask: "No NaN. {op} has the first Inf: {share}, which may be a mask.",
     finite: "No output is known to have a NaN or an Inf.",
     no_statistics: "Nothing is known of the values: the dump holds no numbers.",
+    waiting: "No operator has run yet.",
+    reading: "The elements are being read.",
   },
   an_operator: "an operator",
   the_model_input: "an input of the model",
@@ -330,6 +332,10 @@ export const en = {
   loading: "Loading",
   lost: "This page has lost opscope. What is loaded stays.",
   try_again: "Try again",
+  run_goes_on: "The model runs: operators appear as they are written.",
+  run_failed: (message: string) => `The run has failed: ${message}`,
+  reading: (n: number, all: number) =>
+    `The elements are being read: ${formatCount(n)} of ${formatCount(all)} operators so far.`,
   changed:
     "The dump changed or is gone. " +
     "The table shows what the index held; some tensors cannot be opened.",

@@ -6,6 +6,7 @@ mod dry_run;
 pub(crate) mod dump_report;
 mod findings;
 pub(crate) mod form;
+mod live_page;
 mod near_names;
 mod once;
 mod outputs;
@@ -29,6 +30,7 @@ use opscope_store::record::ModelId;
 
 use self::compress::CompressArguments;
 use self::control::RemoteControl;
+use self::live_page::LivePage;
 use self::outputs::OutputFiles;
 use self::policy::PolicyArguments;
 use self::range::NarrowFloat;
@@ -36,6 +38,7 @@ use self::ring::RingArguments;
 use self::run_model::{LoadedRun, dump_model};
 use self::volume::VolumeArguments;
 use super::mindspore_target::MindSporeTarget;
+use super::view::ServerArguments;
 use crate::arguments::ModeArguments;
 use crate::engine::{EngineArguments, EngineInUse, GraphArguments};
 use crate::exit::{CommandFailure, PARTIAL};
@@ -64,6 +67,12 @@ pub(crate) struct DumpArguments {
     /// where numpy has no such dtype, and a list of them in `{step}/outputs.json`
     #[arg(long, value_name = "DIR", conflicts_with = "dry_run")]
     save_outputs: Option<PathBuf>,
+    /// Show the dump as a page in the browser, as `opscope view` does: operators appear while the
+    /// model runs, and the page stays until Ctrl-C
+    #[arg(long, conflicts_with_all = ["stats", "narrow", "dry_run"])]
+    view: bool,
+    #[command(flatten)]
+    server: ServerArguments,
 }
 
 /// How to run something, and what to keep of it.
@@ -191,6 +200,9 @@ pub(crate) fn run(arguments: &DumpArguments) -> Result<(), CommandFailure> {
         described.map_err(|error| CommandFailure::new(PARTIAL, error))
     };
     let is_described = describe(&run)?;
+    let page = (arguments.view)
+        .then(|| LivePage::begin(&dump, &arguments.server, options.json))
+        .transpose()?;
     let (mut report, result) = dump_model(options, &request, &dump, &mut run, &inputs, &remote)?;
     // Dumps of overflow or of failing operators make no directory until there is a finding, so that
     // there may have been no place for the description before.
@@ -207,8 +219,9 @@ pub(crate) fn run(arguments: &DumpArguments) -> Result<(), CommandFailure> {
     } else {
         report::print(&report)?;
     }
+    let shown = page.map_or(Ok(()), |page| page.finish(&result));
     run_model::finish(report, result)?;
-    recorded
+    recorded.and(shown)
 }
 
 impl RunArguments {

@@ -3,11 +3,13 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::thread;
 
 use opscope_analysis::compare::result::Comparison;
 use opscope_analysis::compare::run::CompareError;
 use opscope_analysis::default_jobs;
-use opscope_view::{PageServer, ServerOptions, ViewError, ViewedRuns};
+use opscope_view::{PageServer, PageState, ServerOptions, UnfinishedSurvey, ViewError, ViewedRuns};
 
 use crate::commands::saved_result::{self, program};
 use crate::console::{self, line, tell};
@@ -70,17 +72,22 @@ pub(crate) fn run(arguments: &ViewArguments) -> Result<(), CommandFailure> {
     let n_threads = arguments.jobs.unwrap_or_else(default_jobs).max(1);
     let program = program();
     let runs = match (&arguments.from, dumps) {
-        (Some(saved), _) => Ok(ViewedRuns::of_saved(saved_result::read(saved)?)),
+        (Some(saved), _) => ViewedRuns::of_saved(saved_result::read(saved)?),
         (None, [Some(target), Some(golden)]) => progress::with_spinner("comparing", || {
             ViewedRuns::open_two([target, golden], n_threads, &program)
-        }),
-        (None, [Some(dump), None]) => progress::with_spinner("reading", || {
-            ViewedRuns::open_one(dump, n_threads, &program)
-        }),
+        })
+        .map_err(failure)?,
+        (None, [Some(dump), None]) => {
+            let begun = progress::with_spinner("reading", || {
+                UnfinishedSurvey::begin(dump, n_threads, &program)
+            });
+            let (runs, rest) = begun.map_err(failure)?;
+            return serve(runs, rest, &arguments.server, n_threads);
+        }
         // clap has seen to it.
         (None, [None, _]) => return Err(CommandFailure::message(USAGE, "a dump is needed")),
     };
-    serve(runs.map_err(failure)?, &arguments.server, n_threads)
+    serve(Arc::new(runs), None, &arguments.server, n_threads)
 }
 
 /// Serves the page of a comparison that was just made, until it is interrupted.
@@ -91,30 +98,51 @@ pub(crate) fn serve_comparison(
     n_threads: usize,
 ) -> Result<(), CommandFailure> {
     let runs = ViewedRuns::open_compared(comparison, [target, golden], n_threads);
-    serve(runs.map_err(failure)?, server, n_threads)
+    serve(Arc::new(runs.map_err(failure)?), None, server, n_threads)
 }
 
 fn serve(
-    runs: ViewedRuns,
+    runs: Arc<ViewedRuns>,
+    rest: Option<UnfinishedSurvey>,
     server: &ServerArguments,
     n_threads: usize,
 ) -> Result<(), CommandFailure> {
+    let state = (rest.as_ref()).map_or(PageState::Whole, UnfinishedSurvey::state);
+    let page = bind(runs, state, server, n_threads)?;
+    line!(console::out(), "{}", page.address())?;
+    // Whoever waits for the address reads it from a pipe.
+    console::out().flush()?;
+    open_unless_asked(server, page.address());
+    if let Some(rest) = rest {
+        let shown = page.shown();
+        // The end of the server ends the process, and with it what nobody will see.
+        thread::spawn(move || rest.finish(&shown));
+    }
+    page.run().map_err(failure)
+}
+
+/// Takes the port that is asked for.
+pub(crate) fn bind(
+    runs: Arc<ViewedRuns>,
+    state: PageState,
+    server: &ServerArguments,
+    n_threads: usize,
+) -> Result<PageServer, CommandFailure> {
     let options = ServerOptions {
         host: server.host.clone(),
         port: server.port,
         n_threads,
     };
-    let page = PageServer::bind(runs, &options).map_err(failure)?;
-    line!(console::out(), "{}", page.address())?;
-    // Whoever waits for the address reads it from a pipe.
-    console::out().flush()?;
-    if !server.no_open && !open_browser(page.address()) {
-        tell!("no browser could be opened: open the address above, or forward its port");
-    }
-    page.run().map_err(failure)
+    PageServer::bind(runs, state, &options).map_err(failure)
 }
 
-fn failure(error: ViewError) -> CommandFailure {
+pub(crate) fn open_unless_asked(server: &ServerArguments, address: &str) {
+    if !server.no_open && !open_browser(address) {
+        tell!("no browser could be opened: open the address above, or forward its port");
+    }
+}
+
+pub(crate) fn failure(error: ViewError) -> CommandFailure {
     let code = match &error {
         ViewError::Compare(CompareError::NothingChosen { .. } | CompareError::Mapping(_))
         | ViewError::Serve { .. } => USAGE,

@@ -37,7 +37,7 @@ pub(super) fn answer(runs: &ViewedRuns) -> Value {
     json!({
         "program": runs.program,
         "target": side(&runs.target),
-        "golden": runs.golden.as_ref().map(side),
+        "golden": runs.golden.as_deref().map(side),
         "n_operators": runs.n_operators(),
         "places": places(runs),
         "metric": metric,
@@ -97,7 +97,7 @@ fn places(runs: &ViewedRuns) -> Vec<Value> {
 }
 
 fn n_problems(runs: &ViewedRuns) -> usize {
-    let dumps = [Some(&runs.target), runs.golden.as_ref()];
+    let dumps = [Some(&*runs.target), runs.golden.as_deref()];
     let of_dumps = dumps.into_iter().flatten();
     let n = of_dumps.map(|dump| dump.problems().count()).sum::<usize>();
     n + runs.survey().map_or(0, |survey| survey.problems.len())

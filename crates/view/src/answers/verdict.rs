@@ -207,8 +207,15 @@ fn of_finite(runs: &ViewedRuns) -> Value {
         .filter(|facts| facts.non_finite().contains(&None))
         .count();
     let n = runs.n_operators();
+    let is_reading = runs
+        .survey()
+        .is_some_and(|survey| survey.n_surveyed < survey.executions.len());
     // Of what was not read nothing is said.
-    let (status, kind, text) = if n_unknown == n {
+    let (status, kind, text) = if n == 0 {
+        ("skip", "waiting", "no operator has run yet".to_owned())
+    } else if n_unknown == n && is_reading {
+        ("skip", "reading", "the elements are being read".to_owned())
+    } else if n_unknown == n {
         (
             "skip",
             "no_statistics",

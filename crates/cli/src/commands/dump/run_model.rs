@@ -313,7 +313,7 @@ fn start(
 
 /// Lets the first signal stop the run that `flag` belongs to; a second one ends the process at
 /// once.
-fn stop_on_signal(flag: Arc<AtomicBool>) -> Arc<AtomicBool> {
+pub(super) fn stop_on_signal(flag: Arc<AtomicBool>) -> Arc<AtomicBool> {
     // A process can set this handler once, and `opscope op` runs several models, so the handler
     // looks up whose turn it is. It runs on a thread of its own, which may take a lock.
     static CURRENT: Mutex<Option<Arc<AtomicBool>>> = Mutex::new(None);

@@ -1,0 +1,86 @@
+//! The page of a run that goes on.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use opscope_dump::OpenDump;
+use opscope_view::{LiveDump, PageState, RunningPage};
+
+use super::run_model::stop_on_signal;
+use crate::commands::saved_result::program;
+use crate::commands::view::{self, ServerArguments};
+use crate::console::{self, line, tell};
+use crate::exit::{CommandFailure, INTERRUPTED, USAGE, chain};
+
+/// Threads that read the dump for the page: the run is what takes time.
+const N_THREADS: usize = 1;
+/// Whether the user wants to leave is looked at so often.
+const BETWEEN_CHECKS: Duration = Duration::from_millis(50);
+
+/// A page that shows the operators of a run as they are written.
+pub(super) struct LivePage {
+    page: RunningPage,
+    is_over: Arc<AtomicBool>,
+    follower: JoinHandle<LiveDump>,
+}
+
+impl LivePage {
+    /// Serves the dump from now on, and prints the address: to standard error if standard output
+    /// belongs to a program.
+    pub(super) fn begin(
+        dump: &OpenDump,
+        server: &ServerArguments,
+        is_json: bool,
+    ) -> Result<LivePage, CommandFailure> {
+        let place = dump.written_place();
+        let root = place.map(|place| place.root);
+        let root = root.ok_or_else(|| {
+            CommandFailure::message(USAGE, "`--view` shows a dump, and this run writes none")
+        })?;
+        let mut live = LiveDump::new(&root, N_THREADS, &program());
+        let page = view::bind(live.runs(), PageState::Running, server, N_THREADS + 1)?;
+        let page = page.start().map_err(view::failure)?;
+        if is_json {
+            tell!("{}", page.address());
+        } else {
+            line!(console::out(), "{}", page.address())?;
+            console::out().flush()?;
+        }
+        view::open_unless_asked(server, page.address());
+        let is_over = Arc::new(AtomicBool::new(false));
+        let (shown, flag) = (page.shown().clone(), is_over.clone());
+        let follower = thread::spawn(move || {
+            live.follow(&shown, &flag);
+            live
+        });
+        Ok(LivePage {
+            page,
+            is_over,
+            follower,
+        })
+    }
+
+    /// Shows the whole dump until Ctrl-C, unless that has ended the run already.
+    pub(super) fn finish(self, result: &Result<(), CommandFailure>) -> Result<(), CommandFailure> {
+        self.is_over.store(true, Ordering::Release);
+        let live = match self.follower.join() {
+            Ok(live) => live,
+            Err(panic) => std::panic::resume_unwind(panic),
+        };
+        let failure = result.as_ref().err();
+        let is_interrupted = failure.is_some_and(|failure| failure.code == INTERRUPTED);
+        if !is_interrupted {
+            let text = failure.and_then(|failure| failure.error.as_ref());
+            live.finish(self.page.shown(), text.map(|error| chain(error.as_ref())));
+            tell!("the page is shown until Ctrl-C");
+            let wants_to_leave = stop_on_signal(Arc::default());
+            while !wants_to_leave.load(Ordering::Relaxed) {
+                thread::sleep(BETWEEN_CHECKS);
+            }
+        }
+        self.page.stop().map_err(view::failure)
+    }
+}

@@ -1,0 +1,96 @@
+//! A dump that is shown while its elements are still read.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use opscope_analysis::survey::{self, SurveyProgress};
+
+use crate::shown::{PageState, ShownRuns};
+use crate::viewed::{ViewError, ViewedDump, ViewedRuns};
+
+/// A survey of which a part is shown already.
+pub struct UnfinishedSurvey {
+    runs: ViewedRuns,
+    progress: SurveyProgress,
+    n_threads: usize,
+    start: Instant,
+}
+
+/// How long a page waits for the survey before it is shown with a part of it.
+const FIRST_LOOK: Duration = Duration::from_millis(400);
+/// Time from news to news.
+const BETWEEN_NEWS: Duration = Duration::from_millis(700);
+/// A survey that took longer is kept for the next time.
+const WORTH_KEEPING: Duration = Duration::from_millis(500);
+
+impl UnfinishedSurvey {
+    /// Opens a dump as [`ViewedRuns::open_one`] does, and leaves the rest of a long survey for
+    /// later. A survey that was kept is taken.
+    ///
+    /// # Errors
+    /// [`ViewError`] if there is nothing to show.
+    pub fn begin(
+        path: &Path,
+        n_threads: usize,
+        program: &str,
+    ) -> Result<(Arc<ViewedRuns>, Option<UnfinishedSurvey>), ViewError> {
+        let target = ViewedDump::open(path, n_threads)?;
+        if target.dump.runs.is_empty() {
+            let (path, problems) = (target.path, target.dump.problems);
+            return Err(ViewError::Empty { path, problems });
+        }
+        let kept = survey::kept(&target.dump);
+        let is_kept = kept.is_some();
+        let runs = ViewedRuns::surveyed(Arc::new(target), kept.unwrap_or_default(), program);
+        if is_kept {
+            return Ok((Arc::new(runs), None));
+        }
+        let mut unfinished = UnfinishedSurvey {
+            progress: SurveyProgress::new(&runs.target.dump),
+            runs,
+            n_threads,
+            start: Instant::now(),
+        };
+        // Most dumps are surveyed at once.
+        let is_done = unfinished.advance(FIRST_LOOK);
+        let runs = unfinished.runs();
+        Ok((runs, (!is_done).then_some(unfinished)))
+    }
+
+    /// How far it is.
+    pub fn state(&self) -> PageState {
+        let survey = self.progress.survey();
+        PageState::Reading {
+            n_done: survey.n_surveyed,
+            n: survey.executions.len(),
+        }
+    }
+
+    /// Finishes it; the page tells how far it is. Beside the dump it is kept for the next time.
+    pub fn finish(mut self, page: &ShownRuns) {
+        while !self.advance(BETWEEN_NEWS) {
+            page.show(self.runs(), self.state());
+        }
+        page.show(self.runs(), PageState::Whole);
+        if self.start.elapsed() > WORTH_KEEPING {
+            survey::keep(&self.runs.target.dump, self.progress.survey());
+        }
+    }
+
+    /// Goes on for some time; whether it is done.
+    fn advance(&mut self, time: Duration) -> bool {
+        let start = Instant::now();
+        while !self.progress.is_done() && start.elapsed() < time {
+            self.progress
+                .advance(&self.runs.target.dump, self.n_threads);
+        }
+        self.progress.is_done()
+    }
+
+    /// The dump with what is known so far.
+    fn runs(&self) -> Arc<ViewedRuns> {
+        let (target, survey) = (self.runs.target.clone(), self.progress.survey().clone());
+        Arc::new(ViewedRuns::surveyed(target, survey, &self.runs.program))
+    }
+}

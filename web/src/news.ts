@@ -1,0 +1,43 @@
+/**
+ * What the server tells by itself: how far the dump is read, and that there is more of it. A page
+ * that is open while a model runs shows operators as they are written.
+ */
+
+import { useEffect, useState } from "preact/hooks";
+import { base, forgetAnswers, lookAgain } from "./connection";
+
+export interface News {
+  /** How often the dump was replaced by a newer state of it. */
+  generation: number;
+  state: "whole" | "reading" | "running" | "failed";
+  n_done: number;
+  n: number;
+  message: string | null;
+}
+
+let latest: News | null = null;
+const watchers = new Set<() => void>();
+
+export function useNews(): News | null {
+  const [, repaint] = useState(0);
+  useEffect(() => {
+    const watcher = () => repaint((n) => n + 1);
+    watchers.add(watcher);
+    return () => void watchers.delete(watcher);
+  }, []);
+  return latest;
+}
+
+/** Listens as long as the page is open; the browser connects again by itself. */
+export function listen(): void {
+  const source = new EventSource(`${base}api/news`);
+  source.onmessage = (event: MessageEvent<string>) => {
+    const news = JSON.parse(event.data) as News;
+    const is_newer = latest !== null && news.generation !== latest.generation;
+    latest = news;
+    if (is_newer) forgetAnswers();
+    for (const watcher of watchers) watcher();
+  };
+  // Whether the server is gone, or only this connection, a question tells.
+  source.onerror = () => lookAgain();
+}
