@@ -9,6 +9,7 @@ mod compare;
 mod convert;
 mod error;
 mod item;
+mod page;
 mod table;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -27,13 +28,21 @@ use array::NumpyElements;
 use compare::{DumpComparison, compare_dumps, judge_saved};
 use convert::convert_files;
 use error::ExceptionContent;
+use page::{ServedPage, view_dumps};
 use table::{ComparisonTable, TensorTable};
 
 use crate::functions;
 
 pub(crate) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    functions!(module, convert_files, compare_dumps, judge_saved);
+    functions!(
+        module,
+        convert_files,
+        compare_dumps,
+        judge_saved,
+        view_dumps
+    );
     module.add_class::<DumpComparison>()?;
+    module.add_class::<ServedPage>()?;
     module.add_class::<TensorCatalogue>()?;
     module.add_class::<TensorTable>()?;
     module.add_class::<ComparisonTable>()?;

@@ -28,6 +28,9 @@ use crate::viewed::{ViewError, ViewedRuns};
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
                       img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; \
                       form-action 'none'; frame-ancestors 'none'";
+/// The pages that may show this one in a frame, where notebooks may: those of this machine.
+const NOTEBOOKS: &str =
+    "frame-ancestors http://localhost:* http://127.0.0.1:* http://[::1]:* vscode-webview:";
 /// Time after which a connection without news gets an empty line.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
 /// Bytes of the token.
@@ -42,6 +45,8 @@ pub struct ServerOptions {
     pub port: u16,
     /// Threads that answer.
     pub n_threads: usize,
+    /// Whether a notebook on this machine may show it in a frame.
+    pub may_be_framed: bool,
 }
 
 impl Default for ServerOptions {
@@ -50,6 +55,7 @@ impl Default for ServerOptions {
             host: "127.0.0.1".to_owned(),
             port: 0,
             n_threads: 2,
+            may_be_framed: false,
         }
     }
 }
@@ -67,6 +73,7 @@ struct Shared {
     token: String,
     /// The name that the user gave, which browsers may send as well.
     host: String,
+    may_be_framed: bool,
 }
 
 impl PageServer {
@@ -110,6 +117,7 @@ impl PageServer {
                 runs: ShownRuns::new(runs, state),
                 token,
                 host: options.host.clone(),
+                may_be_framed: options.may_be_framed,
             }),
         })
     }
@@ -257,7 +265,7 @@ async fn respond(
     }
     let Some(question) = path.strip_prefix("api/") else {
         return if path.is_empty() || VIEWS.contains(&path) {
-            reply(StatusCode::OK, INDEX.content_type, INDEX.bytes.into())
+            document(shared.may_be_framed)
         } else {
             failure(StatusCode::NOT_FOUND, "there is no such view")
         };
@@ -280,6 +288,20 @@ async fn respond(
             "the answer could not be made",
         ),
     }
+}
+
+/// The page itself.
+fn document(may_be_framed: bool) -> Response {
+    let mut response = reply(StatusCode::OK, INDEX.content_type, INDEX.bytes.into());
+    if may_be_framed {
+        let policy = POLICY.replace("frame-ancestors 'none'", NOTEBOOKS);
+        // Of visible ASCII, which no header refuses.
+        if let Ok(policy) = HeaderValue::from_str(&policy) {
+            let headers = response.headers_mut();
+            headers.insert(header::CONTENT_SECURITY_POLICY, policy);
+        }
+    }
+    response
 }
 
 /// The state of the dumps now and whenever it changes, as server-sent events.

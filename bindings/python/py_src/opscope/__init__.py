@@ -1,7 +1,7 @@
 """Where a model's computation goes wrong: dumps of every operator's inputs and outputs.
 
 `opscope.open` reads a dump, tensor by tensor, as numpy's arrays; `opscope.convert` makes files of other kinds of it.
-`opscope.compare` says where one dump stops being another.
+`opscope.compare` says where one dump stops being another, and `opscope.view` shows it as a page in the browser.
 `opscope.acl` has the names of Huawei's pyACL and runs ONNX models on the CPU. `opscope.torch` dumps models of PyTorch
 while `torch.compile` runs them. `opscope.torchair` has the names of TorchAir, Huawei's backend for `torch.compile`.
 `opscope.mindspore` takes MindSpore's dump configurations for models of PyTorch.
@@ -28,6 +28,7 @@ __all__ = [
     "Statistics",
     "UnsupportedError",
     "UsageError",
+    "View",
     "__version__",
     "acl",
     "compare",
@@ -35,6 +36,7 @@ __all__ = [
     "mindspore",
     "torch",
     "torchair",
+    "view",
 ]
 
 _PACKAGES = ("acl", "mindspore", "torch", "torchair")
@@ -57,6 +59,8 @@ _NAMES = {
     "PassedOver": "_passed_over",
     "Record": "_record",
     "Statistics": "_statistics",
+    "View": "_view",
+    "view": "_view",
     "__version__": "_native",
 }
 

@@ -19,5 +19,7 @@ from ._passed_over import PassedOver as PassedOver
 from ._record import Record as Record
 from ._statistics import Statistics as Statistics
 from ._table import ArrowTable as ArrowTable
+from ._view import View as View
+from ._view import view as view
 
 __version__: str

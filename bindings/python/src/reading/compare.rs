@@ -111,7 +111,7 @@ fn judging(py: Python<'_>, judgement: JudgementRequest) -> PyResult<VerdictOptio
     })
 }
 
-fn described(error: CompareError) -> ExceptionContent {
+pub(super) fn described(error: CompareError) -> ExceptionContent {
     let message = error.to_string();
     match error {
         CompareError::Open { source, .. } => ExceptionContent::from(&source),

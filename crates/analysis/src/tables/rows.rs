@@ -237,9 +237,8 @@ fn describe(row: &mut SlotRow, slot: &ExecutionSlot, root: &Path) {
     row.file = Some(below.to_string_lossy().into());
     if let Some(place) = &record.elements {
         row.file_format = place.kind.map(|kind| kind.name().into());
-        row.file_slot = place
-            .tensor
-            .and_then(|(_, index)| i64::try_from(index).ok());
+        let place = slot.place_in_file();
+        row.file_slot = place.and_then(|(_, index)| i64::try_from(index).ok());
         row.offset = slot.offset().and_then(|offset| i64::try_from(offset).ok());
     }
     row.statistics = statistics_of(slot);

@@ -132,6 +132,7 @@ pub(crate) fn bind(
         host: server.host.clone(),
         port: server.port,
         n_threads,
+        ..ServerOptions::default()
     };
     PageServer::bind(runs, state, &options).map_err(failure)
 }

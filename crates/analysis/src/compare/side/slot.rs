@@ -28,9 +28,13 @@ pub struct ExecutionSlot {
     pub statistics: TensorStatistics,
     /// Where its bytes begin in its file; [`NO_OFFSET`] where the dump does not say.
     offset: u64,
+    /// Which tensor of its file it is; none of a damaged one.
+    place: Option<(record::SlotSide, u32)>,
     facts: Arc<SlotFacts>,
 }
 
+/// Stands in shared facts for the place of each slot.
+const ANY_PLACE: (record::SlotSide, usize) = (record::SlotSide::Output, 0);
 /// No file is so large. A number takes half of the room of one that may be missing.
 const NO_OFFSET: u64 = u64::MAX;
 
@@ -100,6 +104,7 @@ impl ExecutionSlot {
             made_value: None,
             statistics: TensorStatistics::default(),
             offset: NO_OFFSET,
+            place: None,
             facts: Arc::new(facts),
         }
     }
@@ -108,8 +113,16 @@ impl ExecutionSlot {
     pub(super) fn from_record(mut record: IndexedTensor, known: &mut KnownFacts) -> ExecutionSlot {
         let (side, index) = record.slot.take().unwrap_or((record::SlotSide::Output, 0));
         let original = record.original.take();
-        let place = record.elements.as_mut();
-        let offset = place.and_then(|place| place.offset.take());
+        let (mut offset, mut place) = (None, None);
+        if let Some(elements) = &mut record.elements {
+            offset = elements.offset.take();
+            let tensor = elements.tensor;
+            place = tensor.and_then(|(side, index)| Some((side, u32::try_from(index).ok()?)));
+            // Tensors of one file differ in nothing else. That there is a place stays known.
+            if place.is_some() {
+                elements.tensor = Some(ANY_PLACE);
+            }
+        }
         record.execution.clone_from(&known.no_execution);
         record.task_id = None;
         record.timestamp = None;
@@ -120,6 +133,7 @@ impl ExecutionSlot {
             made_value: None,
             statistics: std::mem::take(&mut record.statistics),
             offset: offset.unwrap_or(NO_OFFSET),
+            place,
             facts: known.share(record),
         }
     }
@@ -141,11 +155,17 @@ impl ExecutionSlot {
         (self.offset != NO_OFFSET).then_some(self.offset)
     }
 
+    /// Which tensor of its file it is; none of a damaged one.
+    pub fn place_in_file(&self) -> Option<(record::SlotSide, usize)> {
+        self.place.map(|(side, index)| (side, index as usize))
+    }
+
     /// The record that tells where the elements are.
     pub fn elements_record(&self) -> IndexedTensor {
         let mut elements = self.record.elements.clone();
         if let Some(place) = &mut elements {
             place.offset = self.offset();
+            place.tensor = self.place_in_file().or(place.tensor);
         }
         let shared = &self.record;
         IndexedTensor {

@@ -1,0 +1,117 @@
+"""The page of `opscope view`, served by this process."""
+
+from __future__ import annotations
+
+import html
+import os
+from typing import TYPE_CHECKING, Union
+
+from . import _options
+from ._visible import visible
+
+if TYPE_CHECKING:
+    from ._native import reading
+
+StrPath = Union[str, "os.PathLike[str]"]
+
+# Pixels of the page in a notebook.
+HEIGHT = 800
+PORT_MAX = 2**16 - 1
+
+
+class View:
+    """A page that is served until `close`, or the end of the process. As the last value of a notebook's cell it is
+    shown there.
+    """
+
+    def __init__(self, native: reading.Page) -> None:
+        self._native = native
+
+    @property
+    def url(self) -> str:
+        """The address of the page; whoever has it can see the dump."""
+        return self._native.address()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the page is served."""
+        return self._native.is_open()
+
+    def close(self) -> None:
+        """Ends the server. What a browser shows stays, and can ask for nothing more."""
+        self._native.close()
+
+    def __enter__(self) -> View:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<opscope.View {visible(self.url)}{'' if self.is_open else ', closed'}>"
+
+    def _repr_html_(self) -> str:
+        address = html.escape(self.url, quote=True)
+        link = f'<p><a href="{address}" target="_blank" rel="noreferrer">{address}</a></p>'
+        if not self.is_open:
+            return f"<p>This page is closed.</p>{link}"
+        return f'<iframe src="{address}" width="100%" height="{HEIGHT}" style="border: 0"></iframe>{link}'
+
+
+def view(
+    dump: StrPath,
+    golden: StrPath | None = None,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    open_browser: bool | None = None,
+    jobs: int | None = None,
+) -> View:
+    """Shows a dump, or what comparing it with a golden one finds, as a page in the browser, as `opscope view` does.
+
+    The page is served by threads of this process. `port` 0 takes any that is free. With a `host` that is no loopback
+    address everybody who has the address and reaches this machine sees the dumps. Without `open_browser` a browser is
+    opened, except in a notebook, which shows the page inline.
+
+    Raises:
+        UsageError: The host or the port cannot be had, or an option makes no sense.
+        NotFoundError: There is nothing at one of the paths.
+        OpscopeError: A dump has no tensors.
+    """
+    from ._native import reading
+
+    _options.path("dump", dump)
+    _options.path("golden", golden, is_optional=True)
+    _options.string("host", host)
+    _options.whole("port", port, 0, PORT_MAX)
+    if open_browser is not None:
+        _options.boolean("open_browser", open_browser)
+    _options.whole("jobs", jobs, 1, is_optional=True)
+    in_notebook = _in_notebook()
+    page = View(
+        reading.view(
+            {
+                "dump": os.fspath(dump),
+                "golden": None if golden is None else os.fspath(golden),
+                "host": host,
+                "port": port,
+                "may_be_framed": in_notebook,
+                "jobs": jobs,
+            }
+        )
+    )
+    if open_browser or (open_browser is None and not in_notebook):
+        import webbrowser
+
+        webbrowser.open(page.url)
+    return page
+
+
+def _in_notebook() -> bool:
+    """Whether a kernel of Jupyter runs this: a terminal of IPython shows no HTML."""
+    try:
+        # IPython puts it among the builtins.
+        shell = get_ipython()  # type: ignore[name-defined]
+    except NameError:
+        return False
+    return getattr(shell, "kernel", None) is not None
