@@ -16,7 +16,7 @@ use super::index::{
 use super::tensor_file::{FileContent, FileHead, FileKind};
 use super::tensor_statistics::TensorStatistics;
 use super::term::DumpTerm;
-use super::{DumpReader, ReadFiles, arrays};
+use super::{DumpReader, ReadFiles, TakeTensors, arrays};
 use crate::StoreError;
 use crate::dump::{DumpEntry, DumpListing, PassReason, of_step_tables};
 use crate::file_format::stats_csv::{self, StatsTable};
@@ -52,39 +52,61 @@ impl DumpReader for AscendReader {
         is_result.then_some(PassReason::Converted)
     }
 
-    fn index(&self, mut listing: DumpListing, read: ReadFiles<'_>) -> DumpIndex {
-        let mut index = DumpIndex {
-            form: self.form(),
-            passed_over: std::mem::take(&mut listing.passed_over),
-            ..DumpIndex::default()
-        };
-        // The tables of steps note their errors behind those of the listing; the count tells them
-        // apart.
-        let n_listed_errors = listing.errors.len();
-        let of_steps = of_step_tables(&mut listing);
-        let of_steps = of_steps.into_iter();
-        let of_steps: Vec<ReadEntry> = of_steps
-            .map(|(entry, table)| (entry, Some(FileContent::Table(table))))
-            .collect();
-        let step_errors = listing.errors.split_off(n_listed_errors);
-        index.errors.append(&mut listing.errors);
-        let mut errors = Vec::new();
-        let entries = read_entries(listing.entries, read, &mut errors);
-        // Tables come behind everything else, whatever their names.
-        let (of_tables, others): (Vec<_>, Vec<_>) = errors.into_iter().partition(is_of_table);
-        index.errors.extend(others);
-        let tables = read_entries(listing.tables, read, &mut index.errors);
-        index.errors.extend(of_tables);
-        index.errors.extend(step_errors);
-        index.files = entries.iter().filter_map(file_record).collect();
-        let in_order = tables.iter().chain(&entries).chain(&of_steps);
-        index.tables = in_order.filter_map(table_record).collect();
-        let mut read_entries: Vec<ReadEntry> = entries;
-        read_entries.extend(tables);
-        read_entries.extend(of_steps);
-        add_records(&mut index, read_entries, listing.is_single);
+    fn index(&self, listing: DumpListing, read: ReadFiles<'_>) -> DumpIndex {
+        let (mut index, entries, is_single) = read_all(self.form(), listing, read);
+        add_records(&mut index, entries, is_single);
         index
     }
+
+    fn index_into(
+        &self,
+        listing: DumpListing,
+        read: ReadFiles<'_>,
+        take: TakeTensors<'_>,
+    ) -> DumpIndex {
+        let (index, entries, is_single) = read_all(self.form(), listing, read);
+        each_record(entries, is_single, take);
+        index
+    }
+}
+
+/// Reads all files; the index lacks the tensors, which are in the entries that come with it. Also
+/// tells whether the listing is of a single file.
+fn read_all(
+    form: &'static str,
+    mut listing: DumpListing,
+    read: ReadFiles<'_>,
+) -> (DumpIndex, Vec<ReadEntry>, bool) {
+    let mut index = DumpIndex {
+        form,
+        passed_over: std::mem::take(&mut listing.passed_over),
+        ..DumpIndex::default()
+    };
+    // The tables of steps note their errors behind those of the listing; the count tells them
+    // apart.
+    let n_listed_errors = listing.errors.len();
+    let of_steps = of_step_tables(&mut listing);
+    let of_steps = of_steps.into_iter();
+    let of_steps: Vec<ReadEntry> = of_steps
+        .map(|(entry, table)| (entry, Some(FileContent::Table(table))))
+        .collect();
+    let step_errors = listing.errors.split_off(n_listed_errors);
+    index.errors.append(&mut listing.errors);
+    let mut errors = Vec::new();
+    let entries = read_entries(listing.entries, read, &mut errors);
+    // Tables come behind everything else, whatever their names.
+    let (of_tables, others): (Vec<_>, Vec<_>) = errors.into_iter().partition(is_of_table);
+    index.errors.extend(others);
+    let tables = read_entries(listing.tables, read, &mut index.errors);
+    index.errors.extend(of_tables);
+    index.errors.extend(step_errors);
+    index.files = entries.iter().filter_map(file_record).collect();
+    let in_order = tables.iter().chain(&entries).chain(&of_steps);
+    index.tables = in_order.filter_map(table_record).collect();
+    let mut read_entries: Vec<ReadEntry> = entries;
+    read_entries.extend(tables);
+    read_entries.extend(of_steps);
+    (index, read_entries, listing.is_single)
 }
 
 fn is_of_table(error: &StoreError) -> bool {
@@ -112,7 +134,14 @@ pub fn read_tables(mut listing: DumpListing) -> Result<Vec<IndexedTable>, StoreE
 }
 
 /// Adds the records of files and tables in the order of execution.
-pub(super) fn add_records(index: &mut DumpIndex, mut entries: Vec<ReadEntry>, is_single: bool) {
+pub(super) fn add_records(index: &mut DumpIndex, entries: Vec<ReadEntry>, is_single: bool) {
+    each_record(entries, is_single, &mut |records| {
+        index.add_tensors(records);
+    });
+}
+
+/// Hands over the records of files and tables, file by file, in the order of execution.
+fn each_record(mut entries: Vec<ReadEntry>, is_single: bool, take: TakeTensors<'_>) {
     entries.sort_by_cached_key(|(entry, _)| execution_key(entry));
     let entries = by_execution(entries);
     let tables: HashMap<FileKey, &StatsTable> = entries
@@ -148,7 +177,7 @@ pub(super) fn add_records(index: &mut DumpIndex, mut entries: Vec<ReadEntry>, is
             None if is_single || is_part_of_dump(entry) => vec![damaged_record(entry)],
             None => continue,
         };
-        index.add_tensors(records);
+        take(records);
     }
 }
 

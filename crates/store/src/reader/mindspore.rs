@@ -15,7 +15,7 @@ use super::index::{
 };
 use super::tensor_file::{FileContent, FileExpectation, FileHead, FileRequest};
 use super::term::DumpTerm;
-use super::{DumpReader, ReadFiles};
+use super::{DumpReader, ReadFiles, TakeTensors};
 use crate::dump::mindspore::{
     FileName, FileRole, MindSporeFile, MindSporeListing, MindSporeSlot, OperatorRun, RunKind,
     is_mindspore,
@@ -54,54 +54,77 @@ impl DumpReader for MindSporeReader {
     }
 
     fn index(&self, listing: DumpListing, read: ReadFiles<'_>) -> DumpIndex {
-        let mut dump = MindSporeListing::from_listing(listing);
-        let mut index = DumpIndex {
-            form: FORM,
-            passed_over: std::mem::take(&mut dump.passed_over),
-            errors: std::mem::take(&mut dump.errors),
-            ..DumpIndex::default()
-        };
-        // The runtime below MindSpore writes tables of its own.
-        let mut of_runtime = DumpListing {
-            step_tables: std::mem::take(&mut dump.step_tables),
-            ..DumpListing::default()
-        };
-        let tables = std::mem::take(&mut dump.runtime_tables);
-        let mut tables = read_entries(tables, read, &mut index.errors);
-        let of_steps = of_step_tables(&mut of_runtime).into_iter();
-        tables.extend(of_steps.map(|(entry, table)| (entry, Some(FileContent::Table(table)))));
-        index.errors.append(&mut of_runtime.errors);
-        index.tables = tables.iter().filter_map(table_record).collect();
-        let heads = read_heads(&dump, read, &mut index);
-        let mut beside = HashMap::new();
-        let files = file_positions(&dump);
-        tables.retain(|(entry, content)| {
-            let key = (entry.path.parent(), entry.real_name.clone());
-            match (files.get(&key), content) {
-                (Some(&file), Some(FileContent::Table(table))) => {
-                    beside.insert(file, table.clone());
-                    false
-                }
-                // A table without its file becomes records of its own; a damaged one beside its
-                // file has nothing to add.
-                (file, _) => file.is_none(),
-            }
-        });
-        for run in &dump.records {
-            add_run(&mut index, &dump, run, &heads, &beside);
-        }
-        add_records(&mut index, tables, false);
-        index.files = dump.files.iter().map(file_record).collect();
-        let n_rows = dump
-            .tables
-            .iter()
-            .map(|table| table.table.rows.len() as u64);
-        index.n_statistics_rows = n_rows.sum();
-        index.graphs = dump.graphs;
-        index.orders = dump.orders;
-        index.iterations = dump.iterations;
-        index
+        index(listing, read, &mut |_| {})
     }
+
+    fn index_into(
+        &self,
+        listing: DumpListing,
+        read: ReadFiles<'_>,
+        take: TakeTensors<'_>,
+    ) -> DumpIndex {
+        index(listing, read, &mut |index| {
+            index.executions.clear();
+            take(std::mem::take(&mut index.tensors));
+        })
+    }
+}
+
+/// Reads everything; `each_run` sees the index after each execution.
+fn index(
+    listing: DumpListing,
+    read: ReadFiles<'_>,
+    each_run: &mut dyn FnMut(&mut DumpIndex),
+) -> DumpIndex {
+    let mut dump = MindSporeListing::from_listing(listing);
+    let mut index = DumpIndex {
+        form: FORM,
+        passed_over: std::mem::take(&mut dump.passed_over),
+        errors: std::mem::take(&mut dump.errors),
+        ..DumpIndex::default()
+    };
+    // The runtime below MindSpore writes tables of its own.
+    let mut of_runtime = DumpListing {
+        step_tables: std::mem::take(&mut dump.step_tables),
+        ..DumpListing::default()
+    };
+    let tables = std::mem::take(&mut dump.runtime_tables);
+    let mut tables = read_entries(tables, read, &mut index.errors);
+    let of_steps = of_step_tables(&mut of_runtime).into_iter();
+    tables.extend(of_steps.map(|(entry, table)| (entry, Some(FileContent::Table(table)))));
+    index.errors.append(&mut of_runtime.errors);
+    index.tables = tables.iter().filter_map(table_record).collect();
+    let heads = read_heads(&dump, read, &mut index);
+    let mut beside = HashMap::new();
+    let files = file_positions(&dump);
+    tables.retain(|(entry, content)| {
+        let key = (entry.path.parent(), entry.real_name.clone());
+        match (files.get(&key), content) {
+            (Some(&file), Some(FileContent::Table(table))) => {
+                beside.insert(file, table.clone());
+                false
+            }
+            // A table without its file becomes records of its own; a damaged one beside its
+            // file has nothing to add.
+            (file, _) => file.is_none(),
+        }
+    });
+    for run in &dump.records {
+        add_run(&mut index, &dump, run, &heads, &beside);
+        each_run(&mut index);
+    }
+    add_records(&mut index, tables, false);
+    each_run(&mut index);
+    index.files = dump.files.iter().map(file_record).collect();
+    let n_rows = dump
+        .tables
+        .iter()
+        .map(|table| table.table.rows.len() as u64);
+    index.n_statistics_rows = n_rows.sum();
+    index.graphs = dump.graphs;
+    index.orders = dump.orders;
+    index.iterations = dump.iterations;
+    index
 }
 
 /// The descriptions of the tensors in each file; none of a damaged one, which is noted.
