@@ -204,6 +204,23 @@ fn totals(
     totals
 }
 
+/// Elements of a tensor that are NaN, and that are infinite, by the dump's statistics or else by its
+/// elements; none if neither can be read.
+pub fn non_finite(slot: &ExecutionSlot) -> Option<[u64; 2]> {
+    let counts = |cells: &StatisticsCells| -> Option<[u64; 2]> {
+        let [nan, pos_inf, neg_inf, ..] = cells.counts.map(|n| n.and_then(|n| n.try_into().ok()));
+        let infinite: u64 = u64::checked_add(pos_inf?, neg_inf?)?;
+        Some([nan?, infinite])
+    };
+    counts(&statistics_of(slot)).or_else(|| {
+        let read = slot.has_elements.then(|| {
+            let elements = slot.with_elements(&mut LastFile::default(), stats);
+            elements.ok()?.ok()
+        });
+        counts(&StatisticsCells::from(&read.flatten()?))
+    })
+}
+
 /// The largest magnitude by statistics; `None` if an infinity is among the extremes, which hides
 /// that of the finite elements.
 fn magnitude(cells: &StatisticsCells) -> Option<f64> {

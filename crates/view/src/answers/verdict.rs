@@ -5,7 +5,7 @@ use opscope_analysis::compare::result::{
     Cause, Comparison, DivergencePoint, OperatorResult, RuleName, SlotResult, VerdictLevel,
 };
 use opscope_analysis::compare::side::ExecutionSlot;
-use opscope_analysis::survey::SpreadRole;
+use opscope_analysis::survey::{self, SpreadRole};
 use opscope_store::record::SlotSide;
 use serde_json::{Value, json};
 
@@ -195,10 +195,23 @@ fn of_survey(runs: &ViewedRuns) -> Value {
     })
 }
 
-/// The first output, which stands for those with NaN.
+/// The first output that is known to have NaN, or else infinities; the first of all where that is
+/// not known.
 fn bad_output<'a>(runs: &'a ViewedRuns, facts: &OperatorFacts<'_>) -> Option<&'a ExecutionSlot> {
-    let slots = &runs.target.dump.runs.get(facts.id)?.slots;
-    slots.iter().find(|slot| slot.side == SlotSide::Output)
+    let slots = runs.target.dump.runs.get(facts.id)?.slots.iter();
+    let outputs: Vec<_> = slots.filter(|slot| slot.side == SlotSide::Output).collect();
+    if let [] | [_] = outputs[..] {
+        return outputs.first().copied();
+    }
+    let non_finite: Vec<_> = outputs
+        .iter()
+        .map(|slot| survey::non_finite(slot))
+        .collect();
+    let has = |count: usize| {
+        let known = |n: &Option<[u64; 2]>| n.is_some_and(|counts| counts[count] > 0);
+        non_finite.iter().position(known)
+    };
+    outputs.get(has(0).or(has(1)).unwrap_or(0)).copied()
 }
 
 fn of_finite(runs: &ViewedRuns) -> Value {
