@@ -29,33 +29,129 @@ pub fn finite_range(numbers: Numbers<'_>) -> Option<(f64, f64)> {
 /// all.
 pub fn bins(numbers: Numbers<'_>, low: f64, high: f64, n_bins: usize) -> Vec<u64> {
     let mut counts = vec![0; n_bins];
-    if n_bins == 0 || !(low.is_finite() && high.is_finite() && low <= high) {
-        return counts;
-    }
-    // Half of it, as the width itself may be infinite.
-    let half_width = high / 2.0 - low / 2.0;
-    let last = n_bins - 1;
-    if half_width == 0.0 {
+    if let Some(places) = BinPlaces::new(low, high, n_bins) {
         numbers.for_each(0..numbers.len(), |x| {
-            counts[n_bins / 2] += u64::from(x >= low && x <= high);
+            if let Some(place) = places.of_number(x) {
+                counts[place] += 1;
+            }
         });
-        return counts;
     }
-    let scale = n_bins as f64 / 2.0 / half_width;
-    // At both ends of the exponents a factor would be infinite, or lose digits.
-    let is_in_range = scale.is_normal() && half_width < f64::MAX / 4.0;
-    numbers.for_each(0..numbers.len(), |x| {
-        // False for NaN.
-        if x >= low && x <= high {
-            let at = if is_in_range {
-                (x - low) * scale
-            } else {
-                (x / 2.0 - low / 2.0) / half_width * (n_bins as f64)
-            };
-            counts[(at as usize).min(last)] += 1;
-        }
-    });
     counts
+}
+
+/// [`bins`] and [`percentiles`] together, which takes fewer passes: most elements are counted by the
+/// first digit of their keys alone, since all that share it are in one bin.
+pub fn distribution(
+    numbers: Numbers<'_>,
+    [low, high]: [f64; 2],
+    n_bins: usize,
+    percents: &[f64],
+) -> (Vec<u64>, Vec<Option<f64>>) {
+    let places = BinPlaces::new(low, high, n_bins);
+    let (Some(bits), Some(places)) = (numbers.f32_bits(), places) else {
+        let counts = bins(numbers, low, high, n_bins);
+        return (counts, percentiles(numbers, percents));
+    };
+    // Equal elements are often neighbours, and two tables spare waiting for each other's sums.
+    let mut tables = [vec![0_u64; N_DIGITS], vec![0_u64; N_DIGITS]];
+    for (at, bits) in bits.enumerate() {
+        tables[at & 1][digit_of_bits(bits)] += 1;
+    }
+    let [mut first, second] = tables;
+    for (count, more) in first.iter_mut().zip(&second) {
+        *count += more;
+    }
+    for (digit, count) in first.iter_mut().enumerate() {
+        if !ends_of_digit(digit)[0].is_finite() {
+            *count = 0;
+        }
+    }
+    let mut counts = vec![0; n_bins];
+    let is_split = count_whole_digits(&first, &places, &mut counts);
+    let n: u64 = first.iter().sum();
+    let mut searches: Vec<Search> = percents.iter().map(|&p| Search::new(p, n.max(1))).collect();
+    for search in &mut searches {
+        search.step(&first);
+    }
+    let mut prefixes = PrefixCounts::new(&searches, N_DIGIT_BITS);
+    for bits in numbers.f32_bits().into_iter().flatten() {
+        let digit = digit_of_bits(bits);
+        if is_split[digit]
+            && let Some(place) = places.of_number(f32::from_bits(bits).into())
+        {
+            counts[place] += 1;
+        }
+        if prefixes.is_wanted[digit] {
+            prefixes.add(narrow_key(f32::from_bits(bits).into()));
+        }
+    }
+    for search in &mut searches {
+        search.step(prefixes.of_prefix(search.prefix));
+    }
+    let found = searches
+        .iter()
+        .map(|s| (n > 0).then(|| narrow_number(s.prefix)));
+    (counts, found.collect())
+}
+
+/// Counts the elements of the digits that lie in one bin as a whole. The others are returned, where
+/// elements have them.
+fn count_whole_digits(first: &[u64], places: &BinPlaces, counts: &mut [u64]) -> Vec<bool> {
+    let mut is_split = vec![false; first.len()];
+    for (digit, &n) in first.iter().enumerate().filter(|(_, n)| **n > 0) {
+        // Bins are in the order of numbers, so what lies between the ends is where both are.
+        match ends_of_digit(digit).map(|end| places.of_number(end)) {
+            [Some(low), Some(high)] if low == high => counts[low] += n,
+            _ => is_split[digit] = true,
+        }
+    }
+    is_split
+}
+
+/// The bins of equal width from one number to another.
+struct BinPlaces {
+    low: f64,
+    high: f64,
+    half_width: f64,
+    scale: f64,
+    n_bins: usize,
+    /// At both ends of the exponents a factor would be infinite, or lose digits.
+    has_scale: bool,
+}
+
+impl BinPlaces {
+    fn new(low: f64, high: f64, n_bins: usize) -> Option<BinPlaces> {
+        let is_range = low.is_finite() && high.is_finite() && low <= high;
+        // Half of it, as the width itself may be infinite.
+        let half_width = high / 2.0 - low / 2.0;
+        let scale = n_bins as f64 / 2.0 / half_width;
+        (n_bins > 0 && is_range).then_some(BinPlaces {
+            low,
+            high,
+            half_width,
+            scale,
+            n_bins,
+            has_scale: scale.is_normal() && half_width < f64::MAX / 4.0,
+        })
+    }
+
+    /// The bin of a number; none of NaN and of what is outside.
+    #[inline(always)]
+    fn of_number(&self, x: f64) -> Option<usize> {
+        // False for NaN.
+        if !(x >= self.low && x <= self.high) {
+            return None;
+        }
+        if self.half_width == 0.0 {
+            return Some(self.n_bins / 2);
+        }
+        let at = if self.has_scale {
+            (x - self.low) * self.scale
+        } else {
+            (x / 2.0 - self.low / 2.0) / self.half_width * (self.n_bins as f64)
+        };
+        Some((at as usize).min(self.n_bins - 1))
+    }
 }
 
 /// The percentiles `percents`, each from 0 to 100; `None` without finite elements.
@@ -200,6 +296,32 @@ fn number(key: u64) -> f64 {
     f64::from_bits(bits)
 }
 
+/// The first digit of the key of an `f32`, where both zeros have one.
+#[inline(always)]
+fn digit_of_bits(bits: u32) -> usize {
+    // The sum turns the negative zero into the positive one.
+    let bits = (f32::from_bits(bits) + 0.0).to_bits();
+    let key = if bits >> 31 == 0 {
+        bits | 1 << 31
+    } else {
+        !bits
+    };
+    (key >> N_DIGIT_BITS) as usize
+}
+
+/// The smallest and the largest number of `f32` whose keys have this first digit. Where that is of
+/// infinities or NaN, the first is not finite: none of them shares a digit with finite numbers.
+fn ends_of_digit(digit: usize) -> [f64; 2] {
+    let lowest = (digit as u64) << N_DIGIT_BITS;
+    let ends = [lowest, lowest | (N_DIGITS as u64 - 1)].map(narrow_number);
+    // Keys of negative numbers that are not finite come before all others, and end with infinity.
+    if ends.iter().all(|end| end.is_finite()) {
+        ends
+    } else {
+        [f64::NAN; 2]
+    }
+}
+
 /// The same of what `f32` holds exactly, in 32 bits.
 #[inline(always)]
 fn narrow_key(x: f64) -> u64 {
@@ -226,7 +348,7 @@ fn narrow_number(key: u64) -> f64 {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{bins, finite_range, percentiles};
+    use super::{bins, distribution, finite_range, percentiles};
     use crate::DType;
     use crate::numbers::Numbers;
 
@@ -268,6 +390,23 @@ mod tests {
             let found = percentiles(Numbers::new(DType::F32, &bytes).unwrap(), PERCENTS);
             let wide: Vec<f64> = values.iter().copied().map(f64::from).collect();
             prop_assert_eq!(found, sorted_percentiles(&wide));
+        }
+
+        #[test]
+        fn both_at_once_are_the_same(
+            values in prop::collection::vec(any::<f32>(), 0..300),
+            near in prop::collection::vec(-2.0_f32..2.0, 0..300),
+            n_bins in 0_usize..70,
+            ends in any::<Option<(f64, f64)>>(),
+        ) {
+            for values in [values, near] {
+                let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+                let numbers = Numbers::new(DType::F32, &bytes).unwrap();
+                let (low, high) = ends.or(finite_range(numbers)).unwrap_or((0.0, 1.0));
+                let found = distribution(numbers, [low, high], n_bins, PERCENTS);
+                prop_assert_eq!(found.0, bins(numbers, low, high, n_bins));
+                prop_assert_eq!(found.1, percentiles(numbers, PERCENTS));
+            }
         }
 
         #[test]

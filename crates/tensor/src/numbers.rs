@@ -96,6 +96,12 @@ impl<'a> Numbers<'a> {
         with_elements!(*self, index..index, one)
     }
 
+    /// The elements as the bits of `f32`; `None` of another dtype.
+    pub(crate) fn f32_bits(&self) -> Option<impl Iterator<Item = u32>> {
+        let elements = self.bytes.as_chunks::<4>().0.iter();
+        (self.dtype == DType::F32).then(|| elements.map(|bytes| u32::from_le_bytes(*bytes)))
+    }
+
     /// Calls `take` with each element of a range in memory order; what is behind the last element
     /// is left out.
     pub fn for_each(&self, range: Range<usize>, mut take: impl FnMut(f64)) {

@@ -7,7 +7,7 @@
 
 use std::time::{Duration, Instant};
 
-use opscope_tensor::distribution::{bins, percentiles};
+use opscope_tensor::distribution;
 use opscope_tensor::slice::{AxisRole, SliceAxes};
 use opscope_tensor::{DType, Layout, Numbers, Shape, TensorView, stats};
 use opscope_view::graph::groups::{OperatorNode, lay_out_groups, scopes};
@@ -133,13 +133,12 @@ fn distribution() {
     let (found, seconds) = timed(|| {
         // As the page is answered: the ends come from the statistics.
         let ends = stats(view).map(|stats| (stats.min, stats.max));
-        let counts = ends
-            .clone()
-            .map(|(low, high)| bins(numbers, low, high, N_BINS));
-        (ends, counts, percentiles(numbers, &PERCENTS))
+        let (low, high) = ends.clone().unwrap_or_default();
+        let (counts, found) = distribution::distribution(numbers, [low, high], N_BINS, &PERCENTS);
+        (ends, counts, found)
     });
     assert_eq!(found.0, Ok((-500.0, 499.0)));
-    assert_eq!(found.1.iter().flatten().sum::<u64>(), N_ELEMENTS as u64);
+    assert_eq!(found.1.iter().sum::<u64>(), N_ELEMENTS as u64);
     assert_eq!(found.2[5], Some(-1.0));
     report(
         "histogram and percentiles of 1 GiB of float32",

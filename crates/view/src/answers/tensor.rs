@@ -1,7 +1,7 @@
 //! A tensor with its partner: statistics, distribution, and where they differ.
 
 use opscope_analysis::elements::NumpyArray;
-use opscope_tensor::distribution::{bins, finite_range, percentiles};
+use opscope_tensor::distribution::{distribution, finite_range, percentiles};
 use opscope_tensor::{Layout, Numbers, Stats, TensorView, stats};
 use serde_json::{Value, json};
 
@@ -79,6 +79,7 @@ pub(super) fn answer(runs: &ViewedRuns, query: &Query) -> Result<Value, AnswerEr
             .as_ref()
             .map(|found| describe(runs, &asked, side, found))
     };
+    let (histogram, ladder) = distributions([target.as_ref(), golden.as_ref()]);
     Ok(json!({
         "op": asked.operator,
         "slot": slot(asked.key),
@@ -87,8 +88,8 @@ pub(super) fn answer(runs: &ViewedRuns, query: &Query) -> Result<Value, AnswerEr
             "golden": describe(&golden, ShownSide::Golden),
         },
         "missing": missing,
-        "histogram": histogram(target.as_ref(), golden.as_ref()),
-        "percentiles": ladder(target.as_ref(), golden.as_ref()),
+        "histogram": histogram,
+        "percentiles": ladder,
         "difference": difference(runs, &asked, target.as_ref(), golden.as_ref()),
     }))
 }
@@ -161,37 +162,33 @@ fn python_text(text: &str) -> String {
     literal + "\""
 }
 
-/// Bins that both sides have in common.
-fn histogram(target: Option<&SideNumbers>, golden: Option<&SideNumbers>) -> Value {
-    let ranges = [target, golden]
-        .into_iter()
-        .flatten()
-        .filter_map(SideNumbers::range);
+/// The histogram, whose bins both sides have in common, and the ladder of percentiles.
+fn distributions(sides: [Option<&SideNumbers>; 2]) -> (Value, Vec<Value>) {
+    let ranges = sides.into_iter().flatten().filter_map(SideNumbers::range);
     let range = ranges.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
-    let Some((low, high)) = range else {
-        return Value::Null;
-    };
-    let counts = |side: Option<&SideNumbers>| Some(bins(side?.numbers()?, low, high, N_BINS));
-    json!({
-        "low": number(low),
-        "high": number(high),
-        "target": counts(target),
-        "golden": counts(golden),
-    })
-}
-
-fn ladder(target: Option<&SideNumbers>, golden: Option<&SideNumbers>) -> Vec<Value> {
-    let of_side = |side: Option<&SideNumbers>| match side.and_then(SideNumbers::numbers) {
-        Some(numbers) => percentiles(numbers, &PERCENTS),
-        None => vec![None; PERCENTS.len()],
-    };
-    let (target, golden) = (of_side(target), of_side(golden));
-    let steps = PERCENTS.iter().zip(target.iter().zip(&golden));
-    steps
-        .map(|(p, (target, golden))| {
-            json!({ "p": p, "target": known(*target), "golden": known(*golden) })
+    let found = sides.map(|side| match (side.and_then(SideNumbers::numbers), range) {
+        (Some(numbers), Some((low, high))) => {
+            let (counts, found) = distribution(numbers, [low, high], N_BINS, &PERCENTS);
+            (Some(counts), found)
+        }
+        // Without finite elements there are no bins, and no percentiles either.
+        (Some(numbers), None) => (None, percentiles(numbers, &PERCENTS)),
+        (None, _) => (None, vec![None; PERCENTS.len()]),
+    });
+    let [(target, of_target), (golden, of_golden)] = found;
+    let histogram = range.map_or(Value::Null, |(low, high)| {
+        json!({
+            "low": number(low),
+            "high": number(high),
+            "target": target,
+            "golden": golden,
         })
-        .collect()
+    });
+    let steps = PERCENTS.iter().zip(of_target.iter().zip(&of_golden));
+    let ladder = steps.map(|(p, (target, golden))| {
+        json!({ "p": p, "target": known(*target), "golden": known(*golden) })
+    });
+    (histogram, ladder.collect())
 }
 
 /// An element that differs.
