@@ -1,7 +1,8 @@
 //! A page that shows a dump, or two dumps and what a comparison of them found.
 //!
 //! [`ViewedRuns`] opens the dumps and asks `analysis` about them; [`PageServer`] answers the page's
-//! questions over HTTP. The page itself is built from `web/`.
+//! questions over HTTP, and [`report`] writes page and answers as one file. The page itself is built
+//! from `web/`.
 
 mod answers;
 mod filter;
@@ -9,6 +10,7 @@ pub mod graph;
 mod json;
 mod links;
 mod page;
+pub mod report;
 mod server;
 mod viewed;
 

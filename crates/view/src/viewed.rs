@@ -25,6 +25,8 @@ pub struct ViewedRuns {
     pub findings: Findings,
     /// Version of the program.
     pub program: String,
+    /// Whether a comparison that was saved is shown, without its dumps.
+    pub is_saved: bool,
 }
 
 /// A dump of the page.
@@ -75,6 +77,9 @@ pub enum ViewError {
     /// The dumps cannot be compared.
     #[error(transparent)]
     Compare(#[from] CompareError),
+    /// The report cannot be made.
+    #[error("cannot make the report")]
+    Report(#[source] std::io::Error),
     /// The page cannot be served.
     #[error("cannot serve the page at {address}")]
     Serve {
@@ -200,6 +205,7 @@ impl ViewedRuns {
             golden: None,
             findings,
             program: program.to_owned(),
+            is_saved: false,
         })
     }
 
@@ -244,6 +250,7 @@ impl ViewedRuns {
             golden: Some(open(golden)?),
             findings: Findings::Compared(Box::new(comparison)),
             program,
+            is_saved: false,
         })
     }
 
@@ -261,6 +268,7 @@ impl ViewedRuns {
             golden: Some(dump(&comparison.config.golden)),
             program: comparison.config.program.clone(),
             findings: Findings::Compared(Box::new(comparison)),
+            is_saved: true,
         }
     }
 
