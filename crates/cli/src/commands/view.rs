@@ -4,7 +4,6 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use opscope_analysis::compare::result::Comparison;
 use opscope_analysis::compare::run::CompareError;
 use opscope_analysis::default_jobs;
 use opscope_view::{PageServer, ServerOptions, ViewError, ViewedRuns};
@@ -83,18 +82,8 @@ pub(crate) fn run(arguments: &ViewArguments) -> Result<(), CommandFailure> {
     serve(runs.map_err(failure)?, &arguments.server, n_threads)
 }
 
-/// Serves the page of a comparison that was just made, until it is interrupted.
-pub(crate) fn serve_comparison(
-    comparison: Comparison,
-    [target, golden]: [&Path; 2],
-    server: &ServerArguments,
-    n_threads: usize,
-) -> Result<(), CommandFailure> {
-    let runs = ViewedRuns::open_compared(comparison, [target, golden], n_threads);
-    serve(runs.map_err(failure)?, server, n_threads)
-}
-
-fn serve(
+/// Serves the page until it is interrupted.
+pub(crate) fn serve(
     runs: ViewedRuns,
     server: &ServerArguments,
     n_threads: usize,
@@ -114,11 +103,14 @@ fn serve(
     page.run().map_err(failure)
 }
 
-fn failure(error: ViewError) -> CommandFailure {
+pub(crate) fn failure(error: ViewError) -> CommandFailure {
     let code = match &error {
         ViewError::Compare(CompareError::NothingChosen { .. } | CompareError::Mapping(_))
         | ViewError::Serve { .. } => USAGE,
-        ViewError::Dump(_) | ViewError::Empty { .. } | ViewError::Compare(_) => UNREADABLE,
+        ViewError::Dump(_)
+        | ViewError::Empty { .. }
+        | ViewError::Compare(_)
+        | ViewError::Report(_) => UNREADABLE,
     };
     CommandFailure::new(code, error)
 }
