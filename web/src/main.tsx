@@ -10,6 +10,8 @@ import "./style/tensor.css";
 import "./style/coverage.css";
 import "./style/steps.css";
 import "./style/narrow.css";
+import "./style/report.css";
+import "./style/print.css";
 import { App } from "./app";
 
 render(<App />, document.getElementById("page")!);

@@ -11,3 +11,19 @@ export function useMedia(query: string): boolean {
   }, [query]);
   return holds;
 }
+
+/** Whether the page is being printed. */
+export function usePrinting(): boolean {
+  const [is_printing, setPrinting] = useState(false);
+  useEffect(() => {
+    const begin = () => setPrinting(true);
+    const end = () => setPrinting(false);
+    addEventListener("beforeprint", begin);
+    addEventListener("afterprint", end);
+    return () => {
+      removeEventListener("beforeprint", begin);
+      removeEventListener("afterprint", end);
+    };
+  }, []);
+  return is_printing;
+}
