@@ -12,17 +12,20 @@ export function useMedia(query: string): boolean {
   return holds;
 }
 
-/** Whether the page is being printed. */
+let is_printing = false;
+addEventListener("beforeprint", () => (is_printing = true));
+addEventListener("afterprint", () => (is_printing = false));
+
+/** Whether the page is being printed; known to what is first rendered for it, too. */
 export function usePrinting(): boolean {
-  const [is_printing, setPrinting] = useState(false);
+  const [, repaint] = useState(is_printing);
   useEffect(() => {
-    const begin = () => setPrinting(true);
-    const end = () => setPrinting(false);
-    addEventListener("beforeprint", begin);
-    addEventListener("afterprint", end);
+    const follow = () => repaint(is_printing);
+    addEventListener("beforeprint", follow);
+    addEventListener("afterprint", follow);
     return () => {
-      removeEventListener("beforeprint", begin);
-      removeEventListener("afterprint", end);
+      removeEventListener("beforeprint", follow);
+      removeEventListener("afterprint", follow);
     };
   }, []);
   return is_printing;

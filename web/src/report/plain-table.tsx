@@ -3,7 +3,7 @@
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { go } from "../address";
 import type { Row } from "../api";
-import { useMedia } from "../media";
+import { useMedia, usePrinting } from "../media";
 import { distinctNames } from "../names";
 import { formatCount } from "../numbers";
 import { columnsToShow } from "../overview/columns";
@@ -17,6 +17,8 @@ interface PlainTableProps {
   columns: string[];
 }
 
+/** A4 without its margins, in pixels of 1/96 inch: names are fitted before the paper is known. */
+const PAPER_WIDTH = 690;
 const ROW_HEIGHT = 26;
 const NARROW_ROW_HEIGHT = 56;
 /** The sign and the paddings beside number and name. */
@@ -24,9 +26,11 @@ const FIXED_WIDTH = 24 + 16;
 
 export function PlainTable({ page, rows, columns }: PlainTableProps) {
   const is_pair = page.info.golden !== null;
-  const is_narrow = useMedia("(max-width: 759px)");
+  const is_printing = usePrinting();
+  const is_narrow = useMedia("(max-width: 759px)") && !is_printing;
   const box = useRef<HTMLDivElement>(null);
-  const [width, setWidth] = useState(1000);
+  const [box_width, setWidth] = useState(1000);
+  const width = is_printing ? Math.min(box_width, PAPER_WIDTH) : box_width;
   useLayoutEffect(() => {
     const read = () => box.current && setWidth(box.current.clientWidth);
     const observer = new ResizeObserver(read);

@@ -177,23 +177,23 @@ impl DumpComparison {
 impl DumpComparison {
     /// Writes the page, for which the elements of the dumps are read once more.
     fn save_page(&self, py: Python<'_>, path: &Path, force: bool) -> PyResult<()> {
-        let made = work(py, || {
-            // Nothing is read for a file that may not be written.
-            if !force && path.symlink_metadata().is_ok() {
-                return Err(ExceptionContent::exists(path.to_owned()));
-            }
+        // Nothing is read for a file that may not be written.
+        if !force && path.symlink_metadata().is_ok() {
+            return Err(ExceptionContent::exists(path.to_owned()).raise(py));
+        }
+        let page = work(py, || {
             let comparison = self.comparison.clone();
             let runs = match &self.dumps {
                 Some([target, golden]) => {
-                    ViewedRuns::open_compared(comparison, [target, golden], default_jobs())
+                    ViewedRuns::open_compared(comparison, [target, golden], default_jobs())?
                 }
-                None => Ok(ViewedRuns::of_saved(comparison)),
+                None => ViewedRuns::of_saved(comparison),
             };
-            let page = runs.and_then(|runs| view_report::write(&runs));
-            let page = page.map_err(unshown)?;
-            report::save_text(&page, path, force).map_err(unwritten)
+            view_report::write(&runs)
         })?;
-        made.map_err(|error| error.raise(py))
+        let page = page.map_err(|error| unshown(error).raise(py))?;
+        let done = work(py, || report::save_text(&page, path, force))?;
+        done.map_err(|error| unwritten(error).raise(py))
     }
 }
 
@@ -211,8 +211,6 @@ fn unshown(error: ViewError) -> ExceptionContent {
         ViewError::Empty { ref path, .. } => {
             ExceptionContent::nothing(error.to_string(), path.clone())
         }
-        ViewError::Report(_) | ViewError::Serve { .. } => {
-            ExceptionContent::usage(super::error::chain(&error))
-        }
+        ViewError::Report(_) | ViewError::Serve { .. } => ExceptionContent::damaged(&error),
     }
 }
