@@ -23,7 +23,7 @@ from binary import Binary
 from onnx import TensorProto, helper, numpy_helper
 from test_view import HOSTILE, Page, network, served
 
-# What `docs/view.md` promises of 1,000 operators.
+# What `docs/view.md` promises of a thousand operators.
 BYTES_MAX = 3_000_000
 
 

@@ -38,11 +38,6 @@ export function TopBar({ info, address, theme, onSearch }: TopBarProps) {
           <Tool path={SEARCH_PATH} />
         </span>
       </button>
-      {!is_report && (
-        <a class="outlined send" download href={`${base}api/report`}>
-          {t.send}
-        </a>
-      )}
       <button
         type="button"
         class="quiet more"
@@ -53,6 +48,11 @@ export function TopBar({ info, address, theme, onSearch }: TopBarProps) {
         <Tool path={MORE_PATH} />
       </button>
       <span class={`settings ${has_more ? "is-open" : ""}`} onClick={() => setHasMore(false)}>
+        {!is_report && (
+          <a class="outlined send" download href={`${base}api/report`}>
+            {t.send}
+          </a>
+        )}
         <Settings theme={theme} />
       </span>
     </header>

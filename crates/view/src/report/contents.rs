@@ -34,14 +34,12 @@ pub(super) fn contents(runs: &ViewedRuns) -> Result<Value, AnswerError> {
     }
     let columns = N_TRACE_COLUMNS.to_string();
     let info = json(runs, "info", &[])?;
-    let steps = match has_view(&info, "steps") && !is_whole {
-        true => {
-            let [rows, columns] = N_STEP_CELLS.map(|n| n.to_string());
-            json(runs, "steps", &[("rows", &rows), ("columns", &columns)])?
-        }
-        // Of rows that are all there the page makes the answer itself, for any filter.
-        false => Value::Null,
-    };
+    // Of rows that are all there the page makes the answer itself, for any filter.
+    let mut steps = Value::Null;
+    if has_view(&info, "steps") && !is_whole {
+        let [rows, columns] = N_STEP_CELLS.map(|n| n.to_string());
+        steps = json(runs, "steps", &[("rows", &rows), ("columns", &columns)])?;
+    }
     let graphs = graphs::graphs(runs, &ranked)?;
     let mut contents = json!({
         "made": seconds_now(),
