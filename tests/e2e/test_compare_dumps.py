@@ -15,6 +15,7 @@ import numpy as np
 import onnx
 import pytest
 import reference
+import report
 from binary import Binary, input_options
 from cases import DIGITS_CASE
 from comparing import FAILED, PARTIAL, PASSED, compare, dump, judge_anew
@@ -287,7 +288,11 @@ def test_reports_name_the_culprit(opscope: Binary, sound: Path, faulty: Path, tm
     paths = {form: tmp_path / f"report.{form}" for form in ("html", "xlsx", "csv", "jsonl")}
     found = compare(opscope, faulty, sound, *(part for form, path in paths.items() for part in (f"--{form}", path)))
     assert found.code == FAILED
-    assert CULPRIT in paths["html"].read_text()
+    page = report.read(paths["html"])
+    (accused,) = (row for row in page["rows"] if row["at_fault"])
+    assert (accused["op_name"], accused["cause"]) == (CULPRIT, "own")
+    assert page["info"]["verdict"]["op_name"] == CULPRIT
+    assert page["details"][str(accused["id"])]["slots"] and page["tensors"]
     with paths["csv"].open(newline="") as file:
         failed = [row for row in csv.reader(file) if "fail" in row]
     assert any(CULPRIT in row for row in failed)

@@ -9,6 +9,7 @@ import dump_writer as dw
 import numpy as np
 import opscope
 import pytest
+import report
 from dump_writer import Tensor
 
 HOSTILE = "<img src=x>"
@@ -48,6 +49,9 @@ def test_the_first_divergence_and_every_form(tmp_path: Path) -> None:
         found.save(path, force=True)
     saved = json.loads((tmp_path / "result.json").read_text())
     assert saved["operators"] == found.operators
+    inside = report.read(tmp_path / "result.html")
+    assert [row["op_name"] for row in inside["rows"]] == [op["target"][0]["op_name"] for op in found.operators]
+    assert inside["info"]["verdict"]["op_name"] == "b" and inside["tensors"]
     page = found._repr_html_()
     assert HOSTILE not in page and "&lt;img src=x&gt;" in page
     with pytest.raises(opscope.UsageError):
@@ -63,6 +67,10 @@ def test_a_saved_result_is_judged_anew(tmp_path: Path) -> None:
     (tmp_path / "wide.json").write_text(json.dumps({"dtypes": {"float32": limits}}))
     again = opscope.Comparison.load(tmp_path / "result.jsonl", thresholds=tmp_path / "wide.json")
     assert again.level == "pass"
+    again.save(tmp_path / "again.html")
+    inside = report.read(tmp_path / "again.html")
+    # The dumps are not at hand, and nothing is said of their tensors.
+    assert inside["is_saved"] and inside["tensors"] == [] and inside["info"]["verdict"]["status"] == "pass"
     (tmp_path / "bad.json").write_text("{}")
     with pytest.raises(opscope.DamagedError):
         opscope.Comparison.load(tmp_path / "bad.json")

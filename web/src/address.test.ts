@@ -35,3 +35,13 @@ test("step and rank join the filter", () => {
   expect(address.scopedFilter(read("q=type:Conv&step=3&rank=0"))).toBe("type:Conv step:3 rank:0");
   expect(address.scopedFilter(read(""))).toBe("");
 });
+
+test.each([
+  ["#/tensor?op=27&slot=in1", "/token/tensor?op=27&slot=in1"],
+  ["#graph?open=layer2,layer2.1", "/token/graph?open=layer2,layer2.1"],
+  ["#/overview?q=rel_l2%3E1e-3+a?b", "/token/overview?q=rel_l2>1e-3+a%3Fb"],
+  ["", "/token/overview"],
+  ["#?op=3", "/token/overview?op=3"],
+])("%s is the address of a report", (fragment, url) => {
+  expect(address.formatAddress(address.parseFragment(fragment))).toBe(url);
+});

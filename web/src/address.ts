@@ -1,7 +1,7 @@
 /** The selection and what is shown of it, kept in the page's address. */
 
 import { useEffect, useState } from "preact/hooks";
-import { base } from "./connection";
+import { base, is_report } from "./connection";
 
 export const VIEWS = ["overview", "graph", "tensor", "steps", "events", "coverage"] as const;
 export type View = (typeof VIEWS)[number];
@@ -28,12 +28,30 @@ export interface Address {
 }
 
 const listeners = new Set<() => void>();
-let current = parseAddress(location.pathname, location.search);
+let current = here();
 
 addEventListener("popstate", () => {
-  current = parseAddress(location.pathname, location.search);
+  current = here();
   for (const listener of listeners) listener();
 });
+
+/** The address in the browser's bar. A report, which is one file, has it behind `#`. */
+function here(): Address {
+  if (!is_report) return parseAddress(location.pathname, location.search);
+  return parseFragment(location.hash);
+}
+
+/** `#/overview?op=27`, or the same without the stroke. */
+export function parseFragment(fragment: string): Address {
+  const [, path, search] = /^#?\/?([^?]*)\??(.*)$/s.exec(fragment)!;
+  return parseAddress(`/report/${path}`, search);
+}
+
+/** The whole address of a selection, to be sent. */
+export function linkTo(address: Address): string {
+  const place = is_report ? location.href.split("#")[0] : location.origin;
+  return place + formatAddress(address);
+}
 
 export function currentAddress(): Address {
   return current;

@@ -197,6 +197,8 @@ export interface NamedOperator {
 }
 
 export interface Operator extends Omit<Row, "golden"> {
+  /** Whether a report has only the operator's row. */
+  lacks_details?: boolean;
   module: string | null;
   source: { text: string; is_user: boolean }[];
   target: NamedOperator[];

@@ -5,17 +5,20 @@ import { go, scopedFilter, useAddress, type Address, type Theme } from "./addres
 import type { Info, Operator, Operators } from "./api";
 import { Banner } from "./banner";
 import { THEME_EVENT } from "./canvas";
-import { ask, recoveries, useAnswer, useHealth } from "./connection";
+import { ask, embedded, is_report, recoveries, useAnswer, useHealth } from "./connection";
 import { CoverageView } from "./coverage";
 import { GraphView } from "./graph/view";
 import { useKeys } from "./keys";
 import { KeysDialog } from "./keys-dialog";
+import { usePrinting } from "./media";
 import { plainName } from "./name";
 import { Overview } from "./overview/view";
 import { defaultSlot, type Page } from "./page";
 import { Palette } from "./palette";
 import { causeWord } from "./page";
 import { formatNumber } from "./numbers";
+import { ReportBar } from "./report/bar";
+import { ReportView } from "./report/view";
 import { selectByKey } from "./selection";
 import { StepsView } from "./steps/view";
 import { TensorView } from "./tensor/view";
@@ -25,18 +28,32 @@ import { TabBar, TopBar } from "./topbar";
 export function App() {
   const address = useAddress();
   const language = address.lang ?? preferredLanguage();
-  const theme = useTheme(address.theme);
+  const is_printing = usePrinting();
+  const theme = useTheme(is_printing ? "light" : address.theme);
   setLanguage(language);
   useLayoutEffect(() => {
     document.documentElement.lang = language;
   }, [language]);
   useHealth();
-  return <Shell key={`${language} ${recoveries}`} address={address} theme={theme} />;
+  return (
+    <Shell
+      key={`${language} ${recoveries}`}
+      address={address}
+      theme={theme}
+      is_printing={is_printing}
+    />
+  );
 }
 
 type Dialog = "palette" | "keys" | null;
 
-function Shell({ address, theme }: { address: Address; theme: Theme }) {
+interface ShellProps {
+  address: Address;
+  theme: Theme;
+  is_printing: boolean;
+}
+
+function Shell({ address, theme, is_printing }: ShellProps) {
   const info = useAnswer<Info>("info");
   const [dialog, setDialog] = useState<Dialog>(null);
   useOpeningKeys(setDialog);
@@ -58,19 +75,24 @@ function Shell({ address, theme }: { address: Address; theme: Theme }) {
     );
   }
   return (
-    <Loaded info={info.data} address={address} theme={theme} dialog={dialog} onDialog={setDialog} />
+    <Loaded
+      info={info.data}
+      address={address}
+      theme={theme}
+      is_printing={is_printing}
+      dialog={dialog}
+      onDialog={setDialog}
+    />
   );
 }
 
-interface LoadedProps {
+interface LoadedProps extends ShellProps {
   info: Info;
-  address: Address;
-  theme: Theme;
   dialog: Dialog;
   onDialog: (dialog: Dialog) => void;
 }
 
-function Loaded({ info, address, theme, dialog, onDialog }: LoadedProps) {
+function Loaded({ info, address, theme, is_printing, dialog, onDialog }: LoadedProps) {
   useNamedOperator(address.name);
   const is_there = address.op !== null && address.op < info.n_operators;
   const fallback = info.verdict.op ?? (info.n_operators > 0 ? 0 : null);
@@ -88,12 +110,14 @@ function Loaded({ info, address, theme, dialog, onDialog }: LoadedProps) {
       : `${info.target.name} · Opscope`;
   }, [info]);
   const not_there = address.op !== null && !is_there ? address.op : null;
+  const Bar = is_report ? ReportBar : TopBar;
   return (
-    <div class="shell">
-      <TopBar info={info} address={address} theme={theme} onSearch={() => onDialog("palette")} />
+    <div class={is_report ? "shell is-report" : "shell"}>
+      <Bar info={info} address={address} theme={theme} onSearch={() => onDialog("palette")} />
       <Banner missing={not_there === null ? null : t.no_such_operator(not_there)} />
-      <View page={page} />
-      <TabBar info={info} address={address} />
+      <LeftOut info={info} />
+      <View page={page} is_printing={is_printing} />
+      {!is_report && <TabBar info={info} address={address} />}
       <Spoken page={page} />
       {dialog === "palette" && (
         <Palette page={page} onClose={() => onDialog(null)} onKeys={() => onDialog("keys")} />
@@ -103,10 +127,25 @@ function Loaded({ info, address, theme, dialog, onDialog }: LoadedProps) {
   );
 }
 
-function View({ page }: { page: Page }) {
+/** What a report lacks that the page of a server has. */
+function LeftOut({ info }: { info: Info }) {
+  const n = embedded?.rows.length ?? info.n_operators;
+  if (n === info.n_operators) return null;
+  return (
+    <div class="banner" role="note">
+      <span>{t.report_left_out(n, info.n_operators)}</span>
+    </div>
+  );
+}
+
+function View({ page, is_printing }: { page: Page; is_printing: boolean }) {
   switch (page.address.view) {
     case "overview":
-      return <Overview page={page} />;
+      return is_report ? (
+        <ReportView page={page} is_printing={is_printing} />
+      ) : (
+        <Overview page={page} />
+      );
     case "graph":
       return <GraphView page={page} />;
     case "tensor":

@@ -1,9 +1,16 @@
-/** Requests to the server below this page's token, a cache of their answers, and its health. */
+/**
+ * Questions to the server below this page's token, a cache of their answers, and its health. A report
+ * has no server, and finds the answers inside.
+ */
 
 import { useEffect, useState } from "preact/hooks";
+import { embeddedAnswer } from "./embedded/answers";
+import { is_report, readContents, type Contents } from "./embedded/contents";
 
-/** `/{token}/`: the page's own first path segment. */
-export const base = `/${location.pathname.split("/")[1] ?? ""}/`;
+export { is_report } from "./embedded/contents";
+
+/** `/{token}/`: the page's own first path segment; of a report what its addresses begin with. */
+export const base = is_report ? "#/" : `/${location.pathname.split("/")[1] ?? ""}/`;
 
 export type Health = "fine" | "lost" | "changed";
 
@@ -60,11 +67,27 @@ export function useHealth(): Health {
 
 /** The JSON below `api/`; the same address is asked for once. */
 export function ask<T>(path: string): Promise<T> {
+  if (is_report) return remember(path, () => look<T>(path));
   return remember(path, async () => (await request(path)).json() as Promise<T>);
 }
 
 export function askBytes(path: string): Promise<ArrayBuffer> {
+  if (is_report) return remember(path, () => look<ArrayBuffer>(path));
   return remember(path, async () => (await request(path)).arrayBuffer());
+}
+
+let unpacking: Promise<Contents> | null = null;
+/** What the report has inside, once it is unpacked. */
+export let embedded: Contents | null = null;
+
+async function look<T>(path: string): Promise<T> {
+  unpacking ??= readContents();
+  try {
+    embedded = await unpacking;
+    return embeddedAnswer(embedded, path) as T;
+  } catch (error) {
+    throw new ServerError(404, (error as Error).message);
+  }
 }
 
 export interface Answer<T> {

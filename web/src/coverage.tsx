@@ -13,28 +13,38 @@ import { VerdictLine } from "./graph/view";
 import { slotLabel, t } from "./texts";
 
 export function CoverageView({ page }: { page: Page }) {
-  const answer = useAnswer<Coverage>("coverage");
-  const coverage = answer.data;
   return (
     <main class="coverage-view">
       <VerdictLine page={page} />
       <div class="coverage">
-        {answer.error && (
-          <p class="trouble">
-            {t.cannot_show}: {answer.error}
-          </p>
-        )}
-        {!coverage && !answer.error && (
-          <div class="skeletons">
-            <span class="skeleton" />
-            <span class="skeleton" />
-          </div>
-        )}
-        {coverage && <Stages coverage={coverage} />}
-        {coverage && <Groups coverage={coverage} />}
-        {coverage && <Lists coverage={coverage} />}
+        <CoverageParts />
       </div>
     </main>
+  );
+}
+
+export function CoverageParts() {
+  const answer = useAnswer<Coverage>("coverage");
+  const coverage = answer.data;
+  if (answer.error)
+    return (
+      <p class="trouble">
+        {t.cannot_show}: {answer.error}
+      </p>
+    );
+  if (!coverage)
+    return (
+      <div class="skeletons">
+        <span class="skeleton" />
+        <span class="skeleton" />
+      </div>
+    );
+  return (
+    <>
+      <Stages coverage={coverage} />
+      <Groups coverage={coverage} />
+      <Lists coverage={coverage} />
+    </>
   );
 }
 

@@ -10,8 +10,11 @@ import "./style/tensor.css";
 import "./style/coverage.css";
 import "./style/steps.css";
 import "./style/narrow.css";
+import "./style/report.css";
+import "./style/print.css";
 import { App } from "./app";
+import { is_report } from "./connection";
 import { listen } from "./news";
 
-listen();
+if (!is_report) listen();
 render(<App />, document.getElementById("page")!);

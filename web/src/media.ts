@@ -11,3 +11,22 @@ export function useMedia(query: string): boolean {
   }, [query]);
   return holds;
 }
+
+let is_printing = false;
+addEventListener("beforeprint", () => (is_printing = true));
+addEventListener("afterprint", () => (is_printing = false));
+
+/** Whether the page is being printed; known to what is first rendered for it, too. */
+export function usePrinting(): boolean {
+  const [, repaint] = useState(is_printing);
+  useEffect(() => {
+    const follow = () => repaint(is_printing);
+    addEventListener("beforeprint", follow);
+    addEventListener("afterprint", follow);
+    return () => {
+      removeEventListener("beforeprint", follow);
+      removeEventListener("afterprint", follow);
+    };
+  }, []);
+  return is_printing;
+}

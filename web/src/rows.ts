@@ -1,6 +1,7 @@
 /** The operators in one filter and order, fetched by pages when they are looked at. */
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { scopedFilter, type Address } from "./address";
 import type { FilterError, Operators, Row } from "./api";
 import { ask, generation, recoveries } from "./connection";
 import { distinctNames, type ShortName } from "./names";
@@ -124,4 +125,14 @@ export function useRows(filter: string, sort: string): RowSource {
   const source = rowSource(filter, sort);
   useEffect(() => source.watch(() => repaint((n) => n + 1)), [source]);
   return source;
+}
+
+/** The rows in force: a filter that is wrong is not in force, the last good one is. */
+export function useGoodFilter(address: Address) {
+  const asked = useRows(scopedFilter(address), address.sort);
+  const last_good = useRef("");
+  if (asked.error === null && asked.matching !== null) last_good.current = address.q;
+  const filter = asked.error ? last_good.current : address.q;
+  const source = useRows(scopedFilter(address, filter), address.sort);
+  return { source, filter, wrong: asked.error };
 }

@@ -1,6 +1,6 @@
 /** Moves the selection by keys: to the next operator, slot, fault, step, producer. */
 
-import { currentAddress, formatAddress, go, scopedFilter, type View } from "./address";
+import { currentAddress, go, linkTo, scopedFilter, type View } from "./address";
 import type { Operators } from "./api";
 import { copyText } from "./clipboard";
 import { ask } from "./connection";
@@ -88,7 +88,7 @@ export function selectByKey(page: Page, key: string): boolean {
 
 export function copyLink(): Promise<boolean> {
   // The address bar may be a moment behind the selection.
-  return copyText(location.origin + formatAddress(currentAddress()));
+  return copyText(linkTo(currentAddress()));
 }
 
 /** Operators at fault in the filter in force, in the order of execution. */

@@ -3,6 +3,7 @@
 import { useState } from "preact/hooks";
 import { go, VIEWS, type Address, type Theme, type View } from "./address";
 import type { Info, Place } from "./api";
+import { base, is_report } from "./connection";
 import { Mark, MORE_PATH, SEARCH_PATH, Swatch, Tool } from "./glyph";
 import { visible } from "./names";
 import { t } from "./texts";
@@ -16,12 +17,11 @@ interface TopBarProps {
 
 export function TopBar({ info, address, theme, onSearch }: TopBarProps) {
   const [has_more, setHasMore] = useState(false);
-  const other = t.language_name === "English" ? "zh" : "en";
   return (
     <header class="topbar">
       <span class="brand">
         <Mark />
-        <span class="word">Opscope</span>
+        <span class="word">{is_report ? t.report_title : "Opscope"}</span>
       </span>
       {info && <Sides info={info} address={address} />}
       {info && <Tabs info={info} address={address} />}
@@ -48,24 +48,39 @@ export function TopBar({ info, address, theme, onSearch }: TopBarProps) {
         <Tool path={MORE_PATH} />
       </button>
       <span class={`settings ${has_more ? "is-open" : ""}`} onClick={() => setHasMore(false)}>
-        <button type="button" class="quiet" lang={other} onClick={() => go({ lang: other })}>
-          {t.other_language}
-        </button>
-        <button
-          type="button"
-          class="quiet"
-          title={theme === "dark" ? t.to_light : t.to_dark}
-          aria-label={theme === "dark" ? t.to_light : t.to_dark}
-          onClick={() => go({ theme: theme === "dark" ? "light" : "dark" })}
-        >
-          <svg width="16" height="16" viewBox="0 0 16 16" aria-hidden="true">
-            <circle cx="8" cy="8" r="6.2" fill="none" stroke="currentColor" stroke-width="1.5" />
-            <path d="M8 1.8a6.2 6.2 0 0 1 0 12.4z" fill="currentColor" />
-          </svg>
-          <span class="only-narrow">{theme === "dark" ? t.to_light : t.to_dark}</span>
-        </button>
+        {!is_report && (
+          <a class="outlined send" download href={`${base}api/report`}>
+            {t.send}
+          </a>
+        )}
+        <Settings theme={theme} />
       </span>
     </header>
+  );
+}
+
+/** Language and colours. */
+export function Settings({ theme }: { theme: Theme }) {
+  const other = t.language_name === "English" ? "zh" : "en";
+  return (
+    <>
+      <button type="button" class="quiet" lang={other} onClick={() => go({ lang: other })}>
+        {t.other_language}
+      </button>
+      <button
+        type="button"
+        class="quiet"
+        title={theme === "dark" ? t.to_light : t.to_dark}
+        aria-label={theme === "dark" ? t.to_light : t.to_dark}
+        onClick={() => go({ theme: theme === "dark" ? "light" : "dark" })}
+      >
+        <svg width="16" height="16" viewBox="0 0 16 16" aria-hidden="true">
+          <circle cx="8" cy="8" r="6.2" fill="none" stroke="currentColor" stroke-width="1.5" />
+          <path d="M8 1.8a6.2 6.2 0 0 1 0 12.4z" fill="currentColor" />
+        </svg>
+        <span class="only-narrow">{theme === "dark" ? t.to_light : t.to_dark}</span>
+      </button>
+    </>
   );
 }
 
@@ -107,7 +122,7 @@ function Tabs({ info, address }: { info: Info; address: Address }) {
   );
 }
 
-function Sides({ info, address }: { info: Info; address: Address }) {
+export function Sides({ info, address }: { info: Info; address: Address }) {
   return (
     <span class="sides">
       <span class="side" title={visible(info.target.path)}>

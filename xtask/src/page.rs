@@ -16,7 +16,12 @@ const SOURCES: &str = "web";
 const BUILT: &str = "web/dist";
 /// The files that the binary holds.
 const COMMITTED: &str = "crates/view/page";
-const FILES: [&str; 3] = ["index.html", "assets/page.js", "assets/page.css"];
+const FILES: [&str; 4] = [
+    "index.html",
+    "report.html",
+    "assets/page.js",
+    "assets/page.css",
+];
 /// Most bytes of all files together, compressed.
 const BYTES_MAX: u64 = 150_000;
 /// Packages that the tests in a browser need.

@@ -3,10 +3,10 @@
 
 mod coverage;
 mod elements;
-mod graph;
+pub(crate) mod graph;
 mod info;
 mod operator;
-mod operators;
+pub(crate) mod operators;
 mod slice;
 mod steps;
 mod tensor;
@@ -19,6 +19,7 @@ use opscope_analysis::compare::result::SlotKey;
 use serde_json::Value;
 
 use crate::json::parse_slot;
+use crate::report;
 use crate::viewed::{ShownSide, ViewedRuns};
 
 /// The query of an address.
@@ -31,7 +32,7 @@ pub(crate) enum Answer {
     Json(Value),
     /// Numbers, little-endian.
     Bytes(Vec<u8>),
-    /// A file to save, with its name.
+    /// A file to save, with its name, which needs no quoting.
     File(String, Vec<u8>),
 }
 
@@ -44,6 +45,14 @@ pub(crate) enum AnswerError {
     Query(String),
     /// The dump is not what it was, or is damaged.
     Dump(String),
+}
+
+impl std::fmt::Display for AnswerError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (AnswerError::Missing(text) | AnswerError::Query(text) | AnswerError::Dump(text)) =
+            self;
+        f.write_str(text)
+    }
 }
 
 /// Answers a question, which is the part of the address behind `api/`.
@@ -62,6 +71,11 @@ pub(crate) fn answer(runs: &ViewedRuns, path: &str, query: &Query) -> Result<Ans
         "values" => slice::values(runs, query).map(Answer::Json),
         "npy" => elements::npy(runs, query),
         "coverage" => Ok(Answer::Json(coverage::answer(runs))),
+        "report" => {
+            let report = report::write(runs);
+            let report = report.map_err(|error| AnswerError::Dump(error.to_string()))?;
+            Ok(Answer::File(report::file_name(runs), report.into_bytes()))
+        }
         _ => Err(AnswerError::Missing("there is no such question".to_owned())),
     }
 }

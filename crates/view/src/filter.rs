@@ -379,108 +379,114 @@ fn is_like(text: &str, pattern: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use opscope_analysis::compare::result::VerdictLevel;
+    use opscope_analysis::compare::result::{Cause, OperatorResult, OwnError, VerdictLevel};
     use opscope_analysis::survey::SurveyedExecution;
+    use serde_json::{Value, json};
 
     use super::*;
 
-    const ACCEPTING: &[&str] = &[
-        "",
-        "  ",
-        "attn",
-        "ATTN",
-        "type:MatMul",
-        "type:matmul",
-        "type:Mat*",
-        "type:M?tMul",
-        "type~mat",
-        "name~attn",
-        "status:fail",
-        "rank:3",
-        "rank=3",
-        "rank>=3",
-        "max_abs>2e3",
-        "max_abs>=2^11",
-        "headroom<2^5",
-        "headroom=2^4",
-        "n_inf>0",
-        "nonfinite:any",
-        "nonfinite:inf",
-        "fault:yes",
-        "-type:Relu",
-        "type:MatMul -rank:2 attn",
-        "\"attn: q\"",
-        "name:*/attn*matmul",
-        ":",
-    ];
-    const REFUSING: &[&str] = &[
-        "relu",
-        "type:Mat",
-        "-attn",
-        "status:pass",
-        "rank:2",
-        "step:0",
-        "max_abs<2e3",
-        "nonfinite:nan",
-        "nonfinite:none",
-        "fault:no",
-        "rel_l2>0",
-        "headroom<2^4",
-        "type:MatMul status:warn",
-        "\"attn q\"",
-    ];
+    /// Filters with what they accept, which are tests of the page's own filter too.
+    const CASES: &str = include_str!("../../../web/src/embedded/filter-cases.json");
+
+    /// A row of the cases as what is known of an operator.
+    struct CaseRow {
+        row: Value,
+        compared: Option<OperatorResult>,
+        surveyed: Option<SurveyedExecution>,
+    }
+
+    impl CaseRow {
+        fn new(row: &Value) -> CaseRow {
+            let float = |name: &str| match &row[name] {
+                Value::String(text) => text.parse().ok(),
+                value => value.as_f64(),
+            };
+            let compared = float("error").map(|outputs| OperatorResult {
+                error: Some(OwnError {
+                    inputs: float("inputs").unwrap_or(0.0),
+                    outputs,
+                    added: float("added").unwrap_or(0.0),
+                    has_inputs: float("inputs").is_some(),
+                }),
+                ..OperatorResult::default()
+            });
+            let surveyed = SurveyedExecution {
+                max_abs: float("max_abs"),
+                headroom: row["headroom"].as_i64().map(|n| n as i32),
+                n_nan: row["n_nan"].as_u64(),
+                n_inf: row["n_inf"].as_u64(),
+                ..SurveyedExecution::default()
+            };
+            let is_compared = compared.is_some();
+            CaseRow {
+                row: row.clone(),
+                compared,
+                surveyed: Some(surveyed).filter(|_| !is_compared),
+            }
+        }
+
+        fn facts(&self) -> OperatorFacts<'_> {
+            let levels = [
+                VerdictLevel::Pass,
+                VerdictLevel::Warn,
+                VerdictLevel::Fail,
+                VerdictLevel::Skip,
+            ];
+            let causes = [Cause::Own, Cause::Inherited];
+            let row = &self.row;
+            OperatorFacts {
+                id: row["id"].as_u64().unwrap() as usize,
+                op_type: row["op_type"].as_str().unwrap(),
+                op_name: row["op_name"].as_str().unwrap(),
+                rank: row["rank"].as_u64().map(|rank| rank as u32),
+                step: row["step"].as_u64(),
+                call: 0,
+                level: levels
+                    .into_iter()
+                    .find(|level| row["status"] == words::level(*level))
+                    .unwrap(),
+                is_at_fault: row["at_fault"] == true,
+                cause: causes
+                    .into_iter()
+                    .find(|cause| row["cause"] == words::cause_name(*cause)),
+                compared: self.compared.as_ref(),
+                surveyed: self.surveyed.as_ref(),
+            }
+        }
+    }
 
     #[test]
     fn filters_accept_what_they_say() {
-        let surveyed = SurveyedExecution {
-            max_abs: Some(2048.0),
-            headroom: Some(4),
-            n_nan: Some(0),
-            n_inf: Some(3),
-            ..SurveyedExecution::default()
-        };
-        let facts = OperatorFacts {
-            id: 7,
-            op_type: "MatMul",
-            op_name: "/blocks.0/Attn: q/MatMul",
-            rank: Some(3),
-            step: None,
-            call: 0,
-            level: VerdictLevel::Fail,
-            is_at_fault: true,
-            cause: None,
-            compared: None,
-            surveyed: Some(&surveyed),
-        };
-        let check = |text: &str, expected: bool| {
+        let cases: Value = serde_json::from_str(CASES).unwrap();
+        let rows = cases["rows"].as_array().unwrap().iter().map(CaseRow::new);
+        let rows: Vec<CaseRow> = rows.collect();
+        for case in cases["accepted"].as_array().unwrap() {
+            let text = case["filter"].as_str().unwrap();
             let filter = OperatorFilter::parse(text).unwrap();
-            assert_eq!(filter.accepts(&facts), expected, "{text}");
-        };
-        for text in ACCEPTING {
-            check(text, true);
-        }
-        for text in REFUSING {
-            check(text, false);
+            let accepted = rows.iter().map(CaseRow::facts);
+            let ids = accepted.filter(|facts| filter.accepts(facts));
+            let ids: Vec<usize> = ids.map(|facts| facts.id).collect();
+            assert_eq!(Value::from(ids), case["ids"], "{text}");
         }
     }
 
     #[test]
     fn mistakes_are_told_with_their_place() {
-        let check = |text: &str, place, suggestion: Option<&str>| {
+        let cases: Value = serde_json::from_str(CASES).unwrap();
+        for case in cases["mistakes"].as_array().unwrap() {
+            let text = case["filter"].as_str().unwrap();
             let error = OperatorFilter::parse(text).unwrap_err();
-            assert_eq!(error.place, place, "{text}");
-            assert_eq!(error.suggestion.as_deref(), suggestion, "{text}");
-        };
-        check("typ:Conv", 0..8, Some("type:Conv"));
-        check("é  -stauts:fail", 3..15, Some("status:fail"));
-        check("status:fial", 0..11, Some("status:fail"));
-        check("rel_l2>big", 0..10, None);
-        check("rel_l2~1", 0..8, Some("rel_l2>1"));
-        check("type>Conv", 0..9, Some("type~Conv"));
-        check("headroom<0", 0..10, None);
-        check("rank:nan", 0..8, None);
-        check("type:", 0..5, None);
-        let long = "a ".repeat(N_TERMS_MAX + 1);
-        assert!(OperatorFilter::parse(&long).is_err());
+            let found = json!({
+                "filter": text,
+                "start": error.place.start,
+                "end": error.place.end,
+                "message": error.message,
+                "suggestion": error.suggestion,
+            });
+            assert_eq!(&found, case);
+        }
+        let most = "a ".repeat(N_TERMS_MAX);
+        assert!(OperatorFilter::parse(&most).is_ok());
+        assert!(OperatorFilter::parse(&format!("{most} a")).is_err());
     }
 }

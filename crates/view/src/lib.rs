@@ -1,7 +1,8 @@
 //! A page that shows a dump, or two dumps and what a comparison of them found.
 //!
 //! [`ViewedRuns`] opens the dumps and asks `analysis` about them; [`PageServer`] answers the page's
-//! questions over HTTP. The page itself is built from `web/`.
+//! questions over HTTP, and [`report`] writes page and answers as one file. The page itself is built
+//! from `web/`.
 
 mod answers;
 mod filter;
@@ -10,6 +11,7 @@ mod json;
 mod links;
 mod live;
 mod page;
+pub mod report;
 mod server;
 mod shown;
 mod unfinished;

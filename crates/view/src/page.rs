@@ -13,20 +13,22 @@ pub(crate) const INDEX: PageFile = PageFile {
     bytes: include_bytes!("../page/index.html"),
 };
 
+/// The document of a report, with places for what it holds. `cargo xtask page` writes the digests of
+/// script and style into its policy.
+pub(crate) const REPORT: &str = include_str!("../page/report.html");
+/// The script of the page.
+pub(crate) const SCRIPT: &str = include_str!("../page/assets/page.js");
+/// The style of the page.
+pub(crate) const STYLE: &str = include_str!("../page/assets/page.css");
+
 /// The views that an address may name.
 pub(crate) const VIEWS: [&str; 6] = ["overview", "graph", "tensor", "steps", "events", "coverage"];
 
 /// A file that the document asks for.
 pub(crate) fn asset(name: &str) -> Option<PageFile> {
     let (content_type, bytes): (_, &[u8]) = match name {
-        "page.js" => (
-            "text/javascript; charset=utf-8",
-            include_bytes!("../page/assets/page.js"),
-        ),
-        "page.css" => (
-            "text/css; charset=utf-8",
-            include_bytes!("../page/assets/page.css"),
-        ),
+        "page.js" => ("text/javascript; charset=utf-8", SCRIPT.as_bytes()),
+        "page.css" => ("text/css; charset=utf-8", STYLE.as_bytes()),
         _ => return None,
     };
     Some(PageFile {

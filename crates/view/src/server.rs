@@ -385,7 +385,7 @@ fn of_answer(result: Result<Answer, AnswerError>) -> Response {
         Ok(Answer::Bytes(bytes)) => reply(StatusCode::OK, "application/octet-stream", bytes.into()),
         Ok(Answer::File(name, bytes)) => {
             let mut response = reply(StatusCode::OK, "application/octet-stream", bytes.into());
-            // The name is made of numbers, so that it needs no quoting.
+            // Names are made of letters, digits and points, so that they need no quoting.
             let place = format!("attachment; filename=\"{name}\"");
             if let Ok(place) = HeaderValue::from_str(&place) {
                 response

@@ -25,8 +25,8 @@ const BETWEEN_NEWS: Duration = Duration::from_millis(700);
 const WORTH_KEEPING: Duration = Duration::from_millis(500);
 
 impl UnfinishedSurvey {
-    /// Opens a dump as [`ViewedRuns::open_one`] does, and leaves the rest of a long survey for
-    /// later. A survey that was kept is taken.
+    /// Reads a dump and surveys its numbers, and leaves the rest of a long survey for later. A survey
+    /// that was kept is taken.
     ///
     /// # Errors
     /// [`ViewError`] if there is nothing to show.
@@ -36,6 +36,7 @@ impl UnfinishedSurvey {
         program: &str,
     ) -> Result<(Arc<ViewedRuns>, Option<UnfinishedSurvey>), ViewError> {
         let target = ViewedDump::open(path, n_threads)?;
+        // An empty page would look like a dump without a fault.
         if target.dump.runs.is_empty() {
             let (path, problems) = (target.path, target.dump.problems);
             return Err(ViewError::Empty { path, problems });

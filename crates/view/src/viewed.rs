@@ -26,6 +26,8 @@ pub struct ViewedRuns {
     pub findings: Findings,
     /// Version of the program.
     pub program: String,
+    /// Whether a comparison that was saved is shown, without its dumps.
+    pub is_saved: bool,
 }
 
 /// A dump of the page.
@@ -76,6 +78,9 @@ pub enum ViewError {
     /// The dumps cannot be compared.
     #[error(transparent)]
     Compare(#[from] CompareError),
+    /// The report cannot be made.
+    #[error("cannot make the report")]
+    Report(#[source] std::io::Error),
     /// The page cannot be served.
     #[error("cannot serve the page at {address}")]
     Serve {
@@ -184,26 +189,6 @@ impl OperatorFacts<'_> {
 }
 
 impl ViewedRuns {
-    /// Reads a dump and surveys its numbers.
-    ///
-    /// # Errors
-    /// [`ViewError`] if there is nothing to show.
-    pub fn open_one(path: &Path, n_threads: usize, program: &str) -> Result<ViewedRuns, ViewError> {
-        let target = ViewedDump::open(path, n_threads)?;
-        // An empty page would look like a dump without a fault.
-        if target.dump.runs.is_empty() {
-            let (path, problems) = (path.to_owned(), target.dump.problems);
-            return Err(ViewError::Empty { path, problems });
-        }
-        let findings = Findings::Surveyed(survey::survey(&target.dump, n_threads));
-        Ok(ViewedRuns {
-            target: Arc::new(target),
-            golden: None,
-            findings,
-            program: program.to_owned(),
-        })
-    }
-
     /// One dump with what is known of its numbers.
     pub(crate) fn surveyed(
         target: Arc<ViewedDump>,
@@ -215,6 +200,7 @@ impl ViewedRuns {
             golden: None,
             findings: Findings::Surveyed(survey),
             program: program.to_owned(),
+            is_saved: false,
         }
     }
 
@@ -259,6 +245,7 @@ impl ViewedRuns {
             golden: Some(Arc::new(open(golden)?)),
             findings: Findings::Compared(Box::new(comparison)),
             program,
+            is_saved: false,
         })
     }
 
@@ -270,6 +257,7 @@ impl ViewedRuns {
             golden: Some(dump(&comparison.config.golden)),
             program: comparison.config.program.clone(),
             findings: Findings::Compared(Box::new(comparison)),
+            is_saved: true,
         }
     }
 

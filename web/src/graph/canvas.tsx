@@ -10,7 +10,7 @@ import { t } from "../texts";
 import { fitWhole, fitWidth, reveal, zoomAt, type Camera } from "./camera";
 import { drawGraph, type Selection } from "./draw";
 import { Minimap } from "./minimap";
-import { toggledGroups } from "./open";
+import { nextOpen } from "./open";
 
 interface GraphCanvasProps {
   page: Page;
@@ -30,14 +30,19 @@ export function GraphCanvas({ page, graph, selection, camera, onCamera }: GraphC
   useViewSize(box, setView);
   const selected = boxOf(graph, selection);
   usePlacing(graph, selected, view, camera, onCamera);
-  useGraphKeys(graph, selected, view, camera, onCamera);
+  useGraphKeys(page, graph, selected, view, camera, onCamera);
   const canvas = useCanvas(
     (context, width, height, colours) => {
       if (camera) drawGraph(context, width, height, colours, graph, camera, selection);
     },
     [graph, camera, selection.op, selection.key],
   );
-  const drag = useDrag(state, onCamera, (target) => select(page, graph, target));
+  const drag = useDrag(
+    state,
+    onCamera,
+    (target) => select(page, graph, target),
+    (target) => target.kind === "op" || nextOpen(page, graph, target) !== null,
+  );
   const n_fail = graph.boxes.filter((b) => b.status === "fail" && !b.is_open).length;
   return (
     <div class="graph-box" ref={box}>
@@ -68,7 +73,13 @@ export function boxOf(graph: Graph, selection: Selection): GraphBox | null {
 
 function select(page: Page, graph: Graph, target: GraphBox): void {
   if (target.kind === "op" && target.id !== null) go({ op: target.id });
-  else go({ open: toggledGroups(graph, target), op: page.selected });
+  else toggle(page, graph, target);
+}
+
+/** Opens or closes a group, where that can be done. */
+export function toggle(page: Page, graph: Graph, group: GraphBox): void {
+  const open = nextOpen(page, graph, group);
+  if (open !== null) go({ open, op: page.selected });
 }
 
 function useViewSize(
@@ -118,6 +129,7 @@ function usePlacing(
 }
 
 function useGraphKeys(
+  page: Page,
   graph: Graph,
   selected: GraphBox | null,
   view: { width: number; height: number },
@@ -151,7 +163,7 @@ function useGraphKeys(
           selected?.kind === "group"
             ? selected
             : graph.boxes.find((b) => b.key === selected?.parent);
-        if (group) go({ open: toggledGroups(graph, group) });
+        if (group) toggle(page, graph, group);
         return group !== undefined;
       }
       default:
@@ -164,6 +176,7 @@ function useDrag(
   state: { current: { camera: Camera | null; graph: Graph } },
   onCamera: (camera: Camera) => void,
   onSelect: (box: GraphBox) => void,
+  canSelect: (box: GraphBox) => boolean,
 ) {
   const hit = (event: MouseEvent) => {
     const { camera, graph } = state.current;
@@ -199,13 +212,19 @@ function useDrag(
     },
     hover: (event: PointerEvent) => {
       const over = event.buttons === 0 ? hit(event) : null;
-      (event.currentTarget as HTMLElement).style.cursor = over ? "pointer" : "grab";
+      const canvas = event.currentTarget as HTMLElement;
+      const is_closed_for_good = over !== null && !canSelect(over);
+      canvas.style.cursor = is_closed_for_good ? "not-allowed" : over ? "pointer" : "grab";
+      canvas.title = is_closed_for_good ? t.report_no_group : "";
     },
     wheel: (event: WheelEvent) => {
       const { camera } = state.current;
-      if (!camera) return;
+      const canvas = event.currentTarget as HTMLElement;
+      // In a page that scrolls, the wheel is the page's unless a key says otherwise.
+      const is_page_wheel = canvas.closest(".report") && !event.ctrlKey && !event.metaKey;
+      if (!camera || is_page_wheel) return;
       event.preventDefault();
-      const { left, top } = (event.currentTarget as HTMLElement).getBoundingClientRect();
+      const { left, top } = canvas.getBoundingClientRect();
       if (event.ctrlKey || event.metaKey) {
         onCamera(
           zoomAt(camera, Math.exp(-event.deltaY / 300), event.clientX - left, event.clientY - top),

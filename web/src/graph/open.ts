@@ -1,7 +1,8 @@
 /** The graph in the state of its groups that the address asks for. */
 
 import type { Graph, GraphBox } from "../api";
-import { useAnswer, type Answer } from "../connection";
+import { embedded, useAnswer, type Answer } from "../connection";
+import { openable } from "../embedded/answers";
 import type { Page } from "../page";
 
 const PAUSE_MS = 60;
@@ -27,4 +28,14 @@ export function toggledGroups(graph: Graph, box: GraphBox): string[] {
   const inside = new Set<string>([box.key]);
   for (const b of graph.boxes) if (b.parent !== null && inside.has(b.parent)) inside.add(b.key);
   return graph.boxes.filter((b) => b.is_open && !inside.has(b.key)).map((b) => b.path);
+}
+
+/**
+ * The paths that are open after `box` was opened or closed; null if a report has no layout of it. A
+ * server lays out anything.
+ */
+export function nextOpen(page: Page, graph: Graph, box: GraphBox): string[] | null {
+  const wanted = toggledGroups(graph, box);
+  if (embedded === null || page.selected === null) return wanted;
+  return openable(embedded, page.selected, wanted, box.path);
 }

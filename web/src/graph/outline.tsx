@@ -9,9 +9,9 @@ import { visible } from "../names";
 import { formatCount } from "../numbers";
 import type { Page } from "../page";
 import { t } from "../texts";
-import { boxOf } from "./canvas";
+import { boxOf, toggle } from "./canvas";
 import { depthsOf } from "./draw";
-import { toggledGroups } from "./open";
+import { nextOpen } from "./open";
 import { selectionOf } from "./pane";
 
 const ROW_HEIGHT = 26;
@@ -100,9 +100,10 @@ interface BranchProps {
 function Branch({ page, graph, box, top, depth, is_selected }: BranchProps) {
   const is_group = box.kind === "group";
   const act = () => {
-    if (is_group) go({ open: toggledGroups(graph, box), op: page.selected });
+    if (is_group) toggle(page, graph, box);
     else if (box.id !== null) go({ op: box.id });
   };
+  const is_disabled = is_group && nextOpen(page, graph, box) === null;
   const sign = box.at_fault && !is_group ? "fault" : box.status;
   return (
     <div
@@ -111,6 +112,8 @@ function Branch({ page, graph, box, top, depth, is_selected }: BranchProps) {
       aria-level={depth + 1}
       aria-expanded={is_group ? box.is_open : undefined}
       aria-selected={is_selected}
+      aria-disabled={is_disabled || undefined}
+      title={is_disabled ? t.report_no_group : undefined}
       tabIndex={is_selected ? 0 : -1}
       onClick={act}
       onKeyDown={(e) => (e.key === "Enter" || e.key === " ") && (e.preventDefault(), act())}

@@ -14,10 +14,10 @@ import {
   toFloat,
 } from "../numbers";
 import type { Page } from "../page";
-import { axesInForce, axesWords, onlyRow } from "../tensor/axes";
+import { axesWords, onlyRow } from "../tensor/axes";
 import { HistogramChart } from "../tensor/histogram";
 import { Picture, ScaleBar } from "../tensor/picture";
-import { useSlices } from "../tensor/slices";
+import { shownAxes, useSlices } from "../tensor/slices";
 import { StatisticsTable } from "../tensor/statistics";
 import { filled, slotLabel, t } from "../texts";
 import { OperatorFacts } from "./operator-facts";
@@ -38,6 +38,11 @@ export function Inspector({ page }: { page: Page }) {
     <div class="inspector">
       <Head operator={operator} />
       <SlotTabs page={page} operator={operator} />
+      {operator.lacks_details && (
+        <section class="part">
+          <p class="dim">{t.report_no_details}</p>
+        </section>
+      )}
       {page.slot && <Why slot={page.slot} operator={operator} page={page} />}
       {page.slot && <TensorParts page={page} slot={page.slot} />}
       <OperatorFacts operator={operator} />
@@ -167,16 +172,19 @@ function ruleShare(factor: number | null): number {
   return Math.min(1, 1 / 3 + Math.log10(factor) / 3);
 }
 
-function TensorParts({ page, slot }: { page: Page; slot: Slot }) {
+/** The tensor of a slot, or why there is none to ask for. */
+export function useTensor(page: Page, slot: Slot | null) {
   // Where elements were not dumped, there is no point in asking for them.
-  const lack = t.evidence[slot.evidence ?? ""];
-  const path = lack === undefined ? `tensor?op=${page.selected}&slot=${slot.id}` : null;
+  const lack = t.evidence[slot?.evidence ?? ""] ?? null;
+  const path = slot && lack === null ? `tensor?op=${page.selected}&slot=${slot.id}` : null;
   const answer = useAnswer<Tensor>(path, SETTLE_MS);
-  const tensor =
-    answer.data && answer.data.op === page.selected && answer.data.slot === slot.id
-      ? answer.data
-      : null;
-  if (path === null) {
+  const is_this = answer.data?.op === page.selected && answer.data?.slot === slot?.id;
+  return { tensor: is_this ? answer.data : null, lack, error: answer.error };
+}
+
+function TensorParts({ page, slot }: { page: Page; slot: Slot }) {
+  const { tensor, lack, error } = useTensor(page, slot);
+  if (lack !== null) {
     return (
       <section class="part">
         <p class="dim">{lack}</p>
@@ -191,10 +199,10 @@ function TensorParts({ page, slot }: { page: Page; slot: Slot }) {
       </section>
     );
   }
-  if (answer.error)
+  if (error)
     return (
       <section class="part">
-        <p class="trouble">{answer.error}</p>
+        <p class="trouble">{error}</p>
       </section>
     );
   return (
@@ -214,10 +222,10 @@ interface PartProps {
   tensor: Tensor | null;
 }
 
-function SlicePart({ page, slot, tensor }: PartProps) {
+export function SlicePart({ page, slot, tensor }: PartProps) {
   const shape = (tensor?.sides.target ?? tensor?.sides.golden)?.shape ?? [];
   const at = page.address.at ?? tensor?.difference?.worst[0]?.index ?? null;
-  const axes = axesInForce(page.address.ax, shape, slot.parameter !== null, at);
+  const axes = shownAxes(tensor, page.address.ax, shape, slot.parameter !== null, at);
   const slices = useSlices(tensor, axes, SLICE_PIXELS, "diverging");
   const theme = document.documentElement.dataset.theme ?? "light";
   const is_pair = page.info.golden !== null;

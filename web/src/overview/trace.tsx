@@ -182,7 +182,8 @@ function useTracePointer(trace: Trace | null, box: { current: HTMLElement | null
     leave: () => setColumn(null),
     wheel: (event: WheelEvent) => {
       const { first, last, total } = tableWindow();
-      if (total === 0) return;
+      const is_page_wheel = (event.currentTarget as HTMLElement).closest(".report") !== null;
+      if (total === 0 || is_page_wheel) return;
       const middle = (first + last) / 2 + Math.sign(event.deltaY) * Math.max(3, (last - first) / 4);
       scrollTable(middle / total);
     },

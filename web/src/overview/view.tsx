@@ -6,7 +6,7 @@ import { scopedFilter } from "../address";
 import { GraphPane } from "../graph/pane";
 import { useKeys } from "../keys";
 import type { Page } from "../page";
-import { useRows } from "../rows";
+import { useGoodFilter } from "../rows";
 import { useMedia } from "../media";
 import { t } from "../texts";
 import { Chain } from "./chain";
@@ -19,12 +19,7 @@ import { VerdictHeader } from "./verdict";
 
 export function Overview({ page }: { page: Page }) {
   const { address, info } = page;
-  const asked = useRows(scopedFilter(address), address.sort);
-  // A filter that is wrong is not in force; the last good one is.
-  const last_good = useRef("");
-  if (asked.error === null && asked.matching !== null) last_good.current = address.q;
-  const filter = asked.error ? last_good.current : address.q;
-  const source = useRows(scopedFilter(address, filter), address.sort);
+  const { source, filter, wrong } = useGoodFilter(address);
   const is_narrow = useMedia("(max-width: 759px)");
   const scroller = useRef<HTMLElement | null>(null);
   // The table asks for the element that scrolls, which exists only after the first pass.
@@ -40,7 +35,7 @@ export function Overview({ page }: { page: Page }) {
       <VerdictHeader page={page} />
       <TraceChart page={page} filter={scopedFilter(address, filter)} />
       <Panes page={page} is_narrow={is_narrow}>
-        <FilterBox page={page} source={source} wrong={asked.error} />
+        <FilterBox page={page} source={source} wrong={wrong} />
         <OperatorTable page={page} source={source} scroller={scroller} is_narrow={is_narrow} />
       </Panes>
     </main>

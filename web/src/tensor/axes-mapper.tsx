@@ -2,6 +2,7 @@
 
 import { go } from "../address";
 import type { TensorSide } from "../api";
+import { is_report } from "../connection";
 import { formatCount } from "../numbers";
 import type { Page } from "../page";
 import { visible } from "../names";
@@ -23,7 +24,12 @@ export function AxesMapper({ page, side, axes, at }: AxesMapperProps) {
     go({ op: page.selected, slot: page.slot?.id ?? null, ax: next, at: index });
   };
   return (
-    <div class="axes" role="group" aria-label={t.axes}>
+    <div
+      class="axes"
+      role="group"
+      aria-label={t.axes}
+      title={is_report ? t.report_one_slice : undefined}
+    >
       {axes.map((role, axis) => {
         const size = side.shape[axis];
         const name = visible(side.axes[axis] ?? String(axis));
@@ -34,6 +40,7 @@ export function AxesMapper({ page, side, axes, at }: AxesMapperProps) {
             <select
               aria-label={`${t.axes} ${name}`}
               value={is_index ? "i" : role}
+              disabled={is_report}
               onChange={(event) => {
                 const chosen = event.currentTarget.value;
                 set(axis, chosen === "i" ? String(at[axis] ?? 0) : chosen);
@@ -49,6 +56,7 @@ export function AxesMapper({ page, side, axes, at }: AxesMapperProps) {
                 min="0"
                 max={size - 1}
                 value={role}
+                disabled={is_report}
                 aria-label={`${t.index} ${name}`}
                 onChange={(event) => {
                   const index = Math.floor(Number(event.currentTarget.value));

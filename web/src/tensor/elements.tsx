@@ -11,8 +11,14 @@ import { t } from "../texts";
 
 const WORST_MAX = 8;
 
-export function WorstElements({ page, tensor }: { page: Page; tensor: Tensor }) {
-  const worst = tensor.difference?.worst.slice(0, WORST_MAX) ?? [];
+interface WorstProps {
+  page: Page;
+  tensor: Tensor;
+  most?: number;
+}
+
+export function WorstElements({ page, tensor, most = WORST_MAX }: WorstProps) {
+  const worst = tensor.difference?.worst.slice(0, most) ?? [];
   if (worst.length === 0) return null;
   const at = page.address.at?.join(",") ?? worst[0].index.join(",");
   const is_fault = page.operator.data?.at_fault;

@@ -3,6 +3,7 @@
 import { useState } from "preact/hooks";
 import { go } from "../address";
 import type { Slot, Tensor, TensorSide } from "../api";
+import { is_report } from "../connection";
 import { Swatch } from "../glyph";
 import { visible } from "../names";
 import { formatNumber, formatRanges } from "../numbers";
@@ -62,7 +63,9 @@ export function SlicePanes(props: SlicePanesProps) {
           <ScaleBar scale={slices.scale} theme={theme} />
           <DifferenceWords tensor={tensor} />
           {values && place && <PointerWords values={values} place={place} />}
+          {is_report && place && !values && <p class="dim">{t.report_no_values}</p>}
           <p class="dim">{page.info.golden ? t.pointer_hint : t.pointer_hint_one}</p>
+          {is_report && tensor && side && <p class="dim">{t.report_one_slice}</p>}
         </div>
         {tensor && values && place && (
           <Neighbours

@@ -2,7 +2,9 @@
 
 import { useMemo } from "preact/hooks";
 import type { Side, Tensor } from "../api";
-import { useBytes } from "../connection";
+import { embedded, useBytes } from "../connection";
+import { embeddedAxes } from "../embedded/answers";
+import { axesInForce } from "./axes";
 import { commonScale, decodeSlice, type Scale, type Slice } from "./slice";
 
 export interface Slices {
@@ -16,6 +18,18 @@ export interface Slices {
 }
 
 const PAUSE_MS = 40;
+
+/** The axes of the picture: those in force, or of a report those of the slice that it has. */
+export function shownAxes(
+  tensor: Tensor | null,
+  asked: string[] | null,
+  shape: number[],
+  is_parameter: boolean,
+  at: number[] | null,
+): string[] {
+  const inside = embedded && tensor && embeddedAxes(embedded, tensor.op, tensor.slot);
+  return inside ?? axesInForce(asked, shape, is_parameter, at);
+}
 
 export function useSlices(
   tensor: Tensor | null,

@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 import { go } from "../address";
 import type { Operator, Slot, Tensor } from "../api";
-import { base, useAnswer } from "../connection";
+import { base, is_report, useAnswer } from "../connection";
 import { Glyph, signOf } from "../glyph";
 import { useKeys } from "../keys";
 import { shortName, visible } from "../names";
@@ -12,11 +12,12 @@ import { SlotTabs, Why } from "../overview/inspector";
 import { Chain } from "../overview/chain";
 import type { Page } from "../page";
 import { t } from "../texts";
-import { axesInForce, indexAt, placeOf } from "./axes";
+import { indexAt, placeOf } from "./axes";
 import { Distributions } from "./distributions";
 import { CopyLines, WorstElements } from "./elements";
 import { Percentiles } from "./percentiles";
 import { SlicePanes } from "./slice-panes";
+import { shownAxes } from "./slices";
 import { StatisticsTable } from "./statistics";
 
 const SETTLE_MS = 40;
@@ -108,7 +109,12 @@ function Head({ page, operator, tensor }: HeadProps) {
         </code>
       )}
       <span class="grow" />
-      {side && tensor && (
+      {side && tensor && is_report && (
+        <button type="button" class="outlined" disabled title={t.report_no_file}>
+          {t.download}
+        </button>
+      )}
+      {side && tensor && !is_report && (
         <a
           class="outlined"
           download
@@ -139,7 +145,7 @@ function Pictures({ page, slot, tensor }: PicturesProps) {
     asked && asked.length === shape.length && asked.every((i, k) => i < shape[k])
       ? asked
       : (tensor?.difference?.worst[0]?.index ?? shape.map(() => 0));
-  const axes = axesInForce(page.address.ax, shape, slot.parameter !== null, at);
+  const axes = shownAxes(tensor, page.address.ax, shape, slot.parameter !== null, at);
   const place = placeOf(axes, shape, at);
   useKeys((key) => {
     if (key === " ") {

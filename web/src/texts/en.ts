@@ -4,6 +4,24 @@ import { formatCount } from "../numbers";
 
 const many = (n: number, one: string, more: string) => `${formatCount(n)} ${n === 1 ? one : more}`;
 
+const MONTHS = [
+  "January",
+  "February",
+  "March",
+  "April",
+  "May",
+  "June",
+  "July",
+  "August",
+  "September",
+  "October",
+  "November",
+  "December",
+];
+
+/** Hours and minutes, of the same hour for every reader. */
+export const utc = (time: Date) => `${time.toISOString().slice(11, 16)} UTC`;
+
 export const en = {
   language_name: "English",
   other_language: "中文",
@@ -343,6 +361,50 @@ export const en = {
   no_such_operator: (id: number) =>
     `There is no operator ${formatCount(id)}; the verdict's is shown.`,
   not_built: "This view is not part of this version.",
+  send: "Send as file",
+  report_title: "Opscope report",
+  report_made: (made: Date) =>
+    `${made.getUTCDate()} ${MONTHS[made.getUTCMonth()]} ${made.getUTCFullYear()}, ${utc(made)}`,
+  print: "Print",
+  part: {
+    verdict: "Verdict",
+    fault: "At fault",
+    operators: "Operators",
+    graph: "Graph",
+    tensors: "Tensors",
+    coverage: "Coverage",
+    made: "How it was made",
+  },
+  n_worst: (n: number) => `${formatCount(n)} worst`,
+  adds_most: "What adds most",
+  adds_most_after: "What adds most after it",
+  all_further_down: (n: number) =>
+    `all ${many(n, "operator", "operators")} and the graph are further down`,
+  made_by: "Program",
+  made_at: "Made",
+  made_limit: (metric: string) => `Limit of ${metric} for float32`,
+  made_rows: "Operators in this file",
+  made_details: "of these with details",
+  made_tensors: "Tensors in this file",
+  made_dump: (operators: number, slots: number) =>
+    `${many(operators, "operator", "operators")}, ${many(slots, "tensor", "tensors")}`,
+  report_saved: "only the result of the comparison was saved, without the dumps",
+  report_no_answer: "this file does not hold it",
+  report_no_operator: (id: number) => `operator ${formatCount(id)} is not in this file`,
+  report_no_details: "This file has the details of the worst operators, and only the row of this one.",
+  report_no_tensor: (n: number) =>
+    n === 0
+      ? "this file has no tensors"
+      : `this file has ${many(n, "tensor", "tensors")}, those of the worst operators`,
+  report_no_slice: "this file has another slice of the tensor",
+  report_no_values: "This file has no values around this place.",
+  report_one_slice: "This file has one slice of the tensor; the page of opscope view has all.",
+  report_no_graph: "this file has the graphs of the steps and ranks of the worst operators",
+  report_no_group: "This file has no layout with this group so; the page of opscope view has all.",
+  report_no_file: "This file has pictures of tensors; the page of opscope view gives the elements.",
+  report_left_out: (n: number, all: number) =>
+    `This file has the ${formatCount(n)} worst of ${formatCount(all)} operators; ` +
+    `${many(all - n, "is", "are")} left out. Table and filter know those that are here.`,
   place: "Step and rank",
   all_places: "all steps and ranks",
   step: (step: number) => `step ${formatCount(step)}`,

@@ -1,7 +1,7 @@
 /** 页面的全部中文文本。类型取自英文文本，缺一条便无法通过编译。 */
 
 import { formatCount } from "../numbers";
-import type { Texts } from "./en";
+import { utc, type Texts } from "./en";
 
 export const zh: Texts = {
   language_name: "中文",
@@ -323,6 +323,47 @@ export const zh: Texts = {
   cannot_show: "无法显示",
   no_such_operator: (id) => `没有算子 ${formatCount(id)}，显示结论中的算子。`,
   not_built: "此版本没有该视图。",
+  send: "导出为文件",
+  report_title: "Opscope 报告",
+  report_made: (made) =>
+    `${made.getUTCFullYear()} 年 ${made.getUTCMonth() + 1} 月 ${made.getUTCDate()} 日 ${utc(made)}`,
+  print: "打印",
+  part: {
+    verdict: "结论",
+    fault: "出错算子",
+    operators: "算子",
+    graph: "图",
+    tensors: "张量",
+    coverage: "覆盖",
+    made: "生成方式",
+  },
+  n_worst: (n) => `最差 ${formatCount(n)} 个`,
+  adds_most: "新增误差最大的算子",
+  adds_most_after: "其后新增误差最大的算子",
+  all_further_down: (n) => `全部 ${formatCount(n)} 个算子与图见下文`,
+  made_by: "程序",
+  made_at: "生成时间",
+  made_limit: (metric) => `float32 的 ${metric} 限值`,
+  made_rows: "此文件中的算子",
+  made_details: "其中含详情",
+  made_tensors: "此文件中的张量",
+  made_dump: (operators, slots) =>
+    `${formatCount(operators)} 个算子，${formatCount(slots)} 个张量`,
+  report_saved: "只保存了比对结果，没有转储数据",
+  report_no_answer: "此文件中没有该内容",
+  report_no_operator: (id) => `此文件中没有算子 ${formatCount(id)}`,
+  report_no_details: "此文件只含最差算子的详情，该算子仅有表中一行。",
+  report_no_tensor: (n) =>
+    n === 0 ? "此文件中没有张量" : `此文件含 ${formatCount(n)} 个张量，均属最差的算子`,
+  report_no_slice: "此文件含该张量的另一个切片",
+  report_no_values: "此文件没有该位置附近的数值。",
+  report_one_slice: "此文件只含该张量的一个切片；opscope view 的页面可看全部。",
+  report_no_graph: "此文件只含最差算子所在步与 rank 的图",
+  report_no_group: "此文件没有该分组如此展开的布局；opscope view 的页面可任意展开。",
+  report_no_file: "此文件只含张量的图像；opscope view 的页面可下载元素。",
+  report_left_out: (n, all) =>
+    `此文件含 ${formatCount(all)} 个算子中最差的 ${formatCount(n)} 个，` +
+    `其余 ${formatCount(all - n)} 个未包含。表格与筛选仅涉及文件内的算子。`,
   place: "步与 rank",
   all_places: "全部步与 rank",
   step: (step) => `第 ${formatCount(step)} 步`,

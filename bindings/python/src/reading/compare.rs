@@ -1,6 +1,6 @@
 //! Comparing two dumps.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use opscope_analysis::compare::report::{self, ReportError, ReportFormat, json, words};
 use opscope_analysis::compare::run::{self, CompareError, VerdictOptions};
@@ -8,6 +8,8 @@ use opscope_analysis::compare::verdict::Thresholds;
 use opscope_analysis::compare::{Selection, SkipPattern, matching, result};
 use opscope_analysis::default_jobs;
 use opscope_tensor::difference;
+use opscope_view::report as view_report;
+use opscope_view::{ViewError, ViewedRuns};
 use pyo3::prelude::*;
 
 use super::error::ExceptionContent;
@@ -43,6 +45,8 @@ pub(super) struct JudgementRequest {
 #[pyclass(name = "Comparison", frozen, module = "opscope._native.reading")]
 pub(super) struct DumpComparison {
     comparison: result::Comparison,
+    /// Both dumps, of a comparison that was not read from a file.
+    dumps: Option<[PathBuf; 2]>,
 }
 
 /// Compares two dumps.
@@ -73,7 +77,10 @@ pub(super) fn compare_dumps(
         options: Vec::new(),
     };
     match work(py, || run::run(&request))? {
-        Ok(comparison) => Ok(DumpComparison { comparison }),
+        Ok(comparison) => Ok(DumpComparison {
+            comparison,
+            dumps: Some([request.target, request.golden]),
+        }),
         Err(error) => Err(described(error).raise(py)),
     }
 }
@@ -94,7 +101,10 @@ pub(super) fn judge_saved(
     })?;
     let comparison = comparison
         .map_err(|error: json::ReadError| ExceptionContent::of_result(&error, path).raise(py))?;
-    Ok(DumpComparison { comparison })
+    Ok(DumpComparison {
+        comparison,
+        dumps: None,
+    })
 }
 
 fn judging(py: Python<'_>, judgement: JudgementRequest) -> PyResult<VerdictOptions> {
@@ -151,18 +161,56 @@ impl DumpComparison {
 
     /// Writes it in the form that the name's ending stands for.
     fn save(&self, py: Python<'_>, path: PathBuf, force: bool) -> PyResult<()> {
+        if view_report::is_page_name(&path) {
+            return self.save_page(py, &path, force);
+        }
         let Some(format) = ReportFormat::of_path(&path) else {
             let message =
                 "expected a name that ends in .json, .jsonl, .csv, .xlsx, .html or .parquet";
             return Err(ExceptionContent::usage(message).raise(py));
         };
         let done = work(py, || report::save(&self.comparison, format, &path, force))?;
-        done.map_err(|error| {
-            let described = match error {
-                ReportError::Exists(path) => ExceptionContent::exists(path),
-                ReportError::Store(error) => ExceptionContent::from(&error),
+        done.map_err(|error| unwritten(error).raise(py))
+    }
+}
+
+impl DumpComparison {
+    /// Writes the page, for which the elements of the dumps are read once more.
+    fn save_page(&self, py: Python<'_>, path: &Path, force: bool) -> PyResult<()> {
+        // Nothing is read for a file that may not be written.
+        if !force && path.symlink_metadata().is_ok() {
+            return Err(ExceptionContent::exists(path.to_owned()).raise(py));
+        }
+        let page = work(py, || {
+            let comparison = self.comparison.clone();
+            let runs = match &self.dumps {
+                Some([target, golden]) => {
+                    ViewedRuns::open_compared(comparison, [target, golden], default_jobs())?
+                }
+                None => ViewedRuns::of_saved(comparison),
             };
-            described.raise(py)
-        })
+            view_report::write(&runs)
+        })?;
+        let page = page.map_err(|error| unshown(error).raise(py))?;
+        let done = work(py, || report::save_text(&page, path, force))?;
+        done.map_err(|error| unwritten(error).raise(py))
+    }
+}
+
+fn unwritten(error: ReportError) -> ExceptionContent {
+    match error {
+        ReportError::Exists(path) => ExceptionContent::exists(path),
+        ReportError::Store(error) => ExceptionContent::from(&error),
+    }
+}
+
+fn unshown(error: ViewError) -> ExceptionContent {
+    match error {
+        ViewError::Dump(source) => ExceptionContent::from(&source),
+        ViewError::Compare(error) => described(error),
+        ViewError::Empty { ref path, .. } => {
+            ExceptionContent::nothing(error.to_string(), path.clone())
+        }
+        ViewError::Report(_) | ViewError::Serve { .. } => ExceptionContent::damaged(&error),
     }
 }

@@ -32,6 +32,11 @@ impl ExceptionContent {
         }
     }
 
+    /// Something that cannot be read as what it should be.
+    pub(super) fn damaged(error: &dyn std::error::Error) -> ExceptionContent {
+        ExceptionContent::new("damaged", error)
+    }
+
     /// A mistake of the caller's.
     pub(super) fn usage(message: impl Into<String>) -> ExceptionContent {
         ExceptionContent {

@@ -77,7 +77,7 @@ fn content(error: ViewError) -> ExceptionContent {
         ViewError::Dump(source) => ExceptionContent::from(&source),
         ViewError::Empty { path, .. } => ExceptionContent::nothing(message, path),
         ViewError::Compare(error) => described(error),
-        ViewError::Serve { .. } => ExceptionContent::usage(message),
+        ViewError::Serve { .. } | ViewError::Report(_) => ExceptionContent::usage(message),
     }
 }
 

@@ -7,13 +7,12 @@
 //! | [`chain`] | how NaN and infinities spread |
 //! | [`json`] | one JSON document, or typed records line by line; and back |
 //! | `columns` | what tables say of a slot |
-//! | `csv`, `xlsx`, `html` | tables for spreadsheets, and a page |
+//! | `csv`, `xlsx` | tables for spreadsheets |
 //! | `parquet` | the table `compare` of an index |
 
 pub mod chain;
 mod columns;
 mod csv;
-mod html;
 pub mod json;
 mod parquet;
 mod places;
@@ -43,8 +42,6 @@ pub enum ReportFormat {
     Csv,
     /// A workbook.
     Xlsx,
-    /// A page that needs no network.
-    Html,
     /// A row for each slot, with typed columns.
     Parquet,
 }
@@ -69,7 +66,6 @@ impl ReportFormat {
             "jsonl" => ReportFormat::Jsonl,
             "csv" => ReportFormat::Csv,
             "xlsx" => ReportFormat::Xlsx,
-            "html" | "htm" => ReportFormat::Html,
             "parquet" => ReportFormat::Parquet,
             _ => return None,
         })
@@ -86,7 +82,6 @@ pub fn write(comparison: &Comparison, format: ReportFormat, out: &mut dyn Write)
         ReportFormat::Jsonl => json::write_lines(comparison, out),
         ReportFormat::Csv => csv::write(comparison, out),
         ReportFormat::Xlsx => xlsx::write(comparison, out),
-        ReportFormat::Html => html::write(comparison, out),
         ReportFormat::Parquet => write_whole_parquet(comparison, out),
     }
 }

@@ -116,7 +116,6 @@ pub(crate) fn compare_pair(choices: &mut Choices<'_>, root: &Path) {
         ReportFormat::Jsonl,
         ReportFormat::Csv,
         ReportFormat::Xlsx,
-        ReportFormat::Html,
     ] {
         let mut bytes = Vec::new();
         report::write(&comparison, format, &mut bytes).unwrap();

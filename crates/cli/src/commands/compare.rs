@@ -8,6 +8,7 @@ mod reports;
 mod terminal;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use opscope_analysis::compare::result::Comparison;
 use opscope_analysis::compare::run::{self, CompareError, ComparisonRequest, VerdictOptions};
@@ -15,6 +16,7 @@ use opscope_analysis::compare::verdict::Thresholds;
 use opscope_analysis::compare::{Selection, SkipPattern};
 use opscope_analysis::default_jobs;
 use opscope_tensor::difference;
+use opscope_view::ViewedRuns;
 
 use self::outcome::FailOn;
 use self::reports::ReportArguments;
@@ -167,16 +169,31 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<(), CommandFailure> {
     }
     arguments.reports.write(&comparison)?;
     let code = outcome::code(&comparison, arguments.fail_on);
-    if let (true, Some(target), Some(golden)) =
-        (arguments.view, &arguments.target, &arguments.golden)
-    {
-        let n_threads = arguments.jobs.unwrap_or_else(default_jobs).max(1);
-        view::serve_comparison(comparison, [target, golden], &arguments.server, n_threads)?;
+    if arguments.reports.has_page() || arguments.view {
+        show(arguments, comparison)?;
     }
     match code {
         0 => Ok(()),
         code => Err(CommandFailure::silent(code)),
     }
+}
+
+/// The page of a comparison, as a file and from a server.
+fn show(arguments: &CompareArguments, comparison: Comparison) -> Result<(), CommandFailure> {
+    let n_threads = arguments.jobs.unwrap_or_else(default_jobs).max(1);
+    let runs = match (&arguments.target, &arguments.golden) {
+        // Elements are looked into again: a comparison keeps only what it measured.
+        (Some(target), Some(golden)) => {
+            ViewedRuns::open_compared(comparison, [target, golden], n_threads)
+                .map_err(view::failure)?
+        }
+        _ => ViewedRuns::of_saved(comparison),
+    };
+    arguments.reports.write_page(&runs)?;
+    if arguments.view {
+        view::serve(Arc::new(runs), None, &arguments.server, n_threads)?;
+    }
+    Ok(())
 }
 
 fn thresholds(path: Option<&Path>) -> Result<Thresholds, CommandFailure> {

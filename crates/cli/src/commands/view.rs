@@ -6,7 +6,6 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::thread;
 
-use opscope_analysis::compare::result::Comparison;
 use opscope_analysis::compare::run::CompareError;
 use opscope_analysis::default_jobs;
 use opscope_view::{PageServer, PageState, ServerOptions, UnfinishedSurvey, ViewError, ViewedRuns};
@@ -90,18 +89,8 @@ pub(crate) fn run(arguments: &ViewArguments) -> Result<(), CommandFailure> {
     serve(Arc::new(runs), None, &arguments.server, n_threads)
 }
 
-/// Serves the page of a comparison that was just made, until it is interrupted.
-pub(crate) fn serve_comparison(
-    comparison: Comparison,
-    [target, golden]: [&Path; 2],
-    server: &ServerArguments,
-    n_threads: usize,
-) -> Result<(), CommandFailure> {
-    let runs = ViewedRuns::open_compared(comparison, [target, golden], n_threads);
-    serve(Arc::new(runs.map_err(failure)?), None, server, n_threads)
-}
-
-fn serve(
+/// Serves the page until it is interrupted.
+pub(crate) fn serve(
     runs: Arc<ViewedRuns>,
     rest: Option<UnfinishedSurvey>,
     server: &ServerArguments,
@@ -147,7 +136,10 @@ pub(crate) fn failure(error: ViewError) -> CommandFailure {
     let code = match &error {
         ViewError::Compare(CompareError::NothingChosen { .. } | CompareError::Mapping(_))
         | ViewError::Serve { .. } => USAGE,
-        ViewError::Dump(_) | ViewError::Empty { .. } | ViewError::Compare(_) => UNREADABLE,
+        ViewError::Dump(_)
+        | ViewError::Empty { .. }
+        | ViewError::Compare(_)
+        | ViewError::Report(_) => UNREADABLE,
     };
     CommandFailure::new(code, error)
 }

@@ -16,6 +16,10 @@ pub(super) fn load(
     key: SlotKey,
     side: ShownSide,
 ) -> Result<NumpyArray, AnswerError> {
+    if runs.is_saved {
+        let reason = "only the result of the comparison was saved, without the dumps".to_owned();
+        return Err(AnswerError::Missing(reason));
+    }
     let found = runs.slot(operator, key, side);
     let missing = || AnswerError::Missing("the dump does not have this tensor".to_owned());
     let found = found.ok_or_else(missing)?;

@@ -51,6 +51,21 @@ pub(super) fn answer(runs: &ViewedRuns, query: &Query) -> Result<Value, AnswerEr
     }))
 }
 
+/// The operators of one rank and step with the groups around each, from the outside.
+///
+/// # Errors
+/// [`AnswerError`] if there is no such operator, or the graph is too large.
+pub(crate) fn groups_around(
+    runs: &ViewedRuns,
+    center: usize,
+) -> Result<Vec<(usize, Vec<String>)>, AnswerError> {
+    let graph = ShownGraph::new(runs, center)?;
+    let nodes = graph.facts.iter().zip(&graph.nodes);
+    Ok(nodes
+        .map(|(facts, node)| (facts.id, paths(&node.scopes)))
+        .collect())
+}
+
 /// The operator that the verdict names, or the first that is at fault.
 fn culprit(runs: &ViewedRuns) -> Option<usize> {
     let named = runs
@@ -111,18 +126,8 @@ impl<'a> ShownGraph<'a> {
     /// The groups around an operator, from the outside.
     fn around(&self, id: usize) -> Vec<String> {
         let at = self.facts.iter().position(|facts| facts.id == id);
-        let scopes = at
-            .and_then(|at| self.nodes.get(at))
-            .map(|node| &node.scopes);
-        let mut paths: Vec<String> = Vec::new();
-        for scope in scopes.into_iter().flatten() {
-            let path = match paths.last() {
-                Some(outer) => format!("{outer}/{scope}"),
-                None => scope.clone(),
-            };
-            paths.push(path);
-        }
-        paths
+        let node = at.and_then(|at| self.nodes.get(at));
+        node.map(|node| paths(&node.scopes)).unwrap_or_default()
     }
 
     /// The culprit, and the operators behind it that differ or are not finite because of it.
@@ -198,6 +203,19 @@ impl<'a> ShownGraph<'a> {
             "on_way": is_any(shown, way),
         })
     }
+}
+
+/// The paths of groups, each within the one before it.
+fn paths(scopes: &[String]) -> Vec<String> {
+    let mut paths: Vec<String> = Vec::with_capacity(scopes.len());
+    for scope in scopes {
+        let path = match paths.last() {
+            Some(outer) => format!("{outer}/{scope}"),
+            None => scope.clone(),
+        };
+        paths.push(path);
+    }
+    paths
 }
 
 fn is_any(shown: &GraphBox, way: &[bool]) -> bool {

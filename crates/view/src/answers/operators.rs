@@ -138,7 +138,7 @@ fn in_order(a: Option<f64>, b: Option<f64>, is_descending: bool) -> Ordering {
 
 /// The order of guilt: those at fault, then failures, then warnings, each in order of
 /// execution.
-fn guilt(facts: &OperatorFacts<'_>) -> (bool, u8) {
+pub(crate) fn guilt(facts: &OperatorFacts<'_>) -> (bool, u8) {
     let by_level = match facts.level {
         VerdictLevel::Fail => 0,
         VerdictLevel::Warn => 1,
@@ -149,7 +149,7 @@ fn guilt(facts: &OperatorFacts<'_>) -> (bool, u8) {
 }
 
 /// The cells of an operator's row.
-pub(super) fn row(runs: &ViewedRuns, facts: &OperatorFacts<'_>) -> Value {
+pub(crate) fn row(runs: &ViewedRuns, facts: &OperatorFacts<'_>) -> Value {
     let [error, added, inputs] = facts.errors().map(known);
     let [n_nan, n_inf] = facts.non_finite();
     let compared = facts.compared;

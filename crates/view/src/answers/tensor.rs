@@ -66,9 +66,7 @@ pub(super) fn answer(runs: &ViewedRuns, query: &Query) -> Result<Value, AnswerEr
     let target = side(ShownSide::Target);
     let golden = runs.golden.as_ref().map(|_| side(ShownSide::Golden));
     let reason = |side: Option<&Result<SideNumbers, AnswerError>>| match side {
-        Some(Err(
-            AnswerError::Missing(text) | AnswerError::Query(text) | AnswerError::Dump(text),
-        )) => Some(text.clone()),
+        Some(Err(error)) => Some(error.to_string()),
         _ => None,
     };
     let missing = json!({ "target": reason(Some(&target)), "golden": reason(golden.as_ref()) });

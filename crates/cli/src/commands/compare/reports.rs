@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use opscope_analysis::compare::report::{self, ReportError, ReportFormat};
 use opscope_analysis::compare::result::Comparison;
+use opscope_view::ViewedRuns;
 
+use crate::commands::view;
 use crate::console;
 use crate::exit::{CommandFailure, USAGE};
 
@@ -28,7 +30,7 @@ pub(super) struct ReportArguments {
     /// Write a workbook
     #[arg(long, value_name = "FILE")]
     xlsx: Option<PathBuf>,
-    /// Write a page that needs no network
+    /// Write the page of `opscope view` as one file that needs no server and no network
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Write a Parquet table with a row for each slot, for SQL and data frames
@@ -40,17 +42,23 @@ pub(super) struct ReportArguments {
 }
 
 impl ReportArguments {
-    fn all(&self) -> impl Iterator<Item = (&Path, ReportFormat)> {
+    /// The files with their formats; none is that of the page.
+    fn all(&self) -> impl Iterator<Item = (&Path, Option<ReportFormat>)> {
         let all = [
-            (&self.json, ReportFormat::Json),
-            (&self.jsonl, ReportFormat::Jsonl),
-            (&self.csv, ReportFormat::Csv),
-            (&self.xlsx, ReportFormat::Xlsx),
-            (&self.html, ReportFormat::Html),
-            (&self.parquet, ReportFormat::Parquet),
+            (&self.json, Some(ReportFormat::Json)),
+            (&self.jsonl, Some(ReportFormat::Jsonl)),
+            (&self.csv, Some(ReportFormat::Csv)),
+            (&self.xlsx, Some(ReportFormat::Xlsx)),
+            (&self.html, None),
+            (&self.parquet, Some(ReportFormat::Parquet)),
         ];
         all.into_iter()
             .filter_map(|(path, format)| Some((path.as_deref()?, format)))
+    }
+
+    /// Whether the page is asked for, which needs the dumps once more.
+    pub(super) fn has_page(&self) -> bool {
+        self.html.is_some()
     }
 
     /// Whether files that exist are replaced.
@@ -68,7 +76,8 @@ impl ReportArguments {
         let mut taken: Vec<&Path> = Vec::new();
         for (path, format) in self.all() {
             let is_stdout = path == Path::new(STDOUT);
-            if is_stdout && !matches!(format, ReportFormat::Json | ReportFormat::Jsonl) {
+            let is_stream = matches!(format, Some(ReportFormat::Json | ReportFormat::Jsonl));
+            if is_stdout && !is_stream {
                 let message = "only `--json` and `--jsonl` can be written to standard output";
                 return Err(CommandFailure::message(USAGE, message));
             }
@@ -94,9 +103,12 @@ impl ReportArguments {
         Ok(())
     }
 
-    /// Writes what was asked for.
+    /// Writes what was asked for, but for the page.
     pub(super) fn write(&self, comparison: &Comparison) -> Result<(), CommandFailure> {
-        for (path, format) in self.all() {
+        let files = self
+            .all()
+            .filter_map(|(path, format)| Some((path, format?)));
+        for (path, format) in files {
             if path == Path::new(STDOUT) {
                 let mut out = BufWriter::new(console::json_out());
                 report::write(comparison, format, &mut out)?;
@@ -106,6 +118,15 @@ impl ReportArguments {
             report::save(comparison, format, path, self.force).map_err(failure)?;
         }
         Ok(())
+    }
+
+    /// Writes the page, if it was asked for.
+    pub(super) fn write_page(&self, runs: &ViewedRuns) -> Result<(), CommandFailure> {
+        let Some(path) = &self.html else {
+            return Ok(());
+        };
+        let page = opscope_view::report::write(runs).map_err(view::failure)?;
+        save_text(&page, path, self.force)
     }
 }
 
