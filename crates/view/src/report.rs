@@ -5,6 +5,7 @@
 
 mod contents;
 mod graphs;
+mod questions;
 mod tensors;
 
 use std::io::{self, Write};

@@ -5,9 +5,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value, json};
 
+use super::questions::json;
 use super::{N_FILE_BYTES, compressed, graphs, tensors};
+use crate::answers::AnswerError;
 use crate::answers::operators::{guilt, row};
-use crate::answers::{Answer, AnswerError, Query, answer};
 use crate::page::{SCRIPT, STYLE};
 use crate::viewed::ViewedRuns;
 
@@ -83,27 +84,6 @@ fn ranked(runs: &ViewedRuns) -> Vec<usize> {
         a.0.cmp(&b.0).then(by_value).then(a.2.cmp(&b.2))
     });
     keyed.into_iter().map(|(_, _, id)| id).collect()
-}
-
-/// The answer to a question that is answered in JSON.
-pub(super) fn json(
-    runs: &ViewedRuns,
-    path: &str,
-    query: &[(&str, &str)],
-) -> Result<Value, AnswerError> {
-    match answer(runs, path, &as_query(query))? {
-        Answer::Json(value) => Ok(value),
-        Answer::Bytes(_) | Answer::File(..) => {
-            Err(AnswerError::Missing(format!("`{path}` is no JSON")))
-        }
-    }
-}
-
-pub(super) fn as_query(pairs: &[(&str, &str)]) -> Query {
-    let pairs = pairs.iter();
-    pairs
-        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-        .collect()
 }
 
 fn has_view(info: &Value, view: &str) -> bool {

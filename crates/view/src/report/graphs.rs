@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
 
-use super::contents::json;
+use super::questions::json;
 use crate::answers::AnswerError;
 use crate::answers::graph::groups_around;
 use crate::viewed::ViewedRuns;

@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
-use super::contents::{as_query, json};
+use super::questions::{as_query, json};
 use crate::answers::{Answer, AnswerError, answer};
 use crate::viewed::ViewedRuns;
 
