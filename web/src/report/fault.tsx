@@ -19,7 +19,7 @@ export function Fault({ page }: { page: Page }) {
   const operator = page.operator.data;
   if (page.selected === null) return null;
   return (
-    <section class="card card-fault" id={partId("fault")} aria-label={t.part.fault}>
+    <section class="card card-fault" id={partId("fault")} aria-label={operator?.at_fault ? t.part.fault : t.part.selected}>
       {page.operator.error && <p class="trouble">{page.operator.error}</p>}
       {operator && <Head page={page} />}
       {operator && <Body page={page} />}

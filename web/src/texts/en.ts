@@ -369,6 +369,7 @@ export const en = {
   part: {
     verdict: "Verdict",
     fault: "At fault",
+    selected: "Selected operator",
     operators: "Operators",
     graph: "Graph",
     tensors: "Tensors",

@@ -331,6 +331,7 @@ export const zh: Texts = {
   part: {
     verdict: "结论",
     fault: "出错算子",
+    selected: "所选算子",
     operators: "算子",
     graph: "图",
     tensors: "张量",
