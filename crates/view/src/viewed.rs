@@ -377,6 +377,11 @@ impl ViewedDump {
         self
     }
 
+    /// The execution that a comparison names.
+    pub(crate) fn run_of(&self, name: &OperatorName) -> Option<usize> {
+        self.by_name.get(name).copied()
+    }
+
     /// Everything that could not be read: of files as a whole, then of single tensors.
     pub fn problems(&self) -> impl Iterator<Item = &str> {
         let of_files = self.dump.problems.iter().map(String::as_str);
