@@ -63,29 +63,17 @@ impl OpenGraph<'_> {
             .zip(node)
             .and_then(|(at, node)| node.members[side].get(at.place as usize));
         if let (Some(node), Some(member)) = (node, member) {
-            self.add_operator(&mut json, node, member);
+            add_operator(&mut json, node, member);
+            // A weight that differs is the target's: the golden side is right.
+            let facts = node
+                .facts
+                .as_ref()
+                .filter(|_| side == 0 && member.reason.is_none());
+            json["entry"] = facts
+                .and_then(|facts| operators::entry(self.runs, facts))
+                .into();
         }
         json
-    }
-
-    fn add_operator(&self, json: &mut Value, node: &ShownNode<'_>, member: &ShownMember<'_>) {
-        let id = node.facts.as_ref().map(|facts| facts.id);
-        let facts = node.facts.as_ref().filter(|_| member.reason.is_none());
-        json["kind"] = "op".into();
-        // The number of a pair names those alone that were paired.
-        json["id"] = facts.map(|facts| facts.id).into();
-        json["inside"] = id.filter(|_| member.reason.is_some()).into();
-        json["reason"] = member.reason.map(|reason| reason.name()).into();
-        let types = node.members.iter().flatten().map(|member| member.op_type);
-        let types: Vec<&str> = types.collect();
-        json["label"] = short_name(member.op_name, &types).into();
-        json["op_type"] = member.op_type.into();
-        json["op_name"] = member.op_name.into();
-        json["call"] = member.call.into();
-        json["run"] = member.number.into();
-        json["entry"] = facts
-            .and_then(|facts| operators::entry(self.runs, facts))
-            .into();
     }
 
     /// The nodes of these numbers.
@@ -108,6 +96,23 @@ pub(super) fn line([from, to]: [Option<&str>; 2], is_on_way: bool, points: &[Poi
 fn is_by_hand(node: &ShownNode<'_>) -> bool {
     let operator = node.facts.as_ref().and_then(|facts| facts.compared);
     operator.is_some_and(|operator| operator.how == PairingEvidence::Mapping)
+}
+
+fn add_operator(json: &mut Value, node: &ShownNode<'_>, member: &ShownMember<'_>) {
+    let id = node.facts.as_ref().map(|facts| facts.id);
+    let facts = node.facts.as_ref().filter(|_| member.reason.is_none());
+    json["kind"] = "op".into();
+    // The number of a pair names those alone that were paired.
+    json["id"] = facts.map(|facts| facts.id).into();
+    json["inside"] = id.filter(|_| member.reason.is_some()).into();
+    json["reason"] = member.reason.map(|reason| reason.name()).into();
+    let types = node.members.iter().flatten().map(|member| member.op_type);
+    let types: Vec<&str> = types.collect();
+    json["label"] = short_name(member.op_name, &types).into();
+    json["op_type"] = member.op_type.into();
+    json["op_name"] = member.op_name.into();
+    json["call"] = member.call.into();
+    json["run"] = member.number.into();
 }
 
 /// The verdict on a node; what has no partner was compared with nothing.

@@ -21,7 +21,17 @@ pub(super) fn set(runs: &ViewedRuns, nodes: &mut [ShownNode<'_>]) {
         if node.members[0].is_empty() {
             continue;
         }
-        let own = if target.is_empty() { golden } else { target };
+        let n_common = target
+            .iter()
+            .zip(golden)
+            .take_while(|(a, b)| a == b)
+            .count();
+        let own = match n_common {
+            0 if target.is_empty() => golden,
+            0 => target,
+            // An optimiser puts its own name behind that of an operator, which is no group then.
+            n => &target[..n].to_vec(),
+        };
         node.scopes.clone_from(own);
         known.extend((1..=own.len()).map(|n| own[..n].to_vec()));
         // Of several that differ, what they have in common.

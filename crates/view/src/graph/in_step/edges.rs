@@ -1,7 +1,5 @@
 //! The lines of each side, along those of the common layout.
 
-use std::collections::HashMap;
-
 use super::{SideBoxes, StepEdge, StepEdges, StepMember, StepNode};
 use crate::graph::groups::{BoxEdge, BoxKind, GraphLayout};
 use crate::graph::layers::Point;
@@ -10,6 +8,8 @@ use crate::graph::layers::Point;
 const BYPASS: f64 = 8.0;
 /// Above and below a stack, where such a line turns.
 const TURN: f64 = 6.0;
+/// The least distance of a line from a box that it passes.
+const CLEARANCE: f64 = 4.0;
 /// Boxes that a line may pass before nobody looks whether it can be straight.
 const N_PASSED_MAX: usize = 64;
 
@@ -27,27 +27,68 @@ pub(super) fn draw(
             skeleton,
             sides,
             side,
-            obstacles: obstacles(sides, side),
+            obstacles: Obstacles::new(sides, side),
         };
         lines.draw(&edges[side], &mut drawn);
     }
     drawn
 }
 
-/// Left edge, right edge, and top of a side's boxes by the box around them, from top to bottom.
-type Obstacles = HashMap<Option<u32>, Vec<[f64; 3]>>;
+/// What a line of a side must not cross.
+struct Obstacles {
+    /// Left, right, top and bottom of operators and closed groups, from top to bottom.
+    leaves: Vec<[f64; 4]>,
+    /// The height of the tallest of them.
+    tallest: f64,
+    /// The same of open groups, with their places in the list of boxes.
+    groups: Vec<(u32, [f64; 4])>,
+}
 
-fn obstacles(sides: &SideBoxes, side: usize) -> Obstacles {
-    let mut of_parent = Obstacles::new();
-    for found in sides.boxes.iter().filter(|found| found.side == side) {
-        let shown = &found.shown;
-        let of_parent = of_parent.entry(shown.parent).or_default();
-        of_parent.push([shown.x, shown.x + shown.width, shown.y]);
+impl Obstacles {
+    fn new(sides: &SideBoxes, side: usize) -> Obstacles {
+        let mut obstacles = Obstacles {
+            leaves: Vec::new(),
+            tallest: 0.0,
+            groups: Vec::new(),
+        };
+        let boxes = sides.boxes.iter().enumerate();
+        for (at, found) in boxes.filter(|(_, found)| found.side == side) {
+            let shown = &found.shown;
+            let (right, bottom) = (shown.x + shown.width, shown.y + shown.height);
+            let extent = [shown.x, right, shown.y, bottom];
+            if shown.kind == BoxKind::OpenGroup {
+                obstacles.groups.push((at as u32, extent));
+            } else {
+                obstacles.leaves.push(extent);
+                obstacles.tallest = obstacles.tallest.max(shown.height);
+            }
+        }
+        obstacles.leaves.sort_by(|a, b| a[2].total_cmp(&b[2]));
+        obstacles
     }
-    for boxes in of_parent.values_mut() {
-        boxes.sort_by(|a, b| a[2].total_cmp(&b[2]));
+
+    /// Whether a straight line meets no box but the groups `around` its ends.
+    fn is_free(&self, [a, b]: [Point; 2], around: &[u32]) -> bool {
+        let (left, right) = (a.x.min(b.x) - CLEARANCE, a.x.max(b.x) + CLEARANCE);
+        let (top, bottom) = (a.y.min(b.y), a.y.max(b.y));
+        let meets = |extent: &[f64; 4]| {
+            extent[0] < right
+                && extent[1] > left
+                && extent[2] < bottom.max(top + 1.0)
+                && extent[3] > top
+        };
+        // No box that begins further up reaches down to the line.
+        let first = self
+            .leaves
+            .partition_point(|extent| extent[2] < top - self.tallest);
+        let n = self.leaves[first..].partition_point(|extent| extent[2] <= bottom);
+        n <= N_PASSED_MAX
+            && !self.leaves[first..first + n].iter().any(meets)
+            && !self
+                .groups
+                .iter()
+                .any(|(at, extent)| meets(extent) && !around.contains(at))
     }
-    of_parent
 }
 
 struct SideLines<'a> {
@@ -142,31 +183,50 @@ impl SideLines<'_> {
         points
     }
 
-    /// Takes out a detour around something that only the other side has.
+    /// Takes out detours around what only the other side has: where a line goes down, aside, down
+    /// and aside again, and the way straight down is free, it goes on there.
     fn straighten(&self, line: &BoxEdge, points: &mut Vec<Point>) {
-        let (Some(&first), Some(&last)) = (points.first(), points.last()) else {
-            return;
-        };
-        let [from, to] = [line.from, line.to].map(|at| self.skeleton.boxes.get(at as usize));
-        let parents = [from, to].map(|shown| shown.map(|shown| shown.parent));
-        if points.len() <= 2 || first.x != last.x || parents[0] != parents[1] {
-            return;
+        let around = self.around(line);
+        let mut at = 0;
+        while let Some(&[start, turn, _, end, next]) = points.get(at..at + 5) {
+            let corner = Point {
+                x: start.x,
+                y: end.y,
+            };
+            let goes_down = start.x == turn.x && turn.y >= start.y && end.y > turn.y;
+            let is_free = goes_down
+                && self.obstacles.is_free([turn, corner], &around)
+                && self.obstacles.is_free([corner, next], &around);
+            if !is_free {
+                at += 1;
+            } else if next.x == start.x {
+                points.drain(at + 1..at + 5);
+            } else {
+                points.splice(at + 1..at + 4, [corner]);
+            }
         }
-        let parent = parents[0].flatten();
-        let parent = parent.and_then(|at| self.sides.firsts[self.side].get(at as usize).copied());
-        let Some(boxes) = self.obstacles.get(&parent.flatten()) else {
-            return;
-        };
-        let start = boxes.partition_point(|found| found[2] < first.y);
-        let passed = &boxes[start..];
-        let n = passed.partition_point(|found| found[2] < last.y);
-        let is_free = n <= N_PASSED_MAX
-            && passed[..n]
-                .iter()
-                .all(|[left, right, _]| first.x < *left || first.x > *right);
-        if is_free {
-            *points = vec![first, last];
+    }
+
+    /// The open groups around either end, whose outlines a line may cross.
+    fn around(&self, line: &BoxEdge) -> Vec<u32> {
+        let mut around = Vec::new();
+        for end in [line.from, line.to] {
+            let mut at = Some(end);
+            while let Some(found) = at {
+                around.extend(
+                    self.sides.firsts[self.side]
+                        .get(found as usize)
+                        .copied()
+                        .flatten(),
+                );
+                at = self
+                    .skeleton
+                    .boxes
+                    .get(found as usize)
+                    .and_then(|shown| shown.parent);
+            }
         }
+        around
     }
 
     /// Leads from the side of an operator that others of its node stand below.
