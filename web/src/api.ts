@@ -278,7 +278,9 @@ export interface Values {
 
 export interface GraphBox {
   key: string;
+  side: Side;
   kind: "op" | "group";
+  /** The number of a pair, or of an operator of one dump; none of what has no partner. */
   id: number | null;
   label: string;
   op_type: string;
@@ -291,10 +293,22 @@ export interface GraphBox {
   height: number;
   status: Status;
   at_fault: boolean;
+  /** Operators of this side inside. */
   n: number;
   n_fail: number;
   entry: Entry | null;
   on_way: boolean;
+  /** Of two dumps, whether the other side has nothing of it. */
+  only: boolean;
+  /** Whether a mapping brought it together with its partner. */
+  by_hand: boolean;
+  op_name?: string;
+  /** Which of the executions of its name it is; none if it runs once. */
+  run?: number | null;
+  /** Why it is in no pair, as coverage has it. */
+  reason?: string | null;
+  /** The pair that it vanished in. */
+  inside?: number | null;
 }
 
 export interface GraphEdge {
@@ -304,11 +318,52 @@ export interface GraphEdge {
   points: [number, number][];
 }
 
+/** What stands between both sides at one height: of the worst box there. */
+export interface StepMark {
+  y: number;
+  kind:
+    | "agrees"
+    | "differs"
+    | "not_compared"
+    | "target_only"
+    | "golden_only"
+    | "no_partner";
+  status: Status;
+  /** Error of the outputs, or of `slot` where that of no output is known. */
+  value: Num;
+  slot: string | null;
+  at_fault: boolean;
+  is_fused: boolean;
+  n: [number, number];
+  keys: [string | null, string | null];
+  reason: string | null;
+}
+
+export interface PairCounts {
+  same_name: number;
+  fused: number;
+  other: number;
+  target_only: number;
+  golden_only: number;
+  inside_fusion: number;
+  by_hand: number;
+}
+
 export interface Graph {
+  side: Side | "both";
   width: number;
   height: number;
   boxes: GraphBox[];
   edges: GraphEdge[];
+  /** Of both sides in step. */
+  step: {
+    spine: number;
+    centers: [number, number];
+    marks: StepMark[];
+    pairs: PairCounts;
+    /** The mapping that the comparison was made with. */
+    mapping: string | null;
+  } | null;
 }
 
 export interface Coverage {

@@ -11,6 +11,7 @@ use opscope_tensor::distribution;
 use opscope_tensor::slice::{AxisRole, SliceAxes};
 use opscope_tensor::{DType, Layout, Numbers, Shape, TensorView, stats};
 use opscope_view::graph::groups::{OperatorNode, lay_out_groups, scopes};
+use opscope_view::graph::in_step::{StepEdges, StepMember, StepNode, lay_out_in_step};
 
 const N_ROUNDS: usize = 5;
 /// Operators of a block of the graphs.
@@ -25,6 +26,7 @@ const PERCENTS: [f64; 11] = [
 fn main() {
     for (n, limit) in [(5_000, 0.05), (20_000, 0.25), (100_000, 2.0)] {
         layout(n, limit);
+        in_step(n, limit);
     }
     distribution();
 }
@@ -85,7 +87,7 @@ fn layout(n: u32, limit: f64) {
     let (names, edges) = transformer(n);
     let node = |name: &String| OperatorNode {
         scopes: scopes(name, None),
-        width: None,
+        ..OperatorNode::default()
     };
     let nodes: Vec<OperatorNode> = names.iter().map(node).collect();
     let flat = vec![OperatorNode::default(); names.len()];
@@ -110,6 +112,63 @@ fn layout(n: u32, limit: f64) {
         seconds,
         limit,
     );
+}
+
+/// The same blocks on both sides, where every fifth operator of the target is two on the golden
+/// side, and every seventh is on one side alone.
+fn in_step(n: u32, limit: f64) {
+    let (names, pairs) = transformer(n);
+    let n_members = |at: usize| -> [u32; 2] {
+        match at {
+            at if at % 5 == 4 => [1, 2],
+            at if at % 14 == 6 => [1, 0],
+            at if at % 14 == 13 => [0, 1],
+            _ => [1, 1],
+        }
+    };
+    let nodes = |is_flat: bool| -> Vec<StepNode> {
+        let nodes = names.iter().enumerate().map(|(at, name)| StepNode {
+            scopes: if is_flat {
+                Vec::new()
+            } else {
+                scopes(name, None)
+            },
+            n_members: n_members(at),
+        });
+        nodes.collect()
+    };
+    let member = |node, place| StepMember { node, place };
+    let edges = [0, 1].map(|side| {
+        let last = |node: u32| (n_members(node as usize)[side]).saturating_sub(1);
+        let mut edges: StepEdges = pairs
+            .iter()
+            .map(|&(from, to)| (member(from, last(from)), member(to, 0)))
+            .collect();
+        let inside = (0..names.len() as u32).filter(|&node| last(node) > 0);
+        edges.extend(inside.map(|node| (member(node, 0), member(node, 1))));
+        edges
+    });
+    for (words, nodes, open) in [
+        ("in groups", nodes(false), vec!["layers".to_owned()]),
+        ("in step", nodes(true), Vec::new()),
+    ] {
+        let (layout, seconds) = timed(|| lay_out_in_step(&nodes, &edges, &open));
+        let mut tops = vec![None; nodes.len()];
+        // Partners begin at one height.
+        for found in layout
+            .boxes
+            .iter()
+            .filter(|found| found.shown.operators.len() == 1)
+        {
+            if let Some(member) = found.member.filter(|member| member.place == 0) {
+                let top = tops[member.node as usize].get_or_insert(found.shown.y);
+                assert_eq!(*top, found.shown.y);
+            }
+        }
+        assert!(layout.rows.windows(2).all(|pair| pair[0].y < pair[1].y));
+        let words = format!("both sides {words}, {} operators", names.len());
+        report(&words, seconds, limit);
+    }
 }
 
 fn distribution() {

@@ -1,4 +1,5 @@
-//! Layout of the graph: layers for a level, and levels for groups within groups.
+//! Layout of the graph: layers for a level, levels for groups within groups, and two graphs in step.
 
 pub mod groups;
+pub mod in_step;
 pub mod layers;

@@ -335,22 +335,37 @@ impl ViewedRuns {
     /// The slot of an operator on a side, where that has it. `key` is the target's slot.
     pub fn slot(&self, id: usize, key: SlotKey, side: ShownSide) -> Option<&ExecutionSlot> {
         let dump = self.side(side)?;
-        let key = match (self.comparison(), side) {
-            (Some(comparison), ShownSide::Golden) => {
-                let slots = &comparison.operators.get(id)?.slots;
-                let pair = slots.iter().find(|slot| slot.slot == key)?;
-                pair.golden_slot.unwrap_or(pair.slot)
-            }
+        let compared = self.comparison().and_then(|comparison| {
+            let slots = &comparison.operators.get(id)?.slots;
+            slots.iter().find(|slot| slot.slot == key)
+        });
+        let key = match (compared, side) {
+            (Some(pair), ShownSide::Golden) => pair.golden_slot.unwrap_or(pair.slot),
+            // What was not compared has a partner in no slot.
+            (None, ShownSide::Golden) if self.comparison().is_some() => return None,
             _ => key,
         };
+        let summary = compared.map(|pair| match side {
+            ShownSide::Target => &pair.target,
+            ShownSide::Golden => &pair.golden,
+        });
         let runs = self.executions(id, side);
         // A run that the dump lost since is no run.
-        let mut runs = runs.iter().filter_map(|&run| dump.dump.runs.get(run));
-        // Of fused operators the one that has the slot: inputs are the first's, outputs the last's.
-        match key.side {
-            SlotSide::Input => runs.find_map(|run| run.slot(key.side, key.index)),
-            SlotSide::Output => runs.rev().find_map(|run| run.slot(key.side, key.index)),
-        }
+        let runs = runs.iter().filter_map(|&run| dump.dump.runs.get(run));
+        let slots: Vec<&ExecutionSlot> = runs
+            .filter_map(|run| run.slot(key.side, key.index))
+            .collect();
+        // Operators of a group have slots of one number: the extents tell which was compared.
+        let is_it = |slot: &&&ExecutionSlot| {
+            summary.is_some_and(|summary| slot.shape.as_deref() == Some(summary.shape.as_slice()))
+        };
+        let mut compared = slots.iter().filter(is_it);
+        // Of several alike inputs are the first's, and outputs the last's.
+        let found = match key.side {
+            SlotSide::Input => compared.next().or(slots.first()),
+            SlotSide::Output => compared.next_back().or(slots.last()),
+        };
+        found.copied()
     }
 }
 
@@ -383,6 +398,11 @@ impl ViewedDump {
         let names = runs.map(|(index, run)| (OperatorName::for_execution(run), index));
         self.by_name = names.collect();
         self
+    }
+
+    /// The execution that a comparison names.
+    pub(crate) fn run_of(&self, name: &OperatorName) -> Option<usize> {
+        self.by_name.get(name).copied()
     }
 
     /// Everything that could not be read: of files as a whole, then of single tensors.

@@ -8,21 +8,32 @@ import { useKeys } from "../keys";
 import type { Page } from "../page";
 import { t } from "../texts";
 import { fitWhole, fitWidth, reveal, zoomAt, type Camera } from "./camera";
-import { drawGraph, type Selection } from "./draw";
+import { boxOf, drawGraph, type HandMarks, type Selection } from "./draw";
 import { Minimap } from "./minimap";
-import { nextOpen } from "./open";
+import { nextOpen, toggle } from "./open";
 
 interface GraphCanvasProps {
   page: Page;
   graph: Graph;
   selection: Selection;
+  marks: HandMarks;
   camera: Camera | null;
   onCamera: (camera: Camera) => void;
+  onPick: (box: GraphBox) => void;
 }
 
 const CLICK_PIXELS = 4;
+const SPINE_HALF = 52;
 
-export function GraphCanvas({ page, graph, selection, camera, onCamera }: GraphCanvasProps) {
+export function GraphCanvas({
+  page,
+  graph,
+  selection,
+  marks,
+  camera,
+  onCamera,
+  onPick,
+}: GraphCanvasProps) {
   const box = useRef<HTMLDivElement>(null);
   const [view, setView] = useState({ width: 0, height: 0 });
   const state = useRef({ camera, graph });
@@ -33,17 +44,19 @@ export function GraphCanvas({ page, graph, selection, camera, onCamera }: GraphC
   useGraphKeys(page, graph, selected, view, camera, onCamera);
   const canvas = useCanvas(
     (context, width, height, colours) => {
-      if (camera) drawGraph(context, width, height, colours, graph, camera, selection);
+      if (camera) drawGraph(context, width, height, colours, graph, camera, selection, marks);
     },
-    [graph, camera, selection.op, selection.key],
+    [graph, camera, selection.op, selection.key, marks],
   );
   const drag = useDrag(
     state,
     onCamera,
-    (target) => select(page, graph, target),
+    onPick,
     (target) => target.kind === "op" || nextOpen(page, graph, target) !== null,
   );
-  const n_fail = graph.boxes.filter((b) => b.status === "fail" && !b.is_open).length;
+  const n_fail = graph.boxes.filter(
+    (b) => b.status === "fail" && !b.is_open && (!graph.step || b.side === "target"),
+  ).length;
   return (
     <div class="graph-box" ref={box}>
       <canvas
@@ -51,7 +64,11 @@ export function GraphCanvas({ page, graph, selection, camera, onCamera }: GraphC
         role="application"
         tabIndex={0}
         class="graph-canvas"
-        aria-label={t.graph_words(graph.boxes.length, n_fail)}
+        aria-label={
+          graph.step
+            ? t.step_words(graph.step.marks.length, n_fail)
+            : t.graph_words(graph.boxes.length, n_fail)
+        }
         onPointerDown={drag.down}
         onWheel={drag.wheel}
         onPointerMove={drag.hover}
@@ -61,25 +78,6 @@ export function GraphCanvas({ page, graph, selection, camera, onCamera }: GraphC
       )}
     </div>
   );
-}
-
-export function boxOf(graph: Graph, selection: Selection): GraphBox | null {
-  return (
-    graph.boxes.find((b) => selection.op !== null && b.id === selection.op) ??
-    graph.boxes.find((b) => b.key === selection.key) ??
-    null
-  );
-}
-
-function select(page: Page, graph: Graph, target: GraphBox): void {
-  if (target.kind === "op" && target.id !== null) go({ op: target.id });
-  else toggle(page, graph, target);
-}
-
-/** Opens or closes a group, where that can be done. */
-export function toggle(page: Page, graph: Graph, group: GraphBox): void {
-  const open = nextOpen(page, graph, group);
-  if (open !== null) go({ open, op: page.selected });
 }
 
 function useViewSize(
@@ -109,7 +107,7 @@ function usePlacing(
   useEffect(() => {
     if (view.width === 0) return;
     if (camera === null) {
-      onCamera(fitWidth(graph, view, selected));
+      onCamera(fitWidth(graph, view, focusOf(graph, selected, view.width)));
     } else {
       const last = before.current;
       let next = camera;
@@ -126,6 +124,15 @@ function usePlacing(
     before.current = selected;
     width_before.current = view.width;
   }, [graph, selected?.key, view.width, view.height]);
+}
+
+/** Of two sides in step both are to be seen, or on a small screen one and the marks beside it. */
+function focusOf(graph: Graph, selected: GraphBox | null, width: number): GraphBox | null {
+  if (!graph.step || !selected) return selected;
+  if (width >= 0.6 * graph.width) return { ...selected, x: 0, width: graph.width };
+  const left = Math.min(selected.x, graph.step.spine - SPINE_HALF);
+  const right = Math.max(selected.x + selected.width, graph.step.spine + SPINE_HALF);
+  return { ...selected, x: left, width: right - left };
 }
 
 function useGraphKeys(

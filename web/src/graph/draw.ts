@@ -6,11 +6,14 @@ import type { Colours } from "../colours";
 import { visible } from "../names";
 import { t } from "../texts";
 import type { Camera } from "./camera";
+import { partnersOf } from "./open";
+import { drawSpine } from "./spine";
 
 export const BOXES_MAX = 5000;
 const NO_TYPES_BELOW = 0.5;
 const NO_TEXT_BELOW = 0.25;
 const HEAD_HEIGHT = 24;
+const TWO_LINES_FROM = 36;
 
 interface Look {
   fill: string;
@@ -22,7 +25,24 @@ interface Look {
 
 export interface Selection {
   op: number | null;
+  /** The box that was chosen, where the operator has several or is in no pair. */
   key: string | null;
+}
+
+/** What else is marked: boxes paired by hand, and those that are being paired. */
+export interface HandMarks {
+  paired: ReadonlySet<string>;
+  chosen: ReadonlySet<string>;
+}
+
+export const NO_MARKS: HandMarks = { paired: new Set(), chosen: new Set() };
+
+export function boxOf(graph: Graph, selection: Selection): GraphBox | null {
+  return (
+    graph.boxes.find((b) => b.key === selection.key) ??
+    graph.boxes.find((b) => selection.op !== null && b.id === selection.op) ??
+    null
+  );
 }
 
 export function drawGraph(
@@ -33,6 +53,7 @@ export function drawGraph(
   graph: Graph,
   camera: Camera,
   selection: Selection,
+  marks: HandMarks = NO_MARKS,
 ): void {
   const seen = {
     left: camera.x,
@@ -52,9 +73,13 @@ export function drawGraph(
         box.y + box.height > seen.top,
     )
     .slice(0, BOXES_MAX);
+  // The golden side is what is right: only alone does it show the verdicts on its partners.
+  const is_plain = (box: GraphBox) => graph.step !== null && box.side === "golden";
   const depths = depthsOf(graph);
   for (const box of shown) {
-    if (box.is_open) drawOpenGroup(context, colours, box, depths.get(box.key) ?? 0, camera.scale);
+    if (box.is_open) {
+      drawOpenGroup(context, colours, box, depths.get(box.key) ?? 0, camera.scale, is_plain(box));
+    }
   }
   for (const is_way of [false, true]) {
     for (const edge of graph.edges) {
@@ -62,15 +87,16 @@ export function drawGraph(
     }
   }
   for (const box of shown) {
-    if (!box.is_open) drawBox(context, colours, box, camera.scale);
+    if (!box.is_open) drawBox(context, colours, box, camera.scale, is_plain(box));
+    if (box.by_hand || marks.paired.has(box.key)) drawDot(context, colours, box);
   }
-  const selected = graph.boxes.find((box) => isSelected(box, selection));
+  if (camera.scale >= NO_TEXT_BELOW) drawSpine(context, colours, graph, seen);
+  const selected = boxOf(graph, selection);
   if (selected) drawSelection(context, colours, selected);
+  const partners = partnersOf(graph, selected);
+  if (partners.length > 0) drawRing(context, colours, partners);
+  for (const box of shown) if (marks.chosen.has(box.key)) drawRing(context, colours, [box]);
   context.restore();
-}
-
-export function isSelected(box: GraphBox, selection: Selection): boolean {
-  return (selection.op !== null && box.id === selection.op) || box.key === selection.key;
 }
 
 const depth_cache = new WeakMap<Graph, Map<string, number>>();
@@ -108,10 +134,19 @@ function crosses(
   return left < seen.right && right > seen.left && top < seen.bottom && bottom > seen.top;
 }
 
-function lookOf(colours: Colours, box: GraphBox): Look {
+function lookOf(colours: Colours, box: GraphBox, is_plain: boolean): Look {
   const of = colours.of;
+  if (box.only || box.reason) {
+    return {
+      fill: of("surface"),
+      outline: of("skip"),
+      text: of("text2"),
+      type: of("text3"),
+      is_dashed: true,
+    };
+  }
   // A closed group with the culprit inside is outlined in full colour; the culprit alone is solid.
-  if (box.at_fault && box.kind === "op") {
+  if (box.at_fault && box.kind === "op" && box.side === "target") {
     return {
       fill: of("fail"),
       outline: of("fail"),
@@ -127,7 +162,7 @@ function lookOf(colours: Colours, box: GraphBox): Look {
     pass: { ...plain, fill: of("surface"), outline: of("line2") },
     skip: { ...plain, fill: of("surface"), outline: of("skip"), is_dashed: true },
   };
-  return looks[box.status];
+  return is_plain && box.status !== "skip" ? looks.pass : looks[box.status];
 }
 
 function drawBox(
@@ -135,8 +170,9 @@ function drawBox(
   colours: Colours,
   box: GraphBox,
   scale: number,
+  is_plain: boolean,
 ): void {
-  const look = lookOf(colours, box);
+  const look = lookOf(colours, box, is_plain);
   context.lineWidth = 1.25;
   if (box.kind === "group" && scale >= NO_TEXT_BELOW) {
     roundBox(context, box.x + 3, box.y + 3, box.width, box.height, 5);
@@ -156,7 +192,33 @@ function drawBox(
   if (scale < NO_TEXT_BELOW) return;
   const y = box.y + box.height / 2 + 0.5;
   const right = scale < NO_TYPES_BELOW ? "" : box.kind === "group" ? t.n_ops(box.n) : box.op_type;
+  if (box.height >= TWO_LINES_FROM && right !== "") {
+    drawTwoLines(context, box, visible(right), look);
+    return;
+  }
   drawWords(context, box.x + 10, y, box.width - 20, labelOf(box), visible(right), look);
+}
+
+/** Of a box as tall as those it replaces: the name above the type. */
+function drawTwoLines(
+  context: CanvasRenderingContext2D,
+  box: GraphBox,
+  note: string,
+  look: { text: string; type: string },
+): void {
+  const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
+  context.textAlign = "center";
+  context.textBaseline = "middle";
+  for (const [text, css_font, colour, line] of [
+    [labelOf(box), font(12, 500), look.text, -8],
+    [note, font(11, 400), look.type, 9],
+  ] as const) {
+    const width = box.width - 16;
+    const shown = textWidth(text, css_font) <= width ? text : cutMiddle(text, width, css_font);
+    context.font = css_font;
+    context.fillStyle = colour;
+    context.fillText(shown, x, y + line);
+  }
 }
 
 function labelOf(box: GraphBox): string {
@@ -215,6 +277,7 @@ function drawOpenGroup(
   box: GraphBox,
   depth: number,
   scale: number,
+  is_plain: boolean,
 ): void {
   roundBox(context, box.x, box.y, box.width, box.height, 8);
   context.fillStyle = depth % 2 === 0 ? colours.of("bg") : colours.of("surface");
@@ -223,7 +286,7 @@ function drawOpenGroup(
   context.strokeStyle = colours.of("line2");
   context.stroke();
   if (scale < NO_TEXT_BELOW) return;
-  const fails = box.n_fail > 0;
+  const fails = box.n_fail > 0 && !is_plain;
   const note = fails ? t.n_of_fail(box.n_fail, box.n) : t.n_ops(box.n);
   const look = { text: colours.of("text"), type: fails ? colours.of("fail") : colours.of("text3") };
   drawWords(
@@ -304,6 +367,35 @@ function drawSelection(context: CanvasRenderingContext2D, colours: Colours, box:
     roundBox(context, box.x - out, box.y - out, box.width + 2 * out, box.height + 2 * out, 5 + out);
     context.stroke();
   }
+}
+
+/** A dashed ring around what belongs to the selection, or is to belong to it. */
+function drawRing(
+  context: CanvasRenderingContext2D,
+  colours: Colours,
+  boxes: readonly GraphBox[],
+): void {
+  const left = Math.min(...boxes.map((b) => b.x)) - 4;
+  const top = Math.min(...boxes.map((b) => b.y)) - 4;
+  const right = Math.max(...boxes.map((b) => b.x + b.width)) + 4;
+  const bottom = Math.max(...boxes.map((b) => b.y + b.height)) + 4;
+  context.strokeStyle = colours.of("accent");
+  context.lineWidth = 2;
+  context.setLineDash([5, 3]);
+  roundBox(context, left, top, right - left, bottom - top, 8);
+  context.stroke();
+  context.setLineDash([]);
+}
+
+/** Pairs made by hand carry a dot. */
+function drawDot(context: CanvasRenderingContext2D, colours: Colours, box: GraphBox): void {
+  context.beginPath();
+  context.arc(box.x + box.width - 1, box.y + 1, 5, 0, 2 * Math.PI);
+  context.fillStyle = colours.of("accent");
+  context.fill();
+  context.strokeStyle = colours.of("surface");
+  context.lineWidth = 1.5;
+  context.stroke();
 }
 
 function roundBox(

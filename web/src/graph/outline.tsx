@@ -1,35 +1,44 @@
 /** The graph as a tree of names: the equal of the canvas for those who do not see it. */
 
+import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { go } from "../address";
-import type { Graph, GraphBox } from "../api";
+import type { Graph, GraphBox, Side } from "../api";
 import { Glyph } from "../glyph";
 import { useKeys } from "../keys";
 import { visible } from "../names";
 import { formatCount } from "../numbers";
 import type { Page } from "../page";
 import { t } from "../texts";
-import { boxOf, toggle } from "./canvas";
-import { depthsOf } from "./draw";
+import { boxOf, depthsOf, type Selection } from "./draw";
 import { nextOpen } from "./open";
-import { selectionOf } from "./pane";
 
 const ROW_HEIGHT = 26;
 
-export function Outline({ page, graph }: { page: Page; graph: Graph }) {
+interface OutlineProps {
+  page: Page;
+  graph: Graph;
+  selection: Selection;
+  /** The side whose boxes are listed; without one the target's, and what the golden side has alone. */
+  side: Side | null;
+  onPick: (box: GraphBox) => void;
+  children?: ComponentChildren;
+}
+
+export function Outline({ page, graph, selection, side, onPick, children }: OutlineProps) {
   const [word, setWord] = useState("");
   const [box, setBox] = useState({ top: 0, height: 600 });
   const list = useRef<HTMLDivElement>(null);
   const input = useRef<HTMLInputElement>(null);
   const search = word.trim().toLowerCase();
+  const listed = listedBoxes(graph, side);
   const shown =
     search === ""
-      ? graph.boxes
-      : graph.boxes.filter(
+      ? listed
+      : listed.filter(
           (b) => b.label.toLowerCase().includes(search) || b.op_type.toLowerCase().includes(search),
         );
   const depths = depthsOf(graph);
-  const selected = boxOf(graph, selectionOf(page));
+  const selected = boxOf(graph, selection);
   const selected_at = selected ? shown.indexOf(selected) : -1;
   useEffect(() => {
     const element = list.current!;
@@ -77,6 +86,8 @@ export function Outline({ page, graph }: { page: Page; graph: Graph }) {
               page={page}
               graph={graph}
               box={b}
+              is_choice={side !== null}
+              onPick={onPick}
               top={(first + i) * ROW_HEIGHT}
               depth={search === "" ? (depths.get(b.key) ?? 0) : 0}
               is_selected={b === selected}
@@ -84,39 +95,54 @@ export function Outline({ page, graph }: { page: Page; graph: Graph }) {
           ))}
         </div>
       </div>
+      {children}
     </section>
   );
+}
+
+function listedBoxes(graph: Graph, side: Side | null): GraphBox[] {
+  if (!graph.step) return graph.boxes;
+  if (side !== null) return graph.boxes.filter((b) => b.side === side);
+  return graph.boxes.filter((b) => b.side === "target" || (b.only && b.side === "golden"));
 }
 
 interface BranchProps {
   page: Page;
   graph: Graph;
+  /** Whether boxes are chosen to be paired, which Enter then ends. */
+  is_choice: boolean;
+  onPick: (box: GraphBox) => void;
   box: GraphBox;
   top: number;
   depth: number;
   is_selected: boolean;
 }
 
-function Branch({ page, graph, box, top, depth, is_selected }: BranchProps) {
+function Branch({ page, graph, is_choice, onPick, box, top, depth, is_selected }: BranchProps) {
   const is_group = box.kind === "group";
-  const act = () => {
-    if (is_group) toggle(page, graph, box);
-    else if (box.id !== null) go({ op: box.id });
-  };
+  const act = () => onPick(box);
   const is_disabled = is_group && nextOpen(page, graph, box) === null;
-  const sign = box.at_fault && !is_group ? "fault" : box.status;
+  const sign = box.at_fault && !is_group && box.side === "target" ? "fault" : box.status;
+  const alone = box.only ? (t.unpaired[box.reason ?? ""] ?? t[`${box.side}_only`]) : null;
+  const words = [visible(box.label), visible(box.op_type), alone];
+  const name = visible(box.op_name ?? box.path) + (alone ? ` (${alone})` : "");
   return (
     <div
       class={`branch ${is_selected ? "is-selected" : ""}`}
       role="treeitem"
+      aria-label={words.filter(Boolean).join(", ")}
+      title={is_disabled ? t.report_no_group : name}
       aria-level={depth + 1}
       aria-expanded={is_group ? box.is_open : undefined}
       aria-selected={is_selected}
       aria-disabled={is_disabled || undefined}
-      title={is_disabled ? t.report_no_group : undefined}
-      tabIndex={is_selected ? 0 : -1}
+      tabIndex={is_selected || is_choice ? 0 : -1}
       onClick={act}
-      onKeyDown={(e) => (e.key === "Enter" || e.key === " ") && (e.preventDefault(), act())}
+      onKeyDown={(e) => {
+        if (e.key !== " " && (is_choice || e.key !== "Enter")) return;
+        e.preventDefault();
+        act();
+      }}
       style={{ transform: `translateY(${top}px)`, paddingLeft: `${8 + depth * 15}px` }}
     >
       <span class="twist" aria-hidden="true">

@@ -2,20 +2,21 @@
 
 import { useState } from "preact/hooks";
 import { go } from "../address";
-import type { Graph } from "../api";
+import type { Graph, GraphBox } from "../api";
 import { visible } from "../names";
 import type { Page } from "../page";
 import { t } from "../texts";
 import type { Camera } from "./camera";
-import { boxOf, GraphCanvas } from "./canvas";
-import type { Selection } from "./draw";
-import { useGraph } from "./open";
+import { GraphCanvas } from "./canvas";
+import { boxOf, NO_MARKS, type HandMarks, type Selection } from "./draw";
+import { SideHeads } from "./heads";
+import { toggle, useGraph } from "./open";
 
 export function GraphPane({ page }: { page: Page }) {
   const answer = useGraph(page);
   const [camera, setCamera] = useState<Camera | null>(null);
   const graph = answer.data;
-  const selection = selectionOf(page);
+  const selection = { op: page.selected, key: null };
   return (
     <section class="pane graph-pane" data-pane="graph" aria-label={t.graph}>
       <header class="pane-head">
@@ -37,8 +38,10 @@ export function GraphPane({ page }: { page: Page }) {
         page={page}
         graph={graph}
         error={answer.error}
+        selection={selection}
         camera={camera}
         onCamera={setCamera}
+        onPick={(box) => graph && pickBox(page, graph, box)}
       />
     </section>
   );
@@ -48,11 +51,23 @@ interface GraphBodyProps {
   page: Page;
   graph: Graph | null;
   error: string | null;
+  selection: Selection;
+  marks?: HandMarks;
   camera: Camera | null;
   onCamera: (camera: Camera) => void;
+  onPick: (box: GraphBox) => void;
 }
 
-export function GraphBody({ page, graph, error, camera, onCamera }: GraphBodyProps) {
+export function GraphBody({
+  page,
+  graph,
+  error,
+  selection,
+  marks = NO_MARKS,
+  camera,
+  onCamera,
+  onPick,
+}: GraphBodyProps) {
   if (error)
     return (
       <p class="trouble">
@@ -71,19 +86,27 @@ export function GraphBody({ page, graph, error, camera, onCamera }: GraphBodyPro
   if (graph.boxes.length === 0) return <p class="empty">{t.graph_empty}</p>;
   // A camera of null asks for a fit: a new canvas finds none and makes it.
   return (
-    <GraphCanvas
-      key={camera === null ? "new" : "placed"}
-      page={page}
-      graph={graph}
-      camera={camera}
-      selection={selectionOf(page)}
-      onCamera={onCamera}
-    />
+    <>
+      {graph.step && <SideHeads page={page} centers={graph.step.centers} camera={camera} />}
+      <GraphCanvas
+        key={camera === null ? "new" : "placed"}
+        page={page}
+        graph={graph}
+        camera={camera}
+        selection={selection}
+        marks={marks}
+        onCamera={onCamera}
+        onPick={onPick}
+      />
+    </>
   );
 }
 
-export function selectionOf(page: Page): Selection {
-  return { op: page.selected, key: null };
+/** Selects the operator or pair of a box, or opens or closes a group. */
+export function pickBox(page: Page, graph: Graph, box: GraphBox): void {
+  const id = box.id ?? box.inside ?? null;
+  if (box.kind === "group") toggle(page, graph, box);
+  else if (id !== null) go({ op: id });
 }
 
 export function Crumbs({ graph, selection }: { graph: Graph; selection: Selection }) {

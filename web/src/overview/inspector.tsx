@@ -1,5 +1,6 @@
 /** What is known of the selected operator: slots, why it fails, slices, distribution, numbers. */
 
+import type { ComponentChildren } from "preact";
 import { go } from "../address";
 import type { Operator, Slot, Tensor } from "../api";
 import { useAnswer } from "../connection";
@@ -25,7 +26,13 @@ import { OperatorFacts } from "./operator-facts";
 const SLICE_PIXELS = 256;
 const SETTLE_MS = 60;
 
-export function Inspector({ page }: { page: Page }) {
+interface InspectorProps {
+  page: Page;
+  /** Beside the graph: what belongs to the selection, in place of the slots' tabs. */
+  partners?: ComponentChildren;
+}
+
+export function Inspector({ page, partners }: InspectorProps) {
   const operator = page.operator.data;
   if (page.operator.error)
     return (
@@ -37,7 +44,7 @@ export function Inspector({ page }: { page: Page }) {
   return (
     <div class="inspector">
       <Head operator={operator} />
-      <SlotTabs page={page} operator={operator} />
+      {partners ?? <SlotTabs page={page} operator={operator} />}
       {operator.lacks_details && (
         <section class="part">
           <p class="dim">{t.report_no_details}</p>
@@ -45,7 +52,7 @@ export function Inspector({ page }: { page: Page }) {
       )}
       {page.slot && <Why slot={page.slot} operator={operator} page={page} />}
       {page.slot && <TensorParts page={page} slot={page.slot} />}
-      <OperatorFacts operator={operator} />
+      <OperatorFacts operator={operator} has_partners={partners !== undefined} />
     </div>
   );
 }

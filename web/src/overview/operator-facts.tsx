@@ -6,14 +6,20 @@ import { Name } from "../name";
 import { visible } from "../names";
 import { t } from "../texts";
 
-export function OperatorFacts({ operator }: { operator: Operator }) {
+interface OperatorFactsProps {
+  operator: Operator;
+  /** Whether the pair is shown already. */
+  has_partners?: boolean;
+}
+
+export function OperatorFacts({ operator, has_partners = false }: OperatorFactsProps) {
   const differing = operator.attributes.filter((a) => a.target !== a.golden && a.golden !== null);
   const shown = differing.length > 0 ? differing : operator.attributes.slice(0, 8);
   const users = operator.source.filter((frame) => frame.is_user);
   const others = operator.source.filter((frame) => !frame.is_user);
   return (
     <>
-      {operator.golden.length > 0 && (
+      {!has_partners && operator.golden.length > 0 && (
         <section class="part">
           <h3>
             <span>{t.pair}</span>

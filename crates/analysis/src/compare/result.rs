@@ -330,6 +330,10 @@ pub struct Skip {
     /// after it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<usize>,
+    /// Of an operator that vanished in a fused one, the one of [`Comparison::operators`] that it is
+    /// inside, where that is certain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inside: Option<usize>,
 }
 
 /// The summary of a comparison.

@@ -8,15 +8,16 @@ use super::matching::{
 use super::result::{
     OperatorName, OperatorPlace, Party, PassedOverFile, Skip, SkipReason, SkipSide, SlotKey,
 };
-use super::side::ComparedDump;
+use super::side::{ComparedDump, RunPlace};
 
 /// The skips that a matching leads to: operators and slots without a partner, and files that could
 /// not be read at all.
 pub(super) fn of_matching(sides: MatchedDumps<'_>) -> Vec<Skip> {
     let orders = Party::BOTH.map(|party| PairOrder::by_place(sides, party));
-    let unmatched = sides.matching.unmatched.iter().map(|one| {
-        let order = &orders[one.party.index()];
-        of_unmatched(sides, one, order)
+    let groups = Party::BOTH.map(|party| PairNames::by_place(sides, party));
+    let unmatched = sides.matching.unmatched.iter().map(|one| Skip {
+        inside: groups[one.party.index()].around(sides, one),
+        ..of_unmatched(sides, one, &orders[one.party.index()])
     });
     let missing = sides.matching.pairs.iter().flat_map(|pair| {
         let slots = pair.missing.iter();
@@ -89,6 +90,46 @@ impl PairOrder {
     }
 }
 
+/// The pairs of a matching by a side's place and the names of the other side's operators, as
+/// reasons have them; none where several pairs have the same.
+struct PairNames<'a>(HashMap<(&'a RunPlace, String), Option<usize>>);
+
+impl<'a> PairNames<'a> {
+    fn by_place(sides: MatchedDumps<'a>, party: Party) -> PairNames<'a> {
+        let (side, others) = (
+            party.pick(sides.target, sides.golden),
+            party.pick(sides.golden, sides.target),
+        );
+        let mut of_names: HashMap<(&RunPlace, String), Option<usize>> = HashMap::new();
+        for (i, pair) in sides.matching.pairs.iter().enumerate() {
+            let (runs, partners) = (
+                party.pick(&pair.target, &pair.golden),
+                party.pick(&pair.golden, &pair.target),
+            );
+            let Some(&first) = runs.first() else { continue };
+            let partners = partners.iter();
+            let names = partners.map(|&run| others.runs[run].op_name.as_str());
+            let key = (&side.runs[first].place, joined(names));
+            // Which execution of a name is meant, the reason does not say.
+            of_names
+                .entry(key)
+                .and_modify(|known| *known = None)
+                .or_insert(Some(i));
+        }
+        PairNames(of_names)
+    }
+
+    /// The pair that an operator vanished in.
+    fn around(&self, sides: MatchedDumps<'a>, unmatched: &UnmatchedExecution) -> Option<usize> {
+        let UnmatchedReason::InsideFusion(names) = &unmatched.reason else {
+            return None;
+        };
+        let side = unmatched.party.pick(sides.target, sides.golden);
+        let place = &side.runs.get(unmatched.run)?.place;
+        self.0.get(&(place, names.clone())).copied().flatten()
+    }
+}
+
 fn of_unmatched(
     sides: MatchedDumps<'_>,
     unmatched: &UnmatchedExecution,
@@ -116,6 +157,7 @@ fn of_unmatched(
         reason,
         message,
         is_allowed: false,
+        inside: None,
     }
 }
 

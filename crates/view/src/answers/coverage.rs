@@ -43,7 +43,7 @@ pub(super) fn answer(runs: &ViewedRuns) -> Value {
     })
 }
 
-fn side_name(side: ShownSide) -> &'static str {
+pub(super) fn side_name(side: ShownSide) -> &'static str {
     match side {
         ShownSide::Target => "target",
         ShownSide::Golden => "golden",

@@ -1,54 +1,121 @@
-//! The graph of one execution of the model, laid out.
+//! The graph of one execution of the model, laid out: of one side, or of both in step.
 
-use std::collections::HashMap;
+mod boxes;
+mod in_step;
+mod nodes;
+mod one_side;
+mod pairs;
+mod scopes;
 
-use opscope_analysis::compare::report::words;
 use opscope_analysis::compare::result::VerdictLevel;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::{AnswerError, Query, number_or, operators, trace};
-use crate::graph::groups::{BoxKind, GraphBox, GraphLayout, OperatorNode, lay_out_groups, scopes};
-use crate::viewed::{OperatorFacts, ShownSide, ViewedRuns};
-
-/// Most operators of a graph that is laid out.
-const N_OPERATORS_MAX: usize = 200_000;
+use super::{AnswerError, Query, number};
+use crate::viewed::ViewedRuns;
+use boxes::level_of;
+use nodes::{ShownGraph, ShownNode, paths};
 
 pub(super) fn answer(runs: &ViewedRuns, query: &Query) -> Result<Value, AnswerError> {
-    let center: usize = number_or(query, "op", culprit(runs).unwrap_or(0))?;
+    let culprit = culprit(runs);
+    let center = match query.get("op") {
+        Some(text) => Some(number(text, "op")?),
+        None => culprit.or((runs.n_operators() > 0).then_some(0)),
+    };
     let graph = ShownGraph::new(runs, center)?;
     let open: Vec<String> = match query.get("open") {
         Some(text) => text
             .split(',')
             .map(|path| path.replace("%2C", ","))
             .collect(),
-        None => graph.around(center),
+        None => center.map(|id| graph.around(id)).unwrap_or_default(),
     };
-    let layout = lay_out_groups(&graph.nodes, &graph.edges, &open);
-    let way = graph.way(culprit(runs));
-    let boxes = layout
-        .boxes
-        .iter()
-        .map(|shown| graph.shown(shown, &layout, &way));
-    let boxes: Vec<Value> = boxes.collect();
-    // Where the operator is hidden in a closed group, that is the box that stands for it.
-    let place = graph.facts.iter().position(|facts| facts.id == center);
-    let selected = place.and_then(|at| layout.box_of_operator.get(at));
-    let selected = selected.and_then(|&at| layout.boxes.get(at as usize));
-    let edges = layout.edges.iter().map(|edge| {
-        let ends = [edge.from, edge.to].map(|end| layout.boxes.get(end as usize));
-        let is_on_way = ends.iter().flatten().count() == 2
-            && ends.iter().flatten().all(|shown| is_any(shown, &way));
-        let [from, to] = ends.map(|end| end.map_or("", |shown| shown.key.as_str()));
-        let points: Vec<[f64; 2]> = edge.points.iter().map(|point| [point.x, point.y]).collect();
-        json!({ "from": from, "to": to, "on_way": is_on_way, "points": points })
-    });
-    Ok(json!({
-        "width": layout.width,
-        "height": layout.height,
-        "selected": selected.map(|shown| shown.key.as_str()),
-        "boxes": boxes,
-        "edges": edges.collect::<Vec<_>>(),
-    }))
+    let shown = OpenGraph {
+        runs,
+        graph: &graph,
+        open: &open,
+        center,
+        culprit: culprit.and_then(|id| graph.node_of(id)),
+    };
+    let needs_golden = |side: &str| match runs.golden {
+        Some(_) => Ok(()),
+        None => Err(AnswerError::Query(format!(
+            "`side`: there is one dump, so `{side}` is none"
+        ))),
+    };
+    match query.get("side").map_or("target", String::as_str) {
+        "target" => Ok(one_side::answer(&shown, 0)),
+        "golden" => needs_golden("golden").map(|()| one_side::answer(&shown, 1)),
+        "both" => needs_golden("both").map(|()| in_step::answer(&shown)),
+        other => Err(AnswerError::Query(format!(
+            "`side`: there is no side `{other}`"
+        ))),
+    }
+}
+
+/// A graph with the state in which it is shown.
+struct OpenGraph<'a> {
+    runs: &'a ViewedRuns,
+    graph: &'a ShownGraph<'a>,
+    /// Paths of the groups that are open.
+    open: &'a [String],
+    /// The operator that is selected.
+    center: Option<usize>,
+    /// The node at fault.
+    culprit: Option<usize>,
+}
+
+impl OpenGraph<'_> {
+    /// The culprit, and the nodes behind it on a side that differ or are not finite because of it.
+    fn way(&self, side: usize) -> Vec<bool> {
+        let mut is_on_way = vec![false; self.graph.nodes.len()];
+        let Some(culprit) = self.culprit else {
+            return is_on_way;
+        };
+        let edges = self.graph.edges[side].iter();
+        let mut edges: Vec<(u32, u32)> = edges.map(|(from, to)| (from.node, to.node)).collect();
+        edges.sort_unstable();
+        let hands_on = self.hands_on(&edges);
+        let mut ahead = vec![culprit as u32];
+        // Operators that pass are no part of the way, even where a value goes through them.
+        while let Some(at) = ahead.pop() {
+            if std::mem::replace(&mut is_on_way[at as usize], true) {
+                continue;
+            }
+            let readers = linked(&edges, at);
+            ahead.extend(readers.filter(|&next| hands_on[next as usize]));
+        }
+        is_on_way
+    }
+
+    /// The nodes through which what is wrong may go: those that differ, and those without a partner
+    /// that lead to one that does. Nothing was compared with the latter.
+    fn hands_on(&self, edges: &[(u32, u32)]) -> Vec<bool> {
+        let nodes = &self.graph.nodes;
+        let is_bad = |node: &ShownNode<'_>| {
+            matches!(level_of(node), VerdictLevel::Warn | VerdictLevel::Fail)
+        };
+        let mut hands_on: Vec<bool> = nodes.iter().map(is_bad).collect();
+        let mut back: Vec<(u32, u32)> = edges.iter().map(|&(from, to)| (to, from)).collect();
+        back.sort_unstable();
+        let bad = (0..nodes.len() as u32).filter(|&at| hands_on[at as usize]);
+        let mut ahead: Vec<u32> = bad.collect();
+        while let Some(at) = ahead.pop() {
+            for from in linked(&back, at) {
+                let is_unknown = nodes[from as usize].facts.is_none();
+                if is_unknown && !std::mem::replace(&mut hands_on[from as usize], true) {
+                    ahead.push(from);
+                }
+            }
+        }
+        hands_on
+    }
+}
+
+/// The second ends of the sorted edges that begin at `node`.
+fn linked(edges: &[(u32, u32)], node: u32) -> impl Iterator<Item = u32> {
+    let first = edges.partition_point(|edge| edge.0 < node);
+    let linked = edges[first..].iter().take_while(move |edge| edge.0 == node);
+    linked.map(|edge| edge.1)
 }
 
 /// The operators of one rank and step with the groups around each, from the outside.
@@ -59,11 +126,13 @@ pub(crate) fn groups_around(
     runs: &ViewedRuns,
     center: usize,
 ) -> Result<Vec<(usize, Vec<String>)>, AnswerError> {
-    let graph = ShownGraph::new(runs, center)?;
-    let nodes = graph.facts.iter().zip(&graph.nodes);
-    Ok(nodes
-        .map(|(facts, node)| (facts.id, paths(&node.scopes)))
-        .collect())
+    let graph = ShownGraph::new(runs, Some(center))?;
+    // Operators without a partner have no number to be asked for by.
+    let nodes = graph.nodes.iter().filter_map(|node| {
+        let facts = node.facts.as_ref()?;
+        Some((facts.id, paths(&node.scopes)))
+    });
+    Ok(nodes.collect())
 }
 
 /// The operator that the verdict names, or the first that is at fault.
@@ -78,176 +147,14 @@ fn culprit(runs: &ViewedRuns) -> Option<usize> {
     })
 }
 
-/// The operators of one rank and step.
-struct ShownGraph<'a> {
-    runs: &'a ViewedRuns,
-    /// By their place in the graph.
-    facts: Vec<OperatorFacts<'a>>,
-    nodes: Vec<OperatorNode>,
-    /// From producer to consumer, as places in the graph.
-    edges: Vec<(u32, u32)>,
-}
-
-impl<'a> ShownGraph<'a> {
-    /// The graph that an operator is in.
-    fn new(runs: &'a ViewedRuns, center: usize) -> Result<ShownGraph<'a>, AnswerError> {
-        let missing = || AnswerError::Missing(format!("there is no operator {center}"));
-        let place = runs.facts(center).map(|facts| (facts.rank, facts.step));
-        let place = place.ok_or_else(missing)?;
-        let all = (0..runs.n_operators()).filter_map(|id| runs.facts(id));
-        // Steps and ranks would stand side by side and hide each other.
-        let facts: Vec<OperatorFacts<'a>> = all
-            .filter(|facts| (facts.rank, facts.step) == place)
-            .collect();
-        if facts.len() > N_OPERATORS_MAX {
-            let text = format!(
-                "a graph of {} operators is too large to be drawn",
-                facts.len()
-            );
-            return Err(AnswerError::Missing(text));
-        }
-        let nodes = facts.iter().map(|facts| {
-            let run = runs.executions(facts.id, ShownSide::Target).last().copied();
-            let origin = run.map(|run| runs.target.dump.module_and_source(run));
-            let [module, _] = origin.unwrap_or_default();
-            OperatorNode {
-                scopes: scopes(facts.op_name, module.as_deref()),
-                width: None,
-            }
-        });
-        Ok(ShownGraph {
-            runs,
-            nodes: nodes.collect(),
-            edges: edges(runs, &facts),
-            facts,
-        })
-    }
-
-    /// The groups around an operator, from the outside.
-    fn around(&self, id: usize) -> Vec<String> {
-        let at = self.facts.iter().position(|facts| facts.id == id);
-        let node = at.and_then(|at| self.nodes.get(at));
-        node.map(|node| paths(&node.scopes)).unwrap_or_default()
-    }
-
-    /// The culprit, and the operators behind it that differ or are not finite because of it.
-    fn way(&self, culprit: Option<usize>) -> Vec<bool> {
-        let mut is_on_way = vec![false; self.facts.len()];
-        let Some(start) = self
-            .facts
-            .iter()
-            .position(|facts| Some(facts.id) == culprit)
-        else {
-            return is_on_way;
-        };
-        let mut readers: HashMap<u32, Vec<u32>> = HashMap::new();
-        for &(from, to) in &self.edges {
-            readers.entry(from).or_default().push(to);
-        }
-        let mut ahead = vec![start as u32];
-        // Operators that pass are no part of the way, even where a value goes through them.
-        while let Some(at) = ahead.pop() {
-            if std::mem::replace(&mut is_on_way[at as usize], true) {
-                continue;
-            }
-            let next = readers.get(&at).into_iter().flatten().copied();
-            let is_bad = |at: &u32| {
-                let level = self.facts[*at as usize].level;
-                matches!(level, VerdictLevel::Warn | VerdictLevel::Fail)
-            };
-            ahead.extend(next.filter(is_bad));
-        }
-        is_on_way
-    }
-
-    fn shown(&self, shown: &GraphBox, layout: &GraphLayout, way: &[bool]) -> Value {
-        let inside = || {
-            shown
-                .operators
-                .iter()
-                .filter_map(|&at| self.facts.get(at as usize))
-        };
-        let worst = inside()
-            .map(|facts| facts.level)
-            .max_by_key(|level| trace::severity(*level));
-        let n_fail = inside()
-            .filter(|facts| facts.level == VerdictLevel::Fail)
-            .count();
-        let single = match shown.kind {
-            BoxKind::Operator => inside().next(),
-            BoxKind::ClosedGroup | BoxKind::OpenGroup => None,
-        };
-        let parent = shown
-            .parent
-            .and_then(|parent| layout.boxes.get(parent as usize));
-        let (label, op_type) = match single {
-            Some(facts) => (short_name(facts.op_name, facts.op_type), facts.op_type),
-            None => (shown.label.as_str(), ""),
-        };
-        let entry = single.and_then(|facts| operators::entry(self.runs, facts));
-        json!({
-            "key": shown.key,
-            "kind": if single.is_some() { "op" } else { "group" },
-            "id": single.map(|facts| facts.id),
-            "label": label,
-            "op_type": op_type,
-            "path": shown.path,
-            "parent": parent.map(|parent| parent.key.as_str()),
-            "is_open": shown.kind == BoxKind::OpenGroup,
-            "x": shown.x, "y": shown.y, "width": shown.width, "height": shown.height,
-            "status": words::level(worst.unwrap_or_default()),
-            "at_fault": inside().any(|facts| facts.is_at_fault),
-            "n": shown.operators.len(),
-            "n_fail": n_fail,
-            "entry": entry,
-            "on_way": is_any(shown, way),
-        })
-    }
-}
-
-/// The paths of groups, each within the one before it.
-fn paths(scopes: &[String]) -> Vec<String> {
-    let mut paths: Vec<String> = Vec::with_capacity(scopes.len());
-    for scope in scopes {
-        let path = match paths.last() {
-            Some(outer) => format!("{outer}/{scope}"),
-            None => scope.clone(),
-        };
-        paths.push(path);
-    }
-    paths
-}
-
-fn is_any(shown: &GraphBox, way: &[bool]) -> bool {
-    let mut operators = shown.operators.iter();
-    operators.any(|&at| way.get(at as usize).copied().unwrap_or(false))
-}
-
-/// Values that go from one operator of the graph to another.
-fn edges(runs: &ViewedRuns, facts: &[OperatorFacts<'_>]) -> Vec<(u32, u32)> {
-    let places = facts.iter().enumerate();
-    let places: HashMap<usize, u32> = places.map(|(at, facts)| (facts.id, at as u32)).collect();
-    let mut edges = Vec::new();
-    for (at, facts) in facts.iter().enumerate() {
-        for run in runs.executions(facts.id, ShownSide::Target) {
-            let producers = runs.target.links.producers(run);
-            let producers = producers.filter_map(|(_, made_by)| runs.operator_of(made_by));
-            let producers = producers.filter_map(|id| places.get(&id).copied());
-            // A value that stays within a fused operator is no edge.
-            let at = at as u32;
-            edges.extend(producers.filter(|from| *from != at).map(|from| (from, at)));
-        }
-    }
-    edges.sort_unstable();
-    edges.dedup();
-    edges
-}
-
-/// The last part of a name; the one before it if the last is only the type.
-fn short_name<'n>(name: &'n str, op_type: &str) -> &'n str {
-    let mut parts = name.split('/').rev().filter(|part| !part.is_empty());
+/// The last part of a name that tells more than the type of the operator, or of those that it
+/// replaces.
+fn short_name<'n>(name: &'n str, op_types: &[&str]) -> &'n str {
+    let parts = name.split('/').rev().filter(|part| !part.is_empty());
+    // Optimisers put their own name behind that of the operator.
+    let mut parts = parts.skip_while(|part| part.ends_with("Fusion"));
     match (parts.next(), parts.next()) {
-        (Some(last), Some(before)) if last == op_type => before,
+        (Some(last), Some(before)) if op_types.contains(&last) => before,
         (Some(last), _) => last,
         (None, _) => name,
     }
@@ -267,8 +174,12 @@ mod tests {
             ("Conv", "Conv", "Conv"),
             ("linear", "aten.linear", "linear"),
             ("", "Add", ""),
+            ("/attn/v/MatMul/MatMulAddFusion", "MatMul", "v"),
+            ("/attn/MatMul/MatMulScaleFusion/", "MatMul", "attn"),
+            ("/attn/MatMul_1/MatMulScaleFusion", "MatMul", "MatMul_1"),
+            ("Fusion", "MatMul", "Fusion"),
         ] {
-            assert_eq!(short_name(name, op_type), expected, "{name}");
+            assert_eq!(short_name(name, &["Gemm", op_type]), expected, "{name}");
         }
     }
 }

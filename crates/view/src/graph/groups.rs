@@ -29,8 +29,10 @@ pub const PADDING: f64 = 12.0;
 pub struct OperatorNode {
     /// The groups around it from the outside, see [`scopes()`].
     pub scopes: Vec<String>,
-    /// The width that its label needs; at least [`BOX_WIDTH`] is used.
+    /// Its width in pixels; that of all boxes if none is given, or one that is no length.
     pub width: Option<f64>,
+    /// Its height in pixels, likewise [`BOX_HEIGHT`].
+    pub height: Option<f64>,
 }
 
 /// The thing that a box stands for.
@@ -107,6 +109,16 @@ pub fn lay_out_groups(
     edges: &[(u32, u32)],
     open: &[String],
 ) -> GraphLayout {
+    lay_out_boxes(operators, edges, open, BOX_WIDTH)
+}
+
+/// The same with boxes of another width than [`BOX_WIDTH`].
+pub(crate) fn lay_out_boxes(
+    operators: &[OperatorNode],
+    edges: &[(u32, u32)],
+    open: &[String],
+    box_width: f64,
+) -> GraphLayout {
     let n = operators.len();
     let edges: Vec<(u32, u32)> = edges
         .iter()
@@ -128,6 +140,7 @@ pub fn lay_out_groups(
     let mut levels = Levels {
         tree: &tree,
         operators,
+        box_width,
         edges: level_edges,
         of_group: HashMap::new(),
         group_of_box: HashMap::new(),
@@ -165,6 +178,7 @@ struct Level {
 struct Levels<'a> {
     tree: &'a GroupTree,
     operators: &'a [OperatorNode],
+    box_width: f64,
     edges: HashMap<u32, Vec<(Child, Child)>>,
     of_group: HashMap<u32, Level>,
     /// The group of each box that is an open group.
@@ -221,21 +235,24 @@ impl Levels<'_> {
             Child::Group(group) if self.tree.is_open(group) => {
                 let inner = self.lay_out_group(group);
                 NodeSize {
-                    width: (inner.width + 2.0 * PADDING).max(BOX_WIDTH + 2.0 * PADDING),
+                    width: (inner.width + 2.0 * PADDING).max(self.box_width + 2.0 * PADDING),
                     height: inner.height + HEAD_HEIGHT + 2.0 * PADDING,
                 }
             }
             Child::Group(_) => NodeSize {
-                width: BOX_WIDTH,
+                width: self.box_width,
                 height: BOX_HEIGHT,
             },
             Child::Operator(idx) => {
-                let width = self.operators[idx as usize]
-                    .width
-                    .filter(|width| width.is_finite());
+                let node = &self.operators[idx as usize];
+                // Whole pixels, so that outlines are sharp.
+                let length = |given: Option<f64>, or: f64| {
+                    let given = given.filter(|length| length.is_finite() && *length >= 1.0);
+                    given.map_or(or, f64::ceil)
+                };
                 NodeSize {
-                    width: width.map_or(BOX_WIDTH, |width| width.ceil().max(BOX_WIDTH)),
-                    height: BOX_HEIGHT,
+                    width: length(node.width, self.box_width),
+                    height: length(node.height, BOX_HEIGHT),
                 }
             }
         }
@@ -269,7 +286,7 @@ impl Levels<'_> {
                     let size = inside.map_or((0.0, 0.0), |level| {
                         (level.layout.width, level.layout.height)
                     });
-                    new_box.width = (size.0 + 2.0 * PADDING).max(BOX_WIDTH + 2.0 * PADDING);
+                    new_box.width = (size.0 + 2.0 * PADDING).max(self.box_width + 2.0 * PADDING);
                     new_box.height = size.1 + HEAD_HEIGHT + 2.0 * PADDING;
                     let inner_origin = Point {
                         x: at.x + ((new_box.width - size.0) / 2.0).floor(),
@@ -324,9 +341,13 @@ impl Levels<'_> {
                 )
             }
         };
-        let width = match child {
-            Child::Operator(_) => self.child_size(child).width,
-            Child::Group(_) => BOX_WIDTH,
+        let size = match child {
+            Child::Operator(_) => self.child_size(child),
+            // Those of an open group are known once its inside is.
+            Child::Group(_) => NodeSize {
+                width: self.box_width,
+                height: BOX_HEIGHT,
+            },
         };
         GraphBox {
             key,
@@ -336,8 +357,8 @@ impl Levels<'_> {
             label,
             x: at.x,
             y: at.y,
-            width,
-            height: BOX_HEIGHT,
+            width: size.width,
+            height: size.height,
             operators,
         }
     }

@@ -3,7 +3,7 @@ use super::*;
 fn operators(paths: &[&str]) -> Vec<OperatorNode> {
     let operator = |path: &&str| OperatorNode {
         scopes: scopes(path, None),
-        width: None,
+        ..OperatorNode::default()
     };
     paths.iter().map(operator).collect()
 }
@@ -241,7 +241,7 @@ fn odd_graphs_are_survived() {
 fn labels_say_more_than_a_number() {
     let module = |path| OperatorNode {
         scopes: scopes("", Some(path)),
-        width: None,
+        ..OperatorNode::default()
     };
     let nodes = [
         module("layers.0.a"),

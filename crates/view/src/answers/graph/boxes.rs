@@ -1,0 +1,129 @@
+//! What the page is told of a box.
+
+use opscope_analysis::compare::report::words;
+use opscope_analysis::compare::result::{PairingEvidence, VerdictLevel};
+use serde_json::{Value, json};
+
+use super::nodes::{SIDES, ShownMember, ShownNode};
+use super::{OpenGraph, short_name};
+use crate::answers::{coverage, operators, trace};
+use crate::graph::groups::{BoxKind, GraphBox};
+use crate::graph::in_step::StepMember;
+use crate::graph::layers::Point;
+
+/// A box of a side, whose `operators` are nodes.
+pub(super) struct SideBox<'a> {
+    pub(super) side: usize,
+    pub(super) shown: &'a GraphBox,
+    /// The operator, where it is none of a group.
+    pub(super) member: Option<StepMember>,
+    /// The key of the box around it.
+    pub(super) parent: Option<&'a str>,
+}
+
+impl OpenGraph<'_> {
+    /// The box as JSON. `way` says for each node whether it is on the way from the culprit.
+    pub(super) fn shown(&self, found: &SideBox<'_>, way: &[bool]) -> Value {
+        let SideBox { side, shown, .. } = *found;
+        let nodes = || self.nodes_of(&shown.operators);
+        let level = nodes()
+            .map(level_of)
+            .max_by_key(|level| trace::severity(*level));
+        // Numbers of operators, not of pairs: what the side shows.
+        let n: usize = nodes().map(|node| node.members[side].len()).sum();
+        let failed = nodes().filter(|node| level_of(node) == VerdictLevel::Fail);
+        let n_fail: usize = failed.map(|node| node.members[side].len()).sum();
+        let is_at_fault =
+            |node: &ShownNode<'_>| node.facts.as_ref().is_some_and(|facts| facts.is_at_fault);
+        let mut json = json!({
+            "key": shown.key,
+            "side": coverage::side_name(SIDES[side]),
+            "kind": "group",
+            "id": null,
+            "label": shown.label,
+            "op_type": "",
+            "path": shown.path,
+            "parent": found.parent,
+            "is_open": shown.kind == BoxKind::OpenGroup,
+            "x": shown.x, "y": shown.y, "width": shown.width, "height": shown.height,
+            "status": words::level(level.unwrap_or(VerdictLevel::Skip)),
+            "at_fault": nodes().any(is_at_fault),
+            "n": n,
+            "n_fail": n_fail,
+            "entry": null,
+            "on_way": is_any(&shown.operators, way),
+            "by_hand": nodes().any(is_by_hand),
+            "only": self.runs.golden.is_some() && nodes().all(ShownNode::is_alone),
+        });
+        let node = found
+            .member
+            .and_then(|at| self.graph.nodes.get(at.node as usize));
+        let member = found
+            .member
+            .zip(node)
+            .and_then(|(at, node)| node.members[side].get(at.place as usize));
+        if let (Some(node), Some(member)) = (node, member) {
+            add_operator(&mut json, node, member);
+            // A weight that differs is the target's: the golden side is right.
+            let facts = node
+                .facts
+                .as_ref()
+                .filter(|_| side == 0 && member.reason.is_none());
+            json["entry"] = facts
+                .and_then(|facts| operators::entry(self.runs, facts))
+                .into();
+        }
+        json
+    }
+
+    /// The nodes of these numbers.
+    pub(super) fn nodes_of<'n>(
+        &'n self,
+        places: &'n [u32],
+    ) -> impl Iterator<Item = &'n ShownNode<'n>> {
+        places
+            .iter()
+            .filter_map(|&at| self.graph.nodes.get(at as usize))
+    }
+}
+
+/// A line between boxes as JSON.
+pub(super) fn line([from, to]: [Option<&str>; 2], is_on_way: bool, points: &[Point]) -> Value {
+    let points: Vec<[f64; 2]> = points.iter().map(|point| [point.x, point.y]).collect();
+    json!({ "from": from, "to": to, "on_way": is_on_way, "points": points })
+}
+
+fn is_by_hand(node: &ShownNode<'_>) -> bool {
+    let operator = node.facts.as_ref().and_then(|facts| facts.compared);
+    operator.is_some_and(|operator| operator.how == PairingEvidence::Mapping)
+}
+
+fn add_operator(json: &mut Value, node: &ShownNode<'_>, member: &ShownMember<'_>) {
+    let id = node.facts.as_ref().map(|facts| facts.id);
+    let facts = node.facts.as_ref().filter(|_| member.reason.is_none());
+    json["kind"] = "op".into();
+    // The number of a pair names those alone that were paired.
+    json["id"] = facts.map(|facts| facts.id).into();
+    json["inside"] = id.filter(|_| member.reason.is_some()).into();
+    json["reason"] = member.reason.map(|reason| reason.name()).into();
+    let types = node.members.iter().flatten().map(|member| member.op_type);
+    let types: Vec<&str> = types.collect();
+    json["label"] = short_name(member.op_name, &types).into();
+    json["op_type"] = member.op_type.into();
+    json["op_name"] = member.op_name.into();
+    json["call"] = member.call.into();
+    json["run"] = member.number.into();
+}
+
+/// The verdict on a node; what has no partner was compared with nothing.
+pub(super) fn level_of(node: &ShownNode<'_>) -> VerdictLevel {
+    node.facts
+        .as_ref()
+        .map_or(VerdictLevel::Skip, |facts| facts.level)
+}
+
+/// Whether one of the nodes is marked.
+pub(super) fn is_any(nodes: &[u32], marked: &[bool]) -> bool {
+    let mut nodes = nodes.iter();
+    nodes.any(|&at| marked.get(at as usize).copied().unwrap_or(false))
+}

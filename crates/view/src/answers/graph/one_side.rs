@@ -1,0 +1,91 @@
+//! The graph of one side alone.
+
+use serde_json::{Value, json};
+
+use super::OpenGraph;
+use super::boxes::{SideBox, is_any, line};
+use crate::graph::groups::{BoxKind, GraphBox, OperatorNode, lay_out_groups};
+use crate::graph::in_step::StepMember;
+
+pub(super) fn answer(shown: &OpenGraph<'_>, side: usize) -> Value {
+    let graph = shown.graph;
+    let (members, firsts) = members(shown, side);
+    let operators = members.iter().map(|member| OperatorNode {
+        scopes: graph.nodes[member.node as usize].scopes.clone(),
+        ..OperatorNode::default()
+    });
+    let operators: Vec<OperatorNode> = operators.collect();
+    let index = |member: &StepMember| firsts[member.node as usize] + member.place;
+    let edges = graph.edges[side].iter();
+    let edges: Vec<(u32, u32)> = edges.map(|(from, to)| (index(from), index(to))).collect();
+    let layout = lay_out_groups(&operators, &edges, shown.open);
+    let way = shown.way(side);
+    let key = |at: u32| {
+        layout
+            .boxes
+            .get(at as usize)
+            .map(|found| found.key.as_str())
+    };
+    // Groups are told of by their nodes, which the verdicts belong to.
+    let nodes_of = |found: &GraphBox| {
+        let operators = found.operators.iter();
+        let nodes = operators.filter_map(|&at| Some(members.get(at as usize)?.node));
+        let mut nodes: Vec<u32> = nodes.collect();
+        nodes.dedup();
+        nodes
+    };
+    let boxes = layout.boxes.iter().map(|found| {
+        let single = found
+            .operators
+            .first()
+            .filter(|_| found.kind == BoxKind::Operator);
+        let of_nodes = GraphBox {
+            operators: nodes_of(found),
+            ..found.clone()
+        };
+        let side_box = SideBox {
+            side,
+            shown: &of_nodes,
+            member: single.and_then(|&at| members.get(at as usize).copied()),
+            parent: found.parent.and_then(key),
+        };
+        shown.shown(&side_box, &way)
+    });
+    let boxes: Vec<Value> = boxes.collect();
+    let edges = layout.edges.iter().map(|edge| {
+        let ends = [edge.from, edge.to].map(|end| layout.boxes.get(end as usize));
+        let is_on_way = ends
+            .iter()
+            .all(|end| end.is_some_and(|found| is_any(&nodes_of(found), &way)));
+        line([edge.from, edge.to].map(key), is_on_way, &edge.points)
+    });
+    // Where the operator is hidden in a closed group, that is the box that stands for it.
+    let center = shown.center.and_then(|id| graph.node_of(id));
+    let center = center.filter(|&at| !graph.nodes[at].members[side].is_empty());
+    let selected = center.and_then(|at| layout.box_of_operator.get(firsts[at] as usize));
+    json!({
+        "side": crate::answers::coverage::side_name(super::nodes::SIDES[side]),
+        "width": layout.width,
+        "height": layout.height,
+        "selected": selected.and_then(|&at| key(at)),
+        "edges": edges.collect::<Vec<_>>(),
+        "boxes": boxes,
+        "step": null,
+    })
+}
+
+/// The operators of a side, each of which is a box here, also where several are one on the other
+/// side; and where those of each node begin.
+fn members(shown: &OpenGraph<'_>, side: usize) -> (Vec<StepMember>, Vec<u32>) {
+    let nodes = &shown.graph.nodes;
+    let mut members: Vec<StepMember> = Vec::new();
+    let mut firsts: Vec<u32> = Vec::with_capacity(nodes.len());
+    for (at, node) in nodes.iter().enumerate() {
+        firsts.push(members.len() as u32);
+        members.extend((0..node.members[side].len()).map(|place| StepMember {
+            node: at as u32,
+            place: place as u32,
+        }));
+    }
+    (members, firsts)
+}

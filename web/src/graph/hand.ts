@@ -1,0 +1,144 @@
+/** Pairs made by hand: kept by this page until a comparison is made with the file of them. */
+
+import { useEffect, useState } from "preact/hooks";
+import type { GraphBox, Side } from "../api";
+import { base } from "../connection";
+
+export interface HandMember {
+  side: Side;
+  name: string;
+  /** Which execution of the name; none if it runs once. */
+  run: number | null;
+}
+
+/** A side without members says that the others have no partner. */
+export interface HandPair {
+  target: HandMember[];
+  golden: HandMember[];
+}
+
+const STORED = `opscope-pairs:${base}`;
+const listeners = new Set<() => void>();
+let pairs: HandPair[] = read();
+
+export function currentPairs(): HandPair[] {
+  return pairs;
+}
+
+export function usePairs(): HandPair[] {
+  const [, repaint] = useState(0);
+  useEffect(() => {
+    const listener = () => repaint((n) => n + 1);
+    listeners.add(listener);
+    return () => void listeners.delete(listener);
+  }, []);
+  return pairs;
+}
+
+export function setPairs(next: HandPair[]): void {
+  pairs = next;
+  try {
+    sessionStorage.setItem(STORED, JSON.stringify(pairs));
+  } catch {
+    // Without storage they live as long as the page does.
+  }
+  for (const listener of listeners) listener();
+}
+
+function read(): HandPair[] {
+  try {
+    const stored: unknown = JSON.parse(sessionStorage.getItem(STORED) ?? "[]");
+    return Array.isArray(stored) ? (stored as HandPair[]) : [];
+  } catch {
+    return [];
+  }
+}
+
+export function memberOf(box: GraphBox): HandMember | null {
+  if (box.kind !== "op" || box.op_name === undefined) return null;
+  return { side: box.side, name: box.op_name, run: box.run ?? null };
+}
+
+/** The name as mappings compare it. */
+function mappedName(name: string): string {
+  return name.replace(/[/. \\]/g, "_");
+}
+
+/** Whether a mapping would take both for the same; a name without a run is all its executions. */
+export function clashes(a: HandMember, b: HandMember): boolean {
+  if (a.side !== b.side || mappedName(a.name) !== mappedName(b.name)) return false;
+  return a.run === null || b.run === null || a.run === b.run;
+}
+
+export function pairOf(all: HandPair[], member: HandMember): HandPair | null {
+  return (
+    all.find((pair) => [...pair.target, ...pair.golden].some((m) => clashes(m, member))) ?? null
+  );
+}
+
+/** The pairs with a new one, which replaces those that share an operator with it. */
+export function withPair(all: HandPair[], added: HandPair): HandPair[] {
+  const members = [...added.target, ...added.golden];
+  const others = all.filter(
+    (pair) => ![...pair.target, ...pair.golden].some((m) => members.some((a) => clashes(a, m))),
+  );
+  return [...others, added];
+}
+
+export type Refusal = "nothing" | "twice" | "runs";
+
+/** Why a mapping cannot say this, if it cannot. */
+export function refusal({ target, golden }: HandPair): Refusal | null {
+  if (target.length === 0 && golden.length === 0) return "nothing";
+  for (const side of [target, golden]) {
+    const names = side.map((m) => mappedName(m.name));
+    if (new Set(names).size < names.length) return "twice";
+    // An entry has one number for all names of a side, and what runs once is execution 0.
+    const runs = new Set(side.map((m) => m.run ?? 0));
+    if (side.some((m) => m.run !== null) && runs.size > 1) return "runs";
+  }
+  return null;
+}
+
+/** The file that `opscope compare --mapping` reads. */
+export function mappingText(all: HandPair[]): string {
+  const names = (side: HandMember[]) =>
+    side.length === 1 ? side[0].name : side.map((m) => m.name);
+  const runOf = (side: HandMember[]) => side.find((m) => m.run !== null)?.run ?? null;
+  const operators = all.map(({ target, golden }) => {
+    const [target_run, golden_run] = [runOf(target), runOf(golden)];
+    return {
+      target: names(target),
+      golden: names(golden),
+      ...(target_run === null ? {} : { target_run }),
+      ...(golden_run === null ? {} : { golden_run }),
+    };
+  });
+  return `${JSON.stringify({ operators }, null, 2)}\n`;
+}
+
+export const MAPPING_FILE = "mapping.json";
+
+/** The command that makes the comparison again, for a POSIX shell. */
+export function compareCommand(target: string, golden: string): string {
+  return ["opscope", "compare", target, golden, "--mapping", MAPPING_FILE, "--view"]
+    .map(quoted)
+    .join(" ");
+}
+
+function quoted(word: string): string {
+  if (/^[\w@%+=:,./-]+$/.test(word)) {
+    // A path that looks like an option would be taken for one.
+    return word.startsWith("-") && !word.startsWith("--") ? `./${word}` : word;
+  }
+  return `'${word.replace(/'/g, "'\\''")}'`;
+}
+
+export function saveMapping(): void {
+  const url = URL.createObjectURL(new Blob([mappingText(pairs)], { type: "application/json" }));
+  const link = document.createElement("a");
+  link.href = url;
+  link.download = MAPPING_FILE;
+  link.click();
+  URL.revokeObjectURL(url);
+}
