@@ -1,4 +1,4 @@
-//! What the page waits for: layouts of graphs, distributions of large tensors, and slices.
+//! The work that the page waits for: layouts of graphs, distributions of large tensors, and slices.
 //!
 //! `cargo bench -p opscope-view`. One thread; the shortest of several rounds, beside the limit.
 //! Every answer is checked.

@@ -367,7 +367,7 @@ fn workbooks_are_whole() {
     }
 }
 
-/// What a page has inside.
+/// The answers that a page has inside.
 fn page_contents(page: &str) -> Value {
     let start = "<script type=\"application/octet-stream\" id=\"opscope-data\">";
     let (_, data) = page.split_once(start).unwrap();

@@ -2,6 +2,7 @@
 
 mod boxes;
 mod in_step;
+mod members;
 mod nodes;
 mod one_side;
 mod pairs;
@@ -13,7 +14,8 @@ use serde_json::Value;
 use super::{AnswerError, Query, number};
 use crate::viewed::ViewedRuns;
 use boxes::level_of;
-use nodes::{ShownGraph, ShownNode, paths};
+use members::ShownNode;
+use nodes::{ShownGraph, paths};
 
 pub(super) fn answer(runs: &ViewedRuns, query: &Query) -> Result<Value, AnswerError> {
     let culprit = culprit(runs);

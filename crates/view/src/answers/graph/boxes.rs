@@ -1,10 +1,10 @@
-//! What the page is told of a box.
+//! A box, as the page is told of it.
 
 use opscope_analysis::compare::report::words;
 use opscope_analysis::compare::result::{PairingEvidence, VerdictLevel};
 use serde_json::{Value, json};
 
-use super::nodes::{SIDES, ShownMember, ShownNode};
+use super::members::{SIDES, ShownMember, ShownNode};
 use super::{OpenGraph, short_name};
 use crate::answers::{coverage, operators, trace};
 use crate::graph::groups::{BoxKind, GraphBox};

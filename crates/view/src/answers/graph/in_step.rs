@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::OpenGraph;
 use super::boxes::{SideBox, is_any, level_of, line};
-use super::nodes::ShownNode;
+use super::members::ShownNode;
 use super::pairs;
 use crate::answers::trace;
 use crate::graph::in_step::{StepLayout, StepLeaf, StepNode, StepRow, lay_out_in_step};

@@ -64,7 +64,7 @@ pub(super) fn answer(shown: &OpenGraph<'_>, side: usize) -> Value {
     let center = center.filter(|&at| !graph.nodes[at].members[side].is_empty());
     let selected = center.and_then(|at| layout.box_of_operator.get(firsts[at] as usize));
     json!({
-        "side": crate::answers::coverage::side_name(super::nodes::SIDES[side]),
+        "side": crate::answers::coverage::side_name(super::members::SIDES[side]),
         "width": layout.width,
         "height": layout.height,
         "selected": selected.and_then(|&at| key(at)),

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::nodes::{SIDES, ShownMember, ShownNode};
+use super::members::{SIDES, ShownMember, ShownNode};
 use crate::graph::groups;
 use crate::viewed::ViewedRuns;
 

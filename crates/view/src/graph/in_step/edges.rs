@@ -34,7 +34,7 @@ pub(super) fn draw(
     drawn
 }
 
-/// What a line of a side must not cross.
+/// The boxes that a line of a side must not cross.
 struct Obstacles {
     /// Left, right, top and bottom of operators and closed groups, from top to bottom.
     leaves: Vec<[f64; 4]>,
