@@ -451,6 +451,7 @@ mod tests {
             cause: None,
             compared: None,
             surveyed: Some(&surveyed),
+            has_overflow: false,
         };
         let check = |text: &str, expected: bool| {
             let filter = OperatorFilter::parse(text).unwrap();

@@ -1,7 +1,8 @@
 //! The dumps that the page shows, and what is known of their operators.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use opscope_analysis::compare::result::SlotKey;
 use opscope_analysis::compare::result::{
@@ -9,6 +10,9 @@ use opscope_analysis::compare::result::{
 };
 use opscope_analysis::compare::run::{self, CompareError, ComparisonRequest};
 use opscope_analysis::compare::side::{ComparedDump, ExecutionSlot, OperatorExecution};
+use opscope_analysis::events::{self, DumpEvents, EventKind};
+use opscope_analysis::overflow::Finding;
+use opscope_analysis::scalars::{ScalarOutput, scalar_outputs};
 use opscope_analysis::survey::{self, DumpSurvey, SpreadRole, SurveyedExecution};
 use opscope_store::StoreError;
 use opscope_store::record::SlotSide;
@@ -23,6 +27,8 @@ pub struct ViewedRuns {
     pub golden: Option<ViewedDump>,
     /// The comparison or the survey of the operators.
     pub findings: Findings,
+    /// Overflows, overwritten values and the like of the dump that is examined.
+    pub events: DumpEvents,
     /// Version of the program.
     pub program: String,
 }
@@ -39,6 +45,10 @@ pub struct ViewedDump {
     by_name: HashMap<OperatorName, usize>,
     /// For each execution of the target the operator of the comparison.
     operators: Vec<Option<usize>>,
+    /// Executions of which there is an overflow record.
+    overflowed: HashSet<usize>,
+    /// Outputs of one number, once they were asked for.
+    scalars: OnceLock<Vec<ScalarOutput>>,
 }
 
 /// The source of everything that is said of the operators.
@@ -117,6 +127,8 @@ pub struct OperatorFacts<'a> {
     pub compared: Option<&'a OperatorResult>,
     /// The survey's row.
     pub surveyed: Option<&'a SurveyedExecution>,
+    /// Whether there is an overflow record of it.
+    pub has_overflow: bool,
 }
 
 impl OperatorFacts<'_> {
@@ -188,7 +200,7 @@ impl ViewedRuns {
     /// # Errors
     /// [`ViewError`] if there is nothing to show.
     pub fn open_one(path: &Path, n_threads: usize, program: &str) -> Result<ViewedRuns, ViewError> {
-        let target = ViewedDump::open(path, n_threads)?;
+        let mut target = ViewedDump::open(path, n_threads)?;
         // An empty page would look like a dump without a fault.
         if target.dump.runs.is_empty() {
             let (path, problems) = (path.to_owned(), target.dump.problems);
@@ -196,6 +208,7 @@ impl ViewedRuns {
         }
         let findings = Findings::Surveyed(survey::survey(&target.dump, n_threads));
         Ok(ViewedRuns {
+            events: target.events(n_threads),
             target,
             golden: None,
             findings,
@@ -240,6 +253,7 @@ impl ViewedRuns {
             }
         }
         Ok(ViewedRuns {
+            events: target.events(n_threads),
             target,
             golden: Some(open(golden)?),
             findings: Findings::Compared(Box::new(comparison)),
@@ -255,8 +269,11 @@ impl ViewedRuns {
             links: OperatorLinks::default(),
             by_name: HashMap::new(),
             operators: Vec::new(),
+            overflowed: HashSet::new(),
+            scalars: OnceLock::new(),
         };
         ViewedRuns {
+            events: DumpEvents::default(),
             target: dump(&comparison.config.target),
             golden: Some(dump(&comparison.config.golden)),
             program: comparison.config.program.clone(),
@@ -291,12 +308,57 @@ impl ViewedRuns {
     /// The facts of an operator; `None` if there is none of this number.
     pub fn facts(&self, id: usize) -> Option<OperatorFacts<'_>> {
         match &self.findings {
-            Findings::Compared(comparison) => compared_facts(comparison, id),
+            Findings::Compared(comparison) => {
+                let overflowed = &self.target.overflowed;
+                // Looking up executions takes time, and most dumps have no records.
+                let has_overflow = !overflowed.is_empty() && {
+                    let runs = self.executions(id, ShownSide::Target);
+                    runs.iter().any(|run| overflowed.contains(run))
+                };
+                compared_facts(comparison, id, has_overflow)
+            }
             Findings::Surveyed(survey) => {
                 let run = self.target.dump.runs.get(id)?;
-                surveyed_facts(run, id, survey.executions.get(id)?)
+                let found = survey.executions.get(id)?;
+                let mut facts = surveyed_facts(run, id, found)?;
+                facts.has_overflow = self.target.overflowed.contains(&id);
+                if facts.has_overflow && found.role.is_none() {
+                    // Of integers, and where floats saturate, the outputs show nothing. Later
+                    // overflows may follow from the first.
+                    facts.level = VerdictLevel::Fail;
+                    facts.is_at_fault = self.first_overflow().is_some_and(|(run, _)| run == id);
+                }
+                Some(facts)
             }
         }
+    }
+
+    /// The first overflow whose operator is in the dump: the execution, and the units that
+    /// overflowed.
+    pub fn first_overflow(&self) -> Option<(usize, &[Finding])> {
+        self.overflows().next()
+    }
+
+    /// The first overflow record of an operator.
+    pub fn overflow_of(&self, id: usize) -> Option<&[Finding]> {
+        let mut overflows = self.overflows();
+        let (_, found) = overflows.find(|(run, _)| self.operator_of(*run) == Some(id))?;
+        Some(found)
+    }
+
+    /// Messages about records and lists of events, without those that the dump has already.
+    pub fn event_problems(&self) -> impl Iterator<Item = &str> {
+        let told: HashSet<&str> = self.target.problems().collect();
+        let problems = self.events.problems.iter().map(String::as_str);
+        problems.filter(move |problem| !told.contains(problem))
+    }
+
+    fn overflows(&self) -> impl Iterator<Item = (usize, &[Finding])> {
+        let events = self.events.events.iter();
+        events.filter_map(|event| match &event.kind {
+            EventKind::Overflow(found) => Some((event.run?, &found[..])),
+            _ => None,
+        })
     }
 
     /// The dump of a side.
@@ -366,7 +428,19 @@ impl ViewedDump {
             dump,
             by_name: HashMap::new(),
             operators: Vec::new(),
+            overflowed: HashSet::new(),
+            scalars: OnceLock::new(),
         })
+    }
+
+    /// Collects the events, and remembers the executions that overflowed.
+    fn events(&mut self, n_threads: usize) -> DumpEvents {
+        let found = events::events(&self.dump, n_threads);
+        let overflows = found.events.iter();
+        let overflows = overflows.filter(|event| matches!(event.kind, EventKind::Overflow(_)));
+        // Every row asks, so that the list would be gone through for each.
+        self.overflowed = overflows.filter_map(|event| event.run).collect();
+        found
     }
 
     fn with_names(mut self) -> ViewedDump {
@@ -382,6 +456,11 @@ impl ViewedDump {
         let of_files = self.dump.problems.iter().map(String::as_str);
         let slots = self.dump.runs.iter().flat_map(|run| &run.slots);
         of_files.chain(slots.filter_map(|slot| slot.problem.as_deref()))
+    }
+
+    /// Its outputs of one number.
+    pub(crate) fn scalars(&self) -> &[ScalarOutput] {
+        self.scalars.get_or_init(|| scalar_outputs(&self.dump))
     }
 
     /// The name of its directory.
@@ -412,7 +491,11 @@ fn fault_of(comparison: &Comparison, operator: &OperatorResult) -> Option<Cause>
         .filter(is_fault)
 }
 
-fn compared_facts(comparison: &Comparison, id: usize) -> Option<OperatorFacts<'_>> {
+fn compared_facts(
+    comparison: &Comparison,
+    id: usize,
+    has_overflow: bool,
+) -> Option<OperatorFacts<'_>> {
     let operator = comparison.operators.get(id)?;
     let name = operator.target.last().or(operator.golden.last())?;
     let fault = fault_of(comparison, operator);
@@ -428,6 +511,7 @@ fn compared_facts(comparison: &Comparison, id: usize) -> Option<OperatorFacts<'_
         cause: fault.or(operator.cause),
         compared: Some(operator),
         surveyed: None,
+        has_overflow,
     })
 }
 
@@ -460,5 +544,6 @@ fn surveyed_facts<'a>(
         cause: None,
         compared: None,
         surveyed: Some(found),
+        has_overflow: false,
     })
 }
