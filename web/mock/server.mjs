@@ -70,6 +70,10 @@ function answer(response, token, [what, id], query) {
       return send(response, 200, graphOf(scene, query));
     case "steps":
       return send(response, 200, stepsOf(scene, query));
+    case "scalars":
+      return send(response, 200, { total: 0, choices: [], chosen: null, columns: [], target: null, golden: null });
+    case "events":
+      return send(response, 200, { total: 0, n_unlisted: 0, events: [], problems: [] });
     case "coverage":
       return send(response, 200, coverage(scene));
     case "slice":
@@ -185,6 +189,7 @@ function operatorOf(scene, row) {
     how: is_pair ? "same name and type" : "",
     producers: id > 0 ? [{ slot: "in0", id: id - 1 }] : [],
     consumers: id + 1 < scene.rows.length ? [{ slot: "in0", id: id + 1 }] : [],
+    events: [],
     chain: is_pair || scene.info.verdict.op === null ? [] : chainOf(scene),
     suspects: [],
   };

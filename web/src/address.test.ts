@@ -12,6 +12,7 @@ test.each([
   "/token/overview",
   "/token/tensor?op=27&slot=in1&at=37,123,2,0&ax=r,c,1,1&lang=zh&theme=dark",
   "/token/overview?op=3&step=42&rank=0&side=golden&q=type:Conv+status:fail&sort=-added",
+  "/token/events?op=3&step=1&event=12",
   "/token/graph?open=layer2,layer2.1",
   "/token/graph?open=",
   "/token/overview?name=/layer2/layer2.1/conv1/Conv&cols=error,cause",

@@ -17,6 +17,8 @@ export interface Address {
   at: number[] | null;
   step: number | null;
   rank: number | null;
+  /** The event that is selected; its operator is `op`. */
+  event: number | null;
   side: SideChoice;
   q: string;
   sort: string;
@@ -76,6 +78,7 @@ export function go(change: Partial<Address>, { adds = true } = {}): void {
   if (change.op !== undefined && change.op !== current.op) {
     // Another operator has other slots, axes and elements.
     if (change.slot === undefined) next.slot = null;
+    if (change.event === undefined) next.event = null;
     next.name = null;
   }
   if (next.op !== current.op || next.slot !== current.slot) {
@@ -115,6 +118,7 @@ export function parseAddress(path: string, search: string): Address {
     at: parseIndex(query.get("at")),
     step: parseCount(query.get("step")),
     rank: parseCount(query.get("rank")),
+    event: parseCount(query.get("event")),
     side: side === "target" || side === "golden" ? side : "both",
     q: query.get("q") ?? "",
     sort: query.get("sort") ?? "order",
@@ -137,6 +141,7 @@ export function formatAddress(address: Address): string {
   add("at", address.at ? address.at.join(",") : null);
   add("step", address.step);
   add("rank", address.rank);
+  add("event", address.event);
   add("side", address.side, "both");
   add("q", address.q, "");
   add("sort", address.sort, "order");

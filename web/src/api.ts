@@ -5,7 +5,7 @@ export type Status = "pass" | "warn" | "fail" | "skip";
 export type Cause = "own" | "outside" | "inherited" | "gradual" | "unknown";
 export type Entry = "weight" | "bias" | "input";
 export type Side = "target" | "golden";
-export type Note = "near_edge" | "makes_inf" | "makes_nan" | "inf_to_nan" | "hands_on" | "may_be_mask";
+export type Note = "near_edge" | "makes_inf" | "makes_nan" | "inf_to_nan" | "hands_on" | "may_be_mask" | "overflowed";
 export type VerdictKind =
   | "own"
   | "weight"
@@ -23,6 +23,8 @@ export type VerdictKind =
   | "has_nan"
   | "has_inf"
   | "may_be_mask"
+  | "overflow_recorded"
+  | "overwritten"
   | "finite"
   | "no_statistics"
   | "waiting"
@@ -68,7 +70,104 @@ export interface Verdict {
     region?: string;
   } | null;
   n_after: number;
+  /** The overflow record of the operator. */
+  overflow: Overflow | null;
+  /** First and last byte of what was overwritten. */
+  bytes?: Ranges;
   text: string;
+}
+
+/** One unit of a device that overflowed. */
+export interface OverflowUnit {
+  unit: string;
+  /** `0x400`, or a list of four. */
+  status: string;
+  words: string[];
+  causes: string[];
+  /** The bits that documents name, of units that have such. */
+  bits: { bit: number; is_set: boolean }[] | null;
+  other_bits: string[];
+  task: number;
+  stream: number;
+  context: number | null;
+  thread: number | null;
+}
+
+export interface Overflow {
+  units: OverflowUnit[];
+}
+
+/** A watched value that held something else than before. */
+export interface Overwrite {
+  watched_type: string;
+  watched: string;
+  slot: string;
+  /** Start and end in bytes, the end excluded. */
+  ranges: [number, number][];
+  n_ranges: number;
+  n_bytes: number;
+  first_element: number | null;
+  before: string;
+  after: string;
+  how: string | null;
+  seen_before: string | null;
+  seen_before_type: string | null;
+  source: string | null;
+  watched_source: string | null;
+}
+
+/** The first NaN or infinity that a capture saw. */
+export interface NonFinite {
+  slot: string | null;
+  element: number | null;
+  value: string;
+  origin: string;
+  n_nan: number;
+  n_pos_inf: number;
+  n_neg_inf: number;
+  module: string;
+  source: string;
+}
+
+export type EventKind = "overflow" | "overwrite" | "non_finite";
+
+export interface DumpEvent {
+  id: number;
+  kind: EventKind;
+  op: number | null;
+  op_type: string;
+  op_name: string;
+  rank: number | null;
+  step: number | null;
+  /** Microseconds since 1970-01-01 UTC. */
+  time_us: number | null;
+  task: number | null;
+  stream: number | null;
+  file: string;
+  overflow: Overflow | null;
+  overwrite: Overwrite | null;
+  non_finite: NonFinite | null;
+}
+
+export interface Events {
+  total: number;
+  /** Overwritten values that were counted and not listed. */
+  n_unlisted: number;
+  events: DumpEvent[];
+  problems: string[];
+}
+
+/** An event with the bytes that it changed, where the dump has them. */
+export interface EventDetail extends DumpEvent {
+  bytes: {
+    dtype: string;
+    before: number | null;
+    after: number | null;
+    /** Bytes as hexadecimal digits, at most 64 of each range. */
+    ranges: { start: number; end: number; before: string; after: string }[];
+    /** Floats as numbers, others as text. */
+    elements: { index: number; before: Num | string; after: Num | string }[];
+  } | null;
 }
 
 export interface Info {
@@ -84,6 +183,14 @@ export interface Info {
   slots: { compared: number; total: number } | null;
   first_non_finite: number | null;
   near_edge: number;
+  n_events: number;
+  first_overflow: {
+    op: number | null;
+    op_type: string;
+    op_name: string;
+    step: number | null;
+    task: number | null;
+  } | null;
   n_problems: number;
 }
 
@@ -157,6 +264,25 @@ export interface Steps {
   ids: number[];
 }
 
+/** Numbers by column: the least and the most of its steps. */
+export interface ScalarSeries {
+  low: Num[];
+  high: Num[];
+  /** `n` NaN, `i` Inf, `0` numbers alone, `-` nothing is known. */
+  marks: string;
+  ids: (number | null)[];
+}
+
+/** An output of one number over the columns of `Steps`. */
+export interface Scalars {
+  total: number;
+  choices: { id: number; op_type: string; op_name: string; slot: string; dtype: string }[];
+  chosen: number | null;
+  columns: [number, number][];
+  target: ScalarSeries | null;
+  golden: ScalarSeries | null;
+}
+
 export interface WhyRule {
   metric: string;
   value: Num;
@@ -209,6 +335,7 @@ export interface Operator extends Omit<Row, "golden"> {
   producers: { slot: string; id: number }[];
   consumers: { slot: string; id: number }[];
   chain: ChainLink[];
+  events: DumpEvent[];
   suspects: { op_type: string; op_name: string; reason: string }[];
 }
 

@@ -7,6 +7,7 @@ import { Banner } from "./banner";
 import { THEME_EVENT } from "./canvas";
 import { ask, embedded, is_report, recoveries, useAnswer, useHealth } from "./connection";
 import { CoverageView } from "./coverage";
+import { EventsView } from "./events/view";
 import { GraphView } from "./graph/view";
 import { useKeys } from "./keys";
 import { KeysDialog } from "./keys-dialog";
@@ -152,6 +153,8 @@ function View({ page, is_printing }: { page: Page; is_printing: boolean }) {
       return <TensorView page={page} />;
     case "steps":
       return <StepsView page={page} />;
+    case "events":
+      return <EventsView page={page} />;
     case "coverage":
       return <CoverageView page={page} />;
     default:

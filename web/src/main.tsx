@@ -9,6 +9,7 @@ import "./style/graph.css";
 import "./style/tensor.css";
 import "./style/coverage.css";
 import "./style/steps.css";
+import "./style/events.css";
 import "./style/narrow.css";
 import "./style/report.css";
 import "./style/print.css";

@@ -6,6 +6,7 @@ import type { Info, Place } from "./api";
 import { base, is_report } from "./connection";
 import { Mark, MORE_PATH, SEARCH_PATH, Swatch, Tool } from "./glyph";
 import { visible } from "./names";
+import { formatCount } from "./numbers";
 import { t } from "./texts";
 
 interface TopBarProps {
@@ -116,6 +117,11 @@ function Tabs({ info, address }: { info: Info; address: Address }) {
           onKeyDown={(event) => move(event, i)}
         >
           {t.views[view]}
+          {view === "events" && info.n_events > 0 && (
+            <b class="badge" aria-label={t.n_events(info.n_events)}>
+              {formatCount(info.n_events)}
+            </b>
+          )}
         </button>
       ))}
     </nav>

@@ -9,6 +9,7 @@ pub mod describe;
 mod element;
 pub mod elements;
 mod error_chain;
+pub mod events;
 pub mod graph;
 pub mod job;
 pub mod mindspore;
@@ -16,6 +17,7 @@ pub mod names;
 pub mod overflow;
 pub mod overview;
 mod read;
+pub mod scalars;
 pub mod survey;
 pub mod tables;
 

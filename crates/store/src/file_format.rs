@@ -23,6 +23,7 @@ pub mod number_text;
 pub mod onnx_tensor;
 pub mod op_debug;
 pub mod ort_trace;
+pub mod overwrites_json;
 pub mod polygraphy_json;
 pub mod protobuf;
 pub mod run_json;

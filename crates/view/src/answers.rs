@@ -3,10 +3,12 @@
 
 mod coverage;
 mod elements;
+mod events;
 pub(crate) mod graph;
 mod info;
 mod operator;
 pub(crate) mod operators;
+mod scalars;
 mod slice;
 mod steps;
 mod tensor;
@@ -60,12 +62,17 @@ pub(crate) fn answer(runs: &ViewedRuns, path: &str, query: &Query) -> Result<Ans
     if let Some(id) = path.strip_prefix("operator/") {
         return operator::answer(runs, number(id, "operator")?).map(Answer::Json);
     }
+    if let Some(id) = path.strip_prefix("event/") {
+        return events::event(runs, number(id, "event")?).map(Answer::Json);
+    }
     match path {
         "info" => Ok(Answer::Json(info::answer(runs))),
         "operators" => operators::answer(runs, query).map(Answer::Json),
         "trace" => trace::answer(runs, query).map(Answer::Json),
         "graph" => graph::answer(runs, query).map(Answer::Json),
         "steps" => steps::answer(runs, query).map(Answer::Json),
+        "scalars" => scalars::answer(runs, query).map(Answer::Json),
+        "events" => events::answer(runs, query).map(Answer::Json),
         "tensor" => tensor::answer(runs, query).map(Answer::Json),
         "slice" => slice::picture(runs, query).map(Answer::Bytes),
         "values" => slice::values(runs, query).map(Answer::Json),

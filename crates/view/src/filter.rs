@@ -451,6 +451,7 @@ mod tests {
                     .find(|cause| row["cause"] == words::cause_name(*cause)),
                 compared: self.compared.as_ref(),
                 surveyed: self.surveyed.as_ref(),
+                has_overflow: false,
             }
         }
     }

@@ -1,8 +1,8 @@
 //! The dumps that the page shows, and what is known of their operators.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use opscope_analysis::compare::result::SlotKey;
 use opscope_analysis::compare::result::{
@@ -10,6 +10,9 @@ use opscope_analysis::compare::result::{
 };
 use opscope_analysis::compare::run::{self, CompareError, ComparisonRequest};
 use opscope_analysis::compare::side::{ComparedDump, ExecutionSlot, OperatorExecution};
+use opscope_analysis::events::{self, DumpEvents, EventKind};
+use opscope_analysis::overflow::Finding;
+use opscope_analysis::scalars::{ScalarOutput, scalar_outputs};
 use opscope_analysis::survey::{self, DumpSurvey, SpreadRole, SurveyedExecution};
 use opscope_store::StoreError;
 use opscope_store::record::SlotSide;
@@ -42,6 +45,12 @@ pub struct ViewedDump {
     by_name: HashMap<OperatorName, usize>,
     /// For each execution of the target the operator of the comparison.
     operators: Vec<Option<usize>>,
+    /// Overflows, overwritten values and the like.
+    pub(crate) events: DumpEvents,
+    /// Executions of which there is an overflow record.
+    overflowed: HashSet<usize>,
+    /// Outputs of one number, once they were asked for.
+    scalars: OnceLock<Vec<ScalarOutput>>,
 }
 
 /// The source of everything that is said of the operators.
@@ -123,6 +132,8 @@ pub struct OperatorFacts<'a> {
     pub compared: Option<&'a OperatorResult>,
     /// The survey's row.
     pub surveyed: Option<&'a SurveyedExecution>,
+    /// Whether there is an overflow record of it.
+    pub has_overflow: bool,
 }
 
 impl OperatorFacts<'_> {
@@ -288,12 +299,57 @@ impl ViewedRuns {
     /// The facts of an operator; `None` if there is none of this number.
     pub fn facts(&self, id: usize) -> Option<OperatorFacts<'_>> {
         match &self.findings {
-            Findings::Compared(comparison) => compared_facts(comparison, id),
+            Findings::Compared(comparison) => {
+                let overflowed = &self.target.overflowed;
+                // Looking up executions takes time, and most dumps have no records.
+                let has_overflow = !overflowed.is_empty() && {
+                    let runs = self.executions(id, ShownSide::Target);
+                    runs.iter().any(|run| overflowed.contains(run))
+                };
+                compared_facts(comparison, id, has_overflow)
+            }
             Findings::Surveyed(survey) => {
                 let run = self.target.dump.runs.get(id)?;
-                surveyed_facts(run, id, survey.executions.get(id)?)
+                let found = survey.executions.get(id)?;
+                let mut facts = surveyed_facts(run, id, found)?;
+                facts.has_overflow = self.target.overflowed.contains(&id);
+                if facts.has_overflow && found.role.is_none() {
+                    // Of integers, and where floats saturate, the outputs show nothing. Later
+                    // overflows may follow from the first.
+                    facts.level = VerdictLevel::Fail;
+                    facts.is_at_fault = self.first_overflow().is_some_and(|(run, _)| run == id);
+                }
+                Some(facts)
             }
         }
+    }
+
+    /// The first overflow whose operator is in the dump: the execution, and the units that
+    /// overflowed.
+    pub fn first_overflow(&self) -> Option<(usize, &[Finding])> {
+        self.overflows().next()
+    }
+
+    /// The first overflow record of an operator.
+    pub fn overflow_of(&self, id: usize) -> Option<&[Finding]> {
+        let mut overflows = self.overflows();
+        let (_, found) = overflows.find(|(run, _)| self.operator_of(*run) == Some(id))?;
+        Some(found)
+    }
+
+    /// Messages about records and lists of events, without those that the dump has already.
+    pub fn event_problems(&self) -> impl Iterator<Item = &str> {
+        let told: HashSet<&str> = self.target.problems().collect();
+        let problems = self.target.events.problems.iter().map(String::as_str);
+        problems.filter(move |problem| !told.contains(problem))
+    }
+
+    fn overflows(&self) -> impl Iterator<Item = (usize, &[Finding])> {
+        let events = self.target.events.events.iter();
+        events.filter_map(|event| match &event.kind {
+            EventKind::Overflow(found) => Some((event.run?, &found[..])),
+            _ => None,
+        })
     }
 
     /// The dump of a side.
@@ -372,12 +428,19 @@ impl ViewedRuns {
 impl ViewedDump {
     pub(crate) fn open(path: &Path, n_threads: usize) -> Result<ViewedDump, StoreError> {
         let dump = ComparedDump::open(path, n_threads)?;
+        let events = events::events(&dump, n_threads);
+        let overflows = events.events.iter();
+        let overflows = overflows.filter(|event| matches!(event.kind, EventKind::Overflow(_)));
         Ok(ViewedDump {
             path: path.to_owned(),
             links: OperatorLinks::new(&dump),
             dump,
             by_name: HashMap::new(),
             operators: Vec::new(),
+            // Every row asks, so that the list would be gone through for each.
+            overflowed: overflows.filter_map(|event| event.run).collect(),
+            events,
+            scalars: OnceLock::new(),
         })
     }
 
@@ -389,6 +452,9 @@ impl ViewedDump {
             links: OperatorLinks::default(),
             by_name: HashMap::new(),
             operators: Vec::new(),
+            events: DumpEvents::default(),
+            overflowed: HashSet::new(),
+            scalars: OnceLock::new(),
         }
     }
 
@@ -410,6 +476,11 @@ impl ViewedDump {
         let of_files = self.dump.problems.iter().map(String::as_str);
         let slots = self.dump.runs.iter().flat_map(|run| &run.slots);
         of_files.chain(slots.filter_map(|slot| slot.problem.as_deref()))
+    }
+
+    /// Its outputs of one number.
+    pub(crate) fn scalars(&self) -> &[ScalarOutput] {
+        self.scalars.get_or_init(|| scalar_outputs(&self.dump))
     }
 
     /// The name of its directory.
@@ -440,7 +511,11 @@ fn fault_of(comparison: &Comparison, operator: &OperatorResult) -> Option<Cause>
         .filter(is_fault)
 }
 
-fn compared_facts(comparison: &Comparison, id: usize) -> Option<OperatorFacts<'_>> {
+fn compared_facts(
+    comparison: &Comparison,
+    id: usize,
+    has_overflow: bool,
+) -> Option<OperatorFacts<'_>> {
     let operator = comparison.operators.get(id)?;
     let name = operator.target.last().or(operator.golden.last())?;
     let fault = fault_of(comparison, operator);
@@ -456,6 +531,7 @@ fn compared_facts(comparison: &Comparison, id: usize) -> Option<OperatorFacts<'_
         cause: fault.or(operator.cause),
         compared: Some(operator),
         surveyed: None,
+        has_overflow,
     })
 }
 
@@ -488,5 +564,6 @@ fn surveyed_facts<'a>(
         cause: None,
         compared: None,
         surveyed: Some(found),
+        has_overflow: false,
     })
 }

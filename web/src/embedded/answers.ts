@@ -1,6 +1,16 @@
 /** Answers to the page's questions from what a report has inside. */
 
-import type { Graph, Operator, Row, Side, Tensor, Values } from "../api";
+import type {
+  DumpEvent,
+  EventDetail,
+  Graph,
+  Operator,
+  Row,
+  Scalars,
+  Side,
+  Tensor,
+  Values,
+} from "../api";
 import { t } from "../texts";
 import type { Contents, EmbeddedTensor, Layout } from "./contents";
 import { acceptedRows, operatorsAnswer } from "./operators";
@@ -25,6 +35,12 @@ export function embeddedAnswer(contents: Contents, path: string): unknown {
       return traceOf(contents, query);
     case "steps":
       return stepsOf(contents, query);
+    case "scalars":
+      return scalarsOf(contents, query);
+    case "events":
+      return contents.events;
+    case "event":
+      return eventOf(contents, Number(id));
     case "graph":
       return graphOf(contents, query);
     case "tensor":
@@ -65,6 +81,7 @@ function operatorOf(contents: Contents, id: number): Operator {
     consumers: [],
     chain: [],
     suspects: [],
+    events: [],
   };
 }
 
@@ -84,6 +101,29 @@ function stepsOf(contents: Contents, query: URLSearchParams) {
     columns: Number(query.get("columns") ?? 400),
     rank: query.has("rank") ? Number(query.get("rank")) : null,
   });
+}
+
+/** The scalar output of all operators, where it is asked for with a column for each step. */
+function scalarsOf(contents: Contents, query: URLSearchParams): Scalars {
+  const { scalars } = contents;
+  const n_columns = scalars?.columns.length ?? 0;
+  const is_asked =
+    Number(query.get("columns") ?? 400) >= n_columns &&
+    (query.get("q") ?? "").trim() === "" &&
+    !query.has("rank") &&
+    !query.has("scalar");
+  if (scalars && is_asked) {
+    const choices = scalars.choices.filter(({ id }) => id === scalars.chosen);
+    return { ...scalars, choices, total: choices.length };
+  }
+  return { total: 0, choices: [], chosen: null, columns: [], target: null, golden: null };
+}
+
+/** An event without the bytes that it changed: they are in the dump. */
+function eventOf(contents: Contents, id: number): EventDetail {
+  const event = contents.events.events.find((one: DumpEvent) => one.id === id);
+  if (!event) throw new Error(t.report_no_answer);
+  return { ...event, bytes: null };
 }
 
 function graphOf(contents: Contents, query: URLSearchParams): Graph {

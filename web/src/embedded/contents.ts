@@ -1,6 +1,6 @@
 /** What a report has inside: the answers of the server that it was made with. */
 
-import type { Coverage, Graph, Info, Operator, Row, Side, Steps, Tensor, Trace, Values } from "../api";
+import type { Coverage, Events, Graph, Info, Operator, Row, Scalars, Side, Steps, Tensor, Trace, Values } from "../api";
 
 export interface Contents {
   /** Seconds since 1970, in UTC. */
@@ -9,6 +9,10 @@ export interface Contents {
   is_saved: boolean;
   info: Info;
   coverage: Coverage;
+  /** The first events. */
+  events: Events;
+  /** The scalar output that the server chooses; none of a single step. */
+  scalars: Scalars | null;
   trace: Trace;
   /** Operators over steps, where `rows` lacks some of them. */
   steps: Steps | null;
@@ -38,7 +42,8 @@ export interface EmbeddedTensor {
   values: { row: number; column: number; values: Values }[];
 }
 
-const element = typeof document === "undefined" ? null : document.getElementById("opscope-data");
+// Unit tests have no document, or a part of one.
+const element = globalThis.document?.getElementById?.("opscope-data") ?? null;
 
 /** Whether this page is a report, which has its answers inside and no server. */
 export const is_report = element !== null;

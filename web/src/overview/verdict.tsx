@@ -2,11 +2,13 @@
 
 import type { ComponentChildren } from "preact";
 import { currentAddress, formatAddress, go, type Address } from "../address";
-import type { Operators, Verdict, VerdictKind } from "../api";
+import type { Info, Operators, Overflow, Ranges, Verdict, VerdictKind } from "../api";
 import { useAnswer } from "../connection";
+import { overflowWords } from "../events/status";
+import { rangesWords } from "../events/words";
 import { Disc, Glyph, type Sign } from "../glyph";
 import { plainName } from "../name";
-import { visible } from "../names";
+import { shortName, visible } from "../names";
 import {
   formatCount,
   formatFactor,
@@ -27,6 +29,7 @@ const BLAMES: VerdictKind[] = [
   "makes_nan",
   "makes_inf",
   "overflows",
+  "overflow_recorded",
 ];
 
 export function VerdictHeader({ page }: { page: Page }) {
@@ -89,6 +92,8 @@ export function Sentence({ page, is_link }: { page: Page; is_link: boolean }) {
     ),
     n: formatCount(info.slots?.compared ?? 0),
     dtype: verdict.dtype ?? "",
+    status: verdict.overflow ? <StatusWords overflow={verdict.overflow} /> : "",
+    bytes: verdict.bytes ? rangesWords(exclusive(verdict.bytes), verdict.bytes.length) : "",
     share: t.of_elements(verdict.n_bad ?? 0, verdict.n_elements ?? 0),
   };
   const steps = new Set(info.places.map((place) => place.step)).size;
@@ -100,6 +105,21 @@ export function Sentence({ page, is_link }: { page: Page; is_link: boolean }) {
       {filled(t.sentence[verdict.kind] ?? verdict.text, parts)}
     </>
   );
+}
+
+/** `0x400, accumulation` */
+function StatusWords({ overflow }: { overflow: Overflow }) {
+  const { status, words } = overflowWords(overflow);
+  return (
+    <>
+      <b>{status}</b>
+      {words && `, ${words}`}
+    </>
+  );
+}
+
+function exclusive(ranges: Ranges): Ranges {
+  return ranges.map(([first, last]) => [first, last + 1]);
 }
 
 interface OperatorLinkProps {
@@ -155,7 +175,15 @@ function evidence(page: Page): ComponentChildren[] {
       </>,
     );
   }
-  if (verdict.n_after > 0 && verdict.op !== null) {
+  if (verdict.overflow && verdict.kind !== "overflow_recorded") {
+    const status = <StatusWords overflow={verdict.overflow} />;
+    facts.push(filled(t.status_is, { status }));
+  }
+  if (verdict.n_after > 0 && verdict.kind === "overwritten") {
+    facts.push(t.more_overwrites(verdict.n_after));
+  } else if (verdict.n_after > 0 && verdict.kind === "overflow_recorded") {
+    facts.push(t.more_overflows(verdict.n_after));
+  } else if (verdict.n_after > 0 && verdict.op !== null) {
     facts.push(info.golden ? t.inherit(verdict.n_after) : t.hand_on(verdict.n_after));
   }
   if (verdict.rank !== null && new Set(info.places.map((p) => p.rank)).size > 1) {
@@ -246,6 +274,7 @@ function Facts({ page }: { page: Page }) {
           )}
         </dd>
       </div>
+      {info.first_overflow && <FirstOverflow first={info.first_overflow} />}
       {info.golden === null && (
         <div>
           <dt>{t.fact_edge}</dt>
@@ -281,5 +310,23 @@ function Facts({ page }: { page: Page }) {
         </div>
       )}
     </dl>
+  );
+}
+
+function FirstOverflow({ first }: { first: NonNullable<Info["first_overflow"]> }) {
+  const { op, op_name, op_type } = first;
+  const { last } = shortName(op_name, op_type);
+  const is_named = op_name !== "" || op_type !== "";
+  // Where the operator is not in the dump, its record is still among the events.
+  const select = () => go(op === null ? { view: "events" } : { op });
+  return (
+    <div>
+      <dt>{t.fact_overflow}</dt>
+      <dd>
+        <button type="button" onClick={select} title={visible(op_name)}>
+          <bdi>{is_named ? last : `${t.task} ${formatCount(first.task)}`}</bdi>
+        </button>
+      </dd>
+    </div>
   );
 }

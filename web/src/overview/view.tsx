@@ -10,6 +10,8 @@ import { useGoodFilter } from "../rows";
 import { useMedia } from "../media";
 import { t } from "../texts";
 import { Chain } from "./chain";
+import { OperatorEvents } from "./operator-events";
+import { OperatorHistory } from "./operator-history";
 import { Divider, usePaneWidths } from "./divider";
 import { FilterBox } from "./filter";
 import { Inspector } from "./inspector";
@@ -78,6 +80,8 @@ function Panes({ page, is_narrow, children }: PanesProps) {
       {!is_narrow && (
         <section class="pane inspector-pane" data-pane="inspector">
           {info.golden === null && <Chain page={page} />}
+          <OperatorEvents page={page} />
+          {info.golden === null && <OperatorHistory page={page} />}
           <Inspector page={page} />
         </section>
       )}

@@ -82,6 +82,16 @@ function Parts({ info, address, onSearch }: Omit<ReportBarProps, "theme">) {
           },
         ]
       : []),
+    ...(info.views.includes("events")
+      ? [
+          {
+            words: t.views.events,
+            n: embedded ? formatCount(embedded.events.total) : null,
+            is_current: address.view === "events",
+            act: () => go({ view: "events" }),
+          },
+        ]
+      : []),
     part("coverage", t.part.coverage),
     part("made", t.part.made),
   ];

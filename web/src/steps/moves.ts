@@ -35,9 +35,20 @@ export async function selectRank(
 }
 
 export function stepsPath(page: Page, size: PaneSize, rank: number | null): string {
-  const { rows, columns } = shownMost(...size);
+  const { rows } = shownMost(...size);
+  return `steps?rows=${rows}&${columnsQuery(page, size, rank)}`;
+}
+
+/** The scalar outputs over the same columns; without a choice the server has one. */
+export function scalarsPath(page: Page, size: PaneSize, chosen: number | null): string {
+  const scalar = chosen === null ? "" : `&scalar=${chosen}`;
+  return `scalars?${columnsQuery(page, size, page.address.rank)}${scalar}`;
+}
+
+function columnsQuery(page: Page, size: PaneSize, rank: number | null): string {
+  const { columns } = shownMost(...size);
   const filter = encodeURIComponent(page.address.q);
-  return `steps?rows=${rows}&columns=${columns}&q=${filter}${rank === null ? "" : `&rank=${rank}`}`;
+  return `columns=${columns}&q=${filter}${rank === null ? "" : `&rank=${rank}`}`;
 }
 
 /** The view shows every step, so the step that is selected does not narrow it. */

@@ -1,8 +1,6 @@
 /** Beside the heat map: the selected operator over steps, its first bad steps, and who grew. */
 
 import { go } from "../address";
-import type { Steps } from "../api";
-import { useAnswer } from "../connection";
 import { dtypeEnd } from "../dtypes";
 import { Glyph, signOf } from "../glyph";
 import { Name } from "../name";
@@ -12,12 +10,12 @@ import { Chain } from "../overview/chain";
 import type { Page } from "../page";
 import { t } from "../texts";
 import { columnWords } from "./layout";
-import { growthOf, isBad, stepGrid, type StepGrid } from "./grid";
+import { growthOf, isBad, type StepGrid } from "./grid";
 import { HistoryChart } from "./history";
+import { useOwnSteps } from "./own";
 
 const BAD_STEPS_MAX = 8;
 const GROWN_MAX = 3;
-const HISTORY_COLUMNS = 2000;
 
 interface SideProps {
   page: Page;
@@ -78,7 +76,8 @@ interface HistoryPartProps {
 function History({ page, grid, row, limit, onSelect }: HistoryPartProps) {
   const operator = page.operator.data!;
   // A row that several operators share shows the largest of them; this asks for the one alone.
-  const own = useOwnSteps(page, grid.rows[row].n > 1 || hasWideColumns(grid));
+  const is_shared = grid.rows[row].n > 1 || hasWideColumns(grid);
+  const own = useOwnSteps(is_shared ? page.operator.data : null, page.address.rank);
   const [shown, at] = own ?? [grid, row];
   const cells = Array.from({ length: shown.n_columns }, (_, i) => at * shown.n_columns + i);
   const points = cells.map((i) => ({
@@ -146,21 +145,6 @@ function History({ page, grid, row, limit, onSelect }: HistoryPartProps) {
 
 function hasWideColumns(grid: StepGrid): boolean {
   return grid.columns.some(([first, last], i) => first !== last && i !== grid.folded);
-}
-
-/** The selected operator's own row, with every step; null until it is here. */
-function useOwnSteps(page: Page, is_needed: boolean): [StepGrid, number] | null {
-  const operator = page.operator.data!;
-  // A pattern: `?` stands for the quote that cannot be written, and finds any letter there.
-  const named = `name:"${operator.op_name.replace(/"/g, "?")}"`;
-  const rank = page.address.rank === null ? "" : `&rank=${page.address.rank}`;
-  const query = `rows=64&columns=${HISTORY_COLUMNS}&q=${encodeURIComponent(named)}${rank}`;
-  const answer = useAnswer<Steps>(is_needed ? `steps?${query}` : null);
-  if (!answer.data || answer.loading) return null;
-  const row = answer.data.rows.findIndex(
-    (r) => r.op_name === operator.op_name && r.op_type === operator.op_type,
-  );
-  return row < 0 ? null : [stepGrid(answer.data), row];
 }
 
 interface GrownProps {

@@ -3,6 +3,7 @@
 import { Name } from "../name";
 import { formatCount, formatNumber } from "../numbers";
 import { t } from "../texts";
+import { scalarText, type ScalarCurve } from "./scalar";
 import { columnWords, type RowName } from "./layout";
 import { isBad, type StepGrid } from "./grid";
 
@@ -15,12 +16,14 @@ interface StepsTableProps {
   selected: number | null;
   first_bad: number | null;
   limit: number | null;
+  /** An output of one number, above the operators. */
+  scalar: ScalarCurve | null;
   label: string;
   onSelect: (cell: number) => void;
 }
 
 export function StepsTable(props: StepsTableProps) {
-  const { grid, names, selected, first_bad, limit, label, onSelect } = props;
+  const { grid, names, selected, first_bad, limit, scalar, label, onSelect } = props;
   const centre = selected ?? first_bad ?? 0;
   const rows = windowAround(Math.floor(centre / grid.n_columns), grid.n_rows, ROWS_MAX);
   const columns = windowAround(centre % grid.n_columns, grid.n_columns, COLUMNS_MAX);
@@ -44,6 +47,16 @@ export function StepsTable(props: StepsTableProps) {
           </tr>
         </thead>
         <tbody>
+          {scalar && (
+            <tr class="scalar-row">
+              <th scope="row">{scalar.name}</th>
+              {columns.map((column) => (
+                <td key={column} class={scalar.points[column].bad === null ? "" : "bad"}>
+                  {scalarText(scalar.points[column])}
+                </td>
+              ))}
+            </tr>
+          )}
           {rows.map((row) => (
             <tr key={row}>
               <th scope="row">

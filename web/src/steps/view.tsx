@@ -32,6 +32,8 @@ import {
   useStepKeys,
   type PaneSize,
 } from "./moves";
+import { ScalarChoice, useScalar } from "./scalar";
+import { ScalarChart } from "./scalar-chart";
 import { StepsSide } from "./side";
 import { StepsTable } from "./steps-table";
 
@@ -80,6 +82,7 @@ function Body({ page, answer, grid, size }: BodyProps) {
     [grid, page.selected, owner],
   );
   const names = useMemo(() => rowNames(grid, page, selected), [grid, page.info, owner, selected]);
+  const scalars = useScalar(page, grid, size);
   useStepKeys(page, grid, selected ?? first_bad, size);
   useMatchingPlace(page, grid);
   if (answer.n_steps <= 1) return <Empty page={page} n_steps={answer.n_steps} />;
@@ -95,6 +98,7 @@ function Body({ page, answer, grid, size }: BodyProps) {
     t.steps_hint,
   ].join(" ");
   const chart = { grid, names, selected, first_bad, limit, onSelect: select };
+  const { scalar } = scalars;
   return (
     <>
       <section class="pane heat-pane" aria-label={t.steps_title}>
@@ -109,6 +113,7 @@ function Body({ page, answer, grid, size }: BodyProps) {
           />
           <Ranks page={page} answer={answer} size={size} />
           <FilterChip page={page} />
+          <ScalarChoice scalars={scalars} />
           <button
             type="button"
             class="quiet"
@@ -121,9 +126,14 @@ function Body({ page, answer, grid, size }: BodyProps) {
           <Legend grid={grid} scale={scale} />
         </header>
         {is_table ? (
-          <StepsTable {...chart} label={words} />
+          <StepsTable {...chart} scalar={scalar} label={words} />
         ) : (
-          <HeatMap {...chart} scale={scale} label={words} />
+          <>
+            {scalar && (
+              <ScalarChart grid={grid} names={names} scalar={scalar} first_bad={first_bad} />
+            )}
+            <HeatMap {...chart} scale={scale} label={words} />
+          </>
         )}
         <p class="spoken" aria-live="polite">
           {selected === null ? "" : cellWords(grid, selected, limit)}

@@ -130,6 +130,13 @@ impl Finding {
         }
     }
 
+    /// The register whose bits documents name, where the unit has one: an AI Core's, of four the
+    /// first.
+    pub fn core_status(&self) -> Option<u64> {
+        let is_core = matches!(self.unit, "AI Core" | "AIC" | "AIV");
+        self.status.first().copied().filter(|_| is_core)
+    }
+
     /// Status and causes: `0x110 = integer arithmetic + conversion to float16`.
     pub fn explanation(&self) -> String {
         format!("{} = {}", self.status_text(), self.causes.join(" + "))
@@ -175,6 +182,8 @@ mod tests {
         let found = findings(&OverflowRecord::Blocks(record));
         let units: Vec<_> = found.iter().map(|finding| finding.unit).collect();
         assert_eq!(units, ["L2 Atomic Add", "AI Core"]);
+        let registers = found.iter().map(Finding::core_status);
+        assert_eq!(registers.collect::<Vec<_>>(), [None, Some(0x110)]);
         assert_eq!(
             found[1].explanation(),
             "0x110 = integer addition, subtraction or multiplication + conversion of float32 or \

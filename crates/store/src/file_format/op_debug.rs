@@ -17,7 +17,7 @@ pub use accelerator::{ACC_TYPE_OFFSET, AccType, AcceleratorRecord};
 pub use blocks::{AiCore, BlockRecord, TaskInfo};
 pub use data::{Accelerator, CoreData, CpuData, SdmaData};
 pub use json::{JSON_BYTES_MAX, JSON_SUFFIX, from_json};
-pub use status::{StatusCause, causes};
+pub use status::{KNOWN_CAUSES, StatusCause, causes};
 
 use crate::FormatError;
 

@@ -35,6 +35,7 @@ pub(super) fn answer(runs: &ViewedRuns) -> Value {
         let of_elements = survey.problems.iter().map(String::as_str);
         problems.extend(problem_list("target", of_elements));
     }
+    problems.extend(problem_list("target", runs.event_problems()));
     json!({
         "stages": stages,
         "groups": groups,

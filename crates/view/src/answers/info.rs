@@ -2,6 +2,7 @@
 
 use opscope_analysis::compare::result::MetricId;
 use opscope_analysis::compare::verdict::Thresholds;
+use opscope_analysis::events::EventKind;
 use opscope_analysis::survey::NEAR_EDGE;
 use opscope_tensor::DType;
 use serde_json::{Value, json};
@@ -47,6 +48,8 @@ pub(super) fn answer(runs: &ViewedRuns) -> Value {
         "slots": slots,
         "first_non_finite": first_non_finite,
         "near_edge": near_edge,
+        "n_events": runs.target.events.events.len(),
+        "first_overflow": first_overflow(runs),
         "n_problems": n_problems(runs),
     })
 }
@@ -66,8 +69,25 @@ fn views(runs: &ViewedRuns) -> Vec<&'static str> {
     let has_steps = steps.any(|step| Some(step) != first);
     let mut views = vec!["overview", "graph", "tensor"];
     views.extend(has_steps.then_some("steps"));
+    let is_silent = runs.target.events.events.is_empty() && runs.target.events.problems.is_empty();
+    views.extend((!is_silent).then_some("events"));
     views.push("coverage");
     views
+}
+
+/// The first overflow that was recorded, and the operator if that is in the dump.
+fn first_overflow(runs: &ViewedRuns) -> Value {
+    let mut events = runs.target.events.events.iter();
+    let first = events.find(|event| matches!(event.kind, EventKind::Overflow(_)));
+    first.map_or(Value::Null, |event| {
+        json!({
+            "op": event.run.and_then(|run| runs.operator_of(run)),
+            "op_type": event.op_type,
+            "op_name": event.op_name,
+            "step": event.step,
+            "task": event.task_id,
+        })
+    })
 }
 
 fn side(dump: &ViewedDump) -> Value {
@@ -100,5 +120,6 @@ fn n_problems(runs: &ViewedRuns) -> usize {
     let dumps = [Some(&*runs.target), runs.golden.as_deref()];
     let of_dumps = dumps.into_iter().flatten();
     let n = of_dumps.map(|dump| dump.problems().count()).sum::<usize>();
+    let n = n + runs.event_problems().count();
     n + runs.survey().map_or(0, |survey| survey.problems.len())
 }

@@ -8,7 +8,7 @@ use opscope_analysis::compare::side::ExecutionSlot;
 use opscope_analysis::survey::SpreadRole;
 use serde_json::{Value, json};
 
-use super::{AnswerError, operators};
+use super::{AnswerError, events, operators};
 use crate::json::{known, number, slot};
 use crate::viewed::{ShownSide, ViewedRuns};
 
@@ -59,6 +59,7 @@ pub(super) fn answer(runs: &ViewedRuns, id: usize) -> Result<Value, AnswerError>
     answer["producers"] = producers;
     answer["consumers"] = consumers;
     answer["chain"] = chain(runs, id);
+    answer["events"] = events::of_operator(runs, id);
     answer["suspects"] = suspects(runs, facts.compared);
     Ok(answer)
 }

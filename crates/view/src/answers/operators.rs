@@ -194,6 +194,9 @@ pub(super) fn entry(runs: &ViewedRuns, facts: &OperatorFacts<'_>) -> Option<&'st
 
 fn note(facts: &OperatorFacts<'_>) -> Option<&'static str> {
     let found = facts.surveyed?;
+    if facts.has_overflow && found.role.is_none() {
+        return Some("overflowed");
+    }
     match found.role {
         Some(SpreadRole::MakesNan) => Some("makes_nan"),
         Some(SpreadRole::MakesInf) => Some("makes_inf"),

@@ -108,18 +108,56 @@ impl<'a> StepTable<'a> {
     }
 }
 
+/// The steps that a query is about.
+pub(super) struct AskedSteps {
+    pub(super) rank: Option<u32>,
+    filter: OperatorFilter,
+    n_columns_max: usize,
+}
+
+impl AskedSteps {
+    pub(super) fn read(query: &Query) -> Result<AskedSteps, AnswerError> {
+        let text = query.get("q").map_or("", String::as_str);
+        let rank = match query.get("rank") {
+            Some(_) => Some(number_or(query, "rank", 0)?),
+            None => None,
+        };
+        Ok(AskedSteps {
+            rank,
+            // The table tells of a mistake.
+            filter: OperatorFilter::parse(text).unwrap_or_default(),
+            n_columns_max: number_or(query, "columns", 400_usize)?.clamp(1, N_SIDE_MAX),
+        })
+    }
+
+    /// The steps in ascending order, and how many columns they have together.
+    pub(super) fn steps(&self, runs: &ViewedRuns) -> (Vec<u64>, usize) {
+        let steps = StepTable::new(runs, &self.filter, self.rank).steps;
+        let n_columns = steps.len().min(self.n_columns_max);
+        (steps, n_columns)
+    }
+}
+
+/// First and last step of each column.
+pub(super) fn columns(steps: &[u64], n_columns: usize) -> Vec<[u64; 2]> {
+    let columns = (0..n_columns).map(|column| {
+        let start = first_of(column, n_columns, steps.len());
+        let end = first_of(column + 1, n_columns, steps.len());
+        [steps[start], steps[end - 1]]
+    });
+    columns.collect()
+}
+
+/// The first of `of` that are shown in place `at` of `n`.
+fn first_of(at: usize, n: usize, of: usize) -> usize {
+    (at * of).div_ceil(n)
+}
+
 pub(super) fn answer(runs: &ViewedRuns, query: &Query) -> Result<Value, AnswerError> {
-    let text = query.get("q").map_or("", String::as_str);
-    // The table tells of a mistake.
-    let filter = OperatorFilter::parse(text).unwrap_or_default();
-    let rank = match query.get("rank") {
-        Some(_) => Some(number_or(query, "rank", 0)?),
-        None => None,
-    };
-    let table = StepTable::new(runs, &filter, rank);
+    let asked = AskedSteps::read(query)?;
+    let table = StepTable::new(runs, &asked.filter, asked.rank);
     let most_rows = number_or(query, "rows", 400_usize)?.clamp(1, N_SIDE_MAX);
-    let most_columns = number_or(query, "columns", 400_usize)?.clamp(1, N_SIDE_MAX);
-    let n_columns = table.steps.len().min(most_columns);
+    let n_columns = table.steps.len().min(asked.n_columns_max);
     // Rows give way first: a step must not hide behind another.
     let n_rows = table
         .rows
@@ -136,25 +174,18 @@ pub(super) fn answer(runs: &ViewedRuns, query: &Query) -> Result<Value, AnswerEr
             cell.add(&facts);
         }
     }
-    // The first of those that share a row or column.
-    let first = |at: usize, n: usize, of: usize| (at * of).div_ceil(n);
     let rows = (0..n_rows).map(|row| {
-        let start = first(row, n_rows, table.rows.len());
-        let end = first(row + 1, n_rows, table.rows.len());
+        let start = first_of(row, n_rows, table.rows.len());
+        let end = first_of(row + 1, n_rows, table.rows.len());
         let shown = &table.rows[start];
         json!({ "op_type": shown.op_type, "op_name": shown.op_name, "n": end - start })
-    });
-    let columns = (0..n_columns).map(|column| {
-        let start = first(column, n_columns, table.steps.len());
-        let end = first(column + 1, n_columns, table.steps.len());
-        [table.steps[start], table.steps[end - 1]]
     });
     Ok(json!({
         "n_operators": table.rows.len(),
         "n_steps": table.steps.len(),
         "ranks": table.ranks,
         "rows": rows.collect::<Vec<_>>(),
-        "columns": columns.collect::<Vec<_>>(),
+        "columns": columns(&table.steps, n_columns),
         "values": cells.iter().map(|cell| known(cell.value)).collect::<Vec<_>>(),
         "marks": cells.iter().map(StepCell::mark).collect::<String>(),
         "ids": cells.iter().map(|cell| cell.id).collect::<Vec<_>>(),

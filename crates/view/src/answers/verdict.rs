@@ -5,18 +5,79 @@ use opscope_analysis::compare::result::{
     Cause, Comparison, DivergencePoint, OperatorResult, RuleName, SlotResult, VerdictLevel,
 };
 use opscope_analysis::compare::side::ExecutionSlot;
+use opscope_analysis::events::EventKind;
+use opscope_analysis::overflow::Finding;
 use opscope_analysis::survey::{self, SpreadRole};
 use opscope_store::record::SlotSide;
 use serde_json::{Value, json};
 
+use super::events;
 use crate::json::{number, slot};
 use crate::viewed::{OperatorFacts, ShownSide, ViewedRuns};
 
 pub(super) fn verdict(runs: &ViewedRuns) -> Value {
-    match runs.comparison() {
+    let mut verdict = match runs.comparison() {
         Some(comparison) => of_comparison(runs, comparison),
-        None => of_survey(runs),
-    }
+        // Values that were overwritten may be why others are wrong.
+        None => of_overwrite(runs).unwrap_or_else(|| of_survey(runs)),
+    };
+    let operator = verdict["op"]
+        .as_u64()
+        .and_then(|id| usize::try_from(id).ok());
+    let record = operator.and_then(|id| runs.overflow_of(id));
+    verdict["overflow"] = record.map_or(Value::Null, events::overflow);
+    verdict
+}
+
+/// The first value that was overwritten.
+fn of_overwrite(runs: &ViewedRuns) -> Option<Value> {
+    let mut found = runs
+        .target
+        .events
+        .events
+        .iter()
+        .filter_map(|event| match &event.kind {
+            EventKind::Overwrite(entry) => Some((event, entry)),
+            _ => None,
+        });
+    let (event, entry) = found.next()?;
+    let ranges = entry.byte_ranges.iter();
+    let ranges: Vec<[u64; 2]> = ranges
+        .map(|[first, end]| [*first, end.saturating_sub(1)])
+        .collect();
+    let n_after = found.count() as u64 + runs.target.events.n_unlisted;
+    Some(json!({
+        "status": "fail", "kind": "overwritten",
+        "op": event.run.and_then(|run| runs.operator_of(run)),
+        "op_type": event.op_type, "op_name": event.op_name,
+        "slot": null, "parameter": entry.watched,
+        "rank": event.rank, "step": event.step,
+        "n_bad": entry.n_bytes, "n_elements": null, "dtype": null,
+        "metric": null, "box": null, "n_after": n_after, "bytes": ranges,
+        "text": format!(
+            "`{}` was overwritten: seen after {} `{}`",
+            entry.watched, event.op_type, event.op_name
+        ),
+    }))
+}
+
+/// The first overflow that was recorded, where the outputs show neither NaN nor infinities.
+fn of_overflow(runs: &ViewedRuns) -> Option<Value> {
+    let (run, found) = runs.first_overflow()?;
+    let facts = runs.facts(run)?;
+    let status = found.last().map(Finding::explanation).unwrap_or_default();
+    let name = format!("{} `{}`", facts.op_type, facts.op_name);
+    let all = (0..runs.n_operators()).filter_map(|id| runs.facts(id));
+    let n = all.filter(|facts| facts.has_overflow).count();
+    Some(json!({
+        "status": "fail", "kind": "overflow_recorded",
+        "op": run, "op_type": facts.op_type, "op_name": facts.op_name,
+        "slot": null, "parameter": null, "rank": facts.rank, "step": facts.step,
+        "n_bad": null, "n_elements": null,
+        "dtype": bad_output(runs, &facts).map(|output| output.dtype_name.as_str()),
+        "metric": null, "box": null, "n_after": n.saturating_sub(1),
+        "text": format!("first overflow record: {name}, {status}"),
+    }))
 }
 
 fn of_comparison(runs: &ViewedRuns, comparison: &Comparison) -> Value {
@@ -154,7 +215,14 @@ fn of_survey(runs: &ViewedRuns) -> Value {
         }
     }
     bad.sort_unstable();
-    let first = bad.first().and_then(|(_, _, _, id)| runs.facts(*id));
+    let first = bad.first();
+    // A record is certain, and infinities that may be a mask are none.
+    if first.is_none_or(|(may_be_mask, ..)| *may_be_mask)
+        && let Some(verdict) = of_overflow(runs)
+    {
+        return verdict;
+    }
+    let first = first.and_then(|(_, _, _, id)| runs.facts(*id));
     let n_after = bad
         .iter()
         .skip(1)

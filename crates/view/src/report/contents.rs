@@ -18,6 +18,8 @@ const N_ROWS_MAX: usize = 20_000;
 const N_DETAILS_MAX: usize = 1000;
 /// Columns of the trace, as many as the page asks for.
 const N_TRACE_COLUMNS: usize = 1312;
+/// Most events.
+const N_EVENTS: usize = 500;
 /// Rows and columns of operators over steps, where not all rows are in the file.
 const N_STEP_CELLS: [usize; 2] = [200, 400];
 
@@ -41,11 +43,22 @@ pub(super) fn contents(runs: &ViewedRuns) -> Result<Value, AnswerError> {
         let [rows, columns] = N_STEP_CELLS.map(|n| n.to_string());
         steps = json(runs, "steps", &[("rows", &rows), ("columns", &columns)])?;
     }
+    let scalars = if has_view(&info, "steps") {
+        json(
+            runs,
+            "scalars",
+            &[("columns", &N_STEP_CELLS[1].to_string())],
+        )?
+    } else {
+        Value::Null
+    };
     let graphs = graphs::graphs(runs, &ranked)?;
     let mut contents = json!({
         "made": seconds_now(),
         "is_saved": runs.is_saved,
         "coverage": json(runs, "coverage", &[])?,
+        "events": json(runs, "events", &[("limit", &N_EVENTS.to_string())])?,
+        "scalars": scalars,
         "trace": json(runs, "trace", &[("columns", &columns)])?,
         "steps": steps,
         "rows": rows,

@@ -19,7 +19,8 @@ pub enum StatusCause {
     Unknown(u64),
 }
 
-const KNOWN: [StatusCause; 6] = [
+/// The causes that documents name, lowest bit first.
+pub const KNOWN_CAUSES: [StatusCause; 6] = [
     StatusCause::NegateMin,
     StatusCause::Integer,
     StatusCause::Float,
@@ -62,7 +63,7 @@ pub fn causes(status: u64) -> Vec<StatusCause> {
         .map(|i| 1 << i)
         .filter(|bit| status & bit != 0)
         .map(|bit| {
-            let known = KNOWN.into_iter().find(|cause| cause.bit() == bit);
+            let known = KNOWN_CAUSES.into_iter().find(|cause| cause.bit() == bit);
             // A bit without a name is still an overflow, so it must not vanish from the list.
             known.unwrap_or(StatusCause::Unknown(bit))
         })

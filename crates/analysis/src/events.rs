@@ -1,0 +1,288 @@
+//! Events of the run that made a dump: overflows, overwritten memory, and the first NaN or infinity
+//! that a capture saw.
+//!
+//! Overflows are the records of [`crate::overflow`]. Overwritten values are listed in
+//! `overwrites.json`, and the first NaN or infinity in `run.json`. Here each is joined with the
+//! execution of the dump that it is about, where that can be told.
+
+mod changed_bytes;
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use opscope_store::dump::PassReason;
+use opscope_store::file_format::overwrites_json::{self, OverwriteEntry};
+use opscope_store::file_format::run_json::NonFiniteFinding;
+use opscope_store::tree::acl::DumpFileName;
+use opscope_store::{StoreError, regular_file, run_file};
+
+use crate::compare::side::{ComparedDump, OperatorExecution};
+use crate::error_chain::chain;
+use crate::overflow::{self, Finding, OverflowReport};
+
+pub use changed_bytes::{ChangedBytes, ChangedElement, ChangedRange, changed_bytes};
+
+/// Digits of a time in microseconds since 1970-01-01 UTC.
+const N_TIME_DIGITS: usize = 16;
+
+/// The events of a dump.
+#[derive(Debug, Default)]
+pub struct DumpEvents {
+    /// By step, then by time; what has neither comes last.
+    pub events: Vec<DumpEvent>,
+    /// Overwritten values that were counted and not listed.
+    pub n_unlisted: u64,
+    /// Messages about records and lists that could not be read.
+    pub problems: Vec<String>,
+}
+
+/// Something that happened to an operator.
+#[derive(Debug)]
+pub struct DumpEvent {
+    /// The file that tells of it.
+    pub path: PathBuf,
+    /// The execution among [`ComparedDump::runs`]; of an overwrite the one after which it was seen,
+    /// or else the value as it was then. None if the dump does not have it, or more than one
+    /// that it may be.
+    pub run: Option<usize>,
+    /// Type of the operator; empty if nothing tells it.
+    pub op_type: String,
+    /// Its name; empty if nothing tells it.
+    pub op_name: String,
+    /// The process.
+    pub rank: Option<u32>,
+    /// The execution of the model.
+    pub step: Option<u64>,
+    /// When, in microseconds since 1970-01-01 UTC.
+    pub time_us: Option<u64>,
+    /// Its task.
+    pub task_id: Option<u64>,
+    /// Its stream.
+    pub stream_id: Option<u64>,
+    /// The event itself.
+    pub kind: EventKind,
+}
+
+/// The event itself.
+#[derive(Debug)]
+pub enum EventKind {
+    /// The status registers of a device were set: the units that have one, at least one.
+    Overflow(Vec<Finding>),
+    /// A watched value changed.
+    Overwrite(Box<OverwriteEntry>),
+    /// The first NaN or infinity that a capture saw and nobody put there on purpose.
+    NonFinite(Box<NonFiniteFinding>),
+}
+
+/// Collects the events of a dump, reading records on `n_threads` threads.
+pub fn events(dump: &ComparedDump, n_threads: usize) -> DumpEvents {
+    let mut found = DumpEvents::default();
+    let reasons: HashSet<PassReason> = dump.passed_over.iter().map(|file| file.reason).collect();
+    // Listing a large dump once more is for those that have records.
+    if reasons.contains(&PassReason::OverflowRecord) {
+        found.add_overflows(dump, n_threads);
+    }
+    found.add_overwrites(dump);
+    if reasons.contains(&PassReason::OwnRecords) {
+        found.add_non_finite(dump);
+    }
+    // Sorts are stable, so that what was seen at one time stays in the order in which it was told.
+    found.events.sort_by_key(|event| {
+        let step = event.step.unwrap_or(u64::MAX);
+        (step, event.time_us.unwrap_or(u64::MAX))
+    });
+    found
+}
+
+impl DumpEvents {
+    fn add_overflows(&mut self, dump: &ComparedDump, n_threads: usize) {
+        let scan = overflow::scan(&dump.root, n_threads);
+        self.problems
+            .extend(scan.errors.iter().map(|error| chain(error)));
+        let files = scan.overflows.iter().filter_map(operator_file);
+        let runs = runs_of_files(dump, &files.collect());
+        for report in scan.overflows {
+            let run = operator_file(&report).and_then(|path| runs.get(path).copied());
+            self.events.push(overflow_event(dump, report, run));
+        }
+    }
+
+    fn add_overwrites(&mut self, dump: &ComparedDump) {
+        let lists = dump.passed_over.iter();
+        let lists = lists.filter(|file| file.reason == PassReason::Overwrites);
+        for file in lists {
+            match read_list(&file.path) {
+                Ok(list) => {
+                    let n_listed = list.overwrites.len() as u64;
+                    self.n_unlisted += list.n_overwrites.saturating_sub(n_listed);
+                    let entries = list.overwrites.into_iter();
+                    let events = entries.map(|entry| overwrite_event(dump, &file.path, entry));
+                    self.events.extend(events);
+                }
+                Err(error) => self.problems.push(chain(&error)),
+            }
+        }
+    }
+
+    fn add_non_finite(&mut self, dump: &ComparedDump) {
+        let found = run_file::find(&dump.root);
+        self.problems
+            .extend(found.errors.iter().map(|error| chain(error)));
+        for run in found.runs {
+            let Some(finding) = run.record.first_non_finite else {
+                continue;
+            };
+            let is_of_whole = !run.path.starts_with(&dump.root);
+            let event = non_finite_event(dump, run.path, finding);
+            // Where a part of a dump was opened, the finding may be about the rest.
+            if event.run.is_some() || !is_of_whole {
+                self.events.push(event);
+            }
+        }
+    }
+}
+
+fn read_list(path: &Path) -> Result<overwrites_json::OverwriteList, StoreError> {
+    let limit = overwrites_json::FILE_BYTES_MAX as u64;
+    let bytes = regular_file::read_in_dump(path, limit).map_err(|source| StoreError::Io {
+        action: "read",
+        path: path.to_owned(),
+        source,
+    })?;
+    overwrites_json::parse(&bytes).map_err(|source| StoreError::Corrupt {
+        format: overwrites_json::FORMAT_NAME,
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// A file with tensors of the operator that overflowed.
+fn operator_file(report: &OverflowReport) -> Option<&Path> {
+    let first = report.operator.as_ref()?.files.first()?;
+    Some(&first.path)
+}
+
+/// The first execution of each of these files.
+fn runs_of_files<'a>(dump: &'a ComparedDump, files: &HashSet<&Path>) -> HashMap<&'a Path, usize> {
+    let mut runs = HashMap::new();
+    for (index, run) in dump.runs.iter().enumerate() {
+        for slot in &run.slots {
+            let path = slot.facts().path.as_path();
+            if files.contains(path) {
+                runs.entry(path).or_insert(index);
+            }
+        }
+    }
+    runs
+}
+
+fn overflow_event(dump: &ComparedDump, report: OverflowReport, run: Option<usize>) -> DumpEvent {
+    let execution = run.and_then(|run| dump.runs.get(run));
+    // A record with several sections names the task in the last one.
+    let last = report.findings.last();
+    let [task_id, stream_id] = [
+        last.map(|finding| finding.task_id),
+        last.map(|finding| finding.stream_id),
+    ];
+    let time = Some(&report.timestamp).filter(|digits| digits.len() == N_TIME_DIGITS);
+    // The name of a file has its operator's name with some letters replaced, which is still better
+    // than none where the dump itself cannot be read.
+    let file = report.operator.as_ref().and_then(|one| one.files.first());
+    let named = file.and_then(|file| DumpFileName::parse(&file.file_name));
+    let of_file = named
+        .map(|name| (name.op_type, name.op_name))
+        .unwrap_or_default();
+    let (op_type, op_name) = execution.map_or(of_file, names);
+    DumpEvent {
+        run,
+        op_type,
+        op_name,
+        rank: execution.and_then(|execution| execution.place.rank),
+        step: execution
+            .and_then(|execution| execution.place.step)
+            .or(report.step),
+        time_us: time.and_then(|digits| digits.parse().ok()),
+        task_id,
+        stream_id,
+        kind: EventKind::Overflow(report.findings),
+        path: report.path,
+    }
+}
+
+fn overwrite_event(dump: &ComparedDump, path: &Path, entry: OverwriteEntry) -> DumpEvent {
+    let written = changed_bytes::written_run(dump, path, &entry);
+    let is_suspect = |run: &&OperatorExecution| {
+        run.place.step == entry.step
+            && run.task_id == entry.seen_after_task_id
+            && run.op_name.as_str() == entry.seen_after
+            && run.op_type.as_str() == entry.seen_after_type
+    };
+    // An operator that is watched itself has its own name in the dump.
+    let run = only_run(dump, path, is_suspect).or(written);
+    let seen = written.or(run).and_then(|run| dump.runs.get(run));
+    DumpEvent {
+        path: path.to_owned(),
+        run,
+        op_type: entry.seen_after_type.clone(),
+        op_name: entry.seen_after.clone(),
+        rank: seen.and_then(|run| run.place.rank),
+        step: entry.step,
+        time_us: seen.and_then(|run| run.timestamp_us),
+        task_id: entry.seen_after_task_id.map(u64::from),
+        stream_id: None,
+        kind: EventKind::Overwrite(Box::new(entry)),
+    }
+}
+
+fn non_finite_event(dump: &ComparedDump, path: PathBuf, finding: NonFiniteFinding) -> DumpEvent {
+    let is_it = |run: &&OperatorExecution| {
+        run.place.step == Some(finding.step)
+            && run.task_id.is_none_or(|task| task == finding.task_id)
+            && run.op_name.as_str() == finding.op_name
+            && run.op_type.as_str() == finding.op_type
+    };
+    // Dumps tell models, and graphs of PyTorch are models of their names: where several graphs have
+    // the operator, that one is meant.
+    let is_of_graph = |run: &&OperatorExecution| {
+        let model = run.place.model.as_ref();
+        is_it(run) && model.is_some_and(|model| model.as_str() == finding.graph)
+    };
+    // The record lies in `.opscope`, which is beside the tensors of its run.
+    let dir = path.parent().unwrap_or(Path::new(""));
+    let run = only_run(dump, dir, is_it).or_else(|| only_run(dump, dir, is_of_graph));
+    let execution = run.and_then(|run| dump.runs.get(run));
+    DumpEvent {
+        path,
+        run,
+        op_type: finding.op_type.clone(),
+        op_name: finding.op_name.clone(),
+        rank: execution.and_then(|execution| execution.place.rank),
+        step: Some(finding.step),
+        time_us: execution.and_then(|execution| execution.timestamp_us),
+        task_id: Some(finding.task_id.into()),
+        stream_id: None,
+        kind: EventKind::NonFinite(Box::new(finding)),
+    }
+}
+
+/// The only execution below the directory of `file` that is meant; none if there are several.
+fn only_run(
+    dump: &ComparedDump,
+    file: &Path,
+    is_meant: impl Fn(&&OperatorExecution) -> bool,
+) -> Option<usize> {
+    let dir = file.parent()?;
+    let runs = dump.runs.iter().enumerate();
+    let mut meant = runs.filter(|(_, run)| is_meant(run) && is_below(run, dir));
+    let (index, _) = meant.next()?;
+    meant.next().is_none().then_some(index)
+}
+
+fn is_below(run: &OperatorExecution, dir: &Path) -> bool {
+    let mut slots = run.slots.iter();
+    slots.any(|slot| slot.facts().path.as_path().starts_with(dir))
+}
+
+fn names(run: &OperatorExecution) -> (String, String) {
+    (run.op_type.to_string(), run.op_name.to_string())
+}
