@@ -88,14 +88,16 @@ export function drawGraph(
   }
   for (const box of shown) {
     if (!box.is_open) drawBox(context, colours, box, camera.scale, is_plain(box));
-    if (box.by_hand || marks.paired.has(box.key)) drawDot(context, colours, box);
   }
   if (camera.scale >= NO_TEXT_BELOW) drawSpine(context, colours, graph, seen);
   const selected = boxOf(graph, selection);
   if (selected) drawSelection(context, colours, selected);
   const partners = partnersOf(graph, selected);
   if (partners.length > 0) drawRing(context, colours, partners);
-  for (const box of shown) if (marks.chosen.has(box.key)) drawRing(context, colours, [box]);
+  for (const box of shown) {
+    if (marks.chosen.has(box.key)) drawRing(context, colours, [box]);
+    if (!box.is_open && (box.by_hand || marks.paired.has(box.key))) drawDot(context, colours, box);
+  }
   context.restore();
 }
 

@@ -56,6 +56,10 @@ test("what a mapping cannot say is refused", () => {
   expect(hand.refusal({ target: [target("a")], golden: [golden("b")] })).toBeNull();
 });
 
+test("a path is no option", () => {
+  expect(hand.compareCommand("-dump", "--golden")).toContain(" ./-dump ./--golden ");
+});
+
 test("the command can be pasted into a shell", () => {
   expect(hand.compareCommand("dumps/a", "it's b")).toBe(
     "opscope compare dumps/a 'it'\\''s b' --mapping mapping.json --view",

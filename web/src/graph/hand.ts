@@ -121,17 +121,15 @@ export const MAPPING_FILE = "mapping.json";
 
 /** The command that makes the comparison again, for a POSIX shell. */
 export function compareCommand(target: string, golden: string): string {
-  return ["opscope", "compare", target, golden, "--mapping", MAPPING_FILE, "--view"]
+  // A path that looks like an option would be taken for one.
+  const [examined, right] = [target, golden].map((p) => (p.startsWith("-") ? `./${p}` : p));
+  return ["opscope", "compare", examined, right, "--mapping", MAPPING_FILE, "--view"]
     .map(quoted)
     .join(" ");
 }
 
 function quoted(word: string): string {
-  if (/^[\w@%+=:,./-]+$/.test(word)) {
-    // A path that looks like an option would be taken for one.
-    return word.startsWith("-") && !word.startsWith("--") ? `./${word}` : word;
-  }
-  return `'${word.replace(/'/g, "'\\''")}'`;
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replace(/'/g, "'\\''")}'`;
 }
 
 export function saveMapping(): void {

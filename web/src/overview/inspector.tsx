@@ -264,6 +264,7 @@ export function SlicePart({ page, slot, tensor }: PartProps) {
         {is_pair && <span>{t.own_scale}</span>}
       </h3>
       {why && <p class="dim">{filled(t.no_slice, { why: visible(why) })}</p>}
+      {!why && slices.note && <p class="dim">{slices.note}</p>}
       <div class={`pictures ${is_pair ? "of-three" : "of-one"}`}>
         {(["target", "golden", "difference"] as const).map((side) => {
           if (!is_pair && side !== "target") return null;

@@ -57,6 +57,7 @@ export function SlicePanes(props: SlicePanesProps) {
         />
       </div>
       {why && <p class="dim">{filled(t.no_slice, { why: visible(why) })}</p>}
+      {!why && slices.note && <p class="dim">{slices.note}</p>}
       <ThreePictures {...props} slices={slices} theme={theme} is_whole={is_whole} />
       <div class="slice-foot">
         <div class="slice-words">

@@ -4,6 +4,7 @@ import { useMemo } from "preact/hooks";
 import type { Side, Tensor } from "../api";
 import { embedded, useBytes } from "../connection";
 import { embeddedAxes } from "../embedded/answers";
+import { t } from "../texts";
 import { axesInForce } from "./axes";
 import { commonScale, decodeSlice, type Scale, type Slice } from "./slice";
 
@@ -14,6 +15,8 @@ export interface Slices {
   scale: Scale;
   difference_scale: Scale;
   error: string | null;
+  /** Why a picture is missing though nothing went wrong. */
+  note: string | null;
   is_loading: boolean;
 }
 
@@ -31,6 +34,15 @@ export function shownAxes(
   return inside ?? axesInForce(asked, shape, is_parameter, at);
 }
 
+function fits(axes: string[], shape: number[]): boolean {
+  if (axes.length === 0 || axes.length !== shape.length || shape.includes(0)) return false;
+  return axes.every((role, i) => role === "r" || role === "c" || Number(role) < shape[i]);
+}
+
+function sameShape(a: number[] | undefined, b: number[] | undefined): boolean {
+  return a !== undefined && b !== undefined && a.join() === b.join();
+}
+
 export function useSlices(
   tensor: Tensor | null,
   axes: string[],
@@ -38,9 +50,12 @@ export function useSlices(
   kind: Scale["kind"],
 ): Slices {
   const path = (side: Side | "difference", is_there: boolean) => {
-    const shape = (tensor?.sides.target ?? tensor?.sides.golden)?.shape;
-    if (!tensor || !is_there || !shape || shape.length !== axes.length) return null;
-    if (axes.length === 0 || shape.includes(0)) return null;
+    const shapes = tensor && [tensor.sides.target?.shape, tensor.sides.golden?.shape];
+    if (!tensor || !shapes || !is_there) return null;
+    const shape = side === "golden" ? shapes[1] : (shapes[0] ?? shapes[1]);
+    // The axes are those of one side, and the other may have more or shorter ones.
+    if (!shape || !fits(axes, shape)) return null;
+    if (side === "difference" && !sameShape(shapes[0], shapes[1])) return null;
     return (
       `slice?op=${tensor.op}&slot=${tensor.slot}&side=${side}&axes=${axes.join(",")}` +
       `&rows=${pixels}&columns=${pixels}`
@@ -48,6 +63,8 @@ export function useSlices(
   };
   const has_target = tensor?.sides.target != null;
   const has_golden = tensor?.sides.golden != null;
+  const is_apart =
+    has_target && has_golden && !sameShape(tensor.sides.target?.shape, tensor.sides.golden?.shape);
   const target = useBytes(path("target", has_target), PAUSE_MS);
   const golden = useBytes(path("golden", has_golden), PAUSE_MS);
   const difference = useBytes(path("difference", tensor?.difference != null), PAUSE_MS);
@@ -62,6 +79,7 @@ export function useSlices(
       scale: commonScale([decoded[0], decoded[1]], kind),
       difference_scale: commonScale([decoded[2]], "diverging"),
       error: target.error ?? golden.error ?? difference.error,
+      note: is_apart ? t.other_extents : null,
       is_loading: target.loading || golden.loading || difference.loading,
     };
   }, [
@@ -69,6 +87,7 @@ export function useSlices(
     golden.data,
     difference.data,
     kind,
+    is_apart,
     target.loading,
     golden.loading,
     difference.loading,

@@ -247,6 +247,7 @@ export const en = {
   around_pointer: "Difference around the pointer",
   around_pointer_one: "Values around the pointer",
   no_elements: "This tensor has no elements.",
+  other_extents: "The sides have other extents, so their difference has no picture.",
   no_slice: "There is no picture of this tensor: {why}",
   picture_words: (side: string, rows: number, columns: number, low: string, high: string) =>
     `${side}: ${formatCount(rows)} rows by ${formatCount(columns)} columns, ` +

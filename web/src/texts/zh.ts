@@ -220,6 +220,7 @@ export const zh: Texts = {
   around_pointer: "指针周围的差值",
   around_pointer_one: "指针周围的值",
   no_elements: "该张量没有元素。",
+  other_extents: "两侧的形状不同，因此没有差值图像。",
   no_slice: "没有该张量的图像：{why}",
   picture_words: (side, rows, columns, low, high) =>
     `${side}：${formatCount(rows)} 行 ${formatCount(columns)} 列，范围 ${low} 至 ${high}。`,

@@ -13,7 +13,6 @@ use serde_json::Value;
 
 use super::{AnswerError, Query, number};
 use crate::viewed::ViewedRuns;
-use boxes::level_of;
 use members::ShownNode;
 use nodes::{ShownGraph, paths};
 
@@ -23,7 +22,8 @@ pub(super) fn answer(runs: &ViewedRuns, query: &Query) -> Result<Value, AnswerEr
         Some(text) => Some(number(text, "op")?),
         None => culprit.or((runs.n_operators() > 0).then_some(0)),
     };
-    let graph = ShownGraph::new(runs, center)?;
+    let mut graph = ShownGraph::new(runs, center)?;
+    scopes::set(runs, &mut graph.nodes);
     let open: Vec<String> = match query.get("open") {
         Some(text) => text
             .split(',')
@@ -38,20 +38,19 @@ pub(super) fn answer(runs: &ViewedRuns, query: &Query) -> Result<Value, AnswerEr
         center,
         culprit: culprit.and_then(|id| graph.node_of(id)),
     };
-    let needs_golden = |side: &str| match runs.golden {
-        Some(_) => Ok(()),
-        None => Err(AnswerError::Query(format!(
-            "`side`: there is one dump, so `{side}` is none"
-        ))),
-    };
-    match query.get("side").map_or("target", String::as_str) {
-        "target" => Ok(one_side::answer(&shown, 0)),
-        "golden" => needs_golden("golden").map(|()| one_side::answer(&shown, 1)),
-        "both" => needs_golden("both").map(|()| in_step::answer(&shown)),
-        other => Err(AnswerError::Query(format!(
-            "`side`: there is no side `{other}`"
-        ))),
+    let side = query.get("side").map_or("target", String::as_str);
+    let is_known = ["target", "golden", "both"].contains(&side);
+    // One dump has no other side, and an empty graph would look like a dump without operators.
+    if !is_known || (side != "target" && runs.golden.is_none()) {
+        return Err(AnswerError::Query(format!(
+            "`side`: there is no side `{side}`"
+        )));
     }
+    Ok(match side {
+        "both" => in_step::answer(&shown),
+        "golden" => one_side::answer(&shown, 1),
+        _ => one_side::answer(&shown, 0),
+    })
 }
 
 /// A graph with the state in which it is shown.
@@ -93,10 +92,10 @@ impl OpenGraph<'_> {
     /// that lead to one that does. Nothing was compared with the latter.
     fn hands_on(&self, edges: &[(u32, u32)]) -> Vec<bool> {
         let nodes = &self.graph.nodes;
-        let is_bad = |node: &ShownNode<'_>| {
-            matches!(level_of(node), VerdictLevel::Warn | VerdictLevel::Fail)
-        };
-        let mut hands_on: Vec<bool> = nodes.iter().map(is_bad).collect();
+        let levels = nodes.iter().map(ShownNode::level);
+        let mut hands_on: Vec<bool> = levels
+            .map(|level| matches!(level, VerdictLevel::Warn | VerdictLevel::Fail))
+            .collect();
         let mut back: Vec<(u32, u32)> = edges.iter().map(|&(from, to)| (to, from)).collect();
         back.sort_unstable();
         let bad = (0..nodes.len() as u32).filter(|&at| hands_on[at as usize]);

@@ -74,7 +74,7 @@ pub struct StepEdge {
 pub struct StepRow {
     /// The middle.
     pub y: f64,
-    /// The leaves that stand in it, from left to right.
+    /// Nodes and closed groups in it from left to right.
     pub leaves: Vec<StepLeaf>,
 }
 

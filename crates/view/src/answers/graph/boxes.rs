@@ -1,4 +1,4 @@
-//! A box, as the page is told of it.
+//! Boxes and lines as the page is told of them.
 
 use opscope_analysis::compare::report::words;
 use opscope_analysis::compare::result::{PairingEvidence, VerdictLevel};
@@ -27,14 +27,12 @@ impl OpenGraph<'_> {
         let SideBox { side, shown, .. } = *found;
         let nodes = || self.nodes_of(&shown.operators);
         let level = nodes()
-            .map(level_of)
+            .map(ShownNode::level)
             .max_by_key(|level| trace::severity(*level));
         // Numbers of operators, not of pairs: what the side shows.
         let n: usize = nodes().map(|node| node.members[side].len()).sum();
-        let failed = nodes().filter(|node| level_of(node) == VerdictLevel::Fail);
+        let failed = nodes().filter(|node| node.level() == VerdictLevel::Fail);
         let n_fail: usize = failed.map(|node| node.members[side].len()).sum();
-        let is_at_fault =
-            |node: &ShownNode<'_>| node.facts.as_ref().is_some_and(|facts| facts.is_at_fault);
         let mut json = json!({
             "key": shown.key,
             "side": coverage::side_name(SIDES[side]),
@@ -47,7 +45,7 @@ impl OpenGraph<'_> {
             "is_open": shown.kind == BoxKind::OpenGroup,
             "x": shown.x, "y": shown.y, "width": shown.width, "height": shown.height,
             "status": words::level(level.unwrap_or(VerdictLevel::Skip)),
-            "at_fault": nodes().any(is_at_fault),
+            "at_fault": nodes().any(ShownNode::is_at_fault),
             "n": n,
             "n_fail": n_fail,
             "entry": null,
@@ -99,7 +97,7 @@ fn is_by_hand(node: &ShownNode<'_>) -> bool {
 }
 
 fn add_operator(json: &mut Value, node: &ShownNode<'_>, member: &ShownMember<'_>) {
-    let id = node.facts.as_ref().map(|facts| facts.id);
+    let id = node.id();
     let facts = node.facts.as_ref().filter(|_| member.reason.is_none());
     json["kind"] = "op".into();
     // The number of a pair names those alone that were paired.
@@ -113,13 +111,6 @@ fn add_operator(json: &mut Value, node: &ShownNode<'_>, member: &ShownMember<'_>
     json["op_name"] = member.op_name.into();
     json["call"] = member.call.into();
     json["run"] = member.number.into();
-}
-
-/// The verdict on a node; what has no partner was compared with nothing.
-pub(super) fn level_of(node: &ShownNode<'_>) -> VerdictLevel {
-    node.facts
-        .as_ref()
-        .map_or(VerdictLevel::Skip, |facts| facts.level)
 }
 
 /// Whether one of the nodes is marked.

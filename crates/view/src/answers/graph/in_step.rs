@@ -5,7 +5,7 @@ use opscope_analysis::compare::result::{MetricId, VerdictLevel};
 use serde_json::{Value, json};
 
 use super::OpenGraph;
-use super::boxes::{SideBox, is_any, level_of, line};
+use super::boxes::{SideBox, is_any, line};
 use super::members::ShownNode;
 use super::pairs;
 use crate::answers::trace;
@@ -82,15 +82,15 @@ fn mark(shown: &OpenGraph<'_>, row: &StepRow, layout: &StepLayout) -> Value {
     // The first of equals, so that the page stays as it is while one looks.
     let worst = row.leaves.iter().rev().max_by_key(|leaf| {
         let pairs = shown.nodes_of(&leaf.nodes).filter(|node| !node.is_alone());
-        let levels = pairs.map(|node| rank(level_of(node)));
-        let is_at_fault = shown.nodes_of(&leaf.nodes).any(is_at_fault);
+        let levels = pairs.map(|node| rank(node.level()));
+        let is_at_fault = shown.nodes_of(&leaf.nodes).any(ShownNode::is_at_fault);
         (is_at_fault, levels.max())
     });
     let Some(leaf) = worst else {
         return Value::Null;
     };
     let pairs = || shown.nodes_of(&leaf.nodes).filter(|node| !node.is_alone());
-    let levels: Vec<VerdictLevel> = pairs().map(level_of).collect();
+    let levels: Vec<VerdictLevel> = pairs().map(ShownNode::level).collect();
     let level = levels.iter().copied().max_by_key(|level| rank(*level));
     let count = |side: usize| -> usize {
         let nodes = shown.nodes_of(&leaf.nodes);
@@ -116,17 +116,13 @@ fn mark(shown: &OpenGraph<'_>, row: &StepRow, layout: &StepLayout) -> Value {
         "status": words::level(level.unwrap_or(VerdictLevel::Skip)),
         "value": known(value),
         "slot": of,
-        "at_fault": shown.nodes_of(&leaf.nodes).any(is_at_fault),
+        "at_fault": shown.nodes_of(&leaf.nodes).any(ShownNode::is_at_fault),
         "is_fused": pairs().any(ShownNode::is_fused),
         "n": [count(0), count(1)],
         "keys": keys,
         "reason": reason(shown, leaf),
         "n_boxes": row.leaves.len(),
     })
-}
-
-fn is_at_fault(node: &ShownNode<'_>) -> bool {
-    node.facts.as_ref().is_some_and(|facts| facts.is_at_fault)
 }
 
 /// How much a verdict weighs in a mark: what was not compared must not look as if it agreed.

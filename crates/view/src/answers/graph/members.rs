@@ -1,6 +1,6 @@
 //! Operators of both sides that belong together, as the graph shows them.
 
-use opscope_analysis::compare::result::{PairingEvidence, SkipReason};
+use opscope_analysis::compare::result::{PairingEvidence, SkipReason, VerdictLevel};
 
 use crate::viewed::{OperatorFacts, ShownSide};
 
@@ -41,12 +41,25 @@ impl ShownNode<'_> {
 
     /// Whether one operator stands for several.
     pub(super) fn is_fused(&self) -> bool {
-        let is_fusion = |facts: &OperatorFacts<'_>| {
-            let how = facts.compared.map(|operator| operator.how);
-            how == Some(PairingEvidence::Fusion)
-        };
-        !self.is_alone()
-            && (self.facts.as_ref().is_some_and(is_fusion)
-                || self.members.iter().any(|members| members.len() > 1))
+        let compared = self.facts.as_ref().and_then(|facts| facts.compared);
+        let is_fusion = compared.is_some_and(|pair| pair.how == PairingEvidence::Fusion);
+        !self.is_alone() && (is_fusion || self.members.iter().any(|members| members.len() > 1))
+    }
+
+    /// The number of the pair, or of the operator of a dump alone.
+    pub(super) fn id(&self) -> Option<usize> {
+        self.facts.as_ref().map(|facts| facts.id)
+    }
+
+    /// The verdict; what has no partner was compared with nothing.
+    pub(super) fn level(&self) -> VerdictLevel {
+        self.facts
+            .as_ref()
+            .map_or(VerdictLevel::Skip, |facts| facts.level)
+    }
+
+    /// Whether it is drawn as being at fault.
+    pub(super) fn is_at_fault(&self) -> bool {
+        self.facts.as_ref().is_some_and(|facts| facts.is_at_fault)
     }
 }

@@ -5,7 +5,6 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use opscope_analysis::compare::result::{Comparison, OperatorName, Skip, SkipSide};
 
 use super::members::{SIDES, ShownMember, ShownNode};
-use super::scopes;
 use crate::answers::AnswerError;
 use crate::graph::in_step::{StepEdges, StepMember};
 use crate::viewed::{ShownSide, ViewedRuns};
@@ -50,7 +49,6 @@ impl<'a> ShownGraph<'a> {
             let text = format!("a graph of {n} operators is too large to be drawn");
             return Err(AnswerError::Missing(text));
         }
-        scopes::set(runs, &mut nodes);
         for side in [0, 1] {
             count_executions(&mut nodes, side);
         }
@@ -60,8 +58,7 @@ impl<'a> ShownGraph<'a> {
 
     /// The node of a pair, or of an operator of a dump alone.
     pub(super) fn node_of(&self, id: usize) -> Option<usize> {
-        let is_it = |node: &ShownNode<'_>| node.facts.as_ref().is_some_and(|facts| facts.id == id);
-        self.nodes.iter().position(is_it)
+        self.nodes.iter().position(|node| node.id() == Some(id))
     }
 
     /// The groups around an operator, from the outside.
@@ -158,11 +155,10 @@ fn with_unpaired<'a>(
     place: GraphPlace,
     mut nodes: Vec<ShownNode<'a>>,
 ) -> Vec<ShownNode<'a>> {
-    let of_id = |node: &ShownNode<'_>| node.facts.as_ref().map(|facts| facts.id);
     let places: HashMap<usize, usize> = nodes
         .iter()
         .enumerate()
-        .filter_map(|(at, node)| Some((of_id(node)?, at)))
+        .filter_map(|(at, node)| Some((node.id()?, at)))
         .collect();
     let operators = places.keys().filter_map(|id| comparison.operators.get(*id));
     let mut of_golden: BTreeSet<GraphPlace> = BTreeSet::new();
@@ -230,22 +226,24 @@ fn count_executions(nodes: &mut [ShownNode<'_>], side: usize) {
     let members = nodes.iter_mut().flat_map(|node| &mut node.members[side]);
     let mut members: Vec<&mut ShownMember<'_>> = members.collect();
     members.sort_by_key(|member| member.run);
-    // Mappings compare names as file names have them.
-    let name_of = |member: &ShownMember<'_>| {
-        let name = member.op_name.replace(['/', '.', ' ', '\\'], "_");
-        (member.model.map(str::to_owned), name)
-    };
     let mut n_of: HashMap<(Option<String>, String), usize> = HashMap::new();
     for member in &mut members {
-        let n = n_of.entry(name_of(member)).or_default();
+        let n = n_of.entry(mapped_name(member)).or_default();
         member.number = Some(*n);
         *n += 1;
     }
     for member in members {
-        if n_of.get(&name_of(member)) == Some(&1) {
+        // A number of an operator that runs once would only tie the mapping to this step.
+        if n_of.get(&mapped_name(member)) == Some(&1) {
             member.number = None;
         }
     }
+}
+
+/// The model and the name as mappings compare it, which is as file names have it.
+fn mapped_name(member: &ShownMember<'_>) -> (Option<String>, String) {
+    let name = member.op_name.replace(['/', '.', ' ', '\\'], "_");
+    (member.model.map(str::to_owned), name)
 }
 
 /// Values that go from one operator of a side to another.

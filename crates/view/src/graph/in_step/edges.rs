@@ -34,7 +34,7 @@ pub(super) fn draw(
     drawn
 }
 
-/// The boxes that a line of a side must not cross.
+/// Boxes of a side, which its lines must not cross.
 struct Obstacles {
     /// Left, right, top and bottom of operators and closed groups, from top to bottom.
     leaves: Vec<[f64; 4]>,
@@ -101,19 +101,15 @@ struct SideLines<'a> {
 
 impl SideLines<'_> {
     fn draw(&self, edges: &[(StepMember, StepMember)], drawn: &mut Vec<StepEdge>) {
-        let visible = |member: StepMember| {
-            let boxes = &self.skeleton.box_of_operator;
-            boxes.get(member.node as usize).copied()
-        };
         let mut wanted: Vec<(u32, u32, StepMember, StepMember)> = edges
             .iter()
-            .filter_map(|&(from, to)| Some((visible(from)?, visible(to)?, from, to)))
+            .filter_map(|&(from, to)| Some((self.visible(from)?, self.visible(to)?, from, to)))
             .collect();
         wanted.sort_unstable();
         let mut last = None;
         for &(from_box, to_box, from, to) in &wanted {
-            let index = |member| self.sides.index(self.skeleton, member, self.side);
-            let (Some(start), Some(end)) = (index(from), index(to)) else {
+            let ends = [from, to].map(|end| self.sides.index(self.skeleton, end, self.side));
+            let [Some(start), Some(end)] = ends else {
                 continue;
             };
             // Of many values between two boxes one line is enough.
@@ -136,6 +132,12 @@ impl SideLines<'_> {
                 points,
             }));
         }
+    }
+
+    /// The box of the skeleton that shows an operator.
+    fn visible(&self, member: StepMember) -> Option<u32> {
+        let boxes = &self.skeleton.box_of_operator;
+        boxes.get(member.node as usize).copied()
     }
 
     /// A line between two operators of one node.

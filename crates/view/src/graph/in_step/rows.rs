@@ -13,14 +13,13 @@ pub(super) fn find(skeleton: &GraphLayout, sides: &SideBoxes) -> Vec<StepRow> {
     let mut leaves: Vec<(usize, &GraphBox)> = leaves
         .filter(|(_, shown)| shown.kind != BoxKind::OpenGroup)
         .collect();
-    let middle = |shown: &GraphBox| shown.y + shown.height / 2.0;
     leaves.sort_by(|(_, a), (_, b)| a.y.total_cmp(&b.y).then(a.x.total_cmp(&b.x)));
     let mut rows: Vec<StepRow> = Vec::new();
     for row in leaves.chunk_by(|(_, a), (_, b)| a.y == b.y) {
         // Of boxes with one top the tallest says where the middle is.
         let y = row
             .iter()
-            .map(|(_, shown)| middle(shown))
+            .map(|(_, shown)| shown.y + shown.height / 2.0)
             .fold(0.0, f64::max);
         let leaves = row.iter().map(|&(at, shown)| StepLeaf {
             nodes: shown.operators.clone(),
