@@ -133,7 +133,7 @@ def test_the_table_is_filtered_and_sorted(page: Page, report: str) -> None:
 def test_links_lead_to_a_selection(page: Page, report: str) -> None:
     page.goto(f"{report}#/overview?op=3")
     expect(selected(page)).to_contain_text("Relu")
-    expect(page.get_by_role("region", name="At fault")).to_contain_text("#3 of 81")
+    expect(page.get_by_role("region", name="Selected operator")).to_contain_text("#3 of 81")
     # A link that is followed in the open page leads there without loading it anew.
     page.evaluate("window.is_same = true")
     page.goto(f"{report}#/tensor?op={CULPRIT}&slot=in1")
@@ -268,7 +268,7 @@ def test_what_is_left_out_is_told(page: Page, tool: Binary, dumps: list[Path], t
     grid = page.get_by_role("grid", name="Operators")
     expect(grid).to_have_attribute("aria-rowcount", "20001")
     page.goto(f"{page.url.split('#')[0]}#/overview?op=15000")
-    expect(page.get_by_role("region", name="At fault")).to_contain_text("only the row of this one")
+    expect(page.get_by_role("region", name="Selected operator")).to_contain_text("only the row of this one")
 
 
 @pytest.mark.parametrize("width", [1920, 1024, 420, 320])

@@ -13,6 +13,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
@@ -24,6 +25,7 @@ from binary import Binary
 from torch import nn
 
 N_STEPS = 20
+BROWSER = os.environ.get("OPSCOPE_BROWSER")
 
 
 class Regression(nn.Module):
@@ -95,21 +97,24 @@ def test_loss_and_first_bad_step_are_those_of_the_run(trained: tuple[str, list[f
     assert set(answer["target"]["marks"][bad:]) <= {"n", "i"}
     assert answer["target"]["high"][:bad] == losses[:bad]
     verdict = ask(base, "info")["verdict"]
-    # Whatever made it, the loss of the same step shows it at the latest.
+    # Whatever made it, the loss of the same step shows it at the latest, and the backward graph after it.
     assert verdict["step"] <= bad
-    assert verdict["op"] is not None
+    assert "backward" not in verdict["op_type"]
+    # The capture names the same operator, which the dump holds.
+    (event,) = ask(base, "events")["events"]
+    assert (event["op"], event["step"]) == (verdict["op"], verdict["step"])
+    assert event["op_name"] == verdict["op_name"]
 
 
+@pytest.mark.skipif(find_spec("playwright") is None or BROWSER is None, reason="there is no browser to drive")
 def test_the_page_names_the_step(trained: tuple[str, list[float]]) -> None:
-    playwright = pytest.importorskip("playwright.sync_api")
-    browser_path = os.environ.get("OPSCOPE_BROWSER")
-    if browser_path is None:
-        pytest.skip("OPSCOPE_BROWSER names no browser")
+    from playwright import sync_api as playwright
+
     base, _ = trained
     step = ask(base, "info")["verdict"]["step"]
     with playwright.sync_playwright() as running:
         arguments = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
-        browser = running.chromium.launch(executable_path=browser_path, args=arguments)
+        browser = running.chromium.launch(executable_path=BROWSER, args=arguments)
         page = browser.new_page(locale="en-US")
         page.goto(f"{base}/steps")
         playwright.expect(page.get_by_role("heading", level=1)).to_contain_text(f"Step {step}")

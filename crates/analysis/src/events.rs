@@ -215,7 +215,7 @@ fn overwrite_event(dump: &ComparedDump, path: &Path, entry: OverwriteEntry) -> D
         run.place.step == entry.step
             && run.task_id == entry.seen_after_task_id
             && run.op_name.as_str() == entry.seen_after
-            && run.op_type.as_str() == entry.seen_after_type
+            && is_type(run, &entry.seen_after_type)
     };
     // An operator that is watched itself has its own name in the dump.
     let run = only_run(dump, path, is_suspect).or(written);
@@ -239,7 +239,7 @@ fn non_finite_event(dump: &ComparedDump, path: PathBuf, finding: NonFiniteFindin
         run.place.step == Some(finding.step)
             && run.task_id.is_none_or(|task| task == finding.task_id)
             && run.op_name.as_str() == finding.op_name
-            && run.op_type.as_str() == finding.op_type
+            && is_type(run, &finding.op_type)
     };
     // Dumps tell models, and graphs of PyTorch are models of their names: where several graphs have
     // the operator, that one is meant.
@@ -254,7 +254,7 @@ fn non_finite_event(dump: &ComparedDump, path: PathBuf, finding: NonFiniteFindin
     DumpEvent {
         path,
         run,
-        op_type: finding.op_type.clone(),
+        op_type: execution.map_or(finding.op_type.clone(), |run| run.op_type.to_string()),
         op_name: finding.op_name.clone(),
         rank: execution.and_then(|execution| execution.place.rank),
         step: Some(finding.step),
@@ -276,6 +276,13 @@ fn only_run(
     let mut meant = runs.filter(|(_, run)| is_meant(run) && is_below(run, dir));
     let (index, _) = meant.next()?;
     meant.next().is_none().then_some(index)
+}
+
+/// Whether an execution is of this type, whose dots names of files and dumps do not keep.
+fn is_type(run: &OperatorExecution, op_type: &str) -> bool {
+    let letters = op_type.chars();
+    let letters = letters.map(|letter| if letter == '.' { '_' } else { letter });
+    run.op_type.chars().eq(letters)
 }
 
 fn is_below(run: &OperatorExecution, dir: &Path) -> bool {

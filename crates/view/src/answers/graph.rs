@@ -22,8 +22,7 @@ pub(super) fn answer(runs: &ViewedRuns, query: &Query) -> Result<Value, AnswerEr
         Some(text) => Some(number(text, "op")?),
         None => culprit.or((runs.n_operators() > 0).then_some(0)),
     };
-    let mut graph = ShownGraph::new(runs, center)?;
-    scopes::set(runs, &mut graph.nodes);
+    let graph = ShownGraph::new(runs, center)?;
     let open: Vec<String> = match query.get("open") {
         Some(text) => text
             .split(',')

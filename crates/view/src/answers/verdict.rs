@@ -1,5 +1,7 @@
 //! The verdict in parts, of which the page makes a sentence in its language.
 
+use std::collections::HashMap;
+
 use opscope_analysis::compare::report::words;
 use opscope_analysis::compare::result::{
     Cause, Comparison, DivergencePoint, OperatorResult, RuleName, SlotResult, VerdictLevel,
@@ -196,14 +198,9 @@ fn of_survey(runs: &ViewedRuns) -> Value {
     let all = (0..runs.n_operators()).filter_map(|id| runs.facts(id));
     // Ranks run side by side: the first is that of the earliest step, and early in its place.
     let mut bad: Vec<(bool, Option<u64>, usize, usize)> = Vec::new();
-    let (mut place, mut position) = (None, 0);
+    let positions = positions(runs);
     for facts in all {
-        position = if place == Some((facts.rank, facts.step)) {
-            position + 1
-        } else {
-            0
-        };
-        place = Some((facts.rank, facts.step));
+        let position = positions.get(facts.id).copied().unwrap_or(facts.id);
         if let Some(role) = role_of(&facts) {
             // What may be a mask is told if there is nothing else.
             bad.push((
@@ -261,6 +258,29 @@ fn of_survey(runs: &ViewedRuns) -> Value {
         "metric": null, "box": null, "n_after": n_after,
         "text": format!("first {what} at {name}{how}"),
     })
+}
+
+/// For each execution how many of its rank and step ran before it. Graphs that share a step, as
+/// forward and backward graph of a training do, are in order of time where all of it is known.
+fn positions(runs: &ViewedRuns) -> Vec<usize> {
+    let all = &runs.target.dump.runs;
+    let mut places: HashMap<(Option<u32>, Option<u64>), Vec<usize>> = HashMap::new();
+    for (index, run) in all.iter().enumerate() {
+        let place = (run.place.rank, run.place.step);
+        places.entry(place).or_default().push(index);
+    }
+    let mut positions = vec![0; all.len()];
+    for mut indices in places.into_values() {
+        let time = |index: &usize| all.get(*index).and_then(|run| run.timestamp_us);
+        if indices.iter().all(|index| time(index).is_some()) {
+            // Stable, so that what was written at one time stays in the dump's order.
+            indices.sort_by_key(time);
+        }
+        for (position, index) in indices.into_iter().enumerate() {
+            positions[index] = position;
+        }
+    }
+    positions
 }
 
 /// The first output that is known to have NaN, or else infinities; the first of all where that is

@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use opscope_analysis::compare::result::{Comparison, OperatorName, Skip, SkipSide};
 
 use super::members::{SIDES, ShownMember, ShownNode};
+use super::scopes;
 use crate::answers::AnswerError;
 use crate::graph::in_step::{StepEdges, StepMember};
 use crate::viewed::{ShownSide, ViewedRuns};
@@ -52,6 +53,7 @@ impl<'a> ShownGraph<'a> {
         for side in [0, 1] {
             count_executions(&mut nodes, side);
         }
+        scopes::set(runs, &mut nodes);
         let edges = [0, 1].map(|side| edges(runs, &nodes, side));
         Ok(ShownGraph { nodes, edges })
     }
