@@ -19,7 +19,9 @@ N_STEPS = 1500
 
 
 @pytest.fixture
-def run(tool: Binary, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+def run(
+    tool: Binary, tmp_path: Path, request: pytest.FixtureRequest
+) -> Iterator[subprocess.Popen[str]]:
     """A model whose logarithm has an infinity in every step, run with `--view`."""
     names = [f"block{block}/{part}" for block in range(8) for part in ("relu", "exp", "log")]
     types = {"relu": "Relu", "exp": "Exp", "log": "Log"}
@@ -35,7 +37,7 @@ def run(tool: Binary, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     )
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), tmp_path / "m.onnx")
     np.save(tmp_path / "x.npy", np.linspace(0, 1, 64, dtype=np.float32))
-    arguments = ["--input", f"v0={tmp_path}/x.npy", "--out", tmp_path / "dump", "--steps", str(N_STEPS)]
+    arguments = ["--input", f"v0={tmp_path}/x.npy", "--out", tmp_path / "dump", "--steps", str(request.param)]
     command = tool.command("dump", tmp_path / "m.onnx", *arguments, "--no-baseline", "--view", "--no-open")
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     yield process
@@ -44,6 +46,7 @@ def run(tool: Binary, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     process.wait()
 
 
+@pytest.mark.parametrize("run", [N_STEPS], indirect=True)
 def test_operators_appear_while_the_model_runs(browser: Browser, run: subprocess.Popen[str]) -> None:
     assert run.stdout and run.stderr
     # Not the page that must end without errors: its server goes before it.
@@ -67,6 +70,8 @@ def test_operators_appear_while_the_model_runs(browser: Browser, run: subprocess
     page.close()
 
 
+# More steps than are run before it is interrupted.
+@pytest.mark.parametrize("run", [1_000_000], indirect=True)
 def test_an_interrupted_run_ends_with_its_page(browser: Browser, run: subprocess.Popen[str]) -> None:
     assert run.stdout
     page = browser.new_page(locale="en-US")

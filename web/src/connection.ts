@@ -184,8 +184,9 @@ function remember<T>(path: string, load: () => Promise<T>): Promise<T> {
   answers.set(path, answer);
   // A failed request is forgotten, so that the next look asks again.
   answer.then(
-    (data) => settled.set(path, data),
-    () => answers.delete(path),
+    // An answer about an older state of the dump is nobody's any more.
+    (data) => answers.get(path) === answer && settled.set(path, data),
+    () => answers.get(path) === answer && answers.delete(path),
   );
   for (const oldest of answers.keys()) {
     if (answers.size <= ANSWERS_MAX) break;

@@ -8,16 +8,21 @@ import { distinctNames, type ShortName } from "./names";
 
 export const PAGE_ROWS = 200;
 
+interface LoadedPage {
+  rows: Row[];
+  names: ShortName[];
+  version: number;
+}
+
 export class RowSource {
   matching: number | null = null;
   total = 0;
   error: FilterError | null = null;
   failure: string | null = null;
-  private readonly pages = new Map<number, { rows: Row[]; names: ShortName[] }>();
-  private readonly loading = new Set<number>();
+  private readonly pages = new Map<number, LoadedPage>();
   private readonly failed = new Set<number>();
-  /** Pages of an older state of the dump, which are shown until the newer ones are here. */
-  private readonly stale = new Set<number>();
+  /** Which state of the dump is wanted; older pages are shown until newer ones are here. */
+  private version = 0;
   private readonly watchers = new Set<() => void>();
 
   constructor(
@@ -32,7 +37,7 @@ export class RowSource {
     const page = Math.floor(place / PAGE_ROWS);
     const known = this.pages.get(page);
     // A page that failed is not asked for by every render; a look at the server does that.
-    const is_wanted = !known || this.stale.has(page);
+    const is_wanted = known?.version !== this.version;
     if (is_wanted && !this.failed.has(page)) void this.loadPage(page);
     return known?.rows[place % PAGE_ROWS];
   }
@@ -64,7 +69,7 @@ export class RowSource {
 
   /** Loads anew what is looked at. */
   renew(): void {
-    for (const page of this.pages.keys()) this.stale.add(page);
+    this.version += 1;
     this.failed.clear();
     void this.loadPage(0);
   }
@@ -75,23 +80,24 @@ export class RowSource {
   }
 
   private async loadPage(page: number): Promise<void> {
-    if (this.pages.has(page) && !this.stale.has(page)) return;
-    const is_first = !this.loading.has(page);
-    this.loading.add(page);
+    const { version } = this;
+    const is_here = () => this.pages.get(page)?.version === version;
+    if (is_here()) return;
     try {
       const answer = await ask<Operators>(this.path(page * PAGE_ROWS, PAGE_ROWS));
-      if (this.pages.has(page) && !this.stale.delete(page)) return;
+      // The dump may have grown meanwhile, and a newer answer be on its way.
+      if (version !== this.version || is_here()) return;
       this.matching = answer.matching;
       this.total = answer.total;
       this.error = answer.error;
       this.failure = null;
-      this.pages.set(page, { rows: answer.rows, names: distinctNames(answer.rows) });
+      const names = distinctNames(answer.rows);
+      this.pages.set(page, { rows: answer.rows, names, version });
     } catch (error) {
+      if (version !== this.version) return;
       this.failure = (error as Error).message;
       this.failed.add(page);
     }
-    this.loading.delete(page);
-    if (!is_first) return;
     for (const watcher of this.watchers) watcher();
   }
 }

@@ -61,6 +61,7 @@ pub fn distribution(
     for (count, more) in first.iter_mut().zip(&second) {
         *count += more;
     }
+    // Infinities and NaN were counted with the others, which spared a test for each element.
     for (digit, count) in first.iter_mut().enumerate() {
         if !ends_of_digit(digit)[0].is_finite() {
             *count = 0;

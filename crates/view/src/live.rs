@@ -55,6 +55,7 @@ impl LiveDump {
         let mut pause = BETWEEN_LOOKS;
         let mut last_look = Instant::now();
         while !is_over.load(Ordering::Acquire) {
+            // Short pauses, so that the end of the run is not waited for.
             thread::sleep(BETWEEN_CHECKS);
             if last_look.elapsed() < pause {
                 continue;
@@ -82,6 +83,7 @@ impl LiveDump {
         let Ok(dump) = ViewedDump::open(&self.path, self.n_threads) else {
             return false;
         };
+        // Nothing in a dump ever changes, so that counts tell whether there is more.
         let before = &self.last.target.dump;
         let is_more = |count: fn(&ComparedDump) -> usize| count(&dump.dump) != count(before);
         if !is_more(ComparedDump::n_slots) && !is_more(|dump| dump.problems.len()) {

@@ -159,6 +159,7 @@ impl PageServer {
                 drop(ending);
             })
         };
+        // A thread without a name is hard to tell from those of the caller's own program.
         let thread = thread::Builder::new().name("page".to_owned()).spawn(serve);
         match thread {
             Ok(thread) => Ok(RunningPage {
@@ -270,6 +271,7 @@ async fn respond(
             failure(StatusCode::NOT_FOUND, "there is no such view")
         };
     };
+    // It is answered for as long as the page is open, and would keep a thread waiting.
     if question == "news" {
         return reply(StatusCode::OK, "text/event-stream", news(&shared.runs));
     }

@@ -55,6 +55,7 @@ impl UnfinishedSurvey {
         };
         // Most dumps are surveyed at once.
         let is_done = unfinished.advance(FIRST_LOOK);
+        // As far as it is, also where that is nothing yet.
         let runs = unfinished.runs();
         Ok((runs, (!is_done).then_some(unfinished)))
     }

@@ -52,6 +52,7 @@ pub fn keep(dump: &ComparedDump, survey: &DumpSurvey) -> Option<PathBuf> {
 /// Where the survey of a dump may be: beside it, then in the user's directory.
 fn places(root: &Path) -> Vec<PathBuf> {
     let mut places = Vec::new();
+    // A single file may lie in any directory, which is not ours to write to.
     if root.is_dir() {
         places.push(own::survey_file(root));
     }
@@ -139,6 +140,7 @@ fn decode(bytes: &[u8], fingerprint: Fingerprint, n_executions: usize) -> Option
     if !is_ours {
         return None;
     }
+    // What has our digest was written by us, and numbers without a meaning are of a later version.
     let executions = executions.chunks_exact(EXECUTION_BYTES).map(execution);
     Some(DumpSurvey {
         executions: executions.collect::<Option<_>>()?,

@@ -93,6 +93,7 @@ impl TensorStatistics {
             Some(Kept::Texts(texts)) => (None, Some(texts.cells())),
             None => (None, None),
         };
+        // One of them is there, and both have to be of one type.
         let texts = texts.into_iter().flatten();
         numbers.into_iter().flatten().chain(texts)
     }
@@ -190,6 +191,7 @@ impl FromIterator<(String, Option<String>)> for TensorStatistics {
             }
             last.clone()
         });
+        // Room that the text grew into is given back: there are millions of these.
         let texts = texts.into_boxed_str();
         TensorStatistics(Some(Kept::Texts(Arc::new(TableTexts {
             titles,

@@ -9,7 +9,7 @@ use std::time::Duration;
 use opscope_dump::OpenDump;
 use opscope_view::{LiveDump, PageState, RunningPage};
 
-use super::run_model::stop_on_signal;
+use super::run_model::{is_signalled, stop_on_signal};
 use crate::commands::saved_result::program;
 use crate::commands::view::{self, ServerArguments};
 use crate::console::{self, line, tell};
@@ -51,6 +51,7 @@ impl LivePage {
         }
         view::open_unless_asked(server, page.address());
         let is_over = Arc::new(AtomicBool::new(false));
+        // The dump is followed apart from the run, which waits for nobody.
         let (shown, flag) = (page.shown().clone(), is_over.clone());
         let follower = thread::spawn(move || {
             live.follow(&shown, &flag);
@@ -70,14 +71,16 @@ impl LivePage {
             Ok(live) => live,
             Err(panic) => std::panic::resume_unwind(panic),
         };
+        // Whoever has interrupted the run wants the prompt back, and no page.
         let failure = result.as_ref().err();
         let is_interrupted = failure.is_some_and(|failure| failure.code == INTERRUPTED);
         if !is_interrupted {
             let text = failure.and_then(|failure| failure.error.as_ref());
             live.finish(self.page.shown(), text.map(|error| chain(error.as_ref())));
             tell!("the page is shown until Ctrl-C");
-            let wants_to_leave = stop_on_signal(Arc::default());
-            while !wants_to_leave.load(Ordering::Relaxed) {
+            stop_on_signal(Arc::default());
+            // One that came when the run was just over is meant for the page.
+            while !is_signalled() {
                 thread::sleep(BETWEEN_CHECKS);
             }
         }

@@ -311,6 +311,14 @@ fn start(
     Ok(session)
 }
 
+/// Whether a signal has come, be it while a run was on or behind its end.
+static IS_SIGNALLED: AtomicBool = AtomicBool::new(false);
+
+/// Whether a signal has come since the first run began.
+pub(super) fn is_signalled() -> bool {
+    IS_SIGNALLED.load(Ordering::Relaxed)
+}
+
 /// Lets the first signal stop the run that `flag` belongs to; a second one ends the process at
 /// once.
 pub(super) fn stop_on_signal(flag: Arc<AtomicBool>) -> Arc<AtomicBool> {
@@ -322,6 +330,7 @@ pub(super) fn stop_on_signal(flag: Arc<AtomicBool>) -> Arc<AtomicBool> {
     HANDLER.call_once(|| {
         // Without a handler the first signal ends the process.
         let _ = ctrlc::set_handler(|| {
+            IS_SIGNALLED.store(true, Ordering::Relaxed);
             let current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
             let is_second = current
                 .as_ref()
