@@ -38,7 +38,7 @@ impl DumpReader for NativeReader {
     fn index(&self, listing: DumpListing, _read: ReadFiles<'_>) -> DumpIndex {
         let mut tensors = Vec::new();
         let mut index = read(self.form(), listing, RowUse::All, &mut |more| {
-            tensors.push(more)
+            tensors.push(more);
         });
         for more in tensors {
             index.add_tensors(more);

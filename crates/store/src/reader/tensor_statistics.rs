@@ -256,7 +256,7 @@ mod tests {
             ..row
         };
         let statistics = TensorStatistics::from_row(&row);
-        assert_eq!(texts_of(&statistics), [last.clone()]);
+        assert_eq!(texts_of(&statistics), std::slice::from_ref(last));
         assert!(statistics.is_digest_of(&row));
         assert!(TensorStatistics::from_row(&SlotRow::default()).is_empty());
     }
