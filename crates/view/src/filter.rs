@@ -21,6 +21,13 @@ const CHOICES: [(&str, &[&str]); 3] = [
     ("fault", &["yes", "no"]),
 ];
 
+/// The characters at fault in a filter, and why; none of one that can be read. For whoever looks for
+/// filters that end the server.
+pub fn mistake_in(text: &str) -> Option<(Range<usize>, String)> {
+    let error = OperatorFilter::parse(text).err()?;
+    Some((error.place, error.message))
+}
+
 /// Conditions that all have to hold.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct OperatorFilter {

@@ -17,6 +17,7 @@ mod shown;
 mod unfinished;
 mod viewed;
 
+pub use filter::mistake_in;
 pub use live::LiveDump;
 pub use server::{PageServer, RunningPage, ServerOptions};
 pub use shown::{PageState, ShownRuns};

@@ -171,7 +171,7 @@ function evidence(page: Page): ComponentChildren[] {
     const box = <b>{region ?? formatRanges(ranges, null)}</b>;
     facts.push(
       <>
-        {t.of_elements(n_differing, n_elements)}, <b>{filled(t.all_in, { box })}</b>
+        {t.of_elements_beyond(n_differing, n_elements)}, <b>{filled(t.all_in, { box })}</b>
       </>,
     );
   }

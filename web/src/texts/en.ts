@@ -73,6 +73,8 @@ export const en = {
   on_rank: (rank: number) => `first on rank ${rank}`,
   of_elements: (n: number, all: number) =>
     `${formatCount(n)} of ${many(all, "element", "elements")}`,
+  of_elements_beyond: (n: number, all: number) =>
+    `${formatCount(n)} of ${many(all, "element", "elements")} beyond rounding`,
   limit_is: (limit: string) => `limit ${limit}`,
   below: "below",
   times_limit: (factor: string) => `${factor} the limit`,

@@ -52,6 +52,8 @@ export const zh: Texts = {
   in_step: (step) => `第 ${formatCount(step)} 步：`,
   on_rank: (rank) => `首先出现于 rank ${rank}`,
   of_elements: (n, all) => `${formatCount(all)} 个元素中有 ${formatCount(n)} 个`,
+  of_elements_beyond: (n, all) =>
+    `${formatCount(all)} 个元素中有 ${formatCount(n)} 个超出舍入`,
   limit_is: (limit) => `限值 ${limit}`,
   below: "低于",
   times_limit: (factor) => `为限值的 ${factor.replace("×", "")} 倍`,
