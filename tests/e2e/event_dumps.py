@@ -95,3 +95,29 @@ def overwritten_dump(root: Path) -> tuple[NDArray[np.float32], NDArray[np.float3
     list_file = root / "20240102030405/overwrites.json"
     list_file.write_text(json.dumps({"n_overwrites": 5, "overwrites": [entry]}))
     return before, after
+
+
+OVERFLOW_STEPS = 3
+OVERFLOW_TIME = 1700000000000000
+
+
+def overflow_dump(root: Path) -> None:
+    """Three steps: the projection leaves float32 in the last, and a counter wraps in the second."""
+    for step in range(OVERFLOW_STEPS):
+        folder, time = root / f"20240102030405/3/net/1/{step}", OVERFLOW_TIME + 1000 * step
+        small = np.full(16, 10.0 ** (10 * step), np.float32)
+        with np.errstate(over="ignore"):
+            large = np.where(np.arange(16) < 12, small * np.float32(1e20), np.float32(0))
+        with np.errstate(invalid="ignore"):
+            norm = large - large
+        counter = np.full(4, step, np.float32)
+        write_operator(folder, f"Abs.embed.0.7.{time + 1}", [small], inputs=(small,))
+        write_operator(folder, f"Add.counter.1.7.{time + 2}", [counter], inputs=(counter,))
+        write_operator(folder, f"MatMul.project.2.7.{time + 3}", [large], inputs=(small,))
+        write_operator(folder, f"Sub.norm.3.7.{time + 4}", [norm], inputs=(large,))
+        if step == 1:
+            record = block_record(task=1, stream=7, status=0x10)
+            write_record(folder, record, task=1, stream=7, time=time + 2)
+        if step == 2:
+            record = block_record(task=2, stream=7, status=0x400)
+            write_record(folder, record, task=2, stream=7, time=time + 3)

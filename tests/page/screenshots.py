@@ -1,7 +1,8 @@
 """Pictures of the page: `screenshots.py OUT`, with OPSCOPE and OPSCOPE_BROWSER set as for the tests.
 
-A ResNet-18 with one weight channel multiplied stands beside the original, and a model that makes a NaN alone. Each view
-is taken at several widths, light and dark, in both languages.
+A ResNet-18 with one weight channel multiplied stands beside the original, also as a file; a training run that goes NaN,
+a dump of overflows and a model that makes a NaN stand alone. Each view is taken at several widths, light and dark, in
+both languages.
 """
 
 from __future__ import annotations
@@ -14,11 +15,19 @@ from pathlib import Path
 import numpy as np
 import onnx
 from onnx import numpy_helper
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Browser, sync_playwright
 
 ROOT = Path(__file__).parents[2]
+# Behind the folder of the tests of the page, which has a `conftest` of its own.
+sys.path.append(str(ROOT / "tests/e2e"))
+from event_dumps import overflow_dump
+from test_training import network, write_steps
+
 WIDTHS = {1920: 1080, 1440: 900, 1024: 768, 420: 860}
 LOOKS = {"light": {}, "dark": {"theme": "dark"}, "zh": {"lang": "zh"}}
+VIEWS = ("overview", "graph", "tensor", "steps", "events", "coverage")
+# What is drawn behind the first frame is there by then.
+PAUSE_MS = 700
 FACTOR = np.float32(1.8)
 CHANNEL = 7
 
@@ -42,7 +51,17 @@ def make_dumps(out: Path, opscope: str) -> dict[str, list[Path]]:
     }.items():
         command = [opscope, "dump", models / f"{stem}.onnx", "--out", out / stem, *options]
         subprocess.run([str(part) for part in command], check=True, stdout=subprocess.DEVNULL)
-    return {"pair": [out / "resnet18_faulty", out / "resnet18"], "alone": [out / "nan"]}
+    write_steps(out / "inputs")
+    onnx.save(network(), models / "training.onnx")
+    command = [opscope, "dump", models / "training.onnx", "--inputs", out / "inputs", "--out", out / "training"]
+    subprocess.run([str(part) for part in command], check=True, stdout=subprocess.DEVNULL)
+    overflow_dump(out / "overflow")
+    return {
+        "pair": [out / "resnet18_faulty", out / "resnet18"],
+        "alone": [out / "nan"],
+        "training": [out / "training"],
+        "overflow": [out / "overflow"],
+    }
 
 
 def main(out: Path) -> None:
@@ -58,18 +77,28 @@ def main(out: Path) -> None:
             server = subprocess.Popen([str(part) for part in command], stdout=subprocess.PIPE, text=True)
             assert server.stdout
             base = server.stdout.readline().strip().rsplit("/", 1)[0]
-            for width, height in WIDTHS.items():
-                page = browser.new_page(viewport={"width": width, "height": height})
-                for view in ("overview", "graph", "tensor", "coverage"):
-                    for look, query in LOOKS.items():
-                        words = "&".join(f"{name}={value}" for name, value in query.items())
-                        page.goto(f"{base}/{view}?{words}")
-                        page.wait_for_load_state("networkidle")
-                        page.screenshot(path=out / f"{scene}-{view}-{width}-{look}.png")
-                page.close()
+            photograph(browser, out / scene, base + "/", VIEWS)
             server.terminate()
             server.wait()
+        report = out / "report.html"
+        command = [opscope, "compare", *scenes["pair"], "--quiet", "--html", report]
+        subprocess.run([str(part) for part in command], check=False)
+        photograph(browser, out / "report", f"{report.as_uri()}#/", VIEWS[:1])
         browser.close()
+
+
+def photograph(browser: Browser, name: Path, base: str, views: tuple[str, ...]) -> None:
+    for width, height in WIDTHS.items():
+        page = browser.new_page(viewport={"width": width, "height": height})
+        for view in views:
+            for look, query in LOOKS.items():
+                words = "&".join(f"{key}={value}" for key, value in query.items())
+                page.goto(f"{base}{view}?{words}")
+                # The page waits for news all the time, so that it never is without a request.
+                page.get_by_role("main").wait_for()
+                page.wait_for_timeout(PAUSE_MS)
+                page.screenshot(path=f"{name}-{view}-{width}-{look}.png")
+        page.close()
 
 
 if __name__ == "__main__":

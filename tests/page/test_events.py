@@ -14,38 +14,20 @@ import numpy as np
 import pytest
 from binary import Binary
 from conftest import Viewer
-from event_dumps import block_record, overwritten_dump, write_operator, write_record
+from event_dumps import OVERFLOW_STEPS, overflow_dump, overwritten_dump
 from page_parts import heading, rows, selected_row, tab
 from playwright.sync_api import Page, expect
 
 EVENTS = re.compile("events? by step and time|个事件")
 MODELS = Path(__file__).parents[1] / "models"
-TIME = 1700000000000000
-N_STEPS = 3
+N_STEPS = OVERFLOW_STEPS
 
 
 @pytest.fixture(scope="module")
 def overflowed(view: Callable[..., Viewer], tmp_path_factory: pytest.TempPathFactory) -> Viewer:
     """Three steps: the projection leaves float32 in the last, and a counter wraps in the second."""
     root = tmp_path_factory.mktemp("overflow") / "train"
-    for step in range(N_STEPS):
-        folder, time = root / f"20240102030405/3/net/1/{step}", TIME + 1000 * step
-        small = np.full(16, 10.0 ** (10 * step), np.float32)
-        with np.errstate(over="ignore"):
-            large = np.where(np.arange(16) < 12, small * np.float32(1e20), np.float32(0))
-        with np.errstate(invalid="ignore"):
-            norm = large - large
-        counter = np.full(4, step, np.float32)
-        write_operator(folder, f"Abs.embed.0.7.{time + 1}", [small], inputs=(small,))
-        write_operator(folder, f"Add.counter.1.7.{time + 2}", [counter], inputs=(counter,))
-        write_operator(folder, f"MatMul.project.2.7.{time + 3}", [large], inputs=(small,))
-        write_operator(folder, f"Sub.norm.3.7.{time + 4}", [norm], inputs=(large,))
-        if step == 1:
-            record = block_record(task=1, stream=7, status=0x10)
-            write_record(folder, record, task=1, stream=7, time=time + 2)
-        if step == 2:
-            record = block_record(task=2, stream=7, status=0x400)
-            write_record(folder, record, task=2, stream=7, time=time + 3)
+    overflow_dump(root)
     return view(root)
 
 
