@@ -63,3 +63,11 @@ test.each([
 test("what cannot be seen is made visible", () => {
   expect(visible("\u0000\u007f\u0085\u202e\u2066ok\ufeff")).toBe("␀␡⟨U+0085⟩⟨RLO⟩⟨LRI⟩ok⟨BOM⟩");
 });
+
+test("names tell operators apart where no type stands beside them", () => {
+  const operators = ["Sub", "Mul"].map((op_type) => ({ op_type, op_name: `/block2/${op_type}` }));
+  const shown = (has_types: boolean) =>
+    distinctNames(operators, has_types).map(({ path, last }) => path + last);
+  expect(shown(true)).toEqual(["block2", "block2"]);
+  expect(shown(false)).toEqual(["block2/Sub", "block2/Mul"]);
+});

@@ -27,12 +27,19 @@ export function shortName(name: string, type: string): ShortName {
   return shorten(name, type, SHORTENINGS[0]);
 }
 
-/** Short names that differ wherever the full names do: those that clash keep more parts. */
-export function distinctNames(operators: { op_name: string; op_type: string }[]): ShortName[] {
+/**
+ * Short names that differ wherever the full names do: those that clash keep more parts. With
+ * `has_types` the type stands beside each, and tells as well.
+ */
+export function distinctNames(
+  operators: { op_name: string; op_type: string }[],
+  has_types = true,
+): ShortName[] {
   const names = operators.map((o) => shorten(o.op_name, o.op_type, SHORTENINGS[0]));
   for (const shortening of SHORTENINGS.slice(1)) {
     const readers = new Map<string, Set<string>>();
-    const lookOf = (i: number) => `${names[i].path}${names[i].last}\n${operators[i].op_type}`;
+    const typeOf = (i: number) => (has_types ? operators[i].op_type : "");
+    const lookOf = (i: number) => `${names[i].path}${names[i].last}\n${typeOf(i)}`;
     operators.forEach((o, i) => {
       const look = lookOf(i);
       const full = readers.get(look) ?? new Set();

@@ -268,7 +268,7 @@ function StepsSkeleton() {
 function rowNames(grid: StepGrid, page: Page, selected: number | null): RowName[] {
   const { verdict } = page.info;
   const operator = page.operator.data;
-  const names = distinctNames(grid.rows).map((name, row) => {
+  const names = distinctNames(grid.rows, false).map((name, row) => {
     const { n } = grid.rows[row];
     return { ...name, is_exact: n === 1, n_others: n - 1 };
   });
