@@ -6,6 +6,7 @@ OPSCOPE=target/debug/opscope OPSCOPE_BROWSER=/usr/bin/chromium pytest tests/page
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -253,3 +254,27 @@ def test_fused_pairs_have_marks_and_dots(
         expect(panel).to_contain_text(f"This comparison was made with {mapping}")
         page.goto("about:blank")
         server.terminate()
+
+
+def test_the_graph_that_onnxruntime_executes_stands_beside_its_model(
+    page: Page, view: Callable[..., Viewer], tool: Binary, tmp_path: Path
+) -> None:
+    library = os.environ.get("ONNXRUNTIME_LIBRARY")
+    if library is None:
+        pytest.skip("ONNXRUNTIME_LIBRARY names no library of ONNX Runtime")
+    np.save(tmp_path / "x.npy", tokens())
+    model = Transformer(is_fused=False).model()
+    onnx.save(model, tmp_path / "exported.onnx")
+    onnx.save(with_other_bias(model, "blocks.1/attn/v.bias"), tmp_path / "changed.onnx")
+    executed = ("--engine", "onnxruntime", "--engine-lib", library, "--graph", "executed")
+    for name, options in (("changed", executed), ("exported", ("--engine", "tract"))):
+        tool.dump(tmp_path / f"{name}.onnx", "--out", tmp_path / name, "--input", f"x={tmp_path}/x.npy", *options)
+    page.goto(view(tmp_path / "changed", tmp_path / "exported").url("graph"))
+    # Fusions that nobody described were found, and the bias of one of them differs.
+    expect(page.locator("main")).to_contain_text("its bias differs")
+    expect(count(page, "fused").last).not_to_have_text("0")
+    assert box_named(page, GEMM, "target")["at_fault"]
+    golden = [box for box in graph(page)["boxes"] if box["side"] == "golden" and box["id"] is not None]
+    of_pair = [box["op_name"] for box in golden if box["id"] == box_named(page, GEMM, "target")["id"]]
+    assert of_pair == PARTS
+    expect(page.get_by_role("treeitem", selected=True).first).to_contain_text("v")

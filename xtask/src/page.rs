@@ -9,7 +9,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::command::{root, run};
-use crate::{built, python};
+use crate::{E2E_REQUIREMENTS, built, python};
 
 /// The sources, and the files that a build of them makes.
 const SOURCES: &str = "web";
@@ -108,6 +108,9 @@ pub(crate) fn test_in_browser() -> Result<()> {
     pytest.args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/page"]);
     pytest.env("OPSCOPE", built("debug", "opscope")?);
     pytest.env(BROWSER, browser);
+    // Of ONNX Runtime's graphs the tests need the library alone, and no package.
+    let library = python::onnxruntime_library(E2E_REQUIREMENTS)?;
+    pytest.env("ONNXRUNTIME_LIBRARY", library);
     run("page in a browser", pytest)
 }
 
