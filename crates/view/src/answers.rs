@@ -2,7 +2,7 @@
 //! query; nothing in a query is ever a path.
 
 mod coverage;
-mod elements;
+pub(crate) mod elements;
 mod events;
 pub(crate) mod graph;
 mod info;

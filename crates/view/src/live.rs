@@ -6,9 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use opscope_analysis::compare::side::ComparedDump;
+use opscope_analysis::compare::side::{ComparedDump, OperatorExecution};
 use opscope_analysis::survey::{DumpSurvey, SurveyProgress};
+use opscope_store::StoreError;
 
+use crate::answers::elements::chain;
 use crate::shown::{PageState, ShownRuns};
 use crate::viewed::{ViewedDump, ViewedRuns};
 
@@ -61,7 +63,9 @@ impl LiveDump {
                 continue;
             }
             let start = Instant::now();
-            if self.look() {
+            // The directory may not be there yet, and files come and go under the reader's hands.
+            // What is damaged for good is told at the end.
+            if self.look(false).unwrap_or(false) {
                 page.show(self.runs(), PageState::Running);
             }
             pause = BETWEEN_LOOKS.max(start.elapsed() * SHARE_OF_LOOKS);
@@ -71,23 +75,22 @@ impl LiveDump {
 
     /// Shows the whole dump of a run that is over; `failure` is why it did not go to its end.
     pub fn finish(mut self, page: &ShownRuns, failure: Option<String>) {
-        self.look();
-        let state = failure.map_or(PageState::Whole, PageState::Failed);
+        // Lists of findings may have come behind the last tensor.
+        let unreadable = self.look(true).err();
+        // A dump of findings makes no directory where there are none.
+        let unreadable = unreadable.filter(|_| self.path.exists());
+        let reason = failure.or(unreadable.map(|error| chain(&error)));
+        let state = reason.map_or(PageState::Whole, PageState::Failed);
         page.show(self.runs(), state);
     }
 
-    /// Reads the dump as it is now; whether there is more than at the last look.
-    fn look(&mut self) -> bool {
-        // The directory may not be there yet, and files come and go under the reader's hands. What
-        // is damaged for good the look after the run tells.
-        let Ok(dump) = ViewedDump::open(&self.path, self.n_threads) else {
-            return false;
-        };
-        // Nothing in a dump ever changes, so that counts tell whether there is more.
+    /// Reads the dump as it is now; whether it is another than at the last look, or is to be shown
+    /// in any case.
+    fn look(&mut self, is_last: bool) -> Result<bool, StoreError> {
+        let dump = ViewedDump::open(&self.path, self.n_threads)?;
         let before = &self.last.target.dump;
-        let is_more = |count: fn(&ComparedDump) -> usize| count(&dump.dump) != count(before);
-        if !is_more(ComparedDump::n_slots) && !is_more(|dump| dump.problems.len()) {
-            return false;
+        if !is_last && outline(&dump.dump) == outline(before) {
+            return Ok(false);
         }
         let survey = self.last.survey().cloned().unwrap_or_default();
         // Reading what is being written may fail once, and is to be tried again.
@@ -102,6 +105,14 @@ impl LiveDump {
         let dump = Arc::new(dump);
         let runs = ViewedRuns::surveyed(dump, progress.into_survey(), &self.program);
         self.last = Arc::new(runs);
-        true
+        Ok(true)
     }
+}
+
+/// The facts by which a dump that is being written changes. Where only the last steps are kept, the
+/// numbers stay the same.
+fn outline(dump: &ComparedDump) -> impl PartialEq + '_ {
+    let ends = [dump.runs.first(), dump.runs.last()];
+    let ends = ends.map(|run: Option<&OperatorExecution>| Some((&run?.place, &run?.op_name)));
+    (dump.n_slots(), dump.problems.len(), ends)
 }

@@ -32,7 +32,7 @@ pub enum PageState {
     },
     /// The run that writes the dump goes on.
     Running,
-    /// The run has failed, or its dump could not be read, with the reason.
+    /// The run did not go to its end, or its dump cannot be read, with the reason.
     Failed(String),
 }
 
@@ -70,11 +70,6 @@ impl ShownRuns {
         });
     }
 
-    /// Tells how far the dumps are read, which stay the same.
-    pub fn tell(&self, state: PageState) {
-        self.0.news.send_modify(|news| news.state = state);
-    }
-
     /// The dumps that are shown now.
     pub(crate) fn current(&self) -> Arc<ViewedRuns> {
         let current = self.0.current.read();
@@ -84,6 +79,11 @@ impl ShownRuns {
     /// Ends all waiting for news.
     pub(crate) fn end(&self) {
         self.0.news.send_modify(|news| news.is_ending = true);
+    }
+
+    /// Whether the page is no longer served.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.0.news.borrow().is_ending
     }
 
     pub(crate) fn news(&self) -> watch::Receiver<PageNews> {

@@ -72,6 +72,10 @@ impl UnfinishedSurvey {
     /// Finishes it; the page tells how far it is. Beside the dump it is kept for the next time.
     pub fn finish(mut self, page: &ShownRuns) {
         while !self.advance(BETWEEN_NEWS) {
+            // Nobody will see the rest.
+            if page.is_ending() {
+                return;
+            }
             page.show(self.runs(), self.state());
         }
         page.show(self.runs(), PageState::Whole);

@@ -64,7 +64,7 @@ export const en = {
     may_be_mask: "No NaN. {op} has the first Inf: {share}, which may be a mask.",
     finite: "No output is known to have a NaN or an Inf.",
     no_statistics: "Nothing is known of the values: the dump holds no numbers.",
-    waiting: "No operator has run yet.",
+    waiting: "No operator is in the dump.",
     reading: "The elements are being read.",
   },
   an_operator: "an operator",
@@ -528,7 +528,7 @@ export const en = {
   lost: "This page has lost opscope. What is loaded stays.",
   try_again: "Try again",
   run_goes_on: "The model runs: operators appear as they are written.",
-  run_failed: (message: string) => `The run has failed: ${message}`,
+  run_failed: (message: string) => `The dump is not whole: ${message}`,
   reading: (n: number, all: number) =>
     `The elements are being read: ${formatCount(n)} of ${formatCount(all)} operators so far.`,
   changed:

@@ -65,7 +65,7 @@ fn serve(request: &PageRequest) -> Result<RunningPage, ViewError> {
     let state = (rest.as_ref()).map_or(PageState::Whole, UnfinishedSurvey::state);
     let page = PageServer::bind(runs, state, &options)?.start()?;
     if let Some(rest) = rest {
-        // Whoever closes the page before has nobody to tell, and the survey ends with the process.
+        // It ends with the page.
         let shown = page.shown().clone();
         thread::spawn(move || rest.finish(&shown));
     }

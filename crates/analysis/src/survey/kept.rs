@@ -20,8 +20,8 @@ use crate::compare::side::ComparedDump;
 
 const MAGIC: &[u8; 8] = b"OPSSURV1";
 const EXECUTION_BYTES: usize = 40;
-/// Larger files are none of ours.
-const FILE_BYTES_MAX: u64 = 1 << 32;
+/// Most bytes of a file beside those of its executions. A survey with more problems is not kept.
+const REST_BYTES_MAX: u64 = 1 << 24;
 
 /// A digest of the names, sizes and times of the files that tensors are in.
 type Fingerprint = [u8; 16];
@@ -30,7 +30,7 @@ type Fingerprint = [u8; 16];
 pub fn kept(dump: &ComparedDump) -> Option<DumpSurvey> {
     let fingerprint = fingerprint(dump);
     places(&dump.root).into_iter().find_map(|path| {
-        let bytes = regular_file::read(&path, FILE_BYTES_MAX).ok()?;
+        let bytes = regular_file::read_in_dump(&path, n_bytes_max(dump)).ok()?;
         decode(&bytes, fingerprint, dump.runs.len())
     })
 }
@@ -39,6 +39,9 @@ pub fn kept(dump: &ComparedDump) -> Option<DumpSurvey> {
 /// survey takes as long as this one: that is no error.
 pub fn keep(dump: &ComparedDump, survey: &DumpSurvey) -> Option<PathBuf> {
     let bytes = encode(survey, fingerprint(dump));
+    if bytes.len() as u64 > n_bytes_max(dump) {
+        return None;
+    }
     // Whoever may not read the dump shall not read this.
     let creator = Creator::new(PermissionModes::default());
     places(&dump.root).into_iter().find(|path| {
@@ -47,6 +50,10 @@ pub fn keep(dump: &ComparedDump, survey: &DumpSurvey) -> Option<PathBuf> {
         };
         creator.create_dir(dir).is_ok() && creator.replace_file(path, &[&bytes]).is_ok()
     })
+}
+
+fn n_bytes_max(dump: &ComparedDump) -> u64 {
+    REST_BYTES_MAX.saturating_add((dump.runs.len() * EXECUTION_BYTES) as u64)
 }
 
 /// Where the survey of a dump may be: beside it, then in the user's directory.

@@ -313,7 +313,7 @@ fn of_finite(runs: &ViewedRuns) -> Value {
         .is_some_and(|survey| survey.n_surveyed < survey.executions.len());
     // Of what was not read nothing is said.
     let (status, kind, text) = if n == 0 {
-        ("skip", "waiting", "no operator has run yet".to_owned())
+        ("skip", "waiting", "no operator is in the dump".to_owned())
     } else if n_unknown == n && is_reading {
         ("skip", "reading", "the elements are being read".to_owned())
     } else if n_unknown == n {
