@@ -8,6 +8,7 @@ from __future__ import annotations
 import http.client
 import io
 import json
+import os
 import shutil
 import signal
 import struct
@@ -356,3 +357,12 @@ def test_what_cannot_be_shown_is_an_error(tool: Binary, tmp_path: Path) -> None:
         assert done.returncode == code, done.stderr
         assert words in done.stderr
         assert not done.stdout
+
+
+def test_values_that_cannot_be_read_are_not_called_missing(tool: Binary, tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.ones(100, np.float32))
+    os.truncate(tmp_path / "a.npy", 200)
+    with served(tool, tmp_path) as page:
+        info = page.ask("info")
+        assert (info["verdict"]["kind"], info["verdict"]["status"]) == ("unreadable", "skip")
+        assert info["n_problems"] > 0

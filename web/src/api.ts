@@ -27,6 +27,7 @@ export type VerdictKind =
   | "overwritten"
   | "finite"
   | "no_statistics"
+  | "unreadable"
   | "waiting"
   | "reading";
 /** First and last index of each axis, inclusive. */

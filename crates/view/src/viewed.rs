@@ -352,6 +352,15 @@ impl ViewedRuns {
         })
     }
 
+    /// How many files and tensors could not be read.
+    pub(crate) fn n_problems(&self) -> usize {
+        let dumps = [Some(&*self.target), self.golden.as_deref()];
+        let of_dumps = dumps.into_iter().flatten();
+        let n = of_dumps.map(|dump| dump.problems().count()).sum::<usize>();
+        let n = n + self.event_problems().count();
+        n + self.survey().map_or(0, |survey| survey.problems.len())
+    }
+
     /// The dump of a side.
     pub fn side(&self, side: ShownSide) -> Option<&ViewedDump> {
         match side {

@@ -23,13 +23,7 @@ export function ChangedBytes({ bytes }: { bytes: EventDetail["bytes"] }) {
           <span>{t.bytes_title}</span>
         </h3>
         <table class="numbers byte-table">
-          <thead>
-            <tr>
-              <th scope="col">{t.index}</th>
-              <th scope="col">{t.before}</th>
-              <th scope="col">{t.after}</th>
-            </tr>
-          </thead>
+          <BeforeAndAfter />
           <tbody>
             {bytes.ranges.map((range) =>
               linesOf(range).map((line) => (
@@ -55,13 +49,7 @@ export function ChangedBytes({ bytes }: { bytes: EventDetail["bytes"] }) {
             <span>{visible(bytes.dtype)}</span>
           </h3>
           <table class="numbers">
-            <thead>
-              <tr>
-                <th scope="col">{t.index}</th>
-                <th scope="col">{t.before}</th>
-                <th scope="col">{t.after}</th>
-              </tr>
-            </thead>
+            <BeforeAndAfter />
             <tbody>
               {bytes.elements.map(({ index, before, after }) => (
                 <tr key={index}>
@@ -130,4 +118,16 @@ function Line({ digits, other }: { digits: string; other: string }) {
 function More({ ranges }: { ranges: ByteRange[] }) {
   const n = ranges.reduce((sum, r) => sum + (r.end - r.start - r.before.length / 2), 0);
   return n > 0 ? <p class="dim">{t.n_more_bytes(n)}</p> : null;
+}
+
+function BeforeAndAfter() {
+  return (
+    <thead>
+      <tr>
+        <th scope="col">{t.index}</th>
+        <th scope="col">{t.before}</th>
+        <th scope="col">{t.after}</th>
+      </tr>
+    </thead>
+  );
 }

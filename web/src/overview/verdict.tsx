@@ -58,6 +58,7 @@ export function discSign(verdict: Verdict): Sign {
     verdict.kind === "unknown" ||
     verdict.kind === "nothing" ||
     verdict.kind === "no_statistics" ||
+    verdict.kind === "unreadable" ||
     verdict.kind === "waiting" ||
     verdict.kind === "reading" ||
     verdict.kind === "inherited"

@@ -64,6 +64,7 @@ export const en = {
     may_be_mask: "No NaN. {op} has the first Inf: {share}, which may be a mask.",
     finite: "No output is known to have a NaN or an Inf.",
     no_statistics: "Nothing is known of the values: the dump holds no numbers.",
+    unreadable: "Nothing is known of the values: they could not be read.",
     waiting: "No operator is in the dump.",
     reading: "The elements are being read.",
   },

@@ -44,6 +44,7 @@ export const zh: Texts = {
     may_be_mask: "没有 NaN。{op} 含有首个 Inf：{share}，可能是掩码。",
     finite: "已知的输出中没有 NaN 或 Inf。",
     no_statistics: "无法判断数值：转储中没有数据。",
+    unreadable: "无法判断数值：数据无法读取。",
     waiting: "转储中没有算子。",
     reading: "正在读取元素。",
   },

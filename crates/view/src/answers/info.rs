@@ -50,7 +50,7 @@ pub(super) fn answer(runs: &ViewedRuns) -> Value {
         "near_edge": near_edge,
         "n_events": runs.target.events.events.len(),
         "first_overflow": first_overflow(runs),
-        "n_problems": n_problems(runs),
+        "n_problems": runs.n_problems(),
     })
 }
 
@@ -114,12 +114,4 @@ fn places(runs: &ViewedRuns) -> Vec<Value> {
         json!({ "rank": rank, "model": null, "step": step, "first": first, "n": n })
     });
     places.collect()
-}
-
-fn n_problems(runs: &ViewedRuns) -> usize {
-    let dumps = [Some(&*runs.target), runs.golden.as_deref()];
-    let of_dumps = dumps.into_iter().flatten();
-    let n = of_dumps.map(|dump| dump.problems().count()).sum::<usize>();
-    let n = n + runs.event_problems().count();
-    n + runs.survey().map_or(0, |survey| survey.problems.len())
 }

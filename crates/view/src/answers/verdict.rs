@@ -316,6 +316,13 @@ fn of_finite(runs: &ViewedRuns) -> Value {
         ("skip", "waiting", "no operator is in the dump".to_owned())
     } else if n_unknown == n && is_reading {
         ("skip", "reading", "the elements are being read".to_owned())
+    } else if n_unknown == n && runs.n_problems() > 0 {
+        // The dump may hold numbers all the same.
+        (
+            "skip",
+            "unreadable",
+            "the values could not be read".to_owned(),
+        )
     } else if n_unknown == n {
         (
             "skip",
