@@ -8,6 +8,7 @@
 mod destination;
 mod dry_run;
 mod failure_dump;
+pub mod held;
 mod model;
 mod open_dump;
 mod request;

@@ -9,7 +9,7 @@ use opscope_capture::{CaptureSession, Plan, SessionOptions, Sink, SinkError};
 use opscope_engine::LoadedModel;
 use opscope_store::StoreError;
 use opscope_store::atomic_file::{Creator, PermissionModes};
-use opscope_store::file_format::graph_json::{self, GraphText};
+use opscope_store::file_format::graph_json;
 use opscope_store::record::ModelId;
 use opscope_store::run_file::RunFile;
 use opscope_store::temporary::LeftOvers;
@@ -20,7 +20,7 @@ use opscope_tensor::DType;
 use crate::destination::{DumpDialect, DumpPlace, dump_times, free_time};
 use crate::dry_run::DryRun;
 use crate::failure_dump::FailureDump;
-use crate::model::input_names;
+use crate::model::{graph_text, input_names};
 use crate::request::{DumpForm, DumpRequest, NativeOptions};
 use crate::sink::{
     AclSink, MindSporeSink, NativeSink, RangeReport, RangeSink, StatsRows, StatsSink,
@@ -395,20 +395,9 @@ impl OpenDump {
         let Some(place) = place else {
             return Ok(false);
         };
-        let name = if id.file_stem.is_empty() {
-            &id.graph_name
-        } else {
-            &id.file_stem
-        };
-        let graph = GraphText {
-            name,
-            graph_name: &id.graph_name,
-            opsets: &model.description().opsets,
-            arguments: &input_names(model),
-            types: &model.description().value_types,
-            operators: model.operators(),
-        };
-        let path = own::graph_file(&place.root, name);
+        let arguments = input_names(model);
+        let graph = graph_text(model, id, &arguments);
+        let path = own::graph_file(&place.root, graph.name);
         // The model may have been described before, by an earlier load or by a run in the same
         // directory.
         self.creator.replace_with(&path, |file| {

@@ -3,9 +3,11 @@
 use std::fs::{File, Metadata};
 use std::io::{self, Read, Write};
 use std::ops::Range;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
+use opscope_tensor::SharedBytes;
 use rustix::fs::copy_file_range;
 use rustix::io::Errno;
 
@@ -22,6 +24,8 @@ pub struct FileBytes(MappedBytes);
 enum MappedBytes {
     Read(Arc<Vec<u8>>),
     Mapped(Arc<(memmap2::Mmap, File)>),
+    /// Of no file, or of a part of one.
+    Shared(SharedBytes),
 }
 
 impl FileBytes {
@@ -44,12 +48,40 @@ impl FileBytes {
 
     fn of_opened((file, metadata): (File, Metadata)) -> io::Result<FileBytes> {
         if metadata.len() > READ_BYTES_MAX {
-            return map(&file).map(|map| FileBytes(MappedBytes::Mapped(Arc::new((map, file)))));
+            let map = map(&file, &memmap2::MmapOptions::new())?;
+            return Ok(FileBytes(MappedBytes::Mapped(Arc::new((map, file)))));
         }
         let mut bytes = Vec::with_capacity(metadata.len() as usize);
         // Bytes that are appended meanwhile are left out, as of a file that is mapped.
         file.take(metadata.len()).read_to_end(&mut bytes)?;
         Ok(bytes.into())
+    }
+
+    /// Bytes that somebody holds in memory, as if they were a file's.
+    pub fn shared(bytes: SharedBytes) -> FileBytes {
+        FileBytes(MappedBytes::Shared(bytes))
+    }
+
+    /// Reads or maps a part of a file.
+    ///
+    /// # Errors
+    /// Any that the operating system reports; [`io::ErrorKind::UnexpectedEof`] if the file does not
+    /// reach as far.
+    pub fn part(file: &File, offset: u64, n_bytes: usize) -> io::Result<FileBytes> {
+        if n_bytes as u64 <= READ_BYTES_MAX {
+            let mut bytes = vec![0; n_bytes];
+            file.read_exact_at(&mut bytes, offset)?;
+            return Ok(bytes.into());
+        }
+        let end = offset.checked_add(n_bytes as u64);
+        let n_file = file.metadata()?.len();
+        // A mapping beyond the end would be made, and end the process when it is read.
+        if end.is_none_or(|end| end > n_file) {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let mut options = memmap2::MmapOptions::new();
+        options.offset(offset).len(n_bytes);
+        Ok(FileBytes::shared(Arc::new(map(file, &options)?)))
     }
 
     /// Writes a part of the file at the end of `out`. The kernel copies what is mapped, without a
@@ -62,7 +94,7 @@ impl FileBytes {
         let bytes = self.as_ref().get(range.clone());
         let bytes = bytes.ok_or(io::ErrorKind::UnexpectedEof)?;
         let n_copied = match &self.0 {
-            MappedBytes::Read(_) => 0,
+            MappedBytes::Read(_) | MappedBytes::Shared(_) => 0,
             MappedBytes::Mapped(mapped) => copy_in_kernel(&mapped.1, range.start, bytes.len(), out),
         };
         out.write_all(bytes.get(n_copied..).unwrap_or_default())
@@ -104,15 +136,16 @@ impl AsRef<[u8]> for FileBytes {
         match &self.0 {
             MappedBytes::Read(bytes) => bytes,
             MappedBytes::Mapped(mapped) => &mapped.0,
+            MappedBytes::Shared(bytes) => (**bytes).as_ref(),
         }
     }
 }
 
 #[expect(unsafe_code, reason = "mapping a file is unsafe by signature")]
-fn map(file: &File) -> io::Result<memmap2::Mmap> {
+fn map(file: &File, options: &memmap2::MmapOptions) -> io::Result<memmap2::Mmap> {
     // SAFETY: the mapping is read-only and private to this process. Another process that truncates
     // the file meanwhile causes a fault, not undefined reads; `FileBytes::open` documents it.
-    unsafe { memmap2::Mmap::map(file) }
+    unsafe { options.map(file) }
 }
 
 #[cfg(test)]

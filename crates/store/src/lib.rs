@@ -10,6 +10,7 @@
 //! | [`reader`] | every form of dump, read into one index of its tensors |
 //! | [`regular_file`] | opening files for reading: regular files, and nothing else |
 //! | [`file_bytes`] | a file's bytes, read or mapped |
+//! | `held_elements` | elements that this process holds for itself |
 //! | [`atomic_file`] | directories and files that appear whole or not at all |
 //! | [`removal`] | files and directories that are taken back |
 //! | [`temporary`] | names of files that are being written, and removing what killed processes left of them |
@@ -26,6 +27,7 @@ pub mod dump;
 mod error;
 pub mod file_bytes;
 pub mod file_format;
+mod held_elements;
 mod memory;
 pub mod owner;
 pub mod reader;
@@ -42,7 +44,8 @@ pub mod tree;
 pub mod visible;
 
 pub use error::{FormatError, StoreError};
-pub use memory::{check_memory, memory_bytes};
+pub use held_elements::HeldElements;
+pub use memory::{check_memory, free_memory_bytes, memory_bytes};
 pub use shared_path::SharedPath;
 pub use shared_text::SharedText;
 pub use space::{FreeSpace, space};

@@ -9,6 +9,12 @@ const GROUP_FILES: [&str; 2] = [
     "/sys/fs/cgroup/memory/memory.limit_in_bytes",
 ];
 
+/// What they use of it, caches included.
+const USED_FILES: [&str; 2] = [
+    "/sys/fs/cgroup/memory.current",
+    "/sys/fs/cgroup/memory/memory.usage_in_bytes",
+];
+
 /// Bytes of memory that a process can have at most: those of the machine, swap included, or what
 /// its container is given of them. [`u64::MAX`] where the system does not tell.
 ///
@@ -26,6 +32,21 @@ pub fn memory_bytes() -> u64 {
     })
 }
 
+/// Bytes of memory that this process can still take without anybody having to give some up: those
+/// that the machine has free, or its container; none where the system does not tell.
+pub fn free_memory_bytes() -> Option<u64> {
+    let text = fs::read_to_string("/proc/meminfo").ok();
+    let machine = text.and_then(|text| kibibytes(&text, "MemAvailable")?.checked_mul(1024));
+    let groups = GROUP_FILES
+        .into_iter()
+        .zip(USED_FILES)
+        .filter_map(|(limit, used)| {
+            let number = |path| fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
+            Some(number(limit)?.saturating_sub(number(used)?))
+        });
+    machine.into_iter().chain(groups).min()
+}
+
 /// Refuses what is larger than that.
 ///
 /// # Errors
@@ -41,13 +62,17 @@ pub fn check_memory(n_bytes: u64) -> io::Result<()> {
 
 /// From the text of `/proc/meminfo`.
 fn of_machine(text: &str) -> Option<u64> {
-    let kibibytes = |name: &str| -> Option<u64> {
-        let mut lines = text.lines();
-        let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
-        value.split_whitespace().next()?.parse().ok()
-    };
-    let swap = kibibytes("SwapTotal").unwrap_or(0);
-    kibibytes("MemTotal")?.checked_add(swap)?.checked_mul(1024)
+    let swap = kibibytes(text, "SwapTotal").unwrap_or(0);
+    kibibytes(text, "MemTotal")?
+        .checked_add(swap)?
+        .checked_mul(1024)
+}
+
+/// A number of `/proc/meminfo`.
+fn kibibytes(text: &str, name: &str) -> Option<u64> {
+    let mut lines = text.lines();
+    let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    value.split_whitespace().next()?.parse().ok()
 }
 
 #[cfg(test)]

@@ -184,8 +184,10 @@ fn open_file(record: &IndexedTensor) -> Result<TensorFile, ElementsError> {
 fn may_be_kept(file: &TensorFile, record: &IndexedTensor) -> bool {
     let place = record.elements.as_ref();
     let is_in_place = place.is_some_and(is_in_place);
-    // A view in an archive is gathered, whatever its neighbours are.
-    !file.kind().is_archive() && is_in_place == (file.kind() == FileKind::Elements)
+    // Elements that this process holds are no part of a file that others share.
+    record.held.is_none()
+        // A view in an archive is gathered, whatever its neighbours are.
+        && !file.kind().is_archive() && is_in_place == (file.kind() == FileKind::Elements)
 }
 
 /// Whether the record says all that reading its elements takes. Archives are not looked through

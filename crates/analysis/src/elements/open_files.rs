@@ -45,6 +45,9 @@ pub(crate) fn keep_open<R>(work: impl FnOnce() -> R) -> R {
 
 /// Opens the file that a record of a native dump has its elements in.
 pub(super) fn of_elements(record: &IndexedTensor) -> Result<TensorFile, ElementsError> {
+    if record.held.is_some() {
+        return Ok(TensorFile::open_elements(record)?);
+    }
     let known = OPEN.with_borrow(|open| {
         let mut files = open.iter().flatten();
         let known = files.find(|(path, _)| *path == record.path);

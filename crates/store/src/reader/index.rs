@@ -11,9 +11,10 @@ use super::tensor_statistics::TensorStatistics;
 use super::term::DumpTerm;
 use crate::dump::PassedOver;
 use crate::dump::mindspore::{GraphOrder, RankGraph};
+use crate::file_format::graph_json::GraphFile;
 use crate::file_format::stats_csv::StatsTable;
 use crate::record::{CallSite, SlotSide};
-use crate::{SharedPath, SharedText, StoreError};
+use crate::{HeldElements, SharedPath, SharedText, StoreError};
 
 /// Everything that reading a dump finds, without the elements of its tensors.
 ///
@@ -37,6 +38,8 @@ pub struct DumpIndex {
     pub n_statistics_rows: u64,
     /// Graphs of the models that ran.
     pub graphs: Vec<RankGraph>,
+    /// Descriptions of the graphs that the operators are of, where they do not lie beside the dump.
+    pub descriptions: Vec<GraphFile>,
     /// Operators of graphs in the order in which they were planned.
     pub orders: Vec<GraphOrder<String>>,
     /// Iterations in which graphs ran.
@@ -170,6 +173,9 @@ pub struct IndexedTensor {
     pub path: SharedPath,
     /// Where its elements are; none if the dump has statistics only.
     pub elements: Option<ElementsPlace>,
+    /// The elements themselves, of a dump that is nowhere but in this process. Their place is of
+    /// the kind [`FileKind::Elements`], and begins at 0.
+    pub held: Option<HeldElements>,
     /// Statistics that the dump has, with the titles of their columns; none where a cell is empty.
     pub statistics: TensorStatistics,
 }

@@ -7,7 +7,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, OnceLock};
 
 use opscope_store::reader::{DumpTerm, IndexedExecution, IndexedTensor, TensorStatistics};
-use opscope_store::{SharedPath, SharedText, record};
+use opscope_store::{HeldElements, SharedPath, SharedText, record};
 use opscope_tensor::{DType, Layout};
 
 use crate::compare::result::{SharedSummary, SlotKey, TensorSummary};
@@ -30,6 +30,7 @@ pub struct ExecutionSlot {
     offset: u64,
     /// Which tensor of its file it is; none of a damaged one.
     place: Option<(record::SlotSide, u32)>,
+    held: Option<HeldElements>,
     facts: Arc<SlotFacts>,
 }
 
@@ -105,6 +106,7 @@ impl ExecutionSlot {
             statistics: TensorStatistics::default(),
             offset: NO_OFFSET,
             place: None,
+            held: None,
             facts: Arc::new(facts),
         }
     }
@@ -123,6 +125,7 @@ impl ExecutionSlot {
                 elements.tensor = Some(ANY_PLACE);
             }
         }
+        let held = record.held.take();
         record.execution.clone_from(&known.no_execution);
         record.task_id = None;
         record.timestamp = None;
@@ -134,6 +137,7 @@ impl ExecutionSlot {
             statistics: std::mem::take(&mut record.statistics),
             offset: offset.unwrap_or(NO_OFFSET),
             place,
+            held,
             facts: known.share(record),
         }
     }
@@ -153,6 +157,20 @@ impl ExecutionSlot {
     /// own.
     pub fn offset(&self) -> Option<u64> {
         (self.offset != NO_OFFSET).then_some(self.offset)
+    }
+
+    /// Its elements, if this process holds them.
+    pub fn held(&self) -> Option<&HeldElements> {
+        self.held.as_ref()
+    }
+
+    /// The number of its contents, which slots with the same bytes of one file share; none where
+    /// the dump does not say where the bytes are.
+    pub fn contents_number(&self) -> Option<u64> {
+        match &self.held {
+            Some(held) => Some(held.number()),
+            None => self.offset(),
+        }
     }
 
     /// Which tensor of its file it is; none of a damaged one.
@@ -187,6 +205,7 @@ impl ExecutionSlot {
             original: None,
             n_bytes: shared.n_bytes,
             path: shared.path.clone(),
+            held: self.held.clone(),
         }
     }
 
@@ -210,11 +229,13 @@ impl SlotFacts {
     pub fn summary(&self) -> &SharedSummary {
         self.summary.get_or_init(|| {
             let layout = self.layout.filter(|&layout| layout != Layout::Nd);
+            // Elements that this process holds are in no file.
+            let path = Some(&self.path).filter(|path| !path.as_os_str().is_empty());
             let summary = TensorSummary {
                 dtype: self.dtype_name.clone(),
                 layout: layout.map(|layout| layout.name().into()),
                 shape: self.shape.clone().unwrap_or_default(),
-                path: Some(self.path.display().to_string().into()),
+                path: path.map(|path| path.display().to_string().into()),
             };
             summary.into()
         })

@@ -10,14 +10,18 @@ use crate::record::SlotSide;
 use crate::{FormatError, StoreError};
 
 impl TensorFile {
-    /// Opens the file that a record's elements are in by what the record says of them.
+    /// Opens the file that a record's elements are in by what the record says of them. Elements that
+    /// this process holds are as in a file of their own.
     ///
     /// # Errors
     /// [`StoreError`] if the file cannot be read, or does not reach as far.
     pub fn open_elements(record: &IndexedTensor) -> Result<TensorFile, StoreError> {
         let path = &record.path;
-        let bytes = FileBytes::open_in_dump(path).map_err(StoreError::io("read", path))?;
-        TensorFile::of_elements(bytes, record)
+        let bytes = match &record.held {
+            Some(held) => held.bytes(),
+            None => FileBytes::open_in_dump(path),
+        };
+        TensorFile::of_elements(bytes.map_err(StoreError::io("read", path))?, record)
     }
 
     /// [`TensorFile::open_elements`] in a file that is open.
