@@ -1,5 +1,6 @@
 //! Measuring matched slots: elements, or what a dump has instead of them.
 
+mod measured_pairs;
 mod same_contents;
 
 use std::collections::{HashMap, HashSet};
@@ -18,13 +19,17 @@ use super::statistics;
 use crate::error_chain::chain;
 use crate::job;
 
+pub use measured_pairs::{MeasuredPairs, StreamedDifference};
+
 /// How slots are measured.
-#[derive(Clone, Copy, Debug)]
-pub struct MeasureOptions {
+#[derive(Clone, Copy)]
+pub struct MeasureOptions<'a> {
     /// Threads that work on slots.
     pub n_threads: usize,
     /// Further numbers to compute of each pair of tensors.
     pub difference: difference::DifferenceOptions,
+    /// Pairs that were measured with the same options before.
+    pub measured: Option<&'a MeasuredPairs>,
 }
 
 /// Slots that are measured together: enough for all threads, and few enough that their results need
@@ -37,7 +42,7 @@ const N_BATCH_SLOTS: usize = 1 << 15;
 pub fn measure(
     sides: MatchedDumps<'_>,
     config: ComparisonConfig,
-    options: MeasureOptions,
+    options: MeasureOptions<'_>,
 ) -> Comparison {
     let pairs = &sides.matching.pairs;
     let yardsticks = sides.reference.map(|(side, matching)| ReferenceSlots {
@@ -88,7 +93,7 @@ fn outcomes(
     sides: MatchedDumps<'_>,
     work: &[SlotPair],
     yardsticks: Option<&ReferenceSlots<'_>>,
-    options: MeasureOptions,
+    options: MeasureOptions<'_>,
     known: &mut KnownPairs,
 ) -> Vec<Outcome> {
     // The reference may have another partner for each of several equal slots.
@@ -113,7 +118,7 @@ fn outcomes(
         .map(|(pair, _)| *pair)
         .collect();
     let measure = |pair: &SlotPair| {
-        let found = numbers(sides, pair, options.difference);
+        let found = numbers(sides, pair, options);
         let noted = found.as_ref().ok().cloned().flatten();
         (
             noted,
@@ -204,26 +209,19 @@ type Outcome = Result<(SlotResult, u64), Box<Skip>>;
 fn numbers(
     sides: MatchedDumps<'_>,
     pair: &SlotPair,
-    options: difference::DifferenceOptions,
+    options: MeasureOptions<'_>,
 ) -> Result<Option<PairNumbers>, MeasureFault> {
     let target = slot_of(sides.target, pair.target);
     let golden = slot_of(sides.golden, pair.golden);
     if !(target.has_elements && golden.has_elements) {
         return Ok(None);
     }
-    let (found, n_bytes) = tensors((target, golden), pair.layout, options)?;
-    // Of equal tensors it has one full bin, which is not worth its place in the result of a large
-    // dump.
-    let histogram = if found.n_equal < found.n {
-        &found.histogram[..]
-    } else {
-        &[]
-    };
-    Ok(Some(PairNumbers {
-        metrics: Metrics::from_difference(&found),
-        histogram: histogram.into(),
-        n_bytes,
-    }))
+    let measured = options.measured.filter(|_| pair.layout.is_none());
+    if let Some(found) = measured.and_then(|measured| measured.get(target, golden)) {
+        return Ok(Some(found));
+    }
+    let (found, n_bytes) = tensors((target, golden), pair.layout, options.difference)?;
+    Ok(Some(PairNumbers::from_difference(&found, n_bytes)))
 }
 
 fn slot(

@@ -14,7 +14,7 @@ use super::coverage;
 use super::flow::ValueFlow;
 use super::locate::locate;
 use super::matching::{self, Mapping, MappingError, MatchedDumps, Matching};
-use super::measure::{self, measure};
+use super::measure::{self, MeasuredPairs, measure};
 use super::result::{AttributeDifference, Comparison, ComparisonConfig, VerdictLevel};
 use super::selection::Selection;
 use super::side::ComparedDump;
@@ -115,6 +115,19 @@ pub enum CompareError {
     },
 }
 
+/// Dumps that were read before, without what the request leaves out ([`narrow`]).
+#[derive(Clone, Copy)]
+pub struct OpenedDumps<'a> {
+    /// The dump that is examined.
+    pub target: &'a ComparedDump,
+    /// The dump that is taken for right.
+    pub golden: &'a ComparedDump,
+    /// A dump whose distance from the golden one is the yardstick.
+    pub reference: Option<&'a ComparedDump>,
+    /// Pairs that were measured while the target ran.
+    pub measured: Option<&'a MeasuredPairs>,
+}
+
 /// Opens, matches, measures and judges two dumps.
 ///
 /// # Errors
@@ -128,10 +141,33 @@ pub fn run(request: &ComparisonRequest) -> Result<Comparison, CompareError> {
         Some(path) => Some(open("reference", path)?),
         None => None,
     };
-    let mut matching = Matching::align(&target, &golden, &request.matching)?;
+    let dumps = OpenedDumps {
+        target: &target,
+        golden: &golden,
+        reference: reference.as_ref(),
+        measured: None,
+    };
+    run_opened(request, dumps)
+}
+
+/// [`run`] of dumps that were read before; the paths of the request are their names in the result.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_opened(
+    request: &ComparisonRequest,
+    dumps: OpenedDumps<'_>,
+) -> Result<Comparison, CompareError> {
+    let OpenedDumps {
+        target,
+        golden,
+        reference,
+        measured,
+    } = dumps;
+    let mut matching = Matching::align(target, golden, &request.matching)?;
     // Names and types narrow what was matched and not what is matched: partners are found by their
     // neighbours, and must not depend on what is looked at.
-    request.selection.narrow(&mut matching, &target, &golden);
+    request.selection.narrow(&mut matching, target, golden);
     // An operator without a partner is a finding, so only a selection that leaves none of either
     // kind is a mistake.
     if matching.pairs.is_empty() && matching.unmatched.is_empty() {
@@ -145,19 +181,20 @@ pub fn run(request: &ComparisonRequest) -> Result<Comparison, CompareError> {
         target_fusion: None,
         ..request.matching.clone()
     };
-    let yardstick = match &reference {
-        Some(reference) => Some(Matching::align(reference, &golden, &of_reference)?),
+    let yardstick = match reference {
+        Some(reference) => Some(Matching::align(reference, golden, &of_reference)?),
         None => None,
     };
     let sides = MatchedDumps {
-        target: &target,
-        golden: &golden,
+        target,
+        golden,
         matching: &matching,
-        reference: reference.as_ref().zip(yardstick.as_ref()),
+        reference: reference.zip(yardstick.as_ref()),
     };
     let options = measure::MeasureOptions {
         n_threads: request.n_threads,
         difference: request.difference,
+        measured,
     };
     let mut comparison = measure(sides, config(request), options);
     // Coverage needs the dumps, which are gone when verdicts are given anew; `rejudge` makes the
@@ -181,8 +218,8 @@ pub fn run(request: &ComparisonRequest) -> Result<Comparison, CompareError> {
             values,
             ..request.matching.clone()
         };
-        anchored = Matching::align(&target, &golden, &options)?;
-        request.selection.narrow(&mut anchored, &target, &golden);
+        anchored = Matching::align(target, golden, &options)?;
+        request.selection.narrow(&mut anchored, target, golden);
     }
     if !anchored.pairs.is_empty() && anchored != matching {
         sides.matching = &anchored;
@@ -276,20 +313,33 @@ fn open(
 ) -> Result<ComparedDump, CompareError> {
     let mut side = ComparedDump::open(path, request.n_threads)
         .map_err(|source| CompareError::Open { side: name, source })?;
+    narrow(name, &mut side, request)?;
+    Ok(side)
+}
+
+/// Leaves what the request selects of a side, `target`, `golden` or `reference`.
+///
+/// # Errors
+/// [`CompareError::Empty`] and [`CompareError::NothingChosen`].
+pub fn narrow(
+    name: &'static str,
+    side: &mut ComparedDump,
+    request: &ComparisonRequest,
+) -> Result<(), CompareError> {
     if side.runs.is_empty() {
         return Err(CompareError::Empty {
             side: name,
-            path: path.to_owned(),
-            problems: side.problems,
+            path: side.root.clone(),
+            problems: std::mem::take(&mut side.problems),
         });
     }
     // Only now, so that a dump without tensors (exit code 3) is told apart from a selection that
     // leaves none (2).
-    request.selection.narrow_side(&mut side);
+    request.selection.narrow_side(side);
     if side.runs.is_empty() {
         return Err(CompareError::NothingChosen { side: name });
     }
-    Ok(side)
+    Ok(())
 }
 
 /// The first of several problems, behind a colon.

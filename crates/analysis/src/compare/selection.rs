@@ -35,7 +35,7 @@ impl Selection {
                         .any(|range: &RangeInclusive<u64>| range.contains(&number))
             })
         };
-        side.runs.retain(|run| {
+        side.retain_runs(|_, run| {
             let rank = run.place.rank.map(u64::from);
             is_in(&self.steps, run.place.step) && is_in(&self.ranks, rank)
         });

@@ -5,11 +5,14 @@ mod load;
 mod slot;
 
 use std::collections::{HashMap, HashSet};
+use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use opscope_store::dump::{PassReason, PassedOver};
-use opscope_store::reader::{ExecutionKind, FileKind, IndexedExecution, IndexedTensor};
+use opscope_store::reader::{
+    DumpIndex, ExecutionKind, FileKind, IndexedExecution, IndexedTensor, TakeTensors,
+};
 use opscope_store::record::CallSite;
 use opscope_store::record::graph::GraphDescription;
 use opscope_store::{SharedPath, SharedText, StoreError, record};
@@ -32,7 +35,7 @@ pub struct SlotRef {
 }
 
 /// One of the dumps that are compared.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct ComparedDump {
     /// The path that was opened.
     pub root: PathBuf,
@@ -159,20 +162,44 @@ impl ComparedDump {
     /// # Errors
     /// [`StoreError`] if there is nothing at `path`; what else cannot be read is noted.
     pub fn open(path: &Path, n_threads: usize) -> Result<ComparedDump, StoreError> {
+        ComparedDump::collect(path, |take| read_dump_into(path, n_threads, take))
+    }
+
+    /// A dump that was read before, or that is nowhere but in this process; `root` is what results
+    /// call it.
+    pub fn from_index(root: &Path, mut index: DumpIndex) -> ComparedDump {
+        let collected = ComparedDump::collect(root, |take| {
+            take(std::mem::take(&mut index.tensors));
+            Ok::<_, Infallible>(index)
+        });
+        collected.unwrap_or_else(|error| match error {})
+    }
+
+    fn collect<E>(
+        root: &Path,
+        read: impl FnOnce(TakeTensors<'_>) -> Result<DumpIndex, E>,
+    ) -> Result<ComparedDump, E> {
         let mut side = ComparedDump {
-            root: path.to_owned(),
+            root: root.to_owned(),
             ..ComparedDump::default()
         };
         let mut known = KnownExecutions::default();
         let mut late = Vec::new();
-        let index = read_dump_into(path, n_threads, &mut |tensors| {
+        let index = read(&mut |tensors| {
             for record in tensors {
                 side.take(record, &mut known, &mut late);
             }
         })?;
-        side.passed_over = index.passed_over;
-        side.form = index.form;
-        side.shows_some_calls = index.form == FORM_OF_CALLS;
+        drop(known);
+        side.complete(index, late);
+        Ok(side)
+    }
+
+    /// Takes over what a dump says beside its tensors.
+    fn complete(&mut self, index: DumpIndex, late: Vec<UnsettledRecord>) {
+        self.passed_over = index.passed_over;
+        self.form = index.form;
+        self.shows_some_calls = index.form == FORM_OF_CALLS;
         let mut problems: HashMap<PathBuf, String> = HashMap::new();
         for error in &index.errors {
             match error {
@@ -182,32 +209,30 @@ impl ComparedDump {
             }
         }
         for one in late {
-            side.settle(one, &mut problems);
+            self.settle(one, &mut problems);
         }
         // What no tensor has taken belongs to no execution, and is sorted since a map's order
         // differs from run to run.
-        side.problems = problems.into_values().collect();
-        side.problems.sort();
+        self.problems = problems.into_values().collect();
+        self.problems.sort();
         // Each tensor of a file of overflow records has put the file here, so equal ones are
         // brought together and joined.
-        side.passed_over.sort_by(|a, b| a.path.cmp(&b.path));
-        side.passed_over.dedup();
-        drop(known);
-        side.runs.shrink_to_fit();
-        for run in &mut side.runs {
+        self.passed_over.sort_by(|a, b| a.path.cmp(&b.path));
+        self.passed_over.dedup();
+        self.runs.shrink_to_fit();
+        for run in &mut self.runs {
             // Most operators have fewer slots than a list has room for when it begins to grow.
             run.slots.shrink_to_fit();
             run.slots.sort_by_key(|slot| (slot.side, slot.index));
             keep_first(&mut run.original_names);
         }
-        side.put_graphs_in_order();
+        self.put_graphs_in_order();
         // Graphs refer to slots by their places in a run, so the slots have to be sorted before.
-        side.described = DumpGraphs::collect(&mut side, &index.graphs);
-        side.name_originals();
-        side.name_values();
+        self.described = DumpGraphs::collect(self, index.descriptions, &index.graphs);
+        self.name_originals();
+        self.name_values();
         let graphs = index.graphs.into_iter();
-        side.graphs = graphs.map(|graph| (graph.rank, graph.graph)).collect();
-        Ok(side)
+        self.graphs = graphs.map(|graph| (graph.rank, graph.graph)).collect();
     }
 
     fn take(
@@ -398,6 +423,45 @@ impl ComparedDump {
                 slot.original = slot.original.take().or(known.map(Box::new));
             }
         }
+    }
+
+    /// Leaves out executions; `is_kept` is given the number of each.
+    pub(super) fn retain_runs(&mut self, is_kept: impl Fn(usize, &OperatorExecution) -> bool) {
+        let mut n_kept = 0;
+        let runs = self.runs.iter().enumerate();
+        let numbers: Vec<Option<usize>> = runs
+            .map(|(index, run)| {
+                let is_kept = is_kept(index, run);
+                n_kept += usize::from(is_kept);
+                is_kept.then(|| n_kept - 1)
+            })
+            .collect();
+        if n_kept == self.runs.len() {
+            return;
+        }
+        let mut kept = numbers.iter().map(Option::is_some);
+        self.runs.retain(|_| kept.next().unwrap_or(false));
+        // What is known of executions goes by their numbers.
+        self.described.renumber(&numbers);
+    }
+
+    /// Leaves out what ran behind an execution of this step and time.
+    pub fn cut_after(&mut self, step: u64, timestamp_us: u64) {
+        let last = (Some(step), Some(timestamp_us));
+        self.retain_runs(|_, run| (run.place.step, run.timestamp_us) <= last);
+    }
+
+    /// Leaves out what a target that was stopped never came to: everything behind the last
+    /// execution that has the name of one of the target's.
+    pub fn cut_behind(&mut self, target: &ComparedDump) {
+        let names: HashSet<(Option<u64>, &SharedText)> = target
+            .runs
+            .iter()
+            .map(|run| (run.place.step, &run.op_name))
+            .collect();
+        let is_met = |run: &OperatorExecution| names.contains(&(run.place.step, &run.op_name));
+        let last = self.runs.iter().rposition(is_met);
+        self.retain_runs(|index, _| last.is_none_or(|last| index <= last));
     }
 
     /// Number of slots.

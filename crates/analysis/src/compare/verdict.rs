@@ -16,6 +16,7 @@ use std::collections::HashSet;
 
 use opscope_store::SharedText;
 use opscope_tensor::DType;
+use opscope_tensor::difference::TensorDifference;
 
 use super::attribution::kinds::is_additive;
 use super::evidence::{Evidence, RuleName};
@@ -24,6 +25,7 @@ use super::metric::MetricId;
 use super::result::{
     Comparison, Metrics, OperatorResult, RuleHit, SlotAgreement, SlotResult, VerdictLevel,
 };
+use super::side::ExecutionSlot;
 
 use known_limits::KnownLimits;
 
@@ -103,6 +105,28 @@ fn respect_agreement(slot: &mut SlotResult) {
 /// The level of a slot by itself, whatever operator it belongs to.
 pub(super) fn is_within(mut slot: SlotResult, thresholds: &Thresholds) -> VerdictLevel {
     let limits = thresholds.bounds(dtype_of(&slot), "", "");
+    judge_slot(&mut slot, &limits, thresholds);
+    slot.level
+}
+
+/// The level of an output whose difference from a golden slot of the same dtype was measured, by
+/// itself: what is known of its operator's inputs may excuse it. `names` are the operator's type
+/// and name.
+pub fn level_of_difference(
+    golden: &ExecutionSlot,
+    found: &TensorDifference,
+    names: (&str, &str),
+    thresholds: &Thresholds,
+) -> VerdictLevel {
+    let mut slot = SlotResult {
+        slot: golden.key(),
+        target: golden.summary().clone(),
+        golden: golden.summary().clone(),
+        evidence: Evidence::Tensor,
+        metrics: Metrics::from_difference(found),
+        ..SlotResult::default()
+    };
+    let limits = thresholds.bounds(golden.dtype, names.0, names.1);
     judge_slot(&mut slot, &limits, thresholds);
     slot.level
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use opscope_store::reader::FileKind;
 use opscope_tensor::Layout;
+use opscope_tensor::difference::TensorDifference;
 
 use super::{Metrics, SlotPair, slot_of};
 use crate::compare::matching::MatchedDumps;
@@ -25,6 +26,23 @@ pub(super) struct PairNumbers {
     pub(super) histogram: Arc<[u64]>,
     /// Bytes that were read.
     pub(super) n_bytes: u64,
+}
+
+impl PairNumbers {
+    pub(super) fn from_difference(found: &TensorDifference, n_bytes: u64) -> PairNumbers {
+        // Of equal tensors it has one full bin, which is not worth its place in the result of a
+        // large dump.
+        let histogram = if found.n_equal < found.n {
+            &found.histogram[..]
+        } else {
+            &[]
+        };
+        PairNumbers {
+            metrics: Metrics::from_difference(found),
+            histogram: histogram.into(),
+            n_bytes,
+        }
+    }
 }
 
 /// Most pairs whose numbers are remembered: of more there is no room in large comparisons.
@@ -56,8 +74,8 @@ pub(super) fn contents_of(sides: MatchedDumps<'_>, pair: &SlotPair) -> Option<Co
         let elements = slot.record().elements.as_ref()?;
         // Only such a file has the same bytes for several slots.
         let is_native = elements.kind == Some(FileKind::Elements) && slot.problem.is_none();
-        let offset = slot.offset().filter(|_| is_native)?;
-        Some((std::ptr::from_ref(slot.facts()), offset))
+        let contents = slot.contents_number().filter(|_| is_native)?;
+        Some((std::ptr::from_ref(slot.facts()), contents))
     };
     Some(([place(target)?, place(golden)?], pair.layout))
 }

@@ -27,7 +27,7 @@ const N_LEVELS_MAX: usize = 8;
 const N_FILES_MAX: usize = 4096;
 
 /// The graphs of a side, as far as they are known.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct DumpGraphs {
     files: Vec<DescribedGraph>,
     /// By run: which file, and which of its operators.
@@ -36,7 +36,7 @@ pub struct DumpGraphs {
 }
 
 /// A description with an index by name.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct DescribedGraph {
     path: PathBuf,
     graph: GraphFile,
@@ -53,7 +53,7 @@ struct DescribedGraph {
 type OperatorKey = (String, String);
 
 /// The operators of a graph with one type and name.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct NamesakeOperators {
     first: usize,
     n: usize,
@@ -68,9 +68,28 @@ struct FilesOfDir {
 }
 
 impl DumpGraphs {
-    /// Reads what lies beside the runs of a side; what cannot be read is noted there.
-    pub(super) fn collect(side: &mut ComparedDump, mindspore: &[RankGraph]) -> DumpGraphs {
+    /// Reads what lies beside the runs of a side, unless their graphs are known; what cannot be read
+    /// is noted there.
+    pub(super) fn collect(
+        side: &mut ComparedDump,
+        known: Vec<GraphFile>,
+        mindspore: &[RankGraph],
+    ) -> DumpGraphs {
         let mut graphs = DumpGraphs::default();
+        if !known.is_empty() {
+            let root = side.root.clone();
+            let files = known.into_iter();
+            graphs.files = files
+                .map(|graph| DescribedGraph::new(root.clone(), graph))
+                .collect();
+            let all: Vec<usize> = (0..graphs.files.len()).collect();
+            let indexed = graphs.indexed(&all);
+            graphs.of_run = (side.runs.iter())
+                .map(|run| graphs.find(&indexed, run))
+                .collect();
+            graphs.producers = wiring::producers(&graphs, &side.runs, mindspore);
+            return graphs;
+        }
         let mut problems = Vec::new();
         // The first stands for all directories without descriptions.
         let mut dirs: Vec<FilesOfDir> = vec![FilesOfDir::default()];
@@ -101,6 +120,22 @@ impl DumpGraphs {
         side.problems.extend(problems);
         graphs.producers = wiring::producers(&graphs, &side.runs, mindspore);
         graphs
+    }
+
+    /// Follows runs that get other numbers, or leave.
+    pub(super) fn renumber(&mut self, numbers: &[Option<usize>]) {
+        let moved = |at: SlotRef| {
+            Some(SlotRef {
+                run: (*numbers.get(at.run)?)?,
+                ..at
+            })
+        };
+        let mut is_kept = numbers.iter().map(Option::is_some);
+        self.of_run.retain(|_| is_kept.next().unwrap_or(false));
+        let producers = std::mem::take(&mut self.producers).into_iter();
+        self.producers = producers
+            .filter_map(|(reader, maker)| Some((moved(reader)?, moved(maker)?)))
+            .collect();
     }
 
     fn read(&mut self, dir: &Path, problems: &mut Vec<String>) -> Vec<usize> {
