@@ -32,6 +32,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &["tensor", "store", "overflow", "capture", "config", "engine"],
     ),
     (
+        "opscope-diff",
+        &["tensor", "store", "analysis", "capture", "engine", "dump"],
+    ),
+    (
         "opscope-acl",
         &["tensor", "store", "capture", "config", "engine", "dump"],
     ),

@@ -1,0 +1,23 @@
+//! Two runs beside each other: the golden side is held, and the target is compared while it runs.
+//!
+//! | module | job |
+//! | --- | --- |
+//! | [`inputs`] | the same inputs for both models |
+//! | `golden` | the slots of the golden side, found by the names that a running operator has |
+//! | `sink` | a sink that compares each tensor with its golden partner and holds what differs |
+//! | `runs` | runs of a model for all its steps |
+//!
+//! What the values mean is decided by `opscope_analysis::compare`, once all of them are there: a
+//! partner by name is a guess, which may spare a second look at the same pair of tensors and
+//! nothing else.
+
+mod golden;
+pub mod inputs;
+mod runs;
+mod sink;
+
+pub use golden::GoldenSlots;
+pub use runs::{RunError, RunOutcome, run_steps};
+pub use sink::{
+    ComparingSink, FirstBeyond, StreamedOperator, StreamedSlot, TargetStore, WatchOptions,
+};
