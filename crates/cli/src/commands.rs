@@ -3,6 +3,7 @@
 pub(crate) mod compare;
 pub(crate) mod config;
 pub(crate) mod convert;
+pub(crate) mod diff;
 pub(crate) mod dump;
 pub(crate) mod gears;
 pub(crate) mod index;

@@ -17,7 +17,7 @@ use crate::console::tell;
 use crate::exit::{CommandFailure, USAGE};
 
 /// Which engine.
-#[derive(clap::Args)]
+#[derive(Clone, PartialEq, clap::Args)]
 pub(crate) struct EngineArguments {
     /// Engine that runs the model; `auto` takes ONNX Runtime if it finds one that works, else tract
     /// [default: what OPSCOPE_ENGINE says, else auto]
@@ -30,7 +30,7 @@ pub(crate) struct EngineArguments {
 }
 
 /// Options that choose which graph of a model runs, and where.
-#[derive(clap::Args)]
+#[derive(PartialEq, clap::Args)]
 pub(crate) struct GraphArguments {
     /// Run the graph that the model has, or what ONNX Runtime makes of it to run it fast
     #[arg(long, value_name = "GRAPH", default_value = "original", value_parser = graph_kind(), help_heading = "Engine")]
@@ -39,6 +39,43 @@ pub(crate) struct GraphArguments {
     /// be repeated, the preferred one first. What none of them has runs on the CPU
     #[arg(long, value_name = "NAME", help_heading = "Engine")]
     provider: Vec<String>,
+}
+
+/// Which engine, which graph and where, for a second side of a comparison.
+#[derive(clap::Args)]
+pub(crate) struct GoldenEngineArguments {
+    /// Engine that runs GOLDEN [default: that of TARGET]
+    #[arg(long, value_name = "ENGINE", value_parser = engine_kind(), help_heading = "Engine")]
+    golden_engine: Option<EngineKind>,
+    /// Where ONNX Runtime's library for GOLDEN is [default: that of TARGET]
+    #[arg(long, value_name = "FILE|DIR", help_heading = "Engine")]
+    golden_engine_lib: Option<PathBuf>,
+    /// The graph of GOLDEN that runs
+    #[arg(long, value_name = "GRAPH", default_value = "original", value_parser = graph_kind(), help_heading = "Engine")]
+    golden_graph: GraphKind,
+    /// An execution provider of ONNX Runtime for GOLDEN; may be repeated [default: the CPU]
+    #[arg(long, value_name = "NAME", help_heading = "Engine")]
+    golden_provider: Vec<String>,
+}
+
+impl GoldenEngineArguments {
+    /// The engine and the graph of the golden side. It has the target's engine unless it names one.
+    pub(crate) fn resolve(&self, target: &EngineArguments) -> (EngineArguments, GraphArguments) {
+        let names_one = self.golden_engine.is_some() || self.golden_engine_lib.is_some();
+        let engine = if names_one {
+            EngineArguments {
+                engine: self.golden_engine,
+                engine_lib: self.golden_engine_lib.clone(),
+            }
+        } else {
+            target.clone()
+        };
+        let graph = GraphArguments {
+            graph: self.golden_graph,
+            provider: self.golden_provider.clone(),
+        };
+        (engine, graph)
+    }
 }
 
 fn engine_kind() -> impl TypedValueParser<Value = EngineKind> {
@@ -139,6 +176,16 @@ impl EngineInUse {
 
     pub(crate) fn name(&self) -> &'static str {
         self.chosen.engine.name()
+    }
+
+    /// The engine, as it was chosen.
+    pub(crate) fn choice(&self) -> &EngineChoice {
+        &self.chosen
+    }
+
+    /// Threads, graph and providers.
+    pub(crate) fn load_options(&self) -> &LoadOptions {
+        &self.options
     }
 
     /// Which graph of a model it runs.

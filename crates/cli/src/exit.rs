@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use opscope_config::ConfigError;
+use opscope_diff::RunError;
 use opscope_engine::{EngineError, InputError};
 use opscope_store::{StoreError, regular_file};
 
@@ -95,6 +96,19 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
         .map(ToString::to_string)
         .collect::<Vec<_>>()
         .join(": ")
+}
+
+impl From<RunError> for CommandFailure {
+    fn from(error: RunError) -> CommandFailure {
+        match error {
+            RunError::Engine { step, source } => {
+                let failure = CommandFailure::from(source);
+                let error = failure.error.map(|e| e.context(format!("step {step}")));
+                CommandFailure { error, ..failure }
+            }
+            other => CommandFailure::new(PARTIAL, other),
+        }
+    }
 }
 
 impl From<io::Error> for CommandFailure {

@@ -114,6 +114,46 @@ impl InputSource {
         Ok(source)
     }
 
+    /// [`InputSource::new`] that makes up what nobody gives: random values of the seed 0 where there
+    /// are no inputs at all, and extents of random values from `shapes`. Also gives the inputs that
+    /// were made up, in words.
+    pub(crate) fn with_defaults(
+        arguments: &InputArguments,
+        signature: &ModelSignature,
+        shapes: BTreeMap<String, Shape>,
+    ) -> Result<(InputSource, Option<String>), CommandFailure> {
+        let mut source = InputSource::new(arguments, true, signature)?;
+        if source.seed.is_none() {
+            return Ok((source, None));
+        }
+        let mut made_up = Vec::new();
+        for value in &signature.inputs {
+            let is_given = matches!(&source.sets[..], [InputSet::Given(given)] if given.contains_key(&value.name));
+            if is_given {
+                continue;
+            }
+            let default = shapes.get(&value.name);
+            let is_chosen = default.is_some() && !source.shapes.contains_key(&value.name);
+            if let Some(shape) = default.filter(|_| is_chosen) {
+                source.shapes.insert(value.name.clone(), shape.clone());
+            }
+            if is_chosen || arguments.is_empty() {
+                let shape = resolve_shape(value, source.shapes.get(&value.name))?;
+                let declared = if is_chosen {
+                    format!(" for {}", value.shape_text())
+                } else {
+                    String::new()
+                };
+                made_up.push(format!(
+                    "`{}` {} {shape}{declared}",
+                    value.name, value.dtype
+                ));
+            }
+        }
+        let note = (!made_up.is_empty()).then(|| made_up.join(", "));
+        Ok((source, note))
+    }
+
     /// Number of different sets of inputs; steps take them in turn.
     pub(crate) fn n_sets(&self) -> u64 {
         self.sets.len() as u64

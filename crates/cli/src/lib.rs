@@ -16,7 +16,8 @@ use std::ffi::OsString;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    compare, config, convert, dump, gears, index, msaccucmp, op, overflow, replay, show, sql, view,
+    compare, config, convert, diff, dump, gears, index, msaccucmp, op, overflow, replay, show, sql,
+    view,
 };
 use crate::console::tell;
 use crate::exit::CommandFailure;
@@ -40,6 +41,7 @@ enum CliCommand {
     Config(config::ConfigArguments),
     Convert(convert::ConvertArguments),
     Compare(Box<compare::CompareArguments>),
+    Diff(Box<diff::DiffArguments>),
     Show(show::ShowArguments),
     View(view::ViewArguments),
     Index(index::IndexArguments),
@@ -60,7 +62,12 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
     opscope_engine::disable_telemetry();
     let arguments = accept_single_dash(arguments);
     let code = match CommandLine::try_parse_from(&arguments) {
-        Ok(cli) => execute(&cli.command),
+        Ok(mut cli) => {
+            if let CliCommand::Diff(command) = &mut cli.command {
+                command.words = words(&arguments);
+            }
+            execute(&cli.command)
+        }
         Err(error) => {
             // There is nobody to tell that the output is closed.
             let _ = if error.use_stderr() {
@@ -77,6 +84,14 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
     // Only a binary's own end does this.
     let _ = console::flush();
     code
+}
+
+/// A command line as a shell takes it.
+fn words(arguments: &[OsString]) -> Vec<String> {
+    let words = arguments.iter().skip(1).map(|word| word.to_string_lossy());
+    std::iter::once("opscope".to_owned())
+        .chain(words.map(|word| diff::quote(&word)))
+        .collect()
 }
 
 /// A mistake in the arguments, in words. The message repeats some of them, among lines of its own:
@@ -104,6 +119,7 @@ fn execute(command: &CliCommand) -> u8 {
         CliCommand::Config(arguments) => config::run(arguments),
         CliCommand::Convert(arguments) => convert::run(arguments),
         CliCommand::Compare(arguments) => compare::run(arguments),
+        CliCommand::Diff(arguments) => diff::run(arguments),
         CliCommand::Show(arguments) => show::run(arguments),
         CliCommand::View(arguments) => view::run(arguments),
         CliCommand::Index(arguments) => index::run(arguments),

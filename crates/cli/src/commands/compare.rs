@@ -17,6 +17,7 @@ use opscope_analysis::compare::{Selection, SkipPattern};
 use opscope_analysis::default_jobs;
 use opscope_tensor::difference;
 use opscope_view::ViewedRuns;
+use serde_json::Value;
 
 use self::outcome::FailOn;
 use self::reports::ReportArguments;
@@ -50,35 +51,63 @@ pub(crate) struct CompareArguments {
     #[arg(required_unless_present = "from", conflicts_with = "from")]
     golden: Option<PathBuf>,
     /// Judge a result that `--json` or `--jsonl` saved anew; no tensor is read
-    #[arg(long, value_name = "RESULT")]
+    #[arg(long, value_name = "RESULT", conflicts_with_all = MEASURING)]
     from: Option<PathBuf>,
     /// A dump that shows how far from GOLDEN is natural, such as one of the same dtype as TARGET
     #[arg(long, value_name = "DIR", conflicts_with = "from")]
     reference: Option<PathBuf>,
-    /// Limits that differ from the defaults
-    #[arg(long, value_name = "FILE")]
-    thresholds: Option<PathBuf>,
-    /// Which operators belong together, in YAML or JSON; the rest is looked for as without it
-    #[arg(long, value_name = "FILE", conflicts_with = "from")]
-    mapping: Option<PathBuf>,
     /// Write which operators were taken for partners, to be edited and given back with `--mapping`,
     /// and compare nothing
     #[arg(long, value_name = "FILE", conflicts_with = "from")]
     export_mapping: Option<PathBuf>,
+    /// Show the result as a page in the browser, as `opscope view` does, until Ctrl-C
+    #[arg(long, conflicts_with = "from")]
+    view: bool,
+    #[command(flatten)]
+    server: ServerArguments,
+    // Last, as their headings hold for all that follows.
+    #[command(flatten)]
+    options: ComparisonArguments,
+}
+
+/// Options without a meaning for a result whose numbers are there.
+const MEASURING: [&str; 11] = [
+    "mapping",
+    "fusion",
+    "golden_fusion",
+    "no_guesses",
+    "kl",
+    "jobs",
+    "steps",
+    "ranks",
+    "filter",
+    "op_type",
+    "outputs_only",
+];
+
+/// How dumps are compared, and what becomes of the result.
+#[derive(clap::Args)]
+pub(crate) struct ComparisonArguments {
+    /// Limits that differ from the defaults
+    #[arg(long, value_name = "FILE")]
+    thresholds: Option<PathBuf>,
+    /// Which operators belong together, in YAML or JSON; the rest is looked for as without it
+    #[arg(long, value_name = "FILE")]
+    mapping: Option<PathBuf>,
     /// The vendor's fusion rules, in JSON, which say what the compiler fused in TARGET
-    #[arg(long, value_name = "FILE", conflicts_with = "from")]
+    #[arg(long, value_name = "FILE")]
     fusion: Option<PathBuf>,
     /// The fusion rules of what the compiler fused in GOLDEN
-    #[arg(long, value_name = "FILE", conflicts_with = "from")]
+    #[arg(long, value_name = "FILE")]
     golden_fusion: Option<PathBuf>,
     /// Pair operators by mapping, fusion rules and name only, never by their order or likeness
-    #[arg(long, conflicts_with = "from")]
+    #[arg(long)]
     no_guesses: bool,
     /// Also compute the Kullback-Leibler divergence
-    #[arg(long, conflicts_with = "from")]
+    #[arg(long)]
     kl: bool,
     /// Number of threads [default: one for each processor]
-    #[arg(long, value_name = "N", conflicts_with = "from")]
+    #[arg(long, value_name = "N")]
     jobs: Option<usize>,
     /// How many operators and skips to show
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
@@ -93,12 +122,6 @@ pub(crate) struct CompareArguments {
     /// Print nothing but what `-` asks for
     #[arg(short, long)]
     quiet: bool,
-    /// Show the result as a page in the browser, as `opscope view` does, until Ctrl-C
-    #[arg(long, conflicts_with = "from")]
-    view: bool,
-    #[command(flatten)]
-    server: ServerArguments,
-    // Last, as their headings hold for all that follows.
     #[command(flatten)]
     part: PartArguments,
     #[command(flatten)]
@@ -110,19 +133,19 @@ pub(crate) struct CompareArguments {
 #[command(next_help_heading = "Part")]
 struct PartArguments {
     /// Compare these steps; what belongs to no step always is
-    #[arg(long, value_name = "0-3,10,20-", value_parser = step_ranges, conflicts_with = "from")]
+    #[arg(long, value_name = "0-3,10,20-", value_parser = step_ranges)]
     steps: Option<NumberRanges>,
     /// Compare these ranks; what belongs to no rank always is
-    #[arg(long, value_name = "0-3,7", value_parser = rank_ranges, conflicts_with = "from")]
+    #[arg(long, value_name = "0-3,7", value_parser = rank_ranges)]
     ranks: Option<NumberRanges>,
     /// Compare operators with such a name, with `*` and `?`; may be repeated
-    #[arg(long, value_name = "PATTERN", conflicts_with = "from")]
+    #[arg(long, value_name = "PATTERN")]
     filter: Vec<String>,
     /// Compare operators of such a type, with `*` and `?`; may be repeated
-    #[arg(long, value_name = "PATTERN", conflicts_with = "from")]
+    #[arg(long, value_name = "PATTERN")]
     op_type: Vec<String>,
     /// Leave inputs out; what an operator inherited is not known then
-    #[arg(long, conflicts_with = "from")]
+    #[arg(long)]
     outputs_only: bool,
 }
 
@@ -130,27 +153,23 @@ struct PartArguments {
 const THRESHOLDS: &str = "thresholds";
 
 pub(crate) fn run(arguments: &CompareArguments) -> Result<(), CommandFailure> {
-    arguments.reports.check()?;
-    let judging = VerdictOptions {
-        thresholds: thresholds(arguments.thresholds.as_deref())?,
-        n_ranked: arguments.top,
-        allowed: arguments
-            .allow_skip
-            .iter()
-            .map(|text| SkipPattern::new(text))
-            .collect(),
-    };
+    let options = &arguments.options;
+    options.reports.check()?;
+    let judging = options.judging()?;
     let comparison = match (&arguments.from, &arguments.target, &arguments.golden) {
         // The saved pairs and numbers stay. Options that would change them never get here, as clap
         // refuses them beside `--from`.
-        (Some(saved), ..) => judged_anew(arguments, saved, &judging)?,
+        (Some(saved), ..) => judged_anew(options, saved, &judging)?,
         (None, Some(target), Some(golden)) => {
-            let request = request(arguments, (target, golden), judging)?;
+            let request = ComparisonRequest {
+                reference: arguments.reference.clone(),
+                ..options.request((target, golden), judging)?
+            };
             if let Some(path) = &arguments.export_mapping {
                 let mapping = run::mapping(&request).map_err(failure)?;
                 // The mapping is for editing, and a comparison by partners that somebody is about
                 // to correct would take long for nothing.
-                return partners::export(&mapping, path, arguments.reports.is_replacing());
+                return partners::export(&mapping, path, options.reports.is_replacing());
             }
             progress::with_spinner("comparing", || run::run(&request)).map_err(failure)?
         }
@@ -164,13 +183,13 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<(), CommandFailure> {
     };
     // The verdict is printed before the reports are written, so that it is not lost with a full
     // disk.
-    if !arguments.quiet && !arguments.reports.is_stdout_taken() {
-        terminal::print(&comparison, arguments.top)?;
-    }
-    arguments.reports.write(&comparison)?;
-    let code = outcome::code(&comparison, arguments.fail_on);
-    if arguments.reports.has_page() || arguments.view {
-        show(arguments, comparison)?;
+    options.print(&comparison)?;
+    options.reports.write(&comparison)?;
+    let code = options.code(&comparison);
+    if options.reports.has_page() || arguments.view {
+        let dumps = arguments.target.as_deref().zip(arguments.golden.as_deref());
+        let server = arguments.view.then_some(&arguments.server);
+        options.show(comparison, dumps, server)?;
     }
     match code {
         0 => Ok(()),
@@ -178,22 +197,121 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<(), CommandFailure> {
     }
 }
 
-/// The page of a comparison, as a file and from a server.
-fn show(arguments: &CompareArguments, comparison: Comparison) -> Result<(), CommandFailure> {
-    let n_threads = arguments.jobs.unwrap_or_else(default_jobs).max(1);
-    let runs = match (&arguments.target, &arguments.golden) {
-        // Elements are looked into again: a comparison keeps only what it measured.
-        (Some(target), Some(golden)) => {
-            ViewedRuns::open_compared(comparison, [target, golden], n_threads)
-                .map_err(view::failure)?
-        }
-        _ => ViewedRuns::of_saved(comparison),
-    };
-    arguments.reports.write_page(&runs)?;
-    if arguments.view {
-        view::serve(Arc::new(runs), None, &arguments.server, n_threads)?;
+impl ComparisonArguments {
+    /// Looks before the work whether its results could be written.
+    pub(crate) fn check(&self) -> Result<(), CommandFailure> {
+        self.reports.check()
     }
-    Ok(())
+
+    /// Limits, and what may stay uncompared.
+    pub(crate) fn judging(&self) -> Result<VerdictOptions, CommandFailure> {
+        let patterns = self.allow_skip.iter();
+        Ok(VerdictOptions {
+            thresholds: thresholds(self.thresholds.as_deref())?,
+            n_ranked: self.top,
+            allowed: patterns.map(|text| SkipPattern::new(text)).collect(),
+        })
+    }
+
+    /// Threads that compare. `--jobs 0` asks for the fewest that can do any work.
+    pub(crate) fn n_threads(&self) -> usize {
+        self.jobs.unwrap_or_else(default_jobs).max(1)
+    }
+
+    /// The comparison that these ask for.
+    pub(crate) fn request(
+        &self,
+        (target, golden): (&Path, &Path),
+        judging: VerdictOptions,
+    ) -> Result<ComparisonRequest, CommandFailure> {
+        let part = &self.part;
+        let ranges =
+            // No ranges stand for everything.
+            |given: &Option<NumberRanges>| given.clone().map(|ranges| ranges.0).unwrap_or_default();
+        Ok(ComparisonRequest {
+            target: target.to_owned(),
+            golden: golden.to_owned(),
+            reference: None,
+            selection: Selection {
+                steps: ranges(&part.steps),
+                ranks: ranges(&part.ranks),
+                names: part.filter.clone(),
+                op_types: part.op_type.clone(),
+                is_outputs_only: part.outputs_only,
+            },
+            matching: partners::options(
+                self.mapping.as_deref(),
+                [self.fusion.as_deref(), self.golden_fusion.as_deref()],
+                self.no_guesses,
+            )?,
+            n_threads: self.n_threads(),
+            difference: difference::DifferenceOptions { has_kl: self.kl },
+            judging,
+            program: program(),
+            options: options(self),
+        })
+    }
+
+    /// Whether standard output is for the words of a result.
+    pub(crate) fn has_words(&self) -> bool {
+        !self.quiet && !self.reports.is_stdout_taken()
+    }
+
+    /// Prints a result, unless nobody wants to see it.
+    pub(crate) fn print(&self, comparison: &Comparison) -> Result<(), CommandFailure> {
+        if self.has_words() {
+            terminal::print(comparison, self.top)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the files of a result, but for the page.
+    pub(crate) fn write(&self, comparison: &Comparison) -> Result<(), CommandFailure> {
+        self.reports.write(comparison)
+    }
+
+    /// The file that `--json` names, for a command that has no other report; `option` is why.
+    pub(crate) fn only_json(&self, option: &str) -> Result<Option<&Path>, CommandFailure> {
+        self.reports.only_json(option)
+    }
+
+    /// Writes JSON to a file, or to standard output for `-`.
+    pub(crate) fn write_json(&self, value: &Value, path: &Path) -> Result<(), CommandFailure> {
+        self.reports.write_json(value, path)
+    }
+
+    /// Whether the page is to be a file, for which the dumps are looked into once more.
+    pub(crate) fn has_page(&self) -> bool {
+        self.reports.has_page()
+    }
+
+    /// The exit code of a result.
+    pub(crate) fn code(&self, comparison: &Comparison) -> u8 {
+        outcome::code(comparison, self.fail_on)
+    }
+
+    /// Writes the page as a file, if that is asked for, and serves it on `server`.
+    pub(crate) fn show(
+        &self,
+        comparison: Comparison,
+        dumps: Option<(&Path, &Path)>,
+        server: Option<&ServerArguments>,
+    ) -> Result<(), CommandFailure> {
+        let n_threads = self.n_threads();
+        let runs = match dumps {
+            // Elements are looked into again: a comparison keeps only what it measured.
+            Some((target, golden)) => {
+                ViewedRuns::open_compared(comparison, [target, golden], n_threads)
+                    .map_err(view::failure)?
+            }
+            None => ViewedRuns::of_saved(comparison),
+        };
+        self.reports.write_page(&runs)?;
+        match server {
+            Some(server) => view::serve(Arc::new(runs), None, server, n_threads),
+            None => Ok(()),
+        }
+    }
 }
 
 fn thresholds(path: Option<&Path>) -> Result<Thresholds, CommandFailure> {
@@ -204,7 +322,7 @@ fn thresholds(path: Option<&Path>) -> Result<Thresholds, CommandFailure> {
 }
 
 fn judged_anew(
-    arguments: &CompareArguments,
+    arguments: &ComparisonArguments,
     saved: &Path,
     judging: &VerdictOptions,
 ) -> Result<Comparison, CommandFailure> {
@@ -217,45 +335,6 @@ fn judged_anew(
     Ok(comparison)
 }
 
-fn request(
-    arguments: &CompareArguments,
-    (target, golden): (&Path, &Path),
-    judging: VerdictOptions,
-) -> Result<ComparisonRequest, CommandFailure> {
-    let part = &arguments.part;
-    let ranges =
-        // No ranges stand for everything.
-        |given: &Option<NumberRanges>| given.clone().map(|ranges| ranges.0).unwrap_or_default();
-    Ok(ComparisonRequest {
-        target: target.to_owned(),
-        golden: golden.to_owned(),
-        reference: arguments.reference.clone(),
-        selection: Selection {
-            steps: ranges(&part.steps),
-            ranks: ranges(&part.ranks),
-            names: part.filter.clone(),
-            op_types: part.op_type.clone(),
-            is_outputs_only: part.outputs_only,
-        },
-        matching: partners::options(
-            arguments.mapping.as_deref(),
-            [
-                arguments.fusion.as_deref(),
-                arguments.golden_fusion.as_deref(),
-            ],
-            arguments.no_guesses,
-        )?,
-        // `--jobs 0` asks for the fewest threads that can do any work.
-        n_threads: arguments.jobs.unwrap_or_else(default_jobs).max(1),
-        difference: difference::DifferenceOptions {
-            has_kl: arguments.kl,
-        },
-        judging,
-        program: program(),
-        options: options(arguments),
-    })
-}
-
 /// Compares two dumps as the command does without options.
 pub(crate) fn with_defaults(
     target: &Path,
@@ -266,7 +345,7 @@ pub(crate) fn with_defaults(
     progress::with_spinner("comparing", || run::run(&request)).map_err(failure)
 }
 
-fn failure(error: CompareError) -> CommandFailure {
+pub(crate) fn failure(error: CompareError) -> CommandFailure {
     let code = match &error {
         CompareError::Open { .. } | CompareError::Empty { .. } => UNREADABLE,
         // The dumps can be read here: the options leave nothing of them, or a file of the user's
@@ -276,13 +355,13 @@ fn failure(error: CompareError) -> CommandFailure {
     CommandFailure::new(code, error)
 }
 
-fn thresholds_option(arguments: &CompareArguments) -> Option<(String, String)> {
+fn thresholds_option(arguments: &ComparisonArguments) -> Option<(String, String)> {
     let path = arguments.thresholds.as_ref()?;
     Some((THRESHOLDS.to_owned(), path.display().to_string()))
 }
 
 /// Options that change the result, for the result.
-fn options(arguments: &CompareArguments) -> Vec<(String, String)> {
+fn options(arguments: &ComparisonArguments) -> Vec<(String, String)> {
     let part = &arguments.part;
     let mut options: Vec<(String, String)> = thresholds_option(arguments).into_iter().collect();
     let mut put = |name: &str, value: String| options.push((name.to_owned(), value));

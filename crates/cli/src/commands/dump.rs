@@ -244,7 +244,7 @@ impl RunArguments {
 }
 
 /// The file name after the last `/`, cut at the last `.`.
-fn file_stem(path: &Path) -> String {
+pub(crate) fn file_stem(path: &Path) -> String {
     path.file_stem()
         .unwrap_or_default()
         .to_string_lossy()

@@ -14,6 +14,7 @@ use opscope_analysis::compare::result::{OperatorName, VerdictLevel};
 use opscope_analysis::compare::side::ComparedDump;
 use opscope_analysis::compare::verdict::Thresholds;
 use opscope_engine::LoadOptions;
+use opscope_engine::choice::EngineChoice;
 
 use self::arrays::ArrayFolder;
 use self::operators::{ModelOperators, ReplayEngine};
@@ -103,6 +104,50 @@ impl From<ReplayRefusal> for CommandFailure {
 pub(super) struct RefusedOperator {
     operator: OperatorName,
     refusal: ReplayRefusal,
+}
+
+/// A side of a comparison whose operators are run again.
+pub(crate) struct ReplaySide<'a> {
+    /// Its tensors.
+    pub(crate) dump: &'a ComparedDump,
+    /// The model; none where the dump describes its graph well enough.
+    pub(crate) model: Option<&'a Path>,
+}
+
+/// Runs executions of the target again, each with its golden partner, in an engine that was chosen
+/// before, and prints what that tells.
+pub(crate) fn print_replayed(
+    [target, golden]: [ReplaySide<'_>; 2],
+    runs: &[usize],
+    (choice, options): (&EngineChoice, &LoadOptions),
+    (matching, thresholds): (&MatchingOptions, &Thresholds),
+) -> Result<(), CommandFailure> {
+    let engine = ReplayEngine::of_choice(choice.clone());
+    let [of_target, of_golden] = [target.model, golden.model].map(|path| {
+        // What cannot be opened for this is run by its description, or told as refused.
+        let opened = path.and_then(|path| engine.open(path).ok());
+        opened.map(ModelOperators::of_model)
+    });
+    let matching = Matching::align(target.dump, golden.dump, matching);
+    let matching = matching.map_err(|error| CommandFailure::new(USAGE, error))?;
+    let half = ReplayedDump::new(golden.dump, of_golden.as_ref(), &engine);
+    let context = ReplayContext {
+        target: &ReplayedDump::new(target.dump, of_target.as_ref(), &engine),
+        golden: Some(GoldenDump::new(half, &matching)),
+        thresholds,
+        options: options.clone(),
+    };
+    let (mut replayed, mut refused) = (Vec::new(), Vec::new());
+    for &run in runs {
+        match context.replay(run) {
+            Ok((found, _)) => replayed.push(found),
+            Err(refusal) => refused.push(RefusedOperator {
+                operator: run::name_of(&target.dump.runs[run]),
+                refusal,
+            }),
+        }
+    }
+    report::print(&replayed, &refused, true)
 }
 
 pub(crate) fn run(arguments: &ReplayArguments) -> Result<(), CommandFailure> {

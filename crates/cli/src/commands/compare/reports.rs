@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use opscope_analysis::compare::report::{self, ReportError, ReportFormat};
 use opscope_analysis::compare::result::Comparison;
 use opscope_view::ViewedRuns;
+use serde_json::Value;
 
 use crate::commands::view;
 use crate::console;
@@ -54,6 +55,27 @@ impl ReportArguments {
         ];
         all.into_iter()
             .filter_map(|(path, format)| Some((path.as_deref()?, format)))
+    }
+
+    /// The file of `--json`, where no other report can be written.
+    pub(super) fn only_json(&self, option: &str) -> Result<Option<&Path>, CommandFailure> {
+        let is_json = |format: &Option<ReportFormat>| matches!(format, Some(ReportFormat::Json));
+        if self.all().any(|(_, format)| !is_json(&format)) {
+            let message = format!("`{option}` has no report but `--json`");
+            return Err(CommandFailure::message(USAGE, message));
+        }
+        Ok(self.json.as_deref())
+    }
+
+    /// Writes JSON to a file, or to standard output.
+    pub(super) fn write_json(&self, value: &Value, path: &Path) -> Result<(), CommandFailure> {
+        let text = format!("{value:#}\n");
+        if path == Path::new(STDOUT) {
+            let mut out = BufWriter::new(console::json_out());
+            out.write_all(text.as_bytes())?;
+            return Ok(out.flush()?);
+        }
+        save_text(&text, path, self.force)
     }
 
     /// Whether the page is asked for, which needs the dumps once more.

@@ -315,13 +315,13 @@ fn start(
 static IS_SIGNALLED: AtomicBool = AtomicBool::new(false);
 
 /// Whether a signal has come since the first run began.
-pub(super) fn is_signalled() -> bool {
+pub(crate) fn is_signalled() -> bool {
     IS_SIGNALLED.load(Ordering::Relaxed)
 }
 
 /// Lets the first signal stop the run that `flag` belongs to; a second one ends the process at
 /// once.
-pub(super) fn stop_on_signal(flag: Arc<AtomicBool>) -> Arc<AtomicBool> {
+pub(crate) fn stop_on_signal(flag: Arc<AtomicBool>) -> Arc<AtomicBool> {
     // A process can set this handler once, and `opscope op` runs several models, so the handler
     // looks up whose turn it is. It runs on a thread of its own, which may take a lock.
     static CURRENT: Mutex<Option<Arc<AtomicBool>>> = Mutex::new(None);

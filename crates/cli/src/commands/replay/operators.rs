@@ -141,22 +141,31 @@ impl<'a> LocatedOperators<'a> {
 
 /// The engine, chosen when it is first needed: dumps of other frameworks need none.
 pub(super) struct ReplayEngine<'a> {
-    arguments: &'a EngineArguments,
+    /// None where it was chosen before.
+    arguments: Option<&'a EngineArguments>,
     chosen: OnceCell<Result<EngineChoice, ReplayRefusal>>,
 }
 
 impl<'a> ReplayEngine<'a> {
     pub(super) fn new(arguments: &'a EngineArguments) -> ReplayEngine<'a> {
         ReplayEngine {
-            arguments,
+            arguments: Some(arguments),
             chosen: OnceCell::new(),
         }
     }
 
+    pub(super) fn of_choice(choice: EngineChoice) -> ReplayEngine<'a> {
+        ReplayEngine {
+            arguments: None,
+            chosen: OnceCell::from(Ok(choice)),
+        }
+    }
+
     fn get(&self) -> Result<SharedEngine, ReplayRefusal> {
-        let chosen = self
-            .chosen
-            .get_or_init(|| self.arguments.choose().map_err(ReplayRefusal::from));
+        let chosen = self.chosen.get_or_init(|| match self.arguments {
+            Some(arguments) => arguments.choose().map_err(ReplayRefusal::from),
+            None => Err(ReplayRefusal::new(USAGE, "no engine was chosen")),
+        });
         chosen.clone().map(|chosen| chosen.engine)
     }
 

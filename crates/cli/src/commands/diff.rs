@@ -1,0 +1,324 @@
+//! `opscope diff`.
+
+mod both;
+mod inputs;
+mod repeat;
+mod replayed;
+mod side;
+mod store;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use opscope_analysis::compare::result::Comparison;
+use opscope_analysis::compare::run;
+use opscope_dump::held::HeldRoom;
+use opscope_store::free_memory_bytes;
+
+use self::both::{BothSides, ComparedSides};
+use self::replayed::replay_suspects;
+use self::side::{ModelSide, SidePath};
+use self::store::KeepingPlace;
+use super::compare::{self, ComparisonArguments};
+use super::view::ServerArguments;
+use crate::arguments::ModeArguments;
+use crate::console::{self, line};
+use crate::engine::{EngineArguments, GoldenEngineArguments, GraphArguments};
+use crate::exit::{CommandFailure, USAGE};
+use crate::inputs::InputArguments;
+use crate::progress;
+
+/// Run two models, or one model in two ways, and name the operator at which they part
+///
+/// TARGET is the side that is examined, GOLDEN the one that is taken for right: each an ONNX model
+/// (`.onnx`) or a dump. Without GOLDEN, TARGET is both, and options say how the sides differ. Both
+/// run on the same inputs; random ones are made if none are given. The target is compared while it
+/// runs, and the operators in question are run again alone.
+///
+/// Ends with 0 if everything agrees, 1 if something differs too much, 2 for wrong usage, 3 if a
+/// side cannot be read or run, and 4 if nothing differs but something could not be compared.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  opscope diff quantised.onnx net.onnx --inputs samples.npz
+  opscope diff net.onnx --engine tract --golden-engine onnxruntime
+  opscope diff net.onnx --graph executed --seed 3
+  opscope diff half.onnx --golden-as float32
+  opscope diff net.onnx dump_of_yesterday --first
+  opscope diff net.onnx --repeat 10")]
+pub(crate) struct DiffArguments {
+    /// The side that is examined: a model or a dump
+    target: PathBuf,
+    /// The side that is taken for right [default: TARGET, run as the options for GOLDEN say]
+    golden: Option<PathBuf>,
+    #[command(flatten)]
+    inputs: InputArguments,
+    /// How often to run the models [default: once, or once for each set of inputs]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    runs: Option<u64>,
+    /// Stop TARGET at the first operator whose output differs too much
+    #[arg(long)]
+    first: bool,
+    /// Run TARGET this often on the same inputs, and name the operators that do not give the same
+    /// each time
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..), conflicts_with_all = ["golden", "first", "save", "view"])]
+    repeat: Option<u32>,
+    /// Threads that the engine may use in the runs of `--repeat`, in turn
+    #[arg(long, value_name = "N,M", value_delimiter = ',', requires = "repeat", value_parser = clap::value_parser!(u16).range(1..))]
+    repeat_threads: Vec<u16>,
+    /// Do not run the operators in question again
+    #[arg(long)]
+    no_replay: bool,
+    /// Keep the dumps of both sides: `{DIR}/target` and `{DIR}/golden`
+    #[arg(long, value_name = "DIR")]
+    save: Option<PathBuf>,
+    /// Show the result as a page in the browser, as `opscope view` does, until Ctrl-C
+    #[arg(long)]
+    view: bool,
+    #[command(flatten)]
+    server: ServerArguments,
+    /// Threads that the engine may use [default: one for each processor]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), help_heading = "Resources")]
+    threads: Option<u16>,
+    /// Most tensor bytes, in MiB, that are held in memory; what goes beyond is in a temporary file
+    /// without a name, in TMPDIR [default: half of the memory that is free]
+    #[arg(long, value_name = "MIB", help_heading = "Resources")]
+    memory: Option<u64>,
+    /// Run GOLDEN with all of its float16 and bfloat16 values and casts as this dtype: what differs
+    /// then is what the narrow dtype costs
+    #[arg(long, value_name = "DTYPE", value_enum, help_heading = "Engine")]
+    golden_as: Option<GoldenDtype>,
+    #[command(flatten)]
+    engine: EngineArguments,
+    #[command(flatten)]
+    graph: GraphArguments,
+    #[command(flatten)]
+    golden_engine: GoldenEngineArguments,
+    #[command(flatten)]
+    modes: ModeArguments,
+    #[command(flatten)]
+    options: ComparisonArguments,
+    /// The command line as a shell takes it.
+    #[arg(skip)]
+    pub(crate) words: Vec<String>,
+}
+
+/// The dtype that narrow floats of the golden side become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum GoldenDtype {
+    /// Single precision
+    Float32,
+}
+
+/// Two sides, as far as they are models.
+struct DiffSides {
+    target: LoadedSide,
+    golden: LoadedSide,
+}
+
+/// A side, ready to be run or read.
+enum LoadedSide {
+    Model(Box<ModelSide>),
+    Dump(PathBuf),
+}
+
+impl LoadedSide {
+    /// Its name in results.
+    fn label(&self) -> &Path {
+        match self {
+            LoadedSide::Model(model) => &model.label,
+            LoadedSide::Dump(path) => path,
+        }
+    }
+}
+
+pub(crate) fn run(arguments: &DiffArguments) -> Result<(), CommandFailure> {
+    arguments.options.check()?;
+    let target = SidePath::new(&arguments.target)?;
+    if let Some(n_runs) = arguments.repeat {
+        return repeat::run(arguments, &target, n_runs);
+    }
+    let golden = arguments.golden.as_deref().map(SidePath::new).transpose()?;
+    let sides = arguments.load(&target, golden.as_ref())?;
+    let Some(sides) = sides else {
+        return arguments.compare_dumps(&target, golden.as_ref());
+    };
+    arguments.run_sides(sides)
+}
+
+impl DiffArguments {
+    fn n_threads(&self) -> usize {
+        self.threads
+            .map_or_else(opscope_analysis::default_jobs, usize::from)
+    }
+
+    /// Runs what is a model, compares, and prints and writes the result.
+    fn run_sides(&self, mut sides: DiffSides) -> Result<(), CommandFailure> {
+        let options = &self.options;
+        let place = self.place()?;
+        let labels = [sides.target.label(), sides.golden.label()].map(Path::to_owned);
+        let request = options.request((&labels[0], &labels[1]), options.judging()?)?;
+        let mut both = BothSides::new(self, &request, &place);
+        let compared = both.compare(&mut sides)?;
+        options.print(&compared.comparison)?;
+        if options.has_words() {
+            if !self.no_replay {
+                replay_suspects(&request, &compared, &sides)?;
+            }
+            both.tell_costs();
+            let mut out = console::out();
+            line!(out, "{}", self.next_command(&compared, &place))?;
+        }
+        let paths = (&compared.target.path, &compared.golden.path);
+        self.finish(compared.comparison, paths)
+    }
+
+    /// Where the tensors of both sides are kept. A page looks into them once more, from the disk.
+    fn place(&self) -> Result<KeepingPlace, CommandFailure> {
+        if let Some(root) = &self.save {
+            return KeepingPlace::directory(root, self.modes.modes());
+        }
+        if self.view || self.options.has_page() {
+            return KeepingPlace::temporary();
+        }
+        let room = HeldRoom::new(self.memory_bytes());
+        Ok(KeepingPlace::Process(Arc::new(room)))
+    }
+
+    /// Most bytes that are held in memory.
+    fn memory_bytes(&self) -> u64 {
+        match self.memory {
+            Some(mib) => mib.saturating_mul(1 << 20),
+            // Where the system does not tell how much is free, a file takes everything.
+            None => free_memory_bytes().unwrap_or(0) / 2,
+        }
+    }
+
+    /// The command that shows more of the result.
+    fn next_command(&self, compared: &ComparedSides, place: &KeepingPlace) -> String {
+        match (&compared.target.path, &compared.golden.path) {
+            (Some(target), Some(golden)) if place.stays() => {
+                format!("more: opscope view {} {}", quoted(target), quoted(golden))
+            }
+            _ => format!("more: {} --view", self.words.join(" ")),
+        }
+    }
+
+    /// Whether engines tell nothing of themselves.
+    fn is_quiet(&self) -> bool {
+        !self.options.has_words()
+    }
+
+    /// Loads the models; none if both sides are dumps.
+    fn load(
+        &self,
+        target: &SidePath,
+        golden: Option<&SidePath>,
+    ) -> Result<Option<DiffSides>, CommandFailure> {
+        let is_quiet = self.is_quiet();
+        if let (SidePath::Dump(_), Some(SidePath::Dump(_))) = (target, golden) {
+            return Ok(None);
+        }
+        let golden_side = match (target, golden) {
+            (_, Some(golden)) => golden,
+            (SidePath::Model(_), None) => target,
+            (SidePath::Dump(path), None) => {
+                let message = format!("`{}` is a dump: GOLDEN is needed", path.display());
+                return Err(CommandFailure::message(USAGE, message));
+            }
+        };
+        if golden.is_none() && self.golden_as.is_none() {
+            self.check_differs()?;
+        }
+        let n_threads = self.n_threads();
+        let target = match target {
+            SidePath::Dump(path) => LoadedSide::Dump(path.clone()),
+            SidePath::Model(path) => {
+                let engine = side::engine((&self.engine, &self.graph), n_threads, is_quiet)?;
+                LoadedSide::Model(Box::new(ModelSide::load(path, &engine, None)?))
+            }
+        };
+        let golden = match golden_side {
+            SidePath::Dump(path) => LoadedSide::Dump(path.clone()),
+            SidePath::Model(path) => {
+                let (engine, graph) = self.golden_engine.resolve(&self.engine);
+                // One engine for both is told once.
+                let is_told = matches!(target, LoadedSide::Model(_)) && engine == self.engine;
+                let engine = side::engine((&engine, &graph), n_threads, is_quiet || is_told)?;
+                LoadedSide::Model(Box::new(self.load_golden(path, &engine)?))
+            }
+        };
+        Ok(Some(DiffSides { target, golden }))
+    }
+
+    fn load_golden(
+        &self,
+        path: &Path,
+        engine: &Arc<crate::engine::EngineInUse>,
+    ) -> Result<ModelSide, CommandFailure> {
+        let Some(GoldenDtype::Float32) = self.golden_as else {
+            return ModelSide::load(path, engine, None);
+        };
+        Err(CommandFailure::message(USAGE, "not yet"))
+    }
+
+    /// Refuses to compare a model with itself, run in the same way.
+    fn check_differs(&self) -> Result<(), CommandFailure> {
+        let golden = self.golden_engine.resolve(&self.engine);
+        if (&golden.0, &golden.1) != (&self.engine, &self.graph) {
+            return Ok(());
+        }
+        let message = "both sides are the same model, run in the same way";
+        let hint = "give GOLDEN, or an option such as `--golden-engine`, `--graph executed`, `--provider` or \
+             `--golden-as float32`; `--repeat N` tells whether it gives the same each time";
+        Err(CommandFailure::message(USAGE, message).with_hint(hint))
+    }
+
+    /// Compares two dumps, as `opscope compare` does.
+    fn compare_dumps(
+        &self,
+        target: &SidePath,
+        golden: Option<&SidePath>,
+    ) -> Result<(), CommandFailure> {
+        let paths = [target, golden.unwrap_or(target)].map(|side| side.path().to_owned());
+        let request = (self.options).request((&paths[0], &paths[1]), self.options.judging()?)?;
+        let compared = progress::with_spinner("comparing", || run::run(&request));
+        let comparison = compared.map_err(compare::failure)?;
+        self.options.print(&comparison)?;
+        let [target, golden] = paths.map(Some);
+        self.finish(comparison, (&target, &golden))
+    }
+
+    /// Writes a result, and shows it if that is asked for.
+    fn finish(
+        &self,
+        comparison: Comparison,
+        dumps: (&Option<PathBuf>, &Option<PathBuf>),
+    ) -> Result<(), CommandFailure> {
+        self.options.write(&comparison)?;
+        let code = self.options.code(&comparison);
+        if self.options.has_page() || self.view {
+            let server = self.view.then_some(&self.server);
+            let dumps = dumps.0.as_deref().zip(dumps.1.as_deref());
+            self.options.show(comparison, dumps, server)?;
+        }
+        match code {
+            0 => Ok(()),
+            code => Err(CommandFailure::silent(code)),
+        }
+    }
+}
+
+/// A path as a shell takes it.
+fn quoted(path: &Path) -> String {
+    quote(&path.to_string_lossy())
+}
+
+/// A word as a shell takes it.
+pub(crate) fn quote(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}

@@ -1,0 +1,272 @@
+//! Both sides: the golden one runs and is kept, then the target, which is compared while it runs.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use opscope_analysis::compare::result::{Comparison, VerdictLevel};
+use opscope_analysis::compare::run::{self, ComparisonRequest, OpenedDumps};
+use opscope_analysis::compare::side::ComparedDump;
+use opscope_capture::{SessionOptions, Sink};
+use opscope_diff::{ComparingSink, FirstBeyond, GoldenSlots, RunOutcome, WatchOptions, run_steps};
+
+use super::inputs::{Side, SideInputs};
+use super::side::ModelSide;
+use super::store::{KeepingPlace, KeptSide};
+use super::{DiffArguments, DiffSides, LoadedSide};
+use crate::commands::compare;
+use crate::commands::dump::run_model::{is_signalled, stop_on_signal};
+use crate::console::tell;
+use crate::exit::{CommandFailure, INTERRUPTED, USAGE};
+use crate::{format, progress};
+
+/// A comparison of two sides, of which at least one is run.
+pub(super) struct BothSides<'a> {
+    arguments: &'a DiffArguments,
+    request: &'a ComparisonRequest,
+    place: &'a KeepingPlace,
+    /// How long each part took.
+    times: Vec<(&'static str, Duration)>,
+}
+
+/// The result, with what was compared.
+pub(super) struct ComparedSides {
+    pub(super) comparison: Comparison,
+    pub(super) target: KeptSide,
+    pub(super) golden: KeptSide,
+}
+
+impl<'a> BothSides<'a> {
+    pub(super) fn new(
+        arguments: &'a DiffArguments,
+        request: &'a ComparisonRequest,
+        place: &'a KeepingPlace,
+    ) -> BothSides<'a> {
+        BothSides {
+            arguments,
+            request,
+            place,
+            times: Vec::new(),
+        }
+    }
+
+    pub(super) fn compare(
+        &mut self,
+        sides: &mut DiffSides,
+    ) -> Result<ComparedSides, CommandFailure> {
+        let inputs = self.inputs(sides)?;
+        let golden = self.golden(&mut sides.golden, &inputs)?;
+        let target = match &mut sides.target {
+            LoadedSide::Model(model) => model,
+            LoadedSide::Dump(path) => {
+                let target = self.open("target", path)?;
+                return self.judged(target, golden, None);
+            }
+        };
+        if self.arguments.first {
+            let compared = self.target(target, &golden, &inputs, true)?;
+            if let Some(compared) = compared {
+                return Ok(compared);
+            }
+            tell!(
+                "opscope: the first output beyond the limits is excused by its inputs: the target \
+                 runs once more, to its end"
+            );
+        }
+        let compared = self.target(target, &golden, &inputs, false)?;
+        // Only a run that was to stop early has nothing to tell.
+        compared.ok_or_else(|| CommandFailure::silent(INTERRUPTED))
+    }
+
+    /// The inputs of the models, made before the first of them runs.
+    fn inputs(&self, sides: &DiffSides) -> Result<SideInputs, CommandFailure> {
+        let inputs = match (&sides.target, &sides.golden) {
+            (LoadedSide::Model(target), LoadedSide::Model(golden)) => {
+                let signatures = [target.model.signature(), golden.model.signature()];
+                SideInputs::of_models(self.arguments, signatures)?
+            }
+            (LoadedSide::Model(model), LoadedSide::Dump(dump))
+            | (LoadedSide::Dump(dump), LoadedSide::Model(model)) => {
+                let dump = ComparedDump::open(dump, self.request.n_threads)?;
+                SideInputs::beside_dump(self.arguments, model.model.signature(), &dump)?
+            }
+            (LoadedSide::Dump(_), LoadedSide::Dump(_)) => {
+                return Err(CommandFailure::message(USAGE, "no side is a model"));
+            }
+        };
+        // A mistake in them is told before anything runs.
+        for (side, loaded) in [(Side::Target, &sides.target), (Side::Golden, &sides.golden)] {
+            if matches!(loaded, LoadedSide::Model(_)) {
+                inputs.get(side, 0)?;
+            }
+        }
+        Ok(inputs)
+    }
+
+    fn golden(
+        &mut self,
+        side: &mut LoadedSide,
+        inputs: &SideInputs,
+    ) -> Result<KeptSide, CommandFailure> {
+        let model = match side {
+            LoadedSide::Dump(path) => return self.open("golden", path),
+            LoadedSide::Model(model) => model,
+        };
+        let store = self.place.begin("golden", model)?;
+        let outcome = self.run(model, Side::Golden, store.sink(), inputs, None)?;
+        if outcome.is_stopped {
+            return Err(CommandFailure::silent(INTERRUPTED));
+        }
+        store.finish("golden", model, &outcome, self.request)
+    }
+
+    /// Runs the target beside the golden side. With `stops` it ends at the first output beyond the
+    /// limits; none if the comparison finds nothing wrong with the part that ran.
+    fn target(
+        &mut self,
+        model: &mut ModelSide,
+        golden: &KeptSide,
+        inputs: &SideInputs,
+        stops: bool,
+    ) -> Result<Option<ComparedSides>, CommandFailure> {
+        let store = self.place.begin("target", model)?;
+        let options = WatchOptions {
+            difference: self.request.difference,
+            stop_beyond: stops.then(|| self.request.judging.thresholds.clone()),
+            notes_operators: false,
+        };
+        let slots = GoldenSlots::new(golden.dump.clone());
+        let sink = Arc::new(ComparingSink::new(slots, store.target_store(), options));
+        let as_sink: Arc<dyn Sink> = sink.clone();
+        let outcome = self.run(model, Side::Target, as_sink, inputs, Some(&sink))?;
+        if is_signalled() {
+            return Err(CommandFailure::silent(INTERRUPTED));
+        }
+        let target = store.finish("target", model, &outcome, self.request)?;
+        if let Some(beyond) = sink.first_beyond() {
+            let part = self.first_part(&target, golden, (beyond, &sink))?;
+            if part.comparison.summary.level == VerdictLevel::Fail {
+                return Ok(Some(part));
+            }
+        }
+        if outcome.is_stopped {
+            target.discard()?;
+            return Ok(None);
+        }
+        self.judged(target, golden.clone(), Some(&sink)).map(Some)
+    }
+
+    /// Compares what ran up to the first output beyond the limits.
+    fn first_part(
+        &mut self,
+        target: &KeptSide,
+        golden: &KeptSide,
+        (beyond, sink): (FirstBeyond, &ComparingSink),
+    ) -> Result<ComparedSides, CommandFailure> {
+        // A run does not stop at once: how far it came depends on the threads that write, and the
+        // result must not.
+        let [target, golden] = [target, golden].map(|side| (side.path.clone(), &side.dump));
+        let mut part = ComparedDump::clone(target.1);
+        part.cut_after(beyond.step, beyond.timestamp_us);
+        let mut golden_part = ComparedDump::clone(golden.1);
+        // Operators that did not get their turn are no difference.
+        golden_part.cut_behind(&part);
+        let last = part.runs.last().map(|run| run.op_name.to_string());
+        tell!(
+            "opscope: compared up to `{}`, the first operator with an output beyond the limits: \
+             {} of {} operators",
+            last.unwrap_or_default(),
+            part.runs.len(),
+            golden.1.runs.len()
+        );
+        let kept = |path, dump| KeptSide {
+            dump: Arc::new(dump),
+            path,
+        };
+        self.judged(
+            kept(target.0, part),
+            kept(golden.0, golden_part),
+            Some(sink),
+        )
+    }
+
+    fn run(
+        &mut self,
+        model: &mut ModelSide,
+        side: Side,
+        sink: Arc<dyn Sink>,
+        inputs: &SideInputs,
+        comparing: Option<&ComparingSink>,
+    ) -> Result<RunOutcome, CommandFailure> {
+        let message = match side {
+            Side::Target => "running the target",
+            Side::Golden => "running the golden side",
+        };
+        let id = model.id.clone();
+        let outcome = progress::with_spinner(message, || {
+            run_steps(
+                (&mut *model.model, &id),
+                sink,
+                SessionOptions::default(),
+                &inputs.steps,
+                |nth| inputs.get(side, nth),
+                |session| {
+                    let flag = stop_on_signal(session.stop_flag());
+                    if let Some(comparing) = comparing {
+                        comparing.set_stop_flag(flag);
+                    }
+                },
+            )
+        })?;
+        for warning in model.model.take_warnings() {
+            tell!("opscope: warning: {warning}");
+        }
+        self.times.push((message, outcome.time));
+        Ok(outcome)
+    }
+
+    fn open(&self, side: &'static str, path: &Path) -> Result<KeptSide, CommandFailure> {
+        let mut dump = ComparedDump::open(path, self.request.n_threads)?;
+        run::narrow(side, &mut dump, self.request).map_err(compare::failure)?;
+        Ok(KeptSide {
+            dump: Arc::new(dump),
+            path: Some(path.to_owned()),
+        })
+    }
+
+    fn judged(
+        &mut self,
+        target: KeptSide,
+        golden: KeptSide,
+        measured: Option<&ComparingSink>,
+    ) -> Result<ComparedSides, CommandFailure> {
+        let dumps = OpenedDumps {
+            target: &target.dump,
+            golden: &golden.dump,
+            reference: None,
+            measured: measured.map(ComparingSink::measured),
+        };
+        let start = Instant::now();
+        let compared = progress::with_spinner("comparing", || run::run_opened(self.request, dumps));
+        self.times.push(("comparing", start.elapsed()));
+        Ok(ComparedSides {
+            comparison: compared.map_err(compare::failure)?,
+            target,
+            golden,
+        })
+    }
+
+    /// Tells on standard error how long everything took, and how much was held.
+    pub(super) fn tell_costs(&self) {
+        let times: Vec<String> = (self.times.iter())
+            .map(|(what, time)| format!("{what} {}", format::duration(*time)))
+            .collect();
+        let times = times.join(", ");
+        let KeepingPlace::Process(room) = self.place else {
+            tell!("opscope: {times}");
+            return;
+        };
+        let [in_memory, in_file] = room.n_bytes().map(format::bytes);
+        tell!("opscope: {times}; held {in_memory} in memory, {in_file} in a temporary file");
+    }
+}

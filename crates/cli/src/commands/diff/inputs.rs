@@ -1,0 +1,118 @@
+//! The inputs of both sides.
+
+use opscope_analysis::compare::side::ComparedDump;
+use opscope_diff::inputs::{BaseSide, InputPairing, default_shapes, pair_inputs, recorded_inputs};
+use opscope_engine::ModelSignature;
+use opscope_tensor::Tensor;
+
+use super::DiffArguments;
+use crate::console::tell;
+use crate::exit::{CommandFailure, USAGE};
+use crate::inputs::InputSource;
+
+/// Which side a model is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    Target,
+    Golden,
+}
+
+/// The inputs of the models of a comparison, step by step.
+pub(super) struct SideInputs {
+    values: InputValues,
+    /// The numbers of the steps.
+    pub(super) steps: Vec<u64>,
+}
+
+enum InputValues {
+    /// For the base, and by its pairing for the other side, if that is a model.
+    Made(InputSource, Option<(BaseSide, InputPairing)>),
+    /// From a dump, of each step.
+    Recorded(Vec<Vec<Tensor>>),
+}
+
+impl SideInputs {
+    /// The inputs of two models.
+    pub(super) fn of_models(
+        arguments: &DiffArguments,
+        [target, golden]: [&ModelSignature; 2],
+    ) -> Result<SideInputs, CommandFailure> {
+        let (base, pairing) =
+            pair_inputs(target, golden).map_err(|error| CommandFailure::new(USAGE, error))?;
+        if !pairing.is_by_name {
+            tell!(
+                "opscope: warning: the inputs of both models have other names: they are taken for \
+                 each other in their order"
+            );
+        }
+        let signature = match base {
+            BaseSide::Target => target,
+            BaseSide::Golden => golden,
+        };
+        SideInputs::made(arguments, signature, Some((base, pairing)))
+    }
+
+    /// The inputs of a model beside a dump: those that are given, else those that the dump has.
+    pub(super) fn beside_dump(
+        arguments: &DiffArguments,
+        signature: &ModelSignature,
+        dump: &ComparedDump,
+    ) -> Result<SideInputs, CommandFailure> {
+        if !arguments.inputs.is_empty() || signature.inputs.is_empty() {
+            return SideInputs::made(arguments, signature, None);
+        }
+        let mut steps: Vec<Option<u64>> = dump.runs.iter().map(|run| run.place.step).collect();
+        steps.sort_unstable();
+        steps.dedup();
+        let recorded = steps
+            .iter()
+            .map(|&step| recorded_inputs(dump, step, signature))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|error| {
+                // Other inputs than those of the dump would make every operator differ.
+                CommandFailure::new(USAGE, error).with_hint(
+                    "give the inputs that the dump was made with, by `--input` or `--inputs`",
+                )
+            })?;
+        tell!(
+            "opscope: inputs: those that the dump `{}` has",
+            dump.root.display()
+        );
+        Ok(SideInputs {
+            values: InputValues::Recorded(recorded),
+            steps: steps.into_iter().map(|step| step.unwrap_or(0)).collect(),
+        })
+    }
+
+    /// The inputs of a model alone.
+    pub(super) fn made(
+        arguments: &DiffArguments,
+        signature: &ModelSignature,
+        pairing: Option<(BaseSide, InputPairing)>,
+    ) -> Result<SideInputs, CommandFailure> {
+        let shapes = default_shapes(signature);
+        let (source, note) = InputSource::with_defaults(&arguments.inputs, signature, shapes)?;
+        if let Some(note) = note {
+            tell!("opscope: inputs: made at random: {note}");
+        }
+        let n_steps = arguments.runs.unwrap_or(source.n_sets());
+        Ok(SideInputs {
+            values: InputValues::Made(source, pairing),
+            steps: (0..n_steps).collect(),
+        })
+    }
+
+    /// The inputs of the n-th step of a side.
+    pub(super) fn get(&self, side: Side, nth: usize) -> Result<Vec<Tensor>, CommandFailure> {
+        let (source, pairing) = match &self.values {
+            InputValues::Recorded(steps) => return Ok(steps[nth].clone()),
+            InputValues::Made(source, pairing) => (source, pairing),
+        };
+        let base = source.step(nth as u64)?;
+        match (side, pairing) {
+            (Side::Target, Some((BaseSide::Golden, pairing)))
+            | (Side::Golden, Some((BaseSide::Target, pairing))) => Ok(pairing.apply(&base)?),
+            _ => Ok(base),
+        }
+    }
+}

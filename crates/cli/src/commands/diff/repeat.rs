@@ -1,0 +1,309 @@
+//! One side several times: which operators do not give the same each time?
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+use opscope_analysis::compare::side::ComparedDump;
+use opscope_capture::{SessionOptions, Sink};
+use opscope_diff::{
+    ComparingSink, GoldenSlots, StreamedOperator, TargetStore, WatchOptions, run_steps,
+};
+use opscope_dump::held::{HeldDump, HeldRoom, describe};
+use opscope_engine::operator_source::is_random;
+use opscope_store::record::SlotSide;
+use serde_json::{Value, json};
+
+use super::DiffArguments;
+use super::inputs::{Side, SideInputs};
+use super::side::{self, ModelSide, SidePath};
+use crate::commands::dump::run_model::{is_signalled, stop_on_signal};
+use crate::console::{self, line};
+use crate::exit::{CommandFailure, FOUND, INTERRUPTED, PARTIAL, UNREADABLE, USAGE};
+use crate::{format, progress};
+
+/// Version of the JSON.
+const VERSION: u32 = 1;
+
+/// An operator that does not give the same in every run.
+struct VaryingOperator {
+    first: StreamedOperator,
+    /// Runs in which it gave something else than in the first one from the same inputs.
+    n_own: u32,
+    /// Runs in which its inputs were not the same.
+    n_inherited: u32,
+    /// The largest relative distance of an output.
+    rel_l2: f64,
+}
+
+impl VaryingOperator {
+    fn new(first: &StreamedOperator) -> VaryingOperator {
+        VaryingOperator {
+            first: first.clone(),
+            n_own: 0,
+            n_inherited: 0,
+            rel_l2: 0.0,
+        }
+    }
+
+    fn note(&mut self, seen: &StreamedOperator) {
+        let outputs = seen
+            .slots
+            .iter()
+            .filter(|slot| slot.side == SlotSide::Output);
+        let has_inputs = seen.slots.iter().any(|slot| slot.side == SlotSide::Input);
+        self.n_inherited += u32::from(has_inputs);
+        self.n_own += u32::from(!has_inputs && outputs.clone().next().is_some());
+        // A distance that is no number is beyond all others.
+        self.rel_l2 = outputs.fold(self.rel_l2, |most, slot| {
+            if slot.rel_l2.is_nan() {
+                f64::INFINITY
+            } else {
+                most.max(slot.rel_l2)
+            }
+        });
+    }
+}
+
+/// Everything that repeated runs have shown.
+#[derive(Default)]
+struct RepeatedRuns {
+    n_runs: u32,
+    n_operators: usize,
+    /// By step and time of the first run, which is the order of execution.
+    varying: BTreeMap<(u64, u32, String), VaryingOperator>,
+    /// Operators with a tensor that could not be compared with the first run's.
+    n_uncompared: usize,
+}
+
+pub(super) fn run(
+    arguments: &DiffArguments,
+    side: &SidePath,
+    n_runs: u32,
+) -> Result<(), CommandFailure> {
+    let json_file = arguments.options.only_json("--repeat")?;
+    let SidePath::Model(path) = side else {
+        let message = format!(
+            "`{}` is a dump, and `--repeat` runs a model",
+            side.path().display()
+        );
+        return Err(CommandFailure::message(USAGE, message));
+    };
+    let threads = arguments.repeat_threads.clone();
+    let mut runs = RepeatedRuns {
+        n_runs,
+        ..RepeatedRuns::default()
+    };
+    let mut golden: Option<(Arc<ComparedDump>, SideInputs)> = None;
+    for nth in 0..n_runs {
+        let n_threads = match &threads[..] {
+            [] => arguments.n_threads(),
+            list => list[nth as usize % list.len()].into(),
+        };
+        // Only the first of them tells which engine it is.
+        let is_quiet = nth > 0 || arguments.is_quiet();
+        let engine = side::engine((&arguments.engine, &arguments.graph), n_threads, is_quiet)?;
+        // Loaded anew each time: what a session sets up once may vary as well.
+        let mut model = ModelSide::load(path, &engine, None)?;
+        match &golden {
+            None => golden = Some(first_run(arguments, &mut model)?),
+            Some((golden, inputs)) => runs.add(&mut model, golden, inputs)?,
+        }
+    }
+    runs.n_operators = golden.map_or(0, |(golden, _)| golden.runs.len());
+    if arguments.options.has_words() {
+        runs.print(path)?;
+    }
+    if let Some(json_file) = json_file {
+        arguments
+            .options
+            .write_json(&runs.to_json(path), json_file)?;
+    }
+    if runs.varying.is_empty() {
+        return match runs.n_uncompared {
+            0 => Ok(()),
+            _ => Err(CommandFailure::silent(PARTIAL)),
+        };
+    }
+    Err(CommandFailure::silent(FOUND))
+}
+
+/// The run that all others are compared with.
+fn first_run(
+    arguments: &DiffArguments,
+    model: &mut ModelSide,
+) -> Result<(Arc<ComparedDump>, SideInputs), CommandFailure> {
+    let inputs = SideInputs::made(arguments, model.model.signature(), None)?;
+    let room = Arc::new(HeldRoom::new(arguments.memory_bytes()));
+    let held = Arc::new(HeldDump::new(room));
+    once(model, held.clone(), &inputs)?;
+    let graph = describe(&*model.model, &model.id);
+    let graph = graph.map_err(|error| CommandFailure::new(UNREADABLE, error))?;
+    let dump = ComparedDump::from_index(&model.label, held.take_index(vec![graph]));
+    Ok((Arc::new(dump), inputs))
+}
+
+/// Runs a model once; gives how many executions of operators there were.
+fn once(
+    model: &mut ModelSide,
+    sink: Arc<dyn Sink>,
+    inputs: &SideInputs,
+) -> Result<u64, CommandFailure> {
+    let id = model.id.clone();
+    let outcome = progress::with_spinner("running", || {
+        run_steps(
+            (&mut *model.model, &id),
+            sink,
+            SessionOptions::default(),
+            &inputs.steps,
+            |nth| inputs.get(Side::Target, nth),
+            |session| drop(stop_on_signal(session.stop_flag())),
+        )
+    })?;
+    if outcome.is_stopped || is_signalled() {
+        return Err(CommandFailure::silent(INTERRUPTED));
+    }
+    Ok(outcome.summary.counters.n_operators_written)
+}
+
+impl RepeatedRuns {
+    /// Runs the model again and notes what is not the same as in the first run.
+    fn add(
+        &mut self,
+        model: &mut ModelSide,
+        golden: &Arc<ComparedDump>,
+        inputs: &SideInputs,
+    ) -> Result<(), CommandFailure> {
+        let options = WatchOptions {
+            notes_operators: true,
+            ..WatchOptions::default()
+        };
+        let slots = GoldenSlots::new(golden.clone());
+        let sink = Arc::new(ComparingSink::new(slots, TargetStore::Nothing, options));
+        let n_executions = once(model, sink.clone(), inputs)?;
+        for seen in sink.take_operators() {
+            self.n_uncompared += usize::from(!seen.is_whole);
+            if seen.slots.is_empty() {
+                continue;
+            }
+            let operator = &seen.operator;
+            let key = (seen.step, operator.task_id, operator.op_name.clone());
+            let varying = self.varying.entry(key);
+            varying
+                .or_insert_with(|| VaryingOperator::new(&seen))
+                .note(&seen);
+        }
+        // An operator that did not run again has nothing to be compared.
+        let n_missing = (golden.runs.len() as u64).saturating_sub(n_executions);
+        self.n_uncompared += usize::try_from(n_missing).unwrap_or(usize::MAX);
+        Ok(())
+    }
+
+    /// Operators that vary by themselves, in order of execution.
+    fn own(&self) -> impl Iterator<Item = &VaryingOperator> {
+        self.varying.values().filter(|one| one.n_own > 0)
+    }
+
+    fn print(&self, path: &Path) -> Result<(), CommandFailure> {
+        let mut out = console::out();
+        let (n_runs, path) = (self.n_runs, path.display());
+        let n_operators = format::count(self.n_operators as u64, "operator");
+        match self.own().next() {
+            None if self.varying.is_empty() => line!(
+                out,
+                "PASS: `{path}` gave the same in all {n_runs} runs, bit for bit: {n_operators}"
+            )?,
+            None => line!(
+                out,
+                "FAIL: `{path}` did not give the same in {n_runs} runs, and no operator that was \
+                 seen began it: its inputs vary"
+            )?,
+            Some(first) => {
+                let operator = &first.first.operator;
+                line!(
+                    out,
+                    "FAIL: {} `{}` gives something else from the same inputs in {} of {} runs",
+                    operator.op_type,
+                    operator.op_name,
+                    first.n_own,
+                    n_runs - 1
+                )?;
+            }
+        }
+        if !self.varying.is_empty() {
+            let header = [
+                "operator",
+                "type",
+                "step",
+                "same inputs",
+                "other inputs",
+                "rel_l2",
+                "",
+            ];
+            let rows = self.varying.values().map(row).collect();
+            writeln!(out, "{}", format::table(&header, &header[2..6], rows))?;
+            let n_own = self.own().count() as u64;
+            line!(
+                out,
+                "{} of {n_operators} in {n_runs} runs: {n_own} by themselves, the others from what \
+                 they read",
+                self.varying.len()
+            )?;
+        }
+        if self.n_uncompared > 0 {
+            let n = format::count(self.n_uncompared as u64, "execution");
+            line!(
+                out,
+                "not compared: {n} with tensors that have no partner in the first run"
+            )?;
+        }
+        Ok(())
+    }
+
+    fn to_json(&self, path: &Path) -> Value {
+        let operators: Vec<Value> = self
+            .varying
+            .values()
+            .map(|one| {
+                json!({
+                    "op_type": one.first.operator.op_type,
+                    "op_name": one.first.operator.op_name,
+                    "step": one.first.step,
+                    "n_runs_same_inputs": one.n_own,
+                    "n_runs_other_inputs": one.n_inherited,
+                    "rel_l2": format::json_number(one.rel_l2),
+                    "draws_random_numbers": is_random(&one.first.operator, &BTreeMap::new()),
+                })
+            })
+            .collect();
+        json!({
+            "version": VERSION,
+            "model": path.display().to_string(),
+            "n_runs": self.n_runs,
+            "n_operators": self.n_operators,
+            "n_not_compared": self.n_uncompared,
+            "operators": operators,
+        })
+    }
+}
+
+fn row(one: &VaryingOperator) -> Vec<String> {
+    let operator = &one.first.operator;
+    let remark = if is_random(operator, &BTreeMap::new()) {
+        "draws random numbers"
+    } else if one.n_own > 0 {
+        "itself"
+    } else {
+        "inherits"
+    };
+    vec![
+        operator.op_name.clone(),
+        operator.op_type.clone(),
+        one.first.step.to_string(),
+        one.n_own.to_string(),
+        one.n_inherited.to_string(),
+        format!("{:.3e}", one.rel_l2),
+        remark.to_owned(),
+    ]
+}

@@ -1,0 +1,102 @@
+//! The two sides: models that are run, or dumps that are read.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use opscope_capture::Purpose;
+use opscope_engine::{GraphKind, LoadedModel, ModelSource};
+use opscope_store::record::ModelId;
+
+use crate::commands::dump::file_stem;
+use crate::engine::{EngineArguments, EngineInUse, GraphArguments};
+use crate::exit::{CommandFailure, check_path};
+
+/// The suffix of models.
+const MODEL_SUFFIX: &str = "onnx";
+
+/// What a path of the command line is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum SidePath {
+    Model(PathBuf),
+    Dump(PathBuf),
+}
+
+impl SidePath {
+    /// A file with the suffix of models is one; everything else is a dump.
+    pub(super) fn new(path: &Path) -> Result<SidePath, CommandFailure> {
+        check_path(path)?;
+        let is_model = path
+            .extension()
+            .is_some_and(|suffix| suffix == MODEL_SUFFIX);
+        Ok(if is_model && !path.is_dir() {
+            SidePath::Model(path.to_owned())
+        } else {
+            SidePath::Dump(path.to_owned())
+        })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        match self {
+            SidePath::Model(path) | SidePath::Dump(path) => path,
+        }
+    }
+}
+
+/// A model that is loaded.
+pub(super) struct ModelSide {
+    pub(super) path: PathBuf,
+    pub(super) engine: Arc<EngineInUse>,
+    pub(super) model: Box<dyn LoadedModel>,
+    pub(super) id: Arc<ModelId>,
+    /// Its name in results: the path, and how it ran.
+    pub(super) label: PathBuf,
+    /// Whether it is another model than the one in the file, with wider dtypes.
+    pub(super) is_widened: bool,
+}
+
+impl ModelSide {
+    /// Loads a model. `bytes` are those to run in its place, and `form` says what they are.
+    pub(super) fn load(
+        path: &Path,
+        engine: &Arc<EngineInUse>,
+        widened: Option<(&[u8], &str)>,
+    ) -> Result<ModelSide, CommandFailure> {
+        let source = match widened {
+            Some((bytes, _)) => ModelSource::Part { bytes, path },
+            None => ModelSource::File(path),
+        };
+        let (model, engine) = engine.load(source, Purpose::Values)?;
+        let options = engine.load_options();
+        let mut how = vec![engine.name().to_owned()];
+        if options.graph == GraphKind::Executed {
+            how.push("executed graph".to_owned());
+        }
+        how.extend(options.providers.iter().cloned());
+        how.extend(widened.map(|(_, form)| format!("as {form}")));
+        let label = PathBuf::from(format!("{} [{}]", path.display(), how.join(", ")));
+        let id = ModelId {
+            file_stem: file_stem(path),
+            graph_name: model.signature().graph_name.clone(),
+            load: Some(1),
+            device: 0,
+        };
+        Ok(ModelSide {
+            path: path.to_owned(),
+            engine,
+            model,
+            id: Arc::new(id),
+            label,
+            is_widened: widened.is_some(),
+        })
+    }
+}
+
+/// How a side is run, to tell whether both are the same.
+pub(super) fn engine(
+    arguments: (&EngineArguments, &GraphArguments),
+    n_threads: usize,
+    is_quiet: bool,
+) -> Result<Arc<EngineInUse>, CommandFailure> {
+    let engine = EngineInUse::new(arguments.0, arguments.1, n_threads, is_quiet)?;
+    Ok(Arc::new(engine))
+}

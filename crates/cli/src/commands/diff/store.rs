@@ -1,0 +1,223 @@
+//! Where the tensors of a side are kept: in this process, or in a dump on disk.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use opscope_analysis::compare::run::{self, ComparisonRequest};
+use opscope_analysis::compare::side::ComparedDump;
+use opscope_capture::{Plan, Sink};
+use opscope_diff::{RunOutcome, TargetStore};
+use opscope_dump::held::{HeldDump, HeldRoom, describe};
+use opscope_dump::{
+    DumpForm, DumpOptions, DumpRequest, NativeContent, NativeOptions, OpenDump, RunRecorder,
+    model_file,
+};
+use opscope_store::atomic_file::PermissionModes;
+use opscope_store::file_format::run_json::{RunRecord, RunState};
+use opscope_store::temporary::LeftOvers;
+use tempfile::TempDir;
+
+use super::side::ModelSide;
+use crate::commands::compare;
+use crate::exit::{CommandFailure, PARTIAL, UNREADABLE, USAGE};
+
+/// Where both sides are kept.
+pub(super) enum KeepingPlace {
+    /// In memory up to a limit.
+    Process(Arc<HeldRoom>),
+    /// In a directory, which goes with the command if it is a temporary one.
+    Directory {
+        root: PathBuf,
+        modes: PermissionModes,
+        temporary: Option<TempDir>,
+    },
+}
+
+impl KeepingPlace {
+    /// A directory that the user named; it must not have dumps of a comparison yet.
+    pub(super) fn directory(
+        root: &Path,
+        modes: PermissionModes,
+    ) -> Result<KeepingPlace, CommandFailure> {
+        for side in ["target", "golden"] {
+            let path = root.join(side);
+            if path.symlink_metadata().is_ok() {
+                let message = format!("`{}` exists already", path.display());
+                return Err(CommandFailure::message(USAGE, message));
+            }
+        }
+        Ok(KeepingPlace::Directory {
+            root: root.to_owned(),
+            modes,
+            temporary: None,
+        })
+    }
+
+    /// A private directory that is removed at the end.
+    pub(super) fn temporary() -> Result<KeepingPlace, CommandFailure> {
+        let directory = tempfile::Builder::new().prefix("opscope-diff-").tempdir();
+        let directory = directory.map_err(|error| {
+            let place = std::env::temp_dir();
+            let error = anyhow::Error::new(error);
+            let context = format!("cannot create a directory in `{}`", place.display());
+            CommandFailure::new(PARTIAL, error.context(context))
+        })?;
+        Ok(KeepingPlace::Directory {
+            root: directory.path().to_owned(),
+            modes: PermissionModes::default(),
+            temporary: Some(directory),
+        })
+    }
+
+    /// Whether the dumps stay.
+    pub(super) fn stays(&self) -> bool {
+        matches!(
+            self,
+            KeepingPlace::Directory {
+                temporary: None,
+                ..
+            }
+        )
+    }
+
+    /// Begins to keep a side, `target` or `golden`.
+    pub(super) fn begin(
+        &self,
+        side: &'static str,
+        model: &ModelSide,
+    ) -> Result<SideStore, CommandFailure> {
+        match self {
+            KeepingPlace::Process(room) => {
+                Ok(SideStore::Held(Arc::new(HeldDump::new(room.clone()))))
+            }
+            KeepingPlace::Directory { root, modes, .. } => {
+                let saved = SavedSide::begin(&root.join(side), *modes, model)?;
+                Ok(SideStore::Saved(Box::new(saved)))
+            }
+        }
+    }
+}
+
+/// Where one side is kept.
+pub(super) enum SideStore {
+    Held(Arc<HeldDump>),
+    Saved(Box<SavedSide>),
+}
+
+/// A native dump of a side.
+pub(super) struct SavedSide {
+    path: PathBuf,
+    dump: OpenDump,
+    recorder: RunRecorder,
+}
+
+impl SavedSide {
+    fn begin(
+        path: &Path,
+        modes: PermissionModes,
+        model: &ModelSide,
+    ) -> Result<SavedSide, CommandFailure> {
+        let form = NativeOptions {
+            places: vec![path.to_owned()],
+            content: NativeContent::Tensors,
+            rank: 0,
+        };
+        let request = DumpRequest::new(Plan::everything(), DumpForm::Native(form));
+        let options = DumpOptions {
+            modes,
+            ..DumpOptions::default()
+        };
+        let dump = request.open(&options);
+        let dump = dump.map_err(|error| CommandFailure::new(USAGE, error))?;
+        let file = model_file(&model.id.file_stem, Some(&model.path), &model.id.graph_name);
+        let mut record = RunRecord {
+            command: "diff".to_owned(),
+            models: vec![file],
+            ..RunRecord::default()
+        };
+        model.engine.record(&mut record);
+        let begun = RunRecorder::begin(&dump, &request, record, LeftOvers::default());
+        let described = dump.describe(&*model.model, &model.id);
+        described.map_err(partial)?;
+        Ok(SavedSide {
+            path: path.to_owned(),
+            recorder: begun.map_err(partial)?,
+            dump,
+        })
+    }
+}
+
+impl SideStore {
+    /// The sink of a side that is not compared while it runs.
+    pub(super) fn sink(&self) -> Arc<dyn Sink> {
+        match self {
+            SideStore::Held(held) => held.clone(),
+            SideStore::Saved(saved) => saved.dump.sink(),
+        }
+    }
+
+    /// The same behind a comparison.
+    pub(super) fn target_store(&self) -> TargetStore {
+        match self {
+            SideStore::Held(held) => TargetStore::Held(held.clone()),
+            SideStore::Saved(saved) => TargetStore::Dump(saved.dump.sink()),
+        }
+    }
+
+    /// The tensors of a run that is over, as a dump that is compared.
+    pub(super) fn finish(
+        self,
+        side: &'static str,
+        model: &ModelSide,
+        outcome: &RunOutcome,
+        request: &ComparisonRequest,
+    ) -> Result<KeptSide, CommandFailure> {
+        let (mut dump, path) = match self {
+            SideStore::Held(held) => {
+                let graph = describe(&*model.model, &model.id);
+                let graph = graph.map_err(|error| CommandFailure::new(UNREADABLE, error))?;
+                let index = held.take_index(vec![graph]);
+                (ComparedDump::from_index(&model.label, index), None)
+            }
+            SideStore::Saved(saved) => {
+                let SavedSide {
+                    path,
+                    dump,
+                    recorder,
+                } = *saved;
+                recorder.add(outcome.n_steps, &outcome.summary);
+                recorder
+                    .finish(&dump, RunState::Finished)
+                    .map_err(partial)?;
+                (ComparedDump::open(&path, request.n_threads)?, Some(path))
+            }
+        };
+        run::narrow(side, &mut dump, request).map_err(compare::failure)?;
+        Ok(KeptSide {
+            dump: Arc::new(dump),
+            path,
+        })
+    }
+}
+
+/// A side that was run or read.
+#[derive(Clone)]
+pub(super) struct KeptSide {
+    pub(super) dump: Arc<ComparedDump>,
+    /// Where it is on the disk, if it is.
+    pub(super) path: Option<PathBuf>,
+}
+
+impl KeptSide {
+    /// Removes a dump that was made here, and whose run is done again.
+    pub(super) fn discard(self) -> Result<(), CommandFailure> {
+        // Its files are mapped as long as it is there.
+        drop(self.dump);
+        self.path
+            .map_or(Ok(()), |path| Ok(std::fs::remove_dir_all(path)?))
+    }
+}
+
+fn partial(error: opscope_store::StoreError) -> CommandFailure {
+    CommandFailure::new(PARTIAL, error)
+}
