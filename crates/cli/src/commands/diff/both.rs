@@ -87,7 +87,11 @@ impl<'a> BothSides<'a> {
             }
             (LoadedSide::Model(model), LoadedSide::Dump(dump))
             | (LoadedSide::Dump(dump), LoadedSide::Model(model)) => {
-                let dump = ComparedDump::open(dump, self.request.n_threads)?;
+                let name = match &sides.target {
+                    LoadedSide::Dump(_) => "target",
+                    LoadedSide::Model(_) => "golden",
+                };
+                let dump = self.open(name, dump)?.dump;
                 SideInputs::beside_dump(self.arguments, model.model.signature(), &dump)?
             }
             (LoadedSide::Dump(_), LoadedSide::Dump(_)) => {

@@ -11,7 +11,6 @@ use opscope_diff::{
     ComparingSink, GoldenSlots, StreamedOperator, TargetStore, WatchOptions, run_steps,
 };
 use opscope_dump::held::{HeldDump, HeldRoom, describe};
-use opscope_engine::operator_source::is_random;
 use opscope_store::record::SlotSide;
 use serde_json::{Value, json};
 
@@ -96,20 +95,32 @@ pub(super) fn run(
         ..RepeatedRuns::default()
     };
     let mut golden: Option<(Arc<ComparedDump>, SideInputs)> = None;
-    for nth in 0..n_runs {
+    let mut n_left = n_runs;
+    let mut nth = 0;
+    while n_left > 0 {
         let n_threads = match &threads[..] {
             [] => arguments.n_threads(),
-            list => list[nth as usize % list.len()].into(),
+            list => list[nth % list.len()].into(),
         };
         // Only the first of them tells which engine it is.
         let is_quiet = nth > 0 || arguments.is_quiet();
-        let engine = side::engine((&arguments.engine, &arguments.graph), n_threads, is_quiet)?;
-        // Loaded anew each time: what a session sets up once may vary as well.
+        let engine = (&arguments.engine, &arguments.graph);
+        let engine = side::engine(engine, n_threads, is_quiet)?;
         let mut model = ModelSide::load(path, &engine, None)?;
-        match &golden {
-            None => golden = Some(first_run(arguments, &mut model)?),
-            Some((golden, inputs)) => runs.add(&mut model, golden, inputs)?,
-        }
+        let n_done = match &golden {
+            None => {
+                golden = Some(first_run(arguments, &mut model)?);
+                1
+            }
+            // Two in each session: some things vary from run to run, and others are set up once.
+            Some((golden, inputs)) => {
+                let n_runs = n_left.min(2);
+                runs.add(&mut model, golden, (inputs, n_runs))?;
+                n_runs
+            }
+        };
+        n_left -= n_done;
+        nth += 1;
     }
     runs.n_operators = golden.map_or(0, |(golden, _)| golden.runs.len());
     if arguments.options.has_words() {
@@ -137,27 +148,31 @@ fn first_run(
     let inputs = SideInputs::made(arguments, model.model.signature(), None)?;
     let room = Arc::new(HeldRoom::new(arguments.memory_bytes()));
     let held = Arc::new(HeldDump::new(room));
-    once(model, held.clone(), &inputs)?;
+    run_again(model, held.clone(), (&inputs, 1))?;
     let graph = describe(&*model.model, &model.id);
     let graph = graph.map_err(|error| CommandFailure::new(UNREADABLE, error))?;
     let dump = ComparedDump::from_index(&model.label, held.take_index(vec![graph]));
     Ok((Arc::new(dump), inputs))
 }
 
-/// Runs a model once; gives how many executions of operators there were.
-fn once(
+/// Runs each step of a model `n_runs` times, one behind the other; gives how many executions of
+/// operators there were.
+fn run_again(
     model: &mut ModelSide,
     sink: Arc<dyn Sink>,
-    inputs: &SideInputs,
+    (inputs, n_runs): (&SideInputs, u32),
 ) -> Result<u64, CommandFailure> {
     let id = model.id.clone();
+    let n_runs = n_runs as usize;
+    let steps = inputs.steps.iter();
+    let steps: Vec<u64> = steps.flat_map(|&step| vec![step; n_runs]).collect();
     let outcome = progress::with_spinner("running", || {
         run_steps(
             (&mut *model.model, &id),
             sink,
             SessionOptions::default(),
-            &inputs.steps,
-            |nth| inputs.get(Side::Target, nth),
+            &steps,
+            |nth| inputs.get(Side::Target, nth / n_runs),
             |session| drop(stop_on_signal(session.stop_flag())),
         )
     })?;
@@ -173,7 +188,7 @@ impl RepeatedRuns {
         &mut self,
         model: &mut ModelSide,
         golden: &Arc<ComparedDump>,
-        inputs: &SideInputs,
+        (inputs, n_runs): (&SideInputs, u32),
     ) -> Result<(), CommandFailure> {
         let options = WatchOptions {
             notes_operators: true,
@@ -181,7 +196,7 @@ impl RepeatedRuns {
         };
         let slots = GoldenSlots::new(golden.clone());
         let sink = Arc::new(ComparingSink::new(slots, TargetStore::Nothing, options));
-        let n_executions = once(model, sink.clone(), inputs)?;
+        let n_executions = run_again(model, sink.clone(), (inputs, n_runs))?;
         for seen in sink.take_operators() {
             self.n_uncompared += usize::from(!seen.is_whole);
             if seen.slots.is_empty() {
@@ -195,7 +210,8 @@ impl RepeatedRuns {
                 .note(&seen);
         }
         // An operator that did not run again has nothing to be compared.
-        let n_missing = (golden.runs.len() as u64).saturating_sub(n_executions);
+        let n_expected = golden.runs.len() as u64 * u64::from(n_runs);
+        let n_missing = n_expected.saturating_sub(n_executions);
         self.n_uncompared += usize::try_from(n_missing).unwrap_or(usize::MAX);
         Ok(())
     }
@@ -273,7 +289,6 @@ impl RepeatedRuns {
                     "n_runs_same_inputs": one.n_own,
                     "n_runs_other_inputs": one.n_inherited,
                     "rel_l2": format::json_number(one.rel_l2),
-                    "draws_random_numbers": is_random(&one.first.operator, &BTreeMap::new()),
                 })
             })
             .collect();
@@ -290,13 +305,7 @@ impl RepeatedRuns {
 
 fn row(one: &VaryingOperator) -> Vec<String> {
     let operator = &one.first.operator;
-    let remark = if is_random(operator, &BTreeMap::new()) {
-        "draws random numbers"
-    } else if one.n_own > 0 {
-        "itself"
-    } else {
-        "inherits"
-    };
+    let remark = if one.n_own > 0 { "itself" } else { "inherits" };
     vec![
         operator.op_name.clone(),
         operator.op_type.clone(),
