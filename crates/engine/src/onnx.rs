@@ -5,6 +5,7 @@ mod call_site;
 mod defaults;
 #[cfg(any(feature = "tract", feature = "onnxruntime"))]
 mod description;
+mod external;
 mod known_types;
 mod layout;
 mod operators;
@@ -12,6 +13,7 @@ mod operators;
 mod origin;
 #[cfg(feature = "onnxruntime")]
 mod ort;
+mod private_dir;
 mod proto;
 mod quantised;
 #[cfg(any(feature = "tract", feature = "onnxruntime"))]
@@ -19,6 +21,7 @@ mod random;
 mod schema;
 #[cfg(feature = "tract")]
 mod tract;
+mod typed;
 
 pub(crate) use layout::layout_of;
 pub use operators::OnnxOperators;

@@ -40,7 +40,7 @@ pub(crate) use self::error::is_lack;
 pub(crate) use self::native::disable_telemetry;
 
 use self::error::NAME;
-use self::executed::{ExecutedGraph, PrivateDir};
+use self::executed::ExecutedGraph;
 use self::library::OrtLibrary;
 use self::prepared::{ModelOrigin, PreparedModel};
 use self::session::{LoadedSession, SessionSource};
@@ -48,6 +48,7 @@ use self::shared::{FailedInputs, RunHalt};
 use self::site::TapRequests;
 use self::tapped::{RunFailure, TappedSession, inputs_of_failed};
 use super::description::describe;
+use super::private_dir::PrivateDir;
 use super::proto::{self, ModelBytes};
 use super::schema::GraphProto;
 use super::{defaults, random};

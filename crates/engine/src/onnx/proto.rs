@@ -23,6 +23,9 @@ use crate::{DeclaredDim, EngineError, ModelSignature, ValueInfo, onnx_dtype};
 /// Deepest nesting of control-flow bodies.
 const BODY_DEPTH_MAX: usize = 32;
 
+/// Most bytes of a protobuf message, which counts them in 32 bits with a sign.
+pub(super) const N_MESSAGE_BYTES_MAX: usize = i32::MAX as usize;
+
 /// How errors call a model that came as bytes.
 pub(super) const MEMORY: &str = "model in memory";
 /// The type of a node that holds a value.
@@ -273,7 +276,6 @@ pub(super) fn bodies(node: &NodeProto) -> impl Iterator<Item = &GraphProto> {
 }
 
 /// The same graphs, to be changed.
-#[cfg(feature = "onnxruntime")]
 pub(super) fn bodies_mut(node: &mut NodeProto) -> impl Iterator<Item = &mut GraphProto> {
     node.attribute
         .iter_mut()

@@ -19,8 +19,6 @@ use super::weights::{ModelWeight, ModelWeights};
 /// Smaller weights are handed over: the engine wants to know some of them early, and a reference is
 /// not free.
 const N_BYTES_MIN: usize = 4 << 10;
-/// Most bytes of a protobuf message.
-pub(super) const N_MESSAGE_BYTES_MAX: usize = i32::MAX as usize;
 
 /// The folder and file of a model, in which its weights can stay.
 pub(super) struct ModelHome {
@@ -165,11 +163,11 @@ fn offset_in(whole: &[u8], part: &[u8]) -> Option<usize> {
 /// If it is larger than a message may be.
 pub(super) fn encode(model: &ModelProto) -> Result<Vec<u8>, String> {
     let n_bytes = model.encoded_len();
-    // protobuf counts the bytes of a message in 32 bits with a sign.
-    if n_bytes > N_MESSAGE_BYTES_MAX {
+    if n_bytes > proto::N_MESSAGE_BYTES_MAX {
         return Err(format!(
             "the model takes {n_bytes} bytes without the weights that can stay in its file, and a message holds at \
-             most {N_MESSAGE_BYTES_MAX}; from ONNX Runtime 1.21 on all large weights of a file can stay there"
+             most {}; from ONNX Runtime 1.21 on all large weights of a file can stay there",
+            proto::N_MESSAGE_BYTES_MAX
         ));
     }
     Ok(model.encode_to_vec())

@@ -5,18 +5,15 @@
 //! bit, and can be tapped. It fits the machine that it was made on.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::{self, DirBuilder};
-use std::io;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use opscope_store::record::{CallSite, Operator};
-use opscope_store::temporary::{self, TemporaryName};
 use ort::session::builder::GraphOptimizationLevel;
 
 use super::super::call_site::call_site;
 use super::super::origin;
+use super::super::private_dir::PrivateDir;
 use super::super::proto::{self, ModelBytes};
 use super::super::schema::{GraphProto, OnnxDataType};
 use super::error::{self, NAME};
@@ -65,7 +62,7 @@ impl ExecutedGraph {
         let graph = original.proto.graph.as_ref().unwrap_or(&empty);
         // The file has the user's weights in it, so nobody else may read it.
         let dir = PrivateDir::new(&std::env::temp_dir()).map_err(fail)?;
-        let file = dir.path.join(MODEL_FILE);
+        let file = dir.path().join(MODEL_FILE);
         // Folding constants may double the weights, and a message that grew too large would lose
         // the whole graph.
         let has_weights_file = weight_bytes(graph) > WEIGHT_BYTES_INSIDE_MAX;
@@ -110,7 +107,7 @@ impl ExecutedGraph {
 
     /// Where the graph lies.
     pub(super) fn file(&self) -> PathBuf {
-        self.dir.path.join(MODEL_FILE)
+        self.dir.path().join(MODEL_FILE)
     }
 
     /// Its operators with what they were made of.
@@ -179,66 +176,10 @@ fn weight_bytes(graph: &GraphProto) -> u64 {
     bytes.fold(0, u64::saturating_add)
 }
 
-/// A directory that only this user can look into. It goes with everything in it when it is dropped.
-pub(super) struct PrivateDir {
-    path: PathBuf,
-}
-
-impl PrivateDir {
-    /// Makes one in `parent`, and removes those that killed processes have left there.
-    fn new(parent: &Path) -> Result<PrivateDir, String> {
-        const N_TRIES: usize = 64;
-        // A process that was killed cannot remove its own.
-        temporary::clean_directories(parent);
-        for _ in 0..N_TRIES {
-            let path = parent.join(TemporaryName::next().to_string());
-            match DirBuilder::new().mode(0o700).create(&path) {
-                Ok(()) => return Ok(PrivateDir { path }),
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => {
-                    let path = path.display();
-                    return Err(format!("cannot create the directory `{path}`: {error}"));
-                }
-            }
-        }
-        let parent = parent.display();
-        Err(format!(
-            "cannot create a directory in `{parent}`: {N_TRIES} names are taken"
-        ))
-    }
-}
-
-impl Drop for PrivateDir {
-    fn drop(&mut self) {
-        // Nobody is left to be told that it stays.
-        let _ = fs::remove_dir_all(&self.path);
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
     use super::*;
     use crate::onnx::schema::{TensorProto, ValueInfoProto};
-
-    #[test]
-    fn the_directory_is_private_and_goes() {
-        let parent = tempfile::tempdir().unwrap();
-        let [first, second] = [0, 1].map(|_| PrivateDir::new(parent.path()).unwrap());
-        let path = first.path.clone();
-        assert_ne!(path, second.path);
-        assert_eq!(
-            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
-            0o700
-        );
-        fs::write(path.join(MODEL_FILE), [0; 9]).unwrap();
-        drop(first);
-        assert!(!path.exists() && second.path.exists());
-        let missing = parent.path().join("none");
-        let error = PrivateDir::new(&missing).err().unwrap();
-        assert!(error.contains("none"), "{error}");
-    }
 
     #[test]
     fn weights_are_counted() {

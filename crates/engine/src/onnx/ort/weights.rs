@@ -3,9 +3,6 @@
 //! Operators are shown them from the file's own bytes. So an engine has nothing to hand over, and
 //! what was computed of a weight is remembered over all steps.
 
-mod external;
-mod typed;
-
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -13,9 +10,10 @@ use std::sync::Arc;
 use opscope_tensor::{DType, Shape, Tensor, TensorIdentity, text};
 use prost::bytes::Bytes;
 
-use self::external::ExternalFiles;
+use super::super::external::ExternalFiles;
 use super::super::proto;
 use super::super::schema::{AttributeProto, DataLocation, GraphProto, ModelProto, TensorProto};
+use super::super::typed;
 
 /// Weights and constants of all graphs of a model. Graphs are numbered in the order of the file,
 /// each before those inside it.

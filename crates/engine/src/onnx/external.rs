@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use opscope_store::file_bytes::FileBytes;
 
-use super::super::super::schema::StringStringEntryProto;
+use super::schema::StringStringEntryProto;
 
 /// The files that a model keeps data in, opened once each.
 pub(super) struct ExternalFiles {

@@ -2,7 +2,7 @@
 
 use opscope_tensor::{DType, Shape};
 
-use super::super::super::schema::TensorProto;
+use super::schema::TensorProto;
 
 /// The elements as little-endian bytes, packed where the type is narrower than a byte; `None` if
 /// their number is not that of the shape, or the type is in none of the fields.
