@@ -184,9 +184,9 @@ impl From<EngineError> for CommandFailure {
                 CommandFailure::new(USAGE, error)
             }
             EngineError::Stopped => CommandFailure::new(INTERRUPTED, error),
-            EngineError::Operator { .. } | EngineError::Engine { .. } => {
-                CommandFailure::new(PARTIAL, error)
-            }
+            EngineError::Operator { .. }
+            | EngineError::Engine { .. }
+            | EngineError::Write { .. } => CommandFailure::new(PARTIAL, error),
             // Only this engine can be had for the asking, as it is a library that is loaded. tract
             // is in the build or is not.
             EngineError::Unsupported {

@@ -17,6 +17,14 @@ pub enum EngineError {
         /// The operating system's answer.
         source: io::Error,
     },
+    /// A file that an engine needs for itself could not be written.
+    #[error("cannot write `{}`, which the model needs for a run", path.display())]
+    Write {
+        /// Which file.
+        path: PathBuf,
+        /// The operating system's answer.
+        source: io::Error,
+    },
     /// The file is no model, or a damaged one.
     #[error("`{}` is not a usable ONNX model: {reason}", path.display())]
     Invalid {

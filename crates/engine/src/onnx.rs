@@ -22,6 +22,7 @@ mod schema;
 #[cfg(feature = "tract")]
 mod tract;
 mod typed;
+mod widen;
 
 pub(crate) use layout::layout_of;
 pub use operators::OnnxOperators;
@@ -31,3 +32,4 @@ pub use ort::{OnnxRuntime, with_taps};
 pub(crate) use ort::{disable_telemetry, is_lack};
 #[cfg(feature = "tract")]
 pub use tract::Tract;
+pub use widen::{WidenedModel, widen_input, widen_model};

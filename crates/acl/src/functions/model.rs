@@ -192,6 +192,7 @@ impl AclProcess {
             | EngineError::NoEngine { .. }
             | EngineError::Watch { .. }
             | EngineError::Engine { .. }
+            | EngineError::Write { .. }
             | EngineError::Stopped => self.inner_error(GE_INTERNAL_ERROR, &text),
         }
     }
