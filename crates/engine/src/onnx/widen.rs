@@ -163,3 +163,5 @@ fn encode(model: &ModelProto) -> Result<Vec<u8>, String> {
     Ok(model.encode_to_vec())
 }
 
+#[cfg(test)]
+mod tests;
