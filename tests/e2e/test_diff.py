@@ -178,7 +178,7 @@ def test_a_model_beside_a_dump_gets_the_inputs_of_the_dump(opscope: Binary, gene
     onnx.save(sound, paths[1])
     dumps = [native_dump(opscope, path, tmp_path / path.stem, options) for path in paths]
     expected = compare(opscope, *dumps)
-    for sides in ([paths[0], dumps[1]], [dumps[0], paths[1]], dumps):
+    for sides in ([paths[0], dumps[1]], [dumps[0], paths[1]]):
         found = diff(opscope, *sides)
         assert without_places(found) == without_places(expected.document) | {"code": expected.code}
     # A dump of statistics has no inputs to give.
@@ -328,6 +328,78 @@ def test_one_model_in_two_engines(opscope: Binary, generated: Path) -> None:
     assert (done.returncode, document["summary"]["level"]) == (PASSED, "pass")
     assert document["config"]["target"].endswith("[tract]")
     assert document["config"]["golden"].endswith("[ONNX Runtime]")
+
+
+def half_precision(factor: float) -> ModelProto:
+    float16 = TensorProto.FLOAT16
+    rng = np.random.default_rng(0)
+    weights = {"weight": rng.normal(size=(8, 8)), "factor": np.array(factor), "mask": np.full(8, -65504.0)}
+    return helper.make_model(
+        helper.make_graph(
+            [
+                helper.make_node("MatMul", ["x", "weight"], ["product"], "multiply"),
+                helper.make_node("Mul", ["product", "factor"], ["scaled"], "scale"),
+                helper.make_node("Cast", ["scaled"], ["cast"], "cast", to=float16),
+                helper.make_node("Max", ["cast", "mask"], ["y"], "mask"),
+            ],
+            "half",
+            [helper.make_tensor_value_info("x", float16, [4, 8])],
+            [helper.make_tensor_value_info("y", float16, [4, 8])],
+            [numpy_helper.from_array(value.astype(np.float16), name) for name, value in weights.items()],
+        ),
+        opset_imports=[helper.make_opsetid("", 17)],
+        ir_version=10,
+    )
+
+
+def test_rounding_is_told_from_faults(opscope: Binary, tmp_path: Path) -> None:
+    """In float32 a model shows what its float16 costs: rounding passes, an overflow does not."""
+    path, x = tmp_path / "half.onnx", np.random.default_rng(1).normal(size=(4, 8)).astype(np.float16)
+    np.save(tmp_path / "x.npy", x)
+    options = ["--input", f"x={tmp_path / 'x.npy'}", "--golden-as", "float32"]
+    for factor, overflows in [(2.5, False), (40000.0, True)]:
+        model = half_precision(factor)
+        onnx.save(model, path)
+        found = diff(opscope, path, *options)
+        assert found["config"]["golden"].endswith("as float32]")
+        first = found["summary"].get("first_failure")
+        levels = {o["target"][0]["op_name"]: o["level"] for o in found["operators"]}
+        if not overflows:
+            assert (found["code"], first, set(levels.values())) == (PASSED, None, {"pass"})
+        else:
+            (name,) = (o["target"][0]["op_name"] for o in found["operators"] if o["index"] == first["operator"])
+            assert (found["code"], name, first["cause"]) == (FAILED, "scale", "own"), levels
+            assert levels["multiply"] == "pass"
+        # The golden side computes in float32 what the model says, and nothing else.
+        kept = tmp_path / f"kept-{overflows}"
+        diff(opscope, path, *options, "--save", kept)
+        opscope.run("convert", "-d", kept / "golden", "--out", tmp_path / f"arrays-{overflows}")
+        weights = {w.name: numpy_helper.to_array(w).astype(np.float32) for w in model.graph.initializer}
+        scaled = (x.astype(np.float32) @ weights["weight"]) * weights["factor"]
+        (array,) = (tmp_path / f"arrays-{overflows}").rglob("*scale*output.0*.npy")
+        values = np.load(array)
+        assert values.dtype == np.float32
+        np.testing.assert_allclose(values, scaled, rtol=1e-5)
+    single = tmp_path / "single.onnx"
+    onnx.save(two_inputs(["a", "b"], [TensorProto.FLOAT, TensorProto.FLOAT]), single)
+    refused = run_diff(opscope, single, "--golden-as", "float32")
+    assert (refused.returncode, "would change nothing" in refused.stderr) == (USAGE, True)
+
+
+def test_options_without_an_effect_are_refused(opscope: Binary, generated: Path, tmp_path: Path) -> None:
+    model = CASES_BY_NAME["digits_cnn"].model_path(generated)
+    dump = native_dump(opscope, model, tmp_path / "dump", ["--seed", 0, "--shape", "image:1,1,8,8"])
+    for sides, options in [
+        ((model, dump), ["--golden-as", "float32"]),
+        ((model, dump), ["--golden-graph", "executed"]),
+        ((dump, model), ["--first"]),
+        ((dump, dump), ["--seed", 1]),
+        ((dump, dump), ["--runs", 2]),
+        ((dump, dump), ["--save", tmp_path / "kept"]),
+    ]:
+        command = [opscope.path, "diff", *sides, *options]
+        done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
+        assert (done.returncode, "how to run a model" in done.stderr) == (USAGE, True), (options, done.stderr)
 
 
 def test_a_model_that_gives_the_same_each_time(opscope: Binary, generated: Path, tmp_path: Path) -> None:

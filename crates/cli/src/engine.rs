@@ -58,7 +58,28 @@ pub(crate) struct GoldenEngineArguments {
     golden_provider: Vec<String>,
 }
 
+impl EngineArguments {
+    /// Whether any of them is given.
+    pub(crate) fn is_given(&self) -> bool {
+        self.engine.is_some() || self.engine_lib.is_some()
+    }
+}
+
+impl GraphArguments {
+    /// Whether another graph, or another place, is asked for than without any.
+    pub(crate) fn is_given(&self) -> bool {
+        self.graph != GraphKind::default() || !self.provider.is_empty()
+    }
+}
+
 impl GoldenEngineArguments {
+    /// Whether any of them is given.
+    pub(crate) fn is_given(&self) -> bool {
+        let has_engine = self.golden_engine.is_some() || self.golden_engine_lib.is_some();
+        let has_graph = self.golden_graph != GraphKind::default();
+        has_engine || has_graph || !self.golden_provider.is_empty()
+    }
+
     /// The engine and the graph of the golden side. It has the target's engine unless it names one.
     pub(crate) fn resolve(&self, target: &EngineArguments) -> (EngineArguments, GraphArguments) {
         let names_one = self.golden_engine.is_some() || self.golden_engine_lib.is_some();

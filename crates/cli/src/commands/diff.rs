@@ -14,6 +14,8 @@ use std::sync::Arc;
 use opscope_analysis::compare::result::Comparison;
 use opscope_analysis::compare::run;
 use opscope_dump::held::HeldRoom;
+use opscope_engine::ModelSource;
+use opscope_engine::onnx::widen_model;
 use opscope_store::free_memory_bytes;
 
 use self::both::{BothSides, ComparedSides};
@@ -23,7 +25,7 @@ use self::store::KeepingPlace;
 use super::compare::{self, ComparisonArguments};
 use super::view::ServerArguments;
 use crate::arguments::ModeArguments;
-use crate::console::{self, line};
+use crate::console::{self, line, tell};
 use crate::engine::{EngineArguments, GoldenEngineArguments, GraphArguments};
 use crate::exit::{CommandFailure, USAGE};
 use crate::inputs::InputArguments;
@@ -216,6 +218,7 @@ impl DiffArguments {
         golden: Option<&SidePath>,
     ) -> Result<Option<DiffSides>, CommandFailure> {
         let is_quiet = self.is_quiet();
+        self.check_options(target, golden)?;
         if let (SidePath::Dump(_), Some(SidePath::Dump(_))) = (target, golden) {
             return Ok(None);
         }
@@ -259,7 +262,68 @@ impl DiffArguments {
         let Some(GoldenDtype::Float32) = self.golden_as else {
             return ModelSide::load(path, engine, None);
         };
-        Err(CommandFailure::message(USAGE, "not yet"))
+        let widened = widen_model(ModelSource::File(path))?.ok_or_else(|| {
+            let message = format!(
+                "`{}` has no float16 or bfloat16: `--golden-as float32` would change nothing",
+                path.display()
+            );
+            CommandFailure::message(USAGE, message)
+        })?;
+        let kept: Vec<&str> = widened
+            .kept_dtypes()
+            .iter()
+            .map(|dtype| dtype.name())
+            .collect();
+        if !kept.is_empty() {
+            tell!(
+                "opscope: `--golden-as float32`: {} is quantisation, and stays as it is",
+                kept.join(", ")
+            );
+        }
+        ModelSide::load(path, engine, Some(widened))
+    }
+
+    /// Refuses options that say how to run what is a dump.
+    fn check_options(
+        &self,
+        target: &SidePath,
+        golden: Option<&SidePath>,
+    ) -> Result<(), CommandFailure> {
+        let refused = |side: &str, option: &str| {
+            let message = format!("{side}, and {option} says how to run a model");
+            Err(CommandFailure::message(USAGE, message))
+        };
+        let is_dump = |side: &SidePath| matches!(side, SidePath::Dump(_));
+        if golden.is_some_and(is_dump) {
+            if self.golden_as.is_some() {
+                return refused("GOLDEN is a dump", "`--golden-as`");
+            }
+            if self.golden_engine.is_given() {
+                return refused("GOLDEN is a dump", "an option for its engine");
+            }
+        }
+        if !is_dump(target) {
+            return Ok(());
+        }
+        if self.first {
+            return refused("TARGET is a dump", "`--first`");
+        }
+        if !golden.is_some_and(is_dump) {
+            return Ok(());
+        }
+        let given = [
+            (!self.inputs.is_empty(), "an option for inputs"),
+            (self.runs.is_some(), "`--runs`"),
+            (self.save.is_some(), "`--save`"),
+            (
+                self.engine.is_given() || self.graph.is_given(),
+                "an option for an engine",
+            ),
+        ];
+        match given.into_iter().find(|(is_given, _)| *is_given) {
+            Some((_, option)) => refused("both sides are dumps", option),
+            None => Ok(()),
+        }
     }
 
     /// Refuses to compare a model with itself, run in the same way.

@@ -63,7 +63,7 @@ fn replayed<'a>(kept: &'a KeptSide, side: &'a LoadedSide) -> ReplaySide<'a> {
     // An executed graph is in no file, and neither is a model that was widened: their descriptions
     // tell what the operators are, and the dumps have their weights.
     let is_in_file =
-        |model: &&ModelSide| !model.is_widened && model.engine.graph() == GraphKind::Original;
+        |model: &&ModelSide| model.widened.is_none() && model.engine.graph() == GraphKind::Original;
     ReplaySide {
         dump: &kept.dump,
         model: model_of(side).filter(is_in_file).map(|model| &*model.path),

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use opscope_capture::Purpose;
+use opscope_engine::onnx::WidenedModel;
 use opscope_engine::{GraphKind, LoadedModel, ModelSource};
 use opscope_store::record::ModelId;
 
@@ -50,21 +51,19 @@ pub(super) struct ModelSide {
     pub(super) id: Arc<ModelId>,
     /// Its name in results: the path, and how it ran.
     pub(super) label: PathBuf,
-    /// Whether it is another model than the one in the file, with wider dtypes.
-    pub(super) is_widened: bool,
+    /// The model that runs in place of the one in the file; its weights may lie in files that go
+    /// with this.
+    pub(super) widened: Option<WidenedModel>,
 }
 
 impl ModelSide {
-    /// Loads a model. `bytes` are those to run in its place, and `form` says what they are.
+    /// Loads a model, or what it has become in float32.
     pub(super) fn load(
         path: &Path,
         engine: &Arc<EngineInUse>,
-        widened: Option<(&[u8], &str)>,
+        widened: Option<WidenedModel>,
     ) -> Result<ModelSide, CommandFailure> {
-        let source = match widened {
-            Some((bytes, _)) => ModelSource::Part { bytes, path },
-            None => ModelSource::File(path),
-        };
+        let source = (widened.as_ref()).map_or(ModelSource::File(path), WidenedModel::source);
         let (model, engine) = engine.load(source, Purpose::Values)?;
         let options = engine.load_options();
         let mut how = vec![engine.name().to_owned()];
@@ -72,7 +71,7 @@ impl ModelSide {
             how.push("executed graph".to_owned());
         }
         how.extend(options.providers.iter().cloned());
-        how.extend(widened.map(|(_, form)| format!("as {form}")));
+        how.extend(widened.as_ref().map(|_| "as float32".to_owned()));
         let label = PathBuf::from(format!("{} [{}]", path.display(), how.join(", ")));
         let id = ModelId {
             file_stem: file_stem(path),
@@ -86,7 +85,7 @@ impl ModelSide {
             model,
             id: Arc::new(id),
             label,
-            is_widened: widened.is_some(),
+            widened,
         })
     }
 }
