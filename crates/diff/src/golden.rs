@@ -40,6 +40,7 @@ impl GoldenSlots {
 
     /// Which execution of the golden dump has the name and the step of a record.
     pub(crate) fn run(&self, record: &Record) -> Option<usize> {
+        // Types may differ, as where an operator was replaced by another one of its name.
         let step = Some(record.step).filter(|_| !self.has_one_step);
         let key = (record.operator.op_name.clone(), step);
         *self.runs.get(&key)?

@@ -7,7 +7,7 @@
 //! | `sink` | a sink that compares each tensor with its golden partner and holds what differs |
 //! | `runs` | runs of a model for all its steps |
 //!
-//! What the values mean is decided by `opscope_analysis::compare`, once all of them are there: a
+//! `opscope_analysis::compare` decides on verdicts, once all values are there: a
 //! partner by name is a guess, which may spare a second look at the same pair of tensors and
 //! nothing else.
 

@@ -27,7 +27,7 @@ pub enum TargetStore {
     Nothing,
 }
 
-/// What is looked for while a target runs.
+/// Things to look for while a target runs.
 #[derive(Default)]
 pub struct WatchOptions {
     /// Further numbers to compute of each pair of tensors.
@@ -126,6 +126,7 @@ impl ComparingSink {
     /// Compares the tensors of a record, and holds them if that is asked for.
     fn compare(&self, record: &Record) -> Result<Vec<HeldElements>, SinkError> {
         let run = self.golden.run(record);
+        // Slots of one operator often lie in one file of a golden dump, which stays open for them.
         let mut file = LastFile::default();
         let mut noted = StreamedOperator {
             operator: record.operator.clone(),
@@ -156,6 +157,7 @@ impl ComparingSink {
                 }
                 _ => noted.is_whole = false,
             }
+            // Only now, as a tensor that equals its partner takes no memory of its own.
             if let TargetStore::Held(held) = &self.store {
                 elements.push(self.hold(held, tensor, golden.zip(found.as_ref()))?);
             }

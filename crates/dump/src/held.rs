@@ -197,7 +197,7 @@ fn execution_of(record: &HeldRecord, call: usize) -> IndexedExecution {
     }
 }
 
-/// What a row of a native dump would say of a tensor.
+/// Describes a tensor as a row of a native dump does.
 fn described(side: SlotSide, index: usize, tensor: &Tensor, held: HeldElements) -> IndexedTensor {
     let dtype = DumpTerm::Known(tensor.dtype());
     IndexedTensor {

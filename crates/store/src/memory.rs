@@ -9,7 +9,7 @@ const GROUP_FILES: [&str; 2] = [
     "/sys/fs/cgroup/memory/memory.limit_in_bytes",
 ];
 
-/// What they use of it, caches included.
+/// Where they say how much of it is in use, caches included.
 const USED_FILES: [&str; 2] = [
     "/sys/fs/cgroup/memory.current",
     "/sys/fs/cgroup/memory/memory.usage_in_bytes",

@@ -61,6 +61,7 @@ fn find<'a>(dump: &'a ComparedDump, step: Option<u64>, name: &str) -> Option<&'a
         let is_argument = graph.arguments.iter().any(|argument| argument == name);
         let inputs = &graph.operators.get(operator)?.inputs;
         let is_present: Vec<bool> = inputs.iter().map(Option::is_some).collect();
+        // An optional input that is absent has no slot in some dumps, and a place in the graph.
         let slots = positions(run, SlotSide::Input, &is_present);
         let mut slots = slots.into_iter().filter(|_| is_argument);
         let (slot, _) =

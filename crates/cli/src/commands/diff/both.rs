@@ -139,6 +139,8 @@ impl<'a> BothSides<'a> {
             stop_beyond: stops.then(|| self.request.judging.thresholds.clone()),
             notes_operators: false,
         };
+        // Partners by name spare a second look at most pairs; the comparison behind the run matches
+        // both sides by everything that it knows.
         let slots = GoldenSlots::new(golden.dump.clone());
         let sink = Arc::new(ComparingSink::new(slots, store.target_store(), options));
         let as_sink: Arc<dyn Sink> = sink.clone();
@@ -222,6 +224,7 @@ impl<'a> BothSides<'a> {
                 },
             )
         })?;
+        // Some engines tell only behind a run that they could not show everything.
         for warning in model.model.take_warnings() {
             tell!("opscope: warning: {warning}");
         }

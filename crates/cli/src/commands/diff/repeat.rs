@@ -165,6 +165,7 @@ fn run_again(
     let id = model.id.clone();
     let n_runs = n_runs as usize;
     let steps = inputs.steps.iter();
+    // Under one number: each run of a step has the first run's execution for its partner.
     let steps: Vec<u64> = steps.flat_map(|&step| vec![step; n_runs]).collect();
     let outcome = progress::with_spinner("running", || {
         run_steps(

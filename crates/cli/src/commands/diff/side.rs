@@ -15,7 +15,7 @@ use crate::exit::{CommandFailure, check_path};
 /// The suffix of models.
 const MODEL_SUFFIX: &str = "onnx";
 
-/// What a path of the command line is.
+/// A path of the command line, which names a model or a dump.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum SidePath {
     Model(PathBuf),
