@@ -16,6 +16,7 @@ mod coverage;
 mod folding;
 mod parting;
 mod readers;
+mod reading;
 mod region;
 mod search;
 mod values;
@@ -255,7 +256,7 @@ impl ComparedValues {
         n_threads: usize,
     ) -> ComparedValues {
         let dumps = [sides.target, sides.golden];
-        let all = [0, 1].map(|i| SideValues::collect(dumps[i], runs[i], n_threads));
+        let all = SideValues::collect(dumps, runs, n_threads);
         let equals = find_equals(dumps, &all, thresholds, n_threads);
         let is_rejoined = [0, 1].map(|i| {
             let has_lost = all[i].has_lost_reader(&equals.of_side[i], &all[1 - i]);

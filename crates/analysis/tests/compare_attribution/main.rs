@@ -34,6 +34,7 @@ fn compare(target: &Path, golden: &Path) -> Comparison {
     let options = measure::MeasureOptions {
         n_threads: 1,
         difference: difference::DifferenceOptions::default(),
+        measured: None,
     };
     let mut comparison = measure(sides, ComparisonConfig::default(), options);
     judge(&mut comparison, &Thresholds::default());

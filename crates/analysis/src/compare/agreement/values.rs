@@ -1,21 +1,16 @@
 //! The values of one side, and which operators make and read them.
 
-use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::Arc;
 
 use opscope_store::record::SlotSide;
-use opscope_tensor::digest::xxh3_128;
-use opscope_tensor::{DType, Layout, Shape, Stats, TensorView, stats};
+use opscope_tensor::{DType, Stats};
 
+use super::reading::{FewElements, SlotValues, read_values};
 use crate::compare::attribution::kinds::{is_source, is_telling};
 use crate::compare::matching::{SlotRef, is_view};
 use crate::compare::side::{ComparedDump, ExecutionSlot, OperatorExecution};
-use crate::compare::statistics::table_stats;
 use crate::compare::verdict::{coarser, unit};
-use crate::elements::LastFile;
-use crate::job;
 
 /// Most elements that extents have.
 const N_EXTENTS_MAX: u64 = 8;
@@ -23,8 +18,6 @@ const N_EXTENTS_MAX: u64 = 8;
 const ORDER_ERROR_MAX: f64 = 1e-9;
 /// The same of numbers with six digits.
 const PRINTED_ERROR_MAX: f64 = 1e-5;
-/// How much larger unsigned bytes are than the signed ones of the same meaning.
-const BYTE_SHIFT: f64 = 128.0;
 /// Elements below which equality is too often chance.
 const N_ELEMENTS_MIN: u64 = 2;
 
@@ -35,10 +28,6 @@ const CAST_TYPES: [&str; 4] = [
     "aten__to_copy_default",
     "prims_convert_element_type_default",
 ];
-
-/// Most bytes of a value of which the elements are kept, and of all of a side.
-const N_FEW_BYTES_MAX: usize = 1 << 10;
-const N_KEPT_BYTES_MAX: usize = 64 << 20;
 
 /// Types of operators that repeat the elements of an input.
 const REPEATING_TYPES: [&str; 4] = [
@@ -66,7 +55,7 @@ pub(super) struct DumpValue {
     /// Its statistics, which do not depend on the order of elements.
     pub(super) stats: Stats,
     /// Its elements, if they are few.
-    pub(super) elements: Option<FewElements>,
+    pub(super) elements: Option<Arc<FewElements>>,
     /// The slot that showed it first.
     pub(super) first: SlotRef,
     /// Operators that read it and make something else.
@@ -143,16 +132,19 @@ pub(super) struct SideValues {
 }
 
 impl SideValues {
-    /// Reads all elements of operators, or their statistics. Slots with neither show no value.
-    pub(super) fn collect(side: &ComparedDump, runs: &[usize], n_threads: usize) -> SideValues {
-        let n_kept = AtomicUsize::new(0);
-        let read = job::map(runs, n_threads, |&run| {
-            let mut file = LastFile::default();
-            let slots = side.runs[run].slots.iter();
-            slots
-                .map(|slot| read_value(slot, &mut file, &n_kept))
-                .collect::<Vec<_>>()
-        });
+    /// Reads all elements of the operators of both sides, or their statistics. Slots with neither
+    /// show no value.
+    pub(super) fn collect(
+        dumps: [&ComparedDump; 2],
+        runs: [&Vec<usize>; 2],
+        n_threads: usize,
+    ) -> [SideValues; 2] {
+        let mut read = read_values(dumps, runs, n_threads).into_iter();
+        [0, 1].map(|i| SideValues::new(dumps[i], runs[i], read.next().unwrap_or_default()))
+    }
+
+    /// The values of a side; `read` are those of the slots of each of `runs`.
+    fn new(side: &ComparedDump, runs: &[usize], read: Vec<SlotValues>) -> SideValues {
         let slots = runs.iter().zip(read).flat_map(|(&run, read)| {
             let slots = read.into_iter().enumerate();
             slots.map(move |(slot, read)| (SlotRef { run, slot }, read))
@@ -165,21 +157,16 @@ impl SideValues {
             outputs: HashMap::new(),
         };
         for (at, read) in slots {
-            let Some(ReadValue {
-                dtype,
-                digest,
-                stats,
-                elements,
-            }) = read
-            else {
+            let Some(read) = read else {
                 continue;
             };
-            let key = (dtype, stats.counts.n_elements, digest);
-            let dtype = dtype.unwrap_or(DType::F32);
+            let stats = read.stats;
+            let key = (read.dtype, stats.counts.n_elements, read.digest);
+            let dtype = read.dtype.unwrap_or(DType::F32);
             let value = *found.keys.entry(key).or_insert_with(|| {
                 found.values.push(DumpValue {
                     stats,
-                    elements,
+                    elements: read.elements.clone(),
                     first: at,
                     readers: Vec::new(),
                     has_counts: side.runs[at.run].slots[at.slot].has_elements,
@@ -510,93 +497,6 @@ fn rounding(slot: &ExecutionSlot, dtype: DType) -> f64 {
         // Weights of float32 are the very same on both sides.
         Some(unit) if unit > PRINTED_ERROR_MAX => unit,
         _ => printed,
-    }
-}
-
-/// A slot's value.
-struct ReadValue {
-    dtype: Option<DType>,
-    digest: [u8; 16],
-    stats: Stats,
-    elements: Option<FewElements>,
-}
-
-/// Elements that are kept: opening a file costs more than comparing a few of them.
-pub(super) struct FewElements {
-    dtype: DType,
-    shape: Shape,
-    layout: Layout,
-    bytes: Box<[u8]>,
-}
-
-impl FewElements {
-    pub(super) fn view(&self) -> TensorView<'_> {
-        TensorView {
-            dtype: self.dtype,
-            shape: &self.shape,
-            layout: self.layout,
-            bytes: &self.bytes,
-        }
-    }
-
-    /// A copy of elements, if they are few and `n_kept` leaves room for them.
-    fn copied(view: TensorView<'_>, n_kept: &AtomicUsize) -> Option<FewElements> {
-        let n = view.bytes.len();
-        let is_room = n <= N_FEW_BYTES_MAX && n_kept.fetch_add(n, Relaxed) < N_KEPT_BYTES_MAX;
-        is_room.then(|| FewElements {
-            dtype: view.dtype,
-            shape: view.shape.clone(),
-            layout: view.layout,
-            bytes: view.bytes.into(),
-        })
-    }
-}
-
-fn read_value(
-    slot: &ExecutionSlot,
-    file: &mut LastFile,
-    n_kept: &AtomicUsize,
-) -> Option<ReadValue> {
-    if !slot.has_elements {
-        let stats = table_stats(slot)?;
-        let texts = slot.statistics.iter();
-        let texts: Vec<Cow<'_, str>> = texts.map(|(_, text)| text.unwrap_or_default()).collect();
-        return Some(ReadValue {
-            dtype: slot.dtype,
-            digest: xxh3_128(texts.join(",").as_bytes()),
-            stats,
-            elements: None,
-        });
-    }
-    let read = slot.with_elements(file, |view| {
-        let stats = stats(view).ok()?;
-        Some(ReadValue {
-            dtype: Some(view.dtype),
-            digest: xxh3_128(view.bytes),
-            stats: match view.dtype {
-                DType::U8 => signed(&stats),
-                _ => stats,
-            },
-            elements: FewElements::copied(view, n_kept),
-        })
-    });
-    read.ok()?
-}
-
-/// The statistics of unsigned bytes as those of signed ones: engines move quantised values from the
-/// one to the other, with the zero point.
-fn signed(stats: &Stats) -> Stats {
-    let n = stats.counts.n_elements as f64;
-    let shift = BYTE_SHIFT;
-    let squares = stats.l2 * stats.l2 - 2.0 * shift * stats.sum + shift * shift * n;
-    Stats {
-        min: stats.min - shift,
-        max: stats.max - shift,
-        mean: stats.mean - shift,
-        sum: stats.sum - shift * n,
-        l1: f64::NAN,
-        l2: squares.max(0.0).sqrt(),
-        ..*stats
     }
 }
 

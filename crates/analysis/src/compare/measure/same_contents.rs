@@ -6,7 +6,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use opscope_store::reader::FileKind;
 use opscope_tensor::Layout;
 use opscope_tensor::difference::TensorDifference;
 
@@ -70,12 +69,7 @@ impl KnownPairs {
 pub(super) fn contents_of(sides: MatchedDumps<'_>, pair: &SlotPair) -> Option<ContentsKey> {
     let target = slot_of(sides.target, pair.target);
     let golden = slot_of(sides.golden, pair.golden);
-    let place = |slot: &ExecutionSlot| {
-        let elements = slot.record().elements.as_ref()?;
-        // Only such a file has the same bytes for several slots.
-        let is_native = elements.kind == Some(FileKind::Elements) && slot.problem.is_none();
-        let contents = slot.contents_number().filter(|_| is_native)?;
-        Some((std::ptr::from_ref(slot.facts()), contents))
-    };
+    let place =
+        |slot: &ExecutionSlot| Some((std::ptr::from_ref(slot.facts()), slot.contents_number()?));
     Some(([place(target)?, place(golden)?], pair.layout))
 }

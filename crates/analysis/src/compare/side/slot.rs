@@ -6,7 +6,9 @@ use std::hash::{Hash, Hasher};
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, OnceLock};
 
-use opscope_store::reader::{DumpTerm, IndexedExecution, IndexedTensor, TensorStatistics};
+use opscope_store::reader::{
+    DumpTerm, FileKind, IndexedExecution, IndexedTensor, TensorStatistics,
+};
 use opscope_store::{HeldElements, SharedPath, SharedText, record};
 use opscope_tensor::{DType, Layout};
 
@@ -164,9 +166,13 @@ impl ExecutionSlot {
         self.held.as_ref()
     }
 
-    /// The number of its contents, which slots with the same bytes of one file share; none where
-    /// the dump does not say where the bytes are.
+    /// The number of its contents, which slots with the same bytes of one file share; none of a form
+    /// that has each slot's bytes by themselves, and where the bytes cannot be read.
     pub fn contents_number(&self) -> Option<u64> {
+        let elements = self.record.elements.as_ref()?;
+        if elements.kind != Some(FileKind::Elements) || self.problem.is_some() {
+            return None;
+        }
         match &self.held {
             Some(held) => Some(held.number()),
             None => self.offset(),

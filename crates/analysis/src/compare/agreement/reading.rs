@@ -1,0 +1,174 @@
+//! Reading the values of both sides, each of their contents once.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
+
+use opscope_tensor::digest::xxh3_128;
+use opscope_tensor::{DType, Layout, Shape, Stats, TensorView, digest_and_stats};
+
+use crate::compare::side::{ComparedDump, ExecutionSlot};
+use crate::compare::statistics::table_stats;
+use crate::elements::LastFile;
+use crate::job;
+
+/// How much larger unsigned bytes are than the signed ones of the same meaning.
+const BYTE_SHIFT: f64 = 128.0;
+/// Most bytes of a value of which the elements are kept, and of all values.
+const N_FEW_BYTES_MAX: usize = 1 << 10;
+const N_KEPT_BYTES_MAX: usize = 128 << 20;
+
+/// The values of an execution's slots; none of a slot that shows nothing.
+pub(super) type SlotValues = Vec<Option<Arc<ReadValue>>>;
+
+/// A slot among those that are read: its execution, counted through both sides, and its number.
+type SlotPlace = (usize, usize);
+
+/// Contents of a dump that says where its bytes are, with what they are taken for.
+type ContentsKey<'a> = (&'a Path, u64, Option<DType>, Option<&'a [u64]>);
+
+/// The values of executions of both sides.
+///
+/// An output and the inputs that it becomes are one content of a native dump, and so are equal
+/// tensors of two runs that a process holds: such a content is read once.
+pub(super) fn read_values(
+    dumps: [&ComparedDump; 2],
+    runs: [&Vec<usize>; 2],
+    n_threads: usize,
+) -> [Vec<SlotValues>; 2] {
+    let of_side = |i: usize| {
+        runs[i]
+            .iter()
+            .map(move |&run| &dumps[i].runs[run].slots[..])
+    };
+    let executions: Vec<&[ExecutionSlot]> = of_side(0).chain(of_side(1)).collect();
+    let mut firsts: HashMap<ContentsKey<'_>, SlotPlace> = HashMap::new();
+    let mut places: Vec<Vec<SlotPlace>> = Vec::with_capacity(executions.len());
+    for (nth, slots) in executions.iter().enumerate() {
+        let slots = slots.iter().enumerate();
+        places.push(
+            slots
+                .map(|(slot, of)| {
+                    let own = (nth, slot);
+                    key_of(of).map_or(own, |key| *firsts.entry(key).or_insert(own))
+                })
+                .collect(),
+        );
+    }
+    let n_kept = AtomicUsize::new(0);
+    let work: Vec<usize> = (0..executions.len()).collect();
+    // By execution and not by slot: files of other forms hold all tensors of one, and stay open.
+    let read: Vec<SlotValues> = job::map(&work, n_threads, |&nth| {
+        let mut file = LastFile::default();
+        let slots = executions[nth].iter().enumerate();
+        slots
+            .map(|(slot, of)| {
+                let is_first = places[nth][slot] == (nth, slot);
+                let read = is_first.then(|| read_value(of, &mut file, &n_kept));
+                read.flatten().map(Arc::new)
+            })
+            .collect()
+    });
+    let mut all = places.into_iter().map(|slots| {
+        let slots = slots.into_iter();
+        slots.map(|(nth, slot)| read[nth][slot].clone()).collect()
+    });
+    let target = all.by_ref().take(runs[0].len()).collect();
+    [target, all.collect()]
+}
+
+fn key_of(slot: &ExecutionSlot) -> Option<ContentsKey<'_>> {
+    let number = slot.contents_number()?;
+    Some((&slot.path, number, slot.dtype, slot.shape.as_deref()))
+}
+
+/// A slot's value.
+pub(super) struct ReadValue {
+    pub(super) dtype: Option<DType>,
+    pub(super) digest: [u8; 16],
+    pub(super) stats: Stats,
+    pub(super) elements: Option<Arc<FewElements>>,
+}
+
+/// Elements that are kept: opening a file costs more than comparing a few of them.
+pub(super) struct FewElements {
+    dtype: DType,
+    shape: Shape,
+    layout: Layout,
+    bytes: Box<[u8]>,
+}
+
+impl FewElements {
+    pub(super) fn view(&self) -> TensorView<'_> {
+        TensorView {
+            dtype: self.dtype,
+            shape: &self.shape,
+            layout: self.layout,
+            bytes: &self.bytes,
+        }
+    }
+
+    /// A copy of elements, if they are few and `n_kept` leaves room for them.
+    fn copied(view: TensorView<'_>, n_kept: &AtomicUsize) -> Option<FewElements> {
+        let n = view.bytes.len();
+        let is_room = n <= N_FEW_BYTES_MAX && n_kept.fetch_add(n, Relaxed) < N_KEPT_BYTES_MAX;
+        is_room.then(|| FewElements {
+            dtype: view.dtype,
+            shape: view.shape.clone(),
+            layout: view.layout,
+            bytes: view.bytes.into(),
+        })
+    }
+}
+
+fn read_value(
+    slot: &ExecutionSlot,
+    file: &mut LastFile,
+    n_kept: &AtomicUsize,
+) -> Option<ReadValue> {
+    if !slot.has_elements {
+        let stats = table_stats(slot)?;
+        let texts = slot.statistics.iter();
+        let texts: Vec<Cow<'_, str>> = texts.map(|(_, text)| text.unwrap_or_default()).collect();
+        return Some(ReadValue {
+            dtype: slot.dtype,
+            digest: xxh3_128(texts.join(",").as_bytes()),
+            stats,
+            elements: None,
+        });
+    }
+    let read = slot.with_elements(file, |view| {
+        let (digest, computed) = digest_and_stats(view);
+        let stats = computed.ok()?.stats;
+        Some(ReadValue {
+            dtype: Some(view.dtype),
+            digest,
+            stats: match view.dtype {
+                DType::U8 => signed(&stats),
+                _ => stats,
+            },
+            elements: FewElements::copied(view, n_kept).map(Arc::new),
+        })
+    });
+    read.ok()?
+}
+
+/// The statistics of unsigned bytes as those of signed ones: engines move quantised values from the
+/// one to the other, with the zero point.
+fn signed(stats: &Stats) -> Stats {
+    let n = stats.counts.n_elements as f64;
+    let shift = BYTE_SHIFT;
+    let squares = stats.l2 * stats.l2 - 2.0 * shift * stats.sum + shift * shift * n;
+    Stats {
+        min: stats.min - shift,
+        max: stats.max - shift,
+        mean: stats.mean - shift,
+        sum: stats.sum - shift * n,
+        l1: f64::NAN,
+        l2: squares.max(0.0).sqrt(),
+        ..*stats
+    }
+}
