@@ -9,6 +9,7 @@
 //! | [`verdict`] | what the numbers mean |
 //! | [`replay`] | an operator that was run again from its inputs: its own error |
 //! | [`attribution`] | first divergence, what each operator added, where NaN comes from |
+//! | `steps` | the first of several steps that differs, and which to dump next |
 //! | [`run`] | all of these, from two paths to a result |
 //! | [`report`] | the result as files for people and programs |
 //! | [`result`] | everything a comparison found, to be saved and read again |
@@ -39,6 +40,7 @@ mod skip_reason;
 mod skips;
 mod slot_key;
 mod statistics;
+mod steps;
 mod tensor_summary;
 pub mod verdict;
 

@@ -17,6 +17,7 @@ use super::flow::ValueFlow;
 use super::result::{
     Cause, Comparison, ComparisonSummary, NonFiniteRole, OperatorResult, SlotResult, VerdictLevel,
 };
+use super::steps;
 
 /// Fills in errors, causes, roles and the summary. Levels have to be there.
 pub fn attribute(comparison: &mut Comparison, n_ranked: usize) {
@@ -89,6 +90,7 @@ fn summary(comparison: &Comparison, flow: &ValueFlow, n_ranked: usize) -> Compar
     summary.non_finite_chain = non_finite::chain(operators, &found.order);
     summary.first_non_finite = summary.non_finite_chain.first().copied();
     summary.ranking = ranking(operators, n_ranked);
+    summary.steps = steps::find(operators, &summary);
     summary
 }
 

@@ -5,6 +5,7 @@
 //! | [`words`] | verdict, causes and numbers in words |
 //! | [`ShownPlaces`] | ranks, models and steps, where there are several |
 //! | [`chain`] | how NaN and infinities spread |
+//! | [`steps`] | the first of several steps that differs |
 //! | [`json`] | one JSON document, or typed records line by line; and back |
 //! | `columns` | what tables say of a slot |
 //! | `csv`, `xlsx` | tables for spreadsheets |
@@ -16,6 +17,7 @@ mod csv;
 pub mod json;
 mod parquet;
 mod places;
+pub mod steps;
 pub mod words;
 mod xlsx;
 

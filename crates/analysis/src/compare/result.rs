@@ -14,6 +14,7 @@ pub use super::metrics::Metrics;
 pub use super::party::Party;
 pub use super::skip_reason::{SkipReason, SkipSide};
 pub use super::slot_key::SlotKey;
+pub use super::steps::{FirstStep, NextDump, RunOrigin, StepFault, StepFindings, StepResult};
 pub use super::tensor_summary::{SharedSummary, TensorSummary};
 
 /// Version of the schema.
@@ -66,6 +67,12 @@ pub struct ComparisonConfig {
     /// The dump whose distance from the golden one is the yardstick.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
+    /// How the target's dump was made, if it tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target_run: Option<RunOrigin>,
+    /// How the golden dump was made, if it tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub golden_run: Option<RunOrigin>,
     /// Further options, as the command line has them.
     pub options: Vec<(String, String)>,
 }
@@ -358,6 +365,9 @@ pub struct ComparisonSummary {
     /// The first divergence of each rank, where there are several ranks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub first_by_rank: Vec<DivergencePoint>,
+    /// The steps one by one, where there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steps: Option<StepFindings>,
     /// The first operator that made a NaN or an infinity, or the first that shows one if none is
     /// known to.
     #[serde(skip_serializing_if = "Option::is_none")]

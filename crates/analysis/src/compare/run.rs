@@ -18,6 +18,7 @@ use super::measure::{self, MeasuredPairs, measure};
 use super::result::{AttributeDifference, Comparison, ComparisonConfig, VerdictLevel};
 use super::selection::Selection;
 use super::side::ComparedDump;
+use super::steps::find_origin;
 use super::verdict::{Thresholds, judge_along};
 
 /// The dumps to compare, and how.
@@ -147,7 +148,15 @@ pub fn run(request: &ComparisonRequest) -> Result<Comparison, CompareError> {
         reference: reference.as_ref(),
         measured: None,
     };
-    run_opened(request, dumps)
+    let mut comparison = run_opened(request, dumps)?;
+    // With several steps the question is which to dump next, and how that is said depends on what
+    // made the dump.
+    if comparison.summary.steps.is_some() {
+        let config = &mut comparison.config;
+        config.target_run = find_origin(&request.target);
+        config.golden_run = find_origin(&request.golden);
+    }
+    Ok(comparison)
 }
 
 /// [`run`] of dumps that were read before; the paths of the request are their names in the result.
@@ -357,5 +366,6 @@ fn config(request: &ComparisonRequest) -> ComparisonConfig {
         golden: text(&request.golden),
         reference: request.reference.as_deref().map(text),
         options: request.options.clone(),
+        ..ComparisonConfig::default()
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use opscope_analysis::compare::report::{ShownPlaces, chain, words};
+use opscope_analysis::compare::report::{ShownPlaces, chain, steps, words};
 use opscope_analysis::compare::result::{
     Comparison, Evidence, MetricId, OperatorResult, Skip, SkipReason, VerdictLevel,
 };
@@ -119,6 +119,9 @@ impl TerminalReport<'_> {
             let name = words::plain(&words::of_operator(operator));
             let why = words::cause_words(first.cause);
             let line = format!("first warning at {name} {}: {why}", first.slot);
+            self.put(&mut text, &line);
+        }
+        for line in steps::lines(self.comparison) {
             self.put(&mut text, &line);
         }
         let counts = |[pass, warn, fail, skip]: [usize; 4]| {

@@ -1,0 +1,200 @@
+//! Several steps of a run: which is the first that differs, and which to dump next.
+//!
+//! A run that trains for a long time is dumped in part: some steps, or statistics alone. Two such
+//! dumps tell between which steps the runs part, and a further pair narrows it down.
+
+mod origin;
+mod rounds;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::result::{Cause, Comparison, ComparisonSummary, Evidence, OperatorResult, VerdictLevel};
+
+pub use origin::RunOrigin;
+pub(super) use origin::{find_origin, in_ranges};
+
+/// The comparison of several steps, step by step.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StepFindings {
+    /// Steps that were compared, in order.
+    pub compared: Vec<StepResult>,
+    /// The first step as bad as the whole; none if all agree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first: Option<FirstStep>,
+}
+
+/// A step that was compared.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepResult {
+    /// The target's number.
+    pub step: u64,
+    /// The worst level of its operators.
+    pub level: VerdictLevel,
+    /// Whether elements were compared, of one tensor at least; otherwise statistics or digests.
+    pub has_elements: bool,
+    /// The operator of the list whose outputs are farthest apart, unless the step passes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worst: Option<usize>,
+}
+
+/// The first step that differs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FirstStep {
+    /// Its number.
+    pub step: u64,
+    /// The compared step before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<u64>,
+    /// Where the fault is to be looked for.
+    pub fault: StepFault,
+    /// A further dump that would tell more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<NextDump>,
+}
+
+/// Where the fault of a step is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepFault {
+    /// In an operator of the step, which reads what the other side's reads.
+    Inside,
+    /// Before the step: it differs in what comes into it.
+    Before,
+    /// Nothing tells.
+    #[default]
+    Unknown,
+}
+
+/// The steps to dump next, on both sides.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NextDump {
+    /// Their numbers.
+    pub steps: Vec<u64>,
+    /// Whether elements are needed; statistics will do otherwise.
+    pub needs_elements: bool,
+    /// How many dumps more it takes after this one to know the first step.
+    pub n_rounds_after: usize,
+}
+
+/// Looks at the steps of a comparison of which everything else is known; none if there are no
+/// several.
+pub(super) fn find(
+    operators: &[OperatorResult],
+    summary: &ComparisonSummary,
+) -> Option<StepFindings> {
+    let compared = compared_steps(operators);
+    if compared.len() < 2 {
+        return None;
+    }
+    let is_apart = matches!(summary.level, VerdictLevel::Warn | VerdictLevel::Fail);
+    let first = compared
+        .iter()
+        .position(|step| is_apart && step.level == summary.level);
+    let first = first.map(|position| {
+        let before = position.checked_sub(1).map(|i| compared[i].step);
+        let StepResult {
+            step, has_elements, ..
+        } = compared[position];
+        let fault = fault_of(step, operators, summary);
+        FirstStep {
+            step,
+            before,
+            fault,
+            next: next_dump(before, step, has_elements, fault),
+        }
+    });
+    Some(StepFindings { compared, first })
+}
+
+fn compared_steps(operators: &[OperatorResult]) -> Vec<StepResult> {
+    let mut steps: BTreeMap<u64, StepResult> = BTreeMap::new();
+    let mut farthest: BTreeMap<u64, f64> = BTreeMap::new();
+    for operator in operators {
+        let Some(step) = operator.place().1 else {
+            continue;
+        };
+        let slots = operator.slots.iter();
+        let judged: Vec<_> = slots
+            .filter(|slot| slot.level != VerdictLevel::Skip)
+            .collect();
+        // A step of which nothing was compared neither agrees nor differs.
+        let Some(level) = judged.iter().map(|slot| slot.level).max() else {
+            continue;
+        };
+        let found = steps.entry(step).or_insert_with(|| StepResult {
+            step,
+            ..StepResult::default()
+        });
+        found.level = found.level.max(level);
+        found.has_elements |= judged.iter().any(|slot| slot.evidence == Evidence::Tensor);
+        let error = operator.error.map_or(0.0, |error| error.outputs);
+        let error = if error.is_nan() { f64::INFINITY } else { error };
+        let known = farthest.entry(step).or_insert(0.0);
+        if level > VerdictLevel::Pass && (found.worst.is_none() || error > *known) {
+            found.worst = Some(operator.index);
+            *known = error;
+        }
+    }
+    steps.into_values().collect()
+}
+
+/// Says where the fault of the first step that differs is, by the cause that the verdict names.
+fn fault_of(step: u64, operators: &[OperatorResult], summary: &ComparisonSummary) -> StepFault {
+    let Some(headline) = summary.headline() else {
+        return StepFault::Unknown;
+    };
+    let of_headline = operators.get(headline.operator);
+    match of_headline.and_then(|operator| operator.place().1) {
+        // Constants of a graph belong to no step, and every step reads them.
+        None => StepFault::Before,
+        Some(of_headline) if of_headline == step => match headline.cause {
+            Cause::Own => StepFault::Inside,
+            Cause::Outside => StepFault::Before,
+            Cause::Inherited | Cause::Gradual | Cause::Unknown => StepFault::Unknown,
+        },
+        Some(_) => StepFault::Unknown,
+    }
+}
+
+/// The dump that tells more than one whose first step that differs is `step`, after `before`.
+fn next_dump(
+    before: Option<u64>,
+    step: u64,
+    has_elements: bool,
+    fault: StepFault,
+) -> Option<NextDump> {
+    let begin = before.map_or(0, |before| before + 1);
+    // An operator at fault that reads what it should shows that nothing before it went wrong.
+    if fault != StepFault::Inside && begin < step {
+        return Some(rounds::narrowing(begin, step));
+    }
+    if has_elements {
+        return None;
+    }
+    let before = before.filter(|_| fault != StepFault::Inside);
+    Some(NextDump {
+        steps: before.into_iter().chain([step]).collect(),
+        needs_elements: true,
+        n_rounds_after: 0,
+    })
+}
+
+impl StepFindings {
+    /// The numbers of the compared steps.
+    pub fn numbers(&self) -> Vec<u64> {
+        self.compared.iter().map(|step| step.step).collect()
+    }
+}
+
+impl Comparison {
+    /// How the dumps of both sides were made, as far as they tell: the target's and the golden
+    /// side's.
+    pub fn origins(&self) -> [Option<&RunOrigin>; 2] {
+        [&self.config.target_run, &self.config.golden_run].map(Option::as_ref)
+    }
+}
+
+#[cfg(test)]
+mod tests;

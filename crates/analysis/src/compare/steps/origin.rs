@@ -1,0 +1,127 @@
+//! How a dump was made, and what chooses its steps.
+
+use std::path::Path;
+
+use opscope_store::file_format::run_json::RunRecord;
+use opscope_store::run_file;
+use serde::{Deserialize, Serialize};
+
+/// How a dump was made, from the record beside it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunOrigin {
+    /// The command or interface, as in the record.
+    pub command: String,
+    /// The vendor whose dialect the configuration has.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub dialect: String,
+    /// The path of the configuration, as it was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub configuration: Option<String>,
+    /// The file of the model, without directories.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+}
+
+/// Reads how a dump was made; none if nothing beside it tells.
+pub(in crate::compare) fn find_origin(dump: &Path) -> Option<RunOrigin> {
+    // Of several runs in one directory the last one wrote over what the others had.
+    let run = run_file::find(dump).runs.pop()?;
+    let RunRecord {
+        command,
+        dialect,
+        configuration,
+        mut models,
+        ..
+    } = run.record;
+    let model = if models.len() == 1 {
+        models.pop().and_then(|model| model.file)
+    } else {
+        None
+    };
+    Some(RunOrigin {
+        command,
+        dialect,
+        configuration: configuration.map(|file| file.path),
+        model: model.filter(|file| !file.is_empty()),
+    })
+}
+
+/// Where the steps of a dump are chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum StepChoice {
+    CommandLine,
+    Acl,
+    MindSpore,
+    TorchBackend,
+    TorchEager,
+}
+
+impl RunOrigin {
+    /// The options or keys that choose steps in a dump that is made in the same way; none if there
+    /// are none.
+    pub fn choosing(&self, steps: &[u64], needs_elements: bool) -> Option<String> {
+        let choice = self.step_choice()?;
+        let separator = if choice == StepChoice::CommandLine {
+            ","
+        } else {
+            "|"
+        };
+        let steps = in_ranges(steps, separator);
+        let beside = |text: &str| {
+            if needs_elements {
+                format!(", {text}")
+            } else {
+                String::new()
+            }
+        };
+        let file = |keys: String| match &self.configuration {
+            Some(path) => format!("{keys} in `{path}`"),
+            None => keys,
+        };
+        Some(match choice {
+            StepChoice::CommandLine => {
+                let model = self.model.as_deref().unwrap_or("MODEL");
+                format!("`opscope dump {model} --iterations {steps}`")
+            }
+            StepChoice::Acl => file(format!(
+                "`\"dump_step\": \"{steps}\"{}`",
+                beside("\"dump_data\": \"tensor\"")
+            )),
+            StepChoice::MindSpore => file(format!(
+                "`\"iteration\": \"{steps}\"{}`",
+                beside("\"saved_data\": \"tensor\"")
+            )),
+            StepChoice::TorchBackend => format!(
+                "`opscope.torch.backend(steps=\"{steps}\"{})`",
+                beside("data=\"tensor\"")
+            ),
+            StepChoice::TorchEager => format!(
+                "`opscope.torch.eager(steps=\"{steps}\"{})`",
+                beside("data=\"tensor\"")
+            ),
+        })
+    }
+
+    fn step_choice(&self) -> Option<StepChoice> {
+        let is_mindspore = self.dialect == "mindspore";
+        match (self.command.as_str(), &self.configuration) {
+            ("dump", None) => Some(StepChoice::CommandLine),
+            ("dump" | "AscendCL", _) if !is_mindspore => Some(StepChoice::Acl),
+            ("dump", Some(_)) => Some(StepChoice::MindSpore),
+            ("torch.compile", None) if !is_mindspore => Some(StepChoice::TorchBackend),
+            ("torch eager", None) => Some(StepChoice::TorchEager),
+            _ => None,
+        }
+    }
+}
+
+/// Numbers in rising order as numbers and ranges, `0-3,7`.
+pub(in crate::compare) fn in_ranges(numbers: &[u64], separator: &str) -> String {
+    let follow = |pair: &[u64]| pair[0].checked_add(1) == Some(pair[1]);
+    let runs = numbers.chunk_by(|a, b| follow(&[*a, *b]));
+    let texts = runs.map(|run| match run {
+        [first, .., last] => format!("{first}-{last}"),
+        one => one.iter().map(ToString::to_string).collect(),
+    });
+    texts.collect::<Vec<_>>().join(separator)
+}
