@@ -84,11 +84,14 @@ pub(super) fn find(
     operators: &[OperatorResult],
     summary: &ComparisonSummary,
 ) -> Option<StepFindings> {
+    // One step is what any other comparison has, and its report says all of it.
     let compared = compared_steps(operators);
     if compared.len() < 2 {
         return None;
     }
     let is_apart = matches!(summary.level, VerdictLevel::Warn | VerdictLevel::Fail);
+    // The verdict names the first failure, and a step must not contradict it: warnings before it are
+    // rounding as often as not.
     let first = compared
         .iter()
         .position(|step| is_apart && step.level == summary.level);
@@ -130,6 +133,7 @@ fn compared_steps(operators: &[OperatorResult]) -> Vec<StepResult> {
         found.level = found.level.max(level);
         found.has_elements |= judged.iter().any(|slot| slot.evidence == Evidence::Tensor);
         let error = operator.error.map_or(0.0, |error| error.outputs);
+        // A distance that is no number comes from values that are none, which is as bad as it gets.
         let error = if error.is_nan() { f64::INFINITY } else { error };
         let known = farthest.entry(step).or_insert(0.0);
         if level > VerdictLevel::Pass && (found.worst.is_none() || error > *known) {
@@ -173,6 +177,7 @@ fn next_dump(
     if has_elements {
         return None;
     }
+    // The step before is there to compare with: what left it is what came into this one.
     let before = before.filter(|_| fault != StepFault::Inside);
     Some(NextDump {
         steps: before.into_iter().chain([step]).collect(),

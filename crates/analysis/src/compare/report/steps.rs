@@ -12,6 +12,7 @@ const N_RANGES_MAX: usize = 6;
 
 /// Lines about the steps of a comparison; none if there are no several.
 pub fn lines(comparison: &Comparison) -> Vec<String> {
+    // A comparison of one step has nothing to say here, and its report stays as it is.
     let Some(steps) = &comparison.summary.steps else {
         return Vec::new();
     };
@@ -38,6 +39,8 @@ pub fn lines(comparison: &Comparison) -> Vec<String> {
 
 /// How the steps before the first one went, in parentheses.
 fn before(steps: &StepFindings, first: &FirstStep) -> String {
+    // A step that passes after one with a warning does not count as agreeing: the runs may have
+    // parted before it.
     let earlier = steps.compared.iter().filter(|step| step.step < first.step);
     let agreeing = earlier
         .clone()
@@ -90,8 +93,8 @@ fn wanted(next: &NextDump) -> String {
     }
     let rounds = match n_rounds_after {
         0 => String::new(),
-        1 => "; one more dump after it finds the first".to_owned(),
-        n => format!("; {n} more dumps after it find the first"),
+        1 => "; at most one more dump after it finds the first".to_owned(),
+        n => format!("; at most {n} more dumps after it find the first"),
     };
     format!("{noun} {steps}, which were not compared; statistics will do{rounds}")
 }
@@ -104,6 +107,7 @@ fn choices(comparison: &Comparison, next: &NextDump) -> Vec<String> {
     });
     match choices {
         [Some(target), Some(golden)] if target == golden => vec![format!("  {target}")],
+        // The two sides may come from different tools.
         [target, golden] => {
             let sides = [("target", target), ("golden", golden)];
             let known = sides
@@ -118,6 +122,7 @@ fn choices(comparison: &Comparison, next: &NextDump) -> Vec<String> {
 
 /// Numbers of steps: ranges, or the first and the last of many with the distance between them.
 fn listed(numbers: &[u64]) -> String {
+    // As of `--every 10`, of which a list would say less.
     if let [first, second, .., last] = numbers {
         let distance = second - first;
         let is_even = numbers.windows(2).all(|pair| pair[1] - pair[0] == distance);

@@ -33,6 +33,7 @@ pub(in crate::compare) fn find_origin(dump: &Path) -> Option<RunOrigin> {
         mut models,
         ..
     } = run.record;
+    // With several models nothing tells which one the operators are of.
     let model = if models.len() == 1 {
         models.pop().and_then(|model| model.file)
     } else {
@@ -61,6 +62,7 @@ impl RunOrigin {
     /// are none.
     pub fn choosing(&self, steps: &[u64], needs_elements: bool) -> Option<String> {
         let choice = self.step_choice()?;
+        // A vertical bar is what both vendors take, and `opscope.torch` after them.
         let separator = if choice == StepChoice::CommandLine {
             ","
         } else {
@@ -104,6 +106,8 @@ impl RunOrigin {
 
     fn step_choice(&self) -> Option<StepChoice> {
         let is_mindspore = self.dialect == "mindspore";
+        // Without a configuration the dialect is that of the form alone. PyTorch takes one as a text,
+        // which the record does not keep.
         match (self.command.as_str(), &self.configuration) {
             ("dump", None) => Some(StepChoice::CommandLine),
             ("dump" | "AscendCL", _) if !is_mindspore => Some(StepChoice::Acl),
