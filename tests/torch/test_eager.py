@@ -233,6 +233,26 @@ def test_steps_that_the_program_counts(tmp_path) -> None:
     assert list(records(dump.finish()["root"], 7)) == ["zeros"]
 
 
+@pytest.mark.parametrize("steps", ["0|2|5", "3", "1-5"])
+def test_entering_again_begins_the_next_step(tmp_path, steps: str) -> None:
+    """So it does where steps in between are not dumped, and `step()` in the context does not count twice."""
+    dump = opscope.torch.eager(tmp_path, steps=steps, form="acl")
+    model = nn.Linear(2, 2)
+    for _ in range(3):
+        with dump:
+            model(torch.ones(1, 2))
+    with dump:
+        for _ in range(2):
+            model(torch.ones(1, 2))
+            dump.step()
+    with dump:
+        model(torch.ones(1, 2))
+    report = dump.finish()
+    expected = {"0|2|5": [0, 2, 5], "3": [3], "1-5": [1, 2, 3, 4, 5]}[steps]
+    assert sorted(int(p.name) for p in Path(report["root"]).glob("0/eager/1/*")) == expected
+    assert (report["n_steps"], report["n_steps_active"]) == (6, len(expected))
+
+
 def test_other_steps_are_not_seen(tmp_path) -> None:
     with opscope.torch.eager(tmp_path, steps=2, form="acl") as dump:
         assert torch._C._len_torch_dispatch_stack() == 0

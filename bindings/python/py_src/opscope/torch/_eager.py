@@ -78,6 +78,8 @@ class EagerDump(TorchDispatchMode):
         self._native: Eager | None = None
         self._step: Step | None = None
         self._is_entered = False
+        # Whether the step that is under way began when the context was entered.
+        self._is_first = False
         self._is_pushed = False
         # How many other modes there were when this one was entered.
         self._n_modes = 0
@@ -100,7 +102,7 @@ class EagerDump(TorchDispatchMode):
     def __enter__(self) -> EagerDump:
         if self._is_entered:
             raise RuntimeError("this dump is entered already: it is one context at a time")
-        self._is_entered = True
+        self._is_entered = self._is_first = True
         with _lock:
             if self not in _open and not self._is_finished:
                 _open.append(self)
@@ -112,7 +114,10 @@ class EagerDump(TorchDispatchMode):
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
         self._is_entered = False
         try:
-            if self._has_begun:
+            # Of a step that is not dumped nobody knows whether an operator ran. One that `step()` began is most
+            # often empty, as programs call it behind each step.
+            is_undumped = self._is_wanted and self._step is None and self._is_first
+            if self._has_begun or is_undumped:
                 self._end_step(None if error is None else reason(error))
                 self._n_steps += 1
                 self.number += 1
@@ -127,6 +132,7 @@ class EagerDump(TorchDispatchMode):
     def step(self, number: int | None = None) -> None:
         """Says that a step is over. The next one has the next number, or this one."""
         _options.whole("number", number, 0, is_optional=True)
+        self._is_first = False
         self._end_step(None)
         self._n_steps += 1
         self.number = self.number + 1 if number is None else number

@@ -1,0 +1,111 @@
+"""Two training runs: the comparison names the step at which they part, and prints the call that dumps what tells more."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import opscope.torch
+import pytest
+import torch
+from binary import TIMEOUT_SECONDS, Binary
+from comparing import PASSED, Found, compare
+from torch import nn
+
+N_STEPS, PARTED = 12, 7
+Fault = Callable[[int, nn.Module, torch.optim.Optimizer, torch.Tensor], None]
+
+
+@pytest.fixture(scope="module")
+def tool() -> Binary:
+    return Binary.from_environment()
+
+
+def train(folder: Path, fault: Fault | None = None, **options: object) -> Path:
+    """Trains with an eager dump. From step `PARTED` on a fault may change what it likes."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 3))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+    dump = opscope.torch.eager(folder, **options)
+    for step in range(N_STEPS):
+        batch = torch.randn(8, 6)
+        if fault is not None and step >= PARTED:
+            fault(step, model, optimizer, batch)
+        # What happens outside is no operator of the step. Entering again begins the next one.
+        with dump:
+            optimizer.zero_grad()
+            model(batch).square().mean().backward()
+            optimizer.step()
+    return Path(dump.finish()["root"])
+
+
+def other_rate(step: int, model: nn.Module, optimizer: torch.optim.Optimizer, batch: torch.Tensor) -> None:
+    optimizer.param_groups[0]["lr"] = 0.5
+
+
+def other_data(step: int, model: nn.Module, optimizer: torch.optim.Optimizer, batch: torch.Tensor) -> None:
+    batch += 0.5
+
+
+def broken_weight(step: int, model: nn.Module, optimizer: torch.optim.Optimizer, batch: torch.Tensor) -> None:
+    if step == PARTED:
+        with torch.no_grad():
+            model[2].weight[0, 0] = float("nan")
+
+
+def first_of(found: Found) -> dict:
+    return found.summary["steps"]["first"]
+
+
+def told(tool: Binary, target: Path, golden: Path) -> str:
+    command = list(map(str, (tool.path, "compare", target, golden)))
+    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
+    return " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("fault", "culprit", "where"),
+    [
+        (other_rate, r"add__\d+", "inside"),
+        (other_data, "addmm", "before"),
+        (broken_weight, "t_1", "before"),
+    ],
+    ids=["rate", "data", "weight"],
+)
+def test_steps_of_training_are_narrowed_down(
+    tool: Binary, tmp_path: Path, fault: Fault, culprit: str, where: str
+) -> None:
+    """Few steps, then the steps between them, then elements: each dump is made by the call that was printed."""
+
+    def both(name: str, **options: str) -> tuple[Path, Path]:
+        options = {"data": "stats", "form": "acl", **options}
+        return train(tmp_path / name / "target", fault, **options), train(tmp_path / name / "golden", **options)
+
+    dumps = both("few", steps="0|4|11")
+    found = compare(tool, *dumps)
+    # A wrong step leaves wrong weights, so that whatever is behind it differs in what comes into it.
+    assert (first_of(found)["step"], first_of(found)["before"], first_of(found)["fault"]) == (11, 4, "before")
+    calls = []
+    while "next" in found.summary.get("steps", {}).get("first", {}):
+        (call,) = re.findall(r"`opscope\.torch\.eager\((.*?)\)`", told(tool, *dumps))
+        calls.append(call)
+        dumps = both(f"round-{len(calls)}", **dict(re.findall(r'(\w+)="(.*?)"', call)))
+        found = compare(tool, *dumps)
+        if calls[-1] == calls[0]:
+            assert first_of(found)["step"] == PARTED
+            assert first_of(found)["fault"] == where
+    # Then elements: of the step alone where its own operator is at fault, and of the step before it otherwise.
+    steps = f"{PARTED}" if where == "inside" else f"{PARTED - 1}-{PARTED}"
+    assert calls == ['steps="5-10"', f'steps="{steps}", data="tensor"']
+    place = found.operators[found.summary["first_failure"]["operator"]]["target"][0]
+    assert place.get("step", PARTED) == PARTED
+    assert re.fullmatch(culprit, place["op_name"])
+    assert {slot["evidence"] for operator in found.operators for slot in operator["slots"]} == {"tensor"}
+
+
+def test_runs_that_agree(tool: Binary, tmp_path: Path) -> None:
+    dumps = [train(tmp_path / name, data="stats", form="acl") for name in ("target", "golden")]
+    assert compare(tool, *dumps).code == PASSED
+    assert f"all {N_STEPS} steps agree: 0-{N_STEPS - 1}" in told(tool, *dumps)
