@@ -1,4 +1,4 @@
-"""`opscope compare` of runs of several steps: the first that differs, and the steps to dump next, by the words that it prints."""
+"""`opscope compare` of runs of several steps: the first that differs, and the dumps that it asks for."""
 
 from __future__ import annotations
 
@@ -127,7 +127,9 @@ def test_changed_data_comes_from_outside(opscope: Binary, tmp_path: Path, change
 def test_an_operator_at_fault_in_one_step(opscope: Binary, tmp_path: Path) -> None:
     """It reads in that step what it should, so nothing before is looked for, whatever was not compared."""
     inputs = sets(N_STEPS, size=lambda step: 0.3 if step < 4 else 30)
-    runs = [Run(opscope, tmp_path / name, inputs, network(limit)) for name, limit in [("target", 20.0), ("golden", 1e6)]]
+    runs = [
+        Run(opscope, tmp_path / name, inputs, network(limit)) for name, limit in [("target", 20.0), ("golden", 1e6)]
+    ]
     for options in ([], ["--every", 4]):
         dumps = [run.dump(*options) for run in runs]
         found = compare(opscope, *dumps)

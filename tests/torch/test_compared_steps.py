@@ -1,4 +1,4 @@
-"""Two training runs: the comparison names the step at which they part, and prints the call that dumps what tells more."""
+"""Two training runs: `opscope compare` names the step at which they part, and prints the call that dumps more."""
 
 from __future__ import annotations
 

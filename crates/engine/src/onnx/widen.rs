@@ -89,6 +89,7 @@ fn widen(
         path: path.to_owned(),
         reason,
     };
+    // Declarations go first, as they tell whether there is anything to do at all.
     let mut declarations = Declarations::new(&proto);
     declarations.widen(&mut proto).map_err(invalid)?;
     let n_bytes = widened_size(&mut proto, &mut declarations).map_err(invalid)?;
@@ -96,6 +97,7 @@ fn widen(
     if !declarations.has_changes {
         return Ok(None);
     }
+    // Known before the first element is read, so that a large model never lies in memory whole.
     let is_large = n_bytes > n_bytes_in_memory_max;
     let dir = is_large
         .then(|| PrivateDir::new(&std::env::temp_dir()))
@@ -133,6 +135,7 @@ fn is_widened(dtype: DType) -> bool {
 
 /// Bytes that the model takes in float32 at most, and notes which dtypes its tensors have.
 fn widened_size(model: &mut ModelProto, declarations: &mut Declarations) -> Result<u64, String> {
+    // An upper bound: the narrow elements are in it as well. Only its magnitude matters.
     let mut n_bytes = model.encoded_len() as u64;
     tensors::for_each(model, &mut |tensor, place| {
         let Some(dtype) = proto::dtype(tensor.data_type()) else {

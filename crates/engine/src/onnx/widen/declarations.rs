@@ -116,6 +116,7 @@ impl Declarations {
         for value in &mut function.value_info {
             self.value(value)?;
         }
+        // Taken out for a moment, as the function tells which of them hold a dtype.
         let defaults = std::mem::take(&mut function.attribute_proto);
         for mut default in defaults {
             let is_dtype = self.attributes.is_of_function(function, &default.name);
@@ -133,6 +134,7 @@ impl Declarations {
         for mut attribute in attributes {
             let is_dtype = self.attributes.contains(node, &attribute.name);
             self.attribute(&mut attribute, is_dtype)?;
+            // It bounds what the kernel may round its input to, whatever the input's dtype is.
             if attribute.name == ACCURACY && NARROW_ACCURACIES.contains(&attribute.i()) {
                 attribute.i = Some(FLOAT32_ACCURACY);
                 self.has_changes = true;

@@ -37,6 +37,7 @@ pub fn widen_input(name: &str, tensor: &Tensor) -> Result<Tensor, InputError> {
 
 /// Little-endian elements as those of float32; `dtype` is one that is widened.
 pub(super) fn widened(dtype: DType, bytes: &[u8]) -> Vec<u8> {
+    // A bfloat16 is the upper half of a float32.
     let bits = match dtype {
         DType::BF16 => |half: u16| u32::from(half) << 16,
         _ => float16_bits,

@@ -135,6 +135,7 @@ impl TensorWidening<'_> {
         tensor: &mut TensorProto,
         place: TensorPlace,
     ) -> Result<(), EngineError> {
+        // A dtype that nobody here knows is for the engine to refuse.
         let Some(dtype) = proto::dtype(tensor.data_type()) else {
             return Ok(());
         };
@@ -155,6 +156,7 @@ impl TensorWidening<'_> {
         let shape = shape(tensor, &place).map_err(invalid)?;
         let elements = elements(&mut self.files, tensor, dtype, &shape);
         let elements = elements.map_err(|reason| invalid(format!("{place} {reason}")))?;
+        // One field holds the elements from here on, or an engine might read those of before.
         typed::clear(tensor);
         tensor.external_data = Vec::new();
         tensor.data_location = None;
@@ -212,6 +214,7 @@ fn elements(
             }
         },
     };
+    // An engine would judge it too, but only what fits can be turned into elements of another size.
     if found.len() != n_bytes {
         return Err(format!(
             "has {} bytes; expected {n_bytes} for {dtype} {shape}",
