@@ -143,7 +143,7 @@ fn widened_size(model: &mut ModelProto, declarations: &mut Declarations) -> Resu
         };
         declarations.note(dtype);
         if is_widened(dtype) {
-            let shape = tensors::shape(tensor, &place)?;
+            let shape = tensors::shape(tensor, place)?;
             let wide = shape
                 .n_bytes(DType::F32)
                 .map_err(|error| format!("{place} in float32: {error}"))?;

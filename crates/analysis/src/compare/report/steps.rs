@@ -66,16 +66,25 @@ fn fault(comparison: &Comparison, first: &FirstStep) -> Option<String> {
     if first.fault != StepFault::Before {
         return None;
     }
-    let parameter = words::headline(comparison)
-        .and_then(|(_, _, slot)| slot?.parameter.as_deref())
-        .map_or_else(String::new, |name| {
-            format!(", parameter `{}`", words::plain(name))
-        });
+    let parameter = words::headline(comparison).and_then(|(_, _, slot)| slot?.parameter.as_deref());
     let step = first.step;
     // A step is wrong from its inputs on, so its operators are no suspects.
+    let Some(name) = parameter else {
+        return Some(format!(
+            "  step {step} differs in what comes into it: look at its data and random numbers, \
+             and at what updated the weights before it, not at its operators"
+        ));
+    };
+    // No data of the step reaches a parameter before its update.
+    let origin = match first.before {
+        Some(before) if before + 1 == step => format!("what updated it after step {before}"),
+        Some(_) => "what updated it before".to_owned(),
+        None => "how it was initialised or loaded, and what updated it before".to_owned(),
+    };
+    let name = words::plain(name);
     Some(format!(
-        "  step {step} differs in what comes into it{parameter}: look at its data and random \
-         numbers, and at what updated the weights before it, not at its operators"
+        "  step {step} begins with another parameter `{name}`: look at {origin}, not at the \
+         operators of the step"
     ))
 }
 

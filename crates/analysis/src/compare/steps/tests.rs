@@ -58,38 +58,38 @@ const OWN: [VerdictLevel; 2] = [VerdictLevel::Pass, VerdictLevel::Fail];
 const OUTSIDE: [VerdictLevel; 2] = [VerdictLevel::Fail; 2];
 const WARN: [VerdictLevel; 2] = [VerdictLevel::Warn; 2];
 
-fn check(steps: &[(u64, [VerdictLevel; 2])], evidence: Evidence, expected: &[&str]) {
+fn check(steps: &[(u64, [VerdictLevel; 2])], evidence: &Evidence, expected: &[&str]) {
     let operators = steps
         .iter()
-        .map(|&(step, levels)| operator(Some(step), levels, &evidence));
+        .map(|&(step, levels)| operator(Some(step), levels, evidence));
     let found = comparison(operators.collect(), [None, None]);
     assert_eq!(lines(&found), expected);
 }
 
 #[test]
 fn one_step_is_not_told_about() {
-    check(&[(3, OWN)], Evidence::Tensor, &[]);
+    check(&[(3, OWN)], &Evidence::Tensor, &[]);
     let without = comparison(vec![operator(None, OWN, &Evidence::Tensor)], [None, None]);
     assert_eq!(without.summary.steps, None);
     // What was not compared neither agrees nor differs.
     let skipped = [VerdictLevel::Skip; 2];
-    check(&[(0, AGREE), (1, skipped)], Evidence::Tensor, &[]);
+    check(&[(0, AGREE), (1, skipped)], &Evidence::Tensor, &[]);
 }
 
 #[test]
 fn elements_of_neighbouring_steps_tell_all() {
     let agree = [(0, AGREE), (1, AGREE), (2, AGREE)];
-    check(&agree, Evidence::Tensor, &["all 3 steps agree: 0-2"]);
+    check(&agree, &Evidence::Tensor, &["all 3 steps agree: 0-2"]);
     let own = [(0, AGREE), (1, AGREE), (2, OWN), (3, OUTSIDE)];
     check(
         &own,
-        Evidence::Tensor,
+        &Evidence::Tensor,
         &["first step that fails: 2 of 0-3 (0-1 agree)"],
     );
     let outside = [(0, AGREE), (1, OUTSIDE)];
     check(
         &outside,
-        Evidence::Tensor,
+        &Evidence::Tensor,
         &[
             "first step that fails: 1 of 0-1 (0 agrees)",
             "  step 1 differs in what comes into it: look at its data and random numbers, and at \
@@ -102,6 +102,27 @@ fn elements_of_neighbouring_steps_tell_all() {
     check_first_line(
         &[(0, WARN), (1, AGREE)],
         "first step with a warning: 0 of 0-1",
+    );
+}
+
+#[test]
+fn a_parameter_was_updated_before() {
+    let check = |steps: [u64; 2], expected: &str| {
+        let mut operators = steps.map(|step| operator(Some(step), AGREE, &Evidence::Tensor));
+        operators[1] = operator(Some(steps[1]), OUTSIDE, &Evidence::Tensor);
+        operators[1].slots[0].parameter = Some("fc.weight".into());
+        let found = comparison(operators.to_vec(), [None, None]);
+        assert_eq!(lines(&found)[1], expected);
+    };
+    check(
+        [4, 5],
+        "  step 5 begins with another parameter `fc.weight`: look at what updated it after step \
+         4, not at the operators of the step",
+    );
+    check(
+        [0, 5],
+        "  step 5 begins with another parameter `fc.weight`: look at what updated it before, not \
+         at the operators of the step",
     );
 }
 
@@ -118,7 +139,7 @@ fn gaps_are_to_be_filled() {
     let steps = [(0, AGREE), (10, AGREE), (20, OUTSIDE), (30, OUTSIDE)];
     check(
         &steps,
-        Evidence::Statistics,
+        &Evidence::Statistics,
         &[
             "first step that fails: 20 of 0, 10, …, 30 (0, 10 agree)",
             "  step 20 differs in what comes into it: look at its data and random numbers, and at \
@@ -129,7 +150,7 @@ fn gaps_are_to_be_filled() {
     // An operator that is at fault itself reads what it should, and nothing before went wrong.
     check(
         &[(0, AGREE), (10, OWN)],
-        Evidence::Tensor,
+        &Evidence::Tensor,
         &["first step that fails: 10 of 0, 10 (0 agrees)"],
     );
     let far = [(0, AGREE), (1000, OUTSIDE)];

@@ -35,7 +35,7 @@ impl fmt::Display for TensorPlace {
 }
 
 /// Called with each tensor.
-type Visit<'a, E> = dyn FnMut(&mut TensorProto, TensorPlace) -> Result<(), E> + 'a;
+type Visit<'a, E> = dyn FnMut(&mut TensorProto, &TensorPlace) -> Result<(), E> + 'a;
 
 /// Visits every tensor of a model: those of its graph, of bodies and of functions.
 pub(super) fn for_each<E>(model: &mut ModelProto, visit: &mut Visit<'_, E>) -> Result<(), E> {
@@ -61,7 +61,7 @@ fn in_graph<E>(graph: &mut GraphProto, visit: &mut Visit<'_, E>) -> Result<(), E
     let sparse = sparse.filter_map(|tensor| tensor.values.as_mut());
     for tensor in graph.initializer.iter_mut().chain(sparse) {
         let place = TensorPlace::Initializer(tensor.name.clone());
-        visit(tensor, place)?;
+        visit(tensor, &place)?;
     }
     graph
         .node
@@ -88,7 +88,7 @@ fn in_attribute<E>(
         .filter_map(|tensor| tensor.values.as_mut());
     let dense = attribute.t.iter_mut().chain(&mut attribute.tensors);
     for tensor in dense.chain(sparse) {
-        visit(tensor, TensorPlace::Attribute(node.to_owned()))?;
+        visit(tensor, &TensorPlace::Attribute(node.to_owned()))?;
     }
     let mut bodies = attribute.g.iter_mut().chain(&mut attribute.graphs);
     bodies.try_for_each(|body| in_graph(body, visit))
@@ -133,7 +133,7 @@ impl TensorWidening<'_> {
     pub(super) fn widen(
         &mut self,
         tensor: &mut TensorProto,
-        place: TensorPlace,
+        place: &TensorPlace,
     ) -> Result<(), EngineError> {
         // A dtype that nobody here knows is for the engine to refuse.
         let Some(dtype) = proto::dtype(tensor.data_type()) else {
@@ -153,7 +153,7 @@ impl TensorWidening<'_> {
             path: self.path.to_owned(),
             reason,
         };
-        let shape = shape(tensor, &place).map_err(invalid)?;
+        let shape = shape(tensor, place).map_err(invalid)?;
         let elements = elements(&mut self.files, tensor, dtype, &shape);
         let elements = elements.map_err(|reason| invalid(format!("{place} {reason}")))?;
         // One field holds the elements from here on, or an engine might read those of before.
