@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import json
 import re
+import shutil
 import urllib.request
 import webbrowser
 from pathlib import Path
@@ -61,6 +62,25 @@ def test_two_dumps_are_compared(dump: Path, tmp_path: Path, opened: list[str]) -
         info = answer(view.url, "info")
         assert (info["golden"]["name"], info["verdict"]["status"]) == ("golden", "fail")
     assert opened == []
+
+
+def test_a_comparison_is_shown_with_its_own_verdicts(dump: Path, tmp_path: Path, opened: list[str]) -> None:
+    golden = tmp_path / "golden"
+    golden.mkdir()
+    np.save(golden / "a.npy", np.array([1.0, np.nan, 3.5], np.float32))
+    limits = tmp_path / "limits.yaml"
+    limits.write_text("dtypes: {float: {rel_l2: 1, scaled_max_abs: 1, cosine: 0, gain_error: 1, offset_error: 1}}")
+    assert opscope.compare(dump, golden).level == "fail"
+    found = opscope.compare(dump, golden, thresholds=limits)
+    with found.view() as view:
+        assert opened == [view.url]
+        assert answer(view.url, "info")["verdict"]["status"] == found.level == "pass"
+    found.save(tmp_path / "result.json")
+    with opscope.Comparison.load(tmp_path / "result.json").view(open_browser=False) as view:
+        assert answer(view.url, "info")["golden"]["name"] == "golden"
+    shutil.rmtree(dump)
+    with pytest.raises(opscope.NotFoundError, match="dump"):
+        found.view(open_browser=False)
 
 
 def test_a_notebook_shows_the_page_inline(

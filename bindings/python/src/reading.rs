@@ -9,6 +9,7 @@ mod compare;
 mod convert;
 mod error;
 mod item;
+mod model;
 mod page;
 mod table;
 
@@ -28,7 +29,8 @@ use array::NumpyElements;
 use compare::{DumpComparison, compare_dumps, judge_saved};
 use convert::convert_files;
 use error::ExceptionContent;
-use page::{ServedPage, view_dumps};
+use model::model_inputs;
+use page::{ServedPage, view_comparison, view_dumps};
 use table::{ComparisonTable, TensorTable};
 
 use crate::functions;
@@ -39,7 +41,9 @@ pub(crate) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
         convert_files,
         compare_dumps,
         judge_saved,
-        view_dumps
+        model_inputs,
+        view_dumps,
+        view_comparison
     );
     module.add_class::<DumpComparison>()?;
     module.add_class::<ServedPage>()?;

@@ -24,6 +24,10 @@ mod tract;
 mod typed;
 mod widen;
 
+use std::path::Path;
+
+use crate::{EngineError, ModelSignature};
+
 pub(crate) use layout::layout_of;
 pub use operators::OnnxOperators;
 #[cfg(feature = "onnxruntime")]
@@ -33,3 +37,18 @@ pub(crate) use ort::{disable_telemetry, is_lack};
 #[cfg(feature = "tract")]
 pub use tract::Tract;
 pub use widen::{WidenedModel, widen_input, widen_model};
+
+/// Reads the values that the model in a file takes and gives. Nothing is prepared for running, and
+/// data that the model keeps outside are not looked for.
+///
+/// # Errors
+/// [`EngineError`] if the file cannot be read or is no model.
+pub fn read_signature(path: &Path) -> Result<ModelSignature, EngineError> {
+    let model = proto::read(path)?;
+    // `read` has refused a file without a graph.
+    let graph = model.proto.graph.unwrap_or_default();
+    proto::signature(&graph).map_err(|reason| EngineError::Invalid {
+        path: path.to_owned(),
+        reason,
+    })
+}

@@ -15,6 +15,7 @@ from ._visible import visible
 if TYPE_CHECKING:
     from ._native import reading
     from ._table import ArrowTable
+    from ._view import View
 
 StrPath = Union[str, "os.PathLike[str]"]
 
@@ -111,6 +112,22 @@ class Comparison:
         _options.boolean("force", force)
         self._native.save(os.fspath(path), force)
 
+    def view(self, *, host: str = "127.0.0.1", port: int = 0, open_browser: bool | None = None) -> View:
+        """Shows it as a page in the browser, as `opscope.view` does, with the verdicts that it has.
+
+        Of a comparison that was read from a file the page has no elements.
+
+        Raises:
+            UsageError: The host or the port cannot be had.
+            NotFoundError: A dump is no longer there.
+        """
+        from ._native import reading
+        from ._view import shown
+
+        return shown(
+            lambda request: reading.view_comparison(self._native, request), host, port, open_browser, owner=self
+        )
+
     def __repr__(self) -> str:
         return f"<opscope.Comparison {visible(self.verdict)}>"
 
@@ -153,6 +170,41 @@ def compare(
     """
     from ._native import reading
 
+    request = checked(
+        target,
+        golden,
+        reference=reference,
+        thresholds=thresholds,
+        steps=steps,
+        ranks=ranks,
+        names=names,
+        op_types=op_types,
+        outputs_only=outputs_only,
+        kl=kl,
+        jobs=jobs,
+        top=top,
+        allow_skip=allow_skip,
+    )
+    return Comparison(reading.compare(*request))
+
+
+def checked(
+    target: StrPath,
+    golden: StrPath,
+    *,
+    reference: StrPath | None = None,
+    thresholds: StrPath | None = None,
+    steps: Iterable[int] = (),
+    ranks: Iterable[int] = (),
+    names: Iterable[str] = (),
+    op_types: Iterable[str] = (),
+    outputs_only: bool = False,
+    kl: bool = False,
+    jobs: int | None = None,
+    top: int = 10,
+    allow_skip: Iterable[str] = (),
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The request for a comparison, and how it is judged; raises for an option of a wrong type or value."""
     for name, value in (("target", target), ("golden", golden)):
         _options.path(name, value)
     _options.path("reference", reference, is_optional=True)
@@ -171,7 +223,7 @@ def compare(
         "kl": kl,
         "jobs": jobs,
     }
-    return Comparison(reading.compare(request, _judgement(thresholds, top, allow_skip)))
+    return request, _judgement(thresholds, top, allow_skip)
 
 
 def _judgement(thresholds: StrPath | None, top: int, allow_skip: Iterable[str]) -> dict[str, Any]:

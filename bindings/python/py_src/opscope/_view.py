@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import html
 import os
-from typing import TYPE_CHECKING, Union
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Union
 
 from . import _options
 from ._visible import visible
@@ -24,8 +25,10 @@ class View:
     shown there.
     """
 
-    def __init__(self, native: reading.Page) -> None:
+    def __init__(self, native: reading.Page, owner: object = None) -> None:
         self._native = native
+        # Has the dumps removed when it goes, which the page still reads.
+        self._owner = owner
 
     @property
     def url(self) -> str:
@@ -82,24 +85,29 @@ def view(
 
     _options.path("dump", dump)
     _options.path("golden", golden, is_optional=True)
+    _options.whole("jobs", jobs, 1, is_optional=True)
+    dumps = {
+        "dump": os.fspath(dump),
+        "golden": None if golden is None else os.fspath(golden),
+        "jobs": jobs,
+    }
+    return shown(lambda request: reading.view({**dumps, **request}), host, port, open_browser)
+
+
+def shown(
+    serve: Callable[[dict[str, Any]], reading.Page],
+    host: str,
+    port: int,
+    open_browser: bool | None,
+    owner: object = None,
+) -> View:
+    """Serves a page and opens a browser if that is wanted; `owner` lives as long as the page."""
     _options.string("host", host)
     _options.whole("port", port, 0, PORT_MAX)
     if open_browser is not None:
         _options.boolean("open_browser", open_browser)
-    _options.whole("jobs", jobs, 1, is_optional=True)
     in_notebook = _in_notebook()
-    page = View(
-        reading.view(
-            {
-                "dump": os.fspath(dump),
-                "golden": None if golden is None else os.fspath(golden),
-                "host": host,
-                "port": port,
-                "may_be_framed": in_notebook,
-                "jobs": jobs,
-            }
-        )
-    )
+    page = View(serve({"host": host, "port": port, "may_be_framed": in_notebook}), owner)
     if open_browser or (open_browser is None and not in_notebook):
         import webbrowser
 

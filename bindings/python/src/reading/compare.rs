@@ -175,22 +175,24 @@ impl DumpComparison {
 }
 
 impl DumpComparison {
+    /// The runs for a page, with the elements of the dumps as far as they are there.
+    pub(super) fn runs(&self) -> Result<ViewedRuns, ViewError> {
+        let comparison = self.comparison.clone();
+        match &self.dumps {
+            Some([target, golden]) => {
+                ViewedRuns::open_compared(comparison, [target, golden], default_jobs())
+            }
+            None => Ok(ViewedRuns::of_saved(comparison)),
+        }
+    }
+
     /// Writes the page, for which the elements of the dumps are read once more.
     fn save_page(&self, py: Python<'_>, path: &Path, force: bool) -> PyResult<()> {
         // Nothing is read for a file that may not be written.
         if !force && path.symlink_metadata().is_ok() {
             return Err(ExceptionContent::exists(path.to_owned()).raise(py));
         }
-        let page = work(py, || {
-            let comparison = self.comparison.clone();
-            let runs = match &self.dumps {
-                Some([target, golden]) => {
-                    ViewedRuns::open_compared(comparison, [target, golden], default_jobs())?
-                }
-                None => ViewedRuns::of_saved(comparison),
-            };
-            view_report::write(&runs)
-        })?;
+        let page = work(py, || view_report::write(&self.runs()?))?;
         let page = page.map_err(|error| unshown(error).raise(py))?;
         let done = work(py, || report::save_text(&page, path, force))?;
         done.map_err(|error| unwritten(error).raise(py))

@@ -70,6 +70,19 @@ impl ExceptionContent {
         }
     }
 
+    /// Why a model could not be read; `source` is the operating system's answer, if it refused.
+    pub(super) fn of_model(
+        error: &dyn std::error::Error,
+        source: Option<&io::Error>,
+        path: PathBuf,
+    ) -> ExceptionContent {
+        ExceptionContent {
+            errno: source.and_then(io::Error::raw_os_error),
+            path: Some(path),
+            ..ExceptionContent::new(source.map_or("damaged", code_of), error)
+        }
+    }
+
     /// Why a saved result could not be read.
     pub(super) fn of_result(error: &ReadError, path: PathBuf) -> ExceptionContent {
         let (code, errno) = match error {

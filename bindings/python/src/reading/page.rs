@@ -10,7 +10,7 @@ use opscope_view::{
 };
 use pyo3::prelude::*;
 
-use super::compare::described;
+use super::compare::{DumpComparison, described};
 use super::error::{ExceptionContent, chain};
 use super::work;
 
@@ -26,6 +26,15 @@ pub(super) struct PageRequest {
     jobs: Option<usize>,
 }
 
+/// A request for the page of a comparison, as Python gives it.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(super) struct ComparisonPageRequest {
+    host: String,
+    port: u16,
+    may_be_framed: bool,
+}
+
 /// A page that is served until it is closed.
 #[pyclass(name = "Page", frozen, module = "opscope._native.reading")]
 pub(super) struct ServedPage {
@@ -38,12 +47,31 @@ pub(super) struct ServedPage {
 #[pyo3(name = "view")]
 pub(super) fn view_dumps(py: Python<'_>, request: PageRequest) -> PyResult<ServedPage> {
     match work(py, || serve(&request))? {
-        Ok(page) => Ok(ServedPage {
-            address: page.address().to_owned(),
-            page: Mutex::new(Some(page)),
-        }),
+        Ok(page) => Ok(ServedPage::new(page)),
         Err(error) => Err(content(error).raise(py)),
     }
+}
+
+/// Serves the page of a comparison that was made already: its verdicts, and the tensors of its dumps
+/// as far as they are there.
+#[pyfunction]
+pub(super) fn view_comparison(
+    py: Python<'_>,
+    comparison: &DumpComparison,
+    request: ComparisonPageRequest,
+) -> PyResult<ServedPage> {
+    let options = ServerOptions {
+        host: request.host,
+        port: request.port,
+        n_threads: default_jobs(),
+        may_be_framed: request.may_be_framed,
+    };
+    let page = work(py, || {
+        let runs = Arc::new(comparison.runs()?);
+        PageServer::bind(runs, PageState::Whole, &options)?.start()
+    })?;
+    page.map(ServedPage::new)
+        .map_err(|error| content(error).raise(py))
 }
 
 fn serve(request: &PageRequest) -> Result<RunningPage, ViewError> {
@@ -79,6 +107,15 @@ fn content(error: ViewError) -> ExceptionContent {
         ViewError::Empty { path, .. } => ExceptionContent::nothing(message, path),
         ViewError::Compare(error) => described(error),
         ViewError::Serve { .. } | ViewError::Report(_) => ExceptionContent::usage(message),
+    }
+}
+
+impl ServedPage {
+    fn new(page: RunningPage) -> ServedPage {
+        ServedPage {
+            address: page.address().to_owned(),
+            page: Mutex::new(Some(page)),
+        }
     }
 }
 
