@@ -7,12 +7,15 @@
     print(opscope.torch.finish())
 
 `torch.compile(model, backend="opscope", options={"path": "dump"})` does the same. Code that runs without
-`torch.compile` is dumped by `with opscope.torch.eager(path="dump") as dump:`. Importing this package imports PyTorch.
+`torch.compile` is dumped by `with opscope.torch.eager(path="dump") as dump:`.
+`opscope.torch.diff(model, other, inputs)` runs two and says which operator makes them differ. Importing this package
+imports PyTorch.
 """
 
 from __future__ import annotations
 
 from ._backend import Backend, backend, finish, make_backend, set_step, step
+from ._diff import diff
 from ._eager import EagerDump, eager
 from ._failure_eager import catch
 from ._hooks import Hook, OperatorCall
@@ -29,6 +32,7 @@ __all__ = [
     "OperatorCall",
     "backend",
     "catch",
+    "diff",
     "eager",
     "finish",
     "make_backend",

@@ -1,0 +1,92 @@
+"""What two sides are called with: the same tensors for each, in copies of its own."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+import numpy
+from torch import Tensor
+
+from .._argument import reason, shown
+from .._errors import UsageError
+
+# How deep tensors are looked for in lists of lists.
+_N_LEVELS_MAX = 16
+
+
+@dataclass(frozen=True)
+class CallInputs:
+    """The arguments of one call."""
+
+    args: tuple
+    kwargs: dict[str, Any]
+
+    def copied(self) -> CallInputs:
+        """The same with tensors of its own, so that a side that writes to its inputs changes nothing of the other's."""
+        # Of one tensor that is an argument twice there is one copy.
+        copies: dict[int, Any] = {id(tensor): _cloned(tensor) for tensor in tensors_in((self.args, self.kwargs))}
+        try:
+            args, kwargs = copy.deepcopy((self.args, self.kwargs), copies)
+        except Exception as error:
+            raise UsageError(
+                f"inputs: each side gets copies of them, and they cannot be copied ({reason(error)}); expected "
+                "tensors, numbers, texts, and lists, tuples and dictionaries of these",
+                code="usage",
+            ) from error
+        return CallInputs(args, kwargs)
+
+    def device_type(self) -> str:
+        """The kind of device that the first tensor is on."""
+        return next((tensor.device.type for tensor in tensors_in((self.args, self.kwargs))), "cpu")
+
+
+def steps(inputs: Any) -> list[CallInputs]:
+    """The calls that `inputs` stand for: one, or one for each item of a list."""
+    if not isinstance(inputs, list):
+        return [_one("inputs", inputs)]
+    if not inputs:
+        raise UsageError("inputs: a list has the inputs of one step in each item, and this one is empty", code="usage")
+    return [_one(f"inputs[{step}]", one) for step, one in enumerate(inputs)]
+
+
+def _one(name: str, given: Any) -> CallInputs:
+    if isinstance(given, (Tensor, numpy.ndarray)):
+        return CallInputs((given,), {})
+    if isinstance(given, tuple):
+        return CallInputs(given, {})
+    if isinstance(given, Mapping):
+        if not all(isinstance(key, str) for key in given):
+            raise TypeError(
+                f"{name}: names of arguments are expected as keys of the dictionary, got {shown(list(given))}"
+            )
+        return CallInputs((), dict(given))
+    raise TypeError(
+        f"{name}: a tensor, a tuple of arguments, a dictionary of arguments by name, or a list with one of these for "
+        f"each step is expected, got {shown(given)} ({type(given).__name__})"
+    )
+
+
+def tensors_in(value: Any, n_levels: int = _N_LEVELS_MAX) -> Iterator[Tensor]:
+    """The tensors in lists, dictionaries and dataclasses, in their order: the outputs of a model among these."""
+    if isinstance(value, Tensor):
+        yield value
+        return
+    if n_levels == 0 or isinstance(value, (str, bytes)):
+        return
+    items: Any = ()
+    # Outputs of transformers are dictionaries and dataclasses at once, with nothing for what is `None`.
+    if isinstance(value, Mapping):
+        items = value.values()
+    elif isinstance(value, (list, tuple)):
+        items = value
+    elif is_dataclass(value) and not isinstance(value, type):
+        items = (getattr(value, field.name, None) for field in fields(value))
+    for item in items:
+        yield from tensors_in(item, n_levels - 1)
+
+
+def _cloned(tensor: Tensor) -> Tensor:
+    return tensor.detach().clone().requires_grad_(tensor.requires_grad)

@@ -1,0 +1,108 @@
+"""Code that `torch.compile` made, and what it was made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from torch import nn
+
+# Backends in a chain of wrappers, at most.
+_N_WRAPPERS_MAX = 16
+_OURS = "opscope"
+# What torch keeps the wrapped one under, in a wrapper of a backend.
+_WRAPPED = ("_torchdynamo_orig_backend", "_torchdynamo_orig_callable")
+
+
+@dataclass(frozen=True)
+class CompiledCode:
+    """A compiled module or function."""
+
+    # As the program has it.
+    call: Callable[..., Any]
+    # As it was before.
+    original: Callable[..., Any]
+    # The name of its backend.
+    backend: str
+    dynamic: bool | None = None
+    is_whole: bool = False
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether the operators run one by one, as they are dumped."""
+        return self.backend == _OURS
+
+
+def compiled_code(call: Any) -> CompiledCode | None:
+    """The compiled code that a callable is; `None` of one that runs as it is written."""
+    if isinstance(call, nn.Module):
+        if (original := getattr(call, "_orig_mod", None)) is not None:
+            return _of_context(call, original, getattr(call, "dynamo_ctx", None))
+        # `module.compile()`.
+        inner = getattr(call, "_compiled_call_impl", None)
+        return None if inner is None else _of_context(call, call, _context(inner))
+    original = getattr(call, "_torchdynamo_orig_callable", None)
+    # `torch.compiler.disable` leaves the same mark.
+    if original is None or getattr(call, "_torchdynamo_disable", False):
+        return None
+    return _of_context(call, original, _context(call))
+
+
+@contextmanager
+def as_written(original: Any) -> Iterator[None]:
+    """Lets a module that was compiled in place run without its compiled code."""
+    inner = getattr(original, "_compiled_call_impl", None)
+    if inner is None:
+        yield
+        return
+    original._compiled_call_impl = None
+    try:
+        yield
+    finally:
+        original._compiled_call_impl = inner
+
+
+def compiled_parts(root: nn.Module) -> list[str]:
+    """Paths of the modules inside that are compiled by themselves."""
+    return [name for name, module in root.named_modules() if name and compiled_code(module) is not None]
+
+
+def _of_context(call: Any, original: Any, context: Any) -> CompiledCode:
+    whole = getattr(context, "fullgraph", getattr(context, "nopython", False))
+    dynamic = getattr(context, "_dynamic", None)
+    return CompiledCode(
+        call=call,
+        original=original,
+        backend=_backend_name(getattr(context, "callback", None)),
+        dynamic=dynamic if isinstance(dynamic, bool) else None,
+        is_whole=whole is True,
+    )
+
+
+def _context(function: Any) -> Any:
+    """What torch knows of a compiled function, which it keeps in the variables of its wrapper."""
+    cells = getattr(function, "__closure__", None) or ()
+    values = (_content(cell) for cell in cells)
+    return next((value for value in values if hasattr(value, "callback") and hasattr(value, "_dynamic")), None)
+
+
+def _content(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        # A variable that has no value yet.
+        return None
+
+
+def _backend_name(backend: Any) -> str:
+    """The name of the innermost backend that has one."""
+    name = ""
+    for _ in range(_N_WRAPPERS_MAX):
+        if backend is None:
+            break
+        found = getattr(backend, "__name__", None) or getattr(backend, "compiler_name", None)
+        name = found if isinstance(found, str) else name
+        backend = next((inner for mark in _WRAPPED if (inner := getattr(backend, mark, None)) is not None), None)
+    return name or "of torch.compile"

@@ -1,0 +1,190 @@
+"""From two things that differ to the operator at fault, in one call."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .. import _options
+from .._compare import Comparison, StrPath, checked, compare
+from .._errors import FileError, UsageError
+from .._warning import warn
+from . import _call_inputs
+from ._run_state import RandomState
+from ._sides import Conditions, DumpSide, ModelSide, TorchSide, make_side
+
+# Names of the dumps in a directory that keeps them.
+TARGET, GOLDEN = "target", "golden"
+_BACKEND = "backend"
+
+
+def diff(
+    target: Any,
+    golden: Any,
+    inputs: Any = None,
+    *,
+    target_autocast: torch.dtype | None = None,
+    golden_autocast: torch.dtype | None = None,
+    grad: bool = False,
+    engine: str | None = None,
+    save: StrPath | None = None,
+    **options: Any,
+) -> Comparison:
+    """Runs two things with the same inputs, and says which operator makes `target` differ from `golden`.
+
+    A side is a module or another callable, an `ExportedProgram`, a module or function that `torch.compile` made, the
+    path of an ONNX model (a file whose name ends in `.onnx`), or the path of a dump, which is not run. `inputs` are a
+    tensor, a tuple of arguments, a dictionary of arguments by name, or a list with one of these for each of several
+    steps. An ONNX model takes a dictionary by the names of its inputs, and a tuple, flattened, by their order.
+
+    Both sides begin with the same random numbers, which are put back afterwards, as are buffers, gradients and the
+    training mode of modules. Nothing needs gradients unless `grad` is given, for callables that run a backward pass.
+    `target_autocast` and `golden_autocast` run a side under autocast to a dtype. `engine` runs ONNX models: `auto`,
+    `tract` or `onnxruntime`. `save` is a directory that keeps the dumps as `target` and `golden`; without it they are
+    in a private place until the result is no longer there. Further options are those of `opscope.compare`.
+
+    Raises:
+        UsageError: Options or inputs make no sense, or an input does not fit the ONNX model.
+        OpscopeError: A model cannot be run, or nothing was dumped.
+    """
+    checked(TARGET, GOLDEN, **options)
+    conditions = _conditions(grad, engine)
+    sides = (make_side(TARGET, target, target_autocast), make_side(GOLDEN, golden, golden_autocast))
+    with DumpFolder(save) as folder:
+        paths = record(sides, inputs, folder.path, conditions)
+        comparison = compare(*paths, **options)
+        if comparison.level != "fail" and (deviating := code_beside_graphs(sides, folder.path)) is not None:
+            comparison = compare(*deviating, **options)
+        # The page reads elements long after this call.
+        folder.keep_for(comparison)
+    return comparison
+
+
+def _conditions(grad: bool, engine: str | None) -> Conditions:
+    _options.boolean("grad", grad)
+    if engine is not None:
+        _options.word("engine", engine, ("auto", "tract", "onnxruntime"))
+    return Conditions(RandomState(), grad, engine)
+
+
+def record(
+    sides: tuple[TorchSide | ModelSide | DumpSide, TorchSide | ModelSide | DumpSide],
+    inputs: Any,
+    folder: str,
+    conditions: Conditions,
+) -> tuple[str, str]:
+    """Runs what is to be run, the golden side first; the dumps of target and golden side."""
+    calls = []
+    if not all(isinstance(side, DumpSide) for side in sides):
+        if inputs is None:
+            raise UsageError(
+                "inputs: a tensor, a tuple or a dictionary is expected to run the sides with (`()` for no arguments)",
+                code="usage",
+            )
+        calls = _call_inputs.steps(inputs)
+    for side in sides:
+        # A model that does not fit is told before the other side has run for an hour.
+        if isinstance(side, ModelSide):
+            for call in calls:
+                side.model.inputs(call)
+    target, golden = sides
+    golden_path = golden.record(calls, os.path.join(folder, GOLDEN), conditions)
+    return target.record(calls, os.path.join(folder, TARGET), conditions), golden_path
+
+
+def code_beside_graphs(sides: tuple[Any, ...], folder: str) -> tuple[str, str] | None:
+    """Results of a compiled side that its graphs do not give when their operators run one by one, and those that they
+    give: as target and golden, or the other way round of a golden side. `None` if there are none.
+
+    What a backend such as Inductor makes of a graph shows no operators, so this is all that can be said of it.
+    """
+    for side in sides:
+        if not isinstance(side, TorchSide) or side.code is None or side.backend_results is None:
+            continue
+        of_code, of_graphs = (os.path.join(folder, _BACKEND, name) for name in (side.code.backend, "graph"))
+        _save(side.backend_results, of_code)
+        _save(side.results, of_graphs)
+        if compare(of_code, of_graphs).level != "fail":
+            shutil.rmtree(os.path.join(folder, _BACKEND))
+            continue
+        warn(
+            f"opscope.torch.diff: {side.label}: its graphs agree, run operator by operator, but what the backend "
+            f"`{side.code.backend}` makes of them gives other results; it shows no operators, so these are compared",
+            RuntimeWarning,
+        )
+        return (of_code, of_graphs) if side.label == TARGET else (of_graphs, of_code)
+    return None
+
+
+def _save(steps: list[list[Tensor]], folder: str) -> None:
+    os.makedirs(folder)
+    named = {
+        f"step_{step}_result_{i}": tensor.contiguous()
+        for step, tensors in enumerate(steps)
+        for i, tensor in enumerate(tensors)
+        if tensor.layout is torch.strided and not tensor.is_quantized
+    }
+    torch.save(named, os.path.join(folder, "results.pt"))
+
+
+class DumpFolder:
+    """Where both dumps are: a directory of the program's, or a private one for as long as it is needed."""
+
+    def __init__(self, save: StrPath | None) -> None:
+        _options.path("save", save, is_optional=True)
+        self._is_private = save is None
+        if save is None:
+            # Readable by this user alone.
+            self.path = tempfile.mkdtemp(prefix="opscope-diff-")
+        else:
+            self.path = os.path.abspath(os.fspath(save))
+            _make_kept(self.path)
+        self._is_wanted = False
+
+    def keep_for(self, owner: object) -> None:
+        """Keeps a private place until `owner` is no longer there, or the process ends."""
+        self._is_wanted = True
+        if self._is_private:
+            weakref.finalize(owner, _remover(self.path))
+
+    def __enter__(self) -> DumpFolder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._is_private and not self._is_wanted:
+            shutil.rmtree(self.path, ignore_errors=True)
+
+
+def _make_kept(path: str) -> None:
+    for name in (TARGET, GOLDEN, _BACKEND):
+        if os.path.lexists(os.path.join(path, name)):
+            raise FileError(
+                f"save: `{os.path.join(path, name)}` exists already; a directory without `{TARGET}` and `{GOLDEN}` is "
+                "expected",
+                code="exists",
+                path=os.path.join(path, name),
+            )
+    try:
+        os.makedirs(path, exist_ok=True)
+    except OSError as error:
+        raise FileError(
+            f"save: cannot make the directory `{path}`: {error.strerror}", code="io", path=path, errno=error.errno
+        ) from error
+
+
+def _remover(path: str) -> Callable[[], None]:
+    owner = os.getpid()
+
+    def remove() -> None:
+        # A fork has the object as well, and the parent still needs the files.
+        if os.getpid() == owner:
+            shutil.rmtree(path, ignore_errors=True)
+
+    return remove
