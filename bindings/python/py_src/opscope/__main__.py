@@ -15,10 +15,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Signals are handled from now on as the program handles them, so this is for a process of its own.
     """
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    if given[:1] == ["diff"]:
+        from opscope import _diff_command
+
+        if _diff_command.is_ours(given):
+            # Python code runs, so that signals stay Python's.
+            _open_standard_streams()
+            return _diff_command.run(given[1:])
     _behave_like_a_program()
     from opscope._native import command_line
 
-    given = sys.argv[1:] if arguments is None else arguments
     return int(command_line.run([PROGRAM, *given]))
 
 
@@ -29,6 +36,10 @@ def _behave_like_a_program() -> None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     if hasattr(signal, "SIGXFSZ"):
         signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+    _open_standard_streams()
+
+
+def _open_standard_streams() -> None:
     for number in (0, 1, 2):
         try:
             os.fstat(number)

@@ -52,6 +52,24 @@ def steps(inputs: Any) -> list[CallInputs]:
     return [_one(f"inputs[{step}]", one) for step, one in enumerate(inputs)]
 
 
+def are_equal(one: Any, other: Any) -> bool:
+    """Whether two sides are given the same tensors and, beside them, the same arguments."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, Tensor):
+        if (one.dtype, one.shape, one.device) != (other.dtype, other.shape, other.device):
+            return False
+        # NaN is like NaN here.
+        return bool(((one == other) | ((one != one) & (other != other))).all())
+    if isinstance(one, numpy.ndarray):
+        return one.dtype == other.dtype and numpy.array_equal(one, other, equal_nan=one.dtype.kind in "fc")
+    if isinstance(one, Mapping):
+        return list(one) == list(other) and all(are_equal(one[key], other[key]) for key in one)
+    if isinstance(one, (list, tuple)):
+        return len(one) == len(other) and all(map(are_equal, one, other))
+    return bool(one == other)
+
+
 def _one(name: str, given: Any) -> CallInputs:
     if isinstance(given, (Tensor, numpy.ndarray)):
         return CallInputs((given,), {})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import FunctionType
 from typing import Any
 
 from torch import nn
@@ -62,6 +63,19 @@ def as_written(original: Any) -> Iterator[None]:
         yield
     finally:
         original._compiled_call_impl = inner
+
+
+def apart(original: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that calls `original`, in code of its own.
+
+    Torch keeps what it compiled with the code of a function, and stops compiling one with many entries. Entries of the
+    program's own functions are thus left alone, but for parts behind a graph break, and ours go with this function.
+    """
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return original(*args, **kwargs)
+
+    return FunctionType(call.__code__.replace(), call.__globals__, call.__name__, None, call.__closure__)
 
 
 def compiled_parts(root: nn.Module) -> list[str]:

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -58,13 +58,27 @@ def diff(
     conditions = _conditions(grad, engine)
     sides = (make_side(TARGET, target, target_autocast), make_side(GOLDEN, golden, golden_autocast))
     with DumpFolder(save) as folder:
-        paths = record(sides, inputs, folder.path, conditions)
+        paths = _record(sides, inputs, folder.path, conditions)
         comparison = compare(*paths, **options)
-        if comparison.level != "fail" and (deviating := code_beside_graphs(sides, folder.path)) is not None:
-            comparison = compare(*deviating, **options)
+        # Operators at fault come first: they may be all that is wrong with the code that was made of them.
+        if comparison.level != "fail" and (deviation := _deviation(sides, folder.path)) is not None:
+            deviation.tell()
+            comparison = compare(*deviation.paths, **options)
         # The page reads elements long after this call.
         folder.keep_for(comparison)
     return comparison
+
+
+def recorded(target: Any, golden: Any, inputs: Any, folder: str, engine: str | None) -> tuple[str, str]:
+    """Runs both sides, as `diff` does, for whoever compares the dumps: the paths of both."""
+    conditions = _conditions(False, engine)
+    sides = (make_side(TARGET, target, None), make_side(GOLDEN, golden, None))
+    paths = _record(sides, inputs, folder, conditions)
+    deviation = _deviation(sides, folder)
+    if deviation is None or compare(*paths).level == "fail":
+        return paths
+    deviation.tell()
+    return deviation.paths
 
 
 def _conditions(grad: bool, engine: str | None) -> Conditions:
@@ -74,7 +88,7 @@ def _conditions(grad: bool, engine: str | None) -> Conditions:
     return Conditions(RandomState(), grad, engine)
 
 
-def record(
+def _record(
     sides: tuple[TorchSide | ModelSide | DumpSide, TorchSide | ModelSide | DumpSide],
     inputs: Any,
     folder: str,
@@ -99,27 +113,38 @@ def record(
     return target.record(calls, os.path.join(folder, TARGET), conditions), golden_path
 
 
-def code_beside_graphs(sides: tuple[Any, ...], folder: str) -> tuple[str, str] | None:
-    """Results of a compiled side that its graphs do not give when their operators run one by one, and those that they
-    give: as target and golden, or the other way round of a golden side. `None` if there are none.
+class _Deviation(NamedTuple):
+    """Results of compiled code that differ from those of its own graphs: two paths, as target and golden side."""
+
+    paths: tuple[str, str]
+    label: str
+    backend: str
+
+    def tell(self) -> None:
+        warn(
+            f"opscope.torch.diff: {self.label}: its graphs agree, run operator by operator, but what the backend "
+            f"`{self.backend}` makes of them gives other results; it shows no operators, so these are compared",
+            RuntimeWarning,
+        )
+
+
+def _deviation(sides: tuple[Any, ...], folder: str) -> _Deviation | None:
+    """The first side whose compiled code gives other results than its graphs, run operator by operator.
 
     What a backend such as Inductor makes of a graph shows no operators, so this is all that can be said of it.
     """
     for side in sides:
         if not isinstance(side, TorchSide) or side.code is None or side.backend_results is None:
             continue
-        of_code, of_graphs = (os.path.join(folder, _BACKEND, name) for name in (side.code.backend, "graph"))
+        place = os.path.join(folder, _BACKEND, side.label)
+        of_code, of_graphs = (os.path.join(place, name) for name in ("code", "graphs"))
         _save(side.backend_results, of_code)
         _save(side.results, of_graphs)
-        if compare(of_code, of_graphs).level != "fail":
-            shutil.rmtree(os.path.join(folder, _BACKEND))
-            continue
-        warn(
-            f"opscope.torch.diff: {side.label}: its graphs agree, run operator by operator, but what the backend "
-            f"`{side.code.backend}` makes of them gives other results; it shows no operators, so these are compared",
-            RuntimeWarning,
-        )
-        return (of_code, of_graphs) if side.label == TARGET else (of_graphs, of_code)
+        if compare(of_code, of_graphs).level == "fail":
+            paths = (of_code, of_graphs) if side.label == TARGET else (of_graphs, of_code)
+            return _Deviation(paths, side.label, side.code.backend)
+        shutil.rmtree(place)
+    shutil.rmtree(os.path.join(folder, _BACKEND), ignore_errors=True)
     return None
 
 

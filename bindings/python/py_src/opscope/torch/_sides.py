@@ -18,7 +18,7 @@ from .._errors import OpscopeError, UsageError
 from .._warning import warn
 from . import _backend, _eager, _runner
 from ._call_inputs import CallInputs, tensors_in
-from ._compiled_code import CompiledCode, as_written, compiled_code, compiled_parts
+from ._compiled_code import CompiledCode, apart, as_written, compiled_code, compiled_parts
 from ._onnx_model import OnnxModel
 from ._run_state import ModuleState, RandomState, modules_of
 
@@ -63,17 +63,17 @@ class TorchSide:
             is_deterministic = conditions.random.is_torch_as_before()
         if not self.code.is_ours and is_deterministic:
             with self._kept_state(conditions):
-                self.backend_results = [self._run(self.code.call, call, conditions) for call in calls]
+                self.backend_results = [_copied(self._run(self.code.call, call.copied(), conditions)) for call in calls]
         return folder
 
     def _record_eager(self, calls: list[CallInputs], folder: str, conditions: Conditions) -> None:
         dump = _eager.eager(folder)
         try:
-            with dump:
-                for step, call in enumerate(calls):
-                    if step:
-                        dump.step()
-                    self._run(self.call, call, conditions)
+            for call in calls:
+                own = call.copied()
+                # Entered anew for each step: what makes the copies is none of the operators.
+                with dump:
+                    self._run(self.call, own, conditions)
         finally:
             report = dump.finish()
         self._check(report, "no operator of PyTorch ran in it")
@@ -86,24 +86,23 @@ class TorchSide:
         set_step = _runner.step_or(None)
         try:
             with as_written(code.original), _unlimited_recompiles():
-                compiled = torch.compile(code.original, backend=backend, dynamic=code.dynamic, fullgraph=code.is_whole)
+                compiled = torch.compile(
+                    apart(code.original), backend=backend, dynamic=code.dynamic, fullgraph=code.is_whole
+                )
                 for step, call in enumerate(calls):
                     _runner.set_step(step)
-                    self.results.append(self._run(compiled, call, conditions))
+                    self.results.append(_copied(self._run(compiled, call.copied(), conditions)))
         finally:
             _runner.set_step(set_step)
             report = backend.finish()
         self._check(report, "torch.compile made no graph of it (TORCH_LOGS=dynamo says why)")
 
-    def _run(self, call: Callable[..., Any], inputs: CallInputs, conditions: Conditions) -> list[Tensor]:
-        own = inputs.copied()
+    def _run(self, call: Callable[..., Any], inputs: CallInputs, conditions: Conditions) -> Any:
         with ExitStack() as stack:
             stack.enter_context(torch.set_grad_enabled(conditions.has_gradients))
             if self.autocast is not None:
-                stack.enter_context(torch.autocast(self._device_type(own), dtype=self.autocast))
-            result = call(*own.args, **own.kwargs)
-        # Copies: a result may be a buffer, which is put back, or memory that the next step writes to.
-        return [tensor.detach().clone() for tensor in tensors_in(result)] if self.code is not None else []
+                stack.enter_context(torch.autocast(self._device_type(inputs), dtype=self.autocast))
+            return call(*inputs.args, **inputs.kwargs)
 
     def _modules(self) -> list[nn.Module]:
         return modules_of(self.call if self.code is None else self.code.original)
@@ -199,6 +198,11 @@ def _of_path(label: str, given: Any) -> ModelSide | DumpSide:
     # A directory may be called anything; `.onnx` is what exporters call a model.
     is_model = path.lower().endswith(_MODEL_SUFFIX) and not os.path.isdir(path)
     return ModelSide(OnnxModel(label, path)) if is_model else DumpSide(path)
+
+
+def _copied(result: Any) -> list[Tensor]:
+    # A result may be a buffer, which is put back, or memory that the next step writes to.
+    return [tensor.detach().clone() for tensor in tensors_in(result)]
 
 
 @contextmanager

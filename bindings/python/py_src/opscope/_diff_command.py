@@ -1,0 +1,296 @@
+"""`python -m opscope diff` where a side is a function in a Python module: `package.module:function`.
+
+The sides are dumped here, in a private place; the command line compares the dumps, in a process of its own, which is
+over before they are removed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from types import TracebackType
+from typing import Any, NamedTuple
+
+from ._argument import reason, shown
+from ._child import command
+from ._errors import UNREADABLE, USAGE, FileError, OpscopeError, UsageError
+from ._visible import visible
+
+COMMAND = "diff"
+INTERRUPTED = 130
+# Both functions begin with these random numbers, so that weights that they draw are the same.
+_SEED = 0
+# Modules by their names, then the function, or an attribute of something in the module.
+_FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
+_USAGE = "usage: python -m opscope diff TARGET GOLDEN [OPTIONS]"
+_EXPECTED = "a module, another callable, an ExportedProgram or a path, or one of these and its inputs as a pair"
+# Options that are not those of `opscope compare`.
+_OWN_OPTIONS = ("--save", "--engine")
+
+
+def is_ours(arguments: Sequence[str]) -> bool:
+    """Whether a command names a function; every other command is the program's."""
+    return len(arguments) > 1 and arguments[0] == COMMAND and any(map(_names_function, arguments[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Runs the command without its name; the exit code."""
+    try:
+        with _interrupted_by_signals():
+            return _run(list(arguments))
+    except OpscopeError as error:
+        return _tell(str(error), error.exit_code)
+    except TypeError as error:
+        # What the sides are, and what they are given, is checked by type first.
+        if _is_raised_here(error.__traceback__):
+            return _tell(str(error), USAGE)
+        return _tell(_told(error), UNREADABLE)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except Exception as error:
+        return _tell(_told(error), UNREADABLE)
+
+
+def _run(arguments: list[str]) -> int:
+    sides, options = arguments[:2], arguments[2:]
+    if len(sides) < 2 or any(side.startswith("-") for side in sides):
+        raise UsageError(f"`{COMMAND}`: the two sides are expected before any option; {_USAGE}", code="usage")
+    options, own = _split(options)
+    # A mistake among the options is told now, and not when both sides have run.
+    if (told := _mistake_in(options)) is not None:
+        sys.stderr.write(told)
+        return USAGE
+
+    # Text on standard output is the result's.
+    with contextlib.redirect_stdout(sys.stderr):
+        from .torch import _diff
+
+        given = [_loaded(label, side) for label, side in zip((_diff.TARGET, _diff.GOLDEN), sides)]
+        try:
+            place = _diff.DumpFolder(own.get("--save"))
+        except FileError as error:
+            # A place that cannot be written is for the caller to change.
+            return _tell(str(error), USAGE)
+        with place as folder:
+            paths = _diff.recorded(given[0].value, given[1].value, _shared(given), folder.path, own.get("--engine"))
+            return _compared(paths, options)
+
+
+def _split(options: list[str]) -> tuple[list[str], dict[str, str]]:
+    """The options of `opscope compare`, and those of this command with their values."""
+    rest, own = [], {}
+    words = iter(options)
+    for word in words:
+        name, has_value, value = word.partition("=")
+        if name not in _OWN_OPTIONS:
+            rest.append(word)
+            continue
+        value = value if has_value else next(words, "")
+        if not value:
+            raise UsageError(f"`{name}`: a value is expected", code="usage")
+        own[name] = value
+    return rest, own
+
+
+def _mistake_in(options: list[str]) -> str | None:
+    """Complaints of `opscope compare` about its options. Of dumps that nobody has it reads nothing."""
+    nowhere = os.path.join(os.devnull, "nowhere")
+    done = subprocess.run(
+        command(["compare", nowhere, nowhere, *options]), stdin=subprocess.DEVNULL, capture_output=True, check=False
+    )
+    return done.stderr.decode("utf-8", "replace") if done.returncode == USAGE else None
+
+
+def _compared(paths: tuple[str, str], options: list[str]) -> int:
+    child = subprocess.Popen(command(["compare", *paths, *options]))
+    # Ctrl-C reaches the child from the terminal, and the child decides what it means.
+    with _handled({signal.SIGINT: _ignored, **dict.fromkeys(_terminations(), _forwarder(child))}):
+        code = child.wait()
+    return code if code >= 0 else 128 - code
+
+
+def _ignored(_number: int, _frame: Any) -> None:
+    pass
+
+
+def _forwarder(child: subprocess.Popen[bytes]) -> Callable[[int, Any], None]:
+    def forward(number: int, _frame: Any) -> None:
+        child.send_signal(number)
+
+    return forward
+
+
+class _Given(NamedTuple):
+    """A side and the inputs that it brings, if any."""
+
+    label: str
+    side: str
+    value: Any
+    inputs: Any = None
+
+
+def _loaded(label: str, side: str) -> _Given:
+    if not _names_function(side):
+        return _Given(label, side, side)
+    value = _called(label, side)
+    if not isinstance(value, tuple):
+        return _Given(label, side, _checked(label, side, value))
+    if len(value) != 2:
+        raise _unexpected(label, side, value)
+    return _Given(label, side, _checked(label, side, value[0]), value[1])
+
+
+def _called(label: str, side: str) -> Any:
+    module_name, _, path = side.partition(":")
+    place = os.getcwd()
+    # The program `opscope` of an installed package looks beside itself first, unlike `python -m`.
+    if sys.path[:1] not in ([""], [place]) and not getattr(sys.flags, "safe_path", False):
+        sys.path.insert(0, place)
+    found: Any = _imported(label, side, module_name)
+    for name in path.split("."):
+        if not hasattr(found, name):
+            of = getattr(found, "__file__", None) or module_name
+            raise UsageError(
+                f"{label}: `{side}`: no `{name}` in `{of}`; a function without arguments is expected", code="usage"
+            )
+        found = getattr(found, name)
+    if not callable(found):
+        raise UsageError(
+            f"{label}: `{side}`: a function without arguments is expected, got {shown(found)} ({type(found).__name__})",
+            code="usage",
+        )
+    _seed()
+    try:
+        return found()
+    except Exception as error:
+        raise _raised(f"{label}: `{side}()` raised {_told(error)}; expected {_EXPECTED}") from error
+
+
+def _imported(label: str, side: str, name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        # Something that the module imports itself may be missing as well.
+        if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
+            raise UsageError(
+                f"{label}: `{side}`: there is no module `{error.name}`; one is expected in `{os.getcwd()}` or "
+                "where Python looks for modules",
+                code="usage",
+            ) from error
+        raise _raised(f"{label}: `{side}`: importing `{name}` raised {_told(error)}") from error
+    except Exception as error:
+        raise _raised(f"{label}: `{side}`: importing `{name}` raised {_told(error)}") from error
+
+
+def _checked(label: str, side: str, value: Any) -> Any:
+    if not callable(value) and not isinstance(value, (str, os.PathLike)):
+        import torch
+
+        # A program that was exported cannot be called as it is.
+        if not isinstance(value, torch.export.ExportedProgram):
+            raise _unexpected(label, side, value)
+    return value
+
+
+def _unexpected(label: str, side: str, value: Any) -> UsageError:
+    return UsageError(
+        f"{label}: `{side}()` gave {shown(value)} ({type(value).__name__}); expected {_EXPECTED}", code="usage"
+    )
+
+
+def _shared(given: list[_Given]) -> Any:
+    """The inputs of both sides, which one of them brings, or both alike."""
+    from .torch import _call_inputs
+
+    brought = [one for one in given if one.inputs is not None]
+    if not brought:
+        sides = " nor ".join(f"`{one.side}`" for one in given)
+        raise UsageError(
+            f"neither {sides} brings inputs: a function is expected to return a pair of a module and its inputs",
+            code="usage",
+        )
+    if len(brought) == 2 and not _call_inputs.are_equal(*(one.inputs for one in brought)):
+        raise UsageError(
+            f"`{given[0].side}` and `{given[1].side}` bring inputs that differ: equal ones are expected, or None from "
+            "one of them",
+            code="usage",
+        )
+    return brought[0].inputs
+
+
+def _seed() -> None:
+    import numpy
+    import torch
+
+    torch.manual_seed(_SEED)
+    random.seed(_SEED)
+    numpy.random.seed(_SEED)
+
+
+def _names_function(text: str) -> bool:
+    # A file may have a colon in its name.
+    return _FUNCTION.fullmatch(text) is not None and not os.path.lexists(text)
+
+
+def _raised(message: str) -> OpscopeError:
+    return OpscopeError(message, code="raised")
+
+
+def _told(error: BaseException) -> str:
+    """An error with the line of the program that it came from."""
+    notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if not _is_library(frame.filename)]
+    place = (own or frames)[-1] if frames else None
+    return f"{reason(error)}{f' at {place.filename}:{place.lineno}' if place else ''}{notes}"
+
+
+def _is_library(path: str) -> bool:
+    here = os.path.dirname(__file__) + os.sep
+    return path.startswith(here) or "site-packages" in path or path.startswith("<frozen")
+
+
+def _is_raised_here(place: TracebackType | None) -> bool:
+    frames = traceback.extract_tb(place)
+    return bool(frames) and frames[-1].filename.startswith(os.path.dirname(__file__) + os.sep)
+
+
+def _tell(message: str, code: int) -> int:
+    print(f"opscope: {visible(message)}", file=sys.stderr)
+    return code
+
+
+def _terminations() -> list[signal.Signals]:
+    return [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+
+@contextlib.contextmanager
+def _interrupted_by_signals() -> Iterator[None]:
+    """Ends the work as Ctrl-C does, so that no dump stays behind."""
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with _handled(dict.fromkeys(_terminations(), interrupt)):
+        yield
+
+
+@contextlib.contextmanager
+def _handled(handlers: dict[Any, Any]) -> Iterator[None]:
+    # What `nohup` has a process ignore stays ignored.
+    before = {n: signal.getsignal(n) for n in handlers if signal.getsignal(n) is not signal.SIG_IGN}
+    try:
+        for number in before:
+            signal.signal(number, handlers[number])
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
