@@ -32,7 +32,7 @@ _SEED = 0
 _FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 _USAGE = "usage: python -m opscope diff TARGET GOLDEN [OPTIONS]"
 _EXPECTED = "a module, another callable, an ExportedProgram or a path, or one of these and its inputs as a pair"
-# Options that are not those of `opscope compare`.
+# Options that dumps have no use for.
 _OWN_OPTIONS = ("--save", "--engine")
 
 
@@ -85,7 +85,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def _split(options: list[str]) -> tuple[list[str], dict[str, str]]:
-    """The options of `opscope compare`, and those of this command with their values."""
+    """The options of two dumps, and those of this command with their values."""
     rest, own = [], {}
     words = iter(options)
     for word in words:
@@ -101,16 +101,16 @@ def _split(options: list[str]) -> tuple[list[str], dict[str, str]]:
 
 
 def _mistake_in(options: list[str]) -> str | None:
-    """Complaints of `opscope compare` about its options. Of dumps that nobody has it reads nothing."""
+    """Complaints of the program about its options. Of dumps that nobody has it reads nothing."""
     nowhere = os.path.join(os.devnull, "nowhere")
     done = subprocess.run(
-        command(["compare", nowhere, nowhere, *options]), stdin=subprocess.DEVNULL, capture_output=True, check=False
+        command([COMMAND, nowhere, nowhere, *options]), stdin=subprocess.DEVNULL, capture_output=True, check=False
     )
     return done.stderr.decode("utf-8", "replace") if done.returncode == USAGE else None
 
 
 def _compared(paths: tuple[str, str], options: list[str]) -> int:
-    child = subprocess.Popen(command(["compare", *paths, *options]))
+    child = subprocess.Popen(command([COMMAND, *paths, *options]))
     # Ctrl-C reaches the child from the terminal, and the child decides what it means.
     with _handled({signal.SIGINT: _ignored, **dict.fromkeys(_terminations(), _forwarder(child))}):
         code = child.wait()

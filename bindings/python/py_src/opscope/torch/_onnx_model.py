@@ -67,7 +67,7 @@ class OnnxModel:
         if done.returncode == 0:
             return
         lines = done.stderr.decode("utf-8", "replace").splitlines()
-        told = [line.removeprefix("opscope: ") for line in lines if not line.startswith("opscope: engine: ")]
+        told = [line.strip().removeprefix("opscope: ") for line in lines if not line.startswith("opscope: engine: ")]
         reason = "; ".join(told) or f"`opscope dump` ended with {done.returncode} and said nothing"
         message = f"{self.label}: cannot run `{self.path}`: {reason}"
         raise _failure(done.returncode, message, self.path)

@@ -1,0 +1,181 @@
+"""`opscope.torch.diff` names the operator at fault, and accuses nobody where both sides are the same."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import opscope
+import opscope.torch
+import pytest
+import torch
+from planted import FAULTS, NETWORKS, arguments, culprits, network
+from probed_network import FAULTS as FAULTS_INSIDE
+from probed_network import ProbedNetwork, image
+from torch import nn
+
+# What the exporter that traces cannot do with these networks.
+NOT_TRACED = {"bert"}
+# Recurrent layers are what `torch.compile` leaves to eager mode.
+NOT_COMPILED = {"lstm", "gru"}
+
+
+@pytest.fixture(autouse=True)
+def quiet(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.ERROR, logger="opscope.torch")
+
+
+def named(found: opscope.Comparison) -> set[str]:
+    """The operator that the headline names, on either side."""
+    first = found.first_divergence
+    assert first is not None, found.verdict
+    if first.get("name"):
+        return {first["name"]["op_name"]}
+    return names(first["operator"])
+
+
+def names(operator: dict[str, Any]) -> set[str]:
+    return {name["op_name"] for name in operator["target"] + operator["golden"]}
+
+
+def accused(found: opscope.Comparison) -> set[str]:
+    return {name for one in found.operators if one.get("cause") == "own" for name in names(one)}
+
+
+def check_sound(found: opscope.Comparison, share_min: float) -> None:
+    assert (found.level, found.first_divergence, accused(found)) == ("pass", None, set()), found.verdict
+    for side in ("target_coverage", "golden_coverage"):
+        n_slots, n_compared = found.summary[side]
+        assert n_compared >= share_min * n_slots, (side, n_compared, n_slots)
+
+
+@contextlib.contextmanager
+def exporting() -> Any:
+    with warnings.catch_warnings(), torch.no_grad():
+        # The exporters use what later releases of torch will lack.
+        warnings.simplefilter("ignore")
+        yield
+
+
+def exported(model: nn.Module, inputs: Any, path: Path, *, is_traced: bool) -> Path:
+    """The model as one of PyTorch's exporters writes it."""
+    args, kwargs = arguments(inputs)
+    with exporting():
+        if is_traced:
+            torch.onnx.export(model, args, path, kwargs=kwargs, dynamo=False)
+        else:
+            torch.onnx.export(model, args, path, kwargs=kwargs, dynamo=True, external_data=False, verbose=False)
+    return path
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_the_operator_at_fault_is_named(name: str, tmp_path: Path) -> None:
+    fault = FAULTS[name]
+    model, inputs = network(fault.network)
+    faulty = fault.plant(model)
+    expected = culprits(faulty, model, inputs)
+    found = opscope.torch.diff(faulty, model, inputs)
+    assert found.level == "fail"
+    assert named(found) & expected, (found.verdict, expected)
+    assert accused(found) <= expected, (accused(found), expected)
+
+    # Step by step, and again.
+    args, kwargs = arguments(inputs)
+    for side, label in ((model, "golden"), (faulty, "target")):
+        with torch.no_grad(), opscope.torch.eager(tmp_path / label) as dump:
+            side(*args, **kwargs)
+        dump.finish()
+    assert opscope.compare(tmp_path / "target", tmp_path / "golden").verdict == found.verdict
+    assert opscope.torch.diff(faulty, model, inputs).verdict == found.verdict
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_a_network_agrees_with_itself(name: str) -> None:
+    model, inputs = network(name)
+    check_sound(opscope.torch.diff(model, model, inputs), 1)
+    # With dropout and running statistics both sides draw the same, and begin with the same.
+    check_sound(opscope.torch.diff(model.train(), model, inputs), 1)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("is_traced", [False, True], ids=["dynamo", "traced"])
+def test_a_network_agrees_with_its_exported_file(name: str, is_traced: bool, tmp_path: Path) -> None:
+    if is_traced and name in NOT_TRACED:
+        pytest.skip("the exporter that traces cannot do this network")
+    model, inputs = network(name)
+    path = exported(model, inputs, tmp_path / "net.onnx", is_traced=is_traced)
+    # What PyTorch does step by step, ONNX has as one operator.
+    share_min = 0.02 if name == "gru" else 0.2
+    check_sound(opscope.torch.diff(model, path, inputs), share_min)
+    check_sound(opscope.torch.diff(path, model, inputs), share_min)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_a_network_agrees_with_its_exported_program(name: str) -> None:
+    model, inputs = network(name)
+    args, kwargs = arguments(inputs)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        program = torch.export.export(model, args, kwargs)
+    check_sound(opscope.torch.diff(program, model, inputs), 0.7)
+    check_sound(opscope.torch.diff(model, program, inputs), 0.7)
+
+
+@pytest.mark.parametrize("name", sorted(NETWORKS.keys() - NOT_COMPILED))
+@pytest.mark.parametrize("backend", ["aot_eager", "eager"])
+def test_a_network_agrees_with_what_is_compiled_of_it(name: str, backend: str) -> None:
+    model, inputs = network(name)
+    compiled = torch.compile(model, backend=backend)
+    check_sound(opscope.torch.diff(compiled, model, inputs), 0.9)
+    check_sound(opscope.torch.diff(model, compiled, inputs), 0.9)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_autocast_accuses_nobody(name: str, dtype: torch.dtype) -> None:
+    if (name, dtype) == ("lstm", torch.float16):
+        pytest.skip("torch has no LSTM in float16 on every CPU")
+    model, inputs = network(name)
+    for how in ({"target_autocast": dtype}, {"golden_autocast": dtype}):
+        found = opscope.torch.diff(model, model, inputs, **how)
+        assert accused(found) == set(), found.verdict
+        # Something was computed in the short dtype.
+        assert any(slot["metrics"].get("max_abs") for one in found.operators for slot in one["slots"])
+
+
+# The epsilon changes less than a few roundings of bfloat16 do.
+@pytest.mark.parametrize("fault", [fault for fault in FAULTS_INSIDE if fault != "epsilon"])
+def test_a_fault_shows_under_autocast(fault: str) -> None:
+    faulty, model = ProbedNetwork(fault).eval(), ProbedNetwork().eval()
+    how = {"target_autocast": torch.bfloat16, "golden_autocast": torch.bfloat16}
+    expected = culprits(faulty, model, image(), torch.bfloat16)
+    found = opscope.torch.diff(faulty, model, image(), **how)
+    assert named(found) & expected, (found.verdict, expected)
+
+
+# The names of the operators at fault in the exported network.
+IN_ONNX = {"weight": "addmm_10", "epsilon": "layer_norm_3", "scale": "mul_1", "sign": "sub"}
+
+
+@pytest.mark.parametrize("fault", IN_ONNX)
+def test_a_fault_of_a_module_is_named_beside_its_exported_file(fault: str, tmp_path: Path) -> None:
+    model = ProbedNetwork().eval()
+    path = exported(model, image(), tmp_path / "net.onnx", is_traced=False)
+    found = opscope.torch.diff(ProbedNetwork(fault).eval(), path, {"image": image()})
+    assert any(IN_ONNX[fault] in name for name in named(found)) or named(found) & {"t_10"}, found.verdict
+    check_sound(opscope.torch.diff(model, path, {"image": image()}), 0.4)
+
+
+@pytest.mark.parametrize("fault", ["weight", "epsilon", "scale", "sign"])
+@pytest.mark.parametrize("side", ["target", "golden"])
+def test_a_fault_of_a_compiled_network_is_named(fault: str, side: str) -> None:
+    faulty, model = ProbedNetwork(fault).eval(), ProbedNetwork().eval()
+    expected = culprits(faulty, model, image())
+    compiled: Callable[..., Any] = torch.compile(faulty, backend="aot_eager")
+    sides = (compiled, model) if side == "target" else (model, compiled)
+    found = opscope.torch.diff(*sides, image())
+    assert (found.level, bool(named(found) & expected)) == ("fail", True), (found.verdict, expected)
