@@ -347,3 +347,11 @@ def test_dtypes_that_numpy_lacks(tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime")
     found = opscope.torch.diff(lambda x: x.float(), path, x, engine="onnxruntime")
     assert (found.level, accused(found)) == ("pass", set()), found.verdict
+
+
+def test_the_example_of_the_page() -> None:
+    page = (Path(__file__).parents[2] / "docs/torch/diff.md").read_text(encoding="utf-8")
+    code, told = (re.search(rf"^```{kind}\n(.*?)^```", page, re.M | re.S)[1] for kind in ("python", "text"))
+    names: dict[str, Any] = {}
+    exec(code.replace("found.view()", ""), names)  # noqa: S102
+    assert names["found"].verdict == told.strip()

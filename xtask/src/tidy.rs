@@ -93,6 +93,7 @@ const TERMINAL_FILES: &[&str] = &[
 ];
 /// The same of the Python package, where programs of users log, warn and print through it.
 const TERMINAL_MODULES: &[&str] = &[
+    "_diff_command.py",
     "_visible.py",
     "_warning.py",
     "acl/_log.py",

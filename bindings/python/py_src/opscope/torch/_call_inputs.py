@@ -1,4 +1,4 @@
-"""What two sides are called with: the same tensors for each, in copies of its own."""
+"""The arguments that two sides are called with: the same tensors for each, in copies of its own."""
 
 from __future__ import annotations
 

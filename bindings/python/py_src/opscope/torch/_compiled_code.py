@@ -96,7 +96,7 @@ def _of_context(call: Any, original: Any, context: Any) -> CompiledCode:
 
 
 def _context(function: Any) -> Any:
-    """What torch knows of a compiled function, which it keeps in the variables of its wrapper."""
+    """The object in which torch keeps how a function is compiled: a variable of the wrapper around it."""
     cells = getattr(function, "__closure__", None) or ()
     values = (_content(cell) for cell in cells)
     return next((value for value in values if hasattr(value, "callback") and hasattr(value, "_dynamic")), None)

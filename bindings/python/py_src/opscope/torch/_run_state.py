@@ -1,4 +1,4 @@
-"""What a run may change besides its results, and putting it back: random numbers, buffers, gradients, modes."""
+"""The state that a run may change besides its results, and putting it back: random numbers, buffers, gradients."""
 
 from __future__ import annotations
 
