@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import math
 from collections import Counter
 from collections.abc import Callable
@@ -22,6 +23,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 # Relative differences up to this are rounding.
 ROUNDING = 1e-5
 N_TOKENS = 50
+# Operators that give what they read, in memory of its own.
+COPIES = ("clone", "_unsafe_view")
 
 Change = Callable[[Callable[..., Any], list, dict], Any]
 
@@ -123,6 +126,7 @@ class _ChangedCall(TorchFunctionMode):
 @dataclass
 class _Call:
     name: str
+    is_view: bool
     inputs: list[Tensor]
     outputs: list[Tensor] = field(default_factory=list)
 
@@ -137,7 +141,8 @@ class _Recorder(TorchDispatchMode):
         base = func._schema.name.split("::")[1]
         count = self._counts[base]
         self._counts[base] += 1
-        call = _Call(f"{base}_{count}" if count else base, [one.clone() for one in tensors((args, kwargs))])
+        is_view = func.is_view or base in COPIES
+        call = _Call(f"{base}_{count}" if count else base, is_view, [one.clone() for one in tensors((args, kwargs))])
         result = func(*args, **(kwargs or {}))
         call.outputs = [one.clone() for one in tensors(result)]
         self.calls.append(call)
@@ -150,7 +155,7 @@ def culprits(
     """The operators at which two runs part, by the names of an eager dump: where they read or give something else first.
 
     From where other operators run, it is the first of each side that gives what the other never gives; of one that was
-    put in, the operator behind it counts as well.
+    put in, the operator that reads it counts as well.
     """
     of_target, of_golden = (_calls(side, inputs, autocast) for side in (target, golden))
     for i, (one, other) in enumerate(zip(of_target, of_golden)):
@@ -164,10 +169,13 @@ def culprits(
 
 
 def _first_new(calls: list[_Call], others: list[_Call]) -> list[_Call]:
-    """The first call that gives something that no other call gives, and the one after it."""
+    """The first call that gives something that no other call gives, and those after it up to one that is no view."""
     given = [output for call in others for output in call.outputs]
     is_new = [not all(any(_agree(one, other) for other in given) for one in call.outputs) for call in calls]
-    return calls[is_new.index(True) :][:2]
+    first = is_new.index(True)
+    views = itertools.takewhile(lambda call: call.is_view, calls[first + 1 :])
+    last = first + 1 + len(list(views))
+    return calls[first : last + 1]
 
 
 def arguments(inputs: Any) -> tuple[tuple, dict]:

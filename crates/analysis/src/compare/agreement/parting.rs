@@ -102,7 +102,7 @@ pub(super) fn frontier(
             }
             continue;
         };
-        let idle = idle_before(values, dumps[0], target, &inputs);
+        let idle = idle_before(values, dumps, target, &inputs);
         let RegionCulprit { run, others } = match idle.filter(|run| !is_taken[0].contains(run)) {
             Some(run) => RegionCulprit {
                 run,
@@ -230,24 +230,49 @@ fn fused_counterpart(dumps: [&ComparedDump; 2], target: usize) -> Option<usize> 
 /// the golden side computes something of that input, this one stands for the computation.
 fn idle_before(
     values: &ComparedValues,
-    dump: &ComparedDump,
+    dumps: [&ComparedDump; 2],
     reader: usize,
     inputs: &[ValueIndex],
 ) -> Option<usize> {
-    let side = &values.sides[0];
-    let hands_on = |run: &usize| {
-        let outputs = side.outputs.get(run).into_iter().flatten();
-        let mut handed = outputs.filter(|value| side.reads(*run, **value));
-        handed.any(|value| inputs.contains(value))
+    let handed = |run: usize| values.handed_on(0, dumps[0], run, inputs);
+    // PyTorch clones a value on both sides. Only one more than the golden side has stands for
+    // something else.
+    let is_more = |value: ValueIndex| {
+        let golden =
+            values.equals[0][value.0].map_or(0, |golden| values.n_idle(1, dumps[1], golden));
+        values.n_idle(0, dumps[0], value) > golden
     };
-    let is_idle = |run: &usize| is_one_of(&IDLE_TYPES, &dump.runs[*run]);
     (0..reader)
         .rev()
         .take(N_IDLE_MAX)
-        .find(|run| is_idle(run) && hands_on(run))
+        .find(|run| handed(*run).is_some_and(is_more))
 }
 
 impl ComparedValues {
+    /// The one of some values that an operator which says that it does nothing hands on.
+    fn handed_on(
+        &self,
+        side: usize,
+        dump: &ComparedDump,
+        run: usize,
+        values: &[ValueIndex],
+    ) -> Option<ValueIndex> {
+        let own = &self.sides[side];
+        let outputs = own.outputs.get(&run).into_iter().flatten().copied();
+        let mut handed = outputs.filter(|value| own.reads(run, *value) && values.contains(value));
+        handed
+            .next()
+            .filter(|_| is_one_of(&IDLE_TYPES, &dump.runs[run]))
+    }
+
+    /// How many operators that say that they do nothing hand a value on.
+    fn n_idle(&self, side: usize, dump: &ComparedDump, value: ValueIndex) -> usize {
+        let readers = self.sides[side].values[value.0].readers.iter();
+        readers
+            .filter(|run| self.handed_on(side, dump, **run, &[value]).is_some())
+            .count()
+    }
+
     /// Whether both operators are likely the same, though a side lacks some: by name, by most of a
     /// weight, or as they are of one type and read the same value.
     pub(super) fn is_proven(&self, dumps: [&ComparedDump; 2], pair: &PartingPair) -> bool {
