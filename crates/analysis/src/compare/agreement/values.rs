@@ -37,6 +37,13 @@ const REPEATING_TYPES: [&str; 4] = [
     "aten_repeat_default",
 ];
 
+/// Types of operators that hand an element to the program as a number.
+const NUMBER_TYPES: [&str; 3] = [
+    "aten__local_scalar_dense_default",
+    "aten_is_nonzero_default",
+    "aten_item_default",
+];
+
 /// Types of operators that make the same of nothing.
 const FILLING_TYPES: [&str; 5] = [
     "ConstantOfShape",
@@ -449,6 +456,7 @@ impl SideValues {
         // made; what was made in place of itself has been cut out of its own readers.
         let mut order: Vec<usize> = (0..self.values.len()).collect();
         order.sort_by_key(|&i| std::cmp::Reverse(self.values[i].first));
+        let steers = self.steering(side, &order);
         for i in order {
             if known[i].is_some() {
                 continue;
@@ -480,10 +488,33 @@ impl SideValues {
                 is_telling(&side.runs[*run].op_type)
                     && outputs.all(|output| output.0 != i && is_told[output.0])
             });
-            let is_rejoined = is_told[i] || readers.peek().is_some() && readers.all(comes_to_known);
+            let is_made = readers.peek().is_some() && readers.all(comes_to_known);
+            let is_rejoined = is_told[i] || is_made || steers[i];
             known[i] = Some(is_rejoined);
         }
         known.into_iter().map(|is| is == Some(true)).collect()
+    }
+}
+
+impl SideValues {
+    /// Whether each value leaves the tensors and goes nowhere else: the program reads it, or what is
+    /// made of it, as a number, to decide which operators to run. These are judged by themselves.
+    fn steering(&self, side: &ComparedDump, in_reverse: &[usize]) -> Vec<bool> {
+        let takers = self.inputs.iter();
+        let takers = takers.filter(|(run, _)| is_one_of(&NUMBER_TYPES, &side.runs[**run]));
+        let numbers: HashSet<ValueIndex> = takers.flat_map(|(_, values)| values).copied().collect();
+        let mut steers = vec![false; self.values.len()];
+        for &i in in_reverse {
+            let readers = &self.values[i].readers;
+            let only_steers = |run: &usize| {
+                let mut outputs = self.outputs[run].iter();
+                outputs.all(|output| output.0 == i || steers[output.0])
+            };
+            // Operators that make nothing are no readers.
+            let is_taken = numbers.contains(&ValueIndex(i)) || !readers.is_empty();
+            steers[i] = is_taken && readers.iter().all(only_steers);
+        }
+        steers
     }
 }
 
