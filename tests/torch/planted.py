@@ -41,6 +41,17 @@ class Recurrent(nn.Module):
         return {"logits": self.head(states[:, -1]), "states": states}
 
 
+class Decoder(nn.Module):
+    """A GPT-2 of transformers, which builds masks only where it is traced."""
+
+    def __new__(cls) -> Any:
+        transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+        config = transformers.GPT2Config(
+            vocab_size=N_TOKENS, n_embd=32, n_layer=2, n_head=2, n_positions=32, use_cache=False
+        )
+        return transformers.GPT2LMHeadModel(config)
+
+
 class Encoder(nn.Module):
     """A BERT of transformers."""
 
@@ -63,6 +74,7 @@ NETWORKS: dict[str, tuple[Callable[[], nn.Module], Callable[[], Any]]] = {
     "lstm": (lambda: Recurrent(nn.LSTM), tokens),
     "gru": (lambda: Recurrent(nn.GRU), lambda: (tokens(),)),
     "bert": (Encoder, lambda: {"input_ids": tokens()}),
+    "gpt2": (Decoder, lambda: {"input_ids": tokens()}),
 }
 
 
