@@ -131,8 +131,10 @@ def test_a_network_agrees_with_its_exported_program(name: str) -> None:
 def test_a_network_agrees_with_what_is_compiled_of_it(name: str, backend: str) -> None:
     model, inputs = network(name)
     compiled = torch.compile(model, backend=backend)
-    check_sound(opscope.torch.diff(compiled, model, inputs), 0.9)
-    check_sound(opscope.torch.diff(model, compiled, inputs), 0.9)
+    # A trace builds masks that this network does without where nothing is traced.
+    share_min = 0.7 if name == "gpt2" else 0.9
+    check_sound(opscope.torch.diff(compiled, model, inputs), share_min)
+    check_sound(opscope.torch.diff(model, compiled, inputs), share_min)
 
 
 @pytest.mark.parametrize("name", NETWORKS)

@@ -23,6 +23,7 @@ pub(super) fn model_inputs(py: Python<'_>, path: PathBuf) -> PyResult<Vec<Declar
 }
 
 fn declared(value: ValueInfo) -> DeclaredInput {
+    // A name that extents have in common is left to the engine to check.
     let extents = value.dims.map(|dims| {
         let dims = dims.into_iter().map(|dim| match dim {
             DeclaredDim::Fixed(n) => Some(n),
@@ -34,6 +35,7 @@ fn declared(value: ValueInfo) -> DeclaredInput {
 }
 
 fn content(error: &EngineError, path: PathBuf) -> ExceptionContent {
+    // Whether a file is missing is an exception of its own in Python.
     let source: Option<&io::Error> = match error {
         EngineError::Read { source, .. } => Some(source),
         _ => None,

@@ -67,6 +67,7 @@ pub(super) fn view_comparison(
         may_be_framed: request.may_be_framed,
     };
     let page = work(py, || {
+        // Its verdicts may come from limits that comparing again would not have.
         let runs = Arc::new(comparison.runs()?);
         PageServer::bind(runs, PageState::Whole, &options)?.start()
     })?;

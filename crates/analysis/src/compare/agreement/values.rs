@@ -507,6 +507,7 @@ impl SideValues {
         for &i in in_reverse {
             let readers = &self.values[i].readers;
             let only_steers = |run: &usize| {
+                // In place, an operator makes what it reads.
                 let mut outputs = self.outputs[run].iter();
                 outputs.all(|output| output.0 == i || steers[output.0])
             };
