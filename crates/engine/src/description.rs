@@ -16,6 +16,8 @@ pub struct ModelDescription {
     /// The operators that a run may execute, in order of execution. Operators of a branch that is
     /// not taken are listed but do not execute.
     pub operators: Vec<Arc<Operator>>,
+    /// Tasks of the operators to which the file gives no name, ascending.
+    pub unnamed: Vec<u32>,
     /// Names of the values that are written into the graph as nodes of their own. Weights are not
     /// among them.
     pub constants: Vec<String>,

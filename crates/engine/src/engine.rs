@@ -10,6 +10,7 @@ use opscope_tensor::Tensor;
 
 use crate::description::{ModelDescription, ModelSignature};
 use crate::error::EngineError;
+use crate::rounding::{ResultRounding, ResultSurvey};
 
 /// An engine that several users hold.
 pub type SharedEngine = Arc<dyn Engine>;
@@ -133,6 +134,40 @@ pub trait LoadedModel: Send {
     /// [`EngineError::Operator`] if an operator fails or panics, [`EngineError::Stopped`] if the
     /// tap asks to stop. What the tap has seen until then stays captured.
     fn run(&mut self, inputs: &[Tensor], tap: Option<&Tap>) -> Result<Vec<Tensor>, EngineError>;
+
+    /// Executes the model once and tells which operators ran, and the types of their results.
+    ///
+    /// # Errors
+    /// As for [`LoadedModel::run`], and [`EngineError::Engine`] of an engine that cannot round.
+    fn survey_results(&mut self, inputs: &[Tensor]) -> Result<ResultSurvey, EngineError> {
+        let _ = inputs;
+        Err(cannot_round())
+    }
+
+    /// Executes the model once while results of operators are rounded.
+    ///
+    /// Nothing else differs from run to run: without anything to round, results are those of
+    /// [`LoadedModel::run`]. Operators that no [survey](LoadedModel::survey_results) of this model
+    /// has seen running are not rounded.
+    ///
+    /// # Errors
+    /// As for [`LoadedModel::survey_results`].
+    fn run_rounded(
+        &mut self,
+        inputs: &[Tensor],
+        rounding: &ResultRounding,
+    ) -> Result<Vec<Tensor>, EngineError> {
+        let _ = (inputs, rounding);
+        Err(cannot_round())
+    }
+}
+
+/// The error of engines that leave results as they are.
+fn cannot_round() -> EngineError {
+    EngineError::Engine {
+        engine: "the engine",
+        reason: "it cannot round results of operators; tract and ONNX Runtime can".into(),
+    }
 }
 
 /// How to prepare a model.

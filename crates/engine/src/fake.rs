@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use opscope_capture::{Probe, Tap};
 use opscope_store::record::{Operator, SlotSide};
-use opscope_tensor::{Tensor, TensorView};
+use opscope_tensor::{RoundingFormat, Tensor, TensorView};
 
-use crate::{EngineError, LoadedModel, ModelDescription, ModelSignature};
+use crate::{
+    EngineError, LoadedModel, ModelDescription, ModelSignature, ResultRounding, ResultSurvey,
+};
 
 /// Computes an operator's outputs from its inputs, or says why it cannot.
 pub type Function = Box<dyn Fn(&[Tensor]) -> Result<Vec<Tensor>, String> + Send>;
@@ -107,6 +109,51 @@ impl LoadedModel for FakeModel {
     }
 
     fn run(&mut self, inputs: &[Tensor], tap: Option<&Tap>) -> Result<Vec<Tensor>, EngineError> {
+        self.execute(inputs, tap, |_, _| {})
+    }
+
+    fn survey_results(&mut self, inputs: &[Tensor]) -> Result<ResultSurvey, EngineError> {
+        let mut survey = ResultSurvey::default();
+        self.execute(inputs, None, |operator, produced| {
+            let dtypes = produced.iter().map(Tensor::dtype).enumerate();
+            survey.note(operator).dtypes.extend(dtypes);
+        })?;
+        Ok(survey)
+    }
+
+    fn run_rounded(
+        &mut self,
+        inputs: &[Tensor],
+        rounding: &ResultRounding,
+    ) -> Result<Vec<Tensor>, EngineError> {
+        self.execute(inputs, None, |operator, produced| {
+            if let Some(format) = rounding.format_for(operator.task_id) {
+                produced.iter_mut().for_each(|tensor| round(tensor, format));
+            }
+        })
+    }
+}
+
+/// Rounds a tensor of floats.
+fn round(tensor: &mut Tensor, format: RoundingFormat) {
+    let Ok(bytes) = tensor.host_bytes() else {
+        return;
+    };
+    let mut bytes = bytes.to_vec();
+    format.round(tensor.dtype(), &mut bytes);
+    if let Ok(rounded) = Tensor::from_vec(tensor.dtype(), tensor.shape().clone(), bytes) {
+        *tensor = rounded;
+    }
+}
+
+impl FakeModel {
+    /// Runs the operators; `take_results` may change what each has produced.
+    fn execute(
+        &mut self,
+        inputs: &[Tensor],
+        tap: Option<&Tap>,
+        mut take_results: impl FnMut(&Arc<Operator>, &mut Vec<Tensor>),
+    ) -> Result<Vec<Tensor>, EngineError> {
         let tap = tap.filter(|tap| tap.is_active());
         let ModelDescription {
             signature,
@@ -134,7 +181,7 @@ impl LoadedModel for FakeModel {
             if let Some(probe) = &mut probe {
                 show(probe, SlotSide::Input, &read, self.lent.as_mut());
             }
-            let produced = match function(&read) {
+            let mut produced = match function(&read) {
                 Ok(produced) => produced,
                 Err(reason) => {
                     if let Some(probe) = probe {
@@ -143,6 +190,7 @@ impl LoadedModel for FakeModel {
                     return Err(fail(reason));
                 }
             };
+            take_results(operator, &mut produced);
             if let Some(mut probe) = probe {
                 show(&mut probe, SlotSide::Output, &produced, self.lent.as_mut());
                 probe.submit();

@@ -28,6 +28,7 @@ pub mod input;
 pub mod onnx;
 mod onnx_dtype;
 pub mod operator_source;
+mod rounding;
 pub mod single_operator;
 
 pub use description::{DeclaredDim, ModelDescription, ModelSignature, ValueInfo};
@@ -37,6 +38,7 @@ pub use engine::{
 };
 pub use error::{EngineError, InputError};
 pub use guard::{is_guarded, silence_caught_panics};
+pub use rounding::{ResultRounding, ResultSurvey, SurveyedOperator};
 
 /// Keeps the libraries of engines that this process loads from reporting their use to anybody.
 ///

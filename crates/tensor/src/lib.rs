@@ -17,6 +17,7 @@
 //! | [`convert::dequantise::dequantise`] | the floats that quantised elements stand for |
 //! | [`convert::layout::LayoutPlan`] | the same elements in the order of another layout |
 //! | [`RangeLoss`] | what would overflow, vanish or become subnormal in a narrower dtype |
+//! | [`RoundingFormat`] | rounds elements to the values that a narrower format has |
 //! | [`Stats`] | extremes, mean, norms, standard deviation and counts of what is special |
 //! | [`PartialStats`] | the same of a part of a tensor, to be put together in order |
 //! | [`sequential`] | statistics that are summed one element after the other, as MindSpore's |
@@ -41,6 +42,7 @@ mod memo;
 mod numbers;
 mod pieces;
 mod range;
+mod rounding;
 mod shape;
 mod single_pass;
 pub mod slice;
@@ -55,6 +57,7 @@ pub use layout::{Layout, ParseLayoutError};
 pub use memo::{TensorMemo, TensorObserver};
 pub use numbers::Numbers;
 pub use range::{LargestElement, RangeLoss, is_wider_range, range_loss};
+pub use rounding::RoundingFormat;
 pub use shape::{Shape, ShapeError};
 pub use single_pass::{digest_and_non_finite, digest_and_stats};
 pub use stats::{

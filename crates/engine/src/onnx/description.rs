@@ -13,6 +13,7 @@ pub(super) fn describe(model: &ModelProto, graph: &GraphProto) -> Result<ModelDe
     let signature = proto::signature(graph)?;
     Ok(ModelDescription {
         operators: Vec::new(),
+        unnamed: proto::unnamed(graph),
         constants: proto::constants(graph),
         carried: proto::carried(graph),
         value_types: known_types::collect_types(graph, &signature),

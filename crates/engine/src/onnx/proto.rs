@@ -210,6 +210,12 @@ pub(super) fn node_name(node: &NodeProto) -> String {
         .unwrap_or_default()
 }
 
+/// Numbers of the nodes without a name, ascending.
+pub(super) fn unnamed(graph: &GraphProto) -> Vec<u32> {
+    let nodes = numbered(graph).filter(|(_, node)| node.name.is_empty());
+    nodes.map(|(number, _)| number).collect()
+}
+
 /// Names of the values that nodes of the type `Constant` hold, in bodies too.
 pub(super) fn constants(graph: &GraphProto) -> Vec<String> {
     let nodes = all_nodes(graph).into_iter();

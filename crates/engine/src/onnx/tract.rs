@@ -22,6 +22,7 @@ mod logarithm;
 mod message;
 mod nodewise;
 mod non_finite;
+mod observation;
 mod pool;
 mod pow;
 mod quantise;
@@ -35,6 +36,7 @@ mod slice;
 mod value;
 mod wiring;
 
+use std::cell::RefCell;
 use std::path::Path;
 
 use opscope_capture::Tap;
@@ -51,6 +53,7 @@ use self::gemm::GemmComposition;
 use self::graph::TractGraph;
 use self::inverse_hyperbolic::InverseHyperbolic;
 use self::logarithm::{LogSoftmax, LogSumExp, SoftplusComposition};
+use self::observation::Observation;
 use self::pool::GlobalLpPool;
 use self::pow::PowComposition;
 use self::quantise::DynamicQuantizeLinear;
@@ -62,6 +65,7 @@ use super::proto::{self, ModelBytes};
 use super::schema::ModelProto;
 use crate::{
     Engine, EngineError, GraphKind, LoadOptions, LoadedModel, ModelDescription, ModelSource,
+    ResultRounding, ResultSurvey,
 };
 
 /// The version that `Cargo.toml` pins.
@@ -155,6 +159,42 @@ impl LoadedModel for TractModel {
     fn run(&mut self, inputs: &[Tensor], tap: Option<&Tap>) -> Result<Vec<Tensor>, EngineError> {
         // One branch for a step of which nothing is kept.
         let tap = tap.filter(|tap| tap.is_active());
+        let observation = Observation {
+            tap,
+            ..Observation::default()
+        };
+        self.run_observed(inputs, observation)
+    }
+
+    fn survey_results(&mut self, inputs: &[Tensor]) -> Result<ResultSurvey, EngineError> {
+        let survey = RefCell::default();
+        let observation = Observation {
+            survey: Some(&survey),
+            ..Observation::default()
+        };
+        self.run_observed(inputs, observation)?;
+        Ok(survey.into_inner())
+    }
+
+    fn run_rounded(
+        &mut self,
+        inputs: &[Tensor],
+        rounding: &ResultRounding,
+    ) -> Result<Vec<Tensor>, EngineError> {
+        let observation = Observation {
+            rounding: Some(rounding),
+            ..Observation::default()
+        };
+        self.run_observed(inputs, observation)
+    }
+}
+
+impl TractModel {
+    fn run_observed(
+        &self,
+        inputs: &[Tensor],
+        observation: Observation<'_>,
+    ) -> Result<Vec<Tensor>, EngineError> {
         let fail = |reason| EngineError::Engine {
             engine: NAME,
             reason,
@@ -164,7 +204,7 @@ impl LoadedModel for TractModel {
             .map(|tensor| value::from_tensor(tensor).map(IntoTValue::into_tvalue))
             .collect::<Result<TVec<_>, _>>()
             .map_err(fail)?;
-        let outputs = self.graph.run(inputs, tap)?;
+        let outputs = self.graph.run(inputs, observation)?;
         outputs
             .iter()
             .map(|output| {

@@ -21,6 +21,7 @@ use tract_onnx::tract_hir::ops::scan::InferenceScan;
 use super::super::schema::{GraphProto, NodeProto};
 use super::super::{defaults, layout, proto};
 use super::error::{NAME, chain, quietly};
+use super::observation::Observation;
 use super::scan::{self, ScanNode};
 use super::shared_cache::{SharedCache, SharedCaches};
 use super::{extents, value};
@@ -178,7 +179,7 @@ impl TractGraph {
     pub(super) fn run(
         &self,
         inputs: TVec<TValue>,
-        tap: Option<&Tap>,
+        observation: Observation<'_>,
     ) -> Result<TVec<TValue>, EngineError> {
         let fail = |reason| EngineError::Engine {
             engine: NAME,
@@ -195,8 +196,10 @@ impl TractGraph {
                 let Some(node) = &self.nodes[tract_node.id] else {
                     return interpret(inputs);
                 };
-                node.run(tap, &inputs, || {
-                    node.eval(tap, tract_node, &inputs, interpret)
+                node.run(observation.tap, &inputs, || {
+                    let outputs = node.eval(observation, tract_node, &inputs, interpret)?;
+                    let positions = &node.output_positions;
+                    Ok(observation.take_results(&node.operator, positions, outputs))
                 })
                 .map_err(|error| TractError::new(CarriedError(error)))
             })
@@ -280,18 +283,18 @@ impl TractNode {
     /// Evaluates by branch, by compiled plan or by interpreter, whichever the node has.
     fn eval(
         &self,
-        tap: Option<&Tap>,
+        observation: Observation<'_>,
         tract_node: &InferenceNode,
         inputs: &TVec<TValue>,
         interpret: impl FnOnce(TVec<TValue>) -> TractResult<TVec<TValue>>,
     ) -> Result<TVec<TValue>, EngineError> {
         if let Some(branches) = &self.branches {
             return branches
-                .run(tap, inputs)
+                .run(observation, inputs)
                 .unwrap_or_else(|reason| Err(self.fail(reason)));
         }
         if let Some(scan) = &self.scan {
-            let result = quietly(|| scan.eval(inputs));
+            let result = quietly(|| scan.eval(inputs, observation));
             return result.unwrap_or_else(|reason| Err(self.fail(reason)));
         }
         let result = quietly(|| {
@@ -370,7 +373,7 @@ impl IfBranches {
     /// Runs the branch that the condition picks; the outer error is about the condition.
     fn run(
         &self,
-        tap: Option<&Tap>,
+        observation: Observation<'_>,
         inputs: &TVec<TValue>,
     ) -> Result<Result<TVec<TValue>, EngineError>, String> {
         let is_then = quietly(|| inputs[0].cast_to_scalar::<bool>())?;
@@ -383,7 +386,7 @@ impl IfBranches {
             .iter()
             .map(|&i| inputs.get(i).cloned())
             .collect::<Option<TVec<_>>>();
-        Ok(graph.run(inputs.ok_or("an outer value is missing")?, tap))
+        Ok(graph.run(inputs.ok_or("an outer value is missing")?, observation))
     }
 }
 

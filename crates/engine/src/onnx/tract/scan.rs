@@ -11,6 +11,7 @@ use tract_onnx::tract_hir::ops::scan::{InferenceScan, InputMapping};
 use tract_onnx::tract_hir::ops::unimpl::UnimplementedOp;
 
 use super::graph::TractGraph;
+use super::observation::Observation;
 use crate::EngineError;
 
 /// A `Scan` node's body, and how its values come from those of the node.
@@ -79,6 +80,7 @@ impl ScanNode {
     pub(super) fn eval(
         &self,
         inputs: &TVec<TValue>,
+        observation: Observation<'_>,
     ) -> TractResult<Result<TVec<TValue>, EngineError>> {
         // ONNX has no count of iterations: all scanned inputs have to be equally long.
         let n_iterations = self.n_iterations(inputs)?;
@@ -92,7 +94,7 @@ impl ScanNode {
         for iteration in 0..n_iterations {
             let inputs = self.body_inputs(inputs, &states, iteration, n_iterations)?;
             // Operators of the body are not shown, so it runs without a tap.
-            let results = match self.body.run(inputs, None) {
+            let results = match self.body.run(inputs, observation.untapped()) {
                 Ok(results) => results,
                 Err(error) => return Ok(Err(error)),
             };

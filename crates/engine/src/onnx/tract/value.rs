@@ -45,6 +45,15 @@ pub(super) fn to_tensor(value: &TValue) -> Option<Tensor> {
     Some(tensor.with_identity(identity))
 }
 
+/// Type of the elements of a value; `None` if it has no plain bytes (text), or of a type that we
+/// lack.
+pub(super) fn dtype_of(value: &TValue) -> Option<DType> {
+    value
+        .is_plain_ram()
+        .then(|| dtype(value.datum_type()))
+        .flatten()
+}
+
 /// Our tensor as a value for tract; the data are copied once.
 pub(super) fn from_tensor(tensor: &Tensor) -> Result<TractTensor, String> {
     let shape = tensor.shape().dims();

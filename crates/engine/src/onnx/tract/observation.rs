@@ -1,0 +1,68 @@
+//! Who looks at the operators of a run, and what becomes of their results.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use opscope_capture::Tap;
+use opscope_store::record::Operator;
+use opscope_tensor::{DType, RoundingFormat};
+use tract_onnx::prelude::*;
+
+use super::value;
+use crate::{ResultRounding, ResultSurvey};
+
+/// Whatever goes with a run through all its graphs.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Observation<'a> {
+    /// The tap that operators are shown to.
+    pub(super) tap: Option<&'a Tap>,
+    /// How results are rounded.
+    pub(super) rounding: Option<&'a ResultRounding>,
+    /// Where the operators that run are noted.
+    pub(super) survey: Option<&'a RefCell<ResultSurvey>>,
+}
+
+impl<'a> Observation<'a> {
+    /// The same without the tap, for bodies whose operators are not shown.
+    pub(super) fn untapped(self) -> Observation<'a> {
+        Observation { tap: None, ..self }
+    }
+
+    /// Notes the outputs of an operator, which are at these positions of its node, and rounds them.
+    pub(super) fn take_results(
+        self,
+        operator: &Arc<Operator>,
+        positions: &[usize],
+        mut outputs: TVec<TValue>,
+    ) -> TVec<TValue> {
+        if let Some(survey) = self.survey {
+            let pairs = positions.iter().zip(&outputs);
+            let known = pairs.filter_map(|(i, value)| Some((*i, value::dtype_of(value)?)));
+            let dtypes: BTreeMap<usize, DType> = known.collect();
+            survey.borrow_mut().note(operator).dtypes.extend(dtypes);
+        }
+        let format = self
+            .rounding
+            .and_then(|rounding| rounding.format_for(operator.task_id));
+        if let Some(format) = format {
+            // Outputs beyond those of the file are the engine's own and are read by nobody.
+            for value in outputs.iter_mut().take(positions.len()) {
+                round(value, format);
+            }
+        }
+        outputs
+    }
+}
+
+/// Rounds a value, if it is of floats. Where others hold the same tensor, as an operator that hands
+/// its input on does, it is copied before.
+fn round(value: &mut TValue, format: RoundingFormat) {
+    let Some(dtype) = value::dtype_of(value).filter(|dtype| RoundingFormat::applies_to(*dtype))
+    else {
+        return;
+    };
+    let mut tensor = value.clone().into_tensor();
+    format.round(dtype, tensor.as_bytes_mut());
+    *value = tensor.into_tvalue();
+}

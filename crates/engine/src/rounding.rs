@@ -1,0 +1,81 @@
+//! Rounding results of operators while a model runs.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use opscope_store::record::Operator;
+use opscope_tensor::{DType, RoundingFormat};
+
+/// Which operators have their results rounded, and to which format.
+///
+/// All float outputs of such an operator are rounded, each by itself, as soon as the operator has
+/// computed them and before anything reads them, those that are results of the model too; an
+/// operator in a loop is rounded in each iteration.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ResultRounding(HashMap<u32, RoundingFormat>);
+
+impl ResultRounding {
+    /// Rounds the results of the operators with these tasks, all to one format.
+    pub fn new(format: RoundingFormat, tasks: impl IntoIterator<Item = u32>) -> ResultRounding {
+        let formats = tasks.into_iter().map(|task_id| (task_id, format));
+        ResultRounding(formats.collect())
+    }
+
+    /// The format that an operator's results are rounded to; `None` if they are not.
+    pub fn format_for(&self, task_id: u32) -> Option<RoundingFormat> {
+        self.0.get(&task_id).copied()
+    }
+}
+
+/// The operators that ran, with the types of their results.
+#[derive(Clone, Debug, Default)]
+pub struct ResultSurvey(BTreeMap<u32, SurveyedOperator>);
+
+/// An operator that ran.
+#[derive(Clone, Debug)]
+pub struct SurveyedOperator {
+    /// The operator.
+    pub operator: Arc<Operator>,
+    /// Types of its outputs by position, as far as they are tensors that the engine shows.
+    pub dtypes: BTreeMap<usize, DType>,
+}
+
+impl SurveyedOperator {
+    /// Positions and types of the outputs that would be rounded.
+    pub fn float_outputs(&self) -> impl Iterator<Item = (usize, DType)> {
+        let dtypes = self
+            .dtypes
+            .iter()
+            .map(|(position, dtype)| (*position, *dtype));
+        dtypes.filter(|(_, dtype)| RoundingFormat::applies_to(*dtype))
+    }
+}
+
+impl ResultSurvey {
+    /// Notes that an operator has run.
+    pub fn note(&mut self, operator: &Arc<Operator>) -> &mut SurveyedOperator {
+        let of_task = self.0.entry(operator.task_id);
+        of_task.or_insert_with(|| SurveyedOperator {
+            operator: operator.clone(),
+            dtypes: BTreeMap::new(),
+        })
+    }
+
+    /// Adds what ran in another run of the same model.
+    pub fn merge(&mut self, other: &ResultSurvey) {
+        for surveyed in other.operators() {
+            let known = self.note(&surveyed.operator);
+            known.dtypes.extend(&surveyed.dtypes);
+        }
+    }
+
+    /// The operators in file order.
+    pub fn operators(&self) -> impl Iterator<Item = &SurveyedOperator> {
+        self.0.values()
+    }
+
+    /// Whether the operator of this task ran.
+    pub fn contains(&self, task_id: u32) -> bool {
+        self.0.contains_key(&task_id)
+    }
+}

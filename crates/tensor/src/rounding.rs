@@ -1,0 +1,211 @@
+//! Rounding a tensor's floats to the values that a narrower format has, in their own dtype.
+//!
+//! The result is that of a cast to the format and back: each element is rounded once, to the
+//! nearest value, ties to the one whose last bit is 0, and then stored as it was. Where the
+//! tensor's own dtype lacks that value, as float16 lacks most of bfloat16's range, storing rounds
+//! again.
+//!
+//! | format | beyond the largest value | NaN |
+//! | --- | --- | --- |
+//! | `float16`, `bfloat16` | infinite, as IEEE 754 has it | NaN |
+//! | `float8_e4m3` | ±448, infinities too, as ONNX's `Cast` does unless told otherwise | NaN |
+//! | `int8` | ±127 steps, infinities too | NaN, so that it is noticed |
+//!
+//! An `int8` is a number of steps. The step is the largest finite magnitude of the tensor divided
+//! by 127: one for the tensor, symmetric, so that zero stays zero. That is the `QuantizeLinear` of
+//! ONNX with a zero point of 0, whose -128 nothing reaches. Steps are computed in the tensor's own
+//! dtype if it is float64, else in float32. Without a step, as all finite elements are zero or so
+//! small that the quotient vanishes, elements stay as they are.
+
+use std::fmt;
+use std::str::FromStr;
+
+use half::{bf16, f16};
+
+use crate::DType;
+
+/// Steps of `int8` on either side of zero.
+const N_STEPS: f32 = 127.0;
+/// The largest value of float8 E4M3FN.
+const E4M3_MAX: f64 = 448.0;
+/// The exponent of its smallest normal value.
+const E4M3_MIN_EXPONENT: i32 = -6;
+/// Bits of its mantissa that are stored.
+const E4M3_MANTISSA_BITS: i32 = 3;
+
+/// A format that floats are rounded to.
+///
+/// ```
+/// use opscope_tensor::{DType, RoundingFormat};
+///
+/// let mut bytes = 0.1_f32.to_le_bytes();
+/// assert!(RoundingFormat::Bfloat16.round(DType::F32, &mut bytes));
+/// assert_eq!(f32::from_le_bytes(bytes), 0.100_097_656);
+/// assert_eq!("int8".parse(), Ok(RoundingFormat::Int8));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RoundingFormat {
+    /// IEEE 754 binary16.
+    Float16,
+    /// The range of float32 with 8 bits of precision.
+    Bfloat16,
+    /// ONNX's `FLOAT8E4M3FN`, which has no infinities.
+    Float8E4M3,
+    /// Integers of eight bits, with one step for the tensor.
+    Int8,
+}
+
+impl RoundingFormat {
+    /// All of them, those with more precision first.
+    pub const ALL: [RoundingFormat; 4] = [
+        RoundingFormat::Float16,
+        RoundingFormat::Bfloat16,
+        RoundingFormat::Float8E4M3,
+        RoundingFormat::Int8,
+    ];
+
+    /// The word for it in options and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            RoundingFormat::Float16 => "float16",
+            RoundingFormat::Bfloat16 => "bfloat16",
+            RoundingFormat::Float8E4M3 => "float8_e4m3",
+            RoundingFormat::Int8 => "int8",
+        }
+    }
+
+    /// Whether elements of this dtype are rounded: float32, float64, float16 and bfloat16 are.
+    pub fn applies_to(dtype: DType) -> bool {
+        matches!(dtype, DType::F32 | DType::F64 | DType::F16 | DType::BF16)
+    }
+
+    /// Rounds little-endian elements of a whole tensor in place; returns whether they are of a
+    /// dtype [that is rounded](Self::applies_to). Others stay as they are, and so do bytes behind
+    /// the last whole element.
+    pub fn round(self, dtype: DType, bytes: &mut [u8]) -> bool {
+        match dtype {
+            DType::F32 => self.round_all(bytes, f32::from_le_bytes, f32::to_le_bytes),
+            DType::F16 => self.round_all(
+                bytes,
+                |element| f16::from_le_bytes(element).to_f32(),
+                |value| f16::from_f32(value).to_le_bytes(),
+            ),
+            DType::BF16 => self.round_all(
+                bytes,
+                |element| bf16::from_le_bytes(element).to_f32(),
+                |value| bf16::from_f32(value).to_le_bytes(),
+            ),
+            DType::F64 => self.round_doubles(bytes),
+            _ => return false,
+        }
+        true
+    }
+
+    /// Rounds elements that `read` gives as float32 without loss.
+    fn round_all<const N: usize>(
+        self,
+        bytes: &mut [u8],
+        read: impl Fn([u8; N]) -> f32,
+        store: impl Fn(f32) -> [u8; N],
+    ) {
+        let elements = bytes.as_chunks_mut::<N>().0;
+        let apply = |elements: &mut [[u8; N]], round: &dyn Fn(f32) -> f32| {
+            for element in elements {
+                *element = store(round(read(*element)));
+            }
+        };
+        match self {
+            RoundingFormat::Float16 => apply(elements, &|x| f16::from_f32(x).to_f32()),
+            RoundingFormat::Bfloat16 => apply(elements, &|x| bf16::from_f32(x).to_f32()),
+            RoundingFormat::Float8E4M3 => apply(elements, &|x| e4m3(x.into()) as f32),
+            RoundingFormat::Int8 => {
+                let finite = elements.iter().map(|element| read(*element).abs());
+                let largest = finite.filter(|x| x.is_finite()).fold(0.0, f32::max);
+                let step = largest / N_STEPS;
+                if step > 0.0 {
+                    apply(elements, &|x| clamped((x / step).round_ties_even()) * step);
+                }
+            }
+        }
+    }
+
+    fn round_doubles(self, bytes: &mut [u8]) {
+        let elements = bytes.as_chunks_mut::<8>().0;
+        let apply = |elements: &mut [[u8; 8]], round: &dyn Fn(f64) -> f64| {
+            for element in elements {
+                *element = round(f64::from_le_bytes(*element)).to_le_bytes();
+            }
+        };
+        match self {
+            RoundingFormat::Float16 => apply(elements, &|x| f16::from_f32(to_odd(x)).to_f64()),
+            RoundingFormat::Bfloat16 => apply(elements, &|x| bf16::from_f32(to_odd(x)).to_f64()),
+            RoundingFormat::Float8E4M3 => apply(elements, &e4m3),
+            RoundingFormat::Int8 => {
+                let n_steps = f64::from(N_STEPS);
+                let finite = elements.iter().map(|b| f64::from_le_bytes(*b).abs());
+                let largest = finite.filter(|x| x.is_finite()).fold(0.0, f64::max);
+                let step = largest / n_steps;
+                if step > 0.0 {
+                    let steps = |x: f64| (x / step).round_ties_even().clamp(-n_steps, n_steps);
+                    apply(elements, &|x| steps(x) * step);
+                }
+            }
+        }
+    }
+}
+
+impl fmt::Display for RoundingFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for RoundingFormat {
+    type Err = String;
+
+    /// # Errors
+    /// Text that names the words that are allowed.
+    fn from_str(text: &str) -> Result<RoundingFormat, String> {
+        let found = RoundingFormat::ALL
+            .into_iter()
+            .find(|format| format.name() == text);
+        found.ok_or_else(|| {
+            let names = RoundingFormat::ALL.map(RoundingFormat::name);
+            format!("expected one of {}", names.join(", "))
+        })
+    }
+}
+
+/// A number of steps within the range of `int8`; NaN stays.
+fn clamped(n_steps: f32) -> f32 {
+    n_steps.clamp(-N_STEPS, N_STEPS)
+}
+
+/// The nearest value of float8 E4M3FN; what is larger becomes the largest.
+fn e4m3(x: f64) -> f64 {
+    if x == 0.0 || x.is_nan() {
+        return x;
+    }
+    // A double that is subnormal has an exponent field of 0, which is below every limit here.
+    let exponent = ((x.to_bits() >> 52) & 0x7ff) as i32 - 1023;
+    let last_place = exponent.clamp(E4M3_MIN_EXPONENT, 9) - E4M3_MANTISSA_BITS;
+    // A power of two changes no digit, so that rounding to an integer is the only rounding.
+    let unit = 2_f64.powi(last_place);
+    ((x / unit).round_ties_even() * unit).clamp(-E4M3_MAX, E4M3_MAX)
+}
+
+/// The float32 towards zero, with its last bit set if that is inexact. Rounding it once more, to at
+/// most 22 bits, gives what rounding the double at once would.
+fn to_odd(x: f64) -> f32 {
+    let nearest = x as f32;
+    if f64::from(nearest) == x || x.is_nan() {
+        return nearest;
+    }
+    // Bits of one sign are in the order of their magnitudes, and one less than infinity is the
+    // largest number.
+    let is_beyond = f64::from(nearest).abs() > x.abs();
+    f32::from_bits((nearest.to_bits() - u32::from(is_beyond)) | 1)
+}
+
+#[cfg(test)]
+mod tests;
