@@ -27,6 +27,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("opscope-view", &["tensor", "store", "analysis"]),
     ("opscope-config", &["tensor", "store", "capture"]),
     ("opscope-engine", &["tensor", "store", "capture"]),
+    ("opscope-sensitivity", &["tensor", "store", "engine"]),
     (
         "opscope-dump",
         &["tensor", "store", "overflow", "capture", "config", "engine"],

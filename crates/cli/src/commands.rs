@@ -13,6 +13,7 @@ pub(crate) mod op;
 pub(crate) mod overflow;
 pub(crate) mod replay;
 mod saved_result;
+pub(crate) mod sensitivity;
 pub(crate) mod show;
 pub(crate) mod sql;
 pub(crate) mod view;

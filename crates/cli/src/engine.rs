@@ -30,7 +30,7 @@ pub(crate) struct EngineArguments {
 }
 
 /// Options that choose which graph of a model runs, and where.
-#[derive(PartialEq, clap::Args)]
+#[derive(Default, PartialEq, clap::Args)]
 pub(crate) struct GraphArguments {
     /// Run the graph that the model has, or what ONNX Runtime makes of it to run it fast
     #[arg(long, value_name = "GRAPH", default_value = "original", value_parser = graph_kind(), help_heading = "Engine")]

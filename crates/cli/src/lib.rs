@@ -16,8 +16,8 @@ use std::ffi::OsString;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    compare, config, convert, diff, dump, gears, index, msaccucmp, op, overflow, replay, show, sql,
-    view,
+    compare, config, convert, diff, dump, gears, index, msaccucmp, op, overflow, replay,
+    sensitivity, show, sql, view,
 };
 use crate::console::tell;
 use crate::exit::CommandFailure;
@@ -48,6 +48,7 @@ enum CliCommand {
     Sql(sql::SqlArguments),
     Overflow(overflow::OverflowArguments),
     Replay(replay::ReplayArguments),
+    Sensitivity(Box<sensitivity::SensitivityArguments>),
     Msaccucmp(msaccucmp::MsaccucmpArguments),
     Gears(gears::GearsArguments),
 }
@@ -126,6 +127,7 @@ fn execute(command: &CliCommand) -> u8 {
         CliCommand::Sql(arguments) => sql::run(arguments),
         CliCommand::Overflow(arguments) => overflow::run(arguments),
         CliCommand::Replay(arguments) => replay::run(arguments),
+        CliCommand::Sensitivity(arguments) => sensitivity::run(arguments),
         CliCommand::Msaccucmp(arguments) => msaccucmp::run(arguments),
     };
     match result {

@@ -28,6 +28,7 @@ use opscope_store::StoreError;
 use opscope_store::atomic_file::Creator;
 use thiserror::Error;
 
+pub use self::csv::quoted;
 pub use self::parquet::{ComparedRuns, table_columns, write as write_parquet};
 pub use self::places::ShownPlaces;
 use super::result::Comparison;

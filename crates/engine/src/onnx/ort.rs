@@ -17,6 +17,8 @@ mod native;
 mod prepared;
 mod provider;
 mod rewrite;
+mod round_operator;
+mod rounded;
 mod session;
 mod shared;
 mod site;
@@ -43,6 +45,7 @@ use self::error::NAME;
 use self::executed::ExecutedGraph;
 use self::library::OrtLibrary;
 use self::prepared::{ModelOrigin, PreparedModel};
+use self::rounded::RoundedSession;
 use self::session::{LoadedSession, SessionSource};
 use self::shared::{FailedInputs, RunHalt};
 use self::site::TapRequests;
@@ -54,7 +57,7 @@ use super::schema::GraphProto;
 use super::{defaults, random};
 use crate::{
     Engine, EngineError, GraphKind, LoadOptions, LoadedModel, ModelDescription, ModelSignature,
-    ModelSource, input,
+    ModelSource, ResultRounding, ResultSurvey, input,
 };
 
 /// The engine to suggest where ONNX Runtime does not do.
@@ -82,6 +85,12 @@ struct OrtModel {
     has_run: bool,
     /// Runs it with taps.
     tapped: Option<TappedSession>,
+    /// Notes which operators run.
+    surveying: Option<TappedSession>,
+    /// The operators that were noted so far.
+    surveyed: ResultSurvey,
+    /// Runs it while results are rounded.
+    rounded: Option<RoundedSession>,
     /// The files that sessions are made of, where they were made for this model. Sessions go first.
     _files: Option<PrivateDir>,
     /// Whether it was told that taps ran out of order.
@@ -243,6 +252,9 @@ impl OrtModel {
             draws_numbers,
             has_run: false,
             tapped: None,
+            surveying: None,
+            surveyed: ResultSurvey::default(),
+            rounded: None,
             _files: files,
             is_order_told: false,
         })
@@ -259,6 +271,16 @@ impl OrtModel {
         }
         for (value, tensor) in declared.iter().zip(inputs) {
             input::check(value, tensor)?;
+        }
+        Ok(())
+    }
+
+    /// Checks the inputs of a run, and sees to it that random numbers begin anew.
+    fn begin_run(&mut self, inputs: &[Tensor]) -> Result<(), EngineError> {
+        self.check(inputs)?;
+        if std::mem::replace(&mut self.has_run, true) && self.draws_numbers {
+            // Only a new session begins with the seed again.
+            self.let_go();
         }
         Ok(())
     }
@@ -480,11 +502,7 @@ impl LoadedModel for OrtModel {
     }
 
     fn run(&mut self, inputs: &[Tensor], tap: Option<&Tap>) -> Result<Vec<Tensor>, EngineError> {
-        self.check(inputs)?;
-        if std::mem::replace(&mut self.has_run, true) && self.draws_numbers {
-            // Only a new session begins with the seed again.
-            (self.plain, self.tapped) = (None, None);
-        }
+        self.begin_run(inputs)?;
         match tap.filter(|tap| tap.is_active()) {
             Some(tap) => self.run_tapped(inputs, tap),
             None => {
@@ -492,5 +510,17 @@ impl LoadedModel for OrtModel {
                 result.map_err(|text| self.error_of_run(&text))
             }
         }
+    }
+
+    fn survey_results(&mut self, inputs: &[Tensor]) -> Result<ResultSurvey, EngineError> {
+        self.survey(inputs)
+    }
+
+    fn run_rounded(
+        &mut self,
+        inputs: &[Tensor],
+        rounding: &ResultRounding,
+    ) -> Result<Vec<Tensor>, EngineError> {
+        self.run_with_rounding(inputs, rounding)
     }
 }

@@ -65,7 +65,7 @@ fn line(cells: impl Iterator<Item = ReportCell>, out: &mut dyn Write) -> io::Res
 }
 
 /// A text as a cell. One that a spreadsheet would take for a formula gets an apostrophe before it.
-fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     let guard = if text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
         "'"
     } else {

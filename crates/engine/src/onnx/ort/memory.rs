@@ -139,6 +139,50 @@ impl<'a> KernelInputs<'a> {
         })
     }
 
+    /// Copies the first input, a dense tensor on the CPU, to the first output, and lets `work` change
+    /// the copy. `None` if the library refuses or the input is something else; then nothing was
+    /// changed.
+    pub(super) fn copy_through(&self, work: impl FnOnce(DType, &mut [u8])) -> Option<()> {
+        let KernelTensor {
+            dtype,
+            shape,
+            elements: KernelElements::There(bytes),
+        } = self.tensor(0)?
+        else {
+            return None;
+        };
+        let dims = shape.dims().iter().map(|&n| i64::try_from(n).ok());
+        let dims: Vec<i64> = dims.collect::<Option<_>>()?;
+        let mut value: *mut sys::OrtValue = ptr::null_mut();
+        let (context, n_axes) = (self.context.ptr().cast_mut(), dims.len());
+        // SAFETY: the context is the one of this call, and `dims` holds as many extents as is said.
+        let status = unsafe {
+            (self.api.KernelContext_GetOutput)(context, 0, dims.as_ptr(), n_axes, &raw mut value)
+        };
+        let value = NonNull::new(value).filter(|_| self.is_ok(status))?;
+        if !bytes.is_empty() {
+            let mut data: *mut c_void = ptr::null_mut();
+            // SAFETY: the value is the tensor that was just made.
+            let status = unsafe { (self.api.GetTensorMutableData)(value.as_ptr(), &raw mut data) };
+            let data = NonNull::new(data).filter(|_| self.is_ok(status))?;
+            // SAFETY: the output has the type that its operator declares, which is that of the
+            // input, and was made for the same shape, so that it has as many bytes. It is memory of
+            // its own: no output of our operators may share that of an input.
+            let copy =
+                unsafe { std::slice::from_raw_parts_mut(data.cast::<u8>().as_ptr(), bytes.len()) };
+            copy.copy_from_slice(bytes);
+            work(dtype, copy);
+        }
+        Some(())
+    }
+
+    /// Type of the elements of an input, wherever they are; `None` if it is absent, no tensor, or of
+    /// a type that we lack.
+    pub(super) fn dtype(&self, index: usize) -> Option<DType> {
+        let (code, _) = self.description(self.value(index)?)?;
+        value::dtype_of_code(code)
+    }
+
     fn value(&self, index: usize) -> Option<NonNull<sys::OrtValue>> {
         let mut value: *const sys::OrtValue = ptr::null();
         // SAFETY: the context is the one of this call; an index that is too large is an error.

@@ -13,6 +13,7 @@
 
 mod names;
 mod own_node;
+mod rounding;
 mod scope;
 mod turns;
 
@@ -24,6 +25,7 @@ use opscope_store::record::Operator;
 pub(super) use self::names::{name_nodes, with_own_names};
 pub(super) use self::own_node::{DOMAIN, SITE, START, TAP, TICK};
 use self::own_node::{PREFIX, VERSION, own_node};
+pub(super) use self::rounding::{FloatOutputs, rounding_operator, with_rounding};
 use self::scope::{NameBinding, ScopeStack};
 pub(super) use self::turns::TURN_SHAPE;
 use self::turns::TapTurns;

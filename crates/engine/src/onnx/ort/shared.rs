@@ -13,19 +13,31 @@ use super::loan::{MemoryLender, lending};
 use super::memory::{KernelInputs, KernelTensor, LendingDesk};
 use super::rewrite::TappedModel;
 use super::site::{SharedValue, StaticValue, TapInput, TapSite};
-use crate::guard;
+use crate::{ResultSurvey, guard};
 
 /// State that the kernels of one session share with whoever runs it.
 pub(super) struct TapState {
     sites: Vec<TapSite>,
     values: Vec<SharedValue>,
     has_devices: bool,
-    /// Whether a tap keeps copies of its operator's inputs instead of showing them.
-    is_keeping: bool,
+    duty: TapDuty,
+    /// The operators that taps were called for, if that is what they note.
+    survey: Mutex<ResultSurvey>,
     /// The tap that the kernels show values to, during a run.
     desk: LendingDesk<Tap>,
     run: Mutex<TapRun>,
     n_inversions: AtomicUsize,
+}
+
+/// The work of taps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TapDuty {
+    /// They show values to the tap of the run.
+    Show,
+    /// They keep copies of their operator's inputs.
+    KeepInputs,
+    /// They note that their operator has run, and the types of its outputs.
+    NoteTypes,
 }
 
 /// State of the run that is under way.
@@ -68,13 +80,14 @@ pub(super) struct FailedInputs {
 }
 
 impl TapState {
-    /// For a model with taps that show; or that keep, if `is_keeping`.
-    pub(super) fn new(tapped: TappedModel, has_devices: bool, is_keeping: bool) -> TapState {
+    /// For a model with taps that have this duty.
+    pub(super) fn new(tapped: TappedModel, has_devices: bool, duty: TapDuty) -> TapState {
         TapState {
             sites: tapped.sites,
             values: tapped.values,
             has_devices,
-            is_keeping,
+            duty,
+            survey: Mutex::default(),
             desk: LendingDesk::default(),
             run: Mutex::default(),
             n_inversions: AtomicUsize::new(0),
@@ -142,9 +155,16 @@ impl TapState {
         };
         // Made anew for each call: the library's context is valid until the kernel returns.
         let inputs = KernelInputs::new(context, self.has_devices);
-        if self.is_keeping {
-            self.keep(site, &inputs);
-            return Ok(());
+        match self.duty {
+            TapDuty::Show => {}
+            TapDuty::KeepInputs => {
+                self.keep(site, &inputs);
+                return Ok(());
+            }
+            TapDuty::NoteTypes => {
+                self.note(site, &inputs);
+                return Ok(());
+            }
         }
         let shown = self.desk.look(|tap| {
             if tap.is_stopped() {
@@ -266,6 +286,22 @@ impl TapState {
         }
         taken[wire] = Some(tensor.clone());
         Some(tensor)
+    }
+
+    /// Notes that the operator has run, and the types of its outputs.
+    fn note(&self, site: &TapSite, inputs: &KernelInputs<'_>) {
+        let mut survey = self.survey.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = survey.note(&site.operator);
+        for (position, wire) in &site.outputs {
+            if let Some(dtype) = inputs.dtype(site.n_counters + wire) {
+                known.dtypes.insert(*position, dtype);
+            }
+        }
+    }
+
+    /// Returns what was noted since the last call.
+    pub(super) fn take_survey(&self) -> ResultSurvey {
+        std::mem::take(&mut *self.survey.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Keeps copies of the operator's inputs, in place of those of the iteration before.

@@ -50,6 +50,15 @@ impl TapRequests {
         wanted
     }
 
+    /// Every output of these operators.
+    pub(super) fn outputs_of(operators: &[Arc<Operator>]) -> TapRequests {
+        let mut wanted = TapRequests::every(operators);
+        for slots in wanted.0.values_mut() {
+            slots.inputs.clear();
+        }
+        wanted
+    }
+
     /// Every input of one operator.
     pub(super) fn inputs_of(operator: Option<&Operator>) -> TapRequests {
         let mut wanted = TapRequests::default();

@@ -9,10 +9,10 @@ use super::library::OrtLibrary;
 use super::prepared::PreparedModel;
 use super::rewrite::{self, TappedModel};
 use super::session::{self, LoadedSession, SessionSource};
-use super::shared::{FailedInputs, RunHalt, TapState};
+use super::shared::{FailedInputs, RunHalt, TapDuty, TapState};
 use super::site::TapRequests;
 use super::{by_reference, error, tap_operator};
-use crate::LoadOptions;
+use crate::{LoadOptions, ResultSurvey};
 
 /// How often a session is tried again without a value that the library does not show.
 const N_REFUSED_MAX: usize = 256;
@@ -42,11 +42,31 @@ impl TappedSession {
         prepared: &mut PreparedModel,
         wanted: TapRequests,
     ) -> Result<TappedSession, String> {
+        TappedSession::with_duty(library, options, prepared, wanted, TapDuty::Show)
+    }
+
+    /// Likewise a session that notes types of the values.
+    pub(super) fn surveying(
+        library: &OrtLibrary,
+        options: &LoadOptions,
+        prepared: &mut PreparedModel,
+        wanted: TapRequests,
+    ) -> Result<TappedSession, String> {
+        TappedSession::with_duty(library, options, prepared, wanted, TapDuty::NoteTypes)
+    }
+
+    fn with_duty(
+        library: &OrtLibrary,
+        options: &LoadOptions,
+        prepared: &mut PreparedModel,
+        wanted: TapRequests,
+        duty: TapDuty,
+    ) -> Result<TappedSession, String> {
         // The library names one value at a time that it does not hand to a tap, and only when a
         // session is made.
         for _ in 0..N_REFUSED_MAX {
             let tapped = prepared.tapped(&wanted);
-            match create(library, options, prepared, tapped, false) {
+            match create(library, options, prepared, tapped, duty) {
                 Ok((session, shared)) => {
                     return Ok(TappedSession {
                         wanted,
@@ -81,6 +101,21 @@ impl TappedSession {
         result.map_err(|text| halt.map_or(RunFailure::Failed(text), RunFailure::By))
     }
 
+    /// Executes the model of a session that notes types; returns what it has noted.
+    pub(super) fn survey(
+        &mut self,
+        names: &[&str],
+        inputs: &[Tensor],
+    ) -> Result<ResultSurvey, String> {
+        let session = &mut self.session;
+        let (result, _, _) = self
+            .shared
+            .during(inputs, None, || session.run(names, inputs));
+        // Notes of a run that failed are not those of the next.
+        let survey = self.shared.take_survey();
+        result.map(|_| survey)
+    }
+
     /// How often a tap ran out of order.
     pub(super) fn n_inversions(&self) -> usize {
         self.shared.n_inversions()
@@ -98,7 +133,8 @@ pub(super) fn inputs_of_failed(
     inputs: &[Tensor],
 ) -> Option<FailedInputs> {
     let tapped = prepared.tapped_before(task_id);
-    let (mut session, shared) = create(library, options, prepared, tapped, true).ok()?;
+    let (mut session, shared) =
+        create(library, options, prepared, tapped, TapDuty::KeepInputs).ok()?;
     // Without a tap to show to: the kernel keeps what it reads.
     let (result, _, kept) = shared.during(inputs, None, || session.run(names, inputs));
     let text = result.err()?;
@@ -114,11 +150,11 @@ fn create(
     options: &LoadOptions,
     prepared: &PreparedModel,
     tapped: TappedModel,
-    is_keeping: bool,
+    duty: TapDuty,
 ) -> Result<(LoadedSession, Arc<TapState>), String> {
     let bytes = by_reference::encode(&tapped.model)?;
     let has_devices = !options.providers.is_empty();
-    let shared = Arc::new(TapState::new(tapped, has_devices, is_keeping));
+    let shared = Arc::new(TapState::new(tapped, has_devices, duty));
     let domain = tap_operator::domain(&shared)?;
     let builder = session::builder(library, options)?;
     let builder = error::quietly(|| Ok(builder.with_operators(domain)?))?;

@@ -1,0 +1,227 @@
+//! `opscope sensitivity`.
+
+mod arguments;
+mod document;
+mod keep_list;
+mod report;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use opscope_analysis::default_jobs;
+use opscope_capture::Purpose;
+use opscope_engine::{EngineError, LoadedModel, ModelSource, ResultRounding};
+use opscope_sensitivity::choice::{KeptChoice, choose};
+use opscope_sensitivity::ranking::{RankedOperator, rank};
+use opscope_sensitivity::{OutputDistance, SensitivityStudy, StudiedOperator};
+use opscope_tensor::{RoundingFormat, Tensor};
+
+use self::arguments::{DistanceLimit, ListArguments, OutputArguments, limit, rounding_format};
+use super::dump::run_model::stop_on_signal;
+use crate::console::tell;
+use crate::engine::{EngineArguments, EngineInUse, GraphArguments};
+use crate::exit::{CommandFailure, FOUND};
+use crate::inputs::{InputArguments, InputSource};
+use crate::progress;
+
+/// Rank operators by how far the outputs move when only their results are rounded to a dtype
+///
+/// With `--limit` it also looks for the few operators to keep so that rounding all others stays
+/// within it, and proves the choice by a run. Inputs are calibration samples: several sets count
+/// together. Ends with 1 if the limit is met by no choice but that of all operators.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  opscope sensitivity net.onnx --inputs samples.npz
+  opscope sensitivity net.onnx --inputs samples --as float16,int8 --csv ranking.csv
+  opscope sensitivity net.onnx --inputs samples --limit 0.01 --keep-list keep.txt
+  opscope sensitivity net.onnx --inputs samples --as int8 --limit 0.05 --list-as tensorrt")]
+pub(crate) struct SensitivityArguments {
+    /// An ONNX model
+    model: PathBuf,
+    /// Dtypes to round to: float16, bfloat16, float8_e4m3, int8; a ranking for each
+    #[arg(
+        long = "as",
+        id = "formats",
+        value_name = "DTYPE,...",
+        value_delimiter = ',',
+        default_value = "float16",
+        value_parser = rounding_format()
+    )]
+    formats: Vec<RoundingFormat>,
+    /// Choose operators to keep so that the relative L2 distance of every output is at most this
+    #[arg(long, value_name = "[rel_l2=]N", value_parser = limit)]
+    limit: Option<DistanceLimit>,
+    #[command(flatten)]
+    list: ListArguments,
+    #[command(flatten)]
+    output: OutputArguments,
+    #[command(flatten)]
+    inputs: InputArguments,
+    /// How many sets of inputs to use [default: each once]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Inputs")]
+    steps: Option<u64>,
+    /// Threads that the engine may use [default: one for each processor]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+    #[command(flatten)]
+    engine: EngineArguments,
+}
+
+/// Everything that was measured.
+pub(super) struct SensitivityResult {
+    model: PathBuf,
+    engine: Arc<EngineInUse>,
+    n_samples: usize,
+    /// Whether no inputs were given, so that they are random.
+    has_made_up_inputs: bool,
+    operators: Vec<StudiedOperator>,
+    /// Tasks of the operators that have no name in the file.
+    unnamed: Vec<u32>,
+    /// A second run without rounding, from the first.
+    repeated: OutputDistance,
+    limit: Option<f64>,
+    formats: Vec<FormatResult>,
+}
+
+/// The result for one dtype.
+pub(super) struct FormatResult {
+    format: RoundingFormat,
+    ranking: Vec<RankedOperator>,
+    /// All operators rounded at once.
+    together: OutputDistance,
+    choice: Option<KeptChoice>,
+}
+
+pub(crate) fn run(arguments: &SensitivityArguments) -> Result<(), CommandFailure> {
+    let formats = distinct(&arguments.formats);
+    // Mistakes are told before the work, which may take hours.
+    arguments.list.check(&formats)?;
+    arguments.output.check(&arguments.list.paths(&formats))?;
+    let n_threads = arguments.threads.map_or_else(default_jobs, usize::from);
+    let is_quiet = arguments.output.is_stdout_taken();
+    let graph = GraphArguments::default();
+    let engine = EngineInUse::new(&arguments.engine, &graph, n_threads, is_quiet)?;
+    let source = ModelSource::File(&arguments.model);
+    let (mut model, engine) = Arc::new(engine).load(source, Purpose::Values)?;
+    let samples = samples(arguments, &*model)?;
+    let has_made_up_inputs = arguments.inputs.is_empty() && !model.signature().inputs.is_empty();
+    if has_made_up_inputs {
+        tell!(
+            "opscope: no inputs are given, so they are random (seed 0): floats in [0, 1), integers \
+             0 or 1; samples of real ones (`--inputs`) tell what matters to them"
+        );
+    }
+    let unnamed = model.description().unnamed.clone();
+    let mut result = SensitivityResult {
+        model: arguments.model.clone(),
+        engine,
+        n_samples: samples.len(),
+        has_made_up_inputs,
+        operators: Vec::new(),
+        unnamed,
+        repeated: OutputDistance::default(),
+        limit: arguments.limit.map(|limit| limit.0),
+        formats: Vec::new(),
+    };
+    measure(&mut result, &mut *model, samples, &formats)?;
+    warn_of_changes(&result.repeated);
+    arguments.output.write(&result)?;
+    arguments
+        .list
+        .write(&result, arguments.output.is_replacing())?;
+    let choices = result
+        .formats
+        .iter()
+        .filter_map(|one| Some((one, one.choice.as_ref()?)));
+    // Where everything has to be kept the dtype is of no use, and that is what was asked.
+    let is_of_no_use = |(one, choice): (&FormatResult, &KeptChoice)| {
+        let keeps_all = !choice.kept.is_empty() && choice.kept.len() == one.ranking.len();
+        !choice.is_within || keeps_all
+    };
+    if choices.map(is_of_no_use).fold(false, |any, one| any || one) {
+        return Err(CommandFailure::silent(FOUND));
+    }
+    Ok(())
+}
+
+/// Each format once, in the order in which they were asked for.
+fn distinct(formats: &[RoundingFormat]) -> Vec<RoundingFormat> {
+    let mut distinct = Vec::new();
+    for format in formats {
+        if !distinct.contains(format) {
+            distinct.push(*format);
+        }
+    }
+    distinct
+}
+
+/// The inputs of all samples. They stay in memory, as every run takes each of them.
+fn samples(
+    arguments: &SensitivityArguments,
+    model: &dyn LoadedModel,
+) -> Result<Vec<Vec<Tensor>>, CommandFailure> {
+    // A dry run makes inputs up if there are none, and so does this command.
+    let source = InputSource::new(&arguments.inputs, true, model.signature())?;
+    let n_steps = arguments.steps.unwrap_or(source.n_sets());
+    (0..n_steps).map(|step| source.step(step)).collect()
+}
+
+/// Makes all runs of the model.
+fn measure(
+    result: &mut SensitivityResult,
+    model: &mut dyn LoadedModel,
+    samples: Vec<Vec<Tensor>>,
+    formats: &[RoundingFormat],
+) -> Result<(), CommandFailure> {
+    let stop_flag = stop_on_signal(Arc::new(AtomicBool::new(false)));
+    let before_run = || {
+        if stop_flag.load(Ordering::Relaxed) {
+            return Err(EngineError::Stopped);
+        }
+        Ok(())
+    };
+    let mut study = progress::with_spinner("running the model", || {
+        SensitivityStudy::begin(model, samples, &before_run)
+    })?;
+    result.repeated = study.repeated().clone();
+    result.operators = study.operators();
+    let tasks: Vec<u32> = study.roundable().iter().map(|one| one.task_id).collect();
+    for &format in formats {
+        let n_done = AtomicU64::new(0);
+        let position = || n_done.load(Ordering::Relaxed);
+        let n_operators = tasks.len() as u64;
+        let done = || {
+            n_done.fetch_add(1, Ordering::Relaxed);
+        };
+        let ranking = progress::with_operator_bar(format.name(), n_operators, position, || {
+            rank(&mut study, format, done)
+        })?;
+        let together = study.distance(&ResultRounding::new(format, tasks.iter().copied()))?;
+        let choice = match result.limit {
+            Some(limit) => Some(progress::with_spinner(
+                "choosing operators to keep",
+                || choose(&mut study, format, &ranking, limit),
+            )?),
+            None => None,
+        };
+        result.formats.push(FormatResult {
+            format,
+            ranking,
+            together,
+            choice,
+        });
+    }
+    Ok(())
+}
+
+/// Says that a model gives other outputs each time.
+fn warn_of_changes(repeated: &OutputDistance) {
+    if !repeated.is_zero() {
+        tell!(
+            "opscope: warning: two runs without rounding differ by rel_l2 {}: distances below that \
+             say nothing",
+            opscope_analysis::compare::report::words::number(repeated.rel_l2())
+        );
+    }
+}

@@ -1,0 +1,219 @@
+//! Options of `opscope sensitivity` about its results.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use opscope_analysis::compare::report::{self, ReportError};
+use opscope_tensor::RoundingFormat;
+
+use super::keep_list::{KeepList, ListForm};
+use super::{SensitivityResult, document, report as terminal};
+use crate::console;
+use crate::exit::{CommandFailure, USAGE};
+
+/// Standard output, as a file's name.
+const STDOUT: &str = "-";
+/// Stands for the dtype in the name of a list.
+const DTYPE: &str = "{dtype}";
+
+/// The largest relative L2 distance that is wanted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct DistanceLimit(pub(super) f64);
+
+/// `0.01` or `rel_l2=0.01`.
+pub(super) fn limit(text: &str) -> Result<DistanceLimit, String> {
+    let number = match text.split_once('=') {
+        None => text,
+        Some(("rel_l2", number)) => number,
+        Some((metric, _)) => return Err(format!("the metric is rel_l2, not `{metric}`")),
+    };
+    let limit: Option<f64> = number.parse().ok();
+    let limit = limit.filter(|limit| *limit >= 0.0 && limit.is_finite());
+    limit
+        .map(DistanceLimit)
+        .ok_or_else(|| "expected a number that is not negative, such as 0.01".to_owned())
+}
+
+/// The name of a dtype.
+pub(super) fn rounding_format() -> impl TypedValueParser<Value = RoundingFormat> {
+    let names = RoundingFormat::ALL.map(RoundingFormat::name);
+    PossibleValuesParser::new(names).try_map(|text| text.parse::<RoundingFormat>())
+}
+
+/// The list of operators to keep.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Operators to keep")]
+pub(super) struct ListArguments {
+    /// Write the names of the operators to keep, for a converter; with several dtypes the name has
+    /// `{dtype}` in it
+    #[arg(long, value_name = "FILE", requires = "limit")]
+    keep_list: Option<PathBuf>,
+    /// The form of that list; without `--keep-list` it is printed behind the tables
+    #[arg(long, value_enum, value_name = "FORM", requires = "limit")]
+    list_as: Option<ListForm>,
+}
+
+impl ListArguments {
+    /// Looks before the work whether lists for these dtypes would have files of their own.
+    pub(super) fn check(&self, formats: &[RoundingFormat]) -> Result<(), CommandFailure> {
+        let Some(path) = &self.keep_list else {
+            return Ok(());
+        };
+        if formats.len() > 1 && !path.to_string_lossy().contains(DTYPE) {
+            let message = format!(
+                "`{}` cannot hold the lists of {} dtypes; expected a name with `{DTYPE}` in it",
+                path.display(),
+                formats.len()
+            );
+            return Err(CommandFailure::message(USAGE, message));
+        }
+        Ok(())
+    }
+
+    /// The files of these dtypes.
+    pub(super) fn paths(&self, formats: &[RoundingFormat]) -> Vec<PathBuf> {
+        let paths = formats.iter().filter_map(|format| self.path(*format));
+        paths.collect()
+    }
+
+    fn path(&self, format: RoundingFormat) -> Option<PathBuf> {
+        let path = self.keep_list.as_ref()?;
+        match path.to_str() {
+            Some(text) => Some(text.replace(DTYPE, format.name()).into()),
+            // A name that is no text has no place for the dtype.
+            None => Some(path.clone()),
+        }
+    }
+
+    /// Writes a list for each dtype, and says of which operators it cannot speak.
+    pub(super) fn write(
+        &self,
+        result: &SensitivityResult,
+        is_replacing: bool,
+    ) -> Result<(), CommandFailure> {
+        for one in &result.formats {
+            let Some(choice) = &one.choice else {
+                continue;
+            };
+            let form = self.list_as.unwrap_or(ListForm::Lines);
+            let list = KeepList::new(form, result, one, choice);
+            if self.keep_list.is_some() || self.list_as.is_some() {
+                list.warn(one.format);
+            }
+            match self.path(one.format) {
+                Some(path) => save(&list.text, &path, is_replacing)?,
+                None if self.list_as.is_some() => console::out().write_all(list.text.as_bytes())?,
+                None => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Files of a result. Only their owner may read them; they appear whole or not at all.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Reports")]
+pub(super) struct OutputArguments {
+    /// Operators in each table; 0 for all
+    #[arg(long, value_name = "N", default_value = "20")]
+    top: usize,
+    /// Write everything that was measured as one JSON document; `-` is standard output
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Write a row for each operator and dtype
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+    /// Replace files that exist
+    #[arg(long)]
+    force: bool,
+}
+
+impl OutputArguments {
+    /// Whether files that exist are replaced.
+    pub(super) fn is_replacing(&self) -> bool {
+        self.force
+    }
+
+    /// Whether standard output belongs to the JSON document.
+    pub(super) fn is_stdout_taken(&self) -> bool {
+        self.json.as_deref() == Some(Path::new(STDOUT))
+    }
+
+    /// Looks before the work whether its results could be written, these lists among them.
+    pub(super) fn check(&self, lists: &[PathBuf]) -> Result<(), CommandFailure> {
+        let mut taken: Vec<&Path> = Vec::new();
+        let json = self.json.as_deref().filter(|_| !self.is_stdout_taken());
+        let reports = json.into_iter().chain(self.csv.as_deref());
+        for path in reports.chain(lists.iter().map(PathBuf::as_path)) {
+            if path == Path::new(STDOUT) {
+                let message = "only `--json` can be written to standard output";
+                return Err(CommandFailure::message(USAGE, message));
+            }
+            if taken.contains(&path) {
+                let message = format!("`{}` cannot hold two results", path.display());
+                return Err(CommandFailure::message(USAGE, message));
+            }
+            // `exists` would follow a link and miss one that leads nowhere.
+            if !self.force && path.symlink_metadata().is_ok() {
+                return Err(failure(ReportError::Exists(path.to_owned())));
+            }
+            taken.push(path);
+        }
+        Ok(())
+    }
+
+    /// Prints the tables, unless standard output is taken, and writes the files.
+    pub(super) fn write(&self, result: &SensitivityResult) -> Result<(), CommandFailure> {
+        if let Some(path) = &self.json {
+            let document = document::json(result);
+            if self.is_stdout_taken() {
+                console::print_json(&document)?;
+            } else {
+                save(&format!("{document:#}\n"), path, self.force)?;
+            }
+        }
+        if let Some(path) = &self.csv {
+            save(&document::csv(result), path, self.force)?;
+        }
+        if !self.is_stdout_taken() {
+            terminal::print(result, self.top)?;
+        }
+        Ok(())
+    }
+}
+
+fn save(text: &str, path: &Path, is_replacing: bool) -> Result<(), CommandFailure> {
+    report::save_text(text, path, is_replacing).map_err(failure)
+}
+
+fn failure(error: ReportError) -> CommandFailure {
+    match error {
+        ReportError::Exists(_) => {
+            CommandFailure::message(USAGE, error.to_string()).with_hint("`--force` replaces it")
+        }
+        ReportError::Store(error) => CommandFailure::new(USAGE, error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_numbers_that_are_not_negative() {
+        for (text, expected) in [
+            ("0.01", Some(0.01)),
+            ("rel_l2=1e-3", Some(1e-3)),
+            ("0", Some(0.0)),
+            ("-1", None),
+            ("nan", None),
+            ("inf", None),
+            ("cosine=0.9", None),
+            ("rel_l2=", None),
+            ("", None),
+        ] {
+            assert_eq!(limit(text).ok(), expected.map(DistanceLimit), "{text}");
+        }
+    }
+}

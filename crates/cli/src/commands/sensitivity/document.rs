@@ -1,0 +1,198 @@
+//! Everything that was measured, as JSON and as a table.
+
+use opscope_analysis::compare::report::{quoted, words};
+use opscope_sensitivity::choice::KeptChoice;
+use opscope_sensitivity::ranking::RankedOperator;
+use opscope_sensitivity::{OperatorState, OutputDistance};
+use opscope_store::record::Operator;
+use serde_json::{Value, json};
+
+use super::{FormatResult, SensitivityResult};
+use crate::commands::saved_result;
+use crate::format::json_number;
+
+/// Version of the JSON.
+const VERSION: u32 = 1;
+
+/// Columns of the table.
+const COLUMNS: [&str; 14] = [
+    "dtype",
+    "rank",
+    "task_id",
+    "operator",
+    "op_type",
+    "is_named",
+    "first_output",
+    "state",
+    "rel_l2",
+    "max_abs",
+    "cosine",
+    "n_changed",
+    "n_non_finite",
+    "is_kept",
+];
+
+/// The whole result.
+pub(super) fn json(result: &SensitivityResult) -> Value {
+    let in_state = |state| -> Vec<Value> {
+        let all = result.operators.iter().filter(|one| one.state == state);
+        all.map(|one| operator(result, &one.operator)).collect()
+    };
+    json!({
+        "version": VERSION,
+        "program": saved_result::program(),
+        "model": result.model.display().to_string(),
+        "engine": result.engine.name(),
+        "n_samples": result.n_samples,
+        "has_made_up_inputs": result.has_made_up_inputs,
+        "repeated": distance(&result.repeated),
+        "limit": result.limit,
+        "without_float_results": in_state(OperatorState::WithoutFloats),
+        "not_run": in_state(OperatorState::NotRun),
+        "dtypes": result.formats.iter().map(|one| of_format(result, one)).collect::<Vec<_>>(),
+    })
+}
+
+fn of_format(result: &SensitivityResult, one: &FormatResult) -> Value {
+    let entry = |ranked: &RankedOperator| {
+        let mut entry = operator(result, &ranked.operator);
+        entry["distance"] = distance(&ranked.distance);
+        entry
+    };
+    let ranking: Vec<Value> = one.ranking.iter().map(entry).collect();
+    let choice = one.choice.as_ref().map(|choice| {
+        let kept = choice.kept.iter().map(|position| &one.ranking[*position]);
+        json!({
+            "is_within": choice.is_within,
+            "n_tried": choice.n_tried,
+            "kept": kept.map(|ranked| operator(result, &ranked.operator)).collect::<Vec<_>>(),
+            "distance": distance(&choice.distance),
+        })
+    });
+    json!({
+        "dtype": one.format.name(),
+        "together": distance(&one.together),
+        "choice": choice,
+        "ranking": ranking,
+    })
+}
+
+fn operator(result: &SensitivityResult, operator: &Operator) -> Value {
+    json!({
+        "name": operator.op_name,
+        "is_named": is_named(result, operator),
+        "op_type": operator.op_type,
+        "task_id": operator.task_id,
+        "outputs": operator.outputs,
+    })
+}
+
+/// Whether the file gives the operator a name, which is not that of an output.
+fn is_named(result: &SensitivityResult, operator: &Operator) -> bool {
+    result.unnamed.binary_search(&operator.task_id).is_err()
+}
+
+fn distance(distance: &OutputDistance) -> Value {
+    let optional = |value: Option<f64>| value.map_or(Value::Null, json_number);
+    let outputs = distance.outputs.iter().map(|output| {
+        json!({
+            "name": output.name,
+            "is_float": output.is_float,
+            "rel_l2": json_number(output.rel_l2),
+            "max_abs": json_number(output.max_abs),
+            "cosine": optional(output.cosine),
+            "n_elements": output.n_elements,
+            "n_changed": output.n_changed,
+            "n_non_finite": output.n_non_finite,
+        })
+    });
+    json!({
+        "rel_l2": json_number(distance.rel_l2()),
+        "max_abs": json_number(distance.max_abs()),
+        "cosine": optional(distance.cosine()),
+        "failure": distance.failure,
+        "outputs": outputs.collect::<Vec<_>>(),
+    })
+}
+
+/// A row for each dtype and operator: those that were rounded in the order of the ranking, then the
+/// others.
+pub(super) fn csv(result: &SensitivityResult) -> String {
+    let mut text = line(COLUMNS.map(str::to_owned));
+    for one in &result.formats {
+        for (position, ranked) in one.ranking.iter().enumerate() {
+            text += &line(rounded_row(result, one, position, ranked));
+        }
+        let others = result.operators.iter();
+        for other in others.filter(|one| one.state != OperatorState::Rounded) {
+            let state = match other.state {
+                OperatorState::NotRun => "not run",
+                _ => "no float results",
+            };
+            let mut row = row_head(result, one, &other.operator);
+            row[7] = state.to_owned();
+            text += &line(row);
+        }
+    }
+    text
+}
+
+fn rounded_row(
+    result: &SensitivityResult,
+    one: &FormatResult,
+    position: usize,
+    ranked: &RankedOperator,
+) -> [String; COLUMNS.len()] {
+    let mut row = row_head(result, one, &ranked.operator);
+    let distance = &ranked.distance;
+    let summed = |count: fn(&opscope_sensitivity::OneOutputDistance) -> u64| {
+        let all = distance.outputs.iter().map(count);
+        all.sum::<u64>().to_string()
+    };
+    let is_kept = |choice: &KeptChoice| choice.kept.binary_search(&position).is_ok();
+    row[1] = (position + 1).to_string();
+    row[7] = if distance.failure.is_some() {
+        "fails".to_owned()
+    } else {
+        "rounded".to_owned()
+    };
+    row[8] = whole(distance.rel_l2());
+    row[9] = whole(distance.max_abs());
+    row[10] = distance.cosine().map_or_else(String::new, whole);
+    row[11] = summed(|output| output.n_changed);
+    row[12] = summed(|output| output.n_non_finite);
+    let kept = one.choice.as_ref().map(is_kept);
+    row[13] = kept.map_or_else(String::new, |is_kept| is_kept.to_string());
+    row
+}
+
+fn row_head(
+    result: &SensitivityResult,
+    one: &FormatResult,
+    operator: &Operator,
+) -> [String; COLUMNS.len()] {
+    let first_output = operator.outputs.iter().find(|name| !name.is_empty());
+    let mut row = [const { String::new() }; COLUMNS.len()];
+    row[0] = one.format.name().to_owned();
+    row[2] = operator.task_id.to_string();
+    row[3] = quoted(&operator.op_name);
+    row[4] = quoted(&operator.op_type);
+    row[5] = is_named(result, operator).to_string();
+    row[6] = first_output.map_or_else(String::new, |name| quoted(name));
+    row
+}
+
+/// Cells that are quoted where they have to be, as a line.
+fn line(cells: [String; COLUMNS.len()]) -> String {
+    // RFC 4180 ends lines so.
+    format!("{}\r\n", cells.join(","))
+}
+
+/// The shortest digits that are read as the same number again.
+fn whole(value: f64) -> String {
+    if value.is_finite() {
+        value.to_string()
+    } else {
+        words::number(value)
+    }
+}

@@ -1,0 +1,109 @@
+//! The operators that round results, as ONNX Runtime calls them.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use opscope_tensor::DType;
+use ort::operator::{
+    ComputeContext, Kernel, KernelContext, Operator, OperatorDomain, OperatorInput, OperatorOutput,
+};
+use ort::value::TensorElementType;
+
+use super::error;
+use super::memory::KernelInputs;
+use super::rewrite::{DOMAIN, SITE, rounding_operator};
+use crate::{ResultRounding, guard};
+
+/// The types that there is such an operator for.
+const ELEMENT_TYPES: [(DType, TensorElementType); 4] = [
+    (DType::F32, TensorElementType::Float32),
+    (DType::F64, TensorElementType::Float64),
+    (DType::F16, TensorElementType::Float16),
+    (DType::BF16, TensorElementType::Bfloat16),
+];
+
+/// The rounding that all kernels of a session follow. It changes between runs.
+#[derive(Default)]
+pub(super) struct RoundingSwitch(RwLock<ResultRounding>);
+
+impl RoundingSwitch {
+    /// Follows another rounding from the next run on.
+    pub(super) fn set(&self, rounding: &ResultRounding) {
+        let mut current = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        current.clone_from(rounding);
+    }
+}
+
+/// The operators of our domain in a model whose results are rounded.
+pub(super) fn domain(switch: &Arc<RoundingSwitch>) -> Result<OperatorDomain, String> {
+    error::quietly(|| {
+        let mut domain = OperatorDomain::new(DOMAIN)?;
+        for (dtype, element_type) in ELEMENT_TYPES {
+            let name = rounding_operator(dtype)
+                .ok_or_else(|| ort::Error::new(format!("{dtype} is not rounded")))?;
+            domain = domain.add(RoundOperator {
+                name,
+                element_type,
+                switch: switch.clone(),
+            })?;
+        }
+        Ok(domain)
+    })
+}
+
+/// Gives its input, rounded if the switch says so for its task.
+struct RoundOperator {
+    name: &'static str,
+    element_type: TensorElementType,
+    switch: Arc<RoundingSwitch>,
+}
+
+/// One node of it.
+struct RoundKernel {
+    task_id: u32,
+    switch: Arc<RoundingSwitch>,
+}
+
+impl Operator for RoundOperator {
+    type Kernel<'attr> = RoundKernel;
+
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn inputs(&self) -> impl IntoIterator<Item = OperatorInput> {
+        [OperatorInput::required(self.element_type)]
+    }
+
+    fn outputs(&self) -> impl IntoIterator<Item = OperatorOutput> {
+        [OperatorOutput::required(self.element_type)]
+    }
+
+    fn create_kernel<'attr>(&self, attributes: &KernelContext<'attr>) -> ort::Result<RoundKernel> {
+        let task_id: Option<i64> = attributes.get(SITE);
+        let task_id = task_id.and_then(|task_id| u32::try_from(task_id).ok());
+        Ok(RoundKernel {
+            task_id: task_id.ok_or_else(|| ort::Error::new("a node that rounds has no number"))?,
+            switch: self.switch.clone(),
+        })
+    }
+}
+
+impl Kernel for RoundKernel {
+    fn compute(&mut self, context: &ComputeContext) -> ort::Result<()> {
+        // A panic would end the process: C++ is on the stack above.
+        let result = guard::catch(|| {
+            let rounding = self.switch.0.read().unwrap_or_else(PoisonError::into_inner);
+            let format = rounding.format_for(self.task_id);
+            KernelInputs::new(context, false).copy_through(|dtype, bytes| {
+                if let Some(format) = format {
+                    format.round(dtype, bytes);
+                }
+            })
+        });
+        match result {
+            Ok(Some(())) => Ok(()),
+            Ok(None) => Err(ort::Error::new("the result cannot be copied")),
+            Err(text) => Err(ort::Error::new(text)),
+        }
+    }
+}
