@@ -98,6 +98,8 @@ pub(crate) fn run(arguments: &SensitivityArguments) -> Result<(), CommandFailure
     // Mistakes are told before the work, which may take hours.
     arguments.list.check(&formats)?;
     arguments.output.check(&arguments.list.paths(&formats))?;
+    // From here on a signal ends the command between two runs.
+    let stop_flag = stop_on_signal(Arc::new(AtomicBool::new(false)));
     let n_threads = arguments.threads.map_or_else(default_jobs, usize::from);
     let is_quiet = arguments.output.is_stdout_taken();
     let graph = GraphArguments::default();
@@ -124,7 +126,7 @@ pub(crate) fn run(arguments: &SensitivityArguments) -> Result<(), CommandFailure
         limit: arguments.limit.map(|limit| limit.0),
         formats: Vec::new(),
     };
-    measure(&mut result, &mut *model, samples, &formats)?;
+    measure(&mut result, &mut *model, samples, &formats, &stop_flag)?;
     warn_of_changes(&result.repeated);
     arguments.output.write(&result)?;
     arguments
@@ -173,8 +175,8 @@ fn measure(
     model: &mut dyn LoadedModel,
     samples: Vec<Vec<Tensor>>,
     formats: &[RoundingFormat],
+    stop_flag: &AtomicBool,
 ) -> Result<(), CommandFailure> {
-    let stop_flag = stop_on_signal(Arc::new(AtomicBool::new(false)));
     let before_run = || {
         if stop_flag.load(Ordering::Relaxed) {
             return Err(EngineError::Stopped);
