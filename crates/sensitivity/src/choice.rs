@@ -22,6 +22,13 @@ pub struct KeptChoice {
     pub n_tried: u64,
 }
 
+impl KeptChoice {
+    /// Whether the operator at this position of the ranking is kept.
+    pub fn keeps(&self, position: usize) -> bool {
+        self.kept.binary_search(&position).is_ok()
+    }
+}
+
 /// Looks for a small choice whose distance is at most `limit`.
 ///
 /// It begins with the operators that do most by themselves: bisection finds how many of them have
@@ -47,6 +54,7 @@ pub fn choose(
     if none.rel_l2() <= limit {
         return Ok(search.found(BTreeSet::new(), none, true));
     }
+    // With nothing rounded the distance is that of the model from itself, which may be too large.
     let every: BTreeSet<usize> = (0..ranking.len()).collect();
     let untouched = search.measure(&every)?;
     if untouched.rel_l2() > limit {
@@ -64,6 +72,7 @@ pub fn choose(
             low = middle;
         }
     }
+    // Bisection takes the head of the ranking whole, with operators whose errors others hide.
     let mut kept: BTreeSet<usize> = (0..high).collect();
     for candidate in (0..high).rev() {
         kept.remove(&candidate);

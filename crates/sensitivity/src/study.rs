@@ -59,6 +59,8 @@ impl<'a> SensitivityStudy<'a> {
             before_run()?;
             survey.merge(&model.survey_results(inputs)?);
         }
+        // Not `run`: the golden outputs come from what rounds too, with nothing to round, so that
+        // rounding is the only difference.
         let mut golden = Vec::with_capacity(samples.len());
         for inputs in &samples {
             before_run()?;
@@ -101,6 +103,7 @@ impl<'a> SensitivityStudy<'a> {
                 },
             });
         }
+        // Branches that no sample took are in the engine's list alone.
         let seen: HashSet<u32> = all.iter().map(|one| one.operator.task_id).collect();
         let listed = self.model.operators().iter();
         let others = listed.filter(|operator| !seen.contains(&operator.task_id));

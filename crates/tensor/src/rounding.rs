@@ -25,7 +25,7 @@ use half::{bf16, f16};
 use crate::DType;
 
 /// Steps of `int8` on either side of zero.
-const N_STEPS: f32 = 127.0;
+const N_STEPS: f64 = 127.0;
 /// The largest value of float8 E4M3FN.
 const E4M3_MAX: f64 = 448.0;
 /// The exponent of its smallest normal value.
@@ -105,51 +105,46 @@ impl RoundingFormat {
     fn round_all<const N: usize>(
         self,
         bytes: &mut [u8],
-        read: impl Fn([u8; N]) -> f32,
-        store: impl Fn(f32) -> [u8; N],
+        read: fn([u8; N]) -> f32,
+        store: fn(f32) -> [u8; N],
     ) {
         let elements = bytes.as_chunks_mut::<N>().0;
-        let apply = |elements: &mut [[u8; N]], round: &dyn Fn(f32) -> f32| {
-            for element in elements {
-                *element = store(round(read(*element)));
-            }
-        };
-        match self {
-            RoundingFormat::Float16 => apply(elements, &|x| f16::from_f32(x).to_f32()),
-            RoundingFormat::Bfloat16 => apply(elements, &|x| bf16::from_f32(x).to_f32()),
-            RoundingFormat::Float8E4M3 => apply(elements, &|x| e4m3(x.into()) as f32),
-            RoundingFormat::Int8 => {
-                let finite = elements.iter().map(|element| read(*element).abs());
-                let largest = finite.filter(|x| x.is_finite()).fold(0.0, f32::max);
-                let step = largest / N_STEPS;
-                if step > 0.0 {
-                    apply(elements, &|x| clamped((x / step).round_ties_even()) * step);
+        let finite = elements.iter().map(|element| read(*element).abs());
+        let largest = finite.filter(|x| x.is_finite()).fold(0.0, f32::max);
+        let step = largest / N_STEPS as f32;
+        for element in elements {
+            let x = read(*element);
+            *element = store(match self {
+                RoundingFormat::Float16 => f16::from_f32(x).to_f32(),
+                RoundingFormat::Bfloat16 => bf16::from_f32(x).to_f32(),
+                RoundingFormat::Float8E4M3 => e4m3(x.into()) as f32,
+                // Without a step there is nothing to count in.
+                RoundingFormat::Int8 if step == 0.0 => x,
+                RoundingFormat::Int8 => {
+                    let n_steps = (x / step).round_ties_even();
+                    n_steps.clamp(-N_STEPS as f32, N_STEPS as f32) * step
                 }
-            }
+            });
         }
     }
 
     fn round_doubles(self, bytes: &mut [u8]) {
         let elements = bytes.as_chunks_mut::<8>().0;
-        let apply = |elements: &mut [[u8; 8]], round: &dyn Fn(f64) -> f64| {
-            for element in elements {
-                *element = round(f64::from_le_bytes(*element)).to_le_bytes();
-            }
-        };
-        match self {
-            RoundingFormat::Float16 => apply(elements, &|x| f16::from_f32(to_odd(x)).to_f64()),
-            RoundingFormat::Bfloat16 => apply(elements, &|x| bf16::from_f32(to_odd(x)).to_f64()),
-            RoundingFormat::Float8E4M3 => apply(elements, &e4m3),
-            RoundingFormat::Int8 => {
-                let n_steps = f64::from(N_STEPS);
-                let finite = elements.iter().map(|b| f64::from_le_bytes(*b).abs());
-                let largest = finite.filter(|x| x.is_finite()).fold(0.0, f64::max);
-                let step = largest / n_steps;
-                if step > 0.0 {
-                    let steps = |x: f64| (x / step).round_ties_even().clamp(-n_steps, n_steps);
-                    apply(elements, &|x| steps(x) * step);
+        let finite = elements.iter().map(|b| f64::from_le_bytes(*b).abs());
+        let step = finite.filter(|x| x.is_finite()).fold(0.0, f64::max) / N_STEPS;
+        for element in elements {
+            let x = f64::from_le_bytes(*element);
+            let rounded = match self {
+                RoundingFormat::Float16 => f16::from_f32(to_odd(x)).to_f64(),
+                RoundingFormat::Bfloat16 => bf16::from_f32(to_odd(x)).to_f64(),
+                RoundingFormat::Float8E4M3 => e4m3(x),
+                RoundingFormat::Int8 if step == 0.0 => x,
+                RoundingFormat::Int8 => {
+                    let n_steps = (x / step).round_ties_even();
+                    n_steps.clamp(-N_STEPS, N_STEPS) * step
                 }
-            }
+            };
+            *element = rounded.to_le_bytes();
         }
     }
 }
@@ -174,11 +169,6 @@ impl FromStr for RoundingFormat {
             format!("expected one of {}", names.join(", "))
         })
     }
-}
-
-/// A number of steps within the range of `int8`; NaN stays.
-fn clamped(n_steps: f32) -> f32 {
-    n_steps.clamp(-N_STEPS, N_STEPS)
 }
 
 /// The nearest value of float8 E4M3FN; what is larger becomes the largest.

@@ -93,6 +93,18 @@ pub(super) struct FormatResult {
     choice: Option<KeptChoice>,
 }
 
+impl FormatResult {
+    /// Whether the limit is met only by keeping everything, or not even so: an answer, but no dtype
+    /// to convert to.
+    fn is_of_no_use(&self) -> bool {
+        let choice = self.choice.as_ref();
+        choice.is_some_and(|choice| {
+            let keeps_all = !choice.kept.is_empty() && choice.kept.len() == self.ranking.len();
+            !choice.is_within || keeps_all
+        })
+    }
+}
+
 pub(crate) fn run(arguments: &SensitivityArguments) -> Result<(), CommandFailure> {
     let formats = distinct(&arguments.formats);
     // Mistakes are told before the work, which may take hours.
@@ -106,6 +118,7 @@ pub(crate) fn run(arguments: &SensitivityArguments) -> Result<(), CommandFailure
     let engine = EngineInUse::new(&arguments.engine, &graph, n_threads, is_quiet)?;
     let source = ModelSource::File(&arguments.model);
     let (mut model, engine) = Arc::new(engine).load(source, Purpose::Values)?;
+    // Read once: files that change under a study of hours would change its meaning.
     let samples = samples(arguments, &*model)?;
     let has_made_up_inputs = arguments.inputs.is_empty() && !model.signature().inputs.is_empty();
     if has_made_up_inputs {
@@ -132,16 +145,7 @@ pub(crate) fn run(arguments: &SensitivityArguments) -> Result<(), CommandFailure
     arguments
         .list
         .write(&result, arguments.output.is_replacing())?;
-    let choices = result
-        .formats
-        .iter()
-        .filter_map(|one| Some((one, one.choice.as_ref()?)));
-    // Where everything has to be kept the dtype is of no use, and that is what was asked.
-    let is_of_no_use = |(one, choice): (&FormatResult, &KeptChoice)| {
-        let keeps_all = !choice.kept.is_empty() && choice.kept.len() == one.ranking.len();
-        !choice.is_within || keeps_all
-    };
-    if choices.map(is_of_no_use).fold(false, |any, one| any || one) {
+    if result.formats.iter().any(FormatResult::is_of_no_use) {
         return Err(CommandFailure::silent(FOUND));
     }
     Ok(())
@@ -193,12 +197,12 @@ fn measure(
         let n_done = AtomicU64::new(0);
         let position = || n_done.load(Ordering::Relaxed);
         let n_operators = tasks.len() as u64;
-        let done = || {
-            n_done.fetch_add(1, Ordering::Relaxed);
-        };
         let ranking = progress::with_operator_bar(format.name(), n_operators, position, || {
-            rank(&mut study, format, done)
+            rank(&mut study, format, || {
+                n_done.fetch_add(1, Ordering::Relaxed);
+            })
         })?;
+        // Errors of operators add up or cancel, so that the whole is no sum of the ranking.
         let together = study.distance(&ResultRounding::new(format, tasks.iter().copied()))?;
         let choice = match result.limit {
             Some(limit) => Some(progress::with_spinner(

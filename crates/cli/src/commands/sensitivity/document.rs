@@ -1,7 +1,6 @@
 //! Everything that was measured, as JSON and as a table.
 
 use opscope_analysis::compare::report::{quoted, words};
-use opscope_sensitivity::choice::KeptChoice;
 use opscope_sensitivity::ranking::RankedOperator;
 use opscope_sensitivity::{OperatorState, OutputDistance};
 use opscope_store::record::Operator;
@@ -34,10 +33,6 @@ const COLUMNS: [&str; 14] = [
 
 /// The whole result.
 pub(super) fn json(result: &SensitivityResult) -> Value {
-    let in_state = |state| -> Vec<Value> {
-        let all = result.operators.iter().filter(|one| one.state == state);
-        all.map(|one| operator(result, &one.operator)).collect()
-    };
     json!({
         "version": VERSION,
         "program": saved_result::program(),
@@ -47,19 +42,25 @@ pub(super) fn json(result: &SensitivityResult) -> Value {
         "has_made_up_inputs": result.has_made_up_inputs,
         "repeated": distance(&result.repeated),
         "limit": result.limit,
-        "without_float_results": in_state(OperatorState::WithoutFloats),
-        "not_run": in_state(OperatorState::NotRun),
+        "without_float_results": in_state(result, OperatorState::WithoutFloats),
+        "not_run": in_state(result, OperatorState::NotRun),
         "dtypes": result.formats.iter().map(|one| of_format(result, one)).collect::<Vec<_>>(),
     })
 }
 
+/// The operators that are not rounded for this reason.
+fn in_state(result: &SensitivityResult, state: OperatorState) -> Vec<Value> {
+    let all = result.operators.iter().filter(|one| one.state == state);
+    all.map(|one| operator(result, &one.operator)).collect()
+}
+
 fn of_format(result: &SensitivityResult, one: &FormatResult) -> Value {
-    let entry = |ranked: &RankedOperator| {
+    let ranking = one.ranking.iter().map(|ranked| {
         let mut entry = operator(result, &ranked.operator);
         entry["distance"] = distance(&ranked.distance);
         entry
-    };
-    let ranking: Vec<Value> = one.ranking.iter().map(entry).collect();
+    });
+    let ranking: Vec<Value> = ranking.collect();
     let choice = one.choice.as_ref().map(|choice| {
         let kept = choice.kept.iter().map(|position| &one.ranking[*position]);
         json!({
@@ -93,14 +94,13 @@ fn is_named(result: &SensitivityResult, operator: &Operator) -> bool {
 }
 
 fn distance(distance: &OutputDistance) -> Value {
-    let optional = |value: Option<f64>| value.map_or(Value::Null, json_number);
     let outputs = distance.outputs.iter().map(|output| {
         json!({
             "name": output.name,
             "is_float": output.is_float,
             "rel_l2": json_number(output.rel_l2),
             "max_abs": json_number(output.max_abs),
-            "cosine": optional(output.cosine),
+            "cosine": output.cosine.map(json_number),
             "n_elements": output.n_elements,
             "n_changed": output.n_changed,
             "n_non_finite": output.n_non_finite,
@@ -109,7 +109,7 @@ fn distance(distance: &OutputDistance) -> Value {
     json!({
         "rel_l2": json_number(distance.rel_l2()),
         "max_abs": json_number(distance.max_abs()),
-        "cosine": optional(distance.cosine()),
+        "cosine": distance.cosine().map(json_number),
         "failure": distance.failure,
         "outputs": outputs.collect::<Vec<_>>(),
     })
@@ -120,6 +120,7 @@ fn distance(distance: &OutputDistance) -> Value {
 pub(super) fn csv(result: &SensitivityResult) -> String {
     let mut text = line(COLUMNS.map(str::to_owned));
     for one in &result.formats {
+        // The rank is a row's own cell, as whoever sorts the table by names still wants it.
         for (position, ranked) in one.ranking.iter().enumerate() {
             text += &line(rounded_row(result, one, position, ranked));
         }
@@ -145,11 +146,13 @@ fn rounded_row(
 ) -> [String; COLUMNS.len()] {
     let mut row = row_head(result, one, &ranked.operator);
     let distance = &ranked.distance;
-    let summed = |count: fn(&opscope_sensitivity::OneOutputDistance) -> u64| {
-        let all = distance.outputs.iter().map(count);
-        all.sum::<u64>().to_string()
-    };
-    let is_kept = |choice: &KeptChoice| choice.kept.binary_search(&position).is_ok();
+    let outputs = distance.outputs.iter();
+    let (n_changed, n_non_finite) = outputs.fold((0, 0), |(n_changed, n_non_finite), output| {
+        (
+            n_changed + output.n_changed,
+            n_non_finite + output.n_non_finite,
+        )
+    });
     row[1] = (position + 1).to_string();
     row[7] = if distance.failure.is_some() {
         "fails".to_owned()
@@ -159,10 +162,12 @@ fn rounded_row(
     row[8] = whole(distance.rel_l2());
     row[9] = whole(distance.max_abs());
     row[10] = distance.cosine().map_or_else(String::new, whole);
-    row[11] = summed(|output| output.n_changed);
-    row[12] = summed(|output| output.n_non_finite);
-    let kept = one.choice.as_ref().map(is_kept);
-    row[13] = kept.map_or_else(String::new, |is_kept| is_kept.to_string());
+    row[11] = n_changed.to_string();
+    row[12] = n_non_finite.to_string();
+    // Without a limit nothing was chosen, which is not the same as not being kept.
+    if let Some(choice) = &one.choice {
+        row[13] = choice.keeps(position).to_string();
+    }
     row
 }
 

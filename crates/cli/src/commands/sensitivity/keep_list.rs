@@ -72,6 +72,7 @@ impl KeepList {
         let mut names: Vec<&str> = Vec::new();
         for operator in kept {
             let name = operator.op_name.as_str();
+            // Its name here is that of its output, which converters do not look at.
             if result.unnamed.binary_search(&operator.task_id).is_ok() {
                 list.unnamed.push(name.to_owned());
             } else if !can_write(form, name) {
@@ -80,6 +81,7 @@ impl KeepList {
                 names.push(name);
             }
         }
+        // Converters go by names: one speaks for all operators that have it.
         let others = of_format.ranking.iter().map(|ranked| &ranked.operator);
         for other in others.filter(|operator| !tasks.contains(&operator.task_id)) {
             if names.contains(&other.op_name.as_str()) {
@@ -99,29 +101,31 @@ impl KeepList {
 
     /// Says on standard error which operators a converter would not treat as was chosen.
     pub(super) fn warn(&self, format: RoundingFormat) {
-        let told = |names: &mut dyn Iterator<Item = &String>| {
-            let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
-            names.join(", ")
-        };
         let n_unnamed = format::count(self.unnamed.len() as u64, "operator");
         if !self.unnamed.is_empty() {
             tell!(
                 "opscope: warning: {format}: {n_unnamed} to keep without a name in the model, which no list \
                  can hold; by the first output: {}",
-                told(&mut self.unnamed.iter())
+                told(&self.unnamed)
             );
         }
         if !self.unwritable.is_empty() {
             tell!(
                 "opscope: warning: {format}: names that this form of list cannot hold are left out: {}",
-                told(&mut self.unwritable.iter())
+                told(&self.unwritable)
             );
         }
         if !self.shared.is_empty() {
             tell!(
                 "opscope: warning: {format}: other operators have the same names and would be kept too: {}",
-                told(&mut self.shared.iter())
+                told(&self.shared)
             );
         }
     }
+}
+
+/// Names in a sentence.
+fn told<'a>(names: impl IntoIterator<Item = &'a String>) -> String {
+    let names: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
+    names.join(", ")
 }

@@ -22,12 +22,8 @@ pub(super) fn print(result: &SensitivityResult, top: usize) -> io::Result<()> {
     for one in &result.formats {
         print_format(&mut out, result, one, top)?;
     }
-    let counted = |state| {
-        let all = result.operators.iter();
-        all.filter(|one| one.state == state).count() as u64
-    };
-    let [without_floats, not_run] =
-        [OperatorState::WithoutFloats, OperatorState::NotRun].map(counted);
+    let without_floats = n_in_state(result, OperatorState::WithoutFloats);
+    let not_run = n_in_state(result, OperatorState::NotRun);
     if without_floats + not_run > 0 {
         line!(
             out,
@@ -37,6 +33,11 @@ pub(super) fn print(result: &SensitivityResult, top: usize) -> io::Result<()> {
         )?;
     }
     Ok(())
+}
+
+fn n_in_state(result: &SensitivityResult, state: OperatorState) -> u64 {
+    let all = result.operators.iter();
+    all.filter(|one| one.state == state).count() as u64
 }
 
 fn print_format(
@@ -51,6 +52,7 @@ fn print_format(
         "as {}, {n_samples}: how far outputs move when only this operator is rounded",
         one.format
     )?;
+    // A table of thousands of rows hides its head, where the answer is.
     let n_shown = if top == 0 { usize::MAX } else { top };
     let shown = one.ranking.iter().take(n_shown).enumerate();
     let rows = shown.map(|(position, ranked)| row(position, ranked, one.choice.as_ref()));
@@ -73,7 +75,7 @@ fn print_format(
 
 fn row(position: usize, ranked: &RankedOperator, choice: Option<&KeptChoice>) -> Vec<String> {
     let distance = &ranked.distance;
-    let is_kept = choice.is_some_and(|choice| choice.kept.binary_search(&position).is_ok());
+    let is_kept = choice.is_some_and(|choice| choice.keeps(position));
     let notes = [is_kept.then_some("keep"), trouble(distance)];
     let notes: Vec<&str> = notes.into_iter().flatten().collect();
     vec![
@@ -87,7 +89,7 @@ fn row(position: usize, ranked: &RankedOperator, choice: Option<&KeptChoice>) ->
     ]
 }
 
-/// What an infinite distance comes from.
+/// The reason for an infinite distance, in words; none of a finite one.
 fn trouble(distance: &OutputDistance) -> Option<&'static str> {
     if distance.failure.is_some() {
         return Some("an operator fails");
@@ -136,6 +138,7 @@ fn print_choice(
     if n_kept == 0 {
         return line!(out, "limit {limit}: no operator has to be kept");
     }
+    // The measured distance is then 0 by itself, and would look like a success.
     if n_kept == n_all {
         return line!(out, "limit {limit}: all {n_all} operators have to be kept");
     }

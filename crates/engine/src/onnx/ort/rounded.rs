@@ -79,6 +79,7 @@ impl OrtModel {
             .operators()
             .map(|known| (known.operator.task_id, known.float_outputs().collect()))
             .collect();
+        // A survey since the last run may have seen a branch that none took before.
         let known = self
             .rounded
             .take()
@@ -92,6 +93,7 @@ impl OrtModel {
                 made.map_err(|text| fail(self.prepared.with_own_names(&text)))?
             }
         };
+        // A session takes seconds to make and this takes none, which is what a ranking lives on.
         rounded.switch.set(rounding);
         let names = names(&self.description.signature);
         let result = rounded.session.run(&names, inputs);

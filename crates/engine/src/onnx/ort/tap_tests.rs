@@ -7,6 +7,7 @@ mod executed;
 mod files;
 mod kinds;
 mod lent;
+mod rounded;
 mod runs;
 mod turns;
 mod values;

@@ -37,6 +37,7 @@ impl<'a> Observation<'a> {
         mut outputs: TVec<TValue>,
     ) -> TVec<TValue> {
         if let Some(survey) = self.survey {
+            // Types are noted before rounding, which changes none of them.
             let pairs = positions.iter().zip(&outputs);
             let known = pairs.filter_map(|(i, value)| Some((*i, value::dtype_of(value)?)));
             let dtypes: BTreeMap<usize, DType> = known.collect();

@@ -1,5 +1,6 @@
 mod edges;
 mod executions;
+mod rounded;
 
 use opscope_tensor::{DType, Shape, Tensor};
 use prost::Message;

@@ -55,6 +55,7 @@ fn add_to(graph: &mut GraphProto, floats: &FloatOutputs, n_tasks: &mut u32) {
             };
             let own = format!("{PREFIX}unrounded:{task_id}:{position}");
             let name = std::mem::replace(output, own.clone());
+            // Errors name nodes, and names of ours are recognised by their beginning.
             let title = format!("{PREFIX}round:{task_id}:{position}");
             let mut rounding = own_node(op_type, &title, vec![own], vec![name]);
             // A kernel learns from its node only what the node's attributes say.
