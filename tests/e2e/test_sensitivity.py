@@ -303,9 +303,9 @@ def test_the_table_has_every_operator(tmp_path: Path) -> None:
     assert sorted(int(row["task_id"]) for row in rows) == list(range(len(nodes)))
     states = {row["operator"]: row["state"] for row in rows}
     assert (states["squash"], states["compare"], states["gru"]) == ("not run", "no float results", "rounded")
-    ranks = [int(row["rank"]) for row in rows if row["state"] == "rounded"]
-    assert ranks == list(range(1, len(ranks) + 1))
-    assert f"{len(ranks) - 3} operators more; `--top 0` shows all" in done.stdout
+    positions = [int(row["position"]) for row in rows if row["state"] == "rounded"]
+    assert positions == list(range(1, len(positions) + 1))
+    assert f"{len(positions) - 3} operators more; `--top 0` shows all" in done.stdout
     assert "not rounded: 1 operator without float results, 1 operator that did not run" in done.stdout
 
 

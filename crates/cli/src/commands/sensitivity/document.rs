@@ -4,7 +4,7 @@ use opscope_analysis::compare::report::{quoted, words};
 use opscope_sensitivity::ranking::RankedOperator;
 use opscope_sensitivity::{OperatorState, OutputDistance};
 use opscope_store::record::Operator;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{FormatResult, SensitivityResult};
 use crate::commands::saved_result;
@@ -16,7 +16,7 @@ const VERSION: u32 = 1;
 /// Columns of the table.
 const COLUMNS: [&str; 14] = [
     "dtype",
-    "rank",
+    "position",
     "task_id",
     "operator",
     "op_type",
@@ -33,11 +33,12 @@ const COLUMNS: [&str; 14] = [
 
 /// The whole result.
 pub(super) fn json(result: &SensitivityResult) -> Value {
-    json!({
-        "version": VERSION,
-        "program": saved_result::program(),
-        "model": result.model.display().to_string(),
-        "engine": result.engine.name(),
+    let mut whole = Map::new();
+    whole.insert("version".into(), json!(VERSION));
+    whole.insert("program".into(), json!(saved_result::program()));
+    whole.insert("model".into(), json!(result.model.display().to_string()));
+    result.engine.add_to(&mut whole);
+    let measured = json!({
         "n_samples": result.n_samples,
         "has_made_up_inputs": result.has_made_up_inputs,
         "repeated": distance(&result.repeated),
@@ -45,7 +46,11 @@ pub(super) fn json(result: &SensitivityResult) -> Value {
         "without_float_results": in_state(result, OperatorState::WithoutFloats),
         "not_run": in_state(result, OperatorState::NotRun),
         "dtypes": result.formats.iter().map(|one| of_format(result, one)).collect::<Vec<_>>(),
-    })
+    });
+    if let Value::Object(measured) = measured {
+        whole.extend(measured);
+    }
+    Value::Object(whole)
 }
 
 /// The operators that are not rounded for this reason.
@@ -120,7 +125,7 @@ fn distance(distance: &OutputDistance) -> Value {
 pub(super) fn csv(result: &SensitivityResult) -> String {
     let mut text = line(COLUMNS.map(str::to_owned));
     for one in &result.formats {
-        // The rank is a row's own cell, as whoever sorts the table by names still wants it.
+        // The position is a row's own cell, as whoever sorts the table by names still wants it.
         for (position, ranked) in one.ranking.iter().enumerate() {
             text += &line(rounded_row(result, one, position, ranked));
         }
