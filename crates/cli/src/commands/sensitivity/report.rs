@@ -145,8 +145,9 @@ fn print_choice(
     let n_tried = count(choice.n_tried, "choice");
     line!(
         out,
-        "limit {limit}: keep {n_kept} of {n_all} operators; run with all others rounded: {found} ({n_tried} tried)"
+        "limit {limit}: keep {n_kept} of {n_all} operators ({n_tried} tried)"
     )?;
+    line!(out, "all others rounded: {found}")?;
     for position in &choice.kept {
         line!(out, "  {}", one.ranking[*position].operator.op_name)?;
     }
