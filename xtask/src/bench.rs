@@ -1,7 +1,8 @@
-//! `cargo xtask bench [capture] [compare] [convert] [engines] [index] [mindspore] [scale] [stats] [torch] [view] [write]`:
+//! `cargo xtask bench [capture] [compare] [convert] [diff] [engines] [index] [mindspore] [scale] [stats] [torch] [view] [write]`:
 //! the benchmarks.
 
 mod compare;
+mod diff;
 mod index;
 mod mindspore;
 mod scale;
@@ -35,6 +36,9 @@ pub(crate) fn run(filters: &[String]) -> Result<()> {
     }
     if is_wanted("convert") {
         run_stage("convert", bench_of("opscope-analysis", "convert"))?;
+    }
+    if is_wanted("diff") {
+        diff::run()?;
     }
     if is_wanted("engines") {
         run_stage("engines", engines()?)?;
