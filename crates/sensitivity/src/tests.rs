@@ -158,7 +158,7 @@ fn overflow_and_failure_come_first() {
         })
         .with("Sub", "exact", &["c"], &["y"], |read| {
             match elements(&read[0])[0] {
-                x if x == 2050.0 => Err("no such place".to_owned()),
+                2050.0 => Err("no such place".to_owned()),
                 x => Ok(vec![tensor(&[x - 2048.0])]),
             }
         });

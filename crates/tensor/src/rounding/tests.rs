@@ -123,11 +123,14 @@ const DOUBLES_AS_FLOAT8: &[u64] = &[
 const HALVES: &[u16] = &[0x2e66, 0x7bff, 0x3555, 0xc166, 0x0002, 0x5f00, 0x5fd0];
 const BRAINS: &[u16] = &[0x3dcd, 0x7e96, 0x3eab, 0x33d7, 0x4396];
 
+/// How elements become bytes, and back.
+type ElementBytes<T, const N: usize> = (fn(T) -> [u8; N], fn([u8; N]) -> T);
+
 fn check<T: Copy + fmt::Debug + PartialEq, const N: usize>(
     format: RoundingFormat,
     dtype: DType,
     (given, expected): (&[T], &[T]),
-    (to, from): (fn(T) -> [u8; N], fn([u8; N]) -> T),
+    (to, from): ElementBytes<T, N>,
 ) {
     let mut bytes: Vec<u8> = given.iter().flat_map(|element| to(*element)).collect();
     assert!(format.round(dtype, &mut bytes));

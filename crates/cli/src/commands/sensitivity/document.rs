@@ -123,11 +123,11 @@ fn distance(distance: &OutputDistance) -> Value {
 /// A row for each dtype and operator: those that were rounded in the order of the ranking, then the
 /// others.
 pub(super) fn csv(result: &SensitivityResult) -> String {
-    let mut text = line(COLUMNS.map(str::to_owned));
+    let mut text = line(&COLUMNS.map(str::to_owned));
     for one in &result.formats {
         // The position is a row's own cell, as whoever sorts the table by names still wants it.
         for (position, ranked) in one.ranking.iter().enumerate() {
-            text += &line(rounded_row(result, one, position, ranked));
+            text += &line(&rounded_row(result, one, position, ranked));
         }
         let others = result.operators.iter();
         for other in others.filter(|one| one.state != OperatorState::Rounded) {
@@ -137,7 +137,7 @@ pub(super) fn csv(result: &SensitivityResult) -> String {
             };
             let mut row = row_head(result, one, &other.operator);
             row[7] = state.to_owned();
-            text += &line(row);
+            text += &line(&row);
         }
     }
     text
@@ -193,7 +193,7 @@ fn row_head(
 }
 
 /// Cells that are quoted where they have to be, as a line.
-fn line(cells: [String; COLUMNS.len()]) -> String {
+fn line(cells: &[String; COLUMNS.len()]) -> String {
     // RFC 4180 ends lines so.
     format!("{}\r\n", cells.join(","))
 }
