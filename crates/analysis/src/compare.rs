@@ -34,15 +34,18 @@ pub mod replay;
 pub mod report;
 pub mod result;
 pub mod run;
+mod run_origin;
 mod selection;
 pub mod side;
 mod skip_reason;
 mod skips;
 mod slot_key;
 mod statistics;
+mod step_findings;
 mod steps;
 mod tensor_summary;
 pub mod verdict;
+mod verdict_level;
 
 pub use allow::SkipPattern;
 pub use selection::Selection;

@@ -120,7 +120,7 @@ impl InputSource {
     pub(crate) fn with_defaults(
         arguments: &InputArguments,
         signature: &ModelSignature,
-        shapes: BTreeMap<String, Shape>,
+        shapes: &BTreeMap<String, Shape>,
     ) -> Result<(InputSource, Option<String>), CommandFailure> {
         let mut source = InputSource::new(arguments, true, signature)?;
         if source.seed.is_none() {

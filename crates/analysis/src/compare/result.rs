@@ -12,10 +12,12 @@ pub use super::evidence::{Evidence, PairingEvidence, RuleName};
 pub use super::metric::MetricId;
 pub use super::metrics::Metrics;
 pub use super::party::Party;
+pub use super::run_origin::RunOrigin;
 pub use super::skip_reason::{SkipReason, SkipSide};
 pub use super::slot_key::SlotKey;
-pub use super::steps::{FirstStep, NextDump, RunOrigin, StepFault, StepFindings, StepResult};
+pub use super::step_findings::{FirstStep, NextDump, StepFault, StepFindings, StepResult};
 pub use super::tensor_summary::{SharedSummary, TensorSummary};
+pub use super::verdict_level::VerdictLevel;
 
 /// Version of the schema.
 pub const VERSION: u32 = 1;
@@ -245,23 +247,6 @@ pub enum SlotAgreement {
     /// Of an input: the golden dump has the value, first at this operator, and the partner does not
     /// read it.
     Elsewhere(Box<OperatorName>),
-}
-
-/// How good or bad something is.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum VerdictLevel {
-    /// Within the thresholds.
-    #[default]
-    Pass,
-    /// Beyond the lower threshold.
-    Warn,
-    /// Beyond the upper threshold.
-    Fail,
-    /// Not compared.
-    Skip,
 }
 
 /// A threshold that was passed.

@@ -8,75 +8,12 @@ mod rounds;
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use super::result::{
+    Cause, Comparison, ComparisonSummary, Evidence, FirstStep, NextDump, OperatorResult, RunOrigin,
+    StepFault, StepFindings, StepResult, VerdictLevel,
+};
 
-use super::result::{Cause, Comparison, ComparisonSummary, Evidence, OperatorResult, VerdictLevel};
-
-pub use origin::RunOrigin;
 pub(super) use origin::{find_origin, in_ranges};
-
-/// The comparison of several steps, step by step.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct StepFindings {
-    /// Steps that were compared, in order.
-    pub compared: Vec<StepResult>,
-    /// The first step as bad as the whole; none if all agree.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub first: Option<FirstStep>,
-}
-
-/// A step that was compared.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StepResult {
-    /// The target's number.
-    pub step: u64,
-    /// The worst level of its operators.
-    pub level: VerdictLevel,
-    /// Whether elements were compared, of one tensor at least; otherwise statistics or digests.
-    pub has_elements: bool,
-    /// The operator of the list whose outputs are farthest apart, unless the step passes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub worst: Option<usize>,
-}
-
-/// The first step that differs.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FirstStep {
-    /// Its number.
-    pub step: u64,
-    /// The compared step before it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub before: Option<u64>,
-    /// Where the fault is to be looked for.
-    pub fault: StepFault,
-    /// A further dump that would tell more.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub next: Option<NextDump>,
-}
-
-/// Where the fault of a step is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StepFault {
-    /// In an operator of the step, which reads what the other side's reads.
-    Inside,
-    /// Before the step: it differs in what comes into it.
-    Before,
-    /// Nothing tells.
-    #[default]
-    Unknown,
-}
-
-/// The steps to dump next, on both sides.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NextDump {
-    /// Their numbers.
-    pub steps: Vec<u64>,
-    /// Whether elements are needed; statistics will do otherwise.
-    pub needs_elements: bool,
-    /// How many dumps more it takes after this one to know the first step.
-    pub n_rounds_after: usize,
-}
 
 /// Looks at the steps of a comparison of which everything else is known; none if there are no
 /// several.

@@ -4,23 +4,8 @@ use std::path::Path;
 
 use opscope_store::file_format::run_json::RunRecord;
 use opscope_store::run_file;
-use serde::{Deserialize, Serialize};
 
-/// How a dump was made, from the record beside it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RunOrigin {
-    /// The command or interface, as in the record.
-    pub command: String,
-    /// The vendor whose dialect the configuration has.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub dialect: String,
-    /// The path of the configuration, as it was given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub configuration: Option<String>,
-    /// The file of the model, without directories.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
-}
+use crate::compare::run_origin::RunOrigin;
 
 /// Reads how a dump was made; none if nothing beside it tells.
 pub(in crate::compare) fn find_origin(dump: &Path) -> Option<RunOrigin> {

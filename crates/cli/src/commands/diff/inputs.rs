@@ -91,7 +91,7 @@ impl SideInputs {
         pairing: Option<(BaseSide, InputPairing)>,
     ) -> Result<SideInputs, CommandFailure> {
         let shapes = default_shapes(signature);
-        let (source, note) = InputSource::with_defaults(&arguments.inputs, signature, shapes)?;
+        let (source, note) = InputSource::with_defaults(&arguments.inputs, signature, &shapes)?;
         if let Some(note) = note {
             tell!("opscope: inputs: made at random: {note}");
         }
