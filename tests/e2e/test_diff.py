@@ -370,6 +370,8 @@ def test_rounding_is_told_from_faults(opscope: Binary, tmp_path: Path) -> None:
             (name,) = (o["target"][0]["op_name"] for o in found["operators"] if o["index"] == first["operator"])
             assert (found["code"], name, first["cause"]) == (FAILED, "scale", "own"), levels
             assert levels["multiply"] == "pass"
+            stopped = diff(opscope, path, *options, "--first")
+            assert [o["target"][0]["op_name"] for o in stopped["operators"]] == ["multiply", "scale"]
         # The golden side computes in float32 what the model says, and nothing else.
         kept = tmp_path / f"kept-{overflows}"
         diff(opscope, path, *options, "--save", kept)

@@ -12,8 +12,8 @@ use opscope_capture::{GraphView, SelectedOperators, Sink, SinkError, WrittenFile
 use opscope_dump::held::HeldDump;
 use opscope_store::HeldElements;
 use opscope_store::record::{ModelId, Operator, Record, SlotSide};
-use opscope_tensor::Tensor;
 use opscope_tensor::difference::DifferenceOptions;
+use opscope_tensor::{DType, Tensor};
 
 use crate::golden::GoldenSlots;
 
@@ -153,7 +153,7 @@ impl ComparingSink {
                             rel_l2,
                         });
                     }
-                    self.judge(record, side, golden, found);
+                    self.judge(record, (side, tensor.dtype()), golden, found);
                 }
                 _ => noted.is_whole = false,
             }
@@ -197,7 +197,8 @@ impl ComparingSink {
             (None, None) => held.hold(tensor)?,
         };
         if let Some((golden, found)) = golden {
-            self.measured.note(&elements, golden, found);
+            self.measured
+                .note((&elements, tensor.dtype()), golden, found);
         }
         Ok(elements)
     }
@@ -206,7 +207,7 @@ impl ComparingSink {
     fn judge(
         &self,
         record: &Record,
-        side: SlotSide,
+        (side, dtype): (SlotSide, DType),
         golden: &ExecutionSlot,
         found: &StreamedDifference,
     ) {
@@ -218,7 +219,7 @@ impl ComparingSink {
         }
         let operator = &record.operator;
         let names = (operator.op_type.as_str(), operator.op_name.as_str());
-        let level = level_of_difference(golden, &found.difference, names, thresholds);
+        let level = level_of_difference((golden, dtype), &found.difference, names, thresholds);
         if level == VerdictLevel::Fail {
             let found = FirstBeyond {
                 step: record.step,

@@ -23,7 +23,8 @@ use super::evidence::{Evidence, RuleName};
 use super::flow::ValueFlow;
 use super::metric::MetricId;
 use super::result::{
-    Comparison, Metrics, OperatorResult, RuleHit, SlotAgreement, SlotResult, VerdictLevel,
+    Comparison, Metrics, OperatorResult, RuleHit, SlotAgreement, SlotResult, TensorSummary,
+    VerdictLevel,
 };
 use super::side::ExecutionSlot;
 
@@ -109,24 +110,28 @@ pub(super) fn is_within(mut slot: SlotResult, thresholds: &Thresholds) -> Verdic
     slot.level
 }
 
-/// The level of an output whose difference from a golden slot of the same dtype was measured, by
-/// itself: what is known of its operator's inputs may excuse it. `names` are the operator's type
-/// and name.
+/// The level of an output whose difference from a golden slot was measured, by itself: what is
+/// known of its operator's inputs may excuse it. `dtype` is the output's, and `names` are the
+/// operator's type and name.
 pub fn level_of_difference(
-    golden: &ExecutionSlot,
+    (golden, dtype): (&ExecutionSlot, DType),
     found: &TensorDifference,
     names: (&str, &str),
     thresholds: &Thresholds,
 ) -> VerdictLevel {
     let mut slot = SlotResult {
         slot: golden.key(),
-        target: golden.summary().clone(),
+        target: TensorSummary {
+            dtype: dtype.name().into(),
+            ..TensorSummary::default()
+        }
+        .into(),
         golden: golden.summary().clone(),
         evidence: Evidence::Tensor,
         metrics: Metrics::from_difference(found),
         ..SlotResult::default()
     };
-    let limits = thresholds.bounds(golden.dtype, names.0, names.1);
+    let limits = thresholds.bounds(dtype_of(&slot), names.0, names.1);
     judge_slot(&mut slot, &limits, thresholds);
     slot.level
 }

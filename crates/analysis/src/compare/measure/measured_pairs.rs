@@ -23,7 +23,8 @@ pub struct MeasuredPairs {
 struct PairKey {
     target: u64,
     golden: (SharedPath, u64),
-    dtype: DType,
+    /// Those of the target and of the golden side.
+    dtypes: [DType; 2],
     shape: Vec<u64>,
 }
 
@@ -38,8 +39,8 @@ pub struct StreamedDifference {
 
 impl StreamedDifference {
     /// Measures a tensor against the elements of a golden slot, as both are stored. None if they
-    /// differ in dtype, layout or extents, or cannot be compared: whoever matches the whole dumps
-    /// says more of that.
+    /// differ in layout or extents, or cannot be compared: whoever matches the whole dumps says more
+    /// of that.
     pub fn measure(
         tensor: TensorView<'_>,
         golden: &ExecutionSlot,
@@ -47,8 +48,7 @@ impl StreamedDifference {
         options: difference::DifferenceOptions,
     ) -> Option<StreamedDifference> {
         let extents = golden.shape.as_deref()?.iter();
-        let is_alike = golden.dtype == Some(tensor.dtype)
-            && golden.layout.unwrap_or(Layout::Nd) == tensor.layout
+        let is_alike = golden.layout.unwrap_or(Layout::Nd) == tensor.layout
             && extents
                 .copied()
                 .eq(tensor.shape.iter().map(|&dim| dim as u64));
@@ -58,7 +58,9 @@ impl StreamedDifference {
         let found = golden.with_elements(file, |elements| {
             let difference = difference::difference(tensor, elements, options).ok()?;
             // Zeros of either sign and NaN of any kind count as equal, and are not identical.
-            let is_identical = difference.n_equal == difference.n && tensor.bytes == elements.bytes;
+            let is_identical = tensor.dtype == elements.dtype
+                && difference.n_equal == difference.n
+                && tensor.bytes == elements.bytes;
             Some(StreamedDifference {
                 difference,
                 is_identical,
@@ -71,9 +73,14 @@ impl StreamedDifference {
 
 impl MeasuredPairs {
     /// Remembers the numbers of a target that is held now.
-    pub fn note(&self, target: &HeldElements, golden: &ExecutionSlot, found: &StreamedDifference) {
+    pub fn note(
+        &self,
+        (target, dtype): (&HeldElements, DType),
+        golden: &ExecutionSlot,
+        found: &StreamedDifference,
+    ) {
         let numbers = PairNumbers::from_difference(&found.difference, found.n_bytes);
-        if let Some(key) = key_of(target.number(), golden) {
+        if let Some(key) = key_of(target.number(), dtype, golden) {
             self.lock().insert(key, numbers);
         }
     }
@@ -84,11 +91,10 @@ impl MeasuredPairs {
         target: &ExecutionSlot,
         golden: &ExecutionSlot,
     ) -> Option<PairNumbers> {
-        let is_alike = target.dtype == golden.dtype
-            && target.shape == golden.shape
-            && target.layout == golden.layout;
+        let is_alike = target.shape == golden.shape && target.layout == golden.layout;
         let number = target.held().filter(|_| is_alike)?.number();
-        self.lock().get(&key_of(number, golden)?).cloned()
+        let key = key_of(number, target.dtype?, golden)?;
+        self.lock().get(&key).cloned()
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<PairKey, PairNumbers>> {
@@ -96,11 +102,11 @@ impl MeasuredPairs {
     }
 }
 
-fn key_of(target: u64, golden: &ExecutionSlot) -> Option<PairKey> {
+fn key_of(target: u64, dtype: DType, golden: &ExecutionSlot) -> Option<PairKey> {
     Some(PairKey {
         target,
         golden: (golden.path.clone(), golden.contents_number()?),
-        dtype: golden.dtype?,
+        dtypes: [dtype, golden.dtype?],
         shape: golden.shape.clone()?,
     })
 }
