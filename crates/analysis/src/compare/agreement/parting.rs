@@ -279,9 +279,9 @@ impl ComparedValues {
 
     /// How many operators that say that they do nothing hand a value on.
     fn n_idle(&self, side: usize, dump: &ComparedDump, value: ValueIndex) -> usize {
-        let readers = self.sides[side].values[value.0].readers.iter();
-        readers
-            .filter(|run| self.handed_on(side, dump, **run, &[value]).is_some())
+        // Readers of a value are those that make something else of it, and these do not.
+        let runs = self.sides[side].outputs.keys();
+        runs.filter(|run| self.handed_on(side, dump, **run, &[value]).is_some())
             .count()
     }
 
