@@ -12,17 +12,20 @@ import pytest
 from binary import TIMEOUT_SECONDS
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ["docs/compare/examples.md"]
+PAGES = ["docs/compare/examples.md", "docs/guide.md"]
 
 
 def commands(page: str) -> list[tuple[str, str]]:
-    """Each command with the beginning of its output. Lines that begin with `> ` continue a command."""
+    """Each command with the beginning of its output. Lines that begin with `> ` continue a command.
+
+    Blocks that need PyTorch are marked, and are run by its own tests.
+    """
     found: list[tuple[str, str]] = []
     for block in re.findall(r"^```console\n(.*?)^```", page, re.S | re.M):
         for line in block.splitlines():
             if line.startswith("$ "):
                 found.append((line[2:], ""))
-            elif line.startswith("> "):
+            elif line.startswith(">"):
                 found[-1] = (f"{found[-1][0]}\n{line[2:]}", "")
             else:
                 found[-1] = (found[-1][0], f"{found[-1][1]}\n{line}")
@@ -43,7 +46,7 @@ def test_examples_are_real(page: str, tmp_path: Path) -> None:
         done = subprocess.run(
             command, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=TIMEOUT_SECONDS
         )
-        codes = (0, 1, 4) if command.startswith("opscope compare") else (0,)
+        codes = (0, 1, 4) if command.startswith(("opscope compare", "opscope diff")) else (0,)
         assert done.returncode in codes, f"{command}\n{done.stderr}"
         # Lines are wrapped to the terminal, and the page has its own width.
         assert " ".join(done.stdout.split()).startswith(" ".join(expected.split())), f"{command}\n{done.stdout}"

@@ -90,6 +90,7 @@ fn pair_from<'a>(
     base: &'a ModelSignature,
     other: &'a ModelSignature,
 ) -> Result<Fit<'a>, PairingError> {
+    // Exporters change the order of inputs more often than their names.
     let place = |value: &ValueInfo| base.inputs.iter().position(|one| one.name == value.name);
     let by_name: Option<Vec<usize>> = other.inputs.iter().map(place).collect();
     let is_by_name = by_name.is_some();
@@ -103,6 +104,7 @@ fn pair_from<'a>(
             });
         }
     };
+    // Rounding an input would make every operator behind it differ, so only wider dtypes fit.
     let mut pairs = places.iter().map(|&i| &base.inputs[i]).zip(&other.inputs);
     if let Some(misfit) = pairs.find(|(from, to)| !widened::is_within(from.dtype, to.dtype)) {
         return Ok(Err(misfit));
@@ -141,6 +143,7 @@ impl InputPairing {
                         found: base[place].dtype(),
                     }
                 })?;
+                // The base model takes extents that this one may have fixed otherwise.
                 check_shape(value, tensor.shape())?;
                 Ok(tensor)
             })

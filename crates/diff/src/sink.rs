@@ -143,6 +143,7 @@ impl ComparingSink {
                 .and_then(|(golden, view)| {
                     StreamedDifference::measure(view, golden, &mut file, self.options.difference)
                 });
+            // A tensor that cannot be compared here may have a partner of another name.
             match (golden, &found) {
                 (Some(golden), Some(found)) => {
                     if !found.is_identical {
@@ -186,6 +187,7 @@ impl ComparingSink {
         tensor: &Tensor,
         golden: Option<(&ExecutionSlot, &StreamedDifference)>,
     ) -> Result<HeldElements, SinkError> {
+        // A golden dump on disk holds nothing that could be shared.
         let shared = golden.filter(|(_, found)| found.is_identical);
         let shared = shared.and_then(|(golden, _)| golden.held().cloned());
         let elements = match (held.known(tensor), shared) {
@@ -214,6 +216,7 @@ impl ComparingSink {
         let Some(thresholds) = &self.options.stop_beyond else {
             return;
         };
+        // An input that differs was an output before, or comes from outside and shows in one.
         if side != SlotSide::Output || found.is_identical {
             return;
         }
@@ -225,6 +228,7 @@ impl ComparingSink {
                 step: record.step,
                 timestamp_us: record.timestamp_us,
             };
+            // Two writers may come out of order, and the earlier operator counts.
             let mut beyond = lock(&self.beyond);
             *beyond = Some(beyond.map_or(found, |first| first.min(found)));
             drop(beyond);

@@ -126,6 +126,7 @@ impl HeldDump {
             descriptions,
             ..DumpIndex::default()
         };
+        // As a table counts them: an operator in a loop runs several times in one step.
         let mut n_calls: HashMap<(u64, u32, String), usize> = HashMap::new();
         for record in state.records {
             let operator = &record.operator;

@@ -131,6 +131,7 @@ pub fn level_of_difference(
         metrics: Metrics::from_difference(found),
         ..SlotResult::default()
     };
+    // Of two floats the coarser one says how exact the output can be.
     let limits = thresholds.bounds(dtype_of(&slot), names.0, names.1);
     judge_slot(&mut slot, &limits, thresholds);
     slot.level

@@ -158,10 +158,12 @@ impl DiffArguments {
     fn run_sides(&self, mut sides: DiffSides) -> Result<(), CommandFailure> {
         let options = &self.options;
         let place = self.place()?;
+        // The paths alone would not tell a model in two engines apart.
         let labels = [sides.target.label(), sides.golden.label()].map(Path::to_owned);
         let request = options.request((&labels[0], &labels[1]), options.judging()?)?;
         let mut both = BothSides::new(self, &request, &place);
         let compared = both.compare(&mut sides)?;
+        // The verdict comes before the operators that are run again for it, which may take a while.
         options.print(&compared.comparison)?;
         if options.has_words() {
             if !self.no_replay {
@@ -222,6 +224,7 @@ impl DiffArguments {
         if let (SidePath::Dump(_), Some(SidePath::Dump(_))) = (target, golden) {
             return Ok(None);
         }
+        // The options for the golden side count, whether or not it is the same file.
         let golden_side = match (target, golden) {
             (_, Some(golden)) => golden,
             (SidePath::Model(_), None) => target,
@@ -344,6 +347,7 @@ impl DiffArguments {
         target: &SidePath,
         golden: Option<&SidePath>,
     ) -> Result<(), CommandFailure> {
+        // Nothing runs here, so that the dumps are read where they are.
         let paths = [target, golden.unwrap_or(target)].map(|side| side.path().to_owned());
         let request = (self.options).request((&paths[0], &paths[1]), self.options.judging()?)?;
         let compared = progress::with_spinner("comparing", || run::run(&request));
@@ -360,6 +364,7 @@ impl DiffArguments {
         dumps: (&Option<PathBuf>, &Option<PathBuf>),
     ) -> Result<(), CommandFailure> {
         self.options.write(&comparison)?;
+        // Before the page takes the result, and keeps the command for as long as it is looked at.
         let code = self.options.code(&comparison);
         if self.options.has_page() || self.view {
             let server = self.view.then_some(&self.server);
@@ -380,6 +385,7 @@ fn quoted(path: &Path) -> String {
 
 /// A word as a shell takes it.
 pub(crate) fn quote(word: &str) -> String {
+    // Everything else may mean something to a shell, `~` and `*` among them.
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         return word.to_owned();

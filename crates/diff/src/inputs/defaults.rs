@@ -40,6 +40,7 @@ pub fn default_shapes(signature: &ModelSignature) -> BTreeMap<String, Shape> {
 
 fn extent(value: &ValueInfo, axis: usize, name: &str) -> usize {
     let name = name.to_ascii_lowercase();
+    // Sequence-first models have their batch second, and say so by its name.
     let is_batch = name.contains("batch") || axis == 0;
     // Names such as `height` tell; else images are known by their four axes and few channels.
     let is_named = ["height", "width"].iter().any(|word| name.contains(word));

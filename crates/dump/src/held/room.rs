@@ -55,6 +55,7 @@ impl HeldRoom {
             .try_update(Ordering::Relaxed, Ordering::Relaxed, |n| {
                 n.checked_add(n_bytes).filter(|n| *n <= self.bytes_max)
             });
+        // By reference: the engine makes its next tensors in other memory.
         if taken.is_ok() {
             return Ok(HeldElements::in_memory(bytes.clone()));
         }

@@ -45,6 +45,7 @@ pub(super) fn read_values(
             .map(move |&run| &dumps[i].runs[run].slots[..])
     };
     let executions: Vec<&[ExecutionSlot]> = of_side(0).chain(of_side(1)).collect();
+    // In the order of execution, the target's first, so that the result does not depend on threads.
     let mut firsts: HashMap<ContentsKey<'_>, SlotPlace> = HashMap::new();
     let mut places: Vec<Vec<SlotPlace>> = Vec::with_capacity(executions.len());
     for (nth, slots) in executions.iter().enumerate() {
@@ -141,6 +142,7 @@ fn read_value(
         });
     }
     let read = slot.with_elements(file, |view| {
+        // One pass for both, as they ask for the same bytes.
         let (digest, computed) = digest_and_stats(view);
         let stats = computed.ok()?.stats;
         Some(ReadValue {

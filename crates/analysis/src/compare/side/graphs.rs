@@ -76,6 +76,7 @@ impl DumpGraphs {
         mindspore: &[RankGraph],
     ) -> DumpGraphs {
         let mut graphs = DumpGraphs::default();
+        // A dump that is nowhere has no directory to look into.
         if !known.is_empty() {
             let root = side.root.clone();
             let files = known.into_iter();

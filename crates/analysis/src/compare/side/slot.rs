@@ -173,6 +173,7 @@ impl ExecutionSlot {
         if elements.kind != Some(FileKind::Elements) || self.problem.is_some() {
             return None;
         }
+        // An address does for a number: elements that are held stay where they are.
         match &self.held {
             Some(held) => Some(held.number()),
             None => self.offset(),

@@ -69,6 +69,7 @@ impl ReportArguments {
 
     /// Writes JSON to a file, or to standard output.
     pub(super) fn write_json(&self, value: &Value, path: &Path) -> Result<(), CommandFailure> {
+        // One object for people and programs alike, with a line end as other tools expect it.
         let text = format!("{value:#}\n");
         if path == Path::new(STDOUT) {
             let mut out = BufWriter::new(console::json_out());

@@ -61,6 +61,7 @@ impl SideInputs {
         if !arguments.inputs.is_empty() || signature.inputs.is_empty() {
             return SideInputs::made(arguments, signature, None);
         }
+        // Numbers that the dump has, so that both sides' steps find each other.
         let mut steps: Vec<Option<u64>> = dump.runs.iter().map(|run| run.place.step).collect();
         steps.sort_unstable();
         steps.dedup();

@@ -122,6 +122,7 @@ pub(super) fn run(
         n_left -= n_done;
         nth += 1;
     }
+    // Of the first run: others may take another branch.
     runs.n_operators = golden.map_or(0, |(golden, _)| golden.runs.len());
     if arguments.options.has_words() {
         runs.print(path)?;
@@ -204,13 +205,14 @@ impl RepeatedRuns {
                 continue;
             }
             let operator = &seen.operator;
+            // The task alone does not tell iterations of a loop apart; names do.
             let key = (seen.step, operator.task_id, operator.op_name.clone());
             let varying = self.varying.entry(key);
             varying
                 .or_insert_with(|| VaryingOperator::new(&seen))
                 .note(&seen);
         }
-        // An operator that did not run again has nothing to be compared.
+        // An operator that did not run again, as in another branch, has nothing to be compared.
         let n_expected = golden.runs.len() as u64 * u64::from(n_runs);
         let n_missing = n_expected.saturating_sub(n_executions);
         self.n_uncompared += usize::try_from(n_missing).unwrap_or(usize::MAX);

@@ -39,6 +39,7 @@ pub(super) fn replay_suspects(
     writeln!(out)?;
     line!(out, "run again alone, by {}:", model.engine.name())?;
     drop(out);
+    // An operator alone has no graph to be fused in.
     let mut options = model.engine.load_options().clone();
     options.graph = GraphKind::Original;
     print_replayed(
@@ -86,6 +87,7 @@ fn suspects(comparison: &Comparison, target: &ComparedDump) -> Vec<usize> {
         );
     }
     let mut runs: Vec<usize> = Vec::new();
+    // The same operator may be named twice: as the first failure and as the first difference.
     for name in names {
         let found = target.runs.iter().position(|run| is_named(run, name));
         runs.extend(found.filter(|run| !runs.contains(run)));

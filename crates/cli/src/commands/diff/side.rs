@@ -72,6 +72,7 @@ impl ModelSide {
         }
         how.extend(options.providers.iter().cloned());
         how.extend(widened.as_ref().map(|_| "as float32".to_owned()));
+        // Not a path, but results and pages show it where they show those of dumps.
         let label = PathBuf::from(format!("{} [{}]", path.display(), how.join(", ")));
         let id = ModelId {
             file_stem: file_stem(path),

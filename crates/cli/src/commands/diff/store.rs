@@ -40,6 +40,7 @@ impl KeepingPlace {
         modes: PermissionModes,
     ) -> Result<KeepingPlace, CommandFailure> {
         for side in ["target", "golden"] {
+            // A link that leads nowhere is in the way as well.
             let path = root.join(side);
             if path.symlink_metadata().is_ok() {
                 let message = format!("`{}` exists already", path.display());
@@ -87,6 +88,7 @@ impl KeepingPlace {
         model: &ModelSide,
     ) -> Result<SideStore, CommandFailure> {
         match self {
+            // Both sides share the room, as the memory is one.
             KeepingPlace::Process(room) => {
                 Ok(SideStore::Held(Arc::new(HeldDump::new(room.clone()))))
             }
@@ -136,7 +138,9 @@ impl SavedSide {
             ..RunRecord::default()
         };
         model.engine.record(&mut record);
+        // A page, and whoever finds the dump later, is told by this how it was made.
         let begun = RunRecorder::begin(&dump, &request, record, LeftOvers::default());
+        // Names, attributes and wiring of the graph lie beside the tensors.
         let described = dump.describe(&*model.model, &model.id);
         described.map_err(partial)?;
         Ok(SavedSide {
@@ -185,6 +189,7 @@ impl SideStore {
                     dump,
                     recorder,
                 } = *saved;
+                // The record ends before the dump is opened: a reader would take it for unfinished.
                 recorder.add(outcome.n_steps, &outcome.summary);
                 recorder
                     .finish(&dump, RunState::Finished)

@@ -17,6 +17,7 @@ impl TensorFile {
     /// [`StoreError`] if the file cannot be read, or does not reach as far.
     pub fn open_elements(record: &IndexedTensor) -> Result<TensorFile, StoreError> {
         let path = &record.path;
+        // What is held has no path that could be opened.
         let bytes = match &record.held {
             Some(held) => held.bytes(),
             None => FileBytes::open_in_dump(path),
