@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -445,6 +446,28 @@ def test_nothing_is_left_in_the_temporary_directory(
     monkeypatch.setenv("TMPDIR", str(tmp_path / "missing"))
     refused = run_diff(opscope, *paths, "--memory", 0)
     assert (refused.returncode, "temporary file" in refused.stderr) == (PARTIAL, True), refused.stderr
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
+def test_the_page_leaves_nothing_behind(
+    opscope: Binary, generated: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: signal.Signals
+) -> None:
+    """It looks into dumps in the temporary directory, which go with it."""
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    model = CASES_BY_NAME["digits_cnn"].model_path(generated)
+    target = tmp_path / "target.onnx"
+    onnx.save(faults.change_weight(onnx.load(model), "fc.weight", one_element), target)
+    engine = opscope.engine.options if opscope.engine else []
+    command = list(map(str, (opscope.path, "diff", *engine, target, model, "--no-replay", "--view", "--no-open")))
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        address = next(line for line in process.stdout if line.startswith("http://"))
+        assert "/overview" in address
+        assert [path.stat().st_mode & 0o777 for path in temporary.iterdir()] == [0o700]
+        process.send_signal(end)
+        assert process.wait(TIMEOUT_SECONDS) == FAILED
+    assert list(temporary.iterdir()) == []
 
 
 def test_text_for_people(opscope: Binary, generated: Path, tmp_path: Path) -> None:

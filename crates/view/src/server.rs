@@ -132,14 +132,18 @@ impl PageServer {
         self.shared.runs.clone()
     }
 
-    /// Answers until the process is interrupted or told to end.
+    /// Answers until the process is interrupted or told to end, or [`ShownRuns::end`] is called.
     ///
     /// # Errors
     /// [`ViewError::Serve`] if the port is lost.
     pub fn run(self) -> Result<(), ViewError> {
         let shown = self.shown();
+        let mut news = shown.news();
         self.serve(async move {
-            interrupted().await;
+            tokio::select! {
+                () = interrupted() => {}
+                _ = news.wait_for(|news| news.is_ending) => {}
+            }
             // Pages wait for news with a connection of their own, which would hold the end up.
             shown.end();
         })

@@ -76,8 +76,8 @@ impl ShownRuns {
         current.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Ends all waiting for news.
-    pub(crate) fn end(&self) {
+    /// Ends all waiting for news, and the page.
+    pub fn end(&self) {
         self.0.news.send_modify(|news| news.is_ending = true);
     }
 

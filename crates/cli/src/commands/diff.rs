@@ -170,8 +170,10 @@ impl DiffArguments {
                 replay_suspects(&request, &compared, &sides)?;
             }
             both.tell_costs();
-            let mut out = console::out();
-            line!(out, "{}", self.next_command(&compared, &place))?;
+            if !self.view {
+                let mut out = console::out();
+                line!(out, "{}", self.next_command(&compared, &place))?;
+            }
         }
         let paths = (&compared.target.path, &compared.golden.path);
         self.finish(compared.comparison, paths)

@@ -5,15 +5,20 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use opscope_analysis::compare::run::CompareError;
 use opscope_analysis::default_jobs;
 use opscope_view::{PageServer, PageState, ServerOptions, UnfinishedSurvey, ViewError, ViewedRuns};
 
+use crate::commands::dump::run_model::is_signalled;
 use crate::commands::saved_result::{self, program};
 use crate::console::{self, line, tell};
 use crate::exit::{CommandFailure, UNREADABLE, USAGE, check_path};
 use crate::progress;
+
+/// How often a signal is looked for.
+const BETWEEN_CHECKS: Duration = Duration::from_millis(50);
 
 /// Show a dump, or two dumps and where they part, as a page in the browser
 ///
@@ -107,6 +112,15 @@ pub(crate) fn serve(
         // The end of the server ends the process, and with it what nobody will see.
         thread::spawn(move || rest.finish(&shown));
     }
+    // A signal that comes before the server listens for it, where a model ran before, is noted by
+    // the handler of the run.
+    let shown = page.shown();
+    thread::spawn(move || {
+        while !is_signalled() {
+            thread::sleep(BETWEEN_CHECKS);
+        }
+        shown.end();
+    });
     page.run().map_err(failure)
 }
 

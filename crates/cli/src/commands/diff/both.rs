@@ -253,9 +253,15 @@ impl<'a> BothSides<'a> {
             reference: None,
             measured: measured.map(ComparingSink::measured),
         };
+        // A session that is over counts as stopped, and a signal would end the process at once: its
+        // temporary dumps would stay.
+        stop_on_signal(Arc::default());
         let start = Instant::now();
         let compared = progress::with_spinner("comparing", || run::run_opened(self.request, dumps));
         self.times.push(("comparing", start.elapsed()));
+        if is_signalled() {
+            return Err(CommandFailure::silent(INTERRUPTED));
+        }
         Ok(ComparedSides {
             comparison: compared.map_err(compare::failure)?,
             target,
