@@ -463,10 +463,11 @@ def test_the_page_leaves_nothing_behind(
     command = list(map(str, (opscope.path, "diff", *engine, target, model, "--no-replay", "--view", "--no-open")))
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         address = next(line for line in process.stdout if line.startswith("http://"))
-        assert "/overview" in address
-        assert [path.stat().st_mode & 0o777 for path in temporary.iterdir()] == [0o700]
+        modes = [path.stat().st_mode & 0o777 for path in temporary.iterdir()]
         process.send_signal(end)
         assert process.wait(TIMEOUT_SECONDS) == FAILED
+    assert "/overview" in address
+    assert modes == [0o700]
     assert list(temporary.iterdir()) == []
 
 

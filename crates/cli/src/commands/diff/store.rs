@@ -1,5 +1,7 @@
 //! Where the tensors of a side are kept: in this process, or in a dump on disk.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -56,7 +58,11 @@ impl KeepingPlace {
 
     /// A private directory that is removed at the end.
     pub(super) fn temporary() -> Result<KeepingPlace, CommandFailure> {
-        let directory = tempfile::Builder::new().prefix("opscope-diff-").tempdir();
+        let directory = tempfile::Builder::new()
+            .prefix("opscope-diff-")
+            // Without this others may list it.
+            .permissions(Permissions::from_mode(0o700))
+            .tempdir();
         let directory = directory.map_err(|error| {
             let place = std::env::temp_dir();
             let error = anyhow::Error::new(error);

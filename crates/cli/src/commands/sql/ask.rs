@@ -1,7 +1,9 @@
 //! Asking, with the engine.
 
 use std::collections::HashSet;
+use std::fs::Permissions;
 use std::io::{BufWriter, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
@@ -156,7 +158,7 @@ impl PreparedTables {
         let index = match own_index(dump, options) {
             Some(index) => index,
             None => {
-                let place = TempDir::new().map_err(|error| {
+                let place = private_dir().map_err(|error| {
                     let error = anyhow!(error).context("no place for tables");
                     CommandFailure::new(PARTIAL, error)
                 })?;
@@ -307,4 +309,11 @@ fn failure(error: SqlError) -> CommandFailure {
         SqlError::Answer(_) => CommandFailure::new(UNREADABLE, error),
         SqlError::Output(source) => CommandFailure::new(PARTIAL, source),
     }
+}
+
+/// A temporary directory that nobody else can list.
+fn private_dir() -> std::io::Result<TempDir> {
+    tempfile::Builder::new()
+        .permissions(Permissions::from_mode(0o700))
+        .tempdir()
 }
