@@ -3,33 +3,16 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from binary import TIMEOUT_SECONDS
+from console_blocks import commands
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ["docs/compare/examples.md", "docs/guide.md"]
-
-
-def commands(page: str) -> list[tuple[str, str]]:
-    """Each command with the beginning of its output. Lines that begin with `> ` continue a command.
-
-    Blocks that need PyTorch are marked, and are run by its own tests.
-    """
-    found: list[tuple[str, str]] = []
-    for block in re.findall(r"^```console\n(.*?)^```", page, re.S | re.M):
-        for line in block.splitlines():
-            if line.startswith("$ "):
-                found.append((line[2:], ""))
-            elif line.startswith(">"):
-                found[-1] = (f"{found[-1][0]}\n{line[2:]}", "")
-            else:
-                found[-1] = (found[-1][0], f"{found[-1][1]}\n{line}")
-    return found
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -3,8 +3,8 @@
 
 use anyhow::Result;
 
-use super::{bench_of, run_stage};
-use crate::command::{cargo, root};
+use super::{bench_of, build_binary, run_stage};
+use crate::command::root;
 use crate::{E2E_REQUIREMENTS, built, python};
 
 /// Compares whole directories. The variable `MSACCUCMP` names the vendor's script, if it is to be
@@ -26,17 +26,7 @@ pub(super) fn run() -> Result<()> {
         Err(error) => eprintln!("{error:#}"),
     }
     run_stage("compare", bench)?;
-    let build = [
-        "build",
-        "--release",
-        "--workspace",
-        "--exclude",
-        "opscope-sql",
-        "--bin",
-        "opscope",
-        "--locked",
-    ];
-    run_stage("binary", cargo(&build))?;
+    build_binary()?;
     let mut script = python::with_packages(E2E_REQUIREMENTS)?;
     script
         .arg(root().join(DUMPS))

@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 
-use super::{FULL_SIZE, run_stage};
-use crate::command::{cargo, root};
+use super::{FULL_SIZE, build_binary, run_stage};
+use crate::command::root;
 use crate::{E2E_REQUIREMENTS, built, python};
 
 /// Runs both sides of each model, with and without looking at anything.
@@ -15,17 +15,7 @@ pub(super) fn run() -> Result<()> {
     generate.arg("tests/models/generate.py").arg(&models);
     generate.args(["--size", "full", "--only"]).args(FULL_SIZE);
     run_stage("models", generate)?;
-    let build = [
-        "build",
-        "--release",
-        "--workspace",
-        "--exclude",
-        "opscope-sql",
-        "--bin",
-        "opscope",
-        "--locked",
-    ];
-    run_stage("binary", cargo(&build))?;
+    build_binary()?;
     let mut script = python::with_packages(E2E_REQUIREMENTS)?;
     script
         .arg(root().join(MODELS))

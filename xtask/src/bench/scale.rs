@@ -2,25 +2,15 @@
 
 use anyhow::Result;
 
-use super::run_stage;
-use crate::command::{cargo, root};
+use super::{build_binary, run_stage};
+use crate::command::root;
 use crate::{E2E_REQUIREMENTS, built, python};
 
 /// Makes the models, runs the commands and checks what they print.
 const SCRIPT: &str = "tests/bench/scale.py";
 
 pub(super) fn run() -> Result<()> {
-    let build = [
-        "build",
-        "--release",
-        "--workspace",
-        "--exclude",
-        "opscope-sql",
-        "--bin",
-        "opscope",
-        "--locked",
-    ];
-    run_stage("binary", cargo(&build))?;
+    build_binary()?;
     let mut script = python::with_packages(E2E_REQUIREMENTS)?;
     // Each run has a folder of its own, and removes it.
     let out = format!("target/bench-scale/{}", std::process::id());

@@ -8,11 +8,11 @@ use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 use serde_json::json;
 
+use super::super::build_binary;
 use super::figures::StepTimes;
 use super::tree::{self, ExpectedTree};
 use super::{N_STEPS, NET_NAME, STEPS_DUMPED, output_of, settle, write_config};
 use crate::built;
-use crate::command::{cargo, run as run_stage};
 
 /// Names a binary to measure instead of the one that would be built.
 const BINARY: &str = "OPSCOPE";
@@ -38,17 +38,7 @@ pub(super) fn binary() -> Result<PathBuf> {
         return fs::canonicalize(&path)
             .with_context(|| format!("cannot find `{}`", path.display()));
     }
-    let build = [
-        "build",
-        "--release",
-        "--workspace",
-        "--exclude",
-        "opscope-sql",
-        "--bin",
-        "opscope",
-        "--locked",
-    ];
-    run_stage("binary", cargo(&build))?;
+    build_binary()?;
     built("release", "opscope")
 }
 

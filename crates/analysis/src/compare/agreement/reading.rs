@@ -28,7 +28,10 @@ pub(super) type SlotValues = Vec<Option<Arc<ReadValue>>>;
 type SlotPlace = (usize, usize);
 
 /// Contents of a dump that says where its bytes are, with what they are taken for.
-type ContentsKey<'a> = (&'a Path, u64, Option<DType>, Option<&'a [u64]>);
+type ContentsKey<'a> = (
+    (&'a Path, u64),
+    (Option<DType>, Option<Layout>, Option<&'a [u64]>),
+);
 
 /// The values of executions of both sides.
 ///
@@ -83,7 +86,8 @@ pub(super) fn read_values(
 
 fn key_of(slot: &ExecutionSlot) -> Option<ContentsKey<'_>> {
     let number = slot.contents_number()?;
-    Some((&slot.path, number, slot.dtype, slot.shape.as_deref()))
+    let taken_for = (slot.dtype, slot.layout, slot.shape.as_deref());
+    Some(((&slot.path, number), taken_for))
 }
 
 /// A slot's value.

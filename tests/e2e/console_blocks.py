@@ -1,0 +1,23 @@
+"""The commands of a page of the documentation, with what they print."""
+
+from __future__ import annotations
+
+import re
+
+
+def commands(page: str, kind: str = "") -> list[tuple[str, str]]:
+    """Each command with the beginning of its output. Lines that begin with `>` continue a command.
+
+    Blocks that need PyTorch are of the kind `torch`, and are run by its own tests.
+    """
+    found: list[tuple[str, str]] = []
+    opening = f"```console {kind}".rstrip()
+    for block in re.findall(rf"^{opening}\n(.*?)^```", page, re.S | re.M):
+        for line in block.splitlines():
+            if line.startswith("$ "):
+                found.append((line[2:], ""))
+            elif line.startswith(">"):
+                found[-1] = (f"{found[-1][0]}\n{line[2:]}", "")
+            else:
+                found[-1] = (found[-1][0], f"{found[-1][1]}\n{line}")
+    return found
