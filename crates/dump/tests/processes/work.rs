@@ -156,7 +156,7 @@ pub(crate) fn n_written(n: u64) -> usize {
 
 /// All processes give the same names and the same times. Some names are too long for a file system;
 /// the bytes belong to the process.
-fn record(thread: u64, i: u64) -> Record {
+pub(crate) fn record(thread: u64, i: u64) -> Record {
     let n_bytes = [16, 4096, 40_000][usize::try_from(i % 3).unwrap()];
     let mut bytes = std::process::id().to_le_bytes().to_vec();
     bytes.extend(thread.to_le_bytes());

@@ -72,6 +72,12 @@ impl StepRows {
                 return Ok(new(table, None, 0));
             }
             if let Some(file) = creator.create_growing(&path)? {
+                // Another process may have finished its step of this name after the first look. Now
+                // that the journal is ours nobody else can.
+                if creator.exists(&table) {
+                    remove(&path)?;
+                    continue;
+                }
                 creator.write_at(&file, 0, &[journal::MAGIC])?;
                 return Ok(new(table, Some(file), journal::MAGIC.len() as u64));
             }
@@ -95,7 +101,7 @@ impl StepRows {
             for rows in records.iter_mut().filter(|rows| !rows.is_empty()) {
                 let start = bytes.len() as u64;
                 let encoded = journal::encode(rows, &mut bytes);
-                encoded.map_err(self.failed("write", journal.path()))?;
+                encoded.map_err(failed("write", journal.path()))?;
                 frames.push((time(rows), start..bytes.len() as u64));
             }
             // Written in turn: behind a frame that is missing those that follow could not be found.
@@ -125,7 +131,7 @@ impl StepRows {
         state.rows.sort_by_key(|rows| time(rows));
         let bytes = self.journal.as_ref().map(|journal| {
             let opened = FileBytes::open_in_dump(journal.path());
-            opened.map_err(self.failed("read", journal.path()))
+            opened.map_err(failed("read", journal.path()))
         });
         let bytes = bytes.transpose()?;
         let bytes = bytes.as_ref().map(AsRef::as_ref).unwrap_or_default();
@@ -136,7 +142,7 @@ impl StepRows {
         })?;
         // Only now: killed in between, both are there and readers take the table.
         if let Some(journal) = &self.journal {
-            std::fs::remove_file(journal.path()).map_err(self.failed("remove", journal.path()))?;
+            remove(journal.path())?;
         }
         Ok((self.table.clone(), n_bytes))
     }
@@ -147,17 +153,21 @@ impl StepRows {
         let Some(journal) = &self.journal else {
             return Ok(());
         };
-        std::fs::remove_file(journal.path()).map_err(self.failed("remove", journal.path()))
+        remove(journal.path())
     }
+}
 
-    fn failed(&self, action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError {
-        let path = path.to_owned();
-        move |source| StoreError::Io {
-            action,
-            path,
-            source,
-        }
+fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError {
+    let path = path.to_owned();
+    move |source| StoreError::Io {
+        action,
+        path,
+        source,
     }
+}
+
+fn remove(journal: &Path) -> Result<(), StoreError> {
+    std::fs::remove_file(journal).map_err(failed("remove", journal))
 }
 
 /// `step-3.rows`, `step-3.1.rows`, …
