@@ -97,7 +97,10 @@ impl HeldDump {
     pub fn push(&self, record: &Record, elements: Vec<HeldElements>) -> WrittenFiles {
         let slots = record.slots().zip(elements);
         let tensors = slots
-            .map(|((side, index, tensor), held)| described(side, index, tensor, held))
+            .map(|((side, index, tensor), held)| IndexedTensor {
+                placement: record.operator.placement(side, index).cloned(),
+                ..described(side, index, tensor, held)
+            })
             .collect();
         self.lock().records.push(HeldRecord {
             model: record.model.clone(),
@@ -194,6 +197,7 @@ fn execution_of(record: &HeldRecord, call: usize) -> IndexedExecution {
         rank: Some(0),
         step: Some(record.step),
         run: call,
+        collective: record.operator.collective.clone(),
         ..IndexedExecution::default()
     }
 }

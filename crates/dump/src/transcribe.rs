@@ -198,12 +198,26 @@ fn operator_of(group: &[IndexedTensor]) -> Operator {
             .max()
             .unwrap_or(0)
     };
+    // Another form may have no room for them; the native one keeps them.
+    let placements = |side, n| {
+        let mut placements = vec![None; n];
+        for tensor in group {
+            if let Some((_, index)) = tensor.slot.filter(|(known, _)| *known == side) {
+                placements[index as usize] = tensor.placement.clone();
+            }
+        }
+        placements
+    };
+    let (n_inputs, n_outputs) = (n_slots(SlotSide::Input), n_slots(SlotSide::Output));
     Operator {
         task_id: group[0].task_id.unwrap_or(0),
         op_type: execution.op_type.to_string(),
         op_name: execution.op_name.to_string(),
-        inputs: vec![String::new(); n_slots(SlotSide::Input)],
-        outputs: vec![String::new(); n_slots(SlotSide::Output)],
+        inputs: vec![String::new(); n_inputs],
+        outputs: vec![String::new(); n_outputs],
+        collective: execution.collective.clone(),
+        input_placements: placements(SlotSide::Input, n_inputs),
+        output_placements: placements(SlotSide::Output, n_outputs),
         ..Operator::default()
     }
 }

@@ -8,13 +8,14 @@ use std::sync::Arc;
 use std::{env, fs};
 
 use opscope_capture::{
-    CaptureSession, FailurePolicy, Plan, RingOptions, SessionOptions, SessionSummary,
+    CaptureSession, FailurePolicy, Plan, RingOptions, SessionOptions, SessionSummary, Sink,
 };
 use opscope_dump::NativeSink;
-use opscope_store::atomic_file::PermissionModes;
+use opscope_store::atomic_file::{Creator, PermissionModes};
 use opscope_store::dump;
 use opscope_store::reader::{DumpIndex, TensorFile, read_dump, read_dump_into, read_overview};
-use opscope_store::record::{ModelId, Operator};
+use opscope_store::record::parallel::{Collective, CollectiveKind, Placement, Reduction};
+use opscope_store::record::{ModelId, Operator, Record};
 use opscope_tensor::{DType, Shape, Tensor};
 
 const TIME: &str = "20240102030405";
@@ -77,6 +78,52 @@ fn rows_that_were_reported_are_there_when_files_cannot_grow() {
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{text}");
     assert!(text.contains("1 passed"), "{text}");
+}
+
+/// From the table of a whole step, and from the journal of one that is not over.
+#[test]
+fn rows_tell_collectives_and_placements() {
+    let dir = tempfile::tempdir().unwrap();
+    let creator = Arc::new(Creator::in_dump(dir.path(), PermissionModes::default()));
+    let sink = NativeSink::lazy_by(creator, dir.path(), TIME, 3);
+    let placement: Arc<Placement> = Arc::new("dp=1/2:R,tp=1/2:S(0) of [6]".parse().unwrap());
+    let collective = Arc::new(Collective {
+        kind: CollectiveKind::AllReduce(Some(Reduction::Sum)),
+        ranks: vec![1, 3],
+    });
+    let operator = Arc::new(Operator {
+        op_type: "all_reduce".into(),
+        op_name: "loss".into(),
+        inputs: vec!["x".into()],
+        outputs: vec!["y".into()],
+        collective: Some(collective.clone()),
+        output_placements: vec![Some(placement.clone())],
+        ..Operator::default()
+    });
+    let model = Arc::new(ModelId {
+        file_stem: "net".into(),
+        load: Some(1),
+        ..ModelId::default()
+    });
+    for step in 0..2 {
+        let record = Record {
+            model: model.clone(),
+            operator: operator.clone(),
+            step,
+            timestamp_us: step,
+            inputs: vec![(0, tensor(step, 1, 3))],
+            outputs: vec![(0, tensor(step, 2, 3))],
+        };
+        sink.write(&record).unwrap();
+    }
+    sink.end_step(&model, 0).unwrap();
+    let index = read(dir.path());
+    assert_eq!(index.tensors.len(), 4);
+    for pair in index.tensors.chunks(2) {
+        assert_eq!(pair[0].execution.collective.as_ref(), Some(&collective));
+        assert_eq!(pair[0].placement, None);
+        assert_eq!(pair[1].placement.as_ref(), Some(&placement));
+    }
 }
 
 fn with_limited_files(dir: &Path) {

@@ -1,11 +1,14 @@
 //! Records of single executions of operators, and the graphs that the operators belong to.
 
 pub mod graph;
+pub mod parallel;
 
 use std::sync::Arc;
 
 use opscope_tensor::Tensor;
 use serde::{Deserialize, Serialize};
+
+use self::parallel::{Collective, Placement};
 
 /// One node of a model's graph.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,6 +42,13 @@ pub struct Operator {
     pub original_outputs: Vec<Option<(String, u32)>>,
     /// Where a program calls it, if it is known.
     pub call_site: Option<CallSite>,
+    /// The collective that it is.
+    pub collective: Option<Arc<Collective>>,
+    /// Of which distributed tensors its inputs are parts, in position; shorter where nothing more
+    /// is known.
+    pub input_placements: Vec<Option<Arc<Placement>>>,
+    /// The same of its outputs.
+    pub output_placements: Vec<Option<Arc<Placement>>>,
 }
 
 /// Where a program calls an operator; texts are empty where nobody knows.
@@ -69,6 +79,15 @@ pub struct DefaultAttribute {
 }
 
 impl Operator {
+    /// Of which distributed tensor a slot holds a part.
+    pub fn placement(&self, side: SlotSide, index: usize) -> Option<&Arc<Placement>> {
+        let placements = match side {
+            SlotSide::Input => &self.input_placements,
+            SlotSide::Output => &self.output_placements,
+        };
+        placements.get(index)?.as_ref()
+    }
+
     /// The name without the numbers of iterations at its end.
     pub fn name_in_file(&self) -> &str {
         let mut name = self.op_name.as_str();

@@ -15,6 +15,7 @@ use opscope_store::reader::{
 };
 use opscope_store::record::CallSite;
 use opscope_store::record::graph::GraphDescription;
+use opscope_store::record::parallel::Collective;
 use opscope_store::{SharedPath, SharedText, StoreError, record};
 
 use crate::error_chain::chain;
@@ -99,6 +100,8 @@ pub struct OperatorExecution {
     pub original_names: Vec<String>,
     /// Where the program calls it, where the dump itself says so.
     pub call_site: Option<Box<CallSite>>,
+    /// The collective that it is, where the dump says so.
+    pub collective: Option<Arc<Collective>>,
 }
 
 impl OperatorExecution {
@@ -339,6 +342,7 @@ impl ComparedDump {
                 slots: Vec::new(),
                 original_names: Vec::new(),
                 call_site: execution.call_site.clone().map(Box::new),
+                collective: execution.collective.clone(),
             });
             self.runs.len() - 1
         });

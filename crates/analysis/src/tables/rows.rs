@@ -153,6 +153,7 @@ fn execution_row(side: &ComparedDump, index: usize) -> SlotRow {
     let operator = described.and_then(|(_, graph, operator)| graph.operators.get(operator));
     // Dumps of msProbe have it beside each call.
     let recorded = run.call_site.as_deref().cloned().unwrap_or_default();
+    let collective = run.collective.as_ref();
     SlotRow {
         rank: run.place.rank.map(Into::into),
         model: run.place.model.as_deref().map(Into::into),
@@ -169,6 +170,8 @@ fn execution_row(side: &ComparedDump, index: usize) -> SlotRow {
         source: operator
             .and_then(|operator| call_site(operator, &operator.source, "source"))
             .or_else(|| text(&recorded.source)),
+        collective: collective.map(|one| one.kind.to_string().into()),
+        group_ranks: collective.and_then(|one| text(&one.ranks_text())),
         task: run.task_id.map(Into::into),
         time_us: run.timestamp_us.and_then(|time| i64::try_from(time).ok()),
         ..SlotRow::default()
@@ -231,6 +234,8 @@ fn describe(row: &mut SlotRow, slot: &ExecutionSlot, root: &Path) {
             .try_fold(1_u64, |n, &extent| n.checked_mul(extent))
             .and_then(|n| i64::try_from(n).ok());
     }
+    let placement = record.placement.as_ref();
+    row.placement = placement.map(|placement| placement.to_string().into());
     row.n_bytes = record.n_bytes.and_then(|n| i64::try_from(n).ok());
     // A single file has no directory to be below.
     let below = slot.path.strip_prefix(root).unwrap_or(&slot.path);

@@ -13,6 +13,7 @@ use crate::dump::PassedOver;
 use crate::dump::mindspore::{GraphOrder, RankGraph};
 use crate::file_format::graph_json::GraphFile;
 use crate::file_format::stats_csv::StatsTable;
+use crate::record::parallel::{Collective, Placement};
 use crate::record::{CallSite, SlotSide};
 use crate::{HeldElements, SharedPath, SharedText, StoreError};
 
@@ -78,6 +79,8 @@ pub struct IndexedExecution {
     pub run: usize,
     /// Where the program calls it, where the dump itself says so.
     pub call_site: Option<CallSite>,
+    /// The collective that it is, where the dump says so.
+    pub collective: Option<Arc<Collective>>,
 }
 
 /// Names of an operator besides [`IndexedExecution::op_name`].
@@ -167,6 +170,8 @@ pub struct IndexedTensor {
     pub original_shape: Option<Vec<u64>>,
     /// Name and output of the operator before fusion that made it, where the file says.
     pub original: Option<(String, u32)>,
+    /// Of which distributed tensor it is a part, where the dump says so.
+    pub placement: Option<Arc<Placement>>,
     /// Bytes of the elements.
     pub n_bytes: Option<u64>,
     /// The file that it is in, or that its statistics are in.

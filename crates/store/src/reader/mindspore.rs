@@ -215,6 +215,7 @@ fn execution(run: &OperatorRun) -> IndexedExecution {
         time: place.time.clone(),
         run: run.run,
         call_site: None,
+        collective: None,
     }
 }
 

@@ -77,15 +77,25 @@ const DESCRIPTIONS: [TableColumn; N_DESCRIPTIONS] = [
     named!(Int, offset),
 ];
 
-/// All columns, in the order in which they are written.
-pub(super) static ALL: [TableColumn; N_DESCRIPTIONS + N_COUNTS + NUMBER_NAMES.len()] = all();
+/// Columns that came later. They follow the others, as journals tell columns by their places.
+const N_LATER: usize = 3;
+const LATER: [TableColumn; N_LATER] = [
+    named!(Text, collective),
+    named!(Text, group_ranks),
+    named!(Text, placement),
+];
 
-const fn all() -> [TableColumn; N_DESCRIPTIONS + N_COUNTS + NUMBER_NAMES.len()] {
+const N_COLUMNS: usize = N_DESCRIPTIONS + N_COUNTS + NUMBER_NAMES.len() + N_LATER;
+
+/// All columns, in the order in which they are written.
+pub(super) static ALL: [TableColumn; N_COLUMNS] = all();
+
+const fn all() -> [TableColumn; N_COLUMNS] {
     let blank = TableColumn {
         name: "",
         cell: CellKind::Shape,
     };
-    let mut columns = [blank; N_DESCRIPTIONS + N_COUNTS + NUMBER_NAMES.len()];
+    let mut columns = [blank; N_COLUMNS];
     let mut i = 0;
     while i < columns.len() {
         columns[i] = if i < N_DESCRIPTIONS {
@@ -96,12 +106,14 @@ const fn all() -> [TableColumn; N_DESCRIPTIONS + N_COUNTS + NUMBER_NAMES.len()] 
                 name: ElementCounts::NAMES[nth + 1],
                 cell: CellKind::Count(nth),
             }
-        } else {
+        } else if i < N_COLUMNS - N_LATER {
             let nth = i - N_DESCRIPTIONS - N_COUNTS;
             TableColumn {
                 name: NUMBER_NAMES[nth],
                 cell: CellKind::Number(nth),
             }
+        } else {
+            LATER[i - (N_COLUMNS - N_LATER)]
         };
         i += 1;
     }

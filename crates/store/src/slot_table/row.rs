@@ -39,6 +39,10 @@ pub struct SlotRow {
     pub module: Option<Arc<str>>,
     /// File, line and function of the call.
     pub source: Option<Arc<str>>,
+    /// The collective that the operator is.
+    pub collective: Option<Arc<str>>,
+    /// The ranks of it, in the order of their group.
+    pub group_ranks: Option<Arc<str>>,
     /// The task.
     pub task: Option<i64>,
     /// The stream.
@@ -59,6 +63,8 @@ pub struct SlotRow {
     pub layout: Option<Arc<str>>,
     /// Extents.
     pub shape: Option<Arc<[i64]>>,
+    /// The part of a distributed tensor that it is.
+    pub placement: Option<Arc<str>>,
     /// Number of elements.
     pub n_elements: Option<i64>,
     /// Bytes of the elements.

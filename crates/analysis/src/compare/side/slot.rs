@@ -210,6 +210,7 @@ impl ExecutionSlot {
             shape: shared.shape.clone(),
             original_shape: shared.original_shape.clone(),
             original: None,
+            placement: None,
             n_bytes: shared.n_bytes,
             path: shared.path.clone(),
             held: self.held.clone(),

@@ -24,10 +24,12 @@ pub(super) fn rows(
     let rows = slots.map(|((side, index, tensor), place)| {
         // Absent optional slots have no tensor, but count.
         let value = value_name(&record.operator, side, index);
+        let placement = record.operator.placement(side, index);
         let mut row = SlotRow {
             side: Some(side.name().into()),
             slot: i64::try_from(index).ok(),
             value: value.map(Into::into),
+            placement: placement.map(|placement| placement.to_string().into()),
             ..common.clone()
         };
         describe(&mut row, tensor, content, place.as_ref());
@@ -41,6 +43,7 @@ fn execution_row(record: &Record, tree: &NativeTree) -> SlotRow {
     let (model, operator) = (&record.model, &record.operator);
     let text = |text: &str| (!text.is_empty()).then(|| Arc::<str>::from(text));
     let CallSite { module, source } = operator.call_site.clone().unwrap_or_default();
+    let collective = operator.collective.as_ref();
     SlotRow {
         rank: Some(tree.rank().into()),
         device: Some(model.device.into()),
@@ -53,6 +56,8 @@ fn execution_row(record: &Record, tree: &NativeTree) -> SlotRow {
         op_name: text(&operator.op_name),
         module: Some(module).filter(|text| !text.is_empty()),
         source: Some(source).filter(|text| !text.is_empty()),
+        collective: collective.map(|one| one.kind.to_string().into()),
+        group_ranks: collective.and_then(|one| text(&one.ranks_text())),
         task: Some(operator.task_id.into()),
         stream: Some(stream_id(model).into()),
         time_us: i64::try_from(record.timestamp_us).ok(),

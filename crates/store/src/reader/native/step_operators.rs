@@ -16,6 +16,7 @@ use crate::reader::tensor_file::FileKind;
 use crate::reader::tensor_statistics::TensorStatistics;
 use crate::reader::term::DumpTerm;
 use crate::record::SlotSide;
+use crate::record::parallel::{Collective, ParallelTextError, Placement};
 use crate::slot_table::SlotRow;
 use crate::tree::native::{file_below, run_dir_of};
 use crate::{SharedPath, SharedText, StoreError};
@@ -45,6 +46,9 @@ pub(super) struct KnownParts {
     names: HashSet<SharedText>,
     /// Numbers of files of elements.
     files: HashMap<SharedPath, u32>,
+    /// Collectives and placements by their texts; few are different.
+    collectives: HashMap<(Arc<str>, Arc<str>), Arc<Collective>>,
+    placements: HashMap<Arc<str>, Arc<Placement>>,
     /// The first statistics of each content, by file and offset.
     contents: HashMap<(u32, u64), TensorStatistics>,
 }
@@ -60,6 +64,33 @@ impl KnownParts {
         let name = SharedText::from(name.clone());
         self.names.insert(name.clone());
         name
+    }
+
+    fn collective(
+        &mut self,
+        kind: &Arc<str>,
+        ranks: Option<&Arc<str>>,
+    ) -> Result<Arc<Collective>, ParallelTextError> {
+        let ranks = ranks.cloned().unwrap_or_default();
+        let key = (kind.clone(), ranks);
+        if let Some(known) = self.collectives.get(&key) {
+            return Ok(known.clone());
+        }
+        let collective = Arc::new(Collective {
+            kind: kind.parse()?,
+            ranks: Collective::parse_ranks(&key.1)?,
+        });
+        self.collectives.insert(key, collective.clone());
+        Ok(collective)
+    }
+
+    fn placement(&mut self, text: &Arc<str>) -> Result<Arc<Placement>, ParallelTextError> {
+        if let Some(known) = self.placements.get(text) {
+            return Ok(known.clone());
+        }
+        let placement: Arc<Placement> = Arc::new(text.parse()?);
+        self.placements.insert(text.clone(), placement.clone());
+        Ok(placement)
     }
 }
 
@@ -77,6 +108,8 @@ pub(super) struct StepOperators<'a> {
     n_runs: HashMap<(Option<u32>, SharedText), usize>,
     files: HashMap<Arc<str>, Option<ElementsFile>>,
     tables: Vec<IndexedTable>,
+    /// Texts of collectives and placements that are none.
+    refused: HashSet<String>,
 }
 
 /// The execution that the last row was of.
@@ -116,6 +149,7 @@ impl<'a> StepOperators<'a> {
             n_runs: HashMap::new(),
             files: HashMap::new(),
             tables: Vec::new(),
+            refused: HashSet::new(),
         }
     }
 
@@ -131,7 +165,7 @@ impl<'a> StepOperators<'a> {
             tensors.reserve(rows.size_hint().0);
         }
         for row in rows {
-            let mut current = self.execution(&row, known);
+            let mut current = self.execution(index, &row, known);
             let elements = self.elements(index, known, &row);
             let place = elements.as_ref();
             let place = place.map(|(file, offset)| (file.number, *offset));
@@ -142,7 +176,9 @@ impl<'a> StepOperators<'a> {
             }
             if let Some(execution) = &current.indexed {
                 let tensor = self.tensor(&row, execution.clone(), elements);
+                let placement = row.placement.as_ref().map(|text| known.placement(text));
                 tensors.push(IndexedTensor {
+                    placement: self.taken(index, placement),
                     statistics,
                     ..tensor
                 });
@@ -183,7 +219,12 @@ impl<'a> StepOperators<'a> {
     }
 
     /// The execution of a row. Rows of one follow one another.
-    fn execution(&mut self, row: &SlotRow, known: &mut KnownParts) -> CurrentExecution {
+    fn execution(
+        &mut self,
+        index: &mut DumpIndex,
+        row: &SlotRow,
+        known: &mut KnownParts,
+    ) -> CurrentExecution {
         if let Some(last) = self.last.take() {
             let is_same = last.position == row.position
                 && last.time_us == row.time_us
@@ -206,6 +247,10 @@ impl<'a> StepOperators<'a> {
         };
         let op_type = known.name(row.op_type.as_ref());
         let indexed = self.row_use.has_tensors().then(|| {
+            let collective = row
+                .collective
+                .as_ref()
+                .map(|text| known.collective(text, row.group_ranks.as_ref()));
             let model = row.model.as_ref().map(|model| known.name(Some(model)));
             Arc::new(IndexedExecution {
                 kind: kind(row),
@@ -216,6 +261,7 @@ impl<'a> StepOperators<'a> {
                 rank: row.rank.and_then(|rank| u32::try_from(rank).ok()),
                 step: step(row),
                 run,
+                collective: self.taken(index, collective),
                 ..IndexedExecution::default()
             })
         });
@@ -247,6 +293,26 @@ impl<'a> StepOperators<'a> {
             }
         };
         file.clone().zip(u64::try_from(offset).ok())
+    }
+
+    /// The meaning of a text; one without a meaning is told, once for each table that has it.
+    fn taken<T>(
+        &mut self,
+        index: &mut DumpIndex,
+        read: Option<Result<T, ParallelTextError>>,
+    ) -> Option<T> {
+        match read? {
+            Ok(read) => Some(read),
+            Err(error) => {
+                if self.refused.insert(error.to_string()) {
+                    let error = crate::FormatError::new(0, error.expected(), error.found());
+                    let wrap =
+                        StoreError::corrupt(crate::slot_table::FORMAT_NAME, &self.entry.path);
+                    index.errors.push(wrap(error));
+                }
+                None
+            }
+        }
     }
 
     fn open_elements(

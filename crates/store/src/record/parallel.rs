@@ -1,0 +1,57 @@
+//! Facts about several processes that compute together: the collective that an operator is,
+//! and which part of a distributed tensor a rank holds.
+//!
+//! Both have a text, which the tables of the native form hold.
+
+mod collective;
+mod placement;
+
+pub use self::collective::{Collective, CollectiveKind, Reduction};
+pub use self::placement::{AxisPlacement, MeshAxis, Placement};
+
+/// Ranks, axes and extents that a text may have at most.
+const N_ENTRIES_MAX: usize = 1 << 20;
+
+/// A text that says no collective and no placement.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected a {expected}, found `{text}`")]
+pub struct ParallelTextError {
+    text: String,
+    expected: &'static str,
+}
+
+impl ParallelTextError {
+    fn new(text: &str, expected: &'static str) -> ParallelTextError {
+        ParallelTextError {
+            // A damaged table may hold a text of megabytes.
+            text: text.chars().take(200).collect(),
+            expected,
+        }
+    }
+
+    /// The thing that the text should be.
+    pub fn expected(&self) -> &'static str {
+        self.expected
+    }
+
+    /// The text, cut at 200 characters.
+    pub fn found(&self) -> String {
+        format!("`{}`", self.text)
+    }
+}
+
+/// `name(a,b)` in its parts; no arguments without parentheses.
+fn call(text: &str) -> Option<(&str, Vec<&str>)> {
+    let Some((name, rest)) = text.split_once('(') else {
+        return Some((text, Vec::new()));
+    };
+    let arguments = rest.strip_suffix(')')?;
+    Some((name, arguments.split(',').collect()))
+}
+
+/// A decimal number without a sign.
+fn number<T: std::str::FromStr>(text: &str) -> Option<T> {
+    // The standard library takes a plus sign, and the same number would have several texts.
+    let is_plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    is_plain.then(|| text.parse().ok()).flatten()
+}
