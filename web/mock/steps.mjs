@@ -1,4 +1,4 @@
-/** Operators over steps, as the server reduces them: the largest wins, NaN over all numbers. */
+/** Operators over steps or ranks, as the server reduces them: the largest wins, NaN over all numbers. */
 
 import { parseFilter } from "./filter.mjs";
 
@@ -7,8 +7,13 @@ const N_CELLS_MAX = 1 << 17;
 export function stepsOf(scene, query) {
   const filter = parseFilter(query.get("q") ?? "");
   const rank = query.has("rank") ? Number(query.get("rank")) : null;
+  const step = query.has("step") ? Number(query.get("step")) : null;
+  const by = query.get("by") ?? "step";
   const wanted = scene.rows.filter(
-    (r) => (filter.error || filter.keep(r)) && (rank === null || r.rank === rank),
+    (r) =>
+      (filter.error || filter.keep(r)) &&
+      (rank === null || r.rank === rank) &&
+      (step === null || r.step === step),
   );
   const known = new Map();
   for (const r of wanted) {
@@ -16,9 +21,9 @@ export function stepsOf(scene, query) {
     const key = `${op_type}\n${op_name}`;
     if (!known.has(key)) known.set(key, { row: known.size, op_type, op_name });
   }
-  const steps = [...new Set(wanted.map((r) => r.step))].sort((a, b) => a - b);
+  const places = [...new Set(wanted.map((r) => r[by]))].sort((a, b) => a - b);
   const operators = [...known.values()];
-  const n_columns = Math.min(steps.length, Number(query.get("columns") ?? 400));
+  const n_columns = Math.min(places.length, Number(query.get("columns") ?? 400));
   const n_rows = Math.min(
     operators.length,
     Number(query.get("rows") ?? 400),
@@ -26,16 +31,18 @@ export function stepsOf(scene, query) {
   );
   const nothing = () => ({ value: null, mark: "-", id: 0 });
   const cells = Array.from({ length: n_rows * n_columns }, nothing);
-  const columnOf = new Map(steps.map((s, i) => [s, Math.floor((i * n_columns) / steps.length)]));
+  const columnOf = new Map(places.map((p, i) => [p, Math.floor((i * n_columns) / places.length)]));
   for (const r of wanted) {
     const { row } = known.get(`${r.op_type}\n${r.op_name}`);
-    const at = Math.floor((row * n_rows) / operators.length) * n_columns + columnOf.get(r.step);
+    const at = Math.floor((row * n_rows) / operators.length) * n_columns + columnOf.get(r[by]);
     addTo(cells[at], r, scene.info.golden ? r.error : r.max_abs);
   }
   const first = (at, n, of) => Math.ceil((at * of) / n);
   return {
     n_operators: operators.length,
-    n_steps: steps.length,
+    by,
+    n_columns: places.length,
+    steps: [...new Set(scene.rows.map((r) => r.step))],
     ranks: [...new Set(scene.rows.map((r) => r.rank))],
     rows: Array.from({ length: n_rows }, (_, i) => {
       const [start, end] = [i, i + 1].map((at) => first(at, n_rows, operators.length));
@@ -43,8 +50,8 @@ export function stepsOf(scene, query) {
       return { op_type, op_name, n: end - start };
     }),
     columns: Array.from({ length: n_columns }, (_, i) => {
-      const [start, end] = [i, i + 1].map((at) => first(at, n_columns, steps.length));
-      return [steps[start], steps[end - 1]];
+      const [start, end] = [i, i + 1].map((at) => first(at, n_columns, places.length));
+      return [places[start], places[end - 1]];
     }),
     values: cells.map((c) => c.value),
     marks: cells.map((c) => c.mark).join(""),

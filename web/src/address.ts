@@ -17,6 +17,8 @@ export interface Address {
   at: number[] | null;
   step: number | null;
   rank: number | null;
+  /** The columns of the heat map; null leaves the choice to the page. */
+  by: "step" | "rank" | null;
   /** The event that is selected; its operator is `op`. */
   event: number | null;
   side: SideChoice;
@@ -108,6 +110,7 @@ export function parseAddress(path: string, search: string): Address {
   const name = path.split("/")[2] ?? "";
   const query = new URLSearchParams(search);
   const side = query.get("side");
+  const by = query.get("by");
   const lang = query.get("lang");
   const theme = query.get("theme");
   return {
@@ -118,6 +121,7 @@ export function parseAddress(path: string, search: string): Address {
     at: parseIndex(query.get("at")),
     step: parseCount(query.get("step")),
     rank: parseCount(query.get("rank")),
+    by: by === "step" || by === "rank" ? by : null,
     event: parseCount(query.get("event")),
     side: side === "target" || side === "golden" ? side : "both",
     q: query.get("q") ?? "",
@@ -141,6 +145,7 @@ export function formatAddress(address: Address): string {
   add("at", address.at ? address.at.join(",") : null);
   add("step", address.step);
   add("rank", address.rank);
+  add("by", address.by);
   add("event", address.event);
   add("side", address.side, "both");
   add("q", address.q, "");

@@ -249,14 +249,20 @@ export interface Trace {
   labels: { at: number; text: string }[];
 }
 
-/** Operators over steps, reduced to the cells that are asked for. */
+/** The places that columns stand for. */
+export type ColumnAxis = "step" | "rank";
+
+/** Operators over steps or ranks, reduced to the cells that are asked for. */
 export interface Steps {
   n_operators: number;
-  n_steps: number;
+  by: ColumnAxis;
+  /** Steps or ranks; `columns` may be fewer. */
+  n_columns: number;
+  steps: number[];
   ranks: (number | null)[];
   /** `n` operators share the row; the first of them names it. */
   rows: { op_type: string; op_name: string; n: number }[];
-  /** First and last step of each column. */
+  /** First and last step or rank of each column. */
   columns: [number, number][];
   /** Row by row: size or error of outputs. */
   values: Num[];

@@ -96,11 +96,13 @@ test("cells of steps show the largest, and who is at fault", () => {
       }),
     ),
   );
-  const size = { rows: 2, columns: 2, rank: null };
+  const size = { rows: 2, columns: 2, rank: null, step: null, by: "step" as const };
   const answer: Steps = stepsAnswer(executions, executions, false, size);
   expect(answer).toEqual({
     n_operators: 2,
-    n_steps: 3,
+    by: "step",
+    n_columns: 3,
+    steps: [0, 1, 2],
     ranks: [null],
     rows: [
       { op_type: "Add", op_name: "x", n: 1 },
@@ -114,6 +116,30 @@ test("cells of steps show the largest, and who is at fault", () => {
     marks: "x00n",
     ids: [2, 4, 3, 5],
   });
+});
+
+test("operators over ranks have a column for each, of one step or all", () => {
+  const executions = [0, 1].flatMap((step) =>
+    [3, 5].map((rank, i) =>
+      row(step * 2 + i, { op_name: "x", step, rank, max_abs: 10 * step + rank }),
+    ),
+  );
+  const size = { rows: 9, columns: 9, rank: null, by: "rank" as const };
+  const of_step = (step: number | null) =>
+    stepsAnswer(executions, executions, false, { ...size, step });
+  expect(of_step(null)).toMatchObject({
+    by: "rank",
+    n_columns: 2,
+    steps: [0, 1],
+    ranks: [3, 5],
+    columns: [
+      [3, 3],
+      [5, 5],
+    ],
+    values: [13, 15],
+    ids: [2, 3],
+  });
+  expect(of_step(0)).toMatchObject({ n_columns: 2, steps: [0, 1], values: [3, 5], ids: [0, 1] });
 });
 
 test("a group opens with all others, or alone, or not at all", () => {

@@ -94,12 +94,16 @@ function traceOf(contents: Contents, query: URLSearchParams) {
 
 function stepsOf(contents: Contents, query: URLSearchParams) {
   const filter = query.get("q") ?? "";
-  if (contents.steps && filter.trim() === "" && !query.has("rank")) return contents.steps;
+  const by = query.get("by") === "rank" ? "rank" : "step";
+  const is_whole = !query.has("rank") && !query.has("step") && by === "step";
+  if (contents.steps && filter.trim() === "" && is_whole) return contents.steps;
   const accepted = acceptedRows(contents.rows, filter);
   return stepsAnswer(contents.rows, accepted, contents.info.golden !== null, {
     rows: Number(query.get("rows") ?? 400),
     columns: Number(query.get("columns") ?? 400),
     rank: query.has("rank") ? Number(query.get("rank")) : null,
+    step: query.has("step") ? Number(query.get("step")) : null,
+    by,
   });
 }
 

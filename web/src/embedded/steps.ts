@@ -1,6 +1,6 @@
-/** Operators over steps, reduced to cells as the server does it. */
+/** Operators over steps or ranks, reduced to cells as the server does it. */
 
-import type { Num, Row, Steps } from "../api";
+import type { ColumnAxis, Num, Row, Steps } from "../api";
 import { isMore } from "./trace";
 
 const CELLS_MAX = 1 << 17;
@@ -20,45 +20,51 @@ interface Size {
   rows: number;
   columns: number;
   rank: number | null;
+  step: number | null;
+  by: ColumnAxis;
 }
 
 /** `all` are the rows of every rank, of which a filter leaves `accepted`. */
 export function stepsAnswer(all: Row[], accepted: Row[], is_pair: boolean, size: Size): Steps {
   const names = new Map<string, number>();
   const rows: { op_type: string; op_name: string }[] = [];
-  const entries: { row: number; step: number; execution: Row }[] = [];
+  const entries: { row: number; place: number; execution: Row }[] = [];
   for (const execution of accepted) {
-    const { op_type, op_name, step } = execution;
-    if (step === null || (size.rank !== null && execution.rank !== size.rank)) continue;
+    const { op_type, op_name } = execution;
+    const place = execution[size.by];
+    if (place === null || (size.rank !== null && execution.rank !== size.rank)) continue;
+    if (size.step !== null && execution.step !== size.step) continue;
     const name = JSON.stringify([op_type, op_name]);
     if (!names.has(name)) names.set(name, rows.push({ op_type, op_name }) - 1);
-    entries.push({ row: names.get(name)!, step, execution });
+    entries.push({ row: names.get(name)!, place, execution });
   }
-  const steps = ascending(entries.map((entry) => entry.step));
-  const n_columns = Math.min(steps.length, clamped(size.columns));
-  // Rows give way first: a step must not hide behind another.
+  const places = ascending(entries.map((entry) => entry.place));
+  const n_columns = Math.min(places.length, clamped(size.columns));
+  // Rows give way first: a step or rank must not hide behind another.
   const most_rows = Math.floor(CELLS_MAX / Math.max(1, n_columns));
   const n_rows = Math.min(rows.length, clamped(size.rows), most_rows);
   const cells = Array.from({ length: n_rows * n_columns }, emptyCell);
-  const place_of = new Map(steps.map((step, at) => [step, at]));
-  for (const { row, step, execution } of entries) {
+  const column_of = new Map(places.map((place, at) => [place, at]));
+  for (const { row, place, execution } of entries) {
     const at = Math.floor((row * n_rows) / rows.length) * n_columns;
-    const column = Math.floor((place_of.get(step)! * n_columns) / steps.length);
+    const column = Math.floor((column_of.get(place)! * n_columns) / places.length);
     add(cells[at + column], execution, is_pair);
   }
   // The first of those that share a row or column.
   const first = (at: number, n: number, of: number) => Math.ceil((at * of) / n);
   return {
     n_operators: rows.length,
-    n_steps: steps.length,
+    by: size.by,
+    n_columns: places.length,
+    steps: ascending(all.flatMap(({ step }) => (step === null ? [] : [step]))).slice(0, SIDE_MAX),
     ranks: ranksOf(all),
     rows: Array.from({ length: n_rows }, (_, row) => {
       const [start, end] = [row, row + 1].map((at) => first(at, n_rows, rows.length));
       return { ...rows[start], n: end - start };
     }),
     columns: Array.from({ length: n_columns }, (_, column): [number, number] => {
-      const [start, end] = [column, column + 1].map((at) => first(at, n_columns, steps.length));
-      return [steps[start], steps[end - 1]];
+      const [start, end] = [column, column + 1].map((at) => first(at, n_columns, places.length));
+      return [places[start], places[end - 1]];
     }),
     values: cells.map((cell) => cell.value),
     marks: cells.map(markOf).join(""),

@@ -249,8 +249,9 @@ function drawAxis(
   context.textAlign = "left";
   // Words too long for the plot reach below the names, and say "step" themselves.
   context.fillText(words, Math.max(4, start), y + 15);
-  const free = start - layout.left - textWidth(t.step_axis, label_font);
-  if (free > 16) context.fillText(t.step_axis, layout.left, y + 15);
+  const axis = grid.by === "step" ? t.step_axis : t.rank_axis;
+  const free = start - layout.left - textWidth(axis, label_font);
+  if (free > 16) context.fillText(axis, layout.left, y + 15);
 }
 
 function drawFirstBad(
@@ -265,7 +266,9 @@ function drawFirstBad(
   const colour = colours.of(accuses(grid) ? "fail" : "text2");
   context.fillStyle = colour;
   context.fillRect(x, 4, 1.5, layout.top - 4 + layout.height + 4);
-  const words = t.first_in(columnWords(grid, column));
+  // Ranks run side by side: the one at fault is not the first of them.
+  const place = columnWords(grid, column);
+  const words = grid.by === "step" ? t.first_in(place) : place;
   context.font = font(11, 600);
   context.textBaseline = "middle";
   // To the left like a flag, unless the picture begins there.

@@ -15,7 +15,9 @@ function answerOf(values: Num[][], marks: string[], ids?: number[]): Steps {
   const n = values[0]?.length ?? 0;
   return {
     n_operators: values.length,
-    n_steps: n,
+    by: "step",
+    n_columns: n,
+    steps: Array.from({ length: n }, (_, i) => i),
     ranks: [0],
     rows: values.map((_, i) => ({ op_type: "Linear", op_name: `op${i}`, n: 1 })),
     columns: Array.from({ length: n }, (_, i) => [i, i]),
@@ -121,10 +123,10 @@ test("steps that are NaN throughout fold at the end", () => {
 test("an operator is found by id, and else by name and step", () => {
   const grid = stepGrid(answerOf([[1, 1], [1, 1]], ["00", "00"]));
   expect(cellOf(grid, 3, null)).toBe(3);
-  const owner = { id: 77, op_type: "Linear", op_name: "op1", step: 0 };
+  const owner = { id: 77, op_type: "Linear", op_name: "op1", step: 0, rank: 0 };
   expect(cellOf(grid, 77, owner)).toBe(2);
   expect(cellOf(grid, 77, null)).toBe(null);
-  expect(cellOf(grid, 77, { ...owner, step: 9 })).toBe(null);
+  expect(cellOf(grid, 77, { ...owner, step: 9, rank: 0 })).toBe(null);
 });
 
 test("moving passes over cells where nothing ran", () => {
@@ -137,4 +139,15 @@ test("moving passes over cells where nothing ran", () => {
 test("nothing at all is a grid without cells", () => {
   const grid = stepGrid(answerOf([], []));
   expect([grid.n_rows, grid.n_columns, firstBad(grid, 1)]).toEqual([0, 0, null]);
+});
+
+test("ranks are measured by all of them, and none is the first", () => {
+  const answer = { ...answerOf([[1, 1, 50, 1], [NaN, 1, 1, 1]], ["0000", "n000"]), by: "rank" as const };
+  const grid = stepGrid(answer);
+  expect(grid.baselines[0]).toBe(1);
+  expect(growthOf(grid.values[2], grid.baselines[0])).toBe(50);
+  expect(grid.kinds[4]).toBe("nan");
+  expect(firstBad(grid, null)).toBeNull();
+  const owner = { id: 99, op_type: "Linear", op_name: "op1", step: 7, rank: 2 };
+  expect(cellOf(grid, 99, owner)).toBe(6);
 });

@@ -1,12 +1,13 @@
-/** Operators over steps as cells: what each holds, how it grew, and where the first bad one is. */
+/** Operators over steps or ranks as cells: what each holds, how it grew, and where the first bad one is. */
 
-import type { Steps } from "../api";
+import type { ColumnAxis, Steps } from "../api";
 import { logShare, toFloat } from "../numbers";
 
 /** `first_nan` is the run's first NaN where nobody is at fault; `none`: nothing ran or is known. */
 export type CellKind = "fault" | "first_nan" | "nan" | "inf" | "finite" | "none";
 
 export interface StepGrid {
+  by: ColumnAxis;
   n_rows: number;
   n_columns: number;
   rows: Steps["rows"];
@@ -16,7 +17,10 @@ export interface StepGrid {
   ids: number[];
   /** Whether there is an operator to select with the cell. */
   has_run: boolean[];
-  /** Each row's own median over the first third of the steps; null if nothing is known of it. */
+  /**
+   * Each row's own median over the first third of the steps, or over all ranks; null if nothing is
+   * known of it.
+   */
   baselines: (number | null)[];
   /** The column of several steps that are NaN throughout, if there is one. */
   folded: number | null;
@@ -37,16 +41,19 @@ const GROWTH_POWERS = 4;
 const TAIL_COLUMNS = 5;
 
 export function stepGrid(answer: Steps): StepGrid {
-  const folded = foldTail(answer);
+  // Ranks do not follow one another.
+  const folded = answer.by === "step" ? foldTail(answer) : { answer, column: null };
   const { rows, columns, ids, marks } = folded.answer;
   const values = folded.answer.values.map(toFloat);
   const kinds = values.map((value, i) => kindOf(marks[i] ?? "-", value));
   const [n_rows, n_columns] = [rows.length, columns.length];
-  if (!kinds.includes("fault")) {
+  if (answer.by === "step" && !kinds.includes("fault")) {
     const first = firstWhere(n_rows, n_columns, (i) => kinds[i] === "nan");
     if (first !== null) kinds[first] = "first_nan";
   }
+  const baseline = answer.by === "step" ? baselineOf : medianOfFinite;
   return {
+    by: answer.by,
     n_rows,
     n_columns,
     rows,
@@ -56,7 +63,7 @@ export function stepGrid(answer: Steps): StepGrid {
     ids,
     has_run: ids.map((id, i) => id !== 0 || marks[i] !== "-"),
     baselines: rows.map((_, row) =>
-      baselineOf(values.slice(row * n_columns, (row + 1) * n_columns)),
+      baseline(values.slice(row * n_columns, (row + 1) * n_columns)),
     ),
     folded: folded.column,
   };
@@ -70,6 +77,11 @@ export function baselineOf(values: (number | null)[]): number | null {
   const start = values.slice(0, Math.ceil(values.length / 3));
   const early = medianOf(start.filter((x): x is number => x !== null && Number.isFinite(x)));
   if (early !== null && early > 0) return early;
+  return medianOf(values.filter((x): x is number => x !== null && x > 0 && x < Infinity));
+}
+
+/** Of ranks none is the first, so that all count alike. */
+function medianOfFinite(values: (number | null)[]): number | null {
   return medianOf(values.filter((x): x is number => x !== null && x > 0 && x < Infinity));
 }
 
@@ -114,9 +126,16 @@ export function isBad(grid: StepGrid, cell: number, limit: number | null): boole
   return limit !== null && value !== null && value > limit;
 }
 
-/** The first bad cell by step and then by order of execution. */
+/**
+ * The first bad cell by step and then by order of execution. Ranks run side by side, so that of them
+ * only the one at fault is the first.
+ */
 export function firstBad(grid: StepGrid, limit: number | null): number | null {
   const { n_rows, n_columns } = grid;
+  if (grid.by === "rank") {
+    const fault = grid.kinds.indexOf("fault");
+    return fault < 0 ? null : fault;
+  }
   const bad = firstWhere(n_rows, n_columns, (i) => isBad(grid, i, limit));
   if (bad === null) return null;
   // In its step the one at fault tells more than who comes before it.
@@ -132,19 +151,20 @@ export interface CellOwner {
   op_type: string;
   op_name: string;
   step: number | null;
+  rank: number | null;
 }
 
-/** The cell of an operator: by its id, or else by its name and step. */
+/** The cell of an operator: by its id, or else by its name and its step or rank. */
 export function cellOf(grid: StepGrid, id: number, owner: CellOwner | null): number | null {
   const exact = grid.ids.findIndex((known, i) => known === id && grid.has_run[i]);
   if (exact >= 0) return exact;
-  if (owner === null || owner.id !== id || owner.step === null) return null;
-  const step = owner.step;
-  const column = grid.columns.findIndex(([first, last]) => first <= step && step <= last);
+  const place = owner?.[grid.by] ?? null;
+  if (owner === null || owner.id !== id || place === null) return null;
+  const column = grid.columns.findIndex(([first, last]) => first <= place && place <= last);
   if (column < 0) return null;
   let row = grid.rows.findIndex((r) => r.op_name === owner.op_name && r.op_type === owner.op_type);
   if (row < 0 && grid.rows.some((r) => r.n > 1)) {
-    // It shares a row with others: ids ascend within a step.
+    // It shares a row with others: ids ascend within a step and rank.
     for (let r = 0; r < grid.n_rows; r += 1) {
       const i = r * grid.n_columns + column;
       if (grid.has_run[i] && grid.ids[i] <= id) row = r;

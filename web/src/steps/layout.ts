@@ -82,6 +82,7 @@ export function rowWords(grid: StepGrid, row: number): string {
 
 export function columnWords(grid: StepGrid, column: number): string {
   const [first, last] = grid.columns[column];
+  if (grid.by === "rank") return first === last ? t.rank(first) : t.ranks_from_to(first, last);
   return first === last ? t.step(first) : t.steps_from_to(first, last);
 }
 

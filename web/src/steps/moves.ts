@@ -2,7 +2,7 @@
 
 import { useEffect } from "preact/hooks";
 import { go } from "../address";
-import type { Steps } from "../api";
+import type { ColumnAxis, Steps } from "../api";
 import { ask } from "../connection";
 import { useKeys } from "../keys";
 import type { Page } from "../page";
@@ -15,7 +15,23 @@ export type PaneSize = [number, number];
 
 export function selectCell(grid: StepGrid, cell: number): void {
   const [first, last] = grid.columns[cell % grid.n_columns];
-  go({ op: grid.ids[cell], step: first === last ? first : null });
+  go({ op: grid.ids[cell], [grid.by]: first === last ? first : null });
+}
+
+/** The columns of the heat map: steps where there are several, unless the address says ranks. */
+export function columnAxis(page: Page): ColumnAxis {
+  const steps = new Set(page.info.places.map(({ step }) => step));
+  return page.address.by ?? (steps.size > 1 || !hasRanks(page) ? "step" : "rank");
+}
+
+/** Whether there are several ranks. */
+export function hasRanks(page: Page): boolean {
+  return new Set(page.info.places.map(({ rank }) => rank)).size > 1;
+}
+
+/** Columns for steps or for ranks; step and rank of the selection stay. */
+export function selectAxis(by: ColumnAxis): void {
+  go({ by });
 }
 
 /** Another rank, and the same operator and step there. */
@@ -26,7 +42,8 @@ export async function selectRank(
 ): Promise<void> {
   const operator = page.operator.data;
   if (size === null || !operator) return go({ rank });
-  const answer = await ask<Steps>(stepsPath(page, size, rank)).catch(() => null);
+  const there = { ...page, address: { ...page.address, rank } };
+  const answer = await ask<Steps>(stepsPath(there, size)).catch(() => null);
   const grid = answer && stepGrid(answer);
   // Its id is of the rank before, so that only its name and step can find it.
   const cell = grid && cellOf(grid, -1, { ...operator, id: -1 });
@@ -34,26 +51,31 @@ export async function selectRank(
   go(has_run ? { rank, op: grid.ids[cell] } : { rank });
 }
 
-export function stepsPath(page: Page, size: PaneSize, rank: number | null): string {
+export function stepsPath(page: Page, size: PaneSize): string {
   const { rows } = shownMost(...size);
-  return `steps?rows=${rows}&${columnsQuery(page, size, rank)}`;
+  return `steps?rows=${rows}&${columnsQuery(page, size)}`;
 }
 
 /** The scalar outputs over the same columns; without a choice the server has one. */
 export function scalarsPath(page: Page, size: PaneSize, chosen: number | null): string {
   const scalar = chosen === null ? "" : `&scalar=${chosen}`;
-  return `scalars?${columnsQuery(page, size, page.address.rank)}${scalar}`;
+  return `scalars?${columnsQuery(page, size)}${scalar}`;
 }
 
-function columnsQuery(page: Page, size: PaneSize, rank: number | null): string {
+/** What has a column for each narrows nothing; of the other axis the choice does. */
+function columnsQuery(page: Page, size: PaneSize): string {
   const { columns } = shownMost(...size);
+  const by = columnAxis(page);
+  const other = by === "step" ? "rank" : "step";
+  const chosen = page.address[other];
   const filter = encodeURIComponent(page.address.q);
-  return `columns=${columns}&q=${filter}${rank === null ? "" : `&rank=${rank}`}`;
+  const axis = by === "step" ? "" : `&by=${by}`;
+  return `columns=${columns}&q=${filter}${axis}${chosen === null ? "" : `&${other}=${chosen}`}`;
 }
 
-/** The view shows every step, so the step that is selected does not narrow it. */
+/** The view shows every step, or every rank, so the one that is selected does not narrow it. */
 export function unscoped(page: Page): Page {
-  return { ...page, address: { ...page.address, step: null } };
+  return { ...page, address: { ...page.address, [columnAxis(page)]: null } };
 }
 
 /** Keeps step and rank in the address those of the operator; alone they find the operator there. */
@@ -71,7 +93,7 @@ export function useMatchingPlace(page: Page, grid: StepGrid): void {
         rank: address.rank === null ? null : operator.rank,
       });
     }
-    const cell = cellOf(grid, -1, { ...operator, id: -1, step });
+    const cell = cellOf(grid, -1, { ...operator, id: -1, step, rank });
     if (cell !== null && grid.has_run[cell]) go({ op: grid.ids[cell] });
   }, [address.step, address.rank, address.op, operator, grid]);
 }
@@ -83,6 +105,11 @@ export function useStepKeys(
   size: PaneSize | null,
 ): void {
   useKeys((key) => {
+    if (grid.by === "rank" && (key === "{" || key === "}")) {
+      const next = from === null ? null : neighbourOf(grid, from, 0, key === "}" ? 1 : -1);
+      if (next !== null) selectCell(grid, next);
+      return true;
+    }
     if (key === "{" || key === "}") {
       const known = page.info.places.map((place) => place.rank).filter((r) => r !== null);
       const ranks = [...new Set(known)].sort((a, b) => a - b);

@@ -34,7 +34,9 @@ export interface ScalarState {
 
 export function useScalar(page: Page, grid: StepGrid, size: PaneSize | null): ScalarState {
   const [chosen, choose] = useState<number | null>(null);
-  const answer = useAnswer<Scalars>(size && scalarsPath(page, size, chosen)).data;
+  // A scalar over ranks is a row of the heat map like others.
+  const path = size && grid.by === "step" ? scalarsPath(page, size, chosen) : null;
+  const answer = useAnswer<Scalars>(path).data;
   const scalar = useMemo(() => (answer ? curveOf(answer, grid) : null), [answer, grid]);
   return { answer, scalar, choose };
 }

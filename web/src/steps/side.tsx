@@ -58,7 +58,7 @@ export function StepsSide({ page, grid, cell, first_bad, limit, onSelect }: Side
         <History page={page} grid={grid} row={row} limit={limit} onSelect={onSelect} />
       )}
       {page.info.golden === null && <Chain page={page} />}
-      {first_bad !== null && (
+      {first_bad !== null && grid.by === "step" && (
         <Grown grid={grid} column={(first_bad % grid.n_columns) - 1} onSelect={onSelect} />
       )}
     </>
@@ -76,8 +76,11 @@ interface HistoryPartProps {
 function History({ page, grid, row, limit, onSelect }: HistoryPartProps) {
   const operator = page.operator.data!;
   // A row that several operators share shows the largest of them; this asks for the one alone.
-  const is_shared = grid.rows[row].n > 1 || hasWideColumns(grid);
-  const own = useOwnSteps(is_shared ? page.operator.data : null, page.address.rank);
+  const is_shared = grid.rows[row].n > 1 || hasWideColumns(grid) || grid.by === "rank";
+  const rank = grid.by === "rank" ? operator.rank : page.address.rank;
+  const own = useOwnSteps(is_shared ? operator : null, rank);
+  // Cells of ranks are no steps.
+  if (own === null && grid.by === "rank") return null;
   const [shown, at] = own ?? [grid, row];
   const cells = Array.from({ length: shown.n_columns }, (_, i) => at * shown.n_columns + i);
   const points = cells.map((i) => ({

@@ -27,7 +27,8 @@ export function StepsTable(props: StepsTableProps) {
   const centre = selected ?? first_bad ?? 0;
   const rows = windowAround(Math.floor(centre / grid.n_columns), grid.n_rows, ROWS_MAX);
   const columns = windowAround(centre % grid.n_columns, grid.n_columns, COLUMNS_MAX);
-  const range = t.steps_from_to(
+  const fromTo = grid.by === "step" ? t.steps_from_to : t.ranks_from_to;
+  const range = fromTo(
     grid.columns[columns[0]][0],
     grid.columns[columns[columns.length - 1]][1],
   );

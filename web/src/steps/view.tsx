@@ -1,8 +1,8 @@
-/** Operators over steps: the verdict in a line, the heat map, and the selected operator beside. */
+/** Operators over steps or ranks: the verdict in a line, the heat map, and the selected operator beside. */
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { go } from "../address";
-import type { Steps } from "../api";
+import type { ColumnAxis, Steps } from "../api";
 import { currentColours } from "../colours";
 import { useAnswer } from "../connection";
 import { VerdictLine } from "../graph/view";
@@ -24,6 +24,8 @@ import {
 import { cellWords, HeatMap } from "./heat-map";
 import { columnWords, rowWords, type RowName } from "./layout";
 import {
+  hasRanks,
+  selectAxis,
   selectCell,
   selectRank,
   stepsPath,
@@ -41,7 +43,7 @@ const SETTLE_MS = 150;
 
 export function StepsView({ page }: { page: Page }) {
   const [box, size] = useBoxSize();
-  const path = size === null ? null : stepsPath(page, size, page.address.rank);
+  const path = size === null ? null : stepsPath(page, size);
   const answer = useAnswer<Steps>(path, SETTLE_MS);
   const grid = useMemo(() => (answer.data ? stepGrid(answer.data) : null), [answer.data]);
   return (
@@ -85,10 +87,13 @@ function Body({ page, answer, grid, size }: BodyProps) {
   const scalars = useScalar(page, grid, size);
   useStepKeys(page, grid, selected ?? first_bad, size);
   useMatchingPlace(page, grid);
-  if (answer.n_steps <= 1) return <Empty page={page} n_steps={answer.n_steps} />;
+  const has_choice = hasRanks(page);
+  if (answer.n_columns <= 1 && !has_choice) return <Empty page={page} n_columns={answer.n_columns} />;
   const select = (cell: number) => selectCell(grid, cell);
   const words = [
-    t.steps_words(answer.n_operators, answer.n_steps),
+    grid.by === "step"
+      ? t.steps_words(answer.n_operators, answer.n_columns)
+      : t.ranks_words(answer.n_operators, answer.n_columns),
     first_bad === null
       ? t.steps_none_bad
       : t.steps_first_bad(
@@ -98,22 +103,40 @@ function Body({ page, answer, grid, size }: BodyProps) {
     t.steps_hint,
   ].join(" ");
   const chart = { grid, names, selected, first_bad, limit, onSelect: select };
-  const { scalar } = scalars;
+  const scalar = grid.by === "step" ? scalars.scalar : null;
   return (
     <>
-      <section class="pane heat-pane" aria-label={t.steps_title}>
+      <section
+        class="pane heat-pane"
+        aria-label={grid.by === "step" ? t.steps_title : t.ranks_title}
+      >
         <header class="pane-head">
-          <h2>{t.steps_title}</h2>
+          <h2>{grid.by === "step" ? t.steps_title : t.ranks_title}</h2>
           <span class="dim">{is_pair ? page.info.metric.name : "max |x|"}</span>
           <Choice<ScaleKind>
             value={kind}
             values={["growth", "absolute"]}
-            words={{ growth: t.over_median, absolute: t.absolute }}
+            words={{
+              growth: grid.by === "step" ? t.over_median : t.over_rank_median,
+              absolute: t.absolute,
+            }}
             onChange={setKind}
           />
-          <Ranks page={page} answer={answer} size={size} />
+          {has_choice && (
+            <Choice<ColumnAxis>
+              value={grid.by}
+              values={["step", "rank"]}
+              words={{ step: t.by_step, rank: t.by_rank }}
+              onChange={selectAxis}
+            />
+          )}
+          {grid.by === "step" ? (
+            <Ranks page={page} answer={answer} size={size} />
+          ) : (
+            <ChosenStep page={page} answer={answer} />
+          )}
           <FilterChip page={page} />
-          <ScalarChoice scalars={scalars} />
+          {grid.by === "step" && <ScalarChoice scalars={scalars} />}
           <button
             type="button"
             class="quiet"
@@ -215,6 +238,30 @@ function Ranks({ page, answer, size }: { page: Page; answer: Steps; size: PaneSi
   );
 }
 
+/** The step whose ranks are shown, or all of them, of which the largest value counts. */
+function ChosenStep({ page, answer }: { page: Page; answer: Steps }) {
+  if (answer.steps.length < 2) return null;
+  const { step } = page.address;
+  return (
+    <select
+      class="order"
+      aria-label={step === null ? t.all_steps : t.step(step)}
+      value={String(step ?? "")}
+      onChange={(event) => {
+        const { value } = event.currentTarget;
+        go({ step: value === "" ? null : Number(value) });
+      }}
+    >
+      <option value="">{t.all_steps}</option>
+      {answer.steps.map((one) => (
+        <option key={one} value={String(one)}>
+          {t.step(one)}
+        </option>
+      ))}
+    </select>
+  );
+}
+
 function FilterChip({ page }: { page: Page }) {
   const { q } = page.address;
   if (q.trim() === "") return null;
@@ -230,10 +277,10 @@ function FilterChip({ page }: { page: Page }) {
   );
 }
 
-function Empty({ page, n_steps }: { page: Page; n_steps: number }) {
+function Empty({ page, n_columns }: { page: Page; n_columns: number }) {
   const has_filter = page.address.q.trim() !== "" || page.address.rank !== null;
   const words =
-    n_steps === 1
+    n_columns === 1
       ? has_filter
         ? t.one_step_left
         : t.one_step

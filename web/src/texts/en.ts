@@ -353,6 +353,16 @@ export const en = {
   steps_title: "Operator × step",
   steps_words: (n: number, steps: number) =>
     `${many(n, "operator", "operators")} over ${many(steps, "step", "steps")}.`,
+  ranks_title: "Operator × rank",
+  ranks_words: (n: number, ranks: number) =>
+    `${many(n, "operator", "operators")} over ${many(ranks, "rank", "ranks")}.`,
+  by_step: "steps",
+  by_rank: "ranks",
+  all_steps: "all steps",
+  rank_axis: "rank",
+  ranks_from_to: (first: number, last: number) =>
+    `ranks ${formatCount(first)} to ${formatCount(last)}`,
+  over_rank_median: "over median of ranks",
   steps_first_bad: (step: string, name: string) => `The first bad value: ${step}, ${name}.`,
   steps_none_bad: "No value is bad.",
   steps_hint: "Click or use the arrow keys to select a cell.",

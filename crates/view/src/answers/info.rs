@@ -64,15 +64,21 @@ pub(super) fn error_limit() -> Option<f64> {
 
 /// The views that have something to show.
 fn views(runs: &ViewedRuns) -> Vec<&'static str> {
-    let mut steps = (0..runs.n_operators()).filter_map(|id| runs.facts(id)?.step);
-    let first = steps.next();
-    let has_steps = steps.any(|step| Some(step) != first);
+    let places = || (0..runs.n_operators()).filter_map(|id| runs.facts(id));
+    // Of one rank and step there is nothing to see beside the operators themselves.
+    let has_steps = are_several(places().filter_map(|facts| facts.step))
+        || are_several(places().filter_map(|facts| facts.rank));
     let mut views = vec!["overview", "graph", "tensor"];
     views.extend(has_steps.then_some("steps"));
     let is_silent = runs.target.events.events.is_empty() && runs.target.events.problems.is_empty();
     views.extend((!is_silent).then_some("events"));
     views.push("coverage");
     views
+}
+
+fn are_several<T: PartialEq>(mut numbers: impl Iterator<Item = T>) -> bool {
+    let first = numbers.next();
+    numbers.any(|number| Some(number) != first)
 }
 
 /// The first overflow that was recorded, and the operator if that is in the dump.

@@ -1,4 +1,4 @@
-//! Operators over steps: a number for each, reduced to the cells that are shown.
+//! Operators over steps, or over ranks: a number for each, reduced to the cells that are shown.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ const N_CELLS_MAX: usize = 1 << 17;
 /// Most rows and columns of it.
 const N_SIDE_MAX: usize = 2048;
 
-/// An operator's executions in the steps of one column.
+/// An operator's executions in the steps or ranks of one column.
 #[derive(Clone, Copy, Default)]
 struct StepCell {
     value: Option<f64>,
@@ -64,19 +64,30 @@ struct StepRow<'a> {
     op_name: &'a str,
 }
 
-/// Rows in the order in which operators first ran, and steps in ascending order.
+/// Rows in the order in which operators first ran, and columns in ascending order.
 struct StepTable<'a> {
     rows: Vec<StepRow<'a>>,
+    /// Steps or ranks.
+    columns: Vec<u64>,
+    /// Every step and rank, whether the query is about it or not.
     steps: Vec<u64>,
     ranks: Vec<Option<u32>>,
-    /// Row, step and execution of what the filter accepts.
+    /// Row, step or rank, and execution of what the filter accepts.
     entries: Vec<(usize, u64, usize)>,
 }
 
+/// What columns stand for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ColumnAxis {
+    Steps,
+    Ranks,
+}
+
 impl<'a> StepTable<'a> {
-    fn new(runs: &'a ViewedRuns, filter: &OperatorFilter, rank: Option<u32>) -> StepTable<'a> {
+    fn new(runs: &'a ViewedRuns, asked: &AskedSteps) -> StepTable<'a> {
         let mut table = StepTable {
             rows: Vec::new(),
+            columns: Vec::new(),
             steps: Vec::new(),
             ranks: Vec::new(),
             entries: Vec::new(),
@@ -84,8 +95,14 @@ impl<'a> StepTable<'a> {
         let mut known: HashMap<(&str, &str), usize> = HashMap::new();
         for facts in (0..runs.n_operators()).filter_map(|id| runs.facts(id)) {
             table.ranks.push(facts.rank);
-            let is_wanted = rank.is_none_or(|rank| facts.rank == Some(rank));
-            let Some(step) = facts.step.filter(|_| is_wanted && filter.accepts(&facts)) else {
+            table.steps.extend(facts.step);
+            let is_wanted = asked.rank.is_none_or(|rank| facts.rank == Some(rank))
+                && asked.step.is_none_or(|step| facts.step == Some(step));
+            let place = match asked.axis {
+                ColumnAxis::Steps => facts.step,
+                ColumnAxis::Ranks => facts.rank.map(u64::from),
+            };
+            let Some(column) = place.filter(|_| is_wanted && asked.filter.accepts(&facts)) else {
                 continue;
             };
             let row = *known
@@ -97,11 +114,13 @@ impl<'a> StepTable<'a> {
                     });
                     table.rows.len() - 1
                 });
-            table.steps.push(step);
-            table.entries.push((row, step, facts.id));
+            table.columns.push(column);
+            table.entries.push((row, column, facts.id));
         }
-        table.steps.sort_unstable();
-        table.steps.dedup();
+        for numbers in [&mut table.columns, &mut table.steps] {
+            numbers.sort_unstable();
+            numbers.dedup();
+        }
         table.ranks.sort_unstable();
         table.ranks.dedup();
         table
@@ -111,6 +130,8 @@ impl<'a> StepTable<'a> {
 /// The steps that a query is about.
 pub(super) struct AskedSteps {
     pub(super) rank: Option<u32>,
+    step: Option<u64>,
+    axis: ColumnAxis,
     filter: OperatorFilter,
     n_columns_max: usize,
 }
@@ -122,8 +143,22 @@ impl AskedSteps {
             Some(_) => Some(number_or(query, "rank", 0)?),
             None => None,
         };
+        let step = match query.get("step") {
+            Some(_) => Some(number_or(query, "step", 0)?),
+            None => None,
+        };
+        let axis = match query.get("by").map(String::as_str) {
+            None | Some("step") => ColumnAxis::Steps,
+            Some("rank") => ColumnAxis::Ranks,
+            Some(other) => {
+                let text = format!("`by` is `{other}`, expected `step` or `rank`");
+                return Err(AnswerError::Query(text));
+            }
+        };
         Ok(AskedSteps {
             rank,
+            step,
+            axis,
             // The table tells of a mistake.
             filter: OperatorFilter::parse(text).unwrap_or_default(),
             n_columns_max: number_or(query, "columns", 400_usize)?.clamp(1, N_SIDE_MAX),
@@ -132,7 +167,7 @@ impl AskedSteps {
 
     /// The steps in ascending order, and how many columns they have together.
     pub(super) fn steps(&self, runs: &ViewedRuns) -> (Vec<u64>, usize) {
-        let steps = StepTable::new(runs, &self.filter, self.rank).steps;
+        let steps = StepTable::new(runs, self).columns;
         let n_columns = steps.len().min(self.n_columns_max);
         (steps, n_columns)
     }
@@ -155,20 +190,20 @@ fn first_of(at: usize, n: usize, of: usize) -> usize {
 
 pub(super) fn answer(runs: &ViewedRuns, query: &Query) -> Result<Value, AnswerError> {
     let asked = AskedSteps::read(query)?;
-    let table = StepTable::new(runs, &asked.filter, asked.rank);
+    let table = StepTable::new(runs, &asked);
     let most_rows = number_or(query, "rows", 400_usize)?.clamp(1, N_SIDE_MAX);
-    let n_columns = table.steps.len().min(asked.n_columns_max);
-    // Rows give way first: a step must not hide behind another.
+    let n_columns = table.columns.len().min(asked.n_columns_max);
+    // Rows give way first: a step or rank must not hide behind another.
     let n_rows = table
         .rows
         .len()
         .min(most_rows)
         .min(N_CELLS_MAX / n_columns.max(1));
     let mut cells = vec![StepCell::default(); n_rows * n_columns];
-    for &(row, step, id) in &table.entries {
-        let column = table.steps.partition_point(|known| *known < step);
+    for &(row, place, id) in &table.entries {
+        let column = table.columns.partition_point(|known| *known < place);
         let at =
-            row * n_rows / table.rows.len() * n_columns + column * n_columns / table.steps.len();
+            row * n_rows / table.rows.len() * n_columns + column * n_columns / table.columns.len();
         // The largest wins, and NaN over every number: a mean would hide the one that matters.
         if let (Some(cell), Some(facts)) = (cells.get_mut(at), runs.facts(id)) {
             cell.add(&facts);
@@ -182,10 +217,16 @@ pub(super) fn answer(runs: &ViewedRuns, query: &Query) -> Result<Value, AnswerEr
     });
     Ok(json!({
         "n_operators": table.rows.len(),
-        "n_steps": table.steps.len(),
+        "by": match asked.axis {
+            ColumnAxis::Steps => "step",
+            ColumnAxis::Ranks => "rank",
+        },
+        "n_columns": table.columns.len(),
+        // To choose from: nobody scrolls through more.
+        "steps": table.steps.iter().take(N_SIDE_MAX).collect::<Vec<_>>(),
         "ranks": table.ranks,
         "rows": rows.collect::<Vec<_>>(),
-        "columns": columns(&table.steps, n_columns),
+        "columns": columns(&table.columns, n_columns),
         "values": cells.iter().map(|cell| known(cell.value)).collect::<Vec<_>>(),
         "marks": cells.iter().map(StepCell::mark).collect::<String>(),
         "ids": cells.iter().map(|cell| cell.id).collect::<Vec<_>>(),
