@@ -195,6 +195,12 @@ impl EngineInUse {
         })
     }
 
+    /// The same engine for models all of whose runs show every value.
+    pub(crate) fn watching(mut self) -> EngineInUse {
+        self.options.is_watched = true;
+        self
+    }
+
     pub(crate) fn name(&self) -> &'static str {
         self.chosen.engine.name()
     }
@@ -261,7 +267,10 @@ impl EngineInUse {
     }
 
     fn plain_options(&self) -> LoadOptions {
-        LoadOptions::with_threads(self.options.n_threads)
+        LoadOptions {
+            is_watched: self.options.is_watched,
+            ..LoadOptions::with_threads(self.options.n_threads)
+        }
     }
 
     /// Adds what a report says of it; `engine` is the word that `--engine` takes.

@@ -180,6 +180,9 @@ pub struct LoadOptions {
     /// Names of the devices' interfaces that operators may run on, the preferred one first; what
     /// none of them has runs on the CPU. Empty for the CPU alone.
     pub providers: Vec<String>,
+    /// Whether taps are to show every value of the runs to come. The engine may then prepare the
+    /// model for such runs alone; others work, and take longer to begin.
+    pub is_watched: bool,
 }
 
 impl LoadOptions {
@@ -189,6 +192,7 @@ impl LoadOptions {
             n_threads,
             graph: GraphKind::Original,
             providers: Vec::new(),
+            is_watched: false,
         }
     }
 }

@@ -196,6 +196,34 @@ fn providers_are_asked_for_by_name() {
     );
 }
 
+/// A model that was prepared for taps alone runs without them all the same, and is refused alike.
+#[test]
+fn models_that_are_watched_compute_the_same() {
+    let Some(engine) = engine() else { return };
+    let options = LoadOptions {
+        is_watched: true,
+        ..LoadOptions::with_threads(1)
+    };
+    for name in ["shapes_cnn_f32.onnx", "light_squeezenet.onnx"] {
+        let mut plain = load(&engine, name, 1);
+        let path = path(name);
+        let mut watched = engine.load(ModelSource::File(&path), &options).unwrap();
+        let [outputs, own] = [&plain, &watched].map(|model| model.signature().outputs.clone());
+        assert_eq!(outputs.len(), own.len());
+        let given = inputs(&*plain);
+        for _ in 0..2 {
+            let results = [&mut plain, &mut watched].map(|model| model.run(&given, None).unwrap());
+            let [expected, found] = results.map(|all| {
+                let bytes = all.iter().map(|one| one.host_bytes().unwrap().to_vec());
+                bytes.collect::<Vec<_>>()
+            });
+            assert!(expected == found, "{name}");
+        }
+    }
+    let refused = engine.load(ModelSource::Memory(b"no model"), &options);
+    assert!(matches!(refused, Err(EngineError::Invalid { .. })));
+}
+
 #[test]
 fn files_that_are_no_models_are_refused() {
     let Some(engine) = engine() else { return };

@@ -26,7 +26,7 @@ use super::compare::{self, ComparisonArguments};
 use super::view::ServerArguments;
 use crate::arguments::ModeArguments;
 use crate::console::{self, line, tell};
-use crate::engine::{EngineArguments, GoldenEngineArguments, GraphArguments};
+use crate::engine::{EngineArguments, EngineInUse, GoldenEngineArguments, GraphArguments};
 use crate::exit::{CommandFailure, USAGE};
 use crate::inputs::InputArguments;
 use crate::progress;
@@ -125,6 +125,18 @@ enum LoadedSide {
 }
 
 impl LoadedSide {
+    /// Loads what is a model.
+    fn load(
+        side: &SidePath,
+        engine: Option<&Arc<EngineInUse>>,
+        load: impl FnOnce(&Arc<EngineInUse>) -> Result<ModelSide, CommandFailure>,
+    ) -> Result<LoadedSide, CommandFailure> {
+        match engine {
+            Some(engine) => load(engine).map(|model| LoadedSide::Model(Box::new(model))),
+            None => Ok(LoadedSide::Dump(side.path().to_owned())),
+        }
+    }
+
     /// Its name in results.
     fn label(&self) -> &Path {
         match self {
@@ -239,30 +251,48 @@ impl DiffArguments {
             self.check_differs()?;
         }
         let n_threads = self.n_threads();
-        let target = match target {
-            SidePath::Dump(path) => LoadedSide::Dump(path.clone()),
-            SidePath::Model(path) => {
-                let engine = side::engine((&self.engine, &self.graph), n_threads, is_quiet)?;
-                LoadedSide::Model(Box::new(ModelSide::load(path, &engine, None)?))
-            }
+        let target_engine = match target {
+            SidePath::Dump(_) => None,
+            SidePath::Model(_) => Some(side::engine(
+                (&self.engine, &self.graph),
+                n_threads,
+                is_quiet,
+            )?),
         };
-        let golden = match golden_side {
-            SidePath::Dump(path) => LoadedSide::Dump(path.clone()),
-            SidePath::Model(path) => {
+        let golden_engine = match golden_side {
+            SidePath::Dump(_) => None,
+            SidePath::Model(_) => {
                 let (engine, graph) = self.golden_engine.resolve(&self.engine);
                 // One engine for both is told once.
-                let is_told = matches!(target, LoadedSide::Model(_)) && engine == self.engine;
-                let engine = side::engine((&engine, &graph), n_threads, is_quiet || is_told)?;
-                LoadedSide::Model(Box::new(self.load_golden(path, &engine)?))
+                let is_told = target_engine.is_some() && engine == self.engine;
+                Some(side::engine(
+                    (&engine, &graph),
+                    n_threads,
+                    is_quiet || is_told,
+                )?)
             }
         };
-        Ok(Some(DiffSides { target, golden }))
+        // Loading takes one processor for each model, and may take longer than the runs.
+        let (target, golden) = std::thread::scope(|scope| {
+            let golden = scope.spawn(|| {
+                let load = |engine: &Arc<EngineInUse>| self.load_golden(golden_side.path(), engine);
+                LoadedSide::load(golden_side, golden_engine.as_ref(), load)
+            });
+            let load = |engine: &Arc<EngineInUse>| ModelSide::load(target.path(), engine, None);
+            let target = LoadedSide::load(target, target_engine.as_ref(), load);
+            (target, golden.join())
+        });
+        let golden = golden.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        Ok(Some(DiffSides {
+            target: target?,
+            golden: golden?,
+        }))
     }
 
     fn load_golden(
         &self,
         path: &Path,
-        engine: &Arc<crate::engine::EngineInUse>,
+        engine: &Arc<EngineInUse>,
     ) -> Result<ModelSide, CommandFailure> {
         let Some(GoldenDtype::Float32) = self.golden_as else {
             return ModelSide::load(path, engine, None);

@@ -225,15 +225,26 @@ impl OrtModel {
             .collect();
         // The session with taps is made of the same form of the model, so that both compute the
         // same to the last bit.
-        let prepared = PreparedModel::new(model, &origin, &operators);
-        // The session is made at once, because only it can tell whether the library takes the
-        // model.
-        let session = plain_session(library, options, &prepared, path)?;
+        let mut prepared = PreparedModel::new(model, &origin, &operators);
+        // A session takes as long as many runs. One that cannot be made with taps is made without,
+        // as that tells what is wrong with the model itself.
+        let tapped = options.is_watched.then(|| {
+            let wanted = TapRequests::every(&operators);
+            TappedSession::new(library, options, &mut prepared, wanted).ok()
+        });
+        let tapped = tapped.flatten();
+        // A session is made at once, because only it can tell whether the library takes the model.
+        let plain = match tapped {
+            Some(_) => None,
+            None => Some(plain_session(library, options, &prepared, path)?),
+        };
+        let results = plain.as_ref().map(LoadedSession::outputs);
+        let results = results.or(tapped.as_ref().map(TappedSession::outputs));
         description.operators = operators;
         let outputs = &mut description.signature.outputs;
         // The library computes results that are no tensors, and they have no place in a list of
         // tensors.
-        outputs.retain(|value| session.outputs().contains(&value.name));
+        outputs.retain(|value| results.is_some_and(|names| names.contains(&value.name)));
         if outputs.is_empty() && !result_names.is_empty() {
             return Err(invalid(format!(
                 "none of its outputs (`{}`) is a tensor; expected at least one, as sequences and \
@@ -247,11 +258,11 @@ impl OrtModel {
             path: path.to_owned(),
             description,
             prepared,
-            plain: Some(session),
+            plain,
             is_plain_needed: false,
             draws_numbers,
             has_run: false,
-            tapped: None,
+            tapped,
             surveying: None,
             surveyed: ResultSurvey::default(),
             rounded: None,

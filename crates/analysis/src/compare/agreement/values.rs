@@ -68,7 +68,7 @@ pub(super) struct DumpValue {
     /// Operators that read it and make something else.
     pub(super) readers: Vec<usize>,
     /// Whether zeros were counted, which tables do not do.
-    has_counts: bool,
+    pub(super) has_counts: bool,
     /// How far apart the statistics of two that are equal but for rounding may be, relative to
     /// their size.
     rounding: f64,

@@ -42,6 +42,7 @@ pub(super) fn replay_suspects(
     // An operator alone has no graph to be fused in.
     let mut options = model.engine.load_options().clone();
     options.graph = GraphKind::Original;
+    options.is_watched = false;
     print_replayed(
         [
             replayed(&compared.target, &sides.target),

@@ -98,5 +98,5 @@ pub(super) fn engine(
     is_quiet: bool,
 ) -> Result<Arc<EngineInUse>, CommandFailure> {
     let engine = EngineInUse::new(arguments.0, arguments.1, n_threads, is_quiet)?;
-    Ok(Arc::new(engine))
+    Ok(Arc::new(engine.watching()))
 }

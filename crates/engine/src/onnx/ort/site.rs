@@ -37,13 +37,13 @@ impl TapRequests {
         wanted
     }
 
-    /// Every value of these operators.
+    /// Every value of these operators, as a plan that selects everything asks for them.
     pub(super) fn every(operators: &[Arc<Operator>]) -> TapRequests {
         let mut wanted = TapRequests::default();
         for operator in operators {
             let slots = RequestedSlots {
-                inputs: (0..operator.inputs.len()).collect(),
-                outputs: (0..operator.outputs.len()).collect(),
+                inputs: present(&operator.inputs),
+                outputs: present(&operator.outputs),
             };
             wanted.0.insert(operator.task_id, slots);
         }
@@ -81,6 +81,15 @@ impl TapRequests {
     pub(super) fn slots_for(&self, task_id: u32) -> Option<&RequestedSlots> {
         self.0.get(&task_id)
     }
+}
+
+/// Positions of the values that are there; an optional one that is absent has an empty name.
+fn present(names: &[String]) -> Vec<usize> {
+    let names = names.iter().enumerate();
+    names
+        .filter(|(_, name)| !name.is_empty())
+        .map(|(position, _)| position)
+        .collect()
 }
 
 /// A tap in a model: the node behind one operator. Its inputs are the numbers of the iterations it

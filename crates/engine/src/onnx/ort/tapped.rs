@@ -87,6 +87,11 @@ impl TappedSession {
         Err(format!("more than {N_REFUSED_MAX} values cannot be shown"))
     }
 
+    /// Names of the model's results that are tensors.
+    pub(super) fn outputs(&self) -> &[String] {
+        self.session.outputs()
+    }
+
     /// Executes the model once and shows it to `tap`.
     pub(super) fn run(
         &mut self,
