@@ -76,7 +76,7 @@ struct StepTable<'a> {
     entries: Vec<(usize, u64, usize)>,
 }
 
-/// What columns stand for.
+/// The places that columns stand for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ColumnAxis {
     Steps,
