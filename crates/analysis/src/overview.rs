@@ -1,6 +1,6 @@
 //! The operators of a dump, counted.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
 use opscope_store::SharedText;
@@ -20,6 +20,8 @@ pub struct Overview {
     pub n_bytes: u64,
     /// Directories that hold such files, relative to the dump's, in order.
     pub dirs: Vec<String>,
+    /// The ranks that wrote them, in ascending order.
+    pub ranks: BTreeSet<u32>,
 }
 
 /// All files of one operator.
@@ -31,6 +33,8 @@ pub struct OperatorOverview {
     pub op_name: SharedText,
     /// Position in execution order, from the file names.
     pub task_id: Option<u32>,
+    /// The ranks that executed it.
+    pub ranks: BTreeSet<u32>,
     /// Number of its files.
     pub n_files: u64,
     /// Number of inputs in all files.
@@ -43,8 +47,9 @@ pub struct OperatorOverview {
     pub is_record: bool,
 }
 
-/// Which files belong to one operator: number of the model's directory, type, name, task.
-type OperatorKey = (usize, SharedText, SharedText, Option<u32>);
+/// Which files belong to one operator: number of the model's directory, or none for all ranks of a
+/// run, type, name, task.
+type OperatorKey = (Option<usize>, SharedText, SharedText, Option<u32>);
 
 /// Directories of models and operators that were met, with their numbers.
 #[derive(Default)]
@@ -58,6 +63,7 @@ impl Overview {
     pub fn new(dir: &Path, index: &DumpIndex) -> Overview {
         let mut overview = Overview::default();
         let mut known = KnownOperators::default();
+        overview.ranks = index.files.iter().filter_map(|file| file.rank).collect();
         // A file of which no operator is known is damaged, and among the errors.
         for file in index.files.iter().filter(|file| !file.operators.is_empty()) {
             overview.add(dir, file, &mut known);
@@ -75,6 +81,9 @@ impl Overview {
         }
         let n_dirs = known.dirs.len();
         let model_dir = *known.dirs.entry(model_dir.into_owned()).or_insert(n_dirs);
+        // What every rank executes is one operator, or a run of many would be listed many times.
+        let is_of_many = file.rank.is_some() && self.ranks.len() > 1;
+        let model_dir = (!is_of_many).then_some(model_dir);
         let is_record = op_debug::is_record_name(&file.real_name);
         for found in &file.operators {
             let OperatorInFile {
@@ -89,6 +98,7 @@ impl Overview {
                     op_type: op_type.clone(),
                     op_name: op_name.clone(),
                     task_id: *task_id,
+                    ranks: BTreeSet::new(),
                     n_files: 0,
                     n_inputs: 0,
                     n_outputs: 0,
@@ -98,6 +108,7 @@ impl Overview {
                 self.operators.len() - 1
             });
             let operator = &mut self.operators[position];
+            operator.ranks.extend(file.rank);
             operator.n_files += 1;
             operator.n_inputs += found.n_inputs;
             operator.n_outputs += found.n_outputs;

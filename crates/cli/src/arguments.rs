@@ -106,6 +106,14 @@ impl fmt::Display for NumberRanges {
     }
 }
 
+impl NumberRanges {
+    /// Whether a number is in one of them.
+    pub(crate) fn contains(&self, number: impl Into<u64>) -> bool {
+        let number = number.into();
+        self.0.iter().any(|range| range.contains(&number))
+    }
+}
+
 /// Steps: `N`, `N-M` or `N-`, separated by commas.
 pub(crate) fn step_ranges(text: &str) -> Result<NumberRanges, String> {
     ranges(text, "step")

@@ -6,6 +6,7 @@ mod mindspore;
 mod runs;
 mod statistics;
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -17,6 +18,7 @@ use opscope_store::dump::PassedOver;
 use opscope_store::reader::{
     DEBUG_MODE_FORM, DumpIndex, FileKind, MINDSPORE_FORM, NATIVE_FORM, read_tables, reader_of,
 };
+use opscope_store::record::parallel::Collective;
 use opscope_store::tree::native::StepFile;
 use opscope_store::{StoreError, dump, run_file};
 use serde_json::Value;
@@ -24,6 +26,7 @@ use serde_json::Value;
 use json::{file_json, overview_json};
 pub(crate) use json::{finding_json, tensor_json};
 
+use crate::arguments::{NumberRanges, rank_ranges};
 use crate::console::{self, line, tell};
 use crate::exit::{CommandFailure, PARTIAL, UNREADABLE, chain};
 use crate::{format, passed_over};
@@ -43,6 +46,9 @@ use crate::{format, passed_over};
 pub(crate) struct ShowArguments {
     /// A dump file, or a directory of them
     path: PathBuf,
+    /// Show what these ranks wrote; what belongs to no rank always is
+    #[arg(long, value_name = "0-3,7", value_parser = rank_ranges)]
+    ranks: Option<NumberRanges>,
     /// Print the result as one JSON object
     #[arg(long)]
     json: bool,
@@ -66,7 +72,15 @@ pub(crate) fn run(arguments: &ShowArguments) -> Result<(), CommandFailure> {
     if reader_of(&listing).form() == MINDSPORE_FORM {
         return mindspore::show(&arguments.path, listing, &runs, arguments.json);
     }
-    let index = read_overview(listing, default_jobs());
+    let mut index = read_overview(listing, default_jobs());
+    if let Some(ranks) = &arguments.ranks {
+        index
+            .tables
+            .retain(|table| table.rank.is_none_or(|rank| ranks.contains(rank)));
+        index
+            .files
+            .retain(|file| file.rank.is_none_or(|rank| ranks.contains(rank)));
+    }
     let overview = Overview::new(&arguments.path, &index);
     let tables = &index.tables;
     if arguments.json {
@@ -323,12 +337,16 @@ fn print_overview(overview: &Overview) -> Result<(), CommandFailure> {
     if overview.n_files == 0 {
         return Ok(());
     }
-    let header = [
+    let mut header = vec![
         "task", "type", "operator", "files", "inputs", "outputs", "bytes", "",
     ];
     let right = ["task", "files", "inputs", "outputs", "bytes"];
+    let has_ranks = overview.ranks.len() > 1;
+    if has_ranks {
+        header.insert(RANKS_COLUMN, "ranks");
+    }
     let row = |operator: &OperatorOverview| {
-        vec![
+        let mut cells = vec![
             operator
                 .task_id
                 .map_or_else(|| "-".into(), |id| id.to_string()),
@@ -343,7 +361,11 @@ fn print_overview(overview: &Overview) -> Result<(), CommandFailure> {
             } else {
                 String::new()
             },
-        ]
+        ];
+        if has_ranks {
+            cells.insert(RANKS_COLUMN, ranks_text(&operator.ranks));
+        }
+        cells
     };
     let pieces = || overview.operators.chunks(N_ROWS_AT_ONCE);
     let mut table = format::TableInPieces::new(&header, &right);
@@ -352,9 +374,13 @@ fn print_overview(overview: &Overview) -> Result<(), CommandFailure> {
     for piece in pieces() {
         writeln!(out, "{}", table.piece(piece.iter().map(row).collect()))?;
     }
+    let n_ranks = match overview.ranks.len() {
+        0 | 1 => String::new(),
+        n => format!(" of {n} ranks"),
+    };
     writeln!(
         out,
-        "\n{}, {}, {} in {}",
+        "\n{}{n_ranks}, {}, {} in {}",
         format::count(overview.operators.len() as u64, "operator"),
         format::count(overview.n_files, "file"),
         format::bytes(overview.n_bytes),
@@ -364,6 +390,14 @@ fn print_overview(overview: &Overview) -> Result<(), CommandFailure> {
         }
     )?;
     print_record_files(&mut out, overview.n_record_files)
+}
+
+/// Where the column of ranks stands, if there are several.
+const RANKS_COLUMN: usize = 3;
+
+fn ranks_text(ranks: &BTreeSet<u32>) -> String {
+    let ranks: Vec<u32> = ranks.iter().copied().collect();
+    Collective::text_of(&ranks)
 }
 
 fn print_record_files(out: &mut impl Write, n_record_files: u64) -> Result<(), CommandFailure> {

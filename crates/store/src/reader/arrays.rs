@@ -73,6 +73,7 @@ impl DumpReader for ArraysReader {
                 real_name: entry.real_name.clone(),
                 n_bytes: entry.n_bytes,
                 operators: operators(&records),
+                ..IndexedFile::default()
             });
             executions.add(entry.path.parent(), records);
         }

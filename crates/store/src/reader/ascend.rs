@@ -222,8 +222,13 @@ fn file_record((entry, content): &ReadEntry) -> Option<IndexedFile> {
         path: entry.path.clone(),
         real_name: entry.real_name.clone(),
         n_bytes: entry.n_bytes,
+        rank: rank_of(entry),
         operators,
     })
+}
+
+fn rank_of(entry: &DumpEntry) -> Option<u32> {
+    PathOrigin::from_path(entry.path.parent()?).rank
 }
 
 fn operator_in_file(entry: &DumpEntry, head: &FileHead) -> OperatorInFile {
@@ -253,6 +258,7 @@ pub(super) fn table_record((entry, content): &ReadEntry) -> Option<IndexedTable>
     let step = entry.path.parent().and_then(Path::file_name);
     let name = entry.name.as_ref();
     Some(IndexedTable {
+        rank: rank_of(entry),
         step: step.and_then(|step| step.to_str()?.parse().ok()),
         task_id: name.map(|name| name.task_id),
         op_type: name.map(|name| name.op_type.clone()),

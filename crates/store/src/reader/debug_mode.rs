@@ -107,6 +107,7 @@ impl DumpReader for DebugModeReader {
                     real_name: entry.real_name.clone(),
                     n_bytes: entry.n_bytes,
                     operators: arrays::operators_in_file(&entry, &head),
+                    ..IndexedFile::default()
                 });
                 index.add_tensors(arrays::records(&entry, &head));
             }
@@ -210,6 +211,7 @@ fn add_log(
         path: entry.path.clone(),
         real_name: entry.real_name.clone(),
         n_bytes: entry.n_bytes,
+        rank: place.rank,
         operators,
     });
 }

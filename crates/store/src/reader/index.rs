@@ -246,6 +246,8 @@ pub struct IndexedFile {
     pub real_name: String,
     /// Size in bytes.
     pub n_bytes: u64,
+    /// The rank that wrote it, where the dump says so.
+    pub rank: Option<u32>,
     /// The operators whose tensors it holds; none of a damaged file, and where executions take the
     /// tensors of several files together.
     pub operators: Vec<OperatorInFile>,
@@ -271,6 +273,8 @@ pub struct OperatorInFile {
 /// A table with the statistics of one execution of one operator.
 #[derive(Clone, Debug)]
 pub struct IndexedTable {
+    /// The rank that wrote it, where the dump says so.
+    pub rank: Option<u32>,
     /// The execution of the model: the number that the file's directory is called.
     pub step: Option<u64>,
     /// The task, where the file's name says it.

@@ -156,6 +156,7 @@ fn file_record(file: &MindSporeFile) -> IndexedFile {
         real_name: file.real_name.clone(),
         n_bytes: file.n_bytes,
         operators: Vec::new(),
+        ..IndexedFile::default()
     }
 }
 

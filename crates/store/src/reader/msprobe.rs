@@ -86,6 +86,7 @@ fn add_step(
         path: step.entry.path.clone(),
         real_name: step.entry.real_name.clone(),
         n_bytes: step.entry.n_bytes,
+        rank: step.place.rank,
         operators: Vec::new(),
     };
     for (position, entry) in step.dump.entries.iter().enumerate() {
@@ -265,6 +266,7 @@ fn file_record(
         } else {
             vec![operator]
         },
+        rank: execution.rank,
     }
 }
 

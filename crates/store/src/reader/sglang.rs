@@ -145,6 +145,7 @@ fn add_saved(index: &mut DumpIndex, saved: &[(SavedFile, DumpEntry, Option<FileH
                 Some(_) => executions::operators(&of_file),
                 None => Vec::new(),
             },
+            rank: of_file.first().and_then(|first| first.execution.rank),
         });
         executions.add(run.as_deref(), of_file);
     }
@@ -313,6 +314,7 @@ fn add_foreign(index: &mut DumpIndex, entry: &DumpEntry, head: Option<&FileHead>
         real_name: entry.real_name.clone(),
         n_bytes: entry.n_bytes,
         operators: arrays::operators_in_file(entry, head),
+        ..IndexedFile::default()
     });
     index.add_tensors(arrays::records(entry, head));
 }

@@ -114,6 +114,7 @@ pub(super) fn overview_json(path: &Path, overview: &Overview, index: &DumpIndex)
             "task_id": operator.task_id,
             "op_type": operator.op_type,
             "op_name": operator.op_name,
+            "ranks": operator.ranks,
             "files": operator.n_files,
             "inputs": operator.n_inputs,
             "outputs": operator.n_outputs,

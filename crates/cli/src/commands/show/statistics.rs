@@ -1,5 +1,6 @@
 //! Statistics files of AscendCL data dump.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::Path;
 
@@ -25,6 +26,8 @@ pub(super) fn show(path: &Path, table: &StatsTable, is_json: bool) -> Result<(),
 /// All files of a directory, one table for each set of columns.
 pub(super) fn print(all: &[IndexedTable]) -> Result<(), CommandFailure> {
     let mut out = console::out();
+    let ranks: BTreeSet<_> = all.iter().filter_map(|one| one.rank).collect();
+    let has_ranks = ranks.len() > 1;
     let mut rest = all;
     while let Some(first) = rest.first() {
         let n = rest
@@ -34,11 +37,13 @@ pub(super) fn print(all: &[IndexedTable]) -> Result<(), CommandFailure> {
             .count();
         let (same, others) = rest.split_at(n);
         let columns = first.table.columns.iter().map(String::as_str);
-        let header: Vec<&str> = ["step", "task", "type", "operator"]
+        let rank = has_ranks.then_some("rank");
+        let header: Vec<&str> = rank
             .into_iter()
+            .chain(["step", "task", "type", "operator"])
             .chain(columns)
             .collect();
-        let rows = same.iter().flat_map(rows);
+        let rows = same.iter().flat_map(|one| rows(one, has_ranks));
         let text = format::table(&header, &numeric(&header), rows.collect()).trim_fmt();
         writeln!(out, "{text}\n")?;
         rest = others;
@@ -52,6 +57,7 @@ pub(super) fn to_json(all: &[IndexedTable]) -> Value {
     all.iter()
         .map(|one| {
             json!({
+                "rank": one.rank,
                 "step": one.step,
                 "task_id": one.task_id,
                 "op_type": one.op_type,
@@ -62,19 +68,23 @@ pub(super) fn to_json(all: &[IndexedTable]) -> Value {
         .collect()
 }
 
-fn rows(one: &IndexedTable) -> impl Iterator<Item = Vec<String>> + '_ {
-    let step = one
-        .step
-        .map_or_else(|| "-".to_owned(), |step| step.to_string());
-    let task = one
-        .task_id
-        .map_or_else(|| "-".to_owned(), |task| task.to_string());
-    let op_type = one.op_type.clone().unwrap_or_default();
-    let start = [step, task, op_type, one.op_name.clone()];
-    one.table.rows.iter().map(move |cells| {
-        let start = start.clone();
-        start.into_iter().chain(cells.iter().cloned()).collect()
-    })
+fn rows(one: &IndexedTable, has_ranks: bool) -> impl Iterator<Item = Vec<String>> + '_ {
+    let mut start = Vec::with_capacity(5);
+    if has_ranks {
+        start.push(number(one.rank));
+    }
+    start.extend([
+        number(one.step),
+        number(one.task_id),
+        one.op_type.clone().unwrap_or_default(),
+        one.op_name.clone(),
+    ]);
+    let rows = one.table.rows.iter();
+    rows.map(move |cells| start.iter().chain(cells).cloned().collect())
+}
+
+fn number(number: Option<impl ToString>) -> String {
+    number.map_or_else(|| "-".to_owned(), |number| number.to_string())
 }
 
 fn rows_json(table: &StatsTable) -> Vec<Value> {

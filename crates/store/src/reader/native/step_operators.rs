@@ -102,6 +102,7 @@ pub(super) struct StepOperators<'a> {
     run_dir: PathBuf,
     operators: Vec<OperatorInFile>,
     positions: HashMap<(SharedText, SharedText, Option<u32>), usize>,
+    rank: Option<u32>,
     /// Bytes of elements that no earlier step has.
     n_bytes: u64,
     last: Option<CurrentExecution>,
@@ -144,6 +145,7 @@ impl<'a> StepOperators<'a> {
             path: path.into(),
             operators: Vec::new(),
             positions: HashMap::new(),
+            rank: None,
             n_bytes: 0,
             last: None,
             n_runs: HashMap::new(),
@@ -165,6 +167,7 @@ impl<'a> StepOperators<'a> {
             tensors.reserve(rows.size_hint().0);
         }
         for row in rows {
+            self.rank = self.rank.or(rank(&row));
             let mut current = self.execution(index, &row, known);
             let elements = self.elements(index, known, &row);
             let place = elements.as_ref();
@@ -258,7 +261,7 @@ impl<'a> StepOperators<'a> {
                 op_name: op_name.clone(),
                 model,
                 model_id: row.load.and_then(|load| u32::try_from(load).ok()),
-                rank: row.rank.and_then(|rank| u32::try_from(rank).ok()),
+                rank: rank(row),
                 step: step(row),
                 run,
                 collective: self.taken(index, collective),
@@ -422,6 +425,7 @@ impl<'a> StepOperators<'a> {
         });
         if is_next {
             self.tables.push(IndexedTable {
+                rank: rank(row),
                 step: step(row),
                 task_id: task(row),
                 op_type: Some(current.op_type.to_string()),
@@ -443,6 +447,7 @@ impl<'a> StepOperators<'a> {
             path: self.entry.path.clone(),
             real_name: self.entry.real_name.clone(),
             n_bytes: self.entry.n_bytes.saturating_add(self.n_bytes),
+            rank: self.rank,
             operators: self.operators,
         });
     }
@@ -465,6 +470,10 @@ fn kind(row: &SlotRow) -> ExecutionKind {
         Some("overflow_record") => ExecutionKind::OverflowRecord,
         _ => ExecutionKind::Operator,
     }
+}
+
+fn rank(row: &SlotRow) -> Option<u32> {
+    row.rank.and_then(|rank| u32::try_from(rank).ok())
 }
 
 fn task(row: &SlotRow) -> Option<u32> {

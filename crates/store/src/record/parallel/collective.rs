@@ -181,8 +181,13 @@ pub struct Collective {
 impl Collective {
     /// The ranks as text: `0-3`, `0,2,4`, and `1,0` where that is the order of the group.
     pub fn ranks_text(&self) -> String {
+        Collective::text_of(&self.ranks)
+    }
+
+    /// Ranks as text, in their order.
+    pub fn text_of(ranks: &[u32]) -> String {
         let mut parts: Vec<(u32, u32)> = Vec::new();
-        for &rank in &self.ranks {
+        for &rank in ranks {
             // Whole runs of 4,096 ranks stand in each row of a collective.
             match parts.last_mut() {
                 Some((_, last)) if last.checked_add(1) == Some(rank) => *last = rank,
