@@ -1,0 +1,67 @@
+"""A run of eight ranks in which one makes a NaN: operators beside ranks, and the way to one of them.
+
+OPSCOPE=target/debug/opscope OPSCOPE_BROWSER=/usr/bin/chromium pytest tests/page/test_ranks.py
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import Viewer
+from page_parts import tab
+from playwright.sync_api import Page, expect
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "ranks"))
+
+from generate import generate
+from native_dump import DumpOptions
+from network import Fault, Mesh
+
+MESH = Mesh(pp=1, dp=4, tp=2)
+FAULT = Fault("nan", 5, 1, "layers.1/gelu")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    run = tmp_path_factory.mktemp("ranks") / "run"
+    generate(run, MESH, 2, FAULT, DumpOptions())
+    return run
+
+
+def test_ranks_stand_beside_each_other(run: Path, view: Callable[..., Viewer], page: Page) -> None:
+    page.goto(view(run).url())
+    tab(page, "Steps").click()
+    expect(page.get_by_role("heading", name="Operator × step")).to_be_visible()
+    page.get_by_role("button", name="ranks", exact=True).click()
+    expect(page.get_by_role("heading", name="Operator × rank")).to_be_visible()
+    expect(page).to_have_url(re.compile("by=rank"))
+    page.get_by_label("all steps").select_option("step 1")
+    page.get_by_role("button", name="As a table").click()
+    heads = [head.split()[-1] for head in page.locator("thead th").all_inner_texts()[1:]]
+    assert heads == [str(rank) for rank in range(MESH.n_ranks)]
+    row = page.locator("tbody tr").filter(has_text=re.compile("layers.1.*gelu"))
+    texts = row.locator("td").all_inner_texts()
+    is_bad = [bool(re.search("NaN|at fault", text)) for text in texts]
+    assert is_bad == [rank == FAULT.rank for rank in range(MESH.n_ranks)], texts
+    # The cell of the rank leads to its execution there.
+    row.locator("td").nth(FAULT.rank).click()
+    expect(page.locator(".steps-side .side-facts")).to_contain_text(f"rank {FAULT.rank}")
+    expect(page).to_have_url(re.compile(f"rank={FAULT.rank}"))
+
+
+def test_ranks_are_reached_by_keys(run: Path, view: Callable[..., Viewer], page: Page) -> None:
+    page.goto(view(run).url("steps", by="rank", step=1))
+    canvas = page.get_by_role("application")
+    expect(canvas).to_be_visible()
+    canvas.focus()
+    facts = page.locator(".steps-side .side-facts")
+    page.keyboard.press("ArrowDown")
+    before = facts.inner_text()
+    page.keyboard.press("}")
+    expect(facts).not_to_have_text(before)
+    page.keyboard.press("{")
+    expect(facts).to_have_text(before)
