@@ -19,6 +19,7 @@ mod graph;
 mod memory;
 mod mindspore;
 mod names_asked;
+mod parallel;
 mod parts;
 mod reason;
 mod release;

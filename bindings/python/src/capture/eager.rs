@@ -37,6 +37,7 @@ use self::kind::KindTable;
 use self::lock::lock;
 use self::step::EagerStep;
 use self::values::MemoryValues;
+use super::parallel::PlacementNotes;
 use super::session::TorchSession;
 use super::shared::tidy;
 
@@ -116,12 +117,13 @@ impl EagerOperators {
 }
 
 impl EagerOperators {
-    /// `describe` says what kind of operator one is, `choose` which ones are wanted; `is_single`
-    /// puts them where operators are that belong to no model.
+    /// `describe` says what kind of operator one is, `place` which part of a distributed tensor this
+    /// process holds, `choose` which operators are wanted; `is_single` puts them where operators
+    /// are that belong to no model.
     pub(super) fn attach(
         py: Python<'_>,
         session: Py<TorchSession>,
-        describe: Py<PyAny>,
+        (describe, place): (Py<PyAny>, Py<PyAny>),
         choose: Option<Py<PyAny>>,
         is_single: bool,
     ) -> PyResult<EagerOperators> {
@@ -148,6 +150,7 @@ impl EagerOperators {
             chooser: TensorChooser::new(&plan, &model, choose)?,
             model: Arc::new(model),
             kinds: KindTable::new(describe),
+            placements: PlacementNotes::new(place),
             tensor: py
                 .import("torch")?
                 .getattr("Tensor")?

@@ -37,6 +37,11 @@ pub(super) enum UnseenReason {
 }
 
 impl UnseenReason {
+    /// For the result of a collective before it is there.
+    pub(super) fn unfinished() -> UnseenReason {
+        UnseenReason::Known("collective not finished".to_owned())
+    }
+
     /// For an object of a type that is no plain tensor.
     pub(super) fn of_type(found: &Bound<'_, PyType>) -> UnseenReason {
         let name = found.name().and_then(|name| name.extract());

@@ -265,15 +265,16 @@ impl TorchSession {
 
     /// Lets operators take part that run without a graph: [`EagerOperators`]. `is_single` is as the
     /// `acl.json` says, unless it is given.
-    #[pyo3(signature = (describe, choose=None, is_single=None))]
+    #[pyo3(signature = (describe, place, choose=None, is_single=None))]
     fn attach_eager(
         slf: Bound<'_, TorchSession>,
         describe: Py<PyAny>,
+        place: Py<PyAny>,
         choose: Option<Py<PyAny>>,
         is_single: Option<bool>,
     ) -> PyResult<EagerOperators> {
         let is_single = is_single.unwrap_or(slf.get().has_single_operators);
-        EagerOperators::attach(slf.py(), slf.unbind(), describe, choose, is_single)
+        EagerOperators::attach(slf.py(), slf.unbind(), (describe, place), choose, is_single)
     }
 
     /// Models and operators that the configuration names and nothing has so far, and the models

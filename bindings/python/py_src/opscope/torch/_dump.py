@@ -114,9 +114,9 @@ class Dump:
         """Where operators go that raise."""
         return str(self._begun().failure_dir)
 
-    def attach_eager(self, describe: Any, choose: Any, is_single: bool | None) -> Eager:
+    def attach_eager(self, describe: Any, place: Any, choose: Any, is_single: bool | None) -> Eager:
         """Lets operators take part that run without a graph."""
-        return self._begun().attach_eager(describe, choose, is_single)
+        return self._begun().attach_eager(describe, place, choose, is_single)
 
     @property
     def session(self) -> Session | None:

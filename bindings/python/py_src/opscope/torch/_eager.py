@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import fields
 from typing import Any
 
@@ -15,7 +15,8 @@ from .. import _options
 from .._argument import reason, shown
 from .._fork_lock import ForkLock
 from .._native.capture import Call, Eager, Step, acl_json_purpose
-from . import _dump, _elsewhere, _fork, _kinds, _names, _place, _plan
+from .._world import is_initialised
+from . import _dump, _elsewhere, _fork, _kinds, _names, _place, _placements, _plan
 from ._hooks import Hook, Hooks, OperatorCall
 from ._plan import Config, DumpPlan
 
@@ -75,6 +76,8 @@ class EagerDump(TorchDispatchMode):
         self._elsewhere = _elsewhere.Elsewhere()
         self._place = _place.Place(self._name_values if is_traced else None, self._elsewhere)
         self._line = _place.Lines().of if is_traced else _no_line
+        # Of processes that run together.
+        self._collectives: Any = None
         self._native: Eager | None = None
         self._step: Step | None = None
         self._is_entered = False
@@ -142,7 +145,9 @@ class EagerDump(TorchDispatchMode):
 
     def leave_fork(self) -> None:
         """In a fork, such as a worker of a `DataLoader`, operators run as without the context."""
-        self._step = self._native = None
+        if self._collectives is not None:
+            self._collectives.leave_fork()
+        self._step = self._native = self._collectives = None
         self._is_finished = True
         self._hooks.attached.clear()
         self._place.leave()
@@ -190,16 +195,25 @@ class EagerDump(TorchDispatchMode):
         if self._native is None and not self._is_finished:
             choose = None if self._choice is None else self._choice.choose
             try:
-                self._native = self._dump.attach_eager(_kinds.describe, choose, self._is_single)
+                self._native = self._dump.attach_eager(_kinds.describe, _placements.text, choose, self._is_single)
             except _dump.Unwritable:
                 # The program runs on without its dump, and was told why.
                 self._is_finished = True
                 return
         if self._native is not None:
             self._step = self._native.begin_step(self.number, bool(self._hooks.attached))
+        if self._step is not None and is_initialised():
+            # Torch takes a while to load this, which programs of one process need not wait for.
+            from . import _collectives
+
+            self._collectives = _collectives.Collectives(self)
+            self._collectives.begin()
         self._follow()
 
     def _end_step(self, error: str | None) -> None:
+        collectives, self._collectives = self._collectives, None
+        if collectives is not None:
+            collectives.end()
         step, self._step = self._step, None
         if step is not None and self._dump.session is not None:
             self._n_steps_active += step.is_dumped and step.n_operators > 0
@@ -234,44 +248,69 @@ class EagerDump(TorchDispatchMode):
             kwargs = {}
         if step is None:
             return func(*args, **kwargs)
+        if self._collectives is not None:
+            return self._collectives.run(step, func, types, args, kwargs)
+        return self.run(step, self.before(step, func, args, kwargs), func, args, kwargs)
+
+    def before(self, step: Step, func: Any, args: tuple, kwargs: dict, shared: Any = None) -> Call | None:
+        """Shows what an operator is called with; `shared` is the collective that it is."""
         here = self._place.of_thread
         node = _current_node()
         if node is None:
             phase = "optimizer" if here.is_optimizing else "forward"
-            source = self._line(_frame(1))
-            call = step.before(func, args, kwargs, phase, here.module, source, _next_sequence_nr(), None)
-        else:
-            number = node._sequence_nr()
-            # The line of the forward operator says more than that of `backward()`.
-            is_linked = self._native is not None and self._native.is_linked(number)
-            source = "" if is_linked else self._line(_frame(1))
-            named = (number, node.name())
-            call = step.before(func, args, kwargs, "backward", here.module, source, _next_sequence_nr(), named)
+            source = self._line(_frame(2))
+            return step.before(func, args, kwargs, phase, here.module, source, _next_sequence_nr(), None, shared)
+        number = node._sequence_nr()
+        # The line of the forward operator says more than that of `backward()`.
+        is_linked = self._native is not None and self._native.is_linked(number)
+        source = "" if is_linked else self._line(_frame(2))
+        named = (number, node.name())
+        return step.before(func, args, kwargs, "backward", here.module, source, _next_sequence_nr(), named, shared)
+
+    def run(
+        self,
+        step: Step,
+        call: Call | None,
+        func: Any,
+        args: tuple,
+        kwargs: dict,
+        body: Callable[..., Any] | None = None,
+        after: Callable[[Call, Any], None] | None = None,
+    ) -> Any:
+        """Runs an operator, or `body` in its place, and shows its result to `after`, or to the step."""
+        body, after = body or func, after or step.after
+        if call is None:
+            return body(*args, **kwargs)
         if self._hooks.attached:
-            return self._run_hooked(step, call, func, args, kwargs)
+            return self._run_hooked(step, call, func, args, kwargs, (body, after))
         try:
-            result = func(*args, **kwargs)
+            result = body(*args, **kwargs)
         except BaseException as error:
-            if call is not None:
-                step.failed(call, reason(error))
+            step.failed(call, reason(error))
             raise
-        if call is not None:
-            step.after(call, result)
+        after(call, result)
         return result
 
-    def _run_hooked(self, step: Step, call: Call | None, func: Any, args: tuple, kwargs: dict) -> Any:
+    def push(self) -> None:
+        """Lets torch call the dump for operators inside the one that runs."""
+        super().__enter__()
+
+    def pop(self) -> None:
+        """Ends what `push` began."""
+        super().__exit__(None, None, None)
+
+    def _run_hooked(self, step: Step, call: Call, func: Any, args: tuple, kwargs: dict, how: tuple) -> Any:
         """The same with hooks."""
-        if call is None:
-            return func(*args, **kwargs)
+        body, after = how
         seen = _seen(call, step.number, func, args, kwargs)
         self._hooks.before(seen)
         try:
-            seen.result = func(*args, **kwargs)
+            seen.result = body(*args, **kwargs)
         except BaseException as error:
             step.failed(call, reason(error))
             self._hooks.failed(seen, error)
             raise
-        step.after(call, seen.result)
+        after(call, seen.result)
         self._hooks.after(seen)
         return seen.result
 

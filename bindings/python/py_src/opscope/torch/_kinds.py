@@ -9,6 +9,8 @@ from . import _graph, _names
 
 # Operators that return before their results are there.
 _LATE = ("_c10d_functional.", "c10d_functional.", "c10d.")
+# Marks for a profiler, a meeting of processes without values, and a wrapper around a result that is no value of its own.
+_IGNORED = ("profiler.", "c10d.barrier", "c10d.monitored_barrier_", "_c10d_functional._wrap_tensor_autograd")
 # Namespaces whose operators say truly what they write to.
 _TRUSTED = ("aten.", "prims.", "prim.", "inductor_prims.")
 # Operators that update running statistics without saying so, if an argument is true: positions of the arguments.
@@ -56,7 +58,7 @@ def describe(func: Any) -> Kind:
         # The result of a collective is another value once it has been waited for.
         may_write_all=not target.startswith(_TRUSTED),
         is_late=is_late,
-        is_ignored=target.startswith("profiler."),
+        is_ignored=target.startswith(_IGNORED),
     )
 
 

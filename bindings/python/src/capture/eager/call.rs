@@ -2,12 +2,14 @@
 
 use std::sync::{Arc, Mutex};
 
+use opscope_store::record::parallel::{Collective, Placement};
 use opscope_tensor::Tensor;
 use pyo3::prelude::*;
 
 use super::kind::OperatorKind;
 use super::links::ForwardLink;
 use super::lock::lock;
+use crate::capture::reason::UnseenReason;
 
 /// One call of an operator, between its beginning and its end.
 #[pyclass(name = "Call", frozen, module = "opscope._native.capture")]
@@ -41,6 +43,21 @@ pub(super) struct PendingOperator {
     pub(super) texts: Vec<(String, String)>,
     pub(super) origin: CallOrigin,
     pub(super) is_selected: bool,
+    /// The collective that it is.
+    pub(super) collective: Option<Arc<Collective>>,
+}
+
+/// A collective, for which Python says more than its arguments do.
+#[derive(FromPyObject)]
+pub(super) struct CollectiveCall<'py> {
+    /// Such as `all_reduce(sum)`.
+    pub(super) kind: String,
+    /// The global ranks of its group.
+    pub(super) ranks: Vec<u32>,
+    /// Tensors that this process gives.
+    pub(super) inputs: Vec<Bound<'py, PyAny>>,
+    /// Tensors that it fills, as far as these are arguments.
+    pub(super) outputs: Vec<Bound<'py, PyAny>>,
 }
 
 /// An input.
@@ -50,6 +67,8 @@ pub(super) struct CallInput {
     pub(super) tensor: Option<Tensor>,
     /// Its memory and torch's count of writes there.
     pub(super) memory: Option<(usize, Option<u64>)>,
+    /// Of which distributed tensor it is a part.
+    pub(super) placement: Option<Arc<Placement>>,
 }
 
 /// Where an operator comes from.
@@ -66,6 +85,24 @@ pub(super) struct CallOrigin {
     pub(super) forward: Option<ForwardLink>,
 }
 
+impl PendingOperator {
+    /// The name of a result.
+    pub(super) fn result_name(&self, position: usize, is_list: bool) -> Arc<str> {
+        if is_list {
+            format!("{}.{position}", self.op_name).into()
+        } else {
+            self.op_name.clone()
+        }
+    }
+
+    /// Why its results are not to be looked at, if so. Those of a collective are shown when they
+    /// are there.
+    pub(super) fn reason(&self) -> Option<&UnseenReason> {
+        let reason = self.kind.reason.as_ref();
+        reason.filter(|_| self.collective.is_none())
+    }
+}
+
 impl EagerCall {
     pub(super) fn new(begun: PendingOperator) -> EagerCall {
         let origin = &begun.origin;
@@ -79,6 +116,14 @@ impl EagerCall {
             seq_nr: origin.seq_nr,
             begun: Mutex::new(Some(begun)),
         }
+    }
+
+    /// Name of the operator, and the tensors that it writes to, as long as it has not ended.
+    pub(super) fn written(&self, py: Python<'_>) -> Option<(Arc<str>, Vec<Py<PyAny>>)> {
+        let begun = lock(&self.begun);
+        let begun = begun.as_ref()?;
+        let written = begun.written.iter().map(|tensor| tensor.clone_ref(py));
+        Some((begun.op_name.clone(), written.collect()))
     }
 
     /// Takes the operator that has begun; `None` from the second call on.

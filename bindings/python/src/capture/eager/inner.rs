@@ -12,6 +12,7 @@ use super::links::ForwardLinks;
 use super::lock::lock;
 use super::names::NameCounter;
 use super::values::MemoryValues;
+use crate::capture::parallel::PlacementNotes;
 use crate::capture::shared::TorchSessionState;
 
 /// State that outlives a step.
@@ -23,6 +24,7 @@ pub(super) struct EagerState {
     pub(super) model: Arc<ModelId>,
     pub(super) chooser: TensorChooser,
     pub(super) kinds: KindTable,
+    pub(super) placements: PlacementNotes,
     /// `torch.Tensor`.
     pub(super) tensor: Py<PyType>,
     pub(super) values: Mutex<MemoryValues>,

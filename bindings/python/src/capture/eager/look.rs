@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use opscope_capture::Tap;
+use opscope_store::record::parallel::Placement;
 use opscope_tensor::{DType, ElementKind, Layout, SharedBytes, Tensor, TensorView, dense_copy};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -16,12 +17,16 @@ use crate::capture::take::detached;
 
 /// The subclass of tensors that are spread over processes, and where it keeps this process's part.
 const SPREAD: (&str, &str) = ("DTensor", "_local_tensor");
+/// The subclass of results of collectives, where it keeps the tensor, and whether that is there.
+const AWAITED: (&str, &str, &str) = ("AsyncCollectiveTensor", "elem", "completed");
 
 /// A tensor that can be read.
 pub(super) struct ReadableTensor<'py> {
     pub(super) subject: Bound<'py, PyAny>,
     /// `None` if its memory cannot be told apart from other memory.
     pub(super) found: Option<TensorSighting>,
+    /// Of which distributed tensor it is a part.
+    pub(super) placement: Option<Arc<Placement>>,
     is_lazy: bool,
 }
 
@@ -31,18 +36,28 @@ impl EagerState {
         &self,
         object: &Bound<'py, PyAny>,
     ) -> Result<ReadableTensor<'py>, UnseenReason> {
-        let (subject, lent) = match self.shared.lender.look(object) {
-            Ok(lent) => (object.clone(), lent),
+        let lent = match self.shared.lender.look(object) {
+            Ok(lent) => lent,
             Err(UnseenReason::Type(name)) if name == SPREAD.0 => {
                 let part = object
                     .getattr(SPREAD.1)
                     .map_err(|_| UnseenReason::Type(name))?;
+                let part = awaited(&part)?.unwrap_or(part);
                 // A part that is not plain itself ends here; the call below would go down for ever.
                 self.shared.lender.look(&part)?;
-                return self.look(&part);
+                let mut looked = self.look(&part)?;
+                looked.placement = self.placements.find(object);
+                return Ok(looked);
             }
-            Err(reason) => return Err(reason),
+            Err(reason) => match awaited(object)? {
+                Some(result) => {
+                    self.shared.lender.look(&result)?;
+                    return self.look(&result);
+                }
+                None => return Err(reason),
+            },
         };
+        let subject = object.clone();
         if lent.is_packed() {
             return Err(UnseenReason::ElementType("float4_e2m1fn_x2".to_owned()));
         }
@@ -65,6 +80,7 @@ impl EagerState {
         Ok(ReadableTensor {
             found: find(&subject, place).ok(),
             subject,
+            placement: None,
             is_lazy,
         })
     }
@@ -200,6 +216,23 @@ impl EagerState {
         }
         Ok(())
     }
+}
+
+/// The tensor in a collective's result; `None` for any other tensor.
+///
+/// # Errors
+/// If the result is not there yet: memory holds anything until then.
+fn awaited<'py>(object: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyAny>>, UnseenReason> {
+    let found = object.get_type();
+    if !found.name().is_ok_and(|name| name == AWAITED.0) {
+        return Ok(None);
+    }
+    let failed = |_| UnseenReason::of_type(&found);
+    let is_there = object.getattr(AWAITED.2).and_then(|flag| flag.is_truthy());
+    if !is_there.map_err(failed)? {
+        return Err(UnseenReason::unfinished());
+    }
+    object.getattr(AWAITED.1).map(Some).map_err(failed)
 }
 
 fn find(subject: &Bound<'_, PyAny>, place: ElementPlace) -> PyResult<TensorSighting> {

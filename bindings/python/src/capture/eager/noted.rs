@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use opscope_store::record::parallel::Placement;
 use opscope_store::record::{CallSite, Operator};
 use opscope_tensor::Tensor;
 
@@ -30,6 +31,8 @@ pub(super) struct CallOutput {
     /// Empty for what is no tensor.
     pub(super) name: Arc<str>,
     pub(super) tensor: Option<Tensor>,
+    /// Of which distributed tensor it is a part.
+    pub(super) placement: Option<Arc<Placement>>,
 }
 
 /// The operator as its record has it, what its description says besides, and its inputs.
@@ -52,6 +55,9 @@ pub(super) fn described(
             module: begun.origin.module.clone(),
             source: begun.origin.source.clone(),
         }),
+        collective: begun.collective,
+        input_placements: known(inputs.iter().map(|input| &input.placement)),
+        output_placements: known(outputs.iter().map(|output| &output.placement)),
         ..Operator::default()
     };
     let details = OperatorDetails {
@@ -60,4 +66,14 @@ pub(super) fn described(
         is_selected: begun.is_selected,
     };
     (Arc::new(operator), details, inputs)
+}
+
+/// Placements in position; none if nothing is known of any, as of nearly every operator.
+fn known<'a>(
+    placements: impl Iterator<Item = &'a Option<Arc<Placement>>> + Clone,
+) -> Vec<Option<Arc<Placement>>> {
+    if placements.clone().all(Option::is_none) {
+        return Vec::new();
+    }
+    placements.cloned().collect()
 }

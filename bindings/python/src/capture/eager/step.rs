@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use super::arguments::{CallArguments, flatten};
-use super::call::{CallInput, CallOrigin, EagerCall, PendingOperator};
+use super::call::{CallInput, CallOrigin, CollectiveCall, EagerCall, PendingOperator};
 use super::description;
 use super::inner::EagerState;
 use super::links::ForwardLink;
@@ -21,6 +21,7 @@ use super::look::ReadableTensor;
 use super::names::NameCounter;
 use super::noted::{CallOutput, EagerStepNotes, described};
 use super::values::{Pin, TensorName, ValueContent};
+use crate::capture::parallel::collective;
 use crate::capture::reason::UnseenReason;
 use crate::capture::session::TorchSession;
 use crate::capture::shared::tidy;
@@ -77,13 +78,13 @@ impl EagerStep {
     }
 
     /// Shows what an operator is called with, just before it runs. `node` is what autograd runs, by
-    /// number and name; `sequence` is its next number. `None` for what is no operator, and if
-    /// something went wrong.
+    /// number and name; `sequence` is its next number, `shared` what a collective is. `None` for
+    /// what is no operator, and if something went wrong.
     #[expect(
         clippy::too_many_arguments,
         reason = "one call costs less than several"
     )]
-    #[pyo3(signature = (func, args, kwargs, phase, module, source, sequence, node))]
+    #[pyo3(signature = (func, args, kwargs, phase, module, source, sequence, node, shared=None))]
     fn before(
         &self,
         func: &Bound<'_, PyAny>,
@@ -94,6 +95,7 @@ impl EagerStep {
         source: &str,
         sequence: u64,
         node: Option<(u64, String)>,
+        shared: Option<CollectiveCall<'_>>,
     ) -> Option<EagerCall> {
         self.guard(|step| {
             let origin = CallOrigin {
@@ -104,7 +106,7 @@ impl EagerStep {
                 node: None,
                 forward: None,
             };
-            step.begin(func, args, kwargs, origin, sequence, node)
+            step.begin(func, args, kwargs, origin, (sequence, node), shared)
         })
         .flatten()
     }
@@ -128,6 +130,39 @@ impl EagerStep {
             if is_due {
                 step.inner.sweep(py)?;
             }
+            Ok(())
+        });
+    }
+
+    /// Says that a collective was issued, whose results come at any time from now on.
+    fn issued(&self, py: Python<'_>, call: &Bound<'_, EagerCall>, results: Vec<Bound<'_, PyAny>>) {
+        self.guard(|step| {
+            let Some((name, mut written)) = call.get().written(py) else {
+                return Ok(());
+            };
+            written.extend(results.into_iter().map(Bound::unbind));
+            step.note_late(py, &name, &written)
+        });
+    }
+
+    /// Says that nobody will see the results of a collective, which has its inputs alone then.
+    fn unfinished(&self, py: Python<'_>, call: &Bound<'_, EagerCall>, n_results: usize) {
+        self.guard(|step| {
+            let Some(begun) = call.get().take() else {
+                return Ok(());
+            };
+            let mut outputs = Vec::new();
+            for i in 0..n_results {
+                if begun.is_selected && step.inner.chooser.wants_outputs() {
+                    step.inner.shared.note_unseen(&UnseenReason::unfinished());
+                }
+                outputs.push(CallOutput {
+                    name: begun.result_name(i, n_results > 1),
+                    tensor: None,
+                    placement: None,
+                });
+            }
+            step.submit(py, begun, outputs);
             Ok(())
         });
     }
@@ -196,8 +231,8 @@ impl EagerStep {
         args: &Bound<'_, PyTuple>,
         kwargs: &Bound<'_, PyDict>,
         origin: CallOrigin,
-        sequence: u64,
-        node: Option<(u64, String)>,
+        (sequence, node): (u64, Option<(u64, String)>),
+        shared: Option<CollectiveCall<'_>>,
     ) -> PyResult<Option<EagerCall>> {
         let py = func.py();
         let inner = &self.inner;
@@ -206,7 +241,18 @@ impl EagerStep {
             return Ok(None);
         }
         let tensor = inner.tensor.bind(py);
-        let found = CallArguments::new(&kind, tensor, args, Some(kwargs))?;
+        let mut found = CallArguments::new(&kind, tensor, args, Some(kwargs))?;
+        let collective = shared
+            .as_ref()
+            .and_then(|shared| collective(&shared.kind, shared.ranks.clone()));
+        let mut written: Vec<Py<PyAny>> = (found.written.iter())
+            .map(|&i| found.tensors[i].clone().unbind())
+            .collect();
+        if let Some(shared) = shared {
+            // Buffers that it only fills hold anything so far, and are no inputs.
+            found.tensors = shared.inputs;
+            written = shared.outputs.into_iter().map(Bound::unbind).collect();
+        }
         // Operators are counted whether they are chosen or not: names must not depend on the
         // choice.
         let (task_id, op_name) = lock(&self.names).operator(&kind.base);
@@ -221,11 +267,8 @@ impl EagerStep {
         for tensor in &found.tensors {
             self.add_input(&mut inputs, tensor, is_read)?;
         }
-        let written = found.written.iter();
         Ok(Some(EagerCall::new(PendingOperator {
-            written: written
-                .map(|&i| found.tensors[i].clone().unbind())
-                .collect(),
+            written,
             kind,
             task_id,
             op_name,
@@ -233,6 +276,7 @@ impl EagerStep {
             texts: found.texts,
             origin,
             is_selected,
+            collective,
         })))
     }
 
@@ -290,6 +334,7 @@ impl EagerStep {
                     name,
                     tensor,
                     memory: None,
+                    placement: None,
                 }));
             }
         }
@@ -333,6 +378,7 @@ impl EagerStep {
                 name: self.argument(),
                 tensor: if is_read { self.read(looked).0 } else { None },
                 memory: None,
+                placement: looked.placement.clone(),
             });
         };
         let (name, content) = lock(&inner.values).find(found);
@@ -354,6 +400,7 @@ impl EagerStep {
             name,
             tensor,
             memory,
+            placement: looked.placement.clone(),
         })
     }
 
@@ -415,7 +462,24 @@ impl EagerStep {
                 let pin = self.inner.pin(&looked.subject, found.storage)?;
                 let mut values = lock(&self.inner.values);
                 let name = begun.op_name.clone();
-                values.write(found.storage, pin, name, begun.kind.is_late);
+                // A collective that was waited for writes no longer.
+                let is_late = begun.kind.is_late && begun.collective.is_none();
+                values.write(found.storage, pin, name, is_late);
+            }
+        }
+        Ok(())
+    }
+
+    /// Forgets what was known of memory that an operator will write to when nobody sees it.
+    fn note_late(&self, py: Python<'_>, name: &Arc<str>, tensors: &[Py<PyAny>]) -> PyResult<()> {
+        for object in tensors {
+            let Ok(looked) = self.inner.look(object.bind(py)) else {
+                continue;
+            };
+            if let Some(found) = looked.found {
+                let pin = self.inner.pin(&looked.subject, found.storage)?;
+                let mut values = lock(&self.inner.values);
+                values.write(found.storage, pin, name.clone(), true);
             }
         }
         Ok(())
@@ -442,7 +506,10 @@ impl EagerStep {
         let mut given: Vec<usize> = (results.iter().flatten())
             .map(|part| part.as_ptr().addr())
             .collect();
-        for object in &begun.written {
+        // A collective gives all that it fills and that is of use: of `reduce` other ranks than the
+        // one that takes get nothing.
+        let written = begun.collective.is_none().then_some(&begun.written);
+        for object in written.into_iter().flatten() {
             // Operators that work in place mostly give what they write to, which is one output.
             if !given.contains(&object.as_ptr().addr()) {
                 given.push(object.as_ptr().addr());
@@ -456,14 +523,11 @@ impl EagerStep {
                 outputs.push(CallOutput {
                     name: "".into(),
                     tensor: None,
+                    placement: None,
                 });
                 continue;
             };
-            let name = if is_list {
-                format!("{}.{i}", begun.op_name).into()
-            } else {
-                begun.op_name.clone()
-            };
+            let name = begun.result_name(i, is_list);
             self.add_output(&mut outputs, begun, part, name)?;
         }
         Ok(outputs)
@@ -481,13 +545,17 @@ impl EagerStep {
             Ok(looked) => outputs.push(self.output(begun, object, looked, name)?),
             Err(found) => {
                 let is_read = begun.is_selected && self.inner.chooser.wants_outputs();
-                if let (Some(reason), true) = (&begun.kind.reason, is_read) {
+                if let (Some(reason), true) = (begun.reason(), is_read) {
                     self.inner.shared.note_unseen(reason);
                 }
-                let is_read = is_read && begun.kind.reason.is_none();
+                let is_read = is_read && begun.reason().is_none();
                 let parts = self.parts(object, found, is_read, &name);
                 let parts = parts.into_iter();
-                outputs.extend(parts.map(|(name, tensor)| CallOutput { name, tensor }));
+                outputs.extend(parts.map(|(name, tensor)| CallOutput {
+                    name,
+                    tensor,
+                    placement: None,
+                }));
             }
         }
         Ok(())
@@ -501,22 +569,27 @@ impl EagerStep {
         name: Arc<str>,
     ) -> PyResult<CallOutput> {
         let inner = &self.inner;
+        let placement = looked.placement.clone();
         let is_read = begun.is_selected && inner.chooser.wants_outputs();
-        let is_written = begun.written.iter().any(|written| written.is(object));
+        // By the end of a collective torch has counted what it wrote.
+        let is_written =
+            begun.collective.is_none() && begun.written.iter().any(|written| written.is(object));
         if let Some(found) = &mut looked.found {
             // Torch lets a view count the writes of what it views only once the operator is over.
             let memory = begun.inputs.iter().filter_map(|input| input.memory);
             let same = memory
                 .clone()
                 .find(|(storage, _)| *storage == found.storage);
-            found.version = same.map_or(found.version, |(_, version)| version);
+            if begun.collective.is_none() {
+                found.version = same.map_or(found.version, |(_, version)| version);
+            }
         }
         let known = match &looked.found {
-            Some(found) if begun.kind.reason.is_none() => lock(&inner.values).find(found).1,
+            Some(found) if begun.reason().is_none() => lock(&inner.values).find(found).1,
             _ => ValueContent::None,
         };
         let (mut tensor, mut fresh) = (None, known.clone());
-        if let Some(reason) = &begun.kind.reason {
+        if let Some(reason) = begun.reason() {
             fresh = ValueContent::Unseen(reason.clone());
         }
         if let (ValueContent::Unseen(reason), true) = (&fresh, is_read) {
@@ -531,12 +604,16 @@ impl EagerStep {
             let pin: Pin = inner.pin(&looked.subject, found.storage)?;
             let mut values = lock(&inner.values);
             // A collective returns before its result is there, which may come at any time.
-            if begun.kind.is_late {
+            if begun.kind.is_late && begun.collective.is_none() {
                 values.write(found.storage, pin, name.clone(), true);
             }
             values.record(found, pin, name.clone(), fresh, is_written);
         }
-        Ok(CallOutput { name, tensor })
+        Ok(CallOutput {
+            name,
+            tensor,
+            placement,
+        })
     }
 
     fn submit(&self, py: Python<'_>, begun: PendingOperator, outputs: Vec<CallOutput>) {

@@ -1,0 +1,260 @@
+"""Collectives of eager mode: their results are shown once the program has waited for them.
+
+A collective is shown twice, what this process gives when it is issued, what it gets when the wait is over. Nothing here
+waits by itself, asks another process, or takes part in a collective. The end of a wait is seen in three ways:
+`Work.wait` of `torch.distributed`, which is replaced meanwhile; `wait_tensor` of functional collectives, also where
+torch calls it because an operator reads the result; and, where C++ waits as in `DistributedDataParallel`, by asking
+the collective at the next operator.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+import torch
+
+from .._argument import reason
+from .._fork_lock import ForkLock
+from .._native.capture import Call, Step
+from . import _collective_kinds as kinds
+
+try:
+    from torch._C._distributed_c10d import Work
+    from torch.distributed._functional_collectives import AsyncCollectiveTensor, _is_view_op
+except ImportError:  # Torch without processes.
+    Work = AsyncCollectiveTensor = None
+
+_n_modes = torch._C._len_torch_dispatch_stack
+# Those of dumps that are in a step now.
+_open: list[Collectives] = []
+_lock = ForkLock()
+_work_wait: Any = None
+
+
+class _OfThread(threading.local):
+    """The state of one thread."""
+
+    def __init__(self) -> None:
+        # How deep it is in torch's own code of a collective or of a distributed tensor, whose operators are part of
+        # what is recorded already.
+        self.n_inside = 0
+        # Whether the next operator is the one that was recorded.
+        self.is_repeated = False
+
+
+_here = _OfThread()
+
+
+class Dump(Protocol):
+    """What runs operators and shows them."""
+
+    def before(self, step: Step, func: Any, args: tuple, kwargs: dict, shared: Any = None) -> Call | None:
+        """Shows what an operator is called with."""
+
+    def run(
+        self,
+        step: Step,
+        call: Call | None,
+        func: Any,
+        args: tuple,
+        kwargs: dict,
+        body: Callable[..., Any] | None = None,
+        after: Callable[[Call, Any], None] | None = None,
+    ) -> Any:
+        """Runs it, and shows what it gave."""
+
+    def push(self) -> None:
+        """Lets torch call the dump for operators inside the one that runs."""
+
+    def pop(self) -> None:
+        """Ends that."""
+
+
+class _Pending:
+    """A collective that was issued and not waited for."""
+
+    def __init__(self, step: Step, call: Call, results: list[torch.Tensor], work: Any) -> None:
+        self.step = step
+        self.call = call
+        self.results = results
+        # `None` of one that returns its results.
+        self.work = work
+        # Memory of the results that nobody has waited for.
+        self.awaited = {_storage(tensor) for tensor in results}
+
+
+class Collectives:
+    """The collectives of one dump."""
+
+    def __init__(self, dump: Dump) -> None:
+        self._dump = dump
+        self._pending: list[_Pending] = []
+
+    def begin(self) -> None:
+        """Sees waits from now on."""
+        global _work_wait
+        if Work is None:
+            return
+        with _lock:
+            if self not in _open:
+                _open.append(self)
+            if Work.wait is not _wait:
+                _work_wait = Work.wait
+                Work.wait = _wait
+
+    def end(self) -> None:
+        """Sees no more of them. What was not waited for has its inputs alone."""
+        self._look_at_works()
+        pending, self._pending = self._pending, []
+        for one in pending:
+            one.step.unfinished(one.call, len(one.results))
+        with _lock:
+            if self in _open:
+                _open.remove(self)
+            if not _open and Work is not None and Work.wait is _wait:
+                Work.wait = _work_wait
+
+    def leave_fork(self) -> None:
+        """In a fork nothing is waited for."""
+        self._pending.clear()
+
+    def run(self, step: Step, func: Any, types: Any, args: tuple, kwargs: dict) -> Any:
+        """Runs an operator that a program with several processes calls."""
+        if _here.is_repeated:
+            # Torch goes on with what the distributed tensor does for it.
+            _here.is_repeated = False
+            return NotImplemented
+        if self._pending:
+            self._look_at_works()
+        is_distributed = self._wait_for(func, args, kwargs) if types else False
+        if kinds.form_of(func) is not None:
+            return self._issue(step, func, args, kwargs)
+        if kinds.is_wait(func):
+            return self._wait_in_sight(step, func, args, kwargs)
+        if _here.n_inside:
+            return func(*args, **kwargs)
+        call = self._dump.before(step, func, args, kwargs)
+        # Other modes would not be called for the operator if it came a second time.
+        body = functools.partial(self._run_inside, func) if is_distributed and _n_modes() == 0 else None
+        return self._dump.run(step, call, func, args, kwargs, body)
+
+    def _run_inside(self, func: Any, *args: Any, **kwargs: Any) -> Any:
+        """Runs an operator of distributed tensors, and sees the collectives that it needs."""
+        _here.n_inside += 1
+        self._dump.push()
+        _here.is_repeated = True
+        try:
+            return func(*args, **kwargs)
+        finally:
+            _here.is_repeated = False
+            self._dump.pop()
+            _here.n_inside -= 1
+
+    def _issue(self, step: Step, func: Any, args: tuple, kwargs: dict) -> Any:
+        shared = kinds.describe(func, args, kwargs)
+        call = self._dump.before(step, func, args, kwargs, shared)
+        return self._dump.run(step, call, func, args, kwargs, after=functools.partial(self._issued, step, shared))
+
+    def _issued(self, step: Step, shared: kinds.Collective, call: Call, result: Any) -> None:
+        work = None
+        if shared.is_returning:
+            results = kinds.tensors(result)
+        else:
+            results = shared.outputs if shared.is_taker else []
+            boxed = result[-1] if isinstance(result, (tuple, list)) else result
+            work = Work.unbox(boxed) if isinstance(boxed, torch.ScriptObject) else None
+        step.issued(call, results)
+        if results:
+            self._pending.append(_Pending(step, call, results, work))
+        else:
+            # What only gives has nothing to wait for.
+            step.after(call, [])
+
+    def _wait_in_sight(self, step: Step, func: Any, args: tuple, kwargs: dict) -> Any:
+        result = func(*args, **kwargs)
+        is_known = [self._see_awaited(tensor) for tensor in kinds.tensors(args)]
+        if not any(is_known) and not _here.n_inside:
+            # Nobody saw it begin: the wait has the result then.
+            call = self._dump.before(step, func, args, kwargs)
+            if call is not None:
+                step.after(call, result)
+        return result
+
+    def _wait_for(self, func: Any, args: tuple, kwargs: dict) -> bool:
+        """Waits for results that an operator is about to read, as torch does inside of it. Says whether any tensor is
+        a distributed one.
+        """
+        is_distributed = False
+        for tensor in _subclasses((args, tuple(kwargs.values()))):
+            part = tensor
+            if type(tensor).__name__ == "DTensor":
+                is_distributed = True
+                part = tensor._local_tensor
+            # Views do not wait.
+            if AsyncCollectiveTensor is not None and type(part) is AsyncCollectiveTensor and not _is_view_op(func):
+                part.trigger_wait()
+                self._see_awaited(part.elem)
+        return is_distributed
+
+    def _see_awaited(self, tensor: torch.Tensor) -> bool:
+        storage = _storage(tensor)
+        is_known = False
+        for one in list(self._pending):
+            if one.work is None and storage in one.awaited:
+                is_known = True
+                one.awaited.discard(storage)
+                if not one.awaited:
+                    self._complete(one)
+        return is_known
+
+    def _look_at_works(self) -> None:
+        for one in list(self._pending):
+            if one.work is not None and one.work.is_completed() and one.work.exception() is None:
+                self._complete(one)
+
+    def see_waited(self, work: Any, error: BaseException | None) -> None:
+        """Says that the program has waited for a collective."""
+        for one in list(self._pending):
+            if one.work is not work:
+                continue
+            if error is None:
+                self._complete(one)
+            else:
+                self._pending.remove(one)
+                one.step.failed(one.call, reason(error))
+
+    def _complete(self, one: _Pending) -> None:
+        self._pending.remove(one)
+        one.step.after(one.call, one.results[0] if len(one.results) == 1 else one.results)
+
+
+def _wait(work: Any, *args: Any, **kwargs: Any) -> Any:
+    """`Work.wait`. Operators inside of it, as gloo has some, belong to the collective."""
+    _here.n_inside += 1
+    try:
+        result = _work_wait(work, *args, **kwargs)
+    except BaseException as error:
+        for one in list(_open):
+            one.see_waited(work, error)
+        raise
+    finally:
+        _here.n_inside -= 1
+    for one in list(_open):
+        one.see_waited(work, None)
+    return result
+
+
+def _storage(tensor: torch.Tensor) -> int:
+    return tensor.untyped_storage()._cdata
+
+
+def _subclasses(given: Any) -> Iterator[torch.Tensor]:
+    if isinstance(given, torch.Tensor):
+        if type(given) not in (torch.Tensor, torch.nn.Parameter):
+            yield given
+    elif isinstance(given, (tuple, list)):
+        for part in given:
+            yield from _subclasses(part)
