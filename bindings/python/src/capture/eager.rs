@@ -99,6 +99,18 @@ impl EagerOperators {
         Ok(())
     }
 
+    /// Says that a storage has another size now: what it holds is whatever was in memory.
+    fn note_blank(&self, storage: &Bound<'_, PyAny>) -> PyResult<()> {
+        let address: usize = storage.getattr("_cdata")?.extract()?;
+        let pin = if lock(&self.inner.values).has(address) {
+            None
+        } else {
+            Some(storage.call_method0("_weak_ref")?.extract()?)
+        };
+        lock(&self.inner.values).blank(address, pin);
+        Ok(())
+    }
+
     /// Whether a backward operator of this number belongs to a forward operator that is known.
     fn is_linked(&self, seq_nr: u64) -> bool {
         lock(&self.inner.links).find(seq_nr).is_some()

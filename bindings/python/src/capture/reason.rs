@@ -37,6 +37,11 @@ pub(super) enum UnseenReason {
 }
 
 impl UnseenReason {
+    /// For memory that nothing was written to.
+    pub(super) fn uninitialised() -> UnseenReason {
+        UnseenReason::Known("uninitialised".to_owned())
+    }
+
     /// For the result of a collective before it is there.
     pub(super) fn unfinished() -> UnseenReason {
         UnseenReason::Known("collective not finished".to_owned())

@@ -32,6 +32,7 @@ _n_modes = torch._C._len_torch_dispatch_stack
 _open: list[Collectives] = []
 _lock = ForkLock()
 _work_wait: Any = None
+_resize = torch.UntypedStorage.resize_
 
 
 class _OfThread(threading.local):
@@ -65,6 +66,9 @@ class Dump(Protocol):
         after: Callable[[Call, Any], None] | None = None,
     ) -> Any:
         """Runs it, and shows what it gave."""
+
+    def note_blank(self, storage: torch.UntypedStorage) -> None:
+        """Says that memory is new, and holds anything."""
 
     def push(self) -> None:
         """Lets torch call the dump for operators inside the one that runs."""
@@ -104,6 +108,7 @@ class Collectives:
             if Work.wait is not _wait:
                 _work_wait = Work.wait
                 Work.wait = _wait
+                torch.UntypedStorage.resize_ = _resize_seen  # type: ignore[method-assign]
 
     def end(self) -> None:
         """Sees no more of them. What was not waited for has its inputs alone."""
@@ -116,6 +121,7 @@ class Collectives:
                 _open.remove(self)
             if not _open and Work is not None and Work.wait is _wait:
                 Work.wait = _work_wait
+                torch.UntypedStorage.resize_ = _resize  # type: ignore[method-assign]
 
     def leave_fork(self) -> None:
         """In a fork nothing is waited for."""
@@ -215,6 +221,10 @@ class Collectives:
             if one.work is not None and one.work.is_completed() and one.work.exception() is None:
                 self._complete(one)
 
+    def see_resized(self, storage: torch.UntypedStorage) -> None:
+        """Says that memory has another size."""
+        self._dump.note_blank(storage)
+
     def see_waited(self, work: Any, error: BaseException | None) -> None:
         """Says that the program has waited for a collective."""
         for one in list(self._pending):
@@ -244,6 +254,16 @@ def _wait(work: Any, *args: Any, **kwargs: Any) -> Any:
         _here.n_inside -= 1
     for one in list(_open):
         one.see_waited(work, None)
+    return result
+
+
+def _resize_seen(storage: torch.UntypedStorage, size: int) -> Any:
+    """`UntypedStorage.resize_`, with which `fully_shard` frees parameters and makes room for them again."""
+    n_before = storage.nbytes()
+    result = _resize(storage, size)
+    if storage.nbytes() > n_before:
+        for one in list(_open):
+            one.see_resized(storage)
     return result
 
 

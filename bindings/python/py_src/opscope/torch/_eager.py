@@ -291,6 +291,11 @@ class EagerDump(TorchDispatchMode):
         after(call, result)
         return result
 
+    def note_blank(self, storage: torch.UntypedStorage) -> None:
+        """Says that memory is new, and holds anything."""
+        if self._native is not None:
+            self._native.note_blank(storage)
+
     def push(self) -> None:
         """Lets torch call the dump for operators inside the one that runs."""
         super().__enter__()

@@ -70,6 +70,8 @@ struct StorageValues {
     writer: Option<(u64, Arc<str>)>,
     /// Whether something may be writing to it at any time.
     is_loose: bool,
+    /// Whether it has another size than before, and nothing was written to it since.
+    is_blank: bool,
 }
 
 struct KnownValue {
@@ -156,12 +158,12 @@ impl MemoryValues {
             } else {
                 known.content.unseen()
             };
-            return (storage.name(name, step, found), content);
+            return (storage.name(name, step, found), storage.seen(content));
         }
         // Elements in the same order are the same, whatever the extents.
         let dense = (storage.values.iter()).find(|v| is_trusted && v.is_dense_as(found));
         let content = dense.map_or(ValueContent::None, |known| known.content.clone());
-        (storage.name(None, step, found), content)
+        (storage.name(None, step, found), storage.seen(content))
     }
 
     /// Remembers a value.
@@ -215,7 +217,16 @@ impl MemoryValues {
         if let Some(storage) = self.entry(storage, pin) {
             storage.values.clear();
             storage.writer = Some((step, value));
+            storage.is_blank = false;
             storage.is_loose |= is_late;
+        }
+    }
+
+    /// Forgets what was in memory that has another size now, and with it other elements.
+    pub(super) fn blank(&mut self, storage: usize, pin: Pin) {
+        if let Some(storage) = self.entry(storage, pin) {
+            storage.values.clear();
+            storage.is_blank = true;
         }
     }
 
@@ -282,6 +293,15 @@ impl MemoryValues {
 }
 
 impl StorageValues {
+    /// The content, unless the memory has no meaning.
+    fn seen(&self, content: ValueContent) -> ValueContent {
+        if self.is_blank {
+            ValueContent::Unseen(UnseenReason::uninitialised())
+        } else {
+            content
+        }
+    }
+
     fn name(&self, known: Option<Arc<str>>, step: u64, found: &TensorSighting) -> TensorName {
         if let Some(name) = known {
             return TensorName::Known(name);
