@@ -87,6 +87,10 @@ def test_what_is_known_of_a_record(dump: Dump, out: Path) -> None:
         "task_id": 1,
         "stream_id": 0,
         "has_elements": True,
+        "module": None,
+        "collective": None,
+        "group_ranks": None,
+        "placement": None,
     }
     assert record.type == "Add"
     assert repr(record) == "<Record Add layer/add input.0: float32 [2, 3] step 0>"

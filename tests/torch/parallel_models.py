@@ -16,6 +16,7 @@ import math
 import os
 import subprocess
 import sys
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -162,22 +163,23 @@ def train(mesh: Any, options: dict, rank: int, dump: Any = None) -> list[Tensor]
     fault = Fault(**options["fault"]) if options["fault"] else None
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, foreach=False)
     losses = []
-    for step in range(options["n_steps"]):
-        is_faulty = fault is not None and (fault.rank, fault.step) == (rank, step)
-        handle = _plant(model, fault) if is_faulty else None
-        words, following = (part(one, mesh) for one in batch(step))
-        result = model(words)
-        loss = nn.functional.cross_entropy(result.flatten(0, 1), following.flatten())
-        loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
-        losses.append(loss.detach())
-        if handle is not None:
-            handle.remove()
-        if dump is not None and step + 1 < options["n_steps"]:
-            dump.step()
-    with _unseen():
-        return losses + [local(parameter.detach()).clone() for parameter in model.parameters()]
+    with nullcontext() if dump is None else dump:
+        for step in range(options["n_steps"]):
+            is_faulty = fault is not None and (fault.rank, fault.step) == (rank, step)
+            handle = _plant(model, fault) if is_faulty else None
+            with _unseen():
+                words, following = (part(one, mesh) for one in batch(step))
+            result = model(words)
+            loss = nn.functional.cross_entropy(result.flatten(0, 1), following.flatten())
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            losses.append(loss.detach())
+            if handle is not None:
+                handle.remove()
+            if dump is not None and step + 1 < options["n_steps"]:
+                dump.step()
+    return losses + [local(parameter.detach()).clone() for parameter in model.parameters()]
 
 
 def _unseen() -> Any:
@@ -283,8 +285,7 @@ def _work(folder: Path) -> None:
         mesh = dist.init_device_mesh("cpu", tuple(options["mesh"].values()), mesh_dim_names=names)
     expected = train(mesh, options, rank)
     dump = opscope.torch.eager(str(folder / "dump"), data=options["data"])
-    with dump:
-        found = train(mesh, options, rank, dump)
+    found = train(mesh, options, rank, dump)
     report = dump.finish()
     same = [_bits(one) == _bits(other) for one, other in zip(expected, found, strict=True)]
     report |= {"root": str(report["root"]), "is_same": all(same)}

@@ -24,17 +24,21 @@ class Record:
         "_catalogue",
         "_columns",
         "_index",
+        "collective",
         "dtype",
+        "group_ranks",
         "has_elements",
         "kind",
         "layout",
         "model",
         "model_id",
+        "module",
         "name",
         "nbytes",
         "op_type",
         "original_shape",
         "path",
+        "placement",
         "rank",
         "run",
         "shape",
@@ -85,6 +89,14 @@ class Record:
     """The operator's stream."""
     timestamp: int | None
     """When it was written, in microseconds since 1970-01-01 UTC."""
+    module: str | None
+    """Path of the module that calls the operator; empty outside of all of them."""
+    collective: str | None
+    """The collective that the operator is, such as `all_reduce(sum)`; `None` of any other operator."""
+    group_ranks: tuple[int, ...] | None
+    """The global ranks that take part in the collective, in the order of their group; empty where nothing says them."""
+    placement: str | None
+    """Of which distributed tensor this is a part, such as `dp=1/2:R,tp=0/4:S(0) of [4096,1024]`."""
     path: str
     """The file that it is in, or that its statistics are in."""
     has_elements: bool

@@ -17,6 +17,16 @@ pub(super) fn describe<'py>(
     let dtype = record.dtype.as_ref().map(ToString::to_string);
     let stored_dtype = record.stored_dtype.as_ref().map(ToString::to_string);
     let layout = record.layout.as_ref().map(ToString::to_string);
+    let call_site = execution.call_site.as_ref();
+    let collective = execution.collective.as_ref();
+    let ranks = collective
+        .map(|one| PyTuple::new(py, &one.ranks))
+        .transpose()?;
+    let placement = record.placement.as_ref().map(ToString::to_string);
+    dict.set_item("module", call_site.map(|site| &*site.module))?;
+    dict.set_item("collective", collective.map(|one| one.kind.to_string()))?;
+    dict.set_item("group_ranks", ranks)?;
+    dict.set_item("placement", placement)?;
     dict.set_item("kind", execution.kind.name())?;
     dict.set_item("op_type", execution.op_type.as_str())?;
     dict.set_item("name", execution.op_name.as_str())?;

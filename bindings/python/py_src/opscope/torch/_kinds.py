@@ -11,6 +11,8 @@ from . import _graph, _names
 _LATE = ("_c10d_functional.", "c10d_functional.", "c10d.")
 # Marks for a profiler, a meeting of processes without values, and a wrapper around a result that is no value of its own.
 _IGNORED = ("profiler.", "c10d.barrier", "c10d.monitored_barrier_", "_c10d_functional._wrap_tensor_autograd")
+# Operators with results that they do not fill, or not all of it: positions of the results.
+_BLANK = {"fsdp.all_gather_copy_in.default": [1]}
 # Namespaces whose operators say truly what they write to.
 _TRUSTED = ("aten.", "prims.", "prim.", "inductor_prims.")
 # Operators that update running statistics without saying so, if an argument is true: positions of the arguments.
@@ -40,6 +42,8 @@ class Kind:
     may_write_all: bool
     # Whether it goes on writing after it has returned.
     is_late: bool
+    # Positions of results that hold whatever was in memory.
+    blank: list[int]
     # Whether it is no operator of a model.
     is_ignored: bool
 
@@ -58,6 +62,7 @@ def describe(func: Any) -> Kind:
         # The result of a collective is another value once it has been waited for.
         may_write_all=not target.startswith(_TRUSTED),
         is_late=is_late,
+        blank=_BLANK.get(target, []),
         is_ignored=target.startswith(_IGNORED),
     )
 

@@ -95,11 +95,14 @@ impl PendingOperator {
         }
     }
 
-    /// Why its results are not to be looked at, if so. Those of a collective are shown when they
-    /// are there.
-    pub(super) fn reason(&self) -> Option<&UnseenReason> {
+    /// Why a result is not to be looked at, if so. Those of a collective are shown when they are
+    /// there.
+    pub(super) fn reason(&self, position: usize) -> Option<UnseenReason> {
+        if self.kind.blank.contains(&position) {
+            return Some(UnseenReason::uninitialised());
+        }
         let reason = self.kind.reason.as_ref();
-        reason.filter(|_| self.collective.is_none())
+        reason.filter(|_| self.collective.is_none()).cloned()
     }
 }
 

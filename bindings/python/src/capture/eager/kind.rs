@@ -23,6 +23,8 @@ pub(super) struct OperatorKind {
     pub(super) may_write_all: bool,
     /// Whether it goes on writing after it has returned.
     pub(super) is_late: bool,
+    /// Positions of results that it leaves as it found them, with whatever was in memory.
+    pub(super) blank: Vec<usize>,
     /// Whether it is no operator of a model, as marks for a profiler.
     pub(super) is_ignored: bool,
 }
@@ -45,6 +47,7 @@ struct KindDescription {
     reason: Option<String>,
     may_write_all: bool,
     is_late: bool,
+    blank: Vec<usize>,
     is_ignored: bool,
 }
 
@@ -88,6 +91,7 @@ impl KindTable {
             reason: described.reason.map(UnseenReason::Known),
             may_write_all: described.may_write_all,
             is_late: described.is_late,
+            blank: described.blank,
             is_ignored: described.is_ignored,
         });
         let entry = (func.clone().unbind(), kind.clone());

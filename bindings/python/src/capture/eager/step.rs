@@ -528,7 +528,7 @@ impl EagerStep {
                 continue;
             };
             let name = begun.result_name(i, is_list);
-            self.add_output(&mut outputs, begun, part, name)?;
+            self.add_output(&mut outputs, begun, part, (name, begun.reason(i)))?;
         }
         Ok(outputs)
     }
@@ -539,16 +539,16 @@ impl EagerStep {
         outputs: &mut Vec<CallOutput>,
         begun: &PendingOperator,
         object: &Bound<'_, PyAny>,
-        name: Arc<str>,
+        (name, reason): (Arc<str>, Option<UnseenReason>),
     ) -> PyResult<()> {
         match self.inner.look(object) {
-            Ok(looked) => outputs.push(self.output(begun, object, looked, name)?),
+            Ok(looked) => outputs.push(self.output(begun, object, looked, (name, reason))?),
             Err(found) => {
                 let is_read = begun.is_selected && self.inner.chooser.wants_outputs();
-                if let (Some(reason), true) = (begun.reason(), is_read) {
+                if let (Some(reason), true) = (&reason, is_read) {
                     self.inner.shared.note_unseen(reason);
                 }
-                let is_read = is_read && begun.reason().is_none();
+                let is_read = is_read && reason.is_none();
                 let parts = self.parts(object, found, is_read, &name);
                 let parts = parts.into_iter();
                 outputs.extend(parts.map(|(name, tensor)| CallOutput {
@@ -566,7 +566,7 @@ impl EagerStep {
         begun: &PendingOperator,
         object: &Bound<'_, PyAny>,
         mut looked: ReadableTensor<'_>,
-        name: Arc<str>,
+        (name, reason): (Arc<str>, Option<UnseenReason>),
     ) -> PyResult<CallOutput> {
         let inner = &self.inner;
         let placement = looked.placement.clone();
@@ -585,12 +585,12 @@ impl EagerStep {
             }
         }
         let known = match &looked.found {
-            Some(found) if begun.reason().is_none() => lock(&inner.values).find(found).1,
+            Some(found) if reason.is_none() => lock(&inner.values).find(found).1,
             _ => ValueContent::None,
         };
         let (mut tensor, mut fresh) = (None, known.clone());
-        if let Some(reason) = begun.reason() {
-            fresh = ValueContent::Unseen(reason.clone());
+        if let Some(reason) = reason {
+            fresh = ValueContent::Unseen(reason);
         }
         if let (ValueContent::Unseen(reason), true) = (&fresh, is_read) {
             inner.shared.note_unseen(reason);
