@@ -199,10 +199,17 @@ def _plant(model: nn.Module, fault: Fault) -> Any:
         _spoil(dict(model.named_parameters())[fault.name], fault)
         return None
 
-    def spoil(_module: Any, _args: Any, result: Any) -> None:
+    def spoil(_module: Any, _args: Any, result: Any) -> Any:
         if hasattr(result, "trigger_wait"):
-            result.trigger_wait()
-        _spoil(result, fault)
+            result = result.trigger_wait()
+        if hasattr(result, "_local_tensor"):
+            _spoil(result, fault)
+            return result
+        # Autograd does not let anybody write to the local part of a distributed tensor.
+        with _unseen():
+            change = torch.zeros_like(result)
+            change.view(-1)[fault.index] = fault.value - result.detach().reshape(-1)[fault.index]
+            return result + change
 
     return dict(model.named_modules())[fault.name].register_forward_hook(spoil)
 
