@@ -164,6 +164,75 @@ def test_every_collective(tmp_path: Path) -> None:
                 assert all(np.array_equal(one, other) for one, other in zip(mine, theirs)), (rank, name)
 
 
+COMPILED = """
+    from torch.distributed.tensor import Replicate, Shard, distribute_tensor, init_device_mesh
+    from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+    def own(n=4):
+        return torch.arange(n, dtype=torch.float32) + 10 * rank
+    world = dist.group.WORLD
+    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
+    def function(x, wide):
+        # The wait comes after operators that read and drop the same values.
+        total = collectives.all_reduce(x * 2, "sum", mesh["dp"].get_group())
+        other = (x * 2 + 1).sin()
+        parts = collectives.all_reduce_coalesced([x + 1, wide + 1], "sum", world)
+        spread = collectives.reduce_scatter_tensor(wide * 3, "sum", 0, world)
+        first = collectives.all_gather_tensor(x, 0, world)
+        return total + other, parts[0] + 1, parts[1] + 1, spread + 1, first + 1
+    expected = function(own(), own(16))
+    backend = opscope.torch.backend(sys.argv[1] + "/dump")
+    found = torch.compile(function, backend=backend)(own(), own(16))
+    assert all(torch.equal(one, other) for one, other in zip(expected, found))
+    report = backend.finish()
+    assert report["unseen"] == {} and not report["first_fault"], report
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.up, self.down = torch.nn.Linear(6, 8), torch.nn.Linear(8, 6)
+        def forward(self, x):
+            return self.down(self.up(x).relu())
+    torch.manual_seed(0)
+    net = parallelize_module(Net(), mesh["tp"], {"up": ColwiseParallel(), "down": RowwiseParallel()})
+    x = torch.randn(5, 6)
+    expected = torch.compile(net, backend="aot_eager")(x).detach()
+    torch._dynamo.reset()
+    backend = opscope.torch.backend(sys.argv[1] + "/net")
+    result = torch.compile(net, backend=backend)(x)
+    assert torch.equal(result, expected)
+    result.sum().backward()
+    report = backend.finish()
+    assert report["unseen"] == {} and not report["first_fault"], report
+"""
+
+
+def test_compiled_collectives(tmp_path: Path) -> None:
+    torchrun(tmp_path, COMPILED, N)
+    everyone = [own(one) for one in RANKS]
+    wide = [own(one, 16) for one in RANKS]
+    for rank, root in rank_roots(tmp_path / "dump").items():
+        pair = (rank % 2, rank % 2 + 2)
+        found = shared(root, "all_reduce")
+        assert (found.kind, found.ranks) == ("all_reduce(sum)", pair)
+        assert np.array_equal(found.inputs[0], 2 * own(rank))
+        assert np.array_equal(found.outputs[0], 2 * (own(pair[0]) + own(pair[1])))
+        found = shared(root, "all_reduce_coalesced")
+        assert np.array_equal(found.inputs[1], own(rank, 16) + 1)
+        assert np.array_equal(found.outputs[0], sum(everyone) + 4)
+        assert np.array_equal(found.outputs[1], sum(wide) + 4)
+        found = shared(root, "reduce_scatter_tensor")
+        assert (found.kind, found.ranks) == ("reduce_scatter(sum)", tuple(RANKS))
+        assert np.array_equal(found.outputs[0], 3 * sum(wide)[4 * rank : 4 * rank + 4])
+        assert np.array_equal(shared(root, "all_gather_into_tensor").outputs[0], np.concatenate(everyone))
+    for rank, root in rank_roots(tmp_path / "net").items():
+        records = list(opscope.open(root))
+        tp = rank % 2
+        placed = {one.placement for one in records if one.placement}
+        assert placed >= {f"tp={tp}/2:S(0) of [8,6]", f"tp={tp}/2:S(1) of [6,8]", f"tp={tp}/2:R of [6]"}, placed
+        reduced = [one for one in records if one.collective == "all_reduce(sum)"]
+        assert {one.side for one in reduced} == {"input", "output"}
+        assert {one.group_ranks for one in reduced} == {(rank - tp, rank - tp + 1)}
+
+
 AXIS = re.compile(r"(\w+)=(\d+)/(\d+):([RSP])(?:\((\w+)(?:,(\d+))?\))?")
 
 

@@ -7,6 +7,8 @@ use opscope_store::record::{AttributeKind, CallSite, DefaultAttribute, Operator}
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use super::parallel::{collective, placements};
+
 /// How long a value's memory keeps its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stability {
@@ -74,6 +76,13 @@ pub(super) struct OperatorDescription {
     attributes: Vec<(String, String)>,
     /// Arguments that it has without being given them, as Python prints them.
     default_attributes: Vec<(String, String)>,
+    /// The collective that it is, as text, and the global ranks of its group.
+    collective: Option<(String, Vec<u32>)>,
+    /// The operator after which its results are shown, by number, if that is not itself.
+    pub(super) shown_after: Option<usize>,
+    /// Placements as text; empty ones say nothing.
+    input_placements: Vec<String>,
+    output_placements: Vec<String>,
     /// Whether it is to be dumped.
     pub(super) is_selected: bool,
     /// Whether its record has both sides, whichever side the plan asks for.
@@ -143,6 +152,10 @@ impl OperatorDescription {
             }),
             attribute_types: self.attributes.iter().map(|(name, _)| kind(name)).collect(),
             default_attributes: self.default_attributes.iter().map(default).collect(),
+            collective: (self.collective.as_ref())
+                .and_then(|(kind, ranks)| collective(kind, ranks.clone())),
+            input_placements: placements(&self.input_placements),
+            output_placements: placements(&self.output_placements),
             ..Operator::default()
         }))
     }

@@ -17,6 +17,12 @@ pub(super) fn collective(kind: &str, ranks: Vec<u32>) -> Option<Arc<Collective>>
     Some(Arc::new(Collective { kind, ranks }))
 }
 
+/// The placements that texts say, in position.
+pub(super) fn placements(texts: &[String]) -> Vec<Option<Arc<Placement>>> {
+    let placement = |text: &String| text.parse().ok().map(Arc::new);
+    texts.iter().map(placement).collect()
+}
+
 /// Placements by their texts.
 #[derive(Default)]
 pub(super) struct PlacementTexts(Mutex<HashMap<String, Option<Arc<Placement>>>>);

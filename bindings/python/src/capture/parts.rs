@@ -25,6 +25,8 @@ pub(super) struct OperatorPart {
     pub(super) inputs: Vec<(usize, usize)>,
     /// Values by number, for each result in turn.
     pub(super) outputs: Vec<Option<usize>>,
+    /// The operator after which its results are shown, by number, if that is not itself.
+    pub(super) shown_after: Option<usize>,
     /// All values that it reads, by number.
     pub(super) reads: Vec<usize>,
     /// Whether it has a record.
@@ -67,6 +69,7 @@ impl GraphParts {
             operator,
             inputs: Vec::new(),
             outputs: described.outputs.clone(),
+            shown_after: described.shown_after,
             reads: described.inputs.clone(),
             is_kept: kept.is_some(),
             last_uses: Vec::new(),
@@ -96,7 +99,14 @@ impl GraphParts {
     /// Says of each wanted value after which operator nobody needs it any more.
     pub(super) fn find_last_uses(&mut self) {
         let mut is_needed = vec![false; self.values.len()];
-        for part in self.operators.iter_mut().rev() {
+        // A collective is shown right before the operator that waits for it.
+        let mut order: Vec<usize> = (0..self.operators.len()).collect();
+        order.sort_by_key(|&number| match self.operators[number].shown_after {
+            Some(after) => (after, 0, number),
+            None => (number, 1, number),
+        });
+        for number in order.into_iter().rev() {
+            let part = &mut self.operators[number];
             let read = part.inputs.iter().map(|(_, value)| *value);
             // Outputs count as well: one that nobody reads is needed until its own operator's
             // record.

@@ -11,7 +11,7 @@ import torch
 from torch.fx import GraphModule, Node
 
 from .._argument import text as argument_text
-from . import _bodies, _names, _printing, _results, _storage
+from . import _bodies, _collective_kinds, _names, _printing, _results, _storage
 from ._origins import Origins
 
 # Operators whose results are whatever was in memory.
@@ -42,6 +42,10 @@ class Value:
     fqn: str = ""
     # The body that it is in, by number.
     body: int | None = None
+    # Whether its elements come later than the operator returns, with an operator that waits for them.
+    is_late: bool = False
+    # Of which distributed tensor it is a part, as text; empty where nothing says it.
+    placement: str = ""
 
 
 @dataclass
@@ -58,6 +62,15 @@ class Operator:
     has_both_sides: bool = False
     # Arguments that it has without being given them, as Python prints them.
     default_attributes: list[tuple[str, str]] = field(default_factory=list)
+    # The collective that it is, as text, and the global ranks of its group.
+    collective: tuple[str, list[int]] | None = None
+    # The operator after which its results are shown, by number, if that is not itself.
+    shown_after: int | None = None
+    # Placements of inputs and of outputs, as text; shorter where nothing more is known.
+    input_placements: list[str] = field(default_factory=list)
+    output_placements: list[str] = field(default_factory=list)
+    # Of each of its results the operator that waits for it, and which result of that one it is if there are several.
+    waits: list[tuple[Node, int | None]] = field(default_factory=list)
     node: Node | None = None
     # Names by which it can be asked for.
     names: list[str] = field(default_factory=list)
@@ -165,6 +178,7 @@ class _Describer:
                 self._call(node)
             elif node.op == "output" and body is None:
                 self._name_results(node)
+        self._link_waits()
 
     def _result(self, node: Node, is_input: bool = False) -> Any:
         example = _results.example(node)
@@ -222,6 +236,13 @@ class _Describer:
                 if number is not None and (name := self.described.values[number].fqn):
                     operator.attributes.append((f"output.{i}.fqn", name))
 
+    def _link_waits(self) -> None:
+        """Says of collectives after which operator their results are there."""
+        numbers = {one.node: number for number, one in enumerate(self.described.operators)}
+        for one in self.described.operators:
+            if one.waits and one.body == self.body:
+                one.shown_after = max(numbers[wait] for wait, _ in one.waits)
+
     def _inputs(self, node: Node) -> Iterator[int]:
         found: list[Node] = []
         torch.fx.node.map_arg((node.args, node.kwargs), found.append)
@@ -251,6 +272,8 @@ class _Describer:
                 stability=stability,
                 is_input=is_input and not is_in_body,
                 reason=hidden or _reason(node),
+                is_late=node.op == "call_function" and bool(_waits(node)),
+                placement=self.origins.placement(node.meta.get("desc")) if is_input and not is_in_body else "",
                 # A tensor of which nothing is known is asked when it is there.
                 is_lazy=example is None or example.is_conj() or example.is_neg(),
                 node=node,
@@ -282,8 +305,15 @@ class _Describer:
             module=module,
             is_marked=self.n_scopes > 0 or _names.is_marked(node.meta),
             is_view=_names.is_view(node.target),
+            collective=_collective(node),
+            waits=_waits(node),
+            input_placements=self._placements(inputs),
             body=self.body,
         )
+
+    def _placements(self, values: list[int]) -> list[str]:
+        found = [self.described.values[value].placement for value in values]
+        return found if any(found) else []
 
     def _name(self, node: Node) -> str:
         """`cond.sin`; with the body's name where another body of the same operator has the name as well."""
@@ -326,7 +356,41 @@ class _Describer:
 
 def _reason(node: Node) -> str | None:
     """Why what a node gives is not to be looked at, whatever it turns out to be."""
-    return reason_of(_names.target_name(node.target)) if node.op == "call_function" else None
+    if node.op != "call_function" or _waits(node):
+        return None
+    return reason_of(_names.target_name(node.target))
+
+
+def _collective(node: Node) -> tuple[str, list[int]] | None:
+    """Kind and ranks of a collective; `None` of any other operator."""
+    namespace, _, name = _names.target_name(node.target).partition(".")
+    if namespace != "_c10d_functional":
+        return None
+    names = [argument.name for argument in node.target._schema.arguments]
+    return _collective_kinds.note(name.partition(".")[0], {**dict(zip(names, node.args)), **node.kwargs}.get)
+
+
+def _waits(node: Node) -> list[tuple[Node, int | None]]:
+    """Who waits for the results of a collective, one by one; empty if the graph leaves one of them to others."""
+    if _collective_kinds.form_of(node.target) is None:
+        return []
+    results: list[Any] = [node]
+    if isinstance(example := node.meta.get("val"), (tuple, list)):
+        parts = {user.args[1]: user for user in node.users if user.target is operator.getitem}
+        results = [parts.get(i) for i in range(len(example))]
+    waits = [_wait(one) for one in results if one is not None]
+    found = [wait for wait in waits if wait is not None]
+    return found if len(found) == len(results) else []
+
+
+def _wait(result: Node) -> tuple[Node, int | None] | None:
+    for user in result.users:
+        if not _collective_kinds.is_wait(user.target):
+            continue
+        awaited = user.args[0]
+        # One operator may wait for several.
+        return user, list(awaited).index(result) if isinstance(awaited, (tuple, list)) else None
+    return None
 
 
 def reason_of(target: str) -> str | None:

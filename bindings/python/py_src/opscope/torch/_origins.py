@@ -8,7 +8,7 @@ from typing import Any
 
 from torch.fx import GraphModule
 
-from . import _names
+from . import _names, _placements
 
 
 class Origins:
@@ -17,6 +17,8 @@ class Origins:
     def __init__(self, gm: GraphModule | None = None) -> None:
         # For each argument of the graph that `torch.compile` gave its parameter or buffer, or an empty text.
         self._parameters = [] if gm is None else [_parameter(node) for node in gm.graph.nodes if node.op == "placeholder"]
+        # The same of parts of distributed tensors.
+        self._placements = [] if gm is None else [_placement(node) for node in gm.graph.nodes if node.op == "placeholder"]
         # Of each sequence number the forward graph and the task of the first operator that has it.
         self._first: dict[int, tuple[str, int]] = {}
 
@@ -45,6 +47,14 @@ class Origins:
             return f"{found}.{attribute}" if found else ""
         return ""
 
+    def placement(self, description: Any) -> str:
+        """Of which distributed tensor an argument of AOT autograd's graph is a part; empty of any other argument."""
+        if getattr(description, "attr", None) != "_local_tensor":
+            return ""
+        index = getattr(getattr(description, "base", None), "idx", None)
+        is_known = isinstance(index, int) and index < len(self._placements)
+        return self._placements[index] if is_known else ""
+
     def result(self, description: Any) -> str:
         """Names a result of the graph as the model does: `blocks.0.weight.grad`, or the buffer that it is the new value
         of; empty for anything else.
@@ -53,6 +63,11 @@ class Origins:
             found = self.parameter(grad_of)
             return f"{found}.grad" if found else ""
         return self.parameter(getattr(description, "mutated_input", None))
+
+
+def _placement(node: Any) -> str:
+    example = node.meta.get("example_value")
+    return (_placements.text(example) or "") if type(example).__name__ == "DTensor" else ""
 
 
 def _parameter(node: Any) -> str:

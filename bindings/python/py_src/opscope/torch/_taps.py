@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import operator
 from collections.abc import Callable
 from types import CodeType
 from typing import Any
@@ -87,18 +88,28 @@ class _Tapper:
                 _give(graph, run, [number], described, ours, after=ours[value.node])
         if given:
             _give(graph, run, given, described, ours, after=after)
+        order = {node: i for i, node in enumerate(gm.graph.nodes)}
+        # Of operators that wait the last call behind them.
+        shown: dict[Any, Any] = {}
         for number in self.tapped_operators.get(body, ()):
-            operator = described.operators[number]
-            node = ours[operator.node]
-            outputs = [output for output in operator.outputs if output is not None]
+            called = described.operators[number]
+            node = ours[called.node]
+            outputs = [output for output in called.outputs if output is not None]
             is_lazy = any(described.values[output].is_lazy for output in outputs)
             if self.tells_failures:
                 with graph.inserting_before(node):
                     graph.call_method("enter_operator", (run, number))
-            with graph.inserting_after(node):
-                result = graph.call_function(resolved, (node,)) if is_lazy else node
-            with graph.inserting_after(result):
-                graph.call_method("tap", (run, number, result))
+            # Results of a collective are shown when they are there, and before the operator that waits for them.
+            last = max((wait for wait, _ in called.waits), key=order.__getitem__, default=None)
+            last = node if last is None else ours[last]
+            after, result = shown.get(last, last), node
+            if called.waits:
+                after, result = _awaited(graph, called.waits, ours, after)
+            if is_lazy:
+                with graph.inserting_after(after):
+                    after = result = graph.call_function(resolved, (result,))
+            with graph.inserting_after(after):
+                shown[last] = graph.call_method("tap", (run, number, result))
         if body is None:
             _refresh(graph, run, self.parameters, described, ours)
         return self._with_bodies(gm, graph, body, ours), graph
@@ -132,6 +143,18 @@ class _Tapper:
             return True
         bodies = enumerate(self.described.bodies)
         return any(one.parent == body and self._is_anything_shown(number) for number, one in bodies)
+
+
+def _awaited(graph: Any, waits: list[tuple[Any, int | None]], ours: dict, after: Any) -> tuple[Any, Any]:
+    """The results that operators have waited for, behind the node `after`; also the node that is last then."""
+    results = []
+    for wait, position in waits:
+        result = ours[wait]
+        if position is not None:
+            with graph.inserting_after(after):
+                after = result = graph.call_function(operator.getitem, (result, position))
+        results.append(result)
+    return after, results[0] if len(results) == 1 else tuple(results)
 
 
 def _refresh(graph: Any, run: Any, parameters: list[int], described: Described, ours: dict) -> None:

@@ -205,7 +205,7 @@ class WatchedGraph:
 
 
 def _is_there(value: Any) -> bool:
-    return value.reason in (None, "uninitialised")
+    return value.reason in (None, "uninitialised") and not value.is_late
 
 
 def _is_tensor(found: Any) -> bool:
