@@ -12,6 +12,7 @@ import numpy as np
 import opscope
 import parallel_models
 import pytest
+import torch
 from parallel_models import Fault, rank_roots
 from test_ranks import torchrun
 
@@ -162,6 +163,36 @@ def test_every_collective(tmp_path: Path) -> None:
             for mine, theirs in ((found.inputs, inputs), (found.outputs, outputs)):
                 assert len(mine) == len(theirs), (rank, name)
                 assert all(np.array_equal(one, other) for one, other in zip(mine, theirs)), (rank, name)
+
+
+DATA_PARALLEL = """
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.ReLU(), torch.nn.Linear(8, 3))
+    model = DistributedDataParallel(net, gradient_as_bucket_view=True)
+    torch.manual_seed(100 + rank)
+    x = torch.randn(4, 6)
+    model(x).sum().backward()
+    with opscope.torch.eager(sys.argv[1] + "/dump") as dump:
+        model.zero_grad()
+        model(x).square().sum().backward()
+    gradients = torch.cat([p.grad.reshape(-1) for p in model.parameters()])
+    torch.save(gradients, f"{sys.argv[1]}/gradients{rank}.pt")
+    report = dump.finish()
+    assert not report["first_error"] and not report["first_fault"], report
+"""
+
+
+def test_a_reducer_that_waits_in_cpp(tmp_path: Path) -> None:
+    torchrun(tmp_path, DATA_PARALLEL, 2)
+    values = []
+    for rank, root in rank_roots(tmp_path / "dump").items():
+        found = shared(root, "allreduce_")
+        assert (found.kind, found.ranks) == ("all_reduce(sum)", (0, 1))
+        gradients = torch.load(tmp_path / f"gradients{rank}.pt").numpy()
+        # A bucket has the gradients in an order of its own.
+        assert np.array_equal(np.sort(found.outputs[0]), np.sort(gradients))
+        values.append(found)
+    np.testing.assert_allclose(values[0].inputs[0] + values[1].inputs[0], values[0].outputs[0], rtol=1e-5, atol=1e-6)
 
 
 COMPILED = """

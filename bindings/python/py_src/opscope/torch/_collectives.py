@@ -218,7 +218,7 @@ class Collectives:
 
     def _look_at_works(self) -> None:
         for one in list(self._pending):
-            if one.work is not None and one.work.is_completed() and one.work.exception() is None:
+            if one.work is not None and _is_done(one.work):
                 self._complete(one)
 
     def see_resized(self, storage: torch.UntypedStorage) -> None:
@@ -255,6 +255,18 @@ def _wait(work: Any, *args: Any, **kwargs: Any) -> Any:
     for one in list(_open):
         one.see_waited(work, None)
     return result
+
+
+def _is_done(work: Any) -> bool:
+    """Whether a collective is over and gave what it should."""
+    if not work.is_completed():
+        return False
+    try:
+        # It raises what went wrong; kinds that have no future are waited for by whoever has issued them.
+        work.get_future().value()
+    except Exception:  # noqa: BLE001
+        return False
+    return True
 
 
 def _resize_seen(storage: torch.UntypedStorage, size: int) -> Any:
