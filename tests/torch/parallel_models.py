@@ -56,8 +56,8 @@ class Attention(nn.Module):
         self.out = nn.Linear(WIDTH, WIDTH)
 
     def forward(self, x: Tensor) -> Tensor:
-        heads = [project(x).unflatten(-1, (-1, WIDTH // N_HEADS)).transpose(1, 2) for project in (self.q, self.k, self.v)]
-        q, k, v = heads
+        heads = (-1, WIDTH // N_HEADS)
+        q, k, v = (one(x).unflatten(-1, heads).transpose(1, 2) for one in (self.q, self.k, self.v))
         weights = (q @ k.transpose(-1, -2) / math.sqrt(WIDTH // N_HEADS)).softmax(-1)
         return self.out((weights @ v).transpose(1, 2).flatten(2))
 
@@ -118,8 +118,8 @@ def parallelize(model: nn.Module, mesh: Any, *, is_sequence: bool = False, has_l
     if "tp" in axes:
         column = ColwiseParallel(use_local_output=has_local_results)
         row = RowwiseParallel(output_layouts=Shard(1)) if is_sequence else RowwiseParallel()
-        plan: dict[str, Any] = {"attention.q": column, "attention.k": column, "attention.v": column, "attention.out": row}
-        plan |= {"mlp.up": column, "mlp.down": row}
+        plan: dict[str, Any] = {f"attention.{name}": column for name in ("q", "k", "v")}
+        plan |= {"attention.out": row, "mlp.up": column, "mlp.down": row}
         if is_sequence:
             gather = PrepareModuleInput(input_layouts=(Shard(1),), desired_input_layouts=(Replicate(),))
             plan |= {"attention_norm": SequenceParallel(), "mlp_norm": SequenceParallel()}

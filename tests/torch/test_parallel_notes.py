@@ -33,10 +33,9 @@ def shared(root: Path, name: str) -> Shared:
     """The operator of a name."""
     found = [one for one in opscope.open(root) if one.name == name]
     assert found, name
-    sides = {side: sorted((one for one in found if one.side == side), key=lambda one: one.slot) for side in ("input", "output")}
-    first = found[0]
-    values = {side: [one.numpy() for one in records] for side, records in sides.items()}
-    return Shared(first.collective, first.group_ranks, values["input"], values["output"])
+    found.sort(key=lambda one: one.slot)
+    inputs, outputs = ([one.numpy() for one in found if one.side == side] for side in ("input", "output"))
+    return Shared(found[0].collective, found[0].group_ranks, inputs, outputs)
 
 
 def own(rank: int, n: int = 4) -> Any:
@@ -350,7 +349,7 @@ def of_modules(root: Path, step: int, choose: Callable[[Any], bool]) -> list[Any
 
 def is_linear(record: Any) -> bool:
     """Results of layers, which carry a sum of contributions where a rank has a part of the rows."""
-    return record.op_type == "aten.addmm.default" and record.side == "output" and not record.name.endswith("@")
+    return record.op_type == "aten.addmm.default" and record.side == "output"
 
 
 def is_update(record: Any) -> bool:

@@ -99,6 +99,11 @@ impl EagerOperators {
         Ok(())
     }
 
+    /// Remembers that something went wrong in Python.
+    fn note_fault(&self, text: String) {
+        self.inner.shared.note_fault(|| text);
+    }
+
     /// Says that a storage has another size now: what it holds is whatever was in memory.
     fn note_blank(&self, storage: &Bound<'_, PyAny>) -> PyResult<()> {
         let address: usize = storage.getattr("_cdata")?.extract()?;

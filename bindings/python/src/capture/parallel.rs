@@ -1,4 +1,4 @@
-//! What Python says of several processes that compute together.
+//! Facts that Python tells of several processes which compute together.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

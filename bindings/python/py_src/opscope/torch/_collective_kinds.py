@@ -159,7 +159,7 @@ def ranks_of(group: Any) -> list[int]:
         elif isinstance(group, torch.ScriptObject):
             group = torch._C._distributed_c10d.ProcessGroup.unbox(group)
         return [int(rank) for rank in dist.get_process_group_ranks(group)] if group is not None else []
-    except Exception:  # noqa: BLE001
+    except Exception:
         # A group that this process has left, or that a test made: its ranks are not known.
         return []
 
@@ -173,7 +173,7 @@ def _reduction(operation: Any) -> str | None:
     if isinstance(operation, torch.ScriptObject):
         try:
             operation = torch._C._distributed_c10d.ReduceOp.unbox(operation).op.name
-        except Exception:  # noqa: BLE001
+        except Exception:
             return None
     name = str(operation).lower()
     # A sum of multiples is a reduction that has no name here.

@@ -67,6 +67,9 @@ class Dump(Protocol):
     ) -> Any:
         """Runs it, and shows what it gave."""
 
+    def note_fault(self, text: str) -> None:
+        """Remembers that something went wrong in the dump itself."""
+
     def note_blank(self, storage: torch.UntypedStorage) -> None:
         """Says that memory is new, and holds anything."""
 
@@ -112,7 +115,7 @@ class Collectives:
 
     def end(self) -> None:
         """Sees no more of them. What was not waited for has its inputs alone."""
-        self._look_at_works()
+        self._guarded(self._look_at_works)
         pending, self._pending = self._pending, []
         for one in pending:
             one.step.unfinished(one.call, len(one.results))
@@ -134,7 +137,7 @@ class Collectives:
             _here.is_repeated = False
             return NotImplemented
         if self._pending:
-            self._look_at_works()
+            self._guarded(self._look_at_works)
         is_distributed = self._wait_for(func, args, kwargs) if types else False
         if kinds.form_of(func) is not None:
             return self._issue(step, func, args, kwargs)
@@ -160,9 +163,15 @@ class Collectives:
             _here.n_inside -= 1
 
     def _issue(self, step: Step, func: Any, args: tuple, kwargs: dict) -> Any:
-        shared = kinds.describe(func, args, kwargs)
+        shared = self._guarded(lambda: kinds.describe(func, args, kwargs))
         call = self._dump.before(step, func, args, kwargs, shared)
-        return self._dump.run(step, call, func, args, kwargs, after=functools.partial(self._issued, step, shared))
+        if shared is None:
+            return self._dump.run(step, call, func, args, kwargs)
+
+        def after(call: Call, result: Any) -> None:
+            self._guarded(lambda: self._issued(step, shared, call, result))
+
+        return self._dump.run(step, call, func, args, kwargs, after=after)
 
     def _issued(self, step: Step, shared: kinds.Collective, call: Call, result: Any) -> None:
         work = None
@@ -181,8 +190,8 @@ class Collectives:
 
     def _wait_in_sight(self, step: Step, func: Any, args: tuple, kwargs: dict) -> Any:
         result = func(*args, **kwargs)
-        is_known = [self._see_awaited(tensor) for tensor in kinds.tensors(args)]
-        if not any(is_known) and not _here.n_inside:
+        is_known = self._guarded(lambda: self._see_awaited(kinds.tensors(args)))
+        if not is_known and not _here.n_inside:
             # Nobody saw it begin: the wait has the result then.
             call = self._dump.before(step, func, args, kwargs)
             if call is not None:
@@ -202,16 +211,16 @@ class Collectives:
             # Views do not wait.
             if AsyncCollectiveTensor is not None and type(part) is AsyncCollectiveTensor and not _is_view_op(func):
                 part.trigger_wait()
-                self._see_awaited(part.elem)
+                self._guarded(functools.partial(self._see_awaited, [part.elem]))
         return is_distributed
 
-    def _see_awaited(self, tensor: torch.Tensor) -> bool:
-        storage = _storage(tensor)
+    def _see_awaited(self, results: list[torch.Tensor]) -> bool:
+        storages = {_storage(tensor) for tensor in results}
         is_known = False
         for one in list(self._pending):
-            if one.work is None and storage in one.awaited:
+            if one.work is None and one.awaited & storages:
                 is_known = True
-                one.awaited.discard(storage)
+                one.awaited -= storages
                 if not one.awaited:
                     self._complete(one)
         return is_known
@@ -223,10 +232,21 @@ class Collectives:
 
     def see_resized(self, storage: torch.UntypedStorage) -> None:
         """Says that memory has another size."""
-        self._dump.note_blank(storage)
+        self._guarded(lambda: self._dump.note_blank(storage))
 
     def see_waited(self, work: Any, error: BaseException | None) -> None:
         """Says that the program has waited for a collective."""
+        self._guarded(lambda: self._see_waited(work, error))
+
+    def _guarded(self, work: Callable[[], Any]) -> Any:
+        """The program goes on whatever happens to its dump."""
+        try:
+            return work()
+        except Exception as error:
+            self._dump.note_fault(reason(error))
+            return None
+
+    def _see_waited(self, work: Any, error: BaseException | None) -> None:
         for one in list(self._pending):
             if one.work is not work:
                 continue
@@ -264,7 +284,7 @@ def _is_done(work: Any) -> bool:
     try:
         # It raises what went wrong; kinds that have no future are waited for by whoever has issued them.
         work.get_future().value()
-    except Exception:  # noqa: BLE001
+    except Exception:
         return False
     return True
 

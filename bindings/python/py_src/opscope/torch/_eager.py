@@ -291,6 +291,11 @@ class EagerDump(TorchDispatchMode):
         after(call, result)
         return result
 
+    def note_fault(self, text: str) -> None:
+        """Remembers that something went wrong in the dump itself."""
+        if self._native is not None:
+            self._native.note_fault(text)
+
     def note_blank(self, storage: torch.UntypedStorage) -> None:
         """Says that memory is new, and holds anything."""
         if self._native is not None:

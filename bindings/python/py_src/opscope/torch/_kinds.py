@@ -9,7 +9,7 @@ from . import _graph, _names
 
 # Operators that return before their results are there.
 _LATE = ("_c10d_functional.", "c10d_functional.", "c10d.")
-# Marks for a profiler, a meeting of processes without values, and a wrapper around a result that is no value of its own.
+# Marks for a profiler, a meeting of processes without values, and a wrapper around a result.
 _IGNORED = ("profiler.", "c10d.barrier", "c10d.monitored_barrier_", "_c10d_functional._wrap_tensor_autograd")
 # Operators with results that they do not fill, or not all of it: positions of the results.
 _BLANK = {"fsdp.all_gather_copy_in.default": [1]}

@@ -16,9 +16,10 @@ class Origins:
 
     def __init__(self, gm: GraphModule | None = None) -> None:
         # For each argument of the graph that `torch.compile` gave its parameter or buffer, or an empty text.
-        self._parameters = [] if gm is None else [_parameter(node) for node in gm.graph.nodes if node.op == "placeholder"]
+        arguments = [] if gm is None else [node for node in gm.graph.nodes if node.op == "placeholder"]
+        self._parameters = [_parameter(node) for node in arguments]
         # The same of parts of distributed tensors.
-        self._placements = [] if gm is None else [_placement(node) for node in gm.graph.nodes if node.op == "placeholder"]
+        self._placements = [_placement(node) for node in arguments]
         # Of each sequence number the forward graph and the task of the first operator that has it.
         self._first: dict[int, tuple[str, int]] = {}
 
