@@ -154,6 +154,8 @@ def test_every_collective(tmp_path: Path) -> None:
     torchrun(tmp_path, COLLECTIVES, N)
     for rank, root in rank_roots(tmp_path / "dump").items():
         wanted = expected(rank)
+        record = json.loads((root / ".opscope" / "run.json").read_text(encoding="utf-8"))
+        assert record["world"] == {"size": N, "rank": rank}
         names = {one.name for one in opscope.open(root) if one.collective}
         assert names == set(wanted), rank
         for name, (kind, ranks, inputs, outputs) in wanted.items():

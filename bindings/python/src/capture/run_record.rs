@@ -3,7 +3,9 @@
 use opscope_capture::SessionSummary;
 use opscope_dump::{add_steps, now};
 use opscope_store::StoreError;
-use opscope_store::file_format::run_json::{ModelFile, ProgramVersion, RunRecord, RunState};
+use opscope_store::file_format::run_json::{
+    ModelFile, ProcessWorld, ProgramVersion, RunRecord, RunState,
+};
 use opscope_store::run_file::RunFile;
 
 /// The facts that the record of a dump of PyTorch's operators begins with.
@@ -22,6 +24,11 @@ pub(super) fn record(torch_version: &str, n_writers: usize) -> RunRecord {
 /// Says by what means operators are shown.
 pub(super) fn note_command(run: &RunFile, command: &str) {
     run.update(|record| record.command = command.to_owned());
+}
+
+/// Says which of how many processes this is.
+pub(super) fn note_world(run: &RunFile, size: u64, rank: u64) {
+    run.update(|record| record.world = Some(ProcessWorld { size, rank }));
 }
 
 /// Adds a graph.

@@ -283,6 +283,11 @@ impl TorchSession {
         self.shared.asked.missing()
     }
 
+    /// Says which of how many processes this is, for the record of the run.
+    fn note_world(&self, size: u64, rank: u64) {
+        run_record::note_world(&self.run, size, rank);
+    }
+
     /// The counts so far; they add up once the session is finished.
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         tidy(py, &self.shared);

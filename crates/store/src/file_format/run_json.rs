@@ -71,6 +71,8 @@ pub struct RunRecord {
     pub process: OwnerProcess,
     /// The machine.
     pub host: HostMachine,
+    /// The processes that ran together, if there were several.
+    pub world: Option<ProcessWorld>,
     /// When the dump began, RFC 3339, UTC, with microseconds.
     pub started: String,
     /// When it ended.
@@ -114,6 +116,16 @@ pub struct RunRecord {
     pub left_overs: LeftOvers,
     /// When a later run removed what this one left unfinished.
     pub cleaned: Option<CleanupNote>,
+}
+
+/// Processes that run together, each with a dump of its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ProcessWorld {
+    /// Number of processes.
+    pub size: u64,
+    /// Which of them this is, counted from 0.
+    pub rank: u64,
 }
 
 /// A program and its version.

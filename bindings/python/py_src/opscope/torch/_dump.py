@@ -163,6 +163,8 @@ class Dump:
             if self._session is None:
                 try:
                     self._session = self._new_session()
+                    if (of := world()).size > 1:
+                        self._session.note_world(of.size, of.rank)
                 except OSError as error:
                     self._refusal = error
                     warn_outside(f"opscope.torch: nothing is dumped, the model runs without it: {error}", RuntimeWarning)
