@@ -28,6 +28,8 @@ except ImportError:  # Torch without processes.
     Work = AsyncCollectiveTensor = None
 
 _n_modes = torch._C._len_torch_dispatch_stack
+# Kinds that C++ waits for. Their backends write results where they belong, and not only when somebody waits.
+_ASKED = ("all_reduce", "broadcast")
 # Those of dumps that are in a step now.
 _open: list[Collectives] = []
 _lock = ForkLock()
@@ -83,8 +85,9 @@ class Dump(Protocol):
 class _Pending:
     """A collective that was issued and not waited for."""
 
-    def __init__(self, step: Step, call: Call, results: list[torch.Tensor], work: Any) -> None:
+    def __init__(self, step: Step, call: Call, kind: str, results: list[torch.Tensor], work: Any) -> None:
         self.step = step
+        self.is_asked = work is not None and kind.startswith(_ASKED)
         self.call = call
         self.results = results
         # `None` of one that returns its results.
@@ -183,7 +186,7 @@ class Collectives:
             work = Work.unbox(boxed) if isinstance(boxed, torch.ScriptObject) else None
         step.issued(call, results)
         if results:
-            self._pending.append(_Pending(step, call, results, work))
+            self._pending.append(_Pending(step, call, shared.kind, results, work))
         else:
             # What only gives has nothing to wait for.
             step.after(call, [])
@@ -227,7 +230,7 @@ class Collectives:
 
     def _look_at_works(self) -> None:
         for one in list(self._pending):
-            if one.work is not None and _is_done(one.work):
+            if one.is_asked and _is_done(one):
                 self._complete(one)
 
     def see_resized(self, storage: torch.UntypedStorage) -> None:
@@ -277,13 +280,16 @@ def _wait(work: Any, *args: Any, **kwargs: Any) -> Any:
     return result
 
 
-def _is_done(work: Any) -> bool:
+def _is_done(one: _Pending) -> bool:
     """Whether a collective is over and gave what it should."""
-    if not work.is_completed():
-        return False
     try:
-        # It raises what went wrong; kinds that have no future are waited for by whoever has issued them.
-        work.get_future().value()
+        future = one.work.get_future()
+        # On the CPU a work says later than its future that it is done; on a device the future says it too early.
+        is_on_cpu = all(tensor.device.type == "cpu" for tensor in one.results)
+        if not future.done() or not (is_on_cpu or one.work.is_completed()):
+            return False
+        # It raises what went wrong.
+        future.value()
     except Exception:
         return False
     return True
