@@ -324,6 +324,8 @@ def test_parts_of_distributed_tensors(tmp_path: Path) -> None:
         relu = [one for one in records if one.name == "relu"]
         assert [one.placement for one in relu] == [f"tp={tp}/2:P(sum) of [3]", f"tp={tp}/2:R of [3]"]
         others = np.full(3, 2.0 * dp * 2 + 1, np.float32)
+        (reduced,) = (one for one in records if one.name == "all_reduce" and one.side == "output")
+        assert reduced.task_id < relu[0].task_id, "who gets a value comes after who gives it"
         for name in ("all_reduce", "all_reduce_1"):
             found = shared(root, name)
             assert (found.kind, found.ranks) == ("all_reduce(sum)", (2 * dp, 2 * dp + 1))

@@ -44,6 +44,8 @@ class _OfThread(threading.local):
         # How deep it is in torch's own code of a collective or of a distributed tensor, whose operators are part of
         # what is recorded already.
         self.n_inside = 0
+        # Collectives so far.
+        self.n_issued = 0
         # Whether the next operator is the one that was recorded.
         self.is_repeated = False
 
@@ -150,8 +152,16 @@ class Collectives:
             return func(*args, **kwargs)
         call = self._dump.before(step, func, args, kwargs)
         # Other modes would not be called for the operator if it came a second time.
-        body = functools.partial(self._run_inside, func) if is_distributed and _n_modes() == 0 else None
-        return self._dump.run(step, call, func, args, kwargs, body)
+        if not is_distributed or _n_modes() > 0:
+            return self._dump.run(step, call, func, args, kwargs)
+        n_before = _here.n_issued
+
+        def after(call: Call, result: Any) -> None:
+            if _here.n_issued != n_before:
+                step.renumber(call)
+            step.after(call, result)
+
+        return self._dump.run(step, call, func, args, kwargs, functools.partial(self._run_inside, func), after)
 
     def _run_inside(self, func: Any, *args: Any, **kwargs: Any) -> Any:
         """Runs an operator of distributed tensors, and sees the collectives that it needs."""
@@ -166,6 +176,7 @@ class Collectives:
             _here.n_inside -= 1
 
     def _issue(self, step: Step, func: Any, args: tuple, kwargs: dict) -> Any:
+        _here.n_issued += 1
         shared = self._guarded(lambda: kinds.describe(func, args, kwargs))
         call = self._dump.before(step, func, args, kwargs, shared)
         if shared is None:

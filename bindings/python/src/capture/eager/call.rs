@@ -129,6 +129,13 @@ impl EagerCall {
         Some((begun.op_name.clone(), written.collect()))
     }
 
+    /// Gives the operator another number, as long as it has not ended.
+    pub(super) fn renumber(&self, task_id: u32) {
+        if let Some(begun) = lock(&self.begun).as_mut() {
+            begun.task_id = task_id;
+        }
+    }
+
     /// Takes the operator that has begun; `None` from the second call on.
     pub(super) fn take(&self) -> Option<PendingOperator> {
         lock(&self.begun).take()

@@ -15,14 +15,20 @@ pub(super) struct NameCounter {
 impl NameCounter {
     /// Number and name of the next operator: `add`, `add_1`, `add_2`.
     pub(super) fn operator(&mut self, base: &str) -> (u32, Arc<str>) {
-        let task_id = self.n_operators;
-        self.n_operators = self.n_operators.saturating_add(1);
+        let task_id = self.number();
         if let Some(n) = self.n_of_base.get_mut(base) {
             *n += 1;
             return (task_id, format!("{base}_{n}").into());
         }
         self.n_of_base.insert(base.to_owned(), 0);
         (task_id, base.into())
+    }
+
+    /// A further number, for an operator that has a name.
+    pub(super) fn number(&mut self) -> u32 {
+        let task_id = self.n_operators;
+        self.n_operators = self.n_operators.saturating_add(1);
+        task_id
     }
 
     /// A value that no operator of the step has given.

@@ -134,6 +134,13 @@ impl EagerStep {
         });
     }
 
+    /// Says that the operator needed collectives, which then come before it: who looks for the first
+    /// wrong value must not find it in a result that another rank's value went into.
+    fn renumber(&self, call: &Bound<'_, EagerCall>) {
+        let number = lock(&self.names).number();
+        call.get().renumber(number);
+    }
+
     /// Says that a collective was issued, whose results come at any time from now on.
     fn issued(&self, py: Python<'_>, call: &Bound<'_, EagerCall>, results: Vec<Bound<'_, PyAny>>) {
         self.guard(|step| {
