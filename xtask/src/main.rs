@@ -23,9 +23,9 @@ use anyhow::{Context, Result, bail};
 
 use crate::command::{cargo, run};
 
-/// The feature that the default build lacks. Everything is built with it here, so that nothing is
-/// built twice.
-const SQL: &str = "opscope/sql";
+/// The features that the default build lacks. Everything is built with them here, so that nothing
+/// is built twice.
+const EXTRAS: &str = "opscope/sql,opscope/remote";
 /// Packages that tests need.
 const E2E_REQUIREMENTS: &str = "tests/e2e/requirements.txt";
 
@@ -89,7 +89,7 @@ fn main() -> ExitCode {
 
 fn test() -> Result<()> {
     check()?;
-    let mut tests = cargo(&["test", "--workspace", "--features", SQL, "--locked"]);
+    let mut tests = cargo(&["test", "--workspace", "--features", EXTRAS, "--locked"]);
     // User converters of the drop-in are Python scripts that need numpy.
     python::provide(&mut tests, E2E_REQUIREMENTS)?;
     // Tests of ONNX Runtime skip themselves without its library; the others mean the embedded
@@ -102,7 +102,7 @@ fn test() -> Result<()> {
         "doc",
         "--workspace",
         "--features",
-        SQL,
+        EXTRAS,
         "--no-deps",
         "--locked",
         "--document-private-items",
@@ -134,7 +134,7 @@ fn check() -> Result<()> {
         "clippy",
         "--workspace",
         "--features",
-        SQL,
+        EXTRAS,
         "--all-targets",
         "--locked",
         "--",
@@ -166,7 +166,7 @@ fn build_binary() -> Result<()> {
             "build",
             "--workspace",
             "--features",
-            SQL,
+            EXTRAS,
             "--bin",
             "opscope",
             "--locked",

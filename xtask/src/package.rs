@@ -61,7 +61,7 @@ pub(crate) fn place_module(profile: &str) -> Result<PathBuf> {
         "--bin",
         "opscope",
         "--features",
-        "opscope-python/extension-module,opscope/sql",
+        "opscope-python/extension-module,opscope/sql,opscope/remote",
         "--locked",
     ];
     if profile == "release" {
@@ -103,8 +103,8 @@ pub(crate) fn wheel(options: &[String]) -> Result<()> {
     maturin.args(["-m", "maturin", "build", "--out", WHEELS]);
     maturin.args(["--manifest-path", "bindings/python/Cargo.toml"]);
     if options.is_empty() {
-        // Who installs a wheel need not wait for the engine of SQL to be built.
-        maturin.args(["--release", "--features", "extension-module,sql"]);
+        // Who installs a wheel need not wait for what takes long to build.
+        maturin.args(["--release", "--features", "extension-module,sql,remote"]);
     }
     maturin.args(options);
     run("wheel", maturin)?;

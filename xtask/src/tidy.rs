@@ -19,6 +19,7 @@ use crate::style::StyleCounts;
 const ALLOWED: &[(&str, &[&str])] = &[
     ("opscope-tensor", &[]),
     ("opscope-store", &["tensor"]),
+    ("opscope-remote", &["store"]),
     ("opscope-overflow", &["tensor", "store"]),
     ("opscope-capture", &["tensor", "store", "overflow"]),
     ("opscope-analysis", &["tensor", "store"]),
@@ -77,6 +78,7 @@ const OPENING_FILES: &[&str] = &[
     "crates/acl/src/functions/memory.rs",
     "crates/capture/src/failure.rs",
     "crates/msaccucmp/src/convert/batch.rs",
+    "crates/remote/src/object.rs",
     "crates/store/src/atomic_file/directories.rs",
     "crates/store/src/memory.rs",
     "crates/store/src/owner.rs",

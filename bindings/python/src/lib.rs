@@ -64,6 +64,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     // The hook of this module's own Rust runtime, which nobody else in the process shares.
     opscope_engine::silence_caught_panics();
     opscope_engine::choice::look_in_package(engine::package);
+    // Nothing is connected before a URL is opened.
+    opscope_cli::remote::enable();
     let imported = py.import("sys")?.getattr("modules")?;
     for (name, fills) in PARTS {
         let part = PyModule::new(py, name)?;

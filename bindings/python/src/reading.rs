@@ -15,11 +15,13 @@ mod table;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use opscope_analysis::elements::{self, ElementsError, WantedLayout, stats_of};
 use opscope_analysis::{default_jobs, read_dump};
 use opscope_store::dump::PassedOver;
 use opscope_store::reader::{DumpIndex, IndexedTensor};
+use opscope_store::{StoreError, remote};
 use opscope_tensor::{Layout, Shape};
 use pyo3::exceptions::{PyIndexError, PyRuntimeError};
 use pyo3::prelude::*;
@@ -38,6 +40,7 @@ use crate::functions;
 pub(crate) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     functions!(
         module,
+        open_url,
         convert_files,
         compare_dumps,
         judge_saved,
@@ -51,6 +54,47 @@ pub(crate) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<TensorTable>()?;
     module.add_class::<ComparisonTable>()?;
     module.add_class::<NumpyElements>()
+}
+
+/// The URL of a dump as it may be shown, if this is one, after something was found there; `None` of
+/// any other path. What is there is listed anew.
+#[pyfunction]
+fn open_url(py: Python<'_>, text: String) -> PyResult<Option<PathBuf>> {
+    let path = PathBuf::from(remote::without_secrets(&text).unwrap_or(text));
+    if !remote::is_remote(&path) {
+        return Ok(None);
+    }
+    remove_at_exit(py)?;
+    let found = work(py, || {
+        remote::forget(&path);
+        remote::metadata(&path)
+    })?;
+    match found {
+        Ok(_) => Ok(Some(path)),
+        Err(source) => {
+            let error = StoreError::Io {
+                action: "read",
+                path,
+                source,
+            };
+            Err(ExceptionContent::from(&error).raise(py))
+        }
+    }
+}
+
+/// Lets the interpreter remove what is on the disk for URLs before it ends.
+fn remove_at_exit(py: Python<'_>) -> PyResult<()> {
+    static IS_REGISTERED: AtomicBool = AtomicBool::new(false);
+    if !IS_REGISTERED.swap(true, Ordering::Relaxed) {
+        let clean = pyo3::wrap_pyfunction!(remove_stand_ins, py)?;
+        py.import("atexit")?.call_method1("register", (clean,))?;
+    }
+    Ok(())
+}
+
+#[pyfunction]
+fn remove_stand_ins() {
+    opscope_cli::remote::clean();
 }
 
 /// The tensors of a dump.

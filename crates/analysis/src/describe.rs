@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use opscope_store::StoreError;
 use opscope_store::dump::real_name_of;
 use opscope_store::file_format::op_debug::OverflowRecord;
 use opscope_store::reader::{
     DumpTerm, ExtraKind, FileFacts, FileKind, OpenedTensor, StoredTensor, TensorFile,
 };
 use opscope_store::tree::mindspore::TensorFileName;
+use opscope_store::{StoreError, remote};
 use opscope_tensor::{DType, Layout, NonFinite, Stats, TensorView, non_finite, stats, text};
 
 use crate::ElementValue;
@@ -89,7 +89,7 @@ pub fn file(path: &Path) -> Result<FileDescription, StoreError> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let real_name = real_name_of(path)?;
     let file = TensorFile::open(path, real_name.as_deref().unwrap_or(&name))?;
-    let n_bytes = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+    let n_bytes = remote::metadata(path).map_or(0, |metadata| metadata.len());
     let mut description = FileDescription {
         path: path.to_owned(),
         kind: file.kind(),

@@ -23,7 +23,7 @@ use opscope_store::dump::{self, PassedOver};
 use opscope_store::slot_table::{
     INDEX_LEVEL, N_GROUP_ROWS, SlotTable, TableWriter, compression_of, write_flat,
 };
-use opscope_store::{StoreError, reader};
+use opscope_store::{StoreError, reader, remote};
 
 use self::derived::DerivedTables;
 use self::parts::{DumpParts, Fingerprints, TablePart};
@@ -125,8 +125,8 @@ pub fn write_tables(
 /// Lists a dump and its parts.
 fn open_parts(path: &Path, label: &str, n_threads: usize) -> Result<DumpParts, StoreError> {
     // A listing of nothing is empty, and no error.
-    fs::metadata(path).map_err(failed("read", path))?;
-    let listing = if path.is_dir() {
+    remote::metadata(path).map_err(failed("read", path))?;
+    let listing = if remote::is_dir(path) {
         dump::list(path)
     } else {
         dump::list_file(path)

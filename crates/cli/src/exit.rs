@@ -7,7 +7,7 @@ use anyhow::anyhow;
 use opscope_config::ConfigError;
 use opscope_diff::RunError;
 use opscope_engine::{EngineError, InputError};
-use opscope_store::{StoreError, regular_file};
+use opscope_store::{StoreError, regular_file, remote};
 
 /// A command that did not do all it was asked to.
 #[derive(Debug)]
@@ -78,7 +78,7 @@ impl CommandFailure {
 pub(crate) fn check_path(path: &Path) -> Result<(), CommandFailure> {
     // A pipe that is opened would keep the command waiting for whoever writes to it, and a device
     // may be touched by opening it, so that both are refused by their kind.
-    let checked = if path.is_dir() {
+    let checked = if remote::is_dir(path) {
         Ok(())
     } else {
         regular_file::check(path).map(drop)

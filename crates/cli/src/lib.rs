@@ -9,11 +9,14 @@ mod format;
 mod inputs;
 mod passed_over;
 mod progress;
+pub mod remote;
 mod signals;
 
 use std::ffi::OsString;
+use std::path::Path;
 
 use clap::{Parser, Subcommand};
+use opscope_store::remote::is_remote;
 
 use crate::commands::{
     compare, config, convert, diff, dump, gears, index, msaccucmp, op, overflow, replay,
@@ -61,11 +64,22 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
     // This sets an environment variable, which is safe only as long as no other thread may read
     // one.
     opscope_engine::disable_telemetry();
+    remote::enable();
     let arguments = accept_single_dash(arguments);
+    let arguments = remote::without_passwords(arguments);
     let code = match CommandLine::try_parse_from(&arguments) {
         Ok(mut cli) => {
             if let CliCommand::Diff(command) = &mut cli.command {
                 command.words = words(&arguments);
+            }
+            let has_urls = arguments.iter().any(|one| is_remote(Path::new(one)));
+            // These end themselves, and what is on the disk goes then.
+            let ends_itself = matches!(
+                cli.command,
+                CliCommand::View(_) | CliCommand::Diff(_) | CliCommand::Dump(_)
+            );
+            if has_urls && !ends_itself {
+                signals::clean_before_the_end();
             }
             execute(&cli.command)
         }
@@ -82,6 +96,7 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
             u8::try_from(error.exit_code()).unwrap_or(exit::USAGE)
         }
     };
+    remote::clean();
     // Only a binary's own end does this.
     let _ = console::flush();
     code

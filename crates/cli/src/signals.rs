@@ -1,12 +1,15 @@
 //! Signals whose default would end the command without a word.
 
+use std::io::Read;
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use signal_hook::consts::{SIGUSR2, SIGXFSZ};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR2, SIGXFSZ};
+use signal_hook::low_level::{emulate_default_handler, pipe};
 use signal_hook::flag;
 
-use crate::progress;
+use crate::{progress, remote};
 
 /// Takes them over for the rest of the process: a file beyond the size limit is an error of the
 /// write that meets it, and SIGUSR2 is for the steps of a run, whether or not there are any to
@@ -17,6 +20,27 @@ pub(crate) fn take_over() {
     for signal in [SIGXFSZ, SIGUSR2] {
         // Where the system refuses, the default stays.
         let _ = flag::register(signal, Arc::new(AtomicBool::new(false)));
+    }
+}
+
+/// Removes what a command has put on the disk for URLs when a signal ends it. For commands that do
+/// not end themselves on a signal.
+pub(crate) fn clean_before_the_end() {
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        // Where the system refuses, the next command that reads a URL removes what is left.
+        let Ok((mut come, notify)) = UnixStream::pair() else {
+            continue;
+        };
+        if pipe::register(signal, notify).is_err() {
+            continue;
+        }
+        // A handler itself may not remove files: it may have interrupted anything.
+        std::thread::spawn(move || {
+            if come.read_exact(&mut [0]).is_ok() {
+                remote::clean();
+                let _ = emulate_default_handler(signal);
+            }
+        });
     }
 }
 

@@ -11,7 +11,7 @@ use crate::file_format::stats_csv::{self, StatsTable, step_table};
 use crate::file_format::{mapping_csv, op_debug};
 use crate::tree::acl::{DumpFileName, TRACE_SUFFIX};
 use crate::tree::mindspore::TensorFileName;
-use crate::{StoreError, regular_file};
+use crate::{StoreError, regular_file, remote};
 
 pub use passed_over::{PassReason, PassedOver};
 
@@ -81,6 +81,7 @@ pub struct DumpListing {
 pub fn list(dir: &Path) -> DumpListing {
     let mut listing = DumpListing::default();
     walk(dir, 0, &mut listing);
+    listing.errors.extend(remote::unlisted(dir));
     listing.passed_over.sort_by(|a, b| a.path.cmp(&b.path));
     listing.entries.sort_by_cached_key(sort_key);
     listing.tables.sort_by_cached_key(sort_key);
@@ -141,7 +142,7 @@ pub fn list_file(path: &Path) -> DumpListing {
 }
 
 fn walk(dir: &Path, depth: usize, listing: &mut DumpListing) {
-    let entries = match std::fs::read_dir(dir) {
+    let entries = match remote::read_dir(dir) {
         Ok(entries) => entries,
         Err(error) => {
             listing.errors.push(StoreError::io("list", dir)(error));
@@ -154,19 +155,21 @@ fn walk(dir: &Path, depth: usize, listing: &mut DumpListing) {
     });
     for entry in entries {
         match entry {
-            Ok(entry) => visit(&entry, depth, &real_names, listing),
+            Ok(entry) => visit(dir, &entry, depth, &real_names, listing),
             Err(error) => listing.errors.push(StoreError::io("list", dir)(error)),
         }
     }
 }
 
 fn visit(
+    dir: &Path,
     entry: &DirEntry,
     depth: usize,
     real_names: &HashMap<String, String>,
     listing: &mut DumpListing,
 ) {
-    let path = entry.path();
+    // Not the entry's own path, which of a remote directory is that of its stand-in.
+    let path = dir.join(entry.file_name());
     let file_name = entry.file_name().to_string_lossy().into_owned();
     if let Some(reason) = passed_over::reason_of_name(&file_name) {
         listing.passed_over.push(PassedOver { path, reason });

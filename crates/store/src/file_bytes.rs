@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use opscope_tensor::SharedBytes;
-use rustix::fs::copy_file_range;
+use rustix::fs::{MemfdFlags, copy_file_range, memfd_create};
 use rustix::io::Errno;
 
 use crate::regular_file;
@@ -82,6 +82,19 @@ impl FileBytes {
         let mut options = memmap2::MmapOptions::new();
         options.offset(offset).len(n_bytes);
         Ok(FileBytes::shared(Arc::new(map(file, &options)?)))
+    }
+
+    /// A file of which only the start is at hand, for those who read no further: what follows reads
+    /// as zeros, and takes no room.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub(crate) fn begun(start: &[u8], n_bytes: u64) -> io::Result<FileBytes> {
+        let file = File::from(memfd_create("opscope-head", MemfdFlags::CLOEXEC)?);
+        file.set_len(n_bytes.max(start.len() as u64))?;
+        file.write_all_at(start, 0)?;
+        let map = map(&file, &memmap2::MmapOptions::new())?;
+        Ok(FileBytes(MappedBytes::Mapped(Arc::new((map, file)))))
     }
 
     /// Writes a part of the file at the end of `out`. The kernel copies what is mapped, without a

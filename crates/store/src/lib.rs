@@ -12,6 +12,7 @@
 //! | [`file_bytes`] | a file's bytes, read or mapped |
 //! | `held_elements` | elements that this process holds for itself |
 //! | [`atomic_file`] | directories and files that appear whole or not at all |
+//! | [`remote`] | paths that are URLs |
 //! | [`removal`] | files and directories that are taken back |
 //! | [`temporary`] | names of files that are being written, and removing what killed processes left of them |
 //! | [`owner`] | which process something belongs to |
@@ -33,6 +34,7 @@ pub mod owner;
 pub mod reader;
 pub mod record;
 pub mod regular_file;
+pub mod remote;
 pub mod removal;
 pub mod run_file;
 mod shared_path;

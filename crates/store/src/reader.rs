@@ -151,7 +151,7 @@ pub fn read_dump_into(
 }
 
 fn is_dir(path: &Path) -> Result<bool, StoreError> {
-    let metadata = std::fs::metadata(path).map_err(StoreError::io("read", path))?;
+    let metadata = crate::remote::metadata(path).map_err(StoreError::io("read", path))?;
     Ok(metadata.is_dir())
 }
 

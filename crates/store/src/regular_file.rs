@@ -10,6 +10,8 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
+use crate::remote;
+
 /// Most bytes that are set aside before any of them has been read.
 const RESERVE_BYTES_MAX: u64 = 16 << 20;
 
@@ -57,7 +59,7 @@ pub fn read_in_dump(path: &Path, n_bytes_max: u64) -> io::Result<Vec<u8>> {
 /// # Errors
 /// As for [`open`].
 pub fn check(path: &Path) -> io::Result<Metadata> {
-    let metadata = std::fs::metadata(path)?;
+    let metadata = remote::metadata(path)?;
     if metadata.is_file() {
         Ok(metadata)
     } else {
@@ -86,6 +88,10 @@ pub fn not_regular(kind: FileType) -> io::Error {
 }
 
 fn open_as(path: &Path, link: LastLink) -> io::Result<(File, Metadata)> {
+    // Object storage has neither links nor devices.
+    if let Some(opened) = remote::open(path) {
+        return opened;
+    }
     // Opening a device can already do something.
     let before = match link {
         LastLink::Followed => std::fs::metadata(path),

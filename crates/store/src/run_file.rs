@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use std::{fs, io};
+use std::io;
 
 use rustix::fd::OwnedFd;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
@@ -187,7 +187,7 @@ impl RunFile {
 
 /// The numbers of earlier runs, the highest first.
 fn earlier_runs(dir: &Path) -> Vec<u64> {
-    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let entries = crate::remote::read_dir(dir).into_iter().flatten().flatten();
     let mut numbers: Vec<u64> = entries
         .filter_map(|entry| earlier_run_number(entry.file_name().to_str()?))
         .collect();

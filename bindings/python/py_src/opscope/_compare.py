@@ -212,9 +212,9 @@ def checked(
     _options.boolean("kl", kl)
     _options.whole("jobs", jobs, 1, is_optional=True)
     request = {
-        "target": os.fspath(target),
-        "golden": os.fspath(golden),
-        "reference": None if reference is None else os.fspath(reference),
+        "target": _options.place(target),
+        "golden": _options.place(golden),
+        "reference": None if reference is None else _options.place(reference),
         "steps": _options.wholes("steps", steps, 0),
         "ranks": _options.wholes("ranks", ranks, 0),
         "names": _options.texts("names", names),

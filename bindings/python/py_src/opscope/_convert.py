@@ -105,7 +105,7 @@ def convert(
         "dir_mode": dir_mode,
         "file_mode": file_mode,
     }
-    result = reading.convert([os.fspath(path) for path in paths], request)
+    result = reading.convert([_options.place(path) for path in paths], request)
     passed_over = passed_over_files(result.pop("passed_over"))
     done = Conversion(out=os.fspath(out), passed_over=passed_over, **result)
     if done.failures and done.arrays + done.records == 0:

@@ -23,7 +23,7 @@ StrPath = Union[str, "os.PathLike[str]"]
 
 
 def open(path: StrPath, *, jobs: int | None = None) -> Dump:
-    """The dump at `path`: a directory with everything below it, or a single file.
+    """The dump at `path`: a directory with everything below it, or a single file; a URL too.
 
     Whatever `opscope show` reads: dump files of AscendCL and of its nano runtime, MindSpore's directories, numpy's
     arrays (compressed ones too), and tables of statistics. The directory is listed, on `jobs` threads, when the dump is
@@ -31,9 +31,10 @@ def open(path: StrPath, *, jobs: int | None = None) -> Dump:
     """
     _options.path("path", path)
     _options.whole("jobs", jobs, 1, is_optional=True)
-    name = os.fspath(path)
     # Not later, when nobody expects it.
-    _check_exists(name)
+    name = _options.place(path)
+    if not _is_url(name):
+        _check_exists(name)
     return Dump(name, jobs=jobs)
 
 
@@ -139,6 +140,10 @@ class Dump(Sequence[Record]):
 
 def _reopen(path: str, jobs: int | None) -> Dump:
     return Dump(path, jobs=jobs)
+
+
+def _is_url(path: str) -> bool:
+    return path.startswith(("s3://", "gs://", "az://", "http://", "https://"))
 
 
 def _check_exists(path: str) -> None:

@@ -104,6 +104,17 @@ def path(name: str, value: Any, *, is_optional: bool = False) -> None:
         raise _refused(name, value, "a path without a zero byte", ValueError)
 
 
+def place(value: Any) -> str:
+    """A path that was checked, or a URL of a dump as it may be shown: after something was found there."""
+    text = os.fspath(value)
+    if "://" not in text:
+        return text
+    from ._native import reading
+
+    url = reading.open_url(text)
+    return text if url is None else os.fspath(url)
+
+
 def paths(name: str, value: Any) -> list[Any]:
     """A list of paths, of one if it is a path itself."""
     if isinstance(value, (str, os.PathLike)):

@@ -87,8 +87,8 @@ def view(
     _options.path("golden", golden, is_optional=True)
     _options.whole("jobs", jobs, 1, is_optional=True)
     dumps = {
-        "dump": os.fspath(dump),
-        "golden": None if golden is None else os.fspath(golden),
+        "dump": _options.place(dump),
+        "golden": None if golden is None else _options.place(golden),
         "jobs": jobs,
     }
     return shown(lambda request: reading.view({**dumps, **request}), host, port, open_browser)

@@ -7,7 +7,7 @@ use opscope_analysis::default_jobs;
 use opscope_store::atomic_file::PermissionModes;
 use opscope_store::file_format::zstd::CompressionLevel;
 use opscope_store::record::SlotSide;
-use opscope_store::{StoreError, regular_file};
+use opscope_store::{StoreError, regular_file, remote};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -97,7 +97,7 @@ pub(super) fn convert_files<'py>(
 
 /// Whether a directory or a regular file is at `path`.
 fn check_path(path: &Path) -> Result<(), StoreError> {
-    if path.is_dir() {
+    if remote::is_dir(path) {
         return Ok(());
     }
     regular_file::check(path)
@@ -150,7 +150,7 @@ impl ConvertRequest {
             (None, Some(index)) => Some((SlotSide::Input, index)),
             (None, None) => None,
         };
-        let is_one_file = matches!(paths, [path] if !path.is_dir());
+        let is_one_file = matches!(paths, [path] if !remote::is_dir(path));
         if (pick.is_some() || self.target_shape.is_some()) && !is_one_file {
             let message = "target_shape, only_output and only_input take a single file";
             return usage(message.to_owned());

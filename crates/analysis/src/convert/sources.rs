@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use opscope_store::StoreError;
 use opscope_store::dump::{self, PassReason, PassedOver};
 use opscope_store::file_format::npy_zst;
 use opscope_store::reader::{IndexedTensor, NATIVE_FORM, read_listing, reader_of};
 use opscope_store::tree::acl::{DumpFileName, clean_name};
 use opscope_store::tree::mindspore::TensorFileName;
 use opscope_store::tree::native::StepFile;
+use opscope_store::{StoreError, remote};
 
 /// One file to convert, and where its results go.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,14 +80,14 @@ fn reason_without_tensors(listing: &dump::DumpListing) -> Option<PassReason> {
 /// structure. Files that the reader of the dump takes for results of converting are passed over; so
 /// are statistics, graphs and lists.
 pub fn sources(path: &Path) -> FoundSources {
-    let is_step = std::path::absolute(path).is_ok_and(|path| StepFile::parse(&path).is_some());
-    if is_step && !path.is_dir() {
+    let is_step = remote::absolute(path).is_ok_and(|path| StepFile::parse(&path).is_some());
+    if is_step && !remote::is_dir(path) {
         return executions(
             path.parent().unwrap_or(Path::new(".")),
             dump::list_file(path),
         );
     }
-    if !path.is_dir() {
+    if !remote::is_dir(path) {
         let mut found = FoundSources::default();
         // Without this a log or a table would count as a damaged dump file.
         if let Some(reason) = reason_without_tensors(&dump::list_file(path)) {
@@ -237,7 +237,7 @@ fn without_suffix(name: String) -> String {
 fn single_source(path: &Path) -> Result<ConvertSource, StoreError> {
     let file_name = file_name(path);
     let real_name = dump::real_name_of(path)?;
-    let n_bytes = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+    let n_bytes = remote::metadata(path).map_or(0, |metadata| metadata.len());
     let source = ConvertSource {
         path: path.to_owned(),
         file_name,

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 
 use opscope_store::file_bytes::FileBytes;
 use opscope_store::reader::{IndexedTensor, TensorFile};
-use opscope_store::{SharedPath, StoreError};
+use opscope_store::{SharedPath, StoreError, remote};
 
 use super::ElementsError;
 
@@ -45,7 +45,8 @@ pub(crate) fn keep_open<R>(work: impl FnOnce() -> R) -> R {
 
 /// Opens the file that a record of a native dump has its elements in.
 pub(super) fn of_elements(record: &IndexedTensor) -> Result<TensorFile, ElementsError> {
-    if record.held.is_some() {
+    // What this process holds, and what a remote store does, is no file to keep open.
+    if record.held.is_some() || remote::is_remote(&record.path) {
         return Ok(TensorFile::open_elements(record)?);
     }
     let known = OPEN.with_borrow(|open| {

@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use opscope_store::StoreError;
 use opscope_store::atomic_file::Creator;
 use opscope_store::reader::TensorFile;
+use opscope_store::{StoreError, remote};
 
 use super::{OverflowReport, summary};
 use crate::convert::{self, ConversionOptions, ConvertReport, ConvertSource};
@@ -65,7 +65,7 @@ fn source(path: &Path, real_name: &str) -> ConvertSource {
         file_name,
         names_its_tensor: false,
         subdir: PathBuf::new(),
-        n_bytes: std::fs::metadata(path).map_or(0, |metadata| metadata.len()),
+        n_bytes: remote::metadata(path).map_or(0, |metadata| metadata.len()),
         records: Vec::new(),
     }
 }

@@ -10,7 +10,7 @@ use opscope_store::reader::{DumpTerm, TensorFile};
 use opscope_store::record::SlotSide;
 use opscope_store::tree::acl::DumpFileName;
 use opscope_store::tree::mindspore::TensorFileName;
-use opscope_store::{StoreError, regular_file};
+use opscope_store::{StoreError, regular_file, remote};
 use opscope_tensor::DType;
 use thiserror::Error;
 
@@ -92,7 +92,7 @@ pub enum ScanError {
 
 /// Reads all records below `path`, or one file.
 pub fn scan(path: &Path, n_threads: usize) -> OverflowScan {
-    let is_dir = path.is_dir();
+    let is_dir = remote::is_dir(path);
     let parent = path.parent().filter(|dir| !dir.as_os_str().is_empty());
     let dir = if is_dir {
         path

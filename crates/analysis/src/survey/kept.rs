@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use opscope_store::atomic_file::{Creator, PermissionModes};
-use opscope_store::regular_file;
 use opscope_store::tree::own;
+use opscope_store::{regular_file, remote};
 use opscope_tensor::digest::{hex, xxh3_128};
 
 use super::{DumpSurvey, SpreadRole, SurveyedExecution};
@@ -93,7 +93,7 @@ fn fingerprint(dump: &ComparedDump) -> Fingerprint {
         // A dump that was moved is the same.
         let below = path.strip_prefix(&dump.root).unwrap_or(path);
         text += &below.to_string_lossy();
-        if let Ok(metadata) = fs::metadata(path) {
+        if let Ok(metadata) = remote::metadata(path) {
             let modified = metadata.modified().ok();
             let since = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
             let since = since.map_or(0, |since| since.as_nanos());

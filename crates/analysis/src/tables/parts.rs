@@ -1,14 +1,13 @@
 //! The parts that a dump falls into.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use opscope_store::StoreError;
 use opscope_store::dump::{DumpListing, PassedOver};
 use opscope_store::reader::{NativeStep, native_steps};
 use opscope_store::slot_table::VERSION;
 use opscope_store::tree::acl::clean_name;
+use opscope_store::{StoreError, remote};
 use opscope_tensor::digest::{hex, xxh3_128};
 
 use super::rows::{self, PartRows};
@@ -166,7 +165,7 @@ impl DumpParts {
             // A dump that was moved is the same.
             let below = path.strip_prefix(&self.root).unwrap_or(path);
             text += &format!("{}", below.display());
-            if let Ok(metadata) = fs::metadata(path) {
+            if let Ok(metadata) = remote::metadata(path) {
                 let modified = metadata.modified().ok();
                 let since =
                     modified.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());

@@ -11,6 +11,7 @@ use opscope_analysis::elements::WantedLayout;
 use opscope_store::dump::PassedOver;
 use opscope_store::file_format::zstd;
 use opscope_store::record::SlotSide;
+use opscope_store::remote;
 use opscope_tensor::{Layout, Shape};
 use serde_json::json;
 
@@ -173,7 +174,7 @@ fn paths(given: &[PathBuf]) -> Result<Vec<PathBuf>, CommandFailure> {
         match text {
             // The vendor's tool takes lists with commas. What exists counts before that, as names
             // of files may have commas too.
-            Some(text) if !path.exists() => paths.extend(text.split(',').map(PathBuf::from)),
+            Some(text) if !remote::exists(path) => paths.extend(text.split(',').map(PathBuf::from)),
             _ => paths.push(path.clone()),
         }
     }
@@ -194,7 +195,7 @@ fn options(
         .map(|(side, index)| PickedTensor { side, index });
     // The number of a tensor, or its extents, mean something for one operator and something else
     // for the next.
-    let is_one_file = matches!(paths, [path] if !path.is_dir());
+    let is_one_file = matches!(paths, [path] if !remote::is_dir(path));
     if (pick.is_some() || arguments.target_shape.is_some()) && !is_one_file {
         let message = "`--target-shape`, `--only-output` and `--only-input` take a single file";
         return Err(CommandFailure::message(USAGE, message));

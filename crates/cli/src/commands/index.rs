@@ -10,6 +10,7 @@ use opscope_analysis::tables::{
     write_views,
 };
 use opscope_store::atomic_file::Creator;
+use opscope_store::remote;
 use opscope_store::tree::own;
 use serde_json::json;
 
@@ -134,6 +135,10 @@ fn place(arguments: &IndexArguments) -> Result<PathBuf, CommandFailure> {
     match &arguments.dumps[..] {
         // Readers pass over this place.
         [dump] if dump.is_dir() => Ok(own::index_dir(dump)),
+        [dump] if remote::is_remote(dump) => Err(CommandFailure::message(
+            USAGE,
+            "`--out` is needed: nothing is written to object storage",
+        )),
         [_] => Err(CommandFailure::message(
             USAGE,
             "`--out` is needed: a single file has no place for tables",

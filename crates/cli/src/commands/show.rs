@@ -20,7 +20,7 @@ use opscope_store::reader::{
 };
 use opscope_store::record::parallel::Collective;
 use opscope_store::tree::native::StepFile;
-use opscope_store::{StoreError, dump, run_file};
+use opscope_store::{StoreError, dump, remote, run_file};
 use serde_json::Value;
 
 use json::{file_json, overview_json};
@@ -55,14 +55,14 @@ pub(crate) struct ShowArguments {
 }
 
 pub(crate) fn run(arguments: &ShowArguments) -> Result<(), CommandFailure> {
-    if !arguments.path.is_dir() && !is_dump_alone(&arguments.path) {
+    if !remote::is_dir(&arguments.path) && !is_dump_alone(&arguments.path) {
         return show_file(arguments);
     }
     // The listing passes over `.opscope`, where the records of runs are, so these are looked for
     // apart.
     let found = run_file::find(&arguments.path);
     let runs = found.runs;
-    let mut listing = if arguments.path.is_dir() {
+    let mut listing = if remote::is_dir(&arguments.path) {
         dump::list(&arguments.path)
     } else {
         dump::list_file(&arguments.path)
@@ -120,7 +120,7 @@ pub(crate) fn run(arguments: &ShowArguments) -> Result<(), CommandFailure> {
 
 /// Whether a single file has operators as a directory does.
 fn is_dump_alone(path: &Path) -> bool {
-    let is_step = std::path::absolute(path).is_ok_and(|path| StepFile::parse(&path).is_some());
+    let is_step = remote::absolute(path).is_ok_and(|path| StepFile::parse(&path).is_some());
     is_step || reader_of(&dump::list_file(path)).form() == DEBUG_MODE_FORM
 }
 

@@ -9,8 +9,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::PermissionModes;
 use super::target::{LINK_REASON, TargetDirectory};
-use crate::StoreError;
 use crate::temporary::{self, LeftOvers};
+use crate::{StoreError, remote};
 
 /// How often a directory is created whose parents vanish.
 const N_ATTEMPTS: usize = 10;
@@ -54,6 +54,7 @@ impl KnownDirectories {
     /// Opens a directory that is there. Inside a dump no link leads to it, also if somebody has put
     /// one in its place.
     pub(super) fn open(&self, dir: &Path) -> io::Result<TargetDirectory> {
+        remote::check_writable(dir)?;
         let below = self.root.as_ref().and_then(|root| {
             let below = dir.strip_prefix(root).ok()?;
             let mut components = below.components();
@@ -90,6 +91,7 @@ impl KnownDirectories {
         if self.knows(dir) {
             return Ok(());
         }
+        remote::check_writable(dir).map_err(StoreError::io(CREATE, dir))?;
         match &self.root {
             None => create_with_parents(dir, modes)?,
             Some(root) => self.create_below(root, dir, modes)?,

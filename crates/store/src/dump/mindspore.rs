@@ -294,7 +294,7 @@ pub fn is_mindspore(entry: &DumpEntry) -> bool {
 fn place_of(path: &Path) -> MindSporePlace {
     let dir = path.parent().unwrap_or(Path::new("."));
     // A relative path may leave out the directories that say what it is.
-    let absolute = std::path::absolute(dir);
+    let absolute = crate::remote::absolute(dir);
     MindSporePlace::from_path(absolute.as_deref().unwrap_or(dir))
 }
 

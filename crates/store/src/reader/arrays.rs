@@ -154,7 +154,7 @@ fn is_telling(entry: &DumpEntry) -> bool {
 fn place_of(entry: &DumpEntry, stem: &str) -> ArraysPlace {
     let dir = entry.path.parent().unwrap_or(Path::new("."));
     // A relative path may leave out the directories that say what it is.
-    let absolute = std::path::absolute(dir);
+    let absolute = crate::remote::absolute(dir);
     ArraysPlace::from_path(absolute.as_deref().unwrap_or(dir), stem)
 }
 

@@ -277,7 +277,7 @@ impl DescribedFile {
     fn from_entry(entry: &DumpEntry) -> DescribedFile {
         let dir = entry.path.parent().unwrap_or(Path::new("."));
         // A relative path may leave out the directories that say what it is.
-        let absolute = std::path::absolute(dir);
+        let absolute = crate::remote::absolute(dir);
         let origin = PathOrigin::from_path(absolute.as_deref().unwrap_or(dir));
         let is_record = op_debug::is_record_name(&entry.real_name);
         let execution = IndexedExecution {

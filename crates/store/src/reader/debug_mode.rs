@@ -124,7 +124,7 @@ fn shared_places(places: impl Iterator<Item = LogPlace>) -> HashSet<LogPlace> {
 
 fn place_of(entry: &DumpEntry) -> LogPlace {
     // A relative path may leave out the directories that say what it is.
-    let absolute = std::path::absolute(&entry.path);
+    let absolute = crate::remote::absolute(&entry.path);
     LogPlace::from_path(absolute.as_deref().unwrap_or(&entry.path))
 }
 

@@ -11,6 +11,7 @@ use super::{DumpReader, ReadFiles, TakeTensors};
 use crate::StoreError;
 use crate::dump::{DumpEntry, DumpListing, PassReason, PassedOver};
 use crate::file_bytes::FileBytes;
+use crate::remote;
 use crate::slot_table::{SlotRow, SlotTable, journal};
 use crate::tree::native::{StepFile, is_elements_file, run_dir_of};
 
@@ -181,7 +182,7 @@ impl NativeStep {
 
 /// Whether it is the journal of a step whose table was written; it could not be removed any more.
 fn is_repeated(kind: StepFile, entry: &DumpEntry) -> bool {
-    kind == StepFile::Journal && entry.path.with_extension("parquet").exists()
+    kind == StepFile::Journal && remote::exists(&entry.path.with_extension("parquet"))
 }
 
 /// Runs and models by their directories, then steps by their numbers.
@@ -191,7 +192,7 @@ fn order((step, _, entry): &(u64, StepFile, DumpEntry)) -> (Option<&Path>, u64, 
 
 /// A relative path may leave out the directories that say what it is.
 fn absolute(path: &Path) -> PathBuf {
-    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+    remote::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// The path of a listed file as the user gave it, relative or not, where that is long enough.

@@ -89,7 +89,7 @@ enum SavedFile {
 impl SavedFile {
     fn of_entry(entry: &DumpEntry) -> Option<SavedFile> {
         // A relative path may leave out the directories that say what it is.
-        let absolute = std::path::absolute(&entry.path);
+        let absolute = crate::remote::absolute(&entry.path);
         let path = absolute.as_deref().unwrap_or(&entry.path);
         let value = ValueTags::from_path(path).map(SavedFile::Value);
         value.or_else(|| PassFile::from_path(path).map(SavedFile::Pass))

@@ -342,10 +342,16 @@ impl TensorFile {
         }
         // Dump files begin with a length and have no magic, so every other format has its turn
         // before.
+        TensorFile::dump_file(bytes, path, file_name)
+    }
+
+    /// A dump file of the runtime.
+    fn dump_file(bytes: FileBytes, path: &Path, name: &str) -> Result<TensorFile, StoreError> {
+        let corrupt = |format| StoreError::corrupt(format, path);
         let mut file = DumpFile::from_bytes(bytes).map_err(corrupt(dump_format::FORMAT_NAME))?;
-        ffts_plus::apply_own_slices(file.header_mut(), file_name)
+        ffts_plus::apply_own_slices(file.header_mut(), name)
             .map_err(|error| corrupt(ffts_plus::FORMAT_NAME)(error.into()))?;
-        Ok(TensorFile::from_dump(file, file_name))
+        Ok(TensorFile::from_dump(file, name))
     }
 
     /// Writes `bytes` at the end of `out`, from file to file if they are a part of this one.
@@ -456,7 +462,9 @@ impl TensorFile {
 
     /// Where a tensor begins in the file.
     pub fn start_of(&self, tensor: OpenedTensor<'_>) -> u64 {
-        tensor.stored.range.start as u64
+        // Of a remote file only a part may be at hand.
+        let start = tensor.stored.range.start as u64;
+        tensor.stored.offset.unwrap_or(start)
     }
 
     fn bytes_at(&self, range: &Range<usize>) -> &[u8] {

@@ -57,7 +57,7 @@ pub fn find(dir: &Path) -> FoundRuns {
     for time in times_below(dir) {
         found.add(&time);
     }
-    let absolute = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
+    let absolute = crate::remote::absolute(dir).unwrap_or_else(|_| dir.to_owned());
     for parent in absolute.ancestors().skip(1).take(N_PARENTS_MAX) {
         if !found.runs.is_empty() || !found.errors.is_empty() {
             break;
@@ -73,7 +73,7 @@ pub fn find(dir: &Path) -> FoundRuns {
 impl FoundRuns {
     fn add(&mut self, root: &Path) {
         let dir = run_dir(root);
-        if !dir.is_dir() {
+        if !crate::remote::is_dir(&dir) {
             return;
         }
         for path in record_paths(&dir) {
@@ -95,12 +95,12 @@ impl FoundRuns {
 
 /// Directories of AscendCL dumps in `dump_path`, the latest first.
 pub(super) fn times_below(dump_path: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(dump_path).into_iter().flatten().flatten();
+    let entries = crate::remote::read_dir(dump_path).into_iter().flatten().flatten();
     let is_dump = |entry: &fs::DirEntry| {
         let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
         is_dir && entry.file_name().to_str().is_some_and(is_time)
     };
-    let mut dirs: Vec<PathBuf> = entries.filter(is_dump).map(|entry| entry.path()).collect();
+    let mut dirs: Vec<PathBuf> = entries.filter(is_dump).map(|entry| dump_path.join(entry.file_name())).collect();
     dirs.sort_unstable_by(|a, b| b.cmp(a));
     dirs.truncate(N_RUNS_MAX);
     dirs

@@ -279,7 +279,7 @@ pub fn graph_id_of(file_name: &str) -> Option<u32> {
 /// The rank of the directory that a path leads through.
 pub fn rank_above(dir: &Path) -> Option<u32> {
     // A relative path may begin below the directory of the rank.
-    let absolute = std::path::absolute(dir).ok()?;
+    let absolute = crate::remote::absolute(dir).ok()?;
     let mut names = absolute.components().rev();
     names.find_map(|name| number(name.as_os_str().to_str()?.strip_prefix(RANK_PREFIX)?))
 }

@@ -15,7 +15,7 @@ use opscope_store::file_bytes::FileBytes;
 use opscope_store::file_format::graph_json::{self, GraphFile, GraphOperator};
 use opscope_store::tree::acl::clean_name;
 use opscope_store::tree::own::graphs_dir;
-use opscope_store::{StoreError, record};
+use opscope_store::{StoreError, record, remote};
 
 use super::super::matching::SlotRef;
 use super::{ComparedDump, OperatorExecution};
@@ -140,8 +140,11 @@ impl DumpGraphs {
     }
 
     fn read(&mut self, dir: &Path, problems: &mut Vec<String>) -> Vec<usize> {
-        let mut paths: Vec<PathBuf> = match std::fs::read_dir(dir) {
-            Ok(entries) => entries.flatten().map(|entry| entry.path()).collect(),
+        let mut paths: Vec<PathBuf> = match remote::read_dir(dir) {
+            Ok(entries) => {
+                let entries = entries.flatten();
+                entries.map(|entry| dir.join(entry.file_name())).collect()
+            },
             Err(error) => {
                 problems.push(chain(&io("list", dir)(error)));
                 return Vec::new();
@@ -386,9 +389,9 @@ fn names(graph: &GraphFile) -> impl Iterator<Item = String> {
 /// The nearest directory of descriptions above the files of a directory.
 fn nearest(dir: &Path) -> Option<PathBuf> {
     // A relative path ends at the working directory, and the descriptions may lie above it.
-    let absolute = std::path::absolute(dir).ok()?;
+    let absolute = remote::absolute(dir).ok()?;
     let above = absolute.ancestors().take(N_LEVELS_MAX);
-    above.map(graphs_dir).find(|place| place.is_dir())
+    above.map(graphs_dir).find(|place| remote::is_dir(place))
 }
 
 fn read_file(path: &Path) -> Result<GraphFile, StoreError> {

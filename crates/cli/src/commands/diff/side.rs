@@ -7,6 +7,7 @@ use opscope_capture::Purpose;
 use opscope_engine::onnx::WidenedModel;
 use opscope_engine::{GraphKind, LoadedModel, ModelSource};
 use opscope_store::record::ModelId;
+use opscope_store::remote;
 
 use crate::commands::dump::file_stem;
 use crate::engine::{EngineArguments, EngineInUse, GraphArguments};
@@ -29,7 +30,7 @@ impl SidePath {
         let is_model = path
             .extension()
             .is_some_and(|suffix| suffix == MODEL_SUFFIX);
-        Ok(if is_model && !path.is_dir() {
+        Ok(if is_model && !remote::is_dir(path) {
             SidePath::Model(path.to_owned())
         } else {
             SidePath::Dump(path.to_owned())

@@ -128,7 +128,7 @@ impl ProbeStep {
         let sources = texts(tree::STACK_FILE, format::parse_stack);
         let dir = entry.path.parent().unwrap_or(Path::new("."));
         // A relative path may leave out the directories that say what it is.
-        let absolute = std::path::absolute(dir);
+        let absolute = crate::remote::absolute(dir);
         Some(ProbeStep {
             place: ProbePlace::from_dir(absolute.as_deref().unwrap_or(dir)),
             entry,

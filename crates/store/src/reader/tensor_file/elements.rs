@@ -7,7 +7,7 @@ use crate::file_bytes::FileBytes;
 use crate::reader::index::IndexedTensor;
 use crate::reader::term::DumpTerm;
 use crate::record::SlotSide;
-use crate::{FormatError, StoreError};
+use crate::{FormatError, StoreError, remote};
 
 impl TensorFile {
     /// Opens the file that a record's elements are in by what the record says of them. Elements that
@@ -20,6 +20,8 @@ impl TensorFile {
         // What is held has no path that could be opened.
         let bytes = match &record.held {
             Some(held) => held.bytes(),
+            // Of a remote file no more is read than the record asks for, once it does.
+            None if remote::is_remote(path) => Ok(Vec::new().into()),
             None => FileBytes::open_in_dump(path),
         };
         TensorFile::of_elements(bytes.map_err(StoreError::io("read", path))?, record)
@@ -87,7 +89,14 @@ impl TensorFile {
     /// # Errors
     /// [`StoreError`] if the file does not reach as far.
     pub fn turn_to(&mut self, record: &IndexedTensor) -> Result<(), StoreError> {
-        let n_file = self.bytes.as_ref().len();
+        let is_remote = record.held.is_none() && remote::is_remote(&record.path);
+        let n_file = if is_remote {
+            let metadata = remote::metadata(&record.path);
+            let metadata = metadata.map_err(StoreError::io("read", &record.path))?;
+            usize::try_from(metadata.len()).unwrap_or(usize::MAX)
+        } else {
+            self.bytes.as_ref().len()
+        };
         let offset = record.elements.as_ref().and_then(|place| place.offset);
         let Some(offset) = offset else {
             let error = FormatError::new(0, "a place of the elements", "none");
@@ -98,11 +107,16 @@ impl TensorFile {
             .ok()
             .zip(usize::try_from(n_bytes).ok());
         let range = range.and_then(|(start, n)| Some(start..start.checked_add(n)?));
-        let Some(range) = range.filter(|range| range.end <= n_file) else {
+        let Some(mut range) = range.filter(|range| range.end <= n_file) else {
             let found = format!("a file of {n_file} bytes");
             let error = FormatError::new(offset, format!("{n_bytes} bytes of elements"), found);
             return Err(StoreError::corrupt(FileKind::Elements.name(), &record.path)(error));
         };
+        if is_remote {
+            let part = remote::read_part(&record.path, range.start as u64..range.end as u64);
+            self.bytes = part.map_err(StoreError::io("read", &record.path))?;
+            range = 0..range.len();
+        }
         let unknown = || DumpTerm::Word("unknown".to_owned(), None);
         // The elements are what the file has, which need not be what the operator had.
         let dtype = record.stored_dtype.clone().or_else(|| record.dtype.clone());

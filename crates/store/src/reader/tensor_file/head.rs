@@ -4,11 +4,20 @@ use std::path::{Path, PathBuf};
 
 use opscope_tensor::{DType, Layout};
 
-use super::{FileKind, StoredTensor, TensorFile, archive};
-use crate::StoreError;
+use super::{FileKind, StoredTensor, TensorFile, archive, array};
 use crate::file_bytes::FileBytes;
+use crate::file_format::npy::{self, NpyHeader};
 use crate::file_format::stats_csv::{self, StatsTable};
-use crate::file_format::{hdf5, npy_zst, npz, ort_trace, polygraphy_json, torch_save};
+use crate::file_format::{
+    hdf5, nano, npy_zst, npz, ort_trace, polygraphy_json, safetensors, torch_save,
+};
+use crate::tree::acl::DumpFileName;
+use crate::{StoreError, remote};
+
+/// Bytes of a remote file that are read for its header.
+const START_BYTES: u64 = 64 << 10;
+/// Remote files up to this size are fetched whole.
+const WHOLE_BYTES_MAX: u64 = 256 << 10;
 
 /// A file whose contents a reader asks for.
 #[derive(Clone, Debug)]
@@ -116,6 +125,9 @@ impl From<&TensorFile> for FileHead {
 
 impl FileHead {
     fn read(path: &Path, file_name: &str) -> Result<FileHead, StoreError> {
+        if let Some(head) = FileHead::read_remote(path, file_name)? {
+            return Ok(head);
+        }
         if file_name.ends_with(npz::SUFFIX) {
             let tensors = archive::npz_members(path)?;
             return Ok(FileHead::from_arrays(FileKind::Npz, tensors));
@@ -151,6 +163,53 @@ impl FileHead {
             });
         }
         Ok(FileHead::from(&TensorFile::open(path, file_name)?))
+    }
+
+    /// The head of a remote file whose elements need not be fetched for it; none if this is no such
+    /// file, or only reading all of it tells.
+    fn read_remote(path: &Path, file_name: &str) -> Result<Option<FileHead>, StoreError> {
+        let is_archive = file_name.ends_with(safetensors::SUFFIX);
+        let is_array = file_name.ends_with(npy_zst::PLAIN_SUFFIX);
+        let may_be = is_archive || is_array || DumpFileName::parse(file_name).is_some();
+        if !may_be || !remote::is_remote(path) {
+            return Ok(None);
+        }
+        let failed = || StoreError::io("read", path);
+        let n_file = remote::metadata(path).map_err(failed())?.len();
+        // One request brings either.
+        if n_file <= WHOLE_BYTES_MAX {
+            return Ok(None);
+        }
+        let start = remote::read_part(path, 0..START_BYTES).map_err(failed())?;
+        let start = start.as_ref();
+        if is_array {
+            // Elements in another order, or of text, are rearranged when such a file is opened.
+            let plain = NpyHeader::decode(start).ok().filter(|(header, _)| {
+                let is_text = header.dtype == DType::String;
+                !header.is_big_endian && !header.is_fortran_order && !is_text
+            });
+            if plain.is_none() {
+                return Ok(None);
+            }
+        } else {
+            // Both begin with the length of their header. What is another format has no number
+            // there that is as small.
+            let length = start.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
+            let is_at_hand = length.is_some_and(|n| n > 0 && n <= START_BYTES - 8);
+            if !is_at_hand || nano::is_nano(start) {
+                return Ok(None);
+            }
+        }
+        let bytes = FileBytes::begun(start, n_file).map_err(failed())?;
+        let file = if is_array {
+            array::array_file(bytes, file_name).map_err(StoreError::corrupt(npy::FORMAT_NAME, path))
+        } else if is_archive {
+            let file = archive::safetensors_file(bytes, file_name);
+            file.map_err(StoreError::corrupt(safetensors::FORMAT_NAME, path))
+        } else {
+            TensorFile::dump_file(bytes, path, file_name)
+        };
+        file.map(|file| Some(FileHead::from(&file)))
     }
 
     fn from_arrays(kind: FileKind, tensors: Vec<StoredTensor>) -> FileHead {

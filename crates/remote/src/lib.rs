@@ -1,0 +1,222 @@
+//! Dumps that lie in object storage or behind HTTP, read by ranges.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | `location` | a URL, taken apart |
+//! | `client` | a connection to a bucket or a server |
+//! | `credentials` | where credentials come from |
+//! | `aws_files` | AWS's files of credentials and settings |
+//! | `listing` | the objects below a URL |
+//! | `stand_in` | the private directory of files without content |
+//! | `object` | one remote file, and whether it is still the one that was listed |
+//! | `transfer` | content on its way: parts at once, retries |
+//! | `blocks` | pieces that were read a moment ago |
+//! | `failure` | errors, in words and without secrets |
+//! | `background` | the threads that wait for servers |
+//!
+//! [`enable`] lets `opscope_store::remote` use all this; there is no other way in.
+
+mod aws_files;
+mod background;
+mod blocks;
+mod client;
+mod credentials;
+mod failure;
+mod listing;
+mod location;
+mod object;
+mod stand_in;
+mod transfer;
+
+use std::collections::HashMap;
+use std::fs::{File, Metadata};
+use std::io;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use opscope_store::file_bytes::FileBytes;
+use opscope_store::remote::{self, RemoteFiles};
+
+use self::blocks::BlockCache;
+use self::client::Clients;
+use self::listing::ListedRoot;
+use self::location::Location;
+use self::object::RemoteObject;
+use self::stand_in::StandIns;
+
+/// Most bytes of whole files that are kept beside the one that is read, unless
+/// `OPSCOPE_REMOTE_CACHE` says otherwise.
+const KEPT_BYTES_MAX: u64 = 4 << 30;
+/// The environment variable of that number of bytes.
+const CACHE_VARIABLE: &str = "OPSCOPE_REMOTE_CACHE";
+/// Tensors up to this size are read in blocks that their neighbours share.
+const IN_BLOCKS_BYTES_MAX: u64 = 4 << 20;
+
+static SHARED: OnceLock<Arc<Remote>> = OnceLock::new();
+
+/// Lets every reader of this process open URLs. Nothing is connected before one does.
+pub fn enable() {
+    let shared = SHARED.get_or_init(|| Arc::new(Remote::default()));
+    remote::provide(Box::new(Provided(shared.clone())));
+}
+
+/// Removes what this process has put on the disk for URLs. Call it before the process ends.
+pub fn clean() {
+    if let Some(shared) = SHARED.get() {
+        shared.stand_ins.remove();
+    }
+}
+
+struct Provided(Arc<Remote>);
+
+/// What this process knows of other places.
+#[derive(Default)]
+struct Remote {
+    clients: Clients,
+    stand_ins: StandIns,
+    roots: Mutex<HashMap<String, Result<Arc<ListedRoot>, Refusal>>>,
+    /// Whole files on the disk, the oldest first.
+    kept: Mutex<Vec<Arc<RemoteObject>>>,
+    blocks: BlockCache,
+}
+
+/// An error that is told each time somebody asks.
+#[derive(Clone)]
+struct Refusal {
+    kind: io::ErrorKind,
+    reason: String,
+}
+
+impl Refusal {
+    fn error(&self) -> io::Error {
+        io::Error::new(self.kind, self.reason.clone())
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Remote {
+    /// The listing that a URL is a part of; made now if there is none.
+    fn root_of(&self, url: &str) -> io::Result<Arc<ListedRoot>> {
+        // Listing under the lock: whoever asks meanwhile asks for the same, as a rule.
+        let mut roots = lock(&self.roots);
+        let above = std::iter::successors(Some(url), |url| url.rsplit_once('/').map(|(dir, _)| dir));
+        for dir in above {
+            match roots.get(dir) {
+                Some(Ok(root)) => return Ok(root.clone()),
+                Some(Err(refusal)) if dir == url => return Err(refusal.error()),
+                _ => {}
+            }
+        }
+        let listed = Location::parse(url).and_then(|location| self.list(url, &location));
+        let entry = match listed {
+            Ok(root) => Ok(Arc::new(root)),
+            Err(error) => Err(Refusal {
+                kind: error.kind(),
+                reason: error.to_string(),
+            }),
+        };
+        let found = entry.as_ref().map(Arc::clone).map_err(Refusal::error);
+        roots.insert(url.to_owned(), entry);
+        found
+    }
+
+    fn list(&self, url: &str, location: &Location) -> io::Result<ListedRoot> {
+        let client = self.clients.of_place(location)?;
+        let found = listing::list(&client, location)?;
+        ListedRoot::new(url, found, &client, &self.stand_ins)
+    }
+
+    fn object(&self, url: &str) -> io::Result<Arc<RemoteObject>> {
+        let url = url.trim_end_matches('/');
+        let root = self.root_of(url)?;
+        root.object(url).cloned().ok_or_else(|| {
+            if root.stand_in(url).is_dir() {
+                io::ErrorKind::IsADirectory.into()
+            } else {
+                io::ErrorKind::NotFound.into()
+            }
+        })
+    }
+
+    /// Opens a file with all of its content, and lets those go that were opened before and are too
+    /// many to keep.
+    fn open_whole(&self, object: &Arc<RemoteObject>) -> io::Result<(File, Metadata)> {
+        let opened = object.open_whole()?;
+        let mut kept = lock(&self.kept);
+        // What was opened last stays longest.
+        kept.retain(|known| !Arc::ptr_eq(known, object));
+        kept.push(object.clone());
+        let mut n_bytes: u64 = kept.iter().map(|known| known.n_bytes()).sum();
+        let n_bytes_max = kept_bytes_max();
+        while n_bytes > n_bytes_max && kept.len() > 1 {
+            let oldest = kept.remove(0);
+            n_bytes -= oldest.n_bytes();
+            oldest.drop_content();
+        }
+        Ok(opened)
+    }
+}
+
+fn kept_bytes_max() -> u64 {
+    static N_BYTES_MAX: OnceLock<u64> = OnceLock::new();
+    *N_BYTES_MAX.get_or_init(|| {
+        let given = std::env::var(CACHE_VARIABLE).ok();
+        let given = given.and_then(|text| text.trim().parse().ok());
+        given.unwrap_or(KEPT_BYTES_MAX)
+    })
+}
+
+impl RemoteFiles for Provided {
+    fn stand_in(&self, url: &str) -> io::Result<PathBuf> {
+        let url = url.trim_end_matches('/');
+        Ok(self.0.root_of(url)?.stand_in(url))
+    }
+
+    fn open(&self, url: &str) -> io::Result<(File, Metadata)> {
+        let object = self.0.object(url)?;
+        self.0.open_whole(&object)
+    }
+
+    fn read_part(&self, url: &str, range: Range<u64>) -> io::Result<FileBytes> {
+        let object = self.0.object(url)?;
+        if range.end > object.n_bytes() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        // Somebody may have opened the file with all of its content before.
+        if object.is_whole() || !object.has_ranges() {
+            let (file, _) = self.0.open_whole(&object)?;
+            let n_bytes = usize::try_from(range.end - range.start);
+            let n_bytes = n_bytes.map_err(|_| io::ErrorKind::OutOfMemory)?;
+            return FileBytes::part(&file, range.start, n_bytes);
+        }
+        let read = if range.end - range.start <= IN_BLOCKS_BYTES_MAX {
+            self.0.blocks.read(&object, range.clone()).map(FileBytes::from)
+        } else {
+            object.read_into_file(range.clone(), &self.0.stand_ins)
+        };
+        match read {
+            // The server has just shown that it cannot; the whole file it can give.
+            Err(_) if !object.has_ranges() => self.read_part(url, range),
+            read => read,
+        }
+    }
+
+    fn unlisted(&self, url: &str) -> Vec<(PathBuf, io::Error)> {
+        let root = self.0.root_of(url.trim_end_matches('/'));
+        root.map(|root| root.unlisted(url)).unwrap_or_default()
+    }
+
+    fn forget(&self, url: &str) {
+        let url = url.trim_end_matches('/');
+        let below = format!("{url}/");
+        let is_other = |known: &str| {
+            known != url && !known.starts_with(&below) && !url.starts_with(&format!("{known}/"))
+        };
+        lock(&self.0.roots).retain(|known, _| is_other(known));
+        lock(&self.0.kept).retain(|object| is_other(object.url()));
+    }
+}
