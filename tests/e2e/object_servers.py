@@ -174,7 +174,9 @@ def s3_server() -> Iterator[tuple[str, int]]:
 def put(address: tuple[str, int], path: str, content: bytes) -> None:
     """Stores an object, or makes a bucket if the path has one part; moto checks no signature."""
     connection = http.client.HTTPConnection(*address, timeout=30)
-    headers = {"Authorization": "AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/s3/aws4_request"}
+    credential = "AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/s3/aws4_request"
+    # Google's client asks without a signature.
+    headers = {"Authorization": credential, "x-amz-acl": "public-read"}
     connection.request("PUT", f"/{path}", content, headers)
     answer = connection.getresponse()
     text = answer.read()

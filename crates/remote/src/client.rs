@@ -6,9 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use http::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use object_store::http::HttpBuilder;
 use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
-use opscope_store::remote::login_of;
+use opscope_store::remote::{ServerLogin, login_of};
+use percent_encoding::percent_decode_str;
 
 use crate::location::{Location, Service};
 use crate::{credentials, failure, lock};
@@ -17,8 +21,11 @@ use crate::{credentials, failure, lock};
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long one request may take, with all that it brings.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(120);
-/// Requests that failed by the server's or the network's fault are made again this often.
-const N_RETRIES_MAX: usize = 8;
+/// Requests that failed by the server's or the network's fault are made again this often, unless
+/// `OPSCOPE_REMOTE_RETRIES` says otherwise.
+const N_RETRIES_MAX: usize = 12;
+/// The environment variable of that number.
+const RETRIES_VARIABLE: &str = "OPSCOPE_REMOTE_RETRIES";
 
 /// One bucket, container or server.
 pub(crate) struct Client {
@@ -82,14 +89,13 @@ pub(crate) type NamedStore = (Arc<dyn ObjectStore>, String);
 fn http(place: &str) -> io::Result<NamedStore> {
     let (scheme, server) = place.split_once("://").unwrap_or(("", place));
     let login = login_of(server);
-    let url = match &login {
-        // The client takes these out of the URL and into a header.
-        Some(login) => format!("{scheme}://{}:{}@{server}", login.user, login.password),
-        None => place.to_owned(),
-    };
+    let mut options = options(scheme == "http");
+    if let Some(login) = &login {
+        options = options.with_default_headers(basic(login)?);
+    }
     let builder = HttpBuilder::new()
-        .with_url(url)
-        .with_client_options(options(scheme == "http"))
+        .with_url(place)
+        .with_client_options(options)
         .with_retry(retry());
     let store = builder.build().map_err(|error| settings(place, &error))?;
     let login = match login {
@@ -97,6 +103,18 @@ fn http(place: &str) -> io::Result<NamedStore> {
         None => "requests without a login".to_owned(),
     };
     Ok((Arc::new(store), login))
+}
+
+/// The header of a login, whose parts are encoded in URLs.
+fn basic(login: &ServerLogin) -> io::Result<HeaderMap> {
+    let [user, password] =
+        [&login.user, &login.password].map(|text| percent_decode_str(text).collect::<Vec<u8>>());
+    let text = BASE64_STANDARD.encode([&user[..], b":", &password].concat());
+    // The error would repeat the value.
+    let mut value = HeaderValue::from_str(&format!("Basic {text}"))
+        .map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+    value.set_sensitive(true);
+    Ok(HeaderMap::from_iter([(AUTHORIZATION, value)]))
 }
 
 /// Settings that a store cannot be made of.
@@ -113,13 +131,15 @@ pub(crate) fn options(allows_http: bool) -> ClientOptions {
 }
 
 pub(crate) fn retry() -> RetryConfig {
+    let given = std::env::var(RETRIES_VARIABLE).ok();
+    let given = given.and_then(|text| text.trim().parse().ok());
     RetryConfig {
         backoff: BackoffConfig {
             init_backoff: Duration::from_millis(100),
-            max_backoff: Duration::from_secs(5),
+            max_backoff: Duration::from_secs(10),
             base: 2.0,
         },
-        max_retries: N_RETRIES_MAX,
+        max_retries: given.unwrap_or(N_RETRIES_MAX),
         retry_timeout: REQUEST_TIMEOUT,
     }
 }

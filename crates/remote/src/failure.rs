@@ -4,6 +4,7 @@ use std::error::Error;
 use std::io;
 
 use object_store::Error as ObjectError;
+use rustix::io::Errno;
 
 use crate::location::{Location, Service};
 
@@ -37,13 +38,25 @@ pub(crate) fn in_words(error: &ObjectError, location: &Location, login: &str) ->
         return io::Error::new(io::ErrorKind::PermissionDenied, reason);
     }
     if matches!(error, ObjectError::NotFound { .. }) {
-        return io::ErrorKind::NotFound.into();
+        return not_found();
     }
     if location.service == Service::S3 && (says("redirect") || says("PermanentRedirect")) {
         let reason = format!("{place} is in another region: AWS_REGION names it");
         return io::Error::other(reason);
     }
     io::Error::other(format!("{place}: {}", masked(&text)))
+}
+
+/// The file system's words for what is not there.
+pub(crate) fn not_found() -> io::Error {
+    Errno::NOENT.into()
+}
+
+/// Whether an answer broke off, so that the same request may bring the rest.
+pub(crate) fn is_broken_off(error: &ObjectError) -> bool {
+    let text = chain(error);
+    let signs = ["error reading a body", "request or response body", "error decoding response"];
+    signs.iter().any(|sign| text.contains(sign))
 }
 
 /// An error with its causes, each once.

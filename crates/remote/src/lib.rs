@@ -38,6 +38,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use opscope_store::file_bytes::FileBytes;
 use opscope_store::remote::{self, RemoteFiles};
 
+use self::background::wait_for;
 use self::blocks::BlockCache;
 use self::client::Clients;
 use self::listing::ListedRoot;
@@ -85,11 +86,15 @@ struct Remote {
 #[derive(Clone)]
 struct Refusal {
     kind: io::ErrorKind,
+    /// Empty if there is nothing at the URL.
     reason: String,
 }
 
 impl Refusal {
     fn error(&self) -> io::Error {
+        if self.reason.is_empty() {
+            return failure::not_found();
+        }
         io::Error::new(self.kind, self.reason.clone())
     }
 }
@@ -116,7 +121,10 @@ impl Remote {
             Ok(root) => Ok(Arc::new(root)),
             Err(error) => Err(Refusal {
                 kind: error.kind(),
-                reason: error.to_string(),
+                reason: match error.raw_os_error() {
+                    Some(_) if error.kind() == io::ErrorKind::NotFound => String::new(),
+                    _ => error.to_string(),
+                },
             }),
         };
         let found = entry.as_ref().map(Arc::clone).map_err(Refusal::error);
@@ -131,13 +139,13 @@ impl Remote {
     }
 
     fn object(&self, url: &str) -> io::Result<Arc<RemoteObject>> {
-        let url = url.trim_end_matches('/');
+        let url = trimmed(url);
         let root = self.root_of(url)?;
         root.object(url).cloned().ok_or_else(|| {
             if root.stand_in(url).is_dir() {
                 io::ErrorKind::IsADirectory.into()
             } else {
-                io::ErrorKind::NotFound.into()
+                failure::not_found()
             }
         })
     }
@@ -161,6 +169,13 @@ impl Remote {
     }
 }
 
+/// A URL without slashes at its end.
+fn trimmed(url: &str) -> &str {
+    let trimmed = url.trim_end_matches('/');
+    // Nothing but a scheme stays as it is, to be refused.
+    if trimmed.ends_with(':') { url } else { trimmed }
+}
+
 fn kept_bytes_max() -> u64 {
     static N_BYTES_MAX: OnceLock<u64> = OnceLock::new();
     *N_BYTES_MAX.get_or_init(|| {
@@ -172,7 +187,7 @@ fn kept_bytes_max() -> u64 {
 
 impl RemoteFiles for Provided {
     fn stand_in(&self, url: &str) -> io::Result<PathBuf> {
-        let url = url.trim_end_matches('/');
+        let url = trimmed(url);
         Ok(self.0.root_of(url)?.stand_in(url))
     }
 
@@ -205,13 +220,28 @@ impl RemoteFiles for Provided {
         }
     }
 
+    fn read_start(&self, url: &str, n_bytes: u64) -> io::Result<FileBytes> {
+        let object = self.0.object(url)?;
+        if object.is_whole() || !object.has_ranges() {
+            return self.read_part(url, 0..n_bytes);
+        }
+        let read = {
+            let object = object.clone();
+            wait_for(async move { transfer::read(&object, 0..n_bytes).await })
+        };
+        match read {
+            Err(_) if !object.has_ranges() => self.read_part(url, 0..n_bytes),
+            read => read.map(FileBytes::from),
+        }
+    }
+
     fn unlisted(&self, url: &str) -> Vec<(PathBuf, io::Error)> {
-        let root = self.0.root_of(url.trim_end_matches('/'));
+        let root = self.0.root_of(trimmed(url));
         root.map(|root| root.unlisted(url)).unwrap_or_default()
     }
 
     fn forget(&self, url: &str) {
-        let url = url.trim_end_matches('/');
+        let url = trimmed(url);
         let below = format!("{url}/");
         let is_other = |known: &str| {
             known != url && !known.starts_with(&below) && !url.starts_with(&format!("{known}/"))

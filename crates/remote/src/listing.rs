@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::StreamExt;
 use object_store::path::Path as ObjectPath;
@@ -18,6 +19,8 @@ use crate::stand_in::StandIns;
 
 /// Most objects of a dump. Each takes a file without content on this machine.
 const N_OBJECTS_MAX: usize = 1 << 22;
+/// How often a listing that breaks off is asked for again.
+const N_ATTEMPTS: u32 = 5;
 /// Longest part of a name that file systems take.
 const N_NAME_BYTES_MAX: usize = 255;
 
@@ -103,6 +106,25 @@ impl ListError {
 }
 
 async fn everything_below(
+    client: &Client,
+    location: &Location,
+) -> Result<Vec<(String, ObjectMeta)>, ListError> {
+    let mut n_attempts = 1;
+    loop {
+        match once_below(client, location).await {
+            Err(ListError::Store(error))
+                if n_attempts < N_ATTEMPTS && failure::is_broken_off(&error) =>
+            {
+                // The client repeats requests that have no answer, and not those with half of one.
+                tokio::time::sleep(Duration::from_millis(100 << n_attempts)).await;
+                n_attempts += 1;
+            }
+            result => return result,
+        }
+    }
+}
+
+async fn once_below(
     client: &Client,
     location: &Location,
 ) -> Result<Vec<(String, ObjectMeta)>, ListError> {

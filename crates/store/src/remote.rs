@@ -45,6 +45,12 @@ pub trait RemoteFiles: Send + Sync {
     /// As for [`RemoteFiles::open`].
     fn read_part(&self, url: &str, range: Range<u64>) -> io::Result<FileBytes>;
 
+    /// Reads the first bytes of a file, which has as many, and no others.
+    ///
+    /// # Errors
+    /// As for [`RemoteFiles::open`].
+    fn read_start(&self, url: &str, n_bytes: u64) -> io::Result<FileBytes>;
+
     /// Files below a directory that could not be listed: each with its URL and the reason.
     fn unlisted(&self, url: &str) -> Vec<(PathBuf, io::Error)>;
 
@@ -153,6 +159,20 @@ pub fn read_part(path: &Path, range: Range<u64>) -> io::Result<FileBytes> {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
     provided()?.read_part(url, range)
+}
+
+/// Reads the first bytes of what has a URL.
+///
+/// # Errors
+/// As for [`read_part`].
+pub(crate) fn read_start(path: &Path, n_bytes: u64) -> io::Result<FileBytes> {
+    let Some(url) = url_of(path) else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    if n_bytes > metadata(path)?.len() {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    provided()?.read_start(url, n_bytes)
 }
 
 /// Errors of files below a directory that could not be listed; none of a directory of this machine.

@@ -83,10 +83,11 @@ impl FileRequest {
     /// As for [`FileRequest::read_head`].
     pub fn read_whole(&self) -> Result<FileContent, StoreError> {
         self.read_with(|| {
-            Ok(FileHead::from(&TensorFile::open(
-                &self.path,
-                &self.real_name,
-            )?))
+            // Of what is not compressed, opening looks at no more than the head.
+            match FileHead::read_remote(&self.path, &self.real_name)? {
+                Some(head) => Ok(head),
+                None => Ok((&TensorFile::open(&self.path, &self.real_name)?).into()),
+            }
         })
     }
 
@@ -180,7 +181,7 @@ impl FileHead {
         if n_file <= WHOLE_BYTES_MAX {
             return Ok(None);
         }
-        let start = remote::read_part(path, 0..START_BYTES).map_err(failed())?;
+        let start = remote::read_start(path, START_BYTES).map_err(failed())?;
         let start = start.as_ref();
         if is_array {
             // Elements in another order, or of text, are rearranged when such a file is opened.
