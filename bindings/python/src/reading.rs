@@ -13,6 +13,7 @@ mod model;
 mod page;
 mod table;
 
+use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -59,8 +60,9 @@ pub(crate) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// The URL of a dump as it may be shown, if this is one, after something was found there; `None` of
 /// any other path. What is there is listed anew.
 #[pyfunction]
-fn open_url(py: Python<'_>, text: String) -> PyResult<Option<PathBuf>> {
-    let path = PathBuf::from(remote::without_secrets(&text).unwrap_or(text));
+fn open_url(py: Python<'_>, text: String) -> PyResult<Option<String>> {
+    let url = remote::without_secrets(&text).unwrap_or(text);
+    let path = PathBuf::from(&url);
     if !remote::is_remote(&path) {
         return Ok(None);
     }
@@ -70,7 +72,8 @@ fn open_url(py: Python<'_>, text: String) -> PyResult<Option<PathBuf>> {
         remote::metadata(&path)
     })?;
     match found {
-        Ok(_) => Ok(Some(path)),
+        // A path of `pathlib` would lose one of its slashes.
+        Ok(_) => Ok(Some(url)),
         Err(source) => {
             let error = StoreError::Io {
                 action: "read",
@@ -139,7 +142,7 @@ impl TensorCatalogue {
     }
 
     /// Paths that were not read as a part of the dump, with reasons.
-    fn passed_over(&self) -> Vec<(PathBuf, &'static str)> {
+    fn passed_over(&self) -> Vec<(OsString, &'static str)> {
         pairs(&self.index.passed_over)
     }
 
@@ -191,8 +194,8 @@ impl TensorCatalogue {
     }
 }
 
-fn pairs(passed_over: &[PassedOver]) -> Vec<(PathBuf, &'static str)> {
-    let pair = |one: &PassedOver| (one.path.clone(), one.reason.name());
+fn pairs(passed_over: &[PassedOver]) -> Vec<(OsString, &'static str)> {
+    let pair = |one: &PassedOver| (one.path.clone().into_os_string(), one.reason.name());
     passed_over.iter().map(pair).collect()
 }
 

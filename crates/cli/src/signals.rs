@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR2, SIGXFSZ};
-use signal_hook::low_level::{emulate_default_handler, pipe};
 use signal_hook::flag;
+use signal_hook::low_level::{emulate_default_handler, pipe};
 
 use crate::{progress, remote};
 

@@ -86,7 +86,10 @@ impl AwsProfile {
 
     /// The files that were looked into.
     pub(crate) fn files_in_words(&self) -> String {
-        let names = self.files.iter().map(|path| format!("`{}`", path.display()));
+        let names = self
+            .files
+            .iter()
+            .map(|path| format!("`{}`", path.display()));
         names.collect::<Vec<_>>().join(" and ")
     }
 }

@@ -44,7 +44,11 @@ impl BlockCache {
     ///
     /// # Errors
     /// Those of [`transfer::read`].
-    pub(crate) fn read(&self, object: &Arc<RemoteObject>, range: Range<u64>) -> io::Result<Vec<u8>> {
+    pub(crate) fn read(
+        &self,
+        object: &Arc<RemoteObject>,
+        range: Range<u64>,
+    ) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::with_capacity((range.end - range.start) as usize);
         if range.is_empty() {
             return Ok(bytes);
@@ -101,7 +105,9 @@ impl BlockCache {
                     !state.blocks.contains_key(&key) && !state.arriving.contains(&key)
                 }));
             }
-            state.arriving.extend(mine.iter().map(|&number| (id, number)));
+            state
+                .arriving
+                .extend(mine.iter().map(|&number| (id, number)));
             drop(state);
             let read = read_blocks(object, &mine);
             let mut state = lock(&self.state);
@@ -145,7 +151,9 @@ fn read_blocks(object: &Arc<RemoteObject>, numbers: &[u64]) -> io::Result<Vec<Ve
         })
         .collect();
     wait_for(async move {
-        let reads = ranges.into_iter().map(|range| transfer::read(&object, range));
+        let reads = ranges
+            .into_iter()
+            .map(|range| transfer::read(&object, range));
         try_join_all(reads).await
     })
 }

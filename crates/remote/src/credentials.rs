@@ -46,7 +46,9 @@ pub(crate) fn s3(bucket: &str) -> io::Result<NamedStore> {
     } else if known(&builder, AmazonS3ConfigKey::AccessKeyId).is_some() {
         "the key in AWS_ACCESS_KEY_ID".to_owned()
     } else if let Some((id, secret)) = profile.key() {
-        builder = builder.with_access_key_id(id).with_secret_access_key(secret);
+        builder = builder
+            .with_access_key_id(id)
+            .with_secret_access_key(secret);
         if let Some(token) = profile.get("aws_session_token") {
             builder = builder.with_token(token);
         }
@@ -78,7 +80,9 @@ pub(crate) fn s3(bucket: &str) -> io::Result<NamedStore> {
         .or_else(|| known(&builder, AmazonS3ConfigKey::Endpoint))
         .or_else(|| profile.get("endpoint_url").map(str::to_owned));
     // Whoever names an endpoint without TLS means it.
-    let allows_http = endpoint.as_ref().is_some_and(|url| url.starts_with("http://"))
+    let allows_http = endpoint
+        .as_ref()
+        .is_some_and(|url| url.starts_with("http://"))
         || is_true("AWS_ALLOW_HTTP");
     if let Some(endpoint) = endpoint {
         builder = builder.with_endpoint(endpoint);
@@ -163,6 +167,8 @@ pub(crate) fn azure(container: &str) -> io::Result<NamedStore> {
     let builder = builder
         .with_client_options(options(allows_http))
         .with_retry(retry());
-    let store = builder.build().map_err(|error| settings(container, &error))?;
+    let store = builder
+        .build()
+        .map_err(|error| settings(container, &error))?;
     Ok((Arc::new(store), login.to_owned()))
 }

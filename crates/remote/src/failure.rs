@@ -55,7 +55,11 @@ pub(crate) fn not_found() -> io::Error {
 /// Whether an answer broke off, so that the same request may bring the rest.
 pub(crate) fn is_broken_off(error: &ObjectError) -> bool {
     let text = chain(error);
-    let signs = ["error reading a body", "request or response body", "error decoding response"];
+    let signs = [
+        "error reading a body",
+        "request or response body",
+        "error decoding response",
+    ];
     signs.iter().any(|sign| text.contains(sign))
 }
 
@@ -127,6 +131,9 @@ mod tests {
             masked(text),
             "GET https://\u{2026}@host/a?X=1&SIG=\u{2026}&y=2 failed (sig=\u{2026})"
         );
-        assert_eq!(masked(&"x".repeat(1000)).chars().count(), N_CHARACTERS_MAX + 1);
+        assert_eq!(
+            masked(&"x".repeat(1000)).chars().count(),
+            N_CHARACTERS_MAX + 1
+        );
     }
 }

@@ -10,7 +10,8 @@
 //! | `stand_in` | the private directory of files without content |
 //! | `object` | one remote file, and whether it is still the one that was listed |
 //! | `transfer` | content on its way: parts at once, retries |
-//! | `blocks` | pieces that were read a moment ago |
+//! | `blocks` | small tensors that were read a moment ago, with their neighbours |
+//! | `pieces` | large tensors that were read a moment ago |
 //! | `failure` | errors, in words and without secrets |
 //! | `background` | the threads that wait for servers |
 //!
@@ -25,6 +26,7 @@ mod failure;
 mod listing;
 mod location;
 mod object;
+mod pieces;
 mod stand_in;
 mod transfer;
 
@@ -44,10 +46,11 @@ use self::client::Clients;
 use self::listing::ListedRoot;
 use self::location::Location;
 use self::object::RemoteObject;
+use self::pieces::PieceCache;
 use self::stand_in::StandIns;
 
-/// Most bytes of whole files that are kept beside the one that is read, unless
-/// `OPSCOPE_REMOTE_CACHE` says otherwise.
+/// Most bytes of whole files, and of large tensors, that are kept beside the one that is read,
+/// unless `OPSCOPE_REMOTE_CACHE` says otherwise.
 const KEPT_BYTES_MAX: u64 = 4 << 30;
 /// The environment variable of that number of bytes.
 const CACHE_VARIABLE: &str = "OPSCOPE_REMOTE_CACHE";
@@ -80,6 +83,7 @@ struct Remote {
     /// Whole files on the disk, the oldest first.
     kept: Mutex<Vec<Arc<RemoteObject>>>,
     blocks: BlockCache,
+    pieces: PieceCache,
 }
 
 /// An error that is told each time somebody asks.
@@ -108,7 +112,8 @@ impl Remote {
     fn root_of(&self, url: &str) -> io::Result<Arc<ListedRoot>> {
         // Listing under the lock: whoever asks meanwhile asks for the same, as a rule.
         let mut roots = lock(&self.roots);
-        let above = std::iter::successors(Some(url), |url| url.rsplit_once('/').map(|(dir, _)| dir));
+        let above =
+            std::iter::successors(Some(url), |url| url.rsplit_once('/').map(|(dir, _)| dir));
         for dir in above {
             match roots.get(dir) {
                 Some(Ok(root)) => return Ok(root.clone()),
@@ -209,9 +214,16 @@ impl RemoteFiles for Provided {
             return FileBytes::part(&file, range.start, n_bytes);
         }
         let read = if range.end - range.start <= IN_BLOCKS_BYTES_MAX {
-            self.0.blocks.read(&object, range.clone()).map(FileBytes::from)
+            self.0
+                .blocks
+                .read(&object, range.clone())
+                .map(FileBytes::from)
         } else {
-            object.read_into_file(range.clone(), &self.0.stand_ins)
+            let remote = &self.0;
+            let (range, n_bytes_max) = (range.clone(), kept_bytes_max());
+            remote
+                .pieces
+                .read(&object, range, &remote.stand_ins, n_bytes_max)
         };
         match read {
             // The server has just shown that it cannot; the whole file it can give.
@@ -248,5 +260,6 @@ impl RemoteFiles for Provided {
         };
         lock(&self.0.roots).retain(|known, _| is_other(known));
         lock(&self.0.kept).retain(|object| is_other(object.url()));
+        self.0.pieces.forget(|object| !is_other(object.url()));
     }
 }

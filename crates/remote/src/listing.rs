@@ -266,7 +266,10 @@ impl ListedRoot {
 
     /// What could not be listed below a URL, and why.
     pub(crate) fn unlisted(&self, url: &str) -> Vec<(PathBuf, io::Error)> {
-        let below = self.unlisted.iter().filter(|(name, _)| name.starts_with(url));
+        let below = self
+            .unlisted
+            .iter()
+            .filter(|(name, _)| name.starts_with(url));
         below
             .map(|(url, reason)| (PathBuf::from(url), io::Error::other(reason.clone())))
             .collect()

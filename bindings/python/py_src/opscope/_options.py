@@ -111,8 +111,7 @@ def place(value: Any) -> str:
         return text
     from ._native import reading
 
-    url = reading.open_url(text)
-    return text if url is None else os.fspath(url)
+    return reading.open_url(text) or text
 
 
 def paths(name: str, value: Any) -> list[Any]:

@@ -95,12 +95,18 @@ impl FoundRuns {
 
 /// Directories of AscendCL dumps in `dump_path`, the latest first.
 pub(super) fn times_below(dump_path: &Path) -> Vec<PathBuf> {
-    let entries = crate::remote::read_dir(dump_path).into_iter().flatten().flatten();
+    let entries = crate::remote::read_dir(dump_path)
+        .into_iter()
+        .flatten()
+        .flatten();
     let is_dump = |entry: &fs::DirEntry| {
         let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
         is_dir && entry.file_name().to_str().is_some_and(is_time)
     };
-    let mut dirs: Vec<PathBuf> = entries.filter(is_dump).map(|entry| dump_path.join(entry.file_name())).collect();
+    let mut dirs: Vec<PathBuf> = entries
+        .filter(is_dump)
+        .map(|entry| dump_path.join(entry.file_name()))
+        .collect();
     dirs.sort_unstable_by(|a, b| b.cmp(a));
     dirs.truncate(N_RUNS_MAX);
     dirs

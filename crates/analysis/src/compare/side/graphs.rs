@@ -144,7 +144,7 @@ impl DumpGraphs {
             Ok(entries) => {
                 let entries = entries.flatten();
                 entries.map(|entry| dir.join(entry.file_name())).collect()
-            },
+            }
             Err(error) => {
                 problems.push(chain(&io("list", dir)(error)));
                 return Vec::new();

@@ -1,0 +1,96 @@
+//! Large tensors that were read a moment ago.
+//!
+//! Comparing looks at a tensor more than once, and steps share what did not change between them.
+//! Such pieces lie in files without names, and are mapped: they take room on the disk, not in
+//! memory.
+
+use std::io;
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+
+use opscope_store::file_bytes::FileBytes;
+
+use crate::lock;
+use crate::object::RemoteObject;
+use crate::stand_in::StandIns;
+
+/// One piece. Whoever wants it while it arrives waits at the lock.
+struct Piece {
+    object: Arc<RemoteObject>,
+    range: Range<u64>,
+    bytes: Mutex<Option<FileBytes>>,
+}
+
+/// The pieces that were read last, the oldest first.
+#[derive(Default)]
+pub(crate) struct PieceCache {
+    pieces: Mutex<Vec<Arc<Piece>>>,
+}
+
+impl PieceCache {
+    /// Reads a part of an object, and keeps it as long as all that is kept has `n_bytes_max` at
+    /// most.
+    ///
+    /// # Errors
+    /// Those of [`RemoteObject::read_into_file`].
+    pub(crate) fn read(
+        &self,
+        object: &Arc<RemoteObject>,
+        range: Range<u64>,
+        stand_ins: &StandIns,
+        n_bytes_max: u64,
+    ) -> io::Result<FileBytes> {
+        let piece = self.piece(object, &range, n_bytes_max);
+        let mut bytes = lock(&piece.bytes);
+        if let Some(bytes) = &*bytes {
+            return Ok(bytes.clone());
+        }
+        let read = object.read_into_file(range, stand_ins)?;
+        *bytes = Some(read.clone());
+        Ok(read)
+    }
+
+    /// The piece of a range, which is the youngest then. Whoever has older ones open keeps them.
+    fn piece(
+        &self,
+        object: &Arc<RemoteObject>,
+        range: &Range<u64>,
+        n_bytes_max: u64,
+    ) -> Arc<Piece> {
+        let mut pieces = lock(&self.pieces);
+        let known = pieces
+            .iter()
+            .position(|piece| Arc::ptr_eq(&piece.object, object) && piece.range == *range);
+        let piece = match known {
+            Some(index) => pieces.remove(index),
+            None => Arc::new(Piece {
+                object: object.clone(),
+                range: range.clone(),
+                bytes: Mutex::default(),
+            }),
+        };
+        pieces.push(piece.clone());
+        let mut n_bytes: u64 = pieces.iter().map(|piece| piece.n_bytes()).sum();
+        let n_old = pieces
+            .iter()
+            .take_while(|piece| {
+                let is_too_much = n_bytes > n_bytes_max;
+                n_bytes -= piece.n_bytes();
+                is_too_much
+            })
+            .count();
+        pieces.drain(..n_old);
+        piece
+    }
+
+    /// Lets go of the pieces of objects.
+    pub(crate) fn forget(&self, is_forgotten: impl Fn(&RemoteObject) -> bool) {
+        lock(&self.pieces).retain(|piece| !is_forgotten(&piece.object));
+    }
+}
+
+impl Piece {
+    fn n_bytes(&self) -> u64 {
+        self.range.end - self.range.start
+    }
+}
