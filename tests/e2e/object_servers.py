@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import email.utils
 import http.client
 import os
 import threading
@@ -11,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import parse_qs, unquote, urlsplit
 
 HOST = "127.0.0.1"
 # Headers that are of one connection, and not of what it carries.
@@ -157,6 +159,73 @@ def webdav_server(folder: Path, users: dict[str, str] | None = None) -> Iterator
     finally:
         server.stop()
         thread.join()
+
+
+class AzureHandler(BaseHTTPRequestHandler):
+    """Lists and reads a folder as Azure's service does a container of this name, as far as its description goes."""
+
+    protocol_version = "HTTP/1.1"
+
+    def __init__(self, folder: Path, *args: object) -> None:
+        self.folder = folder
+        super().__init__(*args)
+
+    def do_GET(self) -> None:
+        address = urlsplit(self.path)
+        query = parse_qs(address.query)
+        if query.get("comp") == ["list"]:
+            self.reply(200, self.listing(query.get("prefix", [""])[0]).encode(), {"Content-Type": "application/xml"})
+            return
+        path = self.folder / unquote(address.path).split("/", 2)[2]
+        if not path.is_file():
+            self.reply(404, b"")
+            return
+        content, headers = path.read_bytes(), {"ETag": f'"{version(path)}"'}
+        headers["Last-Modified"] = email.utils.formatdate(path.stat().st_mtime, usegmt=True)
+        asked = self.headers.get("Range") or self.headers.get("x-ms-range")
+        if asked is None:
+            self.reply(200, content, headers)
+            return
+        start, end = (int(number) for number in asked.removeprefix("bytes=").split("-"))
+        part = content[start : end + 1]
+        headers["Content-Range"] = f"bytes {start}-{start + len(part) - 1}/{len(content)}"
+        self.reply(206, part, headers)
+
+    do_HEAD = do_GET
+
+    def listing(self, prefix: str) -> str:
+        blobs = []
+        for path in sorted(self.folder.rglob("*")):
+            name = path.relative_to(self.folder).as_posix()
+            if path.is_file() and name.startswith(prefix):
+                changed = email.utils.formatdate(path.stat().st_mtime, usegmt=True)
+                blobs.append(
+                    f"<Blob><Name>{name}</Name><Properties><Last-Modified>{changed}</Last-Modified>"
+                    f"<Content-Length>{path.stat().st_size}</Content-Length><Content-Type>x/y</Content-Type>"
+                    f"<Etag>{version(path)}</Etag></Properties></Blob>"
+                )
+        return f"<EnumerationResults><Blobs>{''.join(blobs)}</Blobs><NextMarker/></EnumerationResults>"
+
+    def reply(self, status: int, content: bytes, headers: dict[str, str] | None = None) -> None:
+        self.send_response(status)
+        for name, value in {**(headers or {}), "Content-Length": str(len(content))}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(content)
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+def version(path: Path) -> str:
+    return f"0x{path.stat().st_mtime_ns:X}"
+
+
+@contextmanager
+def azure_server(folder: Path) -> Iterator[str]:
+    with serving(partial(AzureHandler, folder)) as (host, port):
+        yield f"http://{host}:{port}"
 
 
 @contextmanager

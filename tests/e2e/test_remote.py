@@ -273,6 +273,13 @@ def test_no_credentials_are_told_at_once(tool: Binary) -> None:
     assert time.monotonic() - start < 10
 
 
+@pytest.mark.parametrize("endpoint", ["127.0.0.1:9000", "ftp://host", "http://"])
+def test_an_endpoint_that_is_no_server_is_refused(endpoint: str, tool: Binary) -> None:
+    done = ask(tool, object_servers.environment(AWS_ENDPOINT_URL=endpoint, **KEYS), "show", "s3://runs/run")
+    assert done.returncode == 3 and "expected the URL of a server as endpoint" in done.stderr, done.stderr
+    assert "panicked" not in done.stderr
+
+
 def test_a_profile_gives_key_and_endpoint(tool: Binary, proxy: Proxy, tmp_path: Path) -> None:
     (tmp_path / "credentials").write_text("[lab]\naws_access_key_id = AKLAB\naws_secret_access_key = s\n")
     (tmp_path / "config").write_text(f"[profile lab]\nregion = eu-west-1\nendpoint_url = {proxy.url}\n")
@@ -369,12 +376,24 @@ def test_little_is_kept_if_little_may_be(tool: Binary, dumps: Path, proxy: Proxy
     assert found[0] == found[1] and found[0]
 
 
-def test_google_s_and_azure_s_urls(tool: Binary, dumps: Path, proxy: Proxy) -> None:
+def test_google_s_urls(tool: Binary, dumps: Path, proxy: Proxy) -> None:
     """Google's service answers listings and reads as S3 does, so that the same server stands in for it."""
     env = object_servers.environment(GOOGLE_BASE_URL=proxy.url, GOOGLE_SKIP_SIGNATURE="true")
     there = json.loads(answer(tool, env, "show", "gs://runs/native/run", "--json"))
     here = json.loads(answer(tool, env, "show", dumps / "native/run", "--json"))
     assert there["operators"] == here["operators"]
+
+
+def test_azure_s_urls(tool: Binary, dumps: Path) -> None:
+    with object_servers.azure_server(dumps / "native") as url:
+        env = object_servers.environment(
+            AZURE_STORAGE_ACCOUNT="account", AZURE_STORAGE_ENDPOINT=url, AZURE_SKIP_SIGNATURE="true"
+        )
+        found = [
+            without_places(ask(tool, env, "compare", f"{root}/run", f"{root}/golden").stdout, root, dumps)
+            for root in (f"{dumps}/native", "az://runs")
+        ]
+        assert found[0] == found[1] and found[0]
 
 
 def test_a_build_without_the_feature_says_so(tool: Binary) -> None:

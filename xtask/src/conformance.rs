@@ -39,7 +39,7 @@ fn run_suite(stage: &str, options: &[&str]) -> Result<()> {
         "build",
         "--workspace",
         "--features",
-        crate::SQL,
+        crate::EXTRAS,
         "--bin",
         "opscope",
         "--locked",

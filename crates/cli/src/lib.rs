@@ -13,10 +13,8 @@ pub mod remote;
 mod signals;
 
 use std::ffi::OsString;
-use std::path::Path;
 
 use clap::{Parser, Subcommand};
-use opscope_store::remote::is_remote;
 
 use crate::commands::{
     compare, config, convert, diff, dump, gears, index, msaccucmp, op, overflow, replay,
@@ -72,7 +70,7 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
             if let CliCommand::Diff(command) = &mut cli.command {
                 command.words = words(&arguments);
             }
-            let has_urls = arguments.iter().any(|one| is_remote(Path::new(one)));
+            let has_urls = arguments.iter().any(remote::has_url);
             // These end themselves, and what is on the disk goes then.
             let ends_itself = matches!(
                 cli.command,

@@ -12,9 +12,11 @@ use std::sync::Arc;
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
+use url::Url;
 
 use crate::aws_files::AwsProfile;
 use crate::client::{NamedStore, options, retry, settings};
+use crate::failure::masked;
 
 /// The variable that allows for asking the metadata service.
 const METADATA_VARIABLE: &str = "OPSCOPE_INSTANCE_METADATA";
@@ -34,6 +36,25 @@ fn missing(place: &str, tried: &str, anonymous: &str) -> io::Error {
          metadata service, {anonymous}=true reads what is public"
     );
     io::Error::new(io::ErrorKind::PermissionDenied, reason)
+}
+
+/// Whether an endpoint is given, and one without TLS: whoever names that means it.
+///
+/// # Errors
+/// If it is no URL of a server: the client would end in a panic.
+fn allows_http(endpoint: Option<&str>) -> io::Result<bool> {
+    let Some(endpoint) = endpoint else {
+        return Ok(false);
+    };
+    match Url::parse(endpoint) {
+        Ok(url) if url.has_host() && url.scheme() == "https" => Ok(false),
+        Ok(url) if url.has_host() && url.scheme() == "http" => Ok(true),
+        _ => {
+            let endpoint = masked(endpoint);
+            let reason = format!("expected the URL of a server as endpoint, found `{endpoint}`");
+            Err(io::Error::new(io::ErrorKind::InvalidInput, reason))
+        }
+    }
 }
 
 pub(crate) fn s3(bucket: &str) -> io::Result<NamedStore> {
@@ -78,12 +99,9 @@ pub(crate) fn s3(bucket: &str) -> io::Result<NamedStore> {
     let specific = env::var("AWS_ENDPOINT_URL_S3").ok();
     let endpoint = specific
         .or_else(|| known(&builder, AmazonS3ConfigKey::Endpoint))
-        .or_else(|| profile.get("endpoint_url").map(str::to_owned));
-    // Whoever names an endpoint without TLS means it.
-    let allows_http = endpoint
-        .as_ref()
-        .is_some_and(|url| url.starts_with("http://"))
-        || is_true("AWS_ALLOW_HTTP");
+        .or_else(|| profile.get("endpoint_url").map(str::to_owned))
+        .filter(|endpoint| !endpoint.is_empty());
+    let allows_http = allows_http(endpoint.as_deref())? || is_true("AWS_ALLOW_HTTP");
     if let Some(endpoint) = endpoint {
         builder = builder.with_endpoint(endpoint);
     }
@@ -117,7 +135,7 @@ pub(crate) fn gcs(bucket: &str) -> io::Result<NamedStore> {
         return Err(missing(bucket, tried, anonymous));
     };
     let endpoint = builder.get_config_value(&GoogleConfigKey::BaseUrl);
-    let allows_http = endpoint.is_some_and(|url| url.starts_with("http://"));
+    let allows_http = allows_http(endpoint.as_deref())?;
     let builder = builder
         .with_client_options(options(allows_http))
         .with_retry(retry());
@@ -162,8 +180,7 @@ pub(crate) fn azure(container: &str) -> io::Result<NamedStore> {
         return Err(missing(container, tried, anonymous));
     };
     let endpoint = builder.get_config_value(&AzureConfigKey::Endpoint);
-    let allows_http = endpoint.is_some_and(|url| url.starts_with("http://"))
-        || is_true("AZURE_STORAGE_USE_EMULATOR");
+    let allows_http = allows_http(endpoint.as_deref())? || is_true("AZURE_STORAGE_USE_EMULATOR");
     let builder = builder
         .with_client_options(options(allows_http))
         .with_retry(retry());

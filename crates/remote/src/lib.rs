@@ -68,6 +68,10 @@ pub fn enable() {
 /// Removes what this process has put on the disk for URLs. Call it before the process ends.
 pub fn clean() {
     if let Some(shared) = SHARED.get() {
+        // Whoever goes on lists anew.
+        lock(&shared.roots).clear();
+        lock(&shared.kept).clear();
+        shared.pieces.forget(|_| true);
         shared.stand_ins.remove();
     }
 }

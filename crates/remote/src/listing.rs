@@ -168,6 +168,8 @@ async fn head(client: &Client, key: &ObjectPath) -> Result<(ObjectMeta, bool), O
 pub(crate) struct ListedRoot {
     url: String,
     place: PathBuf,
+    /// Where files are until they are whole.
+    arrivals: Arc<Path>,
     objects: HashMap<String, Arc<RemoteObject>>,
     unlisted: Vec<(String, String)>,
 }
@@ -185,10 +187,12 @@ impl ListedRoot {
     ) -> io::Result<ListedRoot> {
         let url = url.trim_end_matches('/');
         let name = url.rsplit('/').next().unwrap_or_default();
-        let place = stand_ins.next_place()?.join(name);
+        let arrivals: Arc<Path> = stand_ins.next_place()?.into();
+        let place = arrivals.join(name);
         let mut root = ListedRoot {
             url: url.to_owned(),
             place,
+            arrivals,
             objects: HashMap::new(),
             unlisted: Vec::new(),
         };
@@ -243,7 +247,8 @@ impl ListedRoot {
         meta: &ObjectMeta,
         client: &Arc<Client>,
     ) -> io::Result<()> {
-        let object = RemoteObject::new(url.clone(), place.to_owned(), meta, client.clone());
+        let places = (place.to_owned(), self.arrivals.clone());
+        let object = RemoteObject::new(url.clone(), places, meta, client.clone());
         object.create_stand_in()?;
         self.objects.insert(url, Arc::new(object));
         Ok(())

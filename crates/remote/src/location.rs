@@ -48,6 +48,12 @@ impl Location {
             };
             return Err(wrong(format!("expected a {noun} behind `{scheme}://`")));
         }
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        if service != Service::Http && !host.chars().all(is_plain) {
+            return Err(wrong(
+                "the name of a bucket has letters, digits, `-`, `_` and `.`".into(),
+            ));
+        }
         let path = path.trim_matches('/');
         if service == Service::Http {
             if path.contains(['?', '#']) {
@@ -106,6 +112,7 @@ mod tests {
             ("s3://", "expected a bucket"),
             ("az:///x", "expected a container"),
             ("s3://runs/a/../b", ".."),
+            ("s3://runs?x/a", "the name of a bucket"),
             ("https://host/a?sig=1", "are not read"),
         ] {
             let error = parse(url).unwrap_err();

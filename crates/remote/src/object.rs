@@ -4,7 +4,7 @@ use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -29,6 +29,8 @@ pub(crate) struct RemoteObject {
     /// The version, which every answer has to name again.
     version: Mutex<Option<String>>,
     place: PathBuf,
+    /// A directory that no reader lists, in the same file system.
+    arrivals: Arc<Path>,
     /// Whether the file at `place` has its content.
     is_whole: Mutex<bool>,
 }
@@ -36,7 +38,7 @@ pub(crate) struct RemoteObject {
 impl RemoteObject {
     pub(crate) fn new(
         url: String,
-        place: PathBuf,
+        (place, arrivals): (PathBuf, Arc<Path>),
         meta: &ObjectMeta,
         client: Arc<Client>,
     ) -> RemoteObject {
@@ -51,6 +53,7 @@ impl RemoteObject {
             modified: modified(meta),
             version: Mutex::new(version),
             place,
+            arrivals,
             is_whole: Mutex::new(false),
         }
     }
@@ -118,7 +121,7 @@ impl RemoteObject {
         self.settle(&file)
     }
 
-    fn new_file(&self, place: &std::path::Path) -> io::Result<File> {
+    fn new_file(&self, place: &Path) -> io::Result<File> {
         OpenOptions::new()
             .read(true)
             .write(true)
@@ -164,9 +167,8 @@ impl RemoteObject {
 
     /// Where content is until it is whole: beside all listings, so that no reader finds it.
     fn arriving(&self) -> PathBuf {
-        let dir = self.place.parent().unwrap_or(&self.place);
-        let number = Arc::as_ptr(&self.client).addr() ^ std::ptr::from_ref(self).addr();
-        dir.join(format!("{}{number:x}", opscope_store::temporary::PREFIX))
+        let number = std::ptr::from_ref(self).addr();
+        self.arrivals.join(format!("{number:x}.arriving"))
     }
 
     /// Puts the file without content back in its place. Whoever has the content open keeps it.

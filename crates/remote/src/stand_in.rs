@@ -59,7 +59,10 @@ impl StandIns {
     fn dir(&self) -> io::Result<PathBuf> {
         let mut known = lock(&self.dir);
         let pid = std::process::id();
-        if let Some((_, dir)) = &*known {
+        // A child that was forked off makes its own: its parent goes on with this one.
+        if let Some((owner, dir)) = &*known
+            && *owner == pid
+        {
             return Ok(dir.clone());
         }
         let parent = std::env::temp_dir();
@@ -87,9 +90,8 @@ impl StandIns {
     /// Removes the directory with everything in it. What is open stays readable.
     pub(crate) fn remove(&self) {
         let mut known = lock(&self.dir);
-        // A child that was forked off has no directory of its own, and its parent goes on.
-        if let Some((pid, dir)) = known.take_if(|(pid, _)| *pid == std::process::id()) {
-            debug_assert_eq!(pid, std::process::id());
+        // The parent's is not this process's to remove.
+        if let Some((_, dir)) = known.take_if(|(owner, _)| *owner == std::process::id()) {
             let _ = fs::remove_dir_all(dir);
         }
     }
