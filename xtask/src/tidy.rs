@@ -19,7 +19,7 @@ use crate::style::StyleCounts;
 const ALLOWED: &[(&str, &[&str])] = &[
     ("opscope-tensor", &[]),
     ("opscope-store", &["tensor"]),
-    ("opscope-remote", &["store"]),
+    ("opscope-remote", &["tensor", "store"]),
     ("opscope-overflow", &["tensor", "store"]),
     ("opscope-capture", &["tensor", "store", "overflow"]),
     ("opscope-analysis", &["tensor", "store"]),

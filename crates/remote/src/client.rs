@@ -4,28 +4,18 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use http::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+use object_store::ObjectStore;
 use object_store::http::HttpBuilder;
-use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
 use opscope_store::remote::{ServerLogin, login_of};
 use percent_encoding::percent_decode_str;
 
 use crate::location::{Location, Service};
-use crate::{credentials, failure, lock};
-
-/// How long a server may take to accept a connection.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long one request may take, with all that it brings.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(120);
-/// Requests that failed by the server's or the network's fault are made again this often, unless
-/// `OPSCOPE_REMOTE_RETRIES` says otherwise.
-const N_RETRIES_MAX: usize = 12;
-/// The environment variable of that number.
-const RETRIES_VARIABLE: &str = "OPSCOPE_REMOTE_RETRIES";
+use crate::settings::{NamedStore, options, retry, wrong};
+use crate::{credentials, lock};
 
 /// One bucket, container or server.
 pub(crate) struct Client {
@@ -83,9 +73,6 @@ fn connect(location: &Location) -> io::Result<Client> {
     })
 }
 
-/// A store, and who asks it.
-pub(crate) type NamedStore = (Arc<dyn ObjectStore>, String);
-
 fn http(place: &str) -> io::Result<NamedStore> {
     let (scheme, server) = place.split_once("://").unwrap_or(("", place));
     let login = login_of(server);
@@ -97,7 +84,7 @@ fn http(place: &str) -> io::Result<NamedStore> {
         .with_url(place)
         .with_client_options(options)
         .with_retry(retry());
-    let store = builder.build().map_err(|error| settings(place, &error))?;
+    let store = builder.build().map_err(|error| wrong(place, &error))?;
     let login = match login {
         Some(login) => format!("the user `{}`", login.user),
         None => "requests without a login".to_owned(),
@@ -115,31 +102,4 @@ fn basic(login: &ServerLogin) -> io::Result<HeaderMap> {
         .map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
     value.set_sensitive(true);
     Ok(HeaderMap::from_iter([(AUTHORIZATION, value)]))
-}
-
-/// Settings that a store cannot be made of.
-pub(crate) fn settings(place: &str, error: &object_store::Error) -> io::Error {
-    let reason = failure::masked(&failure::chain(error));
-    io::Error::new(io::ErrorKind::InvalidInput, format!("`{place}`: {reason}"))
-}
-
-pub(crate) fn options(allows_http: bool) -> ClientOptions {
-    ClientOptions::new()
-        .with_allow_http(allows_http)
-        .with_connect_timeout(CONNECT_TIMEOUT)
-        .with_timeout(REQUEST_TIMEOUT)
-}
-
-pub(crate) fn retry() -> RetryConfig {
-    let given = std::env::var(RETRIES_VARIABLE).ok();
-    let given = given.and_then(|text| text.trim().parse().ok());
-    RetryConfig {
-        backoff: BackoffConfig {
-            init_backoff: Duration::from_millis(100),
-            max_backoff: Duration::from_secs(10),
-            base: 2.0,
-        },
-        max_retries: given.unwrap_or(N_RETRIES_MAX),
-        retry_timeout: REQUEST_TIMEOUT,
-    }
 }

@@ -15,8 +15,8 @@ use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use url::Url;
 
 use crate::aws_files::AwsProfile;
-use crate::client::{NamedStore, options, retry, settings};
 use crate::failure::masked;
+use crate::settings::{NamedStore, options, retry, wrong};
 
 /// The variable that allows for asking the metadata service.
 const METADATA_VARIABLE: &str = "OPSCOPE_INSTANCE_METADATA";
@@ -108,7 +108,7 @@ pub(crate) fn s3(bucket: &str) -> io::Result<NamedStore> {
     let builder = builder
         .with_client_options(options(allows_http))
         .with_retry(retry());
-    let store = builder.build().map_err(|error| settings(bucket, &error))?;
+    let store = builder.build().map_err(|error| wrong(bucket, &error))?;
     Ok((Arc::new(store), login))
 }
 
@@ -139,7 +139,7 @@ pub(crate) fn gcs(bucket: &str) -> io::Result<NamedStore> {
     let builder = builder
         .with_client_options(options(allows_http))
         .with_retry(retry());
-    let store = builder.build().map_err(|error| settings(bucket, &error))?;
+    let store = builder.build().map_err(|error| wrong(bucket, &error))?;
     Ok((Arc::new(store), login.to_owned()))
 }
 
@@ -184,8 +184,6 @@ pub(crate) fn azure(container: &str) -> io::Result<NamedStore> {
     let builder = builder
         .with_client_options(options(allows_http))
         .with_retry(retry());
-    let store = builder
-        .build()
-        .map_err(|error| settings(container, &error))?;
+    let store = builder.build().map_err(|error| wrong(container, &error))?;
     Ok((Arc::new(store), login.to_owned()))
 }

@@ -21,7 +21,7 @@ const SECRET_WORDS: [&str; 6] = [
     "authorization: ",
 ];
 
-/// What failed, about which place, and what would help.
+/// The error that is told: the place, the cause, and a remedy where one is known.
 pub(crate) fn in_words(error: &ObjectError, location: &Location, login: &str) -> io::Error {
     let text = chain(error);
     let place = location.place_name();

@@ -4,11 +4,13 @@
 //! | --- | --- |
 //! | `location` | a URL, taken apart |
 //! | `client` | a connection to a bucket or a server |
+//! | `settings` | time-outs and retries |
 //! | `credentials` | where credentials come from |
 //! | `aws_files` | AWS's files of credentials and settings |
 //! | `listing` | the objects below a URL |
 //! | `stand_in` | the private directory of files without content |
 //! | `object` | one remote file, and whether it is still the one that was listed |
+//! | `content` | content of remote files on this disk |
 //! | `transfer` | content on its way: parts at once, retries |
 //! | `blocks` | small tensors that were read a moment ago, with their neighbours |
 //! | `pieces` | large tensors that were read a moment ago |
@@ -21,12 +23,14 @@ mod aws_files;
 mod background;
 mod blocks;
 mod client;
+mod content;
 mod credentials;
 mod failure;
 mod listing;
 mod location;
 mod object;
 mod pieces;
+mod settings;
 mod stand_in;
 mod transfer;
 
@@ -39,6 +43,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use opscope_store::file_bytes::FileBytes;
 use opscope_store::remote::{self, RemoteFiles};
+use opscope_tensor::SharedBytes;
 
 use self::background::wait_for;
 use self::blocks::BlockCache;
@@ -78,7 +83,7 @@ pub fn clean() {
 
 struct Provided(Arc<Remote>);
 
-/// What this process knows of other places.
+/// Everything that this process knows of other places.
 #[derive(Default)]
 struct Remote {
     clients: Clients,
@@ -162,7 +167,7 @@ impl Remote {
     /// Opens a file with all of its content, and lets those go that were opened before and are too
     /// many to keep.
     fn open_whole(&self, object: &Arc<RemoteObject>) -> io::Result<(File, Metadata)> {
-        let opened = object.open_whole()?;
+        let opened = content::open_whole(object)?;
         let mut kept = lock(&self.kept);
         // What was opened last stays longest.
         kept.retain(|known| !Arc::ptr_eq(known, object));
@@ -205,7 +210,7 @@ impl RemoteFiles for Provided {
         self.0.open_whole(&object)
     }
 
-    fn read_part(&self, url: &str, range: Range<u64>) -> io::Result<FileBytes> {
+    fn read_part(&self, url: &str, range: Range<u64>) -> io::Result<SharedBytes> {
         let object = self.0.object(url)?;
         if range.end > object.n_bytes() {
             return Err(io::ErrorKind::UnexpectedEof.into());
@@ -215,19 +220,17 @@ impl RemoteFiles for Provided {
             let (file, _) = self.0.open_whole(&object)?;
             let n_bytes = usize::try_from(range.end - range.start);
             let n_bytes = n_bytes.map_err(|_| io::ErrorKind::OutOfMemory)?;
-            return FileBytes::part(&file, range.start, n_bytes);
+            return Ok(Arc::new(FileBytes::part(&file, range.start, n_bytes)?));
         }
         let read = if range.end - range.start <= IN_BLOCKS_BYTES_MAX {
-            self.0
-                .blocks
-                .read(&object, range.clone())
-                .map(FileBytes::from)
+            let read = self.0.blocks.read(&object, range.clone());
+            read.map(|bytes| Arc::new(bytes) as SharedBytes)
         } else {
             let remote = &self.0;
             let (range, n_bytes_max) = (range.clone(), kept_bytes_max());
-            remote
-                .pieces
-                .read(&object, range, &remote.stand_ins, n_bytes_max)
+            let pieces = &remote.pieces;
+            let read = pieces.read(&object, range, &remote.stand_ins, n_bytes_max);
+            read.map(|bytes| Arc::new(bytes) as SharedBytes)
         };
         match read {
             // The server has just shown that it cannot; the whole file it can give.
@@ -236,7 +239,7 @@ impl RemoteFiles for Provided {
         }
     }
 
-    fn read_start(&self, url: &str, n_bytes: u64) -> io::Result<FileBytes> {
+    fn read_start(&self, url: &str, n_bytes: u64) -> io::Result<SharedBytes> {
         let object = self.0.object(url)?;
         if object.is_whole() || !object.has_ranges() {
             return self.read_part(url, 0..n_bytes);
@@ -247,7 +250,7 @@ impl RemoteFiles for Provided {
         };
         match read {
             Err(_) if !object.has_ranges() => self.read_part(url, 0..n_bytes),
-            read => read.map(FileBytes::from),
+            read => read.map(|bytes| Arc::new(bytes) as SharedBytes),
         }
     }
 

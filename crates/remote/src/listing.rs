@@ -24,7 +24,7 @@ const N_ATTEMPTS: u32 = 5;
 /// Longest part of a name that file systems take.
 const N_NAME_BYTES_MAX: usize = 255;
 
-/// What was found at a URL.
+/// The file or the directory at a URL.
 pub(crate) enum Found {
     /// A file.
     File(ObjectMeta),
@@ -151,7 +151,7 @@ async fn once_below(
     Ok(found)
 }
 
-/// What a server says of a file, and whether it is a page that it makes for people.
+/// A file as its server describes it, and whether it is a page that it makes for people.
 async fn head(client: &Client, key: &ObjectPath) -> Result<(ObjectMeta, bool), ObjectError> {
     let options = GetOptions {
         head: true,
@@ -269,7 +269,7 @@ impl ListedRoot {
         }
     }
 
-    /// What could not be listed below a URL, and why.
+    /// Names below a URL that could not be listed, and why.
     pub(crate) fn unlisted(&self, url: &str) -> Vec<(PathBuf, io::Error)> {
         let below = self
             .unlisted

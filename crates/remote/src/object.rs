@@ -1,8 +1,7 @@
 //! One remote file, and whether it is still the one that was listed.
 
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::ops::Range;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -10,13 +9,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use object_store::ObjectMeta;
 use object_store::path::Path as ObjectPath;
-use opscope_store::file_bytes::FileBytes;
-use opscope_store::{regular_file, space};
 
-use crate::background::wait_for;
 use crate::client::Client;
-use crate::stand_in::StandIns;
-use crate::{failure, lock, transfer};
+use crate::{failure, lock};
 
 /// A file elsewhere.
 pub(crate) struct RemoteObject {
@@ -28,11 +23,11 @@ pub(crate) struct RemoteObject {
     modified: Option<(u64, u32)>,
     /// The version, which every answer has to name again.
     version: Mutex<Option<String>>,
-    place: PathBuf,
+    pub(crate) place: PathBuf,
     /// A directory that no reader lists, in the same file system.
     arrivals: Arc<Path>,
     /// Whether the file at `place` has its content.
-    is_whole: Mutex<bool>,
+    pub(crate) is_whole: Mutex<bool>,
 }
 
 impl RemoteObject {
@@ -121,7 +116,11 @@ impl RemoteObject {
         self.settle(&file)
     }
 
-    fn new_file(&self, place: &Path) -> io::Result<File> {
+    /// A new file, which only this user can read.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub(crate) fn new_file(&self, place: &Path) -> io::Result<File> {
         OpenOptions::new()
             .read(true)
             .write(true)
@@ -131,7 +130,7 @@ impl RemoteObject {
     }
 
     /// Gives a file the time of this one, by which those who keep results know it again.
-    fn settle(&self, file: &File) -> io::Result<()> {
+    pub(crate) fn settle(&self, file: &File) -> io::Result<()> {
         let Some((seconds, nanoseconds)) = self.modified else {
             return Ok(());
         };
@@ -139,34 +138,8 @@ impl RemoteObject {
         time.map_or(Ok(()), |time| file.set_modified(time))
     }
 
-    /// Opens the file with all of its content, which is fetched if it is not there.
-    ///
-    /// # Errors
-    /// Those of [`transfer::fetch`] and of the operating system.
-    pub(crate) fn open_whole(self: &Arc<RemoteObject>) -> io::Result<(File, Metadata)> {
-        // Others who want it wait for it.
-        let mut is_whole = lock(&self.is_whole);
-        if !*is_whole {
-            self.check_room(self.n_bytes)?;
-            let arriving = self.arriving();
-            let _ = fs::remove_file(&arriving);
-            let file = Arc::new(self.new_file(&arriving)?);
-            let result = self.fetch(0..self.n_bytes, file.clone());
-            let result = result.and_then(|()| {
-                self.settle(&file)?;
-                fs::rename(&arriving, &self.place)
-            });
-            if let Err(error) = result {
-                let _ = fs::remove_file(&arriving);
-                return Err(error);
-            }
-            *is_whole = true;
-        }
-        regular_file::open_in_dump(&self.place)
-    }
-
     /// Where content is until it is whole: beside all listings, so that no reader finds it.
-    fn arriving(&self) -> PathBuf {
+    pub(crate) fn arriving(&self) -> PathBuf {
         let number = std::ptr::from_ref(self).addr();
         self.arrivals.join(format!("{number:x}.arriving"))
     }
@@ -179,45 +152,6 @@ impl RemoteObject {
             // Without it the name is missing in a later listing of the directory, which is told.
             let _ = self.create_stand_in();
         }
-    }
-
-    /// Reads a part into a file that has no name, and maps it.
-    ///
-    /// # Errors
-    /// As for [`RemoteObject::open_whole`].
-    pub(crate) fn read_into_file(
-        self: &Arc<RemoteObject>,
-        range: Range<u64>,
-        stand_ins: &StandIns,
-    ) -> io::Result<FileBytes> {
-        let n_bytes = range.end - range.start;
-        self.check_room(n_bytes)?;
-        let file = Arc::new(stand_ins.unnamed_file()?);
-        self.fetch(range, file.clone())?;
-        let n_bytes = usize::try_from(n_bytes).map_err(|_| io::ErrorKind::OutOfMemory)?;
-        FileBytes::part(&file, 0, n_bytes)
-    }
-
-    fn fetch(self: &Arc<RemoteObject>, range: Range<u64>, file: Arc<File>) -> io::Result<()> {
-        let object = self.clone();
-        wait_for(async move { transfer::fetch(&object, range, &file).await })
-    }
-
-    fn check_room(&self, n_bytes: u64) -> io::Result<()> {
-        let Ok(space) = space(&self.place) else {
-            return Ok(());
-        };
-        if n_bytes > space.n_bytes_free {
-            let dir = std::env::temp_dir();
-            let reason = format!(
-                "{n_bytes} bytes of it do not fit into `{}`, where {} are free; TMPDIR names \
-                 another place",
-                dir.display(),
-                space.n_bytes_free
-            );
-            return Err(io::Error::new(io::ErrorKind::StorageFull, reason));
-        }
-        Ok(())
     }
 }
 

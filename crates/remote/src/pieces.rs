@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex};
 
 use opscope_store::file_bytes::FileBytes;
 
-use crate::lock;
 use crate::object::RemoteObject;
 use crate::stand_in::StandIns;
+use crate::{content, lock};
 
 /// One piece. Whoever wants it while it arrives waits at the lock.
 struct Piece {
@@ -32,7 +32,7 @@ impl PieceCache {
     /// most.
     ///
     /// # Errors
-    /// Those of [`RemoteObject::read_into_file`].
+    /// Those of [`content::read_into_file`].
     pub(crate) fn read(
         &self,
         object: &Arc<RemoteObject>,
@@ -45,7 +45,7 @@ impl PieceCache {
         if let Some(bytes) = &*bytes {
             return Ok(bytes.clone());
         }
-        let read = object.read_into_file(range, stand_ins)?;
+        let read = content::read_into_file(object, range, stand_ins)?;
         *bytes = Some(read.clone());
         Ok(read)
     }

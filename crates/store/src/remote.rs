@@ -17,8 +17,9 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use opscope_tensor::SharedBytes;
+
 use crate::StoreError;
-use crate::file_bytes::FileBytes;
 
 /// How URLs of files begin that are read.
 pub const SCHEMES: [&str; 5] = ["s3", "gs", "az", "http", "https"];
@@ -43,13 +44,13 @@ pub trait RemoteFiles: Send + Sync {
     ///
     /// # Errors
     /// As for [`RemoteFiles::open`].
-    fn read_part(&self, url: &str, range: Range<u64>) -> io::Result<FileBytes>;
+    fn read_part(&self, url: &str, range: Range<u64>) -> io::Result<SharedBytes>;
 
     /// Reads the first bytes of a file, which has as many, and no others.
     ///
     /// # Errors
     /// As for [`RemoteFiles::open`].
-    fn read_start(&self, url: &str, n_bytes: u64) -> io::Result<FileBytes>;
+    fn read_start(&self, url: &str, n_bytes: u64) -> io::Result<SharedBytes>;
 
     /// Files below a directory that could not be listed: each with its URL and the reason.
     fn unlisted(&self, url: &str) -> Vec<(PathBuf, io::Error)>;
@@ -152,7 +153,7 @@ pub(crate) fn open(path: &Path) -> Option<io::Result<(File, Metadata)>> {
 ///
 /// # Errors
 /// As for [`RemoteFiles::read_part`]; [`io::ErrorKind::UnexpectedEof`] if it is shorter.
-pub fn read_part(path: &Path, range: Range<u64>) -> io::Result<FileBytes> {
+pub fn read_part(path: &Path, range: Range<u64>) -> io::Result<SharedBytes> {
     let Some(url) = url_of(path) else {
         return Err(io::ErrorKind::InvalidInput.into());
     };
@@ -166,7 +167,7 @@ pub fn read_part(path: &Path, range: Range<u64>) -> io::Result<FileBytes> {
 ///
 /// # Errors
 /// As for [`read_part`].
-pub(crate) fn read_start(path: &Path, n_bytes: u64) -> io::Result<FileBytes> {
+pub(crate) fn read_start(path: &Path, n_bytes: u64) -> io::Result<SharedBytes> {
     let Some(url) = url_of(path) else {
         return Err(io::ErrorKind::InvalidInput.into());
     };

@@ -114,7 +114,8 @@ impl TensorFile {
         };
         if is_remote {
             let part = remote::read_part(&record.path, range.start as u64..range.end as u64);
-            self.bytes = part.map_err(StoreError::io("read", &record.path))?;
+            let part = part.map_err(StoreError::io("read", &record.path))?;
+            self.bytes = FileBytes::shared(part);
             range = 0..range.len();
         }
         let unknown = || DumpTerm::Word("unknown".to_owned(), None);

@@ -182,7 +182,7 @@ impl FileHead {
             return Ok(None);
         }
         let start = remote::read_start(path, START_BYTES).map_err(failed())?;
-        let start = start.as_ref();
+        let start = (*start).as_ref();
         if is_array {
             // Elements in another order, or of text, are rearranged when such a file is opened.
             let plain = NpyHeader::decode(start).ok().filter(|(header, _)| {

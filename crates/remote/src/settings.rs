@@ -1,0 +1,49 @@
+//! Settings that all clients have: time-outs and retries.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
+
+use crate::failure;
+
+/// How long a server may take to accept a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long one request may take, with all that it brings.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(120);
+/// Requests that failed by the server's or the network's fault are made again this often, unless
+/// `OPSCOPE_REMOTE_RETRIES` says otherwise.
+const N_RETRIES_MAX: usize = 12;
+/// The environment variable of that number.
+const RETRIES_VARIABLE: &str = "OPSCOPE_REMOTE_RETRIES";
+
+/// A store, and who asks it.
+pub(crate) type NamedStore = (Arc<dyn ObjectStore>, String);
+
+/// Settings that a store cannot be made of.
+pub(crate) fn wrong(place: &str, error: &object_store::Error) -> io::Error {
+    let reason = failure::masked(&failure::chain(error));
+    io::Error::new(io::ErrorKind::InvalidInput, format!("`{place}`: {reason}"))
+}
+
+pub(crate) fn options(allows_http: bool) -> ClientOptions {
+    ClientOptions::new()
+        .with_allow_http(allows_http)
+        .with_connect_timeout(CONNECT_TIMEOUT)
+        .with_timeout(REQUEST_TIMEOUT)
+}
+
+pub(crate) fn retry() -> RetryConfig {
+    let given = std::env::var(RETRIES_VARIABLE).ok();
+    let given = given.and_then(|text| text.trim().parse().ok());
+    RetryConfig {
+        backoff: BackoffConfig {
+            init_backoff: Duration::from_millis(100),
+            max_backoff: Duration::from_secs(10),
+            base: 2.0,
+        },
+        max_retries: given.unwrap_or(N_RETRIES_MAX),
+        retry_timeout: REQUEST_TIMEOUT,
+    }
+}
