@@ -16,6 +16,7 @@ pub mod mindspore;
 pub mod names;
 pub mod overflow;
 pub mod overview;
+pub mod ranks;
 mod read;
 pub mod scalars;
 pub mod survey;

@@ -17,8 +17,8 @@ use std::ffi::OsString;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    compare, config, convert, diff, dump, gears, index, msaccucmp, op, overflow, replay,
-    sensitivity, show, sql, view,
+    compare, config, convert, diff, dump, gears, index, msaccucmp, nan, op, overflow, ranks,
+    replay, sensitivity, show, sql, view,
 };
 use crate::console::tell;
 use crate::exit::CommandFailure;
@@ -48,6 +48,8 @@ enum CliCommand {
     Index(index::IndexArguments),
     Sql(sql::SqlArguments),
     Overflow(overflow::OverflowArguments),
+    Nan(nan::NanArguments),
+    Ranks(ranks::RanksArguments),
     Replay(replay::ReplayArguments),
     Sensitivity(Box<sensitivity::SensitivityArguments>),
     Msaccucmp(msaccucmp::MsaccucmpArguments),
@@ -139,6 +141,8 @@ fn execute(command: &CliCommand) -> u8 {
         CliCommand::Index(arguments) => index::run(arguments),
         CliCommand::Sql(arguments) => sql::run(arguments),
         CliCommand::Overflow(arguments) => overflow::run(arguments),
+        CliCommand::Nan(arguments) => nan::run(arguments),
+        CliCommand::Ranks(arguments) => ranks::run(arguments),
         CliCommand::Replay(arguments) => replay::run(arguments),
         CliCommand::Sensitivity(arguments) => sensitivity::run(arguments),
         CliCommand::Msaccucmp(arguments) => msaccucmp::run(arguments),

@@ -1,0 +1,160 @@
+//! Whether tensors are equal, as far as a dump tells it without their elements, or by them.
+
+use opscope_store::record::SlotSide;
+use opscope_tensor::digest::{xxh3_128, xxh3_128_parts};
+
+use crate::compare::side::{ComparedDump, ExecutionSlot, OperatorExecution};
+use crate::elements::LastFile;
+use crate::job;
+use crate::tables::rows::statistics_of;
+
+/// Titles of digests, in lower case.
+const DIGESTS: [&str; 5] = ["xxh3", "sha1", "md5", "crc-32", "crc32"];
+/// Executions that a thread takes at once: neighbours are often in one file.
+const N_AT_ONCE: usize = 64;
+
+/// What a tensor is known by. Equal marks are equal contents, with the certainty of what they were
+/// made from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ContentMark {
+    /// What it was made from. Marks of two kinds say nothing of each other.
+    pub kind: MarkKind,
+    digest: [u8; 16],
+}
+
+/// What a mark was made from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum MarkKind {
+    /// Every bit, as a digest in the dump or the elements tell.
+    Bits,
+    /// Extremes, mean, norm and counts: tensors that differ in few bits may agree in them.
+    Statistics,
+}
+
+/// The marks of all tensors of a dump.
+#[derive(Debug, Default)]
+pub struct ContentMarks {
+    /// Of each execution its slots in order; none of a tensor of which nothing tells its content.
+    marks: Vec<Vec<Option<ContentMark>>>,
+    /// Tensors that have elements which could not be read.
+    pub n_unread: u64,
+}
+
+impl ContentMarks {
+    /// Takes digests where the dump has them, else reads elements on `n_threads` threads; tensors
+    /// without either are known by their statistics.
+    pub fn read(dump: &ComparedDump, n_threads: usize) -> ContentMarks {
+        let numbers: Vec<usize> = (0..dump.runs.len()).collect();
+        let chunks: Vec<&[usize]> = numbers.chunks(N_AT_ONCE).collect();
+        let parts = job::map(&chunks, n_threads, |chunk| {
+            let mut file = LastFile::default();
+            let mut n_unread = 0;
+            let marks = chunk.iter().map(|&run| {
+                let slots = dump.runs[run].slots.iter();
+                let marks = slots.map(|slot| mark(slot, Some((&mut file, &mut n_unread))));
+                marks.collect::<Vec<_>>()
+            });
+            (marks.collect::<Vec<_>>(), n_unread)
+        });
+        let mut all = ContentMarks::default();
+        for (marks, n_unread) in parts {
+            all.marks.extend(marks);
+            all.n_unread += n_unread;
+        }
+        all
+    }
+
+    /// The mark of a slot of an execution.
+    pub fn get(&self, run: usize, slot: usize) -> Option<ContentMark> {
+        self.marks.get(run)?.get(slot).copied().flatten()
+    }
+
+    /// One mark for all tensors on a side of an execution; none unless all are known, and there is
+    /// one at least.
+    pub fn of_side(&self, dump: &ComparedDump, run: usize, side: SlotSide) -> Option<ContentMark> {
+        let slots = dump.runs[run].slots.iter().enumerate();
+        let mut slots = slots.filter(|(_, slot)| slot.side == side).peekable();
+        slots.peek()?;
+        joined(slots.map(|(at, slot)| (slot, self.get(run, at))))
+    }
+}
+
+/// The mark of what an execution makes, without reading elements; none where NaN are among it, which
+/// make equal what was different.
+pub(super) fn mark_of_outputs(run: &OperatorExecution) -> Option<ContentMark> {
+    let outputs = run
+        .slots
+        .iter()
+        .filter(|slot| slot.side == SlotSide::Output);
+    let mut outputs = outputs.peekable();
+    outputs.peek()?;
+    let is_finite = |slot: &ExecutionSlot| {
+        let counts = statistics_of(slot).counts;
+        counts[..3].iter().all(|count| count.unwrap_or(0) == 0)
+    };
+    let marks = outputs.map(|slot| (slot, mark(slot, None).filter(|_| is_finite(slot))));
+    joined(marks)
+}
+
+/// One mark for several slots.
+fn joined<'a>(
+    slots: impl Iterator<Item = (&'a ExecutionSlot, Option<ContentMark>)>,
+) -> Option<ContentMark> {
+    let mut bytes = Vec::new();
+    let mut kind = MarkKind::Bits;
+    for (slot, mark) in slots {
+        let mark = mark?;
+        kind = kind.max(mark.kind);
+        bytes.extend(mark.digest);
+        // Equal bytes of other extents are another tensor.
+        for extent in slot.shape.iter().flatten() {
+            bytes.extend(extent.to_le_bytes());
+        }
+        bytes.extend(slot.dtype_name.as_bytes());
+        bytes.push(0);
+    }
+    let digest = xxh3_128(&bytes);
+    Some(ContentMark { kind, digest })
+}
+
+/// The mark of a tensor; elements are read where there is something to read them with.
+fn mark(slot: &ExecutionSlot, reading: Option<(&mut LastFile, &mut u64)>) -> Option<ContentMark> {
+    let digest = slot.statistics.iter().find_map(|(title, text)| {
+        let title = title.trim().to_lowercase();
+        text.filter(|text| DIGESTS.contains(&title.as_str()) && !text.is_empty())
+    });
+    if let Some(digest) = digest {
+        let digest = xxh3_128(digest.to_lowercase().as_bytes());
+        return Some(ContentMark {
+            kind: MarkKind::Bits,
+            digest,
+        });
+    }
+    if let Some((file, n_unread)) = reading
+        && slot.has_elements
+    {
+        match slot.with_elements(file, |view| xxh3_128(view.bytes)) {
+            Ok(digest) => {
+                return Some(ContentMark {
+                    kind: MarkKind::Bits,
+                    digest,
+                });
+            }
+            Err(_) => *n_unread += 1,
+        }
+    }
+    let cells = statistics_of(slot);
+    let [min, max, _, mean, _, _, l2] = cells.numbers;
+    let numbers = [min, max, mean, l2];
+    // A lone maximum is often the same by chance.
+    if numbers.iter().flatten().count() < 3 {
+        return None;
+    }
+    let numbers = numbers.map(|number| number.map_or([0; 8], |n| n.to_bits().to_le_bytes()));
+    let counts = cells.counts.map(|count| count.unwrap_or(-1).to_le_bytes());
+    let digest = xxh3_128_parts(&[numbers.as_flattened(), counts.as_flattened()]);
+    Some(ContentMark {
+        kind: MarkKind::Statistics,
+        digest,
+    })
+}

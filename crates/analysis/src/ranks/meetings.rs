@@ -1,0 +1,480 @@
+//! Which executions of several ranks are one collective.
+//!
+//! The k-th collective of a group on one rank meets the k-th of that group on the others, within a
+//! step. Sends and receives meet by the ranks at their two ends.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use opscope_store::record::SlotSide;
+use opscope_store::record::parallel::CollectiveKind;
+
+use super::collective_type::kind_of_type;
+use super::groups;
+use super::sequence::{RankPlace, RankSequence};
+use crate::compare::side::{ComparedDump, OperatorExecution};
+
+/// The collectives of a run.
+#[derive(Debug, Default)]
+pub struct Meetings {
+    /// Those whose ranks are known, by step and group.
+    pub meetings: Vec<Meeting>,
+    /// Of each execution that takes part in one, the meeting and the call's place in it.
+    pub of_run: HashMap<usize, (usize, usize)>,
+    /// Executions of collectives of which nothing tells the other ranks, with their kinds.
+    pub unmatched: HashMap<usize, CollectiveKind>,
+    /// Where ranks disagree which collective comes next.
+    pub desyncs: Vec<Desync>,
+}
+
+/// One collective, executed by several ranks.
+#[derive(Debug)]
+pub struct Meeting {
+    /// The step.
+    pub step: Option<u64>,
+    /// Its kind. Of a send and its receive it is the receive.
+    pub kind: CollectiveKind,
+    /// All ranks that take part, in the order in which their group numbers them; of a send and its
+    /// receive the sender first.
+    pub group: Arc<[u32]>,
+    /// Where the group is known from.
+    pub group_source: GroupSource,
+    /// Which collective of its group in the step, counted from 0.
+    pub nth: usize,
+    /// The executions that the dump has of it, in the order of the group.
+    pub calls: Vec<MeetingCall>,
+    /// Ranks of the group whose execution is not in the dump.
+    pub missing: Vec<u32>,
+    /// Number of calls that give something.
+    pub n_givers: usize,
+}
+
+/// An execution that takes part in a collective.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MeetingCall {
+    /// The execution.
+    pub run: usize,
+    /// Its rank.
+    pub rank: u32,
+    /// Its place in the order of its rank.
+    pub place: RankPlace,
+    /// Its place in the group.
+    pub nth_in_group: usize,
+}
+
+/// Where the ranks of a group are known from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum GroupSource {
+    /// The dump says it.
+    Notes,
+    /// The results of such collectives are equal on these ranks.
+    Contents,
+}
+
+impl GroupSource {
+    /// `notes` or `contents`.
+    pub fn name(self) -> &'static str {
+        match self {
+            GroupSource::Notes => "notes",
+            GroupSource::Contents => "contents",
+        }
+    }
+}
+
+/// Ranks of a group that go on to different collectives.
+#[derive(Debug)]
+pub struct Desync {
+    /// The step.
+    pub step: Option<u64>,
+    /// The group.
+    pub group: Arc<[u32]>,
+    /// Which collective of the group in the step is the first that differs, counted from 0.
+    pub nth: usize,
+    /// The ranks by what they execute there, those of the most ranks first.
+    pub sides: Vec<DesyncSide>,
+}
+
+/// Ranks that execute the same.
+#[derive(Debug)]
+pub struct DesyncSide {
+    /// The ranks, in ascending order.
+    pub ranks: Vec<u32>,
+    /// The execution on the first of them; none where they execute no further collective.
+    pub run: Option<usize>,
+    /// Its kind.
+    pub kind: Option<CollectiveKind>,
+    /// How many collectives of the group each of them has in the step.
+    pub n_calls: usize,
+}
+
+impl Meeting {
+    /// Whether the results of others depend on what this call is given.
+    pub fn gives(&self, call: usize) -> bool {
+        match self.kind {
+            CollectiveKind::Broadcast(Some(root)) | CollectiveKind::Scatter(Some(root)) => {
+                self.calls[call].rank == root
+            }
+            CollectiveKind::Receive(_) | CollectiveKind::Send(_) => {
+                self.calls[call].nth_in_group == 0
+            }
+            _ => true,
+        }
+    }
+
+    /// Whether this call's results depend on what others are given.
+    pub fn takes(&self, call: usize) -> bool {
+        match self.kind {
+            CollectiveKind::Reduce(_, Some(root)) | CollectiveKind::Gather(Some(root)) => {
+                self.calls[call].rank == root
+            }
+            CollectiveKind::Receive(_) | CollectiveKind::Send(_) => {
+                self.calls[call].nth_in_group == 1
+            }
+            _ => true,
+        }
+    }
+
+    /// The calls that give something.
+    pub fn givers(&self) -> impl Iterator<Item = &MeetingCall> {
+        let calls = self.calls.iter().enumerate();
+        calls
+            .filter(|(at, _)| self.gives(*at))
+            .map(|(_, call)| call)
+    }
+
+    /// The calls that get something.
+    pub fn takers(&self) -> impl Iterator<Item = &MeetingCall> {
+        let calls = self.calls.iter().enumerate();
+        calls
+            .filter(|(at, _)| self.takes(*at))
+            .map(|(_, call)| call)
+    }
+}
+
+/// An execution of a collective before it is matched.
+#[derive(Clone, Debug)]
+pub(super) struct Call {
+    pub(super) run: usize,
+    pub(super) rank: u32,
+    pub(super) place: RankPlace,
+    pub(super) step: Option<u64>,
+    pub(super) kind: CollectiveKind,
+    /// The ranks of its group, where notes tell them.
+    pub(super) group: Option<Arc<[u32]>>,
+}
+
+/// The key of calls that meet by their order: step and ranks in ascending order.
+type GroupKey = (Option<u64>, Vec<u32>);
+
+impl Meetings {
+    /// Matches the collectives of a dump.
+    pub fn find(dump: &ComparedDump, ranks: &[RankSequence]) -> Meetings {
+        let mut found = Meetings::default();
+        let mut in_groups: BTreeMap<GroupKey, Vec<Call>> = BTreeMap::new();
+        let mut pairs: BTreeMap<(Option<u64>, u32, u32), [Vec<Call>; 2]> = BTreeMap::new();
+        let mut without_group = Vec::new();
+        for call in calls(dump, ranks) {
+            if let Some((from, to)) = ends(&call) {
+                let is_receive = matches!(call.kind, CollectiveKind::Receive(_));
+                let pair = pairs.entry((call.step, from, to)).or_default();
+                pair[usize::from(is_receive)].push(call);
+            } else if let Some(group) = call.group.as_ref() {
+                let mut key = group.to_vec();
+                key.sort_unstable();
+                in_groups.entry((call.step, key)).or_default().push(call);
+            } else {
+                without_group.push(call);
+            }
+        }
+        for ((step, _), calls) in in_groups {
+            found.match_group(dump, ranks, step, calls, GroupSource::Notes);
+        }
+        let (grouped, unmatched) = groups::by_contents(dump, without_group);
+        for (step, calls) in grouped {
+            found.match_group(dump, ranks, step, calls, GroupSource::Contents);
+        }
+        for ((step, from, to), calls) in pairs {
+            found.match_pairs(ranks, step, [from, to], calls);
+        }
+        let unmatched = unmatched.into_iter().map(|call| (call.run, call.kind));
+        found.unmatched.extend(unmatched);
+        found
+    }
+
+    /// Matches the calls of a group in a step, up to the first on which ranks disagree.
+    fn match_group(
+        &mut self,
+        dump: &ComparedDump,
+        ranks: &[RankSequence],
+        step: Option<u64>,
+        calls: Vec<Call>,
+        group_source: GroupSource,
+    ) {
+        let Some(group) = calls.first().and_then(|call| call.group.clone()) else {
+            return;
+        };
+        let mut of_rank: BTreeMap<u32, Vec<Call>> = BTreeMap::new();
+        for call in calls {
+            of_rank.entry(call.rank).or_default().push(call);
+        }
+        let is_member = |sequence: &&RankSequence| group.contains(&sequence.rank);
+        let members = ranks.iter().filter(is_member);
+        // A rank with executions in the step and no such collective disagrees; one without any has
+        // no dump of the step.
+        for sequence in members.filter(|sequence| sequence.steps.contains(&step)) {
+            of_rank.entry(sequence.rank).or_default();
+        }
+        let n_calls = of_rank.values().map(Vec::len).max().unwrap_or(0);
+        let goes_by_name = is_told_by_names(dump, &of_rank);
+        for nth in 0..n_calls {
+            let at: Vec<(u32, Option<&Call>)> = of_rank
+                .iter()
+                .map(|(rank, calls)| (*rank, calls.get(nth)))
+                .collect();
+            let n_calls = |rank: u32| of_rank.get(&rank).map_or(0, Vec::len);
+            if let Some(sides) = disagreement(dump, &at, goes_by_name, n_calls) {
+                let group = group.clone();
+                self.desyncs.push(Desync {
+                    step,
+                    group,
+                    nth,
+                    sides,
+                });
+                let rest = of_rank.values().flat_map(|calls| calls.iter().skip(nth));
+                self.unmatched
+                    .extend(rest.map(|call| (call.run, call.kind)));
+                return;
+            }
+            let calls = at.into_iter().filter_map(|(_, call)| call.cloned());
+            self.add(step, group.clone(), group_source, nth, calls.collect());
+        }
+    }
+
+    /// Matches what one rank sends another in a step with what that receives.
+    fn match_pairs(
+        &mut self,
+        ranks: &[RankSequence],
+        step: Option<u64>,
+        ends: [u32; 2],
+        [sent, received]: [Vec<Call>; 2],
+    ) {
+        let has_dump = |rank: u32| {
+            let mut ranks = ranks.iter();
+            ranks.any(|sequence| sequence.rank == rank && sequence.steps.contains(&step))
+        };
+        let (n_sent, n_received) = (sent.len(), received.len());
+        let n = match (has_dump(ends[0]), has_dump(ends[1])) {
+            (true, true) => n_sent.min(n_received),
+            _ => n_sent.max(n_received),
+        };
+        let group: Arc<[u32]> = ends.into();
+        let source = GroupSource::Notes;
+        for nth in 0..n {
+            let calls = sent.get(nth).into_iter().chain(received.get(nth));
+            self.add(step, group.clone(), source, nth, calls.cloned().collect());
+        }
+        if n == n_sent.max(n_received) {
+            return;
+        }
+        // Which of them lacks its other end is not known: only that their numbers differ.
+        let side = |rank, calls: &[Call]| DesyncSide {
+            ranks: vec![rank],
+            run: calls.get(n).map(|call| call.run),
+            kind: calls.get(n).map(|call| call.kind),
+            n_calls: calls.len(),
+        };
+        let sides = vec![side(ends[0], &sent), side(ends[1], &received)];
+        self.desyncs.push(Desync {
+            step,
+            group,
+            nth: n,
+            sides,
+        });
+        let rest = sent.iter().skip(n).chain(received.iter().skip(n));
+        self.unmatched
+            .extend(rest.map(|call| (call.run, call.kind)));
+    }
+
+    fn add(
+        &mut self,
+        step: Option<u64>,
+        group: Arc<[u32]>,
+        group_source: GroupSource,
+        nth: usize,
+        calls: Vec<Call>,
+    ) {
+        let in_group: HashMap<u32, usize> = (group.iter().enumerate())
+            .map(|(nth, &rank)| (rank, nth))
+            .collect();
+        let Some(kind) = calls.last().map(|call| call.kind) else {
+            return;
+        };
+        let mut calls: Vec<MeetingCall> = calls
+            .iter()
+            .map(|call| MeetingCall {
+                run: call.run,
+                rank: call.rank,
+                place: call.place,
+                nth_in_group: in_group.get(&call.rank).copied().unwrap_or(0),
+            })
+            .collect();
+        calls.sort_by_key(|call| call.nth_in_group);
+        let present: HashSet<u32> = calls.iter().map(|call| call.rank).collect();
+        let missing = group.iter().copied().filter(|rank| !present.contains(rank));
+        let mut meeting = Meeting {
+            step,
+            kind,
+            missing: missing.collect(),
+            group,
+            group_source,
+            nth,
+            calls,
+            n_givers: 0,
+        };
+        meeting.n_givers = meeting.givers().count();
+        let number = self.meetings.len();
+        for (at, call) in meeting.calls.iter().enumerate() {
+            self.of_run.insert(call.run, (number, at));
+        }
+        self.meetings.push(meeting);
+    }
+}
+
+/// All executions of collectives, rank by rank in order.
+fn calls(dump: &ComparedDump, ranks: &[RankSequence]) -> Vec<Call> {
+    let mut calls = Vec::new();
+    for (nth_rank, sequence) in ranks.iter().enumerate() {
+        for (position, &index) in sequence.runs.iter().enumerate() {
+            let run = &dump.runs[index];
+            let noted = run.collective.as_deref();
+            let kind = noted.map(|noted| noted.kind);
+            let Some(kind) = kind.or_else(|| kind_of_type(&run.op_type)) else {
+                continue;
+            };
+            // A group without the rank itself is one of other numbers.
+            let group = noted.map(|noted| &noted.ranks[..]);
+            let group = group.filter(|ranks| ranks.contains(&sequence.rank));
+            calls.push(Call {
+                run: index,
+                rank: sequence.rank,
+                place: RankPlace { nth_rank, position },
+                step: run.place.step,
+                kind,
+                group: group.map(Arc::from),
+            });
+        }
+    }
+    calls
+}
+
+/// The sender and the receiver of a send or a receive, if both are known.
+fn ends(call: &Call) -> Option<(u32, u32)> {
+    let is_receive = match call.kind {
+        CollectiveKind::Send(_) => false,
+        CollectiveKind::Receive(_) => true,
+        _ => return None,
+    };
+    let other = call.kind.root().or_else(|| match call.group.as_deref()? {
+        [a, b] => Some(if *a == call.rank { *b } else { *a }),
+        _ => None,
+    })?;
+    Some(match is_receive {
+        true => (other, call.rank),
+        false => (call.rank, other),
+    })
+}
+
+/// Whether names tell where ranks with different numbers of collectives part: one that leaves out a
+/// collective goes on with another of the same kind. Those with the most must agree in all names,
+/// and the others have no other names.
+fn is_told_by_names(dump: &ComparedDump, of_rank: &BTreeMap<u32, Vec<Call>>) -> bool {
+    let names = |calls: &[Call]| -> Vec<&str> {
+        let names = calls
+            .iter()
+            .map(|call| dump.runs[call.run].op_name.as_str());
+        names.collect()
+    };
+    let n_calls = of_rank.values().map(Vec::len).max().unwrap_or(0);
+    let mut longest = of_rank.values().filter(|calls| calls.len() == n_calls);
+    let Some(first) = longest.next().map(|calls| names(calls)) else {
+        return false;
+    };
+    let known: HashSet<&str> = first.iter().copied().collect();
+    let mut shorter = of_rank
+        .values()
+        .filter(|calls| calls.len() < n_calls)
+        .peekable();
+    shorter.peek().is_some()
+        && longest.all(|calls| names(calls) == first)
+        && shorter.all(|calls| names(calls).iter().all(|name| known.contains(name)))
+}
+
+/// The ranks by what they execute, if that is not one collective.
+fn disagreement(
+    dump: &ComparedDump,
+    at: &[(u32, Option<&Call>)],
+    goes_by_name: bool,
+    n_calls: impl Fn(u32) -> usize,
+) -> Option<Vec<DesyncSide>> {
+    let mut sides: Vec<(Option<&Call>, Vec<u32>)> = Vec::new();
+    for &(rank, call) in at {
+        let same = sides.iter_mut().find(|(first, _)| match (first, call) {
+            (Some(first), Some(call)) => {
+                let names = [first, call].map(|call| &dump.runs[call.run].op_name);
+                fits(dump, first, call) && (!goes_by_name || names[0] == names[1])
+            }
+            (None, None) => true,
+            _ => false,
+        });
+        match same {
+            Some((_, ranks)) => ranks.push(rank),
+            None => sides.push((call, vec![rank])),
+        }
+    }
+    if sides.len() < 2 {
+        return None;
+    }
+    sides.sort_by_key(|(_, ranks)| std::cmp::Reverse(ranks.len()));
+    let sides = sides.into_iter().map(|(call, ranks)| DesyncSide {
+        run: call.map(|call| call.run),
+        kind: call.map(|call| call.kind),
+        n_calls: n_calls(ranks[0]),
+        ranks,
+    });
+    Some(sides.collect())
+}
+
+/// Whether two calls may be of one collective.
+fn fits(dump: &ComparedDump, first: &Call, second: &Call) -> bool {
+    let (a, b) = (&dump.runs[first.run], &dump.runs[second.run]);
+    if first.kind.name() != second.kind.name() {
+        return false;
+    }
+    let reductions = [first.kind.reduction(), second.kind.reduction()];
+    let roots = [first.kind.root(), second.kind.root()];
+    let is_other_reduction = matches!(reductions, [Some(a), Some(b)] if a != b);
+    let is_other_root = matches!(roots, [Some(a), Some(b)] if a != b);
+    let is_other_size = match first.kind {
+        // Others may have parts of different lengths.
+        CollectiveKind::AllReduce(_) => {
+            let sizes = [n_elements(a), n_elements(b)];
+            matches!(sizes, [Some(a), Some(b)] if a != b)
+        }
+        _ => false,
+    };
+    !(is_other_reduction || is_other_root || is_other_size)
+}
+
+/// Number of elements that a collective is given, or gives where it shows no input.
+fn n_elements(run: &OperatorExecution) -> Option<u64> {
+    let of_side = |side| {
+        let slots = run.slots.iter().filter(move |slot| slot.side == side);
+        slots.map(|slot| slot.n_elements()).sum::<Option<u64>>()
+    };
+    let shows_inputs = run.slots.iter().any(|slot| slot.side == SlotSide::Input);
+    of_side(if shows_inputs {
+        SlotSide::Input
+    } else {
+        SlotSide::Output
+    })
+}

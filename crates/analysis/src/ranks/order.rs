@@ -1,0 +1,157 @@
+//! The order of executions over ranks: that of each rank by itself, and that a collective's results
+//! come after what it was given. Nothing else orders two ranks, and clocks are not asked.
+
+use super::meetings::Meetings;
+use super::sequence::RankPlace;
+
+/// Which calls of collectives come after which.
+#[derive(Debug, Default)]
+pub struct RankOrder {
+    /// Calls of all ranks, so that each stands behind those that it waits for: the meeting, and the
+    /// call's place in it.
+    pub calls: Vec<(usize, usize)>,
+    /// Of each rank the positions of its calls with their levels.
+    levels: Vec<Vec<(usize, u32)>>,
+    /// Calls that wait for each other without end, which no run can have done: they were matched
+    /// by a mistake of the dump or of the notes.
+    pub n_unordered: u64,
+}
+
+/// The state of ranks while their calls are put in order.
+struct Walk<'a> {
+    meetings: &'a Meetings,
+    /// Of each rank its calls: position, meeting, call.
+    calls: Vec<Vec<(usize, usize, usize)>>,
+    /// How many of its calls each rank has behind it.
+    n_done: Vec<usize>,
+    /// Of each meeting the givers that have come so far, and the highest level among them.
+    arrived: Vec<(usize, u32)>,
+    /// Ranks that may go on.
+    ready: Vec<usize>,
+    /// The level that each rank has reached.
+    level: Vec<u32>,
+}
+
+impl RankOrder {
+    /// Puts the calls of `n_ranks` ranks in order.
+    pub fn new(meetings: &Meetings, n_ranks: usize) -> RankOrder {
+        let mut calls = vec![Vec::new(); n_ranks];
+        for (nth, meeting) in meetings.meetings.iter().enumerate() {
+            for (at, call) in meeting.calls.iter().enumerate() {
+                calls[call.place.nth_rank].push((call.place.position, nth, at));
+            }
+        }
+        for of_rank in &mut calls {
+            of_rank.sort_unstable();
+        }
+        let mut walk = Walk {
+            meetings,
+            calls,
+            n_done: vec![0; n_ranks],
+            arrived: vec![(0, 0); meetings.meetings.len()],
+            ready: (0..n_ranks).rev().collect(),
+            level: vec![0; n_ranks],
+        };
+        let mut order = RankOrder {
+            levels: vec![Vec::new(); n_ranks],
+            ..RankOrder::default()
+        };
+        for rank in 0..n_ranks {
+            walk.arrive(rank);
+        }
+        loop {
+            while let Some(rank) = walk.ready.pop() {
+                walk.advance(rank, &mut order, false);
+            }
+            let mut ranks = 0..n_ranks;
+            // All wait: one is let through, so that the others' order is still told.
+            let Some(rank) = ranks.find(|&rank| walk.n_done[rank] < walk.calls[rank].len()) else {
+                return order;
+            };
+            order.n_unordered += 1;
+            walk.advance(rank, &mut order, true);
+        }
+    }
+
+    /// The number of collectives that an execution waits for, one after the other, along the
+    /// longest way. What comes before another has no higher level.
+    pub fn level(&self, place: RankPlace) -> u32 {
+        let levels = &self.levels[place.nth_rank];
+        let n = levels.partition_point(|(position, _)| *position <= place.position);
+        n.checked_sub(1).map_or(0, |last| levels[last].1)
+    }
+
+    /// Of each rank the first position that comes after an execution, that of itself included;
+    /// `usize::MAX` where none is known to.
+    pub fn reached_from(&self, meetings: &Meetings, from: RankPlace) -> Vec<usize> {
+        let mut reached = vec![usize::MAX; self.levels.len()];
+        reached[from.nth_rank] = from.position;
+        let mut is_met: Vec<Option<bool>> = vec![None; meetings.meetings.len()];
+        for &(nth, at) in &self.calls {
+            let meeting = &meetings.meetings[nth];
+            if !meeting.takes(at) {
+                continue;
+            }
+            let is_met = is_met[nth].get_or_insert_with(|| {
+                let mut givers = meeting.givers();
+                givers.any(|call| reached[call.place.nth_rank] <= call.place.position)
+            });
+            let place = meeting.calls[at].place;
+            if *is_met && reached[place.nth_rank] > place.position {
+                reached[place.nth_rank] = place.position;
+            }
+        }
+        reached
+    }
+
+    /// Whether the first place is known to come before the second, or is it.
+    pub fn precedes(&self, meetings: &Meetings, first: RankPlace, second: RankPlace) -> bool {
+        if first.nth_rank == second.nth_rank {
+            return first.position <= second.position;
+        }
+        self.reached_from(meetings, first)[second.nth_rank] <= second.position
+    }
+}
+
+impl Walk<'_> {
+    /// Notes that a rank has come to its next call, which others may wait for.
+    fn arrive(&mut self, rank: usize) {
+        let Some(&(_, nth, at)) = self.calls[rank].get(self.n_done[rank]) else {
+            return;
+        };
+        let meeting = &self.meetings.meetings[nth];
+        if !meeting.gives(at) {
+            return;
+        }
+        let (n, level) = &mut self.arrived[nth];
+        *n += 1;
+        *level = (*level).max(self.level[rank]);
+        if *n == meeting.n_givers {
+            self.ready
+                .extend(meeting.calls.iter().map(|call| call.place.nth_rank));
+        }
+    }
+
+    /// Lets a rank go on as far as it does not wait, and by one call more if it is forced.
+    fn advance(&mut self, rank: usize, order: &mut RankOrder, is_forced: bool) {
+        let mut is_forced = is_forced;
+        while let Some(&(position, nth, at)) = self.calls[rank].get(self.n_done[rank]) {
+            let meeting = &self.meetings.meetings[nth];
+            let (n, level) = self.arrived[nth];
+            let waits = meeting.takes(at) && n < meeting.n_givers;
+            if waits && !std::mem::take(&mut is_forced) {
+                return;
+            }
+            let own = self.level[rank];
+            self.level[rank] = if meeting.takes(at) {
+                own.max(level) + 1
+            } else {
+                own
+            };
+            order.levels[rank].push((position, self.level[rank]));
+            order.calls.push((nth, at));
+            self.n_done[rank] += 1;
+            self.arrive(rank);
+        }
+    }
+}

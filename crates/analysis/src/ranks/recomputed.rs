@@ -1,0 +1,411 @@
+//! A collective's results, computed again from what its ranks were given.
+//!
+//! Sums may be taken in any order: a result fits if it is as near to the exact sum as the dtype
+//! allows for that number of additions. What is only moved has to be equal to the bit. One tensor
+//! of each side is looked at, and parts of the first axis; collectives of other shapes are not
+//! checked.
+
+use std::collections::HashMap;
+
+use opscope_store::record::SlotSide;
+use opscope_store::record::parallel::{CollectiveKind, Reduction};
+use opscope_tensor::digest::xxh3_128;
+use opscope_tensor::{DType, Numbers};
+
+use super::content::{ContentMark, MarkKind};
+use super::meetings::{Meeting, MeetingCall};
+use super::run::RankedRun;
+use crate::compare::side::ExecutionSlot;
+use crate::elements::NumpyArray;
+use crate::survey::largest_finite;
+
+/// How a rank's result stands to what the ranks were given.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ResultFit {
+    /// It is that, within the dtype's tolerance.
+    Fits,
+    /// It is something else.
+    Differs(ResultDifference),
+    /// It has the right parts in another order: of each place the rank whose part is there.
+    Reordered(Vec<u32>),
+}
+
+/// Where a result is something else.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ResultDifference {
+    /// Elements beyond the tolerance, where they are numbers that were added.
+    pub n_elements: u64,
+    /// The first of them.
+    pub first: u64,
+    /// The result there, and what it should be.
+    pub values: [f64; 2],
+}
+
+/// The outcome for the calls of a meeting, in their order; none of those that were not checked.
+pub type MeetingFits = Vec<Option<ResultFit>>;
+
+/// Bits of all elements.
+type Digest = [u8; 16];
+
+/// The contributions of all ranks, reduced.
+struct Reduced {
+    reduction: Reduction,
+    dtype: DType,
+    n_ranks: usize,
+    values: Vec<f64>,
+    /// Sums of magnitudes, which bound what rounding does to sums.
+    magnitudes: Vec<f64>,
+}
+
+/// Checks the results of a collective. Nothing is told unless all its ranks are in the dump with
+/// what they gave.
+pub fn check(run: &RankedRun, meeting: &Meeting) -> MeetingFits {
+    let nothing = vec![None; meeting.calls.len()];
+    if !meeting.missing.is_empty() || meeting.calls.len() < 2 {
+        return nothing;
+    }
+    let checked = match meeting.kind {
+        CollectiveKind::AllReduce(reduction) | CollectiveKind::Reduce(reduction, Some(_)) => {
+            reduced(run, meeting, reduction, false)
+        }
+        CollectiveKind::ReduceScatter(reduction) => reduced(run, meeting, reduction, true),
+        CollectiveKind::AllGather | CollectiveKind::Gather(Some(_)) => gathered(run, meeting),
+        CollectiveKind::AllToAll => exchanged(run, meeting),
+        CollectiveKind::Broadcast(Some(_)) | CollectiveKind::Receive(_) => handed_on(run, meeting),
+        _ => None,
+    };
+    checked.unwrap_or(nothing)
+}
+
+/// The only tensor on a side of an execution.
+fn only(run: &RankedRun, call: &MeetingCall, side: SlotSide) -> Option<usize> {
+    let slots = run.dump.runs[call.run].slots.iter().enumerate();
+    let mut slots = slots.filter(|(_, slot)| slot.side == side);
+    let (at, _) = slots.next()?;
+    slots.next().is_none().then_some(at)
+}
+
+fn slot<'a>(run: &'a RankedRun, call: &MeetingCall, side: SlotSide) -> Option<&'a ExecutionSlot> {
+    let at = only(run, call, side)?;
+    run.dump.runs[call.run].slots.get(at)
+}
+
+/// The decoded elements of the only tensor on a side.
+fn elements(run: &RankedRun, call: &MeetingCall, side: SlotSide) -> Option<NumpyArray> {
+    let slot = slot(run, call, side)?;
+    if !slot.has_elements || slot.problem.is_some() {
+        return None;
+    }
+    NumpyArray::decoded(&slot.elements_record(), None).ok()
+}
+
+fn reduced(
+    run: &RankedRun,
+    meeting: &Meeting,
+    reduction: Option<Reduction>,
+    is_cut: bool,
+) -> Option<MeetingFits> {
+    // A call that works in its own buffer may be shown what it has made as what it was given.
+    let is_in_place = |call: &MeetingCall| {
+        let given = bits(run, call, SlotSide::Input);
+        given.is_some() && given == bits(run, call, SlotSide::Output)
+    };
+    if meeting.calls.iter().all(is_in_place) {
+        return None;
+    }
+    let known = [reduction.unwrap_or(Reduction::Sum)];
+    // Where nothing tells the reduction, the first that fits a rank is taken for it.
+    let tried = [
+        Reduction::Sum,
+        Reduction::Mean,
+        Reduction::Max,
+        Reduction::Min,
+    ];
+    let tried = if reduction.is_some() {
+        &known[..]
+    } else {
+        &tried[..]
+    };
+    let mut fits = None;
+    for &reduction in tried {
+        let reduced = Reduced::of_meeting(run, meeting, reduction)?;
+        let checked = reduced.check(run, meeting, is_cut)?;
+        let has_fit = checked.contains(&Some(ResultFit::Fits));
+        fits = Some(checked);
+        if has_fit {
+            return fits;
+        }
+    }
+    fits.filter(|_| reduction.is_some())
+}
+
+impl Reduced {
+    fn of_meeting(run: &RankedRun, meeting: &Meeting, reduction: Reduction) -> Option<Reduced> {
+        let mut reduced: Option<Reduced> = None;
+        for call in &meeting.calls {
+            let dtype = slot(run, call, SlotSide::Input)?.dtype?;
+            let array = elements(run, call, SlotSide::Input)?;
+            let numbers = Numbers::new(array.dtype, array.bytes())?;
+            let into = reduced.get_or_insert_with(|| Reduced {
+                reduction,
+                dtype,
+                n_ranks: 0,
+                values: Vec::new(),
+                magnitudes: Vec::new(),
+            });
+            if into.n_ranks > 0 && numbers.len() != into.values.len() || dtype != into.dtype {
+                return None;
+            }
+            into.add(numbers)?;
+        }
+        reduced
+    }
+
+    /// Adds the contribution of a rank; none for a reduction that is not computed here.
+    fn add(&mut self, numbers: Numbers<'_>) -> Option<()> {
+        self.n_ranks += 1;
+        if self.n_ranks == 1 {
+            self.values.reserve_exact(numbers.len());
+            numbers.for_each(0..usize::MAX, |number| self.values.push(number));
+            self.magnitudes = self.values.iter().map(|number| number.abs()).collect();
+            return Some(());
+        }
+        let combine: fn(f64, f64) -> f64 = match self.reduction {
+            Reduction::Sum | Reduction::Mean => |a, b| a + b,
+            Reduction::Max => f64::max,
+            Reduction::Min => f64::min,
+            _ => return None,
+        };
+        let mut at = 0;
+        numbers.for_each(0..usize::MAX, |number| {
+            self.values[at] = combine(self.values[at], number);
+            self.magnitudes[at] += number.abs();
+            at += 1;
+        });
+        Some(())
+    }
+
+    fn check(&self, run: &RankedRun, meeting: &Meeting, is_cut: bool) -> Option<MeetingFits> {
+        let n = meeting.calls.len();
+        let n_part = if is_cut {
+            self.values.len() / n
+        } else {
+            self.values.len()
+        };
+        let mut fits = Vec::new();
+        let mut of_content: HashMap<(Digest, usize), ResultFit> = HashMap::new();
+        for (at, call) in meeting.calls.iter().enumerate() {
+            if !meeting.takes(at) {
+                fits.push(None);
+                continue;
+            }
+            let array = elements(run, call, SlotSide::Output)?;
+            let numbers = Numbers::new(array.dtype, array.bytes())?;
+            if numbers.len() != n_part || is_cut && !is_cut_along_first(run, call, n) {
+                return None;
+            }
+            let nth = if is_cut { call.nth_in_group } else { 0 };
+            // Ranks with equal results are checked once.
+            let key = (xxh3_128(array.bytes()), nth);
+            let known = of_content.get(&key).cloned();
+            let fit = known.unwrap_or_else(|| {
+                let first = nth * n_part;
+                match self.difference(numbers, first) {
+                    None => ResultFit::Fits,
+                    Some(difference) => (0..n * usize::from(is_cut))
+                        .find(|&other| self.difference(numbers, other * n_part).is_none())
+                        .map_or(ResultFit::Differs(difference), |other| {
+                            ResultFit::Reordered(vec![meeting.group[other]])
+                        }),
+                }
+            });
+            of_content.insert(key, fit.clone());
+            fits.push(Some(fit));
+        }
+        Some(fits)
+    }
+
+    /// Where numbers differ from the part of the reduced ones that begins at `first`.
+    fn difference(&self, numbers: Numbers<'_>, first: usize) -> Option<ResultDifference> {
+        let epsilon = match self.dtype {
+            DType::F16 => 2_f64.powi(-10),
+            DType::BF16 => 2_f64.powi(-7),
+            DType::F32 => 2_f64.powi(-23),
+            DType::F64 => 2_f64.powi(-52),
+            DType::F8E4M3FN => 2_f64.powi(-3),
+            DType::F8E5M2 => 2_f64.powi(-2),
+            _ => 0.0,
+        };
+        let is_sum = matches!(self.reduction, Reduction::Sum | Reduction::Mean);
+        let divisor = if self.reduction == Reduction::Mean {
+            self.n_ranks as f64
+        } else {
+            1.0
+        };
+        let largest = largest_finite(self.dtype).unwrap_or(f64::MAX);
+        let mut difference = ResultDifference::default();
+        let mut at = 0;
+        numbers.for_each(0..usize::MAX, |number| {
+            let expected = self.values[first + at] / divisor;
+            let magnitude = self.magnitudes[first + at];
+            // Twice the bound of additions one after the other, each rounded, and of the result's
+            // own rounding; a mean may be divided before or after.
+            let bound = match is_sum {
+                true => epsilon * (self.n_ranks as f64 + 1.0) * magnitude / divisor,
+                false => 0.0,
+            };
+            let is_near = (number - expected).abs() <= bound + 2_f64.powi(-149) * 64.0;
+            // Partial sums may overflow where the whole does not.
+            let may_overflow = magnitude >= largest;
+            let is_same = number.is_nan() && expected.is_nan() || number == expected;
+            let is_fit = is_same || is_near || may_overflow || !expected.is_finite();
+            if !is_fit {
+                if difference.n_elements == 0 {
+                    difference.first = at as u64;
+                    difference.values = [number, expected];
+                }
+                difference.n_elements += 1;
+            }
+            at += 1;
+        });
+        (difference.n_elements > 0).then_some(difference)
+    }
+}
+
+/// Whether a rank's result has the extents of a part of the first axis of what it gave.
+fn is_cut_along_first(run: &RankedRun, call: &MeetingCall, n: usize) -> bool {
+    let shape = |side| slot(run, call, side).and_then(|slot| slot.shape.as_deref());
+    match (shape(SlotSide::Input), shape(SlotSide::Output)) {
+        (Some([first, rest @ ..]), Some([part, others @ ..])) => {
+            rest == others && *first == part * n as u64
+        }
+        _ => false,
+    }
+}
+
+/// Results that are the contributions of all ranks, one behind the other.
+fn gathered(run: &RankedRun, meeting: &Meeting) -> Option<MeetingFits> {
+    let n = meeting.group.len();
+    let mut given = Vec::new();
+    for call in &meeting.calls {
+        let array = elements(run, call, SlotSide::Input)?;
+        given.push((xxh3_128(array.bytes()), array.bytes().len()));
+    }
+    let n_bytes = given[0].1;
+    if n_bytes == 0 || given.iter().any(|(_, n)| *n != n_bytes) {
+        return None;
+    }
+    let expected: Vec<Digest> = given.iter().map(|(digest, _)| *digest).collect();
+    let mut fits = Vec::new();
+    for (at, call) in meeting.calls.iter().enumerate() {
+        if !meeting.takes(at) {
+            fits.push(None);
+            continue;
+        }
+        let array = elements(run, call, SlotSide::Output)?;
+        // Where the first axis is not the one that is gathered, parts lie among each other.
+        let is_along_first = {
+            let shape = |side| slot(run, call, side).and_then(|slot| slot.shape.as_deref());
+            let (part, whole) = (shape(SlotSide::Input)?, shape(SlotSide::Output)?);
+            let is_stacked = whole
+                .split_first()
+                .is_some_and(|(first, rest)| *first == n as u64 && rest == part);
+            is_stacked
+                || part.len() == whole.len()
+                    && !part.is_empty()
+                    && whole[0] == part[0] * n as u64
+                    && whole[1..] == part[1..]
+        };
+        if array.bytes().len() != n_bytes * n || !is_along_first {
+            return None;
+        }
+        let parts = array.bytes().chunks(n_bytes).map(xxh3_128);
+        let parts: Vec<Digest> = parts.collect();
+        fits.push(Some(fit_of_parts(&parts, &expected, &meeting.group)));
+    }
+    Some(fits)
+}
+
+/// Results that are a part of each rank's contribution, all of one length.
+fn exchanged(run: &RankedRun, meeting: &Meeting) -> Option<MeetingFits> {
+    let n = meeting.group.len();
+    let mut given: Vec<Vec<Digest>> = Vec::new();
+    let mut n_bytes = None;
+    for call in &meeting.calls {
+        let shapes = [SlotSide::Input, SlotSide::Output]
+            .map(|side| slot(run, call, side).and_then(|slot| slot.shape.clone()));
+        let [Some(shape), Some(other)] = shapes else {
+            return None;
+        };
+        // Parts of different lengths are told by arguments that dumps do not have.
+        if shape != other || !shape.first().is_some_and(|first| first % n as u64 == 0) {
+            return None;
+        }
+        let array = elements(run, call, SlotSide::Input)?;
+        let length = array.bytes().len() / n;
+        if length == 0 || *n_bytes.get_or_insert(length) != length {
+            return None;
+        }
+        given.push(array.bytes().chunks(length).map(xxh3_128).collect());
+    }
+    let mut fits = Vec::new();
+    for (at, call) in meeting.calls.iter().enumerate() {
+        let array = elements(run, call, SlotSide::Output)?;
+        let parts: Vec<Digest> = array.bytes().chunks(n_bytes?).map(xxh3_128).collect();
+        let expected = given.iter().map(|parts| parts.get(at).copied());
+        let expected: Vec<Digest> = expected.collect::<Option<_>>()?;
+        fits.push(Some(fit_of_parts(&parts, &expected, &meeting.group)));
+    }
+    Some(fits)
+}
+
+fn fit_of_parts(parts: &[Digest], expected: &[Digest], group: &[u32]) -> ResultFit {
+    if parts == expected {
+        return ResultFit::Fits;
+    }
+    let mut sorted = [parts.to_vec(), expected.to_vec()];
+    sorted.iter_mut().for_each(|parts| parts.sort_unstable());
+    if sorted[0] != sorted[1] {
+        return ResultFit::Differs(ResultDifference::default());
+    }
+    // Equal parts are nobody's, so that the first that is left is as good as any.
+    let mut is_taken = vec![false; expected.len()];
+    let order = parts.iter().enumerate().filter_map(|(place, part)| {
+        let is_it = |at: &usize| expected[*at] == *part && !is_taken[*at];
+        let own = Some(place).filter(is_it);
+        let at = own.or_else(|| (0..expected.len()).find(is_it))?;
+        is_taken[at] = true;
+        group.get(at).copied()
+    });
+    ResultFit::Reordered(order.collect())
+}
+
+/// Results that are what one rank gave: digests are enough.
+fn handed_on(run: &RankedRun, meeting: &Meeting) -> Option<MeetingFits> {
+    let giver = meeting.givers().next()?;
+    let side = match meeting.kind {
+        // A root that shows what it has behind the call has it from before.
+        CollectiveKind::Broadcast(_) if only(run, giver, SlotSide::Input).is_none() => {
+            SlotSide::Output
+        }
+        _ => SlotSide::Input,
+    };
+    let given = bits(run, giver, side)?;
+    let fits = meeting.calls.iter().enumerate().map(|(at, call)| {
+        if !meeting.takes(at) {
+            return None;
+        }
+        Some(match bits(run, call, SlotSide::Output)? == given {
+            true => ResultFit::Fits,
+            false => ResultFit::Differs(ResultDifference::default()),
+        })
+    });
+    Some(fits.collect())
+}
+
+/// The mark of the only tensor on a side, if it tells every bit.
+fn bits(run: &RankedRun, call: &MeetingCall, side: SlotSide) -> Option<ContentMark> {
+    let at = only(run, call, side)?;
+    let mark = run.marks.get(call.run, at)?;
+    (mark.kind == MarkKind::Bits).then_some(mark)
+}

@@ -1,0 +1,502 @@
+//! Operators and tensors that several ranks have alike.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use opscope_store::record::SlotSide;
+use opscope_store::record::parallel::{AxisPlacement, Placement};
+
+use super::content::{ContentMark, MarkKind};
+use super::divergence::{
+    DivergenceEvidence, DivergenceFinding, DivergenceKind, Minority, RankDivergences, evidence_of,
+    minority,
+};
+use super::run::RankedRun;
+use crate::compare::side::{ExecutionSlot, SlotRef};
+use crate::tables::rows::statistics_of;
+
+/// Parts of the types of operators whose results may depend on the rank, which no input tells: they
+/// take a part, make up values, or draw random ones.
+const OF_RANK: [&str; 22] = [
+    "slice",
+    "narrow",
+    "split",
+    "chunk",
+    "select",
+    "index",
+    "gather",
+    "scatter",
+    "rand",
+    "dropout",
+    "bernoulli",
+    "normal_",
+    "uniform",
+    "multinomial",
+    "arange",
+    "full",
+    "empty",
+    "pad",
+    "roll",
+    "shard",
+    "embedding",
+    "constant",
+];
+
+/// An operator of the program on any rank and step: type, name, model and which call in the step.
+type Operator<'a> = (&'a str, &'a str, Option<&'a str>, usize);
+/// The executions of an operator in a step: rank and execution.
+type Executions = BTreeMap<Option<u64>, Vec<(u32, usize)>>;
+
+/// The executions of all operators that are on several ranks.
+fn operators_of(run: &RankedRun) -> Vec<Executions> {
+    let mut of_operator: HashMap<Operator<'_>, Executions> = HashMap::new();
+    for sequence in &run.ranks {
+        for &index in &sequence.runs {
+            let one = &run.dump.runs[index];
+            let key = (
+                one.op_type.as_str(),
+                one.op_name.as_str(),
+                one.place.model.as_deref(),
+                one.repeat,
+            );
+            let steps = of_operator.entry(key).or_default();
+            steps
+                .entry(one.place.step)
+                .or_default()
+                .push((sequence.rank, index));
+        }
+    }
+    // A map's order differs from run to run.
+    let mut operators: Vec<_> = of_operator.into_iter().collect();
+    operators.sort_by_key(|(key, _)| *key);
+    operators.into_iter().map(|(_, steps)| steps).collect()
+}
+
+/// Tells of operators that made something else of equal inputs than other ranks.
+pub(super) fn operators(run: &RankedRun, found: &mut RankDivergences) {
+    for steps in operators_of(run) {
+        let is_collective = |index: usize| {
+            run.meetings.of_run.contains_key(&index) || run.meetings.unmatched.contains_key(&index)
+        };
+        let mut first = steps.values().flatten();
+        if first.any(|(_, index)| is_collective(*index)) {
+            continue;
+        }
+        let marks: Vec<HashMap<usize, [ContentMark; 2]>> =
+            steps.values().map(|all| both_marks(run, all)).collect();
+        for (nth, executions) in steps.values().enumerate() {
+            let mut alike: BTreeMap<ContentMark, Vec<usize>> = BTreeMap::new();
+            for (at, (_, index)) in executions.iter().enumerate() {
+                if let Some([inputs, _]) = marks[nth].get(index) {
+                    alike.entry(*inputs).or_default().push(at);
+                }
+            }
+            for members in alike.into_values().filter(|members| members.len() > 1) {
+                found.n_replicated += 1;
+                let mut classes: BTreeMap<ContentMark, Vec<usize>> = BTreeMap::new();
+                for at in members {
+                    let [_, outputs] = marks[nth][&executions[at].1];
+                    classes.entry(outputs).or_default().push(at);
+                }
+                let is_of_bits = classes.keys().all(|mark| mark.kind == MarkKind::Bits);
+                let Some(apart) = minority(classes.into_values().collect()) else {
+                    continue;
+                };
+                let known = is_known_equal(run, &steps, &marks, nth, executions, &apart);
+                if let Some(evidence) = known {
+                    let evidence = evidence.unwrap_or(evidence_of(is_of_bits));
+                    let kind = DivergenceKind::OperatorDiffers;
+                    let slot = first_output(run, executions, &apart);
+                    found
+                        .findings
+                        .push(finding(kind, executions, apart, slot, evidence));
+                }
+            }
+        }
+    }
+}
+
+/// The marks of inputs and outputs of executions, where both are known.
+fn both_marks(run: &RankedRun, executions: &[(u32, usize)]) -> HashMap<usize, [ContentMark; 2]> {
+    let known = executions.iter().filter_map(|&(_, index)| {
+        let inputs = run.marks.of_side(&run.dump, index, SlotSide::Input)?;
+        let outputs = run.marks.of_side(&run.dump, index, SlotSide::Output)?;
+        // Statistics that are equal do not prove that inputs are.
+        (inputs.kind == MarkKind::Bits).then_some((index, [inputs, outputs]))
+    });
+    known.collect()
+}
+
+/// Whether members that stand apart must agree with the others: in another step they did, with
+/// equal inputs; or placements say it; or the type does not depend on the rank, and one stands
+/// against several. The evidence is none where the operator itself is.
+fn is_known_equal(
+    run: &RankedRun,
+    steps: &Executions,
+    marks: &[HashMap<usize, [ContentMark; 2]>],
+    nth: usize,
+    executions: &[(u32, usize)],
+    apart: &Minority,
+) -> Option<Option<DivergenceEvidence>> {
+    let everybody: Vec<usize> = apart.accused.iter().chain(&apart.others).copied().collect();
+    let (first, rest) = everybody.split_first()?;
+    let other = apart.others.first().or(rest.first())?;
+    let [a, b] = [executions[*first], executions[*other]];
+    for (other_nth, executions) in steps.values().enumerate() {
+        if other_nth == nth {
+            continue;
+        }
+        let of_rank = |rank: u32| {
+            let mut ranks = executions.iter().filter(|(known, _)| *known == rank);
+            ranks
+                .next()
+                .and_then(|(_, index)| marks[other_nth].get(index))
+        };
+        if let (Some(a), Some(b)) = (of_rank(a.0), of_rank(b.0))
+            && a == b
+        {
+            return Some(Some(DivergenceEvidence::History));
+        }
+    }
+    let output = |index: usize| {
+        let mut slots = run.dump.runs[index].slots.iter();
+        slots.find(|slot| slot.side == SlotSide::Output)
+    };
+    let placements = [output(a.1)?, output(b.1)?].map(placement);
+    if let [Some(a), Some(b)] = placements {
+        let is_replicated = replica_key(a) == replica_key(b);
+        return is_replicated.then_some(Some(DivergenceEvidence::Placement));
+    }
+    let op_type = run.dump.runs[a.1].op_type.to_ascii_lowercase();
+    let is_of_rank = OF_RANK.iter().any(|part| op_type.contains(part));
+    let is_one_against_all = apart.accused.len() == 1 && apart.others.len() > 1;
+    (!is_of_rank && is_one_against_all).then_some(None)
+}
+
+fn first_output(run: &RankedRun, executions: &[(u32, usize)], apart: &Minority) -> Option<usize> {
+    let index = executions[apart.accused[0]].1;
+    let other = apart.others.first().or(apart.accused.get(1))?;
+    let other = executions[*other].1;
+    let slots = run.dump.runs[index].slots.iter().enumerate();
+    let mut outputs = slots.filter(|(_, slot)| slot.side == SlotSide::Output);
+    let first = outputs.find(|(at, _)| run.marks.get(index, *at) != run.marks.get(other, *at));
+    first.map(|(at, _)| at)
+}
+
+fn finding(
+    kind: DivergenceKind,
+    executions: &[(u32, usize)],
+    apart: Minority,
+    slot: Option<usize>,
+    evidence: DivergenceEvidence,
+) -> DivergenceFinding {
+    let ranks = |members: &[usize]| members.iter().map(|&at| executions[at].0).collect();
+    DivergenceFinding {
+        kind,
+        run: executions[apart.accused[0]].1,
+        slot: slot.map(|slot| crate::compare::result::SlotKey {
+            side: SlotSide::Output,
+            index: u32::try_from(slot).unwrap_or(0),
+        }),
+        ranks: ranks(&apart.accused),
+        is_each: apart.is_each,
+        others: ranks(&apart.others),
+        meeting: None,
+        difference: None,
+        evidence,
+        later: Vec::new(),
+    }
+}
+
+fn placement(slot: &ExecutionSlot) -> Option<&Placement> {
+    slot.record().placement.as_deref()
+}
+
+/// The placement with no coordinates on axes along which the tensor is replicated: ranks with equal
+/// keys have equal tensors.
+fn replica_key(placement: &Placement) -> Vec<(String, Option<u32>)> {
+    let axes = placement.axes.iter().map(|axis| {
+        let is_replicated = axis.placement == AxisPlacement::Replicated;
+        let text = format!("{}/{}:{}", axis.name, axis.size, axis.placement);
+        (text, (!is_replicated).then_some(axis.coordinate))
+    });
+    let shape = placement
+        .shape
+        .iter()
+        .map(|extent| (extent.to_string(), None));
+    axes.chain(shape).collect()
+}
+
+/// A tensor that differs on some ranks, in a step.
+struct TensorCandidate {
+    finding: DivergenceFinding,
+    /// The executions of the ranks that are accused.
+    accused: Vec<usize>,
+}
+
+/// Tells of tensors that placements call replicated and that are not, where no finding before
+/// explains it.
+pub(super) fn placed(run: &RankedRun, before: &[DivergenceFinding]) -> Vec<DivergenceFinding> {
+    let mut candidates = Vec::new();
+    for steps in operators_of(run) {
+        for executions in steps.values() {
+            let n_slots = executions
+                .iter()
+                .map(|(_, index)| run.dump.runs[*index].slots.len());
+            for slot in 0..n_slots.max().unwrap_or(0) {
+                candidates.extend(placed_apart(run, executions, slot));
+            }
+        }
+    }
+    unexplained(run, before, candidates)
+}
+
+fn placed_apart(run: &RankedRun, executions: &[(u32, usize)], slot: usize) -> Vec<TensorCandidate> {
+    let mut replicas: BTreeMap<Vec<(String, Option<u32>)>, Vec<usize>> = BTreeMap::new();
+    for (at, (_, index)) in executions.iter().enumerate() {
+        let tensor = run.dump.runs[*index].slots.get(slot);
+        if let Some(placement) = tensor.and_then(placement) {
+            replicas.entry(replica_key(placement)).or_default().push(at);
+        }
+    }
+    let groups = replicas.into_values().filter(|members| members.len() > 1);
+    let apart = groups.filter_map(|members| {
+        let (classes, is_of_bits) = classes_of(run, executions, &members, slot)?;
+        // A difference of statistics is one; that they are equal proves nothing.
+        let _ = is_of_bits;
+        let apart = minority(classes)?;
+        Some(candidate(
+            run,
+            executions,
+            apart,
+            slot,
+            DivergenceEvidence::Placement,
+        ))
+    });
+    apart.collect()
+}
+
+/// Members with equal tensors; none unless all are known by marks of one kind.
+fn classes_of(
+    run: &RankedRun,
+    executions: &[(u32, usize)],
+    members: &[usize],
+    slot: usize,
+) -> Option<(Vec<Vec<usize>>, bool)> {
+    let mut classes: BTreeMap<ContentMark, Vec<usize>> = BTreeMap::new();
+    for &at in members {
+        let mark = run.marks.get(executions[at].1, slot)?;
+        classes.entry(mark).or_default().push(at);
+    }
+    let kinds: HashSet<MarkKind> = classes.keys().map(|mark| mark.kind).collect();
+    let is_of_bits = kinds.contains(&MarkKind::Bits);
+    (kinds.len() == 1).then(|| (classes.into_values().collect(), is_of_bits))
+}
+
+fn candidate(
+    run: &RankedRun,
+    executions: &[(u32, usize)],
+    apart: Minority,
+    slot: usize,
+    evidence: DivergenceEvidence,
+) -> TensorCandidate {
+    let accused = apart.accused.iter().map(|&at| executions[at].1).collect();
+    let kind = DivergenceKind::ReplicaDiffers;
+    let mut finding = finding(kind, executions, apart, None, evidence);
+    let tensor = run.dump.runs[finding.run].slots.get(slot);
+    finding.slot = tensor.map(ExecutionSlot::key);
+    TensorCandidate { finding, accused }
+}
+
+/// Leaves out what may follow from a finding before, or from another candidate.
+fn unexplained(
+    run: &RankedRun,
+    before: &[DivergenceFinding],
+    mut candidates: Vec<TensorCandidate>,
+) -> Vec<DivergenceFinding> {
+    candidates.sort_by_key(|candidate| run.sort_key(candidate.finding.run));
+    // Behind collectives on which ranks disagree nothing is known to come from anything.
+    let first_desync = before.iter().filter_map(|finding| {
+        let is_desync = matches!(finding.kind, DivergenceKind::Desync(_));
+        is_desync.then(|| run.dump.runs[finding.run].place.step)
+    });
+    let first_desync = first_desync.min();
+    let mut causes: Vec<Vec<usize>> = Vec::new();
+    for finding in before {
+        causes.extend(reached(run, finding));
+    }
+    let mut kept = Vec::new();
+    for candidate in candidates {
+        let step = run.dump.runs[candidate.finding.run].place.step;
+        if first_desync.is_some_and(|first| step >= first) {
+            continue;
+        }
+        // With two ranks apart either may have it from elsewhere.
+        let places = candidate
+            .accused
+            .iter()
+            .filter_map(|&index| run.places[index]);
+        let mut places = places.collect::<Vec<_>>().into_iter();
+        let is_explained = places.any(|place| {
+            let mut causes = causes.iter();
+            causes.any(|reached| reached[place.nth_rank] <= place.position)
+        });
+        if !is_explained {
+            for &index in &candidate.accused {
+                let place = run.places[index];
+                let reached = place.map(|place| run.order.reached_from(&run.meetings, place));
+                causes.extend(reached);
+            }
+            kept.push(candidate.finding);
+        }
+    }
+    kept
+}
+
+/// The positions of each rank that may depend on what a finding is about.
+fn reached(run: &RankedRun, finding: &DivergenceFinding) -> Vec<Vec<usize>> {
+    let runs = match finding.meeting {
+        // Whichever of its ranks is meant.
+        Some(nth) if !finding.is_each => {
+            let calls = run.meetings.meetings[nth].calls.iter();
+            calls.map(|call| call.run).collect()
+        }
+        _ => executions_alike(run, finding),
+    };
+    let places = runs.into_iter().filter_map(|index| run.places[index]);
+    let reached = places.map(|place| run.order.reached_from(&run.meetings, place));
+    reached.collect()
+}
+
+/// The executions of a finding's operator and step on the ranks that are accused.
+fn executions_alike(run: &RankedRun, finding: &DivergenceFinding) -> Vec<usize> {
+    let shown = &run.dump.runs[finding.run];
+    if finding.ranks.len() < 2 {
+        return vec![finding.run];
+    }
+    let ranks = run.ranks.iter();
+    let ranks = ranks.filter(|sequence| finding.ranks.contains(&sequence.rank));
+    let found = ranks.filter_map(|sequence| {
+        let mut runs = sequence.runs.iter().copied();
+        runs.find(|&index| {
+            let one = &run.dump.runs[index];
+            one.op_name == shown.op_name
+                && one.place.step == shown.place.step
+                && one.repeat == shown.repeat
+        })
+    });
+    found.collect()
+}
+
+/// Tells of inputs that were equal on ranks in all steps before and are not any more, though the
+/// dump shows nobody who made them: weights. Data differ from step to step by design, so that only
+/// numbers are looked at which were equal while they changed, or which all others still have.
+pub(super) fn equal_before(
+    run: &RankedRun,
+    before: &[DivergenceFinding],
+) -> Vec<DivergenceFinding> {
+    let mut candidates = Vec::new();
+    for steps in operators_of(run) {
+        let n_slots = steps.values().flatten();
+        let n_slots = n_slots
+            .map(|(_, index)| run.dump.runs[*index].slots.len())
+            .max();
+        for slot in 0..n_slots.unwrap_or(0) {
+            let mut equal: Option<Vec<Vec<u32>>> = None;
+            for executions in steps.values() {
+                let members: Vec<usize> = (0..executions.len())
+                    .filter(|&at| is_weight(run, executions[at].1, slot))
+                    .collect();
+                let Some((classes, _)) = classes_of(run, executions, &members, slot) else {
+                    continue;
+                };
+                let ranks = |class: &[usize]| -> Vec<u32> {
+                    class.iter().map(|&at| executions[at].0).collect()
+                };
+                let now: Vec<Vec<u32>> = classes.iter().map(|class| ranks(class)).collect();
+                for group in equal.iter().flatten().filter(|group| group.len() > 1) {
+                    let apart = split(&now, group);
+                    if let Some(apart) = apart.and_then(|apart| at_ranks(executions, apart)) {
+                        let evidence = DivergenceEvidence::History;
+                        candidates.push(candidate(run, executions, apart, slot, evidence));
+                    }
+                }
+                equal = Some(match equal {
+                    Some(equal) => intersected(&equal, &now),
+                    None => now,
+                });
+            }
+        }
+    }
+    unexplained(run, before, candidates)
+}
+
+/// A group of ranks by the classes of a step, if one alone has left it.
+fn split(now: &[Vec<u32>], group: &[u32]) -> Option<[Vec<u32>; 2]> {
+    let parts = now.iter().map(|class| {
+        let both = class.iter().filter(|rank| group.contains(rank));
+        both.copied().collect::<Vec<u32>>()
+    });
+    let mut parts: Vec<Vec<u32>> = parts.filter(|part| !part.is_empty()).collect();
+    parts.sort_by_key(Vec::len);
+    match &mut parts[..] {
+        [one, rest] if one.len() == 1 => Some([std::mem::take(one), std::mem::take(rest)]),
+        _ => None,
+    }
+}
+
+/// The members by their places among executions.
+fn at_ranks(executions: &[(u32, usize)], [one, rest]: [Vec<u32>; 2]) -> Option<Minority> {
+    let place = |rank: &u32| executions.iter().position(|(known, _)| known == rank);
+    let accused: Vec<usize> = one.iter().filter_map(place).collect();
+    let others: Vec<usize> = rest.iter().filter_map(place).collect();
+    if others.len() > 1 {
+        return Some(Minority {
+            accused,
+            others,
+            is_each: true,
+        });
+    }
+    // Of two ranks either may be the one.
+    let accused: Vec<usize> = accused.into_iter().chain(others).collect();
+    (accused.len() == 2).then_some(Minority {
+        accused,
+        others: Vec::new(),
+        is_each: false,
+    })
+}
+
+/// Ranks that were together before and are now.
+fn intersected(equal: &[Vec<u32>], now: &[Vec<u32>]) -> Vec<Vec<u32>> {
+    let pairs = equal.iter().flat_map(|a| now.iter().map(move |b| (a, b)));
+    let both = pairs.map(|(a, b)| {
+        let both = a.iter().filter(|rank| b.contains(rank));
+        both.copied().collect::<Vec<u32>>()
+    });
+    both.filter(|both| !both.is_empty()).collect()
+}
+
+/// Whether a slot may be a weight: floating-point numbers that the dump shows nobody make, of two
+/// axes or more, and no mask of zeros and ones or infinities.
+fn is_weight(run: &RankedRun, index: usize, slot: usize) -> bool {
+    let Some(tensor) = run.dump.runs[index].slots.get(slot) else {
+        return false;
+    };
+    let is_number = tensor
+        .dtype
+        .is_some_and(|dtype| crate::survey::largest_finite(dtype).is_some());
+    let cells = statistics_of(tensor);
+    let [min, max, sum, _, _, l1, l2] = cells.numbers;
+    let is_mask = match (min, max, sum, l1, l2) {
+        (Some(min), Some(max), Some(sum), Some(l1), Some(l2)) => {
+            let of_ones = sum == l1 && (l2 * l2 - l1).abs() <= l1 * 1e-9;
+            !min.is_finite() || !max.is_finite() || min == max || of_ones
+        }
+        _ => false,
+    };
+    let at = SlotRef { run: index, slot };
+    tensor.side == SlotSide::Input
+        && is_number
+        && !is_mask
+        && tensor.shape.as_ref().is_some_and(|shape| shape.len() > 1)
+        && run.dump.producer_of(at).is_none()
+}

@@ -1,0 +1,202 @@
+//! The dumps of all ranks of a run, as one sequence of executions for each rank.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use opscope_store::StoreError;
+use opscope_store::reader::DumpIndex;
+use thiserror::Error;
+
+use super::content::ContentMarks;
+use super::meetings::Meetings;
+use super::order::RankOrder;
+use super::sequence::{RankPlace, RankSequence, rank, sequences};
+use crate::compare::side::ComparedDump;
+use crate::read_dump;
+
+/// A run of several ranks.
+#[derive(Debug)]
+pub struct RankedRun {
+    /// All executions of all ranks.
+    pub dump: ComparedDump,
+    /// The ranks, in ascending order.
+    pub ranks: Vec<RankSequence>,
+    /// Of each execution of the dump the rank's place among [`RankedRun::ranks`] and the place in
+    /// its sequence; none of what is no execution, such as a parameter.
+    pub places: Vec<Option<RankPlace>>,
+    /// The collectives.
+    pub meetings: Meetings,
+    /// Which executions come before which.
+    pub order: RankOrder,
+    /// What its tensors are known by; nothing until [`RankedRun::read_marks`].
+    pub marks: ContentMarks,
+}
+
+/// Dumps that are no single run.
+#[derive(Debug, Error)]
+pub enum RankedRunError {
+    /// Nothing is at a path.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// There is nothing to read.
+    #[error("`{}` holds no executions of operators", .0.display())]
+    Empty(PathBuf),
+    /// One rank twice.
+    #[error("rank {rank} is in both `{}` and `{}`: they are two runs", first.display(), second.display())]
+    SameRank {
+        /// The rank.
+        rank: u32,
+        /// The first dump that has it.
+        first: PathBuf,
+        /// The other one.
+        second: PathBuf,
+    },
+    /// One rank twice below one directory.
+    #[error(
+        "`{}` holds several runs: rank {rank} has `{op_name}` of step {step} more than once",
+        path.display()
+    )]
+    SeveralRuns {
+        /// The directory.
+        path: PathBuf,
+        /// The rank.
+        rank: u32,
+        /// The operator.
+        op_name: String,
+        /// The step.
+        step: u64,
+    },
+}
+
+impl RankedRun {
+    /// Reads a run from a directory of all ranks, or from several dumps of some ranks each.
+    ///
+    /// Executions without a rank are those of rank 0.
+    ///
+    /// # Errors
+    /// [`RankedRunError`] if nothing is there, or more than one run is.
+    pub fn open(paths: &[PathBuf], n_threads: usize) -> Result<RankedRun, RankedRunError> {
+        let root = paths
+            .first()
+            .map(PathBuf::as_path)
+            .unwrap_or(Path::new("."));
+        let dump = match paths {
+            [path] => ComparedDump::open(path, n_threads)?,
+            _ => ComparedDump::from_index(root, read_all(paths, n_threads)?),
+        };
+        check_single_run(&dump, root)?;
+        if dump.runs.is_empty() && dump.problems.is_empty() {
+            return Err(RankedRunError::Empty(root.to_owned()));
+        }
+        Ok(RankedRun::new(dump))
+    }
+
+    /// The run whose executions a dump has.
+    pub fn new(dump: ComparedDump) -> RankedRun {
+        let ranks = sequences(&dump);
+        let mut places = vec![None; dump.runs.len()];
+        for (nth_rank, sequence) in ranks.iter().enumerate() {
+            for (position, &run) in sequence.runs.iter().enumerate() {
+                places[run] = Some(RankPlace { nth_rank, position });
+            }
+        }
+        let meetings = Meetings::find(&dump, &ranks);
+        let order = RankOrder::new(&meetings, ranks.len());
+        RankedRun {
+            dump,
+            ranks,
+            places,
+            meetings,
+            order,
+            marks: ContentMarks::default(),
+        }
+    }
+
+    /// Takes what tensors are known by from digests, elements or statistics of the dump.
+    pub fn read_marks(&mut self, n_threads: usize) {
+        self.marks = ContentMarks::read(&self.dump, n_threads);
+    }
+
+    /// The rank of an execution.
+    pub fn rank_of(&self, run: usize) -> u32 {
+        rank(&self.dump.runs[run])
+    }
+
+    /// A key that sorts executions of all ranks so that what comes before another by the order of
+    /// ranks and collectives stands before it: step, level, rank and place.
+    pub fn sort_key(&self, run: usize) -> (Option<u64>, u32, usize, usize) {
+        let step = self.dump.runs[run].place.step;
+        match self.places[run] {
+            Some(place) => (
+                step,
+                self.order.level(place),
+                place.nth_rank,
+                place.position,
+            ),
+            None => (step, u32::MAX, usize::MAX, run),
+        }
+    }
+
+    /// Whether the first execution is known to come before the second.
+    pub fn precedes(&self, first: usize, second: usize) -> bool {
+        match (self.places[first], self.places[second]) {
+            (Some(first), Some(second)) => self.order.precedes(&self.meetings, first, second),
+            _ => false,
+        }
+    }
+}
+
+/// Reads several dumps of one run.
+fn read_all(paths: &[PathBuf], n_threads: usize) -> Result<DumpIndex, RankedRunError> {
+    let mut all = DumpIndex::default();
+    let mut of_rank: BTreeMap<u32, &PathBuf> = BTreeMap::new();
+    for path in paths {
+        let mut index = read_dump(path, n_threads)?;
+        let ranks: HashSet<u32> = index
+            .executions
+            .iter()
+            .map(|execution| execution.rank.unwrap_or(0))
+            .collect();
+        for rank in ranks {
+            if let Some(first) = of_rank.insert(rank, path) {
+                return Err(RankedRunError::SameRank {
+                    rank,
+                    first: first.clone(),
+                    second: path.clone(),
+                });
+            }
+        }
+        if all.form.is_empty() {
+            all.form = index.form;
+        }
+        all.executions.append(&mut index.executions);
+        all.tensors.append(&mut index.tensors);
+        all.files.append(&mut index.files);
+        all.tables.append(&mut index.tables);
+        all.graphs.append(&mut index.graphs);
+        all.descriptions.append(&mut index.descriptions);
+        all.passed_over.append(&mut index.passed_over);
+        all.errors.append(&mut index.errors);
+    }
+    Ok(all)
+}
+
+/// Refuses a directory in which a rank has an operator twice under one number: executions of two
+/// runs would be taken for one, with slots of both.
+fn check_single_run(dump: &ComparedDump, path: &Path) -> Result<(), RankedRunError> {
+    for run in &dump.runs {
+        // Slots are sorted, so that a slot that is there twice has itself for a neighbour.
+        let mut pairs = run.slots.windows(2);
+        if run.place.step.is_some()
+            && pairs.any(|pair| pair[0].key() == pair[1].key() && pair[0].problem.is_none())
+        {
+            return Err(RankedRunError::SeveralRuns {
+                path: path.to_owned(),
+                rank: rank(run),
+                op_name: run.op_name.to_string(),
+                step: run.place.step.unwrap_or(0),
+            });
+        }
+    }
+    Ok(())
+}

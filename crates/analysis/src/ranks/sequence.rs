@@ -1,0 +1,67 @@
+//! The executions of each rank in their order.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use opscope_store::reader::ExecutionKind;
+
+use crate::compare::side::{ComparedDump, OperatorExecution};
+
+/// The executions of a rank.
+#[derive(Debug)]
+pub struct RankSequence {
+    /// The rank.
+    pub rank: u32,
+    /// The executions in their order, as numbers of [`ComparedDump::runs`].
+    pub runs: Vec<usize>,
+    /// The steps of which it has executions.
+    pub steps: HashSet<Option<u64>>,
+}
+
+/// The place of an execution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RankPlace {
+    /// The rank, by its place among the ranks of the run.
+    pub nth_rank: usize,
+    /// The place in its sequence.
+    pub position: usize,
+}
+
+/// The rank of an execution; one that says none is of the only process.
+pub(super) fn rank(run: &OperatorExecution) -> u32 {
+    run.place.rank.unwrap_or(0)
+}
+
+/// The executions of each rank, by step. Within a step they stay in the dump's order, or come into
+/// that of their times where several models of a process take turns: these times are of one clock.
+pub(super) fn sequences(dump: &ComparedDump) -> Vec<RankSequence> {
+    let mut of_rank: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    for (index, run) in dump.runs.iter().enumerate() {
+        if run.kind == ExecutionKind::Operator {
+            of_rank.entry(rank(run)).or_default().push(index);
+        }
+    }
+    let sequences = of_rank.into_iter().map(|(rank, mut runs)| {
+        let step = |run: &usize| dump.runs[*run].place.step;
+        runs.sort_by_key(step);
+        for runs in runs.chunk_by_mut(|a, b| step(a) == step(b)) {
+            put_models_in_order(dump, runs);
+        }
+        let steps = runs.iter().map(step).collect();
+        RankSequence { rank, runs, steps }
+    });
+    sequences.collect()
+}
+
+fn put_models_in_order(dump: &ComparedDump, runs: &mut [usize]) {
+    let mut models: HashMap<_, u64> = HashMap::new();
+    for &run in runs.iter() {
+        let place = &dump.runs[run].place;
+        *models.entry((&place.model, place.model_id)).or_default() += 1;
+    }
+    let has_times = runs
+        .iter()
+        .all(|&run| dump.runs[run].timestamp_us.is_some());
+    if models.len() > 1 && has_times {
+        runs.sort_by_key(|&run| dump.runs[run].timestamp_us);
+    }
+}

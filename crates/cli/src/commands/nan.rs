@@ -1,0 +1,235 @@
+//! `opscope nan`.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use opscope_analysis::default_jobs;
+use opscope_analysis::ranks::document;
+use opscope_analysis::ranks::run::RankedRun;
+use opscope_analysis::ranks::spread::{
+    FirstOrigin, NonFiniteOrigin, NonFiniteSpread, OriginCause, trace,
+};
+use serde_json::json;
+
+use crate::commands::ranked_run::{self, execution, meeting, operator, ordinal, ranks_noun};
+use crate::console::{self, Out, line, tell};
+use crate::exit::{CommandFailure, FOUND, PARTIAL};
+use crate::{format, passed_over};
+
+/// Show which rank made a NaN or an infinity first, and how it spread
+///
+/// Finds the operators that made one of finite numbers, over all ranks of a run, and follows it
+/// through collectives. Steps and collectives order ranks; clocks are not asked. Statistics are
+/// taken where the dump has them, and no elements are read then. Ends with 1 if there is one, with
+/// 0 if there is none, and with 4 if none was found and something could not be read.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  opscope nan dump
+  opscope nan host-a/dump host-b/dump --json")]
+pub(crate) struct NanArguments {
+    /// A directory with the dumps of all ranks; or several dumps of some ranks each
+    #[arg(value_name = "RUN", required = true)]
+    runs: Vec<PathBuf>,
+    /// How many operators to show
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
+    top: usize,
+    /// Number of threads [default: one for each processor]
+    #[arg(long, value_name = "N")]
+    jobs: Option<usize>,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: &NanArguments) -> Result<(), CommandFailure> {
+    let n_threads = arguments.jobs.unwrap_or_else(default_jobs).max(1);
+    let run = ranked_run::open(&arguments.runs, n_threads)?;
+    let spread = trace(&run, n_threads);
+    for problem in &spread.problems {
+        tell!("opscope: {problem}");
+    }
+    if arguments.json {
+        let result = json!({
+            "paths": arguments.runs,
+            "run": document::run(&run),
+            "non_finite": document::spread(&run, &spread),
+            "passed_over": passed_over::to_json(&run.dump.passed_over),
+        });
+        console::print_json(&result)?;
+    } else {
+        print(arguments, &run, &spread)?;
+    }
+    let is_partial = ranked_run::is_partial(&run) || !spread.problems.is_empty();
+    match (
+        spread.origins.is_empty(),
+        is_partial || spread.n_unknown > 0,
+    ) {
+        (false, _) => Err(CommandFailure::silent(FOUND)),
+        (true, true) => Err(CommandFailure::silent(PARTIAL)),
+        (true, false) => Ok(()),
+    }
+}
+
+fn print(
+    arguments: &NanArguments,
+    run: &RankedRun,
+    spread: &NonFiniteSpread,
+) -> Result<(), CommandFailure> {
+    let mut out = console::out();
+    if spread.origins.is_empty() {
+        let told = match (spread.n_unknown, spread.n_executions - spread.n_maybe_masks) {
+            (0, 0) => "no NaN, and no infinity that is not a mask".to_owned(),
+            // Infinities that are handed on, whose maker may be a mask.
+            (0, n) => format!(
+                "no NaN or infinity that an operator is known to have made; {} one",
+                format::count_as(n, ["execution has", "executions have"])
+            ),
+            (n, _) => format!(
+                "no NaN or infinity in what is known; nothing is known of {}",
+                format::count(n, "execution")
+            ),
+        };
+        line!(out, "{told}")?;
+        return ranked_run::print_coverage(&mut out, run);
+    }
+    let first = match &spread.first {
+        FirstOrigin::Known(nth) => vec![*nth],
+        FirstOrigin::NotOrdered(origins) => origins.clone(),
+        FirstOrigin::None => Vec::new(),
+    };
+    for (nth, origin) in spread.origins.iter().enumerate().take(arguments.top) {
+        if nth > 0 {
+            writeln!(out)?;
+        }
+        let is_first = spread.origins.len() > 1 && first[..] == [nth];
+        print_origin(&mut out, run, origin, if is_first { "first: " } else { "" })?;
+    }
+    writeln!(out)?;
+    if let FirstOrigin::NotOrdered(origins) = &spread.first {
+        let ranks: Vec<u32> = origins
+            .iter()
+            .map(|&nth| run.rank_of(spread.origins[nth].run))
+            .collect();
+        let ranks = ranked_run::ranks(&distinct(ranks));
+        line!(
+            out,
+            "not ordered: ranks {ranks} each made one before they met"
+        )?;
+    }
+    let n = spread.origins.len() as u64 + spread.n_unlisted;
+    line!(out, "{} in all", format::count(n, "origin"))?;
+    if n > arguments.top as u64 {
+        line!(
+            out,
+            "the first {} are shown; `-n {n}` shows more",
+            arguments.top
+        )?;
+    }
+    if ranked_run::is_partial(run) || spread.n_unknown > 0 {
+        let n = format::count(spread.n_unknown, "execution");
+        line!(
+            out,
+            "not all is known ({n} without numbers): there may be earlier ones"
+        )?;
+    }
+    ranked_run::print_coverage(&mut out, run)
+}
+
+fn distinct(mut ranks: Vec<u32>) -> Vec<u32> {
+    ranks.sort_unstable();
+    ranks.dedup();
+    ranks
+}
+
+fn print_origin(
+    out: &mut Out,
+    run: &RankedRun,
+    origin: &NonFiniteOrigin,
+    before: &str,
+) -> Result<(), CommandFailure> {
+    line!(out, "{before}{}", cause(run, origin))?;
+    // Ranks that one collective reached are told together.
+    let mut reached = &origin.reached[..];
+    while let Some(first) = reached.first() {
+        let n = reached
+            .iter()
+            .take_while(|one| one.meeting == first.meeting)
+            .count();
+        let (together, rest) = reached.split_at(n);
+        reached = rest;
+        let ranks: Vec<u32> = together.iter().map(|one| one.rank).collect();
+        let step = run.dump.runs[first.run].place.step;
+        let step = step.map_or_else(String::new, |step| format!(", step {step}"));
+        line!(
+            out,
+            "  reached {} through {}{step}, from rank {}",
+            ranks_noun(&distinct(ranks)),
+            meeting(run, first.meeting),
+            first.from
+        )?;
+    }
+    if let Some(&last) = origin.later.last() {
+        let n = format::count(origin.later.len() as u64, "more time");
+        line!(out, "  made again {n}, last in {}", operator(run, last))?;
+    }
+    Ok(())
+}
+
+fn cause(run: &RankedRun, origin: &NonFiniteOrigin) -> String {
+    let at = execution(run, origin.run);
+    let counts = [(origin.n_nan, "NaN"), (origin.n_inf, "Inf")];
+    let counts = counts
+        .iter()
+        .filter_map(|(n, noun)| n.filter(|n| *n > 0).map(|n| format!("{n} {noun}")));
+    let counts = counts.collect::<Vec<_>>().join(" and ");
+    let of_meeting = origin.meeting.map(|nth| &run.meetings.meetings[nth]);
+    match origin.cause {
+        OriginCause::Computed => format!("made by {at}: {counts} of finite inputs"),
+        OriginCause::FromInfinities => {
+            format!("made by {at}: {counts} of infinities that may be wanted")
+        }
+        OriginCause::Given => format!("given to {at}: an input has it from outside the dump"),
+        OriginCause::Overflow => {
+            let through = origin
+                .meeting
+                .map_or_else(String::new, |nth| meeting(run, nth));
+            let step = run.dump.runs[origin.run].place.step;
+            let step = step.map_or_else(String::new, |step| format!(", step {step}"));
+            format!(
+                "made by {through}{step}: what its ranks gave is finite, and the dtype cannot hold \
+                 the result"
+            )
+        }
+        OriginCause::Collective => {
+            let through = origin
+                .meeting
+                .map_or_else(String::new, |nth| meeting(run, nth));
+            format!(
+                "came out of {through} on {at}: what its ranks gave is finite, and no sum of it \
+                 is known to overflow"
+            )
+        }
+        OriginCause::Received => {
+            let missing = of_meeting
+                .map(|meeting| &meeting.missing[..])
+                .unwrap_or_default();
+            let through = match origin.meeting {
+                Some(nth) => meeting(run, nth),
+                None => format!("a collective, the {} execution", position(run, origin.run)),
+            };
+            let why = match missing {
+                [] => "nothing tells which ranks took part".to_owned(),
+                ranks => format!("the dump of {} is missing", ranks_noun(ranks)),
+            };
+            format!("received by {at} through {through}: {why}")
+        }
+        OriginCause::Unknown => {
+            format!("first seen at {at}: {counts}; not all was dumped that could tell who made it")
+        }
+    }
+}
+
+fn position(run: &RankedRun, index: usize) -> String {
+    let place = run.places[index];
+    place.map_or_else(String::new, |place| ordinal(place.position as u64 + 1))
+}

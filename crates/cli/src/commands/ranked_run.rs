@@ -1,0 +1,148 @@
+//! Opening runs of several ranks, and words for what is in them.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use opscope_analysis::ranks::meetings::Meeting;
+use opscope_analysis::ranks::run::{RankedRun, RankedRunError};
+use opscope_store::record::parallel::{Collective, CollectiveKind};
+
+use crate::console::{Out, line, tell};
+use crate::exit::{CommandFailure, UNREADABLE, USAGE, check_path};
+use crate::{format, passed_over};
+
+/// Opens the dumps of a run.
+pub(crate) fn open(paths: &[PathBuf], n_threads: usize) -> Result<RankedRun, CommandFailure> {
+    for path in paths {
+        check_path(path)?;
+    }
+    let run = RankedRun::open(paths, n_threads).map_err(|error| match error {
+        RankedRunError::Store(error) => error.into(),
+        error @ RankedRunError::Empty(_) => CommandFailure::new(UNREADABLE, error),
+        error => {
+            let hint = "name one run, and another by `opscope ranks RUN --against OTHER`";
+            CommandFailure::new(USAGE, error).with_hint(hint)
+        }
+    })?;
+    for problem in &run.dump.problems {
+        tell!("opscope: {problem}");
+    }
+    Ok(run)
+}
+
+/// Whether something of a run was not read.
+pub(crate) fn is_partial(run: &RankedRun) -> bool {
+    let mut slots = run.dump.runs.iter().flat_map(|one| &one.slots);
+    !run.dump.problems.is_empty() || slots.any(|slot| slot.problem.is_some())
+}
+
+/// `rank 2, step 1, layers.1/up (aten.mm.default)`.
+pub(crate) fn execution(run: &RankedRun, index: usize) -> String {
+    format!("rank {}, {}", run.rank_of(index), operator(run, index))
+}
+
+/// The same without the rank.
+pub(crate) fn operator(run: &RankedRun, index: usize) -> String {
+    let one = &run.dump.runs[index];
+    let step = one
+        .place
+        .step
+        .map_or_else(String::new, |step| format!("step {step}, "));
+    let op_type = match one.op_type.as_str() {
+        "" => String::new(),
+        op_type => format!(" ({op_type})"),
+    };
+    let again = match one.repeat {
+        0 => String::new(),
+        n => format!(", its {} execution", ordinal(n as u64 + 1)),
+    };
+    format!("{step}{}{op_type}{again}", one.op_name.as_str())
+}
+
+/// ``all_reduce(sum) `layers.1/all_reduce` (the 4th collective of the group 2,3)``.
+pub(crate) fn meeting(run: &RankedRun, nth: usize) -> String {
+    let meeting: &Meeting = &run.meetings.meetings[nth];
+    let name = meeting
+        .calls
+        .first()
+        .map_or("", |call| run.dump.runs[call.run].op_name.as_str());
+    let nth = ordinal(meeting.nth as u64 + 1);
+    let group = ranks(&meeting.group);
+    match meeting.kind {
+        CollectiveKind::Receive(_) | CollectiveKind::Send(_) => {
+            let [from, to] = [meeting.group.first(), meeting.group.last()]
+                .map(|rank| rank.map_or_else(String::new, u32::to_string));
+            format!("send and recv `{name}` (the {nth} from rank {from} to rank {to})")
+        }
+        kind => format!("{kind} `{name}` (the {nth} collective of the group {group})"),
+    }
+}
+
+/// `0-3`, `0,2`.
+pub(crate) fn ranks(ranks: &[u32]) -> String {
+    let kind = CollectiveKind::AllGather;
+    let ranks = ranks.to_vec();
+    Collective { kind, ranks }.ranks_text()
+}
+
+/// `rank 2`, `ranks 0-3`.
+pub(crate) fn ranks_noun(of: &[u32]) -> String {
+    let noun = if of.len() == 1 { "rank" } else { "ranks" };
+    format!("{noun} {}", ranks(of))
+}
+
+/// `1st`, `2nd`, `3rd`, `4th`, `11th`.
+pub(crate) fn ordinal(n: u64) -> String {
+    let ending = match (n % 10, n % 100) {
+        (_, 11..=13) => "th",
+        (1, _) => "st",
+        (2, _) => "nd",
+        (3, _) => "rd",
+        _ => "th",
+    };
+    format!("{n}{ending}")
+}
+
+/// The last lines of a report: what was looked at, and what could not be.
+pub(crate) fn print_coverage(out: &mut Out, run: &RankedRun) -> Result<(), CommandFailure> {
+    let count = |n: usize, noun| format::count(n as u64, noun);
+    line!(
+        out,
+        "looked at: {}, {}, {}",
+        count(run.ranks.len(), "rank"),
+        count(run.dump.runs.len(), "execution"),
+        count(run.meetings.meetings.len(), "collective")
+    )?;
+    let n_unmatched = run.meetings.unmatched.len();
+    if n_unmatched > 0 {
+        let unmatched = count(n_unmatched, "execution");
+        line!(
+            out,
+            "not matched: {unmatched} of collectives whose other ranks nothing tells"
+        )?;
+    }
+    if run.order.n_unordered > 0 {
+        let n = format::count(run.order.n_unordered, "collective");
+        line!(
+            out,
+            "not ordered: {n} wait for each other; their ranks or groups are noted wrongly"
+        )?;
+    }
+    passed_over::print(out, &run.dump.passed_over)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ordinal, ranks_noun};
+
+    #[test]
+    fn numbers_in_words() {
+        for (n, text) in [(1, "1st"), (2, "2nd"), (3, "3rd"), (4, "4th"), (12, "12th")] {
+            assert_eq!(ordinal(n), text);
+        }
+        assert_eq!(ordinal(111), "111th");
+        assert_eq!(ordinal(21), "21st");
+        assert_eq!(ranks_noun(&[0, 1, 2, 5]), "ranks 0-2,5");
+        assert_eq!(ranks_noun(&[7]), "rank 7");
+    }
+}

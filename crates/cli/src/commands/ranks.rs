@@ -1,0 +1,302 @@
+//! `opscope ranks`.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use opscope_analysis::default_jobs;
+use opscope_analysis::ranks::divergence::{
+    self, DivergenceEvidence, DivergenceFinding, DivergenceKind, RankDivergences,
+};
+use opscope_analysis::ranks::document;
+use opscope_analysis::ranks::meetings::Desync;
+use opscope_analysis::ranks::restart::{self, RestartComparison, RestartDifferenceKind};
+use opscope_analysis::ranks::run::RankedRun;
+use serde_json::json;
+
+use crate::commands::ranked_run::{
+    self, execution, is_partial, meeting, operator, ordinal, ranks_noun,
+};
+use crate::console::{self, Out, line};
+use crate::exit::{CommandFailure, FOUND, PARTIAL};
+use crate::{format, passed_over};
+
+/// Show where ranks that must agree stop agreeing
+///
+/// Sets the results of collectives against what their ranks gave and against each other, operators
+/// with equal inputs against the same on other ranks, and tensors against the operator that made
+/// them. Ranks are accused only of what they did themselves. Ends with 1 if something was found,
+/// with 0 if nothing was, and with 4 if nothing was found and something could not be read.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  opscope ranks dump
+  opscope ranks dump --against dump-before-restart")]
+pub(crate) struct RanksArguments {
+    /// A directory with the dumps of all ranks; or several dumps of some ranks each
+    #[arg(value_name = "RUN", required = true)]
+    runs: Vec<PathBuf>,
+    /// Another run of the same program: tell where each rank stops doing the same, bit for bit
+    #[arg(long, value_name = "OTHER_RUN")]
+    against: Option<PathBuf>,
+    /// How many findings to show
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
+    top: usize,
+    /// Number of threads [default: one for each processor]
+    #[arg(long, value_name = "N")]
+    jobs: Option<usize>,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: &RanksArguments) -> Result<(), CommandFailure> {
+    let n_threads = arguments.jobs.unwrap_or_else(default_jobs).max(1);
+    let mut run = ranked_run::open(&arguments.runs, n_threads)?;
+    run.read_marks(n_threads);
+    if let Some(path) = &arguments.against {
+        let mut other = ranked_run::open(std::slice::from_ref(path), n_threads)?;
+        other.read_marks(n_threads);
+        return against(arguments, &run, &other);
+    }
+    let found = divergence::find(&run, n_threads);
+    if arguments.json {
+        let result = json!({
+            "paths": arguments.runs,
+            "run": document::run(&run),
+            "divergences": document::divergences(&run, &found),
+            "passed_over": passed_over::to_json(&run.dump.passed_over),
+        });
+        console::print_json(&result)?;
+    } else {
+        print(arguments, &run, &found)?;
+    }
+    let is_partial = is_partial(&run) || run.marks.n_unread > 0;
+    end(found.findings.is_empty(), is_partial)
+}
+
+fn end(is_empty: bool, is_partial: bool) -> Result<(), CommandFailure> {
+    match (is_empty, is_partial) {
+        (false, _) => Err(CommandFailure::silent(FOUND)),
+        (true, true) => Err(CommandFailure::silent(PARTIAL)),
+        (true, false) => Ok(()),
+    }
+}
+
+fn print(
+    arguments: &RanksArguments,
+    run: &RankedRun,
+    found: &RankDivergences,
+) -> Result<(), CommandFailure> {
+    let mut out = console::out();
+    for finding in found.findings.iter().take(arguments.top) {
+        line!(out, "{}", sentence(run, finding))?;
+        if let Some(&last) = finding.later.last() {
+            let n = format::count(finding.later.len() as u64, "more time");
+            line!(out, "  again {n}, last in {}", operator(run, last))?;
+        }
+    }
+    let n = found.findings.len();
+    if n == 0 {
+        line!(out, "ranks agree in all that was checked")?;
+    } else {
+        writeln!(out, "\n{} in all", format::count(n as u64, "finding"))?;
+    }
+    if n > arguments.top {
+        line!(
+            out,
+            "the first {} are shown; `-n {n}` shows all",
+            arguments.top
+        )?;
+    }
+    let count = |n, noun| format::count(n, noun);
+    line!(
+        out,
+        "checked: {} computed again, {} by their results alone, {} with equal inputs on several \
+         ranks, {} where they are read",
+        count(found.n_recomputed, "collective"),
+        count(found.n_compared, "collective"),
+        count(found.n_replicated, "operator"),
+        count(found.n_edges, "tensor")
+    )?;
+    if found.n_unchecked > 0 || found.n_unknown > 0 || run.marks.n_unread > 0 {
+        line!(
+            out,
+            "not checked: {}; {} without digest, elements or statistics; {} could not be read",
+            count(found.n_unchecked, "collective"),
+            count(found.n_unknown, "tensor"),
+            count(run.marks.n_unread, "tensor")
+        )?;
+    }
+    ranked_run::print_coverage(&mut out, run)
+}
+
+/// One finding in words.
+fn sentence(run: &RankedRun, finding: &DivergenceFinding) -> String {
+    let at = execution(run, finding.run);
+    let slot = finding
+        .slot
+        .map_or_else(String::new, |slot| format!(" {slot}"));
+    let through = finding
+        .meeting
+        .map(|nth| meeting(run, nth))
+        .unwrap_or_default();
+    let others = match &finding.others[..] {
+        [] => String::new(),
+        others => format!("; {} agree", ranks_noun(others)),
+    };
+    let who = match (finding.is_each, &finding.ranks[..]) {
+        (true, ranks) => ranks_noun(ranks),
+        (false, ranks) => format!("one of {}", ranks_noun(ranks)),
+    };
+    match &finding.kind {
+        DivergenceKind::Desync(nth) => desync(run, &run.meetings.desyncs[*nth]),
+        DivergenceKind::WrongResult => {
+            let values = finding.difference.map_or_else(String::new, |difference| {
+                let [found, expected] = difference.values;
+                format!(
+                    " in {}; element {} is {found:?}, and {expected:?} was to be expected",
+                    format::count(difference.n_elements, "element"),
+                    difference.first
+                )
+            });
+            format!("{at}: the result of {through} is not what its ranks gave{values}{others}")
+        }
+        DivergenceKind::WrongOrder(order) => {
+            let order: Vec<String> = order.iter().map(u32::to_string).collect();
+            format!(
+                "{at}: the result of {through} has the right parts in a wrong order: those of ranks \
+                 {}{others}",
+                order.join(", ")
+            )
+        }
+        DivergenceKind::UnequalResults => format!(
+            "{who}, {}: {through} gave its ranks different results{others}",
+            operator(run, finding.run)
+        ),
+        DivergenceKind::OperatorDiffers => format!(
+            "{who}, {}:{slot} differs though all inputs are equal{others}{}",
+            operator(run, finding.run),
+            basis(finding.evidence)
+        ),
+        DivergenceKind::ReplicaDiffers => format!(
+            "{who}, {}:{slot} differs from other ranks, and nothing before explains it{others}{}",
+            operator(run, finding.run),
+            basis(finding.evidence)
+        ),
+        DivergenceKind::Overwritten(maker) => format!(
+            "{at}:{slot} is not what {} made: it was changed in between",
+            operator(run, *maker)
+        ),
+    }
+}
+
+fn basis(evidence: DivergenceEvidence) -> &'static str {
+    match evidence {
+        DivergenceEvidence::Placement => " (its placement says that it is replicated)",
+        DivergenceEvidence::History => " (in other steps they were equal)",
+        DivergenceEvidence::Statistics => " (by statistics)",
+        _ => "",
+    }
+}
+
+fn desync(run: &RankedRun, desync: &Desync) -> String {
+    let sides = desync.sides.iter().map(|side| {
+        let (verb, pronoun) = match side.ranks.len() {
+            1 => ("executes", "it"),
+            _ => ("execute", "each of them"),
+        };
+        let what = match (side.kind, side.run) {
+            (Some(kind), Some(index)) => {
+                format!("{verb} {kind} `{}`", run.dump.runs[index].op_name)
+            }
+            _ => "has none".to_owned(),
+        };
+        let n = format::count(side.n_calls as u64, "collective");
+        format!("{} {what} ({pronoun} has {n})", ranks_noun(&side.ranks))
+    });
+    let step = desync
+        .step
+        .map_or_else(String::new, |step| format!("step {step}, "));
+    format!(
+        "{step}group {}: ranks disagree which collective comes next, the {}: {}",
+        ranked_run::ranks(&desync.group),
+        ordinal(desync.nth as u64 + 1),
+        sides.collect::<Vec<_>>().join("; ")
+    )
+}
+
+fn against(
+    arguments: &RanksArguments,
+    run: &RankedRun,
+    other: &RankedRun,
+) -> Result<(), CommandFailure> {
+    let found = restart::compare(run, other);
+    if arguments.json {
+        let result = json!({
+            "paths": arguments.runs,
+            "against": arguments.against,
+            "run": document::run(run),
+            "restart": document::restart(run, &found),
+            "passed_over": passed_over::to_json(&run.dump.passed_over),
+        });
+        console::print_json(&result)?;
+    } else {
+        print_restart(arguments, run, &found)?;
+    }
+    let n_unread = run.marks.n_unread + other.marks.n_unread;
+    let is_partial = is_partial(run) || is_partial(other) || n_unread > 0;
+    let has_compared = found.n_tensors > 0;
+    end(found.differences.is_empty(), is_partial || !has_compared)
+}
+
+fn print_restart(
+    arguments: &RanksArguments,
+    run: &RankedRun,
+    found: &RestartComparison,
+) -> Result<(), CommandFailure> {
+    let mut out: Out = console::out();
+    for one in found.differences.iter().take(arguments.top) {
+        let what = match one.kind {
+            RestartDifferenceKind::Computed => "differs, though all inputs are equal",
+            RestartDifferenceKind::Received => "differs, though the rank gave the same",
+            RestartDifferenceKind::Input => "differs, and nothing before does",
+        };
+        let follows = if one.may_follow {
+            "; it may follow from another rank"
+        } else {
+            ""
+        };
+        line!(
+            out,
+            "{}: {} {what}{follows}",
+            execution(run, one.run),
+            one.slot
+        )?;
+    }
+    let n = found.differences.len();
+    match (n, found.n_tensors) {
+        (0, 0) => line!(
+            out,
+            "nothing was compared: no execution of both runs has known contents"
+        )?,
+        (0, _) => line!(
+            out,
+            "ranks did the same in both runs, in all that was compared"
+        )?,
+        _ => writeln!(
+            out,
+            "\n{} in all",
+            format::count_as(n as u64, ["rank differs", "ranks differ"])
+        )?,
+    }
+    line!(
+        out,
+        "compared: {} of {}; {} in one run alone",
+        format::count(found.n_tensors, "tensor"),
+        format::count(found.n_compared, "execution"),
+        format::count(found.n_single, "execution")
+    )?;
+    if !found.single_ranks.is_empty() {
+        line!(out, "in one run alone: {}", ranks_noun(&found.single_ranks))?;
+    }
+    ranked_run::print_coverage(&mut out, run)
+}
