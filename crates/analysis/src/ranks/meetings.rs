@@ -201,6 +201,37 @@ impl Meetings {
         found
     }
 
+    /// Of each rank that takes part in collectives of at most `n_ranks` ranks, the lowest that these
+    /// connect it with; sends and receives do not count.
+    pub(super) fn connected(&self, n_ranks: u64) -> HashMap<u32, u32> {
+        let mut groups: HashSet<&[u32]> = HashSet::new();
+        for meeting in &self.meetings {
+            let is_pair = matches!(
+                meeting.kind,
+                CollectiveKind::Receive(_) | CollectiveKind::Send(_)
+            );
+            if !is_pair && meeting.group.len() as u64 <= n_ranks {
+                groups.insert(&meeting.group);
+            }
+        }
+        let mut lowest: HashMap<u32, u32> = HashMap::new();
+        for &rank in groups.iter().copied().flatten() {
+            lowest.insert(rank, rank);
+        }
+        loop {
+            let mut has_changed = false;
+            for group in &groups {
+                let least = group.iter().map(|rank| lowest[rank]).min();
+                for rank in group.iter() {
+                    has_changed |= lowest.insert(*rank, least.unwrap_or(*rank)) != least;
+                }
+            }
+            if !has_changed {
+                return lowest;
+            }
+        }
+    }
+
     /// Matches the calls of a group in a step, up to the first on which ranks disagree.
     fn match_group(
         &mut self,

@@ -11,6 +11,7 @@ use super::divergence::{
     minority,
 };
 use super::run::RankedRun;
+use crate::compare::result::SlotKey;
 use crate::compare::side::{ExecutionSlot, SlotRef};
 use crate::tables::rows::statistics_of;
 
@@ -40,6 +41,9 @@ const OF_RANK: [&str; 22] = [
     "embedding",
     "constant",
 ];
+
+/// Tensors that are told of, at most: following each through all collectives takes time.
+const N_KEPT_MAX: usize = 256;
 
 /// An operator of the program on any rank and step: type, name, model and which call in the step.
 type Operator<'a> = (&'a str, &'a str, Option<&'a str>, usize);
@@ -163,7 +167,9 @@ fn is_known_equal(
     };
     let placements = [output(a.1)?, output(b.1)?].map(placement);
     if let [Some(a), Some(b)] = placements {
-        let is_replicated = replica_key(a) == replica_key(b);
+        // With equal coordinates they are of two meshes, such as those of two pipeline stages.
+        let is_one_mesh = coordinates(a) != coordinates(b);
+        let is_replicated = is_one_mesh && replica_key(a) == replica_key(b);
         return is_replicated.then_some(Some(DivergenceEvidence::Placement));
     }
     let op_type = run.dump.runs[a.1].op_type.to_ascii_lowercase();
@@ -172,31 +178,29 @@ fn is_known_equal(
     (!is_of_rank && is_one_against_all).then_some(None)
 }
 
-fn first_output(run: &RankedRun, executions: &[(u32, usize)], apart: &Minority) -> Option<usize> {
+/// The first output in which a member that stands apart differs from another.
+fn first_output(run: &RankedRun, executions: &[(u32, usize)], apart: &Minority) -> Option<SlotKey> {
     let index = executions[apart.accused[0]].1;
     let other = apart.others.first().or(apart.accused.get(1))?;
     let other = executions[*other].1;
     let slots = run.dump.runs[index].slots.iter().enumerate();
     let mut outputs = slots.filter(|(_, slot)| slot.side == SlotSide::Output);
     let first = outputs.find(|(at, _)| run.marks.get(index, *at) != run.marks.get(other, *at));
-    first.map(|(at, _)| at)
+    first.map(|(_, slot)| slot.key())
 }
 
 fn finding(
     kind: DivergenceKind,
     executions: &[(u32, usize)],
     apart: Minority,
-    slot: Option<usize>,
+    slot: Option<SlotKey>,
     evidence: DivergenceEvidence,
 ) -> DivergenceFinding {
     let ranks = |members: &[usize]| members.iter().map(|&at| executions[at].0).collect();
     DivergenceFinding {
         kind,
         run: executions[apart.accused[0]].1,
-        slot: slot.map(|slot| crate::compare::result::SlotKey {
-            side: SlotSide::Output,
-            index: u32::try_from(slot).unwrap_or(0),
-        }),
+        slot,
         ranks: ranks(&apart.accused),
         is_each: apart.is_each,
         others: ranks(&apart.others),
@@ -226,6 +230,48 @@ fn replica_key(placement: &Placement) -> Vec<(String, Option<u32>)> {
     axes.chain(shape).collect()
 }
 
+fn coordinates(placement: &Placement) -> Vec<u32> {
+    placement.axes.iter().map(|axis| axis.coordinate).collect()
+}
+
+/// Of each rank the lowest of its mesh, by the number of ranks of a mesh.
+type ConnectedRanks = HashMap<u64, HashMap<u32, u32>>;
+
+/// Parts members with equal placements into those of one mesh. A run may have several meshes with
+/// equal names, as pipeline stages have, and nothing in a placement tells them apart: two members
+/// with equal coordinates are of two. Ranks that meet in collectives of no more ranks than the mesh
+/// has are of one then; members of which that does not tell are left out.
+fn of_one_mesh(
+    run: &RankedRun,
+    connected: &mut ConnectedRanks,
+    executions: &[(u32, usize)],
+    members: Vec<usize>,
+    slot: usize,
+) -> Vec<Vec<usize>> {
+    let placement_of = |at: usize| placement(run.dump.runs[executions[at].1].slots.get(slot)?);
+    let has_duplicates = |members: &[usize]| {
+        let mut known = HashSet::new();
+        let mut placements = members.iter().filter_map(|&at| placement_of(at));
+        placements.any(|placement| !known.insert(coordinates(placement)))
+    };
+    if !has_duplicates(&members) {
+        return vec![members];
+    }
+    let sizes = members.first().and_then(|&at| placement_of(at));
+    let sizes = sizes.map(|placement| placement.axes.iter().map(|axis| u64::from(axis.size)));
+    let n_ranks = sizes.map_or(0, Iterator::product::<u64>);
+    let connected = connected.entry(n_ranks);
+    let connected = connected.or_insert_with(|| run.meetings.connected(n_ranks));
+    let mut of_mesh: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    for at in members {
+        if let Some(&mesh) = connected.get(&executions[at].0) {
+            of_mesh.entry(mesh).or_default().push(at);
+        }
+    }
+    let parts = of_mesh.into_values();
+    parts.filter(|part| !has_duplicates(part)).collect()
+}
+
 /// A tensor that differs on some ranks, in a step.
 struct TensorCandidate {
     finding: DivergenceFinding,
@@ -237,20 +283,26 @@ struct TensorCandidate {
 /// explains it.
 pub(super) fn placed(run: &RankedRun, before: &[DivergenceFinding]) -> Vec<DivergenceFinding> {
     let mut candidates = Vec::new();
+    let mut connected = ConnectedRanks::new();
     for steps in operators_of(run) {
         for executions in steps.values() {
             let n_slots = executions
                 .iter()
                 .map(|(_, index)| run.dump.runs[*index].slots.len());
             for slot in 0..n_slots.max().unwrap_or(0) {
-                candidates.extend(placed_apart(run, executions, slot));
+                candidates.extend(placed_apart(run, &mut connected, executions, slot));
             }
         }
     }
     unexplained(run, before, candidates)
 }
 
-fn placed_apart(run: &RankedRun, executions: &[(u32, usize)], slot: usize) -> Vec<TensorCandidate> {
+fn placed_apart(
+    run: &RankedRun,
+    connected: &mut ConnectedRanks,
+    executions: &[(u32, usize)],
+    slot: usize,
+) -> Vec<TensorCandidate> {
     let mut replicas: BTreeMap<Vec<(String, Option<u32>)>, Vec<usize>> = BTreeMap::new();
     for (at, (_, index)) in executions.iter().enumerate() {
         let tensor = run.dump.runs[*index].slots.get(slot);
@@ -259,11 +311,10 @@ fn placed_apart(run: &RankedRun, executions: &[(u32, usize)], slot: usize) -> Ve
         }
     }
     let groups = replicas.into_values().filter(|members| members.len() > 1);
-    let apart = groups.filter_map(|members| {
-        let (classes, is_of_bits) = classes_of(run, executions, &members, slot)?;
-        // A difference of statistics is one; that they are equal proves nothing.
-        let _ = is_of_bits;
-        let apart = minority(classes)?;
+    let meshes = groups.flat_map(|all| of_one_mesh(run, connected, executions, all, slot));
+    let apart = meshes.filter_map(|members| {
+        // Ranks whose statistics differ differ; that they are equal is no finding.
+        let apart = minority(classes_of(run, executions, &members, slot)?)?;
         Some(candidate(
             run,
             executions,
@@ -281,15 +332,14 @@ fn classes_of(
     executions: &[(u32, usize)],
     members: &[usize],
     slot: usize,
-) -> Option<(Vec<Vec<usize>>, bool)> {
+) -> Option<Vec<Vec<usize>>> {
     let mut classes: BTreeMap<ContentMark, Vec<usize>> = BTreeMap::new();
     for &at in members {
         let mark = run.marks.get(executions[at].1, slot)?;
         classes.entry(mark).or_default().push(at);
     }
     let kinds: HashSet<MarkKind> = classes.keys().map(|mark| mark.kind).collect();
-    let is_of_bits = kinds.contains(&MarkKind::Bits);
-    (kinds.len() == 1).then(|| (classes.into_values().collect(), is_of_bits))
+    (kinds.len() == 1).then(|| classes.into_values().collect())
 }
 
 fn candidate(
@@ -301,9 +351,9 @@ fn candidate(
 ) -> TensorCandidate {
     let accused = apart.accused.iter().map(|&at| executions[at].1).collect();
     let kind = DivergenceKind::ReplicaDiffers;
-    let mut finding = finding(kind, executions, apart, None, evidence);
-    let tensor = run.dump.runs[finding.run].slots.get(slot);
-    finding.slot = tensor.map(ExecutionSlot::key);
+    let first = executions[apart.accused[0]].1;
+    let key = run.dump.runs[first].slots.get(slot).map(ExecutionSlot::key);
+    let finding = finding(kind, executions, apart, key, evidence);
     TensorCandidate { finding, accused }
 }
 
@@ -326,6 +376,9 @@ fn unexplained(
     }
     let mut kept = Vec::new();
     for candidate in candidates {
+        if kept.len() == N_KEPT_MAX {
+            break;
+        }
         let step = run.dump.runs[candidate.finding.run].place.step;
         if first_desync.is_some_and(|first| step >= first) {
             continue;
@@ -406,7 +459,7 @@ pub(super) fn equal_before(
                 let members: Vec<usize> = (0..executions.len())
                     .filter(|&at| is_weight(run, executions[at].1, slot))
                     .collect();
-                let Some((classes, _)) = classes_of(run, executions, &members, slot) else {
+                let Some(classes) = classes_of(run, executions, &members, slot) else {
                     continue;
                 };
                 let ranks = |class: &[usize]| -> Vec<u32> {

@@ -11,7 +11,7 @@ use opscope_analysis::ranks::spread::{
 };
 use serde_json::json;
 
-use crate::commands::ranked_run::{self, execution, meeting, operator, ordinal, ranks_noun};
+use crate::commands::ranked_run::{self, execution, meeting, operator, ranks_noun};
 use crate::console::{self, Out, line, tell};
 use crate::exit::{CommandFailure, FOUND, PARTIAL};
 use crate::{format, passed_over};
@@ -148,24 +148,25 @@ fn print_origin(
     before: &str,
 ) -> Result<(), CommandFailure> {
     line!(out, "{before}{}", cause(run, origin))?;
-    // Ranks that one collective reached are told together.
-    let mut reached = &origin.reached[..];
-    while let Some(first) = reached.first() {
-        let n = reached
-            .iter()
-            .take_while(|one| one.meeting == first.meeting)
-            .count();
-        let (together, rest) = reached.split_at(n);
-        reached = rest;
-        let ranks: Vec<u32> = together.iter().map(|one| one.rank).collect();
-        let step = run.dump.runs[first.run].place.step;
-        let step = step.map_or_else(String::new, |step| format!(", step {step}"));
+    // Ranks that one collective reached are told together; those that the collective reached which
+    // the origin itself is were told above.
+    let mut meetings: Vec<usize> = Vec::new();
+    for one in &origin.reached {
+        if origin.meeting != Some(one.meeting) && !meetings.contains(&one.meeting) {
+            meetings.push(one.meeting);
+        }
+    }
+    for nth in meetings {
+        let together = origin.reached.iter().filter(|one| one.meeting == nth);
+        let ranks = distinct(together.clone().map(|one| one.rank).collect());
+        let from = distinct(together.map(|one| one.from).collect());
         line!(
             out,
-            "  reached {} through {}{step}, from rank {}",
-            ranks_noun(&distinct(ranks)),
-            meeting(run, first.meeting),
-            first.from
+            "  reached {} through {}{}, from {}",
+            ranks_noun(&ranks),
+            meeting(run, nth),
+            step(run, nth),
+            ranks_noun(&from)
         )?;
     }
     if let Some(&last) = origin.later.last() {
@@ -189,39 +190,32 @@ fn cause(run: &RankedRun, origin: &NonFiniteOrigin) -> String {
             format!("made by {at}: {counts} of infinities that may be wanted")
         }
         OriginCause::Given => format!("given to {at}: an input has it from outside the dump"),
-        OriginCause::Overflow => {
-            let through = origin
-                .meeting
-                .map_or_else(String::new, |nth| meeting(run, nth));
-            let step = run.dump.runs[origin.run].place.step;
-            let step = step.map_or_else(String::new, |step| format!(", step {step}"));
-            format!(
-                "made by {through}{step}: what its ranks gave is finite, and the dtype cannot hold \
-                 the result"
-            )
-        }
-        OriginCause::Collective => {
-            let through = origin
-                .meeting
-                .map_or_else(String::new, |nth| meeting(run, nth));
-            format!(
-                "came out of {through} on {at}: what its ranks gave is finite, and no sum of it \
-                 is known to overflow"
-            )
-        }
+        OriginCause::Overflow => format!(
+            "made by {}: what its ranks gave is finite, and the dtype cannot hold the result",
+            through(run, origin)
+        ),
+        OriginCause::Collective => format!(
+            "came out of {} on {}: what its ranks gave is finite, and no sum of it is known to \
+             overflow",
+            through(run, origin),
+            ranks_noun(&ranks_of(run, origin))
+        ),
         OriginCause::Received => {
             let missing = of_meeting
                 .map(|meeting| &meeting.missing[..])
                 .unwrap_or_default();
-            let through = match origin.meeting {
-                Some(nth) => meeting(run, nth),
-                None => format!("a collective, the {} execution", position(run, origin.run)),
-            };
             let why = match missing {
                 [] => "nothing tells which ranks took part".to_owned(),
                 ranks => format!("the dump of {} is missing", ranks_noun(ranks)),
             };
-            format!("received by {at} through {through}: {why}")
+            match origin.meeting {
+                None => format!("received by {at}: {why}"),
+                Some(_) => format!(
+                    "received by {} through {}: {why}",
+                    ranks_noun(&ranks_of(run, origin)),
+                    through(run, origin)
+                ),
+            }
         }
         OriginCause::Unknown => {
             format!("first seen at {at}: {counts}; not all was dumped that could tell who made it")
@@ -229,7 +223,23 @@ fn cause(run: &RankedRun, origin: &NonFiniteOrigin) -> String {
     }
 }
 
-fn position(run: &RankedRun, index: usize) -> String {
-    let place = run.places[index];
-    place.map_or_else(String::new, |place| ordinal(place.position as u64 + 1))
+/// The collective that an origin is, with its step.
+fn through(run: &RankedRun, origin: &NonFiniteOrigin) -> String {
+    let of_meeting = origin
+        .meeting
+        .map(|nth| format!("{}{}", meeting(run, nth), step(run, nth)));
+    of_meeting.unwrap_or_default()
+}
+
+/// The ranks that had it first: several where a collective gave it out.
+fn ranks_of(run: &RankedRun, origin: &NonFiniteOrigin) -> Vec<u32> {
+    let reached = origin.reached.iter();
+    let same = reached.filter(|one| Some(one.meeting) == origin.meeting);
+    let ranks = same.map(|one| one.rank);
+    distinct(ranks.chain([run.rank_of(origin.run)]).collect())
+}
+
+fn step(run: &RankedRun, nth: usize) -> String {
+    let step = run.meetings.meetings[nth].step;
+    step.map_or_else(String::new, |step| format!(", step {step}"))
 }
