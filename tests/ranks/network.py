@@ -141,10 +141,7 @@ class Simulation:
         activations: dict[int, Value] = {}
         for stage in range(self.mesh.pp):
             ranks = [r for r in everybody if self.mesh.place(r)[0] == stage]
-            if stage == 0:
-                x = self._embed(ranks, batches)
-            else:
-                x = self.send(stage, ranks, activations)
+            x = self._embed(ranks, batches) if stage == 0 else self.send(stage, ranks, activations)
             activations = self._stage(stage, ranks, x, rates)
         return self.executions
 
@@ -154,7 +151,8 @@ class Simulation:
         return self.compute("embed", "aten.mul.Tensor", ranks, lambda r: [inputs[r]], lambda a: a * 0.5, "x", rows)
 
     def _stage(self, stage: int, ranks: list[int], x: dict[int, Value], rates: dict[int, Value]) -> dict[int, Value]:
-        if self.pattern == "sequence":
+        # Later stages are handed the rows of each part.
+        if self.pattern == "sequence" and stage == 0:
             n = self.n_rows // self.mesh.tp
             x = self.compute(
                 "scatter_rows",

@@ -6,6 +6,7 @@ use opscope_tensor::digest::{xxh3_128, xxh3_128_parts};
 use crate::compare::side::{ComparedDump, ExecutionSlot, OperatorExecution};
 use crate::elements::LastFile;
 use crate::job;
+use crate::survey::non_finite;
 use crate::tables::rows::statistics_of;
 
 /// Titles of digests, in lower case.
@@ -79,21 +80,21 @@ impl ContentMarks {
     }
 }
 
-/// The mark of what an execution makes, without reading elements; none where NaN are among it, which
-/// make equal what was different.
-pub(super) fn mark_of_outputs(run: &OperatorExecution) -> Option<ContentMark> {
+/// The mark of what an execution makes, and whether it is without NaN and infinities; elements are
+/// read where the dump has nothing else.
+pub(super) fn mark_of_outputs(run: &OperatorExecution) -> Option<(ContentMark, bool)> {
     let outputs = run
         .slots
         .iter()
         .filter(|slot| slot.side == SlotSide::Output);
-    let mut outputs = outputs.peekable();
-    outputs.peek()?;
-    let is_finite = |slot: &ExecutionSlot| {
-        let counts = statistics_of(slot).counts;
-        counts[..3].iter().all(|count| count.unwrap_or(0) == 0)
-    };
-    let marks = outputs.map(|slot| (slot, mark(slot, None).filter(|_| is_finite(slot))));
-    joined(marks)
+    let outputs: Vec<&ExecutionSlot> = outputs.collect();
+    let is_finite = outputs.iter().all(|slot| non_finite(slot) == Some([0, 0]));
+    outputs.first()?;
+    let mut file = LastFile::default();
+    let marks = outputs
+        .into_iter()
+        .map(|slot| (slot, mark(slot, Some((&mut file, &mut 0)))));
+    Some((joined(marks)?, is_finite))
 }
 
 /// One mark for several slots.

@@ -55,13 +55,25 @@ pub(super) fn by_contents(dump: &ComparedDump, calls: Vec<Call>) -> (GroupedCall
     }
     let mut keys: Vec<Site> = sites.keys().cloned().collect();
     keys.sort();
+    let classes: HashMap<&Site, Vec<Classes>> = keys
+        .iter()
+        .map(|site| {
+            (
+                site,
+                sites[site]
+                    .iter()
+                    .map(|calls| classes_of(dump, calls))
+                    .collect(),
+            )
+        })
+        .collect();
     let known: HashMap<&Site, Partition> = keys
         .iter()
-        .filter_map(|site| Some((site, partition_of(dump, &sites[site])?)))
+        .filter_map(|site| Some((site, partition_of(&classes[site])?)))
         .collect();
     let mut grouped: BTreeMap<(Option<u64>, Vec<u32>), Vec<Call>> = BTreeMap::new();
     for site in &keys {
-        let partition = known.get(site).or_else(|| borrowed(&known, site.0));
+        let partition = chosen(&known, site, &classes[site]);
         for calls in sites.remove(site).unwrap_or_default() {
             for call in calls {
                 let mut groups = partition.into_iter().flatten();
@@ -93,38 +105,89 @@ fn ranks_with_one_sequence(of_rank: BTreeMap<u32, Vec<Call>>) -> Vec<Vec<Vec<Cal
     alike.into_values().collect()
 }
 
-/// The groups that a collective has in all steps in which its results tell any.
-fn partition_of(dump: &ComparedDump, steps: &[Vec<Call>]) -> Option<Partition> {
-    let mut known: Option<Partition> = None;
-    for calls in steps {
-        let Some(partition) = even_partition(dump, calls) else {
-            continue;
+/// Ranks by equal results of a collective in a step.
+#[derive(Default)]
+struct Classes {
+    /// Empty where the kind gives different results, or not all are known.
+    ranks: Partition,
+    /// Whether a NaN or an infinity is among the results, which makes equal what was different.
+    has_non_finite: bool,
+}
+
+fn classes_of(dump: &ComparedDump, calls: &[Call]) -> Classes {
+    let gives_all_the_same = calls.first().is_some_and(|call| {
+        matches!(
+            call.kind,
+            CollectiveKind::AllReduce(_) | CollectiveKind::AllGather | CollectiveKind::Broadcast(_)
+        )
+    });
+    let mut classes = Classes::default();
+    if !gives_all_the_same {
+        return classes;
+    }
+    let mut of_mark: HashMap<_, Vec<u32>> = HashMap::new();
+    for call in calls {
+        let Some((mark, is_finite)) = mark_of_outputs(&dump.runs[call.run]) else {
+            return classes;
         };
+        classes.has_non_finite |= !is_finite;
+        of_mark.entry(mark).or_default().push(call.rank);
+    }
+    classes.ranks = of_mark.into_values().collect();
+    classes
+}
+
+/// The groups that a collective has in all steps in which its results tell any: groups of one size
+/// with two ranks or more.
+fn partition_of(steps: &[Classes]) -> Option<Partition> {
+    let mut known: Option<Partition> = None;
+    let telling = steps
+        .iter()
+        .filter(|step| !step.has_non_finite && is_even(&step.ranks));
+    for step in telling {
         // Groups with equal results by chance, as of zeros, are told apart by other steps.
         known = Some(match known {
-            Some(known) => refined(&known, &partition),
-            None => partition,
+            Some(known) => refined(&known, &step.ranks),
+            None => step.ranks.clone(),
         });
     }
     known.filter(is_even)
 }
 
-/// Ranks by equal results, if these are groups of one size with two ranks or more.
-fn even_partition(dump: &ComparedDump, calls: &[Call]) -> Option<Partition> {
-    let gives_all_the_same = matches!(
-        calls.first()?.kind,
-        CollectiveKind::AllReduce(_) | CollectiveKind::AllGather | CollectiveKind::Broadcast(_)
-    );
-    if !gives_all_the_same {
-        return None;
+/// The groups of a collective: its own, or those of others of its kind that fit its results in
+/// every step where its own do not. A rank may have left its group in a step, but several groups
+/// that are the same by chance until one of them gets something else look alike.
+fn chosen<'a>(
+    known: &'a HashMap<&Site, Partition>,
+    site: &Site,
+    steps: &[Classes],
+) -> Option<&'a Partition> {
+    let fits = |partition: &Partition| {
+        let mut classes = steps.iter().filter(|step| !step.ranks.is_empty());
+        classes.all(|step| {
+            partition.iter().all(|group| {
+                let mut classes = step.ranks.iter();
+                classes.any(|class| group.iter().all(|rank| class.contains(rank)))
+            })
+        })
+    };
+    let own = known.get(site);
+    if own.is_some_and(fits) {
+        return own;
     }
-    let mut of_mark: HashMap<_, Vec<u32>> = HashMap::new();
-    for call in calls {
-        let mark = mark_of_outputs(&dump.runs[call.run])?;
-        of_mark.entry(mark).or_default().push(call.rank);
+    let of_kind = known.iter().filter(|(other, _)| other.0 == site.0);
+    let others: BTreeSet<&Partition> = of_kind.map(|(_, partition)| partition).collect();
+    let is_checked = steps.iter().any(|step| !step.ranks.is_empty());
+    let fitting = others.iter().filter(|other| is_checked && fits(other));
+    // The fewest groups say the most.
+    let fitting = fitting.min_by_key(|partition| partition.len());
+    match (fitting, own) {
+        (Some(fitting), _) => Some(fitting),
+        (None, Some(own)) => Some(own),
+        // Of one that tells nothing itself, all others have to have the same.
+        (None, None) if others.len() == 1 => others.first().copied(),
+        (None, None) => None,
     }
-    let partition = of_mark.into_values().collect();
-    is_even(&partition).then_some(partition)
 }
 
 fn is_even(partition: &Partition) -> bool {
@@ -145,11 +208,4 @@ fn refined(first: &Partition, second: &Partition) -> Partition {
         }
     }
     refined
-}
-
-/// The groups of the other collectives of a kind, if they all have the same.
-fn borrowed<'a>(known: &'a HashMap<&Site, Partition>, kind: &str) -> Option<&'a Partition> {
-    let mut of_kind = known.iter().filter(|(site, _)| site.0 == kind);
-    let (_, first) = of_kind.next()?;
-    of_kind.all(|(_, other)| other == first).then_some(first)
 }

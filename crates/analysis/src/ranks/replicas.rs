@@ -78,11 +78,8 @@ fn operators_of(run: &RankedRun) -> Vec<Executions> {
 /// Tells of operators that made something else of equal inputs than other ranks.
 pub(super) fn operators(run: &RankedRun, found: &mut RankDivergences) {
     for steps in operators_of(run) {
-        let is_collective = |index: usize| {
-            run.meetings.of_run.contains_key(&index) || run.meetings.unmatched.contains_key(&index)
-        };
         let mut first = steps.values().flatten();
-        if first.any(|(_, index)| is_collective(*index)) {
+        if first.any(|(_, index)| run.is_collective(*index)) {
             continue;
         }
         let marks: Vec<HashMap<usize, [ContentMark; 2]>> =

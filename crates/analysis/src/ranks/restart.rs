@@ -145,11 +145,9 @@ fn difference(
         }
     }
     let (side, slot) = first?;
-    let is_collective =
-        run.meetings.of_run.contains_key(&index) || run.meetings.unmatched.contains_key(&index);
     let kind = match side {
         SlotSide::Input => RestartDifferenceKind::Input,
-        SlotSide::Output if is_collective => RestartDifferenceKind::Received,
+        SlotSide::Output if run.is_collective(index) => RestartDifferenceKind::Received,
         SlotSide::Output => RestartDifferenceKind::Computed,
     };
     Some(RestartDifference {

@@ -122,6 +122,11 @@ impl RankedRun {
         rank(&self.dump.runs[run])
     }
 
+    /// Whether an execution is one of a collective.
+    pub fn is_collective(&self, run: usize) -> bool {
+        self.meetings.of_run.contains_key(&run) || self.meetings.unmatched.contains_key(&run)
+    }
+
     /// A key that sorts executions of all ranks so that what comes before another by the order of
     /// ranks and collectives stands before it: step, level, rank and place.
     pub fn sort_key(&self, run: usize) -> (Option<u64>, u32, usize, usize) {

@@ -136,7 +136,7 @@ pub fn trace(run: &RankedRun, n_threads: usize) -> NonFiniteSpread {
     let survey = survey(&run.dump, n_threads);
     let first_bad = run.ranks.iter().map(|sequence| {
         let mut runs = sequence.runs.iter();
-        runs.position(|&one| is_bad(&survey, one))
+        runs.position(|&one| is_bad(run, &survey, one))
             .unwrap_or(usize::MAX)
     });
     let mut search = OriginSearch {
@@ -174,11 +174,12 @@ pub fn trace(run: &RankedRun, n_threads: usize) -> NonFiniteSpread {
     spread
 }
 
-/// Whether an execution has a NaN or an infinity among its outputs that is no mask.
-fn is_bad(survey: &DumpSurvey, run: usize) -> bool {
-    let found = &survey.executions[run];
+/// Whether an execution has a NaN or an infinity among its outputs that is no mask. A collective
+/// chooses and fills in nothing, whatever words its type has.
+fn is_bad(run: &RankedRun, survey: &DumpSurvey, index: usize) -> bool {
+    let found = &survey.executions[index];
     found.n_nan.unwrap_or(0) + found.n_inf.unwrap_or(0) > 0
-        && found.role != Some(SpreadRole::MayBeMask)
+        && (found.role != Some(SpreadRole::MayBeMask) || run.is_collective(index))
 }
 
 /// Whether what a call of a collective was given has a NaN or an infinity; none if that is unknown.
@@ -206,15 +207,15 @@ impl OriginSearch<'_> {
             let (nth_rank, sequence) = sequence;
             for (position, &index) in sequence.runs.iter().enumerate() {
                 let is_collective = run.meetings.of_run.contains_key(&index);
-                if is_collective || !is_bad(self.survey, index) {
+                if is_collective || !is_bad(run, self.survey, index) {
                     continue;
                 }
                 let is_first = self.first_bad[nth_rank] == position;
                 let is_unmatched = run.meetings.unmatched.contains_key(&index);
                 let cause = match self.survey.executions[index].role {
-                    Some(SpreadRole::MakesNan | SpreadRole::MakesInf) if is_unmatched => {
-                        Some(OriginCause::Received)
-                    }
+                    Some(SpreadRole::HandsOn | SpreadRole::TurnsInfToNan) if is_unmatched => None,
+                    // A rank that had one before may have given it.
+                    _ if is_unmatched => is_first.then_some(OriginCause::Received),
                     Some(SpreadRole::MakesNan | SpreadRole::MakesInf) => {
                         Some(OriginCause::Computed)
                     }
@@ -250,7 +251,10 @@ impl OriginSearch<'_> {
     fn add_meetings(&mut self) {
         for (nth, meeting) in self.run.meetings.meetings.iter().enumerate() {
             let mut takers = meeting.takers();
-            let Some(first) = takers.find(|call| is_bad(self.survey, call.run)).copied() else {
+            let Some(first) = takers
+                .find(|call| is_bad(self.run, self.survey, call.run))
+                .copied()
+            else {
                 continue;
             };
             let given: Vec<Option<bool>> = meeting
@@ -341,7 +345,7 @@ fn follow(run: &RankedRun, survey: &DumpSurvey, origin: &NonFiniteOrigin) -> Vec
         let call = &meeting.calls[at];
         let is_news = meeting.takes(at)
             && has_it[call.place.nth_rank] == usize::MAX
-            && is_bad(survey, call.run);
+            && is_bad(run, survey, call.run);
         if !is_news {
             continue;
         }
