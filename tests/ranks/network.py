@@ -408,6 +408,8 @@ class Simulation:
             if len(group) == 1:
                 continue
             taking_part = [rank for rank in group if not self._is_at("skip", rank, name)]
+            # Who leaves it out goes on with what is in the place of the result.
+            made |= {rank: Value(value, values[rank].array, placement) for rank in group if rank not in taking_part}
             outputs = work(kind, [values[rank].array for rank in taking_part])
             for rank, array in zip(taking_part, outputs, strict=True):
                 other_kind = "broadcast(0)" if self._is_at("desync", rank, name) else kind

@@ -11,6 +11,7 @@
 //! | [`content`] | whether tensors are equal, and how certain that is |
 //! | [`recomputed`] | a collective's results, computed again from what it was given |
 //! | [`spread`] | which rank made a NaN first, and through which collectives it went |
+//! | [`overflow_order`] | overflow records of several ranks in that order |
 //! | [`divergence`] | where replicas stop agreeing, and whose fault that is |
 //! | [`restart`] | the same ranks in another run |
 //! | [`document`] | findings for programs |
@@ -24,6 +25,7 @@ pub mod document;
 mod groups;
 pub mod meetings;
 pub mod order;
+pub mod overflow_order;
 pub mod recomputed;
 mod replicas;
 pub mod restart;

@@ -470,9 +470,22 @@ fn is_unchanged(run: &RankedRun, reader: usize, at: usize, maker: SlotRef) -> Op
 /// its call, unless its result is known to be right.
 fn is_settled(run: &RankedRun, fits: &[MeetingFits], maker: usize) -> bool {
     match run.meetings.of_run.get(&maker) {
-        Some(&(nth, at)) => fits[nth][at] == Some(ResultFit::Fits),
+        Some(&(nth, at)) => fits[nth][at] == Some(ResultFit::Fits) || has_one_result(run, nth),
         None => !run.meetings.unmatched.contains_key(&maker),
     }
+}
+
+/// Whether all ranks of a collective were shown the same result, to the bit, and it is another than
+/// what they gave.
+fn has_one_result(run: &RankedRun, nth: usize) -> bool {
+    let calls = run.meetings.meetings[nth].calls.iter();
+    let marks = calls.map(|call| {
+        let given = run.marks.of_side(&run.dump, call.run, SlotSide::Input);
+        let result = run.marks.of_side(&run.dump, call.run, SlotSide::Output);
+        result.filter(|mark| mark.kind == MarkKind::Bits && given != result)
+    });
+    let marks: HashSet<Option<ContentMark>> = marks.collect();
+    marks.len() == 1 && !marks.contains(&None)
 }
 
 /// Whether an operator of this type may write to its inputs.

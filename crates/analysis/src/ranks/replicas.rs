@@ -452,6 +452,7 @@ pub(super) fn equal_before(
             .max();
         for slot in 0..n_slots.unwrap_or(0) {
             let mut equal: Option<Vec<Vec<u32>>> = None;
+            let mut last = HashMap::new();
             for executions in steps.values() {
                 let members: Vec<usize> = (0..executions.len())
                     .filter(|&at| is_weight(run, executions[at].1, slot))
@@ -465,6 +466,9 @@ pub(super) fn equal_before(
                 let now: Vec<Vec<u32>> = classes.iter().map(|class| ranks(class)).collect();
                 for group in equal.iter().flatten().filter(|group| group.len() > 1) {
                     let apart = split(&now, group);
+                    let apart = apart.filter(|parts| {
+                        parts[1].len() > 1 || is_one_alone_changed(run, &last, executions, slot)
+                    });
                     if let Some(apart) = apart.and_then(|apart| at_ranks(executions, apart)) {
                         let evidence = DivergenceEvidence::History;
                         candidates.push(candidate(run, executions, apart, slot, evidence));
@@ -474,10 +478,37 @@ pub(super) fn equal_before(
                     Some(equal) => intersected(&equal, &now),
                     None => now,
                 });
+                last = marks_of(run, executions, slot);
             }
         }
     }
     unexplained(run, before, candidates)
+}
+
+/// The marks of a tensor by ranks.
+fn marks_of(
+    run: &RankedRun,
+    executions: &[(u32, usize)],
+    slot: usize,
+) -> HashMap<u32, ContentMark> {
+    let marks = executions.iter();
+    let marks = marks.filter_map(|&(rank, index)| Some((rank, run.marks.get(index, slot)?)));
+    marks.collect()
+}
+
+/// Whether a tensor is on one rank alone another than in the step before. Two ranks that were given
+/// the same data once look like two with the same weights, but both get others then.
+fn is_one_alone_changed(
+    run: &RankedRun,
+    last: &HashMap<u32, ContentMark>,
+    executions: &[(u32, usize)],
+    slot: usize,
+) -> bool {
+    let now = marks_of(run, executions, slot);
+    let changed = now
+        .iter()
+        .filter(|(rank, mark)| last.get(rank).is_some_and(|last| last != *mark));
+    changed.count() == 1
 }
 
 /// A group of ranks by the classes of a step, if one alone has left it.
@@ -525,6 +556,9 @@ fn intersected(equal: &[Vec<u32>], now: &[Vec<u32>]) -> Vec<Vec<u32>> {
     both.filter(|both| !both.is_empty()).collect()
 }
 
+/// Elements that a weight has at least: few numbers are equal by chance.
+const N_WEIGHT_ELEMENTS_MIN: u64 = 16;
+
 /// Whether a slot may be a weight: floating-point numbers that the dump shows nobody make, of two
 /// axes or more, and no mask of zeros and ones or infinities.
 fn is_weight(run: &RankedRun, index: usize, slot: usize) -> bool {
@@ -547,6 +581,10 @@ fn is_weight(run: &RankedRun, index: usize, slot: usize) -> bool {
     tensor.side == SlotSide::Input
         && is_number
         && !is_mask
+        && !run.is_collective(index)
         && tensor.shape.as_ref().is_some_and(|shape| shape.len() > 1)
+        && tensor
+            .n_elements()
+            .is_some_and(|n| n >= N_WEIGHT_ELEMENTS_MIN)
         && run.dump.producer_of(at).is_none()
 }

@@ -1,17 +1,21 @@
 //! `opscope overflow`.
 
+use std::collections::HashSet;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use opscope_analysis::convert::{self, ConvertedForm};
 use opscope_analysis::default_jobs;
 use opscope_analysis::describe::{self, TensorDescription};
 use opscope_analysis::overflow::{self, ExportedFiles, OperatorDump, OverflowReport, OverflowScan};
+use opscope_analysis::ranks::overflow_order::{OverflowOrder, order_overflows};
+use opscope_analysis::ranks::run::RankedRun;
 use serde_json::{Value, json};
 
 use super::show::{finding_json, tensor_json, tensor_table, time};
 use crate::arguments::ModeArguments;
-use crate::console::{self, line, tell};
+use crate::commands::ranked_run::ranks_noun;
+use crate::console::{self, Out, line, tell};
 use crate::exit::{CommandFailure, FOUND, PARTIAL, UNREADABLE, USAGE, chain, check_path};
 use crate::{format, passed_over};
 
@@ -20,17 +24,26 @@ const MICROSECOND_DIGITS: usize = 16;
 
 /// Show which operator overflowed first, and why
 ///
-/// Finds the overflow records below a directory, puts them in order (by step, then by time), and
-/// joins each with the dump of its operator. Ends with 1 if there was an overflow, with 0 if there
+/// Finds the overflow records below a directory, puts them in order (by step, then by time; of
+/// several ranks by the collectives between them), and joins each with the dump of its operator.
+/// Ends with 1 if there was an overflow, with 0 if there
 /// was none or there are no records, and with 4 if none was found and something could not be read.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  opscope overflow -d dump/20240102030405
+  opscope overflow dump/20240102030405
   opscope overflow -d dump/20240102030405 -out overflows -n 3")]
 pub(crate) struct OverflowArguments {
     /// A directory of dump files, or a file with overflow records
-    #[arg(short = 'd', long = "dump", value_name = "PATH")]
-    dump: PathBuf,
+    #[arg(value_name = "RUN", required_unless_present = "dump")]
+    run: Option<PathBuf>,
+    /// The same, as the vendor's tool spells it
+    #[arg(
+        short = 'd',
+        long = "dump",
+        value_name = "PATH",
+        conflicts_with = "run"
+    )]
+    dump: Option<PathBuf>,
     /// Write records as JSON, their operators' tensors as .npy, and a summary (`-out` works too)
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -62,8 +75,11 @@ struct OperatorContent {
 }
 
 pub(crate) fn run(arguments: &OverflowArguments) -> Result<(), CommandFailure> {
-    check_path(&arguments.dump)?;
-    let scan = overflow::scan(&arguments.dump, default_jobs());
+    let path = arguments.path();
+    check_path(path)?;
+    let mut scan = overflow::scan(path, default_jobs());
+    let order = order_of_ranks(path, &mut scan);
+    let order = order.as_ref();
     let shown: Vec<OverflowDetail<'_>> = scan
         .overflows
         .iter()
@@ -79,9 +95,9 @@ pub(crate) fn run(arguments: &OverflowArguments) -> Result<(), CommandFailure> {
     };
     tell_errors(&scan, &shown, export.as_ref());
     if arguments.json {
-        print_json(arguments, &scan, &shown, export.as_ref())?;
+        print_json(arguments, &scan, &shown, order, export.as_ref())?;
     } else {
-        print(&scan, &shown, export.as_ref())?;
+        print(&scan, &shown, order, export.as_ref())?;
     }
     let has_failed = export.is_some_and(|export| !export.report.failures.is_empty());
     match (scan.overflows.is_empty(), scan.errors.is_empty()) {
@@ -92,6 +108,27 @@ pub(crate) fn run(arguments: &OverflowArguments) -> Result<(), CommandFailure> {
         (true, false) if scan.n_read_files == 0 => Err(CommandFailure::silent(UNREADABLE)),
         (true, false) => Err(CommandFailure::silent(PARTIAL)),
     }
+}
+
+impl OverflowArguments {
+    fn path(&self) -> &Path {
+        // One of them is required.
+        let path = self.run.as_deref().or(self.dump.as_deref());
+        path.unwrap_or(Path::new("."))
+    }
+}
+
+/// Orders the overflows of several ranks; none where there are not several.
+fn order_of_ranks(path: &Path, scan: &mut OverflowScan) -> Option<OverflowOrder> {
+    let dirs = scan.overflows.iter().map(|one| one.path.parent());
+    let dirs: HashSet<Option<&Path>> = dirs.collect();
+    // Records of several ranks lie in several directories. Reading the dump once more is for these.
+    if dirs.len() < 2 || !path.is_dir() {
+        return None;
+    }
+    // What cannot be read is among the scan's errors, and what is several runs has no common order.
+    let run = RankedRun::open(&[path.to_owned()], default_jobs()).ok()?;
+    order_overflows(&run, scan)
 }
 
 fn look(overflow: &OverflowReport) -> OverflowDetail<'_> {
@@ -118,7 +155,7 @@ fn content(operator: &OperatorDump) -> OperatorContent {
 
 fn write(
     arguments: &OverflowArguments,
-    out: &std::path::Path,
+    out: &Path,
     shown: &[OverflowDetail<'_>],
 ) -> Result<ExportedFiles, CommandFailure> {
     let options = convert::ConversionOptions {
@@ -153,6 +190,7 @@ fn tell_errors(scan: &OverflowScan, shown: &[OverflowDetail<'_>], export: Option
 fn print(
     scan: &OverflowScan,
     shown: &[OverflowDetail<'_>],
+    order: Option<&OverflowOrder>,
     export: Option<&ExportedFiles>,
 ) -> Result<(), CommandFailure> {
     let mut out = console::out();
@@ -160,16 +198,7 @@ fn print(
         line!(out, "{}", nothing_found(scan))?;
         return passed_over::print(&mut out, &scan.passed_over);
     }
-    let header = [
-        "#", "step", "time", "type", "operator", "task", "stream", "unit", "why",
-    ];
-    let right = ["#", "step", "task", "stream"];
-    let rows = shown
-        .iter()
-        .enumerate()
-        .flat_map(|(i, shown)| rows(i + 1, shown));
-    let table = format::table(&header, &right, rows.collect());
-    writeln!(out, "{}", table.trim_fmt())?;
+    print_table(&mut out, shown, order)?;
     for (i, shown) in shown.iter().enumerate() {
         if let (Some(operator), Some(content)) = (&shown.overflow.operator, &shown.operator)
             && content.is_readable
@@ -183,6 +212,9 @@ fn print(
             line!(out, "#{} {path}{more}", i + 1)?;
             writeln!(out, "{}", tensor_table(&content.tensors).trim_fmt())?;
         }
+    }
+    if let Some(order) = order {
+        print_order(&mut out, order)?;
     }
     let n = scan.overflows.len();
     writeln!(out, "\n{} in all", format::count(n as u64, "overflow"))?;
@@ -212,6 +244,58 @@ fn print(
         )?;
     }
     passed_over::print(&mut out, &scan.passed_over)
+}
+
+/// The overflows as a table, with a column of ranks where there are several.
+fn print_table(
+    out: &mut Out,
+    shown: &[OverflowDetail<'_>],
+    order: Option<&OverflowOrder>,
+) -> Result<(), CommandFailure> {
+    let header = [
+        "#", "rank", "step", "time", "type", "operator", "task", "stream", "unit", "why",
+    ];
+    let right = ["#", "rank", "step", "task", "stream"];
+    let mut all = Vec::new();
+    for (i, shown) in shown.iter().enumerate() {
+        for mut row in rows(i + 1, shown) {
+            if let Some(order) = order {
+                let rank = order.ranks.get(i).copied().flatten();
+                row.insert(
+                    1,
+                    rank.map_or_else(|| "-".to_owned(), |rank| rank.to_string()),
+                );
+            }
+            all.push(row);
+        }
+    }
+    let has_rank = |name: &&str| order.is_some() || *name != "rank";
+    let header: Vec<&str> = header.into_iter().filter(has_rank).collect();
+    let table = format::table(&header, &right, all);
+    Ok(writeln!(out, "{}", table.trim_fmt())?)
+}
+
+/// Which rank overflowed first, as far as steps and collectives tell it.
+fn print_order(out: &mut Out, order: &OverflowOrder) -> Result<(), CommandFailure> {
+    let rank = |nth: &usize| order.ranks.get(*nth).copied().flatten();
+    let first: Vec<u32> = order.first.iter().filter_map(rank).collect();
+    writeln!(out)?;
+    for (step, name, ranks) in &order.together {
+        let step = step.map_or_else(String::new, |step| format!(" of step {step}"));
+        line!(out, "{name}{step} overflowed on {}", ranks_noun(ranks))?;
+    }
+    match &first[..] {
+        [only] => line!(
+            out,
+            "first: rank {only}; the others come after it by their collectives"
+        )?,
+        ranks => line!(
+            out,
+            "not ordered: no collective of the dump tells which of {} was first",
+            ranks_noun(ranks)
+        )?,
+    }
+    Ok(())
 }
 
 /// The line where no overflow was found. It speaks of records that could be read, and of nothing
@@ -293,10 +377,11 @@ fn print_json(
     arguments: &OverflowArguments,
     scan: &OverflowScan,
     shown: &[OverflowDetail<'_>],
+    order: Option<&OverflowOrder>,
     export: Option<&ExportedFiles>,
 ) -> Result<(), CommandFailure> {
-    let result = json!({
-        "path": arguments.dump,
+    let mut result = json!({
+        "path": arguments.path(),
         "files": scan.n_files,
         "record_files": scan.n_record_files,
         "record_files_read": scan.n_read_files,
@@ -306,6 +391,14 @@ fn print_json(
         "passed_over": passed_over::to_json(&scan.passed_over),
         "errors": scan.errors.iter().map(|error| chain(error)).collect::<Vec<_>>(),
     });
+    if let Some(order) = order {
+        for (i, rank) in order.ranks.iter().enumerate().take(shown.len()) {
+            result["shown"][i]["rank"] = (*rank).into();
+        }
+        let is_known = order.first.len() == 1;
+        result["order_of_ranks"] = if is_known { "known" } else { "not_ordered" }.into();
+        result["first"] = order.first.clone().into();
+    }
     console::print_json(&result)?;
     Ok(())
 }
