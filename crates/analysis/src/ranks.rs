@@ -13,6 +13,7 @@
 //! | [`spread`] | which rank made a NaN first, and through which collectives it went |
 //! | [`overflow_order`] | overflow records of several ranks in that order |
 //! | [`divergence`] | where replicas stop agreeing, and whose fault that is |
+//! | [`finding`] | findings, as data |
 //! | [`restart`] | the same ranks in another run |
 //! | [`document`] | findings for programs |
 //!
@@ -22,6 +23,7 @@ pub mod collective_type;
 pub mod content;
 pub mod divergence;
 pub mod document;
+pub mod finding;
 mod groups;
 pub mod meetings;
 pub mod order;
@@ -29,6 +31,7 @@ pub mod overflow_order;
 pub mod recomputed;
 mod replicas;
 pub mod restart;
+mod results;
 pub mod run;
 pub mod sequence;
 pub mod spread;

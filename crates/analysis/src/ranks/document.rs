@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::divergence::{DivergenceFinding, DivergenceKind, RankDivergences};
+use super::finding::{DivergenceFinding, DivergenceKind, RankDivergences};
 use super::meetings::{Desync, Meeting};
 use super::restart::RestartComparison;
 use super::run::RankedRun;

@@ -6,7 +6,7 @@ use opscope_store::record::SlotSide;
 use opscope_store::record::parallel::{AxisPlacement, Placement};
 
 use super::content::{ContentMark, MarkKind};
-use super::divergence::{
+use super::finding::{
     DivergenceEvidence, DivergenceFinding, DivergenceKind, Minority, RankDivergences, evidence_of,
     minority,
 };

@@ -4,13 +4,13 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use opscope_analysis::default_jobs;
-use opscope_analysis::ranks::divergence::{
-    self, DivergenceEvidence, DivergenceFinding, DivergenceKind, RankDivergences,
+use opscope_analysis::ranks::finding::{
+    DivergenceEvidence, DivergenceFinding, DivergenceKind, RankDivergences,
 };
-use opscope_analysis::ranks::document;
 use opscope_analysis::ranks::meetings::Desync;
 use opscope_analysis::ranks::restart::{self, RestartComparison, RestartDifferenceKind};
 use opscope_analysis::ranks::run::RankedRun;
+use opscope_analysis::ranks::{divergence, document};
 use serde_json::json;
 
 use crate::commands::ranked_run::{

@@ -1,0 +1,217 @@
+//! The results of collectives, against what their ranks gave and against each other.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use opscope_store::record::SlotSide;
+use opscope_store::record::parallel::CollectiveKind;
+
+use super::content::{ContentMark, MarkKind};
+use super::finding::{
+    DivergenceEvidence, DivergenceFinding, DivergenceKind, Minority, RankDivergences, evidence_of,
+    minority,
+};
+use super::meetings::{GroupSource, Meeting, MeetingCall};
+use super::recomputed::{self, MeetingFits, ResultFit};
+use super::run::RankedRun;
+use crate::compare::result::SlotKey;
+use crate::job;
+
+/// How often results of one type of operator are as they must be. A type whose results mostly are
+/// not was shown before it was over, as calls are that go on behind the program's back, or is
+/// something else than it seems.
+#[derive(Clone, Copy, Default)]
+struct TypeRecord {
+    n_fitting: u64,
+    n_other: u64,
+    n_equal: u64,
+    n_unequal: u64,
+}
+
+/// Checks all collectives; the results that were computed again, by meeting.
+pub(super) fn check(
+    run: &RankedRun,
+    n_threads: usize,
+    found: &mut RankDivergences,
+) -> Vec<MeetingFits> {
+    let meetings = &run.meetings.meetings;
+    let mut fits = job::map(meetings, n_threads, |meeting| over_only(run, meeting));
+    let mut records: HashMap<&str, TypeRecord> = HashMap::new();
+    for (meeting, fits) in meetings.iter().zip(&fits) {
+        let record = records.entry(op_type(run, meeting)).or_default();
+        let known = fits.iter().flatten();
+        let n_fitting = known.clone().filter(|fit| **fit == ResultFit::Fits).count() as u64;
+        record.n_fitting += n_fitting;
+        record.n_other += known.count() as u64 - n_fitting;
+        if let Some(classes) = classes(run, meeting) {
+            let is_equal = classes.calls.len() < 2;
+            record.n_equal += u64::from(is_equal);
+            record.n_unequal += u64::from(!is_equal);
+        }
+    }
+    for (nth, meeting) in meetings.iter().enumerate() {
+        let record = records
+            .get(op_type(run, meeting))
+            .copied()
+            .unwrap_or_default();
+        let is_unlike = record.n_other > 0 && record.n_fitting <= record.n_other;
+        if is_unlike {
+            fits[nth].fill(None);
+        }
+        let may_compare = !is_unlike && record.n_equal > record.n_unequal;
+        check_meeting(run, nth, &fits[nth], may_compare, found);
+    }
+    fits
+}
+
+/// The type of a collective, on its first rank.
+fn op_type<'a>(run: &'a RankedRun, meeting: &Meeting) -> &'a str {
+    let first = meeting.calls.first();
+    first.map_or("", |call| run.dump.runs[call.run].op_type.as_str())
+}
+
+/// A collective's results, computed again, without those that are what the rank itself gave: these
+/// were shown before it was over.
+fn over_only(run: &RankedRun, meeting: &Meeting) -> MeetingFits {
+    let mut fits = recomputed::check(run, meeting);
+    for (fit, call) in fits.iter_mut().zip(&meeting.calls) {
+        if !matches!(fit, None | Some(ResultFit::Fits)) && is_own_input(run, call) {
+            *fit = None;
+        }
+    }
+    fits
+}
+
+fn is_own_input(run: &RankedRun, call: &MeetingCall) -> bool {
+    let given = run.marks.of_side(&run.dump, call.run, SlotSide::Input);
+    given.is_some() && given == run.marks.of_side(&run.dump, call.run, SlotSide::Output)
+}
+
+/// Calls with equal results.
+struct ResultClasses {
+    calls: Vec<Vec<usize>>,
+    is_of_bits: bool,
+}
+
+/// The calls of a collective that gives all the same, by their results; none if not all are known,
+/// or one was shown before it was over.
+fn classes(run: &RankedRun, meeting: &Meeting) -> Option<ResultClasses> {
+    let gives_all_the_same = matches!(
+        meeting.kind,
+        CollectiveKind::AllReduce(_) | CollectiveKind::AllGather | CollectiveKind::Broadcast(_)
+    );
+    if !gives_all_the_same || meeting.calls.len() < 2 {
+        return None;
+    }
+    let mut of_mark: BTreeMap<ContentMark, Vec<usize>> = BTreeMap::new();
+    for (at, call) in meeting.calls.iter().enumerate() {
+        let mark = run.marks.of_side(&run.dump, call.run, SlotSide::Output)?;
+        of_mark.entry(mark).or_default().push(at);
+    }
+    let has_root = matches!(meeting.kind, CollectiveKind::Broadcast(_));
+    let is_over = |call: &MeetingCall| has_root || !is_own_input(run, call);
+    if of_mark.len() > 1 && !meeting.calls.iter().all(is_over) {
+        return None;
+    }
+    let kinds: HashSet<MarkKind> = of_mark.keys().map(|mark| mark.kind).collect();
+    (kinds.len() == 1).then(|| ResultClasses {
+        calls: of_mark.into_values().collect(),
+        is_of_bits: kinds.contains(&MarkKind::Bits),
+    })
+}
+
+fn check_meeting(
+    run: &RankedRun,
+    nth: usize,
+    fits: &MeetingFits,
+    may_compare: bool,
+    found: &mut RankDivergences,
+) {
+    let meeting = &run.meetings.meetings[nth];
+    let takers: Vec<usize> = (0..meeting.calls.len())
+        .filter(|&at| meeting.takes(at))
+        .collect();
+    let is_recomputed = takers.iter().any(|&at| fits[at].is_some());
+    let wrong: Vec<usize> = takers
+        .iter()
+        .copied()
+        .filter(|&at| !matches!(fits[at], None | Some(ResultFit::Fits)))
+        .collect();
+    let fitting = takers
+        .iter()
+        .filter(|&&at| fits[at] == Some(ResultFit::Fits));
+    let fitting: Vec<u32> = fitting.map(|&at| meeting.calls[at].rank).collect();
+    // A group that is known by equal results alone may be several, which were equal by chance: a
+    // rank is accused if it alone does not fit.
+    let is_doubtful = wrong.len() > 1 || fitting.is_empty();
+    if meeting.group_source == GroupSource::Contents && !wrong.is_empty() && is_doubtful {
+        found.n_unchecked += 1;
+        return;
+    }
+    for &at in &wrong {
+        let call = &meeting.calls[at];
+        let (kind, difference) = match fits[at].clone() {
+            Some(ResultFit::Reordered(order)) => (DivergenceKind::WrongOrder(order), None),
+            Some(ResultFit::Differs(difference)) => {
+                let is_counted = difference.n_elements > 0;
+                (
+                    DivergenceKind::WrongResult,
+                    is_counted.then_some(difference),
+                )
+            }
+            _ => continue,
+        };
+        found.findings.push(DivergenceFinding {
+            kind,
+            run: call.run,
+            slot: Some(SlotKey::default()),
+            ranks: vec![call.rank],
+            is_each: true,
+            others: fitting.clone(),
+            meeting: Some(nth),
+            difference,
+            evidence: DivergenceEvidence::Recomputed,
+            later: Vec::new(),
+        });
+    }
+    let is_compared = wrong.is_empty() && may_compare && unequal_results(run, nth, found);
+    match (is_recomputed, is_compared) {
+        (true, _) => found.n_recomputed += 1,
+        (false, true) => found.n_compared += 1,
+        (false, false) => found.n_unchecked += 1,
+    }
+}
+
+/// Tells of results that differ from rank to rank though a collective gives all the same; whether
+/// they could be compared.
+fn unequal_results(run: &RankedRun, nth: usize, found: &mut RankDivergences) -> bool {
+    let meeting = &run.meetings.meetings[nth];
+    let Some(ResultClasses { calls, is_of_bits }) = classes(run, meeting) else {
+        return false;
+    };
+    let Some(Minority {
+        accused,
+        others,
+        is_each,
+    }) = minority(calls)
+    else {
+        return true;
+    };
+    let is_one_against_all = accused.len() == 1 && others.len() > 1;
+    if meeting.group_source == GroupSource::Contents && !is_one_against_all {
+        return false;
+    }
+    let ranks = |calls: &[usize]| calls.iter().map(|&at| meeting.calls[at].rank).collect();
+    found.findings.push(DivergenceFinding {
+        kind: DivergenceKind::UnequalResults,
+        run: meeting.calls[accused[0]].run,
+        slot: Some(SlotKey::default()),
+        ranks: ranks(&accused),
+        is_each,
+        others: ranks(&others),
+        meeting: Some(nth),
+        difference: None,
+        evidence: evidence_of(is_of_bits),
+        later: Vec::new(),
+    });
+    true
+}
