@@ -18,7 +18,9 @@ from onnx_models import write_linear
 from programs import ROOT
 
 SECONDS_MAX = 120
-COMMANDS = "dump op config convert compare diff show view index sql overflow replay sensitivity msaccucmp".split()
+COMMANDS = (
+    "dump op config convert compare diff show view index sql overflow nan ranks replay sensitivity msaccucmp".split()
+)
 
 
 def command(*arguments: object) -> list[str]:
