@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import event_dumps
 import numpy as np
 import pytest
 from binary import Binary
@@ -391,3 +392,32 @@ def test_two_runs_in_one_directory_are_refused(tool: Binary, tmp_path: Path) -> 
 
 def test_groups_in_words() -> None:
     assert [ranks_text(group) for group in ([0, 1, 2, 3], [0, 2], [4, 5])] == ["0-3", "0,2", "4,5"]
+
+
+def test_overflows_of_several_ranks(tool: Binary, tmp_path: Path) -> None:
+    """Clocks say the opposite of the collective between the two."""
+    run = RunCase(None, Mesh(tp=2), types="hccl", n_steps=1).write(tmp_path / "run")
+    out = tmp_path / "acl"
+    tool.run("convert", "-d", run, "--form", "acl", "--out", out)
+    for ranks, order, first in (((1, 0), "known", [1]), ((0, 1), "known", [0])):
+        dump = tmp_path / f"overflow-{ranks[0]}"
+        subprocess.run(["cp", "-r", out, dump], check=True)
+        # The second comes after the all_reduce of the first layer.
+        for rank, layer in zip(ranks, (0, 1), strict=True):
+            (path,) = dump.glob(f"*/{rank}/net/1/0/*layers_{layer}_up.*")
+            *_, task, stream, _ = path.name.split(".")
+            record = event_dumps.block_record(task=int(task), stream=int(stream), status=0x20)
+            time = 1_700_000_000_000_000 - layer
+            event_dumps.write_record(path.parent, record, task=int(task), stream=int(stream), time=time)
+        result = found(tool, "overflow", dump)
+        assert [shown["rank"] for shown in result["shown"]] == list(ranks)
+        assert result["order_of_ranks"] == order
+        assert [result["shown"][nth]["rank"] for nth in result["first"]] == first
+    together = tmp_path / "together"
+    subprocess.run(["cp", "-r", out, together], check=True)
+    for path in list(together.rglob("*layers_0_up.*")):
+        *_, task, stream, time = path.name.split(".")
+        record = event_dumps.block_record(task=int(task), stream=int(stream), status=0x20)
+        event_dumps.write_record(path.parent, record, task=int(task), stream=int(stream), time=int(time))
+    result = found(tool, "overflow", together)
+    assert (result["order_of_ranks"], len(result["first"])) == ("not_ordered", 2)
