@@ -277,7 +277,8 @@ impl Meetings {
                 return;
             }
             let calls = at.into_iter().filter_map(|(_, call)| call.cloned());
-            self.add(step, group.clone(), group_source, nth, calls.collect());
+            let calls: Vec<Call> = calls.collect();
+            self.add(step, group.clone(), group_source, nth, &calls);
         }
     }
 
@@ -302,7 +303,8 @@ impl Meetings {
         let source = GroupSource::Notes;
         for nth in 0..n {
             let calls = sent.get(nth).into_iter().chain(received.get(nth));
-            self.add(step, group.clone(), source, nth, calls.cloned().collect());
+            let calls: Vec<Call> = calls.cloned().collect();
+            self.add(step, group.clone(), source, nth, &calls);
         }
         if n == n_sent.max(n_received) {
             return;
@@ -332,7 +334,7 @@ impl Meetings {
         group: Arc<[u32]>,
         group_source: GroupSource,
         nth: usize,
-        calls: Vec<Call>,
+        calls: &[Call],
     ) {
         let in_group: HashMap<u32, usize> = (group.iter().enumerate())
             .map(|(nth, &rank)| (rank, nth))

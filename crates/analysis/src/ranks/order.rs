@@ -155,3 +155,122 @@ impl Walk<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use opscope_store::record::parallel::Collective;
+
+    use crate::compare::side::{ComparedDump, OperatorExecution, RunPlace};
+    use crate::ranks::run::RankedRun;
+
+    /// A run from the operators of each rank: collectives with the ranks of their group behind
+    /// `@`, and names of other operators.
+    fn run(ranks: &[&[&str]]) -> RankedRun {
+        let mut runs = Vec::new();
+        for (rank, names) in ranks.iter().enumerate() {
+            for name in *names {
+                let collective = name.split_once('@').map(|(kind, ranks)| Collective {
+                    kind: kind.parse().unwrap(),
+                    ranks: Collective::parse_ranks(ranks).unwrap(),
+                });
+                runs.push(OperatorExecution {
+                    place: RunPlace {
+                        rank: u32::try_from(rank).ok(),
+                        step: Some(0),
+                        ..RunPlace::default()
+                    },
+                    op_name: (*name).into(),
+                    collective: collective.map(Arc::new),
+                    ..OperatorExecution::default()
+                });
+            }
+        }
+        RankedRun::new(ComparedDump {
+            runs,
+            ..ComparedDump::default()
+        })
+    }
+
+    /// Checks which executions, by their numbers over all ranks, come before which.
+    fn check(ranks: &[&[&str]], before: &[(usize, usize)], unordered: &[(usize, usize)]) {
+        let run = run(ranks);
+        assert_eq!(run.order.n_unordered, 0);
+        for &(a, b) in before {
+            assert!(run.precedes(a, b) && !run.precedes(b, a), "{a} {b}");
+            assert!(run.sort_key(a) < run.sort_key(b), "{a} {b}");
+        }
+        for &(a, b) in unordered {
+            assert!(!run.precedes(a, b) && !run.precedes(b, a), "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn collectives_order_ranks() {
+        let all = "all_reduce(sum)@0,1";
+        check(
+            &[&["a", all, "b"], &["c", all, "d"]],
+            &[(0, 5), (3, 2)],
+            &[(0, 3), (2, 5)],
+        );
+        let root = "broadcast(1)@0,1";
+        check(
+            &[&["a", root, "b"], &["c", root, "d"]],
+            &[(3, 2)],
+            &[(0, 5), (0, 3)],
+        );
+        let to = "reduce(sum,0)@0,1";
+        check(&[&["a", to, "b"], &["c", to, "d"]], &[(3, 2)], &[(0, 5)]);
+        // Groups of two reach the third rank one after the other.
+        check(
+            &[
+                &["a", "all_gather@0,1"],
+                &["all_gather@0,1", "all_to_all@1,2"],
+                &["all_to_all@1,2", "b"],
+            ],
+            &[(0, 5)],
+            &[],
+        );
+    }
+
+    #[test]
+    fn sends_wait_for_nobody() {
+        // Each sends before it receives: as one event for both ends these would wait for each other.
+        check(
+            &[
+                &["a", "send(1)@", "recv(1)@", "b"],
+                &["c", "send(0)@", "recv(0)@", "d"],
+            ],
+            &[(0, 7), (4, 3)],
+            &[(0, 4), (3, 7)],
+        );
+        check(
+            &[&["a", "send(1)@0,1", "b"], &["c", "recv(0)@0,1", "d"]],
+            &[(0, 5)],
+            &[(3, 2), (2, 5)],
+        );
+    }
+
+    #[test]
+    fn disagreement_is_told_and_ends_matching() {
+        let first = run(&[
+            &["all_reduce(sum)@0-2", "all_gather@0-2"],
+            &["all_reduce(sum)@0-2", "all_gather@0-2"],
+            &["all_reduce(sum)@0-2", "broadcast(0)@0-2"],
+        ]);
+        assert_eq!(first.meetings.meetings.len(), 1);
+        let [desync] = &first.meetings.desyncs[..] else {
+            panic!("{:?}", first.meetings.desyncs);
+        };
+        assert_eq!(
+            (desync.nth, desync.sides[1].ranks.as_slice()),
+            (1, &[2][..])
+        );
+        assert_eq!(first.meetings.unmatched.len(), 3);
+        // A rank without a dump of the step does not disagree.
+        let second = run(&[&["all_reduce(sum)@0-2"], &["all_reduce(sum)@0-2"]]);
+        assert!(second.meetings.desyncs.is_empty());
+        assert_eq!(second.meetings.meetings[0].missing, [2]);
+    }
+}

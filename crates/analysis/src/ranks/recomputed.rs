@@ -338,7 +338,8 @@ fn exchanged(run: &RankedRun, meeting: &Meeting) -> Option<MeetingFits> {
             return None;
         };
         // Parts of different lengths are told by arguments that dumps do not have.
-        if shape != other || !shape.first().is_some_and(|first| first % n as u64 == 0) {
+        let is_uneven = shape.first().is_none_or(|first| first % n as u64 != 0);
+        if shape != other || is_uneven {
             return None;
         }
         let array = elements(run, call, SlotSide::Input)?;
@@ -408,4 +409,73 @@ fn bits(run: &RankedRun, call: &MeetingCall, side: SlotSide) -> Option<ContentMa
     let at = only(run, call, side)?;
     let mark = run.marks.get(call.run, at)?;
     (mark.kind == MarkKind::Bits).then_some(mark)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_in_another_order_are_told_by_rank() {
+        let part = |n: u8| [n; 16];
+        let group = [4, 6, 8];
+        let check = |parts: [u8; 3], expected| {
+            let parts = parts.map(part);
+            let fit = fit_of_parts(&parts, &[1, 2, 3].map(part), &group);
+            assert_eq!(fit, expected, "{parts:?}");
+        };
+        check([1, 2, 3], ResultFit::Fits);
+        check([2, 1, 3], ResultFit::Reordered(vec![6, 4, 8]));
+        check([1, 2, 2], ResultFit::Differs(ResultDifference::default()));
+        // Of equal parts each is taken once.
+        let fit = fit_of_parts(&[2, 1, 1].map(part), &[1, 1, 2].map(part), &group);
+        assert_eq!(fit, ResultFit::Reordered(vec![8, 6, 4]));
+    }
+
+    #[test]
+    fn sums_fit_in_any_order() {
+        let bytes = |numbers: &[f32]| -> Vec<u8> {
+            numbers
+                .iter()
+                .flat_map(|number| number.to_le_bytes())
+                .collect()
+        };
+        let reduced = |reduction, contributions: &[&[f32]]| {
+            let mut reduced = Reduced {
+                reduction,
+                dtype: DType::F32,
+                n_ranks: 0,
+                values: Vec::new(),
+                magnitudes: Vec::new(),
+            };
+            for numbers in contributions {
+                let bytes = bytes(numbers);
+                reduced
+                    .add(Numbers::new(DType::F32, &bytes).unwrap())
+                    .unwrap();
+            }
+            reduced
+        };
+        let check = |reduction, contributions: &[&[f32]], result: &[f32], n_elements| {
+            let bytes = bytes(result);
+            let numbers = Numbers::new(DType::F32, &bytes).unwrap();
+            let found = reduced(reduction, contributions).difference(numbers, 0);
+            assert_eq!(
+                found.map_or(0, |found| found.n_elements),
+                n_elements,
+                "{result:?}"
+            );
+        };
+        let many: &[&[f32]] = &[&[1e8, 1.0], &[1.0, 2.0], &[-1e8, 3.0]];
+        // What is small is lost or kept, as the order of additions has it.
+        check(Reduction::Sum, many, &[0.0, 6.0], 0);
+        check(Reduction::Sum, many, &[1.0, 6.0], 0);
+        check(Reduction::Sum, many, &[1.0, 6.5], 1);
+        check(Reduction::Mean, many, &[0.33, 2.0], 0);
+        check(Reduction::Max, many, &[1e8, 3.0], 0);
+        check(Reduction::Max, many, &[1e8, 2.0], 1);
+        // An infinity is no sum of small numbers, and one of large ones.
+        check(Reduction::Sum, &[&[1.0], &[1.0]], &[f32::INFINITY], 1);
+        check(Reduction::Sum, &[&[3e38], &[3e38]], &[f32::INFINITY], 0);
+    }
 }

@@ -109,7 +109,7 @@ pub(super) fn operators(run: &RankedRun, found: &mut RankDivergences) {
                     let slot = first_output(run, executions, &apart);
                     found
                         .findings
-                        .push(finding(kind, executions, apart, slot, evidence));
+                        .push(finding(kind, executions, &apart, slot, evidence));
                 }
             }
         }
@@ -189,7 +189,7 @@ fn first_output(run: &RankedRun, executions: &[(u32, usize)], apart: &Minority) 
 fn finding(
     kind: DivergenceKind,
     executions: &[(u32, usize)],
-    apart: Minority,
+    apart: &Minority,
     slot: Option<SlotKey>,
     evidence: DivergenceEvidence,
 ) -> DivergenceFinding {
@@ -315,7 +315,7 @@ fn placed_apart(
         Some(candidate(
             run,
             executions,
-            apart,
+            &apart,
             slot,
             DivergenceEvidence::Placement,
         ))
@@ -342,7 +342,7 @@ fn classes_of(
 fn candidate(
     run: &RankedRun,
     executions: &[(u32, usize)],
-    apart: Minority,
+    apart: &Minority,
     slot: usize,
     evidence: DivergenceEvidence,
 ) -> TensorCandidate {
@@ -471,7 +471,7 @@ pub(super) fn equal_before(
                     });
                     if let Some(apart) = apart.and_then(|apart| at_ranks(executions, apart)) {
                         let evidence = DivergenceEvidence::History;
-                        candidates.push(candidate(run, executions, apart, slot, evidence));
+                        candidates.push(candidate(run, executions, &apart, slot, evidence));
                     }
                 }
                 equal = Some(match equal {

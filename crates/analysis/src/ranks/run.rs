@@ -76,10 +76,7 @@ impl RankedRun {
     /// # Errors
     /// [`RankedRunError`] if nothing is there, or more than one run is.
     pub fn open(paths: &[PathBuf], n_threads: usize) -> Result<RankedRun, RankedRunError> {
-        let root = paths
-            .first()
-            .map(PathBuf::as_path)
-            .unwrap_or(Path::new("."));
+        let root = paths.first().map_or(Path::new("."), PathBuf::as_path);
         let dump = match paths {
             [path] => ComparedDump::open(path, n_threads)?,
             _ => ComparedDump::from_index(root, read_all(paths, n_threads)?),
