@@ -66,6 +66,7 @@ pub fn kind_of_type(op_type: &str) -> Option<CollectiveKind> {
         .filter(char::is_ascii_alphanumeric)
         .map(|c| c.to_ascii_lowercase())
         .collect();
+    // Vendors put the library's name before, PyTorch a namespace; the rest is the same word.
     let of_library = BEFORE.iter().find_map(|word| plain.strip_prefix(word));
     let name = of_library.unwrap_or(&plain);
     let is_variant = |known: &str| {
@@ -78,6 +79,7 @@ pub fn kind_of_type(op_type: &str) -> Option<CollectiveKind> {
         let is_common = matches!(kind, CollectiveKind::Reduce(..));
         is_variant(known) && (!is_common || of_library.is_some())
     });
+    // `Gather` and `Scatter` of ONNX and ATen take elements by index, on one rank.
     let mut more = NAMES_OF_LIBRARIES.iter();
     let found = found.or_else(|| {
         let found = more.find(|(known, _)| is_variant(known));

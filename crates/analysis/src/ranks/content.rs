@@ -14,16 +14,16 @@ const DIGESTS: [&str; 5] = ["xxh3", "sha1", "md5", "crc-32", "crc32"];
 /// Executions that a thread takes at once: neighbours are often in one file.
 const N_AT_ONCE: usize = 64;
 
-/// What a tensor is known by. Equal marks are equal contents, with the certainty of what they were
+/// The facts that a tensor is known by. Equal marks are equal contents, with the certainty of what they were
 /// made from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ContentMark {
-    /// What it was made from. Marks of two kinds say nothing of each other.
+    /// The facts that it was made from. Marks of two kinds say nothing of each other.
     pub kind: MarkKind,
     digest: [u8; 16],
 }
 
-/// What a mark was made from.
+/// The facts that a mark was made from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MarkKind {
     /// Every bit, as a digest in the dump or the elements tell.
@@ -45,6 +45,7 @@ impl ContentMarks {
     /// Takes digests where the dump has them, else reads elements on `n_threads` threads; tensors
     /// without either are known by their statistics.
     pub fn read(dump: &ComparedDump, n_threads: usize) -> ContentMarks {
+        // One by one, threads would open the same files again and again.
         let numbers: Vec<usize> = (0..dump.runs.len()).collect();
         let chunks: Vec<&[usize]> = numbers.chunks(N_AT_ONCE).collect();
         let parts = job::map(&chunks, n_threads, |chunk| {
@@ -88,6 +89,7 @@ pub(super) fn mark_of_outputs(run: &OperatorExecution) -> Option<(ContentMark, b
         .iter()
         .filter(|slot| slot.side == SlotSide::Output);
     let outputs: Vec<&ExecutionSlot> = outputs.collect();
+    // Asked before marks are made: both may read the elements, and the file stays open.
     let is_finite = outputs.iter().all(|slot| non_finite(slot) == Some([0, 0]));
     outputs.first()?;
     let mut file = LastFile::default();
@@ -120,11 +122,13 @@ fn joined<'a>(
 
 /// The mark of a tensor; elements are read where there is something to read them with.
 fn mark(slot: &ExecutionSlot, reading: Option<(&mut LastFile, &mut u64)>) -> Option<ContentMark> {
+    // A digest spares reading the elements, which are most of a dump's bytes.
     let digest = slot.statistics.iter().find_map(|(title, text)| {
         let title = title.trim().to_lowercase();
         text.filter(|text| DIGESTS.contains(&title.as_str()) && !text.is_empty())
     });
     if let Some(digest) = digest {
+        // Of one length whatever the digest is; tools write hexadecimal digits in either case.
         let digest = xxh3_128(digest.to_lowercase().as_bytes());
         return Some(ContentMark {
             kind: MarkKind::Bits,
@@ -144,6 +148,7 @@ fn mark(slot: &ExecutionSlot, reading: Option<(&mut LastFile, &mut u64)>) -> Opt
             Err(_) => *n_unread += 1,
         }
     }
+    // The last resort: numbers that a few flipped bits may leave as they are.
     let cells = statistics_of(slot);
     let [min, max, _, mean, _, _, l2] = cells.numbers;
     let numbers = [min, max, mean, l2];

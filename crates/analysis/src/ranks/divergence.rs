@@ -95,6 +95,7 @@ fn overwritten(run: &RankedRun, fits: &[MeetingFits], found: &mut RankDivergence
     let mut written: HashMap<SlotRef, Vec<usize>> = HashMap::new();
     let mut told: HashSet<SlotRef> = HashSet::new();
     for sequence in &run.ranks {
+        // Ranks share no memory.
         written.clear();
         for &reader in &sequence.runs {
             let one = &run.dump.runs[reader];
@@ -110,6 +111,8 @@ fn overwritten(run: &RankedRun, fits: &[MeetingFits], found: &mut RankDivergence
                 }
             }
             for &(at, maker) in &read {
+                // An operator in between wrote to it on purpose, and the description still names the first
+                // maker.
                 let is_written = written.contains_key(&maker);
                 if let Some(is_equal) = is_unchanged(run, reader, at, maker) {
                     found.n_edges += 1;
@@ -160,6 +163,7 @@ fn is_unchanged(run: &RankedRun, reader: usize, at: usize, maker: SlotRef) -> Op
         run.marks.get(reader, at)?,
         run.marks.get(maker.run, maker.slot)?,
     ];
+    // A view or a cast is another tensor with the same maker.
     let is_comparable = read.dtype_name == made.dtype_name
         && read.shape == made.shape
         && marks.iter().all(|mark| mark.kind == MarkKind::Bits);

@@ -3,7 +3,7 @@
 use super::recomputed::ResultDifference;
 use crate::compare::result::SlotKey;
 
-/// What was found in a run, and how much was looked at.
+/// Findings in a run, and how much was looked at.
 #[derive(Debug, Default)]
 pub struct RankDivergences {
     /// The findings, in an order in which none comes before another that it may follow from.
@@ -28,7 +28,7 @@ pub struct RankDivergences {
 /// Something that must not be.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DivergenceFinding {
-    /// What it is.
+    /// The kind of finding.
     pub kind: DivergenceKind,
     /// The execution that shows it, on the first of the ranks that are accused.
     pub run: usize,
@@ -44,13 +44,13 @@ pub struct DivergenceFinding {
     pub meeting: Option<usize>,
     /// Where values differ, if elements were looked at.
     pub difference: Option<ResultDifference>,
-    /// What the finding rests on.
+    /// The facts that the finding rests on.
     pub evidence: DivergenceEvidence,
     /// Executions of the same operator in later steps with the same finding.
     pub later: Vec<usize>,
 }
 
-/// What must not be.
+/// The things that must not be.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DivergenceKind {
     /// Ranks of a group go on to different collectives; the number is that of the run's list.
@@ -84,7 +84,7 @@ impl DivergenceKind {
     }
 }
 
-/// What a finding rests on.
+/// The facts that a finding rests on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DivergenceEvidence {
     /// The order of collectives.
@@ -131,6 +131,7 @@ pub(super) fn minority(mut classes: Vec<Vec<usize>>) -> Option<Minority> {
     }
     classes.sort_by_key(|class| (std::cmp::Reverse(class.len()), class[0]));
     let n: usize = classes.iter().map(Vec::len).sum();
+    // A half against a half accuses nobody more than the others.
     let has_majority = classes[0].len() * 2 > n;
     let others = if has_majority {
         classes.remove(0)

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use opscope_store::record::parallel::CollectiveKind;
 
 use super::content::mark_of_outputs;
-use super::meetings::Call;
+use super::sequence::Call;
 use crate::compare::side::ComparedDump;
 
 /// Groups of ranks, each in ascending order.
@@ -38,6 +38,8 @@ pub(super) fn by_contents(dump: &ComparedDump, calls: Vec<Call>) -> (GroupedCall
     }
     let mut sites: HashMap<Site, Vec<Vec<Call>>> = HashMap::new();
     for of_rank in of_step.into_values() {
+        // Pipeline stages have collectives of their own. Only ranks with one sequence are set beside
+        // each other.
         for alike in ranks_with_one_sequence(of_rank) {
             let n_calls = alike[0].len();
             let mut columns: Vec<Vec<Call>> = vec![Vec::new(); n_calls];
@@ -130,6 +132,7 @@ fn classes_of(dump: &ComparedDump, calls: &[Call]) -> Classes {
         let Some((mark, is_finite)) = mark_of_outputs(&dump.runs[call.run]) else {
             return classes;
         };
+        // Tensors full of NaN are equal though nothing went between their ranks.
         classes.has_non_finite |= !is_finite;
         of_mark.entry(mark).or_default().push(call.rank);
     }
@@ -171,11 +174,13 @@ fn chosen<'a>(
             })
         })
     };
+    // A collective's own results come first: others of its kind may have other groups.
     let own = known.get(site);
     if own.is_some_and(fits) {
         return own;
     }
     let of_kind = known.iter().filter(|(other, _)| other.0 == site.0);
+    // Sorted, so that the choice does not depend on a map's order.
     let others: BTreeSet<&Partition> = of_kind.map(|(_, partition)| partition).collect();
     let is_checked = steps.iter().any(|step| !step.ranks.is_empty());
     let fitting = others.iter().filter(|other| is_checked && fits(other));

@@ -11,7 +11,7 @@ use opscope_store::record::parallel::CollectiveKind;
 
 use super::collective_type::kind_of_type;
 use super::groups;
-use super::sequence::{RankPlace, RankSequence};
+use super::sequence::{Call, RankPlace, RankSequence};
 use crate::compare::side::{ComparedDump, OperatorExecution};
 
 /// The collectives of a run.
@@ -151,18 +151,6 @@ impl Meeting {
     }
 }
 
-/// An execution of a collective before it is matched.
-#[derive(Clone, Debug)]
-pub(super) struct Call {
-    pub(super) run: usize,
-    pub(super) rank: u32,
-    pub(super) place: RankPlace,
-    pub(super) step: Option<u64>,
-    pub(super) kind: CollectiveKind,
-    /// The ranks of its group, where notes tell them.
-    pub(super) group: Option<Arc<[u32]>>,
-}
-
 /// The key of calls that meet by their order: step and ranks in ascending order.
 type GroupKey = (Option<u64>, Vec<u32>);
 
@@ -214,6 +202,7 @@ impl Meetings {
                 groups.insert(&meeting.group);
             }
         }
+        // Groups are few next to meetings, so that going over them until nothing changes is cheap.
         let mut lowest: HashMap<u32, u32> = HashMap::new();
         for &rank in groups.iter().copied().flatten() {
             lowest.insert(rank, rank);
@@ -256,6 +245,7 @@ impl Meetings {
             of_rank.entry(sequence.rank).or_default();
         }
         let n_calls = of_rank.values().map(Vec::len).max().unwrap_or(0);
+        // A rank that leaves one out goes on with another of the same kind, and only names tell where.
         let goes_by_name = is_told_by_names(dump, &of_rank);
         for nth in 0..n_calls {
             let at: Vec<(u32, Option<&Call>)> = of_rank
@@ -294,6 +284,7 @@ impl Meetings {
             let mut ranks = ranks.iter();
             ranks.any(|sequence| sequence.rank == rank && sequence.steps.contains(&step))
         };
+        // Of a rank without a dump nothing is known to be missing.
         let (n_sent, n_received) = (sent.len(), received.len());
         let n = match (has_dump(ends[0]), has_dump(ends[1])) {
             (true, true) => n_sent.min(n_received),
@@ -351,8 +342,10 @@ impl Meetings {
                 nth_in_group: in_group.get(&call.rank).copied().unwrap_or(0),
             })
             .collect();
+        // Parts of gathered results stand in the order of the group, which need not be that of ranks.
         calls.sort_by_key(|call| call.nth_in_group);
         let present: HashSet<u32> = calls.iter().map(|call| call.rank).collect();
+        // Their dumps may lie elsewhere, or were never written.
         let missing = group.iter().copied().filter(|rank| !present.contains(rank));
         let mut meeting = Meeting {
             step,
@@ -380,6 +373,7 @@ fn calls(dump: &ComparedDump, ranks: &[RankSequence]) -> Vec<Call> {
         for (position, &index) in sequence.runs.iter().enumerate() {
             let run = &dump.runs[index];
             let noted = run.collective.as_deref();
+            // Notes know more than a type: reduction, root, and group.
             let kind = noted.map(|noted| noted.kind);
             let Some(kind) = kind.or_else(|| kind_of_type(&run.op_type)) else {
                 continue;
@@ -485,8 +479,10 @@ fn fits(dump: &ComparedDump, first: &Call, second: &Call) -> bool {
     }
     let reductions = [first.kind.reduction(), second.kind.reduction()];
     let roots = [first.kind.root(), second.kind.root()];
+    // Two dumps may know different parts of it: only parts that both know can differ.
     let is_other_reduction = matches!(reductions, [Some(a), Some(b)] if a != b);
     let is_other_root = matches!(roots, [Some(a), Some(b)] if a != b);
+    // Ranks that sum tensors of different lengths hang or read beyond the end.
     let is_other_size = match first.kind {
         // Others may have parts of different lengths.
         CollectiveKind::AllReduce(_) => {

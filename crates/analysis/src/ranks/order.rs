@@ -41,6 +41,7 @@ impl RankOrder {
                 calls[call.place.nth_rank].push((call.place.position, nth, at));
             }
         }
+        // Meetings are in the order of groups, not in that of any rank.
         for of_rank in &mut calls {
             of_rank.sort_unstable();
         }
@@ -89,9 +90,11 @@ impl RankOrder {
         let mut is_met: Vec<Option<bool>> = vec![None; meetings.meetings.len()];
         for &(nth, at) in &self.calls {
             let meeting = &meetings.meetings[nth];
+            // A sender learns nothing of its receiver.
             if !meeting.takes(at) {
                 continue;
             }
+            // All givers stand before the first taker, so that one look at them is enough.
             let is_met = is_met[nth].get_or_insert_with(|| {
                 let mut givers = meeting.givers();
                 givers.any(|call| reached[call.place.nth_rank] <= call.place.position)
@@ -124,6 +127,7 @@ impl Walk<'_> {
             return;
         }
         let (n, level) = &mut self.arrived[nth];
+        // The ranks that wait here go on when the last of them has come.
         *n += 1;
         *level = (*level).max(self.level[rank]);
         if *n == meeting.n_givers {

@@ -22,6 +22,7 @@ pub struct OverflowOrder {
 /// ranks, then by rank, then by time, which is of one clock then. Of one rank they stay as they are;
 /// none where there is one rank alone.
 pub fn order_overflows(run: &RankedRun, scan: &mut OverflowScan) -> Option<OverflowOrder> {
+    // Records name tasks, and files of operators tell which rank's.
     let files = Executions::find(run, &scan.overflows);
     let known = scan.overflows.iter().map(|one| files.of_overflow(one));
     let known: Vec<(Option<usize>, Option<u32>)> = known.collect();
@@ -104,6 +105,7 @@ fn first_of(run: &RankedRun, ranks: &[Option<u32>], executions: &[Option<usize>]
             of_rank.entry(*rank).or_insert(nth);
         }
     }
+    // Later ones of a rank come after its first.
     let firsts: Vec<usize> = of_rank.into_values().collect();
     let is_behind = |nth: usize| {
         let mut others = firsts.iter().filter(|other| **other != nth);

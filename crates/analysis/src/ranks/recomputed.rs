@@ -141,6 +141,7 @@ fn reduced(
 
 impl Reduced {
     fn of_meeting(run: &RankedRun, meeting: &Meeting, reduction: Reduction) -> Option<Reduced> {
+        // One contribution is in memory at a time: groups have hundreds of ranks.
         let mut reduced: Option<Reduced> = None;
         for call in &meeting.calls {
             let dtype = slot(run, call, SlotSide::Input)?.dtype?;
@@ -170,6 +171,7 @@ impl Reduced {
             self.magnitudes = self.values.iter().map(|number| number.abs()).collect();
             return Some(());
         }
+        // In double precision, whose own rounding is far below the bound of narrower dtypes.
         let combine: fn(f64, f64) -> f64 = match self.reduction {
             Reduction::Sum | Reduction::Mean => |a, b| a + b,
             Reduction::Max => f64::max,
@@ -204,8 +206,9 @@ impl Reduced {
             if numbers.len() != n_part || is_cut && !is_cut_along_first(run, call, n) {
                 return None;
             }
+            // Of a scattered result each rank has the part of its own number.
             let nth = if is_cut { call.nth_in_group } else { 0 };
-            // Ranks with equal results are checked once.
+            // Ranks with equal results, which are nearly all, are checked once.
             let key = (xxh3_128(array.bytes()), nth);
             let known = of_content.get(&key).cloned();
             let fit = known.unwrap_or_else(|| {
@@ -242,6 +245,7 @@ impl Reduced {
         } else {
             1.0
         };
+        // Beyond this an infinite result is what the dtype makes of it.
         let largest = largest_finite(self.dtype).unwrap_or(f64::MAX);
         let mut difference = ResultDifference::default();
         let mut at = 0;
@@ -343,6 +347,7 @@ fn exchanged(run: &RankedRun, meeting: &Meeting) -> Option<MeetingFits> {
             return None;
         }
         let array = elements(run, call, SlotSide::Input)?;
+        // One part for each rank, all of one length.
         let length = array.bytes().len() / n;
         if length == 0 || *n_bytes.get_or_insert(length) != length {
             return None;
@@ -355,6 +360,7 @@ fn exchanged(run: &RankedRun, meeting: &Meeting) -> Option<MeetingFits> {
         let parts: Vec<Digest> = array.bytes().chunks(n_bytes?).map(xxh3_128).collect();
         let expected = given.iter().map(|parts| parts.get(at).copied());
         let expected: Vec<Digest> = expected.collect::<Option<_>>()?;
+        // Parts that are there in another order show how the group was numbered.
         fits.push(Some(fit_of_parts(&parts, &expected, &meeting.group)));
     }
     Some(fits)
@@ -391,6 +397,7 @@ fn handed_on(run: &RankedRun, meeting: &Meeting) -> Option<MeetingFits> {
         }
         _ => SlotSide::Input,
     };
+    // No elements are needed where digests tell every bit.
     let given = bits(run, giver, side)?;
     let fits = meeting.calls.iter().enumerate().map(|(at, call)| {
         if !meeting.takes(at) {

@@ -91,6 +91,7 @@ pub(super) fn operators(run: &RankedRun, found: &mut RankDivergences) {
                     alike.entry(*inputs).or_default().push(at);
                 }
             }
+            // Equal inputs are the evidence; ranks that were given something else are not compared.
             for members in alike.into_values().filter(|members| members.len() > 1) {
                 found.n_replicated += 1;
                 let mut classes: BTreeMap<ContentMark, Vec<usize>> = BTreeMap::new();
@@ -146,6 +147,7 @@ fn is_known_equal(
         if other_nth == nth {
             continue;
         }
+        // Of the same two ranks, since others may cut other parts.
         let of_rank = |rank: u32| {
             let mut ranks = executions.iter().filter(|(known, _)| *known == rank);
             ranks
@@ -169,7 +171,9 @@ fn is_known_equal(
         let is_replicated = is_one_mesh && replica_key(a) == replica_key(b);
         return is_replicated.then_some(Some(DivergenceEvidence::Placement));
     }
+    // Attributes of operators are not in all dumps, so the type has to do.
     let op_type = run.dump.runs[a.1].op_type.to_ascii_lowercase();
+    // A part by the rank's number, or random numbers, of equal inputs.
     let is_of_rank = OF_RANK.iter().any(|part| op_type.contains(part));
     let is_one_against_all = apart.accused.len() == 1 && apart.others.len() > 1;
     (!is_of_rank && is_one_against_all).then_some(None)
@@ -335,6 +339,7 @@ fn classes_of(
         let mark = run.marks.get(executions[at].1, slot)?;
         classes.entry(mark).or_default().push(at);
     }
+    // A digest of one rank and statistics of another say nothing of each other.
     let kinds: HashSet<MarkKind> = classes.keys().map(|mark| mark.kind).collect();
     (kinds.len() == 1).then(|| classes.into_values().collect())
 }
@@ -366,7 +371,9 @@ fn unexplained(
         let is_desync = matches!(finding.kind, DivergenceKind::Desync(_));
         is_desync.then(|| run.dump.runs[finding.run].place.step)
     });
+    // Steps before it are still sound.
     let first_desync = first_desync.min();
+    // Whatever may depend on a finding is explained by it.
     let mut causes: Vec<Vec<usize>> = Vec::new();
     for finding in before {
         causes.extend(reached(run, finding));
@@ -572,6 +579,7 @@ fn is_weight(run: &RankedRun, index: usize, slot: usize) -> bool {
     let [min, max, sum, _, _, l1, l2] = cells.numbers;
     let is_mask = match (min, max, sum, l1, l2) {
         (Some(min), Some(max), Some(sum), Some(l1), Some(l2)) => {
+            // Zeros and ones have equal sums of themselves, magnitudes and squares.
             let of_ones = sum == l1 && (l2 * l2 - l1).abs() <= l1 * 1e-9;
             !min.is_finite() || !max.is_finite() || min == max || of_ones
         }

@@ -72,6 +72,7 @@ pub fn compare(run: &RankedRun, other: &RankedRun) -> RestartComparison {
             found.single_ranks.push(sequence.rank);
             continue;
         };
+        // Positions may differ: the other run may have been dumped with another selection.
         let mut of_key: HashMap<_, usize> = HashMap::new();
         for &index in &partner.runs {
             of_key.insert(key(other, index), index);
@@ -83,6 +84,7 @@ pub fn compare(run: &RankedRun, other: &RankedRun) -> RestartComparison {
                 continue;
             };
             found.n_compared += 1;
+            // All are counted, so that one knows how much the runs have in common.
             let difference = difference(run, other, [index, other_index], &mut found.n_tensors);
             first = first.or(difference);
         }
@@ -135,6 +137,7 @@ fn difference(
         let mut slots = partner.slots.iter();
         let other_at = slots.position(|other| other.key() == slot.key());
         let marks = run.marks.get(index, at);
+        // By position of the slot, as one run may have been dumped without inputs.
         let marks = marks.zip(other_at.and_then(|at| other.marks.get(other_index, at)));
         let Some((a, b)) = marks.filter(|(a, b)| a.kind == b.kind) else {
             continue;

@@ -53,10 +53,12 @@ pub(super) fn check(
             .get(op_type(run, meeting))
             .copied()
             .unwrap_or_default();
+        // More wrong than right is no fault of single ranks.
         let is_unlike = record.n_other > 0 && record.n_fitting <= record.n_other;
         if is_unlike {
             fits[nth].fill(None);
         }
+        // A single collective of its type that is unequal is no pattern, and no proof either.
         let may_compare = !is_unlike && record.n_equal > record.n_unequal;
         check_meeting(run, nth, &fits[nth], may_compare, found);
     }
@@ -107,8 +109,10 @@ fn classes(run: &RankedRun, meeting: &Meeting) -> Option<ResultClasses> {
         let mark = run.marks.of_side(&run.dump, call.run, SlotSide::Output)?;
         of_mark.entry(mark).or_default().push(at);
     }
+    // The root of a broadcast gives and has the same.
     let has_root = matches!(meeting.kind, CollectiveKind::Broadcast(_));
     let is_over = |call: &MeetingCall| has_root || !is_own_input(run, call);
+    // One rank may have been shown its result, and another still what it gave.
     if of_mark.len() > 1 && !meeting.calls.iter().all(is_over) {
         return None;
     }

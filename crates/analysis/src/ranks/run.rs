@@ -28,7 +28,7 @@ pub struct RankedRun {
     pub meetings: Meetings,
     /// Which executions come before which.
     pub order: RankOrder,
-    /// What its tensors are known by; nothing until [`RankedRun::read_marks`].
+    /// The marks of its tensors; nothing until [`RankedRun::read_marks`].
     pub marks: ContentMarks,
 }
 
@@ -152,8 +152,10 @@ impl RankedRun {
 fn read_all(paths: &[PathBuf], n_threads: usize) -> Result<DumpIndex, RankedRunError> {
     let mut all = DumpIndex::default();
     let mut of_rank: BTreeMap<u32, &PathBuf> = BTreeMap::new();
+    // The executions of a rank that is in two dumps would become one, with slots of both.
     for path in paths {
         let mut index = read_dump(path, n_threads)?;
+        // Before the tensors are moved: afterwards executions of both dumps are mixed.
         let ranks: HashSet<u32> = index
             .executions
             .iter()
@@ -168,6 +170,7 @@ fn read_all(paths: &[PathBuf], n_threads: usize) -> Result<DumpIndex, RankedRunE
                 });
             }
         }
+        // The form decides how names are read; dumps of one run have one.
         if all.form.is_empty() {
             all.form = index.form;
         }

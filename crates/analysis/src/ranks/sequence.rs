@@ -1,8 +1,10 @@
 //! The executions of each rank in their order.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 
 use opscope_store::reader::ExecutionKind;
+use opscope_store::record::parallel::CollectiveKind;
 
 use crate::compare::side::{ComparedDump, OperatorExecution};
 
@@ -26,6 +28,18 @@ pub struct RankPlace {
     pub position: usize,
 }
 
+/// An execution of a collective before it is matched.
+#[derive(Clone, Debug)]
+pub(super) struct Call {
+    pub(super) run: usize,
+    pub(super) rank: u32,
+    pub(super) place: RankPlace,
+    pub(super) step: Option<u64>,
+    pub(super) kind: CollectiveKind,
+    /// The ranks of its group, where notes tell them.
+    pub(super) group: Option<Arc<[u32]>>,
+}
+
 /// The rank of an execution; one that says none is of the only process.
 pub(super) fn rank(run: &OperatorExecution) -> u32 {
     run.place.rank.unwrap_or(0)
@@ -36,12 +50,15 @@ pub(super) fn rank(run: &OperatorExecution) -> u32 {
 pub(super) fn sequences(dump: &ComparedDump) -> Vec<RankSequence> {
     let mut of_rank: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for (index, run) in dump.runs.iter().enumerate() {
+        // Parameters and constants are values at the end of a step, which nobody executed.
         if run.kind == ExecutionKind::Operator {
             of_rank.entry(rank(run)).or_default().push(index);
         }
     }
     let sequences = of_rank.into_iter().map(|(rank, mut runs)| {
         let step = |run: &usize| dump.runs[*run].place.step;
+        // A dump lists models one after the other, each with all its steps. Sorting is stable, so that
+        // the order within a step stays.
         runs.sort_by_key(step);
         for runs in runs.chunk_by_mut(|a, b| step(a) == step(b)) {
             put_models_in_order(dump, runs);
@@ -58,6 +75,7 @@ fn put_models_in_order(dump: &ComparedDump, runs: &mut [usize]) {
         let place = &dump.runs[run].place;
         *models.entry((&place.model, place.model_id)).or_default() += 1;
     }
+    // Without all times the order of the dump is as good as any.
     let has_times = runs
         .iter()
         .all(|&run| dump.runs[run].timestamp_us.is_some());

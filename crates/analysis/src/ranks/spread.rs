@@ -148,7 +148,7 @@ pub fn trace(run: &RankedRun, n_threads: usize) -> NonFiniteSpread {
     search.add_executions();
     search.add_meetings();
     let mut origins = search.origins;
-    // What may have been made elsewhere is told where nothing certain is found.
+    // As in captures: what may have been made elsewhere is told where nothing certain is found.
     if origins.iter().any(|origin| origin.cause.is_certain()) {
         origins.retain(|origin| origin.cause != OriginCause::Unknown);
     }
@@ -210,6 +210,7 @@ impl OriginSearch<'_> {
                 if is_collective || !is_bad(run, self.survey, index) {
                     continue;
                 }
+                // Later ones on the rank may have it from the first.
                 let is_first = self.first_bad[nth_rank] == position;
                 let is_unmatched = run.meetings.unmatched.contains_key(&index);
                 let cause = match self.survey.executions[index].role {
@@ -261,9 +262,11 @@ impl OriginSearch<'_> {
                 .givers()
                 .map(|call| is_given_bad(self.run, call))
                 .collect();
+            // One of the ranks had it already: the collective only handed it on.
             if given.contains(&Some(true)) {
                 continue;
             }
+            // Unknown contributions prove nothing either way.
             let is_all_finite = !given.is_empty() && given.iter().all(|one| *one == Some(false));
             let mut givers = meeting.givers();
             let had_before =
@@ -284,6 +287,7 @@ impl OriginSearch<'_> {
         if meeting.kind.reduction().is_none() {
             return OriginCause::Collective;
         }
+        // A sum that is beyond the dtype fits an infinite result; one that is not does not.
         let fits = recomputed::check(self.run, meeting);
         match fits.iter().flatten().all(|fit| *fit == ResultFit::Fits) {
             true if fits.iter().any(Option::is_some) => OriginCause::Overflow,
@@ -336,6 +340,8 @@ fn follow(run: &RankedRun, survey: &DumpSurvey, origin: &NonFiniteOrigin) -> Vec
     let Some(place) = run.places[origin.run] else {
         return Vec::new();
     };
+    // Positions are enough: a rank that has it once keeps it until the end of the run, and only
+    // collectives that were given one hand it on.
     let mut has_it = vec![usize::MAX; run.ranks.len()];
     has_it[place.nth_rank] = place.position;
     let mut reached = Vec::new();
@@ -380,6 +386,7 @@ fn first_of(run: &RankedRun, origins: &[NonFiniteOrigin]) -> FirstOrigin {
         .filter(|(_, origin)| origin.cause.is_certain())
         .map(|(nth, _)| nth)
         .collect();
+    // Where nothing is certain, the uncertain ones are still put in order.
     let candidates = match certain.is_empty() {
         true => (0..origins.len()).collect(),
         false => certain,

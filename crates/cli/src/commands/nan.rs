@@ -92,6 +92,7 @@ fn print(
         line!(out, "{told}")?;
         return ranked_run::print_coverage(&mut out, run);
     }
+    // "First" is only said where the order of collectives proves it.
     let first = match &spread.first {
         FirstOrigin::Known(nth) => vec![*nth],
         FirstOrigin::NotOrdered(origins) => origins.clone(),
@@ -101,6 +102,7 @@ fn print(
         if nth > 0 {
             writeln!(out)?;
         }
+        // Of one origin alone it goes without saying.
         let is_first = spread.origins.len() > 1 && first[..] == [nth];
         print_origin(&mut out, run, origin, if is_first { "first: " } else { "" })?;
     }

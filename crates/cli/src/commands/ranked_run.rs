@@ -24,6 +24,7 @@ pub(crate) fn open(paths: &[PathBuf], n_threads: usize) -> Result<RankedRun, Com
             CommandFailure::new(USAGE, error).with_hint(hint)
         }
     })?;
+    // Before the result, which is about the rest.
     for problem in &run.dump.problems {
         tell!("opscope: {problem}");
     }

@@ -229,6 +229,7 @@ fn against(
     run: &RankedRun,
     other: &RankedRun,
 ) -> Result<(), CommandFailure> {
+    // Ranks are set against themselves alone here: replicas of one run are the other question.
     let found = restart::compare(run, other);
     if arguments.json {
         let result = json!({
