@@ -128,6 +128,8 @@ READ_COMMANDS: dict[str, Callable[[Path], list[object]]] = {
     "convert": lambda out: ["convert", "-d", out, "--out", "npy"],
     "compare": lambda out: ["compare", out, out, "--html", "report.html"],
     "overflow": lambda out: ["overflow", "--dump", out],
+    "nan": lambda out: ["nan", out],
+    "ranks": lambda out: ["ranks", out],
     "msaccucmp": lambda out: ["msaccucmp", "convert", "-d", first_file(out), "-out", "npy"],
 }
 

@@ -95,7 +95,13 @@ fn print(
         }
     }
     let n = found.findings.len();
-    if n == 0 {
+    let n_checked = found.n_recomputed + found.n_compared + found.n_replicated + found.n_edges;
+    if n == 0 && n_checked == 0 {
+        line!(
+            out,
+            "nothing is known of how ranks agree: nothing could be checked"
+        )?;
+    } else if n == 0 {
         line!(out, "ranks agree in all that was checked")?;
     } else {
         writeln!(out, "\n{} in all", format::count(n as u64, "finding"))?;
