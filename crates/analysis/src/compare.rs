@@ -9,6 +9,7 @@
 //! | [`verdict`] | what the numbers mean |
 //! | [`replay`] | an operator that was run again from its inputs: its own error |
 //! | [`attribution`] | first divergence, what each operator added, where NaN comes from |
+//! | [`whole`] | tensors that are put together from the parts that ranks hold |
 //! | `steps` | the first of several steps that differs, and which to dump next |
 //! | [`run`] | all of these, from two paths to a result |
 //! | [`report`] | the result as files for people and programs |
@@ -40,12 +41,14 @@ pub mod side;
 mod skip_reason;
 mod skips;
 mod slot_key;
+mod slot_ranks;
 mod statistics;
 mod step_findings;
 mod steps;
 mod tensor_summary;
 pub mod verdict;
 mod verdict_level;
+pub mod whole;
 
 pub use allow::SkipPattern;
 pub use selection::Selection;

@@ -210,6 +210,7 @@ fn compare(target: &Graph, golden: &Graph) -> Comparison {
         reference: None,
         selection: Selection::default(),
         matching: MatchingOptions::default(),
+        is_whole: false,
         n_threads: 2,
         difference: DifferenceOptions::default(),
         judging: VerdictOptions {

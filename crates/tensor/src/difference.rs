@@ -22,6 +22,7 @@
 mod extent;
 mod kl;
 mod pairs;
+mod piecewise;
 mod relative;
 mod side;
 mod source;
@@ -39,7 +40,8 @@ use self::sweep::{DifferenceSweep, SweepResult};
 use self::ulp::Ulps;
 use crate::{DType, TensorView, cpu};
 
-pub use self::extent::{DifferenceExtent, extent};
+pub use self::extent::{DifferenceExtent, extent, visit_apart};
+pub use self::piecewise::{N_PIECE_STEP, PiecewiseDifference};
 
 /// Numbers to compute beside those that are always computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -77,7 +79,7 @@ pub fn difference(
     let is_same_dtype = target.dtype == golden.dtype;
     let found = cpu::run(DifferenceSweep {
         sources,
-        ulps: dtype.map(Ulps::new),
+        found: SweepResult::new(dtype.map(Ulps::new)),
     });
     let mut result = found.difference();
     result.n = a as u64;

@@ -152,6 +152,8 @@ def compare(
     names: Iterable[str] = (),
     op_types: Iterable[str] = (),
     outputs_only: bool = False,
+    mapping: StrPath | None = None,
+    whole: bool = False,
     kl: bool = False,
     jobs: int | None = None,
     top: int = 10,
@@ -160,8 +162,10 @@ def compare(
     """Compares two dumps operator by operator, as `opscope compare` does.
 
     `golden` is the one that is taken for right. `reference` is a dump whose distance from it is natural. Of both sides
-    the `steps`, `ranks`, `names` and `op_types` (with `*` and `?`) are compared, everything if none is given. `allow_skip`
-    says what may stay uncompared; it changes `is_allowed` of the skips and nothing else.
+    the `steps`, `ranks`, `names` and `op_types` (with `*` and `?`) are compared, everything if none is given. `mapping` is
+    a file that says which operators belong together, and how ranks share tensors. With `whole` the tensors of all ranks are
+    put together although both sides have the same ranks. `allow_skip` says what may stay uncompared; it changes
+    `is_allowed` of the skips and nothing else.
 
     Raises:
         UsageError: The thresholds make no sense, or nothing is chosen.
@@ -180,6 +184,8 @@ def compare(
         names=names,
         op_types=op_types,
         outputs_only=outputs_only,
+        mapping=mapping,
+        whole=whole,
         kl=kl,
         jobs=jobs,
         top=top,
@@ -199,6 +205,8 @@ def checked(
     names: Iterable[str] = (),
     op_types: Iterable[str] = (),
     outputs_only: bool = False,
+    mapping: StrPath | None = None,
+    whole: bool = False,
     kl: bool = False,
     jobs: int | None = None,
     top: int = 10,
@@ -209,6 +217,8 @@ def checked(
         _options.path(name, value)
     _options.path("reference", reference, is_optional=True)
     _options.boolean("outputs_only", outputs_only)
+    _options.path("mapping", mapping, is_optional=True)
+    _options.boolean("whole", whole)
     _options.boolean("kl", kl)
     _options.whole("jobs", jobs, 1, is_optional=True)
     request = {
@@ -220,6 +230,8 @@ def checked(
         "names": _options.texts("names", names),
         "op_types": _options.texts("op_types", op_types),
         "outputs_only": outputs_only,
+        "mapping": None if mapping is None else os.fspath(mapping),
+        "whole": whole,
         "kl": kl,
         "jobs": jobs,
     }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use opscope_analysis::compare::document::read_document;
 use opscope_analysis::compare::report::{self, ReportError, ReportFormat, json, words};
 use opscope_analysis::compare::run::{self, CompareError, VerdictOptions};
 use opscope_analysis::compare::verdict::Thresholds;
@@ -28,6 +29,8 @@ pub(super) struct CompareRequest {
     names: Vec<String>,
     op_types: Vec<String>,
     outputs_only: bool,
+    mapping: Option<PathBuf>,
+    whole: bool,
     kl: bool,
     jobs: Option<usize>,
 }
@@ -69,7 +72,11 @@ pub(super) fn compare_dumps(
             op_types: request.op_types,
             is_outputs_only: request.outputs_only,
         },
-        matching: matching::MatchingOptions::default(),
+        matching: matching::MatchingOptions {
+            mapping: mapping(py, request.mapping.as_deref())?,
+            ..matching::MatchingOptions::default()
+        },
+        is_whole: request.whole,
         n_threads: request.jobs.unwrap_or_else(default_jobs).max(1),
         difference: difference::DifferenceOptions { has_kl: request.kl },
         judging: judging(py, judgement)?,
@@ -105,6 +112,16 @@ pub(super) fn judge_saved(
         comparison,
         dumps: None,
     })
+}
+
+fn mapping(py: Python<'_>, path: Option<&Path>) -> PyResult<Option<matching::Mapping>> {
+    let Some(path) = path else {
+        return Ok(None);
+    };
+    let read = read_document::<matching::Mapping>(path);
+    Ok(Some(read.map_err(|error| {
+        ExceptionContent::usage(super::error::chain(&error)).raise(py)
+    })?))
 }
 
 fn judging(py: Python<'_>, judgement: JudgementRequest) -> PyResult<VerdictOptions> {

@@ -114,6 +114,8 @@ pub enum RuleName {
     NotJudged,
     /// The other side has the value, or all that was computed from it.
     Agreement,
+    /// Replicas on several ranks have to be the same.
+    Replicas,
     /// A metric has to stay within a threshold.
     Metric(MetricId),
 }
@@ -125,6 +127,7 @@ impl RuleName {
             RuleName::Shape => "shape",
             RuleName::NotJudged => "not_judged",
             RuleName::Agreement => "agreement",
+            RuleName::Replicas => "replicas",
             RuleName::Metric(metric) => metric.name(),
         }
     }
@@ -149,6 +152,7 @@ impl<'de> Deserialize<'de> for RuleName {
             "shape" => Ok(RuleName::Shape),
             "not_judged" => Ok(RuleName::NotJudged),
             "agreement" => Ok(RuleName::Agreement),
+            "replicas" => Ok(RuleName::Replicas),
             _ => {
                 let metric = MetricId::from_name(&name).map(RuleName::Metric);
                 metric.ok_or_else(|| serde::de::Error::custom(format!("there is no rule `{name}`")))

@@ -8,8 +8,9 @@ use super::differing::DifferingElements;
 use super::evidence::Evidence;
 use super::matching::MatchedDumps;
 use super::measure::{load, slot_of};
-use super::result::{Comparison, SlotResult, VerdictLevel};
+use super::result::{Comparison, SlotRanks, SlotResult, VerdictLevel};
 use super::verdict::{Thresholds, element_tolerance};
+use super::whole::differing_parts;
 
 /// Looks for the differing elements of the operators with the first warning and the first failure.
 /// Verdicts and summary have to be there.
@@ -29,8 +30,12 @@ pub(super) fn locate(
             let slot = &operator.slots[k];
             if is_located(slot) {
                 let tolerance = element_tolerance(operator, slot, thresholds);
-                let found = differing(sides, (index, k), tolerance);
-                comparison.operators[index].slots[k].differing = found.map(Box::new);
+                let slot = &mut comparison.operators[index].slots[k];
+                slot.differing = match slot.ranks.as_deref_mut() {
+                    Some(ranks) => in_parts(sides, (index, k), tolerance, ranks),
+                    None => differing(sides, (index, k), tolerance),
+                }
+                .map(Box::new);
             }
         }
     }
@@ -40,6 +45,21 @@ pub(super) fn locate(
 fn is_located(slot: &SlotResult) -> bool {
     slot.evidence == Evidence::Tensor
         && matches!(slot.level, VerdictLevel::Warn | VerdictLevel::Fail)
+}
+
+/// The same of tensors that were put together, with the parts that hold the elements.
+fn in_parts(
+    sides: MatchedDumps<'_>,
+    (operator, slot): (usize, usize),
+    tolerance: f64,
+    ranks: &mut SlotRanks,
+) -> Option<DifferingElements> {
+    let pair = sides.matching.pairs.get(operator)?.slots.get(slot)?;
+    let slots = (
+        slot_of(sides.target, pair.target),
+        slot_of(sides.golden, pair.golden),
+    );
+    differing_parts(slots, pair.layout, tolerance, ranks)
 }
 
 fn differing(

@@ -293,6 +293,8 @@ pub enum UnmatchedReason {
     Ambiguous(String, String),
     /// It vanished in a fused operator, whose inner values the other side does not have.
     InsideFusion(String),
+    /// It is a collective, and the other side has none of its name.
+    Collective,
     /// A mapping or choice of the user leaves it out.
     LeftOut,
 }

@@ -16,6 +16,7 @@ use super::result::{
 };
 use super::side::{ComparedDump, ExecutionSlot, LoadError, LoadedSlot, OperatorExecution};
 use super::statistics;
+use super::whole::{WholeNumbers, measure_whole};
 use crate::error_chain::chain;
 use crate::job;
 
@@ -220,6 +221,17 @@ fn numbers(
     if let Some(found) = measured.and_then(|measured| measured.get(target, golden)) {
         return Ok(Some(found));
     }
+    if target.whole().is_some() || golden.whole().is_some() {
+        let WholeNumbers {
+            difference,
+            n_bytes,
+            ranks,
+        } = measure_whole((target, golden), pair.layout)?;
+        return Ok(Some(PairNumbers {
+            ranks: Some(ranks.into()),
+            ..PairNumbers::from_difference(&difference, n_bytes)
+        }));
+    }
     let (found, n_bytes) = tensors((target, golden), pair.layout, options.difference)?;
     Ok(Some(PairNumbers::from_difference(&found, n_bytes)))
 }
@@ -252,6 +264,7 @@ fn slot(
     result.evidence = Evidence::Tensor;
     result.metrics = found.metrics;
     result.histogram = found.histogram.to_vec();
+    result.ranks = found.ranks.map(|ranks| Box::new((*ranks).clone()));
     if let Some(yardsticks) = yardsticks {
         let distance = yardsticks.distance(golden, pair, options);
         result.yardstick = distance.map(Box::new);
@@ -274,6 +287,13 @@ fn without_elements(sides: MatchedDumps<'_>, pair: SlotPair, result: SlotResult)
         Some(skip(sides, side.into(), place, slot, reason))
     });
     if let Some(skip) = damaged {
+        return Err(Box::new(skip));
+    }
+    let in_parts = all.into_iter().find_map(|(party, _, slot)| {
+        let reason = slot.parts_problem()?.to_owned();
+        Some(skip_of(sides, pair, MeasureFault::InParts(party, reason)))
+    });
+    if let Some(skip) = in_parts {
         return Err(Box::new(skip));
     }
     match statistics::compare(target, golden, pair.layout) {
@@ -320,8 +340,15 @@ fn skip_of(sides: MatchedDumps<'_>, pair: SlotPair, fault: MeasureFault) -> Skip
             let reason = match error {
                 LoadError::Elements(_) | LoadError::Damaged(_) => SkipReason::Damaged,
                 LoadError::NoElements => SkipReason::NoEvidence,
+                LoadError::InParts => SkipReason::InParts,
             };
             skip(sides, party.into(), place, slot, (reason, chain(&error)))
+        }
+        MeasureFault::InParts(party, message) => {
+            let golden = slot_of(sides.golden, pair.golden);
+            let (place, slot) = party.pick((pair.target, target), (pair.golden, golden));
+            let reason = (SkipReason::InParts, message);
+            skip(sides, party.into(), place, slot, reason)
         }
         MeasureFault::Difference(message) => skip(
             sides,
@@ -368,6 +395,8 @@ pub(super) enum MeasureFault {
     Shape,
     /// The elements of one side cannot be read.
     Read(Party, LoadError),
+    /// The parts of one side cannot be put together, and why.
+    InParts(Party, String),
     /// They have no values to compare.
     Difference(String),
 }

@@ -15,6 +15,7 @@ pub use super::party::Party;
 pub use super::run_origin::RunOrigin;
 pub use super::skip_reason::{SkipReason, SkipSide};
 pub use super::slot_key::SlotKey;
+pub use super::slot_ranks::{PartApart, PartElement, ReplicaMismatch, SlotRanks};
 pub use super::step_findings::{FirstStep, NextDump, StepFault, StepFindings, StepResult};
 pub use super::tensor_summary::{SharedSummary, TensorSummary};
 pub use super::verdict_level::VerdictLevel;
@@ -224,6 +225,9 @@ pub struct SlotResult {
     /// Elements by the decimal exponent of their relative difference.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub histogram: Vec<u64>,
+    /// The ranks whose parts the tensors were put together from, if they were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ranks: Option<Box<SlotRanks>>,
     /// Where the elements are that differ, of the slots at which the sides part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub differing: Option<Box<DifferingElements>>,

@@ -20,6 +20,7 @@ use super::selection::Selection;
 use super::side::ComparedDump;
 use super::steps::find_origin;
 use super::verdict::{Thresholds, judge_along};
+use super::whole::{self, has_placements, put_together};
 
 /// The dumps to compare, and how.
 #[derive(Debug)]
@@ -34,6 +35,8 @@ pub struct ComparisonRequest {
     pub selection: Selection,
     /// How partners are looked for.
     pub matching: matching::MatchingOptions,
+    /// Whether the tensors of all ranks are put together although both sides have the same ranks.
+    pub is_whole: bool,
     /// Threads that read headers and work on slots.
     pub n_threads: usize,
     /// Further numbers to compute of each pair of tensors.
@@ -60,6 +63,7 @@ impl ComparisonRequest {
             reference: None,
             selection: Selection::default(),
             matching: matching::MatchingOptions::default(),
+            is_whole: false,
             n_threads,
             difference: difference::DifferenceOptions::default(),
             judging: VerdictOptions {
@@ -136,12 +140,13 @@ pub struct OpenedDumps<'a> {
 /// less than that is a skip of the result.
 pub fn run(request: &ComparisonRequest) -> Result<Comparison, CompareError> {
     let open = |name, path: &Path| open(name, path, request);
-    let target = open("target", &request.target)?;
-    let golden = open("golden", &request.golden)?;
-    let reference = match &request.reference {
+    let mut target = open("target", &request.target)?;
+    let mut golden = open("golden", &request.golden)?;
+    let mut reference = match &request.reference {
         Some(path) => Some(open("reference", path)?),
         None => None,
     };
+    put_ranks_together(request, [&mut target, &mut golden], reference.as_mut())?;
     let dumps = OpenedDumps {
         target: &target,
         golden: &golden,
@@ -297,8 +302,9 @@ fn differing_attributes(dumps: [&ComparedDump; 2], runs: [usize; 2]) -> Vec<Attr
 /// # Errors
 /// As [`run`].
 pub fn mapping(request: &ComparisonRequest) -> Result<Mapping, CompareError> {
-    let target = open("target", &request.target, request)?;
-    let golden = open("golden", &request.golden, request)?;
+    let mut target = open("target", &request.target, request)?;
+    let mut golden = open("golden", &request.golden, request)?;
+    put_ranks_together(request, [&mut target, &mut golden], None)?;
     let matching = Matching::align(&target, &golden, &request.matching)?;
     Ok(matching.to_mapping(&target, &golden))
 }
@@ -313,6 +319,35 @@ pub fn rejudge(comparison: &mut Comparison, judging: &VerdictOptions) {
     for skip in &mut comparison.skips {
         skip.is_allowed = judging.allowed.iter().any(|pattern| pattern.allows(skip));
     }
+}
+
+/// Puts the tensors of all ranks of each side together, if that is asked for, or if the sides share
+/// their tensors in other ways and notes say how.
+fn put_ranks_together(
+    request: &ComparisonRequest,
+    [target, golden]: [&mut ComparedDump; 2],
+    reference: Option<&mut ComparedDump>,
+) -> Result<(), MappingError> {
+    let mapping = request.matching.mapping.as_ref();
+    let rules = mapping.map(Mapping::rank_rules).transpose()?;
+    let is_noted = rules.as_ref().is_some_and(|_| {
+        // Rules of a mapping are there to be followed.
+        mapping.is_some_and(|mapping| !mapping.ranks.is_empty())
+    });
+    let has_notes = has_placements(target) || has_placements(golden);
+    let is_wanted = request.is_whole
+        || is_noted
+        || (has_notes && whole::layout_of(target) != whole::layout_of(golden));
+    if is_wanted {
+        let [of_target, of_golden] = rules.unwrap_or_default();
+        put_together(target, &of_target);
+        put_together(golden, &of_golden);
+        if let Some(reference) = reference {
+            // It shows how the golden side may look elsewhere, and is told of as that is.
+            put_together(reference, &of_golden);
+        }
+    }
+    Ok(())
 }
 
 fn open(

@@ -56,6 +56,8 @@ pub struct ComparedDump {
     /// Whether it shows calls that its tool listens to, and is silent of others, such as a reshape,
     /// in between.
     pub shows_some_calls: bool,
+    /// Whether tensors of all its ranks were put together.
+    pub is_whole: bool,
     /// Files that were not read as a part of the dump, and overflow records, of which there are no
     /// tensors.
     pub passed_over: Vec<PassedOver>,

@@ -35,6 +35,10 @@ pub enum SkipReason {
     NotComparable,
     /// The extents differ.
     Shape,
+    /// Its parts on the ranks cannot be put together.
+    InParts,
+    /// It is a collective, which a side without ranks does not need.
+    Collective,
     /// Its outputs have no defined value.
     NotJudged,
 }
@@ -55,8 +59,18 @@ impl SkipReason {
             SkipReason::NoEvidence => "no_evidence",
             SkipReason::NotComparable => "not_comparable",
             SkipReason::Shape => "shape",
+            SkipReason::InParts => "in_parts",
+            SkipReason::Collective => "collective",
             SkipReason::NotJudged => "not_judged",
         }
+    }
+}
+
+impl SkipReason {
+    /// Whether it says nothing against the comparison: there is nothing that the other side could
+    /// have.
+    pub fn is_expected(self) -> bool {
+        self == SkipReason::Collective
     }
 }
 

@@ -203,6 +203,7 @@ impl UnmatchedReason {
             UnmatchedReason::OtherType(_) => SkipReason::OtherType,
             UnmatchedReason::Ambiguous(..) => SkipReason::Ambiguous,
             UnmatchedReason::InsideFusion(_) => SkipReason::InsideFusion,
+            UnmatchedReason::Collective => SkipReason::Collective,
             UnmatchedReason::LeftOut => SkipReason::LeftOut,
         }
     }
@@ -225,6 +226,9 @@ impl UnmatchedReason {
             }
             UnmatchedReason::Ambiguous(first, second) => {
                 format!("`{first}` and `{second}` of the {other} side are about equally like it")
+            }
+            UnmatchedReason::Collective => {
+                format!("a collective, which the {other} side does without")
             }
             UnmatchedReason::LeftOut => "a mapping or choice leaves it out".to_owned(),
         }

@@ -64,6 +64,7 @@ pub(super) fn judge_along(comparison: &mut Comparison, thresholds: &Thresholds, 
             let limits = limits.bounds(dtype, &op_type, &op_name);
             judge_slot(slot, limits, thresholds);
             respect_agreement(slot);
+            judge_replicas(slot, thresholds);
             let source = flow.source(i, k);
             // The very same pair is no worse as an input than it was as an output.
             let maker = source.target.filter(|_| source.is_same);
@@ -101,6 +102,39 @@ fn respect_agreement(slot: &mut SlotResult) {
         level,
         ..RuleHit::default()
     }];
+}
+
+/// Adds the verdict on replicas that are not the same: a failure where they are as far apart as two
+/// runs must not be, else a warning.
+fn judge_replicas(slot: &mut SlotResult, thresholds: &Thresholds) {
+    let Some(ranks) = slot.ranks.as_deref() else {
+        return;
+    };
+    let hits: Vec<RuleHit> = ranks
+        .replicas
+        .iter()
+        .map(|replicas| {
+            let apart = SlotResult {
+                slot: slot.slot,
+                target: slot.target.clone(),
+                golden: slot.target.clone(),
+                evidence: Evidence::Tensor,
+                metrics: replicas.metrics.clone(),
+                ..SlotResult::default()
+            };
+            RuleHit {
+                metric: RuleName::Replicas,
+                value: replicas.apart.len() as f64,
+                threshold: 0.0,
+                level: is_within(apart, thresholds).max(VerdictLevel::Warn),
+            }
+        })
+        .collect();
+    // Of what was not compared there are no replicas either.
+    if let Some(level) = hits.iter().map(|hit| hit.level).max() {
+        slot.level = slot.level.max(level);
+        slot.rules.extend(hits);
+    }
 }
 
 /// The level of a slot by itself, whatever operator it belongs to.

@@ -29,6 +29,15 @@ enum ArrayBytes {
 }
 
 impl NumpyArray {
+    /// Elements that are in memory already, as many as the extents ask for.
+    pub(crate) fn in_memory(dtype: DType, shape: Shape, bytes: Vec<u8>) -> NumpyArray {
+        NumpyArray {
+            dtype,
+            shape,
+            bytes: ArrayBytes::Own(bytes),
+        }
+    }
+
     /// The elements.
     pub fn bytes(&self) -> &[u8] {
         match &self.bytes {

@@ -164,6 +164,7 @@ fn request(choices: &mut Choices<'_>, target: PathBuf, golden: PathBuf) -> Compa
         golden,
         selection: Selection::default(),
         matching,
+        is_whole: false,
         n_threads: 1,
         difference: difference::DifferenceOptions::default(),
         judging: VerdictOptions {

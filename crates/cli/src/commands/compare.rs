@@ -71,8 +71,9 @@ pub(crate) struct CompareArguments {
 }
 
 /// Options without a meaning for a result whose numbers are there.
-const MEASURING: [&str; 11] = [
+const MEASURING: [&str; 12] = [
     "mapping",
+    "whole",
     "fusion",
     "golden_fusion",
     "no_guesses",
@@ -100,6 +101,9 @@ pub(crate) struct ComparisonArguments {
     /// The fusion rules of what the compiler fused in GOLDEN
     #[arg(long, value_name = "FILE")]
     golden_fusion: Option<PathBuf>,
+    /// Put the tensors of all ranks together, also where both sides have the same ranks
+    #[arg(long)]
+    whole: bool,
     /// Pair operators by mapping, fusion rules and name only, never by their order or likeness
     #[arg(long)]
     no_guesses: bool,
@@ -244,6 +248,7 @@ impl ComparisonArguments {
                 [self.fusion.as_deref(), self.golden_fusion.as_deref()],
                 self.no_guesses,
             )?,
+            is_whole: self.whole,
             n_threads: self.n_threads(),
             difference: difference::DifferenceOptions { has_kl: self.kl },
             judging,
@@ -388,6 +393,7 @@ fn options(arguments: &ComparisonArguments) -> Vec<(String, String)> {
     let flags = [
         ("outputs-only", part.outputs_only),
         ("no-guesses", arguments.no_guesses),
+        ("whole", arguments.whole),
         ("kl", arguments.kl),
     ];
     for (name, is_set) in flags {

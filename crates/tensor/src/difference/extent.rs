@@ -3,8 +3,8 @@
 
 use super::DifferenceError;
 use super::source::{BLOCK, BlockSource, distances};
+use crate::TensorView;
 use crate::cpu::{self, LaneMachine, LaneTask};
-use crate::{Shape, TensorView};
 
 /// The elements that differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,34 +39,61 @@ pub fn extent(
     if !has_places {
         return Ok(None);
     }
-    let found = cpu::run(ExtentTask {
+    let mut found = ExtentCount::new(target.shape.dims());
+    cpu::run(ApartTask {
         sources,
-        shape: target.shape,
         n_parts: sources[0].n() / n_elements,
         tolerance,
+        visit: &mut |position| found.add(position),
     });
-    Ok(Some(found).filter(|found| found.n > 0))
+    Ok(Some(found.extent).filter(|found| found.n > 0))
+}
+
+/// Calls `visit` with the position, in row-major order, of each element that [`extent`] would
+/// count, from the first to the last. Extents may differ if the numbers of elements do not.
+///
+/// # Errors
+/// As [`difference`](super::difference).
+pub fn visit_apart(
+    target: TensorView<'_>,
+    golden: TensorView<'_>,
+    tolerance: f64,
+    visit: &mut dyn FnMut(usize),
+) -> Result<(), DifferenceError> {
+    let sources = [BlockSource::new(target)?, BlockSource::new(golden)?];
+    let [a, b] = sources.map(|source| source.n());
+    if a != b {
+        return Err(DifferenceError::Size {
+            target: a,
+            golden: b,
+        });
+    }
+    cpu::run(ApartTask {
+        sources,
+        n_parts: (a / target.shape.n_elements().max(1)).max(1),
+        tolerance,
+        visit,
+    });
+    Ok(())
 }
 
 /// The pass; both sides have the same number of elements.
-#[derive(Clone, Copy, Debug)]
-struct ExtentTask<'a> {
+struct ApartTask<'a> {
     sources: [BlockSource<'a>; 2],
-    shape: &'a Shape,
     /// Parts of an element: two of complex numbers.
     n_parts: usize,
     tolerance: f64,
+    visit: &'a mut dyn FnMut(usize),
 }
 
-impl LaneTask for ExtentTask<'_> {
-    type Output = DifferenceExtent;
+impl LaneTask for ApartTask<'_> {
+    type Output = ();
 
     #[inline(always)]
-    fn run<M: LaneMachine>(self, m: M) -> DifferenceExtent {
+    fn run<M: LaneMachine>(self, m: M) {
         let [target, golden] = self.sources;
         let n = target.n();
         let mut buffers = [(); 3].map(|()| vec![0.0; n.min(BLOCK)]);
-        let mut found = ExtentCount::new(self.shape.dims());
         let mut last = None;
         for start in (0..n).step_by(BLOCK) {
             let n_block = (n - start).min(BLOCK);
@@ -86,11 +113,10 @@ impl LaneTask for ExtentTask<'_> {
                 // The parts of a complex number stand together, and are one element.
                 if is_apart(a, b, apart, self.tolerance) && last != Some(element) {
                     last = Some(element);
-                    found.add(element);
+                    (self.visit)(element);
                 }
             }
         }
-        found.extent
     }
 }
 
@@ -147,7 +173,7 @@ impl ExtentCount<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{DType, Layout};
+    use crate::{DType, Layout, Shape};
 
     const NAN: f32 = f32::NAN;
     const INF: f32 = f32::INFINITY;

@@ -16,13 +16,15 @@ use crate::cpu::{LaneMachine, LaneTask};
 pub(super) struct DifferenceSweep<'a> {
     /// Both with the same number of elements.
     pub(super) sources: [BlockSource<'a>; 2],
-    /// Nothing counted yet; none if both sides are not floats.
-    pub(super) ulps: Option<Ulps>,
+    /// What the pass found before these sources.
+    pub(super) found: SweepResult,
 }
 
 /// The result of the pass.
 #[derive(Clone, Debug)]
 pub(super) struct SweepResult {
+    /// Elements that earlier sources had: positions count from the first of these.
+    pub(super) n_before: u64,
     pub(super) sides: [SideSums; 2],
     pub(super) pairs: PairSums,
     pub(super) ulps: Option<Ulps>,
@@ -33,6 +35,24 @@ pub(super) struct SweepResult {
     pub(super) first_bad: Option<u64>,
     /// Whether all blocks have the same bytes.
     pub(super) is_identical: bool,
+}
+
+impl SweepResult {
+    /// Nothing found yet; `ulps` with nothing counted, and none if both sides are not floats.
+    pub(super) fn new(ulps: Option<Ulps>) -> SweepResult {
+        SweepResult {
+            n_before: 0,
+            sides: [SideSums::EMPTY; 2],
+            pairs: PairSums::EMPTY,
+            ulps,
+            n_equal: 0,
+            n_nan_mismatches: 0,
+            n_inf_mismatches: 0,
+            n_sign_flips: 0,
+            first_bad: None,
+            is_identical: true,
+        }
+    }
 }
 
 /// Room for one block.
@@ -60,17 +80,8 @@ impl LaneTask for DifferenceSweep<'_> {
             relative: room(),
             positions: vec![0; n.min(BLOCK)],
         };
-        let mut found = SweepResult {
-            sides: [SideSums::EMPTY; 2],
-            pairs: PairSums::EMPTY,
-            ulps: self.ulps,
-            n_equal: 0,
-            n_nan_mismatches: 0,
-            n_inf_mismatches: 0,
-            n_sign_flips: 0,
-            first_bad: None,
-            is_identical: target.dtype() == golden.dtype(),
-        };
+        let mut found = self.found;
+        found.is_identical &= target.dtype() == golden.dtype();
         for start in (0..n).step_by(BLOCK) {
             let n_block = (n - start).min(BLOCK);
             let bytes = [&target, &golden].map(|source| source.block(start, n_block));
@@ -99,6 +110,7 @@ impl LaneTask for DifferenceSweep<'_> {
             );
             found.add_apart(m, start, n_block, bytes, &mut buffers, &self.sources);
         }
+        found.n_before += n as u64;
         found
     }
 }
@@ -145,7 +157,8 @@ impl SweepResult {
         let values = &values[..n_finite];
         let side = SideBlock::from_values(m, values);
         self.sides.iter_mut().for_each(|sum| sum.add(&side));
-        self.pairs.add_equal(values, &side, (start + first) as u64);
+        self.pairs
+            .add_equal(values, &side, self.n_before + (start + first) as u64);
         if let Some(ulps) = &mut self.ulps {
             ulps.add_equal(n_finite);
         }
@@ -212,13 +225,14 @@ impl SweepResult {
             sides: [&sides[0], &sides[1]],
         };
         let positions = &buffers.positions;
+        let n_before = self.n_before;
         self.pairs.add(m, block, |i| {
             let at = if are_all_finite {
                 i
             } else {
                 positions[i].into()
             };
-            (start + at) as u64
+            n_before + (start + at) as u64
         });
     }
 
@@ -248,7 +262,7 @@ impl SweepResult {
             self.n_nan_mismatches += u64::from(x.is_nan() != y.is_nan());
             self.n_inf_mismatches += u64::from(!is_nan && !is_equal);
             if !x.is_finite() && !is_equal && self.first_bad.is_none() {
-                self.first_bad = Some((start + i) as u64);
+                self.first_bad = Some(self.n_before + (start + i) as u64);
             }
         }
         n_pairs

@@ -11,6 +11,8 @@ use thiserror::Error;
 
 pub(super) use apply::{apply, resolve};
 
+use crate::compare::whole::{CheckedRules, RankRules, SideRules};
+
 /// Operators that belong together, and what is left out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -21,6 +23,9 @@ pub struct Mapping {
     /// Names of operators of either side that are left out, with `*` and `?`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ignore: Vec<String>,
+    /// How ranks share tensors, of dumps that have no notes of it.
+    #[serde(default, skip_serializing_if = "RankRules::is_empty")]
+    pub ranks: RankRules,
     /// Operators that a proposal has no partner for. Not read; for people who complete it.
     #[serde(default, skip_serializing_if = "UnmappedOperators::is_empty")]
     pub unmatched: UnmappedOperators,
@@ -164,6 +169,14 @@ pub enum MappingError {
         /// Why.
         message: String,
     },
+    /// A rule about ranks that cannot be understood.
+    #[error("the mapping, `ranks.{place}`: {message}")]
+    Ranks {
+        /// Where below `ranks`, such as `target.tensors[0].dims`.
+        place: String,
+        /// The problem.
+        message: String,
+    },
     /// An entry without operators.
     #[error(
         "the mapping, `{place}`: no operator is named; what the target lacks belongs into `ignore`"
@@ -175,6 +188,33 @@ pub enum MappingError {
 }
 
 impl Mapping {
+    /// The rules about the ranks of both sides, understood.
+    ///
+    /// # Errors
+    /// [`MappingError::Ranks`].
+    pub(in crate::compare) fn rank_rules(&self) -> Result<[CheckedRules; 2], MappingError> {
+        let check = |side: &str, rules: &SideRules| {
+            rules
+                .check()
+                .map_err(|(place, message)| MappingError::Ranks {
+                    place: format!("{side}.{place}"),
+                    message,
+                })
+        };
+        Ok([
+            check("target", &self.ranks.target)?,
+            check("golden", &self.ranks.golden)?,
+        ])
+    }
+
+    /// Whether all rules about ranks can be understood.
+    ///
+    /// # Errors
+    /// [`MappingError::Ranks`].
+    pub fn check_ranks(&self) -> Result<(), MappingError> {
+        self.rank_rules().map(drop)
+    }
+
     /// Reads a mapping.
     ///
     /// # Errors

@@ -44,6 +44,16 @@ pub(super) fn explain(board: &mut Board<'_>, scope: &PlaceScope) {
                     None => UnmatchedReason::NoSuchName,
                 },
             };
+            // Ranks that share a tensor need collectives; with another number of ranks there are
+            // others, or none.
+            let is_collective =
+                board.sides[side].is_whole && board.run(side, run).collective.is_some();
+            let reason = match reason {
+                UnmatchedReason::NoSuchName | UnmatchedReason::NoSuchRepeat if is_collective => {
+                    UnmatchedReason::Collective
+                }
+                other => other,
+            };
             found.push((side, run, reason));
         }
     }

@@ -12,6 +12,7 @@ use opscope_tensor::difference::TensorDifference;
 use super::{Metrics, SlotPair, slot_of};
 use crate::compare::matching::MatchedDumps;
 use crate::compare::side::{ExecutionSlot, SlotFacts};
+use crate::compare::slot_ranks::SlotRanks;
 
 /// Where the contents of a pair are, and how they are brought together. Facts are known by their
 /// place in memory: both sides outlive the search.
@@ -25,6 +26,8 @@ pub(super) struct PairNumbers {
     pub(super) histogram: Arc<[u64]>,
     /// Bytes that were read.
     pub(super) n_bytes: u64,
+    /// The ranks whose parts were put together, if so.
+    pub(super) ranks: Option<Arc<SlotRanks>>,
 }
 
 impl PairNumbers {
@@ -40,6 +43,7 @@ impl PairNumbers {
             metrics: Metrics::from_difference(found),
             histogram: histogram.into(),
             n_bytes,
+            ranks: None,
         }
     }
 }

@@ -1,12 +1,13 @@
 //! Verdicts, causes and numbers in words.
 
+use opscope_store::record::parallel::{Collective, CollectiveKind};
 use opscope_store::visible::visible;
 
 use super::ShownPlaces;
 use crate::compare::result::{
     AttributeDifference, Cause, Comparison, DivergencePoint, Evidence, MetricId, NonFiniteRole,
-    OperatorName, OperatorResult, PartingOperator, RuleHit, RuleName, Skip, SkipReason, SkipSide,
-    SlotAgreement, SlotResult, Suspect, VerdictLevel,
+    OperatorName, OperatorResult, PartApart, PartingOperator, Party, ReplicaMismatch, RuleHit,
+    RuleName, Skip, SkipReason, SkipSide, SlotAgreement, SlotResult, Suspect, VerdictLevel,
 };
 
 /// Numbers of a verdict's line.
@@ -45,8 +46,9 @@ pub fn verdict(comparison: &Comparison) -> String {
     } else {
         ""
     };
+    let on_rank = slot.and_then(only_part).unwrap_or_default();
     let first = format!(
-        "{level}: first at {name} {}: {why}{reach}{wiring}",
+        "{level}: first at {name} {}{on_rank}: {why}{reach}{wiring}",
         divergence.slot
     );
     if numbers.is_empty() {
@@ -266,6 +268,7 @@ pub fn rule_words(rule: &RuleHit) -> String {
         RuleName::Shape => return "the extents differ".to_owned(),
         RuleName::NotJudged => return "two runs need not agree on it".to_owned(),
         RuleName::Agreement => return "the other side has it elsewhere".to_owned(),
+        RuleName::Replicas => return "replicas are not the same".to_owned(),
         RuleName::Metric(_) => {}
     }
     let (value, limit) = (number(rule.value), number(rule.threshold));
@@ -383,6 +386,97 @@ pub fn differing(slot: &SlotResult) -> Vec<String> {
     std::iter::once(count).chain(region).collect()
 }
 
+/// ` in the part of rank 3 (tp=1) alone`, where all elements that differ are in one of several parts.
+fn only_part(slot: &SlotResult) -> Option<String> {
+    let ranks = slot.ranks.as_deref()?;
+    let [part] = &ranks.apart[..] else {
+        return None;
+    };
+    (!ranks.is_everywhere).then(|| format!(" in the part of {} alone", part_words(part)))
+}
+
+/// `rank 3 (tp=1)`, or `ranks 0,1` of several that hold or make the same elements.
+fn part_words(part: &PartApart) -> String {
+    let ranks = rank_words(&part.ranks);
+    let side = match part.side {
+        Party::Target => "",
+        Party::Golden => " of the golden side",
+    };
+    if part.coordinates.is_empty() {
+        format!("{ranks}{side}")
+    } else {
+        format!("{ranks} ({}){side}", part.coordinates)
+    }
+}
+
+/// `rank 3`, or `ranks 0-3`.
+fn rank_words(ranks: &[u32]) -> String {
+    let kind = CollectiveKind::AllGather;
+    let ranks = ranks.to_vec();
+    let noun = if ranks.len() == 1 { "rank" } else { "ranks" };
+    format!("{noun} {}", Collective { kind, ranks }.ranks_text())
+}
+
+/// Most parts that are named.
+const N_PARTS: usize = 4;
+
+/// What is known of the ranks of a slot whose tensors were put together: which parts differ, where
+/// the largest difference is, and which replicas do not agree.
+pub fn ranks(slot: &SlotResult) -> Vec<String> {
+    let Some(ranks) = slot.ranks.as_deref() else {
+        return Vec::new();
+    };
+    let mut lines = Vec::new();
+    let named = ranks.apart.iter().take(N_PARTS);
+    lines.extend(named.map(|part| {
+        let n = part.n;
+        let noun = if n == 1 {
+            "element differs"
+        } else {
+            "elements differ"
+        };
+        format!("{n} {noun} in {} of {}", part.region, part_words(part))
+    }));
+    if ranks.apart.len() > N_PARTS {
+        lines.push(format!("… in {} parts in all", ranks.apart.len()));
+    }
+    lines.extend(ranks.worst_parts.iter().take(N_PARTS).map(|part| {
+        let rank = part
+            .rank
+            .map_or("the only rank".to_owned(), |rank| format!("rank {rank}"));
+        let index: Vec<String> = part.index.iter().map(u64::to_string).collect();
+        let side = part.side.name();
+        format!(
+            "largest difference, {side}: [{}] of {rank}",
+            index.join(", ")
+        )
+    }));
+    lines.extend(ranks.replicas.iter().map(replica_words));
+    lines
+}
+
+/// Which replicas stand apart.
+fn replica_words(replicas: &ReplicaMismatch) -> String {
+    let distance = replicas.metrics.get(MetricId::RelL2).unwrap_or(f64::NAN);
+    let [apart, others] = [&replicas.apart, &replicas.others].map(|ranks| rank_words(ranks));
+    let verb = if replicas.apart.len() == 1 {
+        "has"
+    } else {
+        "have"
+    };
+    let reason = if replicas.is_tied {
+        "; as many have the one as the other, and what is nearer to the other side was compared"
+    } else {
+        ""
+    };
+    format!(
+        "replicas of the {} side differ: {apart} {verb} other elements than {others} \
+         (rel_l2 {}){reason}",
+        replicas.side.name(),
+        number(distance)
+    )
+}
+
 /// A suspect with the reason why it is one.
 pub fn suspect(suspect: &Suspect, places: ShownPlaces) -> String {
     let name = with_place(&suspect.operator, places);
@@ -408,6 +502,8 @@ pub fn reason(reason: SkipReason) -> &'static str {
         SkipReason::NoEvidence => "the dumps have nothing in common that could be compared",
         SkipReason::NotComparable => "its elements have no values",
         SkipReason::Shape => "the extents differ",
+        SkipReason::InParts => "the parts on its ranks cannot be put together",
+        SkipReason::Collective => "a collective, which the other side does without",
         SkipReason::NotJudged => "two runs need not agree on it",
     }
 }

@@ -4,6 +4,7 @@ use opscope_tensor::{DType, Layout, Shape, TensorView};
 use thiserror::Error;
 
 use super::ExecutionSlot;
+use crate::compare::whole::{WholeTensor, read_all};
 use crate::elements::{ElementsError, LastFile, NumpyArray, WantedLayout};
 
 /// The elements of a slot as they are stored, most often in a memory map of the file.
@@ -21,10 +22,17 @@ pub enum LoadError {
     /// The file cannot be read, or is damaged.
     #[error("{0}")]
     Damaged(String),
+    /// It is in parts, and as a whole too large for memory.
+    #[error("the tensor is in parts, and larger than {N_WHOLE_BYTES_MAX} bytes together")]
+    InParts,
     /// The elements cannot be read.
     #[error(transparent)]
     Elements(#[from] ElementsError),
 }
+
+/// Most bytes of a tensor in parts that is put together in memory. Comparing reads larger ones a
+/// piece at a time; what looks at them otherwise does without.
+const N_WHOLE_BYTES_MAX: u64 = 64 << 20;
 
 impl LoadedSlot {
     /// The elements in their own dtype.
@@ -60,6 +68,9 @@ impl ExecutionSlot {
         work: impl FnOnce(TensorView<'_>) -> R,
     ) -> Result<R, LoadError> {
         self.check()?;
+        if let Some(whole) = self.whole() {
+            return Ok(work(gathered(whole)?.view()));
+        }
         let layout = self.layout.unwrap_or(Layout::Nd);
         Ok(file.with_stored(&self.elements_record(), |view| {
             work(TensorView { layout, ..view })
@@ -82,6 +93,9 @@ impl ExecutionSlot {
     /// [`LoadError`].
     pub fn load(&self, layout: Option<Layout>) -> Result<LoadedSlot, LoadError> {
         self.check()?;
+        if let Some(whole) = self.whole() {
+            return gathered(whole);
+        }
         let relayout = layout.map(|target| WantedLayout {
             target,
             shape: None,
@@ -91,4 +105,19 @@ impl ExecutionSlot {
             layout: layout.or(self.layout).unwrap_or(Layout::Nd),
         })
     }
+}
+
+/// All elements of a tensor in parts.
+fn gathered(whole: &WholeTensor) -> Result<LoadedSlot, LoadError> {
+    if whole.n_bytes() > N_WHOLE_BYTES_MAX {
+        return Err(LoadError::InParts);
+    }
+    let bytes = read_all(whole)?;
+    let dims = whole.shape.iter().map(|&dim| usize::try_from(dim));
+    let dims: Result<Vec<usize>, _> = dims.collect();
+    let shape = dims.ok().and_then(|dims| Shape::new(dims).ok());
+    Ok(LoadedSlot {
+        array: NumpyArray::in_memory(whole.dtype, shape.ok_or(LoadError::InParts)?, bytes),
+        layout: Layout::Nd,
+    })
 }

@@ -13,6 +13,7 @@ use opscope_store::{HeldElements, SharedPath, SharedText, record};
 use opscope_tensor::{DType, Layout};
 
 use crate::compare::result::{SharedSummary, SlotKey, TensorSummary};
+use crate::compare::whole::WholeTensor;
 
 /// A tensor of a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,6 +34,8 @@ pub struct ExecutionSlot {
     /// Which tensor of its file it is; none of a damaged one.
     place: Option<(record::SlotSide, u32)>,
     held: Option<HeldElements>,
+    /// The parts that it is put together from, if it is; or why that is impossible.
+    parts: Option<Result<Arc<WholeTensor>, Arc<str>>>,
     facts: Arc<SlotFacts>,
 }
 
@@ -109,8 +112,58 @@ impl ExecutionSlot {
             offset: NO_OFFSET,
             place: None,
             held: None,
+            parts: None,
             facts: Arc::new(facts),
         }
+    }
+
+    /// A tensor that is put together from the parts that ranks hold, in place of the slot of the
+    /// first of them.
+    pub(in crate::compare) fn of_whole(first: &ExecutionSlot, whole: Arc<WholeTensor>) -> Self {
+        let mut slot = first.without_own_elements();
+        slot.dtype = Some(whole.dtype);
+        slot.shape = Some(whole.shape.clone());
+        slot.n_bytes = whole.n_bytes();
+        slot.has_elements = true;
+        slot.parts = Some(Ok(whole));
+        slot
+    }
+
+    /// A tensor whose parts cannot be put together, and why, in place of the slot of the first of
+    /// them.
+    pub(in crate::compare) fn in_parts(first: &ExecutionSlot, reason: String) -> ExecutionSlot {
+        let mut slot = first.without_own_elements();
+        // A damaged part is told of as such.
+        slot.problem.clone_from(&first.problem);
+        slot.shape = None;
+        slot.has_elements = false;
+        slot.parts = Some(Err(reason.into()));
+        slot
+    }
+
+    /// The slot without what the dump has of one part alone.
+    fn without_own_elements(&self) -> ExecutionSlot {
+        let mut slot = ExecutionSlot {
+            statistics: TensorStatistics::default(),
+            offset: NO_OFFSET,
+            place: None,
+            held: None,
+            ..self.clone()
+        };
+        slot.original_shape = None;
+        slot.layout = None;
+        slot.record.elements = None;
+        slot
+    }
+
+    /// The parts that it was put together from; none of a tensor in one piece.
+    pub fn whole(&self) -> Option<&WholeTensor> {
+        self.parts.as_ref()?.as_deref().ok()
+    }
+
+    /// Why its parts cannot be put together, if so.
+    pub fn parts_problem(&self) -> Option<&str> {
+        self.parts.as_ref()?.as_ref().err().map(|reason| &**reason)
     }
 
     /// The slot of a record.
@@ -140,6 +193,7 @@ impl ExecutionSlot {
             offset: offset.unwrap_or(NO_OFFSET),
             place,
             held,
+            parts: None,
             facts: known.share(record),
         }
     }

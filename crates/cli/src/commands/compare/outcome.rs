@@ -1,6 +1,6 @@
 //! Exit code of a comparison.
 
-use opscope_analysis::compare::result::{Comparison, SkipReason, VerdictLevel};
+use opscope_analysis::compare::result::{Comparison, Skip, SkipReason, VerdictLevel};
 
 use crate::exit::{FOUND, PARTIAL, UNREADABLE};
 
@@ -18,7 +18,8 @@ pub(super) enum FailOn {
 
 /// The exit code. Damage comes before differences: the verdict is about what was left.
 pub(super) fn code(comparison: &Comparison, fail_on: FailOn) -> u8 {
-    let open = || comparison.skips.iter().filter(|skip| !skip.is_allowed);
+    let is_open = |skip: &&Skip| !(skip.is_allowed || skip.reason.is_expected());
+    let open = || comparison.skips.iter().filter(is_open);
     let has_damage = open().any(|skip| skip.reason == SkipReason::Damaged);
     let level = comparison.summary.level;
     // Where nothing was compared the code is not 0, even if every skip is allowed.
@@ -41,7 +42,7 @@ pub(super) fn code(comparison: &Comparison, fail_on: FailOn) -> u8 {
 
 #[cfg(test)]
 mod tests {
-    use opscope_analysis::compare::result::{ComparisonSummary, Skip};
+    use opscope_analysis::compare::result::ComparisonSummary;
 
     use super::*;
 

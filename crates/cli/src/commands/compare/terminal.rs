@@ -185,8 +185,9 @@ impl TerminalReport<'_> {
         let worst = slot.and_then(words::worst_element);
         let worst = worst.map(|worst| format!("largest difference, target / golden: {worst}"));
         let differing = slot.map(words::differing).unwrap_or_default();
-        for line in differing.into_iter().chain(worst) {
-            self.put(text, &format!("  {line}"));
+        let ranks = slot.map(words::ranks).unwrap_or_default();
+        for line in differing.into_iter().chain(worst).chain(ranks) {
+            self.put(text, &format!("  {}", words::plain(&line)));
         }
         for suspect in &divergence.suspects {
             let suspect = words::plain(&words::suspect(suspect, self.places));

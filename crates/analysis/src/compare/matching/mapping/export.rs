@@ -1,5 +1,6 @@
 //! A matching as a mapping, to be corrected by hand and used again.
 
+use crate::compare::whole::RankRules;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{MappedNames, Mapping, OperatorMapping, UnmappedOperators};
@@ -61,6 +62,7 @@ impl Matching {
             });
         }
         Mapping {
+            ranks: RankRules::default(),
             operators: entries,
             ignore: Vec::new(),
             unmatched: self.unmapped(sides),

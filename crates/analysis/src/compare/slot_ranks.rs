@@ -1,0 +1,85 @@
+//! What a comparison finds of the ranks whose parts a slot was put together from.
+
+use serde::{Deserialize, Serialize};
+
+use super::metrics::Metrics;
+use super::party::Party;
+
+/// The ranks behind a slot.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SlotRanks {
+    /// How many ranks' parts the target's tensor was put together from; 0 if it is in one piece.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub n_target: usize,
+    /// The same of the golden side.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub n_golden: usize,
+    /// Replicas that do not have the same elements.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replicas: Vec<ReplicaMismatch>,
+    /// The element with the largest difference: its index in the whole tensor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worst: Option<Vec<u64>>,
+    /// The parts that hold that element.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub worst_parts: Vec<PartElement>,
+    /// The parts of the target with elements that differ, those with most of them first; of a sum,
+    /// all that contribute. Only of the operators that the verdict names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub apart: Vec<PartApart>,
+    /// Whether these are all parts of the target that could differ.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_everywhere: bool,
+}
+
+/// Replicas that do not agree.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ReplicaMismatch {
+    /// The side.
+    pub side: Party,
+    /// The ranks that stand apart.
+    pub apart: Vec<u32>,
+    /// The ranks that have what was compared.
+    pub others: Vec<u32>,
+    /// Whether as many ranks have the one as the other, so that the numbers do not tell which is
+    /// right.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_tied: bool,
+    /// The tensor with the parts that stand apart against the one that was compared.
+    pub metrics: Metrics,
+}
+
+/// An element in the part of a rank.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PartElement {
+    /// The side.
+    pub side: Party,
+    /// The rank.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rank: Option<u32>,
+    /// Its place on the axes of the mesh that share the tensor, as `tp=1`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub coordinates: String,
+    /// The index in the rank's own tensor.
+    pub index: Vec<u64>,
+}
+
+/// A part with elements that differ.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PartApart {
+    /// The side: the target, unless only the golden side is in parts.
+    pub side: Party,
+    /// The ranks that hold the part; several of a sum, and replicas.
+    pub ranks: Vec<u32>,
+    /// Their place on the axes of the mesh that share the tensor.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub coordinates: String,
+    /// The part of the whole tensor, as Python would index it.
+    pub region: String,
+    /// How many of its elements differ.
+    pub n: u64,
+}
+
+fn is_zero(n: &usize) -> bool {
+    *n == 0
+}

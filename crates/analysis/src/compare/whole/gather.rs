@@ -1,0 +1,351 @@
+//! Taking the executions of an operator on all ranks for one, whose tensors are whole.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
+use std::sync::Arc;
+
+use opscope_store::SharedText;
+use opscope_store::reader::ExecutionKind;
+use opscope_store::record::SlotSide;
+use opscope_tensor::convert::dtype::decode;
+
+use super::note::{FoundPart, TokenMap, assemble};
+use super::rules::{CheckedRule, CheckedRules, Mesh, PaddingSide, TokenNumbers, TokenRule};
+use crate::compare::side::{ComparedDump, ExecutionSlot, OperatorExecution};
+use crate::compare::slot_key::SlotKey;
+use crate::element::ElementValue;
+
+/// Numbers that a slot which tells of tokens may have.
+const N_TOKEN_NUMBERS_MAX: u64 = 1 << 24;
+
+/// Executions on several ranks that are one: the same operator, model, step and repetition.
+#[derive(PartialEq, Eq, Hash)]
+struct ExecutionKey {
+    model: Option<SharedText>,
+    model_id: Option<u32>,
+    step: Option<u64>,
+    kind: ExecutionKind,
+    op_type: SharedText,
+    op_name: SharedText,
+    repeat: usize,
+}
+
+/// Puts the tensors of all ranks of a side together. The result has no ranks; what cannot be put
+/// together has neither elements nor statistics, and says why.
+pub(in crate::compare) fn put_together(side: &mut ComparedDump, rules: &CheckedRules) {
+    for run in &mut side.runs {
+        run.op_name = renumbered(run, rules);
+    }
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    let mut known: HashMap<ExecutionKey, usize> = HashMap::new();
+    for (index, run) in side.runs.iter().enumerate() {
+        let group = *known.entry(ExecutionKey::new(run)).or_insert(groups.len());
+        match groups.get_mut(group) {
+            Some(runs) => runs.push(index),
+            None => groups.push(vec![index]),
+        }
+    }
+    let mut is_kept = vec![false; side.runs.len()];
+    let mut tokens = KnownTokens::default();
+    for mut runs in groups {
+        runs.sort_by_key(|&run| side.runs[run].place.rank);
+        // The dump lists the ranks one after the other, so that the first stands where it ran.
+        let first = runs.iter().copied().min().unwrap_or(0);
+        let slots = whole_slots(side, &runs, rules, &mut tokens);
+        is_kept[first] = true;
+        side.runs[first].slots = slots;
+    }
+    side.retain_runs(|index, _| is_kept[index]);
+    for run in &mut side.runs {
+        run.place.rank = None;
+    }
+    side.is_whole = true;
+}
+
+impl ExecutionKey {
+    fn new(run: &OperatorExecution) -> ExecutionKey {
+        ExecutionKey {
+            model: run.place.model.clone(),
+            model_id: run.place.model_id,
+            step: run.place.step,
+            kind: run.kind,
+            op_type: run.op_type.clone(),
+            op_name: run.op_name.clone(),
+            repeat: run.repeat,
+        }
+    }
+}
+
+/// The name of an operator with numbers that count over all ranks.
+fn renumbered(run: &OperatorExecution, rules: &CheckedRules) -> SharedText {
+    let place = run.place.rank.and_then(|rank| rules.mesh.coordinates(rank));
+    let Some(place) = place.filter(|_| !rules.renumber.is_empty()) else {
+        return run.op_name.clone();
+    };
+    let mut name = run.op_name.to_string();
+    for rule in &rules.renumber {
+        let (Some(axis), Some(at)) = (rules.mesh.position(&rule.axis), name.find(&rule.before))
+        else {
+            continue;
+        };
+        let begin = at + rule.before.len();
+        let rest = &name[begin..];
+        let n_digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let number = rest[..n_digits].parse().ok();
+        let shift = place[axis].checked_mul(rule.by);
+        let sum = number
+            .zip(shift)
+            .and_then(|(n, shift): (u64, u64)| n.checked_add(shift));
+        if let Some(sum) = sum {
+            name.replace_range(begin..begin + n_digits, &sum.to_string());
+        }
+    }
+    name.into()
+}
+
+/// The slots of an operator, each put together of those of all ranks.
+fn whole_slots(
+    side: &ComparedDump,
+    runs: &[usize],
+    rules: &CheckedRules,
+    tokens: &mut KnownTokens,
+) -> Vec<ExecutionSlot> {
+    // In the order of the first rank, which what is known of graphs goes by.
+    let keys = side.runs[runs.iter().copied().min().unwrap_or(0)]
+        .slots
+        .iter();
+    let mut order: Vec<SlotKey> = keys.map(ExecutionSlot::key).collect();
+    let mut of_key: BTreeMap<SlotKey, Vec<(usize, &ExecutionSlot)>> = BTreeMap::new();
+    for &run in runs {
+        for slot in &side.runs[run].slots {
+            of_key.entry(slot.key()).or_default().push((run, slot));
+        }
+    }
+    let others: BTreeSet<SlotKey> = of_key.keys().copied().collect();
+    order.extend(
+        others
+            .into_iter()
+            .filter(|key| !order.contains(key))
+            .collect::<Vec<_>>(),
+    );
+    let mut is_told = BTreeSet::new();
+    let mut all = Vec::with_capacity(order.len());
+    for key in order {
+        // A dump may have two slots of one position, which nothing tells apart on other ranks.
+        if !is_told.insert(key) {
+            continue;
+        }
+        let of_ranks = &of_key[&key];
+        let name = &side.runs[runs[0]].op_name;
+        let rule = rules.tensors.iter().find(|rule| rule.fits(name, key));
+        let is_noted = of_ranks
+            .iter()
+            .any(|(_, slot)| slot.record().placement.is_some());
+        let (_, first) = of_ranks[0];
+        if of_ranks.len() == 1 && rule.is_none() && !is_noted {
+            all.push(first.clone());
+            continue;
+        }
+        let step = side.runs[runs[0]].place.step;
+        let found = rule.and_then(|rule| Some((rule.tokens.as_ref()?, rule)));
+        let map = found.map(|(given, rule)| tokens.map(side, step, given, rule, first));
+        let parts: Vec<FoundPart<'_>> = of_ranks
+            .iter()
+            .map(|&(run, slot)| FoundPart {
+                rank: side.runs[run].place.rank,
+                slot,
+            })
+            .collect();
+        let whole = map
+            .transpose()
+            .and_then(|map| assembled(&parts, rule, &rules.mesh, map));
+        all.push(match whole {
+            Ok(whole) => ExecutionSlot::of_whole(first, Arc::new(whole)),
+            Err(reason) => ExecutionSlot::in_parts(first, reason),
+        });
+    }
+    all
+}
+
+fn assembled(
+    parts: &[FoundPart<'_>],
+    rule: Option<&CheckedRule>,
+    mesh: &Mesh,
+    map: Option<TokenMap>,
+) -> Result<super::WholeTensor, String> {
+    assemble(parts, rule, mesh, map)
+}
+
+/// Tokens that were read from a dump, by step and slot.
+#[derive(Default)]
+struct KnownTokens {
+    numbers: HashMap<(Option<u64>, String), Result<Vec<u64>, String>>,
+}
+
+impl KnownTokens {
+    /// The tokens that a rule tells of, for a slot of these axes.
+    fn map(
+        &mut self,
+        side: &ComparedDump,
+        step: Option<u64>,
+        given: &TokenRule,
+        rule: &CheckedRule,
+        slot: &ExecutionSlot,
+    ) -> Result<TokenMap, String> {
+        let is_padded = rule.dims.position("b").is_some() && rule.dims.position("s").is_some();
+        if let Some(mask) = &given.mask {
+            let (numbers, shape) = self.read(side, step, mask)?;
+            let [b, s] = shape[..] else {
+                return Err(format!("the mask `{mask}` has {} axes, not 2", shape.len()));
+            };
+            let rows = numbers.chunks(usize::try_from(s.max(1)).unwrap_or(usize::MAX));
+            let kept: Vec<Vec<Range<u64>>> = rows.map(kept_ranges).collect();
+            if kept.len() as u64 != b && s > 0 {
+                return Err(format!("the mask `{mask}` is not of {b} sequences"));
+            }
+            return Ok(TokenMap::Padded(kept));
+        }
+        let lengths = match (&given.lengths, &given.cu_seqlens) {
+            (Some(lengths), _) => self.numbers(side, step, lengths)?,
+            (None, Some(bounds)) => {
+                let bounds = self.numbers(side, step, bounds)?;
+                let steps = bounds.windows(2).map(|pair| pair[1].checked_sub(pair[0]));
+                let steps: Option<Vec<u64>> = steps.collect();
+                let steps = steps.filter(|_| bounds.first() == Some(&0));
+                steps.ok_or("`cu_seqlens` does not begin with 0 and rise")?
+            }
+            (None, None) => return Err("no rule says which tokens there are".to_owned()),
+        };
+        if !is_padded {
+            return Ok(TokenMap::Packed(lengths));
+        }
+        let s = rule
+            .dims
+            .position("s")
+            .and_then(|s| slot.shape.as_ref()?.get(s).copied());
+        let is_cut = rule
+            .dims
+            .axes
+            .iter()
+            .any(|axis| axis.name == "s" && !axis.marks.is_empty());
+        let kept = lengths.into_iter().map(|n| match given.padding {
+            PaddingSide::Right => Ok(vec![0..n]),
+            PaddingSide::Left if is_cut => {
+                Err("padding before the tokens is not known of an axis that ranks share")
+            }
+            PaddingSide::Left => {
+                let first = s.and_then(|s| s.checked_sub(n));
+                let first = first.ok_or("a sequence is longer than its axis")?;
+                Ok(vec![first..first + n])
+            }
+        });
+        Ok(TokenMap::Padded(kept.collect::<Result<_, &str>>()?))
+    }
+
+    fn numbers(
+        &mut self,
+        side: &ComparedDump,
+        step: Option<u64>,
+        given: &TokenNumbers,
+    ) -> Result<Vec<u64>, String> {
+        match given {
+            TokenNumbers::Numbers(numbers) => Ok(numbers.clone()),
+            TokenNumbers::Slot(text) => Ok(self.read(side, step, text)?.0),
+        }
+    }
+
+    /// The numbers of a slot, and its extents.
+    fn read(
+        &mut self,
+        side: &ComparedDump,
+        step: Option<u64>,
+        text: &str,
+    ) -> Result<(Vec<u64>, Vec<u64>), String> {
+        let (name, slot) = text
+            .rsplit_once(':')
+            .and_then(|(name, slot)| Some((name, SlotKey::parse(slot)?)))
+            .ok_or_else(|| format!("`{text}` names no slot; `lengths:output.0` would"))?;
+        let mut runs = side.runs.iter();
+        let run = runs.find(|run| run.place.step == step && run.op_name.as_str() == name);
+        let found = run.and_then(|run| run.slot(slot.side, slot.index));
+        let found = found.ok_or_else(|| format!("the step has no slot `{text}`"))?;
+        let shape = found.shape.clone().unwrap_or_default();
+        let key = (step, text.to_owned());
+        let known = self
+            .numbers
+            .entry(key)
+            .or_insert_with(|| numbers_of(found, text));
+        Ok((known.clone()?, shape))
+    }
+}
+
+/// Positions other than zero, in ranges.
+fn kept_ranges(row: &[u64]) -> Vec<Range<u64>> {
+    let mut kept: Vec<Range<u64>> = Vec::new();
+    for (at, _) in row.iter().enumerate().filter(|(_, value)| **value != 0) {
+        let at = at as u64;
+        match kept.last_mut() {
+            Some(last) if last.end == at => last.end += 1,
+            _ => kept.push(at..at + 1),
+        }
+    }
+    kept
+}
+
+fn numbers_of(slot: &ExecutionSlot, text: &str) -> Result<Vec<u64>, String> {
+    if slot.n_elements().is_none_or(|n| n > N_TOKEN_NUMBERS_MAX) {
+        return Err(format!(
+            "`{text}` has more than {N_TOKEN_NUMBERS_MAX} numbers"
+        ));
+    }
+    let loaded = slot
+        .load(None)
+        .map_err(|error| format!("`{text}`: {error}"))?;
+    let view = loaded.view();
+    let decoded = decode(view.dtype, view.shape, view.bytes);
+    let decoded = decoded.map_err(|error| format!("`{text}`: {error}"))?;
+    let values = ElementValue::all(decoded.dtype, &decoded.bytes);
+    let numbers: Option<Vec<u64>> = values
+        .map(|value| match value {
+            ElementValue::Signed(value) => u64::try_from(value).ok(),
+            ElementValue::Unsigned(value) => Some(value),
+            ElementValue::Bool(value) => Some(value.into()),
+            // Masks are floats in some programs.
+            ElementValue::Float(value) if value >= 0.0 && value.fract() == 0.0 => {
+                Some(value as u64)
+            }
+            _ => None,
+        })
+        .collect();
+    numbers.ok_or_else(|| format!("`{text}` holds other numbers than lengths or a mask"))
+}
+
+/// Whether a side has tensors in parts of which the dump itself tells.
+pub(in crate::compare) fn has_placements(side: &ComparedDump) -> bool {
+    let mut slots = side.runs.iter().flat_map(|run| &run.slots);
+    slots.any(|slot| slot.record().placement.is_some())
+}
+
+/// How a side's ranks share its tensors, to be compared with another side.
+pub(in crate::compare) fn layout_of(
+    side: &ComparedDump,
+) -> (BTreeSet<Option<u32>>, BTreeSet<String>) {
+    let ranks = side.runs.iter().map(|run| run.place.rank).collect();
+    let slots = side.runs.iter().flat_map(|run| {
+        let name = &run.op_name;
+        let slots = run.slots.iter();
+        slots.filter_map(move |slot| {
+            let placement = slot.record().placement.as_ref()?;
+            let side = if slot.side == SlotSide::Input {
+                "input"
+            } else {
+                "output"
+            };
+            Some(format!(
+                "{:?} {name} {side}.{} {placement}",
+                run.place.rank, slot.index
+            ))
+        })
+    });
+    (ranks, slots.collect())
+}

@@ -1,0 +1,613 @@
+//! What is known of how ranks share a tensor, and the tensor that follows from it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use opscope_store::record::parallel::{AxisPlacement, Placement, Reduction};
+
+use super::cut::{AxisCut, AxisOrder, HeldRanges, Segment, fused_extent, joined, length, segments};
+use super::dims::Share;
+use super::rules::{CheckedRule, FusedAxis, Mesh};
+use super::tensor::{RankPart, WholeTensor};
+use crate::compare::side::ExecutionSlot;
+
+/// Contributions that a value may have.
+const N_CONTRIBUTIONS_MAX: u64 = 1 << 16;
+
+/// A part, as a dump has it.
+pub(super) struct FoundPart<'a> {
+    pub(super) rank: Option<u32>,
+    pub(super) slot: &'a ExecutionSlot,
+}
+
+/// Which tokens of a batch there are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum TokenMap {
+    /// Of each sequence of a padded batch the positions that hold tokens.
+    Padded(Vec<Vec<Range<u64>>>),
+    /// The lengths of sequences that stand one behind the other.
+    Packed(Vec<u64>),
+}
+
+/// How ranks share a tensor.
+#[derive(Default)]
+struct TensorNote {
+    /// Names and sizes of the axes of the mesh that the note is about.
+    mesh: Vec<(String, u64)>,
+    /// For each axis of the tensor the axes of the mesh that cut it, in the order in which they do.
+    cuts: Vec<Vec<(usize, AxisCut)>>,
+    /// How many of these come from a rule that goes beyond the dump's own note.
+    n_outer: Vec<usize>,
+    partials: Vec<(usize, Reduction)>,
+    names: Vec<String>,
+    fused: BTreeMap<usize, FusedAxis>,
+    extents: BTreeMap<usize, u64>,
+    compared_as: Option<Vec<String>>,
+}
+
+/// A part with its place on the mesh of the note.
+struct PlacedPart<'a> {
+    found: &'a FoundPart<'a>,
+    coordinates: Vec<u64>,
+    local: Vec<u64>,
+    /// Extents of the tensor that the dump's own note tells.
+    told: Option<Vec<u64>>,
+}
+
+/// Puts the parts of a tensor together.
+///
+/// # Errors
+/// A message that says why they cannot be.
+pub(super) fn assemble(
+    parts: &[FoundPart<'_>],
+    rule: Option<&CheckedRule>,
+    mesh: &Mesh,
+    tokens: Option<TokenMap>,
+) -> Result<WholeTensor, String> {
+    let placements: Vec<Option<&Placement>> = parts
+        .iter()
+        .map(|part| part.slot.record().placement.as_deref())
+        .collect();
+    let n_noted = placements.iter().flatten().count();
+    if n_noted > 0 && n_noted < parts.len() {
+        return Err("some ranks say which part they hold, and others do not".to_owned());
+    }
+    let note = TensorNote::new(&placements, rule, mesh, parts, tokens.as_ref())?;
+    let mut placed = Vec::with_capacity(parts.len());
+    for (found, placement) in parts.iter().zip(&placements) {
+        placed.push(PlacedPart {
+            found,
+            coordinates: note.coordinates(found.rank, *placement, mesh)?,
+            local: local_extents(found)?,
+            told: placement.map(|placement| placement.shape.clone()),
+        });
+    }
+    note.put_together(&placed, tokens)
+}
+
+fn local_extents(part: &FoundPart<'_>) -> Result<Vec<u64>, String> {
+    let named = || rank_name(part.rank);
+    if let Some(problem) = &part.slot.problem {
+        return Err(format!("{}: {problem}", named()));
+    }
+    if !part.slot.has_elements {
+        return Err(format!("the dump has no elements of it on {}", named()));
+    }
+    let n = part
+        .slot
+        .n_elements()
+        .filter(|&n| n <= u64::from(u32::MAX) << 16);
+    let shape = part.slot.shape.clone().filter(|_| n.is_some());
+    shape.ok_or_else(|| format!("its extents on {} are unknown", named()))
+}
+
+pub(super) fn rank_name(rank: Option<u32>) -> String {
+    rank.map_or_else(|| "the only rank".to_owned(), |rank| format!("rank {rank}"))
+}
+
+impl TensorNote {
+    fn new(
+        placements: &[Option<&Placement>],
+        rule: Option<&CheckedRule>,
+        mesh: &Mesh,
+        parts: &[FoundPart<'_>],
+        tokens: Option<&TokenMap>,
+    ) -> Result<TensorNote, String> {
+        let first = parts.first().and_then(|part| part.slot.shape.as_ref());
+        let mut n_axes = first.map_or(0, Vec::len);
+        let mut note = TensorNote::default();
+        if let Some(Some(placement)) = placements.first() {
+            n_axes = placement.shape.len();
+            note.cuts = vec![Vec::new(); n_axes];
+            note.take_placement(placement)?;
+            let is_same = |other: &&Placement| {
+                let axes = other.axes.iter().zip(&placement.axes);
+                other.axes.len() == placement.axes.len()
+                    && axes.clone().all(|(a, b)| {
+                        (&a.name, a.size, a.placement) == (&b.name, b.size, b.placement)
+                    })
+            };
+            if !placements.iter().flatten().all(is_same) {
+                return Err("ranks say different things of how they share it".to_owned());
+            }
+        }
+        note.cuts.resize(n_axes, Vec::new());
+        note.n_outer = vec![0; n_axes];
+        note.names = vec![String::new(); n_axes];
+        if let Some(rule) = rule {
+            note.take_rule(rule, mesh, tokens)?;
+        }
+        let size = |&(axis, _): &(usize, Reduction)| note.mesh[axis].1;
+        let n = note
+            .partials
+            .iter()
+            .map(size)
+            .try_fold(1_u64, u64::checked_mul);
+        if n.is_none_or(|n| n > N_CONTRIBUTIONS_MAX) {
+            return Err(format!(
+                "it has more than {N_CONTRIBUTIONS_MAX} contributions"
+            ));
+        }
+        if note.partials.windows(2).any(|pair| pair[0].1 != pair[1].1) {
+            return Err("contributions are reduced in two ways at once".to_owned());
+        }
+        Ok(note)
+    }
+
+    fn take_placement(&mut self, placement: &Placement) -> Result<(), String> {
+        // For each axis of the tensor the axes of the mesh that cut it, first the one that cuts
+        // first.
+        let mut orders: Vec<Vec<usize>> = vec![Vec::new(); placement.shape.len()];
+        for (m, axis) in placement.axes.iter().enumerate() {
+            self.mesh.push((axis.name.clone(), u64::from(axis.size)));
+            if let AxisPlacement::Partial(reduction) = axis.placement {
+                self.partials.push((m, reduction));
+            }
+        }
+        for (m, axis) in placement.axes.iter().enumerate().rev() {
+            let AxisPlacement::Sharded { axis, split_factor } = axis.placement else {
+                continue;
+            };
+            let order = &mut orders[axis as usize];
+            // Behind as many of the later axes as have cut before.
+            let mut n = 1_u64;
+            let mut at = 0;
+            while n < u64::from(split_factor) && at < order.len() {
+                n = n.saturating_mul(self.mesh[order[at]].1);
+                at += 1;
+            }
+            if n != u64::from(split_factor) {
+                return Err(format!(
+                    "`{}` cuts an axis that others have cut into {split_factor} parts before, \
+                     and the note names no such axes",
+                    self.mesh[m].0
+                ));
+            }
+            if split_factor > 1 {
+                let sizes = order.iter().map(|&m| self.mesh[m].1);
+                let n_parts = sizes
+                    .chain([self.mesh[m].1])
+                    .try_fold(1_u64, u64::checked_mul)
+                    .unwrap_or(u64::MAX);
+                // Of parts of unequal length programs do not agree where they begin.
+                if !placement.shape[axis as usize].is_multiple_of(n_parts) {
+                    return Err(format!(
+                        "axis {axis} is cut out of order into {n_parts} parts of unequal length"
+                    ));
+                }
+            }
+            order.insert(at, m);
+        }
+        let cuts = orders.into_iter().map(|order| {
+            let cuts = order.into_iter().map(|m| (m, AxisCut::Plain));
+            cuts.collect()
+        });
+        self.cuts = cuts.collect();
+        Ok(())
+    }
+
+    fn take_rule(
+        &mut self,
+        rule: &CheckedRule,
+        mesh: &Mesh,
+        tokens: Option<&TokenMap>,
+    ) -> Result<(), String> {
+        let n_axes = self.cuts.len();
+        if rule.dims.axes.len() != n_axes {
+            return Err(format!(
+                "the mapping names {} axes of it, and it has {n_axes}",
+                rule.dims.axes.len()
+            ));
+        }
+        for (a, axis) in rule.dims.axes.iter().enumerate() {
+            self.names[a].clone_from(&axis.name);
+            for mark in &axis.marks {
+                // What the dump itself says goes before.
+                if self.mesh.iter().any(|(name, _)| *name == mark.mesh_axis) {
+                    continue;
+                }
+                let size = mesh
+                    .position(&mark.mesh_axis)
+                    .map_or(1, |at| mesh.axes[at].1);
+                let m = self.mesh.len();
+                self.mesh.push((mark.mesh_axis.clone(), size));
+                let cut = match mark.share {
+                    Share::Sharded => match rule.fused.get(&a) {
+                        Some(fused) if fused.n_groups.is_none() => {
+                            AxisCut::Fused(fused.pieces.clone())
+                        }
+                        _ => AxisCut::Plain,
+                    },
+                    Share::Zigzag => AxisCut::Zigzag(match tokens {
+                        Some(TokenMap::Packed(lengths)) if axis.name == "t" => {
+                            Some(lengths.clone())
+                        }
+                        _ => None,
+                    }),
+                    Share::Partial(reduction) => {
+                        self.partials.push((m, reduction));
+                        continue;
+                    }
+                    Share::Replicated => continue,
+                };
+                // Outside of what the dump's own note cuts.
+                self.cuts[a].insert(self.n_outer[a], (m, cut));
+                self.n_outer[a] += 1;
+            }
+        }
+        self.fused.clone_from(&rule.fused);
+        self.extents.clone_from(&rule.extents);
+        self.compared_as.clone_from(&rule.compared_as);
+        Ok(())
+    }
+
+    /// Where a rank is along each axis of the note's mesh.
+    fn coordinates(
+        &self,
+        rank: Option<u32>,
+        placement: Option<&Placement>,
+        mesh: &Mesh,
+    ) -> Result<Vec<u64>, String> {
+        let of_rules = rank.and_then(|rank| mesh.coordinates(rank));
+        let axes = self.mesh.iter().map(|(name, _)| {
+            let told = placement.and_then(|placement| {
+                let mut axes = placement.axes.iter();
+                axes.find(|axis| axis.name == *name)
+            });
+            if let Some(axis) = told {
+                return Some(u64::from(axis.coordinate));
+            }
+            of_rules.as_ref()?.get(mesh.position(name)?).copied()
+        });
+        let found: Option<Vec<u64>> = axes.collect();
+        found.ok_or_else(|| format!("{} is not on the mesh", rank_name(rank)))
+    }
+
+    fn put_together(
+        &self,
+        parts: &[PlacedPart<'_>],
+        tokens: Option<TokenMap>,
+    ) -> Result<WholeTensor, String> {
+        let n_axes = self.cuts.len();
+        if let Some(part) = parts.iter().find(|part| part.local.len() != n_axes) {
+            return Err(format!(
+                "{} holds {} axes of it, and its note tells of {n_axes}",
+                rank_name(part.found.rank),
+                part.local.len()
+            ));
+        }
+        let mut extents = Vec::with_capacity(n_axes);
+        let mut held: Vec<Vec<HeldRanges>> = vec![Vec::with_capacity(n_axes); parts.len()];
+        for axis in 0..n_axes {
+            let (extent, cuts) = self.extent(axis, parts)?;
+            for (part, held) in parts.iter().zip(&mut held) {
+                held.push(self.hold((axis, extent), &cuts, part)?);
+            }
+            extents.push(extent);
+        }
+        let orders = self.orders(&extents)?;
+        let mut found = Vec::with_capacity(parts.len());
+        let mut shape = Vec::new();
+        for (part, held) in parts.iter().zip(&held) {
+            let axes = PartAxes::new(part, held, &orders, &extents)?;
+            let axes = axes.with_tokens(&self.names, held, tokens.as_ref())?;
+            let axes = axes.turned(self.compared_as.as_deref())?;
+            shape = axes.extents;
+            found.push(RankPart {
+                rank: part.found.rank,
+                coordinates: self.coordinates_text(&part.coordinates),
+                slot: Box::new(part.found.slot.clone()),
+                axes: axes.segments,
+                contribution: self.contribution(&part.coordinates),
+                noted: part.coordinates.clone(),
+            });
+        }
+        let dtype = parts.first().and_then(|part| part.found.slot.dtype);
+        let dtype = dtype.ok_or("its dtype is unknown")?;
+        if parts
+            .iter()
+            .any(|part| part.found.slot.dtype != Some(dtype))
+        {
+            return Err("ranks hold parts of several dtypes".to_owned());
+        }
+        let n = shape.iter().try_fold(1_u64, |n, &dim| n.checked_mul(dim));
+        if n.is_none_or(|n| n > u64::from(u32::MAX) << 20) {
+            return Err("it has more elements than can be counted".to_owned());
+        }
+        let reduction = self.partials.first().map(|&(_, reduction)| {
+            let sizes = self.partials.iter().map(|&(m, _)| self.mesh[m].1 as usize);
+            (reduction, sizes.product())
+        });
+        WholeTensor::new((dtype, shape), reduction, found)
+    }
+
+    /// The extent of an axis as the ranks' tensors have it, and its cuts.
+    fn extent(
+        &self,
+        axis: usize,
+        parts: &[PlacedPart<'_>],
+    ) -> Result<(u64, Vec<(usize, AxisCut)>), String> {
+        let mut cuts = self.cuts[axis].clone();
+        let n_outer = self.n_outer[axis];
+        // What the outer cuts leave: told by the dump's note, or what the ranks hold.
+        let is_told = parts.iter().all(|part| part.told.is_some());
+        let n_open = if is_told { n_outer } else { cuts.len() };
+        let own = |part: &PlacedPart<'_>| match &part.told {
+            Some(told) => told[axis],
+            None => part.local[axis],
+        };
+        let mut lengths: BTreeMap<Vec<u64>, u64> = BTreeMap::new();
+        for part in parts {
+            let key = cuts[..n_open].iter().map(|&(m, _)| part.coordinates[m]);
+            let n = *lengths.entry(key.collect()).or_insert(own(part));
+            if n != own(part) {
+                return Err(format!(
+                    "ranks hold {n} and {} along axis {axis}, and should hold the same",
+                    own(part)
+                ));
+            }
+        }
+        if let [(m, AxisCut::Fused(pieces)), ..] = &cuts[..n_open] {
+            let size = self.mesh[*m].1;
+            let n = lengths.values().next().copied().unwrap_or(0);
+            let is_same = lengths.values().all(|other| *other == n);
+            let extent = fused_extent(pieces, n, size).filter(|_| is_same);
+            let extent = extent
+                .ok_or_else(|| format!("{n} elements of axis {axis} are not made of its pieces"))?;
+            return Ok((extent, cuts));
+        }
+        let mut sizes = cuts[..n_open].iter().map(|&(m, _)| self.mesh[m].1);
+        let n_wanted = sizes.try_fold(1_u64, u64::checked_mul).unwrap_or(u64::MAX);
+        if lengths.len() as u64 != n_wanted {
+            return Err(format!(
+                "ranks that hold {} of {n_wanted} parts of axis {axis} are not in the dump",
+                n_wanted - lengths.len() as u64
+            ));
+        }
+        let all = lengths
+            .values()
+            .try_fold(0_u64, |n, &one| n.checked_add(one));
+        let extent = all.ok_or_else(|| format!("axis {axis} is too long"))?;
+        // One cut has the lengths that are there, equal or not.
+        if let [(_, cut @ AxisCut::Plain)] = &mut cuts[..n_open] {
+            *cut = AxisCut::Lengths(lengths.into_values().collect());
+        }
+        Ok((extent, cuts))
+    }
+
+    /// The ranges of an axis that a part holds.
+    fn hold(
+        &self,
+        (axis, extent): (usize, u64),
+        cuts: &[(usize, AxisCut)],
+        part: &PlacedPart<'_>,
+    ) -> Result<HeldRanges, String> {
+        let mut held: HeldRanges = std::iter::once(0..extent).collect();
+        for (m, cut) in cuts {
+            let next = cut.apply(&held, part.coordinates[*m], self.mesh[*m].1);
+            held = next.ok_or_else(|| {
+                let n = length(&held);
+                format!("{n} elements of axis {axis} cannot be cut as its note says")
+            })?;
+        }
+        let n = length(&held);
+        if n == part.local[axis] {
+            return Ok(held);
+        }
+        Err(format!(
+            "{} holds {} elements along axis {axis}, and by its note it should hold {n}",
+            rank_name(part.found.rank),
+            part.local[axis]
+        ))
+    }
+
+    fn orders(&self, extents: &[u64]) -> Result<Vec<Option<AxisOrder>>, String> {
+        let mut orders: Vec<Option<AxisOrder>> = vec![None; extents.len()];
+        for (&axis, fused) in &self.fused {
+            if let Some(n_groups) = fused.n_groups {
+                let order = AxisOrder::ungrouped(&fused.pieces, n_groups, extents[axis]);
+                orders[axis] = Some(order.ok_or_else(|| {
+                    format!(
+                        "{} elements of axis {axis} are not made of its groups",
+                        extents[axis]
+                    )
+                })?);
+            }
+        }
+        for (&axis, &extent) in &self.extents {
+            if extent > extents[axis] || orders[axis].is_some() {
+                return Err(format!(
+                    "axis {axis} has {} elements, of which {extent} cannot be taken",
+                    extents[axis]
+                ));
+            }
+            orders[axis] = Some(AxisOrder::cropped(extent));
+        }
+        Ok(orders)
+    }
+
+    fn coordinates_text(&self, coordinates: &[u64]) -> String {
+        let cutting: BTreeSet<usize> = self
+            .cuts
+            .iter()
+            .flatten()
+            .map(|(m, _)| *m)
+            .chain(self.partials.iter().map(|(m, _)| *m))
+            .collect();
+        let texts = cutting
+            .into_iter()
+            .map(|m| format!("{}={}", self.mesh[m].0, coordinates[m]));
+        texts.collect::<Vec<_>>().join(",")
+    }
+
+    fn contribution(&self, coordinates: &[u64]) -> usize {
+        let axes = self.partials.iter();
+        axes.fold(0, |n, &(m, _)| n * self.mesh[m].1 + coordinates[m]) as usize
+    }
+}
+
+/// The axes of the whole on a part.
+struct PartAxes {
+    names: Vec<String>,
+    extents: Vec<u64>,
+    segments: Vec<Vec<Segment>>,
+    strides: Vec<u64>,
+}
+
+impl PartAxes {
+    fn new(
+        part: &PlacedPart<'_>,
+        held: &[HeldRanges],
+        orders: &[Option<AxisOrder>],
+        extents: &[u64],
+    ) -> Result<PartAxes, String> {
+        let mut strides = vec![1_u64; held.len()];
+        for axis in (1..held.len()).rev() {
+            strides[axis - 1] = strides[axis].saturating_mul(part.local[axis]);
+        }
+        let mut axes = PartAxes {
+            names: Vec::new(),
+            extents: Vec::new(),
+            segments: Vec::new(),
+            strides,
+        };
+        for (axis, held) in held.iter().enumerate() {
+            let order = orders[axis].as_ref();
+            let found = segments(held, order, axes.strides[axis]);
+            axes.segments
+                .push(found.ok_or("it is cut into too many pieces")?);
+            axes.extents
+                .push(order.map_or(extents[axis], |order| order.extent));
+        }
+        Ok(axes)
+    }
+
+    /// The axes of sequences and positions as one of tokens.
+    fn with_tokens(
+        mut self,
+        names: &[String],
+        held: &[HeldRanges],
+        tokens: Option<&TokenMap>,
+    ) -> Result<PartAxes, String> {
+        self.names = names.to_vec();
+        let Some(TokenMap::Padded(kept)) = tokens else {
+            return Ok(self);
+        };
+        let at = |wanted: &str| names.iter().position(|name| name == wanted);
+        let (Some(b), Some(s)) = (at("b"), at("s")) else {
+            return Err("the mapping names no axes `b` and `s` of it".to_owned());
+        };
+        let mut found = Vec::new();
+        let mut before = 0;
+        let mut firsts = Vec::with_capacity(kept.len());
+        for ranges in kept {
+            firsts.push(before);
+            before += length(ranges);
+        }
+        if self.extents[b] != kept.len() as u64 {
+            return Err(format!(
+                "it has {} sequences, and the mapping tells of {}",
+                self.extents[b],
+                kept.len()
+            ));
+        }
+        let mut local_b = 0;
+        for sequence in held[b].iter().cloned().flatten() {
+            let base = local_b * self.strides[b];
+            local_b += 1;
+            let mut token = firsts[sequence as usize];
+            for range in &kept[sequence as usize] {
+                if range.end > self.extents[s] {
+                    return Err(format!(
+                        "sequence {sequence} has a token at {}, and the axis has {} places",
+                        range.end - 1,
+                        self.extents[s]
+                    ));
+                }
+                found.extend(self.tokens_of(s, &held[s], range, (token, base)));
+                token += range.end - range.start;
+            }
+        }
+        found.sort_by_key(|segment: &Segment| segment.first);
+        let (first, second) = (b.min(s), b.max(s));
+        self.segments[first] = joined(found);
+        self.extents[first] = before;
+        self.names[first] = "t".to_owned();
+        self.segments.remove(second);
+        self.extents.remove(second);
+        self.names.remove(second);
+        Ok(self)
+    }
+
+    /// The tokens of a range of positions that a part holds, which begin at `token` among all.
+    fn tokens_of(
+        &self,
+        s: usize,
+        held: &[Range<u64>],
+        range: &Range<u64>,
+        (token, base): (u64, u64),
+    ) -> Vec<Segment> {
+        let mut local = 0;
+        let mut found = Vec::new();
+        for own in held {
+            let (begin, end) = (own.start.max(range.start), own.end.min(range.end));
+            if begin < end {
+                found.push(Segment {
+                    first: token + (begin - range.start),
+                    n: end - begin,
+                    offset: base + (local + (begin - own.start)) * self.strides[s],
+                    stride: self.strides[s],
+                });
+            }
+            local += own.end - own.start;
+        }
+        found
+    }
+
+    /// The axes in another order.
+    fn turned(mut self, names: Option<&[String]>) -> Result<PartAxes, String> {
+        let Some(wanted) = names else {
+            return Ok(self);
+        };
+        if wanted.len() != self.names.len() {
+            return Err(format!(
+                "it has the axes `{}`, and is to be compared as `{}`",
+                self.names.join(" "),
+                wanted.join(" ")
+            ));
+        }
+        let mut is_taken = vec![false; wanted.len()];
+        let mut order = Vec::with_capacity(wanted.len());
+        for name in wanted {
+            let mut open = (0..is_taken.len()).filter(|&at| !is_taken[at]);
+            let at = open.find(|&at| self.names[at] == *name);
+            let at = at.ok_or_else(|| format!("it has no axis `{name}`"))?;
+            is_taken[at] = true;
+            order.push(at);
+        }
+        self.segments = order.iter().map(|&at| self.segments[at].clone()).collect();
+        self.extents = order.iter().map(|&at| self.extents[at]).collect();
+        self.names = wanted.to_vec();
+        Ok(self)
+    }
+}

@@ -1,0 +1,194 @@
+//! Reading a tensor in parts from its first element to its last, a piece at a time.
+
+use opscope_tensor::DType;
+
+use super::reduce::Accumulator;
+use super::tensor::{WholeTensor, index_of};
+use crate::compare::side::{LoadError, LoadedSlot};
+
+/// The tensors of the parts. Their files are mapped into memory once, when the first of their
+/// elements is asked for.
+pub(super) struct PartFiles<'a> {
+    whole: &'a WholeTensor,
+    width: usize,
+    loaded: Vec<Option<LoadedSlot>>,
+}
+
+/// Elements of a part that lie beside each other in the whole.
+#[derive(Clone, Copy)]
+pub(super) struct PartRun {
+    offset: u64,
+    stride: u64,
+    n: usize,
+}
+
+impl<'a> PartFiles<'a> {
+    pub(super) fn new(whole: &'a WholeTensor) -> PartFiles<'a> {
+        PartFiles {
+            whole,
+            width: whole.dtype.bytes().unwrap_or(1),
+            loaded: whole.parts.iter().map(|_| None).collect(),
+        }
+    }
+
+    /// The `n` elements of a part from an index on, which is one of the axes taken together.
+    pub(super) fn run(&self, part: usize, index: &[u64], n: usize) -> PartRun {
+        let mut offset = 0;
+        let mut stride = 1;
+        for (segments, &index) in self.whole.segments[part].iter().zip(index) {
+            let at = segments.partition_point(|segment| segment.first <= index);
+            if let Some(segment) = at.checked_sub(1).map(|at| segments[at]) {
+                offset += segment.offset_of(index);
+                stride = segment.stride;
+            }
+        }
+        PartRun { offset, stride, n }
+    }
+
+    /// Appends the elements of a run of a part.
+    pub(super) fn append(
+        &mut self,
+        part: usize,
+        run: PartRun,
+        out: &mut Vec<u8>,
+    ) -> Result<(), LoadError> {
+        let width = self.width;
+        let bytes = self.load(part)?.view().bytes;
+        let byte = |i: u64| usize::try_from(i).ok().and_then(|i| i.checked_mul(width));
+        let begin = byte(run.offset);
+        // Sizes were checked against each other, so that nothing is ever beyond the end.
+        let beyond = || LoadError::Damaged("the part is shorter than its extents".to_owned());
+        if run.stride == 1 || run.n == 1 {
+            let found = begin.and_then(|begin| bytes.get(begin..begin + run.n * width));
+            out.extend_from_slice(found.ok_or_else(beyond)?);
+            return Ok(());
+        }
+        for i in 0..run.n as u64 {
+            let begin = byte(run.offset + i * run.stride);
+            let found = begin.and_then(|begin| bytes.get(begin..begin + width));
+            out.extend_from_slice(found.ok_or_else(beyond)?);
+        }
+        Ok(())
+    }
+
+    fn load(&mut self, part: usize) -> Result<&LoadedSlot, LoadError> {
+        let slot = &self.whole.parts[part].slot;
+        let known = &mut self.loaded[part];
+        if known.is_none() {
+            let loaded = slot.load(None)?;
+            // The file may have become another since it was listed, and offsets would lead
+            // elsewhere.
+            let dims = loaded.shape().dims().iter().map(|&dim| dim as u64);
+            if loaded.dtype() != self.whole.dtype || !dims.eq(slot.shape.iter().flatten().copied())
+            {
+                return Err(LoadError::Damaged(format!(
+                    "`{}` holds {} {}, which is not what the dump lists",
+                    slot.path.display(),
+                    loaded.dtype(),
+                    loaded.shape()
+                )));
+            }
+            *known = Some(loaded);
+        }
+        known.as_ref().ok_or(LoadError::NoElements)
+    }
+}
+
+/// Reads pieces of a whole.
+pub(super) struct WholeReader<'a> {
+    whole: &'a WholeTensor,
+    files: PartFiles<'a>,
+    /// Parts of which replicas are read instead.
+    is_avoided: Vec<bool>,
+    reduction: Option<Accumulator>,
+    own: Vec<u8>,
+}
+
+impl<'a> WholeReader<'a> {
+    /// Reads parts that are not avoided; `is_avoided` leaves one of each set of replicas.
+    ///
+    /// # Errors
+    /// A message if contributions of the dtype cannot be reduced.
+    pub(super) fn new(
+        whole: &'a WholeTensor,
+        is_avoided: Vec<bool>,
+    ) -> Result<WholeReader<'a>, String> {
+        let reduction = match whole.reduction {
+            None => None,
+            Some(reduction) => Some(Accumulator::new(reduction, whole.dtype).ok_or_else(|| {
+                let (dtype, name) = (whole.dtype, reduction.name());
+                format!("contributions of {dtype} have no {name}")
+            })?),
+        };
+        Ok(WholeReader {
+            whole,
+            files: PartFiles::new(whole),
+            is_avoided,
+            reduction,
+            own: Vec::new(),
+        })
+    }
+
+    pub(super) fn dtype(&self) -> DType {
+        self.whole.dtype
+    }
+
+    /// Appends the bytes of `n` elements from `first` on. They have to be there.
+    pub(super) fn read(
+        &mut self,
+        first: u64,
+        n: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<(), LoadError> {
+        let end = first + n as u64;
+        let mut at = first;
+        while at < end {
+            at += self.read_run(at, (end - at) as usize, out)? as u64;
+        }
+        Ok(())
+    }
+
+    /// Appends elements up to the next boundary of a part, at most `n`, and says how many.
+    fn read_run(&mut self, at: u64, n: usize, out: &mut Vec<u8>) -> Result<usize, LoadError> {
+        let whole = self.whole;
+        let index = index_of(&whole.dims, at);
+        let cell = &whole.grid.cells[whole.grid.cell_at(&index)];
+        let n = match (whole.grid.bounds.last(), index.last()) {
+            (Some(bounds), Some(&last)) => {
+                let next = bounds[bounds.partition_point(|&bound| bound <= last)];
+                n.min((next - last) as usize)
+            }
+            // A single element without axes.
+            _ => 1,
+        };
+        let contribution = |part: u32| whole.parts[part as usize].contribution;
+        for replicas in cell.chunk_by(|a, b| contribution(*a) == contribution(*b)) {
+            // Of replicas one stands for all; whether they agree is looked at by itself.
+            let mut read = replicas.iter().copied();
+            let part = read.find(|&part| !self.is_avoided[part as usize]);
+            let part = part.unwrap_or(replicas[0]) as usize;
+            let run = self.files.run(part, &index, n);
+            match &mut self.reduction {
+                None => self.files.append(part, run, out)?,
+                Some(reduction) => {
+                    self.own.clear();
+                    self.files.append(part, run, &mut self.own)?;
+                    reduction.add(&self.own);
+                }
+            }
+        }
+        if let Some(reduction) = &mut self.reduction {
+            reduction.take(out);
+        }
+        Ok(n)
+    }
+}
+
+/// All elements of a whole that is small enough.
+pub(in crate::compare) fn read_all(whole: &WholeTensor) -> Result<Vec<u8>, LoadError> {
+    let mut reader =
+        WholeReader::new(whole, vec![false; whole.parts.len()]).map_err(LoadError::Damaged)?;
+    let mut out = Vec::with_capacity(whole.n_bytes() as usize);
+    reader.read(0, whole.n_elements() as usize, &mut out)?;
+    Ok(out)
+}

@@ -1,0 +1,174 @@
+//! Whether parts that hold the same elements have the same bytes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::read::PartFiles;
+use super::tensor::WholeTensor;
+use crate::compare::side::LoadError;
+
+/// Bytes of a row that are compared at once.
+const N_ROW_ELEMENTS: u64 = 1 << 18;
+
+/// Parts that hold the same elements, in classes that agree, the largest first.
+pub(super) struct ReplicaClasses(Vec<Vec<Vec<u32>>>);
+
+/// Why replicas say nothing.
+pub(super) enum ReplicaFault {
+    /// The parts cannot be read.
+    Read(LoadError),
+    /// Parts differ, and nothing says that they are replicas.
+    Unexplained(String),
+}
+
+impl ReplicaClasses {
+    /// Compares all parts that hold the same elements.
+    pub(super) fn find(whole: &WholeTensor) -> Result<ReplicaClasses, ReplicaFault> {
+        let mut groups: BTreeSet<Vec<u32>> = BTreeSet::new();
+        let mut differing: BTreeSet<(u32, u32)> = BTreeSet::new();
+        let mut files = PartFiles::new(whole);
+        for (cell, parts) in whole.grid.cells.iter().enumerate() {
+            let contribution = |part: &u32| whole.parts[*part as usize].contribution;
+            for group in parts.chunk_by(|a, b| contribution(a) == contribution(b)) {
+                if group.len() > 1 {
+                    let found = compare_cell(whole, &mut files, cell, group, &mut differing);
+                    found.map_err(ReplicaFault::Read)?;
+                    groups.insert(group.to_vec());
+                }
+            }
+        }
+        for &(a, b) in &differing {
+            let [a, b] = [a, b].map(|part| &whole.parts[part as usize]);
+            if a.noted == b.noted {
+                return Err(ReplicaFault::Unexplained(format!(
+                    "ranks {} and {} hold different values of the same part, and no note says \
+                     that they share it some other way",
+                    a.rank.unwrap_or(0),
+                    b.rank.unwrap_or(0)
+                )));
+            }
+        }
+        let classes = groups.iter().map(|group| classes(group, &differing));
+        let classes = classes.filter(|classes: &Vec<_>| classes.len() > 1);
+        Ok(ReplicaClasses(classes.collect()))
+    }
+
+    /// How many choices there are of the parts that stand for the others: more than one where as
+    /// many ranks have the one as the other.
+    pub(super) fn n_choices(&self) -> usize {
+        let tied = self.0.iter().map(|classes| {
+            let most = classes[0].len();
+            classes.iter().filter(|class| class.len() == most).count()
+        });
+        tied.max().unwrap_or(1)
+    }
+
+    /// The parts that are not read by the choice of this number.
+    pub(super) fn avoided(&self, whole: &WholeTensor, choice: usize) -> Vec<bool> {
+        let mut is_avoided = vec![false; whole.parts.len()];
+        for classes in &self.0 {
+            let most = classes[0].len();
+            let n_tied = classes.iter().filter(|class| class.len() == most).count();
+            let chosen = choice.min(n_tied - 1);
+            for (k, class) in classes.iter().enumerate() {
+                for &part in class.iter().filter(|_| k != chosen) {
+                    is_avoided[part as usize] = true;
+                }
+            }
+        }
+        is_avoided
+    }
+
+    /// The parts that have to be avoided so that those which stand apart by a choice are read.
+    pub(super) fn swapped(&self, whole: &WholeTensor, is_avoided: &[bool]) -> Vec<bool> {
+        let mut swapped = vec![false; whole.parts.len()];
+        for classes in &self.0 {
+            let is_apart = |class: &&Vec<u32>| is_avoided[class[0] as usize];
+            let first = classes.iter().find(is_apart).map(|class| class[0]);
+            for &part in classes.iter().flatten() {
+                swapped[part as usize] = Some(part) != first;
+            }
+        }
+        swapped
+    }
+}
+
+/// Notes which parts of a group differ within a box.
+fn compare_cell(
+    whole: &WholeTensor,
+    files: &mut PartFiles<'_>,
+    cell: usize,
+    group: &[u32],
+    differing: &mut BTreeSet<(u32, u32)>,
+) -> Result<(), LoadError> {
+    let bounds = &whole.grid.bounds;
+    let mut rest = cell;
+    let mut ranges = vec![(0, 0); bounds.len()];
+    for (range, bounds) in ranges.iter_mut().zip(bounds).rev() {
+        let n = bounds.len() - 1;
+        *range = (bounds[rest % n], bounds[rest % n + 1]);
+        rest /= n;
+    }
+    let mut index: Vec<u64> = ranges.iter().map(|range| range.0).collect();
+    let mut rows: Vec<Vec<u8>> = vec![Vec::new(); group.len()];
+    loop {
+        let n = match (ranges.last(), index.last()) {
+            (Some(range), Some(&at)) => (range.1 - at).min(N_ROW_ELEMENTS),
+            _ => 1,
+        };
+        for (row, &part) in rows.iter_mut().zip(group) {
+            row.clear();
+            let run = files.run(part as usize, &index, n as usize);
+            files.append(part as usize, run, row)?;
+        }
+        // As nearly always.
+        if rows.windows(2).any(|pair| pair[0] != pair[1]) {
+            for (i, a) in rows.iter().enumerate() {
+                let others = rows.iter().enumerate().skip(i + 1);
+                let apart = others.filter(|(_, b)| a != *b);
+                differing.extend(apart.map(|(k, _)| (group[i], group[k])));
+            }
+        }
+        if !step(&mut index, &ranges, n) {
+            return Ok(());
+        }
+    }
+}
+
+/// Goes on by `n` along the last axis, and to the next row at its end.
+fn step(index: &mut [u64], ranges: &[(u64, u64)], n: u64) -> bool {
+    let mut n = n;
+    for (at, &(first, end)) in index.iter_mut().zip(ranges).rev() {
+        *at += n;
+        if *at < end {
+            return true;
+        }
+        *at = first;
+        n = 1;
+    }
+    false
+}
+
+/// Parts in classes of those that agree, the largest first, of equal ones that of the first part.
+fn classes(group: &[u32], differing: &BTreeSet<(u32, u32)>) -> Vec<Vec<u32>> {
+    let mut classes: Vec<Vec<u32>> = Vec::new();
+    for &part in group {
+        let agreeing = classes.iter_mut().find(|class| {
+            let mut others = class.iter();
+            others.all(|&other| !differing.contains(&(other.min(part), other.max(part))))
+        });
+        match agreeing {
+            Some(class) => class.push(part),
+            None => classes.push(vec![part]),
+        }
+    }
+    classes.sort_by_key(|class| std::cmp::Reverse(class.len()));
+    classes
+}
+
+/// The ranks of parts, each once.
+pub(super) fn ranks_of(whole: &WholeTensor, parts: impl Iterator<Item = usize>) -> Vec<u32> {
+    let ranks: BTreeMap<u32, ()> = parts
+        .filter_map(|part| Some((whole.parts[part].rank?, ())))
+        .collect();
+    ranks.into_keys().collect()
+}
