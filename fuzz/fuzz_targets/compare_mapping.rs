@@ -8,14 +8,20 @@ use opscope_analysis::compare::matching::{MappingForm, Mapping};
 fuzz_target!(|text: &str| {
     for form in [MappingForm::Json, MappingForm::Yaml] {
         if let Ok(mapping) = Mapping::parse(text, form) {
+            // Rules about ranks are understood or refused.
+            let _ = mapping.check_ranks();
             for again in [MappingForm::Json, MappingForm::Yaml] {
                 let written = mapping.to_text(again).unwrap();
                 let read = Mapping::parse(&written, again).unwrap();
                 // Likeness may be NaN, which is equal to nothing.
                 assert_eq!(read.operators.len(), mapping.operators.len());
                 assert_eq!(
-                    (read.ignore, read.unmatched),
-                    (mapping.ignore.clone(), mapping.unmatched.clone())
+                    (read.ignore, read.unmatched, read.ranks),
+                    (
+                        mapping.ignore.clone(),
+                        mapping.unmatched.clone(),
+                        mapping.ranks.clone()
+                    )
                 );
             }
         }

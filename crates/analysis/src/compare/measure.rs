@@ -347,8 +347,16 @@ fn skip_of(sides: MatchedDumps<'_>, pair: SlotPair, fault: MeasureFault) -> Skip
         MeasureFault::InParts(party, message) => {
             let golden = slot_of(sides.golden, pair.golden);
             let (place, slot) = party.pick((pair.target, target), (pair.golden, golden));
-            let reason = (SkipReason::InParts, message);
-            skip(sides, party.into(), place, slot, reason)
+            let side = party.pick(sides.target, sides.golden);
+            // With other ranks there are other collectives, and what reads their results is compared
+            // by itself.
+            let is_collective = side.runs[place.run].collective.is_some();
+            let reason = if is_collective {
+                SkipReason::Collective
+            } else {
+                SkipReason::InParts
+            };
+            skip(sides, party.into(), place, slot, (reason, message))
         }
         MeasureFault::Difference(message) => skip(
             sides,

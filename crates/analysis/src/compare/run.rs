@@ -218,11 +218,19 @@ pub fn run_opened(
     // Names, types and order are hints; values are evidence, and are looked for where hints fail.
     let thresholds = &request.judging.thresholds;
     let found = Agreement::search(&comparison, sides, thresholds, request.n_threads);
-    let anchors = if request.matching.no_guesses {
+    let mut anchors = if request.matching.no_guesses {
         Vec::new()
     } else {
         found.anchors()
     };
+    // The result of a reduction is the golden side's product as well, which stands by the operator
+    // whose contributions were added up for it.
+    let has_collective = |side: &ComparedDump, run: usize| side.runs[run].collective.is_some();
+    anchors.retain(|anchor| {
+        let is_whole = target.is_whole && golden.is_whole;
+        let [t, g] = anchor.runs;
+        !is_whole || has_collective(target, t) == has_collective(golden, g)
+    });
     let values = found.shared();
     let mut anchored = Matching::default();
     let mut sides = sides;

@@ -6,7 +6,6 @@
 //! | module | job |
 //! | --- | --- |
 //! | `rules` | what a mapping says of ranks |
-//! | `dims` | notes about the axes of a tensor |
 //! | `cut` | how an axis is cut, and where the parts belong |
 //! | `note` | from notes and parts to a whole tensor |
 //! | `gather` | which executions of ranks are one |
@@ -17,7 +16,6 @@
 //! | `measured` | the difference of two whole tensors |
 
 mod cut;
-mod dims;
 mod gather;
 mod measured;
 mod note;

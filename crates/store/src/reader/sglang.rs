@@ -4,6 +4,7 @@ mod executions;
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
+use std::sync::Arc;
 
 use opscope_tensor::Layout;
 
@@ -14,6 +15,7 @@ use super::tensor_file::{FileContent, FileHead, META_PREFIX, StoredTensor};
 use super::term::DumpTerm;
 use super::{DumpReader, ReadFiles, arrays};
 use crate::dump::{DumpEntry, DumpListing, PassReason, PassedOver};
+use crate::record::parallel::{Placement, TensorDims};
 use crate::record::{CallSite, SlotSide};
 use crate::tree::sglang::{PARALLEL_RANKS, PassFile, ValueTags};
 
@@ -22,6 +24,9 @@ const VALUE: &str = "value";
 /// The key of the note about its axes, and what a comment in it begins with.
 const DIMS: &str = "dims";
 const COMMENT: char = '#';
+
+/// Before the names of ranks and sizes along the axes of a mesh, behind the framework's name.
+const PARALLEL_INFO: &str = "_parallel_info.";
 
 /// Reads directories in which any file has the name that the dumper gives.
 pub(super) struct SglangReader;
@@ -237,11 +242,26 @@ fn of_value(
         let mut tensor = SavedTensor::new(execution, record(entry, head, stored, slot));
         tensor.part = of_module.map(|value| value.part.to_owned());
         if let Some(dims) = dims {
+            let shape = tensor.record.shape.as_deref().unwrap_or_default();
+            tensor.record.placement = placement(dims, shape, &meta).map(Arc::new);
             tensor.record.layout = Some(DumpTerm::Word(dims.to_owned(), Some(Layout::Nd)));
         }
         tensor
     });
     tensors.collect()
+}
+
+/// Which part of a tensor a process has by the note about its axes and its place on the mesh.
+fn placement(dims: &str, shape: &[u64], meta: &[(String, String)]) -> Option<Placement> {
+    let dims = TensorDims::parse(dims).ok()?;
+    dims.placement(shape, |axis| {
+        let number = |key: &str| {
+            let wanted = format!("{PARALLEL_INFO}{axis}{key}");
+            let found = meta.iter().find(|(key, _)| key.ends_with(&wanted));
+            found.and_then(|(_, text)| text.parse().ok())
+        };
+        Some((number("_rank")?, number("_size")?))
+    })
 }
 
 /// The way from a value to a tensor in it; empty if it is one. Older versions save values alone.

@@ -4,9 +4,11 @@
 //! Both have a text, which the tables of the native form hold.
 
 mod collective;
+mod dims;
 mod placement;
 
 pub use self::collective::{Collective, CollectiveKind, Reduction};
+pub use self::dims::{MeshMark, MeshShare, NamedAxis, TensorDims};
 pub use self::placement::{AxisPlacement, MeshAxis, Placement};
 
 /// Ranks, axes and extents that a text may have at most.

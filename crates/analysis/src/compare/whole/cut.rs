@@ -16,8 +16,10 @@ pub(super) type HeldRanges = Vec<Range<u64>>;
 pub(super) struct FusedPiece {
     /// Its name.
     pub(super) name: String,
-    /// How many units of equal length it has: heads, or elements.
+    /// How many units of equal length it has, such as heads.
     pub(super) n_units: u64,
+    /// Whether ranks may have a part of a unit.
+    pub(super) is_divisible: bool,
 }
 
 /// How the ranks along an axis of the mesh share an axis of a tensor.
@@ -117,9 +119,17 @@ fn fused(pieces: &[FusedPiece], n: u64, coordinate: u64, size: u64) -> Option<Ve
     let mut first = 0;
     let mut all = Vec::new();
     for piece in pieces {
-        let own = unit_of(piece.n_units, coordinate, size)?;
-        all.push(first + own.start * unit..first + own.end * unit);
-        first += piece.n_units * unit;
+        let n = piece.n_units * unit;
+        all.push(if piece.is_divisible {
+            if !n.is_multiple_of(size) {
+                return None;
+            }
+            first + coordinate * (n / size)..first + (coordinate + 1) * (n / size)
+        } else {
+            let own = unit_of(piece.n_units, coordinate, size)?;
+            first + own.start * unit..first + own.end * unit
+        });
+        first += n;
     }
     Some(all)
 }
@@ -141,13 +151,20 @@ fn unit_of(n_units: u64, coordinate: u64, size: u64) -> Option<Range<u64>> {
 /// The extent of an axis of fused pieces, of which a rank holds `n` elements; none if ranks cannot
 /// share the pieces so.
 pub(super) fn fused_extent(pieces: &[FusedPiece], n: u64, size: u64) -> Option<u64> {
+    // Units of a rank, as many times as there are ranks: whole numbers also of units in parts.
     let mut n_held = 0_u64;
     let mut n_units = 0_u64;
     for piece in pieces {
-        let own = unit_of(piece.n_units, 0, size)?;
-        n_held = n_held.checked_add(own.end - own.start)?;
+        let own = if piece.is_divisible {
+            piece.n_units
+        } else {
+            let own = unit_of(piece.n_units, 0, size)?;
+            (own.end - own.start).checked_mul(size)?
+        };
+        n_held = n_held.checked_add(own)?;
         n_units = n_units.checked_add(piece.n_units)?;
     }
+    let n = n.checked_mul(size)?;
     if n_held == 0 || !n.is_multiple_of(n_held) {
         return None;
     }

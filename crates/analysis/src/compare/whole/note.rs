@@ -3,10 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use opscope_store::record::parallel::{AxisPlacement, Placement, Reduction};
+use opscope_store::record::parallel::{AxisPlacement, MeshShare, Placement, Reduction};
 
 use super::cut::{AxisCut, AxisOrder, HeldRanges, Segment, fused_extent, joined, length, segments};
-use super::dims::Share;
 use super::rules::{CheckedRule, FusedAxis, Mesh};
 use super::tensor::{RankPart, WholeTensor};
 use crate::compare::side::ExecutionSlot;
@@ -232,23 +231,23 @@ impl TensorNote {
                 let m = self.mesh.len();
                 self.mesh.push((mark.mesh_axis.clone(), size));
                 let cut = match mark.share {
-                    Share::Sharded => match rule.fused.get(&a) {
+                    MeshShare::Sharded => match rule.fused.get(&a) {
                         Some(fused) if fused.n_groups.is_none() => {
                             AxisCut::Fused(fused.pieces.clone())
                         }
                         _ => AxisCut::Plain,
                     },
-                    Share::Zigzag => AxisCut::Zigzag(match tokens {
+                    MeshShare::Zigzag => AxisCut::Zigzag(match tokens {
                         Some(TokenMap::Packed(lengths)) if axis.name == "t" => {
                             Some(lengths.clone())
                         }
                         _ => None,
                     }),
-                    Share::Partial(reduction) => {
+                    MeshShare::Partial(reduction) => {
                         self.partials.push((m, reduction));
                         continue;
                     }
-                    Share::Replicated => continue,
+                    MeshShare::Replicated => continue,
                 };
                 // Outside of what the dump's own note cuts.
                 self.cuts[a].insert(self.n_outer[a], (m, cut));

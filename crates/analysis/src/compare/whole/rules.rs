@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use opscope_store::record::parallel::{MeshShare, TensorDims};
 use serde::{Deserialize, Serialize};
 
 use super::cut::FusedPiece;
-use super::dims::{Dims, Share};
 use crate::compare::slot_key::SlotKey;
 use crate::compare::verdict::is_match;
 
@@ -270,7 +270,7 @@ pub(in crate::compare) struct CheckedRules {
 pub(super) struct CheckedRule {
     operator: String,
     slot: Option<SlotKey>,
-    pub(super) dims: Dims,
+    pub(super) dims: TensorDims,
     pub(super) compared_as: Option<Vec<String>>,
     /// By position of the axis.
     pub(super) fused: BTreeMap<usize, FusedAxis>,
@@ -293,7 +293,7 @@ impl CheckedRule {
             let key = key.to_owned();
             move |message: String| (key, message)
         };
-        let dims = Dims::parse(&rule.dims).map_err(at("dims"))?;
+        let dims = TensorDims::parse(&rule.dims).map_err(at("dims"))?;
         for mark in dims.axes.iter().flat_map(|axis| &axis.marks) {
             if mesh.position(&mark.mesh_axis).is_none() {
                 let message = format!("the mesh has no axis `{}`", mark.mesh_axis);
@@ -321,7 +321,7 @@ impl CheckedRule {
             let fused = FusedAxis::parse(text).map_err(at("fused"))?;
             let marks = dims.axes[axis].marks.iter();
             let n_cuts = marks
-                .filter(|mark| matches!(mark.share, Share::Sharded | Share::Zigzag))
+                .filter(|mark| matches!(mark.share, MeshShare::Sharded | MeshShare::Zigzag))
                 .count();
             if n_cuts > 1 && fused.n_groups.is_none() {
                 let message = format!("one axis of the mesh can share `{name}`, not {n_cuts}");
@@ -349,7 +349,7 @@ impl CheckedRule {
     }
 }
 
-fn check_tokens(tokens: &TokenRule, dims: &Dims) -> Result<(), String> {
+fn check_tokens(tokens: &TokenRule, dims: &TensorDims) -> Result<(), String> {
     let n_given = usize::from(tokens.lengths.is_some())
         + usize::from(tokens.cu_seqlens.is_some())
         + usize::from(tokens.mask.is_some());
@@ -379,11 +379,15 @@ impl FusedAxis {
             }
         };
         let pieces = inner.split_whitespace().map(|word| {
-            let (name, n) = word.split_once('*').unwrap_or((word, "1"));
-            let n_units = n.parse().ok().filter(|n: &u64| *n > 0)?;
+            let (name, n) = match word.split_once('*') {
+                Some((name, n)) => (name, Some(n)),
+                None => (word, None),
+            };
+            let n_units = n.map_or(Some(1), |n| n.parse().ok().filter(|n: &u64| *n > 0))?;
             (!name.is_empty()).then(|| FusedPiece {
                 name: name.to_owned(),
                 n_units,
+                is_divisible: n.is_none(),
             })
         });
         let pieces: Option<Vec<FusedPiece>> = pieces.collect();

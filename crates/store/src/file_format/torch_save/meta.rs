@@ -8,6 +8,8 @@ use crate::FormatError;
 /// The keys of such a file.
 const VALUE: &str = "value";
 const META: &str = "meta";
+/// How the keys end whose values are dictionaries of ranks and sizes.
+const PARALLEL_INFO: &str = "_parallel_info";
 
 /// Keys and values in their order; none of a file that is something else. What is no number, text
 /// or truth is left out.
@@ -26,16 +28,29 @@ pub(super) fn of_pickle(pickle: &Pickle<'_>) -> Result<Vec<(String, String)>, Fo
         let PickleValue::Text(key) = pickle.value(key) else {
             continue;
         };
-        let Some(text) = plain_text(pickle.value(value)) else {
-            continue;
-        };
-        // One text of the pickle may be the value of many keys.
-        n_bytes = n_bytes.saturating_add(key.len()).saturating_add(text.len());
-        if n_bytes > META_BYTES_MAX {
-            let expected = format!("at most {META_BYTES_MAX} bytes under `{META}`");
-            return Err(FormatError::new(0, expected, "more"));
+        let mut found = Vec::new();
+        match pickle.value(value) {
+            // The place of the process on the axes of its mesh, which notes about axes refer to.
+            PickleValue::Dict(inner) if key.ends_with(PARALLEL_INFO) => {
+                for &(inner_key, value) in inner {
+                    let PickleValue::Text(inner_key) = pickle.value(inner_key) else {
+                        continue;
+                    };
+                    let text = plain_text(pickle.value(value));
+                    found.extend(text.map(|text| (format!("{key}.{inner_key}"), text)));
+                }
+            }
+            value => found.extend(plain_text(value).map(|text| ((*key).to_owned(), text))),
         }
-        facts.push(((*key).to_owned(), text));
+        for (key, text) in found {
+            // One text of the pickle may be the value of many keys.
+            n_bytes = n_bytes.saturating_add(key.len()).saturating_add(text.len());
+            if n_bytes > META_BYTES_MAX {
+                let expected = format!("at most {META_BYTES_MAX} bytes under `{META}`");
+                return Err(FormatError::new(0, expected, "more"));
+            }
+            facts.push((key, text));
+        }
     }
     Ok(facts)
 }

@@ -1,45 +1,97 @@
 //! Notes about the axes of a tensor, in the way of SGLang's dumper: `b s[cp:zigzag] h[tp:partial]`.
 
-use opscope_store::record::parallel::Reduction;
+use super::{AxisPlacement, MeshAxis, Placement, Reduction};
 
 /// Axes that a note may have.
 const N_AXES_MAX: usize = 32;
 
 /// The axes of a tensor, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Dims {
-    pub(super) axes: Vec<NamedAxis>,
+pub struct TensorDims {
+    /// The axes.
+    pub axes: Vec<NamedAxis>,
 }
 
 /// An axis, and how ranks share it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct NamedAxis {
-    pub(super) name: String,
-    pub(super) marks: Vec<MeshMark>,
+pub struct NamedAxis {
+    /// Its name; `1` of an axis of 1 that has none.
+    pub name: String,
+    /// The axes of the mesh along which ranks share it, in the order in which they cut it.
+    pub marks: Vec<MeshMark>,
 }
 
 /// How the ranks along an axis of the mesh share the tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct MeshMark {
+pub struct MeshMark {
     /// The axis of the mesh.
-    pub(super) mesh_axis: String,
-    pub(super) share: Share,
+    pub mesh_axis: String,
+    /// How they do.
+    pub share: MeshShare,
 }
 
+/// How ranks share an axis of a tensor, or the tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Share {
+pub enum MeshShare {
+    /// Each has a part of the axis.
     Sharded,
+    /// The axis is in twice as many parts as ranks, and each has one from the front and one from
+    /// the back.
     Zigzag,
+    /// Each has a contribution.
     Partial(Reduction),
+    /// Each has the same.
     Replicated,
 }
 
-impl Dims {
+impl TensorDims {
+    /// Which part of the tensor a rank has that holds `local` elements along each axis. `mesh` gives
+    /// the place of the rank on an axis of the mesh, and the size of that. Parts count as equally
+    /// long. None if the note does not fit the extents, names an axis of the mesh that is unknown,
+    /// says nothing of ranks, or tells of parts that are no single range of an axis.
+    pub fn placement(
+        &self,
+        local: &[u64],
+        mesh: impl Fn(&str) -> Option<(u32, u32)>,
+    ) -> Option<Placement> {
+        if local.len() != self.axes.len() {
+            return None;
+        }
+        let mut placement = Placement {
+            axes: Vec::new(),
+            shape: local.to_vec(),
+        };
+        for (i, axis) in self.axes.iter().enumerate() {
+            for mark in &axis.marks {
+                let (coordinate, size) = mesh(&mark.mesh_axis)?;
+                let share = match mark.share {
+                    MeshShare::Sharded => AxisPlacement::sharded(u32::try_from(i).ok()?),
+                    MeshShare::Partial(reduction) => AxisPlacement::Partial(reduction),
+                    MeshShare::Replicated => AxisPlacement::Replicated,
+                    MeshShare::Zigzag => return None,
+                };
+                if mark.share == MeshShare::Sharded {
+                    placement.shape[i] = local[i].checked_mul(size.into())?;
+                }
+                if coordinate >= size {
+                    return None;
+                }
+                placement.axes.push(MeshAxis {
+                    name: mark.mesh_axis.clone(),
+                    coordinate,
+                    size,
+                    placement: share,
+                });
+            }
+        }
+        (!placement.axes.is_empty()).then_some(placement)
+    }
+
     /// Reads a note; whatever stands behind `#` is a comment.
     ///
     /// # Errors
     /// A message that says what is wrong.
-    pub(super) fn parse(text: &str) -> Result<Dims, String> {
+    pub fn parse(text: &str) -> Result<TensorDims, String> {
         let text = text.split('#').next().unwrap_or_default();
         let axes: Vec<NamedAxis> = words(text).map(named_axis).collect::<Result<_, _>>()?;
         if axes.len() > N_AXES_MAX {
@@ -61,11 +113,11 @@ impl Dims {
         if let Some(twice) = mesh.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(format!("`{}` shares the tensor twice", twice[0]));
         }
-        Ok(Dims { axes })
+        Ok(TensorDims { axes })
     }
 
     /// The position of an axis.
-    pub(super) fn position(&self, name: &str) -> Option<usize> {
+    pub fn position(&self, name: &str) -> Option<usize> {
         self.axes.iter().position(|axis| axis.name == name)
     }
 }
@@ -109,18 +161,18 @@ fn mesh_mark(text: &str) -> Result<MeshMark, String> {
     if mesh_axis.is_empty() {
         return Err(format!("`{text}` names no axis of the mesh"));
     }
-    let mut share = Share::Sharded;
+    let mut share = MeshShare::Sharded;
     for qualifier in qualifiers.split('+').map(str::trim) {
         share = match qualifier {
             "" | "natural" | "sharded" => share,
-            "zigzag" => Share::Zigzag,
-            "replicated" => Share::Replicated,
-            "partial" => Share::Partial(Reduction::Sum),
+            "zigzag" => MeshShare::Zigzag,
+            "replicated" => MeshShare::Replicated,
+            "partial" => MeshShare::Partial(Reduction::Sum),
             other => {
                 let reduction = other.strip_prefix("partial(");
                 let reduction = reduction.and_then(|rest| rest.strip_suffix(')'));
                 match reduction.and_then(Reduction::from_name) {
-                    Some(reduction) => Share::Partial(reduction),
+                    Some(reduction) => MeshShare::Partial(reduction),
                     None => {
                         return Err(format!(
                             "`{other}` is none of sharded, zigzag, natural, replicated, partial and \
@@ -143,24 +195,44 @@ mod tests {
 
     #[test]
     fn notes_say_how_axes_are_shared() {
-        let dims =
-            Dims::parse("b s[cp:zigzag, sp] (heads * d)[tp:partial(avg)] # as saved").unwrap();
+        let dims = TensorDims::parse("b s[cp:zigzag, sp] (heads * d)[tp:partial(avg)] # as saved")
+            .unwrap();
         let names: Vec<&str> = dims.axes.iter().map(|axis| axis.name.as_str()).collect();
         assert_eq!(names, ["b", "s", "(heads * d)"]);
-        let marks: Vec<(&str, Share)> = dims
+        let marks: Vec<(&str, MeshShare)> = dims
             .axes
             .iter()
             .flat_map(|axis| &axis.marks)
             .map(|mark| (mark.mesh_axis.as_str(), mark.share))
             .collect();
         let expected = [
-            ("cp", Share::Zigzag),
-            ("sp", Share::Sharded),
-            ("tp", Share::Partial(Reduction::Mean)),
+            ("cp", MeshShare::Zigzag),
+            ("sp", MeshShare::Sharded),
+            ("tp", MeshShare::Partial(Reduction::Mean)),
         ];
         assert_eq!(marks, expected);
-        assert_eq!(Dims::parse("").unwrap(), Dims::default());
-        assert_eq!(Dims::parse("1 1 h").unwrap().axes.len(), 3);
+        assert_eq!(TensorDims::parse("").unwrap(), TensorDims::default());
+        assert_eq!(TensorDims::parse("1 1 h").unwrap().axes.len(), 3);
+    }
+
+    #[test]
+    fn notes_give_the_part_of_a_rank() {
+        let place = |name: &str| match name {
+            "tp" => Some((1, 4)),
+            "dp" => Some((0, 2)),
+            _ => None,
+        };
+        let part = |dims: &str, local: &[u64]| {
+            let dims = TensorDims::parse(dims).unwrap();
+            dims.placement(local, place).map(|found| found.to_string())
+        };
+        let expected = "dp=0/2:S(0),tp=1/4:S(2) of [4,3,20]";
+        assert_eq!(part("b[dp] s h[tp]", &[2, 3, 5]).unwrap(), expected);
+        let expected = "tp=1/4:P(sum) of [3,5]";
+        assert_eq!(part("t h[tp:partial]", &[3, 5]).unwrap(), expected);
+        for dims in ["t h", "t[cp] h", "t[tp:zigzag] h", "b t h[tp]"] {
+            assert_eq!(part(dims, &[3, 5]), None, "{dims}");
+        }
     }
 
     #[test]
@@ -174,7 +246,7 @@ mod tests {
             "b[tp] h[tp]",
             "h[tp:partial(x)]",
         ] {
-            assert!(Dims::parse(text).is_err(), "{text}");
+            assert!(TensorDims::parse(text).is_err(), "{text}");
         }
     }
 }
