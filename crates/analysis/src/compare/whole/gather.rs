@@ -137,11 +137,12 @@ fn whole_slots(
         }
         let of_ranks = &of_key[&key];
         let name = &side.runs[runs[0]].op_name;
-        let rule = rules.tensors.iter().find(|rule| rule.fits(name, key));
-        let is_noted = of_ranks
-            .iter()
-            .any(|(_, slot)| slot.record().placement.is_some());
         let (_, first) = of_ranks[0];
+        let n_axes = first.shape.as_ref().map_or(0, Vec::len);
+        let mut rules_in_order = rules.tensors.iter();
+        let rule = rules_in_order.find(|rule| rule.fits(name, key, n_axes));
+        let mut slots = of_ranks.iter();
+        let is_noted = slots.any(|(_, slot)| slot.record().placement.is_some());
         if of_ranks.len() == 1 && rule.is_none() && !is_noted {
             all.push(first.clone());
             continue;

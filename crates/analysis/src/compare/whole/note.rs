@@ -100,6 +100,31 @@ fn local_extents(part: &FoundPart<'_>) -> Result<Vec<u64>, String> {
     shape.ok_or_else(|| format!("its extents on {} are unknown", named()))
 }
 
+/// Whether ranks that differ in their place on one axis of the mesh alone hold the same elements.
+fn are_same(parts: &[FoundPart<'_>], mesh: &Mesh, axis: &str) -> Result<bool, String> {
+    let axis = mesh.position(axis).ok_or("the mesh has no such axis")?;
+    let mut firsts: BTreeMap<Vec<u64>, &ExecutionSlot> = BTreeMap::new();
+    for part in parts {
+        let place = part.rank.and_then(|rank| mesh.coordinates(rank));
+        let mut others =
+            place.ok_or_else(|| format!("{} is not on the mesh", rank_name(part.rank)))?;
+        others.remove(axis);
+        let first = *firsts.entry(others).or_insert(part.slot);
+        if std::ptr::eq(first, part.slot) {
+            continue;
+        }
+        if first.shape != part.slot.shape || first.dtype != part.slot.dtype {
+            return Ok(false);
+        }
+        let [a, b] = [first, part.slot].map(|slot| slot.load(None));
+        let (a, b) = (a.map_err(|e| e.to_string())?, b.map_err(|e| e.to_string())?);
+        if a.view().bytes != b.view().bytes {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 pub(super) fn rank_name(rank: Option<u32>) -> String {
     rank.map_or_else(|| "the only rank".to_owned(), |rank| format!("rank {rank}"))
 }
@@ -134,7 +159,7 @@ impl TensorNote {
         note.n_outer = vec![0; n_axes];
         note.names = vec![String::new(); n_axes];
         if let Some(rule) = rule {
-            note.take_rule(rule, mesh, tokens)?;
+            note.take_rule(rule, mesh, parts, tokens)?;
         }
         let size = |&(axis, _): &(usize, Reduction)| note.mesh[axis].1;
         let n = note
@@ -209,16 +234,15 @@ impl TensorNote {
         &mut self,
         rule: &CheckedRule,
         mesh: &Mesh,
+        parts: &[FoundPart<'_>],
         tokens: Option<&TokenMap>,
     ) -> Result<(), String> {
         let n_axes = self.cuts.len();
-        if rule.dims.axes.len() != n_axes {
-            return Err(format!(
-                "the mapping names {} axes of it, and it has {n_axes}",
-                rule.dims.axes.len()
-            ));
-        }
-        for (a, axis) in rule.dims.axes.iter().enumerate() {
+        let dims = rule.dims.for_axes(n_axes).ok_or_else(|| {
+            let named = rule.dims.axes.len();
+            format!("the mapping names {named} axes of it, and it has {n_axes}")
+        })?;
+        for (a, axis) in dims.axes.iter().enumerate() {
             self.names[a].clone_from(&axis.name);
             for mark in &axis.marks {
                 // What the dump itself says goes before.
@@ -230,8 +254,15 @@ impl TensorNote {
                     .map_or(1, |at| mesh.axes[at].1);
                 let m = self.mesh.len();
                 self.mesh.push((mark.mesh_axis.clone(), size));
-                let cut = match mark.share {
-                    MeshShare::Sharded => match rule.fused.get(&a) {
+                let share = match mark.share {
+                    MeshShare::Varying if are_same(parts, mesh, &mark.mesh_axis)? => {
+                        MeshShare::Replicated
+                    }
+                    MeshShare::Varying => MeshShare::Sharded,
+                    share => share,
+                };
+                let cut = match share {
+                    MeshShare::Sharded => match rule.fused.get(&axis.name) {
                         Some(fused) if fused.n_groups.is_none() => {
                             AxisCut::Fused(fused.pieces.clone())
                         }
@@ -247,15 +278,22 @@ impl TensorNote {
                         self.partials.push((m, reduction));
                         continue;
                     }
-                    MeshShare::Replicated => continue,
+                    MeshShare::Replicated | MeshShare::Varying => continue,
                 };
                 // Outside of what the dump's own note cuts.
                 self.cuts[a].insert(self.n_outer[a], (m, cut));
                 self.n_outer[a] += 1;
             }
         }
-        self.fused.clone_from(&rule.fused);
-        self.extents.clone_from(&rule.extents);
+        let at = |name: &String| dims.position(name);
+        let fused = rule.fused.iter();
+        self.fused = fused
+            .filter_map(|(name, fused)| Some((at(name)?, fused.clone())))
+            .collect();
+        let extents = rule.extents.iter();
+        self.extents = extents
+            .filter_map(|(name, extent)| Some((at(name)?, *extent)))
+            .collect();
         self.compared_as.clone_from(&rule.compared_as);
         Ok(())
     }

@@ -272,9 +272,9 @@ pub(super) struct CheckedRule {
     slot: Option<SlotKey>,
     pub(super) dims: TensorDims,
     pub(super) compared_as: Option<Vec<String>>,
-    /// By position of the axis.
-    pub(super) fused: BTreeMap<usize, FusedAxis>,
-    pub(super) extents: BTreeMap<usize, u64>,
+    /// By name of the axis.
+    pub(super) fused: BTreeMap<String, FusedAxis>,
+    pub(super) extents: BTreeMap<String, u64>,
     pub(super) tokens: Option<TokenRule>,
 }
 
@@ -321,16 +321,20 @@ impl CheckedRule {
             let fused = FusedAxis::parse(text).map_err(at("fused"))?;
             let marks = dims.axes[axis].marks.iter();
             let n_cuts = marks
-                .filter(|mark| matches!(mark.share, MeshShare::Sharded | MeshShare::Zigzag))
+                .filter(|mark| {
+                    use MeshShare::{Sharded, Varying, Zigzag};
+                    matches!(mark.share, Sharded | Varying | Zigzag)
+                })
                 .count();
             if n_cuts > 1 && fused.n_groups.is_none() {
                 let message = format!("one axis of the mesh can share `{name}`, not {n_cuts}");
                 return Err(at("fused")(message));
             }
-            checked.fused.insert(axis, fused);
+            checked.fused.insert(name.clone(), fused);
         }
         for (name, &extent) in &rule.extents {
-            checked.extents.insert(axis_of("extents", name)?, extent);
+            axis_of("extents", name)?;
+            checked.extents.insert(name.clone(), extent);
         }
         if let Some(text) = &rule.compared_as {
             let names: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
@@ -343,9 +347,11 @@ impl CheckedRule {
         Ok(checked)
     }
 
-    /// Whether it is about a slot of an operator.
-    pub(super) fn fits(&self, op_name: &str, slot: SlotKey) -> bool {
-        self.slot.is_none_or(|own| own == slot) && is_match(&self.operator, op_name)
+    /// Whether it is about a slot of an operator, which has so many axes.
+    pub(super) fn fits(&self, op_name: &str, slot: SlotKey, n_axes: usize) -> bool {
+        self.slot.is_none_or(|own| own == slot)
+            && self.dims.for_axes(n_axes).is_some()
+            && is_match(&self.operator, op_name)
     }
 }
 

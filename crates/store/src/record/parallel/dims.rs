@@ -5,6 +5,9 @@ use super::{AxisPlacement, MeshAxis, Placement, Reduction};
 /// Axes that a note may have.
 const N_AXES_MAX: usize = 32;
 
+/// Stands for any number of axes that ranks do not share.
+const ANY_AXES: &str = "...";
+
 /// The axes of a tensor, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TensorDims {
@@ -42,6 +45,9 @@ pub enum MeshShare {
     Partial(Reduction),
     /// Each has the same.
     Replicated,
+    /// Each has a part of the axis, unless all have the same: activations of a batch that is spread,
+    /// and weights.
+    Varying,
 }
 
 impl TensorDims {
@@ -68,7 +74,7 @@ impl TensorDims {
                     MeshShare::Sharded => AxisPlacement::sharded(u32::try_from(i).ok()?),
                     MeshShare::Partial(reduction) => AxisPlacement::Partial(reduction),
                     MeshShare::Replicated => AxisPlacement::Replicated,
-                    MeshShare::Zigzag => return None,
+                    MeshShare::Zigzag | MeshShare::Varying => return None,
                 };
                 if mark.share == MeshShare::Sharded {
                     placement.shape[i] = local[i].checked_mul(size.into())?;
@@ -114,6 +120,22 @@ impl TensorDims {
             return Err(format!("`{}` shares the tensor twice", twice[0]));
         }
         Ok(TensorDims { axes })
+    }
+
+    /// The axes of a tensor that has so many, where `...` stands for those that are not named. None
+    /// if it has others.
+    pub fn for_axes(&self, n: usize) -> Option<TensorDims> {
+        let Some(at) = self.position(ANY_AXES) else {
+            return (self.axes.len() == n).then(|| self.clone());
+        };
+        let n_others = n.checked_sub(self.axes.len() - 1)?;
+        let mut axes = self.axes.clone();
+        let unnamed = NamedAxis {
+            name: "1".to_owned(),
+            marks: Vec::new(),
+        };
+        axes.splice(at..=at, vec![unnamed; n_others]);
+        Some(TensorDims { axes })
     }
 
     /// The position of an axis.
@@ -167,6 +189,7 @@ fn mesh_mark(text: &str) -> Result<MeshMark, String> {
             "" | "natural" | "sharded" => share,
             "zigzag" => MeshShare::Zigzag,
             "replicated" => MeshShare::Replicated,
+            "varying" => MeshShare::Varying,
             "partial" => MeshShare::Partial(Reduction::Sum),
             other => {
                 let reduction = other.strip_prefix("partial(");
@@ -175,7 +198,7 @@ fn mesh_mark(text: &str) -> Result<MeshMark, String> {
                     Some(reduction) => MeshShare::Partial(reduction),
                     None => {
                         return Err(format!(
-                            "`{other}` is none of sharded, zigzag, natural, replicated, partial and \
+                            "`{other}` is none of sharded, zigzag, natural, varying, replicated, partial and \
                              partial(sum|avg|product|min|max|band|bor|bxor)"
                         ));
                     }
@@ -233,6 +256,19 @@ mod tests {
         for dims in ["t h", "t[cp] h", "t[tp:zigzag] h", "b t h[tp]"] {
             assert_eq!(part(dims, &[3, 5]), None, "{dims}");
         }
+    }
+
+    #[test]
+    fn dots_stand_for_other_axes() {
+        let dims = TensorDims::parse("b[dp] ... h").unwrap();
+        let names = |n: usize| {
+            let axes = dims.for_axes(n)?.axes.into_iter();
+            Some(axes.map(|axis| axis.name).collect::<Vec<_>>().join(" "))
+        };
+        assert_eq!(names(1), None);
+        assert_eq!(names(2).unwrap(), "b h");
+        assert_eq!(names(4).unwrap(), "b 1 1 h");
+        assert_eq!(TensorDims::parse("b h").unwrap().for_axes(3), None);
     }
 
     #[test]
