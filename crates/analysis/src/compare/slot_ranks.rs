@@ -1,4 +1,4 @@
-//! What a comparison finds of the ranks whose parts a slot was put together from.
+//! Findings about the ranks whose parts a slot was put together from.
 
 use serde::{Deserialize, Serialize};
 

@@ -16,7 +16,7 @@ use crate::cpu::{LaneMachine, LaneTask};
 pub(super) struct DifferenceSweep<'a> {
     /// Both with the same number of elements.
     pub(super) sources: [BlockSource<'a>; 2],
-    /// What the pass found before these sources.
+    /// Findings of the pass before these sources.
     pub(super) found: SweepResult,
 }
 

@@ -420,8 +420,8 @@ fn rank_words(ranks: &[u32]) -> String {
 /// Most parts that are named.
 const N_PARTS: usize = 4;
 
-/// What is known of the ranks of a slot whose tensors were put together: which parts differ, where
-/// the largest difference is, and which replicas do not agree.
+/// Findings about the ranks of a slot whose tensors were put together: which parts differ, where the
+/// largest difference is, and which replicas do not agree.
 pub fn ranks(slot: &SlotResult) -> Vec<String> {
     let Some(ranks) = slot.ranks.as_deref() else {
         return Vec::new();

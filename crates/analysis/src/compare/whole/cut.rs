@@ -310,6 +310,7 @@ pub(super) fn segments(
         }
         local += n;
     }
+    // Empty ranges would make boxes without elements.
     all.retain(|segment| segment.n > 0);
     all.sort_by_key(|segment| segment.first);
     Some(joined(all))

@@ -36,6 +36,7 @@ pub(in crate::compare) fn put_together(side: &mut ComparedDump, rules: &CheckedR
     for run in &mut side.runs {
         run.op_name = renumbered(run, rules);
     }
+    // In the order in which they ran first, which a map does not keep.
     let mut groups: Vec<Vec<usize>> = Vec::new();
     let mut known: HashMap<ExecutionKey, usize> = HashMap::new();
     for (index, run) in side.runs.iter().enumerate() {
@@ -59,6 +60,7 @@ pub(in crate::compare) fn put_together(side: &mut ComparedDump, rules: &CheckedR
     for run in &mut side.runs {
         run.place.rank = None;
     }
+    // Collectives without a partner are no finding then.
     side.is_whole = true;
 }
 
@@ -89,6 +91,7 @@ fn renumbered(run: &OperatorExecution, rules: &CheckedRules) -> SharedText {
             continue;
         };
         let begin = at + rule.before.len();
+        // A name without a number there stays what it is.
         let rest = &name[begin..];
         let n_digits = rest.bytes().take_while(u8::is_ascii_digit).count();
         let number = rest[..n_digits].parse().ok();
@@ -224,6 +227,7 @@ impl KnownTokens {
             .dims
             .position("s")
             .and_then(|s| slot.shape.as_ref()?.get(s).copied());
+        // Where the tokens begin depends on the whole axis, which a part does not show.
         let is_cut = rule
             .dims
             .axes

@@ -205,6 +205,7 @@ impl<'a> SideTensor<'a> {
         if !avoided.contains(&true) {
             return Ok(None);
         }
+        // The same tensor with the parts that stand apart, as far as there are any.
         let swapped = classes.swapped(whole, avoided);
         let sides = [self, self];
         let found = difference(sides, &[swapped, avoided.to_vec()], &whole.shape)?;
@@ -370,6 +371,7 @@ pub(in crate::compare) fn differing_parts(
         (_, SideTensor::Parts(whole, _)) => (Party::Golden, *whole),
         _ => return None,
     };
+    // Counted by box: parts are few boxes each, and elements many.
     let mut counts = vec![0_u64; whole.grid.cells.len()];
     let mut ranges = vec![[u64::MAX, 0]; shape.len()];
     let mut n_all = 0;

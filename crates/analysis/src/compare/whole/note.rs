@@ -1,4 +1,4 @@
-//! What is known of how ranks share a tensor, and the tensor that follows from it.
+//! From notes about how ranks share a tensor to the tensor itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -108,6 +108,7 @@ fn are_same(parts: &[FoundPart<'_>], mesh: &Mesh, axis: &str) -> Result<bool, St
         let place = part.rank.and_then(|rank| mesh.coordinates(rank));
         let mut others =
             place.ok_or_else(|| format!("{} is not on the mesh", rank_name(part.rank)))?;
+        // Places that are equal but for this axis belong together.
         others.remove(axis);
         let first = *firsts.entry(others).or_insert(part.slot);
         if std::ptr::eq(first, part.slot) {
@@ -188,6 +189,7 @@ impl TensorNote {
                 self.partials.push((m, reduction));
             }
         }
+        // From the last one on, since a factor tells of those behind.
         for (m, axis) in placement.axes.iter().enumerate().rev() {
             let AxisPlacement::Sharded { axis, split_factor } = axis.placement else {
                 continue;
@@ -359,6 +361,7 @@ impl TensorNote {
                 noted: part.coordinates.clone(),
             });
         }
+        // Bytes of other dtypes would be read as those of the first.
         let dtype = parts.first().and_then(|part| part.found.slot.dtype);
         let dtype = dtype.ok_or("its dtype is unknown")?;
         if parts
@@ -367,10 +370,12 @@ impl TensorNote {
         {
             return Err("ranks hold parts of several dtypes".to_owned());
         }
+        // Notes of a damaged table may tell of any extents.
         let n = shape.iter().try_fold(1_u64, |n, &dim| n.checked_mul(dim));
         if n.is_none_or(|n| n > u64::from(u32::MAX) << 20) {
             return Err("it has more elements than can be counted".to_owned());
         }
+        // Several axes of the mesh may add up, each rank once.
         let reduction = self.partials.first().map(|&(_, reduction)| {
             let sizes = self.partials.iter().map(|&(m, _)| self.mesh[m].1 as usize);
             (reduction, sizes.product())
@@ -393,6 +398,7 @@ impl TensorNote {
             Some(told) => told[axis],
             None => part.local[axis],
         };
+        // By their places on the axes that cut: ranks at one place must agree.
         let mut lengths: BTreeMap<Vec<u64>, u64> = BTreeMap::new();
         for part in parts {
             let key = cuts[..n_open].iter().map(|&(m, _)| part.coordinates[m]);
@@ -561,6 +567,7 @@ impl PartAxes {
             firsts.push(before);
             before += length(ranges);
         }
+        // A length too few would leave a sequence out without a word.
         if self.extents[b] != kept.len() as u64 {
             return Err(format!(
                 "it has {} sequences, and the mapping tells of {}",
@@ -633,6 +640,7 @@ impl PartAxes {
                 wanted.join(" ")
             ));
         }
+        // Axes of 1 may have one name.
         let mut is_taken = vec![false; wanted.len()];
         let mut order = Vec::with_capacity(wanted.len());
         for name in wanted {

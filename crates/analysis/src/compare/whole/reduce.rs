@@ -79,6 +79,7 @@ impl Accumulator {
     /// Appends the values, and begins anew.
     pub(super) fn take(&mut self, out: &mut Vec<u8>) {
         let n = f64::from(self.n.max(1));
+        // Boxes have their own numbers of contributions.
         self.n = 0;
         match &mut self.values {
             AccumulatedValues::Floats(values) => {

@@ -29,6 +29,7 @@ impl ReplicaClasses {
         for (cell, parts) in whole.grid.cells.iter().enumerate() {
             let contribution = |part: &u32| whole.parts[*part as usize].contribution;
             for group in parts.chunk_by(|a, b| contribution(a) == contribution(b)) {
+                // One part alone has nothing to agree with.
                 if group.len() > 1 {
                     let found = compare_cell(whole, &mut files, cell, group, &mut differing);
                     found.map_err(ReplicaFault::Read)?;
@@ -84,6 +85,7 @@ impl ReplicaClasses {
         for classes in &self.0 {
             let is_apart = |class: &&Vec<u32>| is_avoided[class[0] as usize];
             let first = classes.iter().find(is_apart).map(|class| class[0]);
+            // Only the first class that stands apart is read; others differ from it as well.
             for &part in classes.iter().flatten() {
                 swapped[part as usize] = Some(part) != first;
             }
@@ -161,6 +163,7 @@ fn classes(group: &[u32], differing: &BTreeSet<(u32, u32)>) -> Vec<Vec<u32>> {
             None => classes.push(vec![part]),
         }
     }
+    // Stable: of classes as large as each other that of the first rank stays first.
     classes.sort_by_key(|class| std::cmp::Reverse(class.len()));
     classes
 }

@@ -12,7 +12,7 @@ use crate::compare::verdict::is_match;
 /// Ranks that a mesh may have.
 const N_RANKS_MAX: u64 = 1 << 20;
 
-/// What a mapping says of the ranks of both sides.
+/// Notes about the ranks of both sides.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RankRules {
@@ -31,7 +31,7 @@ impl RankRules {
     }
 }
 
-/// What a mapping says of the ranks of a side.
+/// Notes about the ranks of a side.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SideRules {
@@ -130,7 +130,7 @@ pub struct RenumberRule {
     pub before: String,
     /// The axis of the mesh, such as `pp`.
     pub axis: String,
-    /// What is added for each step along the axis: the number of layers of a rank.
+    /// Added for each step along the axis: the number of layers of a rank.
     pub by: u64,
 }
 
@@ -244,6 +244,7 @@ impl Mesh {
 
     /// The place of a rank along each axis; none of a rank beyond the mesh.
     pub(super) fn coordinates(&self, rank: u32) -> Option<Vec<u64>> {
+        // Places that are given stand for all: a rank without one is not on the mesh.
         if !self.given.is_empty() {
             return self.given.get(&rank).cloned();
         }
@@ -295,6 +296,7 @@ impl CheckedRule {
         };
         let dims = TensorDims::parse(&rule.dims).map_err(at("dims"))?;
         for mark in dims.axes.iter().flat_map(|axis| &axis.marks) {
+            // A misspelt axis would be one that nothing shares.
             if mesh.position(&mark.mesh_axis).is_none() {
                 let message = format!("the mesh has no axis `{}`", mark.mesh_axis);
                 return Err(at("dims")(message));

@@ -153,10 +153,12 @@ pub(super) fn index_of(dims: &[u64], position: u64) -> Vec<u64> {
 fn merged(shape: &[u64], parts: &[RankPart]) -> (Vec<u64>, Vec<Vec<Vec<Segment>>>) {
     let mut dims: Vec<u64> = shape.to_vec();
     let mut all: Vec<Vec<Vec<Segment>>> = parts.iter().map(|part| part.axes.clone()).collect();
+    // From the last axis on, along which elements lie side by side.
     let mut axis = dims.len().saturating_sub(1);
     while axis > 0 {
         let (outer, inner) = (axis - 1, axis);
         let extent = dims[inner];
+        // An axis of 0 has no elements to take together.
         let is_merged = extent > 0
             && all.iter().all(|axes| match &axes[inner][..] {
                 [one] => {
@@ -238,6 +240,7 @@ impl PartGrid {
         }
         let contribution = |part: &u32| parts[*part as usize].contribution;
         for cell in &mut grid.cells {
+            // Stable, so that parts stay in the order of their ranks.
             cell.sort_by_key(contribution);
         }
         grid.check(dims, &contribution, n_contributions)?;
@@ -251,6 +254,7 @@ impl PartGrid {
         contribution: &dyn Fn(&u32) -> usize,
         n_contributions: usize,
     ) -> Result<(), String> {
+        // Nothing is missing of nothing.
         if dims.contains(&0) {
             return Ok(());
         }
