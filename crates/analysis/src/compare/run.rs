@@ -350,6 +350,7 @@ fn put_ranks_together(
         let [of_target, of_golden] = rules.unwrap_or_default();
         put_together(target, &of_target);
         put_together(golden, &of_golden);
+        whole::name_by_call([target, golden]);
         if let Some(reference) = reference {
             // It shows how the golden side may look elsewhere, and is told of as that is.
             put_together(reference, &of_golden);

@@ -58,6 +58,8 @@ pub struct ComparedDump {
     pub shows_some_calls: bool,
     /// Whether tensors of all its ranks were put together.
     pub is_whole: bool,
+    /// Executions whose names are numbers that the other side may have given otherwise.
+    pub uncertain_names: HashSet<usize>,
     /// Files that were not read as a part of the dump, and overflow records, of which there are no
     /// tensors.
     pub passed_over: Vec<PassedOver>,

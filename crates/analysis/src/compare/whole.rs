@@ -9,6 +9,7 @@
 //! | `cut` | how an axis is cut, and where the parts belong |
 //! | `note` | from notes and parts to a whole tensor |
 //! | `gather` | which executions of ranks are one |
+//! | `names` | names that are numbers, which are others with other ranks |
 //! | `tensor` | a whole tensor: which part holds which element |
 //! | `read` | its elements, a piece at a time |
 //! | `reduce` | one value of several contributions |
@@ -18,6 +19,7 @@
 mod cut;
 mod gather;
 mod measured;
+mod names;
 mod note;
 mod read;
 mod reduce;
@@ -29,6 +31,7 @@ mod tests;
 
 pub(in crate::compare) use gather::{has_placements, layout_of, put_together};
 pub(in crate::compare) use measured::{WholeNumbers, differing_parts, measure_whole};
+pub(in crate::compare) use names::name_by_call;
 pub(in crate::compare) use read::read_all;
 pub(in crate::compare) use rules::CheckedRules;
 pub use rules::{

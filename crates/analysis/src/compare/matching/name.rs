@@ -13,11 +13,14 @@ pub(super) fn equal(board: &mut Board<'_>, scope: &PlaceScope) {
     for &run in &scope.runs[1] {
         of_key.insert(board.key(1, run), run);
     }
-    let free = scope.runs[0].iter().filter(|&&run| board.is_free(0, run));
+    let is_certain = |side: usize, run: usize| !board.sides[side].uncertain_names.contains(&run);
+    let free = scope.runs[0].iter();
+    let free = free.filter(|&&run| board.is_free(0, run) && is_certain(0, run));
     let found: Vec<(usize, usize)> = free
         .filter_map(|&run| {
             let partner = *of_key.get(&board.key(0, run))?;
             let is_partner = board.is_free(1, partner)
+                && is_certain(1, partner)
                 && !board.types_clash(run, partner)
                 && !board.kinds_clash(run, partner)
                 && !board.views_clash(run, partner);
@@ -33,9 +36,14 @@ pub(super) fn equal(board: &mut Board<'_>, scope: &PlaceScope) {
 /// replaced. Elsewhere the names are numbers that were given anew.
 pub(super) fn equal_between_anchors(board: &mut Board<'_>, scope: &PlaceScope) {
     for gap in board.gaps(scope) {
-        let of_key = gap.runs[1].iter().map(|&g| (board.key(1, g), g));
+        let is_certain = |side: usize, run: &usize| {
+            let uncertain = &board.sides[side].uncertain_names;
+            !uncertain.contains(run)
+        };
+        let goldens = gap.runs[1].iter().filter(|run| is_certain(1, run));
+        let of_key = goldens.map(|&g| (board.key(1, g), g));
         let of_key: HashMap<Key, usize> = of_key.collect();
-        let pairs = gap.runs[0].iter();
+        let pairs = gap.runs[0].iter().filter(|run| is_certain(0, run));
         let pairs = pairs.filter_map(|&t| Some((t, *of_key.get(&board.key(0, t))?)));
         let found: Vec<(usize, usize)> = pairs
             .filter(|&(t, g)| board.has_like_outputs(t, g))
