@@ -23,8 +23,8 @@ ACCEPTED: dict[str, dict[str, set[str]]] = {
     "open": {"path": PATH, "jobs": COUNT},
     "compare": {
         "target": PATH, "golden": PATH, "reference": PATH_OR_NONE, "thresholds": PATH_OR_NONE, "steps": WHOLES,
-        "ranks": WHOLES, "names": TEXTS, "op_types": TEXTS, "outputs_only": BOOL, "kl": BOOL, "jobs": COUNT,
-        "top": {"whole"}, "allow_skip": TEXTS,
+        "ranks": WHOLES, "names": TEXTS, "op_types": TEXTS, "outputs_only": BOOL,
+        "mapping": PATH_OR_NONE, "whole": BOOL, "kl": BOOL, "jobs": COUNT, "top": {"whole"}, "allow_skip": TEXTS,
     },
     "Comparison.load": {"path": PATH, "thresholds": PATH_OR_NONE, "top": {"whole"}, "allow_skip": TEXTS},
     "convert": {

@@ -86,12 +86,12 @@ pub(super) fn length(held: &[Range<u64>]) -> u64 {
 
 fn plain(whole: Range<u64>, coordinate: u64, size: u64) -> Range<u64> {
     let n = (whole.end - whole.start).div_ceil(size.max(1));
-    let at = |k: u64| {
-        k.saturating_mul(n)
-            .saturating_add(whole.start)
-            .min(whole.end)
-    };
-    at(coordinate)..at(coordinate.saturating_add(1))
+    // Parts behind the end are empty.
+    let [begin, end] = [coordinate, coordinate.saturating_add(1)].map(|k| {
+        let at = k.saturating_mul(n).saturating_add(whole.start);
+        at.min(whole.end)
+    });
+    begin..end
 }
 
 fn zigzag(whole: Range<u64>, coordinate: u64, size: u64) -> Option<Vec<Range<u64>>> {
@@ -101,11 +101,11 @@ fn zigzag(whole: Range<u64>, coordinate: u64, size: u64) -> Option<Vec<Range<u64
     if coordinate >= size || !n.is_multiple_of(n_parts) {
         return None;
     }
-    let one = |k: u64| {
+    let both = [coordinate, n_parts - 1 - coordinate].map(|k| {
         let first = whole.start + k * (n / n_parts);
         first..first + n / n_parts
-    };
-    Some(vec![one(coordinate), one(n_parts - 1 - coordinate)])
+    });
+    Some(both.to_vec())
 }
 
 fn fused(pieces: &[FusedPiece], n: u64, coordinate: u64, size: u64) -> Option<Vec<Range<u64>>> {

@@ -68,12 +68,18 @@ fn calls_of(side: &ComparedDump) -> BTreeMap<CallKey, Vec<usize>> {
         if counted_word(run).is_none() || run.collective.is_some() {
             continue;
         }
-        let site = run.call_site.as_deref();
-        let module = site.map(|site| site.module.to_string()).unwrap_or_default();
+        let [module, source] = side.module_and_source(index);
         // Folders differ between machines.
-        let line = site.map(|site| site.source.rsplit(['/', '\\']).next().unwrap_or_default());
+        let line = source
+            .as_deref()
+            .and_then(|source| source.rsplit(['/', '\\']).next());
         let line = line.unwrap_or_default().to_owned();
-        let key = (run.place.step, module, line, run.op_type.to_string());
+        let key = (
+            run.place.step,
+            module.unwrap_or_default(),
+            line,
+            run.op_type.to_string(),
+        );
         calls.entry(key).or_default().push(index);
     }
     calls

@@ -53,6 +53,14 @@ struct PlacedPart<'a> {
     told: Option<Vec<u64>>,
 }
 
+impl PlacedPart<'_> {
+    /// The extent of an axis that the dump's note tells, or else that of the part.
+    fn extent(&self, axis: usize) -> u64 {
+        let told = self.told.as_ref();
+        told.map_or(self.local[axis], |told| told[axis])
+    }
+}
+
 /// Puts the parts of a tensor together.
 ///
 /// # Errors
@@ -84,20 +92,29 @@ pub(super) fn assemble(
     note.put_together(&placed, tokens)
 }
 
+/// Whether two ranks say the same of how a tensor is shared.
+fn is_shared_alike(a: &Placement, b: &Placement) -> bool {
+    let mut axes = a.axes.iter().zip(&b.axes);
+    a.axes.len() == b.axes.len()
+        && axes.all(|(a, b)| (&a.name, a.size, a.placement) == (&b.name, b.size, b.placement))
+}
+
 fn local_extents(part: &FoundPart<'_>) -> Result<Vec<u64>, String> {
-    let named = || rank_name(part.rank);
     if let Some(problem) = &part.slot.problem {
-        return Err(format!("{}: {problem}", named()));
+        return Err(format!("{}: {problem}", rank_name(part.rank)));
     }
     if !part.slot.has_elements {
-        return Err(format!("the dump has no elements of it on {}", named()));
+        return Err(format!(
+            "the dump has no elements of it on {}",
+            rank_name(part.rank)
+        ));
     }
     let n = part
         .slot
         .n_elements()
         .filter(|&n| n <= u64::from(u32::MAX) << 16);
     let shape = part.slot.shape.clone().filter(|_| n.is_some());
-    shape.ok_or_else(|| format!("its extents on {} are unknown", named()))
+    shape.ok_or_else(|| format!("its extents on {} are unknown", rank_name(part.rank)))
 }
 
 /// Whether ranks that differ in their place on one axis of the mesh alone hold the same elements.
@@ -145,14 +162,8 @@ impl TensorNote {
             n_axes = placement.shape.len();
             note.cuts = vec![Vec::new(); n_axes];
             note.take_placement(placement)?;
-            let is_same = |other: &&Placement| {
-                let axes = other.axes.iter().zip(&placement.axes);
-                other.axes.len() == placement.axes.len()
-                    && axes.clone().all(|(a, b)| {
-                        (&a.name, a.size, a.placement) == (&b.name, b.size, b.placement)
-                    })
-            };
-            if !placements.iter().flatten().all(is_same) {
+            let mut others = placements.iter().flatten();
+            if !others.all(|other| is_shared_alike(other, placement)) {
                 return Err("ranks say different things of how they share it".to_owned());
             }
         }
@@ -162,11 +173,10 @@ impl TensorNote {
         if let Some(rule) = rule {
             note.take_rule(rule, mesh, parts, tokens)?;
         }
-        let size = |&(axis, _): &(usize, Reduction)| note.mesh[axis].1;
         let n = note
             .partials
             .iter()
-            .map(size)
+            .map(|(axis, _)| note.mesh[*axis].1)
             .try_fold(1_u64, u64::checked_mul);
         if n.is_none_or(|n| n > N_CONTRIBUTIONS_MAX) {
             return Err(format!(
@@ -287,14 +297,13 @@ impl TensorNote {
                 self.n_outer[a] += 1;
             }
         }
-        let at = |name: &String| dims.position(name);
         let fused = rule.fused.iter();
         self.fused = fused
-            .filter_map(|(name, fused)| Some((at(name)?, fused.clone())))
+            .filter_map(|(name, fused)| Some((dims.position(name)?, fused.clone())))
             .collect();
         let extents = rule.extents.iter();
         self.extents = extents
-            .filter_map(|(name, extent)| Some((at(name)?, *extent)))
+            .filter_map(|(name, extent)| Some((dims.position(name)?, *extent)))
             .collect();
         self.compared_as.clone_from(&rule.compared_as);
         Ok(())
@@ -394,19 +403,15 @@ impl TensorNote {
         // What the outer cuts leave: told by the dump's note, or what the ranks hold.
         let is_told = parts.iter().all(|part| part.told.is_some());
         let n_open = if is_told { n_outer } else { cuts.len() };
-        let own = |part: &PlacedPart<'_>| match &part.told {
-            Some(told) => told[axis],
-            None => part.local[axis],
-        };
         // By their places on the axes that cut: ranks at one place must agree.
         let mut lengths: BTreeMap<Vec<u64>, u64> = BTreeMap::new();
         for part in parts {
             let key = cuts[..n_open].iter().map(|&(m, _)| part.coordinates[m]);
-            let n = *lengths.entry(key.collect()).or_insert(own(part));
-            if n != own(part) {
+            let n = *lengths.entry(key.collect()).or_insert(part.extent(axis));
+            if n != part.extent(axis) {
                 return Err(format!(
                     "ranks hold {n} and {} along axis {axis}, and should hold the same",
-                    own(part)
+                    part.extent(axis)
                 ));
             }
         }

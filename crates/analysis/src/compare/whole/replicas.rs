@@ -83,8 +83,8 @@ impl ReplicaClasses {
     pub(super) fn swapped(&self, whole: &WholeTensor, is_avoided: &[bool]) -> Vec<bool> {
         let mut swapped = vec![false; whole.parts.len()];
         for classes in &self.0 {
-            let is_apart = |class: &&Vec<u32>| is_avoided[class[0] as usize];
-            let first = classes.iter().find(is_apart).map(|class| class[0]);
+            let mut firsts = classes.iter().map(|class| class[0]);
+            let first = firsts.find(|&part| is_avoided[part as usize]);
             // Only the first class that stands apart is read; others differ from it as well.
             for &part in classes.iter().flatten() {
                 swapped[part as usize] = Some(part) != first;

@@ -309,8 +309,8 @@ impl CheckedRule {
             })?),
         };
         let axis_of = |key: &str, name: &String| {
-            let missing = || format!("`dims` has no axis `{name}`");
-            dims.position(name).ok_or_else(|| at(key)(missing()))
+            dims.position(name)
+                .ok_or_else(|| at(key)(format!("`dims` has no axis `{name}`")))
         };
         let mut checked = CheckedRule {
             operator: rule.operator.clone(),

@@ -11,6 +11,8 @@ use crate::compare::side::ExecutionSlot;
 
 /// Boxes that parts may cut a tensor into.
 const N_CELLS_MAX: usize = 1 << 20;
+/// Why parts beyond these are refused.
+const TOO_MANY_BOXES: &str = "its parts cut it into too many boxes";
 /// Entries of all boxes together.
 const N_ENTRIES_MAX: usize = 1 << 22;
 
@@ -213,8 +215,7 @@ impl PartGrid {
         let n_cells = bounds.iter().try_fold(1_usize, |n, axis| {
             n.checked_mul(axis.len() - 1).filter(|&n| n <= N_CELLS_MAX)
         });
-        let too_many = || format!("its parts cut it into more than {N_CELLS_MAX} boxes");
-        let n_cells = n_cells.ok_or_else(too_many)?;
+        let n_cells = n_cells.ok_or(TOO_MANY_BOXES)?;
         let mut grid = PartGrid {
             bounds,
             cells: vec![Vec::new(); n_cells],
@@ -225,15 +226,18 @@ impl PartGrid {
                 .iter()
                 .zip(&grid.bounds)
                 .map(|(segments, bounds)| {
-                    let at = |index: u64| bounds.partition_point(|&bound| bound < index);
-                    let cells = segments.iter();
-                    cells.map(|one| at(one.first)..at(one.end())).collect()
+                    let cells = segments.iter().map(|one| {
+                        let [first, end] = [one.first, one.end()]
+                            .map(|index| bounds.partition_point(|&bound| bound < index));
+                        first..end
+                    });
+                    cells.collect()
                 })
                 .collect();
             for cell in boxes(&covered, &grid.bounds) {
                 n_entries += 1;
                 if n_entries > N_ENTRIES_MAX {
-                    return Err(too_many());
+                    return Err(TOO_MANY_BOXES.to_owned());
                 }
                 grid.cells[cell].push(u32::try_from(part).unwrap_or(u32::MAX));
             }
