@@ -19,12 +19,6 @@ from binary import Binary
 from numpy.typing import NDArray
 from rank_dumps import TIME, RankDump, RankOperator, Shard, chunk, copy_table
 
-# Nothing here depends on an engine.
-@pytest.fixture(scope="module")
-def opscope() -> Binary:
-    return Binary.from_environment()
-
-
 FINE, FOUND, USAGE, PARTIAL = 0, 1, 2, 4
 RNG = np.random.default_rng(22)
 
@@ -48,14 +42,14 @@ class Outcome:
 
 
 def compare(
-    opscope: Binary, folder: Path, target: RankDump | Path, golden: RankDump | Path, /, *options: str, **mapping: Any
+    tool: Binary, folder: Path, target: RankDump | Path, golden: RankDump | Path, /, *options: str, **mapping: Any
 ) -> Outcome:
     """Compares two dumps; `mapping` is the part `ranks` of one."""
     sides = []
     for name, side in (("target", target), ("golden", golden)):
         path = folder / name
         sides.append(side.write(path) if isinstance(side, RankDump) and not path.exists() else path)
-    arguments = [str(opscope.path), "compare", *map(str, sides), "--json", str(folder / "result.json"), "--force"]
+    arguments = [str(tool.path), "compare", *map(str, sides), "--json", str(folder / "result.json"), "--force"]
     if mapping:
         (folder / "mapping.json").write_text(json.dumps({"ranks": mapping}))
         arguments += ["--mapping", str(folder / "mapping.json")]
@@ -130,9 +124,9 @@ class Mlp:
 
 
 @pytest.mark.parametrize(("dp", "tp"), [(1, 2), (2, 2), (1, 4), (2, 3), (1, 5)])
-def test_ranks_against_one_process(opscope: Binary, tmp_path: Path, dp: int, tp: int) -> None:
+def test_ranks_against_one_process(tool: Binary, tmp_path: Path, dp: int, tp: int) -> None:
     mlp = Mlp()
-    found = compare(opscope, tmp_path, mlp.sharded(dp, tp), mlp.golden())
+    found = compare(tool, tmp_path, mlp.sharded(dp, tp), mlp.golden())
     assert found.code == FINE, found.text
     # The collective is told, and accused of nothing.
     assert found.reasons() == {"collective"}
@@ -143,27 +137,27 @@ def test_ranks_against_one_process(opscope: Binary, tmp_path: Path, dp: int, tp:
     assert found.slot("down")["ranks"]["n_target"] == dp * tp
 
 
-def test_ranks_against_other_ranks(opscope: Binary, tmp_path: Path) -> None:
+def test_ranks_against_other_ranks(tool: Binary, tmp_path: Path) -> None:
     mlp = Mlp()
-    found = compare(opscope, tmp_path, mlp.sharded(1, 4), mlp.sharded(2, 2))
+    found = compare(tool, tmp_path, mlp.sharded(1, 4), mlp.sharded(2, 2))
     assert found.code == FINE, found.text
     assert found.slot("up", "input.1")["ranks"] == {"n_target": 4, "n_golden": 4}
 
 
-def test_equal_ranks_are_compared_rank_by_rank(opscope: Binary, tmp_path: Path) -> None:
+def test_equal_ranks_are_compared_rank_by_rank(tool: Binary, tmp_path: Path) -> None:
     mlp = Mlp()
-    found = compare(opscope, tmp_path, mlp.sharded(1, 2), mlp.sharded(1, 2))
+    found = compare(tool, tmp_path, mlp.sharded(1, 2), mlp.sharded(1, 2))
     assert (found.code, len(found.result["operators"])) == (FINE, 6)
-    found = compare(opscope, tmp_path, mlp.sharded(1, 2), mlp.sharded(1, 2), "--whole")
+    found = compare(tool, tmp_path, mlp.sharded(1, 2), mlp.sharded(1, 2), "--whole")
     assert (found.code, len(found.result["operators"])) == (FINE, 3)
 
 
-def test_a_fault_in_one_shard_is_named_with_its_rank(opscope: Binary, tmp_path: Path) -> None:
+def test_a_fault_in_one_shard_is_named_with_its_rank(tool: Binary, tmp_path: Path) -> None:
     mlp = Mlp()
     target = mlp.sharded(1, 4)
     weight = target.ranks[2][0].inputs[1]
     weight.values[1, 5] += 7
-    found = compare(opscope, tmp_path, target, mlp.golden())
+    found = compare(tool, tmp_path, target, mlp.golden())
     assert found.code == FOUND
     slot = found.slot("up", "input.1")
     assert (slot["level"], slot["ranks"]["worst"]) == ("fail", [13, 5])
@@ -178,11 +172,11 @@ def test_a_fault_in_one_shard_is_named_with_its_rank(opscope: Binary, tmp_path: 
     assert "largest difference, target: [1, 5] of rank 2" in found.text
 
 
-def test_a_fault_in_a_contribution_names_all_that_contribute(opscope: Binary, tmp_path: Path) -> None:
+def test_a_fault_in_a_contribution_names_all_that_contribute(tool: Binary, tmp_path: Path) -> None:
     mlp = Mlp()
     target = mlp.sharded(1, 2)
     target.ranks[1][1].outputs[0].values[3, 4] = np.nan
-    found = compare(opscope, tmp_path, target, mlp.golden())
+    found = compare(tool, tmp_path, target, mlp.golden())
     assert found.code == FOUND
     slot = found.slot("down")
     assert slot["metrics"]["first_bad"] == 3 * 16 + 4
@@ -190,11 +184,11 @@ def test_a_fault_in_a_contribution_names_all_that_contribute(opscope: Binary, tm
 
 
 @pytest.mark.parametrize(("dp", "apart"), [(2, [2]), (4, [4])])
-def test_replicas_that_differ_are_named(opscope: Binary, tmp_path: Path, dp: int, apart: list[int]) -> None:
+def test_replicas_that_differ_are_named(tool: Binary, tmp_path: Path, dp: int, apart: list[int]) -> None:
     mlp = Mlp()
     target = mlp.sharded(dp, 2)
     target.ranks[apart[0]][0].inputs[1].values[0, 0] += 3
-    found = compare(opscope, tmp_path, target, mlp.golden())
+    found = compare(tool, tmp_path, target, mlp.golden())
     assert found.code == FOUND
     slot = found.slot("up", "input.1")
     # The tensor itself is that of the others, and right.
@@ -205,11 +199,11 @@ def test_replicas_that_differ_are_named(opscope: Binary, tmp_path: Path, dp: int
     assert [rule["metric"] for rule in slot["rules"]] == ["replicas"]
 
 
-def test_missing_ranks_are_told_and_never_compared_half(opscope: Binary, tmp_path: Path) -> None:
+def test_missing_ranks_are_told_and_never_compared_half(tool: Binary, tmp_path: Path) -> None:
     mlp = Mlp()
     target = mlp.sharded(1, 4)
     del target.ranks[3]
-    found = compare(opscope, tmp_path, target, mlp.golden())
+    found = compare(tool, tmp_path, target, mlp.golden())
     assert found.code == PARTIAL
     skips = [skip for skip in found.result["skips"] if skip["reason"] == "in_parts"]
     # Both weights, both values between them and the sum.
@@ -219,13 +213,13 @@ def test_missing_ranks_are_told_and_never_compared_half(opscope: Binary, tmp_pat
     assert found.slot("up", "input.0")["level"] == "pass"
 
 
-def test_ranks_without_notes_that_differ_are_not_compared(opscope: Binary, tmp_path: Path) -> None:
+def test_ranks_without_notes_that_differ_are_not_compared(tool: Binary, tmp_path: Path) -> None:
     whole = values(4, 8)
     same = values(3)
     target = RankDump(
         {rank: [RankOperator("a", [chunk(whole, 0, rank, 2)]), RankOperator("b", [same])] for rank in (0, 1)}
     )
-    found = compare(opscope, tmp_path, target, one_process(a=whole, b=same), "--whole")
+    found = compare(tool, tmp_path, target, one_process(a=whole, b=same), "--whole")
     assert found.code == PARTIAL
     assert found.slot("a")["level"] == "skip"
     assert found.slot("b")["level"] == "pass"
@@ -416,10 +410,10 @@ def dumps_of(rule: Rule, parts: list[NDArray]) -> tuple[RankDump, RankDump, dict
 
 
 @pytest.mark.parametrize("name", RULES)
-def test_rules_of_a_mapping(opscope: Binary, tmp_path: Path, name: str) -> None:
+def test_rules_of_a_mapping(tool: Binary, tmp_path: Path, name: str) -> None:
     rule = RULES[name]
     target, golden, mapping = dumps_of(rule, rule.parts)
-    found = compare(opscope, tmp_path, target, golden, **mapping)
+    found = compare(tool, tmp_path, target, golden, **mapping)
     assert found.code == FINE, found.text
     slot = found.slot("layer.0.op")
     assert slot["metrics"]["n"] == rule.whole.size
@@ -428,13 +422,13 @@ def test_rules_of_a_mapping(opscope: Binary, tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", RULES)
-def test_a_fault_behind_a_rule(opscope: Binary, tmp_path: Path, name: str) -> None:
+def test_a_fault_behind_a_rule(tool: Binary, tmp_path: Path, name: str) -> None:
     rule = RULES[name]
     rank, index = rule.broken
     parts = [part.copy() for part in rule.parts]
     parts[rank][index] = parts[rank][index] + 64
     target, golden, mapping = dumps_of(rule, parts)
-    found = compare(opscope, tmp_path, target, golden, **mapping)
+    found = compare(tool, tmp_path, target, golden, **mapping)
     assert found.code == FOUND, found.text
     slot = found.slot("layer.0.op")
     assert slot["metrics"]["n_equal"] == rule.whole.size - 1
@@ -450,37 +444,37 @@ def test_a_fault_behind_a_rule(opscope: Binary, tmp_path: Path, name: str) -> No
     assert slot["metrics"]["rel_l2"] == pytest.approx(rel_l2(wrong, rule.whole), rel=1e-9)
 
 
-def test_a_shard_in_the_wrong_order_is_named(opscope: Binary, tmp_path: Path) -> None:
+def test_a_shard_in_the_wrong_order_is_named(tool: Binary, tmp_path: Path) -> None:
     rule = RULES["sharded"]
     target, golden, mapping = dumps_of(rule, [rule.parts[0], rule.parts[2], rule.parts[1], rule.parts[3]])
-    found = compare(opscope, tmp_path, target, golden, **mapping)
+    found = compare(tool, tmp_path, target, golden, **mapping)
     assert found.code == FOUND
     assert sorted(part["ranks"] for part in found.slot("layer.0.op")["ranks"]["apart"]) == [[1], [2]]
 
 
-def test_tokens_that_a_mask_tells(opscope: Binary, tmp_path: Path) -> None:
+def test_tokens_that_a_mask_tells(tool: Binary, tmp_path: Path) -> None:
     batch, mask = values(2, 4, 3), np.array([[1, 1, 0, 0], [0, 1, 1, 1]], np.int64)
     packed = batch[mask.astype(bool)]
     target = RankDump({None: [RankOperator("mask", [mask]), RankOperator("op", [batch])]})
     golden = one_process(op=packed)
     rule = {"operator": "op", "dims": "b s h", "tokens": {"mask": "mask:output.0"}}
-    found = compare(opscope, tmp_path, target, golden, target={"tensors": [rule]})
+    found = compare(tool, tmp_path, target, golden, target={"tensors": [rule]})
     assert found.slot("op")["metrics"]["is_identical"] == 1
     assert found.slot("op")["target"]["shape"] == [5, 3]
     assert found.reasons() == {"missing"}
 
 
-def test_lengths_that_a_tensor_tells(opscope: Binary, tmp_path: Path) -> None:
+def test_lengths_that_a_tensor_tells(tool: Binary, tmp_path: Path) -> None:
     batch, lengths = values(3, 4, 2), np.array([4, 0, 2], np.int32)
     packed = np.concatenate([batch[i, :n] for i, n in enumerate(lengths)])
     target = RankDump({None: [RankOperator("n", [lengths]), RankOperator("op", [batch])]})
     golden = RankDump({None: [RankOperator("n", [lengths]), RankOperator("op", [packed])]})
     rule = {"operator": "op", "dims": "b s h", "tokens": {"lengths": "n:output.0"}}
-    found = compare(opscope, tmp_path, target, golden, target={"tensors": [rule]})
+    found = compare(tool, tmp_path, target, golden, target={"tensors": [rule]})
     assert found.code == FINE, found.text
 
 
-def test_layers_and_experts_count_over_all_ranks(opscope: Binary, tmp_path: Path) -> None:
+def test_layers_and_experts_count_over_all_ranks(tool: Binary, tmp_path: Path) -> None:
     outputs = {f"layers.{layer}.experts.{expert}.mm": values(3) for layer in range(4) for expert in range(4)}
     target = RankDump()
     for rank in range(4):
@@ -499,20 +493,20 @@ def test_layers_and_experts_count_over_all_ranks(opscope: Binary, tmp_path: Path
             {"before": "experts.", "axis": "ep", "by": 2},
         ],
     }
-    found = compare(opscope, tmp_path, target, one_process(**outputs), target=side)
+    found = compare(tool, tmp_path, target, one_process(**outputs), target=side)
     assert (found.code, found.result["summary"]["operators"]) == (FINE, [16, 0, 0, 0])
 
 
-def test_stages_of_a_pipeline_are_one_model(opscope: Binary, tmp_path: Path) -> None:
+def test_stages_of_a_pipeline_are_one_model(tool: Binary, tmp_path: Path) -> None:
     outputs = {f"layer.{i}": values(4) for i in range(4)}
     target = RankDump(
         {rank: [RankOperator(f"layer.{i}", [outputs[f"layer.{i}"]]) for i in (2 * rank, 2 * rank + 1)] for rank in (0, 1)}
     )
-    found = compare(opscope, tmp_path, target, one_process(**outputs), "--whole")
+    found = compare(tool, tmp_path, target, one_process(**outputs), "--whole")
     assert (found.code, found.result["summary"]["operators"]) == (FINE, [4, 0, 0, 0])
 
 
-def test_ranks_of_another_order(opscope: Binary, tmp_path: Path) -> None:
+def test_ranks_of_another_order(tool: Binary, tmp_path: Path) -> None:
     whole = values(4, 6)
     # The mesh numbers along dp first, which no row-major order of `dp, tp` does.
     parts = [chunk(chunk(whole, 0, rank % 2, 2), 1, rank // 2, 2) for rank in range(4)]
@@ -522,7 +516,7 @@ def test_ranks_of_another_order(opscope: Binary, tmp_path: Path) -> None:
         "tensors": [{"operator": "*", "dims": "b[dp] h[tp]"}],
     }
     target = RankDump({rank: [RankOperator("op", [part])] for rank, part in enumerate(parts)})
-    found = compare(opscope, tmp_path, target, one_process(op=whole), target=side)
+    found = compare(tool, tmp_path, target, one_process(op=whole), target=side)
     assert found.code == FINE, found.text
 
 
@@ -537,21 +531,21 @@ def test_ranks_of_another_order(opscope: Binary, tmp_path: Path) -> None:
         ({"dims": "b h", "tokens": {"lengths": [1]}}, "neither the axes `b` and `s` nor an axis `t`"),
     ],
 )
-def test_rules_that_make_no_sense(opscope: Binary, tmp_path: Path, rule: dict[str, Any], message: str) -> None:
+def test_rules_that_make_no_sense(tool: Binary, tmp_path: Path, rule: dict[str, Any], message: str) -> None:
     whole = values(2, 4)
     target = RankDump({0: [RankOperator("op", [whole])]})
     side = {"mesh": ["tp=2"], "tensors": [{"operator": "*", **rule}]}
-    found = compare(opscope, tmp_path, target, one_process(op=whole), target=side)
+    found = compare(tool, tmp_path, target, one_process(op=whole), target=side)
     assert found.code == USAGE
     assert message in found.text.replace("\n", " ")
 
 
-def test_a_rule_that_does_not_fit_a_tensor(opscope: Binary, tmp_path: Path) -> None:
+def test_a_rule_that_does_not_fit_a_tensor(tool: Binary, tmp_path: Path) -> None:
     whole = values(2, 4)
     target = RankDump({rank: [RankOperator("op", [chunk(whole, 1, rank, 2)])] for rank in range(2)})
     for dims, message in (("b s h[tp]", "no note says"), ("b[tp] h", "should hold the same"), ("b h", "no note says")):
         side = {"mesh": ["tp=2"], "tensors": [{"operator": "*", "dims": dims}]}
-        found = compare(opscope, tmp_path, target, one_process(op=whole), target=side)
+        found = compare(tool, tmp_path, target, one_process(op=whole), target=side)
         if dims == "b[tp] h":
             # Two tensors of [2, 2] make one of [4, 2], which the golden side does not have.
             assert found.code == FOUND
@@ -588,7 +582,7 @@ def sparse_dump(path: Path, rank: int, shape: tuple[int, int], placement: str | 
             file.write(struct.pack("<f", 1.0))
 
 
-def test_memory_does_not_grow_with_the_tensor(opscope: Binary, tmp_path: Path) -> None:
+def test_memory_does_not_grow_with_the_tensor(tool: Binary, tmp_path: Path) -> None:
     for rank in range(2):
         note = f"tp={rank}/2:S(0) of [{N_ROWS},{N_COLUMNS}]"
         broken = (5, 77) if rank == 1 else (-1, -1)
@@ -601,7 +595,7 @@ def test_memory_does_not_grow_with_the_tensor(opscope: Binary, tmp_path: Path) -
 
     arguments = ["compare", tmp_path / "target", tmp_path / "golden", "--json", tmp_path / "result.json", "--jobs", "2"]
     run = subprocess.run(
-        [opscope.path, *arguments], preexec_fn=limited, capture_output=True, text=True, check=False, timeout=600
+        [tool.path, *arguments], preexec_fn=limited, capture_output=True, text=True, check=False, timeout=600
     )
     assert run.returncode == FOUND, run.stderr
     found = Outcome(run.returncode, json.loads((tmp_path / "result.json").read_text()), run.stdout)

@@ -13,7 +13,7 @@ use super::attribution::attribute_along;
 use super::coverage;
 use super::flow::ValueFlow;
 use super::locate::locate;
-use super::matching::{self, Mapping, MappingError, MatchedDumps, Matching};
+use super::matching::{self, Mapping, MappingError, MatchedDumps, Matching, ValueAnchor};
 use super::measure::{self, MeasuredPairs, measure};
 use super::result::{AttributeDifference, Comparison, ComparisonConfig, VerdictLevel};
 use super::selection::Selection;
@@ -218,19 +218,14 @@ pub fn run_opened(
     // Names, types and order are hints; values are evidence, and are looked for where hints fail.
     let thresholds = &request.judging.thresholds;
     let found = Agreement::search(&comparison, sides, thresholds, request.n_threads);
-    let mut anchors = if request.matching.no_guesses {
+    let anchors = if request.matching.no_guesses {
         Vec::new()
     } else {
-        found.anchors()
+        let anchors = found.anchors().into_iter();
+        anchors
+            .filter(|anchor| is_anchor(anchor, target, golden))
+            .collect()
     };
-    // The result of a reduction is the golden side's product as well, which stands by the operator
-    // whose contributions were added up for it.
-    let has_collective = |side: &ComparedDump, run: usize| side.runs[run].collective.is_some();
-    anchors.retain(|anchor| {
-        let is_whole = target.is_whole && golden.is_whole;
-        let [t, g] = anchor.runs;
-        !is_whole || has_collective(target, t) == has_collective(golden, g)
-    });
     let values = found.shared();
     let mut anchored = Matching::default();
     let mut sides = sides;
@@ -256,6 +251,15 @@ pub fn run_opened(
     // Last, as it takes the elements of the slots that the verdict names.
     locate(&mut comparison, sides, thresholds);
     Ok(comparison)
+}
+
+/// Whether executions that make the same values may be partners.
+fn is_anchor(anchor: &ValueAnchor, target: &ComparedDump, golden: &ComparedDump) -> bool {
+    let [t, g] = anchor.runs;
+    // The result of a reduction is the golden side's product as well, which stands by the operator
+    // whose contributions were added up for it.
+    let has_collective = [&target.runs[t], &golden.runs[g]].map(|run| run.collective.is_some());
+    !(target.is_whole && golden.is_whole) || has_collective[0] == has_collective[1]
 }
 
 /// Gives operators and inputs that do not pass the names that they have in the program. The
@@ -342,6 +346,7 @@ fn put_ranks_together(
         // Rules of a mapping are there to be followed.
         mapping.is_some_and(|mapping| !mapping.ranks.is_empty())
     });
+    // Without notes nobody could say how parts fit, and ranks are compared one by one.
     let has_notes = has_placements(target) || has_placements(golden);
     let is_wanted = request.is_whole
         || is_noted

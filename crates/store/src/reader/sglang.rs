@@ -256,6 +256,7 @@ fn placement(dims: &str, shape: &[u64], meta: &[(String, String)]) -> Option<Pla
     let dims = TensorDims::parse(dims).ok()?;
     dims.placement(shape, |axis| {
         let number = |key: &str| {
+            // One framework or the other has filled in its ranks; neither has the keys of both.
             let wanted = format!("{PARALLEL_INFO}{axis}{key}");
             let found = meta.iter().find(|(key, _)| key.ends_with(&wanted));
             found.and_then(|(_, text)| text.parse().ok())

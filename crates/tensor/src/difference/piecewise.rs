@@ -52,6 +52,7 @@ impl PiecewiseDifference {
                 golden: b,
             });
         }
+        // Only a panic in the middle would leave nothing to go on with.
         if let Some(found) = self.found.take() {
             self.found = Some(cpu::run(DifferenceSweep { sources, found }));
         }

@@ -84,7 +84,7 @@ fn check_named(name: &str, target: &Case, golden: &Case) -> TensorDifference {
     let sources = [a, b].map(|view| BlockSource::new(view).unwrap());
     let sweep = DifferenceSweep {
         sources,
-        ulps: coarser(a.dtype, b.dtype).map(Ulps::new),
+        found: SweepResult::new(coarser(a.dtype, b.dtype).map(Ulps::new)),
     };
     let machines = cpu::run_everywhere(&sweep);
     // As text, in which NaN equals NaN.

@@ -56,7 +56,7 @@ impl AxisCut {
                     .try_fold(0_u64, |n, &one| n.checked_add(one))?;
                 let own = *lengths.get(before.len())?;
                 let end = first.checked_add(own).filter(|&end| end <= n)?;
-                vec![first..end]
+                std::iter::once(first..end).collect()
             }
             AxisCut::Zigzag(None) => zigzag(0..n, coordinate, size)?,
             AxisCut::Zigzag(Some(lengths)) => {

@@ -10,7 +10,7 @@ use opscope_store::record::SlotSide;
 use opscope_tensor::convert::dtype::decode;
 
 use super::note::{FoundPart, TokenMap, assemble};
-use super::rules::{CheckedRule, CheckedRules, Mesh, PaddingSide, TokenNumbers, TokenRule};
+use super::rules::{CheckedRule, CheckedRules, PaddingSide, TokenNumbers, TokenRule};
 use crate::compare::side::{ComparedDump, ExecutionSlot, OperatorExecution};
 use crate::compare::slot_key::SlotKey;
 use crate::element::ElementValue;
@@ -49,6 +49,7 @@ pub(in crate::compare) fn put_together(side: &mut ComparedDump, rules: &CheckedR
     let mut is_kept = vec![false; side.runs.len()];
     let mut tokens = KnownTokens::default();
     for mut runs in groups {
+        // Sums are taken in the order of the ranks, whatever the order of the dump.
         runs.sort_by_key(|&run| side.runs[run].place.rank);
         // The dump lists the ranks one after the other, so that the first stands where it ran.
         let first = runs.iter().copied().min().unwrap_or(0);
@@ -146,6 +147,7 @@ fn whole_slots(
         let rule = rules_in_order.find(|rule| rule.fits(name, key, n_axes));
         let mut slots = of_ranks.iter();
         let is_noted = slots.any(|(_, slot)| slot.record().placement.is_some());
+        // A stage of a pipeline is alone with its operators, and nothing has to be put together.
         if of_ranks.len() == 1 && rule.is_none() && !is_noted {
             all.push(first.clone());
             continue;
@@ -162,22 +164,13 @@ fn whole_slots(
             .collect();
         let whole = map
             .transpose()
-            .and_then(|map| assembled(&parts, rule, &rules.mesh, map));
+            .and_then(|map| assemble(&parts, rule, &rules.mesh, map.as_ref()));
         all.push(match whole {
             Ok(whole) => ExecutionSlot::of_whole(first, Arc::new(whole)),
             Err(reason) => ExecutionSlot::in_parts(first, reason),
         });
     }
     all
-}
-
-fn assembled(
-    parts: &[FoundPart<'_>],
-    rule: Option<&CheckedRule>,
-    mesh: &Mesh,
-    map: Option<TokenMap>,
-) -> Result<super::WholeTensor, String> {
-    assemble(parts, rule, mesh, map)
 }
 
 /// Tokens that were read from a dump, by step and slot.
@@ -197,6 +190,7 @@ impl KnownTokens {
         slot: &ExecutionSlot,
     ) -> Result<TokenMap, String> {
         let is_padded = rule.dims.position("b").is_some() && rule.dims.position("s").is_some();
+        // A mask says by itself where tokens are; the others say how many.
         if let Some(mask) = &given.mask {
             let (numbers, shape) = self.read(side, step, mask)?;
             let [b, s] = shape[..] else {
@@ -214,6 +208,7 @@ impl KnownTokens {
             (None, Some(bounds)) => {
                 let bounds = self.numbers(side, step, bounds)?;
                 let steps = bounds.windows(2).map(|pair| pair[1].checked_sub(pair[0]));
+                // Bounds that fall would make lengths below zero.
                 let steps: Option<Vec<u64>> = steps.collect();
                 let steps = steps.filter(|_| bounds.first() == Some(&0));
                 steps.ok_or("`cu_seqlens` does not begin with 0 and rise")?
@@ -234,16 +229,17 @@ impl KnownTokens {
             .iter()
             .any(|axis| axis.name == "s" && !axis.marks.is_empty());
         let kept = lengths.into_iter().map(|n| match given.padding {
-            PaddingSide::Right => Ok(vec![0..n]),
+            PaddingSide::Right => Ok(0..n),
             PaddingSide::Left if is_cut => {
                 Err("padding before the tokens is not known of an axis that ranks share")
             }
             PaddingSide::Left => {
                 let first = s.and_then(|s| s.checked_sub(n));
                 let first = first.ok_or("a sequence is longer than its axis")?;
-                Ok(vec![first..first + n])
+                Ok(first..first + n)
             }
         });
+        let kept = kept.map(|range| range.map(|range| std::iter::once(range).collect()));
         Ok(TokenMap::Padded(kept.collect::<Result<_, &str>>()?))
     }
 
@@ -298,6 +294,7 @@ fn kept_ranges(row: &[u64]) -> Vec<Range<u64>> {
 }
 
 fn numbers_of(slot: &ExecutionSlot, text: &str) -> Result<Vec<u64>, String> {
+    // Before the elements are read: a mapping may name any tensor.
     if slot.n_elements().is_none_or(|n| n > N_TOKEN_NUMBERS_MAX) {
         return Err(format!(
             "`{text}` has more than {N_TOKEN_NUMBERS_MAX} numbers"

@@ -50,6 +50,7 @@ pub(in crate::compare) fn measure_whole(
     let target = SideTensor::open(Party::Target, slots.0, layout)?;
     let golden = SideTensor::open(Party::Golden, slots.1, layout)?;
     let (a, b) = (target.shape(), golden.shape());
+    // Only now, as extents follow from notes on either side.
     if !has_same_extents(&a, &b) {
         return Err(MeasureFault::Shape);
     }
@@ -302,6 +303,7 @@ impl<'a> Pieces<'a> {
 
     /// The next piece of both, and the position of its first element.
     fn next(&mut self) -> Result<Option<(Piece<'_>, Piece<'_>, u64)>, MeasureFault> {
+        // A whole number of blocks, so that sums are those of one pass.
         let n = (self.n - self.at).min(N_PIECE as u64) as usize;
         if n == 0 {
             return Ok(None);
@@ -441,6 +443,7 @@ fn note_parts(
             }
         })
         .collect();
+    // Stable: of parts with as many the first rank comes first.
     apart.sort_by_key(|part| std::cmp::Reverse(part.n));
     ranks.is_everywhere = apart.len() == n_sets;
     ranks.apart = apart;

@@ -17,6 +17,7 @@ type CallKey = (Option<u64>, String, String, String);
 /// many elements. The others keep their names, which are no evidence then.
 pub(in crate::compare) fn name_by_call(sides: [&mut ComparedDump; 2]) {
     let calls = [0, 1].map(|i| calls_of(sides[i]));
+    // In the order of execution, so that numbers behind names rise with it.
     let mut order: Vec<(usize, &CallKey)> = calls[0]
         .iter()
         .map(|(key, runs)| (runs.first().copied().unwrap_or(0), key))
@@ -65,6 +66,7 @@ pub(in crate::compare) fn name_by_call(sides: [&mut ComparedDump; 2]) {
 fn calls_of(side: &ComparedDump) -> BTreeMap<CallKey, Vec<usize>> {
     let mut calls: BTreeMap<CallKey, Vec<usize>> = BTreeMap::new();
     for (index, run) in side.runs.iter().enumerate() {
+        // Other sides have other collectives, so that equal names of them mean nothing.
         if counted_word(run).is_none() || run.collective.is_some() {
             continue;
         }

@@ -10,6 +10,8 @@ use super::rules::{CheckedRule, FusedAxis, Mesh};
 use super::tensor::{RankPart, WholeTensor};
 use crate::compare::side::ExecutionSlot;
 
+/// Axes that a mesh or a tensor may have: far more than any has, and few enough to be searched.
+const N_AXES_MAX: usize = 64;
 /// Contributions that a value may have.
 const N_CONTRIBUTIONS_MAX: u64 = 1 << 16;
 
@@ -69,17 +71,18 @@ pub(super) fn assemble(
     parts: &[FoundPart<'_>],
     rule: Option<&CheckedRule>,
     mesh: &Mesh,
-    tokens: Option<TokenMap>,
+    tokens: Option<&TokenMap>,
 ) -> Result<WholeTensor, String> {
     let placements: Vec<Option<&Placement>> = parts
         .iter()
         .map(|part| part.slot.record().placement.as_deref())
         .collect();
     let n_noted = placements.iter().flatten().count();
+    // A rank without a note may hold anything: to take it for a replica would be a guess.
     if n_noted > 0 && n_noted < parts.len() {
         return Err("some ranks say which part they hold, and others do not".to_owned());
     }
-    let note = TensorNote::new(&placements, rule, mesh, parts, tokens.as_ref())?;
+    let note = TensorNote::new(&placements, rule, mesh, parts, tokens)?;
     let mut placed = Vec::with_capacity(parts.len());
     for (found, placement) in parts.iter().zip(&placements) {
         placed.push(PlacedPart {
@@ -159,6 +162,9 @@ impl TensorNote {
         let mut n_axes = first.map_or(0, Vec::len);
         let mut note = TensorNote::default();
         if let Some(Some(placement)) = placements.first() {
+            if placement.axes.len().max(placement.shape.len()) > N_AXES_MAX {
+                return Err(format!("its note tells of more than {N_AXES_MAX} axes"));
+            }
             n_axes = placement.shape.len();
             note.cuts = vec![Vec::new(); n_axes];
             note.take_placement(placement)?;
@@ -273,6 +279,7 @@ impl TensorNote {
                     MeshShare::Varying => MeshShare::Sharded,
                     share => share,
                 };
+                // Marks of several axes of the mesh cut in the order in which they stand.
                 let cut = match share {
                     MeshShare::Sharded => match rule.fused.get(&axis.name) {
                         Some(fused) if fused.n_groups.is_none() => {
@@ -334,7 +341,7 @@ impl TensorNote {
     fn put_together(
         &self,
         parts: &[PlacedPart<'_>],
-        tokens: Option<TokenMap>,
+        tokens: Option<&TokenMap>,
     ) -> Result<WholeTensor, String> {
         let n_axes = self.cuts.len();
         if let Some(part) = parts.iter().find(|part| part.local.len() != n_axes) {
@@ -344,6 +351,7 @@ impl TensorNote {
                 part.local.len()
             ));
         }
+        // Axis by axis: how an axis is cut does not depend on the others.
         let mut extents = Vec::with_capacity(n_axes);
         let mut held: Vec<Vec<HeldRanges>> = vec![Vec::with_capacity(n_axes); parts.len()];
         for axis in 0..n_axes {
@@ -358,7 +366,7 @@ impl TensorNote {
         let mut shape = Vec::new();
         for (part, held) in parts.iter().zip(&held) {
             let axes = PartAxes::new(part, held, &orders, &extents)?;
-            let axes = axes.with_tokens(&self.names, held, tokens.as_ref())?;
+            let axes = axes.with_tokens(&self.names, held, tokens)?;
             let axes = axes.turned(self.compared_as.as_deref())?;
             shape = axes.extents;
             found.push(RankPart {
@@ -415,6 +423,7 @@ impl TensorNote {
                 ));
             }
         }
+        // Pieces that several ranks hold would be counted more than once in a sum of lengths.
         if let [(m, AxisCut::Fused(pieces)), ..] = &cuts[..n_open] {
             let size = self.mesh[*m].1;
             let n = lengths.values().next().copied().unwrap_or(0);
@@ -426,6 +435,7 @@ impl TensorNote {
         }
         let mut sizes = cuts[..n_open].iter().map(|&(m, _)| self.mesh[m].1);
         let n_wanted = sizes.try_fold(1_u64, u64::checked_mul).unwrap_or(u64::MAX);
+        // Without one of them the extent is unknown, and so is where the later ones begin.
         if lengths.len() as u64 != n_wanted {
             return Err(format!(
                 "ranks that hold {} of {n_wanted} parts of axis {axis} are not in the dump",
@@ -495,6 +505,7 @@ impl TensorNote {
     }
 
     fn coordinates_text(&self, coordinates: &[u64]) -> String {
+        // Axes along which all ranks have the same tell nothing of the part.
         let cutting: BTreeSet<usize> = self
             .cuts
             .iter()
@@ -510,6 +521,7 @@ impl TensorNote {
 
     fn contribution(&self, coordinates: &[u64]) -> usize {
         let axes = self.partials.iter();
+        // Numbered like ranks of a mesh of these axes alone.
         axes.fold(0, |n, &(m, _)| n * self.mesh[m].1 + coordinates[m]) as usize
     }
 }
@@ -568,7 +580,15 @@ impl PartAxes {
         let mut found = Vec::new();
         let mut before = 0;
         let mut firsts = Vec::with_capacity(kept.len());
-        for ranges in kept {
+        for (sequence, ranges) in kept.iter().enumerate() {
+            // Lengths and masks come from a file, and may be longer than the axis.
+            if let Some(range) = ranges.iter().find(|range| range.end > self.extents[s]) {
+                return Err(format!(
+                    "sequence {sequence} has a token at {}, and the axis has {} places",
+                    range.end - 1,
+                    self.extents[s]
+                ));
+            }
             firsts.push(before);
             before += length(ranges);
         }
@@ -580,24 +600,16 @@ impl PartAxes {
                 kept.len()
             ));
         }
-        let mut local_b = 0;
-        for sequence in held[b].iter().cloned().flatten() {
-            let base = local_b * self.strides[b];
-            local_b += 1;
+        for (local_b, sequence) in held[b].iter().cloned().flatten().enumerate() {
+            let base = local_b as u64 * self.strides[b];
             let mut token = firsts[sequence as usize];
             for range in &kept[sequence as usize] {
-                if range.end > self.extents[s] {
-                    return Err(format!(
-                        "sequence {sequence} has a token at {}, and the axis has {} places",
-                        range.end - 1,
-                        self.extents[s]
-                    ));
-                }
                 found.extend(self.tokens_of(s, &held[s], range, (token, base)));
                 token += range.end - range.start;
             }
         }
         found.sort_by_key(|segment: &Segment| segment.first);
+        // Tokens take the place of whichever of both axes comes first.
         let (first, second) = (b.min(s), b.max(s));
         self.segments[first] = joined(found);
         self.extents[first] = before;

@@ -141,6 +141,7 @@ impl<'a> WholeReader<'a> {
         out: &mut Vec<u8>,
     ) -> Result<(), LoadError> {
         let end = first + n as u64;
+        // A run ends where another part begins, or a row of the part does.
         let mut at = first;
         while at < end {
             at += self.read_run(at, (end - at) as usize, out)? as u64;
@@ -171,6 +172,7 @@ impl<'a> WholeReader<'a> {
             match &mut self.reduction {
                 None => self.files.append(part, run, out)?,
                 Some(reduction) => {
+                    // Contributions are added where they lie one behind the other.
                     self.own.clear();
                     self.files.append(part, run, &mut self.own)?;
                     reduction.add(&self.own);

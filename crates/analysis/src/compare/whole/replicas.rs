@@ -39,6 +39,7 @@ impl ReplicaClasses {
         }
         for &(a, b) in &differing {
             let [a, b] = [a, b].map(|part| &whole.parts[part as usize]);
+            // At different places a note says that both hold the same: a finding, and no reason to stop.
             if a.noted == b.noted {
                 return Err(ReplicaFault::Unexplained(format!(
                     "ranks {} and {} hold different values of the same part, and no note says \
@@ -69,6 +70,7 @@ impl ReplicaClasses {
         for classes in &self.0 {
             let most = classes[0].len();
             let n_tied = classes.iter().filter(|class| class.len() == most).count();
+            // Sets of replicas may have fewer classes than others.
             let chosen = choice.min(n_tied - 1);
             for (k, class) in classes.iter().enumerate() {
                 for &part in class.iter().filter(|_| k != chosen) {

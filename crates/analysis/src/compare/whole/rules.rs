@@ -328,6 +328,7 @@ impl CheckedRule {
                     matches!(mark.share, Sharded | Varying | Zigzag)
                 })
                 .count();
+            // Pieces of pieces would need the order of both cuts, which programs do not agree on.
             if n_cuts > 1 && fused.n_groups.is_none() {
                 let message = format!("one axis of the mesh can share `{name}`, not {n_cuts}");
                 return Err(at("fused")(message));
@@ -361,6 +362,7 @@ fn check_tokens(tokens: &TokenRule, dims: &TensorDims) -> Result<(), String> {
     let n_given = usize::from(tokens.lengths.is_some())
         + usize::from(tokens.cu_seqlens.is_some())
         + usize::from(tokens.mask.is_some());
+    // Two of them could contradict each other.
     if n_given != 1 {
         return Err("one of `lengths`, `cu_seqlens` and `mask` says which tokens there are".into());
     }

@@ -71,6 +71,7 @@ impl WholeTensor {
         reduction: Option<(Reduction, usize)>,
         parts: Vec<RankPart>,
     ) -> Result<WholeTensor, String> {
+        // Elements of half a byte begin in the middle of one where a part ends.
         if dtype.bytes().is_none() {
             return Err(format!("elements of {dtype} have no bytes of their own"));
         }
@@ -106,6 +107,7 @@ impl WholeTensor {
 
     /// The parts that hold an element, each with its index in the part's own tensor.
     pub fn places_of(&self, position: u64) -> Vec<(&RankPart, Vec<u64>)> {
+        // By the axes as the user knows them, not as they were taken together.
         let index = index_of(&self.shape, position);
         let holding = self.grid.cells.get(self.cell_of(position));
         let holding = holding.into_iter().flatten();
@@ -263,6 +265,7 @@ impl PartGrid {
             return Ok(());
         }
         let n_missing = self.cells.iter().filter(|cell| {
+            // Sorted by contribution before, so that equal ones are neighbours.
             let mut all: Vec<usize> = cell.iter().map(contribution).collect();
             all.dedup();
             all.len() < n_contributions
@@ -291,6 +294,7 @@ fn boxes(covered: &[Vec<Range<usize>>], bounds: &[Vec<u64>]) -> Vec<usize> {
     let mut all = vec![0_usize];
     for (ranges, bounds) in covered.iter().zip(bounds) {
         let n = bounds.len() - 1;
+        // Ranges of one axis do not overlap, so that no box comes twice.
         let along: Vec<usize> = ranges.iter().cloned().flatten().collect();
         let outer = all.iter();
         // No more than the boxes of the grid, whose number has a bound.

@@ -1,5 +1,6 @@
 //! Whole tensors against a plain way to cut and join arrays.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use opscope_store::HeldElements;
@@ -90,7 +91,7 @@ impl Array {
 fn joined(
     slots: &[ExecutionSlot],
     rules: Option<&CheckedRules>,
-    tokens: Option<TokenMap>,
+    tokens: Option<&TokenMap>,
 ) -> Result<(Array, WholeTensor), String> {
     let parts: Vec<FoundPart<'_>> = slots
         .iter()
@@ -122,6 +123,15 @@ fn rules(mesh: &[&str], rule: TensorRule) -> CheckedRules {
         ..SideRules::default()
     };
     rules.check().unwrap()
+}
+
+/// Tokens of sequences that have one range of them each.
+fn padded_tokens(ranges: &[Range<u64>]) -> TokenMap {
+    let kept = ranges
+        .iter()
+        .cloned()
+        .map(|range| std::iter::once(range).collect());
+    TokenMap::Padded(kept.collect())
 }
 
 fn dims(text: &str) -> TensorRule {
@@ -336,9 +346,9 @@ fn axes_turn_and_tokens_are_packed() {
     assert_eq!(found.shape, [4, 3, 2]);
     assert_eq!(found.values[..6], [0, 1, 8, 9, 16, 17]);
     // Lengths 2, 0 and 3, padded on the left.
-    let tokens = TokenMap::Padded(vec![vec![2..4], vec![], vec![1..4]]);
+    let tokens = padded_tokens(&[2..4, 0..0, 1..4]);
     let rule = dims("b s h");
-    let found = joined(&slots, Some(&rules(&["tp=1"], rule)), Some(tokens))
+    let found = joined(&slots, Some(&rules(&["tp=1"], rule)), Some(&tokens))
         .unwrap()
         .0;
     assert_eq!(found.shape, [5, 2]);
@@ -347,11 +357,11 @@ fn axes_turn_and_tokens_are_packed() {
     let turned = padded.taken(0, &[0, 1, 2]);
     let ranks = [turned.taken(0, &[0, 1]), turned.taken(0, &[2])];
     let slots: Vec<ExecutionSlot> = ranks.iter().map(|part| part.slot(None)).collect();
-    let tokens = TokenMap::Padded(vec![vec![0..2], vec![0..1], vec![0..3]]);
+    let tokens = padded_tokens(&[0..2, 0..1, 0..3]);
     let found = joined(
         &slots,
         Some(&rules(&["dp=2"], dims("b[dp] s h"))),
-        Some(tokens),
+        Some(&tokens),
     );
     let found = found.unwrap().0;
     assert_eq!(found.values, [0, 1, 2, 3, 8, 9, 16, 17, 18, 19, 20, 21]);
