@@ -195,6 +195,8 @@ def test_replicas_that_differ_are_named(tool: Binary, tmp_path: Path, dp: int, a
     assert slot["metrics"]["is_identical"] == 1
     (replicas,) = slot["ranks"]["replicas"]
     assert (replicas["side"], replicas["apart"]) == ("target", apart)
+    # Ranks with the other part of the weight have nothing to agree with these on.
+    assert replicas["others"] == [rank for rank in range(0, 2 * dp, 2) if rank not in apart]
     assert replicas.get("is_tied", False) == (dp == 2)
     assert [rule["metric"] for rule in slot["rules"]] == ["replicas"]
 

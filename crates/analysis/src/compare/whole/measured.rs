@@ -210,19 +210,13 @@ impl<'a> SideTensor<'a> {
         let swapped = classes.swapped(whole, avoided);
         let sides = [self, self];
         let found = difference(sides, &[swapped, avoided.to_vec()], &whole.shape)?;
-        let of = |is_apart: bool| {
-            let parts = avoided.iter().enumerate();
-            ranks_of(
-                whole,
-                parts
-                    .filter(|(_, apart)| **apart == is_apart)
-                    .map(|(i, _)| i),
-            )
-        };
+        // Other parts of the tensor have replicas of their own.
+        let members = (0..avoided.len()).filter(|&part| classes.has_part(part));
+        let (apart, others): (Vec<usize>, Vec<usize>) = members.partition(|&part| avoided[part]);
         Ok(Some(ReplicaMismatch {
             side: party,
-            apart: of(true),
-            others: of(false),
+            apart: ranks_of(whole, apart.into_iter()),
+            others: ranks_of(whole, others.into_iter()),
             is_tied: classes.n_choices() > 1,
             metrics: Metrics::from_difference(&found),
         }))

@@ -54,6 +54,12 @@ impl ReplicaClasses {
         Ok(ReplicaClasses(classes.collect()))
     }
 
+    /// Whether a part is one of a set of replicas that do not agree.
+    pub(super) fn has_part(&self, part: usize) -> bool {
+        let mut members = self.0.iter().flatten().flatten();
+        members.any(|&member| member as usize == part)
+    }
+
     /// How many choices there are of the parts that stand for the others: more than one where as
     /// many ranks have the one as the other.
     pub(super) fn n_choices(&self) -> usize {
