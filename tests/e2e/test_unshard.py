@@ -73,7 +73,7 @@ def rel_l2(target: NDArray, golden: NDArray) -> float:
 
 
 class Mlp:
-    """A gated block, once by one process and once with its weights cut over `dp × tp` ranks."""
+    """A gated block, once by one process and once with its weights cut over `dp * tp` ranks."""
 
     def __init__(self) -> None:
         self.x = values(6, 16)
@@ -313,7 +313,9 @@ def rules() -> dict[str, Rule]:
         ["tp=4"],
         {"dims": "t h[tp]", "fused": {"h": "q*4 k*2 v*2"}},
         [
-            rows(qkv, (3 * r, 3 * r + 3), (12 + r // 2 * 3, 15 + r // 2 * 3), (18 + r // 2 * 3, 21 + r // 2 * 3), axis=1)
+            rows(
+                qkv, (3 * r, 3 * r + 3), (12 + r // 2 * 3, 15 + r // 2 * 3), (18 + r // 2 * 3, 21 + r // 2 * 3), axis=1
+            )
             for r in range(4)
         ],
         qkv,
@@ -352,7 +354,12 @@ def rules() -> dict[str, Rule]:
     )
     experts = values(6, 2, 3)
     found["experts"] = Rule(
-        ["ep=3"], {"dims": "e[ep] d h"}, [experts[2 * r : 2 * r + 2] for r in range(3)], experts, (4, 1, 1), (2, (0, 1, 1))
+        ["ep=3"],
+        {"dims": "e[ep] d h"},
+        [experts[2 * r : 2 * r + 2] for r in range(3)],
+        experts,
+        (4, 1, 1),
+        (2, (0, 1, 1)),
     )
     found["turned"] = Rule(
         ["tp=2"],
@@ -483,7 +490,8 @@ def test_layers_and_experts_count_over_all_ranks(tool: Binary, tmp_path: Path) -
         pp, ep = divmod(rank, 2)
         target.ranks[rank] = [
             RankOperator(
-                f"layers.{layer}.experts.{expert}.mm", [outputs[f"layers.{2 * pp + layer}.experts.{2 * ep + expert}.mm"]]
+                f"layers.{layer}.experts.{expert}.mm",
+                [outputs[f"layers.{2 * pp + layer}.experts.{2 * ep + expert}.mm"]],
             )
             for layer in range(2)
             for expert in range(2)
@@ -502,7 +510,10 @@ def test_layers_and_experts_count_over_all_ranks(tool: Binary, tmp_path: Path) -
 def test_stages_of_a_pipeline_are_one_model(tool: Binary, tmp_path: Path) -> None:
     outputs = {f"layer.{i}": values(4) for i in range(4)}
     target = RankDump(
-        {rank: [RankOperator(f"layer.{i}", [outputs[f"layer.{i}"]]) for i in (2 * rank, 2 * rank + 1)] for rank in (0, 1)}
+        {
+            rank: [RankOperator(f"layer.{i}", [outputs[f"layer.{i}"]]) for i in (2 * rank, 2 * rank + 1)]
+            for rank in (0, 1)
+        }
     )
     found = compare(tool, tmp_path, target, one_process(**outputs), "--whole")
     assert (found.code, found.result["summary"]["operators"]) == (FINE, [4, 0, 0, 0])
