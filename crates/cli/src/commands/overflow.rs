@@ -123,7 +123,7 @@ fn order_of_ranks(path: &Path, scan: &mut OverflowScan) -> Option<OverflowOrder>
     let dirs = scan.overflows.iter().map(|one| one.path.parent());
     let dirs: HashSet<Option<&Path>> = dirs.collect();
     // Records of several ranks lie in several directories. Reading the dump once more is for these.
-    if dirs.len() < 2 || !path.is_dir() {
+    if dirs.len() < 2 || !opscope_store::remote::is_dir(path) {
         return None;
     }
     // What cannot be read is among the scan's errors, and what is several runs has no common order.
