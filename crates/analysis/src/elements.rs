@@ -3,6 +3,7 @@
 mod array;
 mod error;
 pub(crate) mod open_files;
+mod pace;
 mod relayout;
 
 use std::borrow::Cow;
@@ -13,6 +14,7 @@ use opscope_tensor::{DType, Layout, Shape};
 
 pub use array::{LastFile, NumpyArray, stats_of};
 pub use error::ElementsError;
+pub use pace::limit_reading;
 pub use relayout::{RelayoutError, WantedLayout};
 
 /// Elements in the dump's dtype, or in numpy's once they were decoded.

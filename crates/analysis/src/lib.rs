@@ -19,9 +19,11 @@ pub mod overview;
 pub mod ranks;
 mod read;
 pub mod scalars;
+mod shard;
 pub mod survey;
 pub mod tables;
 
 pub use element::ElementValue;
 pub use job::default_jobs;
 pub use read::{read_dump, read_overview, read_whole};
+pub use shard::{Shard, ShardError};

@@ -11,7 +11,7 @@ use opscope_store::record::SlotSide;
 use opscope_tensor::convert::dtype::DecodeError;
 use opscope_tensor::{DType, Layout, Shape, Stats, StatsError, TensorView, stats};
 
-use super::{DumpElements, ElementsError, WantedLayout, open_files};
+use super::{DumpElements, ElementsError, WantedLayout, open_files, pace};
 
 /// Elements that numpy can hold: little-endian, side by side, in row-major order.
 pub struct NumpyArray {
@@ -149,6 +149,7 @@ impl LastFile {
         let slot = file.slot_of(tensor);
         let elements = DumpElements::from_tensor(tensor)?;
         let elements = elements.check_size().map_err(failed(&slot))?;
+        pace::wait(elements.bytes.len());
         Ok(work(TensorView {
             dtype: elements.dtype,
             shape: &elements.shape,
@@ -260,6 +261,7 @@ fn read_array(
             bytes,
             ..
         } = bring(&slot, DumpElements::from_tensor(tensor)?, tensor)?;
+        pace::wait(bytes.len());
         // The file goes into the array, so its bytes cannot stay borrowed: a range says which they
         // are.
         let found = match bytes {
