@@ -12,6 +12,7 @@
 //! | [`whole`] | tensors that are put together from the parts that ranks hold |
 //! | `steps` | the first of several steps that differs, and which to dump next |
 //! | [`run`] | all of these, from two paths to a result |
+//! | [`parts`] | a comparison that many processes share |
 //! | [`report`] | the result as files for people and programs |
 //! | [`result`] | everything a comparison found, to be saved and read again |
 
@@ -30,6 +31,7 @@ mod metric;
 mod metrics;
 mod nearest;
 mod number;
+pub mod parts;
 mod party;
 pub mod replay;
 pub mod report;

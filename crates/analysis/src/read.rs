@@ -33,6 +33,18 @@ pub(crate) fn read_dump_into(
     reader::read_dump_into(path, read, take)
 }
 
+/// [`read_dump_into`] of what was listed before.
+pub(crate) fn read_listing_into(
+    listing: DumpListing,
+    n_threads: usize,
+    take: TakeTensors<'_>,
+) -> DumpIndex {
+    let reader = reader::reader_of(&listing);
+    let read =
+        &mut |requests: &[FileRequest]| job::map(requests, n_threads, FileRequest::read_head);
+    reader.index_into(listing, read, take)
+}
+
 /// Reads a listing, looking at every file from beginning to end, so that all damage is noticed.
 pub fn read_whole(listing: DumpListing, n_threads: usize) -> DumpIndex {
     reader::read_listing(listing, &mut |requests| {

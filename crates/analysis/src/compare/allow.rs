@@ -11,6 +11,7 @@ use super::verdict::is_match;
 /// name or type of the operator, in the path of the file and in the reason. A text that is no
 /// regular expression, such as `*/Dropout*`, has to fit one of them from beginning to end, with `*`
 /// and `?`.
+#[derive(Clone)]
 pub struct SkipPattern {
     text: String,
     regex: Option<Regex>,

@@ -10,6 +10,7 @@ use opscope_tensor::difference::{self, TensorDifference};
 
 use self::same_contents::{ContentsKey, KnownPairs, PairNumbers};
 use super::matching::{MatchEvidence, MatchedDumps, Matching, RunPair, SlotPair, SlotRef};
+use super::parts::facts::{self, FactKind};
 use super::result::{
     Comparison, ComparisonConfig, Evidence, Metrics, OperatorName, OperatorResult, PairingEvidence,
     Party, RuleHit, RuleName, Skip, SkipReason, SkipSide, SlotResult, VERSION, VerdictLevel,
@@ -222,6 +223,7 @@ fn numbers(
         return Ok(Some(found));
     }
     if target.whole().is_some() || golden.whole().is_some() {
+        // No part of a shared comparison knows them: a unit has one rank.
         let WholeNumbers {
             difference,
             n_bytes,
@@ -232,8 +234,24 @@ fn numbers(
             ..PairNumbers::from_difference(&difference, n_bytes)
         }));
     }
-    let (found, n_bytes) = tensors((target, golden), pair.layout, options.difference)?;
-    Ok(Some(PairNumbers::from_difference(&found, n_bytes)))
+    let dumps = [sides.target, sides.golden];
+    let found = pair_numbers(dumps, [target, golden], pair.layout, options.difference)?;
+    Ok(Some(found))
+}
+
+/// The numbers of two slots with elements, of two dumps.
+fn pair_numbers(
+    dumps: [&ComparedDump; 2],
+    slots: [&ExecutionSlot; 2],
+    layout: Option<Layout>,
+    options: difference::DifferenceOptions,
+) -> Result<PairNumbers, MeasureFault> {
+    let both = [0, 1].map(|i| (dumps[i], slots[i]));
+    let fact = facts::of_pair(FactKind::Difference, both, layout, || {
+        let (found, n_bytes) = tensors((slots[0], slots[1]), layout, options)?;
+        Ok(PairNumbers::from_difference(&found, n_bytes).into_fact())
+    })?;
+    Ok(PairNumbers::from_fact(fact))
 }
 
 fn slot(
@@ -266,7 +284,7 @@ fn slot(
     result.histogram = found.histogram.to_vec();
     result.ranks = found.ranks.map(|ranks| Box::new((*ranks).clone()));
     if let Some(yardsticks) = yardsticks {
-        let distance = yardsticks.distance(golden, pair, options);
+        let distance = yardsticks.distance(sides.golden, pair, options);
         result.yardstick = distance.map(Box::new);
     }
     Ok((result, found.n_bytes))
@@ -296,7 +314,7 @@ fn without_elements(sides: MatchedDumps<'_>, pair: SlotPair, result: SlotResult)
     if let Some(skip) = in_parts {
         return Err(Box::new(skip));
     }
-    match statistics::compare(target, golden, pair.layout) {
+    match statistics_of([sides.target, sides.golden], [target, golden], pair.layout) {
         statistics::StatisticsOutcome::Measured(found) => Ok((
             SlotResult {
                 evidence: found.evidence,
@@ -316,6 +334,28 @@ fn without_elements(sides: MatchedDumps<'_>, pair: SlotPair, result: SlotResult)
             pair,
             MeasureFault::Read(party, error),
         ))),
+    }
+}
+
+/// Compares statistics. Those of elements take a pass over them, and are remembered.
+fn statistics_of(
+    dumps: [&ComparedDump; 2],
+    slots: [&ExecutionSlot; 2],
+    layout: Option<Layout>,
+) -> statistics::StatisticsOutcome {
+    let both = [0, 1].map(|i| (dumps[i], slots[i]));
+    let found = facts::of_pair(
+        FactKind::Statistics,
+        both,
+        layout,
+        || match statistics::compare(slots[0], slots[1], layout) {
+            statistics::StatisticsOutcome::Measured(found) => Ok(found.into_fact()),
+            other => Err(other),
+        },
+    );
+    match found {
+        Ok(fact) => statistics::StatisticsOutcome::Measured(fact.into()),
+        Err(other) => other,
     }
 }
 
@@ -385,15 +425,18 @@ impl ReferenceSlots<'_> {
     /// How far the reference is from the golden side.
     fn distance(
         &self,
-        golden: &ExecutionSlot,
+        golden: &ComparedDump,
         pair: SlotPair,
         options: difference::DifferenceOptions,
     ) -> Option<Metrics> {
         let partner = self.of_golden.get(&pair.golden)?;
-        let slot = slot_of(self.side, partner.target);
+        let slots = [
+            slot_of(self.side, partner.target),
+            slot_of(golden, pair.golden),
+        ];
         // A slot that the reference cannot serve is judged by the plain limits.
-        let (found, _) = tensors((slot, golden), partner.layout, options).ok()?;
-        Some(Metrics::from_difference(&found))
+        let found = pair_numbers([self.side, golden], slots, partner.layout, options).ok()?;
+        Some(found.metrics)
     }
 }
 

@@ -23,7 +23,7 @@ use super::verdict::{Thresholds, judge_along};
 use super::whole::{self, has_placements, put_together};
 
 /// The dumps to compare, and how.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct ComparisonRequest {
     /// The dump that is examined.
     pub target: PathBuf,
@@ -77,8 +77,21 @@ impl ComparisonRequest {
     }
 }
 
+impl ComparisonRequest {
+    /// The same without what the user says of operators that belong together.
+    pub(super) fn without_mapping(&self) -> ComparisonRequest {
+        ComparisonRequest {
+            matching: matching::MatchingOptions {
+                mapping: None,
+                ..self.matching.clone()
+            },
+            ..self.clone()
+        }
+    }
+}
+
 /// How numbers are judged; a saved result can be judged anew.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct VerdictOptions {
     /// How far is too far.
     pub thresholds: Thresholds,
@@ -139,6 +152,15 @@ pub struct OpenedDumps<'a> {
 /// [`CompareError`] if a side cannot be opened, or nothing of it is left to compare. Everything
 /// less than that is a skip of the result.
 pub fn run(request: &ComparisonRequest) -> Result<Comparison, CompareError> {
+    run_with(request, |_, _| {})
+}
+
+/// [`run`] that shows each dump, with its number (target, golden side, reference), before anything
+/// of it is compared.
+pub(super) fn run_with(
+    request: &ComparisonRequest,
+    prepare: impl Fn(&mut ComparedDump, usize),
+) -> Result<Comparison, CompareError> {
     let open = |name, path: &Path| open(name, path, request);
     let mut target = open("target", &request.target)?;
     let mut golden = open("golden", &request.golden)?;
@@ -147,6 +169,13 @@ pub fn run(request: &ComparisonRequest) -> Result<Comparison, CompareError> {
         None => None,
     };
     put_ranks_together(request, [&mut target, &mut golden], reference.as_mut())?;
+    let sides = [Some(&mut target), Some(&mut golden), reference.as_mut()];
+    for (nth, side) in sides.into_iter().enumerate() {
+        // Only now: tensors that were put together are others than those of the ranks.
+        if let Some(side) = side {
+            prepare(side, nth);
+        }
+    }
     let dumps = OpenedDumps {
         target: &target,
         golden: &golden,

@@ -26,6 +26,11 @@ pub struct Selection {
 impl Selection {
     /// Leaves out executions of other steps and ranks.
     pub(super) fn narrow_side(&self, side: &mut ComparedDump) {
+        side.retain_runs(|_, run| self.has_place((run.place.rank, run.place.step)));
+    }
+
+    /// Whether a rank and a step are part of it.
+    pub(super) fn has_place(&self, (rank, step): (Option<u32>, Option<u64>)) -> bool {
         let is_in = |ranges: &[RangeInclusive<u64>], number: Option<u64>| {
             // Constants of a graph have no step, and belong to each.
             number.is_none_or(|number| {
@@ -35,10 +40,7 @@ impl Selection {
                         .any(|range: &RangeInclusive<u64>| range.contains(&number))
             })
         };
-        side.retain_runs(|_, run| {
-            let rank = run.place.rank.map(u64::from);
-            is_in(&self.steps, run.place.step) && is_in(&self.ranks, rank)
-        });
+        is_in(&self.steps, step) && is_in(&self.ranks, rank.map(u64::from))
     }
 
     /// Leaves out operators of which neither side has a chosen name and type, and inputs if they

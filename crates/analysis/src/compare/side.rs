@@ -9,7 +9,7 @@ use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use opscope_store::dump::{PassReason, PassedOver};
+use opscope_store::dump::{DumpListing, PassReason, PassedOver};
 use opscope_store::reader::{
     DumpIndex, ExecutionKind, FileKind, IndexedExecution, IndexedTensor, TakeTensors,
 };
@@ -18,8 +18,9 @@ use opscope_store::record::graph::GraphDescription;
 use opscope_store::record::parallel::Collective;
 use opscope_store::{SharedPath, SharedText, StoreError, record};
 
+use super::parts::SharedFacts;
 use crate::error_chain::chain;
-use crate::read::read_dump_into;
+use crate::read::{read_dump_into, read_listing_into};
 
 pub use graphs::{DumpGraphs, positions};
 pub use load::{LoadError, LoadedSlot};
@@ -63,6 +64,8 @@ pub struct ComparedDump {
     /// Files that were not read as a part of the dump, and overflow records, of which there are no
     /// tensors.
     pub passed_over: Vec<PassedOver>,
+    /// Answers about its elements that are known without reading them, if somebody keeps these.
+    pub facts: Option<SharedFacts>,
 }
 
 /// The form of dumps whose tool listens to functions by their names.
@@ -178,6 +181,18 @@ impl ComparedDump {
         let collected = ComparedDump::collect(root, |take| {
             take(std::mem::take(&mut index.tensors));
             Ok::<_, Infallible>(index)
+        });
+        collected.unwrap_or_else(|error| match error {})
+    }
+
+    /// A part of a dump: the files of a listing.
+    pub(super) fn open_listing(
+        root: &Path,
+        listing: DumpListing,
+        n_threads: usize,
+    ) -> ComparedDump {
+        let collected = ComparedDump::collect(root, |take| {
+            Ok::<_, Infallible>(read_listing_into(listing, n_threads, take))
         });
         collected.unwrap_or_else(|error| match error {})
     }

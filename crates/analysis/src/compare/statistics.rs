@@ -14,6 +14,7 @@ use self::described::{DescribedSlot, REALS, SHARES, is_extreme};
 use self::number::RoundedNumber;
 use super::evidence::Evidence;
 use super::metric::{MetricId, TensorStatistic};
+use super::parts::facts::{self, Fact};
 use super::party::Party;
 use super::result::Metrics;
 use super::side::{ExecutionSlot, LoadError};
@@ -38,6 +39,27 @@ pub(super) struct StatisticsMatch {
     pub(super) metrics: Metrics,
     /// Bytes of elements that were read.
     pub(super) n_bytes: u64,
+}
+
+impl StatisticsMatch {
+    pub(super) fn into_fact(self) -> Fact {
+        Fact {
+            metrics: self.metrics,
+            numbers: [facts::number_of(&self.evidence), self.n_bytes].into(),
+            bytes: Box::default(),
+        }
+    }
+}
+
+impl From<Fact> for StatisticsMatch {
+    fn from(fact: Fact) -> StatisticsMatch {
+        let number = |at: usize| fact.numbers.get(at).copied().unwrap_or_default();
+        StatisticsMatch {
+            evidence: facts::evidence_of(number(0)),
+            n_bytes: number(1),
+            metrics: fact.metrics,
+        }
+    }
 }
 
 /// Compares what both sides have; of elements statistics are computed. `layout` is the one that

@@ -13,7 +13,7 @@ use crate::dump::{DumpEntry, DumpListing, PassReason, PassedOver};
 use crate::file_bytes::FileBytes;
 use crate::remote;
 use crate::slot_table::{SlotRow, SlotTable, journal};
-use crate::tree::native::{StepFile, is_elements_file, run_dir_of};
+use crate::tree::native::{StepFile, is_elements_file, rank_of, run_dir_of};
 
 /// The form's name, for programs.
 pub const FORM: &str = "native";
@@ -123,6 +123,12 @@ pub struct NativeStep {
     pub path: PathBuf,
     /// The directory of the run: files are named in rows from here.
     pub run_dir: PathBuf,
+    /// The rank, as the directory says it.
+    pub rank: Option<u32>,
+    /// The number of the step.
+    pub step: u64,
+    /// The same file as it was listed.
+    pub entry: DumpEntry,
     /// Whether the step is whole.
     pub is_whole: bool,
 }
@@ -142,10 +148,13 @@ pub fn native_steps(listing: &DumpListing) -> Vec<NativeStep> {
     let steps = steps
         .into_iter()
         .filter(|(_, kind, entry)| !is_repeated(*kind, entry));
-    let steps = steps.map(|(_, kind, entry)| {
+    let steps = steps.map(|(step, kind, entry)| {
         let path = absolute(&entry.path);
         NativeStep {
             run_dir: run_dir_of(&path).to_owned(),
+            rank: rank_of(&path),
+            step,
+            entry,
             path,
             is_whole: kind == StepFile::Table,
         }

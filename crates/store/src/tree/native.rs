@@ -127,6 +127,12 @@ pub fn run_dir_of(step_file: &Path) -> &Path {
     step_file.ancestors().nth(3).unwrap_or(Path::new(""))
 }
 
+/// The rank that a file of a step belongs to, as its directories say it.
+pub fn rank_of(step_file: &Path) -> Option<u32> {
+    let dir = step_file.parent()?.parent()?.file_name()?.to_str()?;
+    u32::try_from(number_of(dir, "rank-", "")?).ok()
+}
+
 /// A file that a table names, below the directory of its run; `None` if it would lie elsewhere.
 pub fn file_below(run_dir: &Path, name: &str) -> Option<PathBuf> {
     let name = Path::new(name);
@@ -173,6 +179,9 @@ mod tests {
             run_dir_of(Path::new("a/t/rank-0/m-1/step-7.rows")),
             Path::new("a/t")
         );
+        let step = Path::new("a/t/rank-12/m-1/step-7.rows");
+        assert_eq!(rank_of(step), Some(12));
+        assert_eq!(rank_of(Path::new("rank-x/m-1/step-7.rows")), None);
         let dir = Path::new("run");
         assert_eq!(file_below(dir, "rank-0/e"), Some("run/rank-0/e".into()));
         for name in ["", "/etc/passwd", "../e", "rank-0/../../e"] {

@@ -8,8 +8,9 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 
 use opscope_tensor::digest::xxh3_128;
-use opscope_tensor::{DType, Layout, Shape, Stats, TensorView, digest_and_stats};
+use opscope_tensor::{DType, ElementCounts, Layout, Shape, Stats, TensorView, digest_and_stats};
 
+use crate::compare::parts::facts::{self, Fact, FactKind};
 use crate::compare::side::{ComparedDump, ExecutionSlot};
 use crate::compare::statistics::table_stats;
 use crate::elements::LastFile;
@@ -67,11 +68,12 @@ pub(super) fn read_values(
     // By execution and not by slot: files of other forms hold all tensors of one, and stay open.
     let read: Vec<SlotValues> = job::map(&work, n_threads, |&nth| {
         let mut file = LastFile::default();
+        let dump = dumps[usize::from(nth >= runs[0].len())];
         let slots = executions[nth].iter().enumerate();
         slots
             .map(|(slot, of)| {
                 let is_first = places[nth][slot] == (nth, slot);
-                let read = is_first.then(|| read_value(of, &mut file, &n_kept));
+                let read = is_first.then(|| known_value(dump, of, &mut file, &n_kept));
                 read.flatten().map(Arc::new)
             })
             .collect()
@@ -125,6 +127,70 @@ impl FewElements {
             shape: view.shape.clone(),
             layout: view.layout,
             bytes: view.bytes.into(),
+        })
+    }
+}
+
+/// A slot's value, which is read unless it is known from before.
+fn known_value(
+    dump: &ComparedDump,
+    slot: &ExecutionSlot,
+    file: &mut LastFile,
+    n_kept: &AtomicUsize,
+) -> Option<ReadValue> {
+    if !slot.has_elements {
+        return read_value(slot, file, n_kept);
+    }
+    let mut elements = None;
+    let fact = facts::of_slot(FactKind::Value, (dump, slot), || {
+        let read = read_value(slot, file, n_kept)?;
+        elements = read.elements.clone();
+        Some(read.to_fact())
+    });
+    // Few elements are in no fact: whoever needs them again knows how far they are apart.
+    Some(ReadValue {
+        elements,
+        ..ReadValue::from_fact(&fact?)?
+    })
+}
+
+impl ReadValue {
+    /// Counts and statistics, and as bytes the digest and the name of the dtype.
+    fn to_fact(&self) -> Fact {
+        let stats = &self.stats;
+        let reals = [
+            stats.min, stats.max, stats.sum, stats.mean, stats.std, stats.l1, stats.l2,
+        ];
+        let name = self.dtype.map_or("", DType::name).as_bytes();
+        Fact {
+            numbers: [&stats.counts.to_array()[..], &reals.map(f64::to_bits)]
+                .concat()
+                .into(),
+            bytes: [&self.digest[..], name].concat().into(),
+            ..Fact::default()
+        }
+    }
+
+    fn from_fact(fact: &Fact) -> Option<ReadValue> {
+        let (counts, reals) = fact.numbers.split_first_chunk()?;
+        let reals = <[u64; 7]>::try_from(reals).ok()?.map(f64::from_bits);
+        let [min, max, sum, mean, std, l1, l2] = reals;
+        let (digest, name) = fact.bytes.split_first_chunk()?;
+        let name = std::str::from_utf8(name).ok()?;
+        Some(ReadValue {
+            dtype: name.parse().ok(),
+            digest: *digest,
+            stats: Stats {
+                counts: ElementCounts::from_array(*counts),
+                min,
+                max,
+                sum,
+                mean,
+                std,
+                l1,
+                l2,
+            },
+            elements: None,
         })
     }
 }

@@ -8,6 +8,7 @@ use opscope_tensor::{DType, Shape, Stats, TensorView};
 use super::values::{DumpValue, SideValues, ValueIndex};
 use crate::compare::matching::SlotRef;
 use crate::compare::metric::MetricId;
+use crate::compare::parts::facts::{self, Fact, FactKind};
 use crate::compare::result::{Evidence, Metrics, SlotResult, TensorSummary, VerdictLevel};
 use crate::compare::side::{ComparedDump, ExecutionSlot};
 use crate::compare::statistics::{StatisticsOutcome, compare_numbers};
@@ -200,12 +201,9 @@ fn agreement_of(
     if let [Some(DType::U8), Some(DType::I8)] | [Some(DType::I8), Some(DType::U8)] =
         slots.map(|slot| slot.dtype)
     {
-        return are_same_bytes(slots).then_some(Nearness::WithinLimits);
+        return are_same_bytes(dumps, slots).then_some(Nearness::WithinLimits);
     }
-    let (evidence, metrics) = match values.map(|value| value.elements.as_ref()) {
-        [Some(target), Some(golden)] => elements_measured([target.view(), golden.view()])?,
-        _ => measured(slots)?,
-    };
+    let (evidence, metrics) = likeness(dumps, values, slots)?;
     // Many tensors have nearly the same statistics, so that only those that could be the same
     // count.
     let roundings = values.map(|value| unit(value.coarsest).unwrap_or_default());
@@ -272,9 +270,50 @@ enum Nearness {
     Close,
 }
 
+/// The evidence and the numbers of two values whose elements could be the same.
+fn likeness(
+    dumps: [&ComparedDump; 2],
+    values: [&DumpValue; 2],
+    slots: [&ExecutionSlot; 2],
+) -> Option<(Evidence, Metrics)> {
+    let both = [0, 1].map(|i| (dumps[i], slots[i]));
+    let fact = facts::of_pair(FactKind::Likeness, both, None, || {
+        let found = match values.map(|value| value.elements.as_ref()) {
+            [Some(target), Some(golden)] => elements_measured([target.view(), golden.view()]),
+            _ => measured(slots)?,
+        };
+        // That they are not alike is an answer as well.
+        let (evidence, metrics) = found.unwrap_or_default();
+        Ok::<_, Unreadable>(Fact {
+            metrics,
+            numbers: [facts::number_of(&evidence)].into(),
+            bytes: Box::default(),
+        })
+    });
+    let fact = fact.ok()?;
+    let evidence = facts::evidence_of(fact.numbers.first().copied().unwrap_or_default());
+    (evidence != Evidence::None).then_some((evidence, fact.metrics))
+}
+
+/// Elements cannot be read.
+struct Unreadable;
+
 /// Whether quantised values, of which one side has the signed form, are the same in any order:
 /// where an engine moves them, it brings channels last as well.
-fn are_same_bytes(slots: [&ExecutionSlot; 2]) -> bool {
+fn are_same_bytes(dumps: [&ComparedDump; 2], slots: [&ExecutionSlot; 2]) -> bool {
+    let both = [0, 1].map(|i| (dumps[i], slots[i]));
+    let fact = facts::of_pair(FactKind::SameBytes, both, None, || {
+        let is_same = have_same_bytes(slots).ok_or(Unreadable)?;
+        Ok::<_, Unreadable>(Fact {
+            numbers: [u64::from(is_same)].into(),
+            ..Fact::default()
+        })
+    });
+    fact.is_ok_and(|fact| *fact.numbers == [1])
+}
+
+/// The same by their elements; none where those of one cannot be read.
+fn have_same_bytes(slots: [&ExecutionSlot; 2]) -> Option<bool> {
     let sorted = slots.map(|slot| {
         let loaded = slot.load(None).ok()?;
         let is_unsigned = loaded.dtype() == DType::U8;
@@ -287,25 +326,29 @@ fn are_same_bytes(slots: [&ExecutionSlot; 2]) -> bool {
         Some(elements)
     });
     let [Some(a), Some(b)] = sorted else {
-        return false;
+        return None;
     };
     let steps = || a.iter().zip(&b).map(|(a, b)| a.abs_diff(*b));
     let n_apart = steps().filter(|step| *step > 0).count();
-    a.len() == b.len()
+    let is_same = a.len() == b.len()
         && steps().all(|step| step <= 1)
-        && n_apart as f64 <= STEPS_SHARE_MAX * a.len() as f64
+        && n_apart as f64 <= STEPS_SHARE_MAX * a.len() as f64;
+    Some(is_same)
 }
 
-/// How far apart two slots are, whatever their extents.
-fn measured([target, golden]: [&ExecutionSlot; 2]) -> Option<(Evidence, Metrics)> {
+/// How far apart two slots are, whatever their extents; nothing if they are not alike.
+fn measured(
+    [target, golden]: [&ExecutionSlot; 2],
+) -> Result<Option<(Evidence, Metrics)>, Unreadable> {
     if !(target.has_elements && golden.has_elements) {
-        let StatisticsOutcome::Measured(found) = compare_numbers(target, golden, true) else {
-            return None;
+        return match compare_numbers(target, golden, true) {
+            StatisticsOutcome::Measured(found) => Ok(Some((found.evidence, found.metrics))),
+            StatisticsOutcome::Unreadable(..) => Err(Unreadable),
+            StatisticsOutcome::Shape | StatisticsOutcome::Nothing(_) => Ok(None),
         };
-        return Some((found.evidence, found.metrics));
     }
-    let (a, b) = (target.load(None).ok()?, golden.load(None).ok()?);
-    elements_measured([a.view(), b.view()])
+    let [a, b] = [target, golden].map(|slot| slot.load(None).map_err(|_| Unreadable));
+    Ok(elements_measured([a?.view(), b?.view()]))
 }
 
 fn elements_measured([a, b]: [TensorView<'_>; 2]) -> Option<(Evidence, Metrics)> {

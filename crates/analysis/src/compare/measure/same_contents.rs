@@ -11,6 +11,7 @@ use opscope_tensor::difference::TensorDifference;
 
 use super::{Metrics, SlotPair, slot_of};
 use crate::compare::matching::MatchedDumps;
+use crate::compare::parts::facts::Fact;
 use crate::compare::side::{ExecutionSlot, SlotFacts};
 use crate::compare::slot_ranks::SlotRanks;
 
@@ -44,6 +45,25 @@ impl PairNumbers {
             histogram: histogram.into(),
             n_bytes,
             ranks: None,
+        }
+    }
+
+    /// The bytes first, then the histogram.
+    pub(super) fn into_fact(self) -> Fact {
+        let numbers = [&[self.n_bytes], &self.histogram[..]].concat();
+        Fact {
+            metrics: self.metrics,
+            numbers: numbers.into(),
+            bytes: Box::default(),
+        }
+    }
+
+    pub(super) fn from_fact(fact: Fact) -> PairNumbers {
+        let (n_bytes, histogram) = fact.numbers.split_first().unwrap_or((&0, &[]));
+        PairNumbers {
+            metrics: fact.metrics,
+            histogram: histogram.into(),
+            n_bytes: *n_bytes,
         }
     }
 }

@@ -2,7 +2,7 @@
 //! a model. Each operator carries the names of those that it was made of, each of its outputs the
 //! operator and output that it was.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use opscope_store::regular_file;
@@ -23,7 +23,7 @@ const ORIGIN_INDEX: &str = "_datadump_origin_output_index";
 /// The operators of a model with those that each was fused from.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FusionRules {
-    operators: HashMap<String, FusedOperator>,
+    operators: BTreeMap<String, FusedOperator>,
 }
 
 /// An operator with those that it was made of.
