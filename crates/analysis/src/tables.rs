@@ -27,6 +27,7 @@ use opscope_store::{StoreError, reader, remote};
 
 use self::derived::DerivedTables;
 use self::parts::{DumpParts, Fingerprints, TablePart};
+use crate::Shard;
 use crate::error_chain::chain;
 use crate::job;
 
@@ -46,7 +47,7 @@ const SOURCES_KEY: &str = "opscope.sources";
 const PROBLEMS_KEY: &str = "opscope.problems";
 
 /// How tables are made.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct TablesOptions {
     /// Threads to work on.
     pub n_threads: usize,
@@ -54,6 +55,33 @@ pub struct TablesOptions {
     pub has_stats: bool,
     /// Permissions of new files.
     pub modes: PermissionModes,
+    /// Which parts are made.
+    pub share: TablesShare,
+}
+
+/// The parts of a dump's tables that a process makes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum TablesShare {
+    /// All, with what is common to them; what is there of them stays.
+    #[default]
+    All,
+    /// Those that fall to one of several processes.
+    Shard(Shard),
+    /// The one with this name.
+    Part(String),
+    /// None: all have to be there, and what is common to them is made.
+    Merge,
+}
+
+/// A part of a dump's tables.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TablesUnit {
+    /// Its name, which is that of its files without their extension.
+    pub name: String,
+    /// Bytes of the files that say what is in it.
+    pub n_bytes: u64,
+    /// Whether it is there, made from the files that the dump has now.
+    pub is_current: bool,
 }
 
 /// The outcome of [`write_tables`].
@@ -69,6 +97,8 @@ pub struct TablesReport {
     pub n_rows: u64,
     /// Tensors whose statistics were computed.
     pub n_computed: u64,
+    /// Names of parts that should have been there, and were not made.
+    pub missing: Vec<String>,
     /// Everything that could not be read or written.
     pub errors: Vec<String>,
     /// Files that were not read as a part of the dump.
@@ -106,9 +136,16 @@ pub fn write_tables(
     } else {
         options.n_threads
     };
-    let outcomes = job::map(&parts.parts, n_parts_at_once, |part| {
-        place.write_part(&parts, part)
-    });
+    if options.share == TablesShare::Merge {
+        report.missing = place.missing(&parts);
+    }
+    // Of what is not whole nothing is told but what is missing.
+    let own = if report.missing.is_empty() {
+        place.own_parts(&parts)
+    } else {
+        Vec::new()
+    };
+    let outcomes = job::map(&own, n_parts_at_once, |part| place.write_part(&parts, part));
     for outcome in outcomes {
         match outcome {
             Ok(outcome) => report.add(outcome),
@@ -116,10 +153,40 @@ pub fn write_tables(
         }
     }
     report.sources = parts.common_fingerprint();
+    let is_all = matches!(options.share, TablesShare::All | TablesShare::Merge);
+    if !(is_all && report.missing.is_empty()) {
+        // What is common to all parts is left to whoever has all.
+        return Ok(report);
+    }
     // Last, so that a dump that cannot be read today takes nothing away.
     report.n_removed = place.remove_others(&parts)?;
     PartRanges::update(out, TABLES[0], label, place.creator)?;
     Ok(report)
+}
+
+/// The parts that the tables of a dump have.
+///
+/// # Errors
+/// As [`write_tables`].
+pub fn tables_units(
+    path: &Path,
+    label: &str,
+    out: &Path,
+    options: &TablesOptions,
+) -> Result<Vec<TablesUnit>, StoreError> {
+    let parts = open_parts(path, label, options.n_threads)?;
+    let place = TablesPlace {
+        out,
+        label,
+        creator: &Creator::in_dump(out, options.modes),
+        options,
+    };
+    let units = parts.parts.iter().map(|part| TablesUnit {
+        name: part.name.clone(),
+        n_bytes: parts.n_bytes(part),
+        is_current: place.current(&parts, part).is_some(),
+    });
+    Ok(units.collect())
 }
 
 /// Lists a dump and its parts.
@@ -196,6 +263,39 @@ struct TablesPlace<'a> {
 impl TablesPlace<'_> {
     fn file(&self, table: &str, part: &TablePart) -> PathBuf {
         part_file(self.out, table, self.label, part)
+    }
+
+    /// The parts that this process makes.
+    fn own_parts<'p>(&self, parts: &'p DumpParts) -> Vec<&'p TablePart> {
+        match &self.options.share {
+            TablesShare::All | TablesShare::Merge => parts.parts.iter().collect(),
+            // By the sizes of the tables, which tell how many tensors there are.
+            TablesShare::Shard(shard) => {
+                let sizes: Vec<u64> = parts.parts.iter().map(|part| parts.n_bytes(part)).collect();
+                let own = shard.share(&sizes).into_iter();
+                own.map(|at| &parts.parts[at]).collect()
+            }
+            TablesShare::Part(name) => {
+                let named = parts.parts.iter();
+                named.filter(|part| part.name == *name).collect()
+            }
+        }
+    }
+
+    /// Names of parts that are not there, or were made from other files.
+    fn missing(&self, parts: &DumpParts) -> Vec<String> {
+        let gone = parts.parts.iter();
+        let gone = gone.filter(|part| self.current(parts, part).is_none());
+        gone.map(|part| part.name.clone()).collect()
+    }
+
+    fn current(&self, parts: &DumpParts, part: &TablePart) -> Option<SlotTable> {
+        let sources = parts.fingerprints(part);
+        current_part(
+            &self.file(TABLES[0], part),
+            &sources,
+            self.options.has_stats,
+        )
     }
 
     fn write_part(&self, parts: &DumpParts, part: &TablePart) -> Result<PartOutcome, StoreError> {

@@ -1,5 +1,6 @@
 //! One module for each command.
 
+pub(crate) mod cluster;
 pub(crate) mod compare;
 pub(crate) mod config;
 pub(crate) mod convert;

@@ -17,7 +17,7 @@ use std::ffi::OsString;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    compare, config, convert, diff, dump, gears, index, msaccucmp, nan, op, overflow, ranks,
+    cluster, compare, config, convert, diff, dump, gears, index, msaccucmp, nan, op, overflow, ranks,
     replay, sensitivity, show, sql, view,
 };
 use crate::console::tell;
@@ -81,7 +81,10 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
             if has_urls && !ends_itself {
                 signals::clean_before_the_end();
             }
-            execute(&cli.command)
+            match cluster_of(&cli.command) {
+                Some(_) => ended(cluster::hand_over(&arguments[1..])),
+                None => execute(&cli.command),
+            }
         }
         Err(error) => {
             // There is nobody to tell that the output is closed.
@@ -147,6 +150,20 @@ fn execute(command: &CliCommand) -> u8 {
         CliCommand::Sensitivity(arguments) => sensitivity::run(arguments),
         CliCommand::Msaccucmp(arguments) => msaccucmp::run(arguments),
     };
+    ended(result)
+}
+
+/// The cluster that a command is to be done on.
+fn cluster_of(command: &CliCommand) -> Option<&str> {
+    match command {
+        CliCommand::Compare(arguments) => arguments.cluster(),
+        CliCommand::Index(arguments) => arguments.cluster(),
+        _ => None,
+    }
+}
+
+/// The exit code of a command, whose error is told.
+fn ended(result: Result<(), CommandFailure>) -> u8 {
     match result {
         Ok(()) => 0,
         Err(failure) => report(&failure),

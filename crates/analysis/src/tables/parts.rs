@@ -54,7 +54,7 @@ impl Fingerprints {
 
 enum PartSource {
     /// A step of the native form, with the name of its run.
-    Native(NativeStep, String),
+    Native(Box<NativeStep>, String),
     /// Executions of another form, in order.
     Runs(Vec<usize>),
 }
@@ -82,7 +82,7 @@ impl DumpParts {
             }
             TablePart {
                 name: part_name(&names),
-                source: PartSource::Native(step, run),
+                source: PartSource::Native(Box::new(step), run),
             }
         });
         let parts: Vec<TablePart> = parts.collect();
@@ -186,6 +186,13 @@ impl DumpParts {
             with_stats: digest(true),
             without: digest(false),
         }
+    }
+
+    /// Bytes of the files that a part is made from.
+    pub(super) fn n_bytes(&self, part: &TablePart) -> u64 {
+        let sources = self.sources(part).into_iter();
+        let sizes = sources.filter_map(|path| Some(remote::metadata(path).ok()?.len()));
+        sizes.sum()
     }
 
     /// One digest for all parts.

@@ -5,8 +5,10 @@ mod layout;
 mod outcome;
 mod partners;
 mod reports;
+pub(super) mod sharing;
 mod terminal;
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -21,9 +23,11 @@ use serde_json::Value;
 
 use self::outcome::FailOn;
 use self::reports::ReportArguments;
+use self::sharing::{SharedOutcome, SharingArguments};
 use crate::arguments::{NumberRanges, rank_ranges, step_ranges};
 use crate::commands::saved_result::{self, program};
 use crate::commands::view::{self, ServerArguments};
+use crate::console;
 use crate::exit::{CommandFailure, UNREADABLE, USAGE};
 use crate::progress;
 
@@ -65,13 +69,15 @@ pub(crate) struct CompareArguments {
     view: bool,
     #[command(flatten)]
     server: ServerArguments,
+    #[command(flatten)]
+    sharing: SharingArguments,
     // Last, as their headings hold for all that follows.
     #[command(flatten)]
     options: ComparisonArguments,
 }
 
 /// Options without a meaning for a result whose numbers are there.
-const MEASURING: [&str; 12] = [
+const MEASURING: [&str; 18] = [
     "mapping",
     "whole",
     "fusion",
@@ -84,6 +90,12 @@ const MEASURING: [&str; 12] = [
     "filter",
     "op_type",
     "outputs_only",
+    "parts",
+    "shard",
+    "unit",
+    "list_units",
+    "merge",
+    "on",
 ];
 
 /// How dumps are compared, and what becomes of the result.
@@ -153,6 +165,13 @@ struct PartArguments {
     outputs_only: bool,
 }
 
+impl CompareArguments {
+    /// The cluster that the work is to be done on.
+    pub(crate) fn cluster(&self) -> Option<&str> {
+        self.sharing.pace.on.as_deref()
+    }
+}
+
 /// The option that judging anew replaces.
 const THRESHOLDS: &str = "thresholds";
 
@@ -175,7 +194,14 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<(), CommandFailure> {
                 // to correct would take long for nothing.
                 return partners::export(&mapping, path, options.reports.is_replacing());
             }
-            progress::with_spinner("comparing", || run::run(&request)).map_err(failure)?
+            let shared = progress::with_spinner("comparing", || arguments.sharing.run(&request));
+            match shared? {
+                Some(SharedOutcome::Lines(lines)) => return print_lines(&lines),
+                Some(SharedOutcome::Whole(comparison)) => *comparison,
+                None => {
+                    progress::with_spinner("comparing", || run::run(&request)).map_err(failure)?
+                }
+            }
         }
         // clap has seen to it.
         (None, ..) => {
@@ -199,6 +225,14 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<(), CommandFailure> {
         0 => Ok(()),
         code => Err(CommandFailure::silent(code)),
     }
+}
+
+/// Prints values as JSON, one to a line.
+fn print_lines(lines: &[Value]) -> Result<(), CommandFailure> {
+    for value in lines {
+        writeln!(console::json_out(), "{value}")?;
+    }
+    Ok(())
 }
 
 impl ComparisonArguments {

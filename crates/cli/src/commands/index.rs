@@ -4,11 +4,11 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use opscope_analysis::compare::report::ComparedRuns;
-use opscope_analysis::default_jobs;
 use opscope_analysis::tables::{
-    COMPARE_TABLE, ComparePart, TABLES, TablesOptions, TablesReport, run_names, write_tables,
-    write_views,
+    COMPARE_TABLE, ComparePart, TABLES, TablesOptions, TablesReport, TablesShare, run_names,
+    tables_units, write_tables, write_views,
 };
+use opscope_analysis::{Shard, default_jobs};
 use opscope_store::atomic_file::Creator;
 use opscope_store::remote;
 use opscope_store::tree::own;
@@ -16,6 +16,7 @@ use serde_json::json;
 
 use crate::arguments::ModeArguments;
 use crate::commands::compare;
+use crate::commands::compare::sharing::PaceArguments;
 use crate::console::{self, line, tell};
 use crate::exit::{CommandFailure, PARTIAL, UNREADABLE, USAGE, check_path};
 use crate::{format, passed_over};
@@ -54,6 +55,50 @@ pub(crate) struct IndexArguments {
     json: bool,
     #[command(flatten)]
     modes: ModeArguments,
+    #[command(flatten)]
+    sharing: TableSharingArguments,
+}
+
+/// How work is shared with other processes and machines.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Sharing")]
+struct TableSharingArguments {
+    /// Make the parts that fall to process I of N, counted from 0
+    #[arg(long, value_name = "I/N", conflicts_with_all = ["unit", "merge", "compare"])]
+    shard: Option<Shard>,
+    /// Make the part of this unit, as `--list-units` calls it
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["merge", "compare"])]
+    unit: Option<String>,
+    /// List the units as JSON, one to a line, with their sizes and states, and make nothing
+    #[arg(long, conflicts_with_all = ["shard", "unit", "merge", "compare"])]
+    list_units: bool,
+    /// Make what is common to parts that are all there; without it, those that are not are made
+    #[arg(long)]
+    merge: bool,
+    #[command(flatten)]
+    pace: PaceArguments,
+}
+
+impl IndexArguments {
+    /// The cluster that the work is to be done on.
+    pub(crate) fn cluster(&self) -> Option<&str> {
+        self.sharing.pace.on.as_deref()
+    }
+}
+
+impl TableSharingArguments {
+    /// The part of a dump's tables that this process makes; none of a dump that a unit is not of.
+    fn share(&self, label: &str) -> Option<TablesShare> {
+        if let Some(unit) = &self.unit {
+            let (of, part) = unit.split_once('/')?;
+            return (of == label).then(|| TablesShare::Part(part.to_owned()));
+        }
+        Some(match self.shard {
+            Some(shard) => TablesShare::Shard(shard),
+            None if self.merge => TablesShare::Merge,
+            None => TablesShare::All,
+        })
+    }
 }
 
 pub(crate) fn run(arguments: &IndexArguments) -> Result<(), CommandFailure> {
@@ -65,20 +110,21 @@ pub(crate) fn run(arguments: &IndexArguments) -> Result<(), CommandFailure> {
     if arguments.compare {
         check_compared(&arguments.dumps)?;
     }
+    let sharing = &arguments.sharing;
+    sharing.pace.keep()?;
     let options = TablesOptions {
         n_threads: arguments.jobs.unwrap_or_else(default_jobs).max(1),
         has_stats: arguments.stats,
         modes: arguments.modes.modes(),
+        share: TablesShare::All,
     };
-    let mut reports = Vec::new();
-    for (dump, label) in arguments.dumps.iter().zip(run_names(&arguments.dumps)) {
-        let report = write_tables(dump, &label, &out, &options)?;
-        // A wrong path would go unnoticed among several.
-        if report.n_parts() == 0 && report.errors.is_empty() {
-            return Err(CommandFailure::nothing_at(dump, &report.passed_over));
-        }
-        reports.push((dump, label, report));
+    if sharing.list_units {
+        return list_units(arguments, &out, &options);
     }
+    let reports = write_all(arguments, &out, &options)?;
+    // Views, and the comparison, are for whoever has all parts.
+    let is_part = sharing.shard.is_some() || sharing.unit.is_some();
+    check_missing(&reports)?;
     if let ([target, golden], true) = (&reports[..], arguments.compare) {
         let dumps = [target, golden].map(|(dump, ..)| dump.as_path());
         let runs = ComparedRuns {
@@ -88,9 +134,11 @@ pub(crate) fn run(arguments: &IndexArguments) -> Result<(), CommandFailure> {
         let part = ComparePart::new(&out, runs, [&target.2, &golden.2]);
         write_comparison(&part, dumps, &options)?;
     }
-    // After the tables: a view over none would be an error in DuckDB.
-    let creator = Creator::in_dump(&out, options.modes);
-    write_views(&out, &creator)?;
+    if !is_part {
+        // After the tables: a view over none would be an error in DuckDB.
+        let creator = Creator::in_dump(&out, options.modes);
+        write_views(&out, &creator)?;
+    }
     print(arguments, &out, &reports)?;
     let n_parts: u64 = reports.iter().map(|(_, _, report)| report.n_parts()).sum();
     if reports
@@ -101,6 +149,77 @@ pub(crate) fn run(arguments: &IndexArguments) -> Result<(), CommandFailure> {
     }
     let code = if n_parts == 0 { UNREADABLE } else { PARTIAL };
     Err(CommandFailure::silent(code))
+}
+
+/// The tables of each dump, as far as this process makes them.
+fn write_all<'a>(
+    arguments: &'a IndexArguments,
+    out: &Path,
+    options: &TablesOptions,
+) -> Result<Vec<(&'a PathBuf, String, TablesReport)>, CommandFailure> {
+    let mut reports = Vec::new();
+    for (dump, label) in arguments.dumps.iter().zip(run_names(&arguments.dumps)) {
+        let Some(share) = arguments.sharing.share(&label) else {
+            continue;
+        };
+        // A share may be empty.
+        let is_whole = share == TablesShare::All;
+        let options = TablesOptions {
+            share,
+            ..options.clone()
+        };
+        let report = write_tables(dump, &label, out, &options)?;
+        // A wrong path would go unnoticed among several.
+        if is_whole && report.n_parts() == 0 && report.errors.is_empty() {
+            return Err(CommandFailure::nothing_at(dump, &report.passed_over));
+        }
+        reports.push((dump, label, report));
+    }
+    let n_parts: u64 = reports.iter().map(|(_, _, report)| report.n_parts()).sum();
+    let has_errors = reports.iter().any(|(.., report)| !report.errors.is_empty());
+    match &arguments.sharing.unit {
+        Some(unit) if n_parts == 0 && !has_errors => {
+            let message = format!("the dumps have no unit `{unit}`");
+            Err(CommandFailure::message(USAGE, message))
+        }
+        _ => Ok(reports),
+    }
+}
+
+/// Refuses tables of which parts are missing.
+fn check_missing(reports: &[(&PathBuf, String, TablesReport)]) -> Result<(), CommandFailure> {
+    let missing: Vec<String> = reports
+        .iter()
+        .flat_map(|(_, label, report)| report.missing.iter().map(move |part| (label, part)))
+        .map(|(label, part)| format!("{label}/{part}"))
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let count = format::count(missing.len() as u64, "part");
+    let message = format!("{count} missing: {}", missing.join(", "));
+    Err(CommandFailure::message(PARTIAL, message)
+        .with_hint("without `--merge` they are made by this process"))
+}
+
+/// Prints the units of all dumps, one to a line.
+fn list_units(
+    arguments: &IndexArguments,
+    out: &Path,
+    options: &TablesOptions,
+) -> Result<(), CommandFailure> {
+    for (dump, label) in arguments.dumps.iter().zip(run_names(&arguments.dumps)) {
+        for unit in tables_units(dump, &label, out, options)? {
+            let state = if unit.is_current { "done" } else { "missing" };
+            let line = json!({
+                "unit": format!("{label}/{}", unit.name),
+                "bytes": unit.n_bytes,
+                "state": state,
+            });
+            writeln!(console::json_out(), "{line}")?;
+        }
+    }
+    Ok(())
 }
 
 /// Refuses `--compare` of another number of dumps.

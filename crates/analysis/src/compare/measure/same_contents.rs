@@ -64,6 +64,7 @@ impl PairNumbers {
             metrics: fact.metrics,
             histogram: histogram.into(),
             n_bytes: *n_bytes,
+            ranks: None,
         }
     }
 }

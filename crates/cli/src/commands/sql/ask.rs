@@ -10,7 +10,7 @@ use anyhow::anyhow;
 use opscope_analysis::compare::report::ComparedRuns;
 use opscope_analysis::default_jobs;
 use opscope_analysis::tables::{
-    ComparePart, TablesOptions, TablesReport, labels_in, run_names, write_tables,
+    ComparePart, TablesOptions, TablesReport, TablesShare, labels_in, run_names, write_tables,
 };
 use opscope_sql::{SqlAnswer, SqlDatabase, SqlError, SqlOptions, TableSource};
 use opscope_store::atomic_file::Creator;
@@ -111,6 +111,7 @@ impl PreparedTables {
             n_threads,
             has_stats: arguments.stats,
             modes: arguments.modes.modes(),
+            share: TablesShare::All,
         };
         let labels = run_names(&arguments.dumps);
         let mut reports = Vec::new();
