@@ -101,6 +101,8 @@ const TERMINAL_MODULES: &[&str] = &[
     "_warning.py",
     "acl/_log.py",
     "acl/util.py",
+    "cluster/_progress.py",
+    "cluster/_tasks.py",
     "torch/_dump.py",
     "torch/_printing.py",
     "torchair/core/utils.py",

@@ -29,7 +29,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use array::NumpyElements;
-use compare::{DumpComparison, compare_dumps, judge_saved};
+use compare::{DumpComparison, compare_dumps, judge_saved, merge_parts};
 use convert::convert_files;
 use error::ExceptionContent;
 use model::model_inputs;
@@ -44,6 +44,7 @@ pub(crate) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
         open_url,
         convert_files,
         compare_dumps,
+        merge_parts,
         judge_saved,
         model_inputs,
         view_dumps,

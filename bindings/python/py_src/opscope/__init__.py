@@ -4,7 +4,8 @@
 `opscope.compare` says where one dump stops being another, and `opscope.view` shows it as a page in the browser.
 `opscope.acl` has the names of Huawei's pyACL and runs ONNX models on the CPU. `opscope.torch` dumps models of PyTorch
 while `torch.compile` runs them. `opscope.torchair` has the names of TorchAir, Huawei's backend for `torch.compile`.
-`opscope.mindspore` takes MindSpore's dump configurations for models of PyTorch.
+`opscope.mindspore` takes MindSpore's dump configurations for models of PyTorch. `opscope.cluster` compares and indexes
+dumps on a Ray cluster.
 `python -m opscope` is the command line.
 
 Importing this package loads nothing else; what it offers is loaded when it is first asked for.
@@ -31,6 +32,7 @@ __all__ = [
     "View",
     "__version__",
     "acl",
+    "cluster",
     "compare",
     "convert",
     "mindspore",
@@ -39,7 +41,7 @@ __all__ = [
     "view",
 ]
 
-_PACKAGES = ("acl", "mindspore", "torch", "torchair")
+_PACKAGES = ("acl", "cluster", "mindspore", "torch", "torchair")
 # Where each name comes from.
 _NAMES = {
     "AccessError": "_errors",

@@ -1,4 +1,5 @@
 from . import acl as acl
+from . import cluster as cluster
 from . import mindspore as mindspore
 from . import torch as torch
 from . import torchair as torchair

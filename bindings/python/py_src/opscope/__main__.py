@@ -23,6 +23,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             # Python code runs, so that signals stay Python's.
             _open_standard_streams()
             return _diff_command.run(given[1:])
+    if any(word == "--on" or word.startswith("--on=") for word in given):
+        from opscope.cluster import _command
+
+        if _command.is_ours(given):
+            _open_standard_streams()
+            return _command.run(given)
     _behave_like_a_program()
     from opscope._native import command_line
 

@@ -3,11 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use opscope_analysis::compare::document::read_document;
+use opscope_analysis::compare::parts::merge::{MissingParts, merge};
+use opscope_analysis::compare::parts::units::PartsError;
 use opscope_analysis::compare::report::{self, ReportError, ReportFormat, json, words};
 use opscope_analysis::compare::run::{self, CompareError, VerdictOptions};
 use opscope_analysis::compare::verdict::Thresholds;
 use opscope_analysis::compare::{Selection, SkipPattern, matching, result};
 use opscope_analysis::default_jobs;
+use opscope_store::atomic_file::{Creator, PermissionModes};
 use opscope_tensor::difference;
 use opscope_view::report as view_report;
 use opscope_view::{ViewError, ViewedRuns};
@@ -60,8 +63,46 @@ pub(super) fn compare_dumps(
     request: CompareRequest,
     judgement: JudgementRequest,
 ) -> PyResult<DumpComparison> {
+    let request = comparison_request(py, request, judgement)?;
+    match work(py, || run::run(&request))? {
+        Ok(comparison) => Ok(DumpComparison {
+            comparison,
+            dumps: Some([request.target, request.golden]),
+        }),
+        Err(error) => Err(described(error).raise(py)),
+    }
+}
+
+/// Compares two dumps by the parts that tasks on other machines made in `parts`.
+#[pyfunction]
+pub(super) fn merge_parts(
+    py: Python<'_>,
+    request: CompareRequest,
+    judgement: JudgementRequest,
+    parts: PathBuf,
+) -> PyResult<DumpComparison> {
+    let request = comparison_request(py, request, judgement)?;
+    let creator = Creator::new(PermissionModes::default());
+    let merged = work(py, || {
+        merge(&request, &parts, &creator, MissingParts::Refuse)
+    })?;
+    match merged {
+        Ok(merged) => Ok(DumpComparison {
+            comparison: merged.comparison,
+            dumps: Some([request.target, request.golden]),
+        }),
+        Err(PartsError::Compare(error)) => Err(described(error).raise(py)),
+        Err(error) => Err(ExceptionContent::nothing(super::error::chain(&error), parts).raise(py)),
+    }
+}
+
+fn comparison_request(
+    py: Python<'_>,
+    request: CompareRequest,
+    judgement: JudgementRequest,
+) -> PyResult<run::ComparisonRequest> {
     let one = |numbers: Vec<u64>| numbers.into_iter().map(|n| n..=n).collect();
-    let request = run::ComparisonRequest {
+    Ok(run::ComparisonRequest {
         target: request.target,
         golden: request.golden,
         reference: request.reference,
@@ -82,14 +123,7 @@ pub(super) fn compare_dumps(
         judging: judging(py, judgement)?,
         program: format!("opscope {}", env!("CARGO_PKG_VERSION")),
         options: Vec::new(),
-    };
-    match work(py, || run::run(&request))? {
-        Ok(comparison) => Ok(DumpComparison {
-            comparison,
-            dumps: Some([request.target, request.golden]),
-        }),
-        Err(error) => Err(described(error).raise(py)),
-    }
+    })
 }
 
 /// Judges a saved result anew.
