@@ -1,6 +1,7 @@
-//! `cargo xtask bench [capture] [compare] [convert] [diff] [engines] [index] [mindspore] [scale] [stats] [torch] [view] [write]`:
+//! `cargo xtask bench [capture] [cluster] [compare] [convert] [diff] [engines] [index] [mindspore] [scale] [stats] [torch] [view] [write]`:
 //! the benchmarks.
 
+mod cluster;
 mod compare;
 mod diff;
 mod index;
@@ -30,6 +31,9 @@ pub(crate) fn run(filters: &[String]) -> Result<()> {
     let is_wanted = |name: &str| filters.is_empty() || filters.iter().any(|f| f == name);
     if is_wanted("capture") {
         run_stage("capture", capture()?)?;
+    }
+    if is_wanted("cluster") {
+        cluster::run()?;
     }
     if is_wanted("compare") {
         compare::run()?;

@@ -32,8 +32,8 @@ const E2E_REQUIREMENTS: &str = "tests/e2e/requirements.txt";
 const USAGE: &str = "usage: cargo xtask COMMAND
 
   test    everything: formatting, lints, invariants, tests, documentation, fuzz targets, and the
-          comparison with ONNX Runtime, and the Python package, with PyTorch as well (installs
-          what they need into target/python)
+          comparison with ONNX Runtime, and the Python package, with Ray and PyTorch as well
+          (installs what they need into target/python)
   check   formatting, lints and invariants only
   tidy    invariants only: dependencies, places, names, comments, rings of imports
   e2e     the comparison with ONNX Runtime only
@@ -43,6 +43,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   page    builds the page of `opscope view` from `web/`, with npm, for the binary to hold
   browser the tests of the page in a browser only
   python  the tests of the Python package only, without those of torch
+  ray     the tests of work that processes and a Ray cluster share only
   torch   the tests of the Python package with PyTorch only
   wheel   a wheel of the Python package, in target/wheels; options go to maturin
   bench   benchmarks; every one checks its answer. MINDSPORE_PYTHON names a Python with MindSpore,
@@ -63,6 +64,7 @@ fn main() -> ExitCode {
         "page" => page::build(),
         "browser" => page_in_browser(),
         "python" => package::test(),
+        "ray" => package::test_ray(),
         "torch" => package::test_torch(),
         "wheel" => package::wheel(&std::env::args().skip(2).collect::<Vec<_>>()),
         "bench" => bench::run(&std::env::args().skip(2).collect::<Vec<_>>()),
@@ -124,6 +126,7 @@ fn test() -> Result<()> {
     page::test_in_browser()?;
     conformance::run_sample()?;
     package::test()?;
+    package::test_ray()?;
     package::test_torch()
 }
 

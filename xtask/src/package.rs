@@ -22,6 +22,9 @@ const SMOKE_TEST: &str = "import opscope.acl as acl; \
 /// Requirements of the tests with PyTorch: it alone takes gigabytes.
 const TORCH_REQUIREMENTS: &str = "tests/torch/requirements.txt";
 
+/// Requirements of the tests with a Ray cluster.
+pub(crate) const RAY_REQUIREMENTS: &str = "tests/ray/requirements.txt";
+
 /// Runs the tests of the package that need no framework.
 pub(crate) fn test() -> Result<()> {
     place_module("debug")?;
@@ -36,6 +39,12 @@ pub(crate) fn test_torch() -> Result<()> {
         TORCH_REQUIREMENTS,
         "tests/torch",
     )
+}
+
+/// Runs the tests of work that processes and the nodes of a Ray cluster share.
+pub(crate) fn test_ray() -> Result<()> {
+    place_module("debug")?;
+    pytest("shared work, and Ray", RAY_REQUIREMENTS, "tests/ray")
 }
 
 /// Runs the tests of a folder in Python with the package's source and the packages of a
