@@ -284,6 +284,7 @@ impl TablesPlace<'_> {
 
     /// Names of parts that are not there, or were made from other files.
     fn missing(&self, parts: &DumpParts) -> Vec<String> {
+        // By the files of today: a part of yesterday's dump is as good as none.
         let gone = parts.parts.iter();
         let gone = gone.filter(|part| self.current(parts, part).is_none());
         gone.map(|part| part.name.clone()).collect()

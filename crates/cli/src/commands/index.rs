@@ -90,6 +90,7 @@ impl TableSharingArguments {
     /// The part of a dump's tables that this process makes; none of a dump that a unit is not of.
     fn share(&self, label: &str) -> Option<TablesShare> {
         if let Some(unit) = &self.unit {
+            // The name of a dump has no slash, and that of a part none either.
             let (of, part) = unit.split_once('/')?;
             return (of == label).then(|| TablesShare::Part(part.to_owned()));
         }
@@ -124,6 +125,7 @@ pub(crate) fn run(arguments: &IndexArguments) -> Result<(), CommandFailure> {
     let reports = write_all(arguments, &out, &options)?;
     // Views, and the comparison, are for whoever has all parts.
     let is_part = sharing.shard.is_some() || sharing.unit.is_some();
+    // Before anything common is made: views over half of the tables would look whole.
     check_missing(&reports)?;
     if let ([target, golden], true) = (&reports[..], arguments.compare) {
         let dumps = [target, golden].map(|(dump, ..)| dump.as_path());

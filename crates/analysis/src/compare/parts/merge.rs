@@ -50,6 +50,7 @@ pub fn merge(
     for (unit, plan) in units.units().iter().zip(units.plans()) {
         let found = match (plan.read(dir), &mut missing) {
             (Ok(found), _) => found,
+            // All are named, and not only the first.
             (Err(state), MissingParts::Refuse) => {
                 gone.push(told(&plan, &state));
                 continue;

@@ -124,6 +124,7 @@ fn encode(key: [u8; N_KEY_BYTES], facts: &[(FactKey, Fact)]) -> Vec<u8> {
 }
 
 fn number_of_layout(layout: Layout) -> u8 {
+    // Versions with other lists have other keys, so that a position is enough.
     let position = Layout::ALL.iter().position(|known| *known == layout);
     position.map_or(NO_LAYOUT, |position| position as u8)
 }

@@ -108,6 +108,7 @@ impl DumpSteps {
         match &self.source {
             StepSource::Native(steps) => steps.keys().copied().collect(),
             StepSource::Whole(side) => {
+                // Constants of a graph have no step, and are a place of their own.
                 let runs = side.runs.iter();
                 runs.map(|run| (run.place.rank, run.place.step)).collect()
             }
@@ -128,6 +129,7 @@ impl DumpSteps {
                 ComparedDump::open_listing(&self.root, listing, n_threads)
             }
             StepSource::Whole(side) => {
+                // The others are still needed for the units that come after this one.
                 let mut side = ComparedDump::clone(side);
                 side.retain_runs(|_, run| (run.place.rank, run.place.step) == place);
                 side

@@ -76,6 +76,7 @@ impl PaceArguments {
             let message = "`--read-limit` is a number of megabytes above 0";
             return Err(CommandFailure::message(USAGE, message));
         }
+        // Of the whole process, whose threads share it.
         limit_reading(Some(limit * MB));
         Ok(())
     }
@@ -104,6 +105,7 @@ impl SharingArguments {
             SharedOutcome::Lines(self.list(request, dir)?)
         } else if let Some(name) = &self.unit {
             let units = ComparisonUnits::list(request).map_err(failure)?;
+            // A task of a cluster does one, and knows of no others.
             let unit = units.named(name).map_err(refused)?;
             let measured = units.measure(unit, dir, &creator).map_err(refused)?;
             tell_damage(&measured);
@@ -144,6 +146,7 @@ impl SharingArguments {
         creator: &Creator,
     ) -> Result<Comparison, CommandFailure> {
         let mut measure = |measured: &MeasuredUnit| tell_damage(measured);
+        // A merge that is asked for must not turn into hours of reading unnoticed.
         let missing = if self.merge {
             MissingParts::Refuse
         } else {
@@ -171,6 +174,7 @@ fn measure_shard(
     let sizes: Vec<u64> = units.plans().iter().map(|plan| plan.n_bytes).collect();
     // Every process comes to the same division, so that none has to be asked.
     let own = shard.share(&sizes);
+    // One unit after the other: the threads share the tensors of each, and memory is that of one.
     let (mut n_made, mut n_bytes) = (0, 0);
     for &at in &own {
         let measured = units
