@@ -17,8 +17,8 @@ use std::ffi::OsString;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    cluster, compare, config, convert, diff, dump, gears, index, msaccucmp, nan, op, overflow, ranks,
-    replay, sensitivity, show, sql, view,
+    cluster, compare, config, convert, diff, dump, gears, index, msaccucmp, nan, op, overflow,
+    ranks, replay, sensitivity, show, sql, view,
 };
 use crate::console::tell;
 use crate::exit::CommandFailure;
