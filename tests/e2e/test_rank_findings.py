@@ -24,7 +24,7 @@ from generate import fault_of_kind, generate
 from native_dump import DumpOptions
 from network import Fault, Mesh, Simulation, ranks_text
 
-FOUND, FINE = 1, 0
+FOUND, FINE, PARTIAL = 1, 0, 4
 
 
 @dataclass(frozen=True)
@@ -421,3 +421,26 @@ def test_overflows_of_several_ranks(tool: Binary, tmp_path: Path) -> None:
         event_dumps.write_record(path.parent, record, task=int(task), stream=int(stream), time=int(time))
     result = found(tool, "overflow", together)
     assert (result["order_of_ranks"], len(result["first"])) == ("not_ordered", 2)
+
+
+# What is inside a fused operator has no partner.
+@pytest.mark.parametrize(("kind", "code"), [("rename", FINE), ("fuse", PARTIAL)])
+@pytest.mark.parametrize("mesh", [Mesh(dp=2, tp=2), Mesh(dp=2, tp=4)], ids=str)
+def test_other_names_are_no_difference(tool: Binary, tmp_path: Path, kind: str, code: int, mesh: Mesh) -> None:
+    """An operator that has another name, or is two in one, computes the same; what is wrong beside it is found."""
+    golden = RunCase(None, mesh, n_steps=2).write(tmp_path / "golden")
+    changed = RunCase(kind, mesh, n_steps=2)
+    done = compared(tool, changed.write(tmp_path / "changed"), golden)
+    assert (done["code"], done["summary"]["level"]) == (code, "pass")
+    flipped = Fault("nan", 3, 1, "layers.0/up")
+    generate(tmp_path / "wrong", mesh, 2, flipped, DumpOptions())
+    done = compared(tool, tmp_path / "wrong", golden)
+    assert (done["code"], done["summary"]["level"]) == (FOUND, "fail")
+    first = done["operators"][done["summary"]["first_failure"]["operator"]]["target"][0]
+    assert (first["op_name"], first["rank"], first["step"]) == (flipped.op_name, flipped.rank, flipped.step)
+
+
+def compared(tool: Binary, target: Path, golden: Path) -> dict[str, Any]:
+    command = tool.command("compare", target, golden, "--json", "-", "--quiet")
+    done = subprocess.run(command, capture_output=True, text=True)
+    return {**json.loads(done.stdout), "code": done.returncode}

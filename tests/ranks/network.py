@@ -206,7 +206,8 @@ class Simulation:
                 f"{name}.part",
                 "dp=S(0),tp=P(sum)",
             )
-            a = h
+            # The fused operator keeps what the gradient needs, and shows it to nobody.
+            a = {r: Value(f"{name}.a", rounded(np.tanh(h[r].array), self.dtype), h[r].placement) for r in ranks}
         else:
             a = self.compute(f"{name}/gelu", "aten.gelu.default", ranks, lambda r: [h[r]], np.tanh, f"{name}.a", hidden)
             y = self.compute(

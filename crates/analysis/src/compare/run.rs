@@ -377,9 +377,8 @@ fn put_ranks_together(
     });
     // Without notes nobody could say how parts fit, and ranks are compared one by one.
     let has_notes = has_placements(target) || has_placements(golden);
-    let is_wanted = request.is_whole
-        || is_noted
-        || (has_notes && whole::layout_of(target) != whole::layout_of(golden));
+    let is_wanted =
+        request.is_whole || is_noted || (has_notes && whole::share_otherwise([target, golden]));
     if is_wanted {
         let [of_target, of_golden] = rules.unwrap_or_default();
         put_together(target, &of_target);

@@ -29,7 +29,7 @@ mod tensor;
 #[cfg(test)]
 mod tests;
 
-pub(in crate::compare) use gather::{has_placements, layout_of, put_together};
+pub(in crate::compare) use gather::{has_placements, put_together, share_otherwise};
 pub(in crate::compare) use measured::{WholeNumbers, differing_parts, measure_whole};
 pub(in crate::compare) use names::name_by_call;
 pub(in crate::compare) use read::read_all;

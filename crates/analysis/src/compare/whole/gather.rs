@@ -7,6 +7,7 @@ use std::sync::Arc;
 use opscope_store::SharedText;
 use opscope_store::reader::ExecutionKind;
 use opscope_store::record::SlotSide;
+use opscope_store::record::parallel::Placement;
 use opscope_tensor::convert::dtype::decode;
 
 use super::note::{FoundPart, TokenMap, assemble};
@@ -328,26 +329,28 @@ pub(in crate::compare) fn has_placements(side: &ComparedDump) -> bool {
     slots.any(|slot| slot.record().placement.is_some())
 }
 
-/// How a side's ranks share its tensors, to be compared with another side.
-pub(in crate::compare) fn layout_of(
-    side: &ComparedDump,
-) -> (BTreeSet<Option<u32>>, BTreeSet<String>) {
-    let ranks = side.runs.iter().map(|run| run.place.rank).collect();
-    let slots = side.runs.iter().flat_map(|run| {
-        let name = &run.op_name;
-        let slots = run.slots.iter();
-        slots.filter_map(move |slot| {
-            let placement = slot.record().placement.as_ref()?;
-            let side = if slot.side == SlotSide::Input {
-                "input"
-            } else {
-                "output"
-            };
-            Some(format!(
-                "{:?} {name} {side}.{} {placement}",
-                run.place.rank, slot.index
-            ))
-        })
+/// Whether two sides have other ranks, or their notes contradict each other. What only one side has,
+/// such as an operator under another name, contradicts nothing.
+pub(in crate::compare) fn share_otherwise([a, b]: [&ComparedDump; 2]) -> bool {
+    let [ranks_a, ranks_b] = [a, b].map(|side| {
+        let ranks = side.runs.iter().map(|run| run.place.rank);
+        ranks.collect::<BTreeSet<_>>()
     });
-    (ranks, slots.collect())
+    let known: HashMap<NotedSlot<'_>, &Placement> = notes(a).collect();
+    let mut others = notes(b);
+    ranks_a != ranks_b
+        || others.any(|(slot, placement)| known.get(&slot).is_some_and(|known| *known != placement))
+}
+
+/// Rank, operator, side and position.
+type NotedSlot<'a> = (Option<u32>, &'a str, SlotSide, u32);
+
+fn notes(side: &ComparedDump) -> impl Iterator<Item = (NotedSlot<'_>, &Placement)> {
+    side.runs.iter().flat_map(|run| {
+        run.slots.iter().filter_map(|slot| {
+            let placement = slot.record().placement.as_deref()?;
+            let place = (run.place.rank, run.op_name.as_str(), slot.side, slot.index);
+            Some((place, placement))
+        })
+    })
 }
