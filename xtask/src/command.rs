@@ -15,6 +15,15 @@ pub(crate) fn root() -> &'static Path {
 pub(crate) fn cargo(args: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(args);
+    // Of this crate. Build scripts that ask for them run anew, with half of all crates behind them,
+    // whenever cargo is called without and with us.
+    let of_us = std::env::vars_os().map(|(name, _)| name).filter(|name| {
+        let name = name.to_string_lossy();
+        name.starts_with("CARGO_MANIFEST_") || name.starts_with("CARGO_PKG_")
+    });
+    for name in of_us {
+        command.env_remove(name);
+    }
     command
 }
 
