@@ -92,7 +92,9 @@ impl StandIns {
         let mut known = lock(&self.dir);
         // The parent's is not this process's to remove.
         if let Some((_, dir)) = known.take_if(|(owner, _)| *owner == std::process::id()) {
-            let _ = fs::remove_dir_all(dir);
+            let _ = fs::remove_dir_all(&dir);
+            // Children that Python forks off end without a word, and have left theirs.
+            temporary::clean_directories(dir.parent().unwrap_or(&dir));
         }
     }
 }
