@@ -32,7 +32,7 @@ mod tests;
 pub(in crate::compare) use gather::{has_placements, put_together, share_otherwise};
 pub(in crate::compare) use measured::{WholeNumbers, differing_parts, measure_whole};
 pub(in crate::compare) use names::name_by_call;
-pub(in crate::compare) use read::read_all;
+pub(in crate::compare) use replicas::read_all;
 pub(in crate::compare) use rules::CheckedRules;
 pub use rules::{
     PaddingSide, RankRules, RenumberRule, SideRules, TensorRule, TokenNumbers, TokenRule,

@@ -347,8 +347,8 @@ impl ComparedValues {
             let outside = outside.map(|place| self.before_views(sides.target, place));
             let target = outside.map_or(target, |place| place.run);
             // A value that could not be put together is missing on one side, and may be the same.
-            let hides = has_output_in_parts(sides.target, target)
-                || golden.is_some_and(|golden| has_output_in_parts(sides.golden, golden));
+            let hides = self.hides_output(0, sides.target, target)
+                || golden.is_some_and(|golden| self.hides_output(1, sides.golden, golden));
             if outside.is_none() && hides {
                 return None;
             }
@@ -443,6 +443,17 @@ impl ComparedValues {
         found.map(|(_, slot)| slot.key())
     }
 
+    /// Whether an output is in parts of several ranks of which no value was made: they do not fit
+    /// together, or are too large for it.
+    fn hides_output(&self, side: usize, dump: &ComparedDump, run: usize) -> bool {
+        let mut slots = dump.runs[run].slots.iter().enumerate();
+        slots.any(|(at, slot)| {
+            let is_in_parts = slot.whole().is_some() || slot.parts_problem().is_some();
+            let value = self.sides[side].value_of(SlotRef { run, slot: at });
+            slot.side == SlotSide::Output && is_in_parts && value.is_none()
+        })
+    }
+
     /// An input from outside that the golden side has nowhere, where the golden operator reads such
     /// a one as well.
     fn changed_outside(
@@ -534,10 +545,4 @@ impl ComparedValues {
         });
         rewired.collect()
     }
-}
-
-/// Whether an output is in parts of several ranks that do not fit together.
-fn has_output_in_parts(dump: &ComparedDump, run: usize) -> bool {
-    let mut slots = dump.runs[run].slots.iter();
-    slots.any(|slot| slot.side == SlotSide::Output && slot.parts_problem().is_some())
 }

@@ -185,12 +185,3 @@ impl<'a> WholeReader<'a> {
         Ok(n)
     }
 }
-
-/// All elements of a whole that is small enough.
-pub(in crate::compare) fn read_all(whole: &WholeTensor) -> Result<Vec<u8>, LoadError> {
-    let mut reader =
-        WholeReader::new(whole, vec![false; whole.parts.len()]).map_err(LoadError::Damaged)?;
-    let mut out = Vec::with_capacity(whole.n_bytes() as usize);
-    reader.read(0, whole.n_elements() as usize, &mut out)?;
-    Ok(out)
-}

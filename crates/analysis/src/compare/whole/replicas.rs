@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::read::PartFiles;
+use super::read::{PartFiles, WholeReader};
 use super::tensor::WholeTensor;
 use crate::compare::side::LoadError;
 
@@ -100,6 +100,23 @@ impl ReplicaClasses {
         }
         swapped
     }
+}
+
+/// All elements of a whole that is small enough, of replicas those that most ranks have.
+///
+/// # Errors
+/// [`LoadError`] also where ranks hold different values of a part and no note tells why: the first
+/// of them would pass for the tensor.
+pub(in crate::compare) fn read_all(whole: &WholeTensor) -> Result<Vec<u8>, LoadError> {
+    let replicas = ReplicaClasses::find(whole).map_err(|fault| match fault {
+        ReplicaFault::Read(error) => error,
+        ReplicaFault::Unexplained(reason) => LoadError::Damaged(reason),
+    })?;
+    let reader = WholeReader::new(whole, replicas.avoided(whole, 0));
+    let mut reader = reader.map_err(LoadError::Damaged)?;
+    let mut out = Vec::with_capacity(whole.n_bytes() as usize);
+    reader.read(0, whole.n_elements() as usize, &mut out)?;
+    Ok(out)
 }
 
 /// Notes which parts of a group differ within a box.

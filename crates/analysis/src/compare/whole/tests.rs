@@ -11,7 +11,7 @@ use opscope_tensor::DType;
 use proptest::prelude::*;
 
 use super::note::{FoundPart, TokenMap, assemble};
-use super::read::read_all;
+use super::replicas::read_all;
 use super::rules::{CheckedRules, SideRules, TensorRule};
 use super::tensor::WholeTensor;
 use crate::compare::side::{ComparedDump, ExecutionSlot};
