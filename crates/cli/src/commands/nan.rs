@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::commands::ranked_run::{self, execution, meeting, operator, ranks_noun};
 use crate::console::{self, Out, line, tell};
-use crate::exit::{CommandFailure, FOUND, PARTIAL};
+use crate::exit::CommandFailure;
 use crate::{format, passed_over};
 
 /// Show which rank made a NaN or an infinity first, and how it spread
@@ -60,14 +60,10 @@ pub(crate) fn run(arguments: &NanArguments) -> Result<(), CommandFailure> {
         print(arguments, &run, &spread)?;
     }
     let is_partial = ranked_run::is_partial(&run) || !spread.problems.is_empty();
-    match (
+    ranked_run::end(
         spread.origins.is_empty(),
         is_partial || spread.n_unknown > 0,
-    ) {
-        (false, _) => Err(CommandFailure::silent(FOUND)),
-        (true, true) => Err(CommandFailure::silent(PARTIAL)),
-        (true, false) => Ok(()),
-    }
+    )
 }
 
 fn print(

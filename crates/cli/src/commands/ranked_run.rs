@@ -8,7 +8,7 @@ use opscope_analysis::ranks::run::{RankedRun, RankedRunError};
 use opscope_store::record::parallel::{Collective, CollectiveKind};
 
 use crate::console::{Out, line, tell};
-use crate::exit::{CommandFailure, UNREADABLE, USAGE, check_path};
+use crate::exit::{CommandFailure, FOUND, PARTIAL, UNREADABLE, USAGE, check_path};
 use crate::{format, passed_over};
 
 /// Opens the dumps of a run.
@@ -35,6 +35,15 @@ pub(crate) fn open(paths: &[PathBuf], n_threads: usize) -> Result<RankedRun, Com
 pub(crate) fn is_partial(run: &RankedRun) -> bool {
     let mut slots = run.dump.runs.iter().flat_map(|one| &one.slots);
     !run.dump.problems.is_empty() || slots.any(|slot| slot.problem.is_some())
+}
+
+/// How a command ends that found nothing, or something, in what could be read.
+pub(crate) fn end(is_empty: bool, is_partial: bool) -> Result<(), CommandFailure> {
+    match (is_empty, is_partial) {
+        (false, _) => Err(CommandFailure::silent(FOUND)),
+        (true, true) => Err(CommandFailure::silent(PARTIAL)),
+        (true, false) => Ok(()),
+    }
 }
 
 /// `rank 2, step 1, layers.1/up (aten.mm.default)`.

@@ -17,7 +17,7 @@ use crate::commands::ranked_run::{
     self, execution, is_partial, meeting, operator, ordinal, ranks_noun,
 };
 use crate::console::{self, Out, line};
-use crate::exit::{CommandFailure, FOUND, PARTIAL};
+use crate::exit::CommandFailure;
 use crate::{format, passed_over};
 
 /// Show where ranks that must agree stop agreeing
@@ -70,15 +70,7 @@ pub(crate) fn run(arguments: &RanksArguments) -> Result<(), CommandFailure> {
         print(arguments, &run, &found)?;
     }
     let is_partial = is_partial(&run) || run.marks.n_unread > 0;
-    end(found.findings.is_empty(), is_partial)
-}
-
-fn end(is_empty: bool, is_partial: bool) -> Result<(), CommandFailure> {
-    match (is_empty, is_partial) {
-        (false, _) => Err(CommandFailure::silent(FOUND)),
-        (true, true) => Err(CommandFailure::silent(PARTIAL)),
-        (true, false) => Ok(()),
-    }
+    ranked_run::end(found.findings.is_empty(), is_partial)
 }
 
 fn print(
@@ -252,7 +244,7 @@ fn against(
     let n_unread = run.marks.n_unread + other.marks.n_unread;
     let is_partial = is_partial(run) || is_partial(other) || n_unread > 0;
     let has_compared = found.n_tensors > 0;
-    end(found.differences.is_empty(), is_partial || !has_compared)
+    ranked_run::end(found.differences.is_empty(), is_partial || !has_compared)
 }
 
 fn print_restart(

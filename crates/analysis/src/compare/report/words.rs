@@ -121,7 +121,10 @@ pub fn headline(
 ) -> Option<(&DivergencePoint, &OperatorResult, Option<&SlotResult>)> {
     let divergence = comparison.summary.headline()?;
     let operator = comparison.operators.get(divergence.operator)?;
-    let slot = operator.slots.iter().find(|s| s.slot == divergence.slot);
+    // The slot is that of the operator with the name, and another one's has other numbers.
+    let is_listed = divergence.name.is_none();
+    let mut slots = operator.slots.iter();
+    let slot = slots.find(|s| is_listed && s.slot == divergence.slot);
     Some((divergence, operator, slot))
 }
 
