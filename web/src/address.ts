@@ -1,6 +1,6 @@
 /** The selection and what is shown of it, kept in the page's address. */
 
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 import { base, is_report } from "./connection";
 
 export const VIEWS = ["overview", "graph", "tensor", "steps", "events", "coverage"] as const;
@@ -63,7 +63,7 @@ export function currentAddress(): Address {
 
 export function useAddress(): Address {
   const [, repaint] = useState(0);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const listener = () => repaint((n) => n + 1);
     listeners.add(listener);
     return () => void listeners.delete(listener);

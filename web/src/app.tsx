@@ -198,7 +198,7 @@ function FirstSkeleton() {
 }
 
 function useOpeningKeys(setDialog: (dialog: Dialog) => void): void {
-  useEffect(() => {
+  useLayoutEffect(() => {
     const open = (event: KeyboardEvent) => {
       if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
         event.preventDefault();

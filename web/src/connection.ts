@@ -3,7 +3,7 @@
  * has no server, and finds the answers inside.
  */
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import { embeddedAnswer } from "./embedded/answers";
 import { is_report, readContents, type Contents } from "./embedded/contents";
 
@@ -57,7 +57,7 @@ export function lookAgain(): void {
 
 export function useHealth(): Health {
   const [, repaint] = useState(0);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const watcher = () => repaint((n) => n + 1);
     watchers.add(watcher);
     return () => void watchers.delete(watcher);

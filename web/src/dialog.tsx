@@ -1,7 +1,7 @@
 /** A dialog that keeps the focus until it closes, and then gives it back. */
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 interface DialogProps {
   label: string;
@@ -11,7 +11,8 @@ interface DialogProps {
 
 export function Dialog({ label, onClose, children }: DialogProps) {
   const box = useRef<HTMLDivElement>(null);
-  useEffect(() => {
+  // What is typed right after a dialog opens belongs to it.
+  useLayoutEffect(() => {
     const before = document.activeElement as HTMLElement | null;
     const first = box.current?.querySelector<HTMLElement>("input,button");
     first?.focus();

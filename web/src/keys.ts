@@ -1,6 +1,6 @@
 /** Keys of the page. They do nothing in inputs, with the system's modifiers, or under a dialog. */
 
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 /** Returns whether it used the key; the handler that was mounted last is asked first. */
 export type KeyHandler = (key: string, event: KeyboardEvent) => boolean;
@@ -10,7 +10,8 @@ const handlers: { current: KeyHandler }[] = [];
 export function useKeys(handler: KeyHandler): void {
   const latest = useRef(handler);
   latest.current = handler;
-  useEffect(() => {
+  // Before the next paint: whoever sees a view can press its keys at once.
+  useLayoutEffect(() => {
     handlers.push(latest);
     return () => void handlers.splice(handlers.indexOf(latest), 1);
   }, []);

@@ -3,7 +3,7 @@
  * that is open while a model runs shows operators as they are written.
  */
 
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 import { base, forgetAnswers, lookAgain } from "./connection";
 
 export interface News {
@@ -20,7 +20,7 @@ const watchers = new Set<() => void>();
 
 export function useNews(): News | null {
   const [, repaint] = useState(0);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const watcher = () => repaint((n) => n + 1);
     watchers.add(watcher);
     return () => void watchers.delete(watcher);

@@ -1,6 +1,6 @@
 /** The operators in one filter and order, fetched by pages when they are looked at. */
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { scopedFilter, type Address } from "./address";
 import type { FilterError, Operators, Row } from "./api";
 import { ask, generation, recoveries } from "./connection";
@@ -129,7 +129,7 @@ export function rowSource(filter: string, sort: string): RowSource {
 export function useRows(filter: string, sort: string): RowSource {
   const [, repaint] = useState(0);
   const source = rowSource(filter, sort);
-  useEffect(() => source.watch(() => repaint((n) => n + 1)), [source]);
+  useLayoutEffect(() => source.watch(() => repaint((n) => n + 1)), [source]);
   return source;
 }
 

@@ -1,6 +1,6 @@
 /** Pairs made by hand: kept by this page until a comparison is made with the file of them. */
 
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 import type { GraphBox, Side } from "../api";
 import { base } from "../connection";
 
@@ -27,7 +27,7 @@ export function currentPairs(): HandPair[] {
 
 export function usePairs(): HandPair[] {
   const [, repaint] = useState(0);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const listener = () => repaint((n) => n + 1);
     listeners.add(listener);
     return () => void listeners.delete(listener);
