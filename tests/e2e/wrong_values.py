@@ -23,7 +23,7 @@ class Untold:
 # Values of every kind, by the kind that they are of. Each option accepts some kinds; the others are refused.
 VALUES: dict[str, list[Any]] = {
     "none": [None], "bool": [True, False], "negative": [-1, -(2**70)], "whole": [3], "huge": [2**70, 10**5000],
-    "float": [1.5, math.nan, math.inf], "text": ["zz"], "zero": ["a\0b"], "bytes": [b"zz"], "object": [Untold(), ...],
+    "float": [1.5], "endless": [math.nan, math.inf], "text": ["zz"], "zero": ["a\0b"], "bytes": [b"zz"], "object": [Untold(), ...],
     "list": [[[]], [None], [1.5], [True], [b"zz"], [Untold()]], "texts": [["zz"]], "wholes": [[3]],
     "negatives": [[-1]], "dict": [{"zz": 1}],
 }  # fmt: skip

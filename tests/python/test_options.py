@@ -16,17 +16,18 @@ PATH_OR_NONE = PATH | {"none"}
 TEXT_OR_NONE = {"none", "text", "zero"}
 COUNT = {"none", "whole"}
 BOOL = {"bool"}
+NUMBER = {"none", "whole", "float"}
 TEXTS = {"texts"}
 WHOLES = {"wholes"}
 # The kinds of values that an option may have, whatever becomes of them.
 ACCEPTED: dict[str, dict[str, set[str]]] = {
     "open": {"path": PATH, "jobs": COUNT},
     "compare": {
-        "target": PATH, "golden": PATH, "reference": PATH_OR_NONE, "thresholds": PATH_OR_NONE, "steps": WHOLES,
+        "target": PATH, "golden": PATH, "reference": PATH_OR_NONE, "thresholds": PATH_OR_NONE, "atol": NUMBER, "steps": WHOLES,
         "ranks": WHOLES, "names": TEXTS, "op_types": TEXTS, "outputs_only": BOOL,
         "mapping": PATH_OR_NONE, "whole": BOOL, "kl": BOOL, "jobs": COUNT, "top": {"whole"}, "allow_skip": TEXTS,
     },
-    "Comparison.load": {"path": PATH, "thresholds": PATH_OR_NONE, "top": {"whole"}, "allow_skip": TEXTS},
+    "Comparison.load": {"path": PATH, "thresholds": PATH_OR_NONE, "atol": NUMBER, "top": {"whole"}, "allow_skip": TEXTS},
     "convert": {
         "src": PATH | TEXTS, "out": PATH, "type": {"text", "zero"}, "layout": TEXT_OR_NONE,
         "target_shape": WHOLES | {"none"}, "only_output": COUNT, "only_input": COUNT, "compress": COUNT, "jobs": COUNT,

@@ -38,6 +38,7 @@ class Comparison:
         path: StrPath,
         *,
         thresholds: StrPath | None = None,
+        atol: float | None = None,
         top: int = 10,
         allow_skip: Iterable[str] = (),
     ) -> Comparison:
@@ -51,7 +52,7 @@ class Comparison:
         from ._native import reading
 
         _options.path("path", path)
-        return cls(reading.judge(os.fspath(path), _judgement(thresholds, top, allow_skip)))
+        return cls(reading.judge(os.fspath(path), _judgement(thresholds, atol, top, allow_skip)))
 
     @property
     def level(self) -> str:
@@ -147,6 +148,7 @@ def compare(
     *,
     reference: StrPath | None = None,
     thresholds: StrPath | None = None,
+    atol: float | None = None,
     steps: Iterable[int] = (),
     ranks: Iterable[int] = (),
     names: Iterable[str] = (),
@@ -163,7 +165,8 @@ def compare(
 
     `golden` is the one that is taken for right. `reference` is a dump whose distance from it is natural. Of both sides
     the `steps`, `ranks`, `names` and `op_types` (with `*` and `?`) are compared, everything if none is given. `mapping` is
-    a file that says which operators belong together, and how ranks share tensors. With `whole` the tensors of all ranks are
+    a file that says which operators belong together, and how ranks share tensors. Differences of up to `atol` count for
+    nothing, whatever they are relative to. With `whole` the tensors of all ranks are
     put together although both sides have the same ranks. `allow_skip` says what may stay uncompared; it changes
     `is_allowed` of the skips and nothing else.
 
@@ -179,6 +182,7 @@ def compare(
         golden,
         reference=reference,
         thresholds=thresholds,
+        atol=atol,
         steps=steps,
         ranks=ranks,
         names=names,
@@ -200,6 +204,7 @@ def checked(
     *,
     reference: StrPath | None = None,
     thresholds: StrPath | None = None,
+    atol: float | None = None,
     steps: Iterable[int] = (),
     ranks: Iterable[int] = (),
     names: Iterable[str] = (),
@@ -235,14 +240,18 @@ def checked(
         "kl": kl,
         "jobs": jobs,
     }
-    return request, _judgement(thresholds, top, allow_skip)
+    return request, _judgement(thresholds, atol, top, allow_skip)
 
 
-def _judgement(thresholds: StrPath | None, top: int, allow_skip: Iterable[str]) -> dict[str, Any]:
+def _judgement(
+    thresholds: StrPath | None, atol: float | None, top: int, allow_skip: Iterable[str]
+) -> dict[str, Any]:
     _options.path("thresholds", thresholds, is_optional=True)
+    _options.number("atol", atol, 0.0, is_optional=True)
     _options.whole("top", top, 0)
     return {
         "thresholds": None if thresholds is None else os.fspath(thresholds),
+        "atol": None if atol is None else float(atol),
         "top": top,
         "allow_skip": _options.texts("allow_skip", allow_skip),
     }

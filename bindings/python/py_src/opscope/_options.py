@@ -7,6 +7,7 @@ is expected and show what was given.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
 from typing import Any
@@ -49,6 +50,17 @@ def whole(name: str, value: Any, lowest: int, highest: int = 2**63 - 1, *, is_op
     if not _is_whole(value):
         raise _refused(name, value, expected)
     if not lowest <= value <= highest:
+        raise _refused(name, value, expected, ValueError)
+
+
+def number(name: str, value: Any, lowest: float, *, is_optional: bool = False) -> None:
+    """Raises for what is no finite number from `lowest` on."""
+    if is_optional and value is None:
+        return
+    expected = f"a finite number of {lowest:g} or more{', or None' if is_optional else ''}"
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise _refused(name, value, expected)
+    if not lowest <= value <= sys.float_info.max:
         raise _refused(name, value, expected, ValueError)
 
 

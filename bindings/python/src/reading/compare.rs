@@ -43,6 +43,7 @@ pub(super) struct CompareRequest {
 #[pyo3(from_item_all)]
 pub(super) struct JudgementRequest {
     thresholds: Option<PathBuf>,
+    atol: Option<f64>,
     top: usize,
     allow_skip: Vec<String>,
 }
@@ -163,6 +164,10 @@ fn judging(py: Python<'_>, judgement: JudgementRequest) -> PyResult<VerdictOptio
         Some(path) => Thresholds::read(path)
             .map_err(|error| ExceptionContent::usage(super::error::chain(&error)).raise(py))?,
         None => Thresholds::default(),
+    };
+    let thresholds = Thresholds {
+        atol: judgement.atol.unwrap_or(thresholds.atol),
+        ..thresholds
     };
     let allowed = judgement.allow_skip.iter();
     Ok(VerdictOptions {

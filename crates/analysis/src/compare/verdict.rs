@@ -39,6 +39,8 @@ pub(super) use tolerance::element_tolerance;
 
 /// How many times the absolute errors of its inputs a sum may have.
 const CANCELLATION_MAX: f64 = 4.0;
+/// Norms of the same elements are as close as this, relative to themselves.
+const SAME_NORM: f64 = 1e-9;
 
 /// Judges every slot anew, and each operator by its outputs.
 pub fn judge(comparison: &mut Comparison, thresholds: &Thresholds) {
@@ -56,6 +58,8 @@ pub(super) fn judge_along(comparison: &mut Comparison, thresholds: &Thresholds, 
         let dtypes: Vec<Option<DType>> = exactness.by_ref().take(operator.slots.len()).collect();
         let (op_type, op_name) = names_of(operator);
         let is_judged = limits.is_judged(&op_type, &op_name);
+        // Of the softened inputs how far each is off.
+        let mut handed_on: Vec<f64> = Vec::new();
         for (k, (slot, dtype)) in operator.slots.iter_mut().zip(dtypes).enumerate() {
             let own = dtype_of(slot);
             slot.judged_as = dtype
@@ -71,19 +75,22 @@ pub(super) fn judge_along(comparison: &mut Comparison, thresholds: &Thresholds, 
             if maker.is_some_and(|at| softened.contains(&(at.operator, at.slot))) {
                 soften(slot);
                 softened.insert((i, k));
+                handed_on.extend(slot.absolute_distance());
             }
             // What agrees all the same passes, as a `Dropout` does that hands its input on.
             if !is_judged && slot.is_output() && slot.level > VerdictLevel::Pass {
                 set_aside(slot);
             }
         }
+        let mut excused = Vec::new();
         if is_additive(&op_type) {
-            let cancelled = cancelled(&operator.slots);
-            for &k in &cancelled {
-                soften(&mut operator.slots[k]);
-            }
-            softened.extend(cancelled.into_iter().map(|k| (i, k)));
+            excused = cancelled(&operator.slots);
         }
+        excused.extend(passed_on(&operator.slots, &handed_on));
+        for &k in &excused {
+            soften(&mut operator.slots[k]);
+        }
+        softened.extend(excused.into_iter().map(|k| (i, k)));
         operator.level = level_of(operator);
     }
 }
@@ -207,6 +214,24 @@ fn cancelled(slots: &[SlotResult]) -> Vec<usize> {
     (0..slots.len()).filter(|&k| is_it(&slots[k])).collect()
 }
 
+/// The outputs that are as far off as an input which cancellation has left so: the operator hands
+/// its elements on, as views and copies do.
+fn passed_on(slots: &[SlotResult], handed_on: &[f64]) -> Vec<usize> {
+    let is_it = |slot: &SlotResult| {
+        let distance = slot.absolute_distance();
+        let is_same = distance.is_some_and(|distance| {
+            // A transposed tensor has the same differences, added up in another order.
+            let is_close = |known: &f64| (distance - known).abs() <= SAME_NORM * known;
+            handed_on.iter().any(is_close)
+        });
+        // What agreement set aside is handed on all the same.
+        let is_judged = slot.level == VerdictLevel::Fail || slot.agreement.is_some();
+        let has_bad = value_of(slot, MetricId::NonFiniteMismatches) != Some(0.0);
+        slot.is_output() && is_judged && is_same && !has_bad
+    };
+    (0..slots.len()).filter(|&k| is_it(&slots[k])).collect()
+}
+
 /// Makes a warning of a failure.
 fn soften(slot: &mut SlotResult) {
     if slot.level == VerdictLevel::Fail {
@@ -288,8 +313,7 @@ fn hits(
     thresholds: &Thresholds,
 ) -> Vec<RuleHit> {
     let mut hits = Vec::new();
-    // Smaller than anything that the dtype has in full: no sum keeps it.
-    let is_nothing = derived::is_below_range(slot);
+    let is_nothing = derived::is_nothing(slot, thresholds.atol);
     for &(metric, bounds) in limits {
         let value = derived::value(&slot.metrics, metric)
             .filter(|_| (metric.counts_elements() || !is_nothing) && is_asked(slot, metric));

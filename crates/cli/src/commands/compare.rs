@@ -104,6 +104,10 @@ pub(crate) struct ComparisonArguments {
     /// Limits that differ from the defaults
     #[arg(long, value_name = "FILE")]
     thresholds: Option<PathBuf>,
+    /// Differences of up to N count for nothing, whatever they are relative to [default: 0, or that
+    /// of the file of thresholds]
+    #[arg(long, value_name = "N", value_parser = tolerance)]
+    atol: Option<f64>,
     /// Which operators belong together, in YAML or JSON; the rest is looked for as without it
     #[arg(long, value_name = "FILE")]
     mapping: Option<PathBuf>,
@@ -174,6 +178,7 @@ impl CompareArguments {
 
 /// The option that judging anew replaces.
 const THRESHOLDS: &str = "thresholds";
+const ATOL: &str = "atol";
 
 pub(crate) fn run(arguments: &CompareArguments) -> Result<(), CommandFailure> {
     let options = &arguments.options;
@@ -245,7 +250,7 @@ impl ComparisonArguments {
     pub(crate) fn judging(&self) -> Result<VerdictOptions, CommandFailure> {
         let patterns = self.allow_skip.iter();
         Ok(VerdictOptions {
-            thresholds: thresholds(self.thresholds.as_deref())?,
+            thresholds: thresholds(self.thresholds.as_deref(), self.atol)?,
             n_ranked: self.top,
             allowed: patterns.map(|text| SkipPattern::new(text)).collect(),
         })
@@ -353,11 +358,20 @@ impl ComparisonArguments {
     }
 }
 
-fn thresholds(path: Option<&Path>) -> Result<Thresholds, CommandFailure> {
-    let Some(path) = path else {
-        return Ok(Thresholds::default());
-    };
-    Thresholds::read(path).map_err(|error| CommandFailure::new(USAGE, error))
+fn thresholds(path: Option<&Path>, atol: Option<f64>) -> Result<Thresholds, CommandFailure> {
+    let read = path.map(Thresholds::read).transpose();
+    let thresholds = read.map_err(|error| CommandFailure::new(USAGE, error))?;
+    let thresholds = thresholds.unwrap_or_default();
+    Ok(Thresholds {
+        atol: atol.unwrap_or(thresholds.atol),
+        ..thresholds
+    })
+}
+
+fn tolerance(text: &str) -> Result<f64, String> {
+    let tolerance: Option<f64> = text.parse().ok();
+    let tolerance = tolerance.filter(|atol| atol.is_finite() && *atol >= 0.0);
+    tolerance.ok_or_else(|| "expected a finite number from 0 on".to_owned())
 }
 
 fn judged_anew(
@@ -368,8 +382,8 @@ fn judged_anew(
     let mut comparison = saved_result::read(saved)?;
     // What was measured stays as it was; how it is judged is new.
     let options = &mut comparison.config.options;
-    options.retain(|(name, _)| name != THRESHOLDS);
-    options.extend(thresholds_option(arguments));
+    options.retain(|(name, _)| name != THRESHOLDS && name != ATOL);
+    options.extend(limits_options(arguments));
     run::rejudge(&mut comparison, judging);
     Ok(comparison)
 }
@@ -394,15 +408,21 @@ pub(crate) fn failure(error: CompareError) -> CommandFailure {
     CommandFailure::new(code, error)
 }
 
-fn thresholds_option(arguments: &ComparisonArguments) -> Option<(String, String)> {
-    let path = arguments.thresholds.as_ref()?;
-    Some((THRESHOLDS.to_owned(), path.display().to_string()))
+/// Options that decide how what was measured is judged, for the result.
+fn limits_options(arguments: &ComparisonArguments) -> Vec<(String, String)> {
+    let path = arguments.thresholds.as_ref();
+    let path = path.map(|path| (THRESHOLDS, path.display().to_string()));
+    let atol = arguments.atol.map(|atol| (ATOL, atol.to_string()));
+    let options = path.into_iter().chain(atol);
+    options
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
 }
 
 /// Options that change the result, for the result.
 fn options(arguments: &ComparisonArguments) -> Vec<(String, String)> {
     let part = &arguments.part;
-    let mut options: Vec<(String, String)> = thresholds_option(arguments).into_iter().collect();
+    let mut options = limits_options(arguments);
     let mut put = |name: &str, value: String| options.push((name.to_owned(), value));
     for (name, given) in [("steps", &part.steps), ("ranks", &part.ranks)] {
         if let Some(ranges) = given {

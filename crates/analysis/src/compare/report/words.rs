@@ -9,9 +9,12 @@ use crate::compare::result::{
     OperatorName, OperatorResult, PartApart, PartingOperator, Party, ReplicaMismatch, RuleHit,
     RuleName, Skip, SkipReason, SkipSide, SlotAgreement, SlotResult, Suspect, VerdictLevel,
 };
+use crate::compare::verdict::value_of;
 
 /// Numbers of a verdict's line.
 const N_WORST: usize = 2;
+/// Differences beyond this may matter to any network.
+const NEXT_TO_NOTHING: f64 = 1e-7;
 
 /// The verdict in one line: level, where the sides part, why, and the two worst numbers.
 pub fn verdict(comparison: &Comparison) -> String {
@@ -331,6 +334,30 @@ fn element(value: f64) -> String {
     } else {
         format!("{rounded:e}")
     }
+}
+
+/// A hint at the absolute tolerance that would let everything pass, where all that fails differs by
+/// next to nothing: a gradient that is zero but for rounding is never the same twice.
+pub fn tolerance_hint(comparison: &Comparison) -> Option<String> {
+    let slots = comparison
+        .operators
+        .iter()
+        .flat_map(|operator| &operator.slots);
+    let failed = slots.filter(|slot| slot.level == VerdictLevel::Fail);
+    let distances = failed.map(|slot| {
+        let is_finite = value_of(slot, MetricId::NonFiniteMismatches) == Some(0.0);
+        slot.metrics.get(MetricId::MaxAbs).filter(|_| is_finite)
+    });
+    let largest = distances.reduce(|a, b| Some(a?.max(b?)))??;
+    if !(largest > 0.0 && largest <= NEXT_TO_NOTHING) {
+        return None;
+    }
+    let unit = 10_f64.powi(largest.log10().floor() as i32);
+    let rounded_up = (largest / unit).ceil() * unit;
+    Some(format!(
+        "all that fails differs by {largest:.2e} or less: `--atol {rounded_up:.0e}` if that is \
+         nothing to this network"
+    ))
 }
 
 /// The largest difference: where it is, with both values.

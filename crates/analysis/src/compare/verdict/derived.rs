@@ -101,13 +101,13 @@ pub(super) fn of_natural_loss(metric: MetricId, natural: f64, factor: f64) -> Op
     limit.is_finite().then_some(limit)
 }
 
-/// Whether every difference is smaller than the smallest number that the dtype has with all its
-/// digits.
-pub(super) fn is_below_range(slot: &SlotResult) -> bool {
+/// Whether every difference is at most `atol`, or smaller than the smallest number that the dtype has
+/// with all its digits.
+pub(super) fn is_nothing(slot: &SlotResult, atol: f64) -> bool {
     let dtype = super::dtype_of(slot);
     let floor = dtype.and_then(smallest_normal);
     let distance = slot.metrics.get(MetricId::MaxAbs);
-    floor.is_some_and(|floor| distance.is_some_and(|distance| distance < floor))
+    distance.is_some_and(|distance| distance <= atol || floor.is_some_and(|floor| distance < floor))
 }
 
 /// Whether both sides are no farther apart than a few roundings, so that values near zero have any

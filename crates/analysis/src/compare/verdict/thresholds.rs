@@ -31,6 +31,8 @@ pub struct Thresholds {
     pub names: Vec<(String, Limits)>,
     /// Types of operators, with `*` and `?` and in any letter case, whose outputs are not judged.
     pub not_judged: Vec<String>,
+    /// Differences up to this count for nothing, whatever they are relative to.
+    pub atol: f64,
     /// How many times the reference's own distance is allowed.
     pub yardstick_factor: f64,
     /// The effect of the reference's distance on limits.
@@ -74,6 +76,9 @@ pub enum ThresholdsError {
         /// A hint at the name that may be meant.
         hint: String,
     },
+    /// An absolute tolerance that is none.
+    #[error("`atol`: expected a finite number from 0 on, found {0}")]
+    Tolerance(f64),
     /// A factor that is none.
     #[error("`yardstick_factor`: expected a number from 1 on, found {0}")]
     Factor(f64),
@@ -86,6 +91,8 @@ impl Default for Thresholds {
             op_types: BTreeMap::new(),
             names: Vec::new(),
             not_judged: defaults::NOT_JUDGED.map(str::to_owned).to_vec(),
+            // Which values are nothing to a network, only its user knows.
+            atol: 0.0,
             yardstick_factor: defaults::YARDSTICK_FACTOR,
             yardstick: YardstickUse::default(),
         }
@@ -199,6 +206,9 @@ impl Thresholds {
                     hint: nearest::hint(name, known),
                 });
             }
+        }
+        if !(self.atol.is_finite() && self.atol >= 0.0) {
+            return Err(ThresholdsError::Tolerance(self.atol));
         }
         // With less than 1 the reference would be beyond its own distance.
         if self.yardstick_factor.is_nan() || self.yardstick_factor < 1.0 {

@@ -106,6 +106,9 @@ impl TerminalReport<'_> {
         let line = words::plain(&words::verdict(self.comparison));
         let mut text = painted(&line, summary.level, self.is_coloured) + "\n";
         self.put_fault(&mut text);
+        if let Some(hint) = words::tolerance_hint(self.comparison) {
+            self.put(&mut text, &format!("  {hint}"));
+        }
         let is_later = summary.first_failure.as_ref().map(|first| first.operator)
             != summary
                 .first_divergence
