@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import resource
 import struct
 import subprocess
@@ -615,3 +616,132 @@ def test_memory_does_not_grow_with_the_tensor(tool: Binary, tmp_path: Path) -> N
     assert found.slot("op")["metrics"]["n"] == N_ROWS * N_COLUMNS
     assert found.slot("op")["ranks"]["worst"] == [N_ROWS // 2 + 5, 77]
     assert found.slot("op")["ranks"]["worst_parts"][0]["index"] == [5, 77]
+
+
+SAMPLES = values(6, 4)
+
+
+def counting(*, has_collective: bool = False, n: float = 3, is_read: bool = True) -> RankDump:
+    """Two ranks with a part of a batch each, which count their samples."""
+    dump = RankDump()
+    for rank in range(2):
+        x, count = SAMPLES[3 * rank :][:3], np.full((4,), n, np.float32)
+        collective = {"collective": "all_reduce(sum)", "group": "0-1"} if has_collective else {}
+        dump.ranks[rank] = [RankOperator("count", [count], [x], "Count", **collective)]
+        if is_read:
+            weight = np.arange(6, dtype=np.float32)
+            dump.ranks[rank].append(RankOperator("use", [SAMPLES[rank, :2]], [count, weight], "Use"))
+    return dump
+
+
+def counted(n: float = 6, weight: float = 1) -> RankDump:
+    count = np.full((4,), n, np.float32)
+    used = SAMPLES[:2, :2].reshape(4)
+    return RankDump(
+        {
+            None: [
+                RankOperator("count", [count], [SAMPLES], "Count"),
+                RankOperator("use", [used], [count, weight * np.arange(6, dtype=np.float32)], "Use"),
+            ]
+        }
+    )
+
+
+@pytest.mark.parametrize("dims", [None, "b[dp:varying] ..."])
+def test_what_ranks_have_alike_of_parts_of_their_own_is_not_the_whole(
+    tool: Binary, tmp_path: Path, dims: str | None
+) -> None:
+    mapping = {"target": {"mesh": ["dp=2"], "tensors": [{"operator": "*", "dims": dims}]}} if dims else {}
+    found = compare(tool, tmp_path, counting(), counted(), "--whole", **mapping)
+    # Neither the number of samples nor what reads it is wrong, as far as anybody can tell.
+    for operator, key in (("count", "output.0"), ("use", "input.0")):
+        assert found.slot(operator, key)["level"] == "skip", found.text
+    skips = {(skip["operator"]["op_name"], skip["slot"]) for skip in found.result["skips"] if "slot" in skip}
+    assert {("count", "output.0"), ("use", "input.0")} <= skips
+    assert found.slot("use", "input.1")["level"] == "pass"
+    assert found.code == PARTIAL, found.text
+
+
+def test_a_weight_that_all_ranks_have_wrong_is_told(tool: Binary, tmp_path: Path) -> None:
+    found = compare(tool, tmp_path, counting(), counted(weight=2), "--whole")
+    assert found.code == FOUND
+    assert found.slot("use", "input.1")["level"] == "fail", found.text
+
+
+def test_a_wrong_result_of_a_collective_is_told(tool: Binary, tmp_path: Path) -> None:
+    golden = counting(has_collective=True, n=6)
+    found = compare(tool, tmp_path, counting(has_collective=True), golden, "--whole")
+    assert found.code == FOUND
+    assert found.slot("count")["level"] == "fail", found.text
+
+
+def test_rules_hold_for_a_phase_of_training(tool: Binary, tmp_path: Path) -> None:
+    rule = {"operator": "*", "phase": "onward", "dims": "b[dp] ..."}
+    found = compare(tool, tmp_path, counting(), counted(), target={"mesh": ["dp=2"], "tensors": [rule]})
+    assert found.code == USAGE
+    assert "`ranks.target.tensors[0].phase`: there is no phase `onward`" in found.text
+    # Nothing tells the phase of these operators, so that the rule fits none.
+    rule["phase"] = "forward"
+    (tmp_path / "second").mkdir()
+    found = compare(tool, tmp_path / "second", counting(), counted(), target={"mesh": ["dp=2"], "tensors": [rule]})
+    assert found.slot("count", "input.0")["level"] == "skip", found.text
+
+
+def test_rounding_that_a_sum_leaves_behind_is_handed_on(tool: Binary, tmp_path: Path) -> None:
+    def chain(noise: float, *, is_fresh: bool = False) -> RankDump:
+        rng = np.random.default_rng(3)
+        x = rng.normal(size=(64, 8)).astype(np.float32)
+        nudged = x + np.float32(noise) * rng.normal(size=x.shape).astype(np.float32)
+        rest = (noise * rng.normal(size=(1, 8))).astype(np.float32)
+        turned = rest.reshape(2, 4).T.copy()
+        last = (noise * rng.normal(size=(4, 2))).astype(np.float32) if is_fresh else turned
+        return RankDump(
+            {
+                None: [
+                    RankOperator("sum", [rest], [nudged], "ReduceSum"),
+                    RankOperator("turn", [turned], [rest], "Transpose"),
+                    RankOperator("copy", [last], [turned], "Identity"),
+                ]
+            }
+        )
+
+    found = compare(tool, tmp_path, chain(1e-7), chain(2e-7))
+    assert found.code == FINE, found.text
+    assert [one["level"] for one in found.result["operators"]] == ["warn"] * 3
+    # Another difference of the same size is not that of the sum.
+    (tmp_path / "second").mkdir()
+    found = compare(tool, tmp_path / "second", chain(1e-7), chain(3e-7, is_fresh=True))
+    assert [one["level"] for one in found.result["operators"]] == ["warn", "warn", "fail"]
+    assert found.code == FOUND
+
+
+def test_an_absolute_tolerance(tool: Binary, tmp_path: Path) -> None:
+    small = (1e-9 * values(8)).astype(np.float32)
+    large = values(8)
+    target, golden = one_process(a=small, b=large), one_process(a=-small, b=large)
+    found = compare(tool, tmp_path, target, golden)
+    limit = float(np.abs(2 * small).max())
+    assert found.code == FOUND
+    text = " ".join(found.text.split())
+    hint = re.search(r"all that fails differs by (\S+) or less: `--atol (\S+)` if that is nothing", text)
+    assert hint and float(hint[1]) == pytest.approx(limit, rel=1e-2), text
+    told = hint[2]
+    assert limit <= float(told) < 2 * limit
+    found = compare(tool, tmp_path, target, golden, "--atol", told)
+    assert found.code == FINE and found.slot("a")["level"] == "pass", found.text
+    assert float(dict(found.result["config"]["options"])["atol"]) == float(told)
+    assert compare(tool, tmp_path, target, golden, "--atol", str(limit / 2)).code == FOUND
+    # Saved numbers are judged anew, and a file of thresholds may say the same.
+    saved = [str(tool.path), "compare", "--from", str(tmp_path / "result.json")]
+    (tmp_path / "limits.yaml").write_text(f"atol: {told}\n")
+    for options, code in (([], FOUND), (["--atol", told], FINE), (["--thresholds", tmp_path / "limits.yaml"], FINE)):
+        assert subprocess.run([*saved, *map(str, options)], capture_output=True, check=False).returncode == code
+    for wrong in ("-1", "nan", "inf", "x"):
+        run = subprocess.run([*saved, f"--atol={wrong}"], capture_output=True, text=True, check=False)
+        assert run.returncode == USAGE and "a finite number from 0 on" in run.stderr
+
+
+def test_no_tolerance_takes_a_nan_for_nothing(tool: Binary, tmp_path: Path) -> None:
+    broken = np.array([np.nan, 1], np.float32)
+    found = compare(tool, tmp_path, one_process(a=broken), one_process(a=np.ones(2, np.float32)), "--atol", "10")
+    assert found.code == FOUND and "--atol" not in found.text

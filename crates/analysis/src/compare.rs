@@ -33,6 +33,7 @@ mod nearest;
 mod number;
 pub mod parts;
 mod party;
+mod rank_local;
 pub mod replay;
 pub mod report;
 pub mod result;

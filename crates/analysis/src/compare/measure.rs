@@ -77,6 +77,7 @@ pub fn measure(
     }
     comparison.skips.extend(super::skips::of_matching(sides));
     comparison.passed_over = super::skips::passed_over(sides);
+    super::rank_local::set_aside(&mut comparison, sides);
     comparison
 }
 

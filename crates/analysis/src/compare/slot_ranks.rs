@@ -14,6 +14,13 @@ pub struct SlotRanks {
     /// The same of the golden side.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub n_golden: usize,
+    /// Whether ranks that no note tells apart hold the same elements, and are taken for replicas for
+    /// that alone.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_unnoted_replicas: bool,
+    /// Whether the mapping left open if ranks share it, and they turned out to hold parts.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_varying: bool,
     /// Replicas that do not have the same elements.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replicas: Vec<ReplicaMismatch>,

@@ -11,7 +11,9 @@ use opscope_store::record::parallel::Placement;
 use opscope_tensor::convert::dtype::decode;
 
 use super::note::{FoundPart, TokenMap, assemble};
-use super::rules::{CheckedRule, CheckedRules, PaddingSide, TokenNumbers, TokenRule};
+use super::rules::{
+    CheckedRule, CheckedRules, NamedOperator, PaddingSide, TokenNumbers, TokenRule,
+};
 use crate::compare::side::{ComparedDump, ExecutionSlot, OperatorExecution};
 use crate::compare::slot_key::SlotKey;
 use crate::element::ElementValue;
@@ -141,11 +143,14 @@ fn whole_slots(
             continue;
         }
         let of_ranks = &of_key[&key];
-        let name = &side.runs[runs[0]].op_name;
+        let operator = NamedOperator {
+            op_name: &side.runs[runs[0]].op_name,
+            phase: side.phase_of(runs[0]),
+        };
         let (_, first) = of_ranks[0];
         let n_axes = first.shape.as_ref().map_or(0, Vec::len);
         let mut rules_in_order = rules.tensors.iter();
-        let rule = rules_in_order.find(|rule| rule.fits(name, key, n_axes));
+        let rule = rules_in_order.find(|rule| rule.fits(operator, key, n_axes));
         let mut slots = of_ranks.iter();
         let is_noted = slots.any(|(_, slot)| slot.record().placement.is_some());
         // A stage of a pipeline is alone with its operators, and nothing has to be put together.

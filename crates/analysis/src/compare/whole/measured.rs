@@ -9,7 +9,7 @@ use opscope_tensor::{DType, Layout, Shape, TensorView};
 
 use super::read::WholeReader;
 use super::replicas::{ReplicaClasses, ReplicaFault, ranks_of};
-use super::tensor::{RankPart, WholeTensor, index_of};
+use super::tensor::{RankPart, VaryingShare, WholeTensor, index_of};
 use crate::compare::differing::DifferingElements;
 use crate::compare::measure::MeasureFault;
 use crate::compare::metrics::Metrics;
@@ -76,6 +76,8 @@ pub(in crate::compare) fn measure_whole(
     let mut ranks = SlotRanks {
         n_target: target.n_parts(),
         n_golden: golden.n_parts(),
+        has_unnoted_replicas: target.has_unnoted_replicas() || golden.has_unnoted_replicas(),
+        is_varying: target.is_varying() || golden.is_varying(),
         ..SlotRanks::default()
     };
     for (party, side) in [(Party::Target, &target), (Party::Golden, &golden)] {
@@ -167,6 +169,20 @@ impl<'a> SideTensor<'a> {
             SideTensor::Parts(whole, _) => whole.parts.iter().map(|part| part.slot.n_bytes).sum(),
             SideTensor::Loaded(loaded) => loaded.view().bytes.len() as u64,
         }
+    }
+
+    fn has_unnoted_replicas(&self) -> bool {
+        let SideTensor::Parts(whole, classes) = self else {
+            return false;
+        };
+        classes.has_unnoted || whole.varying == Some(VaryingShare::Replicas)
+    }
+
+    fn is_varying(&self) -> bool {
+        let SideTensor::Parts(whole, _) = self else {
+            return false;
+        };
+        whole.varying == Some(VaryingShare::Parts)
     }
 
     fn n_choices(&self) -> usize {

@@ -7,7 +7,7 @@ use opscope_store::record::parallel::{AxisPlacement, MeshShare, Placement, Reduc
 
 use super::cut::{AxisCut, AxisOrder, HeldRanges, Segment, fused_extent, joined, length, segments};
 use super::rules::{CheckedRule, FusedAxis, Mesh};
-use super::tensor::{RankPart, WholeTensor};
+use super::tensor::{RankPart, VaryingShare, WholeTensor};
 use crate::compare::side::ExecutionSlot;
 
 /// Axes that a mesh or a tensor may have: far more than any has, and few enough to be searched.
@@ -44,6 +44,7 @@ struct TensorNote {
     fused: BTreeMap<usize, FusedAxis>,
     extents: BTreeMap<usize, u64>,
     compared_as: Option<Vec<String>>,
+    varying: Option<VaryingShare>,
 }
 
 /// A part with its place on the mesh of the note.
@@ -274,9 +275,13 @@ impl TensorNote {
                 self.mesh.push((mark.mesh_axis.clone(), size));
                 let share = match mark.share {
                     MeshShare::Varying if are_same(parts, mesh, &mark.mesh_axis)? => {
+                        self.varying = self.varying.max(Some(VaryingShare::Replicas));
                         MeshShare::Replicated
                     }
-                    MeshShare::Varying => MeshShare::Sharded,
+                    MeshShare::Varying => {
+                        self.varying = Some(VaryingShare::Parts);
+                        MeshShare::Sharded
+                    }
                     share => share,
                 };
                 // Marks of several axes of the mesh cut in the order in which they stand.
@@ -397,7 +402,11 @@ impl TensorNote {
             let sizes = self.partials.iter().map(|&(m, _)| self.mesh[m].1 as usize);
             (reduction, sizes.product())
         });
-        WholeTensor::new((dtype, shape), reduction, found)
+        let whole = WholeTensor::new((dtype, shape), reduction, found)?;
+        Ok(WholeTensor {
+            varying: self.varying,
+            ..whole
+        })
     }
 
     /// The extent of an axis as the ranks' tensors have it, and its cuts.

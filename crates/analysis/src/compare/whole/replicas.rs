@@ -9,8 +9,13 @@ use crate::compare::side::LoadError;
 /// Bytes of a row that are compared at once.
 const N_ROW_ELEMENTS: u64 = 1 << 18;
 
-/// Parts that hold the same elements, in classes that agree, the largest first.
-pub(super) struct ReplicaClasses(Vec<Vec<Vec<u32>>>);
+/// Parts that hold the same elements.
+pub(super) struct ReplicaClasses {
+    /// Where they do not agree, in classes of those that do, the largest first.
+    classes: Vec<Vec<Vec<u32>>>,
+    /// Whether some are replicas for no other reason than that they agree.
+    pub(super) has_unnoted: bool,
+}
 
 /// Why replicas say nothing.
 pub(super) enum ReplicaFault {
@@ -49,21 +54,31 @@ impl ReplicaClasses {
                 )));
             }
         }
+        let has_unnoted = groups.iter().any(|group| {
+            let noted: BTreeSet<&[u64]> = group
+                .iter()
+                .map(|&part| &whole.parts[part as usize].noted[..])
+                .collect();
+            noted.len() < group.len()
+        });
         let classes = groups.iter().map(|group| classes(group, &differing));
         let classes = classes.filter(|classes: &Vec<_>| classes.len() > 1);
-        Ok(ReplicaClasses(classes.collect()))
+        Ok(ReplicaClasses {
+            classes: classes.collect(),
+            has_unnoted,
+        })
     }
 
     /// Whether a part is one of a set of replicas that do not agree.
     pub(super) fn has_part(&self, part: usize) -> bool {
-        let mut members = self.0.iter().flatten().flatten();
+        let mut members = self.classes.iter().flatten().flatten();
         members.any(|&member| member as usize == part)
     }
 
     /// How many choices there are of the parts that stand for the others: more than one where as
     /// many ranks have the one as the other.
     pub(super) fn n_choices(&self) -> usize {
-        let tied = self.0.iter().map(|classes| {
+        let tied = self.classes.iter().map(|classes| {
             let most = classes[0].len();
             classes.iter().filter(|class| class.len() == most).count()
         });
@@ -73,7 +88,7 @@ impl ReplicaClasses {
     /// The parts that are not read by the choice of this number.
     pub(super) fn avoided(&self, whole: &WholeTensor, choice: usize) -> Vec<bool> {
         let mut is_avoided = vec![false; whole.parts.len()];
-        for classes in &self.0 {
+        for classes in &self.classes {
             let most = classes[0].len();
             let n_tied = classes.iter().filter(|class| class.len() == most).count();
             // Sets of replicas may have fewer classes than others.
@@ -90,7 +105,7 @@ impl ReplicaClasses {
     /// The parts that have to be avoided so that those which stand apart by a choice are read.
     pub(super) fn swapped(&self, whole: &WholeTensor, is_avoided: &[bool]) -> Vec<bool> {
         let mut swapped = vec![false; whole.parts.len()];
-        for classes in &self.0 {
+        for classes in &self.classes {
             let mut firsts = classes.iter().map(|class| class[0]);
             let first = firsts.find(|&part| is_avoided[part as usize]);
             // Only the first class that stands apart is read; others differ from it as well.

@@ -11,6 +11,8 @@ use crate::compare::verdict::is_match;
 
 /// Ranks that a mesh may have.
 const N_RANKS_MAX: u64 = 1 << 20;
+/// Phases of training that descriptions of steps know.
+const PHASES: [&str; 3] = ["forward", "backward", "optimizer"];
 
 /// Notes about the ranks of both sides.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -59,6 +61,10 @@ pub struct TensorRule {
     /// The slot; without one, all of the operator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slot: Option<String>,
+    /// The phase of training that the operator runs in, as the dump's description of its step says:
+    /// `forward`, `backward` or `optimizer`. Without one, any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<String>,
     /// The axes of the tensor, and how ranks share them: `b s h[tp]`.
     pub dims: String,
     /// The axes in the order in which tensors are compared; without it, that of `dims`.
@@ -271,12 +277,21 @@ pub(in crate::compare) struct CheckedRules {
 pub(super) struct CheckedRule {
     operator: String,
     slot: Option<SlotKey>,
+    phase: Option<String>,
     pub(super) dims: TensorDims,
     pub(super) compared_as: Option<Vec<String>>,
     /// By name of the axis.
     pub(super) fused: BTreeMap<String, FusedAxis>,
     pub(super) extents: BTreeMap<String, u64>,
     pub(super) tokens: Option<TokenRule>,
+}
+
+/// An operator, as far as rules choose by it.
+#[derive(Clone, Copy)]
+pub(super) struct NamedOperator<'a> {
+    pub(super) op_name: &'a str,
+    /// The phase of training, where the dump tells it.
+    pub(super) phase: Option<&'a str>,
 }
 
 /// An axis that is made of pieces.
@@ -302,6 +317,13 @@ impl CheckedRule {
                 return Err(at("dims")(message));
             }
         }
+        if let Some(phase) = &rule.phase {
+            // A misspelt phase would fit nothing, and nobody would notice.
+            if !PHASES.contains(&phase.as_str()) {
+                let message = format!("there is no phase `{phase}`; {}", PHASES.join(", "));
+                return Err(at("phase")(message));
+            }
+        }
         let slot = match &rule.slot {
             None => None,
             Some(text) => Some(SlotKey::parse(text).ok_or_else(|| {
@@ -315,6 +337,7 @@ impl CheckedRule {
         let mut checked = CheckedRule {
             operator: rule.operator.clone(),
             slot,
+            phase: rule.phase.clone(),
             tokens: rule.tokens.clone(),
             ..CheckedRule::default()
         };
@@ -351,8 +374,10 @@ impl CheckedRule {
     }
 
     /// Whether it is about a slot of an operator, which has so many axes.
-    pub(super) fn fits(&self, op_name: &str, slot: SlotKey, n_axes: usize) -> bool {
+    pub(super) fn fits(&self, operator: NamedOperator<'_>, slot: SlotKey, n_axes: usize) -> bool {
+        let NamedOperator { op_name, phase } = operator;
         self.slot.is_none_or(|own| own == slot)
+            && self.phase.as_deref().is_none_or(|own| Some(own) == phase)
             && self.dims.for_axes(n_axes).is_some()
             && is_match(&self.operator, op_name)
     }

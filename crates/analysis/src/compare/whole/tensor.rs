@@ -34,6 +34,15 @@ pub struct RankPart {
     pub(super) noted: Vec<u64>,
 }
 
+/// How ranks turned out to share a tensor where a rule left it open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum VaryingShare {
+    /// All hold the same.
+    Replicas,
+    /// Each holds a part.
+    Parts,
+}
+
 /// A tensor in parts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WholeTensor {
@@ -45,6 +54,8 @@ pub struct WholeTensor {
     pub reduction: Option<Reduction>,
     /// The parts, by rank.
     pub parts: Vec<RankPart>,
+    /// How ranks share it along an axis of which a rule left that open.
+    pub(super) varying: Option<VaryingShare>,
     /// Extents with axes taken together that no part cuts.
     pub(super) dims: Vec<u64>,
     /// For each part the segments along these axes.
@@ -83,6 +94,7 @@ impl WholeTensor {
             shape,
             reduction: reduction.map(|(reduction, _)| reduction),
             parts,
+            varying: None,
             dims,
             segments,
             grid,

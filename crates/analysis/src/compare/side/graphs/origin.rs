@@ -15,6 +15,9 @@ const MADE_NAMES: [&str; 3] = ["val_", "onnx::", "/"];
 /// The beginning of the names of arguments that are no tensors, in graphs of PyTorch.
 const ARGUMENT: &str = "argument.";
 
+/// The attribute that names the phase of training.
+const PHASE: &str = "phase";
+
 /// Most operators that only turn a value, between a parameter and its reader.
 const N_VIEWS_MAX: usize = 4;
 
@@ -45,6 +48,13 @@ impl ComparedDump {
         let attributes = operator.attributes.iter();
         let attributes = attributes.map(|(name, text)| (name.as_str(), text.as_str()));
         Some(attributes.filter(|(name, _)| decides(name)).collect())
+    }
+
+    /// The phase of training that an execution belongs to, where the dump's description tells it.
+    pub fn phase_of(&self, run: usize) -> Option<&str> {
+        let (_, graph, at) = self.description_of(run)?;
+        let phase = graph.operators.get(at)?.attributes.get(PHASE)?;
+        Some(phase.as_str())
     }
 
     /// The name of the parameter or weight that an input is; none if the graph beside the dump does
