@@ -3,7 +3,7 @@
 //! | module | job |
 //! | --- | --- |
 //! | `facts` | answers that reading elements gave, kept so that nobody reads them twice |
-//! | `part_file` | facts on disk |
+//! | [`part_file`] | facts on disk |
 //! | `steps` | the ranks and steps of a dump, opened one by one |
 //! | [`units`] | the work by rank and step |
 //! | [`merge`] | the result, from the parts |
@@ -16,7 +16,7 @@
 
 pub(super) mod facts;
 pub mod merge;
-pub(super) mod part_file;
+pub mod part_file;
 mod steps;
 pub mod units;
 

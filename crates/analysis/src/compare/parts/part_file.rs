@@ -63,6 +63,12 @@ pub(super) fn check(path: &Path, key: [u8; N_KEY_BYTES]) -> Result<bool, String>
     Ok(body_of(path, key)?.is_some())
 }
 
+/// Number of facts in the records of a part, which stand between its key and its digest; none if
+/// the bytes are no records.
+pub fn count_facts(records: &[u8]) -> Option<usize> {
+    decode(records).map(|facts| facts.len())
+}
+
 fn body_of(path: &Path, key: [u8; N_KEY_BYTES]) -> Result<Option<FileBytes>, String> {
     let bytes = match FileBytes::open_in_dump(path) {
         Ok(bytes) => bytes,
