@@ -5,13 +5,16 @@ OPSCOPE=target/debug/opscope pytest tests/e2e/test_view_ranks.py
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from binary import Binary
+from rank_dumps import RankDump, RankOperator, Shard, chunk
 from test_view import Page, served
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "ranks"))
@@ -82,3 +85,25 @@ def test_ranks_of_one_step_are_shown(tool: Binary, tmp_path: Path) -> None:
     one_rank = tmp_path / "run" / f"worldsize{MESH.n_ranks}_global_rank1"
     with served(tool, one_rank) as page:
         assert "steps" not in page.ask("info")["views"]
+
+
+def test_a_tensor_in_parts_is_shown_as_the_whole(tool: Binary, tmp_path: Path) -> None:
+    whole = np.arange(24, dtype=np.float32).reshape(4, 6)
+    broken = whole.copy()
+    broken[2, 4] = -50
+
+    def run(placement: str) -> RankDump:
+        note = f"{placement} of [4,6]"
+        shards = [Shard(chunk(broken, 1, rank, 2), f"tp={rank}/2:{note}") for rank in range(2)]
+        return RankDump({rank: [RankOperator("up", [shard])] for rank, shard in enumerate(shards)})
+
+    golden = RankDump({None: [RankOperator("up", [whole])]}).write(tmp_path / "golden")
+    with served(tool, run("S(1)").write(tmp_path / "cut"), golden) as page:
+        for side, expected in (("target", broken), ("golden", whole)):
+            status, content = page.raw("npy", op=0, slot="out0", side=side)
+            assert status == 200, content
+            np.testing.assert_array_equal(np.load(io.BytesIO(content)), expected)
+    # Ranks with half of the columns each do not hold the same rows.
+    with served(tool, run("S(0)").write(tmp_path / "wrong"), golden) as page:
+        status, content = page.raw("npy", op=0, slot="out0", side="target")
+        assert status == 404 and b"by its note it should hold 2" in content

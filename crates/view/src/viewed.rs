@@ -240,8 +240,10 @@ impl ViewedRuns {
         n_threads: usize,
     ) -> Result<ViewedRuns, ViewError> {
         let program = comparison.config.program.clone();
-        let open = |path| ViewedDump::open(path, n_threads).map(ViewedDump::with_names);
-        let mut target = open(target)?;
+        let paths = [target, golden];
+        let [target, golden] = run::open_again(&comparison, paths, n_threads)?;
+        let mut target = ViewedDump::new(paths[0], target, n_threads).with_names();
+        let golden = ViewedDump::new(paths[1], golden, n_threads).with_names();
         // From executions back to operators, for values that go from one to another.
         target.operators = vec![None; target.dump.runs.len()];
         for operator in &comparison.operators {
@@ -253,7 +255,7 @@ impl ViewedRuns {
         }
         Ok(ViewedRuns {
             target: Arc::new(target),
-            golden: Some(Arc::new(open(golden)?)),
+            golden: Some(Arc::new(golden)),
             findings: Findings::Compared(Box::new(comparison)),
             program,
             is_saved: false,
@@ -437,10 +439,14 @@ impl ViewedRuns {
 impl ViewedDump {
     pub(crate) fn open(path: &Path, n_threads: usize) -> Result<ViewedDump, StoreError> {
         let dump = ComparedDump::open(path, n_threads)?;
+        Ok(ViewedDump::new(path, dump, n_threads))
+    }
+
+    fn new(path: &Path, dump: ComparedDump, n_threads: usize) -> ViewedDump {
         let events = events::events(&dump, n_threads);
         let overflows = events.events.iter();
         let overflows = overflows.filter(|event| matches!(event.kind, EventKind::Overflow(_)));
-        Ok(ViewedDump {
+        ViewedDump {
             path: path.to_owned(),
             links: OperatorLinks::new(&dump),
             dump,
@@ -450,7 +456,7 @@ impl ViewedDump {
             overflowed: overflows.filter_map(|event| event.run).collect(),
             events,
             scalars: OnceLock::new(),
-        })
+        }
     }
 
     /// A dump of which nothing is at hand.

@@ -45,6 +45,7 @@ use super::side::ComparedDump;
 use crate::compare::result::Party;
 
 pub use fusion::{FusedOperator, FusionRules, FusionRulesError};
+pub(super) use mapping::understood;
 pub use mapping::{MappedNames, Mapping, MappingError, MappingForm, OperatorMapping};
 pub(in crate::compare) use names::joined;
 pub(in crate::compare) use op_type::{is_same_type, is_view};

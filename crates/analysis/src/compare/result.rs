@@ -7,6 +7,8 @@ use opscope_store::SharedText;
 use opscope_store::record::SlotSide;
 use serde::{Deserialize, Serialize};
 
+use super::whole::RankRules;
+
 pub use super::differing::DifferingElements;
 pub use super::evidence::{Evidence, PairingEvidence, RuleName};
 pub use super::metric::MetricId;
@@ -76,6 +78,10 @@ pub struct ComparisonConfig {
     /// How the golden dump was made, if it tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub golden_run: Option<RunOrigin>,
+    /// The mapping's rules by which tensors of ranks were put together; without any rule by notes of
+    /// the dumps alone. `None` if ranks were compared one by one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ranks: Option<RankRules>,
     /// Further options, as the command line has them.
     pub options: Vec<(String, String)>,
 }

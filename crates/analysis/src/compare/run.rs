@@ -20,7 +20,7 @@ use super::selection::Selection;
 use super::side::ComparedDump;
 use super::steps::find_origin;
 use super::verdict::{Thresholds, judge_along};
-use super::whole::{self, has_placements, put_together};
+use super::whole::{self, CheckedRules, RankRules, has_placements, put_together};
 
 /// The dumps to compare, and how.
 #[derive(Clone, Debug)]
@@ -168,7 +168,7 @@ pub(super) fn run_with(
         Some(path) => Some(open("reference", path)?),
         None => None,
     };
-    put_ranks_together(request, [&mut target, &mut golden], reference.as_mut())?;
+    let rules = put_ranks_together(request, [&mut target, &mut golden], reference.as_mut())?;
     let sides = [Some(&mut target), Some(&mut golden), reference.as_mut()];
     for (nth, side) in sides.into_iter().enumerate() {
         // Only now: tensors that were put together are others than those of the ranks.
@@ -183,6 +183,7 @@ pub(super) fn run_with(
         measured: None,
     };
     let mut comparison = run_opened(request, dumps)?;
+    comparison.config.ranks = rules;
     // With several steps the question is which to dump next, and how that is said depends on what
     // made the dump.
     if comparison.summary.steps.is_some() {
@@ -363,12 +364,12 @@ pub fn rejudge(comparison: &mut Comparison, judging: &VerdictOptions) {
 }
 
 /// Puts the tensors of all ranks of each side together, if that is asked for, or if the sides share
-/// their tensors in other ways and notes say how.
+/// their tensors in other ways and notes say how. Returns the rules if it was done.
 fn put_ranks_together(
     request: &ComparisonRequest,
     [target, golden]: [&mut ComparedDump; 2],
     reference: Option<&mut ComparedDump>,
-) -> Result<(), MappingError> {
+) -> Result<Option<RankRules>, MappingError> {
     let mapping = request.matching.mapping.as_ref();
     let rules = mapping.map(Mapping::rank_rules).transpose()?;
     let is_noted = rules.as_ref().is_some_and(|_| {
@@ -379,17 +380,46 @@ fn put_ranks_together(
     let has_notes = has_placements(target) || has_placements(golden);
     let is_wanted =
         request.is_whole || is_noted || (has_notes && whole::share_otherwise([target, golden]));
-    if is_wanted {
-        let [of_target, of_golden] = rules.unwrap_or_default();
-        put_together(target, &of_target);
-        put_together(golden, &of_golden);
-        whole::name_by_call([target, golden]);
-        if let Some(reference) = reference {
-            // It shows how the golden side may look elsewhere, and is told of as that is.
-            put_together(reference, &of_golden);
-        }
+    if !is_wanted {
+        return Ok(None);
     }
-    Ok(())
+    let rules = rules.unwrap_or_default();
+    put_both_together([target, golden], &rules);
+    if let Some(reference) = reference {
+        // It shows how the golden side may look elsewhere, and is told of as that is.
+        put_together(reference, &rules[1]);
+    }
+    Ok(Some(
+        mapping
+            .map(|mapping| mapping.ranks.clone())
+            .unwrap_or_default(),
+    ))
+}
+
+fn put_both_together(sides: [&mut ComparedDump; 2], rules: &[CheckedRules; 2]) {
+    let [target, golden] = sides;
+    put_together(target, &rules[0]);
+    put_together(golden, &rules[1]);
+    whole::name_by_call([target, golden]);
+}
+
+/// The dumps of a comparison that was made before, with their operators and tensors as it saw them.
+///
+/// # Errors
+/// [`StoreError`] if one cannot be read any more.
+pub fn open_again(
+    comparison: &Comparison,
+    paths: [&Path; 2],
+    n_threads: usize,
+) -> Result<[ComparedDump; 2], StoreError> {
+    let mut target = ComparedDump::open(paths[0], n_threads)?;
+    let mut golden = ComparedDump::open(paths[1], n_threads)?;
+    // Rules that nobody understands made no comparison.
+    let rules = comparison.config.ranks.as_ref();
+    if let Some(Ok(rules)) = rules.map(matching::understood) {
+        put_both_together([&mut target, &mut golden], &rules);
+    }
+    Ok([target, golden])
 }
 
 fn open(

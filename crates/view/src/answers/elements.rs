@@ -1,6 +1,7 @@
 //! The elements of a slot.
 
 use opscope_analysis::compare::result::SlotKey;
+use opscope_analysis::compare::side::LoadedSlot;
 use opscope_analysis::elements::NumpyArray;
 use opscope_store::file_format::npy;
 use opscope_tensor::Numbers;
@@ -26,11 +27,20 @@ pub(super) fn load(
     if let Some(problem) = &found.problem {
         return Err(AnswerError::Dump(problem.clone()));
     }
+    if let Some(reason) = found.parts_problem() {
+        return Err(AnswerError::Missing(reason.to_owned()));
+    }
     if !found.has_elements {
         let reason = "the dump has statistics of this tensor and no elements".to_owned();
         return Err(AnswerError::Missing(reason));
     }
     // Mapped where the bytes are numpy's already, so that a slice of a large tensor copies nothing.
+    if found.whole().is_some() {
+        let loaded = found.load(None);
+        return loaded
+            .map(LoadedSlot::into_array)
+            .map_err(|error| AnswerError::Missing(chain(&error)));
+    }
     let array = NumpyArray::decoded(&found.elements_record(), None);
     array.map_err(|error| AnswerError::Dump(chain(&error)))
 }

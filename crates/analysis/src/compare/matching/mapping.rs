@@ -193,18 +193,7 @@ impl Mapping {
     /// # Errors
     /// [`MappingError::Ranks`].
     pub(in crate::compare) fn rank_rules(&self) -> Result<[CheckedRules; 2], MappingError> {
-        let check = |side: &str, rules: &SideRules| {
-            rules
-                .check()
-                .map_err(|(place, message)| MappingError::Ranks {
-                    place: format!("{side}.{place}"),
-                    message,
-                })
-        };
-        Ok([
-            check("target", &self.ranks.target)?,
-            check("golden", &self.ranks.golden)?,
-        ])
+        understood(&self.ranks)
     }
 
     /// Whether all rules about ranks can be understood.
@@ -254,6 +243,25 @@ impl Mapping {
             }
         }
     }
+}
+
+/// Rules about ranks of both sides, understood.
+///
+/// # Errors
+/// [`MappingError::Ranks`].
+pub(in crate::compare) fn understood(rules: &RankRules) -> Result<[CheckedRules; 2], MappingError> {
+    let check = |side: &str, rules: &SideRules| {
+        rules
+            .check()
+            .map_err(|(place, message)| MappingError::Ranks {
+                place: format!("{side}.{place}"),
+                message,
+            })
+    };
+    Ok([
+        check("target", &rules.target)?,
+        check("golden", &rules.golden)?,
+    ])
 }
 
 /// The first line of a message, without the place at its end.

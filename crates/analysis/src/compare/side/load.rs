@@ -35,6 +35,11 @@ pub enum LoadError {
 const N_WHOLE_BYTES_MAX: u64 = 64 << 20;
 
 impl LoadedSlot {
+    /// The elements as they are, in row-major order.
+    pub fn into_array(self) -> NumpyArray {
+        self.array
+    }
+
     /// The elements in their own dtype.
     pub fn view(&self) -> TensorView<'_> {
         TensorView {
