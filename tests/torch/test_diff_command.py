@@ -182,7 +182,9 @@ def test_a_file_with_a_colon_is_a_file(place: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_command_leaves_nothing(place: Path, number: int) -> None:
-    child = subprocess.Popen(command("nets:waiting", "nets:alone"), stderr=subprocess.PIPE, text=True)
+    # Under `nohup` the tests ignore a signal, and so would the child.
+    heard = {"preexec_fn": lambda: signal.signal(number, signal.SIG_DFL)}
+    child = subprocess.Popen(command("nets:waiting", "nets:alone"), stderr=subprocess.PIPE, text=True, **heard)
     deadline = time.monotonic() + SECONDS_MAX
     while not (place / "waits").exists():
         assert child.poll() is None and time.monotonic() < deadline
