@@ -74,7 +74,7 @@ results! {
 }
 
 refusals! {
-    /// Descriptions of an operator that failed are not kept.
+    because "nothing is kept of an operator that failed but its dump";
     aclmdlCreateAndGetOpDesc(
         u32, u32, u32, OutPointer<c_char>, usize, OutPointer<usize>, OutPointer<usize>, OutPointer<usize>, OutPointer<usize>
     );

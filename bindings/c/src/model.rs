@@ -37,6 +37,7 @@ results! {
 }
 
 refusals! {
+    because "queues belong to a device; load the model with aclmdlLoadFromFile and give it datasets";
     // Queues between models are a device's.
     aclmdlLoadFromFileWithQ(CText, OutPointer<u32>, InPointer<u32>, usize, InPointer<u32>, usize);
     aclmdlLoadFromMemWithQ(InPointer<u8>, usize, OutPointer<u32>, InPointer<u32>, usize, InPointer<u32>, usize);

@@ -109,10 +109,14 @@ values! {
 }
 
 refusals! {
-    // Compiled operators and shape inference are a device's.
-    aclopLoad(InPointer<u8>, usize);
+    because "call aclopCast or aclopCreateHandle with `Cast`, and give outputs their shapes";
     aclopCreateHandleForCast(Handle, Handle, u8, OutPointer<Handle>);
     aclopInferShape(CText, i32, InPointer<Handle>, InPointer<Handle>, i32, InPointer<Handle>, Handle);
+}
+
+refusals! {
+    because "it takes machine code of an NPU; operators run by their ONNX or Ascend names";
+    aclopLoad(InPointer<u8>, usize);
     aclopUpdateParams(CText, i32, InPointer<Handle>, i32, InPointer<Handle>, Handle);
     aclopCreateKernel(CText, CText, CText, usize, i32, i32, usize);
     aclopRegisterCompileFunc(CText, usize);

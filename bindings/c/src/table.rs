@@ -60,15 +60,34 @@ macro_rules! results {
 }
 pub(crate) use results;
 
-/// Functions that are there so that programs link, and answer `ACL_ERROR_API_NOT_SUPPORT`:
-/// `name(types of parameters);`
+/// Functions that are there so that programs link: `because advice; name(types of parameters);` They
+/// report the advice and answer `ACL_ERROR_API_NOT_SUPPORT`, or 0 where a row has `-> type`.
 macro_rules! refusals {
-    ($($(#[$doc:meta])* $name:ident($($type:ty),* $(,)?);)+) => {$(
+    (
+        because $advice:expr;
+        $($(#[$doc:meta])* $name:ident($($type:ty),* $(,)?) $(-> $result:ty)?;)+
+    ) => {$(
         $(#[$doc])*
         #[unsafe(no_mangle)]
-        extern "C" fn $name($(_: $type),*) -> $crate::border::Code {
-            $crate::border::call(|| Err(opscope_acl::status::API_NOT_SUPPORT))
+        extern "C" fn $name($(_: $type),*) -> $crate::table::refused!($($result)?) {
+            let code = $crate::border::call(|| {
+                Err($crate::border::process().refuse_function(stringify!($name), $advice))
+            });
+            $crate::table::refused!(code, $($result)?)
         }
     )+};
 }
 pub(crate) use refusals;
+
+/// The type that a refused function returns, and what it returns.
+macro_rules! refused {
+    () => { $crate::border::Code };
+    ($result:ty) => { $result };
+    ($code:ident,) => { $code };
+    ($code:ident, $result:ty) => {{
+        // Noted for `aclrtGetLastError`, as this function has no place for it.
+        let _ = $code;
+        <$result>::default()
+    }};
+}
+pub(crate) use refused;

@@ -93,6 +93,7 @@ codes! {
 }
 
 refusals! {
+    because "describe the tensor anew in the other format";
     aclTransTensorDescFormat(Handle, i32, OutPointer<Handle>);
 }
 

@@ -20,6 +20,7 @@ mod execute;
 mod execution;
 mod gear;
 mod life_cycle;
+mod media;
 mod memory;
 mod model;
 mod model_config;
@@ -29,3 +30,5 @@ mod report;
 mod single_operator;
 mod stream;
 mod tensor_desc;
+
+pub use media::MEDIA_ADVICE;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::data::{DataBuffer, Dataset, TensorDesc};
 use crate::handle::{Handle, HandleTable};
+use crate::media::MediaObject;
 use crate::model::{ModelConfig, ModelDesc};
 use crate::operator::{OperatorAttributes, RunnableOperator};
 
@@ -21,4 +22,5 @@ pub(crate) struct ObjectTables {
     pub(crate) exec_configs: BTreeSet<Handle>,
     pub(crate) op_attributes: HandleTable<OperatorAttributes>,
     pub(crate) op_handles: HandleTable<Arc<RunnableOperator>>,
+    pub(crate) media: HandleTable<MediaObject>,
 }
