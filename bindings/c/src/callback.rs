@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use opscope_acl::{ExceptionCallback, ExceptionInfo, Handle, PerProcess};
 
 use crate::border::{Code, call, null, process};
-use crate::table::{codes, values};
+use crate::layout::DeviceError;
+use crate::pointer::OutPointer;
+use crate::table::{codes, refusals, results, values};
 
 unsafe extern "C" {
     /// The C library's number of a thread, an `unsigned long`, which has 64 bits where NPUs are
@@ -39,7 +41,38 @@ extern "C" fn aclrtLaunchCallback(
     })
 }
 
+#[unsafe(no_mangle)]
+extern "C" fn aclrtLaunchHostFunc(
+    stream: Handle,
+    function: Option<Callback>,
+    arguments: usize,
+) -> Code {
+    call(|| {
+        let function = function.ok_or_else(|| null("aclrtLaunchHostFunc", "fn"))?;
+        process().launch_host_function(Box::new(move || function(arguments)), stream)
+    })
+}
+
+refusals! {
+    because "call aclrtLaunchHostFunc, whose functions run in a thread of the library, or \
+             aclrtSubscribeReport and aclrtLaunchCallback";
+    aclrtSubscribeHostFunc(u64, Handle);
+    aclrtProcessHostFunc(i32);
+    aclrtUnSubscribeHostFunc(u64, Handle);
+}
+
 // ---- Failures
+
+results! {
+    /// A CPU tells of no faults of its own.
+    aclrtGetErrorVerbose(device: i32, errorInfo: OutPointer<DeviceError>)
+        => errorInfo = process().check_device(device).map(|()| DeviceError::NONE)?;
+}
+
+refusals! {
+    because "a CPU tells of no fault that could be repaired";
+    aclrtRepairError(i32, usize);
+}
 
 /// Answer of getters about anything but a failure that is being shown.
 const NO_FAILURE: u32 = u32::MAX;

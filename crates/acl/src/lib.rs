@@ -33,6 +33,7 @@ mod message;
 mod model;
 mod objects;
 mod operator;
+mod overflow_status;
 mod per_process;
 mod process;
 mod runtime;

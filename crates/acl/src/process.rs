@@ -17,6 +17,7 @@ use crate::memory::MemoryTable;
 use crate::message::{AclReport, ReportQueue};
 use crate::model::AclModel;
 use crate::objects::ObjectTables;
+use crate::overflow_status::OverflowStatus;
 use crate::per_process::PerProcess;
 use crate::runtime::DeviceRuntime;
 use crate::{Status, status};
@@ -40,7 +41,9 @@ pub struct AclProcess {
     pub(crate) dump: Mutex<ProcessDumps>,
     pub(crate) models: Mutex<ModelRegistry>,
     pub(crate) objects: Mutex<ObjectTables>,
-    pub(crate) runtime: DeviceRuntime,
+    /// Shared with the threads of host functions.
+    pub(crate) runtime: Arc<DeviceRuntime>,
+    pub(crate) overflow_status: OverflowStatus,
     pub(crate) callback: Mutex<Option<DumpCallback>>,
     pub(crate) exception_callback: Mutex<Option<ExceptionCallback>>,
     pub(crate) is_dumping_args: Mutex<bool>,
@@ -129,7 +132,8 @@ impl AclProcess {
             dump: Mutex::default(),
             models: Mutex::default(),
             objects: Mutex::default(),
-            runtime: DeviceRuntime::default(),
+            runtime: Arc::default(),
+            overflow_status: OverflowStatus::default(),
             callback: Mutex::default(),
             exception_callback: Mutex::default(),
             is_dumping_args: Mutex::default(),
