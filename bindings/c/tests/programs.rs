@@ -19,6 +19,16 @@ fn callbacks_run_between_tasks() {
 }
 
 #[test]
+fn functions_of_the_program_run_in_the_order_of_their_stream() {
+    Program::compile("host_function.c").run::<&str>(&[]);
+}
+
+#[test]
+fn media_functions_work_or_say_what_to_use() {
+    Program::compile("media.c").run::<&str>(&[]);
+}
+
+#[test]
 fn logged_lines_carry_their_arguments() {
     let said = Program::compile("app_log.c").run::<&str>(&[]);
     let lines: Vec<&str> = said.stderr.lines().collect();
@@ -235,6 +245,16 @@ mod with_an_engine {
     }
 
     /// Runs `configured.c` on a configuration, in which `@` stands for the directory of the dump.
+    #[test]
+    fn the_overflow_status_is_that_of_operators_since_the_reset() {
+        let program = Program::compile("overflow_status.c");
+        program.run::<&str>(&[]);
+        // A dump of values sees the operators too, and the status has to be the same.
+        let (config, dump) = config(&program, "values", r#""dump_op_switch": "on""#);
+        program.run(&[config]);
+        assert!(!names(&dump).is_empty(), "nothing was dumped");
+    }
+
     fn configured(config: &str, index: &str, before: &str) -> (std::process::Output, Program) {
         let program = Program::compile("configured.c");
         let dump = program.dir().join("dump");

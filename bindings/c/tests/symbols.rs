@@ -102,6 +102,8 @@ acldumpChunk.offset 4104
 acldumpChunk.dataBuf 4116
 acldumpTensorInfo 456
 acldumpTensorInfo.shape 56
+aclrtErrorInfo 2576
+aclCANNPackageVersion 512
 aclDataType 4
 aclrtMemMallocPolicy 4
 ";
