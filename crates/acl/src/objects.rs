@@ -1,8 +1,10 @@
 //! The objects of a process that belong to no device.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
+use crate::aclnn::executor::OperatorExecutor;
+use crate::aclnn::object::AclnnObjects;
 use crate::data::{DataBuffer, Dataset, TensorDesc};
 use crate::handle::{Handle, HandleTable};
 use crate::model::{ModelConfig, ModelDesc};
@@ -21,4 +23,8 @@ pub(crate) struct ObjectTables {
     pub(crate) exec_configs: BTreeSet<Handle>,
     pub(crate) op_attributes: HandleTable<OperatorAttributes>,
     pub(crate) op_handles: HandleTable<Arc<RunnableOperator>>,
+    /// What operators of two stages take.
+    pub(crate) aclnn: AclnnObjects,
+    /// Their calls between the stages.
+    pub(crate) executors: HandleTable<Arc<Mutex<OperatorExecutor>>>,
 }
