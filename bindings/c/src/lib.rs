@@ -15,6 +15,8 @@
     reason = "names, exported symbols and parameters are the interface's"
 )]
 
+mod aclnn;
+mod aclnn_objects;
 mod aipp;
 mod border;
 mod callback;

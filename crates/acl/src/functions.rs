@@ -2,6 +2,8 @@
 //!
 //! They find each other as methods. A file imports another one only where it takes a type from it.
 
+mod aclnn;
+pub(crate) mod aclnn_objects;
 mod configuration;
 mod control;
 mod dataset;

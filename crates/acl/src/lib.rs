@@ -14,6 +14,7 @@
 //! is in force (`control`, `dump`, `exception`). `process` composes the state, and `functions`
 //! above it holds the interface, a file for each group.
 
+mod aclnn;
 mod callback;
 mod capture;
 mod control;
@@ -39,11 +40,15 @@ mod process;
 mod runtime;
 pub mod status;
 
+pub use aclnn::parameter::{Parameter, ParameterKind, RawArgument};
+pub use aclnn::row::{OperatorFamily, OperatorRow};
+pub use aclnn::table::FAMILIES as OPERATOR_FAMILIES;
 pub use callback::{DumpCallback, FilePiece};
 pub use data_type::{data_type_size, float_to_float16, float16_to_float};
 pub use engine::engine_of_environment;
 pub use exception::{ExceptionCallback, ExceptionInfo, ExceptionTensor};
 pub use functions::MEDIA_ADVICE;
+pub use functions::aclnn_objects::{ListKind, NumberList, TensorViewArguments};
 pub use handle::Handle;
 pub use media::{MediaField, MediaKind, MediaNumber};
 pub use model::{ConfigValue, NamedDims};

@@ -1,8 +1,10 @@
 //! The objects of a process that belong to no device.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
+use crate::aclnn::executor::OperatorExecutor;
+use crate::aclnn::object::AclnnObjects;
 use crate::data::{DataBuffer, Dataset, TensorDesc};
 use crate::handle::{Handle, HandleTable};
 use crate::media::MediaObject;
@@ -23,4 +25,8 @@ pub(crate) struct ObjectTables {
     pub(crate) op_attributes: HandleTable<OperatorAttributes>,
     pub(crate) op_handles: HandleTable<Arc<RunnableOperator>>,
     pub(crate) media: HandleTable<MediaObject>,
+    /// What operators of two stages take.
+    pub(crate) aclnn: AclnnObjects,
+    /// Their calls between the stages.
+    pub(crate) executors: HandleTable<Arc<Mutex<OperatorExecutor>>>,
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use opscope_config::ConfigEnvironment;
 use opscope_engine::SharedEngine;
 
+use crate::aclnn::cache::GraphCache;
 use crate::callback::DumpCallback;
 use crate::control::ControlFile;
 use crate::dump::ProcessDumps;
@@ -49,6 +50,8 @@ pub struct AclProcess {
     pub(crate) is_dumping_args: Mutex<bool>,
     /// How many operators of each type ran on their own.
     pub(crate) op_counts: Mutex<HashMap<String, u64>>,
+    /// Graphs of operators of two stages.
+    pub(crate) graphs: Mutex<GraphCache>,
     pub(crate) memory: MemoryTable,
     pub(crate) reports: ReportQueue,
 }
@@ -138,6 +141,7 @@ impl AclProcess {
             exception_callback: Mutex::default(),
             is_dumping_args: Mutex::default(),
             op_counts: Mutex::default(),
+            graphs: Mutex::default(),
             memory: MemoryTable::default(),
             reports: ReportQueue::default(),
         };

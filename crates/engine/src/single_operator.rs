@@ -3,10 +3,12 @@
 //! [`SingleOperator::for_engine`] gives the bytes of an ONNX model that any
 //! [`Engine`](crate::Engine) loads from memory, and [`EngineOperator::around`] makes the loaded
 //! model take, give and show what the description says. [`read_json`] reads descriptions, the
-//! vendor's single-operator files among them.
+//! vendor's single-operator files among them. [`OperatorGraph`] is a model of several nodes that
+//! compute one operator together.
 
 mod ascend;
 mod axes;
+mod graph;
 mod json;
 mod lowering;
 mod onnx;
@@ -16,6 +18,7 @@ mod sole;
 
 use crate::LoadedModel;
 
+pub use graph::{GraphNode, OperatorGraph};
 pub use json::{N_OPERATORS_MAX, read_json};
 pub use operator::{
     OPSET_DEFAULT, Operand, OperatorAttribute, OperatorError, SingleOperator, numbered_name,

@@ -8,7 +8,9 @@ use opscope_capture::{
     Sink, SinkError, Steps, WrittenFiles,
 };
 use opscope_engine::single_operator::{Operand, OperatorError, SingleOperator, numbered_name};
-use opscope_engine::{DeclaredDim, EngineError, FallbackModel, LoadedModel, ModelSource};
+use opscope_engine::{
+    DeclaredDim, EngineError, FallbackEngine, FallbackModel, LoadedModel, ModelSource,
+};
 use opscope_store::file_format::ascend_codes::{dtype_from_graph_engine, layout_from_code};
 use opscope_store::record::{Operator, Record};
 use opscope_store::tree::acl::UNKNOWN_ID;
@@ -183,32 +185,7 @@ impl AclProcess {
         }
         let mut operator = prepared.operator();
         operator.rename(&self.next_name(&prepared.op_type));
-        let (values, failures) = if self.is_dump_enabled() {
-            (self.operator_capture(), self.failure_capture())
-        } else {
-            (None, None)
-        };
-        let execution = EngineExecution {
-            engine: &mut *operator,
-            inputs: &tensors,
-            model: &Arc::default(),
-            graph_inputs: &[],
-            step: None,
-            taken: prepared.taken.as_ref(),
-            options: SessionOptions {
-                n_writers: 1,
-                ..SessionOptions::default()
-            },
-        };
-        let values = values.map(without_tasks);
-        let outcome = self.run_dumped(execution, values, failures.map(without_tasks));
-        if let Some(error) = outcome.dump_error {
-            self.dump_failed(&format!("the operator runs without it only: {error}"));
-        }
-        let results = outcome.results.map_err(|error| {
-            self.call_exception_callback(operator.operators(), &error);
-            self.engine_error(&error)
-        })?;
+        let results = self.run_alone(&mut *operator, &tensors, prepared.taken.as_ref())?;
         let present = prepared.outputs.iter().enumerate();
         let present = present.filter(|(_, desc)| desc.data_type != UNDEFINED);
         for ((i, desc), result) in present.zip(&results) {
@@ -227,9 +204,47 @@ impl AclProcess {
         Ok(())
     }
 
+    /// Runs an engine that is one operator, under the dumps that want operators outside models.
+    ///
+    /// # Errors
+    /// As for [`AclProcess::engine_error`], which reports it.
+    pub(super) fn run_alone(
+        &self,
+        operator: &mut dyn LoadedModel,
+        inputs: &[Tensor],
+        taken: Option<&FallbackEngine>,
+    ) -> Answer<Vec<Tensor>> {
+        let (values, failures) = if self.is_dump_enabled() {
+            (self.operator_capture(), self.failure_capture())
+        } else {
+            (None, None)
+        };
+        let execution = EngineExecution {
+            engine: operator,
+            inputs,
+            model: &Arc::default(),
+            graph_inputs: &[],
+            step: None,
+            taken,
+            options: SessionOptions {
+                n_writers: 1,
+                ..SessionOptions::default()
+            },
+        };
+        let values = values.map(without_tasks);
+        let outcome = self.run_dumped(execution, values, failures.map(without_tasks));
+        if let Some(error) = outcome.dump_error {
+            self.dump_failed(&format!("the operator runs without it only: {error}"));
+        }
+        outcome.results.map_err(|error| {
+            self.call_exception_callback(operator.operators(), &error);
+            self.engine_error(&error)
+        })
+    }
+
     /// The name of the execution that begins now: the type, and how many of that type there were
     /// before, dumped or not.
-    fn next_name(&self, op_type: &str) -> String {
+    pub(super) fn next_name(&self, op_type: &str) -> String {
         let mut counts = lock(&self.op_counts);
         let count = counts.entry(op_type.to_owned()).or_default();
         let name = numbered_name(op_type, *count);

@@ -1,0 +1,21 @@
+//! The operators, a file for each family: its table, which bindings read too, and the functions
+//! that compose its operators.
+
+mod comparison;
+mod elementwise;
+mod unary;
+
+use super::row::OperatorFamily;
+
+/// All families.
+pub static FAMILIES: &[OperatorFamily] = &[elementwise::FAMILY, unary::FAMILY, comparison::FAMILY];
+
+/// Calls the macro of that name once for each family, with the family's rows.
+#[macro_export]
+macro_rules! aclnn_operators {
+    ($rows:ident) => {
+        $crate::aclnn_elementwise!($rows);
+        $crate::aclnn_unary!($rows);
+        $crate::aclnn_comparison!($rows);
+    };
+}

@@ -1,0 +1,411 @@
+//! Functions of one operand, element by element.
+
+use opscope_tensor::DType;
+
+use super::elementwise::truncated;
+use crate::aclnn::call::{Composed, OperatorCall, Refusal, Value, arithmetic_type, as_float};
+use crate::aclnn::promotion::{compute_type, is_float, is_number};
+use crate::aclnn::row::operator_rows;
+
+/// Calls a macro with the rows of functions of one operand.
+#[macro_export]
+macro_rules! aclnn_unary {
+    ($rows:ident) => {
+        $rows! { "functions of one operand";
+            aclnnAbs = Abs("aclnn_abs.h", "the absolute value") by absolute
+                (self_: Tensor, out: Out);
+            aclnnNeg = Neg("aclnn_neg.h", "-self") by negate
+                (self_: Tensor, out: Out);
+            aclnnInplaceNeg = Neg("aclnn_neg.h", "-self") by negate
+                (selfRef: Inplace);
+            aclnnSign = Sign("aclnn_sign.h", "-1, 0 or 1") by sign
+                (self_: Tensor, result: Out);
+            aclnnExp = Exp("aclnn_exp.h", "e to the power of self") by exp
+                (self_: Tensor, out: Out);
+            aclnnInplaceExp = Exp("aclnn_exp.h", "e to the power of self") by exp
+                (selfRef: Inplace);
+            aclnnExp2 = Exp2("aclnn_exp2.h", "2 to the power of self") by exp2
+                (self_: Tensor, out: Out);
+            aclnnInplaceExp2 = Exp2("aclnn_exp2.h", "2 to the power of self") by exp2
+                (selfRef: Inplace);
+            aclnnExpm1 = Expm1("aclnn_expm1.h", "e to the power of self, minus 1") by expm1
+                (self_: Tensor, out: Out);
+            aclnnInplaceExpm1 = Expm1("aclnn_expm1.h", "e to the power of self, minus 1") by expm1
+                (selfRef: Inplace);
+            aclnnLog = Log("aclnn_log.h", "the natural logarithm") by log
+                (self_: Tensor, out: Out);
+            aclnnInplaceLog = Log("aclnn_log.h", "the natural logarithm") by log
+                (selfRef: Inplace);
+            aclnnLog2 = Log2("aclnn_log2.h", "the logarithm to the base of 2") by log2
+                (self_: Tensor, out: Out);
+            aclnnInplaceLog2 = Log2("aclnn_log2.h", "the logarithm to the base of 2") by log2
+                (selfRef: Inplace);
+            aclnnLog10 = Log10("aclnn_log10.h", "the logarithm to the base of 10") by log10
+                (self_: Tensor, out: Out);
+            aclnnInplaceLog10 = Log10("aclnn_log10.h", "the logarithm to the base of 10") by log10
+                (selfRef: Inplace);
+            aclnnLog1p = Log1p("aclnn_log1p.h", "the natural logarithm of 1 + self") by log1p
+                (self_: Tensor, out: Out);
+            aclnnInplaceLog1p = Log1p("aclnn_log1p.h", "the natural logarithm of 1 + self") by log1p
+                (selfRef: Inplace);
+            aclnnSqrt = Sqrt("aclnn_sqrt.h", "the square root") by sqrt
+                (self_: Tensor, out: Out);
+            aclnnInplaceSqrt = Sqrt("aclnn_sqrt.h", "the square root") by sqrt
+                (self_: Inplace);
+            aclnnRsqrt = Rsqrt("aclnn_rsqrt.h", "1 / the square root") by rsqrt
+                (self_: Tensor, out: Out);
+            aclnnInplaceRsqrt = Rsqrt("aclnn_rsqrt.h", "1 / the square root") by rsqrt
+                (selfRef: Inplace);
+            aclnnReciprocal = Reciprocal("aclnn_reciprocal.h", "1 / self") by reciprocal
+                (self_: Tensor, out: Out);
+            aclnnInplaceReciprocal = Reciprocal("aclnn_reciprocal.h", "1 / self") by reciprocal
+                (selfRef: Inplace);
+            aclnnSin = Sin("aclnn_sin.h", "the sine") by sin
+                (self_: Tensor, out: Out);
+            aclnnInplaceSin = Sin("aclnn_sin.h", "the sine") by sin
+                (selfRef: Inplace);
+            aclnnCos = Cos("aclnn_cos.h", "the cosine") by cos
+                (input: Tensor, out: Out);
+            aclnnInplaceCos = Cos("aclnn_cos.h", "the cosine") by cos
+                (inputRef: Inplace);
+            aclnnTan = Tan("aclnn_tan.h", "the tangent") by tan
+                (self_: Tensor, out: Out);
+            aclnnInplaceTan = Tan("aclnn_tan.h", "the tangent") by tan
+                (selfRef: Inplace);
+            aclnnAsin = Asin("aclnn_asin.h", "the angle of this sine") by asin
+                (self_: Tensor, out: Out);
+            aclnnInplaceAsin = Asin("aclnn_asin.h", "the angle of this sine") by asin
+                (selfRef: Inplace);
+            aclnnAcos = Acos("aclnn_acos.h", "the angle of this cosine") by acos
+                (input: Tensor, out: Out);
+            aclnnInplaceAcos = Acos("aclnn_acos.h", "the angle of this cosine") by acos
+                (inputRef: Inplace);
+            aclnnAtan = Atan("aclnn_atan.h", "the angle of this tangent") by atan
+                (input: Tensor, out: Out);
+            aclnnInplaceAtan = Atan("aclnn_atan.h", "the angle of this tangent") by atan
+                (inputRef: Inplace);
+            aclnnSinh = Sinh("aclnn_sinh.h", "the hyperbolic sine") by sinh
+                (self_: Tensor, out: Out);
+            aclnnInplaceSinh = Sinh("aclnn_sinh.h", "the hyperbolic sine") by sinh
+                (selfRef: Inplace);
+            aclnnCosh = Cosh("aclnn_cosh.h", "the hyperbolic cosine") by cosh
+                (self_: Tensor, out: Out);
+            aclnnInplaceCosh = Cosh("aclnn_cosh.h", "the hyperbolic cosine") by cosh
+                (selfRef: Inplace);
+            aclnnTanh = Tanh("aclnn_tanh.h", "the hyperbolic tangent") by tanh
+                (self_: Tensor, out: Out);
+            aclnnInplaceTanh = Tanh("aclnn_tanh.h", "the hyperbolic tangent") by tanh
+                (selfRef: Inplace);
+            aclnnAsinh = Asinh("aclnn_asinh.h", "the inverse of the hyperbolic sine") by asinh
+                (input: Tensor, out: Out);
+            aclnnInplaceAsinh = Asinh("aclnn_asinh.h", "the inverse of the hyperbolic sine") by asinh
+                (inputRef: Inplace);
+            aclnnAcosh = Acosh("aclnn_acosh.h", "the inverse of the hyperbolic cosine") by acosh
+                (self_: Tensor, out: Out);
+            aclnnInplaceAcosh = Acosh("aclnn_acosh.h", "the inverse of the hyperbolic cosine") by acosh
+                (selfRef: Inplace);
+            aclnnAtanh = Atanh("aclnn_atanh.h", "the inverse of the hyperbolic tangent") by atanh
+                (input: Tensor, out: Out);
+            aclnnInplaceAtanh = Atanh("aclnn_atanh.h", "the inverse of the hyperbolic tangent") by atanh
+                (inputRef: Inplace);
+            aclnnErf = Erf("aclnn_erf.h", "the error function") by erf
+                (self_: Tensor, out: Out);
+            aclnnInplaceErf = Erf("aclnn_erf.h", "the error function") by erf
+                (selfRef: Inplace);
+            aclnnErfc = Erfc("aclnn_erfc.h", "1 - the error function") by erfc
+                (self_: Tensor, out: Out);
+            aclnnInplaceErfc = Erfc("aclnn_erfc.h", "1 - the error function") by erfc
+                (selfRef: Inplace);
+            aclnnFloor = Floor("aclnn_floor.h", "rounded down") by floor
+                (self_: Tensor, out: Out);
+            aclnnInplaceFloor = Floor("aclnn_floor.h", "rounded down") by floor
+                (selfRef: Inplace);
+            aclnnCeil = Ceil("aclnn_ceil.h", "rounded up") by ceil
+                (self_: Tensor, out: Out);
+            aclnnInplaceCeil = Ceil("aclnn_ceil.h", "rounded up") by ceil
+                (selfRef: Inplace);
+            aclnnRound = Round("aclnn_round.h", "rounded to the nearest integer, halves to the even one") by round
+                (self_: Tensor, out: Out);
+            aclnnInplaceRound = Round("aclnn_round.h", "rounded to the nearest integer, halves to the even one") by round
+                (selfRef: Inplace);
+            aclnnTrunc = Trunc("aclnn_trunc.h", "without what stands behind the point") by trunc
+                (self_: Tensor, out: Out);
+            aclnnInplaceTrunc = Trunc("aclnn_trunc.h", "without what stands behind the point") by trunc
+                (selfRef: Inplace);
+            aclnnFrac = Frac("aclnn_frac.h", "what stands behind the point") by frac
+                (input: Tensor, out: Out);
+            aclnnInplaceFrac = Frac("aclnn_frac.h", "what stands behind the point") by frac
+                (inputRef: Inplace);
+        }
+    };
+}
+aclnn_unary!(operator_rows);
+
+/// Functions whose results are floats, from the value that they are made of: `name = function;`
+macro_rules! float_functions {
+    ($($name:ident = $function:ident;)+) => {$(
+        fn $name(call: &mut OperatorCall<'_>) -> Composed {
+            float_function(call, nodes::$function)
+        }
+    )+};
+}
+
+float_functions! {
+    exp = exp;
+    exp2 = exp2;
+    expm1 = expm1;
+    log = log;
+    log2 = log2;
+    log10 = log10;
+    log1p = log1p;
+    sqrt = sqrt;
+    rsqrt = rsqrt;
+    reciprocal = reciprocal;
+    sin = sin;
+    cos = cos;
+    tan = tan;
+    asin = asin;
+    acos = acos;
+    atan = atan;
+    sinh = sinh;
+    cosh = cosh;
+    tanh = tanh;
+    asinh = asinh;
+    acosh = acosh;
+    atanh = atanh;
+    erf = erf;
+    erfc = erfc;
+}
+
+type NodeFunction = fn(&mut OperatorCall<'_>, &Value) -> Composed<Value>;
+
+fn float_function(call: &mut OperatorCall<'_>, function: NodeFunction) -> Composed {
+    let (x, out) = (call.tensor("self")?, call.tensor("out")?);
+    call.expect_shape(out, x.dims())?;
+    call.expect_dtype(x, is_number, "booleans, integers or floats")?;
+    let dtype = as_float(x.dtype);
+    call.expect_cast(out, dtype)?;
+    let value = call.read(x, compute_type(dtype))?;
+    let result = function(call, &value)?;
+    call.write(out, &result, dtype);
+    Ok(())
+}
+
+/// A function whose results have the type of the operand. `of_integers` is what it is of integers.
+fn typed_function(
+    call: &mut OperatorCall<'_>,
+    of_floats: NodeFunction,
+    of_integers: NodeFunction,
+) -> Composed {
+    let (x, out) = (call.tensor("self")?, call.tensor("out")?);
+    call.expect_shape(out, x.dims())?;
+    call.expect_cast(out, x.dtype)?;
+    let value = call.read(x, arithmetic_type(x.dtype))?;
+    let function = if is_float(x.dtype) {
+        of_floats
+    } else {
+        of_integers
+    };
+    let result = function(call, &value)?;
+    call.write(out, &result, x.dtype);
+    Ok(())
+}
+
+fn refuse_booleans(call: &OperatorCall<'_>) -> Composed {
+    let x = call.tensor("self")?;
+    call.expect_dtype(x, |dtype| dtype != DType::Bool, "integers or floats")
+}
+
+fn absolute(call: &mut OperatorCall<'_>) -> Composed {
+    refuse_booleans(call)?;
+    typed_function(call, nodes::abs, nodes::abs)
+}
+
+fn negate(call: &mut OperatorCall<'_>) -> Composed {
+    refuse_booleans(call)?;
+    typed_function(call, nodes::neg, nodes::neg)
+}
+
+fn sign(call: &mut OperatorCall<'_>) -> Composed {
+    typed_function(call, nodes::sign, nodes::sign)
+}
+
+fn floor(call: &mut OperatorCall<'_>) -> Composed {
+    refuse_booleans(call)?;
+    typed_function(call, nodes::floor, nodes::same)
+}
+
+fn ceil(call: &mut OperatorCall<'_>) -> Composed {
+    refuse_booleans(call)?;
+    typed_function(call, nodes::ceil, nodes::same)
+}
+
+fn round(call: &mut OperatorCall<'_>) -> Composed {
+    refuse_booleans(call)?;
+    typed_function(call, nodes::round, nodes::same)
+}
+
+fn trunc(call: &mut OperatorCall<'_>) -> Composed {
+    refuse_booleans(call)?;
+    typed_function(call, nodes::trunc, nodes::same)
+}
+
+fn frac(call: &mut OperatorCall<'_>) -> Composed {
+    let x = call.tensor("self")?;
+    call.expect_float(x)?;
+    typed_function(call, nodes::frac, nodes::same)
+}
+
+/// What the functions are made of.
+mod nodes {
+    use super::*;
+
+    /// Functions that are one node.
+    macro_rules! single_nodes {
+        ($($name:ident = $op:literal;)+) => {$(
+            #[expect(clippy::unnecessary_wraps, reason = "others fail")]
+            pub(super) fn $name(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
+                Ok(call.node($op, &[x], x.dtype))
+            }
+        )+};
+    }
+
+    single_nodes! {
+        exp = "Exp";
+        log = "Log";
+        sqrt = "Sqrt";
+        sin = "Sin";
+        cos = "Cos";
+        tan = "Tan";
+        asin = "Asin";
+        acos = "Acos";
+        atan = "Atan";
+        sinh = "Sinh";
+        cosh = "Cosh";
+        tanh = "Tanh";
+        asinh = "Asinh";
+        acosh = "Acosh";
+        atanh = "Atanh";
+        erf = "Erf";
+        abs = "Abs";
+        neg = "Neg";
+        sign = "Sign";
+        floor = "Floor";
+        ceil = "Ceil";
+        round = "Round";
+        same = "Identity";
+    }
+
+    #[expect(clippy::unnecessary_wraps, reason = "others fail")]
+    pub(super) fn trunc(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
+        Ok(truncated(call, x))
+    }
+
+    #[expect(clippy::unnecessary_wraps, reason = "others fail")]
+    pub(super) fn frac(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
+        let whole = truncated(call, x);
+        Ok(call.node("Sub", &[x, &whole], x.dtype))
+    }
+
+    pub(super) fn exp2(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
+        let two = call.constant(2.0, x.dtype)?;
+        Ok(call.node("Pow", &[&two, x], x.dtype))
+    }
+
+    /// As `(e^x + 1) · tanh(x/2)`, which keeps the digits of small numbers.
+    pub(super) fn expm1(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
+        let (half, one) = (call.constant(0.5, x.dtype)?, call.constant(1.0, x.dtype)?);
+        let half = call.node("Mul", &[x, &half], x.dtype);
+        let tanh = call.node("Tanh", &[&half], x.dtype);
+        let exp = call.node("Exp", &[x], x.dtype);
+        let sum = call.node("Add", &[&exp, &one], x.dtype);
+        Ok(call.node("Mul", &[&sum, &tanh], x.dtype))
+    }
+
+    fn logarithm(call: &mut OperatorCall<'_>, x: &Value, base: f64) -> Composed<Value> {
+        let log = call.node("Log", &[x], x.dtype);
+        let base = call.constant(base, x.dtype)?;
+        Ok(call.node("Div", &[&log, &base], x.dtype))
+    }
+
+    pub(super) fn log2(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
+        logarithm(call, x, std::f64::consts::LN_2)
+    }
+
+    pub(super) fn log10(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
+        logarithm(call, x, std::f64::consts::LN_10)
+    }
+
+    /// As `log(u) · x / (u - 1)` with `u` the rounded `1 + x`, which makes up for the rounding.
+    pub(super) fn log1p(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
+        let dtype = x.dtype;
+        let one = call.constant(1.0, dtype)?;
+        let sum = call.node("Add", &[x, &one], dtype);
+        let log = call.node("Log", &[&sum], dtype);
+        let rounded = call.node("Sub", &[&sum, &one], dtype);
+        let factor = call.node("Div", &[x, &rounded], dtype);
+        let product = call.node("Mul", &[&log, &factor], dtype);
+        let is_one = call.node("Equal", &[&sum, &one], DType::Bool);
+        let infinity = call.node("Div", &[x, x], dtype);
+        // Of infinity the factor is NaN.
+        let is_odd = call.node("IsNaN", &[&infinity], DType::Bool);
+        let large = call.node("Where", &[&is_odd, &log, &product], dtype);
+        Ok(call.node("Where", &[&is_one, x, &large], dtype))
+    }
+
+    pub(super) fn rsqrt(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
+        let root = call.node("Sqrt", &[x], x.dtype);
+        reciprocal(call, &root)
+    }
+
+    pub(super) fn reciprocal(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
+        let one = call.constant(1.0, x.dtype)?;
+        Ok(call.node("Div", &[&one, x], x.dtype))
+    }
+
+    /// Coefficients of the exponent in powers of `2 / (2 + |x|)`, from the highest one. The error
+    /// is below 1.2e-7 of the value everywhere (W. H. Press and others, Numerical Recipes).
+    const ERFC: [f64; 10] = [
+        0.170_872_77,
+        -0.822_152_23,
+        1.488_515_87,
+        -1.135_203_98,
+        0.278_868_07,
+        -0.186_288_06,
+        0.096_784_18,
+        0.374_091_96,
+        1.000_023_68,
+        -1.265_512_23,
+    ];
+
+    pub(super) fn erfc(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
+        if x.dtype == DType::F64 {
+            // The approximation has the digits of single precision.
+            let text = "`self` is float64; expected float16, bfloat16, float32 or integers";
+            return Err(Refusal::invalid(text));
+        }
+        // Digits of the exponent count more than once.
+        let x = call.cast(x, DType::F64);
+        let dtype = DType::F64;
+        let size = call.node("Abs", &[&x], dtype);
+        let (one, two) = (call.constant(1.0, dtype)?, call.constant(2.0, dtype)?);
+        let half = call.node("Div", &[&size, &two], dtype);
+        let below = call.node("Add", &[&one, &half], dtype);
+        let t = call.node("Div", &[&one, &below], dtype);
+        let mut sum = call.constant(ERFC[0], dtype)?;
+        for coefficient in &ERFC[1..] {
+            let product = call.node("Mul", &[&sum, &t], dtype);
+            let coefficient = call.constant(*coefficient, dtype)?;
+            sum = call.node("Add", &[&product, &coefficient], dtype);
+        }
+        let square = call.node("Mul", &[&x, &x], dtype);
+        let exponent = call.node("Sub", &[&sum, &square], dtype);
+        let power = call.node("Exp", &[&exponent], dtype);
+        let right = call.node("Mul", &[&t, &power], dtype);
+        let left = call.node("Sub", &[&two, &right], dtype);
+        let zero = call.constant(0.0, dtype)?;
+        let is_left = call.node("Less", &[&x, &zero], DType::Bool);
+        let result = call.node("Where", &[&is_left, &left, &right], dtype);
+        Ok(call.cast(&result, DType::F32))
+    }
+}
