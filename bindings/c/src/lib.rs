@@ -18,6 +18,7 @@
 mod aclnn;
 mod aclnn_objects;
 mod aipp;
+mod blas;
 mod border;
 mod callback;
 mod data;

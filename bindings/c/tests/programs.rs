@@ -246,6 +246,17 @@ mod with_an_engine {
 
     /// Runs `configured.c` on a configuration, in which `@` stands for the directory of the dump.
     #[test]
+    fn products_of_matrices_are_exact_and_dumped() {
+        let program = Program::compile("gemm.c");
+        let (config, dump) = config(&program, "products", r#""dump_op_switch": "on""#);
+        program.run(&[config]);
+        let names = names(&dump);
+        // Five pairs of types in four transpositions, and two vectors.
+        assert_eq!(names.len(), 22, "{names:?}");
+        assert!(names.iter().all(|name| name.contains("GEMM.GEMM_")), "{names:?}");
+    }
+
+    #[test]
     fn the_overflow_status_is_that_of_operators_since_the_reset() {
         let program = Program::compile("overflow_status.c");
         program.run::<&str>(&[]);

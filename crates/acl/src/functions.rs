@@ -4,6 +4,7 @@
 
 mod aclnn;
 pub(crate) mod aclnn_objects;
+mod blas;
 mod configuration;
 mod control;
 mod dataset;
@@ -35,4 +36,5 @@ mod single_operator;
 mod stream;
 mod tensor_desc;
 
+pub use blas::{MatrixProduct, MatrixProductData};
 pub use media::MEDIA_ADVICE;

@@ -8,6 +8,7 @@
 
 mod ascend;
 mod axes;
+mod gemm;
 mod graph;
 mod json;
 mod lowering;
@@ -51,7 +52,7 @@ impl EngineOperator {
 }
 
 impl SingleOperator {
-    /// An ONNX model with this operator as its only node. Operators that go by their Ascend names
+    /// An ONNX model with this operator as its only node; `GEMM` takes several. Operators that go by their Ascend names
     /// become the ONNX operators of the same meaning, and operands whose axes stand in another
     /// order than ONNX takes for granted are put into that order.
     ///
@@ -60,7 +61,11 @@ impl SingleOperator {
     /// [`OperatorError::Format`] for formats of operands that cannot be computed with.
     pub fn for_engine(&self) -> Result<EngineOperator, OperatorError> {
         let lowered = lowering::lower(self)?;
-        let bytes = onnx::encode(&lowered.onnx)?;
+        let bytes = if self.op_type == gemm::GEMM {
+            gemm::compose(&lowered.onnx)?.to_onnx()?
+        } else {
+            onnx::encode(&lowered.onnx)?
+        };
         Ok(EngineOperator { bytes, lowered })
     }
 

@@ -7,7 +7,9 @@ use opscope_capture::{
     Exclusion, ModelSelection, OperatorFailure, OperatorSelection, Plan, Purpose, SessionOptions,
     Sink, SinkError, Steps, WrittenFiles,
 };
-use opscope_engine::single_operator::{Operand, OperatorError, SingleOperator, numbered_name};
+use opscope_engine::single_operator::{
+    Operand, OperatorAttribute, OperatorError, SingleOperator, numbered_name,
+};
 use opscope_engine::{
     DeclaredDim, EngineError, FallbackEngine, FallbackModel, LoadedModel, ModelSource,
 };
@@ -40,9 +42,7 @@ impl AclProcess {
         outputs: &[Handle],
         attributes: Handle,
     ) -> Answer<RunnableOperator> {
-        if !self.is_initialized() {
-            return Err(self.inner_error(UNINITIALIZE, "an operator was used before aclInit"));
-        }
+        self.check_operators()?;
         if op_type.is_empty() || inputs.len().max(outputs.len()) > N_OPERANDS_MAX {
             return Err(INVALID_PARAM);
         }
@@ -60,6 +60,25 @@ impl AclProcess {
             }
         };
         drop(objects);
+        self.prepare_described(op_type, inputs, outputs, attributes)
+    }
+
+    fn check_operators(&self) -> Answer {
+        if self.is_initialized() {
+            return Ok(());
+        }
+        Err(self.inner_error(UNINITIALIZE, "an operator was used before aclInit"))
+    }
+
+    /// An operator between descriptions that are no objects of the program.
+    pub(super) fn prepare_described(
+        &self,
+        op_type: &str,
+        inputs: Vec<TensorDesc>,
+        outputs: Vec<TensorDesc>,
+        attributes: Vec<(String, OperatorAttribute)>,
+    ) -> Answer<RunnableOperator> {
+        self.check_operators()?;
         let operator = SingleOperator {
             op_type: op_type.to_owned(),
             // Each execution has a name of its own.
@@ -176,6 +195,18 @@ impl AclProcess {
         let buffers = objects.buffers.find_all(inputs)?;
         let output_buffers = objects.buffers.find_all(outputs)?;
         drop(objects);
+        let outputs: Vec<_> = outputs.iter().copied().zip(output_buffers).collect();
+        self.run_on_buffers(prepared, buffers, &outputs)
+    }
+
+    /// Runs an operator on as many buffers as it has operands; outputs with the handles that the
+    /// program knows them by.
+    pub(super) fn run_on_buffers(
+        &self,
+        prepared: &RunnableOperator,
+        buffers: Vec<DataBuffer>,
+        outputs: &[(Handle, DataBuffer)],
+    ) -> Answer {
         let mut tensors = Vec::new();
         for (desc, buffer) in prepared.inputs.iter().zip(buffers) {
             // A constant is in the operator's model already, which has no input for it.
@@ -199,7 +230,8 @@ impl AclProcess {
             if prepared.is_changed {
                 self.check_shape(i, desc, result)?;
             }
-            self.check_buffer_and_write(i, outputs[i], output_buffers[i], result)?;
+            let (handle, buffer) = outputs[i];
+            self.check_buffer_and_write(i, handle, buffer, result)?;
         }
         Ok(())
     }
