@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import importlib.util
 import math
 import os
 import random
@@ -63,7 +64,12 @@ def library() -> ctypes.CDLL:
     path = library_path()
     assert path is not None, "OPSCOPE names no tool with a C library beside it"
     # The engine is chosen when the first operator is prepared.
-    os.environ["OPSCOPE_ENGINE"] = os.environ.get("OPSCOPE_ACLNN_ENGINE", "auto")
+    engine = os.environ.get("OPSCOPE_ACLNN_ENGINE", "onnxruntime")
+    os.environ["OPSCOPE_ENGINE"] = engine
+    if engine == "onnxruntime":
+        found = importlib.util.find_spec("onnxruntime")
+        assert found is not None and found.origin is not None
+        os.environ["OPSCOPE_ENGINE_LIB"] = str(Path(found.origin).parent)
     loaded = ctypes.CDLL(str(path))
     for name in ("Tensor", "Scalar", "IntArray", "FloatArray", "BoolArray", "TensorList", "ScalarList"):
         getattr(loaded, f"aclCreate{name}").restype = ctypes.c_void_p
