@@ -14,7 +14,16 @@ use crate::command::{self, cargo, root};
 
 const LIBRARY: &str = "libascendcl.so";
 /// Other libraries that programs name: their functions are in ours.
-const OTHER_NAMES: &[&str] = &["libascend_dump.so", "libacl_op_compiler.so"];
+const OTHER_NAMES: &[&str] = &[
+    "libascend_dump.so",
+    "libacl_op_compiler.so",
+    "libacl_cblas.so",
+    "libacl_dvpp.so",
+    "libacl_retr.so",
+    "libacl_tdt_channel.so",
+    "libacl_tdt_queue.so",
+    "libmsprofiler.so",
+];
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let [option, prefix] = arguments else {
