@@ -1,13 +1,13 @@
 //! Image preparation in hardware (AIPP). ONNX models have none, so there is nothing to set: every
 //! function answers `ACL_ERROR_API_NOT_SUPPORT`.
 
-use opscope_acl::Handle;
+use opscope_acl::{AIPP_ADVICE, Handle};
 
 use crate::pointer::OutPointer;
 use crate::table::refusals;
 
 refusals! {
-    because "prepare the picture before it is copied into the input's buffer, with OpenCV for example";
+    because AIPP_ADVICE;
     aclmdlCreateAIPP(u64) -> Handle;
     aclmdlDestroyAIPP(Handle);
     aclmdlGetAippDataSize(u64, OutPointer<usize>);

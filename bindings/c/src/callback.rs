@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use opscope_acl::{ExceptionCallback, ExceptionInfo, Handle, PerProcess};
 
-use crate::border::{Code, call, null, process};
+use crate::border::{null, process};
 use crate::layout::DeviceError;
 use crate::pointer::OutPointer;
 use crate::table::{codes, refusals, results, values};
@@ -25,32 +25,17 @@ codes! {
     aclrtUnSubscribeReport(thread: u64, stream: Handle)
         => process().unsubscribe_report(thread, stream);
     aclrtProcessReport(timeout_ms: i32) => process().process_report(pthread_self(), timeout_ms);
-}
 
-#[unsafe(no_mangle)]
-extern "C" fn aclrtLaunchCallback(
-    callback: Option<Callback>,
-    user_data: usize,
-    block_type: i32,
-    stream: Handle,
-) -> Code {
-    call(|| {
+    aclrtLaunchCallback(
+        callback: Option<Callback>, user_data: usize, block_type: i32, stream: Handle,
+    ) => {
         let callback = callback.ok_or_else(|| null("aclrtLaunchCallback", "fn"))?;
-        let work = Box::new(move || callback(user_data));
-        process().launch_callback(work, block_type, stream)
-    })
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn aclrtLaunchHostFunc(
-    stream: Handle,
-    function: Option<Callback>,
-    arguments: usize,
-) -> Code {
-    call(|| {
+        process().launch_callback(Box::new(move || callback(user_data)), block_type, stream)
+    };
+    aclrtLaunchHostFunc(stream: Handle, function: Option<Callback>, arguments: usize) => {
         let function = function.ok_or_else(|| null("aclrtLaunchHostFunc", "fn"))?;
         process().launch_host_function(Box::new(move || function(arguments)), stream)
-    })
+    };
 }
 
 refusals! {
@@ -81,15 +66,14 @@ const NO_FAILURE: u32 = u32::MAX;
 static SHOWN: PerProcess<Mutex<HashMap<usize, ExceptionInfo>>> = PerProcess::new();
 static NEXT: AtomicUsize = AtomicUsize::new(1);
 
-#[unsafe(no_mangle)]
-extern "C" fn aclrtSetExceptionInfoCallback(callback: Option<Callback>) -> Code {
-    call(|| {
+codes! {
+    aclrtSetExceptionInfoCallback(callback: Option<Callback>) => {
         let callback = callback.map(|callback| {
             let show = move |info: &ExceptionInfo| show(callback, *info);
             Arc::new(show) as ExceptionCallback
         });
         process().set_exception_callback(callback)
-    })
+    };
 }
 
 fn show(callback: Callback, info: ExceptionInfo) {

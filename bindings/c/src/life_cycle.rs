@@ -2,14 +2,15 @@
 
 use std::cmp::Ordering;
 use std::ffi::c_char;
+use std::ptr;
 
 use opscope_acl::{Answer, status};
 
-use crate::border::{Code, last_failure, process, take_last_failure, value};
+use crate::border::{Code, SUCCESS, last_failure, process, take_last_failure};
 use crate::kept::keep_report;
 use crate::layout::PackageVersion;
 use crate::pointer::{CText, OutPointer};
-use crate::table::{codes, results};
+use crate::table::{codes, results, values};
 
 /// Major, minor and patch number of the API that the headers follow.
 const VERSION: (i32, i32, i32) = (1, 17, 0);
@@ -94,18 +95,8 @@ fn check_package(function: &'static str, package: CText) -> Answer {
     Err(status::INVALID_FILE)
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn aclGetRecentErrMsg() -> *const c_char {
-    let report = value(None, || process().recent_error());
-    keep_report(report)
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn aclrtPeekAtLastError(_level: i32) -> Code {
-    last_failure()
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn aclrtGetLastError(_level: i32) -> Code {
-    take_last_failure()
+values! {
+    aclGetRecentErrMsg() -> *const c_char => keep_report(process().recent_error()), or ptr::null();
+    aclrtPeekAtLastError(_level: i32) -> Code => last_failure(), or SUCCESS;
+    aclrtGetLastError(_level: i32) -> Code => take_last_failure(), or SUCCESS;
 }

@@ -9,7 +9,7 @@ use opscope_acl::{Answer, Handle, PerProcess, status};
 
 use crate::border::{Code, call, count, null, process};
 use crate::pointer::{CText, InPointer, OutPointer};
-use crate::table::{codes, refusals, results, values};
+use crate::table::{actions, codes, refusals, results, values};
 
 /// The number behind the last of `aclCompileOpt`.
 const OPTIONS_END: i32 = 17;
@@ -125,9 +125,8 @@ refusals! {
     aclopSetKernelWorkspaceSizes(usize, i32, InPointer<usize>);
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn aclopDestroyHandle(handle: Handle) {
-    call(|| process().destroy_op_handle(handle));
+actions! {
+    aclopDestroyHandle(handle: Handle) => process().destroy_op_handle(handle);
 }
 
 /// Descriptions or buffers of the inputs or the outputs of an operator, none of them null.

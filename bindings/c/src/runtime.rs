@@ -1,13 +1,10 @@
 //! Devices, contexts, streams and events.
 
-use std::ffi::c_char;
-
 use opscope_acl::{Answer, Handle, status};
 
-use crate::border::{process, value};
-use crate::kept::keep;
+use crate::border::process;
 use crate::pointer::OutPointer;
-use crate::table::{codes, refusals, results};
+use crate::table::{codes, refusals, results, texts};
 
 // ---- Devices
 
@@ -70,10 +67,9 @@ refusals! {
     aclrtGetDeviceUtilizationRate(i32, usize);
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn aclrtGetSocName() -> *const c_char {
-    let name = value(None, || Some(process().soc_name().to_owned()));
-    keep(0, "soc_name".to_owned(), name)
+texts! {
+    aclrtGetSocName()
+        => Some(process().soc_name().to_owned()), for 0, as "soc_name".to_owned(), or null;
 }
 
 // ---- Contexts

@@ -37,4 +37,4 @@ mod stream;
 mod tensor_desc;
 
 pub use blas::{MatrixProduct, MatrixProductData};
-pub use media::MEDIA_ADVICE;
+pub use media::{AIPP_ADVICE, MEDIA_ADVICE};

@@ -47,7 +47,7 @@ pub use callback::{DumpCallback, FilePiece};
 pub use data_type::{data_type_size, float_to_float16, float16_to_float};
 pub use engine::engine_of_environment;
 pub use exception::{ExceptionCallback, ExceptionInfo, ExceptionTensor};
-pub use functions::{MEDIA_ADVICE, MatrixProduct, MatrixProductData};
+pub use functions::{AIPP_ADVICE, MEDIA_ADVICE, MatrixProduct, MatrixProductData};
 pub use functions::aclnn_objects::{ListKind, NumberList, TensorViewArguments};
 pub use handle::Handle;
 pub use media::{MediaField, MediaKind, MediaNumber};
