@@ -479,6 +479,12 @@ impl<'a> OperatorCall<'a> {
         self.node_with("Cast", &[value], vec![("to", to)], dtype)
     }
 
+    /// Whether numbers are NaN, which is no number's equal. Some engines lack the operator for it.
+    pub(crate) fn is_nan(&mut self, value: &Value) -> Value {
+        let is_equal = self.node("Equal", &[value, value], DType::Bool);
+        self.node("Not", &[&is_equal], DType::Bool)
+    }
+
     /// Asks for a later operator set, which some nodes need. It changes what others mean.
     pub(crate) fn use_opset(&mut self, opset: i64) {
         let current = &mut self.composed.graph.opset;

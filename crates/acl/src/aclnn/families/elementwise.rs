@@ -275,7 +275,7 @@ pub(super) fn truncated(call: &mut OperatorCall<'_>, value: &Value) -> Value {
     let floor = call.node("Floor", &[&size], value.dtype);
     let result = call.node("Mul", &[&sign, &floor], value.dtype);
     // The sign of NaN is 0 to some engines.
-    let is_nan = call.node("IsNaN", &[value], DType::Bool);
+    let is_nan = call.is_nan(value);
     call.node("Where", &[&is_nan, value, &result], value.dtype)
 }
 
@@ -411,7 +411,7 @@ pub(super) fn extreme(
 ) -> Value {
     let mut is_first = call.node(comparison, &[a, b], DType::Bool);
     if is_float(a.dtype) {
-        let is_nan = call.node("IsNaN", &[a], DType::Bool);
+        let is_nan = call.is_nan(a);
         is_first = call.node("Or", &[&is_first, &is_nan], DType::Bool);
     }
     call.node("Where", &[&is_first, a, b], a.dtype)

@@ -289,11 +289,33 @@ mod nodes {
         erf = "Erf";
         abs = "Abs";
         neg = "Neg";
-        sign = "Sign";
         floor = "Floor";
         ceil = "Ceil";
-        round = "Round";
         same = "Identity";
+    }
+
+    /// 0 for NaN, as in PyTorch; engines differ.
+    pub(super) fn sign(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
+        let sign = call.node("Sign", &[x], x.dtype);
+        let zero = call.constant(0.0, x.dtype)?;
+        let is_nan = call.is_nan(x);
+        Ok(call.node("Where", &[&is_nan, &zero, &sign], x.dtype))
+    }
+
+    /// A sum with 2^52 has no digits behind the point; engines may lack the operator for float64.
+    pub(super) fn round(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
+        if x.dtype != DType::F64 {
+            return Ok(call.node("Round", &[x], x.dtype));
+        }
+        let dtype = DType::F64;
+        let large = call.constant(4_503_599_627_370_496.0, dtype)?;
+        let size = call.node("Abs", &[x], dtype);
+        let sum = call.node("Add", &[&size, &large], dtype);
+        let rounded = call.node("Sub", &[&sum, &large], dtype);
+        let sign = sign(call, x)?;
+        let result = call.node("Mul", &[&sign, &rounded], dtype);
+        let is_small = call.node("Less", &[&size, &large], DType::Bool);
+        Ok(call.node("Where", &[&is_small, &result, x], dtype))
     }
 
     #[expect(clippy::unnecessary_wraps, reason = "others fail")]
@@ -348,7 +370,7 @@ mod nodes {
         let is_one = call.node("Equal", &[&sum, &one], DType::Bool);
         let infinity = call.node("Div", &[x, x], dtype);
         // Of infinity the factor is NaN.
-        let is_odd = call.node("IsNaN", &[&infinity], DType::Bool);
+        let is_odd = call.is_nan(&infinity);
         let large = call.node("Where", &[&is_odd, &log, &product], dtype);
         Ok(call.node("Where", &[&is_one, x, &large], dtype))
     }
