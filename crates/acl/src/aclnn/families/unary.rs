@@ -282,10 +282,8 @@ mod nodes {
         atan = "Atan";
         sinh = "Sinh";
         cosh = "Cosh";
-        tanh = "Tanh";
         asinh = "Asinh";
         acosh = "Acosh";
-        atanh = "Atanh";
         erf = "Erf";
         abs = "Abs";
         neg = "Neg";
@@ -334,14 +332,38 @@ mod nodes {
         Ok(call.node("Pow", &[&two, x], x.dtype))
     }
 
+    /// In double precision, as approximations in single precision lack digits.
+    #[expect(clippy::unnecessary_wraps, reason = "others fail")]
+    pub(super) fn tanh(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
+        let wide = call.cast(x, DType::F64);
+        let result = call.node("Tanh", &[&wide], DType::F64);
+        Ok(call.cast(&result, x.dtype))
+    }
+
+    /// As half of `log1p(2x / (1 - x))`, which keeps the digits of small numbers.
+    pub(super) fn atanh(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
+        let dtype = DType::F64;
+        let wide = call.cast(x, dtype);
+        let (one, two) = (call.constant(1.0, dtype)?, call.constant(2.0, dtype)?);
+        let double = call.node("Mul", &[&wide, &two], dtype);
+        let rest = call.node("Sub", &[&one, &wide], dtype);
+        let quotient = call.node("Div", &[&double, &rest], dtype);
+        let log = log1p(call, &quotient)?;
+        let half = call.node("Div", &[&log, &two], dtype);
+        Ok(call.cast(&half, x.dtype))
+    }
+
     /// As `(e^x + 1) · tanh(x/2)`, which keeps the digits of small numbers.
     pub(super) fn expm1(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
+        let dtype = x.dtype;
+        let x = &call.cast(x, DType::F64);
         let (half, one) = (call.constant(0.5, x.dtype)?, call.constant(1.0, x.dtype)?);
         let half = call.node("Mul", &[x, &half], x.dtype);
         let tanh = call.node("Tanh", &[&half], x.dtype);
         let exp = call.node("Exp", &[x], x.dtype);
         let sum = call.node("Add", &[&exp, &one], x.dtype);
-        Ok(call.node("Mul", &[&sum, &tanh], x.dtype))
+        let result = call.node("Mul", &[&sum, &tanh], x.dtype);
+        Ok(call.cast(&result, dtype))
     }
 
     fn logarithm(call: &mut OperatorCall<'_>, x: &Value, base: f64) -> Composed<Value> {
