@@ -332,7 +332,7 @@ class Case:
     draw: Callable[[Draw, torch.dtype], list[object]]
     dtypes: list[torch.dtype] = field(default_factory=lambda: list(FLOATS))
     n_draws: int = 4
-    """With the embedded engine; the other one takes longer to load a graph, and gets a third of them."""
+    """With the embedded engine; the other one takes longer to load a graph, and gets half of them."""
 
 
 def run(case: Case, dtype: torch.dtype, seed: int) -> None:
