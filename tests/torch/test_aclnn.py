@@ -17,7 +17,7 @@ CASES = all_cases()
 @pytest.mark.parametrize("case", CASES, ids=[case.function for case in CASES])
 def test_results_are_those_of_torch(case: aclnn.Case) -> None:
     for dtype in case.dtypes:
-        for i in range(case.n_draws):
+        for i in range(case.n_draws if aclnn.engine() == "tract" else max(case.n_draws // 2, 1)):
             seed = zlib.crc32(f"{case.function} {dtype} {i}".encode())
             try:
                 aclnn.run(case, dtype, seed)

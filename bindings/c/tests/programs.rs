@@ -244,6 +244,33 @@ mod with_an_engine {
         assert_eq!(said.stdout, "11 22 33 44\n110 22 33 44\n");
     }
 
+    /// The lines that `aclnn.c` prints.
+    const ADDED: &str = "add 11 42 23 54 35 66\nagain 20 60 50 90 80 120\n\
+                         divided 2 1.5 2.5 1.8 2.66667 2\n";
+
+    #[test]
+    fn operators_of_two_stages_run_and_are_dumped() {
+        let program = Program::compile("aclnn.c");
+        assert_eq!(program.run::<&str>(&[]).stdout, ADDED);
+        let dump = r#""dump_list":[],"dump_op_switch":"on","dump_mode":"all""#;
+        let (config, dir) = config(&program, "tensors", dump);
+        assert_eq!(program.run(&[&config]).stdout, ADDED);
+        let mut names = names(&dir);
+        names.sort();
+        assert_eq!(names, ["Add.Add_0", "Add.Add_1", "Add.Add_2", "Div.Div_0"]);
+    }
+
+    #[test]
+    fn misused_objects_of_operators_give_codes() {
+        let program = Program::compile("aclnn_fuzz.c");
+        for seed in 0..12 {
+            let said = program.run(&[&seed.to_string()]).stdout;
+            let counts: Vec<u32> =
+                said.split_whitespace().map(|n| n.parse().expect("a count")).collect();
+            assert!(counts.len() == 2 && counts.iter().all(|&n| n > 100), "{seed}: {said}");
+        }
+    }
+
     /// Runs `configured.c` on a configuration, in which `@` stands for the directory of the dump.
     #[test]
     fn products_of_matrices_are_exact_and_dumped() {

@@ -125,22 +125,27 @@ fn structures_lie_in_c_as_they_do_in_the_library() {
 fn each_header_compiles_alone_without_warnings() {
     let dir = tempfile::tempdir().expect("a directory for sources");
     let names = [
-        "acl.h",
-        "acl_base.h",
-        "acl_rt.h",
-        "acl_mdl.h",
-        "acl_op.h",
-        "acl_op_compiler.h",
-        "acl_dump.h",
-        "acl_prof.h",
-        "acl_tdt.h",
-        "acl_tdt_queue.h",
-        "ops/acl_cblas.h",
-        "ops/acl_dvpp.h",
-        "ops/acl_fv.h",
+        "acl/acl.h",
+        "acl/acl_base.h",
+        "acl/acl_rt.h",
+        "acl/acl_mdl.h",
+        "acl/acl_op.h",
+        "acl/acl_op_compiler.h",
+        "acl/acl_dump.h",
+        "acl/acl_prof.h",
+        "acl/acl_tdt.h",
+        "acl/acl_tdt_queue.h",
+        "acl/ops/acl_cblas.h",
+        "acl/ops/acl_dvpp.h",
+        "acl/ops/acl_fv.h",
+        "aclnn/acl_meta.h",
+        "aclnn/aclnn_base.h",
+        // Those of operators are all made in the same way.
+        "aclnnop/aclnn_add.h",
+        "aclnnop/aclnn_reduce_sum.h",
     ];
     for name in names {
-        let source = format!("#include \"acl/{name}\"\nint main(void) {{ return 0; }}\n");
+        let source = format!("#include \"{name}\"\nint main(void) {{ return 0; }}\n");
         compile_only("gcc", &["c99", "c11"], &dir.path().join("t.c"), &source);
         compile_only(
             "g++",

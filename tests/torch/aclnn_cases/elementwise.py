@@ -144,7 +144,7 @@ def by_mode(function: str, scalar: bool) -> list[Case]:
 def remainder_of_scalar(draw: Draw, dtype: torch.dtype) -> list[object]:
     y = draw.tensor(draw.shape(), dtype, 1, 4)
     x = draw.choice([7, -5, draw.number() if dtype.is_floating_point else 3])
-    return [x, y, Out(torch.remainder(torch.tensor(x), y) if False else torch.remainder(x, y), 1.0, 4)]
+    return [x, y, Out(torch.remainder(x, y), 1.0, 4)]
 
 
 def no_place(cases: list[Case]) -> list[Case]:
@@ -154,8 +154,8 @@ def no_place(cases: list[Case]) -> list[Case]:
 def clamp_scalars(draw: Draw, dtype: torch.dtype) -> list[object]:
     x = draw.tensor(draw.shape(), dtype, special=0.1)
     low, high = draw.choice([(-1, 2), (None, 1), (0, None), (2, -1), (0.5, 1.5)])
-    if not dtype.is_floating_point and isinstance(low, float):
-        low, high = 0, 2
+    if not dtype.is_floating_point and isinstance(low, float) or dtype == torch.uint8:
+        low, high = 1, 2
     return [x, low, high, Out(torch.clamp(x, low, high))]
 
 
@@ -175,7 +175,7 @@ def clamp_one(function: str, keyword: str, is_tensor: bool, in_place: bool) -> C
     def draw(draw: Draw, dtype: torch.dtype) -> list[object]:
         a, b = draw.shapes_to_broadcast(2)
         x = draw.tensor(torch.broadcast_shapes(a, b), dtype, special=0.1)
-        bound = draw.tensor(b, dtype, -2, 2) if is_tensor else draw.choice([-1, 0, 2])
+        bound = draw.tensor(b, dtype, -2, 2) if is_tensor else draw.choice([0, 2])
         expected = torch.clamp(x, **{keyword: bound})
         return [Out(expected, start=x), bound] if in_place else [x, bound, Out(expected)]
 

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use opscope_engine::DeclaredDim;
 use opscope_engine::single_operator::{GraphNode, Operand, OperatorAttribute, OperatorGraph};
+use opscope_store::file_format::ascend_codes::dtype_from_graph_engine;
 use opscope_tensor::{DType, Layout, Shape, Tensor};
 
 use super::elements::{Numbers, convert, raw_dtype};
@@ -280,12 +281,33 @@ impl<'a> OperatorCall<'a> {
         }
     }
 
+    /// The axes that a parameter names, which takes one or a list; none without the parameter, or
+    /// for null.
+    pub(crate) fn axis_numbers(&self, name: &str) -> Composed<Vec<i64>> {
+        if !self.has(name) {
+            return Ok(Vec::new());
+        }
+        match self.argument(name)? {
+            Argument::Absent => Ok(Vec::new()),
+            Argument::Int(axis) => Ok(vec![*axis]),
+            Argument::Ints(axes) => Ok(axes.clone()),
+            other => Err(mismatch(name, other)),
+        }
+    }
+
     /// A list of booleans.
     pub(crate) fn flags(&self, name: &str) -> Composed<&'a [bool]> {
         match self.argument(name)? {
             Argument::Flags(list) => Ok(list),
             other => Err(mismatch(name, other)),
         }
+    }
+
+    /// A type of elements.
+    pub(crate) fn dtype(&self, name: &str) -> Composed<DType> {
+        let number = self.int(name)?;
+        let dtype = i32::try_from(number).ok().and_then(dtype_from_graph_engine);
+        dtype.ok_or_else(|| Refusal::invalid(format!("`{name}` is {number}, which is no type")))
     }
 
     /// A text; the empty one for null.
@@ -477,6 +499,12 @@ impl<'a> OperatorCall<'a> {
         }
         let to = OperatorAttribute::Int(onnx_number(dtype));
         self.node_with("Cast", &[value], vec![("to", to)], dtype)
+    }
+
+    /// Whether numbers are NaN, which is no number's equal. Some engines lack the operator for it.
+    pub(crate) fn is_nan(&mut self, value: &Value) -> Value {
+        let is_equal = self.node("Equal", &[value, value], DType::Bool);
+        self.node("Not", &[&is_equal], DType::Bool)
     }
 
     /// Asks for a later operator set, which some nodes need. It changes what others mean.

@@ -2,13 +2,21 @@
 //! that compose its operators.
 
 mod comparison;
+mod creation;
 mod elementwise;
+mod reduction;
 mod unary;
 
 use super::row::OperatorFamily;
 
 /// All families.
-pub static FAMILIES: &[OperatorFamily] = &[elementwise::FAMILY, unary::FAMILY, comparison::FAMILY];
+pub static FAMILIES: &[OperatorFamily] = &[
+    elementwise::FAMILY,
+    unary::FAMILY,
+    comparison::FAMILY,
+    reduction::FAMILY,
+    creation::FAMILY,
+];
 
 /// Calls the macro of that name once for each family, with the family's rows.
 #[macro_export]
@@ -17,5 +25,7 @@ macro_rules! aclnn_operators {
         $crate::aclnn_elementwise!($rows);
         $crate::aclnn_unary!($rows);
         $crate::aclnn_comparison!($rows);
+        $crate::aclnn_reduction!($rows);
+        $crate::aclnn_creation!($rows);
     };
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use opscope_capture::Purpose;
-use opscope_engine::{EngineError, FallbackModel, ModelSource};
+use opscope_engine::{EngineError, FallbackModel, LoadOptions, ModelSource};
 use opscope_store::file_format::ascend_codes::dtype_from_graph_engine;
 use opscope_store::record::Operator;
 use opscope_tensor::Tensor;
@@ -22,6 +22,9 @@ use crate::handle::Handle;
 use crate::lock::lock;
 use crate::status::{ACLNN_INNER, ACLNN_PARAM_INVALID, ACLNN_PARAM_NULLPTR, ACLNN_RUNTIME_ERROR};
 use crate::{AclProcess, Answer, Status};
+
+/// Elements below which one thread computes an operator.
+const N_ELEMENTS_OF_A_THREAD: usize = 1 << 16;
 
 impl AclProcess {
     /// `aclnnInit`: as [`AclProcess::init`] with the same configuration, unless that was called
@@ -160,7 +163,8 @@ impl AclProcess {
                 .graph
                 .to_onnx()
                 .map_err(|error| inner(error.to_string()))?;
-            Some(self.loaded_graph(bytes)?)
+            let n_elements = reads.iter().map(|read| read.dims.iter().product::<usize>());
+            Some(self.loaded_graph(bytes, n_elements.sum())?)
         } else {
             None
         };
@@ -174,12 +178,21 @@ impl AclProcess {
         })
     }
 
-    fn loaded_graph(&self, bytes: Vec<u8>) -> Result<Arc<LoadedGraph>, Refusal> {
+    /// The graph of these bytes, for inputs of so many elements.
+    fn loaded_graph(&self, bytes: Vec<u8>, n_elements: usize) -> Result<Arc<LoadedGraph>, Refusal> {
         if let Some(known) = lock(&self.graphs).find(&bytes) {
             return Ok(known);
         }
         // Other threads may load meanwhile, the same graph too: the later one is kept.
-        let loaded = self.load_for(ModelSource::Memory(&bytes), Purpose::Values);
+        // Threads of many graphs that stay loaded would wait beside each other for small work.
+        let n_threads = if n_elements < N_ELEMENTS_OF_A_THREAD {
+            1
+        } else {
+            std::thread::available_parallelism().map_or(1, usize::from)
+        };
+        let options = LoadOptions::with_threads(n_threads);
+        let source = ModelSource::Memory(&bytes);
+        let loaded = self.engine.load_for(source, &options, Purpose::Values);
         let FallbackModel { model, taken } = loaded.map_err(|error| match error {
             EngineError::Unsupported { .. } => inner(format!("no engine computes it: {error}")),
             _ => inner(error.to_string()),

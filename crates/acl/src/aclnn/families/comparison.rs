@@ -1,6 +1,5 @@
 //! Comparisons, logic, and operators on bits.
 
-use opscope_engine::single_operator::OperatorAttribute;
 use opscope_tensor::DType;
 
 use crate::aclnn::call::{Composed, OperatorCall, Refusal, Side, Value, arithmetic_type};
@@ -256,9 +255,9 @@ fn bitwise_not(call: &mut OperatorCall<'_>) -> Composed {
     Ok(())
 }
 
-/// Whether elements are infinite, with signs that count as such; `None` of integers, which never
+/// Floats, and whether they are infinities with one of these signs; `None` of integers, which never
 /// are.
-fn infinite(call: &mut OperatorCall<'_>, signs: [i64; 2]) -> Composed<Option<Value>> {
+fn infinite(call: &mut OperatorCall<'_>, signs: &[f64]) -> Composed<Option<(Value, Value)>> {
     let (x, out) = (call.tensor("self")?, call.tensor("out")?);
     call.expect_shape(out, x.dims())?;
     call.expect_cast(out, DType::Bool)?;
@@ -266,19 +265,23 @@ fn infinite(call: &mut OperatorCall<'_>, signs: [i64; 2]) -> Composed<Option<Val
         return Ok(None);
     }
     let value = call.read(x, compute_type(x.dtype))?;
-    let [negative, positive] = signs.map(OperatorAttribute::Int);
-    let attributes = vec![("detect_negative", negative), ("detect_positive", positive)];
-    let mut result = call.node_with("IsInf", &[&value], attributes, DType::Bool);
-    if signs == [1, 1] {
-        let is_nan = call.node("IsNaN", &[&value], DType::Bool);
-        result = call.node("Or", &[&result, &is_nan], DType::Bool);
+    let mut result: Option<Value> = None;
+    for sign in signs {
+        let infinity = call.constant(sign * f64::INFINITY, value.dtype)?;
+        let is_infinite = call.node("Equal", &[&value, &infinity], DType::Bool);
+        result = Some(match result {
+            None => is_infinite,
+            Some(other) => call.node("Or", &[&other, &is_infinite], DType::Bool),
+        });
     }
-    Ok(Some(result))
+    Ok(result.map(|result| (value, result)))
 }
 
 fn is_finite(call: &mut OperatorCall<'_>) -> Composed {
-    match infinite(call, [1, 1])? {
-        Some(is_odd) => {
+    match infinite(call, &[1.0, -1.0])? {
+        Some((value, is_infinite)) => {
+            let is_nan = call.is_nan(&value);
+            let is_odd = call.node("Or", &[&is_infinite, &is_nan], DType::Bool);
             let result = call.node("Not", &[&is_odd], DType::Bool);
             write_truth(call, &result)
         }
@@ -293,15 +296,15 @@ fn fill_truth(call: &mut OperatorCall<'_>, truth: i64) -> Composed {
 }
 
 fn is_positive_infinity(call: &mut OperatorCall<'_>) -> Composed {
-    match infinite(call, [0, 1])? {
-        Some(result) => write_truth(call, &result),
+    match infinite(call, &[1.0])? {
+        Some((_, result)) => write_truth(call, &result),
         None => fill_truth(call, 0),
     }
 }
 
 fn is_negative_infinity(call: &mut OperatorCall<'_>) -> Composed {
-    match infinite(call, [1, 0])? {
-        Some(result) => write_truth(call, &result),
+    match infinite(call, &[-1.0])? {
+        Some((_, result)) => write_truth(call, &result),
         None => fill_truth(call, 0),
     }
 }

@@ -249,7 +249,7 @@ fn divide_by_mode(call: &mut OperatorCall<'_>) -> Composed {
 fn truncated_quotient(call: &mut OperatorCall<'_>) -> Composed {
     let pair = pair(call, "other")?;
     let (a, b) = if is_float(pair.dtype) {
-        pair.read_rounded(call)?
+        pair.read(call)?
     } else {
         divided_integers(call, &pair)?
     };
@@ -275,14 +275,19 @@ pub(super) fn truncated(call: &mut OperatorCall<'_>, value: &Value) -> Value {
     let floor = call.node("Floor", &[&size], value.dtype);
     let result = call.node("Mul", &[&sign, &floor], value.dtype);
     // The sign of NaN is 0 to some engines.
-    let is_nan = call.node("IsNaN", &[value], DType::Bool);
+    let is_nan = call.is_nan(value);
     call.node("Where", &[&is_nan, value, &result], value.dtype)
 }
 
-/// The rest of a division, with the sign of the dividend.
-fn rest(call: &mut OperatorCall<'_>, a: &Value, b: &Value) -> Value {
+/// The rest of a division, with the sign of the dividend. tract divides the wrong way round where
+/// one of the two is broadcast, so both get all extents before.
+fn rest(call: &mut OperatorCall<'_>, a: &Value, b: &Value) -> Composed<Value> {
+    let dims = call.tensor("out")?.dims();
+    let dims = call.constant_dims(dims)?;
+    let a = call.node("Expand", &[a, &dims], a.dtype);
+    let b = call.node("Expand", &[b, &dims], b.dtype);
     let fmod = vec![("fmod", OperatorAttribute::Int(1))];
-    call.node_with("Mod", &[a, b], fmod, a.dtype)
+    Ok(call.node_with("Mod", &[&a, &b], fmod, a.dtype))
 }
 
 /// Whether a rest other than 0 has another sign than the divisor.
@@ -300,12 +305,12 @@ fn is_opposed(call: &mut OperatorCall<'_>, rest: &Value, divisor: &Value) -> Com
 fn floor_divide(call: &mut OperatorCall<'_>) -> Composed {
     let pair = pair(call, "other")?;
     let result = if is_float(pair.dtype) {
-        let (a, b) = pair.read_rounded(call)?;
+        let (a, b) = pair.read(call)?;
         floor_quotient(call, &a, &b)?
     } else {
         let (a, b) = divided_integers(call, &pair)?;
         let quotient = call.node("Div", &[&a, &b], DType::I64);
-        let rest = rest(call, &a, &b);
+        let rest = rest(call, &a, &b)?;
         let is_opposed = is_opposed(call, &rest, &b)?;
         let one = call.cast(&is_opposed, DType::I64);
         call.node("Sub", &[&quotient, &one], DType::I64)
@@ -318,7 +323,7 @@ fn floor_divide(call: &mut OperatorCall<'_>) -> Composed {
 fn floor_quotient(call: &mut OperatorCall<'_>, a: &Value, b: &Value) -> Composed<Value> {
     let dtype = a.dtype;
     let plain = call.node("Div", &[a, b], dtype);
-    let rest = rest(call, a, b);
+    let rest = rest(call, a, b)?;
     let whole = call.node("Sub", &[a, &rest], dtype);
     let mut quotient = call.node("Div", &[&whole, b], dtype);
     let is_opposed = is_opposed(call, &rest, b)?;
@@ -342,7 +347,7 @@ fn remainder(call: &mut OperatorCall<'_>) -> Composed {
     } else {
         divided_integers(call, &pair)?
     };
-    let rest = rest(call, &a, &b);
+    let rest = rest(call, &a, &b)?;
     let is_opposed = is_opposed(call, &rest, &b)?;
     let turned = call.node("Add", &[&rest, &b], a.dtype);
     let result = call.node("Where", &[&is_opposed, &turned, &rest], a.dtype);
@@ -356,7 +361,7 @@ fn fmod(call: &mut OperatorCall<'_>) -> Composed {
     } else {
         divided_integers(call, &pair)?
     };
-    let result = rest(call, &a, &b);
+    let result = rest(call, &a, &b)?;
     pair.write(call, &result)
 }
 
@@ -375,7 +380,8 @@ fn atan2(call: &mut OperatorCall<'_>) -> Composed {
     // Equal sizes are the diagonal, infinite ones too, but for two zeros.
     let (zero, one) = (call.constant(0.0, dtype)?, call.constant(1.0, dtype)?);
     let is_diagonal = call.node("Equal", &[&least, &largest], DType::Bool);
-    let is_origin = call.node("Equal", &[&largest, &zero], DType::Bool);
+    let sum = call.node("Add", &[&least, &largest], dtype);
+    let is_origin = call.node("Equal", &[&sum, &zero], DType::Bool);
     let quotient = call.node("Where", &[&is_diagonal, &one, &quotient], dtype);
     let quotient = call.node("Where", &[&is_origin, &zero, &quotient], dtype);
     let angle = call.node("Atan", &[&quotient], dtype);
@@ -411,7 +417,7 @@ pub(super) fn extreme(
 ) -> Value {
     let mut is_first = call.node(comparison, &[a, b], DType::Bool);
     if is_float(a.dtype) {
-        let is_nan = call.node("IsNaN", &[a], DType::Bool);
+        let is_nan = call.is_nan(a);
         is_first = call.node("Or", &[&is_first, &is_nan], DType::Bool);
     }
     call.node("Where", &[&is_first, a, b], a.dtype)
@@ -458,7 +464,9 @@ fn clamp(call: &mut OperatorCall<'_>) -> Composed {
     let compute = arithmetic_type(dtype);
     let mut result = call.read_side(x, dtype, compute)?;
     for (bound, comparison) in bounds {
-        let bound = call.read_side(bound, dtype, compute)?;
+        // A bound that a narrow integer lacks does not wrap around.
+        let via = if is_float(dtype) { dtype } else { compute };
+        let bound = call.read_side(bound, via, compute)?;
         result = extreme(call, comparison, &result, &bound);
     }
     call.write(out, &result, dtype);

@@ -282,18 +282,37 @@ mod nodes {
         atan = "Atan";
         sinh = "Sinh";
         cosh = "Cosh";
-        tanh = "Tanh";
         asinh = "Asinh";
         acosh = "Acosh";
-        atanh = "Atanh";
-        erf = "Erf";
         abs = "Abs";
         neg = "Neg";
-        sign = "Sign";
         floor = "Floor";
         ceil = "Ceil";
-        round = "Round";
         same = "Identity";
+    }
+
+    /// 0 for NaN, as in PyTorch; engines differ.
+    pub(super) fn sign(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
+        let sign = call.node("Sign", &[x], x.dtype);
+        let zero = call.constant(0.0, x.dtype)?;
+        let is_nan = call.is_nan(x);
+        Ok(call.node("Where", &[&is_nan, &zero, &sign], x.dtype))
+    }
+
+    /// A sum with 2^52 has no digits behind the point; engines may lack the operator for float64.
+    pub(super) fn round(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
+        if x.dtype != DType::F64 {
+            return Ok(call.node("Round", &[x], x.dtype));
+        }
+        let dtype = DType::F64;
+        let large = call.constant(4_503_599_627_370_496.0, dtype)?;
+        let size = call.node("Abs", &[x], dtype);
+        let sum = call.node("Add", &[&size, &large], dtype);
+        let rounded = call.node("Sub", &[&sum, &large], dtype);
+        let sign = sign(call, x)?;
+        let result = call.node("Mul", &[&sign, &rounded], dtype);
+        let is_small = call.node("Less", &[&size, &large], DType::Bool);
+        Ok(call.node("Where", &[&is_small, &result, x], dtype))
     }
 
     #[expect(clippy::unnecessary_wraps, reason = "others fail")]
@@ -312,14 +331,38 @@ mod nodes {
         Ok(call.node("Pow", &[&two, x], x.dtype))
     }
 
+    /// In double precision, as approximations in single precision lack digits.
+    #[expect(clippy::unnecessary_wraps, reason = "others fail")]
+    pub(super) fn tanh(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
+        let wide = call.cast(x, DType::F64);
+        let result = call.node("Tanh", &[&wide], DType::F64);
+        Ok(call.cast(&result, x.dtype))
+    }
+
+    /// As half of `log1p(2x / (1 - x))`, which keeps the digits of small numbers.
+    pub(super) fn atanh(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
+        let dtype = DType::F64;
+        let wide = call.cast(x, dtype);
+        let (one, two) = (call.constant(1.0, dtype)?, call.constant(2.0, dtype)?);
+        let double = call.node("Mul", &[&wide, &two], dtype);
+        let rest = call.node("Sub", &[&one, &wide], dtype);
+        let quotient = call.node("Div", &[&double, &rest], dtype);
+        let log = log1p(call, &quotient)?;
+        let half = call.node("Div", &[&log, &two], dtype);
+        Ok(call.cast(&half, x.dtype))
+    }
+
     /// As `(e^x + 1) · tanh(x/2)`, which keeps the digits of small numbers.
     pub(super) fn expm1(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
+        let dtype = x.dtype;
+        let x = &call.cast(x, DType::F64);
         let (half, one) = (call.constant(0.5, x.dtype)?, call.constant(1.0, x.dtype)?);
         let half = call.node("Mul", &[x, &half], x.dtype);
         let tanh = call.node("Tanh", &[&half], x.dtype);
         let exp = call.node("Exp", &[x], x.dtype);
         let sum = call.node("Add", &[&exp, &one], x.dtype);
-        Ok(call.node("Mul", &[&sum, &tanh], x.dtype))
+        let result = call.node("Mul", &[&sum, &tanh], x.dtype);
+        Ok(call.cast(&result, dtype))
     }
 
     fn logarithm(call: &mut OperatorCall<'_>, x: &Value, base: f64) -> Composed<Value> {
@@ -348,7 +391,7 @@ mod nodes {
         let is_one = call.node("Equal", &[&sum, &one], DType::Bool);
         let infinity = call.node("Div", &[x, x], dtype);
         // Of infinity the factor is NaN.
-        let is_odd = call.node("IsNaN", &[&infinity], DType::Bool);
+        let is_odd = call.is_nan(&infinity);
         let large = call.node("Where", &[&is_odd, &log, &product], dtype);
         Ok(call.node("Where", &[&is_one, x, &large], dtype))
     }
@@ -378,34 +421,88 @@ mod nodes {
         -1.265_512_23,
     ];
 
-    pub(super) fn erfc(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
+    /// Terms of the series around 0, which are enough up to 1.
+    const N_ERF_TERMS: u32 = 13;
+
+    fn refuse_doubles(x: &Value) -> Composed {
         if x.dtype == DType::F64 {
-            // The approximation has the digits of single precision.
+            // The approximations have the digits of single precision.
             let text = "`self` is float64; expected float16, bfloat16, float32 or integers";
             return Err(Refusal::invalid(text));
         }
+        Ok(())
+    }
+
+    /// 1 - the error function, of numbers in double precision that are not negative.
+    fn erfc_of_positive(call: &mut OperatorCall<'_>, size: &Value) -> Composed<Value> {
         // Digits of the exponent count more than once.
-        let x = call.cast(x, DType::F64);
         let dtype = DType::F64;
-        let size = call.node("Abs", &[&x], dtype);
         let (one, two) = (call.constant(1.0, dtype)?, call.constant(2.0, dtype)?);
-        let half = call.node("Div", &[&size, &two], dtype);
+        let half = call.node("Div", &[size, &two], dtype);
         let below = call.node("Add", &[&one, &half], dtype);
         let t = call.node("Div", &[&one, &below], dtype);
-        let mut sum = call.constant(ERFC[0], dtype)?;
-        for coefficient in &ERFC[1..] {
-            let product = call.node("Mul", &[&sum, &t], dtype);
-            let coefficient = call.constant(*coefficient, dtype)?;
-            sum = call.node("Add", &[&product, &coefficient], dtype);
-        }
-        let square = call.node("Mul", &[&x, &x], dtype);
+        let sum = polynomial(call, &t, &ERFC)?;
+        let square = call.node("Mul", &[size, size], dtype);
         let exponent = call.node("Sub", &[&sum, &square], dtype);
         let power = call.node("Exp", &[&exponent], dtype);
-        let right = call.node("Mul", &[&t, &power], dtype);
+        Ok(call.node("Mul", &[&t, &power], dtype))
+    }
+
+    /// The polynomial with these coefficients, that of the highest power first.
+    fn polynomial(
+        call: &mut OperatorCall<'_>,
+        x: &Value,
+        coefficients: &[f64],
+    ) -> Composed<Value> {
+        let mut sum = call.constant(0.0, x.dtype)?;
+        for &coefficient in coefficients {
+            let product = call.node("Mul", &[&sum, x], x.dtype);
+            let coefficient = call.constant(coefficient, x.dtype)?;
+            sum = call.node("Add", &[&product, &coefficient], x.dtype);
+        }
+        Ok(sum)
+    }
+
+    pub(super) fn erfc(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
+        refuse_doubles(x)?;
+        let dtype = DType::F64;
+        let x = call.cast(x, dtype);
+        let size = call.node("Abs", &[&x], dtype);
+        let right = erfc_of_positive(call, &size)?;
+        let (zero, two) = (call.constant(0.0, dtype)?, call.constant(2.0, dtype)?);
         let left = call.node("Sub", &[&two, &right], dtype);
-        let zero = call.constant(0.0, dtype)?;
         let is_left = call.node("Less", &[&x, &zero], DType::Bool);
         let result = call.node("Where", &[&is_left, &left, &right], dtype);
         Ok(call.cast(&result, DType::F32))
+    }
+
+    /// The series around 0, and what the complement leaves elsewhere: engines' own functions lack
+    /// digits of small numbers.
+    pub(super) fn erf(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
+        refuse_doubles(x)?;
+        let dtype = DType::F64;
+        let x = call.cast(x, dtype);
+        let size = call.node("Abs", &[&x], dtype);
+        let one = call.constant(1.0, dtype)?;
+        let complement = erfc_of_positive(call, &size)?;
+        let large = call.node("Sub", &[&one, &complement], dtype);
+        let square = call.node("Mul", &[&size, &size], dtype);
+        let coefficients: Vec<f64> = (0..N_ERF_TERMS).rev().map(erf_coefficient).collect();
+        let sum = polynomial(call, &square, &coefficients)?;
+        let small = call.node("Mul", &[&size, &sum], dtype);
+        let is_small = call.node("Less", &[&size, &one], DType::Bool);
+        let result = call.node("Where", &[&is_small, &small, &large], dtype);
+        let sign = sign(call, &x)?;
+        let result = call.node("Mul", &[&sign, &result], dtype);
+        let is_nan = call.is_nan(&x);
+        let result = call.node("Where", &[&is_nan, &x, &result], dtype);
+        Ok(call.cast(&result, DType::F32))
+    }
+
+    /// `2/sqrt(pi) · (-1)^n / (n! (2n + 1))`.
+    fn erf_coefficient(n: u32) -> f64 {
+        let sign = if n % 2 == 0 { 1.0 } else { -1.0 };
+        let factorial: f64 = (1..=n).map(f64::from).product();
+        std::f64::consts::FRAC_2_SQRT_PI * sign / (factorial * f64::from(2 * n + 1))
     }
 }
