@@ -18,6 +18,7 @@ const VECTOR: i32 = 0;
 /// Functions that multiply at once, and those that make a handle for it:
 /// `name, name of the other(types) matrices;` or `… vectors;` Types in brackets are parameters.
 macro_rules! products {
+    // A row's last word chooses one of the arms below, which is called with the word in front.
     ($($multiply:ident, $create:ident($types:expr) $shape:ident;)+) => {$(
         products!($shape $multiply, $create, $types);
     )+};
@@ -54,6 +55,7 @@ macro_rules! products {
             )?;
         }
     };
+    // A vector is never transposed: its one column would become a row, and the shapes not fit.
     (vectors $multiply:ident, $create:ident, $types:expr) => {
         codes! {
             $multiply(
@@ -95,6 +97,7 @@ products! {
     aclblasS8gemv, aclblasCreateHandleForS8gemv(BYTES) vectors;
 }
 
+// These two take their types as parameters between the addresses, which no row above could say.
 codes! {
     aclblasGemmEx(
         trans_a: i32, trans_b: i32, trans_c: i32, m: i32, n: i32, k: i32,

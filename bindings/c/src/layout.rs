@@ -246,7 +246,12 @@ mod tests {
             bytes.map(|&byte| char::from(byte as u8)).collect()
         };
         assert_eq!(text(&version.version), "8.5.0");
-        let parts = [&version.major, &version.minor, &version.release, &version.patch];
+        let parts = [
+            &version.major,
+            &version.minor,
+            &version.release,
+            &version.patch,
+        ];
         assert_eq!(parts.map(|part| text(part)), ["8", "5", "0", ""]);
     }
 

@@ -42,7 +42,13 @@ const PACKAGE_VERSION_NUMBER: i32 = 80_500_000;
 /// The packages that this library stands in for, in the order of `aclCANNPackageName`. Drivers and
 /// firmware, which come after them, are those of a device.
 const PACKAGES: &[&str] = &[
-    "cann", "runtime", "compiler", "hccl", "toolkit", "opp", "opp_kernel",
+    "cann",
+    "runtime",
+    "compiler",
+    "hccl",
+    "toolkit",
+    "opp",
+    "opp_kernel",
 ];
 
 codes! {

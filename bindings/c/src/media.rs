@@ -43,6 +43,7 @@ macro_rules! media {
     };
 }
 
+// Both bindings expand the same table, so that a function cannot be there in one of them only.
 media_functions!(media);
 
 results! {
@@ -87,6 +88,7 @@ values! {
         .media(MediaKind::VencChannelDesc, channel, MediaField::Callback), or 0;
 }
 
+// Parameters of channels by number and length, and results of the hardware: pyACL has none of them.
 refusals! {
     because MEDIA_ADVICE;
     aclvdecSetChannelDescParam(Handle, i32, usize, usize);

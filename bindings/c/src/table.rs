@@ -87,6 +87,7 @@ macro_rules! texts {
         $(#[$doc])*
         #[unsafe(no_mangle)]
         extern "C" fn $name($($parameter: $type),*) -> *const std::ffi::c_char {
+            // A closure, so that rows may use `?` for what is not there.
             let text: Option<String> = $crate::border::value(None, || $text);
             $crate::table::kept!($otherwise)($object, $key, text)
         }
@@ -96,8 +97,12 @@ pub(crate) use texts;
 
 /// The function that keeps a text, by what stands for one that is not there.
 macro_rules! kept {
-    (null) => { $crate::kept::keep };
-    (empty) => { $crate::kept::keep_or_empty };
+    (null) => {
+        $crate::kept::keep
+    };
+    (empty) => {
+        $crate::kept::keep_or_empty
+    };
 }
 pub(crate) use kept;
 
@@ -122,9 +127,15 @@ pub(crate) use refusals;
 
 /// The type that a refused function returns, and what it returns.
 macro_rules! refused {
-    () => { $crate::border::Code };
-    ($result:ty) => { $result };
-    ($code:ident,) => { $code };
+    () => {
+        $crate::border::Code
+    };
+    ($result:ty) => {
+        $result
+    };
+    ($code:ident,) => {
+        $code
+    };
     ($code:ident, $result:ty) => {{
         // Noted for `aclrtGetLastError`, as this function has no place for it.
         let _ = $code;

@@ -265,9 +265,14 @@ mod with_an_engine {
         let program = Program::compile("aclnn_fuzz.c");
         for seed in 0..12 {
             let said = program.run(&[&seed.to_string()]).stdout;
-            let counts: Vec<u32> =
-                said.split_whitespace().map(|n| n.parse().expect("a count")).collect();
-            assert!(counts.len() == 2 && counts.iter().all(|&n| n > 100), "{seed}: {said}");
+            let counts: Vec<u32> = said
+                .split_whitespace()
+                .map(|n| n.parse().expect("a count"))
+                .collect();
+            assert!(
+                counts.len() == 2 && counts.iter().all(|&n| n > 100),
+                "{seed}: {said}"
+            );
         }
     }
 
@@ -280,7 +285,10 @@ mod with_an_engine {
         let names = names(&dump);
         // Five pairs of types in four transpositions, and two vectors.
         assert_eq!(names.len(), 22, "{names:?}");
-        assert!(names.iter().all(|name| name.contains("GEMM.GEMM_")), "{names:?}");
+        assert!(
+            names.iter().all(|name| name.contains("GEMM.GEMM_")),
+            "{names:?}"
+        );
     }
 
     #[test]

@@ -1,8 +1,6 @@
 //! `opscope.acl.media`: media processing, made from the table that both bindings share.
 
-use opscope_acl::{
-    MEDIA_ADVICE, MediaField, MediaKind, MediaNumber, Status, media_functions,
-};
+use opscope_acl::{MEDIA_ADVICE, MediaField, MediaKind, MediaNumber, Status, media_functions};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -71,22 +69,26 @@ macro_rules! media {
 
 /// The type of a result that is not there.
 macro_rules! zero {
-    ($zero:expr) => { u32 };
+    ($zero:expr) => {
+        u32
+    };
 }
 
 fn refused(function: &str) -> Status {
     process().refuse_function(function, MEDIA_ADVICE)
 }
 
+// The same table as for C: names and fields cannot drift apart.
 media_functions!(media);
 
-/// What the table does not say.
+/// Functions that the table has no rows for.
 pub(crate) mod more {
     use super::*;
 
     table! {
         [also vdec_set_channel_desc_callback, venc_set_channel_desc_callback]
 
+        // There is one kind of memory, so that programs may free it either way.
         pairs {
             /// acldvppMalloc: an address and the code. The memory is that of `acl.rt.malloc`.
             dvpp_malloc(size: WordArg) -> usize => process().malloc(size.0, 0);

@@ -35,7 +35,10 @@ pub enum MediaKind {
 
 /// The fields that objects have. Each is 0 until it is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[expect(missing_docs, reason = "the names are those of the functions that set them")]
+#[expect(
+    missing_docs,
+    reason = "the names are those of the functions that set them"
+)]
 pub enum MediaField {
     BitDepth,
     BorderType,
@@ -84,6 +87,7 @@ pub enum MediaField {
 pub(crate) struct MediaObject {
     pub(crate) kind: MediaKind,
     /// Values as bits, whatever their type.
+    // A map, because most objects set few of the fields, and none of them is read often.
     pub(crate) fields: BTreeMap<MediaField, u64>,
     /// The pictures of a batch, which end with it.
     pub(crate) pictures: Vec<Handle>,
@@ -101,6 +105,7 @@ macro_rules! media_numbers {
     ($($number:ty),+) => {$(
         impl MediaNumber for $number {
             fn to_bits(self) -> u64 {
+                // Negative numbers keep their sign in the higher bits, which are cut off again.
                 self as u64
             }
 

@@ -15,6 +15,8 @@
 macro_rules! media_functions {
     ($make:ident) => {
         $make! {
+            // Each row names both functions in full, because macros by example cannot put names
+            // together of parts.
             creators {
                 acldvppCreateChannelDesc dvpp_create_channel_desc ChannelDesc();
                 acldvppCreatePicDesc dvpp_create_pic_desc PicDesc();
@@ -29,6 +31,8 @@ macro_rules! media_functions {
                 aclvdecCreateFrameConfig vdec_create_frame_config VdecFrameConfig();
                 acldvppCreateBorderConfig dvpp_create_border_config BorderConfig();
             }
+            // Batches of pictures and histograms are missing here and above: they hold more than
+            // numbers, so the bindings write their functions out.
             destroyers {
                 acldvppDestroyChannelDesc dvpp_destroy_channel_desc ChannelDesc;
                 acldvppDestroyPicDesc dvpp_destroy_pic_desc PicDesc;
@@ -42,6 +46,8 @@ macro_rules! media_functions {
                 aclvdecDestroyFrameConfig vdec_destroy_frame_config VdecFrameConfig;
                 acldvppDestroyBorderConfig dvpp_destroy_border_config BorderConfig;
             }
+            // Types are C's, so that a binding cuts numbers off where C does; enumerations are
+            // `int` there, addresses a machine word.
             setters {
                 acldvppSetPicDescData dvpp_set_pic_desc_data PicDesc.Data: usize;
                 acldvppSetPicDescSize dvpp_set_pic_desc_size PicDesc.Size: u32;
@@ -118,6 +124,8 @@ macro_rules! media_functions {
                     VencFrameConfig.ForceIFrame: u8;
                 aclvencSetFrameConfigEos venc_set_frame_config_eos VencFrameConfig.Eos: u8;
             }
+            // Getters without a setter, such as those of channel ids, give 0: the hardware would
+            // have set the field.
             getters {
                 acldvppGetPicDescData dvpp_get_pic_desc_data PicDesc.Data: usize;
                 acldvppGetPicDescSize dvpp_get_pic_desc_size PicDesc.Size: u32;
@@ -193,6 +201,8 @@ macro_rules! media_functions {
                     VencFrameConfig.ForceIFrame: u8;
                 aclvencGetFrameConfigEos venc_get_frame_config_eos VencFrameConfig.Eos: u8;
             }
+            // The number of parameters and their classes are kept, because a caller in C passes
+            // them in registers and on the stack whatever becomes of them.
             refusals {
                 aclvencCreateChannel(usize) venc_create_channel;
                 aclvencDestroyChannel(usize) venc_destroy_channel;
@@ -237,6 +247,7 @@ macro_rules! media_functions {
                 acldvppVpcBatchCropResizeMakeBorderAsync(usize, usize, usize, u32, usize, usize,
                     usize, usize, usize) dvpp_vpc_batch_crop_resize_make_border_async;
             }
+            // In Python a program takes such an answer apart, so the number of results counts too.
             refused_results {
                 acldvppJpegGetImageInfo(usize, u32, usize, usize, usize) dvpp_jpeg_get_image_info
                     [0, 0, 0];

@@ -12,6 +12,8 @@ pub(crate) struct OverflowStatus {
 
 impl OverflowStatus {
     pub(crate) fn watch(&self) {
+        // No order with other memory is needed: executions and questions of one stream are ordered
+        // by the calls that make them.
         self.is_watched.store(true, Ordering::Relaxed);
     }
 

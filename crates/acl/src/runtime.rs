@@ -62,7 +62,7 @@ pub(crate) enum HostThread {
     Running(ThreadId),
 }
 
-/// What a program asks of a stream. Nothing of it has an effect on the CPU but for the switch.
+/// The wishes of a program for a stream. Nothing of them has an effect on the CPU but for the switch.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct StreamConfig {
     pub(crate) priority: u32,

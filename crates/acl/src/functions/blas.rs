@@ -49,7 +49,7 @@ pub struct MatrixProductData {
     pub b: usize,
     /// The factor of what `c` holds.
     pub beta: usize,
-    /// What is added, and where the result goes.
+    /// The matrix that is added, and where the result goes.
     pub c: usize,
     /// The leading dimensions of `a`, `b` and `c`.
     pub leading: [i32; 3],
@@ -71,11 +71,26 @@ impl AclProcess {
         data: &MatrixProductData,
         stream: Handle,
     ) -> Answer {
-        let MatrixProductData { alpha, a, b, beta, c, leading } = *data;
-        let named = [("alpha", alpha), ("beta", beta), ("matrixA", a), ("matrixB", b), ("matrixC", c)];
+        let MatrixProductData {
+            alpha,
+            a,
+            b,
+            beta,
+            c,
+            leading,
+        } = *data;
+        let named = [
+            ("alpha", alpha),
+            ("beta", beta),
+            ("matrixA", a),
+            ("matrixB", b),
+            ("matrixC", c),
+        ];
         if let Some((name, _)) = named.iter().find(|(_, address)| *address == 0) {
             return Err(self.null_argument(function, name));
         }
+        // In the order of the vendor's checks, so that a program with several mistakes gets the same
+        // code first.
         self.check_product(function, product)?;
         if leading.iter().any(|&one| one != WITHOUT_GAPS) {
             let reason = "the only leading dimension is -1: rows lie one after the other";
@@ -90,11 +105,13 @@ impl AclProcess {
             self.check_count(size, n_max)?;
             Ok(DataBuffer { address, size })
         };
+        // Numbers of float16 take two of the four bytes; the vendor's library reads four as well.
         let factor = |address| DataBuffer {
             address,
             size: N_FACTOR_BYTES,
         };
         let (a, b, c) = (matrix(0, a)?, matrix(1, b)?, matrix(2, c)?);
+        // What is added is read before the result is written over it.
         let buffers = vec![a, b, c, factor(alpha), factor(beta)];
         self.run_on_buffers(&prepared, buffers, &[(0, c)])
     }
@@ -117,7 +134,9 @@ impl AclProcess {
             return Err(self.refuse_product("m, n, k", &product.extents, "they must be 1 or more"));
         }
         let [a, b, c] = product.trans;
-        let is_known = [a, b].iter().all(|trans| (AS_IT_IS..=IN_BLOCKS).contains(trans));
+        let is_known = [a, b]
+            .iter()
+            .all(|trans| (AS_IT_IS..=IN_BLOCKS).contains(trans));
         if !is_known || !matches!(c, AS_IT_IS | IN_BLOCKS) {
             let reason = "expected ACL_TRANS_N or ACL_TRANS_T, for c ACL_TRANS_N";
             return Err(self.refuse_product("transA, transB, transC", &product.trans, reason));
@@ -144,7 +163,11 @@ impl AclProcess {
         let [trans_a, trans_b, _] = product.trans.map(|trans| trans == TRANSPOSED);
         let [type_a, type_b, type_c] = product.data_types;
         let matrix = |data_type, rows, columns, is_transposed| {
-            let dims = if is_transposed { [columns, rows] } else { [rows, columns] };
+            let dims = if is_transposed {
+                [columns, rows]
+            } else {
+                [rows, columns]
+            };
             TensorDesc::new(data_type, &dims, FORMAT_ND)
         };
         let c = matrix(type_c, m, n, false);
@@ -156,14 +179,14 @@ impl AclProcess {
             factor.clone(),
             factor,
         ];
+        // A wider type would be read beyond the four bytes that there are.
         if data_type_size(type_c) > N_FACTOR_BYTES {
             let reason = "expected float16, float32 or int32";
             return Err(self.refuse_product("dataTypeC", &[type_c], reason));
         }
         let attributes = [("transpose_a", trans_a), ("transpose_b", trans_b)];
-        let attributes = attributes.map(|(name, is_set)| {
-            (name.to_owned(), OperatorAttribute::Int(is_set.into()))
-        });
+        let attributes = attributes
+            .map(|(name, is_set)| (name.to_owned(), OperatorAttribute::Int(is_set.into())));
         self.prepare_described(OP_TYPE, inputs, vec![c], attributes.into())
     }
 }

@@ -21,6 +21,7 @@ impl AclProcess {
         let mut state = lock(&self.runtime.state);
         let stream = state.find_stream(stream)?.ok_or(RT_CONTEXT_NULL)?;
         let known = state.streams.get_mut(stream).ok_or(RT_CONTEXT_NULL)?;
+        // Queued even where a thread runs already: it looks again before it ends.
         known.host_functions.push_back(work);
         if known.has_host_functions() {
             return Ok(());
@@ -102,9 +103,8 @@ mod tests {
 
     #[test]
     fn a_host_function_may_submit_to_its_own_stream() {
-        let process: &'static AclProcess = Box::leak(Box::new(AclProcess::new(
-            engine_of_environment(),
-        )));
+        let process: &'static AclProcess =
+            Box::leak(Box::new(AclProcess::new(engine_of_environment())));
         process.set_device(0).unwrap();
         let stream = process.create_stream().unwrap();
         let work = Box::new(move || assert_eq!(process.check_stream(stream), Ok(())));

@@ -12,12 +12,12 @@ const N_PICTURES_MAX: u32 = 256;
 /// Values that fill a border, one for each channel.
 const N_BORDER_VALUES: u32 = 4;
 
-/// What to do instead of calling a function that reads or makes pictures and videos.
+/// Advice to programs instead of calling a function that reads or makes pictures and videos.
 pub const MEDIA_ADVICE: &str = "Opscope runs networks and processes no pictures. Decode, resize and \
      convert with another library, for example OpenCV or FFmpeg, and copy the result into memory \
      of aclrtMalloc or acldvppMalloc";
 
-/// What to do instead of preparing pictures inside a model.
+/// Advice to programs instead of preparing pictures inside a model.
 pub const AIPP_ADVICE: &str = "an ONNX model prepares no picture. Prepare it before it is copied \
      into the input's buffer, with OpenCV for example, or make the preparation part of the model";
 
@@ -31,6 +31,7 @@ impl AclProcess {
 
     /// `acldvppCreatePicDesc` and its like: an object with values for some fields.
     pub fn create_media(&self, kind: MediaKind, fields: &[(MediaField, u64)]) -> Handle {
+        // Nothing is checked here: a program may set an impossible width and never use it.
         let handle = self.handles.next();
         let object = MediaObject {
             kind,
@@ -48,6 +49,7 @@ impl AclProcess {
         if n == 0 || n > N_PICTURES_MAX {
             return Err(INVALID_PARAM);
         }
+        // Made before the batch, so that no lock is taken twice.
         let pictures = (0..n).map(|_| self.create_media(MediaKind::PicDesc, &[]));
         let object = MediaObject {
             kind: MediaKind::BatchPicDesc,
@@ -75,6 +77,7 @@ impl AclProcess {
     /// `INVALID_PARAM` for null, another kind, and what was destroyed.
     pub fn destroy_media(&self, kind: MediaKind, object: Handle) -> Answer {
         let mut objects = self.objects();
+        // Looked at first: a wrong kind must leave the object alone.
         if objects.media.find(object)?.kind != kind {
             return Err(INVALID_PARAM);
         }
@@ -154,12 +157,7 @@ mod tests {
         let process = process();
         let border = process.create_media(MediaKind::BorderConfig, &[]);
         let set = |i, value: f64| {
-            process.set_media(
-                MediaKind::BorderConfig,
-                border,
-                MediaField::Value(i),
-                value,
-            )
+            process.set_media(MediaKind::BorderConfig, border, MediaField::Value(i), value)
         };
         assert_eq!(set(3, -1.5), Ok(()));
         assert_eq!(set(4, 0.0), Err(INVALID_PARAM));

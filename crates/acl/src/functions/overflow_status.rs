@@ -10,9 +10,7 @@ use opscope_store::record::Record;
 use crate::capture::ExecutionCapture;
 use crate::handle::Handle;
 use crate::lock::lock;
-use crate::status::{
-    INVALID_PARAM, RT_CONTEXT_NULL, RT_FEATURE_NOT_SUPPORT, RT_PARAM_INVALID,
-};
+use crate::status::{INVALID_PARAM, RT_CONTEXT_NULL, RT_FEATURE_NOT_SUPPORT, RT_PARAM_INVALID};
 use crate::{AclProcess, Answer};
 
 /// Bytes of the status: a number of 32 bits, 1 after an overflow, and zeroes.
@@ -40,6 +38,8 @@ impl AclProcess {
             return Err(self.refuse(RT_PARAM_INVALID, "EH0001", &placeholders));
         }
         self.check_stream(stream)?;
+        // The first question tells that somebody wants to know: earlier executions cannot be looked
+        // at any more.
         self.overflow_status.watch();
         let mut status = [0; N_STATUS_BYTES];
         let flag = u32::from(self.overflow_status.has_overflowed());
@@ -110,6 +110,7 @@ impl AclProcess {
         if mode == INFINITIES {
             return Ok(());
         }
+        // Accepting it would promise results that no engine computes.
         let text = "a CPU computes with infinities and NaN: results are not saturated. \
                     aclrtGetOverflowStatus tells of overflows in this mode too";
         Err(self.inner_error(RT_FEATURE_NOT_SUPPORT, text))

@@ -41,6 +41,7 @@ pub(super) fn compose(operator: &SingleOperator) -> Result<OperatorGraph, Operat
     if inputs.iter().any(|input| input.constant.is_some()) {
         return Err(operator.inexpressible("none of its inputs can be a constant"));
     }
+    // ONNX's own `Gemm` would round float16 after the product and again after the sum.
     let (factor, sum) = (inputs[0].dtype, output.dtype);
     let has_types = |range: &[Operand], dtype| range.iter().all(|one| one.dtype == dtype);
     let are_alike = has_types(&inputs[..2], factor) && has_types(&inputs[2..], sum);
@@ -63,6 +64,7 @@ pub(super) fn compose(operator: &SingleOperator) -> Result<OperatorGraph, Operat
         let [a, b] = ["transpose_a", "transpose_b"].map(|key| is_set(operator, key));
         let a = nodes.transposed(name(0), a);
         let b = nodes.transposed(name(1), b);
+        // Without zero points, which ONNX takes for 0, so that plain integers are multiplied.
         let product = nodes.add("MatMulInteger", &[&a, &b], Vec::new());
         nodes.cast(product, DType::I32, wide)
     } else {
@@ -73,10 +75,12 @@ pub(super) fn compose(operator: &SingleOperator) -> Result<OperatorGraph, Operat
         nodes.add("MatMul", &[&a, &b], Vec::new())
     };
     let [c, alpha, beta] = [2, 3, 4].map(|i| nodes.cast(name(i), sum, wide));
+    // Factors are values and not constants: a handle runs with other ones each time.
     let scaled = nodes.add("Mul", &[&product, &alpha], Vec::new());
     let added = nodes.add("Mul", &[&c, &beta], Vec::new());
     let total = nodes.add("Add", &[&scaled, &added], Vec::new());
     let total = nodes.cast(total, wide, sum);
+    // The last node may be a `Cast` or not, so a node that only names the result is simpler.
     nodes.end(total, &output.name);
     Ok(OperatorGraph {
         opset: operator.opset,
