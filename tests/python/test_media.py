@@ -46,36 +46,3 @@ result = [code, answers, acl.get_recent_err_msg()]
     assert "acldvppJpegPredictDecSize is not supported" in text
     assert "OpenCV" in text
     assert "aclvdecCreateChannel is not supported" in text
-
-
-def test_the_overflow_status_is_the_models() -> None:
-    result = run_snippet(
-        """
-import numpy as np
-acl.init(); acl.rt.set_device(0)
-stream, _ = acl.rt.create_stream()
-status, _ = acl.rt.malloc(64, 0)
-
-def flag():
-    assert acl.rt.get_overflow_status(status, 64, stream) == 0
-    return acl.util.ptr_to_bytes(status, 64)[0]
-
-def product(a, b):
-    values = [np.array([value], dtype=np.float32) for value in (a, b, 0)]
-    descs = [acl.create_tensor_desc(0, [1], 2) for _ in values]
-    buffers = [acl.create_data_buffer(acl.util.numpy_to_ptr(value), 4) for value in values]
-    attributes = acl.op.create_attr()
-    code = acl.op.execute_v2("Mul", descs[:2], buffers[:2], descs[2:], buffers[2:], attributes, stream)
-    return code[-1] if isinstance(code, tuple) else code
-
-flags = [flag()]
-codes = [product(2, 3)]
-flags.append(flag())
-codes.append(product(3e38, 3e38))
-flags.append(flag())
-codes.append(acl.rt.reset_overflow_status(stream))
-flags.append(flag())
-result = [codes, flags]
-"""
-    )
-    assert result == [[0, 0, 0], [0, 0, 1, 0]]
