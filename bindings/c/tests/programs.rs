@@ -278,6 +278,14 @@ mod with_an_engine {
 
     /// Runs `configured.c` on a configuration, in which `@` stands for the directory of the dump.
     #[test]
+    fn calls_in_any_order_give_codes() {
+        let program = Program::compile("random_calls.c");
+        for seed in ["1", "2", "3"] {
+            program.run(&[seed, "3000"]);
+        }
+    }
+
+    #[test]
     fn products_of_matrices_are_exact_and_dumped() {
         let program = Program::compile("gemm.c");
         let (config, dump) = config(&program, "products", r#""dump_op_switch": "on""#);
