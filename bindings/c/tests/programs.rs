@@ -255,9 +255,14 @@ mod with_an_engine {
         let program = Program::compile("aclnn_fuzz.c");
         for seed in 0..12 {
             let said = program.run(&[&seed.to_string()]).stdout;
-            let counts: Vec<u32> =
-                said.split_whitespace().map(|n| n.parse().expect("a count")).collect();
-            assert!(counts.len() == 2 && counts.iter().all(|&n| n > 100), "{seed}: {said}");
+            let counts: Vec<u32> = said
+                .split_whitespace()
+                .map(|n| n.parse().expect("a count"))
+                .collect();
+            assert!(
+                counts.len() == 2 && counts.iter().all(|&n| n > 100),
+                "{seed}: {said}"
+            );
         }
     }
 

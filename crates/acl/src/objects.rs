@@ -23,7 +23,7 @@ pub(crate) struct ObjectTables {
     pub(crate) exec_configs: BTreeSet<Handle>,
     pub(crate) op_attributes: HandleTable<OperatorAttributes>,
     pub(crate) op_handles: HandleTable<Arc<RunnableOperator>>,
-    /// What operators of two stages take.
+    /// Arguments of operators of two stages.
     pub(crate) aclnn: AclnnObjects,
     /// Their calls between the stages.
     pub(crate) executors: HandleTable<Arc<Mutex<OperatorExecutor>>>,
