@@ -23,6 +23,8 @@ const OTHER_NAMES: &[&str] = &[
     "libacl_tdt_channel.so",
     "libacl_tdt_queue.so",
     "libmsprofiler.so",
+    "libopapi.so",
+    "libnnopbase.so",
 ];
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
@@ -133,6 +135,7 @@ mod tests {
                 "lib/libascend_dump.so",
                 "runtime/lib64/stub/libacl_op_compiler.so",
                 "acllib/lib64/stub/libascendcl.so",
+                "lib64/libopapi.so",
             ] {
                 let found = fs::read_to_string(prefix.join(place)).unwrap();
                 assert_eq!(found, content, "{place}");
@@ -140,6 +143,7 @@ mod tests {
         }
         for header in [
             "include/acl/acl.h",
+            "include/aclnnop/aclnn_add.h",
             "runtime/include/acl/error_codes/rt_error_codes.h",
         ] {
             assert!(prefix.join(header).is_file(), "{header}");

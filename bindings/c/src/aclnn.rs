@@ -6,6 +6,7 @@ use crate::border::{Code, call, process};
 use crate::pointer::{CText, OutPointer};
 
 /// C's types of the kinds of parameters.
+#[allow(dead_code, reason = "a kind may have no operator")]
 mod kinds {
     use opscope_acl::Handle;
 

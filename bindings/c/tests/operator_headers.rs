@@ -1,4 +1,5 @@
-//! The headers of `aclnnop` are those that the table of operators makes.
+//! The headers of `aclnnop`, and the list in the documents, are those that the table of operators
+//! makes.
 //!
 //! With `OPSCOPE_WRITE_HEADERS=1` in the environment they are written anew.
 
@@ -8,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use opscope_acl::{OPERATOR_FAMILIES, OperatorRow};
-use support::headers;
+use support::{headers, project};
 
 /// Columns of a line.
 const WIDTH: usize = 100;
@@ -115,6 +116,48 @@ fn headers_are_those_of_the_table() {
             "{name} is not what the table makes; OPSCOPE_WRITE_HEADERS=1 writes it anew"
         );
     }
+}
+
+/// The section of the documents that lists the operators.
+fn listed() -> String {
+    let mut text = String::from("## Operators\n");
+    for family in OPERATOR_FAMILIES {
+        let (first, rest) = family.name.split_at(1);
+        let _ = write!(text, "\n{}{rest}:\n", first.to_uppercase());
+        let mut line = String::new();
+        for (i, row) in family.rows.iter().enumerate() {
+            let end = if i + 1 == family.rows.len() { "." } else { "," };
+            let name = format!("`{}`{end}", row.function);
+            if !line.is_empty() && line.len() + name.len() + 1 > WIDTH {
+                let _ = write!(text, "{line}\n");
+                line.clear();
+            }
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(&name);
+        }
+        let _ = write!(text, "{line}\n");
+    }
+    text
+}
+
+#[test]
+fn the_documents_list_the_operators_of_the_table() {
+    let path = project().join("docs/acl/aclnn.md");
+    let text = std::fs::read_to_string(&path).expect("the documents are there");
+    let start = text.find("## Operators\n").expect("a section lists them");
+    let end = text[start + 3..]
+        .find("\n## ")
+        .map_or(text.len(), |at| start + 3 + at);
+    let listed = listed();
+    if std::env::var_os("OPSCOPE_WRITE_HEADERS").is_some() {
+        let text = format!("{}{listed}{}", &text[..start], &text[end..]);
+        std::fs::write(&path, text).expect("the documents are written");
+        return;
+    }
+    let message = "OPSCOPE_WRITE_HEADERS=1 writes the section anew";
+    assert_eq!(&text[start..end], listed, "{message}");
 }
 
 #[test]

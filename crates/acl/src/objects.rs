@@ -25,7 +25,7 @@ pub(crate) struct ObjectTables {
     pub(crate) op_attributes: HandleTable<OperatorAttributes>,
     pub(crate) op_handles: HandleTable<Arc<RunnableOperator>>,
     pub(crate) media: HandleTable<MediaObject>,
-    /// What operators of two stages take.
+    /// Arguments of operators of two stages.
     pub(crate) aclnn: AclnnObjects,
     /// Their calls between the stages.
     pub(crate) executors: HandleTable<Arc<Mutex<OperatorExecutor>>>,

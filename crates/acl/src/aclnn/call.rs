@@ -41,7 +41,7 @@ impl Refusal {
     }
 }
 
-/// What a function that composes an operator answers.
+/// The answer of a function that composes an operator.
 pub(crate) type Composed<T = ()> = Result<T, Refusal>;
 
 /// A value of the graph.

@@ -60,7 +60,7 @@ impl ComposedOperator {
         }
     }
 
-    /// What the graph is given.
+    /// The tensors that the graph is given.
     fn fed(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>, EngineError> {
         let mut fed = Vec::with_capacity(self.feeds.len());
         for feed in &self.feeds {

@@ -245,6 +245,7 @@ pub(crate) fn scatter(memory: &MemoryTable, view: &AclTensor, tensor: &Tensor) -
     } else {
         view.dims.len() - 1
     };
+    // An odometer over the outer axes; the place in memory moves along with it.
     let mut index = vec![0_usize; outer];
     let mut place = view.offset;
     for run in bytes.chunks(n_inner * width) {

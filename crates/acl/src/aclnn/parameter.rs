@@ -1,4 +1,4 @@
-//! What parameters of an operator are, and what a program passes for them.
+//! Parameters of an operator, and the arguments that a program passes for them.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use opscope_tensor::DType;
 use super::object::{AclTensor, ScalarValue};
 use crate::handle::Handle;
 
-/// What a parameter takes.
+/// The kind of argument that a parameter takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParameterKind {
     /// A tensor that is read.
@@ -99,7 +99,7 @@ impl ParameterKind {
 pub struct Parameter {
     /// Its name in the table, which ends in `_` where Rust has a word of that name.
     pub(crate) written: &'static str,
-    /// What it takes.
+    /// The kind of its argument.
     pub kind: ParameterKind,
 }
 

@@ -21,7 +21,7 @@ pub struct OperatorRow {
 
 /// Operators that belong together.
 pub struct OperatorFamily {
-    /// What they have in common.
+    /// A few words for the section that lists them.
     pub name: &'static str,
     /// The operators.
     pub rows: &'static [OperatorRow],

@@ -8,7 +8,7 @@ use crate::handle::{Handle, HandleTable};
 use crate::status::{ACLNN_PARAM_INVALID, ACLNN_PARAM_NULLPTR, ACLNN_RUNTIME_ERROR};
 use crate::{AclProcess, Answer, Status};
 
-/// What `aclCreateTensor` takes.
+/// The arguments of `aclCreateTensor`.
 #[derive(Clone, Debug, Default)]
 pub struct TensorViewArguments {
     /// Extents of the view.
@@ -215,7 +215,7 @@ impl AclProcess {
     /// As for [`AclProcess::tensor_view_dims`].
     pub fn set_tensor_address(&self, tensor: Handle, address: usize) -> Answer {
         self.change_tensor("aclSetRawTensorAddr", tensor, |known| {
-            known.address = address
+            known.address = address;
         })
     }
 

@@ -140,6 +140,7 @@ fn equal(call: &mut OperatorCall<'_>) -> Composed {
 }
 
 fn not_equal(call: &mut OperatorCall<'_>) -> Composed {
+    // ONNX has no operator of its own for it. NaN differs from everything this way too.
     let is_equal = compared(call, "Equal")?;
     let result = call.node("Not", &[&is_equal], DType::Bool);
     write_truth(call, &result)
@@ -162,6 +163,7 @@ fn greater_or_equal(call: &mut OperatorCall<'_>) -> Composed {
 }
 
 fn logical(call: &mut OperatorCall<'_>, op: &'static str) -> Composed {
+    // Each is compared with zero in its own type: a common one could round a small number to it.
     let (a, b, out) = (call.side("self")?, call.side("other")?, call.tensor("out")?);
     call.broadcast(&[a, b], out)?;
     call.expect_cast(out, DType::Bool)?;

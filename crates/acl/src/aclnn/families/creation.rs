@@ -48,7 +48,11 @@ fn range(call: &mut OperatorCall<'_>) -> Composed {
 fn steps_from_start(call: &mut OperatorCall<'_>, has_end: bool) -> Composed {
     let (start, end) = (call.scalar("start")?, call.scalar("end")?);
     let (step, out) = (call.scalar("step")?, call.tensor("out")?);
-    call.expect_dtype(out, |dtype| is_number(dtype) && dtype != DType::Bool, "numbers")?;
+    call.expect_dtype(
+        out,
+        |dtype| is_number(dtype) && dtype != DType::Bool,
+        "numbers",
+    )?;
     let n = n_steps(start, end, step, has_end)?;
     call.expect_shape(out, &[n])?;
     if n == 0 {
@@ -61,7 +65,11 @@ fn steps_from_start(call: &mut OperatorCall<'_>, has_end: bool) -> Composed {
     } else {
         DType::I64
     };
-    let (first, step) = (call.scalar_value(start, compute)?, call.scalar_value(step, compute)?);
+    // From the start each time: a running sum would gather roundings.
+    let (first, step) = (
+        call.scalar_value(start, compute)?,
+        call.scalar_value(step, compute)?,
+    );
     let places = places(call, n, compute)?;
     let distance = call.node("Mul", &[&places, &step], compute);
     let result = call.node("Add", &[&first, &distance], compute);
@@ -78,8 +86,10 @@ fn n_steps(
 ) -> Composed<usize> {
     let (from, to, by) = (start.as_f64(), end.as_f64(), step.as_f64());
     if by == 0.0 || !from.is_finite() || !to.is_finite() || !by.is_finite() {
-        let text = format!("`start`, `end` and `step` are {from}, {to} and {by}; expected numbers \
-                            that are finite, and a step other than 0");
+        let text = format!(
+            "`start`, `end` and `step` are {from}, {to} and {by}; expected numbers \
+                            that are finite, and a step other than 0"
+        );
         return Err(Refusal::invalid(text));
     }
     let is_whole = [start, end, step].iter().all(|one| !one.is_float());
@@ -95,7 +105,11 @@ fn n_steps(
         n + i128::from(has_end)
     } else {
         let quotient = (to - from) / by;
-        let n = if has_end { quotient.floor() + 1.0 } else { quotient.ceil() };
+        let n = if has_end {
+            quotient.floor() + 1.0
+        } else {
+            quotient.ceil()
+        };
         // Numbers beyond what a tensor can have are refused with the shape.
         n as i128
     };
@@ -130,7 +144,10 @@ fn linspace(call: &mut OperatorCall<'_>) -> Composed {
         return Ok(());
     }
     let dtype = DType::F64;
-    let (first, last) = (call.scalar_value(start, dtype)?, call.scalar_value(end, dtype)?);
+    let (first, last) = (
+        call.scalar_value(start, dtype)?,
+        call.scalar_value(end, dtype)?,
+    );
     let places = places(call, n, dtype)?;
     #[expect(clippy::cast_precision_loss, reason = "no tensor has so many elements")]
     let n_gaps = call.constant((n - 1).max(1) as f64, dtype)?;
@@ -184,6 +201,7 @@ fn fill_tensor(call: &mut OperatorCall<'_>) -> Composed {
         return Err(Refusal::invalid(text));
     }
     let compute = compute_type(out.dtype);
+    // An element of a list of one has an axis, which goes before it is spread.
     let one = call.read_as(value, out.dtype, compute)?;
     let scalar = call.constant_ints(&[])?;
     let one = call.node("Reshape", &[&one, &scalar], compute);
@@ -206,7 +224,11 @@ fn zero(call: &mut OperatorCall<'_>) -> Composed {
 }
 
 fn cast(call: &mut OperatorCall<'_>) -> Composed {
-    let (x, dtype, out) = (call.tensor("self")?, call.dtype("dtype")?, call.tensor("out")?);
+    let (x, dtype, out) = (
+        call.tensor("self")?,
+        call.dtype("dtype")?,
+        call.tensor("out")?,
+    );
     call.expect_shape(out, x.dims())?;
     call.expect_dtype(out, is_number, "booleans, integers or floats")?;
     if out.dtype != dtype {
@@ -214,6 +236,7 @@ fn cast(call: &mut OperatorCall<'_>) -> Composed {
         let text = format!("`out` is {found}; expected {dtype}, which `dtype` names");
         return Err(Refusal::invalid(text));
     }
+    // The conversion is done on the way in; engines differ in what they make of large numbers.
     let value = call.read_as(x, dtype, compute_type(dtype))?;
     call.write(out, &value, dtype);
     Ok(())

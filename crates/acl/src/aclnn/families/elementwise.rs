@@ -216,6 +216,7 @@ fn sum(call: &mut OperatorCall<'_>, op: &'static str) -> Composed {
 
 fn multiply(call: &mut OperatorCall<'_>) -> Composed {
     let pair = pair(call, "other")?;
+    // Of booleans the product is 1 where both are true.
     let (a, b) = pair.read(call)?;
     let result = call.node("Mul", &[&a, &b], a.dtype);
     pair.write(call, &result)
@@ -292,6 +293,7 @@ fn rest(call: &mut OperatorCall<'_>, a: &Value, b: &Value) -> Composed<Value> {
 
 /// Whether a rest other than 0 has another sign than the divisor.
 fn is_opposed(call: &mut OperatorCall<'_>, rest: &Value, divisor: &Value) -> Composed<Value> {
+    // Compared one by one: a product of the two could vanish or overflow.
     let zero = call.constant(0.0, rest.dtype)?;
     let is_below = call.node("Less", &[rest, &zero], DType::Bool);
     let is_above = call.node("Greater", &[rest, &zero], DType::Bool);
@@ -329,6 +331,7 @@ fn floor_quotient(call: &mut OperatorCall<'_>, a: &Value, b: &Value) -> Composed
     let is_opposed = is_opposed(call, &rest, b)?;
     let one = call.cast(&is_opposed, dtype);
     quotient = call.node("Sub", &[&quotient, &one], dtype);
+    // The quotient of exact multiples may still miss the integer by a digit.
     let floor = call.node("Floor", &[&quotient], dtype);
     let distance = call.node("Sub", &[&quotient, &floor], dtype);
     let half = call.constant(0.5, dtype)?;
@@ -401,6 +404,7 @@ fn atan2(call: &mut OperatorCall<'_>) -> Composed {
 /// Whether a float has the sign of negative numbers, which zeros may have too.
 fn is_negative(call: &mut OperatorCall<'_>, value: &Value) -> Composed<Value> {
     let zero = call.constant(0.0, value.dtype)?;
+    // The inverse of a zero is an infinity with its sign.
     let one = call.constant(1.0, value.dtype)?;
     let is_zero = call.node("Equal", &[value, &zero], DType::Bool);
     let inverse = call.node("Div", &[&one, value], value.dtype);
@@ -515,6 +519,7 @@ fn integer_power(
     );
     let n_bits = 8 * dtype.bytes().unwrap_or(8);
     let (mut result, mut square) = (one.clone(), base.clone());
+    // Bits of the exponent say which squares are factors; products wrap around as they should.
     let mut left = call.node("Abs", &[exponent], int);
     for bit in 0..n_bits {
         if bit > 0 {
@@ -563,6 +568,7 @@ fn addc(call: &mut OperatorCall<'_>, op: &'static str) -> Composed {
     let compute = arithmetic_type(dtype);
     let [x, a, b] = sides.map(|side| call.read_side(side, dtype, compute));
     let (x, a, b) = (x?, a?, b?);
+    // In PyTorch's order, so that the roundings are the same.
     let value = call.scalar_value(value, compute)?;
     let scaled = call.node("Mul", &[&value, &a], compute);
     let term = call.node(op, &[&scaled, &b], compute);

@@ -78,7 +78,7 @@ macro_rules! aclnn_reduction {
 }
 aclnn_reduction!(operator_rows);
 
-/// What is reduced: a tensor, the axes that go, and an output's shape.
+/// A tensor, the axes of it that go, and the shape that an output has then.
 struct Reduction<'a> {
     x: &'a TensorArgument,
     axes: Vec<usize>,
@@ -116,7 +116,10 @@ impl<'a> Reduction<'a> {
 
     /// How many elements make one of the result.
     fn n_elements(&self) -> usize {
-        let extents = self.axes.iter().map(|&axis| self.x.dims().get(axis).copied());
+        let extents = self
+            .axes
+            .iter()
+            .map(|&axis| self.x.dims().get(axis).copied());
         extents.map(|n| n.unwrap_or(1)).product()
     }
 
@@ -135,11 +138,19 @@ impl<'a> Reduction<'a> {
         if self.x.n_axes() == 0 {
             return vec![0];
         }
-        self.axes.iter().map(|&axis| axis.cast_signed() as i64).collect()
+        self.axes
+            .iter()
+            .map(|&axis| axis.cast_signed() as i64)
+            .collect()
     }
 
     /// A reduction of a value that [`Reduction::read`] gave, whose axes stay with an extent of 1.
-    fn reduce(&self, call: &mut OperatorCall<'_>, op: &'static str, value: &Value) -> Composed<Value> {
+    fn reduce(
+        &self,
+        call: &mut OperatorCall<'_>,
+        op: &'static str,
+        value: &Value,
+    ) -> Composed<Value> {
         let numbers = self.axis_numbers();
         if numbers.is_empty() {
             return Ok(value.clone());
@@ -200,7 +211,11 @@ impl<'a> Reduction<'a> {
 
 /// The type in which sums are taken.
 fn wide_type(dtype: DType) -> DType {
-    if is_float(dtype) { DType::F64 } else { DType::I64 }
+    if is_float(dtype) {
+        DType::F64
+    } else {
+        DType::I64
+    }
 }
 
 /// The type that `dtype` names, or that of the tensor.
@@ -340,7 +355,10 @@ fn places(
     x: &Value,
 ) -> Composed<Value> {
     let attributes = || {
-        vec![("axis", OperatorAttribute::Int(axis)), ("keepdims", OperatorAttribute::Int(1))]
+        vec![
+            ("axis", OperatorAttribute::Int(axis)),
+            ("keepdims", OperatorAttribute::Int(1)),
+        ]
     };
     if is_float(x.dtype) {
         let is_nan = call.is_nan(x);
@@ -351,7 +369,11 @@ fn places(
         return Ok(call.node("Where", &[&has_nan, &of_nan, &found], DType::I64));
     }
     // Engines lack it for int64. Where an element is the extreme, the mark is 1.
-    let reduce = if op == "ArgMax" { "ReduceMax" } else { "ReduceMin" };
+    let reduce = if op == "ArgMax" {
+        "ReduceMax"
+    } else {
+        "ReduceMin"
+    };
     let found = reduction.reduce(call, reduce, x)?;
     let is_extreme = call.node("Equal", &[x, &found], DType::Bool);
     let marked = call.cast(&is_extreme, DType::F32);
@@ -373,7 +395,11 @@ fn place_of_smallest(call: &mut OperatorCall<'_>) -> Composed {
     write_place(call, "ArgMin")
 }
 
-fn write_with_place(call: &mut OperatorCall<'_>, op: &'static str, reduce: &'static str) -> Composed {
+fn write_with_place(
+    call: &mut OperatorCall<'_>,
+    op: &'static str,
+    reduce: &'static str,
+) -> Composed {
     let (axis, reduction) = along_axis(call)?;
     let dtype = reduction.x.dtype;
     let value = reduction.read(call, dtype)?;
@@ -428,7 +454,9 @@ fn running_sum(call: &mut OperatorCall<'_>) -> Composed {
     let (x, out, dim) = (call.tensor("self")?, call.tensor("out")?, call.int("dim")?);
     let axis = axis(dim, x.n_axes()).ok_or_else(|| {
         let n = x.n_axes();
-        Refusal::invalid(format!("`dim` is {dim}; expected an axis of a tensor that has {n}"))
+        Refusal::invalid(format!(
+            "`dim` is {dim}; expected an axis of a tensor that has {n}"
+        ))
     })?;
     let dtype = named_type(call, x)?;
     call.expect_shape(out, x.dims())?;
@@ -465,9 +493,11 @@ fn mean_and_variance(
     };
     let value = reduction.read(call, reduction.x.dtype)?;
     let mean = mean_of(call, reduction, &value)?;
+    // Squares of distances, since the difference of two large sums would lack digits.
     let distance = call.node("Sub", &[&value, &mean], DType::F64);
     let square = call.node("Mul", &[&distance, &distance], DType::F64);
     let sum = reduction.reduce(call, "ReduceSum", &square)?;
+    // A correction that leaves nothing to divide by gives infinity or NaN, as in PyTorch.
     let n = i64::try_from(reduction.n_elements()).unwrap_or(i64::MAX);
     let n = usize::try_from(n.saturating_sub(correction)).unwrap_or(0);
     let n = count(call, n)?;
@@ -478,7 +508,10 @@ fn spread(call: &mut OperatorCall<'_>, is_root: bool) -> Composed {
     let reduction = Reduction::new(call)?;
     let dtype = reduction.x.dtype;
     call.expect_float(reduction.x)?;
-    let out = ["varOut", "stdOut"].into_iter().find(|name| call.has(name)).unwrap_or("out");
+    let out = ["varOut", "stdOut"]
+        .into_iter()
+        .find(|name| call.has(name))
+        .unwrap_or("out");
     if reduction.is_of_nothing(call, out, dtype, f64::NAN)? {
         if call.has("meanOut") {
             reduction.is_of_nothing(call, "meanOut", dtype, f64::NAN)?;
@@ -508,14 +541,21 @@ fn norm(call: &mut OperatorCall<'_>) -> Composed {
     let reduction = Reduction::new(call)?;
     let dtype = reduction.x.dtype;
     call.expect_float(reduction.x)?;
-    let order = call.optional_scalar("pScalar")?.map_or(2.0, |order| order.as_f64());
+    let order = call
+        .optional_scalar("pScalar")?
+        .map_or(2.0, |order| order.as_f64());
     if reduction.is_of_nothing(call, "out", dtype, 0.0)? {
         return Ok(());
     }
+    // The extreme orders are limits, which powers cannot reach.
     let value = reduction.read(call, dtype)?;
     let size = call.node("Abs", &[&value], DType::F64);
     let result = if order.is_infinite() {
-        let op = if order > 0.0 { "ReduceMax" } else { "ReduceMin" };
+        let op = if order > 0.0 {
+            "ReduceMax"
+        } else {
+            "ReduceMin"
+        };
         extreme(call, &reduction, op, &size)?
     } else if order == 0.0 {
         let zero = call.constant(0.0, DType::F64)?;

@@ -256,14 +256,13 @@ fn frac(call: &mut OperatorCall<'_>) -> Composed {
     typed_function(call, nodes::frac, nodes::same)
 }
 
-/// What the functions are made of.
+/// The nodes that compute each function.
 mod nodes {
     use super::*;
 
     /// Functions that are one node.
     macro_rules! single_nodes {
         ($($name:ident = $op:literal;)+) => {$(
-            #[expect(clippy::unnecessary_wraps, reason = "others fail")]
             pub(super) fn $name(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
                 Ok(call.node($op, &[x], x.dtype))
             }
@@ -449,11 +448,7 @@ mod nodes {
     }
 
     /// The polynomial with these coefficients, that of the highest power first.
-    fn polynomial(
-        call: &mut OperatorCall<'_>,
-        x: &Value,
-        coefficients: &[f64],
-    ) -> Composed<Value> {
+    fn polynomial(call: &mut OperatorCall<'_>, x: &Value, coefficients: &[f64]) -> Composed<Value> {
         let mut sum = call.constant(0.0, x.dtype)?;
         for &coefficient in coefficients {
             let product = call.node("Mul", &[&sum, x], x.dtype);
@@ -501,7 +496,7 @@ mod nodes {
 
     /// `2/sqrt(pi) · (-1)^n / (n! (2n + 1))`.
     fn erf_coefficient(n: u32) -> f64 {
-        let sign = if n % 2 == 0 { 1.0 } else { -1.0 };
+        let sign = if n.is_multiple_of(2) { 1.0 } else { -1.0 };
         let factorial: f64 = (1..=n).map(f64::from).product();
         std::f64::consts::FRAC_2_SQRT_PI * sign / (factorial * f64::from(2 * n + 1))
     }
