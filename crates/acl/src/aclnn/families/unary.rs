@@ -256,6 +256,11 @@ fn frac(call: &mut OperatorCall<'_>) -> Composed {
     typed_function(call, nodes::frac, nodes::same)
 }
 
+/// A float rounded to the nearest integer, halves to the even one.
+pub(super) fn rounded(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
+    nodes::round(call, x)
+}
+
 /// The nodes that compute each function.
 mod nodes {
     use super::*;
