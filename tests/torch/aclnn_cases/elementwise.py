@@ -54,7 +54,7 @@ def binary(
         x, y = draw.tensor(a, dtype, low, high, special), other(draw, b, other_type)
         extra = factor(draw, dtype.is_floating_point or other_type.is_floating_point)
         expected = result(x, y, extra)
-        if tolerance <= 2:
+        if tolerance <= 1:
             expected = storable(draw, expected)
         return [x, y, *extra, *arguments, Out(expected, tolerance, scale)]
 
@@ -105,7 +105,7 @@ def with_scalar(
         x = draw.tensor(draw.shape(), dtype, low, high, 0.05)
         y, more = scalar(draw, True), extra(draw, True)
         expected = result(x, y, more)
-        if tolerance <= 2:
+        if tolerance <= 1:
             # What differs in the last digit would differ by many digits of a wider type.
             expected = storable(draw, expected)
         return [x, y, *more, *arguments, Out(expected, tolerance, scale)]
