@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import zlib
 
 import aclnn
@@ -107,3 +108,24 @@ def test_integers_are_not_divided_by_zero() -> None:
     with pytest.raises(aclnn.AclnnError) as refused:
         aclnn.call("aclnnFloorDivides", x, 0, out)
     assert refused.value.code == 161002
+
+
+def test_threads_do_not_disturb_each_other() -> None:
+    wrong: list[str] = []
+
+    def work(seed: int) -> None:
+        values = torch.Generator().manual_seed(seed)
+        for i in range(40):
+            x = torch.rand(2 + i % 3, 4, generator=values)
+            out, total = torch.zeros_like(x), torch.zeros(4)
+            aclnn.call("aclnnAdds", x, float(seed), 1, out)
+            aclnn.call("aclnnReduceSum", x, [0], False, torch.float32, total)
+            if not torch.equal(out, x + seed) or not torch.allclose(total, x.sum(0)):
+                wrong.append(f"thread {seed}, call {i}")
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong

@@ -12,12 +12,12 @@ use opscope_tensor::{Layout, Tensor};
 use crate::aclnn::cache::LoadedGraph;
 use crate::aclnn::call::{ComposedGraph, OperatorCall, Refusal, ResultSource};
 use crate::aclnn::composed::{ComposedOperator, ShownTensor};
-use crate::aclnn::elements::{gather, scatter};
 use crate::aclnn::executor::OperatorExecutor;
 use crate::aclnn::object::AclnnObjects;
 use crate::aclnn::parameter::{Argument, Parameter, ParameterKind, RawArgument, TensorArgument};
 use crate::aclnn::row::OperatorRow;
 use crate::aclnn::table;
+use crate::aclnn::view::{gather, scatter};
 use crate::handle::Handle;
 use crate::lock::lock;
 use crate::status::{ACLNN_INNER, ACLNN_PARAM_INVALID, ACLNN_PARAM_NULLPTR, ACLNN_RUNTIME_ERROR};
@@ -71,6 +71,7 @@ impl AclProcess {
         function: &str,
         raw: &[RawArgument],
     ) -> Result<OperatorExecutor, Refusal> {
+        // Bindings are made from the same table, so that this is a mistake of ours.
         let row = table::find(function).filter(|row| row.parameters.len() == raw.len());
         let row = row.ok_or_else(|| inner(format!("there is no operator `{function}`")))?;
         let arguments = self.arguments(row, raw)?;
@@ -91,6 +92,7 @@ impl AclProcess {
         let pairs = row.parameters.iter().zip(raw).enumerate();
         let arguments = pairs.map(|(i, (parameter, raw))| found(&objects.aclnn, parameter, raw, i));
         let arguments = arguments.collect::<Result<Vec<_>, _>>()?;
+        // What follows asks for memory, whose table has a lock of its own.
         drop(objects);
         for (parameter, argument) in row.parameters.iter().zip(&arguments) {
             let list: &[TensorArgument] = match argument {
@@ -167,6 +169,7 @@ impl AclProcess {
             let result = result.ok_or_else(|| inner("an output was not composed".to_owned()))?;
             results.push(result.1.clone());
         }
+        // A fill needs none, and neither do outputs without elements.
         let needs_engine = results
             .iter()
             .any(|result| matches!(result, ResultSource::Graph(..)));
@@ -229,6 +232,7 @@ impl AclProcess {
     pub fn run_aclnn(&self, function: &str, executor: Handle, stream: Handle) -> Answer {
         let known = self.executor(function, "executor", executor)?;
         let mut known = lock(&known);
+        // An executor knows the order of its operator's arguments and no other's.
         if known.row.function != function {
             let text = format!("`executor` was made for {}", known.row.function);
             return Err(self.aclnn_refuse(ACLNN_PARAM_INVALID, function, &text));
@@ -246,6 +250,7 @@ impl AclProcess {
     }
 
     fn run_executor(&self, function: &str, executor: &mut OperatorExecutor) -> Answer {
+        // All inputs are copied before anything is written, so that outputs may overlap them.
         let mut inputs = Vec::with_capacity(executor.operator.reads.len());
         for read in &executor.operator.reads {
             let view = executor.view(read.place);
@@ -332,6 +337,7 @@ impl AclProcess {
             return Err(self.aclnn_null(function, "tensor"));
         }
         self.set_tensor_address(tensor, address)?;
+        // The tensor moves in any case, as it does for calls that are prepared later.
         if lock(&known).set_address(tensor, address) {
             return Ok(());
         }

@@ -326,6 +326,7 @@ fn equal_tensors(call: &mut OperatorCall<'_>) -> Composed {
     );
     let is_equal = call.node("Equal", &[&a, &b], DType::Bool);
     let counted = call.cast(&is_equal, DType::I64);
+    // One axis, whatever the shape was.
     let flat = call.constant_ints(&[-1])?;
     let flat = call.node("Reshape", &[&counted, &flat], DType::I64);
     let attributes = vec![("axes", OperatorAttribute::Ints(vec![0]))];
@@ -350,6 +351,7 @@ fn shifted<'a>(call: &mut OperatorCall<'a>) -> Composed<(Operands<'a>, Value, Va
     let is_there = call.node("GreaterOrEqual", &[&two.b, &zero], DType::Bool);
     let is_short = call.node("Less", &[&two.b, &end], DType::Bool);
     let is_within = call.node("And", &[&is_there, &is_short], DType::Bool);
+    // A distance outside the list would end the run.
     let distance = call.node("Where", &[&is_within, &two.b, &zero], int);
     // From a list: engines compute powers of integers as floats.
     let powers: Vec<i64> = (0..n_bits).map(|bit| 1_i64 << bit).collect();
@@ -406,6 +408,7 @@ fn folded(
     call.broadcast(&sides, out)?;
     let dtype = call.promote_sides(&sides)?;
     call.expect_cast(out, dtype)?;
+    // Rounded once, however many there are.
     let compute = arithmetic_type(dtype);
     let mut result: Option<Value> = None;
     for side in sides {
