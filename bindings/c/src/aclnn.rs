@@ -73,6 +73,7 @@ fn prepare(
     workspace_size: OutPointer<u64>,
     executor: OutPointer<Handle>,
 ) -> Answer {
+    // Before the arguments are looked at, as nothing could be handed out.
     for (is_null, parameter) in [
         (workspace_size.is_null(), "workspaceSize"),
         (executor.is_null(), "executor"),
@@ -81,6 +82,7 @@ fn prepare(
             return Err(process().aclnn_null(function, parameter));
         }
     }
+    // Nothing is stored for a call that fails, so that a program's own values stay.
     let prepared = process().prepare_aclnn(function, &arguments?)?;
     workspace_size.set(0);
     executor.set(prepared);

@@ -167,6 +167,7 @@ codes! {
 
 /// A new object; the null pointer for what went wrong, which a report tells.
 fn created(create: impl FnOnce() -> Answer<Handle>) -> Handle {
+    // These functions have no code to return; null tells, and a report says why.
     let mut handle = 0;
     call(|| {
         handle = create()?;
@@ -184,6 +185,7 @@ fn require(function: &'static str, parameter: &'static str, is_null: bool) -> An
 
 /// A list of numbers or handles; null only without any.
 fn numbers<T: Copy>(function: &'static str, list: InPointer<T>, size: u64) -> Answer<Vec<T>> {
+    // A count that no memory could hold is a number that is none.
     let n = usize::try_from(size).map_err(|_| status::ACLNN_PARAM_INVALID)?;
     require(function, "value", n != 0 && list.is_null())?;
     list.list(n).map_err(|_| status::ACLNN_PARAM_INVALID)
@@ -242,6 +244,7 @@ fn size_of_list(
 /// vendor's library. There is memory without numbers too.
 fn hand_out(mut list: Vec<i64>, address: OutPointer<usize>, n: OutPointer<u64>) {
     n.set(list.len() as u64);
+    // A program may free whatever address it gets.
     if list.is_empty() {
         list.push(0);
     }

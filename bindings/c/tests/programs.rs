@@ -255,9 +255,47 @@ mod with_an_engine {
         let dump = r#""dump_list":[],"dump_op_switch":"on","dump_mode":"all""#;
         let (config, dir) = config(&program, "tensors", dump);
         assert_eq!(program.run(&[&config]).stdout, ADDED);
-        let mut names = names(&dir);
+        let mut dumped = names(&dir);
+        dumped.sort();
+        assert_eq!(dumped, ["Add.Add_0", "Add.Add_1", "Add.Add_2", "Div.Div_0"]);
+        for entry in dump::list(&dir).entries {
+            let file = DumpFile::open(&entry.path).expect("a file of the dump");
+            let sides: Vec<_> = file.tensors().map(|tensor| tensor.kind).collect();
+            let (input, output) = (PayloadKind::Input, PayloadKind::Output);
+            assert_eq!(sides, [input, input, output], "{}", entry.path.display());
+        }
+    }
+
+    /// The names of files below a directory, sorted, without what follows the operator.
+    fn files(dir: &Path) -> Vec<String> {
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir(dir).expect("a directory") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                names.extend(files(&path));
+            } else if let Some(name) = path.file_name() {
+                let name = name.to_string_lossy();
+                names.push(name.split(".65535").next().unwrap_or_default().to_owned());
+            }
+        }
         names.sort();
-        assert_eq!(names, ["Add.Add_0", "Add.Add_1", "Add.Add_2", "Div.Div_0"]);
+        names
+    }
+
+    #[test]
+    fn operators_of_two_stages_leave_statistics_and_failures() {
+        let program = Program::compile("aclnn.c");
+        let dump = r#""dump_list":[],"dump_op_switch":"on","dump_data":"stats""#;
+        let (stats, dir) = config(&program, "stats", dump);
+        assert_eq!(program.run(&[&stats]).stdout, ADDED);
+        let names = ["Add.Add_0", "Add.Add_1", "Add.Add_2", "Div.Div_0"];
+        let found = files(&dir);
+        let found: Vec<_> = found.iter().filter(|name| *name != "run.json").collect();
+        assert_eq!(found, names.map(str::to_owned).iter().collect::<Vec<_>>());
+        let scene = r#""dump_scene":"lite_exception""#;
+        let (scene, dir) = config(&program, "failures", scene);
+        assert_eq!(program.run(&[&scene]).stdout, ADDED);
+        assert_eq!(files(&dir), ["exception_info"]);
     }
 
     #[test]

@@ -6,8 +6,8 @@
 //! engine run the graph, and scatters the results into the views that are written. Graphs stay
 //! loaded ([`GraphCache`](cache::GraphCache)), by their bytes: whatever they depend on is in them.
 //!
-//! Files import downwards: `elements` and `object` at the bottom, then `parameter`, `call` with
-//! `promotion` and `shape`, `families` above them, and `table` on top.
+//! Files import downwards: `elements` at the bottom, then `object` and `view`, `parameter`, `call`
+//! with `promotion` and `shape`, `families` above them, and `table` on top.
 
 pub(crate) mod cache;
 pub(crate) mod call;
@@ -21,3 +21,4 @@ pub(crate) mod promotion;
 pub(crate) mod row;
 pub(crate) mod shape;
 pub(crate) mod table;
+pub(crate) mod view;

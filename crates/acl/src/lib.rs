@@ -9,10 +9,12 @@
 //!
 //! `docs/acl/process.md` says what holds when, and where this differs from the vendor's library.
 //!
+//! [`OPERATOR_FAMILIES`] is the table of the operators that programs call in two stages.
+//!
 //! Files import downwards only. At the bottom are tables and texts (`status`, `handle`, `message`,
-//! …), above them the state: objects (`data`, `model`, `operator`, `runtime`), `memory`, and what
-//! is in force (`control`, `dump`, `exception`). `process` composes the state, and `functions`
-//! above it holds the interface, a file for each group.
+//! …), above them the state: objects (`data`, `model`, `operator`, `aclnn`, `runtime`), `memory`,
+//! and what is in force (`control`, `dump`, `exception`). `process` composes the state, and
+//! `functions` above it holds the interface, a file for each group.
 
 mod aclnn;
 mod callback;

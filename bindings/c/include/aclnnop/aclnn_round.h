@@ -9,6 +9,18 @@
 extern "C" {
 #endif
 
+/* rounded to decimals behind the point */
+ACL_FUNC_VISIBILITY aclnnStatus aclnnRoundDecimalsGetWorkspaceSize(const aclTensor *self,
+        int64_t decimals, aclTensor *out, uint64_t *workspaceSize, aclOpExecutor **executor);
+ACL_FUNC_VISIBILITY aclnnStatus aclnnRoundDecimals(void *workspace, uint64_t workspaceSize,
+        aclOpExecutor *executor, aclrtStream stream);
+
+/* rounded to decimals behind the point */
+ACL_FUNC_VISIBILITY aclnnStatus aclnnInplaceRoundDecimalsGetWorkspaceSize(aclTensor *selfRef,
+        int64_t decimals, uint64_t *workspaceSize, aclOpExecutor **executor);
+ACL_FUNC_VISIBILITY aclnnStatus aclnnInplaceRoundDecimals(void *workspace, uint64_t workspaceSize,
+        aclOpExecutor *executor, aclrtStream stream);
+
 /* rounded to the nearest integer, halves to the even one */
 ACL_FUNC_VISIBILITY aclnnStatus aclnnRoundGetWorkspaceSize(const aclTensor *self, aclTensor *out,
         uint64_t *workspaceSize, aclOpExecutor **executor);

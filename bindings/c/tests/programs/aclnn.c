@@ -2,6 +2,7 @@
  * configuration. Prints the results. */
 #include "aclnnop/aclnn_add.h"
 #include "aclnnop/aclnn_div.h"
+#include "aclnnop/aclnn_floor_divide.h"
 #include "check.h"
 
 #define N 6
@@ -110,6 +111,15 @@ int main(int argc, char **argv)
     TRUE_OR_EXIT(aclnnInplaceAdd(NULL, size, executor, stream) == 161002);
     MUST(aclnnInplaceDiv(NULL, size, executor, stream));
     show("divided", sum);
+
+    /* It fails while it runs, which an exception scene dumps. */
+    int64_t n = 1;
+    int32_t zero = 0;
+    aclTensor *nothing = aclCreateTensor(&n, 1, ACL_INT32, NULL, 0, ACL_FORMAT_ND, &n, 1, &zero);
+    TRUE_OR_EXIT(nothing != NULL);
+    MUST(aclnnInplaceFloorDivideGetWorkspaceSize(nothing, nothing, &size, &executor));
+    TRUE_OR_EXIT(aclnnInplaceFloorDivide(NULL, size, executor, stream) == 361001);
+    MUST(aclDestroyTensor(nothing));
 
     MUST(aclDestroyTensor(rows));
     MUST(aclDestroyTensor(turned));

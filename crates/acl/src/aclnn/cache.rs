@@ -31,6 +31,7 @@ impl GraphCache {
     pub(crate) fn find(&mut self, bytes: &[u8]) -> Option<Arc<LoadedGraph>> {
         self.n_uses += 1;
         let known = self.graphs.get_mut(bytes)?;
+        // A count, and no time: uses within one tick of a clock have an order too.
         known.last_use = self.n_uses;
         Some(known.graph.clone())
     }
@@ -39,6 +40,7 @@ impl GraphCache {
     /// to theirs.
     pub(crate) fn keep(&mut self, bytes: Vec<u8>, graph: Arc<LoadedGraph>) {
         self.n_uses += 1;
+        // A program with shapes that never return would keep every session for good.
         if self.graphs.len() >= N_GRAPHS_MAX {
             let oldest = self.graphs.iter().min_by_key(|(_, known)| known.last_use);
             if let Some(oldest) = oldest.map(|(bytes, _)| bytes.clone()) {

@@ -163,6 +163,7 @@ impl<'a> OperatorCall<'a> {
     }
 
     fn position(&self, name: &str) -> Option<usize> {
+        // The vendor's headers do not agree on the names of the first operand and of the result.
         let others: &[&str] = match name {
             "self" => &["selfRef", "input", "inputRef"],
             "out" => &["result"],
@@ -338,7 +339,11 @@ impl<'a> OperatorCall<'a> {
         via: DType,
         dtype: DType,
     ) -> Composed<Value> {
+        // Types that are no numbers would be refused at stage two, when it is too late for a
+        // code of the arguments.
         self.expect_dtype(tensor, is_number, "booleans, integers or floats")?;
+        // Converted before the engine sees it: engines differ in how they convert, and in what
+        // they take.
         let feed = Feed::Argument(tensor.place, ElementForm::Number(via, dtype));
         Ok(self.feed(feed, dtype, tensor.dims()))
     }
@@ -353,6 +358,7 @@ impl<'a> OperatorCall<'a> {
         match side {
             Side::Tensor(tensor) => self.read_as(tensor, via, dtype),
             Side::Scalar(scalar) => {
+                // A scalar goes the same way as a tensor of one element would.
                 let rounded = filled(scalar.number, via, Shape::scalar());
                 let tensor = rounded.and_then(|one| convert(&one, dtype));
                 let tensor = tensor.ok_or_else(|| no_number(dtype))?;
@@ -409,6 +415,8 @@ impl<'a> OperatorCall<'a> {
 
     fn feed(&mut self, feed: Feed, dtype: DType, dims: &[usize]) -> Value {
         let name = self.new_name();
+        // Extents are part of the graph's bytes, so that each shape has a graph that was
+        // prepared for it.
         let dims = dims.iter().map(|&n| DeclaredDim::Fixed(n)).collect();
         self.composed
             .graph
@@ -510,6 +518,7 @@ impl<'a> OperatorCall<'a> {
     /// Asks for a later operator set, which some nodes need. It changes what others mean.
     pub(crate) fn use_opset(&mut self, opset: i64) {
         let current = &mut self.composed.graph.opset;
+        // A graph has one set for all its nodes.
         *current = opset.max(*current);
     }
 
@@ -527,6 +536,7 @@ impl<'a> OperatorCall<'a> {
     }
 
     fn write_as(&mut self, out: &TensorArgument, value: &Value, form: ElementForm) {
+        // Engines are not asked for results without elements, which some of them refuse.
         let source = if out.is_empty() {
             ResultSource::Fill(ScalarNumber::Int(0))
         } else {
@@ -663,6 +673,7 @@ pub(crate) fn arithmetic_type(dtype: DType) -> DType {
 
 /// A tensor of one number; `None` for types that are no numbers.
 pub(crate) fn filled(number: ScalarNumber, dtype: DType, shape: Shape) -> Option<Tensor> {
+    // Through the same conversion as elements, so that both are rounded alike.
     let one = match number {
         ScalarNumber::Int(n) => Numbers::Ints(vec![n]),
         ScalarNumber::Float(n) => Numbers::Doubles(vec![n]),

@@ -38,6 +38,7 @@ pub(crate) struct ComposedOperator {
 impl ComposedOperator {
     pub(crate) fn description(operator: Operator) -> ModelDescription {
         ModelDescription {
+            // Nothing is given by name, so that there is nothing for a plan to select inputs by.
             signature: ModelSignature::default(),
             operators: vec![Arc::new(operator)],
             ..ModelDescription::default()
@@ -72,6 +73,8 @@ impl ComposedOperator {
                 Feed::Argument(place, form) => (place, *form),
                 Feed::Divisor(place, via) => (place, ElementForm::Number(*via, DType::I64)),
             };
+            // Inputs are shown as the program passed them; the graph gets what they were
+            // converted to.
             let at = self.reads.iter().position(|read| read.place == *place);
             let tensor = at.and_then(|at| inputs.get(at));
             let converted = tensor.and_then(|tensor| match form {
@@ -105,6 +108,8 @@ impl ComposedOperator {
                     let result = result.ok_or_else(|| self.failed("a result is missing"))?;
                     let converted = match form {
                         ElementForm::Number(via, dtype) => {
+                            // By way of the operator's own type, which decides how results are
+                            // rounded, whatever the output's is.
                             let rounded = convert(result, *via);
                             rounded.and_then(|tensor| convert(&tensor, *dtype))
                         }
@@ -160,6 +165,7 @@ impl LoadedModel for ComposedOperator {
 
     fn run(&mut self, inputs: &[Tensor], tap: Option<&Tap>) -> Result<Vec<Tensor>, EngineError> {
         let tap = tap.filter(|tap| tap.is_active());
+        // A dump that has ended its host's run ends it before the next operator.
         if tap.is_some_and(Tap::is_stopped) {
             return Err(EngineError::Stopped);
         }

@@ -2,6 +2,7 @@
 //! that compose its operators.
 
 mod comparison;
+mod compound;
 mod creation;
 mod elementwise;
 mod reduction;
@@ -12,6 +13,7 @@ use super::row::OperatorFamily;
 /// All families.
 pub static FAMILIES: &[OperatorFamily] = &[
     elementwise::FAMILY,
+    compound::FAMILY,
     unary::FAMILY,
     comparison::FAMILY,
     reduction::FAMILY,
@@ -23,6 +25,7 @@ pub static FAMILIES: &[OperatorFamily] = &[
 macro_rules! aclnn_operators {
     ($rows:ident) => {
         $crate::aclnn_elementwise!($rows);
+        $crate::aclnn_compound!($rows);
         $crate::aclnn_unary!($rows);
         $crate::aclnn_comparison!($rows);
         $crate::aclnn_reduction!($rows);

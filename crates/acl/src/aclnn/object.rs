@@ -37,6 +37,7 @@ impl AclTensor {
         if self.dims.contains(&0) {
             return None;
         }
+        // Every axis moves the last element up, or the first one down, by all its steps.
         let (mut first, mut last) = (self.offset, self.offset);
         for (&n, &stride) in self.dims.iter().zip(&self.strides) {
             let steps = i64::try_from(n - 1).ok()?.checked_mul(stride)?;
@@ -52,6 +53,7 @@ impl AclTensor {
     /// Whether every element has memory of its own.
     pub(crate) fn is_injective(&self) -> bool {
         let axes = self.dims.iter().zip(&self.strides);
+        // Axes of one element never move, whatever their stride is.
         let mut axes: Vec<(u64, u64)> = axes
             .filter(|(n, _)| **n > 1)
             .map(|(&n, &stride)| (stride.unsigned_abs(), n as u64))
@@ -73,6 +75,7 @@ impl AclTensor {
 pub(crate) fn dense_strides(dims: &[usize]) -> Vec<i64> {
     let mut strides = vec![1_i64; dims.len()];
     for axis in (1..dims.len()).rev() {
+        // An axis without elements would make all strides above it 0, which says less.
         let n = i64::try_from(dims[axis].max(1)).unwrap_or(i64::MAX);
         strides[axis - 1] = strides[axis].saturating_mul(n);
     }

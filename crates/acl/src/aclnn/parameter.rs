@@ -87,6 +87,7 @@ impl ParameterKind {
     /// Whether null stands for an argument that is left out.
     pub(crate) fn is_optional(self) -> bool {
         use ParameterKind::*;
+        // The vendor marks these in documents, and by `Optional` in some names.
         matches!(
             self,
             OptionalTensor | OptionalOut | OptionalScalar | OptionalIntArray | Text

@@ -84,6 +84,7 @@ pub(crate) fn result_type(operands: impl IntoIterator<Item = (DType, Weight)>) -
 
 /// The type of operands that count more, unless those that count less are of a higher kind.
 fn combined(higher: Option<DType>, lower: Option<DType>) -> Option<DType> {
+    // Without operands of one weight the others decide alone.
     let (Some(high), Some(low)) = (higher, lower) else {
         return higher.or(lower);
     };
@@ -98,6 +99,7 @@ fn combined(higher: Option<DType>, lower: Option<DType>) -> Option<DType> {
 
 /// Whether a result of type `from` may be stored as `to`: kinds may only rise.
 pub(crate) fn can_cast(from: DType, to: DType) -> bool {
+    // Kinds are booleans, integers and floats, in this order.
     let is_known = is_number(from) && is_number(to);
     is_known && (is_float(to) || !is_float(from)) && (to != DType::Bool || from == DType::Bool)
 }

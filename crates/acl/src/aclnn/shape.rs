@@ -2,6 +2,7 @@
 
 /// The shape to which two shapes are broadcast; `None` if they cannot be.
 pub(crate) fn broadcast(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
+    // Axes that one of them lacks have an extent of 1 there.
     let (long, short) = if a.len() >= b.len() { (a, b) } else { (b, a) };
     let mut dims = long.to_vec();
     let tail = long.len() - short.len();
@@ -19,6 +20,7 @@ pub(crate) fn broadcast(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
 /// The axis that a number stands for, which counts from the end if it is negative. A tensor without
 /// axes has one that may be named.
 pub(crate) fn axis(number: i64, n_axes: usize) -> Option<usize> {
+    // PyTorch lets 0 and -1 name an axis of a tensor without axes.
     let n = i64::try_from(n_axes.max(1)).ok()?;
     let axis = if number < 0 { number + n } else { number };
     (0..n).contains(&axis).then(|| usize::try_from(axis).ok())?
@@ -28,6 +30,7 @@ pub(crate) fn axis(number: i64, n_axes: usize) -> Option<usize> {
 pub(crate) fn axes(numbers: &[i64], n_axes: usize) -> Option<Vec<usize>> {
     let axes: Option<Vec<usize>> = numbers.iter().map(|&number| axis(number, n_axes)).collect();
     let mut axes = axes?;
+    // Sorted, so that the order in which a program names them makes no other graph.
     axes.sort_unstable();
     let is_unique = axes.windows(2).all(|pair| pair[0] != pair[1]);
     is_unique.then_some(axes)

@@ -5,24 +5,29 @@ use std::sync::{Arc, Mutex};
 
 use opscope_capture::Purpose;
 use opscope_engine::{EngineError, FallbackModel, LoadOptions, ModelSource};
-use opscope_store::file_format::ascend_codes::dtype_from_graph_engine;
+use opscope_store::file_format::ascend_codes::{dtype_from_graph_engine, layout_from_code};
 use opscope_store::record::Operator;
-use opscope_tensor::Tensor;
+use opscope_tensor::{Layout, Tensor};
 
 use crate::aclnn::cache::LoadedGraph;
 use crate::aclnn::call::{ComposedGraph, OperatorCall, Refusal, ResultSource};
 use crate::aclnn::composed::{ComposedOperator, ShownTensor};
-use crate::aclnn::elements::{gather, scatter};
 use crate::aclnn::executor::OperatorExecutor;
 use crate::aclnn::object::AclnnObjects;
 use crate::aclnn::parameter::{Argument, Parameter, ParameterKind, RawArgument, TensorArgument};
 use crate::aclnn::row::OperatorRow;
 use crate::aclnn::table;
+use crate::aclnn::view::{gather, scatter};
 use crate::handle::Handle;
 use crate::lock::lock;
 use crate::status::{ACLNN_INNER, ACLNN_PARAM_INVALID, ACLNN_PARAM_NULLPTR, ACLNN_RUNTIME_ERROR};
 use crate::{AclProcess, Answer, Status};
 
+/// Most threads of a graph. Each of those that stay loaded has its own.
+const N_THREADS_MAX: usize = 8;
+/// Bytes that an element takes at most while it is computed with: as it was read, and in the type
+/// of the graph.
+const N_BYTES_OF_AN_ELEMENT: u64 = 16;
 /// Elements below which one thread computes an operator.
 const N_ELEMENTS_OF_A_THREAD: usize = 1 << 16;
 
@@ -66,6 +71,7 @@ impl AclProcess {
         function: &str,
         raw: &[RawArgument],
     ) -> Result<OperatorExecutor, Refusal> {
+        // Bindings are made from the same table, so that this is a mistake of ours.
         let row = table::find(function).filter(|row| row.parameters.len() == raw.len());
         let row = row.ok_or_else(|| inner(format!("there is no operator `{function}`")))?;
         let arguments = self.arguments(row, raw)?;
@@ -86,6 +92,7 @@ impl AclProcess {
         let pairs = row.parameters.iter().zip(raw).enumerate();
         let arguments = pairs.map(|(i, (parameter, raw))| found(&objects.aclnn, parameter, raw, i));
         let arguments = arguments.collect::<Result<Vec<_>, _>>()?;
+        // What follows asks for memory, whose table has a lock of its own.
         drop(objects);
         for (parameter, argument) in row.parameters.iter().zip(&arguments) {
             let list: &[TensorArgument] = match argument {
@@ -103,6 +110,11 @@ impl AclProcess {
     /// Whether a view stays in its storage and in memory, and can be written if it has to be.
     fn check_view(&self, parameter: &Parameter, argument: &TensorArgument) -> Result<(), Refusal> {
         let (name, view) = (parameter.name(), &argument.tensor);
+        check_format(name, view.format)?;
+        // A view whose strides are 0 may be far larger than its storage, and is copied as a whole.
+        let n_bytes = (argument.n_elements() as u64).saturating_mul(N_BYTES_OF_AN_ELEMENT);
+        opscope_store::check_memory(n_bytes)
+            .map_err(|error| Refusal::invalid(format!("`{name}` cannot be read: {error}")))?;
         let Some((_, last)) = view.range() else {
             return Ok(());
         };
@@ -111,7 +123,9 @@ impl AclProcess {
             .iter()
             .map(|&n| usize::try_from(n).unwrap_or(0));
         let n_storage: usize = storage.product();
-        if last >= n_storage {
+        // Without extents of the storage nothing is known of it.
+        let is_known = !view.storage_dims.is_empty() || view.dims.is_empty();
+        if is_known && last >= n_storage {
             return Err(Refusal::invalid(format!(
                 "the last element of `{name}` is at {last}, its storage has {n_storage}"
             )));
@@ -155,6 +169,7 @@ impl AclProcess {
             let result = result.ok_or_else(|| inner("an output was not composed".to_owned()))?;
             results.push(result.1.clone());
         }
+        // A fill needs none, and neither do outputs without elements.
         let needs_engine = results
             .iter()
             .any(|result| matches!(result, ResultSource::Graph(..)));
@@ -188,7 +203,8 @@ impl AclProcess {
         let n_threads = if n_elements < N_ELEMENTS_OF_A_THREAD {
             1
         } else {
-            std::thread::available_parallelism().map_or(1, usize::from)
+            let n_there = std::thread::available_parallelism().map_or(1, usize::from);
+            n_there.min(N_THREADS_MAX)
         };
         let options = LoadOptions::with_threads(n_threads);
         let source = ModelSource::Memory(&bytes);
@@ -216,6 +232,7 @@ impl AclProcess {
     pub fn run_aclnn(&self, function: &str, executor: Handle, stream: Handle) -> Answer {
         let known = self.executor(function, "executor", executor)?;
         let mut known = lock(&known);
+        // An executor knows the order of its operator's arguments and no other's.
         if known.row.function != function {
             let text = format!("`executor` was made for {}", known.row.function);
             return Err(self.aclnn_refuse(ACLNN_PARAM_INVALID, function, &text));
@@ -233,6 +250,7 @@ impl AclProcess {
     }
 
     fn run_executor(&self, function: &str, executor: &mut OperatorExecutor) -> Answer {
+        // All inputs are copied before anything is written, so that outputs may overlap them.
         let mut inputs = Vec::with_capacity(executor.operator.reads.len());
         for read in &executor.operator.reads {
             let view = executor.view(read.place);
@@ -319,6 +337,7 @@ impl AclProcess {
             return Err(self.aclnn_null(function, "tensor"));
         }
         self.set_tensor_address(tensor, address)?;
+        // The tensor moves in any case, as it does for calls that are prepared later.
         if lock(&known).set_address(tensor, address) {
             return Ok(());
         }
@@ -359,6 +378,22 @@ fn inner(text: String) -> Refusal {
         status: ACLNN_INNER,
         text,
     }
+}
+
+/// Whether elements of this format lie where strides say.
+fn check_format(name: &str, format: i32) -> Result<(), Refusal> {
+    let layout = u32::try_from(format).ok().and_then(layout_from_code);
+    if layout.is_none_or(is_plain) {
+        return Ok(());
+    }
+    Err(Refusal::invalid(format!(
+        "`{name}` has the format {format}; expected one that names plain axes, or ND"
+    )))
+}
+
+fn is_plain(layout: Layout) -> bool {
+    use Layout::{Cn, Nc, Ncl, Nd};
+    layout.n_named_axes().is_some() || matches!(layout, Nd | Ncl | Nc | Cn)
 }
 
 /// The object that an argument stands for.

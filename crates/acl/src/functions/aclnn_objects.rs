@@ -60,6 +60,7 @@ pub enum ListKind {
 impl AclProcess {
     /// Reports what is wrong with a call of `function`.
     pub(crate) fn aclnn_refuse(&self, status: Status, function: &str, text: &str) -> Status {
+        // The vendor's reports have these codes for the three kinds of errors.
         let code = match status {
             ACLNN_PARAM_NULLPTR | ACLNN_PARAM_INVALID => "EZ1001",
             ACLNN_RUNTIME_ERROR => "EZ9903",
@@ -381,6 +382,7 @@ fn checked_tensor(view: &TensorViewArguments) -> Result<AclTensor, String> {
         // Types narrower than a byte have a size too.
         shape.n_bytes(dtype).map_err(|error| error.to_string())?;
     }
+    // Null stands for elements side by side.
     let strides = view.strides.clone().unwrap_or_else(|| dense_strides(&dims));
     if strides.len() != n_axes {
         return Err(format!("{n_axes} axes have {} strides", strides.len()));
@@ -400,6 +402,7 @@ fn checked_tensor(view: &TensorViewArguments) -> Result<AclTensor, String> {
         storage_dims: view.storage_dims.clone(),
         address: view.address,
     };
+    // A view without elements reaches no memory, wherever it begins.
     let is_empty = tensor.dims.contains(&0);
     if !is_empty && tensor.range().is_none() {
         let (strides, offset) = (&tensor.strides, tensor.offset);

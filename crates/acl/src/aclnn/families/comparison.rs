@@ -116,6 +116,7 @@ fn compared(call: &mut OperatorCall<'_>, op: &'static str) -> Composed<Value> {
     call.broadcast(&[a, b], out)?;
     call.expect_cast(out, DType::Bool)?;
     let dtype = call.promote_sides(&[a, b])?;
+    // Both get the common type first, as in PyTorch: 0.1 is another number in half precision.
     let compute = arithmetic_type(dtype);
     let (a, b) = (
         call.read_side(a, dtype, compute)?,
@@ -250,6 +251,7 @@ fn bitwise_not(call: &mut OperatorCall<'_>) -> Composed {
         call.node("Not", &[&value], DType::Bool)
     } else {
         // Every bit changes: the same as -x - 1.
+        // Engines have no operator for it in the operator set in use.
         let last = call.constant(-1.0, DType::I64)?;
         call.node("Sub", &[&last, &value], DType::I64)
     };
@@ -263,6 +265,7 @@ fn infinite(call: &mut OperatorCall<'_>, signs: &[f64]) -> Composed<Option<(Valu
     let (x, out) = (call.tensor("self")?, call.tensor("out")?);
     call.expect_shape(out, x.dims())?;
     call.expect_cast(out, DType::Bool)?;
+    // No engine is needed to say so.
     if !is_float(x.dtype) {
         return Ok(None);
     }

@@ -93,6 +93,7 @@ fn n_steps(
         return Err(Refusal::invalid(text));
     }
     let is_whole = [start, end, step].iter().all(|one| !one.is_float());
+    // In integers where all three are: doubles lack digits of large ones.
     let n = if is_whole {
         let length = i128::from(end.as_i64()) - i128::from(start.as_i64());
         let step = i128::from(step.as_i64());
@@ -113,6 +114,7 @@ fn n_steps(
         // Numbers beyond what a tensor can have are refused with the shape.
         n as i128
     };
+    // An empty range is fine only where start and end are the same.
     let is_other_way = (to - from) * by < 0.0;
     if is_other_way {
         let text = format!("`step` is {by}, which leads away from `end`");
@@ -152,6 +154,7 @@ fn linspace(call: &mut OperatorCall<'_>) -> Composed {
     #[expect(clippy::cast_precision_loss, reason = "no tensor has so many elements")]
     let n_gaps = call.constant((n - 1).max(1) as f64, dtype)?;
     let length = call.node("Sub", &[&last, &first], dtype);
+    // Divided first, so that the last number is the end to the last digit.
     let part = call.node("Div", &[&places, &n_gaps], dtype);
     let distance = call.node("Mul", &[&part, &length], dtype);
     let result = call.node("Add", &[&first, &distance], dtype);
@@ -173,6 +176,7 @@ fn eye(call: &mut OperatorCall<'_>) -> Composed {
         call.fill(out, ScalarNumber::Int(0));
         return Ok(());
     }
+    // Places that are the same in both directions make up the diagonal.
     let (rows, columns) = (places(call, n, DType::I64)?, places(call, m, DType::I64)?);
     let upright = call.constant_dims(&[n, 1])?;
     let rows = call.node("Reshape", &[&rows, &upright], DType::I64);

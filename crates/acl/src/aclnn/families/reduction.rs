@@ -98,6 +98,8 @@ impl<'a> Reduction<'a> {
                 "`{name}` is {numbers:?}; expected different axes of a tensor that has {n}"
             ))
         })?;
+        // The vendor's list without axes stands for all of them, unless the operator asks
+        // otherwise.
         let is_noop = call.has("noopWithEmptyAxes") && call.flag("noopWithEmptyAxes")?;
         if numbers.is_empty() && !is_noop {
             chosen = (0..x.n_axes()).collect();
@@ -130,6 +132,7 @@ impl<'a> Reduction<'a> {
         if self.x.n_axes() > 0 {
             return Ok(value);
         }
+        // Engines have no axis to reduce otherwise.
         let one = call.constant_ints(&[1])?;
         Ok(call.node("Reshape", &[&value, &one], wide))
     }
@@ -174,6 +177,8 @@ impl<'a> Reduction<'a> {
         dtype: DType,
     ) -> Composed {
         let out = self.out(call, out, dtype)?;
+        // Axes that stay with an extent of 1 make steps in between simpler; whether they go is
+        // decided here.
         let dims = call.constant_dims(&self.dims)?;
         let shaped = call.node("Reshape", &[value, &dims], value.dtype);
         call.write(out, &shaped, dtype);
@@ -296,12 +301,14 @@ fn extreme(
         return Ok(found);
     }
     let has_nan = has_nan(call, reduction, x)?;
+    // A number that an engine gives where it has passed over a NaN must not be told.
     let nan = call.constant(f64::NAN, x.dtype)?;
     Ok(call.node("Where", &[&has_nan, &nan, &found], x.dtype))
 }
 
 fn has_nan(call: &mut OperatorCall<'_>, reduction: &Reduction<'_>, x: &Value) -> Composed<Value> {
     let is_nan = call.is_nan(x);
+    // Engines find extremes of numbers, but not of booleans.
     let counted = call.cast(&is_nan, DType::I64);
     let n_nan = reduction.reduce(call, "ReduceMax", &counted)?;
     let zero = call.constant(0.0, DType::I64)?;
@@ -362,6 +369,7 @@ fn places(
     };
     if is_float(x.dtype) {
         let is_nan = call.is_nan(x);
+        // The first place of the largest mark is that of the first NaN.
         let marked = call.cast(&is_nan, DType::F32);
         let of_nan = call.node_with("ArgMax", &[&marked], attributes(), DType::I64);
         let has_nan = has_nan(call, reduction, x)?;
@@ -437,6 +445,7 @@ fn write_truth(call: &mut OperatorCall<'_>, op: &'static str, of_nothing: f64) -
     if reduction.is_of_nothing(call, "out", DType::Bool, of_nothing)? {
         return Ok(());
     }
+    // Truths are read as 0 and 1, of which the extremes are what is asked for.
     let value = reduction.read(call, DType::Bool)?;
     let result = reduction.reduce(call, op, &value)?;
     reduction.write(call, "out", &result, DType::Bool)
@@ -461,6 +470,7 @@ fn running_sum(call: &mut OperatorCall<'_>) -> Composed {
     let dtype = named_type(call, x)?;
     call.expect_shape(out, x.dims())?;
     call.expect_cast(out, dtype)?;
+    // ONNX calls both what the vendor calls them.
     let mut attributes = Vec::new();
     for name in ["exclusive", "reverse"] {
         if call.has(name) && call.flag(name)? {

@@ -185,6 +185,7 @@ fn float_function(call: &mut OperatorCall<'_>, function: NodeFunction) -> Compos
     call.expect_dtype(x, is_number, "booleans, integers or floats")?;
     let dtype = as_float(x.dtype);
     call.expect_cast(out, dtype)?;
+    // Integers become floats on the way in, with the type of the result.
     let value = call.read(x, compute_type(dtype))?;
     let result = function(call, &value)?;
     call.write(out, &result, dtype);
@@ -201,6 +202,7 @@ fn typed_function(
     call.expect_shape(out, x.dims())?;
     call.expect_cast(out, x.dtype)?;
     let value = call.read(x, arithmetic_type(x.dtype))?;
+    // Integers have nothing behind the point, so that rounding them leaves them as they are.
     let function = if is_float(x.dtype) {
         of_floats
     } else {
@@ -254,6 +256,11 @@ fn frac(call: &mut OperatorCall<'_>) -> Composed {
     let x = call.tensor("self")?;
     call.expect_float(x)?;
     typed_function(call, nodes::frac, nodes::same)
+}
+
+/// A float rounded to the nearest integer, halves to the even one.
+pub(super) fn rounded(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
+    nodes::round(call, x)
 }
 
 /// The nodes that compute each function.
@@ -356,6 +363,8 @@ mod nodes {
         let dtype = x.dtype;
         let x = &call.cast(x, DType::F64);
         let (half, one) = (call.constant(0.5, x.dtype)?, call.constant(1.0, x.dtype)?);
+        // The hyperbolic tangent is exact to its last digits near 0, where the power minus 1 is
+        // not.
         let half = call.node("Mul", &[x, &half], x.dtype);
         let tanh = call.node("Tanh", &[&half], x.dtype);
         let exp = call.node("Exp", &[x], x.dtype);
@@ -388,6 +397,7 @@ mod nodes {
         let factor = call.node("Div", &[x, &rounded], dtype);
         let product = call.node("Mul", &[&log, &factor], dtype);
         let is_one = call.node("Equal", &[&sum, &one], DType::Bool);
+        // A quotient that is NaN for infinities and nothing else that gets here.
         let infinity = call.node("Div", &[x, x], dtype);
         // Of infinity the factor is NaN.
         let is_odd = call.is_nan(&infinity);
@@ -396,6 +406,7 @@ mod nodes {
     }
 
     pub(super) fn rsqrt(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
+        // Engines have no operator of its own for it.
         let root = call.node("Sqrt", &[x], x.dtype);
         reciprocal(call, &root)
     }
@@ -480,6 +491,7 @@ mod nodes {
         let size = call.node("Abs", &[&x], dtype);
         let one = call.constant(1.0, dtype)?;
         let complement = erfc_of_positive(call, &size)?;
+        // From 1 on the complement is small enough for its error not to count.
         let large = call.node("Sub", &[&one, &complement], dtype);
         let square = call.node("Mul", &[&size, &size], dtype);
         let coefficients: Vec<f64> = (0..N_ERF_TERMS).rev().map(erf_coefficient).collect();
