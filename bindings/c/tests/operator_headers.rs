@@ -129,7 +129,7 @@ fn listed() -> String {
             let end = if i + 1 == family.rows.len() { "." } else { "," };
             let name = format!("`{}`{end}", row.function);
             if !line.is_empty() && line.len() + name.len() + 1 > WIDTH {
-                let _ = write!(text, "{line}\n");
+                let _ = writeln!(text, "{line}");
                 line.clear();
             }
             if !line.is_empty() {
@@ -137,7 +137,7 @@ fn listed() -> String {
             }
             line.push_str(&name);
         }
-        let _ = write!(text, "{line}\n");
+        let _ = writeln!(text, "{line}");
     }
     text
 }

@@ -240,6 +240,13 @@ fn cast(call: &mut OperatorCall<'_>) -> Composed {
         let text = format!("`out` is {found}; expected {dtype}, which `dtype` names");
         return Err(Refusal::invalid(text));
     }
+    call.expect_dtype(x, is_number, "booleans, integers or floats")?;
+    if x.dtype == dtype {
+        // Nothing is converted: the bits stay, those of NaN too.
+        let bits = call.read_raw(x)?;
+        call.write_raw(out, &bits);
+        return Ok(());
+    }
     // The conversion is done on the way in; engines differ in what they make of large numbers.
     let value = call.read_as(x, dtype, compute_type(dtype))?;
     call.write(out, &value, dtype);
