@@ -36,5 +36,7 @@ mod single_operator;
 mod stream;
 mod tensor_desc;
 
+pub(crate) use dump_args::OperatorDescriptions;
+
 pub use blas::{MatrixProduct, MatrixProductData};
 pub use media::{AIPP_ADVICE, MEDIA_ADVICE};

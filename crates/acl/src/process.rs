@@ -11,6 +11,7 @@ use crate::callback::DumpCallback;
 use crate::control::ControlFile;
 use crate::dump::ProcessDumps;
 use crate::exception::ExceptionCallback;
+use crate::functions::OperatorDescriptions;
 use crate::handle::HandleCounter;
 use crate::lock::lock;
 use crate::log::ProcessLog;
@@ -47,7 +48,7 @@ pub struct AclProcess {
     pub(crate) overflow_status: OverflowStatus,
     pub(crate) callback: Mutex<Option<DumpCallback>>,
     pub(crate) exception_callback: Mutex<Option<ExceptionCallback>>,
-    pub(crate) is_dumping_args: Mutex<bool>,
+    pub(crate) operator_descriptions: Mutex<Option<OperatorDescriptions>>,
     /// How many operators of each type ran on their own.
     pub(crate) op_counts: Mutex<HashMap<String, u64>>,
     /// Graphs of operators of two stages.
@@ -139,7 +140,7 @@ impl AclProcess {
             overflow_status: OverflowStatus::default(),
             callback: Mutex::default(),
             exception_callback: Mutex::default(),
-            is_dumping_args: Mutex::default(),
+            operator_descriptions: Mutex::default(),
             op_counts: Mutex::default(),
             graphs: Mutex::default(),
             memory: MemoryTable::default(),

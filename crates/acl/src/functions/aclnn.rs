@@ -270,6 +270,7 @@ impl AclProcess {
             let written = view.and_then(|view| scatter(&self.memory, view, output));
             written.ok_or_else(|| self.unreachable(function, executor.row, write))?;
         }
+        self.describe_operator(executor);
         Ok(())
     }
 
