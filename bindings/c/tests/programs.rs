@@ -299,6 +299,28 @@ mod with_an_engine {
     }
 
     #[test]
+    fn operators_of_two_stages_are_described_once_for_each_shape() {
+        let program = Program::compile("aclnn.c");
+        let dump = r#""dump_list":[],"dump_op_switch":"off""#;
+        let (config, dir) = config(&program, "described", dump);
+        let described = dir.join("operators");
+        let described_text = described.display().to_string();
+        assert_eq!(program.run(&[&config, &described_text]).stdout, ADDED);
+        let mut types = Vec::new();
+        for entry in std::fs::read_dir(&described).expect("the directory that the program named") {
+            let text = std::fs::read_to_string(entry.expect("an entry").path());
+            let found: serde_json::Value =
+                serde_json::from_str(&text.expect("a text")).expect("JSON");
+            assert_eq!(found["outputs"][0]["shape"], serde_json::json!([3, 2]));
+            assert_eq!(found["inputs"][1]["strides"], serde_json::json!([1, 3]));
+            types.push(found["function"].as_str().unwrap_or_default().to_owned());
+        }
+        types.sort();
+        // Three additions of the same types, shapes and numbers are one.
+        assert_eq!(types, ["aclnnAdd", "aclnnInplaceDiv"]);
+    }
+
+    #[test]
     fn misused_objects_of_operators_give_codes() {
         let program = Program::compile("aclnn_fuzz.c");
         for seed in 0..12 {

@@ -1,5 +1,6 @@
 /* Adds tensors in two stages: views with strides, in place, and with an executor that runs twice. The argument is a
- * configuration. Prints the results. */
+ * configuration; a second one is a directory for descriptions of the operators. Prints the results. */
+#include "acl/acl_dump.h"
 #include "aclnnop/aclnn_add.h"
 #include "aclnnop/aclnn_div.h"
 #include "aclnnop/aclnn_floor_divide.h"
@@ -88,6 +89,9 @@ int main(int argc, char **argv)
 
     MUST(aclInit(argc > 1 ? argv[1] : NULL));
     MUST(aclnnInit(NULL));
+    if (argc > 2) {
+        MUST(aclopStartDumpArgs(ACL_OP_DUMP_OP_AICORE_ARGS, argv[2]));
+    }
     MUST(aclrtSetDevice(0));
     MUST(aclrtCreateStream(&stream));
     float *a = device(first);
@@ -111,6 +115,7 @@ int main(int argc, char **argv)
     TRUE_OR_EXIT(aclnnInplaceAdd(NULL, size, executor, stream) == 161002);
     MUST(aclnnInplaceDiv(NULL, size, executor, stream));
     show("divided", sum);
+    MUST(aclopStopDumpArgs(ACL_OP_DUMP_OP_AICORE_ARGS));
 
     /* It fails while it runs, which an exception scene dumps. */
     int64_t n = 1;
