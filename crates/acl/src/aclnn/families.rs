@@ -5,6 +5,7 @@ mod comparison;
 mod compound;
 mod creation;
 mod elementwise;
+mod movement;
 mod reduction;
 mod unary;
 
