@@ -6,7 +6,9 @@ mod compound;
 mod creation;
 mod elementwise;
 mod movement;
+mod moves;
 mod reduction;
+mod slices;
 mod unary;
 
 use super::row::OperatorFamily;
@@ -19,6 +21,8 @@ pub static FAMILIES: &[OperatorFamily] = &[
     comparison::FAMILY,
     reduction::FAMILY,
     creation::FAMILY,
+    moves::FAMILY,
+    slices::FAMILY,
 ];
 
 /// Calls the macro of that name once for each family, with the family's rows.
@@ -31,5 +35,7 @@ macro_rules! aclnn_operators {
         $crate::aclnn_comparison!($rows);
         $crate::aclnn_reduction!($rows);
         $crate::aclnn_creation!($rows);
+        $crate::aclnn_moves!($rows);
+        $crate::aclnn_slices!($rows);
     };
 }
