@@ -5,6 +5,7 @@ mod comparison;
 mod compound;
 mod creation;
 mod elementwise;
+mod indexing;
 mod movement;
 mod moves;
 mod reduction;
@@ -23,6 +24,7 @@ pub static FAMILIES: &[OperatorFamily] = &[
     creation::FAMILY,
     moves::FAMILY,
     slices::FAMILY,
+    indexing::FAMILY,
 ];
 
 /// Calls the macro of that name once for each family, with the family's rows.
@@ -37,5 +39,6 @@ macro_rules! aclnn_operators {
         $crate::aclnn_creation!($rows);
         $crate::aclnn_moves!($rows);
         $crate::aclnn_slices!($rows);
+        $crate::aclnn_indexing!($rows);
     };
 }
