@@ -4,10 +4,13 @@
 mod comparison;
 mod compound;
 mod creation;
+mod diagonals;
 mod elementwise;
 mod indexing;
+mod joining;
 mod movement;
 mod moves;
+mod padding;
 mod reduction;
 mod slices;
 mod unary;
@@ -24,6 +27,9 @@ pub static FAMILIES: &[OperatorFamily] = &[
     creation::FAMILY,
     moves::FAMILY,
     slices::FAMILY,
+    joining::FAMILY,
+    padding::FAMILY,
+    diagonals::FAMILY,
     indexing::FAMILY,
 ];
 
@@ -39,6 +45,9 @@ macro_rules! aclnn_operators {
         $crate::aclnn_creation!($rows);
         $crate::aclnn_moves!($rows);
         $crate::aclnn_slices!($rows);
+        $crate::aclnn_joining!($rows);
+        $crate::aclnn_padding!($rows);
+        $crate::aclnn_diagonals!($rows);
         $crate::aclnn_indexing!($rows);
     };
 }
