@@ -6,12 +6,14 @@ mod compound;
 mod creation;
 mod diagonals;
 mod elementwise;
+mod entries;
 mod indexing;
 mod joining;
 mod movement;
 mod moves;
 mod padding;
 mod reduction;
+mod scattering;
 mod slices;
 mod unary;
 
@@ -31,6 +33,8 @@ pub static FAMILIES: &[OperatorFamily] = &[
     padding::FAMILY,
     diagonals::FAMILY,
     indexing::FAMILY,
+    scattering::FAMILY,
+    entries::FAMILY,
 ];
 
 /// Calls the macro of that name once for each family, with the family's rows.
@@ -49,5 +53,7 @@ macro_rules! aclnn_operators {
         $crate::aclnn_padding!($rows);
         $crate::aclnn_diagonals!($rows);
         $crate::aclnn_indexing!($rows);
+        $crate::aclnn_scattering!($rows);
+        $crate::aclnn_entries!($rows);
     };
 }
