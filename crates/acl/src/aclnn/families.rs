@@ -7,6 +7,7 @@ mod creation;
 mod diagonals;
 mod elementwise;
 mod entries;
+mod index_lists;
 mod indexing;
 mod joining;
 mod movement;
@@ -14,6 +15,7 @@ mod moves;
 mod padding;
 mod reduction;
 mod scattering;
+mod selecting;
 mod slices;
 mod unary;
 
@@ -35,6 +37,8 @@ pub static FAMILIES: &[OperatorFamily] = &[
     indexing::FAMILY,
     scattering::FAMILY,
     entries::FAMILY,
+    selecting::FAMILY,
+    index_lists::FAMILY,
 ];
 
 /// Calls the macro of that name once for each family, with the family's rows.
@@ -55,5 +59,7 @@ macro_rules! aclnn_operators {
         $crate::aclnn_indexing!($rows);
         $crate::aclnn_scattering!($rows);
         $crate::aclnn_entries!($rows);
+        $crate::aclnn_selecting!($rows);
+        $crate::aclnn_index_lists!($rows);
     };
 }
