@@ -14,9 +14,12 @@ mod movement;
 mod moves;
 mod padding;
 mod reduction;
+mod running;
 mod scattering;
+mod searching;
 mod selecting;
 mod slices;
+mod sorting;
 mod unary;
 
 use super::row::OperatorFamily;
@@ -39,6 +42,9 @@ pub static FAMILIES: &[OperatorFamily] = &[
     entries::FAMILY,
     selecting::FAMILY,
     index_lists::FAMILY,
+    sorting::FAMILY,
+    running::FAMILY,
+    searching::FAMILY,
 ];
 
 /// Calls the macro of that name once for each family, with the family's rows.
@@ -61,5 +67,8 @@ macro_rules! aclnn_operators {
         $crate::aclnn_entries!($rows);
         $crate::aclnn_selecting!($rows);
         $crate::aclnn_index_lists!($rows);
+        $crate::aclnn_sorting!($rows);
+        $crate::aclnn_running!($rows);
+        $crate::aclnn_searching!($rows);
     };
 }
