@@ -7,6 +7,7 @@ mod creation;
 mod diagonals;
 mod elementwise;
 mod entries;
+mod gates;
 mod index_lists;
 mod indexing;
 mod joining;
@@ -21,6 +22,8 @@ mod selecting;
 mod slices;
 mod sorting;
 mod unary;
+mod uniqueness;
+mod vectors;
 
 use super::row::OperatorFamily;
 
@@ -45,6 +48,9 @@ pub static FAMILIES: &[OperatorFamily] = &[
     sorting::FAMILY,
     running::FAMILY,
     searching::FAMILY,
+    uniqueness::FAMILY,
+    gates::FAMILY,
+    vectors::FAMILY,
 ];
 
 /// Calls the macro of that name once for each family, with the family's rows.
@@ -70,5 +76,8 @@ macro_rules! aclnn_operators {
         $crate::aclnn_sorting!($rows);
         $crate::aclnn_running!($rows);
         $crate::aclnn_searching!($rows);
+        $crate::aclnn_uniqueness!($rows);
+        $crate::aclnn_gates!($rows);
+        $crate::aclnn_vectors!($rows);
     };
 }
