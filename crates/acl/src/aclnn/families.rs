@@ -15,6 +15,7 @@ mod movement;
 mod moves;
 mod padding;
 mod reduction;
+mod resizing;
 mod running;
 mod scattering;
 mod searching;
@@ -51,6 +52,7 @@ pub static FAMILIES: &[OperatorFamily] = &[
     uniqueness::FAMILY,
     gates::FAMILY,
     vectors::FAMILY,
+    resizing::FAMILY,
 ];
 
 /// Calls the macro of that name once for each family, with the family's rows.
@@ -79,5 +81,6 @@ macro_rules! aclnn_operators {
         $crate::aclnn_uniqueness!($rows);
         $crate::aclnn_gates!($rows);
         $crate::aclnn_vectors!($rows);
+        $crate::aclnn_resizing!($rows);
     };
 }
