@@ -65,12 +65,14 @@ fn triangle(call: &mut OperatorCall<'_>, outside: &'static str) -> Composed {
     expect_same_dtype(call, out, x)?;
     call.expect_shape(out, x.dims())?;
     let extents = matrix(x)?;
+    // Rows and the number of the diagonal are added, which must not overflow.
     let offset = clipped_diagonal(call, extents)?;
     let [rows, columns] = positions(call, extents)?;
     let offset = call.constant_ints(&[offset])?;
     let on_diagonal = call.node("Add", &[&rows, &offset], DType::I64);
     let is_outside = call.node(outside, &[&columns, &on_diagonal], DType::Bool);
     let value = call.read_raw(x)?;
+    // The bits of 0 are 0 in every type.
     let zero = call.constant(0.0, value.dtype)?;
     let result = call.node("Where", &[&is_outside, &zero, &value], value.dtype);
     call.write_raw(out, &result);
@@ -106,6 +108,7 @@ fn diagonal_elements(call: &mut OperatorCall<'_>, [rows, columns]: [usize; 2]) -
             "`diagonal` is {offset}; expected one of a matrix of {rows} rows and {columns} columns"
         )));
     }
+    // In the row of all elements the diagonal has one in every n + 1 places.
     let first = if offset < 0 { -offset * n } else { offset };
     let count = if offset < 0 {
         n.min(m + offset)
@@ -160,6 +163,7 @@ fn fill_diagonal(call: &mut OperatorCall<'_>) -> Composed {
         )));
     };
     // Wrapped around, the diagonal leaves a row free below each square.
+    // A wide matrix ends before the diagonal could begin anew.
     let period = if call.flag("wrap")? {
         columns + 1
     } else {
@@ -192,6 +196,7 @@ fn trace(call: &mut OperatorCall<'_>) -> Composed {
         DType::I64
     };
     call.expect_cast(out, dtype)?;
+    // A sum of nothing is 0, which engines do not all say.
     if x.is_empty() {
         call.fill(out, ScalarNumber::Int(0));
         return Ok(());

@@ -125,6 +125,7 @@ fn add_entries(call: &mut OperatorCall<'_>) -> Composed {
     }
     let elements = Elements::Numbers(dtype);
     let mut value = elements.read(call, source)?;
+    // A product by 1 would change nothing.
     if alpha.as_f64() != 1.0 {
         let alpha = call.scalar_value(alpha, arithmetic_type(dtype))?;
         value = call.node("Mul", &[&value, &alpha], value.dtype);
@@ -167,6 +168,7 @@ fn fill_entries(call: &mut OperatorCall<'_>) -> Composed {
     let ones = constant_of(call, 1.0, DType::I64, &[entries.index.n_elements()])?;
     let marks = scattered(call, [&zeros, &places, &ones], 0, Reduction::Replace);
     let marks = sliced(call, &marks, 0, [0, as_int(n), 1])?;
+    // Places that occur twice mark the same entry.
     let is_filled = call.cast(&marks, DType::Bool);
     fill_marked(call, &entries, &is_filled, number)
 }

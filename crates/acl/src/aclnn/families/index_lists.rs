@@ -141,6 +141,7 @@ impl<'a> Indices<'a> {
             let is_low = call.node("Less", &[&places, &zero], DType::Bool);
             let is_high = call.node("GreaterOrEqual", &[&places, &extent], DType::Bool);
             let is_out = call.node("Or", &[&is_low, &is_high], DType::Bool);
+            // A place beyond one axis would be a right place in the row, that of another element.
             is_beyond = Some(match is_beyond {
                 None => is_out,
                 Some(before) => call.node("Or", &[&before, &is_out], DType::Bool),
@@ -222,6 +223,7 @@ fn index(call: &mut OperatorCall<'_>) -> Composed {
     let result = gathered(call, &value, 0, &places);
     // The places come first here, then the other axes as one.
     let shape = call.node("Shape", &[&places], DType::I64);
+    // Extents of the other axes are known, those of the places may not be.
     let others = [&before[..], &behind].concat();
     let others = call.constant_dims(&others)?;
     let dims = joined(call, &[shape, others], 0);
@@ -258,6 +260,7 @@ fn put(call: &mut OperatorCall<'_>) -> Composed {
     }
     let matrix = combined(call, &value, x, &indices)?;
     let places = indices.places(call, x)?;
+    // How many places a mask makes is known when the graph runs.
     let shape = call.node("Shape", &[&places], DType::I64);
     let source = elements.read(call, values)?;
     // The values are broadcast to what the same index takes, then put in the order of the matrix.
@@ -273,6 +276,7 @@ fn put(call: &mut OperatorCall<'_>) -> Composed {
         order.extend(n_before + n_places..n);
         source = transposed(call, &source, &order);
     }
+    // A row of the matrix holds all that one place stands for.
     let n_columns: usize = before.iter().chain(&behind).product();
     let columns = call.constant_ints(&[-1, as_int(n_columns)])?;
     let source = call.node("Reshape", &[&source, &columns], source.dtype);

@@ -95,6 +95,7 @@ fn gather(call: &mut OperatorCall<'_>) -> Composed {
     }
     let mut value = read_moved(call, x, out)?;
     let mut places = read_any_places(call, index)?;
+    // ONNX gathers along an axis, which a tensor without axes gets for this.
     if x.n_axes() == 0 {
         value = reshaped(call, &value, &[1])?;
         places = reshaped(call, &places, &[1])?;
@@ -177,6 +178,7 @@ fn gather_batches(call: &mut OperatorCall<'_>) -> Composed {
             "`index` has the batches {found:?}; expected {expected:?} as in `self`"
         )));
     }
+    // Without batches it is the plain operator, which takes tensors without axes too.
     if batch == 0 {
         return gather_entries(call);
     }
@@ -194,6 +196,7 @@ fn gather_batches(call: &mut OperatorCall<'_>) -> Composed {
     let places = reshaped(call, &places, &last)?;
     let attributes = vec![("batch_dims", OperatorAttribute::Int(as_int(batch)))];
     let result = call.node_with("GatherND", &[&value, &places], attributes, value.dtype);
+    // The engine puts the axes of the places behind the batches.
     let n_new = index.n_axes() - batch;
     let moved = axis - batch;
     let mut back: Vec<usize> = (0..batch).collect();
@@ -270,6 +273,7 @@ fn take(call: &mut OperatorCall<'_>) -> Composed {
     call.expect_shape(out, index.dims())?;
     expect_elements(call, x, out)?;
     let value = read_moved(call, x, out)?;
+    // Elements count row by row, whatever the strides are in memory.
     let value = reshaped(call, &value, &[x.n_elements()])?;
     let places = read_places(call, index)?;
     let result = gathered(call, &value, 0, &places);
@@ -324,6 +328,7 @@ fn one_hot(call: &mut OperatorCall<'_>) -> Composed {
     let mut dims = x.dims().to_vec();
     dims.insert(axis, n_classes);
     call.expect_shape(out, &dims)?;
+    // The vendor takes the first element, however many there are.
     let (on, off) = (first_element(call, on)?, first_element(call, off)?);
     let value = call.read(x, DType::I64)?;
     dims[axis] = 1;
@@ -332,6 +337,7 @@ fn one_hot(call: &mut OperatorCall<'_>) -> Composed {
     along[axis] = n_classes;
     let classes = counted(call, n_classes)?;
     let classes = reshaped(call, &classes, &along)?;
+    // A number without a class equals none, so that all of its row is off.
     let is_on = call.node("Equal", &[&value, &classes], DType::Bool);
     let result = call.node("Where", &[&is_on, &on, &off], on.dtype);
     call.write_raw(out, &result);

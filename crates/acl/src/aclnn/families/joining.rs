@@ -78,6 +78,7 @@ fn concatenate(call: &mut OperatorCall<'_>) -> Composed {
     }
     call.expect_shape(out, &dims)?;
     let elements = Elements::common(call, &all, out)?;
+    // Their extents were checked; engines differ on joining what has no elements.
     kept.retain(|tensor| !tensor.is_empty());
     join(call, elements, &kept, axis, out)
 }
@@ -123,6 +124,7 @@ fn stack(call: &mut OperatorCall<'_>) -> Composed {
     let tensors: Vec<&TensorArgument> = tensors.iter().collect();
     let elements = Elements::common(call, &tensors, out)?;
     let mut values = Vec::with_capacity(tensors.len());
+    // Each tensor is one entry of the new axis.
     dims[axis] = 1;
     for tensor in tensors {
         let value = elements.read(call, tensor)?;
@@ -139,11 +141,13 @@ fn split_evenly(call: &mut OperatorCall<'_>) -> Composed {
     let number = call.int("splitSections")?;
     let size = extent("splitSections", number)?;
     let n = x.dims().get(axis).copied().unwrap_or(1);
+    // Parts of nothing would never come to an end.
     if size == 0 && n > 0 {
         return Err(Refusal::invalid("`splitSections` is 0; expected 1 or more"));
     }
     let mut sizes: Vec<usize> = Vec::new();
     // The number of parts has to be that of the outputs, which are there already.
+    // A huge tensor in parts of one entry would make a list as long.
     let n_outputs = call.tensors("out")?.len();
     let mut left = n;
     while sizes.len() <= n_outputs && (left > 0 || sizes.is_empty()) {
@@ -177,6 +181,7 @@ fn split_into(
         .get(axis)
         .copied()
         .ok_or_else(|| Refusal::invalid("`self` has no axes; expected one to split"))?;
+    // Before anything is read: a list of outputs that is too short would lose entries.
     if sizes.len() != outputs.len() {
         let (found, expected) = (outputs.len(), sizes.len());
         return Err(Refusal::invalid(format!(
@@ -198,6 +203,7 @@ fn split_into(
         .map_or(Ok(Elements::Bits(x.dtype)), |first| {
             Elements::common(call, &[x], first)
         })?;
+    // One value serves all parts: the memory is read once.
     let value = elements.read(call, x)?;
     for (&size, out) in sizes.iter().zip(outputs) {
         dims[axis] = size;
@@ -224,6 +230,7 @@ fn repeats<'a>(call: &OperatorCall<'a>, n_entries: usize) -> Composed<Repeats<'a
         return Ok(Repeats::Same(extent("repeats", call.int("repeats")?)?));
     };
     call.expect_dtype(tensor, is_integer, "int32 or int64")?;
+    // A single number stands for each entry, with an axis or without.
     let is_one = tensor.n_axes() <= 1 && tensor.n_elements() == 1;
     if !is_one && tensor.dims() != [n_entries] {
         return Err(Refusal::invalid(format!(
@@ -280,6 +287,7 @@ fn repeated_positions(
     size: usize,
 ) -> Composed<Value> {
     let times = call.read(repeats, DType::I64)?;
+    // A single number becomes one for each entry.
     let extents = call.constant_dims(&[n])?;
     let times = call.node("Expand", &[&times, &extents], DType::I64);
     let zero = call.constant(0.0, DType::I64)?;

@@ -25,6 +25,7 @@ impl Elements {
         tensors: &[&TensorArgument],
         out: &TensorArgument,
     ) -> Composed<Elements> {
+        // Bits keep what numbers would lose: the payload of a NaN, integers beyond a float.
         if tensors.iter().all(|tensor| tensor.dtype == out.dtype) {
             return Ok(Elements::Bits(out.dtype));
         }
@@ -67,6 +68,7 @@ impl Elements {
     pub(super) fn side(self, call: &mut OperatorCall<'_>, side: Side<'_>) -> Composed<Value> {
         match (self, side) {
             (_, Side::Scalar(scalar)) => self.number(call, scalar.number),
+            // The bits of another type would be another number.
             (Elements::Bits(dtype), Side::Tensor(tensor)) if tensor.dtype != dtype => {
                 Err(Refusal::invalid(format!(
                     "`{}` is {}; expected {dtype}",
@@ -215,6 +217,7 @@ pub(super) fn sliced(
 /// Values one after the other along an axis.
 pub(super) fn joined(call: &mut OperatorCall<'_>, values: &[Value], axis: usize) -> Value {
     match values {
+        // An engine may refuse to join a single value.
         [one] => one.clone(),
         _ => {
             let inputs: Vec<&Value> = values.iter().collect();

@@ -66,6 +66,7 @@ fn permute(call: &mut OperatorCall<'_>) -> Composed {
     let extents: Vec<usize> = order.iter().map(|&axis| x.dims()[axis]).collect();
     call.expect_shape(out, &extents)?;
     let mut value = read_moved(call, x, out)?;
+    // Without axes there is no order to change, and ONNX's empty list would reverse them.
     if n > 0 {
         value = transposed(call, &value, &order);
     }
@@ -108,6 +109,7 @@ fn repeat(call: &mut OperatorCall<'_>) -> Composed {
         let text = format!("`repeats` is {repeats:?}; expected a number for each axis of `self`");
         Refusal::invalid(text)
     })?;
+    // New axes have one entry, which is repeated.
     let mut known = vec![1; new];
     known.extend(x.dims());
     let mut dims = Vec::with_capacity(known.len());
@@ -118,6 +120,7 @@ fn repeat(call: &mut OperatorCall<'_>) -> Composed {
     call.expect_shape(out, &dims)?;
     let mut value = read_moved(call, x, out)?;
     if !repeats.is_empty() {
+        // New axes come in front, where ONNX's operator expects them already.
         value = reshaped(call, &value, &known)?;
         let repeats = call.constant_ints(repeats)?;
         value = call.node("Tile", &[&value, &repeats], value.dtype);
@@ -183,6 +186,7 @@ fn rolled(
     shift: i64,
 ) -> Composed<Value> {
     let start = shift.checked_rem_euclid(as_int(n)).unwrap_or(0);
+    // A part without entries has no place among those that are joined.
     if start == 0 {
         return Ok(value.clone());
     }
@@ -207,6 +211,7 @@ fn flatten(call: &mut OperatorCall<'_>) -> Composed {
 fn copy(call: &mut OperatorCall<'_>) -> Composed {
     let (out, source) = (call.tensor("selfRef")?, call.tensor("src")?);
     call.broadcast(&[Side::Tensor(out), Side::Tensor(source)], out)?;
+    // A copy has the shape of what it fills; nothing else is promoted.
     // Here kinds may fall: floats become integers as C converts them.
     let elements = if source.dtype == out.dtype {
         Elements::Bits(out.dtype)
@@ -236,6 +241,7 @@ fn shuffle_channels(call: &mut OperatorCall<'_>) -> Composed {
     })?;
     let value = read_moved(call, x, out)?;
     let n_rest = rest.iter().product();
+    // Channels in turns: the first of each group, then the second of each.
     let value = reshaped(call, &value, &[n, groups, channels / groups, n_rest])?;
     let value = transposed(call, &value, &[0, 2, 1, 3]);
     let value = reshaped(call, &value, x.dims())?;
@@ -302,9 +308,11 @@ fn windows_as_columns(call: &mut OperatorCall<'_>) -> Composed {
     let [top, left] = padding;
     let pads = call.constant_dims(&[0, 0, top, left, 0, 0, top, left])?;
     let value = call.node("Pad", &[&value, &pads], value.dtype);
+    // Rows and columns repeat for each position in the window, which makes two axes of each.
     let value = picked(call, &value, 2, &rows)?;
     let value = picked(call, &value, 3, &columns)?;
     let split = [n, channels, kernel[0], n_rows, kernel[1], n_columns];
+    // Windows come last: the positions in a window become channels.
     let value = reshaped(call, &value, &split)?;
     let value = transposed(call, &value, &[0, 1, 2, 4, 3, 5]);
     let value = reshaped(call, &value, &dims)?;

@@ -82,6 +82,7 @@ fn pad_with_value(call: &mut OperatorCall<'_>) -> Composed {
     }
     call.expect_shape(out, &dims)?;
     let scalar = call.scalar("value")?;
+    // Nothing is left of what is padded but the padding.
     if x.is_empty() {
         call.fill(out, scalar.number);
         return Ok(());
@@ -97,6 +98,7 @@ fn pad_with_value(call: &mut OperatorCall<'_>) -> Composed {
             let start = one.before.min(0).saturating_neg();
             value = sliced(call, &value, one.axis, [start, end, 1])?;
         }
+        // ONNX lists all numbers before the entries, then all behind them.
         pads[one.axis] = one.before.max(0);
         pads[n + one.axis] = one.behind.max(0);
     }
@@ -130,6 +132,7 @@ fn pad_from(call: &mut OperatorCall<'_>, most: fn(usize) -> usize, source: Sourc
     let (x, out) = (call.tensor("self")?, call.tensor("out")?);
     n_padded_axes(call)?;
     let padding = axis_padding("padding", call.ints("padding")?, x.n_axes())?;
+    // Axis by axis: corners are made of what the axes before have made.
     let mut dims = x.dims().to_vec();
     let mut value: Value = read_moved(call, x, out)?;
     for one in &padding {
@@ -138,6 +141,7 @@ fn pad_from(call: &mut OperatorCall<'_>, most: fn(usize) -> usize, source: Sourc
             extent("padding", one.before)?,
             extent("padding", one.behind)?,
         );
+        // Beyond that the rule would need entries that the axis has not.
         let most = most(n);
         if n == 0 || before.max(behind) > most {
             return Err(Refusal::invalid(format!(

@@ -74,6 +74,7 @@ fn resized_axes(call: &OperatorCall<'_>) -> Composed<Vec<ResizedAxis>> {
     for (i, &size) in sizes.iter().enumerate() {
         let from = x.dims()[i + 2];
         let to = extent("outputSize", size)?;
+        // There is nothing to interpolate between, or nowhere to put it.
         if from == 0 || to == 0 {
             let text = format!("`self` is {x} and `outputSize` {sizes:?}; expected entries");
             return Err(Refusal::invalid(text));
@@ -147,6 +148,7 @@ impl ResizedAxis {
             let low = (at as i64).min(last);
             let weight = (at - low as f32).clamp(0.0, 1.0);
             taps[0].push(low, 1.0 - weight);
+            // Behind the last entry the weight is 0, or the entry itself is meant.
             taps[1].push((low + 1).min(last), weight);
         }
         taps

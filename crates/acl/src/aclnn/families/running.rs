@@ -68,6 +68,7 @@ fn running_extreme(call: &mut OperatorCall<'_>, is_smallest: bool) -> Composed {
         let rest = [as_int(step), as_int(n), 1];
         let later = sliced(call, &keys, sorted.axis, rest)?;
         let found_later = sliced(call, &found, sorted.axis, rest)?;
+        // Of equal entries the later one is told, as PyTorch does it.
         let is_later = call.node("GreaterOrEqual", &[&later, &before], DType::Bool);
         let best = call.node("Where", &[&is_later, &later, &before], DType::I64);
         let at = call.node(
@@ -110,6 +111,7 @@ fn running_product(call: &mut OperatorCall<'_>) -> Composed {
     let number = call.scalar("dim")?.as_i64();
     let axis = axis_in("dim", number, x.n_axes())?;
     call.expect_shape(out, x.dims())?;
+    // In place there is no other type to compute in.
     let is_given = call.has("dtype") && call.int("dtype")? != i64::from(UNDEFINED);
     let dtype = if is_given {
         call.dtype("dtype")?
@@ -126,6 +128,7 @@ fn running_product(call: &mut OperatorCall<'_>) -> Composed {
     let compute = arithmetic_type(dtype);
     let value = call.read_as(x, dtype, compute)?;
     let mut value = reshaped(call, &value, &sorted.dims)?;
+    // As many steps as the axis has binary digits, in place of one for each entry.
     let mut step = 1;
     while step < sorted.n() {
         let before = shifted(call, &sorted, &value, step)?;

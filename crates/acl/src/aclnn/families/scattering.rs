@@ -140,6 +140,7 @@ fn scatter(call: &mut OperatorCall<'_>) -> Composed {
         }
         Side::Scalar(_) => index.dims(),
     };
+    // What is beyond the index in the source is left out, as PyTorch does it.
     let fits = [index.n_axes(), room.len()] == [x.n_axes(); 2]
         && (0..x.n_axes()).all(|i| {
             let n = index.dims()[i];
@@ -159,6 +160,7 @@ fn scatter(call: &mut OperatorCall<'_>) -> Composed {
         Elements::Numbers(x.dtype)
     };
     let mut value = elements.read(call, x)?;
+    // Engines differ on places without elements, and nothing changes.
     if index.is_empty() {
         elements.write(call, out, &value);
         return Ok(());
@@ -175,6 +177,7 @@ fn scatter(call: &mut OperatorCall<'_>) -> Composed {
     };
     let places = read_places(call, index)?;
     let places = reshaped(call, &places, dims)?;
+    // Only one function asks; with the others what was there counts.
     let includes_self = !call.has("includeSelf") || call.flag("includeSelf")?;
     let scatter = Scattering {
         axis,
@@ -299,6 +302,7 @@ impl Scattering {
         start: &Value,
         source: &Value,
     ) -> Composed<Value> {
+        // Counted at the same places: one NaN among the values is enough.
         let from_start = call.is_nan(start);
         let from_start = call.cast(&from_start, DType::I64);
         let from_source = call.is_nan(source);
@@ -335,6 +339,7 @@ fn scatter_parts(call: &mut OperatorCall<'_>) -> Composed {
     let dims = [outer, &x.dims()[n_coordinates..]].concat();
     call.expect_shape(updates, &dims)?;
     let mut value = call.read_raw(x)?;
+    // Without updates the tensor stays as it is.
     if !updates.is_empty() {
         let places = read_places(call, indices)?;
         let source = call.read_raw(updates)?;
@@ -386,6 +391,7 @@ fn update_batches(call: &mut OperatorCall<'_>) -> Composed {
     let batches = reshaped(call, &batches, &[n, n_entries, 1])?;
     let starts = reshaped(call, &starts, &[n, n_entries, 1])?;
     let places = joined(call, &[batches, starts], 2);
+    // ONNX's coordinates name the first axes, so that the axis goes behind the batches.
     let mut order: Vec<usize> = (0..x.n_axes()).filter(|&i| i != axis).collect();
     order.insert(1, axis);
     let value = call.read_raw(x)?;

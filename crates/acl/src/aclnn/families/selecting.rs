@@ -123,6 +123,7 @@ fn scatter_masked(call: &mut OperatorCall<'_>) -> Composed {
     // The number of elements chosen so far is the place of the next one in the source.
     let count = call.cast(&mask, DType::I64);
     let axis = call.constant(0.0, DType::I64)?;
+    // It counts the element itself too, so that one is taken off below.
     let count = call.node("CumSum", &[&count, &axis], DType::I64);
     let (zero, one) = (
         call.constant(0.0, DType::I64)?,
@@ -190,6 +191,7 @@ fn select_masked(call: &mut OperatorCall<'_>) -> Composed {
     let value = reshaped(call, &value, &[n])?;
     let mask = read_mask(call, mask)?;
     let mask = expanded(call, &mask, &dims)?;
+    // Places rather than the mask: every engine gathers, not every one compresses.
     let places = true_places(call, &mask, n)?;
     let result = gathered(call, &value, 0, &places);
     call.write_raw_part(out, &result);
@@ -251,6 +253,7 @@ fn replace_odd(call: &mut OperatorCall<'_>) -> Composed {
     call.expect_shape(out, x.dims())?;
     expect_same_dtype(call, out, x)?;
     let dtype = x.dtype;
+    // Integers are all numbers already.
     if !is_float(dtype) {
         let value = call.read_raw(x)?;
         call.write_raw(out, &value);

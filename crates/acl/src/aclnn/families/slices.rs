@@ -71,6 +71,7 @@ fn slice_along(call: &mut OperatorCall<'_>, slices: &[(i64, [i64; 3])]) -> Compo
             let text = format!("the step is {}; expected 1 or more", slice[2]);
             return Err(Refusal::invalid(text));
         }
+        // A second slice would count in what the first one left.
         if ranges.iter().any(|&(known, _)| known == axis) {
             return Err(Refusal::invalid(format!("axis {axis} is sliced twice")));
         }
@@ -221,12 +222,14 @@ fn strided_slice(call: &mut OperatorCall<'_>) -> Composed {
             axis += 1;
         }
     }
+    // Axes that no position names stay whole.
     dims.extend(&x.dims()[axis..]);
     call.expect_shape(out, &dims)?;
     let mut value = read_moved(call, x, out)?;
     for (axis, range) in ranges {
         value = sliced(call, &value, axis, range)?;
     }
+    // Axes of one entry leave here, and new ones come.
     value = reshaped(call, &value, &dims)?;
     call.write_raw(out, &value);
     Ok(())

@@ -56,6 +56,7 @@ pub(super) fn keys(call: &mut OperatorCall<'_>, x: &TensorArgument) -> Composed<
         _ => return call.read(x, DType::I64),
     };
     let bits = call.read_raw(x)?;
+    // Keys of every type have 64 bits, which the engines sort.
     let bits = call.cast(&bits, DType::I64);
     let zero = call.constant(0.0, DType::I64)?;
     let (size, is_negative) = if matches!(x.dtype, DType::F32 | DType::F64) {
@@ -251,6 +252,7 @@ fn top(call: &mut OperatorCall<'_>) -> Composed {
                 "`k` is {number}; expected 0 to {n}, the entries of the axis"
             ))
         })?;
+    // The axis keeps only so many entries.
     let dims = sorted.resized(k);
     call.expect_shape(values, &dims)?;
     call.expect_shape(places, &dims)?;
@@ -317,6 +319,7 @@ fn kth_value(call: &mut OperatorCall<'_>) -> Composed {
         })?;
     let keys = sorted.keys(call)?;
     let found = sorted.places(call, &keys, k, false)?;
+    // The last of the k smallest ones.
     let found = sliced(call, &found, sorted.axis, [as_int(k) - 1, as_int(k), 1])?;
     sorted.write(call, &found, values, Some(places))
 }
@@ -369,6 +372,7 @@ fn median_with(call: &mut OperatorCall<'_>, is_nan_shown: bool) -> Composed {
     let nan = call.constant(NAN_KEY, DType::I64)?;
     let is_nan = call.node("Equal", &[&keys, &nan], DType::Bool);
     let is_nan = call.cast(&is_nan, DType::I64);
+    // NaN stands at the end, and the median is that of the numbers before it.
     let axes = call.constant_dims(&[sorted.axis])?;
     let n_nan = call.node("ReduceSum", &[&is_nan, &axes], DType::I64);
     let all = call.constant_dims(&[n])?;

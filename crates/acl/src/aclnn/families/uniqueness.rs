@@ -57,6 +57,7 @@ fn unique(call: &mut OperatorCall<'_>) -> Composed {
     let starts = call.node("NonZero", &[&is_new], DType::I64);
     let row = call.constant_ints(&[-1])?;
     let starts = call.node("Reshape", &[&starts, &row], DType::I64);
+    // Of equal elements the first one in the tensor stands for all.
     let places = gathered(call, &order, 0, &starts);
     let value = call.read_raw(x)?;
     let value = reshaped(call, &value, &[n])?;
@@ -68,6 +69,7 @@ fn unique(call: &mut OperatorCall<'_>) -> Composed {
         let groups = call.node("CumSum", &[&is_new, &axis], DType::I64);
         let one = call.constant(1.0, DType::I64)?;
         let groups = call.node("Sub", &[&groups, &one], DType::I64);
+        // Back to the order of the tensor: sorting told where each element was.
         let zeros = constant_of(call, 0.0, DType::I64, &[n])?;
         let into = [&zeros, &order, &groups];
         let found = call.node_with("ScatterElements", &into, axis_attribute(0), DType::I64);

@@ -51,6 +51,7 @@ fn cross(call: &mut OperatorCall<'_>) -> Composed {
         expanded(call, &a, out.dims())?,
         expanded(call, &b, out.dims())?,
     );
+    // Component i is made of the two that follow it in turn.
     let (next, last) = ([1, 2, 0], [2, 0, 1]);
     let first = product(call, [&a, &b], axis, [&next, &last])?;
     let second = product(call, [&a, &b], axis, [&last, &next])?;
@@ -95,6 +96,7 @@ fn distances(call: &mut OperatorCall<'_>) -> Composed {
     if p.is_nan() || p < 0.0 {
         return Err(Refusal::invalid(format!("`p` is {p}; expected 0 or more")));
     }
+    // Vectors without entries are all the same one.
     if n == 0 {
         call.fill(out, ScalarNumber::Int(0));
         return Ok(());
@@ -119,6 +121,7 @@ fn norm_along(
 ) -> Composed<Value> {
     let dtype = value.dtype;
     let size = call.node("Abs", &[value], dtype);
+    // Infinite powers do not exist; their limits are the extremes.
     if order.is_infinite() {
         let op = if order > 0.0 {
             "ReduceMax"
@@ -130,6 +133,7 @@ fn norm_along(
     let axes = call.constant_ints(axes)?;
     let keepdims = vec![("keepdims", OperatorAttribute::Int(keeps_axes.into()))];
     let power = call.constant(order, dtype)?;
+    // Common norms without powers, whose rounding would show.
     let terms = if order == 0.0 {
         let zero = call.constant(0.0, dtype)?;
         let is_zero = call.node("Equal", &[&size, &zero], DType::Bool);
@@ -281,6 +285,7 @@ fn einsum(call: &mut OperatorCall<'_>) -> Composed {
             }
         }
     }
+    // Letters that occur in no term have no extent.
     let find = |letter: &char| extents.iter().find(|(known, _)| known == letter);
     let dims: Option<Vec<usize>> = result.iter().map(|c| find(c).map(|&(_, n)| n)).collect();
     let dims = dims.ok_or_else(|| {
