@@ -235,6 +235,8 @@ class Out:
     scale: float | torch.Tensor = 0.0
     start: torch.Tensor | None = None
     """The values before the call, of an operator that works in place."""
+    dense: bool = False
+    """Whether its elements lie side by side, because the values make how many there are."""
 
 
 class Draw:
@@ -349,7 +351,8 @@ def check(function: str, drawn: list[object], draw: Draw) -> None:
 
     def place(out: Out) -> torch.Tensor:
         start = out.start if out.start is not None else torch.full_like(out.expected, 1)
-        tensor = draw.view(start.to(out.expected.dtype))
+        values = start.to(out.expected.dtype)
+        tensor = values.clone() if out.dense else draw.view(values)
         whole = torch.empty(0, dtype=tensor.dtype).set_(tensor.untyped_storage())
         outputs.append((out, tensor, whole.clone()))
         return tensor

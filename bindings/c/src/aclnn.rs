@@ -64,7 +64,8 @@ passed! {
     f64: number => RawArgument::Number(number);
     f32: number => RawArgument::Number(number.into());
     u8: flag => RawArgument::Int((flag != 0).into());
-    CText: text => RawArgument::Text(text.name()?.map(str::to_owned));
+    // What is no text becomes one that no operator knows, so that a message can show it.
+    CText: text => RawArgument::Text(Some(text.lossy().into_owned()).filter(|one| !one.is_empty()));
 }
 
 fn prepare(

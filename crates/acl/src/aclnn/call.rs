@@ -79,6 +79,8 @@ pub(crate) enum Feed {
 pub(crate) enum ResultSource {
     /// The graph's result at this position.
     Graph(usize, ElementForm),
+    /// The same, which has as many entries along its axes as the values make, the output's at most.
+    Part(usize, ElementForm),
     /// This number, for each element.
     Fill(ScalarNumber),
 }
@@ -535,19 +537,44 @@ impl<'a> OperatorCall<'a> {
         self.write_as(out, value, ElementForm::Raw);
     }
 
+    /// As [`OperatorCall::write`], of a value with as many entries as the values of the inputs
+    /// make. The output has room for the most there can be, and gets the shape of the value.
+    pub(crate) fn write_part(&mut self, out: &TensorArgument, value: &Value, dtype: DType) {
+        self.write_part_as(out, value, ElementForm::Number(dtype, out.dtype));
+    }
+
+    /// As [`OperatorCall::write_part`], of elements that [`OperatorCall::read_raw`] gave.
+    pub(crate) fn write_raw_part(&mut self, out: &TensorArgument, value: &Value) {
+        self.write_part_as(out, value, ElementForm::Raw);
+    }
+
     fn write_as(&mut self, out: &TensorArgument, value: &Value, form: ElementForm) {
         // Engines are not asked for results without elements, which some of them refuse.
         let source = if out.is_empty() {
             ResultSource::Fill(ScalarNumber::Int(0))
         } else {
-            let position = self.composed.graph.outputs.len();
-            // A node of its own: a graph may not give an input on as it is, nor a value twice.
-            let result = self.node("Identity", &[value], value.dtype);
-            let operand = operand(&result.name, result.dtype, None);
-            self.composed.graph.outputs.push(operand);
-            ResultSource::Graph(position, form)
+            ResultSource::Graph(self.graph_output(value), form)
         };
         self.composed.results.push((out.place, source));
+    }
+
+    fn write_part_as(&mut self, out: &TensorArgument, value: &Value, form: ElementForm) {
+        let source = if out.is_empty() {
+            ResultSource::Fill(ScalarNumber::Int(0))
+        } else {
+            ResultSource::Part(self.graph_output(value), form)
+        };
+        self.composed.results.push((out.place, source));
+    }
+
+    /// The position of a value among the graph's results.
+    fn graph_output(&mut self, value: &Value) -> usize {
+        let position = self.composed.graph.outputs.len();
+        // A node of its own: a graph may not give an input on as it is, nor a value twice.
+        let result = self.node("Identity", &[value], value.dtype);
+        let operand = operand(&result.name, result.dtype, None);
+        self.composed.graph.outputs.push(operand);
+        position
     }
 
     /// Stores one number in every element of an output.

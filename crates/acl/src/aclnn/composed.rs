@@ -103,7 +103,7 @@ impl ComposedOperator {
                     let tensor = shape.and_then(|shape| filled(*number, write.dtype, shape));
                     tensor.ok_or_else(|| self.failed("an output cannot be filled"))
                 }
-                ResultSource::Graph(position, form) => {
+                ResultSource::Graph(position, form) | ResultSource::Part(position, form) => {
                     let result = results.get(*position);
                     let result = result.ok_or_else(|| self.failed("a result is missing"))?;
                     let converted = match form {
@@ -118,8 +118,9 @@ impl ComposedOperator {
                     let tensor =
                         converted.ok_or_else(|| self.failed("a result cannot be converted"))?;
                     // Whatever composed the graph has promised this shape.
-                    if tensor.shape().dims() != write.dims {
-                        let (found, expected) = (tensor.shape().dims(), &write.dims);
+                    let (found, expected) = (tensor.shape().dims(), &write.dims);
+                    let is_part = matches!(source, ResultSource::Part(..));
+                    if found != expected && !(is_part && fits(found, expected)) {
                         let text = format!("a result has the shape {found:?}, not {expected:?}");
                         return Err(self.failed(text));
                     }
@@ -141,6 +142,11 @@ impl ComposedOperator {
             Err(error) => Err(error),
         }
     }
+}
+
+/// Whether a tensor has as many axes as another one, and no more entries along each.
+fn fits(dims: &[usize], room: &[usize]) -> bool {
+    dims.len() == room.len() && dims.iter().zip(room).all(|(n, most)| n <= most)
 }
 
 /// Whether one of these int64 is 0.

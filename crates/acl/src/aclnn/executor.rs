@@ -1,5 +1,6 @@
 //! `aclOpExecutor`: a call between its two stages.
 
+use super::call::Place;
 use super::composed::ComposedOperator;
 use super::object::AclTensor;
 use super::parameter::{Argument, TensorArgument};
@@ -17,10 +18,19 @@ pub(crate) struct OperatorExecutor {
 
 impl OperatorExecutor {
     /// The view behind a tensor of the operator.
-    pub(crate) fn view(&self, (parameter, place): (usize, usize)) -> Option<&AclTensor> {
+    pub(crate) fn view(&self, place: Place) -> Option<&AclTensor> {
+        self.argument(place).map(|argument| &argument.tensor)
+    }
+
+    /// The handle of a tensor of the operator.
+    pub(crate) fn handle(&self, place: Place) -> Option<Handle> {
+        self.argument(place).map(|argument| argument.handle)
+    }
+
+    fn argument(&self, (parameter, place): Place) -> Option<&TensorArgument> {
         match self.arguments.get(parameter)? {
-            Argument::Tensor(argument) => Some(&argument.tensor),
-            Argument::Tensors(list) => list.get(place).map(|argument| &argument.tensor),
+            Argument::Tensor(argument) => Some(argument),
+            Argument::Tensors(list) => list.get(place),
             _ => None,
         }
     }

@@ -50,6 +50,24 @@ impl AclTensor {
         Some((usize::try_from(first).ok()?, usize::try_from(last).ok()?))
     }
 
+    /// A view of fewer entries that begins where this one does: side by side if those of this one
+    /// are. `None` where the extents are the same, or larger.
+    pub(crate) fn part(&self, dims: &[usize]) -> Option<AclTensor> {
+        let is_smaller = dims != self.dims
+            && dims.len() == self.dims.len()
+            && dims.iter().zip(&self.dims).all(|(n, most)| n <= most);
+        let strides = if self.strides == dense_strides(&self.dims) {
+            dense_strides(dims)
+        } else {
+            self.strides.clone()
+        };
+        is_smaller.then(|| AclTensor {
+            dims: dims.to_vec(),
+            strides,
+            ..self.clone()
+        })
+    }
+
     /// Whether every element has memory of its own.
     pub(crate) fn is_injective(&self) -> bool {
         let axes = self.dims.iter().zip(&self.strides);

@@ -80,7 +80,7 @@ impl ParameterKind {
             Float => "float ",
             Flag => "bool ",
             DataType => "aclDataType ",
-            Text => "char *",
+            Text => "const char *",
         }
     }
 

@@ -172,7 +172,7 @@ impl AclProcess {
         // A fill needs none, and neither do outputs without elements.
         let needs_engine = results
             .iter()
-            .any(|result| matches!(result, ResultSource::Graph(..)));
+            .any(|result| !matches!(result, ResultSource::Fill(_)));
         let graph = if needs_engine {
             let bytes = composed
                 .graph
@@ -267,8 +267,18 @@ impl AclProcess {
             .map_err(|_| ACLNN_RUNTIME_ERROR)?;
         for (write, output) in executor.operator.writes.iter().zip(&outputs) {
             let view = executor.view(write.place);
-            let written = view.and_then(|view| scatter(&self.memory, view, output));
+            let part = view.and_then(|view| view.part(output.shape().dims()));
+            let written = part
+                .as_ref()
+                .or(view)
+                .and_then(|view| scatter(&self.memory, view, output));
             written.ok_or_else(|| self.unreachable(function, executor.row, write))?;
+            // The program asks the tensor how many entries the values made.
+            if let (Some(part), Some(handle)) = (part, executor.handle(write.place))
+                && let Some(known) = self.objects().aclnn.tensors.get_mut(handle)
+            {
+                (known.dims, known.strides) = (part.dims, part.strides);
+            }
         }
         self.describe_operator(executor);
         Ok(())
