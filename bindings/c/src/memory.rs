@@ -12,7 +12,7 @@ results! {
     aclrtMalloc(devPtr: OutPointer<usize>, size: usize, policy: u32)
         => devPtr = process().malloc(size, policy)?;
     aclrtMallocAlign32(devPtr: OutPointer<usize>, size: usize, policy: u32)
-        => devPtr = process().malloc(size, policy)?;
+        => devPtr = process().malloc_aligned(size, policy)?;
     aclrtMallocCached(devPtr: OutPointer<usize>, size: usize, policy: u32)
         => devPtr = process().malloc(size, policy)?;
     aclrtMallocHost(hostPtr: OutPointer<usize>, size: usize) => hostPtr = process().malloc_host(size)?;
