@@ -16,6 +16,7 @@ MODULES = {
     "opscope.acl": "acl/__init__.pyi",
     "opscope.acl.rt": "acl/rt.pyi",
     "opscope.acl.mdl": "acl/mdl.pyi",
+    "opscope.acl.media": "acl/media.pyi",
     "opscope.acl.op": "acl/op.pyi",
     "opscope.acl.util": "acl/util.pyi",
 }

@@ -14,7 +14,18 @@ use crate::command::{self, cargo, root};
 
 const LIBRARY: &str = "libascendcl.so";
 /// Other libraries that programs name: their functions are in ours.
-const OTHER_NAMES: &[&str] = &["libascend_dump.so", "libacl_op_compiler.so"];
+const OTHER_NAMES: &[&str] = &[
+    "libascend_dump.so",
+    "libacl_op_compiler.so",
+    "libacl_cblas.so",
+    "libacl_dvpp.so",
+    "libacl_retr.so",
+    "libacl_tdt_channel.so",
+    "libacl_tdt_queue.so",
+    "libmsprofiler.so",
+    "libopapi.so",
+    "libnnopbase.so",
+];
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let [option, prefix] = arguments else {
@@ -124,6 +135,7 @@ mod tests {
                 "lib/libascend_dump.so",
                 "runtime/lib64/stub/libacl_op_compiler.so",
                 "acllib/lib64/stub/libascendcl.so",
+                "lib64/libopapi.so",
             ] {
                 let found = fs::read_to_string(prefix.join(place)).unwrap();
                 assert_eq!(found, content, "{place}");
@@ -131,6 +143,7 @@ mod tests {
         }
         for header in [
             "include/acl/acl.h",
+            "include/aclnnop/aclnn_add.h",
             "runtime/include/acl/error_codes/rt_error_codes.h",
         ] {
             assert!(prefix.join(header).is_file(), "{header}");

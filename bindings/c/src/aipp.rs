@@ -1,21 +1,14 @@
 //! Image preparation in hardware (AIPP). ONNX models have none, so there is nothing to set: every
 //! function answers `ACL_ERROR_API_NOT_SUPPORT`.
 
-use opscope_acl::{Handle, status};
+use opscope_acl::{AIPP_ADVICE, Handle};
 
-use crate::border::call;
 use crate::pointer::OutPointer;
 use crate::table::refusals;
 
-/// Returns null, because there are no such parameters.
-#[unsafe(no_mangle)]
-extern "C" fn aclmdlCreateAIPP(_batch: u64) -> Handle {
-    // The refusal is noted all the same, for `aclrtGetLastError`.
-    call(|| Err(status::API_NOT_SUPPORT));
-    0
-}
-
 refusals! {
+    because AIPP_ADVICE;
+    aclmdlCreateAIPP(u64) -> Handle;
     aclmdlDestroyAIPP(Handle);
     aclmdlGetAippDataSize(u64, OutPointer<usize>);
     aclmdlSetAIPPInputFormat(Handle, i32);

@@ -6,8 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use opscope_acl::{ExceptionCallback, ExceptionInfo, Handle, PerProcess};
 
-use crate::border::{Code, call, null, process};
-use crate::table::{codes, values};
+use crate::border::{null, process};
+use crate::layout::DeviceError;
+use crate::pointer::OutPointer;
+use crate::table::{codes, refusals, results, values};
 
 unsafe extern "C" {
     /// The C library's number of a thread, an `unsigned long`, which has 64 bits where NPUs are
@@ -23,23 +25,39 @@ codes! {
     aclrtUnSubscribeReport(thread: u64, stream: Handle)
         => process().unsubscribe_report(thread, stream);
     aclrtProcessReport(timeout_ms: i32) => process().process_report(pthread_self(), timeout_ms);
+
+    aclrtLaunchCallback(
+        callback: Option<Callback>, user_data: usize, block_type: i32, stream: Handle,
+    ) => {
+        let callback = callback.ok_or_else(|| null("aclrtLaunchCallback", "fn"))?;
+        process().launch_callback(Box::new(move || callback(user_data)), block_type, stream)
+    };
+    aclrtLaunchHostFunc(stream: Handle, function: Option<Callback>, arguments: usize) => {
+        let function = function.ok_or_else(|| null("aclrtLaunchHostFunc", "fn"))?;
+        process().launch_host_function(Box::new(move || function(arguments)), stream)
+    };
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn aclrtLaunchCallback(
-    callback: Option<Callback>,
-    user_data: usize,
-    block_type: i32,
-    stream: Handle,
-) -> Code {
-    call(|| {
-        let callback = callback.ok_or_else(|| null("aclrtLaunchCallback", "fn"))?;
-        let work = Box::new(move || callback(user_data));
-        process().launch_callback(work, block_type, stream)
-    })
+refusals! {
+    because "call aclrtLaunchHostFunc, whose functions run in a thread of the library, or \
+             aclrtSubscribeReport and aclrtLaunchCallback";
+    aclrtSubscribeHostFunc(u64, Handle);
+    aclrtProcessHostFunc(i32);
+    aclrtUnSubscribeHostFunc(u64, Handle);
 }
 
 // ---- Failures
+
+results! {
+    /// A CPU tells of no faults of its own.
+    aclrtGetErrorVerbose(device: i32, errorInfo: OutPointer<DeviceError>)
+        => errorInfo = process().check_device(device).map(|()| DeviceError::NONE)?;
+}
+
+refusals! {
+    because "a CPU tells of no fault that could be repaired";
+    aclrtRepairError(i32, usize);
+}
 
 /// Answer of getters about anything but a failure that is being shown.
 const NO_FAILURE: u32 = u32::MAX;
@@ -48,15 +66,14 @@ const NO_FAILURE: u32 = u32::MAX;
 static SHOWN: PerProcess<Mutex<HashMap<usize, ExceptionInfo>>> = PerProcess::new();
 static NEXT: AtomicUsize = AtomicUsize::new(1);
 
-#[unsafe(no_mangle)]
-extern "C" fn aclrtSetExceptionInfoCallback(callback: Option<Callback>) -> Code {
-    call(|| {
+codes! {
+    aclrtSetExceptionInfoCallback(callback: Option<Callback>) => {
         let callback = callback.map(|callback| {
             let show = move |info: &ExceptionInfo| show(callback, *info);
             Arc::new(show) as ExceptionCallback
         });
         process().set_exception_callback(callback)
-    })
+    };
 }
 
 fn show(callback: Callback, info: ExceptionInfo) {

@@ -1,16 +1,15 @@
 //! Descriptions of models' inputs and outputs.
 
 use std::ffi::c_char;
-use std::ptr;
 
 use opscope_acl::{Answer, Handle, status};
 
-use crate::border::{Code, call, null, process, value};
-use crate::kept::{forget, keep, keep_or_empty};
+use crate::border::{null, process};
+use crate::kept::forget;
 use crate::layout::{BatchSizes, HeightWidth, IoDims, IoDimsRange};
 use crate::model::bytes;
 use crate::pointer::{CText, InPointer, OutPointer};
-use crate::table::{codes, refusals, results, values};
+use crate::table::{codes, refusals, results, texts, values};
 
 /// `ACL_DT_UNDEFINED` and `ACL_FORMAT_UNDEFINED`.
 const UNDEFINED: i32 = -1;
@@ -74,7 +73,7 @@ results! {
 }
 
 refusals! {
-    /// Descriptions of an operator that failed are not kept.
+    because "nothing is kept of an operator that failed but its dump";
     aclmdlCreateAndGetOpDesc(
         u32, u32, u32, OutPointer<c_char>, usize, OutPointer<usize>, OutPointer<usize>, OutPointer<usize>, OutPointer<usize>
     );
@@ -99,16 +98,10 @@ fn require_desc(function: &'static str, desc: Handle) -> Answer<Handle> {
     Ok(desc)
 }
 
-/// There has to be room for every gear.
-#[unsafe(no_mangle)]
-extern "C" fn aclmdlGetInputDynamicDims(
-    desc: Handle,
-    _index: usize,
-    out: OutPointer<IoDims>,
-    count: usize,
-) -> Code {
-    const FUNCTION: &str = "aclmdlGetInputDynamicDims";
-    call(|| {
+codes! {
+    /// There has to be room for every gear.
+    aclmdlGetInputDynamicDims(desc: Handle, _index: usize, out: OutPointer<IoDims>, count: usize) => {
+        const FUNCTION: &str = "aclmdlGetInputDynamicDims";
         out.require(FUNCTION, "dims")?;
         let gears = process().dynamic_dims(require_desc(FUNCTION, desc)?)?;
         if count < gears.len() {
@@ -118,37 +111,18 @@ extern "C" fn aclmdlGetInputDynamicDims(
         let gears = gears.iter().map(IoDims::new).collect::<Answer<Vec<_>>>()?;
         out.set_all(gears);
         Ok(())
-    })
-}
-
-// ---- Texts
-
-#[unsafe(no_mangle)]
-extern "C" fn aclmdlGetInputNameByIndex(desc: Handle, index: usize) -> *const c_char {
-    let name = value(None, || process().input_name(desc, index));
-    keep_or_empty(desc, format!("input.{index}"), name)
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn aclmdlGetOutputNameByIndex(desc: Handle, index: usize) -> *const c_char {
-    let name = value(None, || process().output_name(desc, index));
-    keep_or_empty(desc, format!("output.{index}"), name)
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn aclmdlGetTensorRealName(desc: Handle, name: CText) -> *const c_char {
-    let name = name.name().ok().flatten().unwrap_or_default();
-    let real_name = value(None, || process().real_name(desc, name));
-    keep(desc, format!("real_name.{name}"), real_name)
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn aclmdlGetOpAttr(desc: Handle, op_name: CText, attribute: CText) -> *const c_char {
-    let (Ok(Some(op_name)), Ok(Some(attribute))) = (op_name.name(), attribute.name()) else {
-        return ptr::null();
     };
-    let text = value(None, || {
-        process().operator_attribute(desc, op_name, attribute)
-    });
-    keep(desc, format!("attribute.{attribute}.{op_name}"), text)
+}
+
+texts! {
+    aclmdlGetInputNameByIndex(desc: Handle, index: usize)
+        => process().input_name(desc, index), for desc, as format!("input.{index}"), or empty;
+    aclmdlGetOutputNameByIndex(desc: Handle, index: usize)
+        => process().output_name(desc, index), for desc, as format!("output.{index}"), or empty;
+    aclmdlGetTensorRealName(desc: Handle, name: CText)
+        => process().real_name(desc, name.name().ok()??), for desc,
+        as format!("real_name.{}", name.lossy()), or null;
+    aclmdlGetOpAttr(desc: Handle, op_name: CText, attribute: CText)
+        => process().operator_attribute(desc, op_name.name().ok()??, attribute.name().ok()??),
+        for desc, as format!("attribute.{}.{}", attribute.lossy(), op_name.lossy()), or null;
 }

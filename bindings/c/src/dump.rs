@@ -7,11 +7,10 @@ use std::sync::Arc;
 
 use opscope_acl::{DumpCallback, ExceptionTensor, FilePiece};
 
-use crate::border::{Code, call, process, value};
-use crate::kept::keep;
+use crate::border::process;
 use crate::layout::{DumpChunk, ExceptionTensorInfo};
 use crate::pointer::{CText, InPointer, OutPointer};
-use crate::table::codes;
+use crate::table::{actions, codes, texts};
 
 /// The most bytes of a file that one chunk carries.
 const CHUNK_BYTES_MAX: usize = 16 << 20;
@@ -29,20 +28,21 @@ codes! {
 
 type Callback = extern "C" fn(*const DumpChunk, i32) -> i32;
 
-#[unsafe(no_mangle)]
-extern "C" fn acldumpRegCallback(callback: Option<Callback>, flag: i32) -> Code {
-    call(|| {
+codes! {
+    acldumpRegCallback(callback: Option<Callback>, flag: i32) => {
         let callback = callback.map(|callback| {
             let pass_on = move |chunk: &FilePiece<'_>| pass_on(callback, chunk);
             Arc::new(pass_on) as DumpCallback
         });
         process().register_callback(callback, flag)
-    })
+    };
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn acldumpUnregCallback() {
-    value((), || process().unregister_callback());
+actions! {
+    acldumpUnregCallback() => {
+        process().unregister_callback();
+        Ok(())
+    };
 }
 
 /// Hands a piece of a file to C, in as many chunks as it takes. Answers with the first number that
@@ -99,33 +99,27 @@ impl AlignedChunk {
 
 // ---- Places
 
-#[unsafe(no_mangle)]
-extern "C" fn acldumpGetPath(kind: i32) -> *const c_char {
-    let path = value(None, || process().dump_path(kind));
-    keep(0, format!("dump_path.{kind}"), path)
+texts! {
+    acldumpGetPath(kind: i32)
+        => process().dump_path(kind), for 0, as format!("dump_path.{kind}"), or null;
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn acldumpGetExceptionInfoPath(path: OutPointer<c_char>, size: usize) -> Code {
-    call(|| {
+codes! {
+    acldumpGetExceptionInfoPath(path: OutPointer<c_char>, size: usize) => {
         if path.is_null() {
             return Err(process().null_pointer("acldumpGetExceptionInfoPath", "path"));
         }
         let text = process().exception_info_path(size)?;
         path.set_text(&text, size)
-    })
+    };
 }
 
 // ---- Tensors of operators that fail
 
-#[unsafe(no_mangle)]
-extern "C" fn acldumpSaveExceptionInfo(
-    file_name: CText,
-    user_tag: CText,
-    tensors: InPointer<ExceptionTensorInfo>,
-    n_tensors: usize,
-) -> Code {
-    call(|| {
+codes! {
+    acldumpSaveExceptionInfo(
+        file_name: CText, user_tag: CText, tensors: InPointer<ExceptionTensorInfo>, n_tensors: usize,
+    ) => {
         let file_name = file_name.path().map(Path::to_string_lossy);
         let user_tag = user_tag.name()?;
         let list = if tensors.is_null() {
@@ -135,7 +129,7 @@ extern "C" fn acldumpSaveExceptionInfo(
             Some(list.into_iter().map(tensor).collect::<Vec<_>>())
         };
         process().save_exception_info(file_name.as_deref(), user_tag, list.as_deref())
-    })
+    };
 }
 
 fn tensor(info: ExceptionTensorInfo) -> ExceptionTensor {

@@ -23,18 +23,13 @@ impl IoDims {
     /// `STORAGE_OVER_LIMIT` for more axes than there is room for.
     pub(crate) fn new(dims: &NamedDims) -> Answer<IoDims> {
         let mut out = IoDims {
-            name: [0; NAME_SIZE],
+            name: filled(&dims.name),
             count: dims.dims.len(),
             dims: [0; AXES_MAX],
         };
         let room = out.dims.get_mut(..dims.dims.len());
         let room = room.ok_or(status::STORAGE_OVER_LIMIT)?;
         room.copy_from_slice(&dims.dims);
-        // The last byte stays 0.
-        let name = dims.name.bytes().take(NAME_SIZE - 1);
-        for (to, byte) in out.name.iter_mut().zip(name) {
-            *to = byte.cast_signed() as c_char;
-        }
         Ok(out)
     }
 
@@ -146,6 +141,69 @@ pub(crate) struct ExceptionTensorInfo {
     pub(crate) origin_shape: [u64; 25],
 }
 
+/// `aclrtErrorInfo`
+#[repr(C)]
+pub(crate) struct DeviceError {
+    try_repair: u8,
+    has_detail: u8,
+    reserved: [u8; 2],
+    kind: i32,
+    n_addresses: usize,
+    /// An address, a length and 14 reserved words each.
+    addresses: [[usize; 16]; 20],
+}
+
+impl DeviceError {
+    /// `ACL_RT_NO_ERROR`
+    pub(crate) const NONE: DeviceError = DeviceError {
+        try_repair: 0,
+        has_detail: 0,
+        reserved: [0; 2],
+        kind: 0,
+        n_addresses: 0,
+        addresses: [[0; 16]; 20],
+    };
+}
+
+/// `aclCANNPackageVersion`
+#[repr(C)]
+pub(crate) struct PackageVersion {
+    version: [c_char; PackageVersion::VERSION_SIZE],
+    major: [c_char; 64],
+    minor: [c_char; 64],
+    release: [c_char; 64],
+    patch: [c_char; 64],
+    reserved: [c_char; 128],
+}
+
+impl PackageVersion {
+    /// Bytes of a version's text, with its NUL.
+    pub(crate) const VERSION_SIZE: usize = 128;
+
+    pub(crate) fn new(version: &str) -> PackageVersion {
+        let mut parts = version.split('.');
+        let mut part = || filled(parts.next().unwrap_or_default());
+        PackageVersion {
+            version: filled(version),
+            major: part(),
+            minor: part(),
+            release: part(),
+            patch: part(),
+            reserved: [0; 128],
+        }
+    }
+}
+
+/// A text and at least one NUL.
+fn filled<const N: usize>(text: &str) -> [c_char; N] {
+    let mut out = [0; N];
+    // The last byte stays 0.
+    for (to, byte) in out.iter_mut().zip(text.bytes().take(N - 1)) {
+        *to = byte.cast_signed() as c_char;
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use std::mem::{offset_of, size_of};
@@ -164,6 +222,8 @@ mod tests {
         assert_eq!(DumpChunk::DATA, 4116);
         assert_eq!(offset_of!(DumpChunk, offset), 4104);
         assert_eq!(size_of::<ExceptionTensorInfo>(), 456);
+        assert_eq!(size_of::<DeviceError>(), 8 + 8 + 20 * 128);
+        assert_eq!(size_of::<PackageVersion>(), 128 + 4 * 64 + 128);
         assert_eq!(offset_of!(ExceptionTensorInfo, shape), 56);
     }
 
@@ -176,6 +236,23 @@ mod tests {
         let out = IoDims::new(&dims).unwrap();
         assert_eq!(out.name.iter().position(|&byte| byte == 0), Some(127));
         assert_eq!(out.dims(), Ok(&[1, -1][..]));
+    }
+
+    #[test]
+    fn a_version_is_given_whole_and_in_parts() {
+        let version = PackageVersion::new("8.5.0");
+        let text = |field: &[c_char]| -> String {
+            let bytes = field.iter().take_while(|&&byte| byte != 0);
+            bytes.map(|&byte| char::from(byte as u8)).collect()
+        };
+        assert_eq!(text(&version.version), "8.5.0");
+        let parts = [
+            &version.major,
+            &version.minor,
+            &version.release,
+            &version.patch,
+        ];
+        assert_eq!(parts.map(|part| text(part)), ["8", "5", "0", ""]);
     }
 
     #[test]

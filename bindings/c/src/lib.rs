@@ -15,17 +15,22 @@
     reason = "names, exported symbols and parameters are the interface's"
 )]
 
+mod aclnn;
+mod aclnn_objects;
 mod aipp;
+mod blas;
 mod border;
 mod callback;
 mod data;
 mod description;
+mod device_only;
 mod dump;
 mod execution;
 mod kept;
 mod layout;
 mod life_cycle;
 mod log;
+mod media;
 mod memory;
 mod model;
 mod op;

@@ -1,11 +1,16 @@
 //! The process: setting up, ending, errors, versions.
 
+use std::cmp::Ordering;
 use std::ffi::c_char;
+use std::ptr;
 
-use crate::border::{Code, last_failure, process, take_last_failure, value};
+use opscope_acl::{Answer, status};
+
+use crate::border::{Code, SUCCESS, last_failure, process, take_last_failure};
 use crate::kept::keep_report;
+use crate::layout::PackageVersion;
 use crate::pointer::{CText, OutPointer};
-use crate::table::codes;
+use crate::table::{codes, results, values};
 
 /// Major, minor and patch number of the API that the headers follow.
 const VERSION: (i32, i32, i32) = (1, 17, 0);
@@ -29,18 +34,75 @@ codes! {
     };
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn aclGetRecentErrMsg() -> *const c_char {
-    let report = value(None, || process().recent_error());
-    keep_report(report)
+// ---- Packages
+
+/// The release whose interface the headers follow, as a text and as the vendor weighs its parts.
+const PACKAGE_VERSION: &str = "8.5.0";
+const PACKAGE_VERSION_NUMBER: i32 = 80_500_000;
+/// The packages that this library stands in for, in the order of `aclCANNPackageName`. Drivers and
+/// firmware, which come after them, are those of a device.
+const PACKAGES: &[&str] = &[
+    "cann",
+    "runtime",
+    "compiler",
+    "hccl",
+    "toolkit",
+    "opp",
+    "opp_kernel",
+];
+
+codes! {
+    aclsysGetVersionStr(package: CText, version: OutPointer<c_char>) => {
+        check_package("aclsysGetVersionStr", package)?;
+        version.require("aclsysGetVersionStr", "versionStr")?;
+        version.set_text(PACKAGE_VERSION, PackageVersion::VERSION_SIZE)
+    };
+    aclGetCannAttributeList(list: OutPointer<*const i32>, count: OutPointer<usize>) => {
+        list.require("aclGetCannAttributeList", "cannAttrList")?;
+        count.require("aclGetCannAttributeList", "num")?;
+        list.set(ATTRIBUTES.as_ptr());
+        count.set(ATTRIBUTES.len());
+        Ok(())
+    };
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn aclrtPeekAtLastError(_level: i32) -> Code {
-    last_failure()
+results! {
+    aclsysGetVersionNum(package: CText, versionNum: OutPointer<i32>)
+        => versionNum = check_package(FUNCTION, package).map(|()| PACKAGE_VERSION_NUMBER)?;
+    aclsysGetCANNVersion(name: i32, version: OutPointer<PackageVersion>) => version = {
+        let index = usize::try_from(name).map_err(|_| status::INVALID_PARAM)?;
+        match index.cmp(&PACKAGES.len()) {
+            Ordering::Less => PackageVersion::new(PACKAGE_VERSION),
+            // The driver is known, and not there.
+            Ordering::Equal => return Err(status::INVALID_FILE),
+            Ordering::Greater => return Err(status::INVALID_PARAM),
+        }
+    };
+    aclGetCannAttribute(attribute: i32, value: OutPointer<i32>) => value = {
+        if !ATTRIBUTE_RANGE.contains(&attribute) {
+            return Err(status::INVALID_PARAM);
+        }
+        i32::from(ATTRIBUTES.contains(&attribute))
+    };
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn aclrtGetLastError(_level: i32) -> Code {
-    take_last_failure()
+/// `ACL_CANN_ATTR_INF_NAN` and `ACL_CANN_ATTR_BF16`: infinities and NaN are computed with, and
+/// bfloat16 is.
+static ATTRIBUTES: [i32; 2] = [0, 1];
+/// All that have a name; the third is compiling operators at run time.
+const ATTRIBUTE_RANGE: std::ops::RangeInclusive<i32> = 0..=2;
+
+/// A name is found with hyphens for underscores too, as the vendor's library finds it.
+fn check_package(function: &'static str, package: CText) -> Answer {
+    let package = package.require_name(function, "pkgName")?.replace('-', "_");
+    if PACKAGES.contains(&package.as_str()) {
+        return Ok(());
+    }
+    Err(status::INVALID_FILE)
+}
+
+values! {
+    aclGetRecentErrMsg() -> *const c_char => keep_report(process().recent_error()), or ptr::null();
+    aclrtPeekAtLastError(_level: i32) -> Code => last_failure(), or SUCCESS;
+    aclrtGetLastError(_level: i32) -> Code => take_last_failure(), or SUCCESS;
 }

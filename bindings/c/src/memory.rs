@@ -12,13 +12,37 @@ results! {
     aclrtMalloc(devPtr: OutPointer<usize>, size: usize, policy: u32)
         => devPtr = process().malloc(size, policy)?;
     aclrtMallocAlign32(devPtr: OutPointer<usize>, size: usize, policy: u32)
-        => devPtr = process().malloc(size, policy)?;
+        => devPtr = process().malloc_aligned(size, policy)?;
     aclrtMallocCached(devPtr: OutPointer<usize>, size: usize, policy: u32)
         => devPtr = process().malloc(size, policy)?;
     aclrtMallocHost(hostPtr: OutPointer<usize>, size: usize) => hostPtr = process().malloc_host(size)?;
+
+    // What a configuration asks for, such as a device, is the same for all memory here.
+    aclrtMallocWithCfg(devPtr: OutPointer<usize>, size: usize, policy: u32, _config: usize)
+        => devPtr = process().malloc(size, policy)?;
+    aclrtMallocForTaskScheduler(devPtr: OutPointer<usize>, size: usize, policy: u32, _config: usize)
+        => devPtr = process().malloc(size, policy)?;
+    aclrtMallocHostWithCfg(ptr: OutPointer<usize>, size: u64, _config: usize) => ptr = {
+        let size = usize::try_from(size).map_err(|_| status::INVALID_PARAM)?;
+        process().malloc_host(size)?
+    };
+
+    // The device reads the host's memory where it is.
+    aclrtHostRegister(address: usize, size: u64, kind: i32, devPtr: OutPointer<usize>) => devPtr = {
+        if !matches!(kind, 0 | 4 | 8) {
+            return Err(status::INVALID_PARAM);
+        }
+        check_host(FUNCTION, address, size)?;
+        address
+    };
+    aclrtHostGetDevicePointer(address: usize, pDevice: OutPointer<usize>, _flags: u32)
+        => pDevice = check_host(FUNCTION, address, 1).map(|()| address)?;
 }
 
 codes! {
+    aclrtHostRegisterV2(address: usize, size: u64, _flags: u32)
+        => check_host("aclrtHostRegisterV2", address, size);
+    aclrtHostUnregister(address: usize) => check_host("aclrtHostUnregister", address, 1);
     aclrtFree(address: usize) => process().free(address);
     aclrtFreeHost(address: usize) => process().free_host(address);
     aclrtMemFlush(address: usize, size: usize) => check_range("aclrtMemFlush", address, size);
@@ -54,6 +78,16 @@ codes! {
         n_total.set(total);
         Ok(())
     };
+}
+
+fn check_host(function: &'static str, address: usize, size: u64) -> Answer {
+    if address == 0 {
+        return Err(null(function, "ptr"));
+    }
+    if size == 0 {
+        return Err(status::INVALID_PARAM);
+    }
+    Ok(())
 }
 
 /// There is no cache of a device to write back.

@@ -5,7 +5,7 @@
 
 use opscope_acl::{Answer, ConfigValue, Handle, status};
 
-use crate::border::{Code, call, process};
+use crate::border::process;
 use crate::pointer::{CText, InPointer, OutPointer};
 use crate::table::{codes, refusals, results, values};
 
@@ -37,6 +37,7 @@ results! {
 }
 
 refusals! {
+    because "queues belong to a device; load the model with aclmdlLoadFromFile and give it datasets";
     // Queues between models are a device's.
     aclmdlLoadFromFileWithQ(CText, OutPointer<u32>, InPointer<u32>, usize, InPointer<u32>, usize);
     aclmdlLoadFromMemWithQ(InPointer<u8>, usize, OutPointer<u32>, InPointer<u32>, usize, InPointer<u32>, usize);
@@ -88,14 +89,8 @@ fn store_sizes(
     Ok(())
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn aclmdlSetConfigOpt(
-    handle: Handle,
-    option: i32,
-    value: InPointer<u8>,
-    size: usize,
-) -> Code {
-    call(|| {
+codes! {
+    aclmdlSetConfigOpt(handle: Handle, option: i32, value: InPointer<u8>, size: usize) => {
         value.require("aclmdlSetConfigOpt", "attrValue")?;
         let bytes = value.bytes(size)?;
         let value = match option {
@@ -112,7 +107,7 @@ extern "C" fn aclmdlSetConfigOpt(
             _ => ConfigValue::Number(word(bytes)? as u64),
         };
         process().set_config_option(handle, option, value)
-    })
+    };
 }
 
 fn word(bytes: &[u8]) -> Answer<usize> {

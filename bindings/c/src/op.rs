@@ -9,7 +9,7 @@ use opscope_acl::{Answer, Handle, PerProcess, status};
 
 use crate::border::{Code, call, count, null, process};
 use crate::pointer::{CText, InPointer, OutPointer};
-use crate::table::{codes, refusals, results, values};
+use crate::table::{actions, codes, refusals, results, values};
 
 /// The number behind the last of `aclCompileOpt`.
 const OPTIONS_END: i32 = 17;
@@ -109,10 +109,14 @@ values! {
 }
 
 refusals! {
-    // Compiled operators and shape inference are a device's.
-    aclopLoad(InPointer<u8>, usize);
+    because "call aclopCast or aclopCreateHandle with `Cast`, and give outputs their shapes";
     aclopCreateHandleForCast(Handle, Handle, u8, OutPointer<Handle>);
     aclopInferShape(CText, i32, InPointer<Handle>, InPointer<Handle>, i32, InPointer<Handle>, Handle);
+}
+
+refusals! {
+    because "it takes machine code of an NPU; operators run by their ONNX or Ascend names";
+    aclopLoad(InPointer<u8>, usize);
     aclopUpdateParams(CText, i32, InPointer<Handle>, i32, InPointer<Handle>, Handle);
     aclopCreateKernel(CText, CText, CText, usize, i32, i32, usize);
     aclopRegisterCompileFunc(CText, usize);
@@ -121,9 +125,8 @@ refusals! {
     aclopSetKernelWorkspaceSizes(usize, i32, InPointer<usize>);
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn aclopDestroyHandle(handle: Handle) {
-    call(|| process().destroy_op_handle(handle));
+actions! {
+    aclopDestroyHandle(handle: Handle) => process().destroy_op_handle(handle);
 }
 
 /// Descriptions or buffers of the inputs or the outputs of an operator, none of them null.

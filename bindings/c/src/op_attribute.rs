@@ -4,7 +4,7 @@ use opscope_acl::{Answer, AttributeValue, Handle, status};
 
 use crate::border::{Code, call, count, null, process};
 use crate::pointer::{CText, InPointer};
-use crate::table::values;
+use crate::table::{actions, values};
 
 /// Functions that set an attribute, whose handle and name come first:
 /// `name(the other parameters) => value;`
@@ -49,9 +49,8 @@ attributes! {
         => AttributeValue::IntLists(lists(FUNCTION, n, counts, values)?);
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn aclopDestroyAttr(attributes: Handle) {
-    call(|| process().destroy_op_attr(attributes));
+actions! {
+    aclopDestroyAttr(attributes: Handle) => process().destroy_op_attr(attributes);
 }
 
 /// Both numbers that C has for a truth value.

@@ -1,13 +1,10 @@
 //! Devices, contexts, streams and events.
 
-use std::ffi::c_char;
-
 use opscope_acl::{Answer, Handle, status};
 
-use crate::border::{process, value};
-use crate::kept::keep;
+use crate::border::process;
 use crate::pointer::OutPointer;
-use crate::table::{codes, results};
+use crate::table::{codes, refusals, results, texts};
 
 // ---- Devices
 
@@ -25,18 +22,54 @@ codes! {
     aclrtSetOpWaitTimeout(_timeout_s: u32) => Ok(());
     /// Operators have no time limit here.
     aclrtSetOpExecuteTimeOut(_timeout_s: u32) => Ok(());
+    /// Operators have no time limit here.
+    aclrtSetOpExecuteTimeOutWithMs(_timeout_ms: u32) => Ok(());
+    aclrtDeviceGetStreamPriorityRange(least: OutPointer<i32>, greatest: OutPointer<i32>) => {
+        least.require("aclrtDeviceGetStreamPriorityRange", "leastPriority")?;
+        greatest.require("aclrtDeviceGetStreamPriorityRange", "greatestPriority")?;
+        // Streams run what they are given at once, so none comes before another.
+        least.set(0);
+        greatest.set(0);
+        Ok(())
+    };
 }
 
 results! {
     aclrtGetDevice(deviceId: OutPointer<i32>) => deviceId = process().device()?;
     aclrtGetDeviceCount(count: OutPointer<u32>) => count = process().n_devices();
     aclrtGetRunMode(runMode: OutPointer<i32>) => runMode = process().run_mode();
+    /// The CPU works as long as it runs this.
+    aclrtQueryDeviceStatus(device: i32, deviceStatus: OutPointer<i32>)
+        => deviceStatus = process().check_device(device).map(|()| 0)?;
+    aclrtGetDeviceInfo(device: u32, attribute: i32, value: OutPointer<i64>)
+        => value = process().device_info(device, attribute)?;
+    /// Both features are ways to change or queue tasks of a device.
+    aclrtGetDeviceCapability(device: i32, feature: i32, value: OutPointer<i32>) => value = {
+        process().check_device(device)?;
+        if !matches!(feature, 1 | 21) {
+            return Err(status::INVALID_PARAM);
+        }
+        0
+    };
+    /// There is one device, and none beside it.
+    aclrtDeviceCanAccessPeer(canAccessPeer: OutPointer<i32>, device: i32, peer: i32)
+        => canAccessPeer = {
+            process().check_device(device)?;
+            process().check_device(peer)?;
+            0
+        };
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn aclrtGetSocName() -> *const c_char {
-    let name = value(None, || Some(process().soc_name().to_owned()));
-    keep(0, "soc_name".to_owned(), name)
+refusals! {
+    because "there is one device, the CPU: no other one to reach, and no use of it to tell";
+    aclrtDeviceEnablePeerAccess(i32, u32);
+    aclrtDeviceDisablePeerAccess(i32);
+    aclrtGetDeviceUtilizationRate(i32, usize);
+}
+
+texts! {
+    aclrtGetSocName()
+        => Some(process().soc_name().to_owned()), for 0, as "soc_name".to_owned(), or null;
 }
 
 // ---- Contexts
@@ -62,6 +95,10 @@ codes! {
         => process().synchronize_stream_with_timeout(stream, timeout_ms);
     aclrtStreamWaitEvent(stream: Handle, event: Handle)
         => process().stream_wait_event(stream, event);
+    aclrtStreamWaitEventWithTimeout(stream: Handle, event: Handle, timeout_ms: i32)
+        => check_timeout(timeout_ms).and_then(|()| process().stream_wait_event(stream, event));
+    aclrtStreamWaitEventWithFlag(stream: Handle, event: Handle, flag: u32)
+        => check_event_flag(flag).and_then(|()| process().stream_wait_event(stream, event));
     /// Nothing follows a task that failed in either mode, because a call returns its failure.
     aclrtSetStreamFailureMode(stream: Handle, mode: u64) => {
         if mode > 1 {
@@ -76,6 +113,28 @@ results! {
     aclrtCreateStreamWithConfig(stream: OutPointer<Handle>, priority: u32, flag: u32)
         => stream = process().create_stream_with_config(priority, flag)?;
     aclrtStreamQuery(stream: Handle, status: OutPointer<i32>) => status = i32::from(!is_idle(stream)?);
+    aclrtCtxGetCurrentDefaultStream(stream: OutPointer<Handle>) => stream = process().default_stream()?;
+    aclrtStreamGetPriority(stream: Handle, priority: OutPointer<u32>)
+        => priority = process().stream_priority_and_flags(stream)?.0;
+    aclrtStreamGetFlags(stream: Handle, flags: OutPointer<u32>)
+        => flags = process().stream_priority_and_flags(stream)?.1;
+}
+
+// ---- Overflows
+
+codes! {
+    aclrtGetOverflowStatus(address: usize, size: usize, stream: Handle)
+        => process().store_overflow_status(address, size, stream);
+    aclrtResetOverflowStatus(stream: Handle) => process().reset_overflow_status(stream);
+    aclrtSetStreamOverflowSwitch(stream: Handle, switch: u32)
+        => process().set_stream_overflow_switch(stream, switch);
+    aclrtSetDeviceSatMode(mode: i32) => process().set_overflow_mode(mode);
+}
+
+results! {
+    aclrtGetStreamOverflowSwitch(stream: Handle, flag: OutPointer<u32>)
+        => flag = process().stream_overflow_switch(stream)?;
+    aclrtGetDeviceSatMode(mode: OutPointer<i32>) => mode = process().overflow_mode()?;
 }
 
 /// Whether a stream has nothing left to do. Only waiting callbacks can keep it busy.
@@ -97,11 +156,21 @@ fn check_timeout(timeout_ms: i32) -> Answer {
     }
 }
 
+/// An event is recorded and waited for the same way within a captured graph and outside of one.
+fn check_event_flag(flag: u32) -> Answer {
+    if flag > 1 {
+        return Err(status::INVALID_PARAM);
+    }
+    Ok(())
+}
+
 // ---- Events
 
 codes! {
     aclrtDestroyEvent(event: Handle) => process().destroy_event(event);
     aclrtRecordEvent(event: Handle, stream: Handle) => process().record_event(event, stream);
+    aclrtRecordEventWithFlag(event: Handle, stream: Handle, flag: u32)
+        => check_event_flag(flag).and_then(|()| process().record_event(event, stream));
     /// An event that has happened stays recorded until the next record: nothing waits for an event
     /// here.
     aclrtResetEvent(event: Handle, stream: Handle)

@@ -1,13 +1,11 @@
 //! Numbers and descriptions of tensors.
 
-use std::ffi::c_char;
-
 use opscope_acl::{Answer, Handle, data_type_size, float_to_float16, float16_to_float, status};
 
-use crate::border::{call, count, process, value};
-use crate::kept::{forget, keep_or_empty};
+use crate::border::{count, process};
+use crate::kept::forget;
 use crate::pointer::{CText, InPointer, N_DIMS_MAX, OutPointer};
-use crate::table::{codes, refusals, results, values};
+use crate::table::{actions, codes, refusals, results, texts, values};
 
 /// `ACL_DT_UNDEFINED` and `ACL_FORMAT_UNDEFINED`.
 const UNDEFINED: i32 = -1;
@@ -93,23 +91,20 @@ codes! {
 }
 
 refusals! {
+    because "describe the tensor anew in the other format";
     aclTransTensorDescFormat(Handle, i32, OutPointer<Handle>);
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn aclDestroyTensorDesc(desc: Handle) {
-    call(|| process().destroy_tensor_desc(desc).map(|()| forget(desc)));
+actions! {
+    aclDestroyTensorDesc(desc: Handle)
+        => process().destroy_tensor_desc(desc).map(|()| forget(desc));
+    aclSetTensorDescName(desc: Handle, name: CText)
+        => process().set_tensor_desc_name(desc, name.name()?.unwrap_or_default());
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn aclSetTensorDescName(desc: Handle, name: CText) {
-    call(|| process().set_tensor_desc_name(desc, name.name()?.unwrap_or_default()));
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn aclGetTensorDescName(desc: Handle) -> *const c_char {
-    let name = value(None, || process().tensor_desc_name(desc));
-    keep_or_empty(desc, "name".to_owned(), name)
+texts! {
+    aclGetTensorDescName(desc: Handle)
+        => process().tensor_desc_name(desc), for desc, as "name".to_owned(), or empty;
 }
 
 fn create(data_type: i32, n_dims: i32, dims: InPointer<i64>, format: i32) -> Option<Handle> {

@@ -19,6 +19,16 @@ fn callbacks_run_between_tasks() {
 }
 
 #[test]
+fn functions_of_the_program_run_in_the_order_of_their_stream() {
+    Program::compile("host_function.c").run::<&str>(&[]);
+}
+
+#[test]
+fn media_functions_work_or_say_what_to_use() {
+    Program::compile("media.c").run::<&str>(&[]);
+}
+
+#[test]
 fn logged_lines_carry_their_arguments() {
     let said = Program::compile("app_log.c").run::<&str>(&[]);
     let lines: Vec<&str> = said.stderr.lines().collect();
@@ -234,7 +244,131 @@ mod with_an_engine {
         assert_eq!(said.stdout, "11 22 33 44\n110 22 33 44\n");
     }
 
+    /// The lines that `aclnn.c` prints.
+    const ADDED: &str = "add 11 42 23 54 35 66\nagain 20 60 50 90 80 120\n\
+                         divided 2 1.5 2.5 1.8 2.66667 2\n";
+
+    #[test]
+    fn operators_of_two_stages_run_and_are_dumped() {
+        let program = Program::compile("aclnn.c");
+        assert_eq!(program.run::<&str>(&[]).stdout, ADDED);
+        let dump = r#""dump_list":[],"dump_op_switch":"on","dump_mode":"all""#;
+        let (config, dir) = config(&program, "tensors", dump);
+        assert_eq!(program.run(&[&config]).stdout, ADDED);
+        let mut dumped = names(&dir);
+        dumped.sort();
+        assert_eq!(dumped, ["Add.Add_0", "Add.Add_1", "Add.Add_2", "Div.Div_0"]);
+        for entry in dump::list(&dir).entries {
+            let file = DumpFile::open(&entry.path).expect("a file of the dump");
+            let sides: Vec<_> = file.tensors().map(|tensor| tensor.kind).collect();
+            let (input, output) = (PayloadKind::Input, PayloadKind::Output);
+            assert_eq!(sides, [input, input, output], "{}", entry.path.display());
+        }
+    }
+
+    /// The names of files below a directory, sorted, without what follows the operator.
+    fn files(dir: &Path) -> Vec<String> {
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir(dir).expect("a directory") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                names.extend(files(&path));
+            } else if let Some(name) = path.file_name() {
+                let name = name.to_string_lossy();
+                names.push(name.split(".65535").next().unwrap_or_default().to_owned());
+            }
+        }
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn operators_of_two_stages_leave_statistics_and_failures() {
+        let program = Program::compile("aclnn.c");
+        let dump = r#""dump_list":[],"dump_op_switch":"on","dump_data":"stats""#;
+        let (stats, dir) = config(&program, "stats", dump);
+        assert_eq!(program.run(&[&stats]).stdout, ADDED);
+        let names = ["Add.Add_0", "Add.Add_1", "Add.Add_2", "Div.Div_0"];
+        let found = files(&dir);
+        let found: Vec<_> = found.iter().filter(|name| *name != "run.json").collect();
+        assert_eq!(found, names.map(str::to_owned).iter().collect::<Vec<_>>());
+        let scene = r#""dump_scene":"lite_exception""#;
+        let (scene, dir) = config(&program, "failures", scene);
+        assert_eq!(program.run(&[&scene]).stdout, ADDED);
+        assert_eq!(files(&dir), ["exception_info"]);
+    }
+
+    #[test]
+    fn operators_of_two_stages_are_described_once_for_each_shape() {
+        let program = Program::compile("aclnn.c");
+        let dump = r#""dump_list":[],"dump_op_switch":"off""#;
+        let (config, dir) = config(&program, "described", dump);
+        let described = dir.join("operators");
+        let described_text = described.display().to_string();
+        assert_eq!(program.run(&[&config, &described_text]).stdout, ADDED);
+        let mut types = Vec::new();
+        for entry in std::fs::read_dir(&described).expect("the directory that the program named") {
+            let text = std::fs::read_to_string(entry.expect("an entry").path());
+            let found: serde_json::Value =
+                serde_json::from_str(&text.expect("a text")).expect("JSON");
+            assert_eq!(found["outputs"][0]["shape"], serde_json::json!([3, 2]));
+            assert_eq!(found["inputs"][1]["strides"], serde_json::json!([1, 3]));
+            types.push(found["function"].as_str().unwrap_or_default().to_owned());
+        }
+        types.sort();
+        // Three additions of the same types, shapes and numbers are one.
+        assert_eq!(types, ["aclnnAdd", "aclnnInplaceDiv"]);
+    }
+
+    #[test]
+    fn misused_objects_of_operators_give_codes() {
+        let program = Program::compile("aclnn_fuzz.c");
+        for seed in 0..12 {
+            let said = program.run(&[&seed.to_string()]).stdout;
+            let counts: Vec<u32> = said
+                .split_whitespace()
+                .map(|n| n.parse().expect("a count"))
+                .collect();
+            assert!(
+                counts.len() == 2 && counts.iter().all(|&n| n > 100),
+                "{seed}: {said}"
+            );
+        }
+    }
+
     /// Runs `configured.c` on a configuration, in which `@` stands for the directory of the dump.
+    #[test]
+    fn calls_in_any_order_give_codes() {
+        let program = Program::compile("random_calls.c");
+        for seed in ["1", "2", "3"] {
+            program.run(&[seed, "3000"]);
+        }
+    }
+
+    #[test]
+    fn products_of_matrices_are_exact_and_dumped() {
+        let program = Program::compile("gemm.c");
+        let (config, dump) = config(&program, "products", r#""dump_op_switch": "on""#);
+        program.run(&[config]);
+        let names = names(&dump);
+        // Five pairs of types in four transpositions, and two vectors.
+        assert_eq!(names.len(), 22, "{names:?}");
+        assert!(
+            names.iter().all(|name| name.contains("GEMM.GEMM_")),
+            "{names:?}"
+        );
+    }
+
+    #[test]
+    fn the_overflow_status_is_that_of_operators_since_the_reset() {
+        let program = Program::compile("overflow_status.c");
+        program.run::<&str>(&[]);
+        // A dump of values sees the operators too, and the status has to be the same.
+        let (config, dump) = config(&program, "values", r#""dump_op_switch": "on""#);
+        program.run(&[config]);
+        assert!(!names(&dump).is_empty(), "nothing was dumped");
+    }
+
     fn configured(config: &str, index: &str, before: &str) -> (std::process::Output, Program) {
         let program = Program::compile("configured.c");
         let dump = program.dir().join("dump");

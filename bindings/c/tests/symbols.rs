@@ -48,13 +48,19 @@ fn exported() -> BTreeSet<String> {
 }
 
 fn header_texts() -> Vec<String> {
-    let dir = headers().join("acl");
-    let files = std::fs::read_dir(dir).expect("the headers are there");
-    let paths = files.map(|entry| entry.expect("a header").path());
-    paths
-        .filter(|path: &std::path::PathBuf| path.is_file())
-        .map(|path| std::fs::read_to_string(path).expect("a header is text"))
-        .collect()
+    let mut texts = Vec::new();
+    let mut dirs = vec![headers()];
+    while let Some(dir) = dirs.pop() {
+        for entry in std::fs::read_dir(dir).expect("the headers are there") {
+            let path = entry.expect("a header").path();
+            if path.is_dir() {
+                dirs.push(path);
+            } else {
+                texts.push(std::fs::read_to_string(path).expect("a header is text"));
+            }
+        }
+    }
+    texts
 }
 
 #[test]
@@ -100,6 +106,8 @@ acldumpChunk.offset 4104
 acldumpChunk.dataBuf 4116
 acldumpTensorInfo 456
 acldumpTensorInfo.shape 56
+aclrtErrorInfo 2576
+aclCANNPackageVersion 512
 aclDataType 4
 aclrtMemMallocPolicy 4
 ";
@@ -117,16 +125,27 @@ fn structures_lie_in_c_as_they_do_in_the_library() {
 fn each_header_compiles_alone_without_warnings() {
     let dir = tempfile::tempdir().expect("a directory for sources");
     let names = [
-        "acl.h",
-        "acl_base.h",
-        "acl_rt.h",
-        "acl_mdl.h",
-        "acl_op.h",
-        "acl_op_compiler.h",
-        "acl_dump.h",
+        "acl/acl.h",
+        "acl/acl_base.h",
+        "acl/acl_rt.h",
+        "acl/acl_mdl.h",
+        "acl/acl_op.h",
+        "acl/acl_op_compiler.h",
+        "acl/acl_dump.h",
+        "acl/acl_prof.h",
+        "acl/acl_tdt.h",
+        "acl/acl_tdt_queue.h",
+        "acl/ops/acl_cblas.h",
+        "acl/ops/acl_dvpp.h",
+        "acl/ops/acl_fv.h",
+        "aclnn/acl_meta.h",
+        "aclnn/aclnn_base.h",
+        // Those of operators are all made in the same way.
+        "aclnnop/aclnn_add.h",
+        "aclnnop/aclnn_reduce_sum.h",
     ];
     for name in names {
-        let source = format!("#include \"acl/{name}\"\nint main(void) {{ return 0; }}\n");
+        let source = format!("#include \"{name}\"\nint main(void) {{ return 0; }}\n");
         compile_only("gcc", &["c99", "c11"], &dir.path().join("t.c"), &source);
         compile_only(
             "g++",

@@ -59,6 +59,7 @@ expected!(
     u64: "a whole number of 64 bits that is not negative",
     u16: "a whole number of 16 bits that is not negative",
     f32: "a number",
+    f64: "a number",
     WordArg: "a whole number",
     ByteArg: "a whole number or a truth value",
     TextArg: "a text",

@@ -3,7 +3,8 @@
 //! Every function translates types and nothing else; what a call means is said in `opscope-acl`.
 //! Each gives up the interpreter's lock while it works: another thread may hold the process, and a
 //! dump callback may want the interpreter. The Python files beside this crate give the functions
-//! the places that programs look for: `opscope.acl`, `opscope.acl.rt`, `.mdl`, `.op` and `.util`.
+//! the places that programs look for: `opscope.acl`, `opscope.acl.rt`, `.mdl`, `.media`, `.op` and
+//! `.util`.
 //! The functions in `config` judge files for `opscope.torchair`.
 //!
 //! Apart from these stand `command_line` and `reading`, which are the binary's commands and the
@@ -25,6 +26,7 @@ mod config;
 mod dims;
 mod engine;
 mod mdl;
+mod media;
 mod op;
 mod os_error;
 mod reading;
@@ -50,6 +52,7 @@ const PARTS: &[(&str, &[Fill])] = &[
     ("base", &[base::fill, tensor_desc::fill]),
     ("rt", rt::FILLS),
     ("mdl", mdl::FILLS),
+    ("media", &[media::fill, media::more::fill]),
     ("op", op::FILLS),
     ("util", &[util::fill]),
     ("config", &[config::fill]),

@@ -2,6 +2,9 @@
 //!
 //! They find each other as methods. A file imports another one only where it takes a type from it.
 
+mod aclnn;
+pub(crate) mod aclnn_objects;
+mod blas;
 mod configuration;
 mod control;
 mod dataset;
@@ -19,13 +22,21 @@ mod exec_config;
 mod execute;
 mod execution;
 mod gear;
+mod host_function;
 mod life_cycle;
+mod media;
 mod memory;
 mod model;
 mod model_config;
 mod operator;
+mod overflow_status;
 mod reload;
 mod report;
 mod single_operator;
 mod stream;
 mod tensor_desc;
+
+pub(crate) use dump_args::OperatorDescriptions;
+
+pub use blas::{MatrixProduct, MatrixProductData};
+pub use media::{AIPP_ADVICE, MEDIA_ADVICE};

@@ -9,11 +9,14 @@
 //!
 //! `docs/acl/process.md` says what holds when, and where this differs from the vendor's library.
 //!
+//! [`OPERATOR_FAMILIES`] is the table of the operators that programs call in two stages.
+//!
 //! Files import downwards only. At the bottom are tables and texts (`status`, `handle`, `message`,
-//! …), above them the state: objects (`data`, `model`, `operator`, `runtime`), `memory`, and what
-//! is in force (`control`, `dump`, `exception`). `process` composes the state, and `functions`
-//! above it holds the interface, a file for each group.
+//! …), above them the state: objects (`data`, `model`, `operator`, `aclnn`, `runtime`), `memory`,
+//! and what is in force (`control`, `dump`, `exception`). `process` composes the state, and
+//! `functions` above it holds the interface, a file for each group.
 
+mod aclnn;
 mod callback;
 mod capture;
 mod control;
@@ -26,21 +29,30 @@ mod functions;
 mod handle;
 mod lock;
 mod log;
+mod media;
+mod media_table;
 mod memory;
 mod message;
 mod model;
 mod objects;
 mod operator;
+mod overflow_status;
 mod per_process;
 mod process;
 mod runtime;
 pub mod status;
 
+pub use aclnn::parameter::{Parameter, ParameterKind, RawArgument};
+pub use aclnn::row::{OperatorFamily, OperatorRow};
+pub use aclnn::table::FAMILIES as OPERATOR_FAMILIES;
 pub use callback::{DumpCallback, FilePiece};
 pub use data_type::{data_type_size, float_to_float16, float16_to_float};
 pub use engine::engine_of_environment;
 pub use exception::{ExceptionCallback, ExceptionInfo, ExceptionTensor};
+pub use functions::aclnn_objects::{ListKind, NumberList, TensorViewArguments};
+pub use functions::{AIPP_ADVICE, MEDIA_ADVICE, MatrixProduct, MatrixProductData};
 pub use handle::Handle;
+pub use media::{MediaField, MediaKind, MediaNumber};
 pub use model::{ConfigValue, NamedDims};
 pub use operator::AttributeValue;
 pub use opscope_engine::SharedEngine;

@@ -107,6 +107,11 @@ impl MemoryTable {
         Ok(())
     }
 
+    /// Whether an access would stay in its allocation, or is to memory of the caller's.
+    pub(crate) fn admits(&self, address: usize, count: usize) -> bool {
+        check(&self.keep(), address, count) == MemoryAccess::Fine
+    }
+
     /// Reads `count` bytes; `None` where the access would leave an allocation or is null.
     pub(crate) fn read(&self, address: usize, count: usize) -> Option<Vec<u8>> {
         if count == 0 {

@@ -113,6 +113,27 @@ const WORDINGS: &[ReportWording] = &[
         cause: "The file is damaged, or of another kind.",
         solution: "Check the file.",
     },
+    ReportWording {
+        code: "EZ1001",
+        title: "AclNN_Parameter_Error",
+        message: "{}: {}.",
+        cause: "",
+        solution: "",
+    },
+    ReportWording {
+        code: "EZ9903",
+        title: "AclNN_Runtime_Error",
+        message: "{}: {}.",
+        cause: "",
+        solution: "",
+    },
+    ReportWording {
+        code: "EZ9999",
+        title: "AclNN_Inner_Error",
+        message: "{}: {}.",
+        cause: "",
+        solution: "",
+    },
 ];
 /// Title of reports about what went wrong inside.
 const INNER: ReportWording = ReportWording {

@@ -1,10 +1,13 @@
 //! The objects of a process that belong to no device.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
+use crate::aclnn::executor::OperatorExecutor;
+use crate::aclnn::object::AclnnObjects;
 use crate::data::{DataBuffer, Dataset, TensorDesc};
 use crate::handle::{Handle, HandleTable};
+use crate::media::MediaObject;
 use crate::model::{ModelConfig, ModelDesc};
 use crate::operator::{OperatorAttributes, RunnableOperator};
 
@@ -21,4 +24,9 @@ pub(crate) struct ObjectTables {
     pub(crate) exec_configs: BTreeSet<Handle>,
     pub(crate) op_attributes: HandleTable<OperatorAttributes>,
     pub(crate) op_handles: HandleTable<Arc<RunnableOperator>>,
+    pub(crate) media: HandleTable<MediaObject>,
+    /// Arguments of operators of two stages.
+    pub(crate) aclnn: AclnnObjects,
+    /// Their calls between the stages.
+    pub(crate) executors: HandleTable<Arc<Mutex<OperatorExecutor>>>,
 }

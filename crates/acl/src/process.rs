@@ -6,10 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use opscope_config::ConfigEnvironment;
 use opscope_engine::SharedEngine;
 
+use crate::aclnn::cache::GraphCache;
 use crate::callback::DumpCallback;
 use crate::control::ControlFile;
 use crate::dump::ProcessDumps;
 use crate::exception::ExceptionCallback;
+use crate::functions::OperatorDescriptions;
 use crate::handle::HandleCounter;
 use crate::lock::lock;
 use crate::log::ProcessLog;
@@ -17,6 +19,7 @@ use crate::memory::MemoryTable;
 use crate::message::{AclReport, ReportQueue};
 use crate::model::AclModel;
 use crate::objects::ObjectTables;
+use crate::overflow_status::OverflowStatus;
 use crate::per_process::PerProcess;
 use crate::runtime::DeviceRuntime;
 use crate::{Status, status};
@@ -40,12 +43,16 @@ pub struct AclProcess {
     pub(crate) dump: Mutex<ProcessDumps>,
     pub(crate) models: Mutex<ModelRegistry>,
     pub(crate) objects: Mutex<ObjectTables>,
-    pub(crate) runtime: DeviceRuntime,
+    /// Shared with the threads of host functions.
+    pub(crate) runtime: Arc<DeviceRuntime>,
+    pub(crate) overflow_status: OverflowStatus,
     pub(crate) callback: Mutex<Option<DumpCallback>>,
     pub(crate) exception_callback: Mutex<Option<ExceptionCallback>>,
-    pub(crate) is_dumping_args: Mutex<bool>,
+    pub(crate) operator_descriptions: Mutex<Option<OperatorDescriptions>>,
     /// How many operators of each type ran on their own.
     pub(crate) op_counts: Mutex<HashMap<String, u64>>,
+    /// Graphs of operators of two stages.
+    pub(crate) graphs: Mutex<GraphCache>,
     pub(crate) memory: MemoryTable,
     pub(crate) reports: ReportQueue,
 }
@@ -129,11 +136,13 @@ impl AclProcess {
             dump: Mutex::default(),
             models: Mutex::default(),
             objects: Mutex::default(),
-            runtime: DeviceRuntime::default(),
+            runtime: Arc::default(),
+            overflow_status: OverflowStatus::default(),
             callback: Mutex::default(),
             exception_callback: Mutex::default(),
-            is_dumping_args: Mutex::default(),
+            operator_descriptions: Mutex::default(),
             op_counts: Mutex::default(),
+            graphs: Mutex::default(),
             memory: MemoryTable::default(),
             reports: ReportQueue::default(),
         };

@@ -5,7 +5,7 @@
 //! has still to run.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Condvar, Mutex};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::Instant;
 
@@ -39,13 +39,36 @@ pub(crate) struct DeviceContext {
     pub(crate) default_stream: Handle,
 }
 
-#[derive(Debug)]
 pub(crate) struct DeviceStream {
     pub(crate) context: Handle,
     /// The thread that runs its callbacks, by the program's number.
     pub(crate) subscriber: Option<u64>,
     /// Callbacks that were submitted, block the stream and have not run.
     pub(crate) n_blocking: u64,
+    /// Functions that a thread of the library runs, those that have not begun.
+    pub(crate) host_functions: VecDeque<Work>,
+    /// The thread that runs them, while there is one.
+    pub(crate) host_thread: HostThread,
+    pub(crate) config: StreamConfig,
+}
+
+/// Where the thread of a stream's host functions stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HostThread {
+    /// There is none, and nothing to run.
+    Absent,
+    /// It is being started.
+    Starting,
+    Running(ThreadId),
+}
+
+/// The wishes of a program for a stream. Nothing of them has an effect on the CPU but for the switch.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct StreamConfig {
+    pub(crate) priority: u32,
+    pub(crate) flags: u32,
+    /// Whether operators are looked at for overflows: 0 or 1.
+    pub(crate) overflow_switch: u32,
 }
 
 impl DeviceStream {
@@ -54,11 +77,19 @@ impl DeviceStream {
             context,
             subscriber: None,
             n_blocking: 0,
+            host_functions: VecDeque::new(),
+            host_thread: HostThread::Absent,
+            config: StreamConfig::default(),
         }
     }
 
     pub(crate) fn is_busy(&self) -> bool {
-        self.n_blocking > 0
+        self.n_blocking > 0 || self.has_host_functions()
+    }
+
+    /// Whether a host function waits or runs.
+    pub(crate) fn has_host_functions(&self) -> bool {
+        self.host_thread != HostThread::Absent
     }
 }
 
@@ -85,6 +116,23 @@ impl CallbackThread {
     /// Whether it has no stream.
     pub(crate) fn is_idle(&self) -> bool {
         self.streams.is_empty()
+    }
+}
+
+impl DeviceRuntime {
+    /// Waits until the host functions of a stream have run, which what is submitted after them has
+    /// to wait for. A host function itself does not wait.
+    pub(crate) fn wait_for_host_functions<'a>(
+        &self,
+        state: MutexGuard<'a, RuntimeState>,
+        stream: Handle,
+    ) -> MutexGuard<'a, RuntimeState> {
+        let own = HostThread::Running(thread::current().id());
+        let waiting = self.changed.wait_while(state, |state| {
+            let stream = state.streams.get(stream);
+            stream.is_some_and(|stream| stream.has_host_functions() && stream.host_thread != own)
+        });
+        waiting.unwrap_or_else(PoisonError::into_inner)
     }
 }
 

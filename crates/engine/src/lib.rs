@@ -38,6 +38,7 @@ pub use engine::{
 };
 pub use error::{EngineError, InputError};
 pub use guard::{is_guarded, silence_caught_panics};
+pub use onnx_dtype::code as onnx_number;
 pub use rounding::{ResultRounding, ResultSurvey, SurveyedOperator};
 
 /// Keeps the libraries of engines that this process loads from reporting their use to anybody.

@@ -4,8 +4,8 @@
 
 use opscope_tensor::DType;
 
-/// ONNX's number for a dtype.
-pub(crate) fn code(dtype: DType) -> Option<u64> {
+/// ONNX's number for a dtype; `None` for those that it lacks.
+pub fn code(dtype: DType) -> Option<u64> {
     use DType::*;
     Some(match dtype {
         F32 => 1,

@@ -3,10 +3,13 @@
 //! [`SingleOperator::for_engine`] gives the bytes of an ONNX model that any
 //! [`Engine`](crate::Engine) loads from memory, and [`EngineOperator::around`] makes the loaded
 //! model take, give and show what the description says. [`read_json`] reads descriptions, the
-//! vendor's single-operator files among them.
+//! vendor's single-operator files among them. [`OperatorGraph`] is a model of several nodes that
+//! compute one operator together.
 
 mod ascend;
 mod axes;
+mod gemm;
+mod graph;
 mod json;
 mod lowering;
 mod onnx;
@@ -16,6 +19,7 @@ mod sole;
 
 use crate::LoadedModel;
 
+pub use graph::{GraphNode, OperatorGraph};
 pub use json::{N_OPERATORS_MAX, read_json};
 pub use operator::{
     OPSET_DEFAULT, Operand, OperatorAttribute, OperatorError, SingleOperator, numbered_name,
@@ -48,7 +52,7 @@ impl EngineOperator {
 }
 
 impl SingleOperator {
-    /// An ONNX model with this operator as its only node. Operators that go by their Ascend names
+    /// An ONNX model with this operator as its only node; `GEMM` takes several. Operators that go by their Ascend names
     /// become the ONNX operators of the same meaning, and operands whose axes stand in another
     /// order than ONNX takes for granted are put into that order.
     ///
@@ -57,7 +61,11 @@ impl SingleOperator {
     /// [`OperatorError::Format`] for formats of operands that cannot be computed with.
     pub fn for_engine(&self) -> Result<EngineOperator, OperatorError> {
         let lowered = lowering::lower(self)?;
-        let bytes = onnx::encode(&lowered.onnx)?;
+        let bytes = if self.op_type == gemm::GEMM {
+            gemm::compose(&lowered.onnx)?.to_onnx()?
+        } else {
+            onnx::encode(&lowered.onnx)?
+        };
         Ok(EngineOperator { bytes, lowered })
     }
 

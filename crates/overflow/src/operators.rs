@@ -115,6 +115,7 @@ const ACCUMULATING: &[&str] = &[
     "Conv",
     "Einsum",
     "GRU",
+    "GEMM",
     "Gemm",
     "LSTM",
     "MatMul",

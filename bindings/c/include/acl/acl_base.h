@@ -186,6 +186,13 @@ typedef enum {
     ACL_MEMTYPE_HOST_COMPILE_INDEPENDENT = 2
 } aclMemType;
 
+typedef enum aclCannAttr {
+    ACL_CANN_ATTR_UNDEFINED = -1,
+    ACL_CANN_ATTR_INF_NAN = 0,
+    ACL_CANN_ATTR_BF16 = 1,
+    ACL_CANN_ATTR_JIT_COMPILE = 2
+} aclCannAttr;
+
 /* ---- Numbers */
 
 /* Half precision. Neither direction knows infinities or NaN: what is too large becomes 65504. */
@@ -245,6 +252,9 @@ ACL_FUNC_VISIBILITY aclError aclTransTensorDescFormat(const aclTensorDesc *sourc
 /* ---- What runs here, and what a program wants to say */
 
 ACL_FUNC_VISIBILITY const char *aclrtGetSocName(void);
+/* The list stays the library's. */
+ACL_FUNC_VISIBILITY aclError aclGetCannAttributeList(const aclCannAttr **list, size_t *count);
+ACL_FUNC_VISIBILITY aclError aclGetCannAttribute(aclCannAttr attribute, int32_t *value);
 
 ACL_FUNC_VISIBILITY void aclAppLog(aclLogLevel level, const char *function, const char *file, uint32_t line,
                                    const char *format, ...)

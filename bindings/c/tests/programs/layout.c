@@ -15,6 +15,8 @@ int main(void)
     printf("acldumpChunk.dataBuf %zu\n", offsetof(acldumpChunk, dataBuf));
     printf("acldumpTensorInfo %zu\n", sizeof(acldumpTensorInfo));
     printf("acldumpTensorInfo.shape %zu\n", offsetof(acldumpTensorInfo, shape));
+    printf("aclrtErrorInfo %zu\n", sizeof(aclrtErrorInfo));
+    printf("aclCANNPackageVersion %zu\n", sizeof(aclCANNPackageVersion));
     printf("aclDataType %zu\n", sizeof(aclDataType));
     printf("aclrtMemMallocPolicy %zu\n", sizeof(aclrtMemMallocPolicy));
     return ACL_SUCCESS;

@@ -2,6 +2,8 @@
 #include <string.h>
 
 #include "acl/acl_op_compiler.h"
+#include "acl/ops/acl_cblas.h"
+#include "acl/ops/acl_dvpp.h"
 #include "check.h"
 
 static int n_wrong;
@@ -340,6 +342,67 @@ static void dumps(void)
     HOLDS(aclrtPeekAtLastError(ACL_RT_THREAD_LEVEL) == ACL_SUCCESS);
 }
 
+static void ignore(void *arguments)
+{
+    (void)arguments;
+}
+
+static void newer(void)
+{
+    char text[ACL_PKG_VERSION_MAX_SIZE];
+    char strange[] = "no such package";
+    aclrtStream stream = NULL;
+    uint32_t number = 0;
+    float one = 1.0F;
+    void *address = NULL;
+    aclopHandle *handle = NULL;
+
+    GIVES(aclrtLaunchHostFunc(STRANGE(void), NULL, NULL), ACL_ERROR_INVALID_PARAM);
+    GIVES(aclrtLaunchHostFunc(STRANGE(void), ignore, NULL), (aclError)ACL_ERROR_RT_INVALID_HANDLE);
+    GIVES(aclrtGetOverflowStatus(&one, sizeof one, NULL), (aclError)ACL_ERROR_RT_PARAM_INVALID);
+    GIVES(aclrtResetOverflowStatus(STRANGE(void)), (aclError)ACL_ERROR_RT_INVALID_HANDLE);
+    GIVES(aclrtSetStreamOverflowSwitch(STRANGE(void), 1), (aclError)ACL_ERROR_RT_INVALID_HANDLE);
+    GIVES(aclrtGetStreamOverflowSwitch(NULL, NULL), ACL_ERROR_INVALID_PARAM);
+    GIVES(aclrtGetDeviceSatMode(NULL), ACL_ERROR_INVALID_PARAM);
+    GIVES(aclrtSetDeviceSatMode((aclrtFloatOverflowMode)9), ACL_ERROR_INVALID_PARAM);
+    GIVES(aclrtStreamGetPriority(STRANGE(void), &number), (aclError)ACL_ERROR_RT_INVALID_HANDLE);
+    GIVES(aclrtCtxGetCurrentDefaultStream(NULL), ACL_ERROR_INVALID_PARAM);
+    GIVES(aclrtGetErrorVerbose(3, NULL), ACL_ERROR_INVALID_PARAM);
+    GIVES(aclrtStreamWaitEventWithFlag(NULL, STRANGE(void), 2), ACL_ERROR_INVALID_PARAM);
+    GIVES(aclsysGetVersionStr(strange, text), ACL_ERROR_INVALID_FILE);
+    GIVES(aclsysGetVersionStr(strange, NULL), ACL_ERROR_INVALID_FILE);
+    GIVES(aclGetCannAttributeList(NULL, NULL), ACL_ERROR_INVALID_PARAM);
+    GIVES(aclrtHostRegister(NULL, 4, ACL_HOST_REGISTER_MAPPED, &address), ACL_ERROR_INVALID_PARAM);
+    GIVES(aclrtHostUnregister(NULL), ACL_ERROR_INVALID_PARAM);
+    GIVES(aclrtMallocWithCfg(&address, 0, ACL_MEM_MALLOC_HUGE_FIRST, NULL), ACL_ERROR_INVALID_PARAM);
+
+    GIVES(acldvppMalloc(NULL, 4), ACL_ERROR_INVALID_PARAM);
+    GIVES(acldvppFree(NULL), ACL_ERROR_INVALID_PARAM);
+    GIVES(acldvppSetPicDescData(STRANGE(acldvppPicDesc), &one), ACL_ERROR_INVALID_PARAM);
+    GIVES(acldvppDestroyPicDesc(NULL), ACL_ERROR_INVALID_PARAM);
+    GIVES(acldvppDestroyBatchPicDesc(STRANGE(acldvppBatchPicDesc)), ACL_ERROR_INVALID_PARAM);
+    GIVES(acldvppSetRoiConfig(NULL, 0, 0, 0, 0), ACL_ERROR_INVALID_PARAM);
+    HOLDS(acldvppCreateBatchPicDesc(UINT32_MAX) == NULL);
+    HOLDS(acldvppGetPicDesc(NULL, 0) == NULL);
+    HOLDS(acldvppGetStreamDescData(STRANGE(acldvppStreamDesc)) == NULL);
+    GIVES(aclvdecCreateChannel(NULL), ACL_ERROR_API_NOT_SUPPORT);
+
+    GIVES(aclblasCreateHandleForHgemm(ACL_TRANS_N, ACL_TRANS_N, ACL_TRANS_N, 1, 1, 1, ACL_COMPUTE_HIGH_PRECISION,
+                                      NULL),
+          ACL_ERROR_INVALID_PARAM);
+    GIVES(aclblasCreateHandleForHgemm((aclTransType)7, ACL_TRANS_N, ACL_TRANS_N, 1, 1, 1,
+                                      ACL_COMPUTE_HIGH_PRECISION, &handle),
+          ACL_ERROR_INVALID_PARAM);
+    /* More than any machine has: nothing is read. */
+    FAILS(aclblasGemmEx(ACL_TRANS_N, ACL_TRANS_N, ACL_TRANS_N, INT32_MAX, INT32_MAX, INT32_MAX, &one, &one, -1,
+                        ACL_FLOAT, &one, -1, ACL_FLOAT, &one, &one, -1, ACL_FLOAT, ACL_COMPUTE_HIGH_PRECISION, NULL));
+    MUST(aclrtCreateStream(&stream));
+    MUST(aclrtDestroyStream(stream));
+    GIVES(aclblasGemmEx(ACL_TRANS_N, ACL_TRANS_N, ACL_TRANS_N, 1, 1, 1, &one, &one, -1, ACL_FLOAT, &one, -1, ACL_FLOAT,
+                        &one, &one, -1, ACL_FLOAT, ACL_COMPUTE_HIGH_PRECISION, stream),
+          (aclError)ACL_ERROR_RT_INVALID_HANDLE);
+}
+
 int main(void)
 {
     before_init();
@@ -351,6 +414,7 @@ int main(void)
     models();
     tensors_and_operators();
     dumps();
+    newer();
     HOLDS(aclGetRecentErrMsg() != NULL);
     HOLDS(aclGetRecentErrMsg() == NULL);
     GIVES(aclrtResetDevice(0), ACL_SUCCESS);

@@ -24,9 +24,28 @@ table! {
         /// -1.
         synchronize_stream_with_timeout(stream: WordArg, timeout: NumberArg<i32>)
             => process().synchronize_stream_with_timeout(stream.0, timeout.0);
+        /// aclrtGetOverflowStatus: writes 64 bytes, of which the first four are the number 1 if an
+        /// operator overflowed since the last reset. Executions are looked at from the first call
+        /// on.
+        get_overflow_status(output_addr: WordArg, output_size: WordArg, stream: WordArg)
+            => process().store_overflow_status(output_addr.0, output_size.0, stream.0);
+        /// aclrtResetOverflowStatus: forgets overflows, and looks at executions from now on.
+        reset_overflow_status(stream: WordArg) => process().reset_overflow_status(stream.0);
+        /// aclrtSetStreamOverflowSwitch: 1 looks at executions from now on.
+        set_stream_overflow_switch(stream: WordArg, flag: Word32Arg)
+            => process().set_stream_overflow_switch(stream.0, flag.0);
+        /// aclrtSetDeviceSatMode: 1, infinities, is the only mode of a CPU.
+        set_device_sat_mode(mode: NumberArg<i32>) => process().set_overflow_mode(mode.0);
     }
 
     pairs {
+        /// aclrtGetStreamOverflowSwitch: 0 or 1, and the code.
+        get_stream_overflow_switch(stream: WordArg) -> u32
+            => process().stream_overflow_switch(stream.0);
+        /// aclrtGetDeviceSatMode: 1, infinities, and the code.
+        get_device_sat_mode() -> i32 => process().overflow_mode();
+        /// aclrtCtxGetCurrentDefaultStream: the stream that 0 stands for, and the code.
+        ctx_get_current_default_stream() -> usize => process().default_stream();
         /// aclrtGetDevice: the device of the calling thread, and the code.
         get_device() -> i32 => process().device();
         /// aclrtGetDeviceCount: how many devices there are, and the code.

@@ -2,13 +2,20 @@
 
 use crate::handle::Handle;
 use crate::lock::lock;
-use crate::status::{INVALID_PARAM, RT_CONTEXT_NULL, RT_INVALID_DEVICEID, RT_INVALID_HANDLE};
+use crate::status::{
+    INVALID_PARAM, RT_CONTEXT_NULL, RT_FEATURE_NOT_SUPPORT, RT_INVALID_DEVICEID, RT_INVALID_HANDLE,
+};
 use crate::{AclProcess, Answer};
 
 /// The only device.
 const CPU: i32 = 0;
 /// `ACL_HOST`: the program runs where its memory is.
 const RUN_MODE_HOST: i32 = 1;
+
+/// `ACL_DEV_ATTR_AICPU_CORE_NUM`
+const N_CPUS: i32 = 1;
+/// `ACL_DEV_ATTR_TOTAL_GLOBAL_MEM_SIZE`
+const MEMORY_BYTES: i32 = 301;
 
 fn check_device(device: i32) -> Answer {
     if device == CPU {
@@ -32,6 +39,29 @@ impl AclProcess {
     /// `aclrtGetDeviceCount`: the CPU.
     pub fn n_devices(&self) -> u32 {
         1
+    }
+
+    /// Whether a device is there.
+    ///
+    /// # Errors
+    /// `RT_INVALID_DEVICEID` if it is not.
+    pub fn check_device(&self, device: i32) -> Answer {
+        check_device(device)
+    }
+
+    /// `aclrtGetDeviceInfo`: the number of CPUs that the process may use, or bytes of memory.
+    ///
+    /// # Errors
+    /// `RT_INVALID_DEVICEID` for a device that is not there, `RT_FEATURE_NOT_SUPPORT` for what a CPU
+    /// does not have or tell.
+    pub fn device_info(&self, device: u32, attribute: i32) -> Answer<i64> {
+        check_device(i32::try_from(device).unwrap_or(-1))?;
+        let n = match attribute {
+            N_CPUS => std::thread::available_parallelism().map_or(1, |n| n.get() as u64),
+            MEMORY_BYTES => opscope_store::memory_bytes(),
+            _ => return Err(RT_FEATURE_NOT_SUPPORT),
+        };
+        i64::try_from(n).map_err(|_| RT_FEATURE_NOT_SUPPORT)
     }
 
     /// `aclrtSetDevice`: gives the calling thread the device's context, which all threads share.

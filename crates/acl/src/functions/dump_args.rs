@@ -1,20 +1,36 @@
-//! Descriptions of operators that run on their own, asked for by `aclopStartDumpArgs`.
-//!
-//! The vendor writes them for operators of its own kernel interface, which Opscope does not have,
-//! so there is nothing to describe: the calls are checked, the directory is made, and stays empty.
+//! Descriptions of operators of two stages, asked for by `aclopStartDumpArgs`: a file for each
+//! operator with other types, shapes or attributes. Their form is our own, as the vendor's is not
+//! public; `docs/acl/process.md` has it.
 
-use std::path::Path;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use opscope_store::atomic_file::{Creator, PermissionModes};
+use opscope_store::file_format::ascend_codes::layout_from_code;
+use opscope_store::record::SlotSide;
+use opscope_tensor::digest::xxh3_128;
+use serde_json::{Map, Value, json};
 
 use super::exception::is_usable;
+use crate::aclnn::executor::OperatorExecutor;
 use crate::lock::lock;
 use crate::status::FAILURE;
 use crate::{AclProcess, Answer};
 
 /// `ACL_OP_DUMP_OP_AICORE_ARGS`.
 const AICORE_ARGS: u32 = 1;
+/// Bytes of the digest that tell descriptions of one operator apart by name.
+const N_NAME_BYTES: usize = 8;
+
+/// Descriptions that were asked for.
+pub(crate) struct OperatorDescriptions {
+    dir: PathBuf,
+    /// Names of the files that were written.
+    written: HashSet<String>,
+}
 
 impl AclProcess {
-    /// `aclopStartDumpArgs`: makes the directory. See the module for why nothing comes into it.
+    /// `aclopStartDumpArgs`: from now on operators of two stages are described in this directory.
     ///
     /// # Errors
     /// `FAILURE` for a null path, a kind without its lowest bit, if it was called before, and for a
@@ -25,8 +41,8 @@ impl AclProcess {
             return Err(self.refuse(FAILURE, "EP0007", &[NAME, "path"]));
         };
         self.check_kind(NAME, kind)?;
-        let mut is_started = lock(&self.is_dumping_args);
-        if *is_started {
+        let mut descriptions = lock(&self.operator_descriptions);
+        if descriptions.is_some() {
             let reason = "it was called before, and aclopStopDumpArgs was not called since";
             return Err(self.refuse(FAILURE, "EP0008", &[NAME, reason]));
         }
@@ -35,7 +51,10 @@ impl AclProcess {
             let placeholders = [NAME, &*path.to_string_lossy(), "path", reason];
             return Err(self.refuse(FAILURE, "EP0006", &placeholders));
         }
-        *is_started = true;
+        *descriptions = Some(OperatorDescriptions {
+            dir: path.to_owned(),
+            written: HashSet::new(),
+        });
         Ok(())
     }
 
@@ -45,7 +64,7 @@ impl AclProcess {
     /// `FAILURE` for a kind without its lowest bit.
     pub fn stop_dump_args(&self, kind: u32) -> Answer {
         self.check_kind("aclopStopDumpArgs", kind)?;
-        *lock(&self.is_dumping_args) = false;
+        *lock(&self.operator_descriptions) = None;
         Ok(())
     }
 
@@ -57,4 +76,73 @@ impl AclProcess {
         let placeholders = [name, &kind.to_string(), "dumpType", reason];
         Err(self.refuse(FAILURE, "EP0006", &placeholders))
     }
+
+    /// Describes an operator that runs, if that was asked for and one like it was not yet.
+    pub(super) fn describe_operator(&self, executor: &OperatorExecutor) {
+        if lock(&self.operator_descriptions).is_none() {
+            return;
+        }
+        let text = format!("{:#}\n", described(executor));
+        let digest = xxh3_128(text.as_bytes());
+        let digest: String = digest[..N_NAME_BYTES]
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        let name = format!("{}.{digest}.json", executor.row.op_type);
+        let mut descriptions = lock(&self.operator_descriptions);
+        // They may have been ended meanwhile.
+        let Some(known) = descriptions.as_mut() else {
+            return;
+        };
+        let path = known.dir.join(&name);
+        if !known.written.insert(name) {
+            return;
+        }
+        drop(descriptions);
+        let creator = Creator::new(PermissionModes::default());
+        let written = creator.replace_file(&path, &[text.as_bytes()]);
+        // The operator itself has run: a full disk is no fault of it.
+        if let Err(error) = written {
+            self.dump_failed(&error.to_string());
+        }
+    }
+}
+
+fn described(executor: &OperatorExecutor) -> Value {
+    let operator = executor.operator.description.operators.first();
+    let attributes = operator.map(|operator| operator.attributes.iter());
+    let attributes = attributes.into_iter().flatten();
+    let attributes: Map<String, Value> = attributes
+        .map(|(name, text)| (name.clone(), Value::from(text.clone())))
+        .collect();
+    json!({
+        "function": executor.row.function,
+        "op_type": executor.row.op_type,
+        "attributes": attributes,
+        "inputs": tensors(executor, SlotSide::Input),
+        "outputs": tensors(executor, SlotSide::Output),
+    })
+}
+
+fn tensors(executor: &OperatorExecutor, side: SlotSide) -> Vec<Value> {
+    let operator = executor.operator.description.operators.first();
+    let (shown, names) = match side {
+        SlotSide::Input => (&executor.operator.reads, operator.map(|one| &one.inputs)),
+        SlotSide::Output => (&executor.operator.writes, operator.map(|one| &one.outputs)),
+    };
+    let described = shown.iter().filter_map(|one| {
+        let view = executor.view(one.place)?;
+        let code = u32::try_from(view.format).ok();
+        let format = code.and_then(layout_from_code);
+        Some(json!({
+            "name": names.and_then(|names| names.get(one.position)),
+            "dtype": one.dtype.name(),
+            "format": format.map_or_else(|| view.format.to_string(), |one| one.name().to_owned()),
+            "shape": view.dims,
+            "strides": view.strides,
+            "offset": view.offset,
+            "storage_shape": view.storage_dims,
+        }))
+    });
+    described.collect()
 }

@@ -48,9 +48,9 @@ impl AclProcess {
         if event == 0 {
             return Err(INVALID_PARAM);
         }
+        // Tasks run before the call that submits them returns; host functions are waited for.
+        self.check_stream(stream)?;
         let mut state = lock(&self.runtime.state);
-        // The stream is only checked: tasks run before the call that submits them returns.
-        state.find_stream(stream)?;
         let known = state.events.get_mut(event).ok_or(RT_INVALID_HANDLE)?;
         known.0 = Some(Instant::now());
         Ok(())

@@ -12,6 +12,7 @@ use opscope_tensor::Tensor;
 use super::dump_run::{note_execution, note_taken_engine};
 use crate::AclProcess;
 use crate::capture::ExecutionCapture;
+use crate::message::AclReport;
 
 /// An engine that is about to run, and how dumps see the execution.
 pub(super) struct EngineExecution<'a> {
@@ -45,12 +46,16 @@ impl AclProcess {
         values: Option<ExecutionCapture>,
         failures: Option<ExecutionCapture>,
     ) -> ExecutionOutcome {
-        let (first, second) = match values {
-            Some(values) => (Some(values), failures),
+        let has_values = values.is_some();
+        let (first, second) = match values.or_else(|| self.overflow_status_capture()) {
+            Some(first) => (Some(first), failures),
             None => (failures, None),
         };
         let is_captured = first.is_some();
         let mut outcome = self.run_captured(&mut execution, first);
+        if has_values && outcome.results.is_ok() {
+            self.take_overflow_status(&mut execution);
+        }
         if let (Err(EngineError::Operator { .. }), Some(failures)) = (&outcome.results, second) {
             // One run shows its operators to one dump only: the failing run is repeated for the
             // other.
@@ -64,6 +69,23 @@ impl AclProcess {
             }
         }
         outcome
+    }
+
+    /// Runs once more to see whether an operator overflows, if the program wants to know: one run
+    /// shows its operators to one dump only, and the run before was for a dump of values.
+    fn take_overflow_status(&self, execution: &mut EngineExecution<'_>) {
+        let Some(capture) = self.overflow_status_capture() else {
+            return;
+        };
+        if let Err(error) = self.run_captured(execution, Some(capture)).results {
+            self.status_unknown(&error);
+        }
+    }
+
+    fn status_unknown(&self, error: &EngineError) {
+        let text = format!("aclrtGetOverflowStatus does not cover an execution: {error}");
+        self.log.error(&text);
+        self.reports.push(AclReport::inner(&text));
     }
 
     fn run_captured(
@@ -93,6 +115,9 @@ impl AclProcess {
         let results = run_guarded(*engine, inputs, Some(&tap));
         drop(tap);
         let summary = session.finish();
+        if summary.first_overflow.is_some() {
+            self.overflow_status.note_overflow();
+        }
         note_execution(run.as_deref(), execution.model, &summary);
         note_taken_engine(run.as_deref(), execution.taken);
         self.check_written(&summary);

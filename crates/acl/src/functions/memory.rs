@@ -9,6 +9,8 @@ use crate::{AclProcess, Answer};
 
 /// Copies know these directions; all memory is the host's, so they are the same.
 const N_COPY_KINDS: i32 = 8;
+/// Device memory comes in multiples of this many bytes, and `aclrtMalloc` adds one.
+const DEVICE_UNIT: usize = 32;
 /// Kinds of memory that `aclrtGetMemInfo` knows.
 const N_MEMORY_KINDS: i32 = 11;
 
@@ -17,9 +19,24 @@ impl AclProcess {
     ///
     /// # Errors
     /// `INVALID_PARAM` for 0 bytes, `RT_MEMORY_ALLOCATION` if there is no memory.
-    pub fn malloc(&self, size: usize, _policy: u32) -> Answer<usize> {
+    pub fn malloc(&self, size: usize, policy: u32) -> Answer<usize> {
+        // The documents promise this much more, and programs read and write it.
+        let padded = size
+            .checked_next_multiple_of(DEVICE_UNIT)
+            .and_then(|size| size.checked_add(DEVICE_UNIT))
+            .filter(|_| size > 0);
+        self.malloc_aligned(padded.unwrap_or(size), policy)
+    }
+
+    /// `aclrtMallocAlign32`: as [`AclProcess::malloc`], of which no more than the end of the unit
+    /// may be used.
+    ///
+    /// # Errors
+    /// As for [`AclProcess::malloc`].
+    pub fn malloc_aligned(&self, size: usize, _policy: u32) -> Answer<usize> {
         self.check_memory(size)?;
-        self.memory.allocate(size, MemoryKind::Device)
+        let padded = size.checked_next_multiple_of(DEVICE_UNIT).unwrap_or(size);
+        self.memory.allocate(padded, MemoryKind::Device)
     }
 
     /// `aclrtMallocHost`.

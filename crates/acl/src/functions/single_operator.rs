@@ -7,8 +7,12 @@ use opscope_capture::{
     Exclusion, ModelSelection, OperatorFailure, OperatorSelection, Plan, Purpose, SessionOptions,
     Sink, SinkError, Steps, WrittenFiles,
 };
-use opscope_engine::single_operator::{Operand, OperatorError, SingleOperator, numbered_name};
-use opscope_engine::{DeclaredDim, EngineError, FallbackModel, LoadedModel, ModelSource};
+use opscope_engine::single_operator::{
+    Operand, OperatorAttribute, OperatorError, SingleOperator, numbered_name,
+};
+use opscope_engine::{
+    DeclaredDim, EngineError, FallbackEngine, FallbackModel, LoadedModel, ModelSource,
+};
 use opscope_store::file_format::ascend_codes::{dtype_from_graph_engine, layout_from_code};
 use opscope_store::record::{Operator, Record};
 use opscope_store::tree::acl::UNKNOWN_ID;
@@ -38,9 +42,7 @@ impl AclProcess {
         outputs: &[Handle],
         attributes: Handle,
     ) -> Answer<RunnableOperator> {
-        if !self.is_initialized() {
-            return Err(self.inner_error(UNINITIALIZE, "an operator was used before aclInit"));
-        }
+        self.check_operators()?;
         if op_type.is_empty() || inputs.len().max(outputs.len()) > N_OPERANDS_MAX {
             return Err(INVALID_PARAM);
         }
@@ -58,6 +60,25 @@ impl AclProcess {
             }
         };
         drop(objects);
+        self.prepare_described(op_type, inputs, outputs, attributes)
+    }
+
+    fn check_operators(&self) -> Answer {
+        if self.is_initialized() {
+            return Ok(());
+        }
+        Err(self.inner_error(UNINITIALIZE, "an operator was used before aclInit"))
+    }
+
+    /// An operator between descriptions that are no objects of the program.
+    pub(super) fn prepare_described(
+        &self,
+        op_type: &str,
+        inputs: Vec<TensorDesc>,
+        outputs: Vec<TensorDesc>,
+        attributes: Vec<(String, OperatorAttribute)>,
+    ) -> Answer<RunnableOperator> {
+        self.check_operators()?;
         let operator = SingleOperator {
             op_type: op_type.to_owned(),
             // Each execution has a name of its own.
@@ -174,6 +195,18 @@ impl AclProcess {
         let buffers = objects.buffers.find_all(inputs)?;
         let output_buffers = objects.buffers.find_all(outputs)?;
         drop(objects);
+        let outputs: Vec<_> = outputs.iter().copied().zip(output_buffers).collect();
+        self.run_on_buffers(prepared, buffers, &outputs)
+    }
+
+    /// Runs an operator on as many buffers as it has operands; outputs with the handles that the
+    /// program knows them by.
+    pub(super) fn run_on_buffers(
+        &self,
+        prepared: &RunnableOperator,
+        buffers: Vec<DataBuffer>,
+        outputs: &[(Handle, DataBuffer)],
+    ) -> Answer {
         let mut tensors = Vec::new();
         for (desc, buffer) in prepared.inputs.iter().zip(buffers) {
             // A constant is in the operator's model already, which has no input for it.
@@ -183,32 +216,7 @@ impl AclProcess {
         }
         let mut operator = prepared.operator();
         operator.rename(&self.next_name(&prepared.op_type));
-        let (values, failures) = if self.is_dump_enabled() {
-            (self.operator_capture(), self.failure_capture())
-        } else {
-            (None, None)
-        };
-        let execution = EngineExecution {
-            engine: &mut *operator,
-            inputs: &tensors,
-            model: &Arc::default(),
-            graph_inputs: &[],
-            step: None,
-            taken: prepared.taken.as_ref(),
-            options: SessionOptions {
-                n_writers: 1,
-                ..SessionOptions::default()
-            },
-        };
-        let values = values.map(without_tasks);
-        let outcome = self.run_dumped(execution, values, failures.map(without_tasks));
-        if let Some(error) = outcome.dump_error {
-            self.dump_failed(&format!("the operator runs without it only: {error}"));
-        }
-        let results = outcome.results.map_err(|error| {
-            self.call_exception_callback(operator.operators(), &error);
-            self.engine_error(&error)
-        })?;
+        let results = self.run_alone(&mut *operator, &tensors, prepared.taken.as_ref())?;
         let present = prepared.outputs.iter().enumerate();
         let present = present.filter(|(_, desc)| desc.data_type != UNDEFINED);
         for ((i, desc), result) in present.zip(&results) {
@@ -222,14 +230,53 @@ impl AclProcess {
             if prepared.is_changed {
                 self.check_shape(i, desc, result)?;
             }
-            self.check_buffer_and_write(i, outputs[i], output_buffers[i], result)?;
+            let (handle, buffer) = outputs[i];
+            self.check_buffer_and_write(i, handle, buffer, result)?;
         }
         Ok(())
     }
 
+    /// Runs an engine that is one operator, under the dumps that want operators outside models.
+    ///
+    /// # Errors
+    /// As for [`AclProcess::engine_error`], which reports it.
+    pub(super) fn run_alone(
+        &self,
+        operator: &mut dyn LoadedModel,
+        inputs: &[Tensor],
+        taken: Option<&FallbackEngine>,
+    ) -> Answer<Vec<Tensor>> {
+        let (values, failures) = if self.is_dump_enabled() {
+            (self.operator_capture(), self.failure_capture())
+        } else {
+            (None, None)
+        };
+        let execution = EngineExecution {
+            engine: operator,
+            inputs,
+            model: &Arc::default(),
+            graph_inputs: &[],
+            step: None,
+            taken,
+            options: SessionOptions {
+                n_writers: 1,
+                ..SessionOptions::default()
+            },
+        };
+        let values = values.map(without_tasks);
+        let outcome = self.run_dumped(execution, values, failures.map(without_tasks));
+        if let Some(error) = outcome.dump_error {
+            self.dump_failed(&format!("the operator runs without it only: {error}"));
+        }
+        outcome.results.map_err(|error| {
+            self.call_exception_callback(operator.operators(), &error);
+            self.engine_error(&error)
+        })
+    }
+
     /// The name of the execution that begins now: the type, and how many of that type there were
     /// before, dumped or not.
-    fn next_name(&self, op_type: &str) -> String {
+    pub(super) fn next_name(&self, op_type: &str) -> String {
         let mut counts = lock(&self.op_counts);
         let count = counts.entry(op_type.to_owned()).or_default();
         let name = numbered_name(op_type, *count);

@@ -22,12 +22,38 @@ impl AclProcess {
             .insert(self.handles.next(), DeviceStream::new(context)))
     }
 
-    /// `aclrtCreateStreamWithConfig`: priority and flags have no effect.
+    /// `aclrtCreateStreamWithConfig`: priority and flags are kept and have no effect.
     ///
     /// # Errors
     /// As for [`AclProcess::create_stream`].
-    pub fn create_stream_with_config(&self, _priority: u32, _flag: u32) -> Answer<Handle> {
-        self.create_stream()
+    pub fn create_stream_with_config(&self, priority: u32, flags: u32) -> Answer<Handle> {
+        let stream = self.create_stream()?;
+        let mut state = lock(&self.runtime.state);
+        if let Some(known) = state.streams.get_mut(stream) {
+            (known.config.priority, known.config.flags) = (priority, flags);
+        }
+        Ok(stream)
+    }
+
+    /// `aclrtStreamGetPriority` and `aclrtStreamGetFlags`: what the stream was created with.
+    ///
+    /// # Errors
+    /// As for [`AclProcess::synchronize_stream`], and `RT_CONTEXT_NULL` for the default stream of a
+    /// thread without a context.
+    pub fn stream_priority_and_flags(&self, stream: Handle) -> Answer<(u32, u32)> {
+        let state = lock(&self.runtime.state);
+        let stream = state.find_stream(stream)?.ok_or(RT_CONTEXT_NULL)?;
+        let known = state.streams.find(stream)?;
+        Ok((known.config.priority, known.config.flags))
+    }
+
+    /// `aclrtCtxGetCurrentDefaultStream`: the stream that null stands for in the calling thread.
+    ///
+    /// # Errors
+    /// `RT_CONTEXT_NULL` if the thread has no context.
+    pub fn default_stream(&self) -> Answer<Handle> {
+        let state = lock(&self.runtime.state);
+        state.find_stream(0)?.ok_or(RT_CONTEXT_NULL)
     }
 
     /// `aclrtDestroyStream`.
@@ -38,15 +64,18 @@ impl AclProcess {
         if stream == 0 {
             return Err(INVALID_PARAM);
         }
-        let mut state = lock(&self.runtime.state);
+        let state = lock(&self.runtime.state);
         state.find_stream(stream)?;
+        // Host functions may use what the program frees after this call.
+        let mut state = self.runtime.wait_for_host_functions(state, stream);
         state.end_stream(stream);
         drop(state);
         self.runtime.changed.notify_all();
         Ok(())
     }
 
-    /// `aclrtSynchronizeStream`: waits for the stream's callbacks that block it. Null is the
+    /// `aclrtSynchronizeStream`: waits for the stream's callbacks that block it and for its host
+    /// functions. Null is the
     /// default stream.
     ///
     /// # Errors
@@ -89,8 +118,12 @@ impl AclProcess {
         Ok(())
     }
 
-    /// Whether work may be submitted to `stream`.
+    /// Whether work may be submitted to `stream`; returns when it is that work's turn.
     pub(crate) fn check_stream(&self, stream: Handle) -> Answer {
-        lock(&self.runtime.state).find_stream(stream).map(drop)
+        let state = lock(&self.runtime.state);
+        if let Some(stream) = state.find_stream(stream)? {
+            drop(self.runtime.wait_for_host_functions(state, stream));
+        }
+        Ok(())
     }
 }

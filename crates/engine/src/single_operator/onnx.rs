@@ -10,9 +10,9 @@ use crate::DeclaredDim;
 use crate::onnx_dtype::code;
 
 /// Version of the file format that carries every operator set that engines know.
-const IR_VERSION: u64 = 8;
+pub(super) const IR_VERSION: u64 = 8;
 /// The name of the graph and of the model's maker.
-const PRODUCER: &str = "opscope";
+pub(super) const PRODUCER: &str = "opscope";
 
 pub(super) fn encode(operator: &SingleOperator) -> Result<Vec<u8>, OperatorError> {
     // Checked before anything is written, so that the writer below cannot fail.
@@ -77,7 +77,7 @@ fn write_node(node: &mut MessageWriter, operator: &SingleOperator) {
     }
 }
 
-fn write_attribute(out: &mut MessageWriter, name: &str, value: &OperatorAttribute) {
+pub(super) fn write_attribute(out: &mut MessageWriter, name: &str, value: &OperatorAttribute) {
     out.string(1, name);
     match value {
         OperatorAttribute::Float(number) => out.float(2, *number),
@@ -112,7 +112,7 @@ fn kind(value: &OperatorAttribute) -> u64 {
     }
 }
 
-fn write_value(out: &mut MessageWriter, operand: &Operand) {
+pub(super) fn write_value(out: &mut MessageWriter, operand: &Operand) {
     out.string(1, &operand.name);
     out.message(2, |r#type| {
         r#type.message(1, |tensor| {
@@ -133,7 +133,7 @@ fn write_value(out: &mut MessageWriter, operand: &Operand) {
     });
 }
 
-fn write_tensor(out: &mut MessageWriter, name: &str, tensor: TensorView<'_>) {
+pub(super) fn write_tensor(out: &mut MessageWriter, name: &str, tensor: TensorView<'_>) {
     let dims: Vec<u64> = tensor.shape.dims().iter().map(|&n| n as u64).collect();
     out.packed_u64(1, &dims);
     out.varint(2, code(tensor.dtype).unwrap_or(0));

@@ -11,6 +11,7 @@ use opscope_store::record::graph::TensorType;
 use opscope_store::record::{Operator, SlotSide};
 use opscope_tensor::{Layout, Tensor};
 
+use super::gemm::GEMM;
 use super::lowering::OnnxLowering;
 use super::operator::{Operand, SingleOperator};
 use crate::onnx::layout_of;
@@ -163,11 +164,22 @@ fn described(description: &SingleOperator, engine: &Operator) -> Operator {
         "" => engine.op_name.clone(),
         name => name.to_owned(),
     };
-    Operator {
+    let described = Operator {
         op_name,
         inputs: names(&description.inputs),
         outputs: names(&description.outputs),
         ..engine.clone()
+    };
+    if description.op_type != GEMM {
+        return described;
+    }
+    // The first of several nodes says nothing of the operator that they compute.
+    Operator {
+        op_type: description.op_type.clone(),
+        attributes: Vec::new(),
+        attribute_types: Vec::new(),
+        default_attributes: Arc::default(),
+        ..described
     }
 }
 

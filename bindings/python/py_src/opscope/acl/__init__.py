@@ -7,6 +7,7 @@ a code. A code of 0 is success. Handles and addresses are integers.
 from opscope._native.base import *  # noqa: F403
 
 from . import mdl as mdl
+from . import media as media
 from . import op as op
 from . import rt as rt
 from . import util as util

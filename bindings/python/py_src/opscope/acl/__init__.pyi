@@ -2,6 +2,7 @@ from collections.abc import Sequence
 from os import PathLike
 
 from . import mdl as mdl
+from . import media as media
 from . import op as op
 from . import rt as rt
 from . import util as util

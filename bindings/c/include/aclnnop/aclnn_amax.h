@@ -1,0 +1,23 @@
+#ifndef OPSCOPE_ACLNN_AMAX_H
+#define OPSCOPE_ACLNN_AMAX_H
+
+/* Made from the table of operators, which crates/acl holds. */
+
+#include "../aclnn/aclnn_base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* the largest element along dim; NaN if one is */
+ACL_FUNC_VISIBILITY aclnnStatus aclnnAmaxGetWorkspaceSize(const aclTensor *self,
+        const aclIntArray *dim, bool keepDim, aclTensor *out, uint64_t *workspaceSize,
+        aclOpExecutor **executor);
+ACL_FUNC_VISIBILITY aclnnStatus aclnnAmax(void *workspace, uint64_t workspaceSize,
+        aclOpExecutor *executor, aclrtStream stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,23 @@
+#ifndef OPSCOPE_ACLNN_ARANGE_H
+#define OPSCOPE_ACLNN_ARANGE_H
+
+/* Made from the table of operators, which crates/acl holds. */
+
+#include "../aclnn/aclnn_base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* start, start + step and so on, up to end without it */
+ACL_FUNC_VISIBILITY aclnnStatus aclnnArangeGetWorkspaceSize(const aclScalar *start,
+        const aclScalar *end, const aclScalar *step, aclTensor *out, uint64_t *workspaceSize,
+        aclOpExecutor **executor);
+ACL_FUNC_VISIBILITY aclnnStatus aclnnArange(void *workspace, uint64_t workspaceSize,
+        aclOpExecutor *executor, aclrtStream stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,28 @@
+#ifndef OPSCOPE_ACLNN_BITWISE_XOR_SCALAR_H
+#define OPSCOPE_ACLNN_BITWISE_XOR_SCALAR_H
+
+/* Made from the table of operators, which crates/acl holds. */
+
+#include "../aclnn/aclnn_base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* the bits that one alone has */
+ACL_FUNC_VISIBILITY aclnnStatus aclnnBitwiseXorScalarGetWorkspaceSize(const aclTensor *self,
+        const aclScalar *other, aclTensor *out, uint64_t *workspaceSize, aclOpExecutor **executor);
+ACL_FUNC_VISIBILITY aclnnStatus aclnnBitwiseXorScalar(void *workspace, uint64_t workspaceSize,
+        aclOpExecutor *executor, aclrtStream stream);
+
+/* the bits that one alone has */
+ACL_FUNC_VISIBILITY aclnnStatus aclnnInplaceBitwiseXorScalarGetWorkspaceSize(aclTensor *selfRef,
+        const aclScalar *other, uint64_t *workspaceSize, aclOpExecutor **executor);
+ACL_FUNC_VISIBILITY aclnnStatus aclnnInplaceBitwiseXorScalar(void *workspace,
+        uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,22 @@
+#ifndef OPSCOPE_ACLNN_SUM_H
+#define OPSCOPE_ACLNN_SUM_H
+
+/* Made from the table of operators, which crates/acl holds. */
+
+#include "../aclnn/aclnn_base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* the sum of all tensors */
+ACL_FUNC_VISIBILITY aclnnStatus aclnnSumGetWorkspaceSize(const aclTensorList *tensors,
+        aclTensor *out, uint64_t *workspaceSize, aclOpExecutor **executor);
+ACL_FUNC_VISIBILITY aclnnStatus aclnnSum(void *workspace, uint64_t workspaceSize,
+        aclOpExecutor *executor, aclrtStream stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,23 @@
+#ifndef OPSCOPE_ACLNN_UPSAMPLE_NEAREST_1D_H
+#define OPSCOPE_ACLNN_UPSAMPLE_NEAREST_1D_H
+
+/* Made from the table of operators, which crates/acl holds. */
+
+#include "../aclnn/aclnn_base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* self with outputSize entries on its last axis, each the one at its place */
+ACL_FUNC_VISIBILITY aclnnStatus aclnnUpsampleNearest1dGetWorkspaceSize(const aclTensor *self,
+        const aclIntArray *outputSize, aclTensor *out, uint64_t *workspaceSize,
+        aclOpExecutor **executor);
+ACL_FUNC_VISIBILITY aclnnStatus aclnnUpsampleNearest1d(void *workspace, uint64_t workspaceSize,
+        aclOpExecutor *executor, aclrtStream stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

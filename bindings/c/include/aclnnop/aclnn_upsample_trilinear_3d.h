@@ -1,0 +1,23 @@
+#ifndef OPSCOPE_ACLNN_UPSAMPLE_TRILINEAR_3D_H
+#define OPSCOPE_ACLNN_UPSAMPLE_TRILINEAR_3D_H
+
+/* Made from the table of operators, which crates/acl holds. */
+
+#include "../aclnn/aclnn_base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* self with outputSize entries on its last three axes, between their neighbours */
+ACL_FUNC_VISIBILITY aclnnStatus aclnnUpsampleTrilinear3dGetWorkspaceSize(const aclTensor *self,
+        const aclIntArray *outputSize, bool alignCorners, double scalesD, double scalesH,
+        double scalesW, aclTensor *out, uint64_t *workspaceSize, aclOpExecutor **executor);
+ACL_FUNC_VISIBILITY aclnnStatus aclnnUpsampleTrilinear3d(void *workspace, uint64_t workspaceSize,
+        aclOpExecutor *executor, aclrtStream stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

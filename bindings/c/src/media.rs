@@ -1,0 +1,107 @@
+//! Media processing, made from the table that both bindings share.
+
+use opscope_acl::{Handle, MEDIA_ADVICE, MediaField, MediaKind, media_functions};
+
+use crate::border::process;
+use crate::pointer::OutPointer;
+use crate::table::{codes, refusals, results, values};
+
+/// Makes C's functions of the table.
+macro_rules! media {
+    (
+        creators {$(
+            $create:ident $_create:ident $created:ident($($parameter:ident: $field:ident),*);
+        )+}
+        destroyers {$($destroy:ident $_destroy:ident $destroyed:ident;)+}
+        setters {$($set:ident $_set:ident $changed:ident.$changed_field:ident: $set_type:ty;)+}
+        getters {$($get:ident $_get:ident $read:ident.$read_field:ident: $get_type:ty;)+}
+        refusals {$($refuse:ident($($type:ty),*) $_refuse:ident;)+}
+        refused_results {$($result:ident($($result_type:ty),*) $_result:ident [$($_zero:expr),+];)+}
+    ) => {
+        values! {$(
+            $create($($parameter: u32),*) -> Handle => process().create_media(
+                MediaKind::$created, &[$((MediaField::$field, $parameter.into())),*]
+            ), or 0;
+        )+}
+        codes! {
+            $($destroy(object: Handle)
+                => process().destroy_media(MediaKind::$destroyed, object);)+
+            $($set(object: Handle, value: $set_type) => process().set_media(
+                MediaKind::$changed, object, MediaField::$changed_field, value
+            );)+
+        }
+        values! {$(
+            $get(object: Handle) -> $get_type => process().media(
+                MediaKind::$read, object, MediaField::$read_field
+            ), or 0;
+        )+}
+        refusals! {
+            because MEDIA_ADVICE;
+            $($refuse($($type),*);)+
+            $($result($($result_type),*);)+
+        }
+    };
+}
+
+// Both bindings expand the same table, so that a function cannot be there in one of them only.
+media_functions!(media);
+
+results! {
+    acldvppMalloc(devPtr: OutPointer<usize>, size: usize)
+        => devPtr = process().malloc(size, 0)?;
+}
+
+codes! {
+    acldvppFree(address: usize) => process().free(address);
+    acldvppSetRoiConfig(region: Handle, left: u32, right: u32, top: u32, bottom: u32) => {
+        let fields = [
+            (MediaField::Left, left),
+            (MediaField::Right, right),
+            (MediaField::Top, top),
+            (MediaField::Bottom, bottom),
+        ];
+        fields.into_iter().try_for_each(|(field, value)| {
+            process().set_media(MediaKind::RoiConfig, region, field, value)
+        })
+    };
+    acldvppDestroyBatchPicDesc(batch: Handle)
+        => process().destroy_media(MediaKind::BatchPicDesc, batch);
+    acldvppSetBorderConfigValue(border: Handle, index: u32, value: f64) => process()
+        .set_media(MediaKind::BorderConfig, border, MediaField::Value(index), value);
+    // Functions of the program, which nothing calls here.
+    aclvdecSetChannelDescCallback(channel: Handle, callback: usize) => process()
+        .set_media(MediaKind::VdecChannelDesc, channel, MediaField::Callback, callback);
+    aclvencSetChannelDescCallback(channel: Handle, callback: usize) => process()
+        .set_media(MediaKind::VencChannelDesc, channel, MediaField::Callback, callback);
+}
+
+values! {
+    acldvppCreateBatchPicDesc(n: u32) -> Handle
+        => process().create_media_batch(n).unwrap_or(0), or 0;
+    acldvppGetPicDesc(batch: Handle, index: u32) -> Handle
+        => process().media_picture(batch, index).unwrap_or(0), or 0;
+    acldvppGetBorderConfigValue(border: Handle, index: u32) -> f64 => process()
+        .media(MediaKind::BorderConfig, border, MediaField::Value(index)), or 0.0;
+    aclvdecGetChannelDescCallback(channel: Handle) -> usize => process()
+        .media(MediaKind::VdecChannelDesc, channel, MediaField::Callback), or 0;
+    aclvencGetChannelDescCallback(channel: Handle) -> usize => process()
+        .media(MediaKind::VencChannelDesc, channel, MediaField::Callback), or 0;
+}
+
+// Parameters of channels by number and length, and results of the hardware: pyACL has none of them.
+refusals! {
+    because MEDIA_ADVICE;
+    aclvdecSetChannelDescParam(Handle, i32, usize, usize);
+    aclvdecGetChannelDescParam(Handle, i32, usize, usize, usize);
+    aclvencSetChannelDescParam(Handle, i32, usize, usize);
+    aclvencGetChannelDescParam(Handle, i32, usize, usize, usize);
+    acldvppSetChannelDescParam(Handle, i32, usize, usize);
+    acldvppGetChannelDescParam(Handle, i32, usize, usize, usize);
+    acldvppGetLutMapData(Handle, u32, usize, usize);
+    acldvppGetHistData(Handle, u32, usize, usize);
+    acldvppCreateLutMap() -> Handle;
+    acldvppGetLutMapDims(Handle) -> u32;
+    acldvppCreateHist() -> Handle;
+    acldvppGetHistDims(Handle) -> u32;
+    acldvppGetHistRetCode(Handle) -> u32;
+}

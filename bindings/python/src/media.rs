@@ -1,0 +1,158 @@
+//! `opscope.acl.media`: media processing, made from the table that both bindings share.
+
+use opscope_acl::{MEDIA_ADVICE, MediaField, MediaKind, MediaNumber, Status, media_functions};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use crate::argument::{NumberArg, Word32Arg, WordArg, callable};
+use crate::call::{code, process};
+use crate::table::table;
+
+/// Makes Python's functions of the table, and `fill_table`, which adds them to a module.
+macro_rules! media {
+    (
+        creators {$(
+            $_create:ident $create:ident $created:ident($($parameter:ident: $field:ident),*);
+        )+}
+        destroyers {$($_destroy:ident $destroy:ident $destroyed:ident;)+}
+        setters {$($_set:ident $set:ident $changed:ident.$changed_field:ident: $set_type:ty;)+}
+        getters {$($_get:ident $get:ident $read:ident.$read_field:ident: $get_type:ty;)+}
+        refusals {$($refuse_in_c:ident($($_type:ty),*) $refuse:ident;)+}
+        refused_results {$(
+            $result_in_c:ident($($_result_type:ty),*) $result:ident [$($zero:expr),+];
+        )+}
+    ) => {
+        table! {
+            [also $($refuse,)+ $($result),+]
+
+            values {
+                $($create($($parameter: Word32Arg),*) -> usize => process().create_media(
+                    MediaKind::$created, &[$((MediaField::$field, $parameter.0.into())),*]
+                ), or 0;)+
+                $($get(object: WordArg) -> $get_type => process().media(
+                    MediaKind::$read, object.0, MediaField::$read_field
+                ), or 0;)+
+            }
+
+            codes {
+                $($destroy(object: WordArg)
+                    => process().destroy_media(MediaKind::$destroyed, object.0);)+
+                // Numbers of every width are cut off as in C.
+                $($set(object: WordArg, value: WordArg) => process().set_media(
+                    MediaKind::$changed,
+                    object.0,
+                    MediaField::$changed_field,
+                    <$set_type>::from_bits(MediaNumber::to_bits(value.0)),
+                );)+
+            }
+        }
+
+        $(
+            /// Needs the hardware: 200001, and `acl.get_recent_err_msg()` says what to do instead.
+            #[pyfunction]
+            #[pyo3(signature = (*_args))]
+            fn $refuse(_args: &Bound<'_, PyTuple>) -> i32 {
+                refused(stringify!($refuse_in_c)).0
+            }
+        )+
+        $(
+            /// Needs the hardware: zeroes and 200001, and `acl.get_recent_err_msg()` says what to
+            /// do instead.
+            #[pyfunction]
+            #[pyo3(signature = (*_args))]
+            fn $result(_args: &Bound<'_, PyTuple>) -> ($(zero!($zero),)+ i32) {
+                ($($zero,)+ refused(stringify!($result_in_c)).0)
+            }
+        )+
+    };
+}
+
+/// The type of a result that is not there.
+macro_rules! zero {
+    ($zero:expr) => {
+        u32
+    };
+}
+
+fn refused(function: &str) -> Status {
+    process().refuse_function(function, MEDIA_ADVICE)
+}
+
+// The same table as for C: names and fields cannot drift apart.
+media_functions!(media);
+
+/// Functions that the table has no rows for.
+pub(crate) mod more {
+    use super::*;
+
+    table! {
+        [also vdec_set_channel_desc_callback, venc_set_channel_desc_callback]
+
+        // There is one kind of memory, so that programs may free it either way.
+        pairs {
+            /// acldvppMalloc: an address and the code. The memory is that of `acl.rt.malloc`.
+            dvpp_malloc(size: WordArg) -> usize => process().malloc(size.0, 0);
+        }
+
+        codes {
+            /// acldvppFree.
+            dvpp_free(dev_ptr: WordArg) => process().free(dev_ptr.0);
+            /// acldvppDestroyBatchPicDesc. Its pictures end with it.
+            dvpp_destroy_batch_pic_desc(batch_pic_desc: WordArg)
+                => process().destroy_media(MediaKind::BatchPicDesc, batch_pic_desc.0);
+            /// acldvppSetBorderConfigValue: one of the four values that fill a border.
+            dvpp_set_border_config_value(border_config: WordArg, index: Word32Arg, value: NumberArg<f64>)
+                => process().set_media(
+                    MediaKind::BorderConfig, border_config.0, MediaField::Value(index.0), value.0
+                );
+        }
+
+        values {
+            /// acldvppCreateBatchPicDesc: a handle, or 0.
+            dvpp_create_batch_pic_desc(batch_size: Word32Arg) -> usize
+                => process().create_media_batch(batch_size.0).unwrap_or(0), or 0;
+            /// acldvppGetPicDesc: a picture of a batch, or 0.
+            dvpp_get_pic_desc(batch_pic_desc: WordArg, index: Word32Arg) -> usize
+                => process().media_picture(batch_pic_desc.0, index.0).unwrap_or(0), or 0;
+            /// acldvppGetBorderConfigValue.
+            dvpp_get_border_config_value(border_config: WordArg, index: Word32Arg) -> f64
+                => process().media(
+                    MediaKind::BorderConfig, border_config.0, MediaField::Value(index.0)
+                ), or 0.0;
+        }
+    }
+
+    /// aclvdecSetChannelDescCallback: a function that nothing calls, as nothing is decoded here.
+    #[pyfunction]
+    fn vdec_set_channel_desc_callback(
+        py: Python<'_>,
+        channel_desc: WordArg,
+        callback: &Bound<'_, PyAny>,
+    ) -> PyResult<i32> {
+        set_callback(py, MediaKind::VdecChannelDesc, channel_desc, callback)
+    }
+
+    /// aclvencSetChannelDescCallback: a function that nothing calls, as nothing is encoded here.
+    #[pyfunction]
+    fn venc_set_channel_desc_callback(
+        py: Python<'_>,
+        channel_desc: WordArg,
+        callback: &Bound<'_, PyAny>,
+    ) -> PyResult<i32> {
+        set_callback(py, MediaKind::VencChannelDesc, channel_desc, callback)
+    }
+
+    fn set_callback(
+        py: Python<'_>,
+        kind: MediaKind,
+        channel: WordArg,
+        callback: &Bound<'_, PyAny>,
+    ) -> PyResult<i32> {
+        let function = callable("callback", callback)?;
+        // Its number alone: it is not called, so it need not be kept alive.
+        let address = function.as_ptr().addr();
+        Ok(code(py, || {
+            process().set_media(kind, channel.0, MediaField::Callback, address)
+        }))
+    }
+}

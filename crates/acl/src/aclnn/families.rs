@@ -1,0 +1,86 @@
+//! The operators, a file for each family: its table, which bindings read too, and the functions
+//! that compose its operators.
+
+mod comparison;
+mod compound;
+mod creation;
+mod diagonals;
+mod elementwise;
+mod entries;
+mod gates;
+mod index_lists;
+mod indexing;
+mod joining;
+mod movement;
+mod moves;
+mod padding;
+mod reduction;
+mod resizing;
+mod running;
+mod scattering;
+mod searching;
+mod selecting;
+mod slices;
+mod sorting;
+mod unary;
+mod uniqueness;
+mod vectors;
+
+use super::row::OperatorFamily;
+
+/// All families.
+pub static FAMILIES: &[OperatorFamily] = &[
+    elementwise::FAMILY,
+    compound::FAMILY,
+    unary::FAMILY,
+    comparison::FAMILY,
+    reduction::FAMILY,
+    creation::FAMILY,
+    moves::FAMILY,
+    slices::FAMILY,
+    joining::FAMILY,
+    padding::FAMILY,
+    diagonals::FAMILY,
+    indexing::FAMILY,
+    scattering::FAMILY,
+    entries::FAMILY,
+    selecting::FAMILY,
+    index_lists::FAMILY,
+    sorting::FAMILY,
+    running::FAMILY,
+    searching::FAMILY,
+    uniqueness::FAMILY,
+    gates::FAMILY,
+    vectors::FAMILY,
+    resizing::FAMILY,
+];
+
+/// Calls the macro of that name once for each family, with the family's rows.
+#[macro_export]
+macro_rules! aclnn_operators {
+    ($rows:ident) => {
+        $crate::aclnn_elementwise!($rows);
+        $crate::aclnn_compound!($rows);
+        $crate::aclnn_unary!($rows);
+        $crate::aclnn_comparison!($rows);
+        $crate::aclnn_reduction!($rows);
+        $crate::aclnn_creation!($rows);
+        $crate::aclnn_moves!($rows);
+        $crate::aclnn_slices!($rows);
+        $crate::aclnn_joining!($rows);
+        $crate::aclnn_padding!($rows);
+        $crate::aclnn_diagonals!($rows);
+        $crate::aclnn_indexing!($rows);
+        $crate::aclnn_scattering!($rows);
+        $crate::aclnn_entries!($rows);
+        $crate::aclnn_selecting!($rows);
+        $crate::aclnn_index_lists!($rows);
+        $crate::aclnn_sorting!($rows);
+        $crate::aclnn_running!($rows);
+        $crate::aclnn_searching!($rows);
+        $crate::aclnn_uniqueness!($rows);
+        $crate::aclnn_gates!($rows);
+        $crate::aclnn_vectors!($rows);
+        $crate::aclnn_resizing!($rows);
+    };
+}

@@ -1,0 +1,254 @@
+//! Tensors that are made of numbers, and conversion.
+
+use opscope_tensor::{DType, Shape, Tensor};
+
+use crate::aclnn::call::{Composed, OperatorCall, Refusal, Value};
+use crate::aclnn::elements::Numbers;
+use crate::aclnn::object::{ScalarNumber, ScalarValue};
+use crate::aclnn::parameter::TensorArgument;
+use crate::aclnn::promotion::{compute_type, is_float, is_number};
+use crate::aclnn::row::operator_rows;
+
+/// Calls a macro with the rows of creation and conversion.
+#[macro_export]
+macro_rules! aclnn_creation {
+    ($rows:ident) => {
+        $rows! { "creation and conversion";
+            aclnnArange = Range("aclnn_arange.h", "start, start + step and so on, up to end without it") by arange
+                (start: Scalar, end: Scalar, step: Scalar, out: Out);
+            aclnnRange = Range("aclnn_range.h", "start, start + step and so on, up to end with it") by range
+                (start: Scalar, end: Scalar, step: Scalar, out: Out);
+            aclnnLinspace = LinSpace("aclnn_linspace.h", "steps numbers from start to end, at equal distances") by linspace
+                (start: Scalar, end: Scalar, steps: Int, out: Out);
+            aclnnEye = Eye("aclnn_eye.h", "1 on the diagonal, 0 elsewhere") by eye
+                (n: Int, m: Int, out: Out);
+            aclnnInplaceFillScalar = Fill("aclnn_fill_scalar.h", "value in every element") by fill_scalar
+                (selfRef: Inplace, value: Scalar);
+            aclnnInplaceFillTensor = Fill("aclnn_fill_tensor.h", "the only element of value in every element") by fill_tensor
+                (selfRef: Inplace, value: Tensor);
+            aclnnInplaceOne = OnesLike("aclnn_ones.h", "1 in every element") by one
+                (selfRef: Inplace);
+            aclnnInplaceZero = ZerosLike("aclnn_zero.h", "0 in every element") by zero
+                (selfRef: Inplace);
+            aclnnCast = Cast("aclnn_cast.h", "self as elements of type dtype") by cast
+                (self_: Tensor, dtype: DataType, out: Out);
+        }
+    };
+}
+aclnn_creation!(operator_rows);
+
+fn arange(call: &mut OperatorCall<'_>) -> Composed {
+    steps_from_start(call, false)
+}
+
+fn range(call: &mut OperatorCall<'_>) -> Composed {
+    steps_from_start(call, true)
+}
+
+fn steps_from_start(call: &mut OperatorCall<'_>, has_end: bool) -> Composed {
+    let (start, end) = (call.scalar("start")?, call.scalar("end")?);
+    let (step, out) = (call.scalar("step")?, call.tensor("out")?);
+    call.expect_dtype(
+        out,
+        |dtype| is_number(dtype) && dtype != DType::Bool,
+        "numbers",
+    )?;
+    let n = n_steps(start, end, step, has_end)?;
+    call.expect_shape(out, &[n])?;
+    if n == 0 {
+        call.fill(out, ScalarNumber::Int(0));
+        return Ok(());
+    }
+    let is_whole = [start, end, step].iter().all(|one| !one.is_float());
+    let compute = if !is_whole || is_float(out.dtype) {
+        DType::F64
+    } else {
+        DType::I64
+    };
+    // From the start each time: a running sum would gather roundings.
+    let (first, step) = (
+        call.scalar_value(start, compute)?,
+        call.scalar_value(step, compute)?,
+    );
+    let places = places(call, n, compute)?;
+    let distance = call.node("Mul", &[&places, &step], compute);
+    let result = call.node("Add", &[&first, &distance], compute);
+    call.write(out, &result, out.dtype);
+    Ok(())
+}
+
+/// How many elements a range has.
+fn n_steps(
+    start: &ScalarValue,
+    end: &ScalarValue,
+    step: &ScalarValue,
+    has_end: bool,
+) -> Composed<usize> {
+    let (from, to, by) = (start.as_f64(), end.as_f64(), step.as_f64());
+    if by == 0.0 || !from.is_finite() || !to.is_finite() || !by.is_finite() {
+        let text = format!(
+            "`start`, `end` and `step` are {from}, {to} and {by}; expected numbers \
+                            that are finite, and a step other than 0"
+        );
+        return Err(Refusal::invalid(text));
+    }
+    let is_whole = [start, end, step].iter().all(|one| !one.is_float());
+    // In integers where all three are: doubles lack digits of large ones.
+    let n = if is_whole {
+        let length = i128::from(end.as_i64()) - i128::from(start.as_i64());
+        let step = i128::from(step.as_i64());
+        let n = if has_end {
+            length.div_euclid(step) + i128::from(step < 0 && length.rem_euclid(step) != 0)
+        } else {
+            let up = length + if step > 0 { step - 1 } else { step + 1 };
+            up / step
+        };
+        n + i128::from(has_end)
+    } else {
+        let quotient = (to - from) / by;
+        let n = if has_end {
+            quotient.floor() + 1.0
+        } else {
+            quotient.ceil()
+        };
+        // Numbers beyond what a tensor can have are refused with the shape.
+        n as i128
+    };
+    // An empty range is fine only where start and end are the same.
+    let is_other_way = (to - from) * by < 0.0;
+    if is_other_way {
+        let text = format!("`step` is {by}, which leads away from `end`");
+        return Err(Refusal::invalid(text));
+    }
+    Ok(usize::try_from(n.max(0)).unwrap_or(usize::MAX))
+}
+
+/// The numbers from 0 to n - 1.
+fn places(call: &mut OperatorCall<'_>, n: usize, dtype: DType) -> Composed<Value> {
+    let list: Vec<i64> = (0..n.cast_signed() as i64).collect();
+    let shape = Shape::new(vec![n]).ok();
+    let bytes = Numbers::Ints(list).to_bytes(dtype);
+    let tensor = shape.zip(bytes);
+    let tensor = tensor.and_then(|(shape, bytes)| Tensor::from_vec(dtype, shape, bytes).ok());
+    let tensor = tensor.ok_or_else(|| Refusal::invalid(format!("there are {n} elements")))?;
+    Ok(call.tensor_value(tensor))
+}
+
+fn linspace(call: &mut OperatorCall<'_>) -> Composed {
+    let (start, end) = (call.scalar("start")?, call.scalar("end")?);
+    let (steps, out) = (call.int("steps")?, call.tensor("out")?);
+    call.expect_dtype(out, is_float, "float16, bfloat16, float32 or float64")?;
+    let n = usize::try_from(steps)
+        .map_err(|_| Refusal::invalid(format!("`steps` is {steps}; expected 0 or more")))?;
+    call.expect_shape(out, &[n])?;
+    if n == 0 {
+        call.fill(out, ScalarNumber::Int(0));
+        return Ok(());
+    }
+    let dtype = DType::F64;
+    let (first, last) = (
+        call.scalar_value(start, dtype)?,
+        call.scalar_value(end, dtype)?,
+    );
+    let places = places(call, n, dtype)?;
+    #[expect(clippy::cast_precision_loss, reason = "no tensor has so many elements")]
+    let n_gaps = call.constant((n - 1).max(1) as f64, dtype)?;
+    let length = call.node("Sub", &[&last, &first], dtype);
+    // Divided first, so that the last number is the end to the last digit.
+    let part = call.node("Div", &[&places, &n_gaps], dtype);
+    let distance = call.node("Mul", &[&part, &length], dtype);
+    let result = call.node("Add", &[&first, &distance], dtype);
+    call.write(out, &result, out.dtype);
+    Ok(())
+}
+
+fn eye(call: &mut OperatorCall<'_>) -> Composed {
+    let (n, m, out) = (call.int("n")?, call.int("m")?, call.tensor("out")?);
+    call.expect_dtype(out, is_number, "booleans, integers or floats")?;
+    // A second extent below 0 stands for the first one.
+    let m = if m < 0 { n } else { m };
+    let dims = [n, m].map(|extent| usize::try_from(extent).ok());
+    let [Some(n), Some(m)] = dims else {
+        return Err(Refusal::invalid(format!("`n` is {n}; expected 0 or more")));
+    };
+    call.expect_shape(out, &[n, m])?;
+    if n == 0 || m == 0 {
+        call.fill(out, ScalarNumber::Int(0));
+        return Ok(());
+    }
+    // Places that are the same in both directions make up the diagonal.
+    let (rows, columns) = (places(call, n, DType::I64)?, places(call, m, DType::I64)?);
+    let upright = call.constant_dims(&[n, 1])?;
+    let rows = call.node("Reshape", &[&rows, &upright], DType::I64);
+    let is_diagonal = call.node("Equal", &[&rows, &columns], DType::Bool);
+    call.write(out, &is_diagonal, DType::Bool);
+    Ok(())
+}
+
+fn filled_tensor<'a>(call: &OperatorCall<'a>) -> Composed<&'a TensorArgument> {
+    let out = call.tensor("out")?;
+    call.expect_dtype(out, is_number, "booleans, integers or floats")?;
+    Ok(out)
+}
+
+fn fill_scalar(call: &mut OperatorCall<'_>) -> Composed {
+    let (out, value) = (filled_tensor(call)?, call.scalar("value")?);
+    call.fill(out, value.number);
+    Ok(())
+}
+
+fn fill_tensor(call: &mut OperatorCall<'_>) -> Composed {
+    let (out, value) = (filled_tensor(call)?, call.tensor("value")?);
+    if value.n_axes() > 1 || value.n_elements() != 1 {
+        let found = value.dims();
+        let text = format!("`value` has the shape {found:?}; expected one element");
+        return Err(Refusal::invalid(text));
+    }
+    let compute = compute_type(out.dtype);
+    // An element of a list of one has an axis, which goes before it is spread.
+    let one = call.read_as(value, out.dtype, compute)?;
+    let scalar = call.constant_ints(&[])?;
+    let one = call.node("Reshape", &[&one, &scalar], compute);
+    let dims = call.constant_dims(out.dims())?;
+    let result = call.node("Expand", &[&one, &dims], compute);
+    call.write(out, &result, out.dtype);
+    Ok(())
+}
+
+fn one(call: &mut OperatorCall<'_>) -> Composed {
+    let out = filled_tensor(call)?;
+    call.fill(out, ScalarNumber::Int(1));
+    Ok(())
+}
+
+fn zero(call: &mut OperatorCall<'_>) -> Composed {
+    let out = filled_tensor(call)?;
+    call.fill(out, ScalarNumber::Int(0));
+    Ok(())
+}
+
+fn cast(call: &mut OperatorCall<'_>) -> Composed {
+    let (x, dtype, out) = (
+        call.tensor("self")?,
+        call.dtype("dtype")?,
+        call.tensor("out")?,
+    );
+    call.expect_shape(out, x.dims())?;
+    call.expect_dtype(out, is_number, "booleans, integers or floats")?;
+    if out.dtype != dtype {
+        let found = out.dtype;
+        let text = format!("`out` is {found}; expected {dtype}, which `dtype` names");
+        return Err(Refusal::invalid(text));
+    }
+    call.expect_dtype(x, is_number, "booleans, integers or floats")?;
+    if x.dtype == dtype {
+        // Nothing is converted: the bits stay, those of NaN too.
+        let bits = call.read_raw(x)?;
+        call.write_raw(out, &bits);
+        return Ok(());
+    }
+    // The conversion is done on the way in; engines differ in what they make of large numbers.
+    let value = call.read_as(x, dtype, compute_type(dtype))?;
+    call.write(out, &value, dtype);
+    Ok(())
+}

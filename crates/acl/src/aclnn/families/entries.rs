@@ -1,0 +1,236 @@
+//! Entries of one axis that are added, replaced or filled at places.
+
+use opscope_tensor::DType;
+
+use crate::aclnn::call::{Composed, OperatorCall, Refusal, Value, arithmetic_type};
+use crate::aclnn::families::indexing::{read_any_places, read_places, spread};
+use crate::aclnn::families::movement::{
+    Elements, as_int, axis_of, constant_of, expect_same_dtype, reshaped, sliced,
+};
+use crate::aclnn::families::scattering::{Reduction, scattered};
+use crate::aclnn::object::ScalarNumber;
+use crate::aclnn::parameter::TensorArgument;
+use crate::aclnn::promotion::is_float;
+use crate::aclnn::row::operator_rows;
+
+/// Calls a macro with the rows of operators on entries of an axis.
+#[macro_export]
+macro_rules! aclnn_entries {
+    ($rows:ident) => {
+        $rows! { "entries of an axis";
+            aclnnIndexAdd = InplaceIndexAdd("aclnn_index_add.h", "self plus alpha * source at the places of index in axis dim") by add_entries
+                (self_: Tensor, dim: Int, index: Tensor, source: Tensor, alpha: Scalar, out: Out);
+            aclnnIndexAddV2 = InplaceIndexAdd("aclnn_index_add_v2.h", "self plus alpha * source at the places of index in axis dim") by add_entries
+                (self_: Tensor, dim: Int, index: Tensor, source: Tensor, alpha: Scalar, mode: Int, out: Out);
+            aclnnIndexCopy = ScatterUpdate("aclnn_index_copy.h", "selfRef with the entries of source at the places of index in axis dim") by copy_entries
+                (selfRef: Tensor, dim: Int, index: Tensor, source: Tensor, outRef: Out);
+            aclnnInplaceIndexCopy = ScatterUpdate("aclnn_index_copy.h", "selfRef with the entries of source at the places of index in axis dim") by copy_entries
+                (selfRef: Inplace, dim: Int, index: Tensor, source: Tensor);
+            aclnnIndexFill = IndexFill("aclnn_index_fill.h", "self with value at the places of index in axis dim; places beyond it are left out") by fill_entries
+                (self_: Tensor, dim: Int, index: Tensor, value: Scalar, out: Out);
+            aclnnInplaceIndexFill = IndexFill("aclnn_index_fill.h", "self with value at the places of index in axis dim; places beyond it are left out") by fill_entries
+                (selfRef: Inplace, dim: Int, index: Tensor, value: Scalar);
+            aclnnIndexFillTensor = IndexFill("aclnn_index_fill_tensor.h", "self with value at the places of index in axis dim") by fill_listed_entries
+                (self_: Tensor, dim: Int, index: IntArray, value: Scalar, out: Out);
+            aclnnInplaceIndexFillTensor = IndexFill("aclnn_index_fill_tensor.h", "self with value at the places of index in axis dim") by fill_listed_entries
+                (selfRef: Inplace, dim: Int, index: IntArray, value: Scalar);
+        }
+    };
+}
+aclnn_entries!(operator_rows);
+
+/// A tensor with an axis of which a row of places names entries.
+struct EntryPlaces<'a> {
+    x: &'a TensorArgument,
+    out: &'a TensorArgument,
+    index: &'a TensorArgument,
+    axis: usize,
+    /// The extents of the tensor; one axis of one element stands for none.
+    dims: Vec<usize>,
+}
+
+impl<'a> EntryPlaces<'a> {
+    fn read(call: &OperatorCall<'a>) -> Composed<EntryPlaces<'a>> {
+        let (x, index) = (call.tensor("self")?, call.tensor("index")?);
+        let out = call.tensor(if call.has("outRef") { "outRef" } else { "out" })?;
+        expect_same_dtype(call, out, x)?;
+        call.expect_shape(out, x.dims())?;
+        if index.n_axes() > 1 {
+            let text = format!("`index` is {index}; expected one axis at most");
+            return Err(Refusal::invalid(text));
+        }
+        let axis = axis_of(call, "dim", x)?;
+        let dims = if x.n_axes() == 0 {
+            vec![1]
+        } else {
+            x.dims().to_vec()
+        };
+        Ok(EntryPlaces {
+            x,
+            out,
+            index,
+            axis,
+            dims,
+        })
+    }
+
+    /// The tensor whose entries go to the places, which has as many.
+    fn source(&self, call: &OperatorCall<'a>) -> Composed<&'a TensorArgument> {
+        let source = call.tensor("source")?;
+        expect_same_dtype(call, source, self.x)?;
+        let mut dims = self.dims.clone();
+        dims[self.axis] = self.index.n_elements();
+        let is_one = source.n_axes() == 0 && dims == [1];
+        if !is_one {
+            call.expect_shape(source, &dims)?;
+        }
+        Ok(source)
+    }
+
+    /// `value` with the elements of `source`, for which there is one entry for each place.
+    fn scatter(
+        &self,
+        call: &mut OperatorCall<'_>,
+        elements: Elements,
+        source: &Value,
+        reduction: Reduction,
+    ) -> Composed {
+        let value = elements.read(call, self.x)?;
+        if self.index.is_empty() || self.x.is_empty() {
+            elements.write(call, self.out, &value);
+            return Ok(());
+        }
+        let value = reshaped(call, &value, &self.dims)?;
+        let mut dims = self.dims.clone();
+        dims[self.axis] = self.index.n_elements();
+        let places = read_places(call, self.index)?;
+        let places = spread(call, &places, self.axis, &dims)?;
+        let source = reshaped(call, source, &dims)?;
+        let result = scattered(call, [&value, &places, &source], self.axis, reduction);
+        let result = reshaped(call, &result, self.x.dims())?;
+        elements.write(call, self.out, &result);
+        Ok(())
+    }
+}
+
+fn add_entries(call: &mut OperatorCall<'_>) -> Composed {
+    let entries = EntryPlaces::read(call)?;
+    let source = entries.source(call)?;
+    let (alpha, dtype) = (call.scalar("alpha")?, entries.x.dtype);
+    if alpha.is_float() && !is_float(dtype) {
+        let found = alpha.dtype;
+        return Err(Refusal::invalid(format!(
+            "`alpha` is {found}; expected an integer for elements of type {dtype}"
+        )));
+    }
+    let elements = Elements::Numbers(dtype);
+    let mut value = elements.read(call, source)?;
+    // A product by 1 would change nothing.
+    if alpha.as_f64() != 1.0 {
+        let alpha = call.scalar_value(alpha, arithmetic_type(dtype))?;
+        value = call.node("Mul", &[&value, &alpha], value.dtype);
+    }
+    entries.scatter(call, elements, &value, Reduction::Add)
+}
+
+fn copy_entries(call: &mut OperatorCall<'_>) -> Composed {
+    let entries = EntryPlaces::read(call)?;
+    let source = entries.source(call)?;
+    let elements = Elements::Bits(entries.x.dtype);
+    let value = elements.read(call, source)?;
+    entries.scatter(call, elements, &value, Reduction::Replace)
+}
+
+fn fill_entries(call: &mut OperatorCall<'_>) -> Composed {
+    let entries = EntryPlaces::read(call)?;
+    let number = call.scalar("value")?.number;
+    let n = entries.dims[entries.axis];
+    let elements = Elements::Bits(entries.x.dtype);
+    if entries.index.is_empty() {
+        let value = elements.read(call, entries.x)?;
+        elements.write(call, entries.out, &value);
+        return Ok(());
+    }
+    // A place more than there are takes what lies beyond the axis.
+    let places = read_any_places(call, entries.index)?;
+    let places = reshaped(call, &places, &[entries.index.n_elements()])?;
+    let behind = call.constant_dims(&[n])?;
+    let before = call.constant_ints(&[-as_int(n)])?;
+    let is_low = call.node("Less", &[&places, &before], DType::Bool);
+    let is_high = call.node("Greater", &[&places, &behind], DType::Bool);
+    let is_beyond = call.node("Or", &[&is_low, &is_high], DType::Bool);
+    let zero = call.constant(0.0, DType::I64)?;
+    let is_negative = call.node("Less", &[&places, &zero], DType::Bool);
+    let from_end = call.node("Add", &[&places, &behind], DType::I64);
+    let places = call.node("Where", &[&is_negative, &from_end, &places], DType::I64);
+    let places = call.node("Where", &[&is_beyond, &behind, &places], DType::I64);
+    let zeros = constant_of(call, 0.0, DType::I64, &[n + 1])?;
+    let ones = constant_of(call, 1.0, DType::I64, &[entries.index.n_elements()])?;
+    let marks = scattered(call, [&zeros, &places, &ones], 0, Reduction::Replace);
+    let marks = sliced(call, &marks, 0, [0, as_int(n), 1])?;
+    // Places that occur twice mark the same entry.
+    let is_filled = call.cast(&marks, DType::Bool);
+    fill_marked(call, &entries, &is_filled, number)
+}
+
+/// Writes the number where `is_filled`, a row of one boolean for each entry, says so.
+fn fill_marked(
+    call: &mut OperatorCall<'_>,
+    entries: &EntryPlaces<'_>,
+    is_filled: &Value,
+    number: ScalarNumber,
+) -> Composed {
+    fill_along(
+        call,
+        [entries.x, entries.out],
+        entries.axis,
+        is_filled,
+        number,
+    )
+}
+
+fn fill_along(
+    call: &mut OperatorCall<'_>,
+    [x, out]: [&TensorArgument; 2],
+    axis: usize,
+    is_filled: &Value,
+    number: ScalarNumber,
+) -> Composed {
+    let elements = Elements::Bits(x.dtype);
+    let value = elements.read(call, x)?;
+    let number = elements.number(call, number)?;
+    let mut along = vec![1; x.n_axes()];
+    if let Some(n) = along.get_mut(axis) {
+        *n = x.dims()[axis];
+    }
+    let is_filled = reshaped(call, is_filled, &along)?;
+    let result = call.node("Where", &[&is_filled, &number, &value], value.dtype);
+    elements.write(call, out, &result);
+    Ok(())
+}
+
+fn fill_listed_entries(call: &mut OperatorCall<'_>) -> Composed {
+    let (x, out) = (call.tensor("self")?, call.tensor("out")?);
+    expect_same_dtype(call, out, x)?;
+    call.expect_shape(out, x.dims())?;
+    let (axis, index) = (axis_of(call, "dim", x)?, call.ints("index")?);
+    let n = x.dims().get(axis).copied().unwrap_or(1);
+    let mut marks = vec![0_i64; n];
+    for &place in index {
+        let place_from_start = if place < 0 {
+            place.saturating_add(as_int(n))
+        } else {
+            place
+        };
+        let mark = usize::try_from(place_from_start)
+            .ok()
+            .and_then(|at| marks.get_mut(at));
+        *mark.ok_or_else(|| {
+            Refusal::invalid(format!("`index` has {place}; expected a place of {n}"))
+        })? = 1;
+    }
+    let marks = call.constant_ints(&marks)?;
+    let is_filled = call.cast(&marks, DType::Bool);
+    let number = call.scalar("value")?.number;
+    fill_along(call, [x, out], axis, &is_filled, number)
+}

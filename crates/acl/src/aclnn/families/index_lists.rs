@@ -1,0 +1,303 @@
+//! Elements at the places, or where the masks hold, that a list gives for several axes.
+
+use opscope_engine::single_operator::OperatorAttribute;
+use opscope_tensor::DType;
+
+use crate::aclnn::call::{Composed, OperatorCall, Refusal, Value};
+use crate::aclnn::families::indexing::NOWHERE;
+use crate::aclnn::families::movement::{
+    Elements, as_int, axis_attribute, expect_same_dtype, gathered, joined, reshaped, transposed,
+};
+use crate::aclnn::parameter::TensorArgument;
+use crate::aclnn::promotion::is_integer;
+use crate::aclnn::row::operator_rows;
+use crate::aclnn::shape::broadcast;
+
+/// Calls a macro with the rows of operators with lists of indices.
+#[macro_export]
+macro_rules! aclnn_index_lists {
+    ($rows:ident) => {
+        $rows! { "lists of indices";
+            aclnnIndex = Index("aclnn_index.h", "the elements of self at the places, or where the masks hold, of indices; an empty one takes a whole axis") by index
+                (self_: Tensor, indices: TensorList, out: Out);
+            aclnnIndexPutImpl = IndexPutV2("aclnn_index_put_impl.h", "selfRef with values, or plus them, at the places of indices") by put
+                (selfRef: Inplace, indices: TensorList, values: Tensor, accumulate: Flag, unsafe_: Flag);
+        }
+    };
+}
+aclnn_index_lists!(operator_rows);
+
+/// A tensor of places, or a mask, with the axes that it stands for.
+struct AxisIndex<'a> {
+    tensor: &'a TensorArgument,
+    axis: usize,
+    /// How many axes a mask covers; 1 of places.
+    n_axes: usize,
+}
+
+/// How a list of indices takes a tensor apart.
+struct Indices<'a> {
+    list: Vec<AxisIndex<'a>>,
+    /// The axes of the tensor that are indexed, in order.
+    axes: Vec<usize>,
+    /// Axes of the places after broadcasting. A mask gives one of unknown extent.
+    n_place_axes: usize,
+    has_mask: bool,
+}
+
+impl<'a> Indices<'a> {
+    fn read(call: &OperatorCall<'a>, x: &TensorArgument) -> Composed<Indices<'a>> {
+        let (mut list, mut axes, mut axis) = (Vec::new(), Vec::new(), 0);
+        let (mut n_place_axes, mut has_mask) = (0, false);
+        for tensor in call.tensors("indices")? {
+            let is_mask = tensor.dtype == DType::Bool;
+            let n_axes = if is_mask { tensor.n_axes() } else { 1 };
+            // An empty tensor stands for all of an axis, unless that is how a mask looks.
+            if tensor.is_empty() && tensor.n_axes() <= 1 && !(is_mask && x.is_empty()) {
+                axis += 1;
+                continue;
+            }
+            let covered = x.dims().get(axis..axis + n_axes).unwrap_or_default();
+            let fits = !covered.is_empty() && (!is_mask || covered == tensor.dims());
+            if !(fits && (is_mask || is_integer(tensor.dtype))) {
+                let room = x.dims().get(axis..).unwrap_or_default();
+                return Err(Refusal::invalid(format!(
+                    "`indices` has {tensor}; expected int32 or int64, or booleans of the extents \
+                     that axis {axis} and those behind it have: {room:?}"
+                )));
+            }
+            has_mask |= is_mask;
+            n_place_axes = n_place_axes.max(if is_mask { 1 } else { tensor.n_axes() });
+            axes.extend(axis..axis + n_axes);
+            list.push(AxisIndex {
+                tensor,
+                axis,
+                n_axes,
+            });
+            axis += n_axes;
+        }
+        if axis > x.n_axes() || list.is_empty() {
+            let n = x.n_axes();
+            return Err(Refusal::invalid(format!(
+                "`indices` stands for {axis} axes; expected 1 to {n}, one of them indexed"
+            )));
+        }
+        Ok(Indices {
+            list,
+            axes,
+            n_place_axes,
+            has_mask,
+        })
+    }
+
+    /// Whether the indexed axes follow each other: the places stand where they were then, and in
+    /// front otherwise.
+    fn follow_each_other(&self) -> bool {
+        self.axes.windows(2).all(|pair| pair[0] + 1 == pair[1])
+    }
+
+    /// The axes of the tensor in the order in which places count: the indexed ones first.
+    fn order(&self, n_axes: usize) -> Vec<usize> {
+        let mut order = self.axes.clone();
+        order.extend((0..n_axes).filter(|axis| !self.axes.contains(axis)));
+        order
+    }
+
+    /// How many axes stand before the places in the result.
+    fn n_before(&self) -> usize {
+        if self.follow_each_other() {
+            self.axes.first().copied().unwrap_or(0)
+        } else {
+            0
+        }
+    }
+
+    /// Places in the row of all combinations of the indexed axes. What lies beyond an axis is
+    /// beyond the row too.
+    fn places(&self, call: &mut OperatorCall<'_>, x: &TensorArgument) -> Composed<Value> {
+        let mut parts: Vec<(Value, usize)> = Vec::new();
+        for index in &self.list {
+            if index.tensor.dtype == DType::Bool {
+                let mask = call.read(index.tensor, DType::Bool)?;
+                let rows = call.node("NonZero", &[&mask], DType::I64);
+                for i in 0..index.n_axes {
+                    let row = call.constant(i64_as_f64(i), DType::I64)?;
+                    parts.push((gathered(call, &rows, 0, &row), x.dims()[index.axis + i]));
+                }
+            } else {
+                let places = call.read(index.tensor, DType::I64)?;
+                parts.push((places, x.dims()[index.axis]));
+            }
+        }
+        let mut row: Option<Value> = None;
+        let mut is_beyond: Option<Value> = None;
+        let zero = call.constant(0.0, DType::I64)?;
+        for (places, n) in parts {
+            let extent = call.constant_dims(&[n])?;
+            let extent = reshaped(call, &extent, &[])?;
+            let from_end = call.node("Add", &[&places, &extent], DType::I64);
+            let is_negative = call.node("Less", &[&places, &zero], DType::Bool);
+            let places = call.node("Where", &[&is_negative, &from_end, &places], DType::I64);
+            let is_low = call.node("Less", &[&places, &zero], DType::Bool);
+            let is_high = call.node("GreaterOrEqual", &[&places, &extent], DType::Bool);
+            let is_out = call.node("Or", &[&is_low, &is_high], DType::Bool);
+            // A place beyond one axis would be a right place in the row, that of another element.
+            is_beyond = Some(match is_beyond {
+                None => is_out,
+                Some(before) => call.node("Or", &[&before, &is_out], DType::Bool),
+            });
+            row = Some(match row {
+                None => places,
+                Some(before) => {
+                    let larger = call.node("Mul", &[&before, &extent], DType::I64);
+                    call.node("Add", &[&larger, &places], DType::I64)
+                }
+            });
+        }
+        let (Some(row), Some(is_beyond)) = (row, is_beyond) else {
+            return Err(Refusal::invalid("`indices` has no index"));
+        };
+        let nowhere = call.constant(NOWHERE, DType::I64)?;
+        Ok(call.node("Where", &[&is_beyond, &nowhere, &row], DType::I64))
+    }
+
+    /// The extents of the places, if no mask makes them depend on values.
+    fn place_dims(&self) -> Composed<Vec<usize>> {
+        let mut dims = Vec::new();
+        for index in &self.list {
+            dims = broadcast(&dims, index.tensor.dims())
+                .ok_or_else(|| Refusal::invalid("`indices` do not broadcast"))?;
+        }
+        Ok(dims)
+    }
+}
+
+fn i64_as_f64(n: usize) -> f64 {
+    // Numbers of axes are small.
+    u32::try_from(n).map_or(f64::NAN, f64::from)
+}
+
+/// The tensor as a matrix: a row for each combination of the indexed axes.
+fn combined(
+    call: &mut OperatorCall<'_>,
+    value: &Value,
+    x: &TensorArgument,
+    indices: &Indices<'_>,
+) -> Composed<Value> {
+    let value = transposed(call, value, &indices.order(x.n_axes()));
+    let n_rows: usize = indices.axes.iter().map(|&axis| x.dims()[axis]).product();
+    let n_columns = x.n_elements().checked_div(n_rows).unwrap_or(0);
+    reshaped(call, &value, &[n_rows, n_columns])
+}
+
+/// The extents of the axes that are not indexed, before the places and behind them.
+fn other_dims(x: &TensorArgument, indices: &Indices<'_>) -> (Vec<usize>, Vec<usize>) {
+    let others = (0..x.n_axes()).filter(|axis| !indices.axes.contains(axis));
+    let mut before: Vec<usize> = others.map(|axis| x.dims()[axis]).collect();
+    let behind = before.split_off(indices.n_before().min(before.len()));
+    (before, behind)
+}
+
+fn index(call: &mut OperatorCall<'_>) -> Composed {
+    let (x, out) = (call.tensor("self")?, call.tensor("out")?);
+    expect_same_dtype(call, out, x)?;
+    let indices = Indices::read(call, x)?;
+    let (before, behind) = other_dims(x, &indices);
+    let n_places = indices.n_place_axes;
+    if !indices.has_mask {
+        let dims = [&before[..], &indices.place_dims()?, &behind].concat();
+        call.expect_shape(out, &dims)?;
+    } else if out.n_axes() != before.len() + n_places + behind.len() {
+        return Err(Refusal::invalid(format!(
+            "`out` is {out}; expected another number of axes"
+        )));
+    }
+    if x.is_empty() && !out.is_empty() {
+        return Err(Refusal::invalid(format!(
+            "`self` is {x}, which has no element to take"
+        )));
+    }
+    let value = call.read_raw(x)?;
+    let value = combined(call, &value, x, &indices)?;
+    let places = indices.places(call, x)?;
+    let result = gathered(call, &value, 0, &places);
+    // The places come first here, then the other axes as one.
+    let shape = call.node("Shape", &[&places], DType::I64);
+    // Extents of the other axes are known, those of the places may not be.
+    let others = [&before[..], &behind].concat();
+    let others = call.constant_dims(&others)?;
+    let dims = joined(call, &[shape, others], 0);
+    let result = call.node("Reshape", &[&result, &dims], result.dtype);
+    let n_before = before.len();
+    let mut order: Vec<usize> = (n_places..n_places + n_before).collect();
+    order.extend(0..n_places);
+    order.extend(n_places + n_before..out.n_axes());
+    let result = if order.is_empty() {
+        result
+    } else {
+        transposed(call, &result, &order)
+    };
+    call.write_raw(out, &result);
+    Ok(())
+}
+
+fn put(call: &mut OperatorCall<'_>) -> Composed {
+    let (x, values) = (call.tensor("selfRef")?, call.tensor("values")?);
+    expect_same_dtype(call, values, x)?;
+    let indices = Indices::read(call, x)?;
+    let (before, behind) = other_dims(x, &indices);
+    let n_places = indices.n_place_axes;
+    let accumulates = call.flag("accumulate")?;
+    let elements = if accumulates {
+        Elements::Numbers(x.dtype)
+    } else {
+        Elements::Bits(x.dtype)
+    };
+    let value = elements.read(call, x)?;
+    if x.is_empty() || (!indices.has_mask && indices.place_dims()?.contains(&0)) {
+        elements.write(call, x, &value);
+        return Ok(());
+    }
+    let matrix = combined(call, &value, x, &indices)?;
+    let places = indices.places(call, x)?;
+    // How many places a mask makes is known when the graph runs.
+    let shape = call.node("Shape", &[&places], DType::I64);
+    let source = elements.read(call, values)?;
+    // The values are broadcast to what the same index takes, then put in the order of the matrix.
+    let (n_before, n_behind) = (before.len(), behind.len());
+    let before_dims = call.constant_dims(&before)?;
+    let behind_dims = call.constant_dims(&behind)?;
+    let dims = joined(call, &[before_dims, shape, behind_dims], 0);
+    let mut source = call.node("Expand", &[&source, &dims], source.dtype);
+    let n = n_before + n_places + n_behind;
+    if n > 0 {
+        let mut order: Vec<usize> = (n_before..n_before + n_places).collect();
+        order.extend(0..n_before);
+        order.extend(n_before + n_places..n);
+        source = transposed(call, &source, &order);
+    }
+    // A row of the matrix holds all that one place stands for.
+    let n_columns: usize = before.iter().chain(&behind).product();
+    let columns = call.constant_ints(&[-1, as_int(n_columns)])?;
+    let source = call.node("Reshape", &[&source, &columns], source.dtype);
+    let column = call.constant_ints(&[-1, 1])?;
+    let places = call.node("Reshape", &[&places, &column], DType::I64);
+    let all = call.node("Shape", &[&source], DType::I64);
+    let places = call.node("Expand", &[&places, &all], DType::I64);
+    let mut attributes = axis_attribute(0);
+    if accumulates {
+        attributes.push(("reduction", OperatorAttribute::Text("add".to_owned())));
+    }
+    let inputs = [&matrix, &places, &source];
+    let result = call.node_with("ScatterElements", &inputs, attributes, matrix.dtype);
+    let order = indices.order(x.n_axes());
+    let dims: Vec<usize> = order.iter().map(|&axis| x.dims()[axis]).collect();
+    let result = reshaped(call, &result, &dims)?;
+    let mut back = vec![0; order.len()];
+    for (at, &axis) in order.iter().enumerate() {
+        back[axis] = at;
+    }
+    let result = transposed(call, &result, &back);
+    elements.write(call, x, &result);
+    Ok(())
+}

@@ -1,0 +1,361 @@
+//! Elements at places that a tensor gives.
+
+use opscope_engine::single_operator::OperatorAttribute;
+use opscope_tensor::DType;
+
+use crate::aclnn::call::{Composed, OperatorCall, Refusal, Value};
+use crate::aclnn::families::movement::{
+    as_int, axis_attribute, axis_of, constant_of, counted, expect_same_dtype, extent, gathered,
+    read_moved, reshaped, transposed,
+};
+use crate::aclnn::parameter::TensorArgument;
+use crate::aclnn::promotion::is_integer;
+use crate::aclnn::row::operator_rows;
+
+/// Calls a macro with the rows of operators that take elements by their places.
+#[macro_export]
+macro_rules! aclnn_indexing {
+    ($rows:ident) => {
+        $rows! { "elements by their places";
+            aclnnGather = GatherElements("aclnn_gather.h", "for each element of index the one of self at that place of axis dim") by gather
+                (self_: Tensor, dim: Int, index: Tensor, out: Out);
+            aclnnGatherV2 = GatherV2("aclnn_gather_v2.h", "the entries of axis dim at the places of index, which may count from the end") by gather_entries
+                (self_: Tensor, dim: Int, index: Tensor, out: Out);
+            aclnnGatherV3 = GatherV2("aclnn_gather_v3.h", "as aclnnGatherV2, for each batch of the first batchDims axes on its own") by gather_batches
+                (self_: Tensor, dim: Int, index: Tensor, batchDims: Int, mode: Int, out: Out);
+            aclnnGatherNd = GatherNd("aclnn_gather_nd.h", "the parts of self at the places whose coordinates are the last axis of indices") by gather_parts
+                (self_: Tensor, indices: Tensor, negativeIndexSupport: Flag, out: Out);
+            aclnnIndexSelect = GatherV2("aclnn_index_select.h", "the entries of axis dim at the places of index") by select
+                (self_: Tensor, dim: Int, index: Tensor, out: Out);
+            aclnnTake = GatherV2("aclnn_take.h", "the elements of self, counted row by row, at the places of index") by take
+                (self_: Tensor, index: Tensor, out: Out);
+            aclnnEmbedding = GatherV2("aclnn_embedding.h", "the rows of weight at the places of indices") by embed
+                (weight: Tensor, indices: Tensor, out: Out);
+            aclnnOneHot = OneHot("aclnn_one_hot.h", "onValue where the new axis counts to the number in self, offValue elsewhere") by one_hot
+                (self_: Tensor, numClasses: Int32, onValue: Tensor, offValue: Tensor, axis: Int, out: Out);
+        }
+    };
+}
+aclnn_indexing!(operator_rows);
+
+/// A place beyond every axis, which makes an engine refuse.
+pub(super) const NOWHERE: f64 = 9e18;
+
+/// Reads places that may not be negative: such a one makes the run fail, as one behind the end.
+pub(super) fn read_places(call: &mut OperatorCall<'_>, index: &TensorArgument) -> Composed<Value> {
+    let places = read_any_places(call, index)?;
+    forward(call, &places)
+}
+
+/// Places, with those that are negative moved out of every tensor.
+fn forward(call: &mut OperatorCall<'_>, places: &Value) -> Composed<Value> {
+    let zero = call.constant(0.0, DType::I64)?;
+    let nowhere = call.constant(NOWHERE, DType::I64)?;
+    let is_negative = call.node("Less", &[places, &zero], DType::Bool);
+    Ok(call.node("Where", &[&is_negative, &nowhere, places], DType::I64))
+}
+
+/// Reads places that count from the end if they are negative.
+pub(super) fn read_any_places(
+    call: &mut OperatorCall<'_>,
+    index: &TensorArgument,
+) -> Composed<Value> {
+    call.expect_dtype(index, is_integer, "int32 or int64")?;
+    call.read(index, DType::I64)
+}
+
+/// Whether there is anything to take, if something is asked for.
+pub(super) fn expect_elements(
+    call: &OperatorCall<'_>,
+    x: &TensorArgument,
+    out: &TensorArgument,
+) -> Composed {
+    if x.is_empty() && !out.is_empty() {
+        let name = call.name(x);
+        return Err(Refusal::invalid(format!(
+            "`{name}` is {x}, which has no element to take"
+        )));
+    }
+    Ok(())
+}
+
+fn gather(call: &mut OperatorCall<'_>) -> Composed {
+    let (x, index) = (call.tensor("self")?, call.tensor("index")?);
+    let out = call.tensor("out")?;
+    let axis = axis_of(call, "dim", x)?;
+    call.expect_shape(out, index.dims())?;
+    expect_elements(call, x, out)?;
+    let is_inside = index.n_axes() == x.n_axes()
+        && (0..x.n_axes()).all(|i| i == axis || index.dims()[i] <= x.dims()[i]);
+    if !is_inside {
+        let (found, room) = (index.dims(), x.dims());
+        return Err(Refusal::invalid(format!(
+            "`index` has the shape {found:?}; expected no more than {room:?} but for axis {axis}"
+        )));
+    }
+    let mut value = read_moved(call, x, out)?;
+    let mut places = read_any_places(call, index)?;
+    // ONNX gathers along an axis, which a tensor without axes gets for this.
+    if x.n_axes() == 0 {
+        value = reshaped(call, &value, &[1])?;
+        places = reshaped(call, &places, &[1])?;
+    }
+    let inputs = [&value, &places];
+    let mut result = call.node_with("GatherElements", &inputs, axis_attribute(axis), value.dtype);
+    if x.n_axes() == 0 {
+        result = reshaped(call, &result, &[])?;
+    }
+    call.write_raw(out, &result);
+    Ok(())
+}
+
+/// The extents of `x` with those of `index` in the place of an axis.
+fn replaced_axis(x: &[usize], axis: usize, index: &[usize]) -> Vec<usize> {
+    let before = &x[..axis.min(x.len())];
+    let behind = x.get(axis + 1..).unwrap_or_default();
+    [before, index, behind].concat()
+}
+
+fn gather_entries(call: &mut OperatorCall<'_>) -> Composed {
+    let (x, index) = (call.tensor("self")?, call.tensor("index")?);
+    let axis = axis_of(call, "dim", x)?;
+    let out = call.tensor("out")?;
+    let mut dims = replaced_axis(x.dims(), axis, index.dims());
+    // An index without axes counts as one of one element where the output says so.
+    if index.n_axes() == 0 && out.n_axes() == x.n_axes() {
+        dims = replaced_axis(x.dims(), axis, &[1]);
+    }
+    call.expect_shape(out, &dims)?;
+    // The vendor's own example has places that count from the end, whatever its page says.
+    let places = read_any_places(call, index)?;
+    entries_into(call, x, axis, &places, out)
+}
+
+/// Writes the entries of an axis at places; the shapes were checked.
+fn entries_into(
+    call: &mut OperatorCall<'_>,
+    x: &TensorArgument,
+    axis: usize,
+    places: &Value,
+    out: &TensorArgument,
+) -> Composed {
+    expect_elements(call, x, out)?;
+    let mut value = read_moved(call, x, out)?;
+    if x.n_axes() == 0 {
+        value = reshaped(call, &value, &[1])?;
+    }
+    let result = gathered(call, &value, axis, places);
+    let result = reshaped(call, &result, out.dims())?;
+    call.write_raw(out, &result);
+    Ok(())
+}
+
+fn gather_batches(call: &mut OperatorCall<'_>) -> Composed {
+    let (x, index, out) = (
+        call.tensor("self")?,
+        call.tensor("index")?,
+        call.tensor("out")?,
+    );
+    let axis = axis_of(call, "dim", x)?;
+    let n_batches = call.int("batchDims")?;
+    let batch = usize::try_from(n_batches).ok();
+    let batch = batch
+        .filter(|&n| n <= axis && n <= index.n_axes())
+        .ok_or_else(|| {
+            Refusal::invalid(format!(
+                "`batchDims` is {n_batches}; expected 0 or more, not beyond axis {axis} or `index`"
+            ))
+        })?;
+    let mode = call.int("mode")?;
+    if !(0..=1).contains(&mode) {
+        return Err(Refusal::invalid(format!(
+            "`mode` is {mode}; expected 0 or 1"
+        )));
+    }
+    if index.dims()[..batch] != x.dims()[..batch] {
+        let (found, expected) = (&index.dims()[..batch], &x.dims()[..batch]);
+        return Err(Refusal::invalid(format!(
+            "`index` has the batches {found:?}; expected {expected:?} as in `self`"
+        )));
+    }
+    // Without batches it is the plain operator, which takes tensors without axes too.
+    if batch == 0 {
+        return gather_entries(call);
+    }
+    let dims = replaced_axis(x.dims(), axis, &index.dims()[batch..]);
+    call.expect_shape(out, &dims)?;
+    expect_elements(call, x, out)?;
+    let value = read_moved(call, x, out)?;
+    // The axis is moved behind the batches, and the places' axes back to where it was.
+    let n = x.n_axes();
+    let mut order: Vec<usize> = (0..n).filter(|&i| i != axis).collect();
+    order.insert(batch, axis);
+    let value = transposed(call, &value, &order);
+    let places = read_places(call, index)?;
+    let last = [index.dims(), &[1]].concat();
+    let places = reshaped(call, &places, &last)?;
+    let attributes = vec![("batch_dims", OperatorAttribute::Int(as_int(batch)))];
+    let result = call.node_with("GatherND", &[&value, &places], attributes, value.dtype);
+    // The engine puts the axes of the places behind the batches.
+    let n_new = index.n_axes() - batch;
+    let moved = axis - batch;
+    let mut back: Vec<usize> = (0..batch).collect();
+    back.extend(batch + n_new..batch + n_new + moved);
+    back.extend(batch..batch + n_new);
+    back.extend(batch + n_new + moved..dims.len());
+    let result = transposed(call, &result, &back);
+    call.write_raw(out, &result);
+    Ok(())
+}
+
+fn gather_parts(call: &mut OperatorCall<'_>) -> Composed {
+    let (x, indices) = (call.tensor("self")?, call.tensor("indices")?);
+    let out = call.tensor("out")?;
+    let (n_coordinates, outer) = match indices.dims() {
+        [outer @ .., n] if (1..=x.n_axes()).contains(n) => (*n, outer),
+        _ => {
+            let n = x.n_axes();
+            return Err(Refusal::invalid(format!(
+                "`indices` is {indices}; expected 1 to {n} coordinates on its last axis"
+            )));
+        }
+    };
+    let dims = [outer, &x.dims()[n_coordinates..]].concat();
+    call.expect_shape(out, &dims)?;
+    expect_elements(call, x, out)?;
+    let value = read_moved(call, x, out)?;
+    let mut places = read_any_places(call, indices)?;
+    if call.flag("negativeIndexSupport")? {
+        // Not every engine counts from the end itself.
+        let extents = call.constant_dims(&x.dims()[..n_coordinates])?;
+        let zero = call.constant(0.0, DType::I64)?;
+        let from_end = call.node("Add", &[&places, &extents], DType::I64);
+        let is_negative = call.node("Less", &[&places, &zero], DType::Bool);
+        places = call.node("Where", &[&is_negative, &from_end, &places], DType::I64);
+    }
+    let places = forward(call, &places)?;
+    let result = call.node("GatherND", &[&value, &places], value.dtype);
+    call.write_raw(out, &result);
+    Ok(())
+}
+
+fn select(call: &mut OperatorCall<'_>) -> Composed {
+    let (x, index, out) = (
+        call.tensor("self")?,
+        call.tensor("index")?,
+        call.tensor("out")?,
+    );
+    let axis = axis_of(call, "dim", x)?;
+    if index.n_axes() > 1 {
+        let text = format!("`index` is {index}; expected one axis at most");
+        return Err(Refusal::invalid(text));
+    }
+    let mut dims = x.dims().to_vec();
+    match dims.get_mut(axis) {
+        Some(n) => *n = index.n_elements(),
+        None if index.n_elements() == 1 => {}
+        None => {
+            let text = format!("`index` is {index}; expected one place in a tensor without axes");
+            return Err(Refusal::invalid(text));
+        }
+    }
+    call.expect_shape(out, &dims)?;
+    let places = read_places(call, index)?;
+    entries_into(call, x, axis, &places, out)
+}
+
+fn take(call: &mut OperatorCall<'_>) -> Composed {
+    let (x, index, out) = (
+        call.tensor("self")?,
+        call.tensor("index")?,
+        call.tensor("out")?,
+    );
+    call.expect_shape(out, index.dims())?;
+    expect_elements(call, x, out)?;
+    let value = read_moved(call, x, out)?;
+    // Elements count row by row, whatever the strides are in memory.
+    let value = reshaped(call, &value, &[x.n_elements()])?;
+    let places = read_places(call, index)?;
+    let result = gathered(call, &value, 0, &places);
+    call.write_raw(out, &result);
+    Ok(())
+}
+
+fn embed(call: &mut OperatorCall<'_>) -> Composed {
+    let (weight, indices) = (call.tensor("weight")?, call.tensor("indices")?);
+    let out = call.tensor("out")?;
+    let &[_, n_columns] = weight.dims() else {
+        let text = format!("`weight` is {weight}; expected a matrix");
+        return Err(Refusal::invalid(text));
+    };
+    let dims = [indices.dims(), &[n_columns]].concat();
+    call.expect_shape(out, &dims)?;
+    let places = read_places(call, indices)?;
+    entries_into(call, weight, 0, &places, out)
+}
+
+/// The first element of a tensor.
+fn first_element(call: &mut OperatorCall<'_>, tensor: &TensorArgument) -> Composed<Value> {
+    if tensor.is_empty() {
+        let name = call.name(tensor);
+        return Err(Refusal::invalid(format!(
+            "`{name}` is {tensor}; expected an element"
+        )));
+    }
+    let value = call.read_raw(tensor)?;
+    let value = reshaped(call, &value, &[tensor.n_elements()])?;
+    let first = call.constant(0.0, DType::I64)?;
+    Ok(gathered(call, &value, 0, &first))
+}
+
+fn one_hot(call: &mut OperatorCall<'_>) -> Composed {
+    let (x, out) = (call.tensor("self")?, call.tensor("out")?);
+    let (on, off) = (call.tensor("onValue")?, call.tensor("offValue")?);
+    expect_same_dtype(call, on, out)?;
+    expect_same_dtype(call, off, out)?;
+    call.expect_dtype(x, is_integer, "uint8, int32 or int64")?;
+    let n_classes = extent("numClasses", call.int("numClasses")?)?;
+    let number = call.int("axis")?;
+    let axis = if number == -1 {
+        Some(x.n_axes())
+    } else {
+        usize::try_from(number).ok()
+    };
+    let axis = axis.filter(|&axis| axis <= x.n_axes()).ok_or_else(|| {
+        let n = x.n_axes();
+        Refusal::invalid(format!("`axis` is {number}; expected -1 to {n}"))
+    })?;
+    let mut dims = x.dims().to_vec();
+    dims.insert(axis, n_classes);
+    call.expect_shape(out, &dims)?;
+    // The vendor takes the first element, however many there are.
+    let (on, off) = (first_element(call, on)?, first_element(call, off)?);
+    let value = call.read(x, DType::I64)?;
+    dims[axis] = 1;
+    let value = reshaped(call, &value, &dims)?;
+    let mut along = vec![1; dims.len()];
+    along[axis] = n_classes;
+    let classes = counted(call, n_classes)?;
+    let classes = reshaped(call, &classes, &along)?;
+    // A number without a class equals none, so that all of its row is off.
+    let is_on = call.node("Equal", &[&value, &classes], DType::Bool);
+    let result = call.node("Where", &[&is_on, &on, &off], on.dtype);
+    call.write_raw(out, &result);
+    Ok(())
+}
+
+/// Places along one axis as places for each element of a value of these extents.
+pub(super) fn spread(
+    call: &mut OperatorCall<'_>,
+    places: &Value,
+    axis: usize,
+    dims: &[usize],
+) -> Composed<Value> {
+    let mut along = vec![1; dims.len()];
+    if let Some(n) = along.get_mut(axis) {
+        *n = dims[axis];
+    }
+    let places = reshaped(call, places, &along)?;
+    let zeros = constant_of(call, 0.0, DType::I64, dims)?;
+    Ok(call.node("Add", &[&places, &zeros], DType::I64))
+}

@@ -1,0 +1,245 @@
+//! Nodes that move elements without computing with them.
+
+use opscope_engine::single_operator::OperatorAttribute;
+use opscope_tensor::{DType, Shape};
+
+use crate::aclnn::call::{Composed, OperatorCall, Refusal, Side, Value, arithmetic_type, filled};
+use crate::aclnn::elements::raw;
+use crate::aclnn::object::ScalarNumber;
+use crate::aclnn::parameter::TensorArgument;
+use crate::aclnn::shape::axis;
+
+/// How elements pass through an operator that only moves them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Elements {
+    /// By their bits, since all tensors have the output's type.
+    Bits(DType),
+    /// As numbers, which get this type on the way.
+    Numbers(DType),
+}
+
+impl Elements {
+    /// The form in which elements of all these tensors reach `out`.
+    pub(super) fn common(
+        call: &OperatorCall<'_>,
+        tensors: &[&TensorArgument],
+        out: &TensorArgument,
+    ) -> Composed<Elements> {
+        // Bits keep what numbers would lose: the payload of a NaN, integers beyond a float.
+        if tensors.iter().all(|tensor| tensor.dtype == out.dtype) {
+            return Ok(Elements::Bits(out.dtype));
+        }
+        let dtype = call.promote(tensors, &[])?;
+        call.expect_cast(out, dtype)?;
+        Ok(Elements::Numbers(dtype))
+    }
+
+    /// The elements of a tensor, which has one of the types that the form was chosen for.
+    pub(super) fn read(
+        self,
+        call: &mut OperatorCall<'_>,
+        tensor: &TensorArgument,
+    ) -> Composed<Value> {
+        match self {
+            Elements::Bits(_) => call.read_raw(tensor),
+            Elements::Numbers(dtype) => call.read_as(tensor, dtype, arithmetic_type(dtype)),
+        }
+    }
+
+    /// A number as an element.
+    pub(super) fn number(
+        self,
+        call: &mut OperatorCall<'_>,
+        number: ScalarNumber,
+    ) -> Composed<Value> {
+        let tensor = match self {
+            Elements::Bits(dtype) => {
+                filled(number, dtype, Shape::scalar()).and_then(|one| raw(&one))
+            }
+            Elements::Numbers(dtype) => filled(number, arithmetic_type(dtype), Shape::scalar()),
+        };
+        let tensor = tensor.ok_or_else(|| {
+            Refusal::invalid(format!("no element of this type can be made of {number:?}"))
+        })?;
+        Ok(call.tensor_value(tensor))
+    }
+
+    /// A tensor or a scalar as elements; a tensor of another type becomes the type of the form.
+    pub(super) fn side(self, call: &mut OperatorCall<'_>, side: Side<'_>) -> Composed<Value> {
+        match (self, side) {
+            (_, Side::Scalar(scalar)) => self.number(call, scalar.number),
+            // The bits of another type would be another number.
+            (Elements::Bits(dtype), Side::Tensor(tensor)) if tensor.dtype != dtype => {
+                Err(Refusal::invalid(format!(
+                    "`{}` is {}; expected {dtype}",
+                    call.name(tensor),
+                    tensor.dtype
+                )))
+            }
+            (_, Side::Tensor(tensor)) => self.read(call, tensor),
+        }
+    }
+
+    /// Stores elements as `out`.
+    pub(super) fn write(self, call: &mut OperatorCall<'_>, out: &TensorArgument, value: &Value) {
+        match self {
+            Elements::Bits(_) => call.write_raw(out, value),
+            Elements::Numbers(dtype) => call.write(out, value, dtype),
+        }
+    }
+}
+
+/// Reads the tensor that an operator moves, whose output has the same type.
+pub(super) fn read_moved(
+    call: &mut OperatorCall<'_>,
+    tensor: &TensorArgument,
+    out: &TensorArgument,
+) -> Composed<Value> {
+    expect_same_dtype(call, out, tensor)?;
+    call.read_raw(tensor)
+}
+
+pub(super) fn expect_same_dtype(
+    call: &OperatorCall<'_>,
+    tensor: &TensorArgument,
+    other: &TensorArgument,
+) -> Composed {
+    if tensor.dtype == other.dtype {
+        return Ok(());
+    }
+    let (name, other_name) = (call.name(tensor), call.name(other));
+    let (found, expected) = (tensor.dtype, other.dtype);
+    Err(Refusal::invalid(format!(
+        "`{name}` is {found}; expected {expected} as `{other_name}` has it"
+    )))
+}
+
+/// The axis of a tensor that a parameter names.
+pub(super) fn axis_of(
+    call: &OperatorCall<'_>,
+    parameter: &str,
+    tensor: &TensorArgument,
+) -> Composed<usize> {
+    axis_in(parameter, call.int(parameter)?, tensor.n_axes())
+}
+
+/// The axis that a number stands for.
+pub(super) fn axis_in(parameter: &str, number: i64, n_axes: usize) -> Composed<usize> {
+    axis(number, n_axes).ok_or_else(|| {
+        Refusal::invalid(format!(
+            "`{parameter}` is {number}; expected an axis of a tensor that has {n_axes}"
+        ))
+    })
+}
+
+/// A number of elements that has to be there and not negative.
+pub(super) fn extent(parameter: &str, number: i64) -> Composed<usize> {
+    usize::try_from(number)
+        .map_err(|_| Refusal::invalid(format!("`{parameter}` has {number}; expected 0 or more")))
+}
+
+/// As int64, in which ONNX counts; extents of tensors fit.
+pub(super) fn as_int(n: usize) -> i64 {
+    i64::try_from(n).unwrap_or(i64::MAX)
+}
+
+pub(super) fn axis_attribute(axis: usize) -> Vec<(&'static str, OperatorAttribute)> {
+    vec![("axis", OperatorAttribute::Int(as_int(axis)))]
+}
+
+/// The value with other extents, for as many elements as before, which are not 0.
+pub(super) fn reshaped(
+    call: &mut OperatorCall<'_>,
+    value: &Value,
+    dims: &[usize],
+) -> Composed<Value> {
+    let dims = call.constant_dims(dims)?;
+    Ok(call.node("Reshape", &[value, &dims], value.dtype))
+}
+
+/// The value with its axes in another order.
+pub(super) fn transposed(call: &mut OperatorCall<'_>, value: &Value, order: &[usize]) -> Value {
+    let order = order.iter().map(|&axis| as_int(axis)).collect();
+    let attributes = vec![("perm", OperatorAttribute::Ints(order))];
+    call.node_with("Transpose", &[value], attributes, value.dtype)
+}
+
+/// The value repeated along axes of one element, up to these extents.
+pub(super) fn expanded(
+    call: &mut OperatorCall<'_>,
+    value: &Value,
+    dims: &[usize],
+) -> Composed<Value> {
+    let dims = call.constant_dims(dims)?;
+    Ok(call.node("Expand", &[value, &dims], value.dtype))
+}
+
+/// The entries of an axis at these places, in this order.
+pub(super) fn picked(
+    call: &mut OperatorCall<'_>,
+    value: &Value,
+    axis: usize,
+    places: &[i64],
+) -> Composed<Value> {
+    let places = call.constant_ints(places)?;
+    Ok(gathered(call, value, axis, &places))
+}
+
+/// As [`picked`], at places that the graph computes.
+pub(super) fn gathered(
+    call: &mut OperatorCall<'_>,
+    value: &Value,
+    axis: usize,
+    places: &Value,
+) -> Value {
+    call.node_with(
+        "Gather",
+        &[value, places],
+        axis_attribute(axis),
+        value.dtype,
+    )
+}
+
+/// Every `step`th entry of an axis from `start` on, before `end`.
+pub(super) fn sliced(
+    call: &mut OperatorCall<'_>,
+    value: &Value,
+    axis: usize,
+    [start, end, step]: [i64; 3],
+) -> Composed<Value> {
+    let start = call.constant_ints(&[start])?;
+    let end = call.constant_ints(&[end])?;
+    let axis = call.constant_dims(&[axis])?;
+    let step = call.constant_ints(&[step])?;
+    Ok(call.node("Slice", &[value, &start, &end, &axis, &step], value.dtype))
+}
+
+/// Values one after the other along an axis.
+pub(super) fn joined(call: &mut OperatorCall<'_>, values: &[Value], axis: usize) -> Value {
+    match values {
+        // An engine may refuse to join a single value.
+        [one] => one.clone(),
+        _ => {
+            let inputs: Vec<&Value> = values.iter().collect();
+            let dtype = values.first().map_or(DType::I64, |value| value.dtype);
+            call.node_with("Concat", &inputs, axis_attribute(axis), dtype)
+        }
+    }
+}
+
+/// `0..n` as int64.
+pub(super) fn counted(call: &mut OperatorCall<'_>, n: usize) -> Composed<Value> {
+    let list: Vec<i64> = (0..as_int(n)).collect();
+    call.constant_ints(&list)
+}
+
+/// The same number everywhere in a value of these extents.
+pub(super) fn constant_of(
+    call: &mut OperatorCall<'_>,
+    number: f64,
+    dtype: DType,
+    dims: &[usize],
+) -> Composed<Value> {
+    let one = call.constant(number, dtype)?;
+    expanded(call, &one, dims)
+}

@@ -1,0 +1,407 @@
+//! Elements put, or reduced, into places that a tensor gives.
+
+use opscope_engine::single_operator::OperatorAttribute;
+use opscope_tensor::DType;
+
+use crate::aclnn::call::{Composed, OperatorCall, Refusal, Side, Value};
+use crate::aclnn::families::indexing::read_places;
+use crate::aclnn::families::movement::{
+    Elements, as_int, axis_attribute, axis_of, constant_of, counted, expanded, expect_same_dtype,
+    joined, reshaped, sliced, transposed,
+};
+use crate::aclnn::promotion::is_float;
+use crate::aclnn::row::operator_rows;
+
+/// Calls a macro with the rows of operators that put elements into places.
+#[macro_export]
+macro_rules! aclnn_scattering {
+    ($rows:ident) => {
+        $rows! { "elements put into places";
+            aclnnScatter = ScatterElements("aclnn_scatter.h", "self with src at the places of index in axis dim; reduce 0 replaces, 1 adds, 2 multiplies") by scatter
+                (self_: Tensor, dim: Int, index: Tensor, src: Tensor, reduce: Int, out: Out);
+            aclnnInplaceScatter = ScatterElements("aclnn_scatter.h", "self with src at the places of index in axis dim; reduce 0 replaces, 1 adds, 2 multiplies") by scatter
+                (selfRef: Inplace, dim: Int, index: Tensor, src: Tensor, reduce: Int);
+            aclnnScatterValue = ScatterElements("aclnn_scatter.h", "self with value at the places of index in axis dim; reduce 0 replaces, 1 adds, 2 multiplies") by scatter
+                (self_: Tensor, dim: Int, index: Tensor, value: Scalar, reduce: Int, out: Out);
+            aclnnInplaceScatterValue = ScatterElements("aclnn_scatter.h", "self with value at the places of index in axis dim; reduce 0 replaces, 1 adds, 2 multiplies") by scatter
+                (selfRef: Inplace, dim: Int, index: Tensor, value: Scalar, reduce: Int);
+            aclnnScatterAdd = ScatterElements("aclnn_scatter_add.h", "self plus src at the places of index in axis dim") by scatter
+                (self_: Tensor, dim: Int, index: Tensor, src: Tensor, out: Out);
+            aclnnScatterReduce = ScatterElements("aclnn_scatter_reduce.h", "as aclnnScatter; reduce 3 takes the largest, 4 the smallest, 5 the mean; self counts if includeSelf says so") by scatter
+                (self_: Tensor, dim: Int, index: Tensor, src: Tensor, reduce: Int, includeSelf: Flag, out: Out);
+            aclnnInplaceScatterReduce = ScatterElements("aclnn_scatter_reduce.h", "as aclnnScatter; reduce 3 takes the largest, 4 the smallest, 5 the mean; self counts if includeSelf says so") by scatter
+                (selfRef: Inplace, dim: Int, index: Tensor, src: Tensor, reduce: Int, includeSelf: Flag);
+            aclnnScatterNd = ScatterNdUpdate("aclnn_scatter_nd.h", "data with updates at the places whose coordinates are the last axis of indices") by scatter_parts
+                (data: Tensor, indices: Tensor, updates: Tensor, out: Out);
+            aclnnScatterNdUpdate = ScatterNdUpdate("aclnn_scatter_nd_update.h", "varRef with updates at the places whose coordinates are the last axis of indices") by scatter_parts
+                (varRef: Inplace, indices: Tensor, updates: Tensor);
+            aclnnInplaceScatterUpdate = Scatter("aclnn_scatter_update.h", "data with batch i of updates from place indices[i] of axis on") by update_batches
+                (data: Inplace, indices: Tensor, updates: Tensor, axis: Int);
+        }
+    };
+}
+aclnn_scattering!(operator_rows);
+
+/// How values that meet at a place become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reduction {
+    Replace,
+    Add,
+    Multiply,
+    Largest,
+    Smallest,
+    Mean,
+}
+
+impl Reduction {
+    fn read(call: &OperatorCall<'_>) -> Composed<Reduction> {
+        use Reduction::{Add, Largest, Mean, Multiply, Replace, Smallest};
+        if !call.has("reduce") {
+            return Ok(Add);
+        }
+        let number = call.int("reduce")?;
+        let all = [Replace, Add, Multiply, Largest, Smallest, Mean];
+        // Only the functions that know whether to include self have the last three.
+        let n = if call.has("includeSelf") {
+            all.len()
+        } else {
+            3
+        };
+        let found = usize::try_from(number).ok().and_then(|at| all[..n].get(at));
+        found.copied().ok_or_else(|| {
+            let last = n - 1;
+            Refusal::invalid(format!("`reduce` is {number}; expected 0 to {last}"))
+        })
+    }
+
+    /// ONNX's name for it.
+    fn name(self) -> &'static str {
+        match self {
+            Reduction::Replace => "none",
+            Reduction::Add | Reduction::Mean => "add",
+            Reduction::Multiply => "mul",
+            Reduction::Largest => "max",
+            Reduction::Smallest => "min",
+        }
+    }
+
+    /// The number that changes nothing, for elements of `dtype`.
+    fn neutral(self, dtype: DType) -> f64 {
+        let largest = if is_float(dtype) { f64::INFINITY } else { 1e19 };
+        match self {
+            Reduction::Replace | Reduction::Add | Reduction::Mean => 0.0,
+            Reduction::Multiply => 1.0,
+            Reduction::Largest => -largest,
+            Reduction::Smallest => largest,
+        }
+    }
+}
+
+/// The operator set in which values can be scattered by taking the larger one.
+const COMPARING_OPSET: i64 = 18;
+
+/// `value` with `source` at places of an axis.
+pub(super) fn scattered(
+    call: &mut OperatorCall<'_>,
+    [value, places, source]: [&Value; 3],
+    axis: usize,
+    reduction: Reduction,
+) -> Value {
+    let mut attributes = axis_attribute(axis);
+    if reduction != Reduction::Replace {
+        let name = OperatorAttribute::Text(reduction.name().to_owned());
+        attributes.push(("reduction", name));
+    }
+    if matches!(reduction, Reduction::Largest | Reduction::Smallest) {
+        call.use_opset(COMPARING_OPSET);
+    }
+    call.node_with(
+        "ScatterElements",
+        &[value, places, source],
+        attributes,
+        value.dtype,
+    )
+}
+
+fn scatter(call: &mut OperatorCall<'_>) -> Composed {
+    let (x, index, out) = (
+        call.tensor("self")?,
+        call.tensor("index")?,
+        call.tensor("out")?,
+    );
+    let axis = axis_of(call, "dim", x)?;
+    call.expect_shape(out, x.dims())?;
+    expect_same_dtype(call, out, x)?;
+    let source = call.side(if call.has("src") { "src" } else { "value" })?;
+    let room = match source {
+        Side::Tensor(tensor) => {
+            expect_same_dtype(call, tensor, x)?;
+            tensor.dims()
+        }
+        Side::Scalar(_) => index.dims(),
+    };
+    // What is beyond the index in the source is left out, as PyTorch does it.
+    let fits = [index.n_axes(), room.len()] == [x.n_axes(); 2]
+        && (0..x.n_axes()).all(|i| {
+            let n = index.dims()[i];
+            n <= room[i] && (i == axis || n <= x.dims()[i])
+        });
+    if !fits {
+        let found = index.dims();
+        return Err(Refusal::invalid(format!(
+            "`index` has the shape {found:?}; expected no more than `src` has, and than `self` \
+             has but for axis {axis}"
+        )));
+    }
+    let reduction = Reduction::read(call)?;
+    let elements = if reduction == Reduction::Replace {
+        Elements::Bits(x.dtype)
+    } else {
+        Elements::Numbers(x.dtype)
+    };
+    let mut value = elements.read(call, x)?;
+    // Engines differ on places without elements, and nothing changes.
+    if index.is_empty() {
+        elements.write(call, out, &value);
+        return Ok(());
+    }
+    // Without axes there is one place.
+    let dims = if x.n_axes() == 0 { &[1] } else { index.dims() };
+    let mut source = elements.side(call, source)?;
+    if x.n_axes() == 0 {
+        value = reshaped(call, &value, &[1])?;
+    }
+    source = match call.has("src") {
+        true if x.n_axes() > 0 => cut(call, &source, room, dims)?,
+        _ => expanded(call, &source, dims)?,
+    };
+    let places = read_places(call, index)?;
+    let places = reshaped(call, &places, dims)?;
+    // Only one function asks; with the others what was there counts.
+    let includes_self = !call.has("includeSelf") || call.flag("includeSelf")?;
+    let scatter = Scattering {
+        axis,
+        reduction,
+        includes_self,
+        places,
+        n_axes: x.n_axes().max(1),
+    };
+    let whole = if x.n_axes() == 0 { &[1] } else { x.dims() };
+    let result = scatter.reduce(call, &value, &source, whole, dims)?;
+    let result = reshaped(call, &result, x.dims())?;
+    elements.write(call, out, &result);
+    Ok(())
+}
+
+/// The first entries of each axis, as many as `dims` says.
+fn cut(
+    call: &mut OperatorCall<'_>,
+    value: &Value,
+    room: &[usize],
+    dims: &[usize],
+) -> Composed<Value> {
+    let mut value = value.clone();
+    for (axis, (&n, &most)) in dims.iter().zip(room).enumerate() {
+        if n < most {
+            value = sliced(call, &value, axis, [0, as_int(n), 1])?;
+        }
+    }
+    Ok(value)
+}
+
+/// Where values go and what they do there.
+struct Scattering {
+    axis: usize,
+    reduction: Reduction,
+    includes_self: bool,
+    places: Value,
+    n_axes: usize,
+}
+
+impl Scattering {
+    /// `value`, which has the extents `whole`, with `source` of the extents `dims` in it.
+    fn reduce(
+        &self,
+        call: &mut OperatorCall<'_>,
+        value: &Value,
+        source: &Value,
+        whole: &[usize],
+        dims: &[usize],
+    ) -> Composed<Value> {
+        debug_assert_eq!(self.n_axes, whole.len());
+        let dtype = value.dtype;
+        let mut start = value.clone();
+        let replaces = self.reduction == Reduction::Replace;
+        if !self.includes_self && !replaces {
+            let count = self.count(call, whole, dims)?;
+            let zero = call.constant(0.0, DType::I64)?;
+            let is_hit = call.node("Greater", &[&count, &zero], DType::Bool);
+            let neutral = call.constant(self.reduction.neutral(dtype), dtype)?;
+            start = call.node("Where", &[&is_hit, &neutral, value], dtype);
+        }
+        let result = scattered(
+            call,
+            [&start, &self.places, source],
+            self.axis,
+            self.reduction,
+        );
+        match self.reduction {
+            Reduction::Mean => self.mean(call, &result, whole, dims),
+            Reduction::Largest | Reduction::Smallest if is_float(dtype) => {
+                self.with_nan(call, &result, &start, source)
+            }
+            _ => Ok(result),
+        }
+    }
+
+    /// How many values go to each place.
+    fn count(
+        &self,
+        call: &mut OperatorCall<'_>,
+        whole: &[usize],
+        dims: &[usize],
+    ) -> Composed<Value> {
+        let zeros = constant_of(call, 0.0, DType::I64, whole)?;
+        let ones = constant_of(call, 1.0, DType::I64, dims)?;
+        let into = [&zeros, &self.places, &ones];
+        Ok(scattered(call, into, self.axis, Reduction::Add))
+    }
+
+    /// Sums divided by the numbers of values in them; those of integers are rounded down.
+    fn mean(
+        &self,
+        call: &mut OperatorCall<'_>,
+        sum: &Value,
+        whole: &[usize],
+        dims: &[usize],
+    ) -> Composed<Value> {
+        let dtype = sum.dtype;
+        let count = self.count(call, whole, dims)?;
+        let one = call.constant(1.0, DType::I64)?;
+        // Self is one more, unless it was left out; where nothing came it is the sum.
+        let count = if self.includes_self {
+            call.node("Add", &[&count, &one], DType::I64)
+        } else {
+            call.node("Max", &[&count, &one], DType::I64)
+        };
+        let count = call.cast(&count, dtype);
+        if is_float(dtype) {
+            return Ok(call.node("Div", &[sum, &count], dtype));
+        }
+        // The remainder has the divisor's sign, so that what is left divides evenly.
+        let rest = call.node("Mod", &[sum, &count], dtype);
+        let whole = call.node("Sub", &[sum, &rest], dtype);
+        Ok(call.node("Div", &[&whole, &count], dtype))
+    }
+
+    /// The largest or smallest values, but NaN where one of the values is: engines leave it out.
+    fn with_nan(
+        &self,
+        call: &mut OperatorCall<'_>,
+        result: &Value,
+        start: &Value,
+        source: &Value,
+    ) -> Composed<Value> {
+        // Counted at the same places: one NaN among the values is enough.
+        let from_start = call.is_nan(start);
+        let from_start = call.cast(&from_start, DType::I64);
+        let from_source = call.is_nan(source);
+        let from_source = call.cast(&from_source, DType::I64);
+        let into = [&from_start, &self.places, &from_source];
+        let count = scattered(call, into, self.axis, Reduction::Add);
+        let zero = call.constant(0.0, DType::I64)?;
+        let is_nan = call.node("Greater", &[&count, &zero], DType::Bool);
+        let nan = call.constant(f64::NAN, result.dtype)?;
+        Ok(call.node("Where", &[&is_nan, &nan, result], result.dtype))
+    }
+}
+
+fn scatter_parts(call: &mut OperatorCall<'_>) -> Composed {
+    let x = call.tensor(if call.has("data") { "data" } else { "varRef" })?;
+    let out = if call.has("out") {
+        call.tensor("out")?
+    } else {
+        x
+    };
+    let (indices, updates) = (call.tensor("indices")?, call.tensor("updates")?);
+    expect_same_dtype(call, out, x)?;
+    expect_same_dtype(call, updates, x)?;
+    call.expect_shape(out, x.dims())?;
+    let (n_coordinates, outer) = match indices.dims() {
+        [outer @ .., n] if (1..=x.n_axes()).contains(n) => (*n, outer),
+        _ => {
+            let n = x.n_axes();
+            return Err(Refusal::invalid(format!(
+                "`indices` is {indices}; expected 1 to {n} coordinates on its last axis"
+            )));
+        }
+    };
+    let dims = [outer, &x.dims()[n_coordinates..]].concat();
+    call.expect_shape(updates, &dims)?;
+    let mut value = call.read_raw(x)?;
+    // Without updates the tensor stays as it is.
+    if !updates.is_empty() {
+        let places = read_places(call, indices)?;
+        let source = call.read_raw(updates)?;
+        value = call.node("ScatterND", &[&value, &places, &source], value.dtype);
+    }
+    call.write_raw(out, &value);
+    Ok(())
+}
+
+fn update_batches(call: &mut OperatorCall<'_>) -> Composed {
+    let (x, indices) = (call.tensor("data")?, call.tensor("indices")?);
+    let updates = call.tensor("updates")?;
+    expect_same_dtype(call, updates, x)?;
+    let axis = axis_of(call, "axis", x)?;
+    if axis == 0 || x.n_axes() < 2 {
+        return Err(Refusal::invalid(
+            "`axis` is the first one; expected another",
+        ));
+    }
+    if x.is_empty() || updates.is_empty() || indices.is_empty() {
+        return Err(Refusal::invalid("a tensor is empty; expected elements"));
+    }
+    let mut dims = x.dims().to_vec();
+    if updates.n_axes() == x.n_axes() {
+        (dims[0], dims[axis]) = (updates.dims()[0], updates.dims()[axis]);
+    }
+    call.expect_shape(updates, &dims)?;
+    let n = dims[0];
+    let is_pairs = indices.dims() == [n, 2];
+    if !is_pairs && indices.dims() != [n] && !(indices.n_axes() == 0 && n == 1) {
+        return Err(Refusal::invalid(format!(
+            "`indices` is {indices}; expected {n} places, or pairs of a batch and a place"
+        )));
+    }
+    let n_entries = dims[axis];
+    let places = read_places(call, indices)?;
+    let (batches, starts) = if is_pairs {
+        let batches = sliced(call, &places, 1, [0, 1, 1])?;
+        (batches, sliced(call, &places, 1, [1, 2, 1])?)
+    } else {
+        let batches = counted(call, n)?;
+        let batches = reshaped(call, &batches, &[n, 1])?;
+        (batches, reshaped(call, &places, &[n, 1])?)
+    };
+    // Entry j of batch i goes to place indices[i] + j of the axis, which follows the batches here.
+    let steps = counted(call, n_entries)?;
+    let starts = call.node("Add", &[&starts, &steps], DType::I64);
+    let batches = expanded(call, &batches, &[n, n_entries])?;
+    let batches = reshaped(call, &batches, &[n, n_entries, 1])?;
+    let starts = reshaped(call, &starts, &[n, n_entries, 1])?;
+    let places = joined(call, &[batches, starts], 2);
+    // ONNX's coordinates name the first axes, so that the axis goes behind the batches.
+    let mut order: Vec<usize> = (0..x.n_axes()).filter(|&i| i != axis).collect();
+    order.insert(1, axis);
+    let value = call.read_raw(x)?;
+    let value = transposed(call, &value, &order);
+    let source = call.read_raw(updates)?;
+    let source = transposed(call, &source, &order);
+    let result = call.node("ScatterND", &[&value, &places, &source], value.dtype);
+    let mut back: Vec<usize> = (0..x.n_axes()).filter(|&i| i != 1).collect();
+    back.insert(axis, 1);
+    let result = transposed(call, &result, &back);
+    call.write_raw(x, &result);
+    Ok(())
+}

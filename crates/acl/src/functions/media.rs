@@ -1,0 +1,184 @@
+//! Media processing: its objects, and the answer of everything that needs the hardware.
+
+use std::collections::BTreeMap;
+
+use crate::handle::Handle;
+use crate::media::{MediaField, MediaKind, MediaNumber, MediaObject};
+use crate::status::{API_NOT_SUPPORT, INVALID_PARAM};
+use crate::{AclProcess, Answer, Status};
+
+/// Most pictures of a batch; the vendor takes 256 at most.
+const N_PICTURES_MAX: u32 = 256;
+/// Values that fill a border, one for each channel.
+const N_BORDER_VALUES: u32 = 4;
+
+/// Advice to programs instead of calling a function that reads or makes pictures and videos.
+pub const MEDIA_ADVICE: &str = "Opscope runs networks and processes no pictures. Decode, resize and \
+     convert with another library, for example OpenCV or FFmpeg, and copy the result into memory \
+     of aclrtMalloc or acldvppMalloc";
+
+/// Advice to programs instead of preparing pictures inside a model.
+pub const AIPP_ADVICE: &str = "an ONNX model prepares no picture. Prepare it before it is copied \
+     into the input's buffer, with OpenCV for example, or make the preparation part of the model";
+
+impl AclProcess {
+    /// For bindings: reports that `function` is there so that programs link, and what to do
+    /// instead.
+    pub fn refuse_function(&self, function: &str, advice: &str) -> Status {
+        let text = format!("{function} is not supported: {advice}");
+        self.inner_error(API_NOT_SUPPORT, &text)
+    }
+
+    /// `acldvppCreatePicDesc` and its like: an object with values for some fields.
+    pub fn create_media(&self, kind: MediaKind, fields: &[(MediaField, u64)]) -> Handle {
+        // Nothing is checked here: a program may set an impossible width and never use it.
+        let handle = self.handles.next();
+        let object = MediaObject {
+            kind,
+            fields: fields.iter().copied().collect(),
+            pictures: Vec::new(),
+        };
+        self.objects().media.insert(handle, object)
+    }
+
+    /// `acldvppCreateBatchPicDesc`: a list of `n` descriptions of pictures.
+    ///
+    /// # Errors
+    /// `INVALID_PARAM` for none, or for more than 256.
+    pub fn create_media_batch(&self, n: u32) -> Answer<Handle> {
+        if n == 0 || n > N_PICTURES_MAX {
+            return Err(INVALID_PARAM);
+        }
+        // Made before the batch, so that no lock is taken twice.
+        let pictures = (0..n).map(|_| self.create_media(MediaKind::PicDesc, &[]));
+        let object = MediaObject {
+            kind: MediaKind::BatchPicDesc,
+            fields: BTreeMap::new(),
+            pictures: pictures.collect(),
+        };
+        let handle = self.handles.next();
+        Ok(self.objects().media.insert(handle, object))
+    }
+
+    /// `acldvppGetPicDesc`: one of the descriptions of a batch.
+    ///
+    /// # Errors
+    /// `INVALID_PARAM` for a handle that is not a batch, and for a position behind its end.
+    pub fn media_picture(&self, batch: Handle, index: u32) -> Answer<Handle> {
+        let objects = self.objects();
+        let object = objects.media.find(batch)?;
+        let index = usize::try_from(index).map_err(|_| INVALID_PARAM)?;
+        object.pictures.get(index).copied().ok_or(INVALID_PARAM)
+    }
+
+    /// `acldvppDestroyPicDesc` and its like. The memory that an object names stays.
+    ///
+    /// # Errors
+    /// `INVALID_PARAM` for null, another kind, and what was destroyed.
+    pub fn destroy_media(&self, kind: MediaKind, object: Handle) -> Answer {
+        let mut objects = self.objects();
+        // Looked at first: a wrong kind must leave the object alone.
+        if objects.media.find(object)?.kind != kind {
+            return Err(INVALID_PARAM);
+        }
+        let ended = objects.media.take(object)?;
+        for picture in ended.pictures {
+            // Programs may have destroyed a picture of the batch themselves.
+            objects.media.remove(picture);
+        }
+        Ok(())
+    }
+
+    /// `acldvppSetPicDescData` and its like.
+    ///
+    /// # Errors
+    /// `INVALID_PARAM` for null, another kind, and what was destroyed.
+    pub fn set_media<N: MediaNumber>(
+        &self,
+        kind: MediaKind,
+        object: Handle,
+        field: MediaField,
+        value: N,
+    ) -> Answer {
+        if let MediaField::Value(index) = field
+            && index >= N_BORDER_VALUES
+        {
+            return Err(INVALID_PARAM);
+        }
+        let mut objects = self.objects();
+        let object = objects.media.find_mut(object)?;
+        if object.kind != kind {
+            return Err(INVALID_PARAM);
+        }
+        object.fields.insert(field, value.to_bits());
+        Ok(())
+    }
+
+    /// `acldvppGetPicDescData` and its like: 0 for what was not set, and for what is no object of
+    /// the kind.
+    pub fn media<N: MediaNumber>(&self, kind: MediaKind, object: Handle, field: MediaField) -> N {
+        let objects = self.objects();
+        let object = objects.media.get(object);
+        let object = object.filter(|object| object.kind == kind);
+        let bits = object.and_then(|object| object.fields.get(&field));
+        N::from_bits(bits.copied().unwrap_or(0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine_of_environment;
+
+    fn process() -> AclProcess {
+        AclProcess::new(engine_of_environment())
+    }
+
+    #[test]
+    fn fields_keep_their_values_and_kinds_stay_apart() {
+        let process = process();
+        let picture = process.create_media(MediaKind::PicDesc, &[]);
+        let set = |field, value: u32| process.set_media(MediaKind::PicDesc, picture, field, value);
+        assert_eq!(set(MediaField::Width, 640), Ok(()));
+        let width: u32 = process.media(MediaKind::PicDesc, picture, MediaField::Width);
+        assert_eq!(width, 640);
+        let height: u32 = process.media(MediaKind::PicDesc, picture, MediaField::Height);
+        assert_eq!(height, 0);
+        let other: u32 = process.media(MediaKind::StreamDesc, picture, MediaField::Width);
+        assert_eq!(other, 0);
+        let destroyed = process.destroy_media(MediaKind::StreamDesc, picture);
+        assert_eq!(destroyed, Err(INVALID_PARAM));
+        assert_eq!(process.destroy_media(MediaKind::PicDesc, picture), Ok(()));
+        assert_eq!(set(MediaField::Width, 1), Err(INVALID_PARAM));
+    }
+
+    #[test]
+    fn a_border_has_four_values() {
+        let process = process();
+        let border = process.create_media(MediaKind::BorderConfig, &[]);
+        let set = |i, value: f64| {
+            process.set_media(MediaKind::BorderConfig, border, MediaField::Value(i), value)
+        };
+        assert_eq!(set(3, -1.5), Ok(()));
+        assert_eq!(set(4, 0.0), Err(INVALID_PARAM));
+        let value: f64 = process.media(MediaKind::BorderConfig, border, MediaField::Value(3));
+        assert_eq!(value.to_bits(), (-1.5_f64).to_bits());
+    }
+
+    #[test]
+    fn pictures_end_with_their_batch() {
+        let process = process();
+        assert_eq!(process.create_media_batch(0), Err(INVALID_PARAM));
+        assert_eq!(process.create_media_batch(257), Err(INVALID_PARAM));
+        let batch = process.create_media_batch(2).unwrap();
+        let picture = process.media_picture(batch, 1).unwrap();
+        assert_eq!(process.media_picture(batch, 2), Err(INVALID_PARAM));
+        let data: Answer =
+            process.set_media(MediaKind::PicDesc, picture, MediaField::Data, 64_usize);
+        assert_eq!(data, Ok(()));
+        let destroyed = process.destroy_media(MediaKind::BatchPicDesc, batch);
+        assert_eq!(destroyed, Ok(()));
+        let picture = process.destroy_media(MediaKind::PicDesc, picture);
+        assert_eq!(picture, Err(INVALID_PARAM));
+    }
+}
