@@ -1,6 +1,7 @@
 //! The operators, a file for each family: its table, which bindings read too, and the functions
 //! that compose its operators.
 
+mod activation;
 mod comparison;
 mod compound;
 mod creation;
@@ -18,6 +19,7 @@ pub static FAMILIES: &[OperatorFamily] = &[
     comparison::FAMILY,
     reduction::FAMILY,
     creation::FAMILY,
+    activation::FAMILY,
 ];
 
 /// Calls the macro of that name once for each family, with the family's rows.
@@ -30,5 +32,6 @@ macro_rules! aclnn_operators {
         $crate::aclnn_comparison!($rows);
         $crate::aclnn_reduction!($rows);
         $crate::aclnn_creation!($rows);
+        $crate::aclnn_activation!($rows);
     };
 }
