@@ -2,6 +2,7 @@
 //! that compose its operators.
 
 mod activation;
+mod activation_backward;
 mod comparison;
 mod compound;
 mod creation;
@@ -20,6 +21,7 @@ pub static FAMILIES: &[OperatorFamily] = &[
     reduction::FAMILY,
     creation::FAMILY,
     activation::FAMILY,
+    activation_backward::FAMILY,
 ];
 
 /// Calls the macro of that name once for each family, with the family's rows.
@@ -33,5 +35,6 @@ macro_rules! aclnn_operators {
         $crate::aclnn_reduction!($rows);
         $crate::aclnn_creation!($rows);
         $crate::aclnn_activation!($rows);
+        $crate::aclnn_activation_backward!($rows);
     };
 }
