@@ -7,6 +7,7 @@ mod comparison;
 mod compound;
 mod creation;
 mod elementwise;
+mod matmul;
 mod reduction;
 mod unary;
 
@@ -21,6 +22,7 @@ pub static FAMILIES: &[OperatorFamily] = &[
     reduction::FAMILY,
     creation::FAMILY,
     activation::FAMILY,
+    matmul::FAMILY,
     activation_backward::FAMILY,
 ];
 
@@ -35,6 +37,7 @@ macro_rules! aclnn_operators {
         $crate::aclnn_reduction!($rows);
         $crate::aclnn_creation!($rows);
         $crate::aclnn_activation!($rows);
+        $crate::aclnn_matmul!($rows);
         $crate::aclnn_activation_backward!($rows);
     };
 }
