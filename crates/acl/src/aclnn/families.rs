@@ -8,6 +8,7 @@ mod compound;
 mod creation;
 mod elementwise;
 mod matmul;
+mod normalisation;
 mod reduction;
 mod unary;
 
@@ -23,6 +24,7 @@ pub static FAMILIES: &[OperatorFamily] = &[
     creation::FAMILY,
     activation::FAMILY,
     matmul::FAMILY,
+    normalisation::FAMILY,
     activation_backward::FAMILY,
 ];
 
@@ -38,6 +40,7 @@ macro_rules! aclnn_operators {
         $crate::aclnn_creation!($rows);
         $crate::aclnn_activation!($rows);
         $crate::aclnn_matmul!($rows);
+        $crate::aclnn_normalisation!($rows);
         $crate::aclnn_activation_backward!($rows);
     };
 }
