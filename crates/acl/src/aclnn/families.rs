@@ -7,6 +7,7 @@ mod comparison;
 mod compound;
 mod creation;
 mod elementwise;
+mod loss;
 mod matmul;
 mod normalisation;
 mod reduction;
@@ -25,6 +26,7 @@ pub static FAMILIES: &[OperatorFamily] = &[
     activation::FAMILY,
     matmul::FAMILY,
     normalisation::FAMILY,
+    loss::FAMILY,
     activation_backward::FAMILY,
 ];
 
@@ -41,6 +43,7 @@ macro_rules! aclnn_operators {
         $crate::aclnn_activation!($rows);
         $crate::aclnn_matmul!($rows);
         $crate::aclnn_normalisation!($rows);
+        $crate::aclnn_loss!($rows);
         $crate::aclnn_activation_backward!($rows);
     };
 }
