@@ -10,6 +10,7 @@ mod elementwise;
 mod loss;
 mod matmul;
 mod normalisation;
+mod pooling;
 mod reduction;
 mod unary;
 
@@ -27,6 +28,7 @@ pub static FAMILIES: &[OperatorFamily] = &[
     matmul::FAMILY,
     normalisation::FAMILY,
     loss::FAMILY,
+    pooling::FAMILY,
     activation_backward::FAMILY,
 ];
 
@@ -44,6 +46,7 @@ macro_rules! aclnn_operators {
         $crate::aclnn_matmul!($rows);
         $crate::aclnn_normalisation!($rows);
         $crate::aclnn_loss!($rows);
+        $crate::aclnn_pooling!($rows);
         $crate::aclnn_activation_backward!($rows);
     };
 }
