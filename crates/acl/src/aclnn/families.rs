@@ -5,6 +5,7 @@ mod activation;
 mod activation_backward;
 mod comparison;
 mod compound;
+mod convolution;
 mod creation;
 mod elementwise;
 mod loss;
@@ -28,6 +29,7 @@ pub static FAMILIES: &[OperatorFamily] = &[
     matmul::FAMILY,
     normalisation::FAMILY,
     loss::FAMILY,
+    convolution::FAMILY,
     pooling::FAMILY,
     activation_backward::FAMILY,
 ];
@@ -46,6 +48,7 @@ macro_rules! aclnn_operators {
         $crate::aclnn_matmul!($rows);
         $crate::aclnn_normalisation!($rows);
         $crate::aclnn_loss!($rows);
+        $crate::aclnn_convolution!($rows);
         $crate::aclnn_pooling!($rows);
         $crate::aclnn_activation_backward!($rows);
     };
