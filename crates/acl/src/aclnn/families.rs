@@ -3,6 +3,7 @@
 
 mod activation;
 mod activation_backward;
+mod attention;
 mod comparison;
 mod compound;
 mod convolution;
@@ -31,6 +32,7 @@ pub static FAMILIES: &[OperatorFamily] = &[
     loss::FAMILY,
     convolution::FAMILY,
     pooling::FAMILY,
+    attention::FAMILY,
     activation_backward::FAMILY,
 ];
 
@@ -50,6 +52,7 @@ macro_rules! aclnn_operators {
         $crate::aclnn_loss!($rows);
         $crate::aclnn_convolution!($rows);
         $crate::aclnn_pooling!($rows);
+        $crate::aclnn_attention!($rows);
         $crate::aclnn_activation_backward!($rows);
     };
 }
