@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import torch
 from aclnn import FLOATS, Case, Draw, Out
 
@@ -21,13 +23,22 @@ def arranged(x: torch.Tensor, layout: str) -> torch.Tensor:
 
 
 def attention(
-    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scale: float, shift: torch.Tensor | None, masked: torch.Tensor
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    scale: float,
+    shift: torch.Tensor | None,
+    masked: torch.Tensor,
+    adds_first: bool = True,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """The result, and maximum and sum of each row of scores, in double precision."""
     n = query.shape[1] // key.shape[1]
     key, value = (one.double().repeat_interleave(n, 1) for one in (key, value))
     scores = query.double() @ key.transpose(2, 3)
-    scores = scale * (scores if shift is None else scores + shift.double())
+    if shift is None:
+        scores = scale * scores
+    else:
+        scores = scale * (scores + shift.double()) if adds_first else scale * scores + shift.double()
     scores = scores.masked_fill(masked, -torch.inf)
     maximum = scores.amax(3, keepdim=True)
     powers = torch.exp(scores - maximum.clamp(min=-1e30))
@@ -49,7 +60,7 @@ def placed(draw: Draw, x: torch.Tensor, layout: str) -> torch.Tensor:
     return draw.view(arranged(x, layout).contiguous())
 
 
-def in_training(draw: Draw, dtype: torch.dtype) -> list[object]:
+def in_training(draw: Draw, dtype: torch.dtype, newer: bool = False) -> list[object]:
     query, key, value = operands(draw, dtype)
     layout, scale = draw.choice(["BSH", "SBH", "BSND", "BNSD"]), draw.number(0.1, 1)
     batch, heads, queries, keys = *query.shape[:3], key.shape[2]
@@ -66,11 +77,13 @@ def in_training(draw: Draw, dtype: torch.dtype) -> list[object]:
     elif mode in (2, 3):
         mask = torch.ones(2048, 2048, dtype=torch.bool).triu(1)
         masked = j - i > (keys - queries if mode == 3 else 0)
-    result, maximum, total = attention(query, key, value, scale, shift, masked)
+    pse_type = draw.int(0, 1) if newer else 1
+    result, maximum, total = attention(query, key, value, scale, shift, masked, pse_type == 1)
     expanded = [Out(one.float().expand(*whole[:3], 8).clone(), 64, 64) for one in (maximum, total)]
     return [
         *(placed(draw, one, layout) for one in (query, key, value)),
-        *(shift, None, None, mask, None, scale, 1.0, before, after, heads, layout, 0, mode),
+        *(shift, None, None, mask, None, *([None, None] if newer else [])),
+        *(scale, 1.0, before, after, heads, layout, 0, mode, *([pse_type] if newer else [])),
         *(expanded if draw.flag() else [None, None]),
         None,
         Out(arranged(result, layout).to(dtype).contiguous(), 64, 1),
@@ -95,7 +108,33 @@ def to_prompt(draw: Draw, dtype: torch.dtype) -> list[object]:
     ]
 
 
-def of_token(draw: Draw, dtype: torch.dtype) -> list[object]:
+def in_inference(draw: Draw, dtype: torch.dtype, fused: bool = False) -> list[object]:
+    query, key, value = operands(draw, dtype)
+    layout, scale, mode = draw.choice(["BSH", "BSND", "BNSD"]), draw.number(0.1, 1), draw.int(0, 3)
+    batch, heads, queries, keys = *query.shape[:3], key.shape[2]
+    i, j = torch.arange(queries)[:, None], torch.arange(keys)[None]
+    masked, mask, after = torch.zeros(queries, keys, dtype=torch.bool), None, draw.choice([EVERYTHING, 0])
+    if mode > 1:
+        mask = torch.ones(2048, 2048, dtype=torch.bool).triu(1)
+        masked = j - i > (keys - queries if mode == 3 else 0)
+    elif draw.flag():
+        mask = draw.tensor(draw.choice([[queries, keys], [batch, 1, queries, keys]]), torch.bool)
+        masked = mask | (j - i > after) if mode == 0 else mask
+    lengths = None
+    if mode != 3 and draw.flag():
+        lengths = [draw.int(1, keys) for _ in range(batch)]
+        masked = masked | (torch.arange(keys) >= torch.tensor(lengths)[:, None, None, None])
+    result, _, _ = attention(query, key, value, scale, None, masked)
+    pair = [placed(draw, one, layout) for one in (key, value)]
+    numbers = (heads, scale, EVERYTHING, after, layout, key.shape[1], mode, 0)
+    out = Out(arranged(result, layout).to(dtype).contiguous(), 64, 1)
+    front = [placed(draw, query, layout), *([[one] for one in pair] if fused else pair), None, mask, None, lengths]
+    if not fused:
+        return [*front, *[None] * 5, *numbers, out]
+    return [*front, *[None] * 20, *numbers, 0, 0, False, 0, 0, out, None]
+
+
+def of_token(draw: Draw, dtype: torch.dtype, newer: bool = False) -> list[object]:
     query, key, value = operands(draw, dtype, 1)
     layout, scale = draw.choice(["BSH", "BSND", "BNSD"]), draw.number(0.1, 1)
     batch, heads, keys = *query.shape[:2], key.shape[2]
@@ -110,7 +149,8 @@ def of_token(draw: Draw, dtype: torch.dtype) -> list[object]:
     return [
         placed(draw, query, layout),
         *([placed(draw, one, layout)] for one in (key, value)),
-        *(None, mask, lengths, heads, scale, layout, key.shape[1]),
+        *(None, mask, lengths, *([None] * 9 if newer else []), heads, scale, layout, key.shape[1]),
+        *([0, 0] if newer else []),
         Out(arranged(result, layout).to(dtype).contiguous(), 64, 1),
     ]
 
@@ -164,8 +204,12 @@ PROMPT_TYPES: list[torch.dtype] = [torch.float16, torch.bfloat16]
 
 CASES = [
     Case("aclnnFlashAttentionScore", in_training, FLOATS, n_draws=16),
+    Case("aclnnFlashAttentionScoreV2", partial(in_training, newer=True), FLOATS, n_draws=8),
     Case("aclnnPromptFlashAttention", to_prompt, PROMPT_TYPES, n_draws=12),
     Case("aclnnIncreFlashAttention", of_token, PROMPT_TYPES, n_draws=12),
+    Case("aclnnPromptFlashAttentionV3", in_inference, PROMPT_TYPES, n_draws=12),
+    Case("aclnnIncreFlashAttentionV4", partial(of_token, newer=True), PROMPT_TYPES),
+    Case("aclnnFusedInferAttentionScoreV3", partial(in_inference, fused=True), PROMPT_TYPES, n_draws=12),
     Case("aclnnScaledMaskedSoftmax", scaled_masked_softmax),
     Case("aclnnApplyRotaryPosEmb", both_rotated),
     Case("aclnnRotaryPositionEmbedding", rotation, n_draws=8),

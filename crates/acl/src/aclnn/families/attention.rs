@@ -18,10 +18,18 @@ macro_rules! aclnn_attention {
         $rows! { "attention and rotary positions";
             aclnnFlashAttentionScore = FlashAttentionScore("aclnn_flash_attention_score.h", "softmax(scaleValue * (query @ key^T + realShiftOptional)) @ value, without what attenMaskOptional masks; sparse modes 0 to 3, without dropout") by attention_in_training
                 (query: Tensor, key: Tensor, value: Tensor, realShiftOptional: OptionalTensor, dropMaskOptional: OptionalTensor, paddingMaskOptional: OptionalTensor, attenMaskOptional: OptionalTensor, prefixOptional: OptionalIntArray, scaleValue: Double, keepProb: Double, preTokens: Int, nextTokens: Int, headNum: Int, inputLayout: Text, innerPrecise: Int, sparseMode: Int, softmaxMaxOut: OptionalOut, softmaxSumOut: OptionalOut, softmaxOutOut: OptionalOut, attentionOutOut: Out);
-            aclnnPromptFlashAttention = PromptFlashAttention("aclnn_prompt_flash_attention.h", "softmax(scaleValue * query @ key^T) @ value, without what attenMask masks") by attention_to_prompt
+            aclnnFlashAttentionScoreV2 = FlashAttentionScore("aclnn_flash_attention_score.h", "as aclnnFlashAttentionScore; with pseType 0 realShiftOptional is added after the scale, with 1 before it") by attention_in_training
+                (query: Tensor, key: Tensor, value: Tensor, realShiftOptional: OptionalTensor, dropMaskOptional: OptionalTensor, paddingMaskOptional: OptionalTensor, attenMaskOptional: OptionalTensor, prefixOptional: OptionalIntArray, qStartIdxOptional: OptionalIntArray, kvStartIdxOptional: OptionalIntArray, scaleValue: Double, keepProb: Double, preTokens: Int, nextTokens: Int, headNum: Int, inputLayout: Text, innerPrecise: Int, sparseMode: Int, pseType: Int, softmaxMaxOut: OptionalOut, softmaxSumOut: OptionalOut, softmaxOutOut: OptionalOut, attentionOutOut: Out);
+            aclnnPromptFlashAttention = PromptFlashAttention("aclnn_prompt_flash_attention.h", "softmax(scaleValue * query @ key^T) @ value, without what attenMask masks") by attention_in_inference
                 (query: Tensor, key: Tensor, value: Tensor, pseShift: OptionalTensor, attenMask: OptionalTensor, actualSeqLengths: OptionalIntArray, numHeads: Int, scaleValue: Double, preTokens: Int, nextTokens: Int, inputLayout: Text, numKeyValueHeads: Int, attentionOut: Out);
+            aclnnPromptFlashAttentionV3 = PromptFlashAttention("aclnn_prompt_flash_attention_v3.h", "as aclnnPromptFlashAttention, of the first actualSeqLengthsKv tokens of key and value; sparse modes 0 to 3, not quantised") by attention_in_inference
+                (query: Tensor, key: Tensor, value: Tensor, pseShift: OptionalTensor, attenMask: OptionalTensor, actualSeqLengths: OptionalIntArray, actualSeqLengthsKv: OptionalIntArray, deqScale1: OptionalTensor, quantScale1: OptionalTensor, deqScale2: OptionalTensor, quantScale2: OptionalTensor, quantOffset2: OptionalTensor, numHeads: Int, scaleValue: Double, preTokens: Int, nextTokens: Int, inputLayout: Text, numKeyValueHeads: Int, sparseMode: Int, innerPrecise: Int, attentionOut: Out);
             aclnnIncreFlashAttention = IncreFlashAttention("aclnn_incre_flash_attention.h", "softmax(scaleValue * query @ key^T) @ value for one token of each sample, of the first actualSeqLengths tokens of key and value") by attention_of_token
                 (query: Tensor, key: TensorList, value: TensorList, pseShift: OptionalTensor, attenMask: OptionalTensor, actualSeqLengths: OptionalIntArray, numHeads: Int, scaleValue: Double, inputLayout: Text, numKeyValueHeads: Int, attentionOut: Out);
+            aclnnIncreFlashAttentionV4 = IncreFlashAttention("aclnn_incre_flash_attention_v4.h", "as aclnnIncreFlashAttention, neither quantised nor in blocks") by attention_of_token
+                (query: Tensor, key: TensorList, value: TensorList, pseShift: OptionalTensor, attenMask: OptionalTensor, actualSeqLengths: OptionalIntArray, dequantScale1: OptionalTensor, quantScale1: OptionalTensor, dequantScale2: OptionalTensor, quantScale2: OptionalTensor, quantOffset2: OptionalTensor, antiquantScale: OptionalTensor, antiquantOffset: OptionalTensor, blocktable: OptionalTensor, kvPaddingSize: OptionalTensor, numHeads: Int, scaleValue: Double, inputLayout: Text, numKeyValueHeads: Int, blockSize: Int, innerPrecise: Int, attentionOut: Out);
+            aclnnFusedInferAttentionScoreV3 = FusedInferAttentionScore("aclnn_fused_infer_attention_score_v3.h", "softmax(scaleValue * query @ key^T) @ value, without what attenMaskOptional masks, of the first actualSeqLengthsKvOptional tokens of key and value; sparse modes 0 to 3, neither quantised nor in blocks") by attention_in_inference
+                (query: Tensor, key: TensorList, value: TensorList, pseShiftOptional: OptionalTensor, attenMaskOptional: OptionalTensor, actualSeqLengthsOptional: OptionalIntArray, actualSeqLengthsKvOptional: OptionalIntArray, deqScale1Optional: OptionalTensor, quantScale1Optional: OptionalTensor, deqScale2Optional: OptionalTensor, quantScale2Optional: OptionalTensor, quantOffset2Optional: OptionalTensor, antiquantScaleOptional: OptionalTensor, antiquantOffsetOptional: OptionalTensor, blockTableOptional: OptionalTensor, queryPaddingSizeOptional: OptionalTensor, kvPaddingSizeOptional: OptionalTensor, keyAntiquantScaleOptional: OptionalTensor, keyAntiquantOffsetOptional: OptionalTensor, valueAntiquantScaleOptional: OptionalTensor, valueAntiquantOffsetOptional: OptionalTensor, keySharedPrefixOptional: OptionalTensor, valueSharedPrefixOptional: OptionalTensor, actualSharedPrefixLenOptional: OptionalIntArray, queryRopeOptional: OptionalTensor, keyRopeOptional: OptionalTensor, keyRopeAntiquantScaleOptional: OptionalTensor, numHeads: Int, scaleValue: Double, preTokens: Int, nextTokens: Int, inputLayout: Text, numKeyValueHeads: Int, sparseMode: Int, innerPrecise: Int, blockSize: Int, antiquantMode: Int, softmaxLseFlag: Flag, keyAntiquantMode: Int, valueAntiquantMode: Int, attentionOut: Out, softmaxLse: OptionalOut);
             aclnnScaledMaskedSoftmax = ScaledMaskedSoftmaxV2("aclnn_scaled_masked_softmax.h", "softmax(scale * x) along the last axis, with -10000 where mask is true") by scaled_masked_softmax
                 (x: Tensor, mask: Tensor, scale: Double, fixedTriuMask: Flag, y: Out);
             aclnnApplyRotaryPosEmb = ApplyRotaryPosEmb("aclnn_apply_rotary_pos_emb.h", "x * cos + the halves of x, exchanged and the first negated, * sin, for query and key") by rotate_query_and_key
@@ -280,11 +288,16 @@ fn attend(
     let value = operands.heads_first(call, operands.value, &operands.values)?;
     let key = turned(call, &key, [0, 1, 3, 2]);
     let mut scores = call.node("MatMul", &[&query, &key], DType::F32);
-    if let Some(shift) = shift {
+    let scale = call.number_value(ScalarNumber::Float(call.number("scaleValue")?), DType::F32)?;
+    // The older function adds before it scales, which is one of two ways of the newer one.
+    let adds_first = !call.has("pseType") || call.int("pseType")? == 1;
+    if let Some(shift) = shift.filter(|_| adds_first) {
         scores = call.node("Add", &[&scores, shift], DType::F32);
     }
-    let scale = call.number_value(ScalarNumber::Float(call.number("scaleValue")?), DType::F32)?;
     scores = call.node("Mul", &[&scores, &scale], DType::F32);
+    if let Some(shift) = shift.filter(|_| !adds_first) {
+        scores = call.node("Add", &[&scores, shift], DType::F32);
+    }
     // Whatever is masked gets a weight of exactly 0, not one that is small.
     let lowest = call.constant(f64::NEG_INFINITY, DType::F32)?;
     for mask in masks {
@@ -438,6 +451,10 @@ fn attention_in_training(call: &mut OperatorCall<'_>) -> Composed {
         let text = "`paddingMaskOptional` or `prefixOptional` is given, which is not computed";
         return Err(Refusal::invalid(text));
     }
+    if call.has("pseType") && !(0..=1).contains(&call.int("pseType")?) {
+        let text = "`pseType` is neither 0 nor 1; shifts that the operator makes are not computed";
+        return Err(Refusal::invalid(text));
+    }
     expect_result(call, &operands, out)?;
     let scores = operands.score_dims();
     let saved = [
@@ -459,7 +476,7 @@ fn attention_in_training(call: &mut OperatorCall<'_>) -> Composed {
         }
         return Ok(());
     }
-    let masks = training_masks(call, &scores)?;
+    let masks = sparse_masks(call, "attenMaskOptional", &scores)?;
     let shift = match call.optional_tensor("realShiftOptional")? {
         Some(shift) if !shift.is_empty() => {
             call.expect_dtype(shift, is_small_float, SMALL_FLOATS)?;
@@ -485,16 +502,24 @@ fn attention_in_training(call: &mut OperatorCall<'_>) -> Composed {
 const SMALL_MASK: usize = 2048;
 
 /// The masks of a sparse mode. Without a mask everything is seen.
-fn training_masks(call: &mut OperatorCall<'_>, scores: &[usize; 4]) -> Composed<Vec<Value>> {
+fn sparse_masks(
+    call: &mut OperatorCall<'_>,
+    name: &str,
+    scores: &[usize; 4],
+) -> Composed<Vec<Value>> {
     // By the documents modes and bands have no effect without a mask.
-    let Some(mask) = call.optional_tensor("attenMaskOptional")? else {
+    let Some(mask) = call.optional_tensor(name)? else {
         return Ok(Vec::new());
     };
     if mask.is_empty() {
         return Ok(Vec::new());
     }
     let [_, _, queries, keys] = *scores;
-    let mode = call.int("sparseMode")?;
+    let mode = if call.has("sparseMode") {
+        call.int("sparseMode")?
+    } else {
+        0
+    };
     match mode {
         0 => {
             // Both have to agree by the documents; where they do not, neither is overruled.
@@ -510,7 +535,7 @@ fn training_masks(call: &mut OperatorCall<'_>, scores: &[usize; 4]) -> Composed<
             call.expect_dtype(mask, is_mask, "bool, uint8 or int8")?;
             if !mask.dims().ends_with(&[SMALL_MASK, SMALL_MASK]) {
                 return Err(Refusal::invalid(format!(
-                    "`attenMaskOptional` has the shape {:?}; expected {SMALL_MASK} by \
+                    "`{name}` has the shape {:?}; expected {SMALL_MASK} by \
                      {SMALL_MASK} for sparse mode {mode}",
                     mask.dims()
                 )));
@@ -529,68 +554,138 @@ fn training_masks(call: &mut OperatorCall<'_>, scores: &[usize; 4]) -> Composed<
     }
 }
 
-fn expect_no_shift(call: &OperatorCall<'_>) -> Composed {
-    if call.optional_tensor("pseShift")?.is_some() {
+/// Parameters of the functions for inference that have to be null: shifts, quantised types, blocks
+/// of keys, shared beginnings and rotations.
+const NOT_COMPUTED: &[&str] = &[
+    "pseShift",
+    "deqScale1",
+    "quantScale1",
+    "deqScale2",
+    "quantScale2",
+    "quantOffset2",
+    "dequantScale1",
+    "dequantScale2",
+    "antiquantScale",
+    "antiquantOffset",
+    "blocktable",
+    "blockTable",
+    "queryPaddingSize",
+    "kvPaddingSize",
+    "keyAntiquantScale",
+    "keyAntiquantOffset",
+    "valueAntiquantScale",
+    "valueAntiquantOffset",
+    "keySharedPrefix",
+    "valueSharedPrefix",
+    "queryRope",
+    "keyRope",
+    "keyRopeAntiquantScale",
+];
+
+fn expect_plain(call: &OperatorCall<'_>) -> Composed {
+    for name in NOT_COMPUTED {
+        let name = full_name(call, name);
+        if call.has(&name) && call.optional_tensor(&name)?.is_some() {
+            return Err(Refusal::invalid(format!(
+                "`{name}` is given, which is not computed; expected a null pointer"
+            )));
+        }
+    }
+    if call.has("softmaxLseFlag") && call.flag("softmaxLseFlag")? {
         return Err(Refusal::invalid(
-            "`pseShift` is given; expected a null pointer",
+            "`softmaxLse` is asked for, which is not computed",
         ));
     }
     Ok(())
 }
 
-fn attention_to_prompt(call: &mut OperatorCall<'_>) -> Composed {
-    let each = ["query", "key", "value"];
-    let [query, key, value] = each.map(|name| call.tensor(name));
-    let out = call.tensor("attentionOut")?;
-    expect_no_shift(call)?;
+/// The name of a parameter, which ends in a word more in newer functions.
+fn full_name(call: &OperatorCall<'_>, name: &str) -> String {
+    let longer = format!("{name}Optional");
+    if call.has(&longer) {
+        longer
+    } else {
+        name.to_owned()
+    }
+}
+
+/// A tensor, or the only one of a list.
+fn single<'a>(call: &OperatorCall<'a>, name: &str) -> Composed<&'a TensorArgument> {
+    if let Ok(tensor) = call.tensor(name) {
+        return Ok(tensor);
+    }
+    let [tensor] = call.tensors(name)? else {
+        return Err(Refusal::invalid(format!(
+            "`{name}` is a list of several tensors; lists of one are computed"
+        )));
+    };
+    Ok(tensor)
+}
+
+/// The operands of a function for inference, whose output was checked.
+fn inferred<'a>(call: &OperatorCall<'a>) -> Composed<Operands<'a>> {
+    expect_plain(call)?;
+    let operands = [
+        call.tensor("query")?,
+        single(call, "key")?,
+        single(call, "value")?,
+    ];
     let known = [AxisOrder::Bsh, AxisOrder::Bsnd, AxisOrder::Bnsd];
     let order = AxisOrder::new(call, &known)?;
     let (heads, key_heads) = (call.int("numHeads")?, call.int("numKeyValueHeads")?);
-    let operands = Operands::new(call, [query?, key?, value?], order, heads, Some(key_heads))?;
-    expect_result(call, &operands, out)?;
-    let tokens = operands.queries.tokens;
-    let lengths = call.optional_ints("actualSeqLengths")?.unwrap_or_default();
+    let operands = Operands::new(call, operands, order, heads, Some(key_heads))?;
+    expect_result(call, &operands, call.tensor("attentionOut")?)?;
+    Ok(operands)
+}
+
+fn attention_in_inference(call: &mut OperatorCall<'_>) -> Composed {
+    let out = call.tensor("attentionOut")?;
+    let operands = inferred(call)?;
+    let [_, _, tokens, keys] = operands.score_dims();
+    let name = full_name(call, "actualSeqLengths");
+    let lengths = call.optional_ints(&name)?.unwrap_or_default();
     // What a device leaves in the rows behind a shorter length is not documented.
     if lengths.iter().any(|&n| usize::try_from(n) != Ok(tokens)) {
         return Err(Refusal::invalid(format!(
-            "`actualSeqLengths` is {lengths:?}; shorter ones than {tokens} are not computed"
+            "`{name}` is {lengths:?}; shorter ones than {tokens} are not computed"
         )));
+    }
+    if call.has("softmaxLse")
+        && let Some(unused) = call.optional_tensor("softmaxLse")?
+    {
+        call.fill(unused, ScalarNumber::Int(0));
     }
     if operands.is_empty() {
         call.fill(out, ScalarNumber::Int(0));
         return Ok(());
     }
-    let mut masks = Vec::new();
-    if let Some(mask) = call.optional_tensor("attenMask")? {
-        let scores = operands.score_dims();
-        let (before, after) = (call.int("preTokens")?, call.int("nextTokens")?);
-        masks.push(read_mask(call, mask, &scores)?);
-        masks.push(made_mask(call, &scores[2..], |query, key| {
-            is_outside(query, key, before, after)
-        })?);
+    let scores = operands.score_dims();
+    let mask = full_name(call, "attenMask");
+    let mut masks = sparse_masks(call, &mask, &scores)?;
+    let name = full_name(call, "actualSeqLengthsKv");
+    if call.has(&name) {
+        let lengths = call.optional_ints(&name)?.unwrap_or_default();
+        let is_shorter = lengths.iter().any(|&n| usize::try_from(n) != Ok(keys));
+        // The diagonal of that mode ends at the last key of each sample.
+        if is_shorter && call.int("sparseMode")? == 3 {
+            return Err(Refusal::invalid(format!(
+                "`{name}` is {lengths:?}; ones other than {keys} are not computed in mode 3"
+            )));
+        }
+        masks.extend(length_mask(call, &name, lengths, &scores)?);
     }
     let attended = attend(call, &operands, None, &masks)?;
     write_attended(call, &operands, &attended.result, out)
 }
 
 fn attention_of_token(call: &mut OperatorCall<'_>) -> Composed {
-    let (query, out) = (call.tensor("query")?, call.tensor("attentionOut")?);
-    expect_no_shift(call)?;
-    let ([key], [value]) = (call.tensors("key")?, call.tensors("value")?) else {
-        return Err(Refusal::invalid(
-            "`key` and `value` are lists of several tensors; lists of one are computed",
-        ));
-    };
-    let known = [AxisOrder::Bsh, AxisOrder::Bsnd, AxisOrder::Bnsd];
-    let order = AxisOrder::new(call, &known)?;
-    let (heads, key_heads) = (call.int("numHeads")?, call.int("numKeyValueHeads")?);
-    let operands = Operands::new(call, [query, key, value], order, heads, Some(key_heads))?;
+    let out = call.tensor("attentionOut")?;
+    let operands = inferred(call)?;
     if operands.queries.tokens != 1 {
         let n = operands.queries.tokens;
         let text = format!("`query` has {n} tokens; expected 1");
         return Err(Refusal::invalid(text));
     }
-    expect_result(call, &operands, out)?;
     if operands.is_empty() {
         call.fill(out, ScalarNumber::Int(0));
         return Ok(());
@@ -604,7 +699,7 @@ fn attention_of_token(call: &mut OperatorCall<'_>) -> Composed {
         masks.push(token_mask(call, mask, &scores)?);
     }
     if let Some(lengths) = call.optional_ints("actualSeqLengths")? {
-        masks.extend(length_mask(call, lengths, &scores)?);
+        masks.extend(length_mask(call, "actualSeqLengths", lengths, &scores)?);
     }
     let attended = attend(call, &operands, None, &masks)?;
     write_attended(call, &operands, &attended.result, out)
@@ -629,6 +724,7 @@ fn token_mask(
 /// Leaves out the keys behind a length for each sample, or one for all.
 fn length_mask(
     call: &mut OperatorCall<'_>,
+    name: &str,
     lengths: &[i64],
     scores: &[usize; 4],
 ) -> Composed<Option<Value>> {
@@ -644,7 +740,7 @@ fn length_mask(
     let is_known = list.len() == lengths.len() && list.iter().all(|&n| n <= keys);
     if !is_known || (list.len() != 1 && list.len() != batch) {
         return Err(Refusal::invalid(format!(
-            "`actualSeqLengths` is {lengths:?}; expected 1 or {batch} lengths of 0 to {keys}"
+            "`{name}` is {lengths:?}; expected 1 or {batch} lengths of 0 to {keys}"
         )));
     }
     let flags = list
