@@ -223,6 +223,27 @@ def layer_norm_backward(draw: Draw, dtype: torch.dtype) -> list[object]:
     return [grad, x, extents, mean, rstd, weight, None, mask, *outs]
 
 
+def batch_norm_backward(draw: Draw, dtype: torch.dtype) -> list[object]:
+    shape = [max(extent, 2) for extent in channels_last_axes(draw)]
+    n, training, eps = [shape[1]], draw.flag(), draw.choice(EPS)
+    x, grad, weight = draw.tensor(shape, dtype), draw.tensor(shape, dtype), optional(draw, n, torch.float32)
+    mask = [draw.flag() for _ in range(3)]
+    running = [draw.tensor(n, torch.float32), draw.tensor(n, torch.float32, 0.1, 2)]
+    mean, rstd = statistics(x, [axis for axis in range(len(shape)) if axis != 1], eps)
+    saved = [draw.view(one.flatten().float()) for one in (mean, rstd)]
+    leaf = x.double().requires_grad_()
+    factor = (torch.ones(n, dtype=torch.float64) if weight is None else weight.double()).requires_grad_()
+    offset = torch.zeros(n, dtype=torch.float64, requires_grad=True)
+    kept = [one.double().clone() for one in running]
+    F.batch_norm(leaf, *kept, factor, offset, training, 0.1, eps).backward(grad.double())
+    kinds = [(leaf.grad, dtype), (factor.grad, torch.float32), (offset.grad, torch.float32)]
+    outs = [
+        Out((one if is_asked else torch.zeros_like(one)).to(kind), 64, 64) if is_asked or draw.flag() else None
+        for (one, kind), is_asked in zip(kinds, mask, strict=True)
+    ]
+    return [grad, x, weight, *running, *saved, training, eps, mask, *outs]
+
+
 def rms_norm_backward(draw: Draw, dtype: torch.dtype) -> list[object]:
     shape, first = shape_and_axes(draw)
     x, grad, gamma = draw.tensor(shape, dtype), draw.tensor(shape, dtype), draw.tensor(shape[first:], dtype)
@@ -245,6 +266,7 @@ CASES = [
     Case("aclnnGemmaRmsNorm", rms_norm(1)),
     Case("aclnnAddRmsNorm", add_rms_norm),
     Case("aclnnBatchNorm", batch_norm, n_draws=8),
+    Case("aclnnBatchNormBackward", batch_norm_backward),
     Case("aclnnBatchNormStats", batch_statistics),
     Case("aclnnBatchNormElemt", batch_norm_of_statistics),
     Case("aclnnGroupNorm", group_norm("GroupNorm")),

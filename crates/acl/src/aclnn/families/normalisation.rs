@@ -30,6 +30,8 @@ macro_rules! aclnn_normalisation {
                 (x1: Tensor, x2: Tensor, gamma: Tensor, epsilon: Double, yOut: Out, rstdOut: Out, xOut: OptionalOut);
             aclnnBatchNorm = BatchNormV3("aclnn_batch_norm.h", "(input - mean) * invstd * weight + bias for each channel, of the batch in training, else of the running statistics, which training moves by momentum; without training saveMean and saveInvstd get 0") by batch_norm
                 (input: Tensor, weight: OptionalTensor, bias: OptionalTensor, runningMean: OptionalInplace, runningVar: OptionalInplace, training: Flag, momentum: Double, eps: Double, output: Out, saveMean: OptionalOut, saveInvstd: OptionalOut);
+            aclnnBatchNormBackward = BatchNormGradV3("aclnn_batch_norm_backward.h", "the gradients of aclnnBatchNorm that outputMask asks for; others get 0; without training of the running statistics") by batch_norm_backward
+                (gradOut: Tensor, input: Tensor, weight: OptionalTensor, runningMean: OptionalTensor, runningVar: OptionalTensor, saveMean: OptionalTensor, saveInvstd: OptionalTensor, training: Flag, eps: Double, outputMask: BoolArray, gradInput: OptionalOut, gradWeight: OptionalOut, gradBias: OptionalOut);
             aclnnBatchNormStats = BatchNormStats("aclnn_batch_norm_stats.h", "the mean of each channel, and 1 / the root of its variance + eps") by batch_statistics
                 (input: Tensor, eps: Double, mean: Out, invstd: Out);
             aclnnBatchNormElemt = BatchNormElemt("aclnn_batch_norm_elemt.h", "(input - mean) * invstd * weight + bias for each channel") by batch_norm_of_statistics
@@ -270,6 +272,17 @@ impl Slopes {
     }
 }
 
+/// Which of three gradients are asked for.
+fn expect_mask<'a>(call: &OperatorCall<'a>) -> Composed<&'a [bool]> {
+    let mask = call.flags("outputMask")?;
+    if mask.len() != 3 {
+        let n = mask.len();
+        let text = format!("`outputMask` has {n} elements; expected 3");
+        return Err(Refusal::invalid(text));
+    }
+    Ok(mask)
+}
+
 fn layer_norm_backward(call: &mut OperatorCall<'_>) -> Composed {
     let (grad, x) = (call.tensor("gradOut")?, call.tensor("input")?);
     let (mean, rstd) = (call.tensor("mean")?, call.tensor("rstd")?);
@@ -284,12 +297,7 @@ fn layer_norm_backward(call: &mut OperatorCall<'_>) -> Composed {
     if let Some(weight) = weight {
         call.expect_shape(weight, &extents)?;
     }
-    let mask = call.flags("outputMask")?;
-    if mask.len() != 3 {
-        let n = mask.len();
-        let text = format!("`outputMask` has {n} elements; expected 3");
-        return Err(Refusal::invalid(text));
-    }
+    let mask = expect_mask(call)?;
     let value = call.read(x, WIDE)?;
     let mean = call.read(mean, WIDE)?;
     let rstd = call.read(rstd, WIDE)?;
@@ -687,6 +695,89 @@ fn batch_norm_of_nothing(
         if let Some(tensor) = tensor {
             call.fill(tensor, ScalarNumber::Float(number));
         }
+    }
+    Ok(())
+}
+
+/// The mean and the inverse root that a batch was normalised with.
+fn statistics_of_batch(call: &mut OperatorCall<'_>, channels: &Channels) -> Composed<[Value; 2]> {
+    let is_training = call.flag("training")?;
+    let names = if is_training {
+        ["saveMean", "saveInvstd"]
+    } else {
+        ["runningMean", "runningVar"]
+    };
+    let mut values = Vec::with_capacity(2);
+    for name in names {
+        let tensor = call.optional_tensor(name)?.ok_or_else(|| absent(name))?;
+        call.expect_dtype(tensor, is_small_float, SMALL_FLOATS)?;
+        call.expect_shape(tensor, &[channels.n])?;
+        values.push(shaped(call, tensor, &channels.dims)?);
+    }
+    let (second, first) = (values.swap_remove(1), values.swap_remove(0));
+    if is_training {
+        return Ok([first, second]);
+    }
+    let eps = call.number("eps")?;
+    let rstd = inverse_root(call, &second, eps)?;
+    Ok([first, rstd])
+}
+
+fn batch_norm_backward(call: &mut OperatorCall<'_>) -> Composed {
+    let (grad, x) = (call.tensor("gradOut")?, call.tensor("input")?);
+    let channels = channels(call, x)?;
+    let weight = call.optional_tensor("weight")?;
+    expect_small_floats(call, &[Some(grad), weight])?;
+    call.expect_shape(grad, x.dims())?;
+    if let Some(weight) = weight {
+        call.expect_shape(weight, &[channels.n])?;
+    }
+    let mask = expect_mask(call)?;
+    let [mean, rstd] = statistics_of_batch(call, &channels)?;
+    let value = call.read(x, WIDE)?;
+    let centred = call.node("Sub", &[&value, &mean], WIDE);
+    let normalised = call.node("Mul", &[&centred, &rstd], WIDE);
+    let grad = call.read(grad, WIDE)?;
+    let product = call.node("Mul", &[&grad, &normalised], WIDE);
+    let names = ["gradInput", "gradWeight", "gradBias"];
+    for (i, (name, &is_asked)) in names.into_iter().zip(mask).enumerate() {
+        let Some(out) = call.optional_tensor(name)? else {
+            if is_asked {
+                return Err(absent(name));
+            }
+            continue;
+        };
+        let dims = if i == 0 { x.dims() } else { &[channels.n] };
+        expect_result(call, out, dims)?;
+        if !is_asked || x.is_empty() {
+            call.fill(out, ScalarNumber::Int(0));
+            continue;
+        }
+        if i > 0 {
+            let terms = if i == 1 { &product } else { &grad };
+            let axes: Vec<i64> = channels
+                .others
+                .iter()
+                .map(|&n| n.cast_signed() as i64)
+                .collect();
+            let axes = call.constant_ints(&axes)?;
+            let drops_axes = vec![("keepdims", OperatorAttribute::Int(0))];
+            let sum = call.node_with("ReduceSum", &[terms, &axes], drops_axes, WIDE);
+            call.write(out, &sum, WIDE);
+            continue;
+        }
+        let mut rest = grad.clone();
+        // Running statistics do not depend on the batch, so that nothing comes back through them.
+        if call.flag("training")? {
+            let slope = mean_over(call, &product, &channels.others);
+            let share = call.node("Mul", &[&normalised, &slope], WIDE);
+            let offset = mean_over(call, &grad, &channels.others);
+            rest = call.node("Sub", &[&rest, &share], WIDE);
+            rest = call.node("Sub", &[&rest, &offset], WIDE);
+        }
+        let result = call.node("Mul", &[&rest, &rstd], WIDE);
+        let result = affine(call, &result, [weight, None], &channels.dims)?;
+        call.write(out, &result, WIDE);
     }
     Ok(())
 }
