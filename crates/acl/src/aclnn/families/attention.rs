@@ -421,19 +421,8 @@ fn is_outside(query: usize, key: usize, before: i64, after: i64) -> bool {
     distance < before.saturating_neg() || distance > after
 }
 
-fn attention_in_training(call: &mut OperatorCall<'_>) -> Composed {
-    let each = ["query", "key", "value"];
-    let [query, key, value] = each.map(|name| call.tensor(name));
-    let out = call.tensor("attentionOutOut")?;
-    let known = [
-        AxisOrder::Bsh,
-        AxisOrder::Sbh,
-        AxisOrder::Bsnd,
-        AxisOrder::Bnsd,
-    ];
-    let order = AxisOrder::new(call, &known)?;
-    let heads = call.int("headNum")?;
-    let operands = Operands::new(call, [query?, key?, value?], order, heads, None)?;
+/// Refuses all that is asked for and not computed.
+fn refuse_in_training(call: &OperatorCall<'_>) -> Composed {
     let is_dropping = call
         .optional_tensor("dropMaskOptional")?
         .is_some_and(|one| !one.is_empty());
@@ -455,6 +444,23 @@ fn attention_in_training(call: &mut OperatorCall<'_>) -> Composed {
         let text = "`pseType` is neither 0 nor 1; shifts that the operator makes are not computed";
         return Err(Refusal::invalid(text));
     }
+    Ok(())
+}
+
+fn attention_in_training(call: &mut OperatorCall<'_>) -> Composed {
+    let each = ["query", "key", "value"];
+    let [query, key, value] = each.map(|name| call.tensor(name));
+    let out = call.tensor("attentionOutOut")?;
+    let known = [
+        AxisOrder::Bsh,
+        AxisOrder::Sbh,
+        AxisOrder::Bsnd,
+        AxisOrder::Bnsd,
+    ];
+    let order = AxisOrder::new(call, &known)?;
+    let heads = call.int("headNum")?;
+    let operands = Operands::new(call, [query?, key?, value?], order, heads, None)?;
+    refuse_in_training(call)?;
     expect_result(call, &operands, out)?;
     let scores = operands.score_dims();
     let saved = [
