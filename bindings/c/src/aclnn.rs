@@ -17,6 +17,7 @@ mod kinds {
     pub(super) type Out = Handle;
     pub(super) type OptionalOut = Handle;
     pub(super) type Inplace = Handle;
+    pub(super) type OptionalInplace = Handle;
     pub(super) type TensorList = Handle;
     pub(super) type OutList = Handle;
     pub(super) type Scalar = Handle;

@@ -517,6 +517,12 @@ impl<'a> OperatorCall<'a> {
         self.node("Not", &[&is_equal], DType::Bool)
     }
 
+    /// The value with the same elements in another shape.
+    pub(crate) fn reshaped(&mut self, value: &Value, dims: &[usize]) -> Composed<Value> {
+        let dims = self.constant_dims(dims)?;
+        Ok(self.node("Reshape", &[value, &dims], value.dtype))
+    }
+
     /// Asks for a later operator set, which some nodes need. It changes what others mean.
     pub(crate) fn use_opset(&mut self, opset: i64) {
         let current = &mut self.composed.graph.opset;

@@ -1,8 +1,12 @@
 //! The operators, a file for each family: its table, which bindings read too, and the functions
 //! that compose its operators.
 
+mod activation;
+mod activation_backward;
+mod attention;
 mod comparison;
 mod compound;
+mod convolution;
 mod creation;
 mod diagonals;
 mod elementwise;
@@ -11,9 +15,13 @@ mod gates;
 mod index_lists;
 mod indexing;
 mod joining;
+mod loss;
+mod matmul;
 mod movement;
 mod moves;
+mod normalisation;
 mod padding;
+mod pooling;
 mod reduction;
 mod resizing;
 mod running;
@@ -53,6 +61,14 @@ pub static FAMILIES: &[OperatorFamily] = &[
     gates::FAMILY,
     vectors::FAMILY,
     resizing::FAMILY,
+    activation::FAMILY,
+    matmul::FAMILY,
+    normalisation::FAMILY,
+    loss::FAMILY,
+    convolution::FAMILY,
+    pooling::FAMILY,
+    attention::FAMILY,
+    activation_backward::FAMILY,
 ];
 
 /// Calls the macro of that name once for each family, with the family's rows.
@@ -82,5 +98,13 @@ macro_rules! aclnn_operators {
         $crate::aclnn_gates!($rows);
         $crate::aclnn_vectors!($rows);
         $crate::aclnn_resizing!($rows);
+        $crate::aclnn_activation!($rows);
+        $crate::aclnn_matmul!($rows);
+        $crate::aclnn_normalisation!($rows);
+        $crate::aclnn_loss!($rows);
+        $crate::aclnn_convolution!($rows);
+        $crate::aclnn_pooling!($rows);
+        $crate::aclnn_attention!($rows);
+        $crate::aclnn_activation_backward!($rows);
     };
 }

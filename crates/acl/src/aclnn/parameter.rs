@@ -20,6 +20,8 @@ pub enum ParameterKind {
     OptionalOut,
     /// A tensor that is read and written.
     Inplace,
+    /// A tensor that is read and written, or null.
+    OptionalInplace,
     /// Tensors that are read.
     TensorList,
     /// Tensors that are written.
@@ -64,7 +66,7 @@ impl ParameterKind {
         use ParameterKind::*;
         match self {
             Tensor | OptionalTensor => "const aclTensor *",
-            Out | OptionalOut | Inplace => "aclTensor *",
+            Out | OptionalOut | Inplace | OptionalInplace => "aclTensor *",
             TensorList => "const aclTensorList *",
             OutList => "aclTensorList *",
             Scalar | OptionalScalar => "const aclScalar *",
@@ -90,7 +92,12 @@ impl ParameterKind {
         // The vendor marks these in documents, and by `Optional` in some names.
         matches!(
             self,
-            OptionalTensor | OptionalOut | OptionalScalar | OptionalIntArray | Text
+            OptionalTensor
+                | OptionalOut
+                | OptionalInplace
+                | OptionalScalar
+                | OptionalIntArray
+                | Text
         )
     }
 }

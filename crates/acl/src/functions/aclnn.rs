@@ -142,6 +142,7 @@ impl AclProcess {
             ParameterKind::Out
                 | ParameterKind::OptionalOut
                 | ParameterKind::Inplace
+                | ParameterKind::OptionalInplace
                 | ParameterKind::OutList
         );
         if is_written && !view.is_injective() {
@@ -431,7 +432,7 @@ fn found(
         RawArgument::Object(handle) => *handle,
     };
     let argument = match parameter.kind {
-        Tensor | OptionalTensor | Out | OptionalOut | Inplace => {
+        Tensor | OptionalTensor | Out | OptionalOut | Inplace | OptionalInplace => {
             tensor_argument(objects, handle, (index, 0)).map(Argument::Tensor)
         }
         TensorList | OutList => objects.tensor_lists.get(handle).and_then(|list| {
@@ -482,13 +483,19 @@ fn tensor_argument(
 }
 
 fn is_read(kind: ParameterKind) -> bool {
-    use ParameterKind::{Inplace, OptionalTensor, Tensor, TensorList};
-    matches!(kind, Tensor | OptionalTensor | Inplace | TensorList)
+    use ParameterKind::{Inplace, OptionalInplace, OptionalTensor, Tensor, TensorList};
+    matches!(
+        kind,
+        Tensor | OptionalTensor | Inplace | OptionalInplace | TensorList
+    )
 }
 
 fn is_written(kind: ParameterKind) -> bool {
-    use ParameterKind::{Inplace, OptionalOut, Out, OutList};
-    matches!(kind, Out | OptionalOut | Inplace | OutList)
+    use ParameterKind::{Inplace, OptionalInplace, OptionalOut, Out, OutList};
+    matches!(
+        kind,
+        Out | OptionalOut | Inplace | OptionalInplace | OutList
+    )
 }
 
 /// The tensors of one side. Absent ones count among the positions.

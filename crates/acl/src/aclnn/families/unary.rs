@@ -263,6 +263,21 @@ pub(super) fn rounded(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value>
     nodes::round(call, x)
 }
 
+/// `e^x - 1`, with the digits of small numbers.
+pub(super) fn exp_minus_one(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
+    nodes::expm1(call, x)
+}
+
+/// `log(1 + x)`, with the digits of small numbers.
+pub(super) fn log_one_plus(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
+    nodes::log1p(call, x)
+}
+
+/// 1 less the error function, with the digits of small results.
+pub(super) fn erf_rest(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
+    nodes::erfc(call, x)
+}
+
 /// The nodes that compute each function.
 mod nodes {
     use super::*;

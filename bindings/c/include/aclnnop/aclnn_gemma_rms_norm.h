@@ -1,0 +1,23 @@
+#ifndef OPSCOPE_ACLNN_GEMMA_RMS_NORM_H
+#define OPSCOPE_ACLNN_GEMMA_RMS_NORM_H
+
+/* Made from the table of operators, which crates/acl holds. */
+
+#include "../aclnn/aclnn_base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* x * rstd * (1 + gamma), with rstd of the mean of squares over the axes of gamma */
+ACL_FUNC_VISIBILITY aclnnStatus aclnnGemmaRmsNormGetWorkspaceSize(const aclTensor *x,
+        const aclTensor *gamma, double epsilon, aclTensor *yOut, aclTensor *rstdOut,
+        uint64_t *workspaceSize, aclOpExecutor **executor);
+ACL_FUNC_VISIBILITY aclnnStatus aclnnGemmaRmsNorm(void *workspace, uint64_t workspaceSize,
+        aclOpExecutor *executor, aclrtStream stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

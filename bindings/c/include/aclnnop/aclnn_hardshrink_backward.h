@@ -1,0 +1,23 @@
+#ifndef OPSCOPE_ACLNN_HARDSHRINK_BACKWARD_H
+#define OPSCOPE_ACLNN_HARDSHRINK_BACKWARD_H
+
+/* Made from the table of operators, which crates/acl holds. */
+
+#include "../aclnn/aclnn_base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* gradOutput, but 0 where self is from -lambd to lambd */
+ACL_FUNC_VISIBILITY aclnnStatus aclnnHardshrinkBackwardGetWorkspaceSize(
+        const aclTensor *gradOutput, const aclTensor *self, const aclScalar *lambd,
+        aclTensor *gradInput, uint64_t *workspaceSize, aclOpExecutor **executor);
+ACL_FUNC_VISIBILITY aclnnStatus aclnnHardshrinkBackward(void *workspace, uint64_t workspaceSize,
+        aclOpExecutor *executor, aclrtStream stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

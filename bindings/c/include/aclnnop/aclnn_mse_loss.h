@@ -1,0 +1,23 @@
+#ifndef OPSCOPE_ACLNN_MSE_LOSS_H
+#define OPSCOPE_ACLNN_MSE_LOSS_H
+
+/* Made from the table of operators, which crates/acl holds. */
+
+#include "../aclnn/aclnn_base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* (self - target)^2; reduction 1 gives their mean, 2 their sum */
+ACL_FUNC_VISIBILITY aclnnStatus aclnnMseLossGetWorkspaceSize(const aclTensor *self,
+        const aclTensor *target, int64_t reduction, aclTensor *out, uint64_t *workspaceSize,
+        aclOpExecutor **executor);
+ACL_FUNC_VISIBILITY aclnnStatus aclnnMseLoss(void *workspace, uint64_t workspaceSize,
+        aclOpExecutor *executor, aclrtStream stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

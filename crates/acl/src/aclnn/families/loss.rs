@@ -1,0 +1,732 @@
+//! Softmax and losses.
+
+use opscope_engine::single_operator::OperatorAttribute;
+use opscope_tensor::DType;
+
+use super::activation::{SMALL_FLOATS, is_small_float, soft_maximum};
+use crate::aclnn::call::{Composed, OperatorCall, Refusal, Side, Value};
+use crate::aclnn::object::ScalarNumber;
+use crate::aclnn::parameter::TensorArgument;
+use crate::aclnn::promotion::compute_type;
+use crate::aclnn::row::operator_rows;
+use crate::aclnn::shape::{axis, broadcast};
+
+/// Calls a macro with the rows of softmax and losses.
+#[macro_export]
+macro_rules! aclnn_loss {
+    ($rows:ident) => {
+        $rows! { "softmax and losses";
+            aclnnSoftmax = SoftmaxV2("aclnn_softmax.h", "e^self / the sum of e^self along dim") by softmax
+                (self_: Tensor, dim: Int, out: Out);
+            aclnnLogSoftmax = LogSoftmaxV2("aclnn_logsoftmax.h", "the logarithm of softmax along dim") by log_softmax
+                (self_: Tensor, dim: Int, out: Out);
+            aclnnSoftmaxBackward = SoftmaxGrad("aclnn_softmax_backward.h", "gradOutput * output - the sum of gradOutput * output along dim, times output") by softmax_backward
+                (gradOutput: Tensor, output: Tensor, dim: Int, out: Out);
+            aclnnLogSoftmaxBackward = LogSoftmaxGrad("aclnn_logsoftmax_backward.h", "gradOutput - e^output * the sum of gradOutput along dim") by log_softmax_backward
+                (gradOutput: Tensor, output: Tensor, dim: Int, out: Out);
+            aclnnSoftmaxCrossEntropyWithLogits = SoftmaxCrossEntropyWithLogits("aclnn_softmax_cross_entropy_with_logits.h", "- the sum of labels * log(softmax(features)) for each row, and softmax(features) - labels") by softmax_cross_entropy
+                (features: Tensor, labels: Tensor, loss: Out, backprop: Out);
+            aclnnMseLoss = MseLoss("aclnn_mse_loss.h", "(self - target)^2; reduction 1 gives their mean, 2 their sum") by squared_error
+                (self_: Tensor, target: Tensor, reduction: Int, out: Out);
+            aclnnMseLossOut = MseLoss("aclnn_mse_loss_out.h", "(self - target)^2; reduction 1 gives their mean, 2 their sum") by squared_error
+                (self_: Tensor, target: Tensor, reduction: Int, out: Out);
+            aclnnMseLossBackward = MseLossGrad("aclnn_mse_loss_backward.h", "2 * (self - target) * gradOutput, divided by their number for reduction 1") by squared_error_backward
+                (gradOutput: Tensor, self_: Tensor, target: Tensor, reduction: Int, out: Out);
+            aclnnL1Loss = LpLoss("aclnn_l1_loss.h", "the absolute value of self - target; reduction 1 gives their mean, 2 their sum") by absolute_error
+                (self_: Tensor, target: Tensor, reduction: Int, out: Out);
+            aclnnL1LossBackward = L1LossGrad("aclnn_l1_loss_backward.h", "the sign of self - target, times gradOutput, divided by their number for reduction 1") by absolute_error_backward
+                (gradOutput: Tensor, self_: Tensor, target: Tensor, reduction: Int, gradInput: Out);
+            aclnnSmoothL1Loss = SmoothL1LossV2("aclnn_smooth_l1_loss.h", "with d the absolute value of self - target: d^2 / (2 * beta) where d is below beta, else d - beta / 2; reduction 1 gives their mean, 2 their sum") by smooth_error
+                (self_: Tensor, target: Tensor, reduction: Int, beta: Float, result: Out);
+            aclnnSmoothL1LossBackward = SmoothL1LossGradV2("aclnn_smooth_l1_loss_backward.h", "(self - target) / beta, not beyond -1 and 1, times gradOut, divided by their number for reduction 1") by smooth_error_backward
+                (gradOut: Tensor, self_: Tensor, target: Tensor, reduction: Int, beta: Float, gradInput: Out);
+            aclnnBinaryCrossEntropy = BinaryCrossEntropy("aclnn_binary_cross_entropy.h", "-weight * (target * log(self) + (1 - target) * log(1 - self)), with logarithms not below -100; reduction 1 gives their mean, 2 their sum") by binary_cross_entropy
+                (self_: Tensor, target: Tensor, weight: OptionalTensor, reduction: Int, out: Out);
+            aclnnBinaryCrossEntropyWithLogits = SigmoidCrossEntropyWithLogitsV2("aclnn_binary_cross_entropy_with_logits.h", "binary cross entropy of sigmoid(self), with target weighed by posWeightOptional; reduction 1 gives their mean, 2 their sum") by binary_cross_entropy_of_logits
+                (self_: Tensor, target: Tensor, weightOptional: OptionalTensor, posWeightOptional: OptionalTensor, reduction: Int, out: Out);
+            aclnnKlDiv = KLDiv("aclnn_kl_div.h", "target * (log(target) - self), or e^target * (target - self) if logTarget is true; reduction 1 gives their mean, 2 their sum, 3 their sum divided by the first extent of self") by divergence
+                (self_: Tensor, target: Tensor, reduction: Int, logTarget: Flag, out: Out);
+            aclnnNLLLoss = NLLLoss("aclnn_nll_loss.h", "-weight[target] * self[target] for each sample, 0 where target is ignoreIndex; reduction 1 gives their sum divided by that of the weights, 2 their sum; totalWeightOut is 0 for reduction 0") by negative_log_likelihood
+                (self_: Tensor, target: Tensor, weight: OptionalTensor, reduction: Int, ignoreIndex: Int, out: Out, totalWeightOut: Out);
+            aclnnNLLLoss2d = NLLLoss("aclnn_nll_loss2d.h", "aclnnNLLLoss for each place of a picture, with the classes along the second axis") by negative_log_likelihood
+                (self_: Tensor, target: Tensor, weight: OptionalTensor, reduction: Int, ignoreIndex: Int, out: Out, totalWeightOut: Out);
+            aclnnCrossEntropyLoss = CrossEntropyLoss("aclnn_cross_entropy_loss.h", "aclnnNLLLoss of the logarithm of softmax, which logProbOut gets; reductionOptional is mean, sum or none") by cross_entropy
+                (input: Tensor, target: Tensor, weightOptional: OptionalTensor, reductionOptional: Text, ignoreIndex: Int, labelSmoothing: Double, lseSquareScaleForZloss: Double, returnZloss: Flag, lossOut: Out, logProbOut: Out, zlossOut: OptionalOut, lseForZlossOut: OptionalOut);
+        }
+    };
+}
+aclnn_loss!(operator_rows);
+
+/// The axis that `dim` names; a tensor without axes is taken as one of one element.
+fn along(call: &OperatorCall<'_>, x: &TensorArgument) -> Composed<usize> {
+    let dim = call.int("dim")?;
+    axis(dim, x.n_axes()).ok_or_else(|| {
+        let (name, n) = (call.name(x), x.n_axes());
+        Refusal::invalid(format!("`dim` is {dim}; `{name}` has {n} axes"))
+    })
+}
+
+fn attribute(axis: usize) -> Vec<(&'static str, OperatorAttribute)> {
+    vec![("axis", OperatorAttribute::Int(axis.cast_signed() as i64))]
+}
+
+/// A tensor with one axis at least.
+fn with_axis(call: &mut OperatorCall<'_>, x: &TensorArgument) -> Composed<Value> {
+    // Operators along an axis need one; a number alone counts as a list of one.
+    let value = call.read(x, compute_type(x.dtype))?;
+    if x.n_axes() > 0 {
+        return Ok(value);
+    }
+    call.reshaped(&value, &[1])
+}
+
+/// Stores a value that [`with_axis`] may have given an axis.
+fn write_shaped(
+    call: &mut OperatorCall<'_>,
+    out: &TensorArgument,
+    value: &Value,
+    dtype: DType,
+) -> Composed {
+    let value = call.reshaped(value, out.dims())?;
+    call.write(out, &value, dtype);
+    Ok(())
+}
+
+fn normalised(call: &mut OperatorCall<'_>, op: &'static str) -> Composed {
+    let (x, out) = (call.tensor("self")?, call.tensor("out")?);
+    call.expect_float(x)?;
+    let axis = along(call, x)?;
+    call.expect_shape(out, x.dims())?;
+    call.expect_cast(out, x.dtype)?;
+    if x.is_empty() {
+        call.fill(out, ScalarNumber::Int(0));
+        return Ok(());
+    }
+    let value = with_axis(call, x)?;
+    let result = call.node_with(op, &[&value], attribute(axis), value.dtype);
+    write_shaped(call, out, &result, x.dtype)
+}
+
+fn softmax(call: &mut OperatorCall<'_>) -> Composed {
+    normalised(call, "Softmax")
+}
+
+fn log_softmax(call: &mut OperatorCall<'_>) -> Composed {
+    normalised(call, "LogSoftmax")
+}
+
+fn sum_along(call: &mut OperatorCall<'_>, x: &Value, axis: usize) -> Composed<Value> {
+    let axes = call.constant_dims(&[axis])?;
+    let keeps_axes = vec![("keepdims", OperatorAttribute::Int(1))];
+    Ok(call.node_with("ReduceSum", &[x, &axes], keeps_axes, x.dtype))
+}
+
+type Gradient = fn(&mut OperatorCall<'_>, &Value, &Value, usize) -> Composed<Value>;
+
+fn normalised_backward(call: &mut OperatorCall<'_>, gradient: Gradient) -> Composed {
+    let (grad, output) = (call.tensor("gradOutput")?, call.tensor("output")?);
+    let out = call.tensor("out")?;
+    call.expect_float(grad)?;
+    call.expect_float(output)?;
+    call.expect_shape(grad, output.dims())?;
+    call.expect_shape(out, output.dims())?;
+    let axis = along(call, output)?;
+    let dtype = call.promote(&[grad, output], &[])?;
+    call.expect_cast(out, dtype)?;
+    if out.is_empty() {
+        call.fill(out, ScalarNumber::Int(0));
+        return Ok(());
+    }
+    let compute = compute_type(dtype);
+    let grad = with_axis(call, grad)?;
+    let output = with_axis(call, output)?;
+    // The two may have different types, of which the result has the higher one.
+    let (grad, output) = (call.cast(&grad, compute), call.cast(&output, compute));
+    let result = gradient(call, &grad, &output, axis)?;
+    write_shaped(call, out, &result, dtype)
+}
+
+fn softmax_backward(call: &mut OperatorCall<'_>) -> Composed {
+    normalised_backward(call, |call, grad, output, axis| {
+        let product = call.node("Mul", &[grad, output], grad.dtype);
+        let sum = sum_along(call, &product, axis)?;
+        let share = call.node("Mul", &[&sum, output], grad.dtype);
+        Ok(call.node("Sub", &[&product, &share], grad.dtype))
+    })
+}
+
+fn log_softmax_backward(call: &mut OperatorCall<'_>) -> Composed {
+    normalised_backward(call, |call, grad, output, axis| {
+        let sum = sum_along(call, grad, axis)?;
+        let softmax = call.node("Exp", &[output], grad.dtype);
+        let share = call.node("Mul", &[&softmax, &sum], grad.dtype);
+        Ok(call.node("Sub", &[grad, &share], grad.dtype))
+    })
+}
+
+fn softmax_cross_entropy(call: &mut OperatorCall<'_>) -> Composed {
+    let (features, labels) = (call.tensor("features")?, call.tensor("labels")?);
+    let (loss, backprop) = (call.tensor("loss")?, call.tensor("backprop")?);
+    let &[n, _] = features.dims() else {
+        let text = format!("`features` has {} axes; expected 2", features.n_axes());
+        return Err(Refusal::invalid(text));
+    };
+    for tensor in [features, labels, loss, backprop] {
+        call.expect_dtype(tensor, is_small_float, SMALL_FLOATS)?;
+    }
+    call.expect_shape(labels, features.dims())?;
+    call.expect_shape(backprop, features.dims())?;
+    call.expect_shape(loss, &[n])?;
+    if features.is_empty() {
+        call.fill(loss, ScalarNumber::Int(0));
+        call.fill(backprop, ScalarNumber::Int(0));
+        return Ok(());
+    }
+    let dtype = call.promote(&[features, labels], &[])?;
+    let x = call.read(features, DType::F32)?;
+    let y = call.read(labels, DType::F32)?;
+    let log = call.node_with("LogSoftmax", &[&x], attribute(1), DType::F32);
+    let product = call.node("Mul", &[&log, &y], DType::F32);
+    let sum = sum_along(call, &product, 1)?;
+    let sum = call.node("Neg", &[&sum], DType::F32);
+    let softmax = call.node_with("Softmax", &[&x], attribute(1), DType::F32);
+    let gradient = call.node("Sub", &[&softmax, &y], DType::F32);
+    write_shaped(call, loss, &sum, dtype)?;
+    call.write(backprop, &gradient, dtype);
+    Ok(())
+}
+
+/// How the losses of the elements become one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reduction {
+    Kept,
+    Mean,
+    Sum,
+    /// The sum, divided by the number of samples.
+    BatchMean,
+}
+
+fn reduction(call: &OperatorCall<'_>, last: i64) -> Composed<Reduction> {
+    let number = call.int("reduction")?;
+    let known = match number {
+        0 => Some(Reduction::Kept),
+        1 => Some(Reduction::Mean),
+        2 => Some(Reduction::Sum),
+        3 => Some(Reduction::BatchMean),
+        _ => None,
+    };
+    let known = known.filter(|_| number <= last);
+    known.ok_or_else(|| Refusal::invalid(format!("`reduction` is {number}; expected 0 to {last}")))
+}
+
+/// Checks an output of one number, which may have an axis.
+fn expect_number(call: &OperatorCall<'_>, out: &TensorArgument) -> Composed {
+    // The vendor's samples pass one axis, PyTorch has none.
+    if out.dims() == [1] {
+        return Ok(());
+    }
+    call.expect_shape(out, &[])
+}
+
+/// The operands of a loss, with the shape that both are broadcast to.
+struct Pair<'a> {
+    x: &'a TensorArgument,
+    target: &'a TensorArgument,
+    dims: Vec<usize>,
+    dtype: DType,
+}
+
+impl<'a> Pair<'a> {
+    fn new(call: &OperatorCall<'a>) -> Composed<Pair<'a>> {
+        let (x, target) = (call.tensor("self")?, call.tensor("target")?);
+        for tensor in [x, target] {
+            call.expect_dtype(tensor, is_small_float, SMALL_FLOATS)?;
+        }
+        // PyTorch warns of such shapes, and computes them as the vendor does.
+        let dims = broadcast(x.dims(), target.dims()).ok_or_else(|| {
+            let (a, b) = (x.dims(), target.dims());
+            Refusal::invalid(format!("the shapes {a:?} and {b:?} do not broadcast"))
+        })?;
+        let dtype = call.promote(&[x, target], &[])?;
+        Ok(Pair {
+            x,
+            target,
+            dims,
+            dtype,
+        })
+    }
+
+    fn n_elements(&self) -> usize {
+        self.dims.iter().product()
+    }
+
+    fn difference(&self, call: &mut OperatorCall<'_>) -> Composed<Value> {
+        let x = call.read(self.x, DType::F32)?;
+        let target = call.read(self.target, DType::F32)?;
+        Ok(call.node("Sub", &[&x, &target], DType::F32))
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a mean divides by a float as well"
+)]
+fn as_number(n: usize) -> ScalarNumber {
+    ScalarNumber::Float(n as f64)
+}
+
+/// Stores the losses of elements, or what a reduction makes of them.
+fn write_reduced(
+    call: &mut OperatorCall<'_>,
+    losses: &Value,
+    reduction: Reduction,
+    pair: &Pair<'_>,
+) -> Composed {
+    let out = call.tensor("out")?;
+    call.expect_cast(out, pair.dtype)?;
+    if reduction == Reduction::Kept {
+        call.expect_shape(out, &pair.dims)?;
+        call.write(out, losses, pair.dtype);
+        return Ok(());
+    }
+    expect_number(call, out)?;
+    let n = pair.n_elements();
+    if n == 0 {
+        // The mean of nothing is NaN.
+        let is_sum = match reduction {
+            Reduction::Sum => true,
+            Reduction::BatchMean => pair.x.dims().first().is_some_and(|&n| n > 0),
+            Reduction::Kept | Reduction::Mean => false,
+        };
+        let number = if is_sum { 0.0 } else { f64::NAN };
+        call.fill(out, ScalarNumber::Float(number));
+        return Ok(());
+    }
+    // One axis is summed whatever the shape was, which keeps the graph small.
+    let flat = call.reshaped(losses, &[n])?;
+    // Sums are taken in double precision, and rounded once.
+    let flat = call.cast(&flat, DType::F64);
+    let mut result = sum_along(call, &flat, 0)?;
+    let divisor = match reduction {
+        Reduction::Mean => n,
+        Reduction::BatchMean => pair.x.dims().first().copied().unwrap_or(1),
+        Reduction::Kept | Reduction::Sum => 1,
+    };
+    if divisor != 1 {
+        let divisor = call.number_value(as_number(divisor), DType::F64)?;
+        result = call.node("Div", &[&result, &divisor], DType::F64);
+    }
+    write_shaped(call, out, &result, pair.dtype)
+}
+
+type LossFunction = fn(&mut OperatorCall<'_>, &Value) -> Composed<Value>;
+
+/// A loss that is a function of the difference.
+fn error(call: &mut OperatorCall<'_>, function: LossFunction) -> Composed {
+    let reduction = reduction(call, 2)?;
+    let pair = Pair::new(call)?;
+    let difference = pair.difference(call)?;
+    let losses = function(call, &difference)?;
+    write_reduced(call, &losses, reduction, &pair)
+}
+
+fn squared_error(call: &mut OperatorCall<'_>) -> Composed {
+    error(call, |call, d| Ok(call.node("Mul", &[d, d], d.dtype)))
+}
+
+fn absolute_error(call: &mut OperatorCall<'_>) -> Composed {
+    error(call, |call, d| Ok(call.node("Abs", &[d], d.dtype)))
+}
+
+/// The bound between squares and absolute values, which may not be negative.
+fn bend(call: &OperatorCall<'_>) -> Composed<f64> {
+    let beta = call.number("beta")?;
+    if beta >= 0.0 {
+        return Ok(beta);
+    }
+    let text = format!("`beta` is {beta}; expected 0 or more");
+    Err(Refusal::invalid(text))
+}
+
+fn smooth_error(call: &mut OperatorCall<'_>) -> Composed {
+    error(call, |call, d| {
+        let beta = bend(call)?;
+        let size = call.node("Abs", &[d], d.dtype);
+        if beta == 0.0 {
+            return Ok(size);
+        }
+        let half = call.constant(0.5, d.dtype)?;
+        let beta = call.number_value(ScalarNumber::Float(beta), d.dtype)?;
+        // Both forms are computed and one is chosen, as a graph has no branches for elements.
+        let is_small = call.node("Less", &[&size, &beta], DType::Bool);
+        let square = call.node("Mul", &[&size, &size], d.dtype);
+        let square = call.node("Mul", &[&square, &half], d.dtype);
+        let square = call.node("Div", &[&square, &beta], d.dtype);
+        let offset = call.node("Mul", &[&beta, &half], d.dtype);
+        let linear = call.node("Sub", &[&size, &offset], d.dtype);
+        Ok(call.node("Where", &[&is_small, &square, &linear], d.dtype))
+    })
+}
+
+/// The gradient of a loss that is a function of the difference.
+fn error_backward(
+    call: &mut OperatorCall<'_>,
+    [grad, out]: [&str; 2],
+    slope: LossFunction,
+) -> Composed {
+    let reduction = reduction(call, 2)?;
+    let pair = Pair::new(call)?;
+    let (grad, out) = (call.tensor(grad)?, call.tensor(out)?);
+    call.expect_dtype(grad, is_small_float, SMALL_FLOATS)?;
+    let sides = [pair.x, pair.target, grad].map(Side::Tensor);
+    call.broadcast(&sides, out)?;
+    let dtype = call.promote(&[pair.x, pair.target, grad], &[])?;
+    call.expect_cast(out, dtype)?;
+    let difference = pair.difference(call)?;
+    let slope = slope(call, &difference)?;
+    let grad = call.read(grad, DType::F32)?;
+    let mut result = call.node("Mul", &[&slope, &grad], DType::F32);
+    if reduction == Reduction::Mean {
+        let n = call.number_value(as_number(pair.n_elements()), DType::F32)?;
+        result = call.node("Div", &[&result, &n], DType::F32);
+    }
+    call.write(out, &result, dtype);
+    Ok(())
+}
+
+fn squared_error_backward(call: &mut OperatorCall<'_>) -> Composed {
+    error_backward(call, ["gradOutput", "out"], |call, d| {
+        Ok(call.node("Add", &[d, d], d.dtype))
+    })
+}
+
+fn absolute_error_backward(call: &mut OperatorCall<'_>) -> Composed {
+    error_backward(call, ["gradOutput", "gradInput"], |call, d| {
+        Ok(call.node("Sign", &[d], d.dtype))
+    })
+}
+
+fn smooth_error_backward(call: &mut OperatorCall<'_>) -> Composed {
+    error_backward(call, ["gradOut", "gradInput"], |call, d| {
+        let beta = bend(call)?;
+        let sign = call.node("Sign", &[d], d.dtype);
+        if beta == 0.0 {
+            return Ok(sign);
+        }
+        let beta = call.number_value(ScalarNumber::Float(beta), d.dtype)?;
+        let size = call.node("Abs", &[d], d.dtype);
+        let is_small = call.node("Less", &[&size, &beta], DType::Bool);
+        let inner = call.node("Div", &[d, &beta], d.dtype);
+        Ok(call.node("Where", &[&is_small, &inner, &sign], d.dtype))
+    })
+}
+
+/// Reads a tensor that broadcasts to the shape of a pair.
+fn weight(call: &mut OperatorCall<'_>, name: &str, pair: &Pair<'_>) -> Composed<Option<Value>> {
+    let Some(tensor) = call.optional_tensor(name)? else {
+        return Ok(None);
+    };
+    call.expect_dtype(tensor, is_small_float, SMALL_FLOATS)?;
+    if broadcast(tensor.dims(), &pair.dims).is_none_or(|dims| dims != pair.dims) {
+        let (found, expected) = (tensor.dims(), &pair.dims);
+        return Err(Refusal::invalid(format!(
+            "`{name}` of shape {found:?} does not broadcast to {expected:?}"
+        )));
+    }
+    call.read(tensor, DType::F32).map(Some)
+}
+
+/// The logarithm, of not less than `e^-100`.
+fn bounded_log(call: &mut OperatorCall<'_>, x: &Value) -> Composed<Value> {
+    // As PyTorch bounds it, so that a certain prediction that is wrong has a finite loss.
+    let lowest = call.constant(-100.0, x.dtype)?;
+    let log = call.node("Log", &[x], x.dtype);
+    let is_low = call.node("Less", &[&log, &lowest], DType::Bool);
+    Ok(call.node("Where", &[&is_low, &lowest, &log], x.dtype))
+}
+
+fn binary_cross_entropy(call: &mut OperatorCall<'_>) -> Composed {
+    let reduction = reduction(call, 2)?;
+    let pair = Pair::new(call)?;
+    call.expect_shape(pair.target, pair.x.dims())?;
+    let weight = weight(call, "weight", &pair)?;
+    let x = call.read(pair.x, DType::F32)?;
+    let target = call.read(pair.target, DType::F32)?;
+    let one = call.constant(1.0, DType::F32)?;
+    let other = call.node("Sub", &[&one, &x], DType::F32);
+    let rest = call.node("Sub", &[&target, &one], DType::F32);
+    let log = bounded_log(call, &x)?;
+    let other_log = bounded_log(call, &other)?;
+    let positive = call.node("Mul", &[&target, &log], DType::F32);
+    let negative = call.node("Mul", &[&rest, &other_log], DType::F32);
+    let mut losses = call.node("Sub", &[&negative, &positive], DType::F32);
+    if let Some(weight) = weight {
+        losses = call.node("Mul", &[&losses, &weight], DType::F32);
+    }
+    write_reduced(call, &losses, reduction, &pair)
+}
+
+/// `(1 - target) · x + p · log(1 + e^-x)`, where `p` is 1 or `(weight - 1) · target + 1`.
+fn binary_cross_entropy_of_logits(call: &mut OperatorCall<'_>) -> Composed {
+    let reduction = reduction(call, 2)?;
+    let pair = Pair::new(call)?;
+    call.expect_shape(pair.target, pair.x.dims())?;
+    let (weight, positive) = (
+        weight(call, "weightOptional", &pair)?,
+        weight(call, "posWeightOptional", &pair)?,
+    );
+    let x = call.read(pair.x, DType::F32)?;
+    let target = call.read(pair.target, DType::F32)?;
+    let one = call.constant(1.0, DType::F32)?;
+    let negated = call.node("Neg", &[&x], DType::F32);
+    // log(sigmoid(x)) is -log(1 + e^-x), which does not overflow for large numbers of either sign.
+    let mut log = soft_maximum(call, &negated)?;
+    if let Some(positive) = positive {
+        let above = call.node("Sub", &[&positive, &one], DType::F32);
+        let scaled = call.node("Mul", &[&above, &target], DType::F32);
+        let factor = call.node("Add", &[&scaled, &one], DType::F32);
+        log = call.node("Mul", &[&log, &factor], DType::F32);
+    }
+    let rest = call.node("Sub", &[&one, &target], DType::F32);
+    let linear = call.node("Mul", &[&rest, &x], DType::F32);
+    let mut losses = call.node("Add", &[&linear, &log], DType::F32);
+    if let Some(weight) = weight {
+        losses = call.node("Mul", &[&losses, &weight], DType::F32);
+    }
+    write_reduced(call, &losses, reduction, &pair)
+}
+
+fn divergence(call: &mut OperatorCall<'_>) -> Composed {
+    let reduction = reduction(call, 3)?;
+    let pair = Pair::new(call)?;
+    let x = call.read(pair.x, DType::F32)?;
+    let target = call.read(pair.target, DType::F32)?;
+    let losses = if call.flag("logTarget")? {
+        let power = call.node("Exp", &[&target], DType::F32);
+        let difference = call.node("Sub", &[&target, &x], DType::F32);
+        call.node("Mul", &[&power, &difference], DType::F32)
+    } else {
+        let log = call.node("Log", &[&target], DType::F32);
+        let entropy = call.node("Mul", &[&target, &log], DType::F32);
+        // 0 log 0 counts as 0.
+        let zero = call.constant(0.0, DType::F32)?;
+        let is_zero = call.node("Equal", &[&target, &zero], DType::Bool);
+        let entropy = call.node("Where", &[&is_zero, &zero, &entropy], DType::F32);
+        let cross = call.node("Mul", &[&target, &x], DType::F32);
+        call.node("Sub", &[&entropy, &cross], DType::F32)
+    };
+    write_reduced(call, &losses, reduction, &pair)
+}
+
+/// Samples with a class each: the logarithms of probabilities, with the classes along an axis.
+struct Classes<'a> {
+    target: &'a TensorArgument,
+    weight: Option<&'a TensorArgument>,
+    n: usize,
+    axis: usize,
+    dtype: DType,
+}
+
+impl<'a> Classes<'a> {
+    fn new(
+        call: &OperatorCall<'_>,
+        x: &TensorArgument,
+        target: &'a TensorArgument,
+        weight: Option<&'a TensorArgument>,
+    ) -> Composed<Classes<'a>> {
+        call.expect_dtype(x, is_small_float, SMALL_FLOATS)?;
+        let is_index = |dtype| matches!(dtype, DType::I64 | DType::I32 | DType::U8);
+        call.expect_dtype(target, is_index, "int64, int32 or uint8")?;
+        // Classes are the second axis, or the only one of a single sample.
+        let axis = usize::from(x.n_axes() > 1);
+        let Some(&n) = x.dims().get(axis) else {
+            return Err(Refusal::invalid("`self` has no axes; expected classes"));
+        };
+        let mut dims = x.dims().to_vec();
+        dims.remove(axis);
+        call.expect_shape(target, &dims)?;
+        if let Some(weight) = weight {
+            call.expect_dtype(weight, is_small_float, SMALL_FLOATS)?;
+            call.expect_shape(weight, &[n])?;
+        }
+        Ok(Classes {
+            target,
+            weight,
+            n,
+            axis,
+            dtype: x.dtype,
+        })
+    }
+
+    /// The weight of each sample, and its loss with it.
+    fn losses(&self, call: &mut OperatorCall<'_>, x: &Value) -> Composed<[Value; 2]> {
+        let ignored = ScalarNumber::Int(call.int("ignoreIndex")?);
+        let ignored = call.number_value(ignored, DType::I64)?;
+        let target = call.read(self.target, DType::I64)?;
+        let is_ignored = call.node("Equal", &[&target, &ignored], DType::Bool);
+        let (first, zero) = (
+            call.constant(0.0, DType::I64)?,
+            call.constant(0.0, DType::F32)?,
+        );
+        // Places outside the tensor would fail, or read another element.
+        // An ignored class need not be one of the tensor's.
+        let target = call.node("Where", &[&is_ignored, &first, &target], DType::I64);
+        // Engines count negative places from the end; there is no such class.
+        let is_negative = call.node("Less", &[&target, &first], DType::Bool);
+        let none = call.constant_dims(&[self.n])?;
+        let scalar = call.constant_dims(&[])?;
+        let none = call.node("Reshape", &[&none, &scalar], DType::I64);
+        let target = call.node("Where", &[&is_negative, &none, &target], DType::I64);
+        let weight = match self.weight {
+            Some(weight) => {
+                let list = call.read(weight, DType::F32)?;
+                call.node_with("Gather", &[&list, &target], attribute(0), DType::F32)
+            }
+            None => {
+                let one = call.constant(1.0, DType::F32)?;
+                let shape = call.constant_dims(self.target.dims())?;
+                call.node("Expand", &[&one, &shape], DType::F32)
+            }
+        };
+        let weight = call.node("Where", &[&is_ignored, &zero, &weight], DType::F32);
+        let axes = call.constant_dims(&[self.axis])?;
+        let places = call.node("Unsqueeze", &[&target, &axes], DType::I64);
+        let along = attribute(self.axis);
+        let chosen = call.node_with("GatherElements", &[x, &places], along, DType::F32);
+        let chosen = call.node("Squeeze", &[&chosen, &axes], DType::F32);
+        let negated = call.node("Neg", &[&chosen], DType::F32);
+        let product = call.node("Mul", &[&negated, &weight], DType::F32);
+        // A choice: the loss of an ignored sample may be infinite, and 0 times it would be NaN.
+        let losses = call.node("Where", &[&is_ignored, &zero, &product], DType::F32);
+        Ok([weight, losses])
+    }
+
+    /// Stores the loss, and gives the sum of the weights unless losses are kept.
+    fn write(
+        &self,
+        call: &mut OperatorCall<'_>,
+        x: &Value,
+        reduction: Reduction,
+        out: &TensorArgument,
+    ) -> Composed<Option<Value>> {
+        let [weight, losses] = self.losses(call, x)?;
+        if reduction == Reduction::Kept {
+            call.write(out, &losses, self.dtype);
+            return Ok(None);
+        }
+        let n = self.target.n_elements();
+        let losses = call.reshaped(&losses, &[n])?;
+        let losses = call.cast(&losses, DType::F64);
+        let weight = call.reshaped(&weight, &[n])?;
+        let weight = call.cast(&weight, DType::F64);
+        let total = sum_along(call, &weight, 0)?;
+        let mut result = sum_along(call, &losses, 0)?;
+        if reduction == Reduction::Mean {
+            result = call.node("Div", &[&result, &total], DType::F64);
+        }
+        write_shaped(call, out, &result, self.dtype)?;
+        Ok(Some(total))
+    }
+
+    /// Checks the output, and fills it where there are no samples.
+    fn is_done(
+        &self,
+        call: &mut OperatorCall<'_>,
+        reduction: Reduction,
+        out: &TensorArgument,
+    ) -> Composed<bool> {
+        call.expect_cast(out, self.dtype)?;
+        let is_single = self.axis == 0 && out.dims() == [1];
+        if reduction != Reduction::Kept {
+            expect_number(call, out)?;
+        } else if !is_single {
+            call.expect_shape(out, self.target.dims())?;
+        }
+        if !self.target.is_empty() {
+            if self.n == 0 {
+                return Err(Refusal::invalid("there are no classes"));
+            }
+            return Ok(false);
+        }
+        let number = if reduction == Reduction::Mean {
+            f64::NAN
+        } else {
+            0.0
+        };
+        call.fill(out, ScalarNumber::Float(number));
+        Ok(true)
+    }
+}
+
+fn negative_log_likelihood(call: &mut OperatorCall<'_>) -> Composed {
+    let (x, target) = (call.tensor("self")?, call.tensor("target")?);
+    let (out, total) = (call.tensor("out")?, call.tensor("totalWeightOut")?);
+    let reduction = reduction(call, 2)?;
+    let classes = Classes::new(call, x, target, call.optional_tensor("weight")?)?;
+    expect_number(call, total)?;
+    call.expect_cast(total, x.dtype)?;
+    if classes.is_done(call, reduction, out)? {
+        call.fill(total, ScalarNumber::Int(0));
+        return Ok(());
+    }
+    let value = call.read(x, DType::F32)?;
+    let sum = if reduction == Reduction::Kept && out.dims() != target.dims() {
+        // The vendor's shape of the loss of one sample, where PyTorch has none.
+        // A single sample, whose loss is stored with an axis.
+        let [_, losses] = classes.losses(call, &value)?;
+        write_shaped(call, out, &losses, x.dtype)?;
+        None
+    } else {
+        classes.write(call, &value, reduction, out)?
+    };
+    match sum {
+        Some(sum) => write_shaped(call, total, &sum, x.dtype)?,
+        None => call.fill(total, ScalarNumber::Int(0)),
+    }
+    Ok(())
+}
+
+fn cross_entropy(call: &mut OperatorCall<'_>) -> Composed {
+    let (x, target) = (call.tensor("input")?, call.tensor("target")?);
+    let (out, log_out) = (call.tensor("lossOut")?, call.tensor("logProbOut")?);
+    let text = call.text("reductionOptional")?;
+    let reduction = match text.as_ref() {
+        "none" => Reduction::Kept,
+        "mean" | "" => Reduction::Mean,
+        "sum" => Reduction::Sum,
+        other => {
+            let text = format!("`reductionOptional` is \"{other}\"; expected mean, sum or none");
+            return Err(Refusal::invalid(text));
+        }
+    };
+    if call.number("labelSmoothing")? != 0.0 {
+        return Err(Refusal::invalid("`labelSmoothing` is not 0; expected 0"));
+    }
+    if call.number("lseSquareScaleForZloss")? != 0.0 || call.flag("returnZloss")? {
+        return Err(Refusal::invalid(
+            "a z-loss is asked for, which is not computed",
+        ));
+    }
+    if x.n_axes() != 2 {
+        let text = format!("`input` has {} axes; expected 2", x.n_axes());
+        return Err(Refusal::invalid(text));
+    }
+    let classes = Classes::new(call, x, target, call.optional_tensor("weightOptional")?)?;
+    call.expect_shape(log_out, x.dims())?;
+    call.expect_cast(log_out, x.dtype)?;
+    // The vendor asks for these tensors, and does not compute them either.
+    for name in ["zlossOut", "lseForZlossOut"] {
+        if let Some(out) = call.optional_tensor(name)? {
+            call.fill(out, ScalarNumber::Int(0));
+        }
+    }
+    if classes.is_done(call, reduction, out)? {
+        call.fill(log_out, ScalarNumber::Int(0));
+        return Ok(());
+    }
+    let value = call.read(x, DType::F32)?;
+    let log = call.node_with("LogSoftmax", &[&value], attribute(1), DType::F32);
+    call.write(log_out, &log, x.dtype);
+    classes.write(call, &log, reduction, out)?;
+    Ok(())
+}

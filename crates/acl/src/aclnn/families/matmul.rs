@@ -1,0 +1,475 @@
+//! Products of matrices and vectors.
+
+use opscope_engine::single_operator::OperatorAttribute;
+use opscope_tensor::DType;
+
+use crate::aclnn::call::{Composed, OperatorCall, Refusal, Value};
+use crate::aclnn::object::{ScalarNumber, ScalarValue};
+use crate::aclnn::parameter::TensorArgument;
+use crate::aclnn::promotion::{compute_type, is_float};
+use crate::aclnn::row::operator_rows;
+use crate::aclnn::shape::broadcast;
+
+/// Calls a macro with the rows of products of matrices and vectors.
+#[macro_export]
+macro_rules! aclnn_matmul {
+    ($rows:ident) => {
+        $rows! { "products of matrices and vectors";
+            aclnnMatmul = MatMulV3("aclnn_matmul.h", "self @ mat2, of one to six axes") by matmul
+                (self_: Tensor, mat2: Tensor, out: Out, cubeMathType: Int8);
+            aclnnMm = MatMulV3("aclnn_mm.h", "self @ mat2, of two axes") by matrix_product
+                (self_: Tensor, mat2: Tensor, out: Out, cubeMathType: Int8);
+            aclnnBatchMatMul = BatchMatMulV3("aclnn_batch_matmul.h", "self @ mat2, of three axes") by batch_product
+                (self_: Tensor, mat2: Tensor, out: Out, cubeMathType: Int8);
+            aclnnMv = Mv("aclnn_mv.h", "self @ vec, a matrix and a vector") by matrix_vector_product
+                (self_: Tensor, vec: Tensor, out: Out, cubeMathType: Int8);
+            aclnnDot = Dot("aclnn_dot.h", "the inner product of two vectors") by dot
+                (self_: Tensor, tensor: Tensor, out: Out);
+            aclnnGer = Ger("aclnn_ger.h", "the outer product of two vectors") by outer_product
+                (self_: Tensor, vec2: Tensor, out: Out);
+            aclnnAddmm = Addmm("aclnn_addmm.h", "beta * self + alpha * (mat1 @ mat2)") by add_matrix_product
+                (self_: Tensor, mat1: Tensor, mat2: Tensor, beta: Scalar, alpha: Scalar, out: Out, cubeMathType: Int8);
+            aclnnInplaceAddmm = Addmm("aclnn_addmm.h", "beta * self + alpha * (mat1 @ mat2)") by add_matrix_product
+                (selfRef: Inplace, mat1: Tensor, mat2: Tensor, beta: Scalar, alpha: Scalar, cubeMathType: Int8);
+            aclnnAddbmm = Addbmm("aclnn_addbmm.h", "beta * self + alpha * the sum of batch1 @ batch2 over the first axis") by add_sum_of_products
+                (self_: Tensor, batch1: Tensor, batch2: Tensor, beta: Scalar, alpha: Scalar, out: Out, cubeMathType: Int8);
+            aclnnInplaceAddbmm = Addbmm("aclnn_addbmm.h", "beta * self + alpha * the sum of batch1 @ batch2 over the first axis") by add_sum_of_products
+                (selfRef: Inplace, batch1: Tensor, batch2: Tensor, beta: Scalar, alpha: Scalar, cubeMathType: Int8);
+            aclnnBaddbmm = Baddbmm("aclnn_baddbmm.h", "beta * self + alpha * (batch1 @ batch2)") by add_batch_product
+                (self_: Tensor, batch1: Tensor, batch2: Tensor, beta: Scalar, alpha: Scalar, out: Out, cubeMathType: Int8);
+            aclnnInplaceBaddbmm = Baddbmm("aclnn_baddbmm.h", "beta * self + alpha * (batch1 @ batch2)") by add_batch_product
+                (selfRef: Inplace, batch1: Tensor, batch2: Tensor, beta: Scalar, alpha: Scalar, cubeMathType: Int8);
+            aclnnAddmv = Addmv("aclnn_addmv.h", "beta * self + alpha * (mat @ vec)") by add_matrix_vector_product
+                (self_: Tensor, mat: Tensor, vec: Tensor, alpha: Scalar, beta: Scalar, out: Out, cubeMathType: Int8);
+            aclnnAddr = Addr("aclnn_addr.h", "betaOptional * self + alphaOptional * the outer product of vec1 and vec2; without them 1") by add_outer_product
+                (self_: Tensor, vec1: Tensor, vec2: Tensor, betaOptional: OptionalScalar, alphaOptional: OptionalScalar, out: Out);
+            aclnnInplaceAddr = Addr("aclnn_addr.h", "betaOptional * self + alphaOptional * the outer product of vec1 and vec2; without them 1") by add_outer_product
+                (selfRef: Inplace, vec1: Tensor, vec2: Tensor, betaOptional: OptionalScalar, alphaOptional: OptionalScalar);
+            aclnnGemm = Gemm("aclnn_gemm.h", "alpha * (A @ B) + beta * C, A and B transposed where transA and transB are not 0") by gemm
+                (A: Tensor, B: Tensor, C: Tensor, alpha: Float, beta: Float, transA: Int, transB: Int, out: Out, cubeMathType: Int8);
+        }
+    };
+}
+aclnn_matmul!(operator_rows);
+
+/// The modes of the matrix unit. They trade digits for speed on a device, which these functions do
+/// not.
+pub(super) fn expect_mode(call: &OperatorCall<'_>) -> Composed {
+    let mode = call.int("cubeMathType")?;
+    if (0..=4).contains(&mode) {
+        return Ok(());
+    }
+    Err(Refusal::invalid(format!(
+        "`cubeMathType` is {mode}; expected 0 to 4"
+    )))
+}
+
+fn expect_axes(call: &OperatorCall<'_>, tensor: &TensorArgument, n: usize) -> Composed {
+    if tensor.n_axes() == n {
+        return Ok(());
+    }
+    let (name, found) = (call.name(tensor), tensor.n_axes());
+    Err(Refusal::invalid(format!(
+        "`{name}` has {found} axes; expected {n}"
+    )))
+}
+
+/// A product that is not in the graph yet.
+struct Product<'a> {
+    first: &'a TensorArgument,
+    second: &'a TensorArgument,
+    /// Whether matrices are given with their axes in the other order.
+    is_transposed: [bool; 2],
+    /// The shape of the result.
+    dims: Vec<usize>,
+    /// Whether nothing is summed, so that the result is 0.
+    is_zero: bool,
+}
+
+impl<'a> Product<'a> {
+    /// The product of matrices on the last two axes; one axis is a vector.
+    fn new(
+        call: &OperatorCall<'_>,
+        first: &'a TensorArgument,
+        second: &'a TensorArgument,
+        is_transposed: [bool; 2],
+    ) -> Composed<Product<'a>> {
+        // Shapes as they are multiplied: only the values need a node for it.
+        let (mut a, mut b) = (first.dims().to_vec(), second.dims().to_vec());
+        // Only products of two axes are given transposed, so that the order of the axes turns
+        // round.
+        if is_transposed[0] {
+            a.reverse();
+        }
+        if is_transposed[1] {
+            b.reverse();
+        }
+        let dims = product_dims(&a, &b).ok_or_else(|| {
+            let (one, other) = (call.name(first), call.name(second));
+            Refusal::invalid(format!(
+                "`{one}` of shape {a:?} cannot be multiplied with `{other}` of shape {b:?}"
+            ))
+        })?;
+        // Engines differ on products over nothing, which are 0 whatever they are made of.
+        let is_zero = a.last() == Some(&0);
+        Ok(Product {
+            first,
+            second,
+            is_transposed,
+            dims,
+            is_zero,
+        })
+    }
+
+    fn value(&self, call: &mut OperatorCall<'_>, dtype: DType) -> Composed<Value> {
+        let mut factors = Vec::with_capacity(2);
+        for (factor, is_transposed) in [self.first, self.second].iter().zip(self.is_transposed) {
+            let mut value = call.read(factor, dtype)?;
+            if is_transposed {
+                let order = vec![("perm", OperatorAttribute::Ints(vec![1, 0]))];
+                value = call.node_with("Transpose", &[&value], order, dtype);
+            }
+            factors.push(value);
+        }
+        let factors: Vec<&Value> = factors.iter().collect();
+        if self.second.n_axes() > 1 {
+            return Ok(call.node("MatMul", &factors, dtype));
+        }
+        // Engines lack products of two vectors, and of integers.
+        let products = call.node("Mul", &factors, dtype);
+        let axes = call.constant_ints(&[-1])?;
+        let drops_axes = vec![("keepdims", OperatorAttribute::Int(0))];
+        Ok(call.node_with("ReduceSum", &[&products, &axes], drops_axes, dtype))
+    }
+}
+
+/// The shape of a product; `None` if there is none.
+fn product_dims(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
+    let (&k, rows) = a.split_last()?;
+    let (rows, batch) = rows
+        .split_last()
+        .map_or((None, rows), |(n, batch)| (Some(*n), batch));
+    let (columns, other_batch, other_k) = match b {
+        [] => return None,
+        [k] => (None, &[][..], *k),
+        [batch @ .., k, n] => (Some(*n), batch, *k),
+    };
+    if k != other_k {
+        return None;
+    }
+    // The axes in front are those of batches, which are broadcast to each other.
+    let mut dims = broadcast(batch, other_batch)?;
+    dims.extend(rows);
+    dims.extend(columns);
+    Some(dims)
+}
+
+/// Stores a product as it is.
+fn write_product(call: &mut OperatorCall<'_>, product: &Product<'_>) -> Composed {
+    let out = call.tensor("out")?;
+    call.expect_shape(out, &product.dims)?;
+    let dtype = call.promote(&[product.first, product.second], &[])?;
+    call.expect_cast(out, dtype)?;
+    if product.is_zero {
+        call.fill(out, ScalarNumber::Int(0));
+        return Ok(());
+    }
+    let value = product.value(call, compute_type(dtype))?;
+    call.write(out, &value, dtype);
+    Ok(())
+}
+
+fn plain_product(call: &mut OperatorCall<'_>, names: [&str; 2], n_axes: [usize; 2]) -> Composed {
+    let (a, b) = (call.tensor(names[0])?, call.tensor(names[1])?);
+    expect_mode(call)?;
+    for (tensor, n) in [(a, n_axes[0]), (b, n_axes[1])] {
+        expect_axes(call, tensor, n)?;
+        call.expect_float(tensor)?;
+    }
+    let product = Product::new(call, a, b, [false; 2])?;
+    write_product(call, &product)
+}
+
+fn matmul(call: &mut OperatorCall<'_>) -> Composed {
+    let (a, b) = (call.tensor("self")?, call.tensor("mat2")?);
+    for tensor in [a, b] {
+        if !(1..=6).contains(&tensor.n_axes()) {
+            let (name, n) = (call.name(tensor), tensor.n_axes());
+            let text = format!("`{name}` has {n} axes; expected 1 to 6");
+            return Err(Refusal::invalid(text));
+        }
+    }
+    plain_product(call, ["self", "mat2"], [a.n_axes(), b.n_axes()])
+}
+
+fn matrix_product(call: &mut OperatorCall<'_>) -> Composed {
+    plain_product(call, ["self", "mat2"], [2, 2])
+}
+
+fn batch_product(call: &mut OperatorCall<'_>) -> Composed {
+    plain_product(call, ["self", "mat2"], [3, 3])
+}
+
+fn matrix_vector_product(call: &mut OperatorCall<'_>) -> Composed {
+    plain_product(call, ["self", "vec"], [2, 1])
+}
+
+fn expect_no_booleans(call: &OperatorCall<'_>, tensors: &[&TensorArgument]) -> Composed {
+    for tensor in tensors {
+        call.expect_dtype(tensor, |dtype| dtype != DType::Bool, "integers or floats")?;
+    }
+    Ok(())
+}
+
+fn dot(call: &mut OperatorCall<'_>) -> Composed {
+    let (a, b) = (call.tensor("self")?, call.tensor("tensor")?);
+    expect_no_booleans(call, &[a, b])?;
+    for tensor in [a, b] {
+        expect_axes(call, tensor, 1)?;
+    }
+    let product = Product::new(call, a, b, [false; 2])?;
+    write_product(call, &product)
+}
+
+/// The outer product of two vectors, which a product of elements is.
+fn outer(
+    call: &mut OperatorCall<'_>,
+    a: &TensorArgument,
+    b: &TensorArgument,
+    dtype: DType,
+) -> Composed<Value> {
+    let column = call.constant_ints(&[1])?;
+    let first = call.read(a, dtype)?;
+    // Products of elements exist for integers on every engine, those of matrices do not.
+    let first = call.node("Unsqueeze", &[&first, &column], dtype);
+    let second = call.read(b, dtype)?;
+    Ok(call.node("Mul", &[&first, &second], dtype))
+}
+
+fn outer_product(call: &mut OperatorCall<'_>) -> Composed {
+    let (a, b) = (call.tensor("self")?, call.tensor("vec2")?);
+    let out = call.tensor("out")?;
+    expect_no_booleans(call, &[a, b])?;
+    for tensor in [a, b] {
+        expect_axes(call, tensor, 1)?;
+    }
+    call.expect_shape(out, &[a.n_elements(), b.n_elements()])?;
+    let dtype = call.promote(&[a, b], &[])?;
+    call.expect_cast(out, dtype)?;
+    let result = outer(call, a, b, compute_type(dtype))?;
+    call.write(out, &result, dtype);
+    Ok(())
+}
+
+/// A number that a term is multiplied with. Integers take whole numbers.
+fn factor(scalar: &ScalarValue, name: &str, dtype: DType) -> Composed<ScalarNumber> {
+    if scalar.is_float() && !is_float(dtype) {
+        let text = format!("`{name}` is a float, but the operands are {dtype}");
+        return Err(Refusal::invalid(text));
+    }
+    Ok(scalar.number)
+}
+
+fn is_zero(number: ScalarNumber) -> bool {
+    matches!(number, ScalarNumber::Int(0)) || number == ScalarNumber::Float(0.0)
+}
+
+/// A term: what is multiplied, and the number that it is multiplied with.
+struct Term {
+    value: Value,
+    factor: ScalarNumber,
+}
+
+impl Term {
+    fn product(&self, call: &mut OperatorCall<'_>) -> Composed<Value> {
+        let dtype = self.value.dtype;
+        let factor = call.number_value(self.factor, dtype)?;
+        Ok(call.node("Mul", &[&self.value, &factor], dtype))
+    }
+}
+
+/// Stores the sum of two terms, either of which may be left out, in the shape `dims`.
+fn write_sum(
+    call: &mut OperatorCall<'_>,
+    terms: [Option<Term>; 2],
+    dims: &[usize],
+    dtype: DType,
+) -> Composed {
+    let out = call.tensor("out")?;
+    let [addend, product] = terms;
+    let sum = match (addend, product) {
+        (None, None) => {
+            call.fill(out, ScalarNumber::Int(0));
+            return Ok(());
+        }
+        (Some(addend), Some(product)) => {
+            let (addend, product) = (addend.product(call)?, product.product(call)?);
+            call.node("Add", &[&addend, &product], addend.dtype)
+        }
+        (Some(term), None) | (None, Some(term)) => {
+            let product = term.product(call)?;
+            // A term alone may be smaller than the result that it would be broadcast to by the
+            // other.
+            let shape = call.constant_dims(dims)?;
+            call.node("Expand", &[&product, &shape], product.dtype)
+        }
+    };
+    call.write(out, &sum, dtype);
+    Ok(())
+}
+
+/// Checks what is added to a product, and gives the type of the sum.
+fn expect_addend(
+    call: &OperatorCall<'_>,
+    addend: &TensorArgument,
+    factors: [&TensorArgument; 2],
+    dims: &[usize],
+) -> Composed<DType> {
+    let out = call.tensor("out")?;
+    call.expect_shape(out, dims)?;
+    if broadcast(addend.dims(), dims).is_none_or(|whole| whole != dims) {
+        let (name, found) = (call.name(addend), addend.dims());
+        return Err(Refusal::invalid(format!(
+            "`{name}` of shape {found:?} does not broadcast to {dims:?}"
+        )));
+    }
+    expect_no_booleans(call, &[addend, factors[0], factors[1]])?;
+    // The numbers do not count: they get the type of the tensors.
+    let dtype = call.promote(&[addend, factors[0], factors[1]], &[])?;
+    call.expect_cast(out, dtype)?;
+    Ok(dtype)
+}
+
+/// `beta · addend + alpha · product`; a term whose number is 0 is not read.
+fn add_product(
+    call: &mut OperatorCall<'_>,
+    addend: &TensorArgument,
+    product: &Product<'_>,
+    [beta, alpha]: [&ScalarValue; 2],
+    sums_batches: bool,
+) -> Composed {
+    let dims = &product.dims[usize::from(sums_batches)..];
+    let dtype = expect_addend(call, addend, [product.first, product.second], dims)?;
+    let beta = factor(beta, "beta", dtype)?;
+    let alpha = factor(alpha, "alpha", dtype)?;
+    let compute = compute_type(dtype);
+    // A sum over no products is 0, whatever the products are of.
+    let has_batches = !sums_batches || product.dims[0] > 0;
+    let mut terms = [None, None];
+    // Not read with 0, as memory that was never written may hold NaN.
+    if !is_zero(beta) {
+        let value = call.read(addend, compute)?;
+        terms[0] = Some(Term {
+            value,
+            factor: beta,
+        });
+    }
+    if has_batches && !product.is_zero && !is_zero(alpha) {
+        let mut value = product.value(call, compute)?;
+        if sums_batches {
+            let axes = call.constant_ints(&[0])?;
+            let drops_axes = vec![("keepdims", OperatorAttribute::Int(0))];
+            value = call.node_with("ReduceSum", &[&value, &axes], drops_axes, compute);
+        }
+        terms[1] = Some(Term {
+            value,
+            factor: alpha,
+        });
+    }
+    write_sum(call, terms, dims, dtype)
+}
+
+fn add_named_product(
+    call: &mut OperatorCall<'_>,
+    names: [&str; 2],
+    n_axes: [usize; 2],
+    sums_batches: bool,
+) -> Composed {
+    let addend = call.tensor("self")?;
+    let (a, b) = (call.tensor(names[0])?, call.tensor(names[1])?);
+    expect_mode(call)?;
+    expect_axes(call, a, n_axes[0])?;
+    expect_axes(call, b, n_axes[1])?;
+    let product = Product::new(call, a, b, [false; 2])?;
+    let numbers = [call.scalar("beta")?, call.scalar("alpha")?];
+    add_product(call, addend, &product, numbers, sums_batches)
+}
+
+fn expect_floats(call: &OperatorCall<'_>, names: &[&str]) -> Composed {
+    for name in names {
+        call.expect_float(call.tensor(name)?)?;
+    }
+    Ok(())
+}
+
+fn add_matrix_product(call: &mut OperatorCall<'_>) -> Composed {
+    expect_floats(call, &["self", "mat1", "mat2"])?;
+    add_named_product(call, ["mat1", "mat2"], [2, 2], false)
+}
+
+fn add_batch_product(call: &mut OperatorCall<'_>) -> Composed {
+    expect_floats(call, &["self", "batch1", "batch2"])?;
+    add_named_product(call, ["batch1", "batch2"], [3, 3], false)
+}
+
+fn add_sum_of_products(call: &mut OperatorCall<'_>) -> Composed {
+    expect_floats(call, &["self", "batch1", "batch2"])?;
+    add_named_product(call, ["batch1", "batch2"], [3, 3], true)
+}
+
+fn add_matrix_vector_product(call: &mut OperatorCall<'_>) -> Composed {
+    add_named_product(call, ["mat", "vec"], [2, 1], false)
+}
+
+fn add_outer_product(call: &mut OperatorCall<'_>) -> Composed {
+    let addend = call.tensor("self")?;
+    let (a, b) = (call.tensor("vec1")?, call.tensor("vec2")?);
+    for tensor in [a, b] {
+        expect_axes(call, tensor, 1)?;
+    }
+    let dims = [a.n_elements(), b.n_elements()];
+    let dtype = expect_addend(call, addend, [a, b], &dims)?;
+    let compute = compute_type(dtype);
+    // Both may be left out, unlike those of the other sums.
+    let mut numbers = [ScalarNumber::Int(1); 2];
+    for (number, name) in numbers.iter_mut().zip(["betaOptional", "alphaOptional"]) {
+        if let Some(scalar) = call.optional_scalar(name)? {
+            *number = factor(scalar, name, dtype)?;
+        }
+    }
+    let [beta, alpha] = numbers;
+    let mut terms = [None, None];
+    if !is_zero(beta) {
+        let value = call.read(addend, compute)?;
+        terms[0] = Some(Term {
+            value,
+            factor: beta,
+        });
+    }
+    // The product counts with 0 as well, as infinite elements make NaN of it.
+    let value = outer(call, a, b, compute)?;
+    terms[1] = Some(Term {
+        value,
+        factor: alpha,
+    });
+    write_sum(call, terms, &dims, dtype)
+}
+
+fn gemm(call: &mut OperatorCall<'_>) -> Composed {
+    expect_floats(call, &["A", "B", "C"])?;
+    expect_mode(call)?;
+    let (a, b, addend) = (call.tensor("A")?, call.tensor("B")?, call.tensor("C")?);
+    for tensor in [a, b] {
+        expect_axes(call, tensor, 2)?;
+    }
+    let is_transposed = [call.flag("transA")?, call.flag("transB")?];
+    let product = Product::new(call, a, b, is_transposed)?;
+    let mut numbers = Vec::with_capacity(2);
+    for name in ["beta", "alpha"] {
+        numbers.push(ScalarValue {
+            dtype: DType::F32,
+            number: ScalarNumber::Float(call.number(name)?),
+        });
+    }
+    add_product(call, addend, &product, [&numbers[0], &numbers[1]], false)
+}

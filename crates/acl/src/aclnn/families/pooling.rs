@@ -1,0 +1,738 @@
+//! Pooling.
+
+use opscope_engine::single_operator::OperatorAttribute;
+use opscope_tensor::{DType, Shape, Tensor};
+
+use super::activation::{SMALL_FLOATS, is_small_float};
+use crate::aclnn::call::{Composed, OperatorCall, Refusal, Value};
+use crate::aclnn::object::ScalarNumber;
+use crate::aclnn::parameter::TensorArgument;
+use crate::aclnn::row::operator_rows;
+
+/// Calls a macro with the rows of pooling.
+#[macro_export]
+macro_rules! aclnn_pooling {
+    ($rows:ident) => {
+        $rows! { "pooling";
+            aclnnMaxPool = MaxPoolV3("aclnn_max_pool.h", "the maximum of each window; without strides 1") by maximum_pool
+                (self_: Tensor, kernelShape: IntArray, strides: IntArray, autoPad: Int, pads: IntArray, dilations: IntArray, ceilMode: Int, out: Out);
+            aclnnMaxPool2dWithIndices = MaxPool3DWithArgmaxV2("aclnn_max_pool2d_with_indices.h", "the maximum of each window, and its place in the plane; without stride the extents of the kernel") by maximum_pool_2d
+                (self_: Tensor, kernelSize: IntArray, stride: IntArray, padding: IntArray, dilation: IntArray, ceilMode: Flag, out: Out, indices: Out);
+            aclnnMaxPool3dWithArgmax = MaxPool3DWithArgmaxV2("aclnn_max_pool3d_with_argmax.h", "the maximum of each window, and its place in the volume; without stride the extents of the kernel") by maximum_pool_3d
+                (self_: Tensor, kernelSize: IntArray, stride: IntArray, padding: IntArray, dilation: IntArray, ceilMode: Flag, out: Out, indices: Out);
+            aclnnAvgPool2d = AvgPoolV2("aclnn_avgpool2d.h", "the mean of each window; the padding counts if countIncludePad is true; divisorOverride divides instead of the number unless it is 0") by average_pool_2d
+                (self_: Tensor, kernelSize: IntArray, strides: IntArray, paddings: IntArray, ceilMode: Flag, countIncludePad: Flag, divisorOverride: Int, cubeMathType: Int8, out: Out);
+            aclnnAvgPool3d = AvgPool3D("aclnn_avgpool3d.h", "the mean of each window; the padding counts if countIncludePad is true; divisorOverride divides instead of the number unless it is 0") by average_pool_3d
+                (self_: Tensor, kernelSize: IntArray, stride: IntArray, padding: IntArray, ceilMode: Flag, countIncludePad: Flag, divisorOverride: Int, out: Out);
+            aclnnAdaptiveAvgPool2d = AdaptiveAvgPool2d("aclnn_adaptive_avg_pool2d.h", "the mean of each of outputSize windows") by adaptive_average_2d
+                (self_: Tensor, outputSize: IntArray, out: Out);
+            aclnnAdaptiveAvgPool3d = AdaptiveAvgPool3d("aclnn_adaptive_avg_pool3d.h", "the mean of each of outputSize windows") by adaptive_average_3d
+                (self_: Tensor, outputSize: IntArray, out: Out);
+            aclnnAdaptiveMaxPool2d = AdaptiveMaxPool2d("aclnn_adaptive_max_pool2d.h", "the maximum of each of outputSize windows, and its place in the plane") by adaptive_maximum_2d
+                (self_: Tensor, outputSize: IntArray, outputOut: Out, indicesOut: Out);
+            aclnnAdaptiveMaxPool3d = AdaptiveMaxPool3d("aclnn_adaptive_max_pool3d.h", "the maximum of each of outputSize windows, and its place in the volume") by adaptive_maximum_3d
+                (self_: Tensor, outputSize: IntArray, outputOut: Out, indicesOut: Out);
+            aclnnGlobalAveragePool = GlobalAveragePool("aclnn_global_average_pool.h", "the mean of each channel") by global_average
+                (self_: Tensor, out: Out);
+            aclnnGlobalMaxPool = GlobalMaxPool("aclnn_global_max_pool.h", "the maximum of each channel") by global_maximum
+                (self_: Tensor, out: Out);
+        }
+    };
+}
+aclnn_pooling!(operator_rows);
+
+/// The most extents of a kernel.
+const MOST_AXES: usize = 3;
+
+/// Where windows lie along an axis.
+#[derive(Clone, Copy, Debug)]
+struct Windows {
+    extent: usize,
+    kernel: usize,
+    stride: usize,
+    /// At the beginning; at the end there is as much as the windows need.
+    before: usize,
+    after: usize,
+    dilation: usize,
+    n: usize,
+}
+
+impl Windows {
+    /// How many fit, the last one only if it begins before the padding behind.
+    fn count(&mut self, is_rounded_up: bool) -> Option<()> {
+        let reach = self
+            .dilation
+            .checked_mul(self.kernel.checked_sub(1)?)?
+            .checked_add(1)?;
+        let front = self.extent.checked_add(self.before)?;
+        let more = if is_rounded_up { self.stride - 1 } else { 0 };
+        let room = front
+            .checked_add(self.after)?
+            .checked_add(more)?
+            .checked_sub(reach)?;
+        self.n = room / self.stride + 1;
+        // Rounding up may leave a last window with padding alone, which would have no maximum.
+        if is_rounded_up && (self.n - 1).checked_mul(self.stride)? >= front {
+            self.n -= 1;
+        }
+        (self.n > 0).then_some(())
+    }
+
+    /// How many elements of a window count: those of the axis, or those of its padding as well.
+    fn members(&self, window: usize, with_padding: bool) -> usize {
+        let first = window * self.stride;
+        let last = first + self.kernel;
+        let (low, high) = if with_padding {
+            (0, self.extent + self.before + self.after)
+        } else {
+            (self.before, self.extent + self.before)
+        };
+        last.min(high).saturating_sub(first.max(low))
+    }
+
+    /// Where an element of the padded axis is without the padding. Those in front count as the
+    /// first one of their window, which is the place of a maximum if all are -inf.
+    fn place(&self, at: usize) -> usize {
+        // Steps of the dilation, as the elements of a window are that far apart.
+        let missing = self.before.saturating_sub(at).div_ceil(self.dilation) * self.dilation;
+        (at + missing)
+            .saturating_sub(self.before)
+            .min(self.extent - 1)
+    }
+
+    /// The elements of each window. Those in the padding are none.
+    fn axis_members(&self) -> Members {
+        let windows = (0..self.n).map(|window| window * self.stride);
+        let places =
+            windows.flat_map(|first| (0..self.kernel).map(move |tap| first + tap * self.dilation));
+        let places: Vec<usize> = places.collect();
+        let last = self.before + self.extent;
+        Members {
+            extent: self.extent,
+            n: self.n,
+            longest: self.kernel,
+            are_members: places
+                .iter()
+                .map(|at| (self.before..last).contains(at))
+                .collect(),
+            places: places.iter().map(|&at| self.place(at)).collect(),
+        }
+    }
+}
+
+/// Numbers for `n` axes: one for all, one for each, or none, for which `other` stands.
+fn numbers(
+    call: &OperatorCall<'_>,
+    name: &str,
+    n: usize,
+    least: i64,
+    other: Option<&[usize]>,
+) -> Composed<Vec<usize>> {
+    let list = call.ints(name)?;
+    let expected = || {
+        Refusal::invalid(format!(
+            "`{name}` is {list:?}; expected 1 or {n} numbers of {least} or more"
+        ))
+    };
+    // The bound keeps sums of a few numbers within an integer.
+    if list
+        .iter()
+        .any(|&number| number < least || number > i64::from(i32::MAX))
+    {
+        return Err(expected());
+    }
+    let list: Vec<usize> = list
+        .iter()
+        .filter_map(|&n| usize::try_from(n).ok())
+        .collect();
+    match (list.as_slice(), other) {
+        ([], Some(other)) => Ok(other.to_vec()),
+        ([one], _) => Ok(vec![*one; n]),
+        (list, _) if list.len() == n => Ok(list.to_vec()),
+        _ => Err(expected()),
+    }
+}
+
+/// A pool: the tensor, the axes at its end that have windows, and the shape of the result.
+struct Pool<'a> {
+    x: &'a TensorArgument,
+    windows: Vec<Windows>,
+    dims: Vec<usize>,
+}
+
+impl<'a> Pool<'a> {
+    /// The last `n` axes of `self`, behind one or two others.
+    fn tensor(call: &OperatorCall<'a>, n: usize) -> Composed<&'a TensorArgument> {
+        let x = call.tensor("self")?;
+        call.expect_dtype(x, is_small_float, SMALL_FLOATS)?;
+        if x.n_axes() != n + 1 && x.n_axes() != n + 2 {
+            let text = format!(
+                "`self` has {} axes; expected {} or {}",
+                x.n_axes(),
+                n + 1,
+                n + 2
+            );
+            return Err(Refusal::invalid(text));
+        }
+        // Batches may be empty, axes with windows may not: there would be nothing to take a window
+        // of.
+        if x.dims()[x.n_axes() - n..].contains(&0) {
+            let text = format!("`self` has the shape {:?}; windows need elements", x.dims());
+            return Err(Refusal::invalid(text));
+        }
+        Ok(x)
+    }
+
+    fn new(
+        call: &OperatorCall<'a>,
+        n: usize,
+        is_rounded_up: bool,
+        mut windows: Vec<Windows>,
+    ) -> Composed<Pool<'a>> {
+        let x = Pool::tensor(call, n)?;
+        let mut dims = x.dims().to_vec();
+        let first = x.n_axes() - n;
+        for (window, extent) in windows.iter_mut().zip(&mut dims[first..]) {
+            window.extent = *extent;
+            window.count(is_rounded_up).ok_or_else(|| {
+                let (kernel, extent) = (window.kernel, window.extent);
+                Refusal::invalid(format!(
+                    "a kernel of {kernel} does not fit into an axis of {extent} with its padding"
+                ))
+            })?;
+            *extent = window.n;
+        }
+        Ok(Pool { x, windows, dims })
+    }
+
+    /// With the usual parameters: a stride that is left out is that of the kernel.
+    fn usual(call: &OperatorCall<'a>, n: usize) -> Composed<Pool<'a>> {
+        let [stride, padding] = if call.has("strides") {
+            ["strides", "paddings"]
+        } else {
+            ["stride", "padding"]
+        };
+        let kernel = numbers(call, "kernelSize", n, 1, None)?;
+        let stride = numbers(call, stride, n, 1, Some(&kernel))?;
+        let before = numbers(call, padding, n, 0, None)?;
+        let dilation = if call.has("dilation") {
+            numbers(call, "dilation", n, 1, Some(&[1; MOST_AXES][..n]))?
+        } else {
+            vec![1; n]
+        };
+        let mut windows = Vec::with_capacity(n);
+        for axis in 0..n {
+            if before[axis] * 2 > kernel[axis] {
+                let text = format!("`{padding}` is more than half of `kernelSize`");
+                return Err(Refusal::invalid(text));
+            }
+            windows.push(Windows {
+                extent: 0,
+                kernel: kernel[axis],
+                stride: stride[axis],
+                before: before[axis],
+                after: before[axis],
+                dilation: dilation[axis],
+                n: 0,
+            });
+        }
+        Pool::new(call, n, call.flag("ceilMode")?, windows)
+    }
+
+    /// The elements of all windows.
+    fn members(&self) -> Composed<Vec<Members>> {
+        let extents = self.windows.iter().flat_map(|one| [one.n, one.kernel]);
+        let first = self.dims.len() - self.windows.len();
+        // Kernel and padding are numbers of a program, which no tensor's size bounds.
+        expect_room(self.dims[..first].iter().copied().chain(extents))?;
+        Ok(self.windows.iter().map(Windows::axis_members).collect())
+    }
+
+    /// Stores the maxima, and their places among the elements of the axes with windows.
+    fn write_maxima(
+        &self,
+        call: &mut OperatorCall<'_>,
+        out: &TensorArgument,
+        indices: Option<&TensorArgument>,
+    ) -> Composed {
+        call.expect_shape(out, &self.dims)?;
+        call.expect_cast(out, self.x.dtype)?;
+        if let Some(indices) = indices {
+            call.expect_shape(indices, &self.dims)?;
+            let is_index = |dtype| matches!(dtype, DType::I32 | DType::I64);
+            call.expect_dtype(indices, is_index, "int32 or int64")?;
+        }
+        if out.is_empty() {
+            for out in [Some(out), indices].into_iter().flatten() {
+                call.fill(out, ScalarNumber::Int(0));
+            }
+            return Ok(());
+        }
+        write_largest(call, self.x, &self.members()?, out, indices)
+    }
+}
+
+fn maximum_pool(call: &mut OperatorCall<'_>) -> Composed {
+    let out = call.tensor("out")?;
+    if call.int("autoPad")? != 0 {
+        return Err(Refusal::invalid("`autoPad` is not 0; expected 0 (NOTSET)"));
+    }
+    if call.ints("dilations")?.iter().any(|&n| n != 1) {
+        return Err(Refusal::invalid("`dilations` are not all 1"));
+    }
+    let kernel = numbers(call, "kernelShape", 2, 1, None)?;
+    let stride = numbers(call, "strides", 2, 1, Some(&[1, 1]))?;
+    // Above, on the left, below, on the right.
+    let pads = if call.ints("pads")?.len() == 4 {
+        numbers(call, "pads", 4, 0, None)?
+    } else {
+        numbers(call, "pads", 2, 0, Some(&[0, 0]))?.repeat(2)
+    };
+    let windows = (0..2).map(|axis| Windows {
+        extent: 0,
+        kernel: kernel[axis],
+        stride: stride[axis],
+        before: pads[axis],
+        after: pads[axis + 2],
+        dilation: 1,
+        n: 0,
+    });
+    let windows: Vec<Windows> = windows.collect();
+    if windows
+        .iter()
+        .any(|one| one.before >= one.kernel || one.after >= one.kernel)
+    {
+        return Err(Refusal::invalid("`pads` are not less than `kernelShape`"));
+    }
+    let pool = Pool::new(call, 2, call.flag("ceilMode")?, windows)?;
+    pool.write_maxima(call, out, None)
+}
+
+fn maximum_pool_2d(call: &mut OperatorCall<'_>) -> Composed {
+    let (out, indices) = (call.tensor("out")?, call.tensor("indices")?);
+    Pool::usual(call, 2)?.write_maxima(call, out, Some(indices))
+}
+
+fn maximum_pool_3d(call: &mut OperatorCall<'_>) -> Composed {
+    let (out, indices) = (call.tensor("out")?, call.tensor("indices")?);
+    Pool::usual(call, 3)?.write_maxima(call, out, Some(indices))
+}
+
+fn average_pool_2d(call: &mut OperatorCall<'_>) -> Composed {
+    if !(0..=3).contains(&call.int("cubeMathType")?) {
+        return Err(Refusal::invalid("`cubeMathType` is not 0 to 3"));
+    }
+    average_pool(call, 2)
+}
+
+fn average_pool_3d(call: &mut OperatorCall<'_>) -> Composed {
+    average_pool(call, 3)
+}
+
+fn average_pool(call: &mut OperatorCall<'_>, n: usize) -> Composed {
+    let out = call.tensor("out")?;
+    let pool = Pool::usual(call, n)?;
+    let (counts_padding, divisor) = (call.flag("countIncludePad")?, call.int("divisorOverride")?);
+    call.expect_shape(out, &pool.dims)?;
+    call.expect_cast(out, pool.x.dtype)?;
+    if out.is_empty() {
+        call.fill(out, ScalarNumber::Int(0));
+        return Ok(());
+    }
+    // Of the sums, not of the means: a divisor may be given, and windows at the ends have fewer
+    // elements.
+    let divisors = divisors(&pool, counts_padding, divisor);
+    write_means(call, pool.x, &pool.members()?, &divisors, out)
+}
+
+/// The number that the sum of each window is divided by.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "numbers of elements are divided in floats"
+)]
+fn divisors(pool: &Pool<'_>, counts_padding: bool, divisor: i64) -> Vec<f32> {
+    let mut numbers = vec![1_usize];
+    for axis in &pool.windows {
+        let members = (0..axis.n).map(|window| axis.members(window, counts_padding));
+        let members: Vec<usize> = members.collect();
+        let pairs = numbers
+            .iter()
+            .flat_map(|one| members.iter().map(move |n| one * n));
+        numbers = pairs.collect();
+    }
+    let divisors = numbers.iter().map(|&n| match divisor {
+        0 => n as f32,
+        other => other as f32,
+    });
+    divisors.collect()
+}
+
+/// Whether memory can take numbers for each of these extents, before they are made.
+pub(super) fn expect_room(extents: impl IntoIterator<Item = usize>) -> Composed {
+    let extents = extents.into_iter().map(|n| n as u64);
+    let n = extents.fold(BYTES_OF_A_NUMBER, u64::saturating_mul);
+    opscope_store::check_memory(n)
+        .map_err(|error| Refusal::invalid(format!("what is computed is too large: {error}")))
+}
+
+/// Several copies of an element may be there at once.
+const BYTES_OF_A_NUMBER: u64 = 32;
+
+fn floats(call: &mut OperatorCall<'_>, numbers: &[f32], dims: Vec<usize>) -> Composed<Value> {
+    let bytes = numbers.iter().flat_map(|n| n.to_le_bytes()).collect();
+    let shape = Shape::new(dims).ok();
+    let tensor = shape.and_then(|shape| Tensor::from_vec(DType::F32, shape, bytes).ok());
+    let tensor = tensor.ok_or_else(|| Refusal::invalid("the output is too large"))?;
+    Ok(call.tensor_value(tensor))
+}
+
+/// The elements of the windows along an axis, as many for each window.
+struct Members {
+    extent: usize,
+    n: usize,
+    /// How many each window has; shorter ones are filled up.
+    longest: usize,
+    /// For each window where its elements are.
+    places: Vec<usize>,
+    /// Whether these are elements of the window, or fill it up.
+    are_members: Vec<bool>,
+}
+
+impl Members {
+    /// As many windows as asked for, which cover an axis and may overlap.
+    fn shares(extent: usize, n: usize) -> Members {
+        let bounds = |window: usize| (window * extent / n, ((window + 1) * extent).div_ceil(n));
+        let bounds: Vec<(usize, usize)> = (0..n).map(bounds).collect();
+        let longest = bounds
+            .iter()
+            .map(|(first, end)| end - first)
+            .max()
+            .unwrap_or(0);
+        let each = bounds
+            .iter()
+            .flat_map(|&(first, end)| (first..first + longest).map(move |at| (at, end)));
+        Members {
+            extent,
+            n,
+            longest,
+            places: each.clone().map(|(at, end)| at.min(end - 1)).collect(),
+            are_members: each.map(|(at, end)| at < end).collect(),
+        }
+    }
+}
+
+/// The elements of windows, side by side in the last axis.
+struct Spread {
+    /// With the shape of the result, and an axis of members.
+    value: Value,
+    is_member: Value,
+    /// Where each member lies among the elements of the axes with windows.
+    places: Value,
+    dims: Vec<usize>,
+    /// How many members windows have, those that are filled up included.
+    n_together: usize,
+}
+
+/// Numbers of some axes, combined: all pairs, with the first axis outermost.
+fn combined<T: Copy>(
+    axes: &[&[T]],
+    shares: &[Members],
+    first: T,
+    combine: impl Fn(T, T, usize) -> T,
+) -> Vec<T> {
+    // Pairs of axes are combined one after the other, so that any number of axes goes.
+    // By windows first, then by members, as the values are.
+    let mut lists: Vec<Vec<T>> = vec![vec![first]];
+    for (numbers, share) in axes.iter().zip(shares) {
+        let windows = numbers.chunks(share.longest.max(1));
+        let windows: Vec<&[T]> = windows.collect();
+        let mut next = Vec::with_capacity(lists.len() * windows.len());
+        for list in &lists {
+            for window in &windows {
+                let pairs = list
+                    .iter()
+                    .flat_map(|&one| window.iter().map(move |&n| (one, n)));
+                next.push(
+                    pairs
+                        .map(|(one, n)| combine(one, n, share.extent))
+                        .collect(),
+                );
+            }
+        }
+        lists = next;
+    }
+    lists.concat()
+}
+
+fn spread(call: &mut OperatorCall<'_>, x: &TensorArgument, axes: &[Members]) -> Composed<Spread> {
+    let n = axes.len();
+    let first = x.n_axes() - n;
+    let mut value = call.read(x, DType::F32)?;
+    // Copies of the elements, side by side, on which every engine has sums and maxima that treat
+    // NaN and places alike. Engines' own pools do not.
+    // Each axis becomes two, of windows and of members.
+    for (i, share) in axes.iter().enumerate() {
+        let places = call.constant_dims(&share.places)?;
+        let places = call.reshaped(&places, &[share.n, share.longest])?;
+        let axis = (first + 2 * i).cast_signed() as i64;
+        let along = vec![("axis", OperatorAttribute::Int(axis))];
+        value = call.node_with("Gather", &[&value, &places], along, DType::F32);
+    }
+    let outer = 0..first;
+    let windows = (0..n).map(|i| first + 2 * i);
+    let members = (0..n).map(|i| first + 2 * i + 1);
+    let order = outer.chain(windows).chain(members);
+    let order = order.map(|axis| axis.cast_signed() as i64).collect();
+    let order = vec![("perm", OperatorAttribute::Ints(order))];
+    value = call.node_with("Transpose", &[&value], order, DType::F32);
+    let n_together: usize = axes.iter().map(|share| share.longest).product();
+    let mut dims = x.dims()[..first].to_vec();
+    dims.extend(axes.iter().map(|one| one.n));
+    let mut whole = dims.clone();
+    whole.push(n_together);
+    let whole = call.constant_dims(&whole)?;
+    value = call.node("Reshape", &[&value, &whole], DType::F32);
+    let each: Vec<&[bool]> = axes.iter().map(|one| one.are_members.as_slice()).collect();
+    let are_members = combined(&each, axes, true, |a, b, _| a && b);
+    let each: Vec<&[usize]> = axes.iter().map(|one| one.places.as_slice()).collect();
+    let places = combined(&each, axes, 0, |a, b, extent| a * extent + b);
+    let mut shape: Vec<usize> = axes.iter().map(|one| one.n).collect();
+    shape.push(n_together);
+    let whole = call.constant_dims(&shape)?;
+    let flags: Vec<f32> = are_members
+        .iter()
+        .map(|&one| f32::from(u8::from(one)))
+        .collect();
+    // Given for each run rather than held in the graph, which is kept for later calls.
+    let flags = floats(call, &flags, shape)?;
+    let half = call.constant(0.5, DType::F32)?;
+    let is_member = call.node("Greater", &[&flags, &half], DType::Bool);
+    let places = call.constant_dims(&places)?;
+    let places = call.node("Reshape", &[&places, &whole], DType::I64);
+    Ok(Spread {
+        value,
+        is_member,
+        places,
+        dims,
+        n_together,
+    })
+}
+
+/// Checks an adaptive pool and gives its tensor and its numbers of windows.
+fn adaptive<'a>(call: &OperatorCall<'a>, n: usize) -> Composed<(&'a TensorArgument, Vec<usize>)> {
+    let x = Pool::tensor(call, n)?;
+    let list = call.ints("outputSize")?;
+    let sizes: Option<Vec<usize>> = list.iter().map(|&n| usize::try_from(n).ok()).collect();
+    let sizes = sizes.filter(|sizes| sizes.len() == n);
+    let sizes = sizes.ok_or_else(|| {
+        Refusal::invalid(format!("`outputSize` is {list:?}; expected {n} extents"))
+    })?;
+    Ok((x, sizes))
+}
+
+fn adaptive_dims(x: &TensorArgument, sizes: &[usize]) -> Vec<usize> {
+    let mut dims = x.dims()[..x.n_axes() - sizes.len()].to_vec();
+    dims.extend(sizes);
+    dims
+}
+
+fn adaptive_average(call: &mut OperatorCall<'_>, n: usize) -> Composed {
+    let (x, sizes) = adaptive(call, n)?;
+    let out = call.tensor("out")?;
+    call.expect_shape(out, &adaptive_dims(x, &sizes))?;
+    call.expect_cast(out, x.dtype)?;
+    if out.is_empty() {
+        call.fill(out, ScalarNumber::Int(0));
+        return Ok(());
+    }
+    let axes = shares(x, &sizes)?;
+    let counts: Vec<Vec<bool>> = axes.iter().map(|one| one.are_members.clone()).collect();
+    let counts: Vec<&[bool]> = counts.iter().map(Vec::as_slice).collect();
+    let n_together: usize = axes.iter().map(|one| one.longest).product();
+    let members = combined(&counts, &axes, true, |a, b, _| a && b);
+    let windows = members.chunks(n_together.max(1));
+    let counts = windows.map(|window| window.iter().filter(|&&is_member| is_member).count());
+    let counts: Vec<f32> = counts.map(as_number).collect();
+    write_means(call, x, &axes, &counts, out)
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "numbers of elements are divided in floats"
+)]
+fn as_number(n: usize) -> f32 {
+    n as f32
+}
+
+/// Stores the sum of each window, divided by a number for each.
+fn write_means(
+    call: &mut OperatorCall<'_>,
+    x: &TensorArgument,
+    axes: &[Members],
+    divisors: &[f32],
+    out: &TensorArgument,
+) -> Composed {
+    let spread = spread(call, x, axes)?;
+    let zero = call.constant(0.0, DType::F32)?;
+    let members = [&spread.is_member, &spread.value, &zero];
+    let value = call.node("Where", &members, DType::F32);
+    // Sums are taken in double precision, and rounded once.
+    let value = call.cast(&value, DType::F64);
+    let last = call.constant_ints(&[-1])?;
+    let drops_axes = vec![("keepdims", OperatorAttribute::Int(0))];
+    let sum = call.node_with("ReduceSum", &[&value, &last], drops_axes, DType::F64);
+    // Numbers of elements, which are whole and exact in single precision.
+    let divisors = floats(call, divisors, axes.iter().map(|one| one.n).collect())?;
+    let divisors = call.cast(&divisors, DType::F64);
+    let mean = call.node("Div", &[&sum, &divisors], DType::F64);
+    call.write(out, &mean, x.dtype);
+    Ok(())
+}
+
+fn adaptive_maximum(call: &mut OperatorCall<'_>, n: usize) -> Composed {
+    let (x, sizes) = adaptive(call, n)?;
+    let (out, indices) = (call.tensor("outputOut")?, call.tensor("indicesOut")?);
+    let dims = adaptive_dims(x, &sizes);
+    call.expect_shape(out, &dims)?;
+    call.expect_shape(indices, &dims)?;
+    call.expect_cast(out, x.dtype)?;
+    let is_index = |dtype| matches!(dtype, DType::I32 | DType::I64);
+    call.expect_dtype(indices, is_index, "int32 or int64")?;
+    if out.is_empty() {
+        call.fill(out, ScalarNumber::Int(0));
+        call.fill(indices, ScalarNumber::Int(0));
+        return Ok(());
+    }
+    write_largest(call, x, &shares(x, &sizes)?, out, Some(indices))
+}
+
+/// Stores the largest element of each window, which is NaN if one is, and its place among the
+/// elements of the axes with windows: the first one's, of NaN the last one's.
+fn write_largest(
+    call: &mut OperatorCall<'_>,
+    x: &TensorArgument,
+    axes: &[Members],
+    out: &TensorArgument,
+    indices: Option<&TensorArgument>,
+) -> Composed {
+    let spread = spread(call, x, axes)?;
+    let lowest = call.constant(f64::NEG_INFINITY, DType::F32)?;
+    let (zero, one) = (
+        call.constant(0.0, DType::F32)?,
+        call.constant(1.0, DType::F32)?,
+    );
+    let members = [&spread.is_member, &spread.value, &lowest];
+    let value = call.node("Where", &members, DType::F32);
+    let last = ("axis", OperatorAttribute::Int(-1));
+    let last_one = ("select_last_index", OperatorAttribute::Int(1));
+    let is_nan = call.is_nan(&value);
+    // Comparisons with NaN differ between engines, so that it is looked for apart.
+    let numbers = call.node("Where", &[&is_nan, &lowest, &value], DType::F32);
+    let largest = call.node_with("ArgMax", &[&numbers], vec![last.clone()], DType::I64);
+    let marks = call.node("Where", &[&is_nan, &one, &zero], DType::F32);
+    let marked = vec![last.clone(), last_one];
+    let marked = call.node_with("ArgMax", &[&marks], marked, DType::I64);
+    let along = vec![last.clone()];
+    let mark = call.node_with("GatherElements", &[&marks, &marked], along, DType::F32);
+    let has_nan = call.node("Greater", &[&mark, &zero], DType::Bool);
+    // PyTorch goes on after NaN and takes each later one, so that the last one's place stays.
+    let chosen = call.node("Where", &[&has_nan, &marked, &largest], DType::I64);
+    let along = vec![last.clone()];
+    let maxima = call.node_with("GatherElements", &[&value, &chosen], along, DType::F32);
+    let maxima = call.reshaped(&maxima, &spread.dims)?;
+    call.write(out, &maxima, x.dtype);
+    if let Some(indices) = indices {
+        let mut whole = spread.dims.clone();
+        whole.push(spread.n_together);
+        let whole = call.constant_dims(&whole)?;
+        let places = call.node("Expand", &[&spread.places, &whole], DType::I64);
+        let along = vec![last];
+        let places = call.node_with("GatherElements", &[&places, &chosen], along, DType::I64);
+        let places = call.reshaped(&places, &spread.dims)?;
+        call.write(indices, &places, DType::I64);
+    }
+    Ok(())
+}
+
+fn shares(x: &TensorArgument, sizes: &[usize]) -> Composed<Vec<Members>> {
+    let first = x.n_axes() - sizes.len();
+    let axes = x.dims()[first..].iter().zip(sizes);
+    // Windows are an element longer than an equal share at most, on both sides.
+    let extents = axes
+        .clone()
+        .flat_map(|(&extent, &size)| [size, extent / size.max(1) + 2]);
+    expect_room(x.dims()[..first].iter().copied().chain(extents))?;
+    Ok(axes
+        .map(|(&extent, &size)| Members::shares(extent, size))
+        .collect())
+}
+
+fn adaptive_average_2d(call: &mut OperatorCall<'_>) -> Composed {
+    adaptive_average(call, 2)
+}
+
+fn adaptive_average_3d(call: &mut OperatorCall<'_>) -> Composed {
+    adaptive_average(call, 3)
+}
+
+fn adaptive_maximum_2d(call: &mut OperatorCall<'_>) -> Composed {
+    adaptive_maximum(call, 2)
+}
+
+fn adaptive_maximum_3d(call: &mut OperatorCall<'_>) -> Composed {
+    adaptive_maximum(call, 3)
+}
+
+fn global(call: &mut OperatorCall<'_>, op: &'static str) -> Composed {
+    let (x, out) = (call.tensor("self")?, call.tensor("out")?);
+    call.expect_dtype(x, is_small_float, SMALL_FLOATS)?;
+    if x.n_axes() < 3 || x.dims()[2..].contains(&0) {
+        let text = format!(
+            "`self` has the shape {:?}; expected axes behind channels",
+            x.dims()
+        );
+        return Err(Refusal::invalid(text));
+    }
+    let mut dims = x.dims().to_vec();
+    dims[2..].fill(1);
+    call.expect_shape(out, &dims)?;
+    call.expect_cast(out, x.dtype)?;
+    if out.is_empty() {
+        call.fill(out, ScalarNumber::Int(0));
+        return Ok(());
+    }
+    // Means are taken in double precision, and rounded once.
+    let value = call.read(x, DType::F64)?;
+    let axes = (2..x.n_axes())
+        .map(|axis| axis.cast_signed() as i64)
+        .collect();
+    let attributes = vec![
+        ("axes", OperatorAttribute::Ints(axes)),
+        ("keepdims", OperatorAttribute::Int(1)),
+    ];
+    let mut result = call.node_with(op, &[&value], attributes.clone(), DType::F64);
+    if op == "ReduceMax" {
+        // Engines may lose NaN, of which a sum is NaN as well.
+        let zero = call.constant(0.0, DType::F64)?;
+        let one = call.constant(1.0, DType::F64)?;
+        let is_nan = call.is_nan(&value);
+        let marks = call.node("Where", &[&is_nan, &one, &zero], DType::F64);
+        let mark = call.node_with(op, &[&marks], attributes.clone(), DType::F64);
+        let has_nan = call.node("Greater", &[&mark, &zero], DType::Bool);
+        let lowest = call.constant(f64::NEG_INFINITY, DType::F64)?;
+        let numbers = call.node("Where", &[&is_nan, &lowest, &value], DType::F64);
+        let largest = call.node_with(op, &[&numbers], attributes, DType::F64);
+        let nan = call.constant(f64::NAN, DType::F64)?;
+        result = call.node("Where", &[&has_nan, &nan, &largest], DType::F64);
+    }
+    call.write(out, &result, x.dtype);
+    Ok(())
+}
+
+fn global_average(call: &mut OperatorCall<'_>) -> Composed {
+    global(call, "ReduceMean")
+}
+
+fn global_maximum(call: &mut OperatorCall<'_>) -> Composed {
+    global(call, "ReduceMax")
+}
