@@ -11,7 +11,7 @@ extern "C" {
 
 /* aclnnNLLLoss of the logarithm of softmax, which logProbOut gets; reductionOptional is mean, sum or none */
 ACL_FUNC_VISIBILITY aclnnStatus aclnnCrossEntropyLossGetWorkspaceSize(const aclTensor *input,
-        const aclTensor *target, const aclTensor *weightOptional, char *reductionOptional,
+        const aclTensor *target, const aclTensor *weightOptional, const char *reductionOptional,
         int64_t ignoreIndex, double labelSmoothing, double lseSquareScaleForZloss, bool returnZloss,
         aclTensor *lossOut, aclTensor *logProbOut, aclTensor *zlossOut, aclTensor *lseForZlossOut,
         uint64_t *workspaceSize, aclOpExecutor **executor);

@@ -14,8 +14,8 @@ ACL_FUNC_VISIBILITY aclnnStatus aclnnFlashAttentionScoreGetWorkspaceSize(const a
         const aclTensor *key, const aclTensor *value, const aclTensor *realShiftOptional,
         const aclTensor *dropMaskOptional, const aclTensor *paddingMaskOptional,
         const aclTensor *attenMaskOptional, const aclIntArray *prefixOptional, double scaleValue,
-        double keepProb, int64_t preTokens, int64_t nextTokens, int64_t headNum, char *inputLayout,
-        int64_t innerPrecise, int64_t sparseMode, aclTensor *softmaxMaxOut,
+        double keepProb, int64_t preTokens, int64_t nextTokens, int64_t headNum,
+        const char *inputLayout, int64_t innerPrecise, int64_t sparseMode, aclTensor *softmaxMaxOut,
         aclTensor *softmaxSumOut, aclTensor *softmaxOutOut, aclTensor *attentionOutOut,
         uint64_t *workspaceSize, aclOpExecutor **executor);
 ACL_FUNC_VISIBILITY aclnnStatus aclnnFlashAttentionScore(void *workspace, uint64_t workspaceSize,
@@ -28,7 +28,7 @@ ACL_FUNC_VISIBILITY aclnnStatus aclnnFlashAttentionScoreV2GetWorkspaceSize(const
         const aclTensor *attenMaskOptional, const aclIntArray *prefixOptional,
         const aclIntArray *qStartIdxOptional, const aclIntArray *kvStartIdxOptional,
         double scaleValue, double keepProb, int64_t preTokens, int64_t nextTokens, int64_t headNum,
-        char *inputLayout, int64_t innerPrecise, int64_t sparseMode, int64_t pseType,
+        const char *inputLayout, int64_t innerPrecise, int64_t sparseMode, int64_t pseType,
         aclTensor *softmaxMaxOut, aclTensor *softmaxSumOut, aclTensor *softmaxOutOut,
         aclTensor *attentionOutOut, uint64_t *workspaceSize, aclOpExecutor **executor);
 ACL_FUNC_VISIBILITY aclnnStatus aclnnFlashAttentionScoreV2(void *workspace, uint64_t workspaceSize,

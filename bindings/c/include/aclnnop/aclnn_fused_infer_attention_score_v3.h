@@ -25,7 +25,7 @@ ACL_FUNC_VISIBILITY aclnnStatus aclnnFusedInferAttentionScoreV3GetWorkspaceSize(
         const aclIntArray *actualSharedPrefixLenOptional, const aclTensor *queryRopeOptional,
         const aclTensor *keyRopeOptional, const aclTensor *keyRopeAntiquantScaleOptional,
         int64_t numHeads, double scaleValue, int64_t preTokens, int64_t nextTokens,
-        char *inputLayout, int64_t numKeyValueHeads, int64_t sparseMode, int64_t innerPrecise,
+        const char *inputLayout, int64_t numKeyValueHeads, int64_t sparseMode, int64_t innerPrecise,
         int64_t blockSize, int64_t antiquantMode, bool softmaxLseFlag, int64_t keyAntiquantMode,
         int64_t valueAntiquantMode, aclTensor *attentionOut, aclTensor *softmaxLse,
         uint64_t *workspaceSize, aclOpExecutor **executor);

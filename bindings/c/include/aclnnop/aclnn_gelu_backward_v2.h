@@ -11,8 +11,8 @@ extern "C" {
 
 /* gradOutput * the slope of gelu at self; approximate is none or tanh */
 ACL_FUNC_VISIBILITY aclnnStatus aclnnGeluBackwardV2GetWorkspaceSize(const aclTensor *gradOutput,
-        const aclTensor *self, char *approximate, aclTensor *gradInput, uint64_t *workspaceSize,
-        aclOpExecutor **executor);
+        const aclTensor *self, const char *approximate, aclTensor *gradInput,
+        uint64_t *workspaceSize, aclOpExecutor **executor);
 ACL_FUNC_VISIBILITY aclnnStatus aclnnGeluBackwardV2(void *workspace, uint64_t workspaceSize,
         aclOpExecutor *executor, aclrtStream stream);
 

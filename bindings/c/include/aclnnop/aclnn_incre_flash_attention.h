@@ -13,8 +13,8 @@ extern "C" {
 ACL_FUNC_VISIBILITY aclnnStatus aclnnIncreFlashAttentionGetWorkspaceSize(const aclTensor *query,
         const aclTensorList *key, const aclTensorList *value, const aclTensor *pseShift,
         const aclTensor *attenMask, const aclIntArray *actualSeqLengths, int64_t numHeads,
-        double scaleValue, char *inputLayout, int64_t numKeyValueHeads, aclTensor *attentionOut,
-        uint64_t *workspaceSize, aclOpExecutor **executor);
+        double scaleValue, const char *inputLayout, int64_t numKeyValueHeads,
+        aclTensor *attentionOut, uint64_t *workspaceSize, aclOpExecutor **executor);
 ACL_FUNC_VISIBILITY aclnnStatus aclnnIncreFlashAttention(void *workspace, uint64_t workspaceSize,
         aclOpExecutor *executor, aclrtStream stream);
 

@@ -17,7 +17,7 @@ ACL_FUNC_VISIBILITY aclnnStatus aclnnIncreFlashAttentionV4GetWorkspaceSize(const
         const aclTensor *dequantScale2, const aclTensor *quantScale2, const aclTensor *quantOffset2,
         const aclTensor *antiquantScale, const aclTensor *antiquantOffset,
         const aclTensor *blocktable, const aclTensor *kvPaddingSize, int64_t numHeads,
-        double scaleValue, char *inputLayout, int64_t numKeyValueHeads, int64_t blockSize,
+        double scaleValue, const char *inputLayout, int64_t numKeyValueHeads, int64_t blockSize,
         int64_t innerPrecise, aclTensor *attentionOut, uint64_t *workspaceSize,
         aclOpExecutor **executor);
 ACL_FUNC_VISIBILITY aclnnStatus aclnnIncreFlashAttentionV4(void *workspace, uint64_t workspaceSize,

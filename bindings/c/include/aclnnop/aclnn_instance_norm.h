@@ -11,8 +11,9 @@ extern "C" {
 
 /* (x - mean) / the root of variance + eps, times gamma, plus beta, for each sample and channel */
 ACL_FUNC_VISIBILITY aclnnStatus aclnnInstanceNormGetWorkspaceSize(const aclTensor *x,
-        const aclTensor *gamma, const aclTensor *beta, char *dataFormat, double eps, aclTensor *y,
-        aclTensor *mean, aclTensor *variance, uint64_t *workspaceSize, aclOpExecutor **executor);
+        const aclTensor *gamma, const aclTensor *beta, const char *dataFormat, double eps,
+        aclTensor *y, aclTensor *mean, aclTensor *variance, uint64_t *workspaceSize,
+        aclOpExecutor **executor);
 ACL_FUNC_VISIBILITY aclnnStatus aclnnInstanceNorm(void *workspace, uint64_t workspaceSize,
         aclOpExecutor *executor, aclrtStream stream);
 

@@ -13,7 +13,7 @@ extern "C" {
 ACL_FUNC_VISIBILITY aclnnStatus aclnnPromptFlashAttentionGetWorkspaceSize(const aclTensor *query,
         const aclTensor *key, const aclTensor *value, const aclTensor *pseShift,
         const aclTensor *attenMask, const aclIntArray *actualSeqLengths, int64_t numHeads,
-        double scaleValue, int64_t preTokens, int64_t nextTokens, char *inputLayout,
+        double scaleValue, int64_t preTokens, int64_t nextTokens, const char *inputLayout,
         int64_t numKeyValueHeads, aclTensor *attentionOut, uint64_t *workspaceSize,
         aclOpExecutor **executor);
 ACL_FUNC_VISIBILITY aclnnStatus aclnnPromptFlashAttention(void *workspace, uint64_t workspaceSize,

@@ -16,7 +16,7 @@ ACL_FUNC_VISIBILITY aclnnStatus aclnnPromptFlashAttentionV3GetWorkspaceSize(cons
         const aclIntArray *actualSeqLengthsKv, const aclTensor *deqScale1,
         const aclTensor *quantScale1, const aclTensor *deqScale2, const aclTensor *quantScale2,
         const aclTensor *quantOffset2, int64_t numHeads, double scaleValue, int64_t preTokens,
-        int64_t nextTokens, char *inputLayout, int64_t numKeyValueHeads, int64_t sparseMode,
+        int64_t nextTokens, const char *inputLayout, int64_t numKeyValueHeads, int64_t sparseMode,
         int64_t innerPrecise, aclTensor *attentionOut, uint64_t *workspaceSize,
         aclOpExecutor **executor);
 ACL_FUNC_VISIBILITY aclnnStatus aclnnPromptFlashAttentionV3(void *workspace, uint64_t workspaceSize,
