@@ -304,8 +304,7 @@ mod with_an_engine {
         let dump = r#""dump_list":[],"dump_op_switch":"off""#;
         let (config, dir) = config(&program, "described", dump);
         let described = dir.join("operators");
-        let described_text = described.display().to_string();
-        assert_eq!(program.run(&[&config, &described_text]).stdout, ADDED);
+        assert_eq!(program.run(&[&config, &described]).stdout, ADDED);
         let mut types = Vec::new();
         for entry in std::fs::read_dir(&described).expect("the directory that the program named") {
             let text = std::fs::read_to_string(entry.expect("an entry").path());

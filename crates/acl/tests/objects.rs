@@ -45,7 +45,13 @@ fn memory_is_checked_against_its_allocation() {
     assert_eq!(process.memcpy(a, 17, b, 17, 0), refused);
     assert_eq!(process.memcpy(b, 8, a, 8, 8), refused);
     assert_eq!(process.memcpy(b, usize::MAX, a, usize::MAX, 0), refused);
-    assert_eq!(process.memset(a + 8, 16, 0, 9), refused);
+    // Device memory is as long as the documents promise: a multiple of 32, and 32 more.
+    assert_eq!(process.memset(a + 8, 64, 0, 56), Ok(()));
+    assert_eq!(process.memset(a + 8, 64, 0, 57), refused);
+    let c = process.malloc_aligned(16, 0).unwrap();
+    assert_eq!(process.memset(c, 64, 0, 32), Ok(()));
+    assert_eq!(process.memset(c, 64, 0, 33), refused);
+    assert_eq!(process.malloc(0, 0), Err(status::INVALID_PARAM));
     assert_eq!(process.memset(a, 1, 0, 2), refused);
     assert_eq!(process.memcpy(0, 8, a, 8, 0), Err(status::INVALID_PARAM));
     assert_eq!(process.memcpy(b, 8, 0, 8, 0), Err(status::INVALID_PARAM));
