@@ -16,7 +16,7 @@ PATH_OR_NONE = PATH | {"none"}
 TEXT_OR_NONE = {"none", "text", "zero"}
 COUNT = {"none", "whole"}
 BOOL = {"bool"}
-NUMBER = {"none", "whole", "float"}
+NUMBER = {"none", "whole", "float", "huge"}
 TEXTS = {"texts"}
 WHOLES = {"wholes"}
 # The kinds of values that an option may have, whatever becomes of them.
