@@ -174,7 +174,9 @@ def test_mistakes_are_told(package: Tool, on: tuple[str, str], golden: Path, tmp
 
 def started(tool: Tool, *arguments: object) -> subprocess.Popen[bytes]:
     words = [*tool.words, *map(str, arguments)]
-    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    # Tests that a shell runs in the background ignore Ctrl-C, and so would the child.
+    heard = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
+    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **heard)
 
 
 def parts_in(folder: Path) -> list[Path]:
