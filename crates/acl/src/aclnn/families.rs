@@ -3,7 +3,10 @@
 
 mod activation;
 mod activation_backward;
+mod adaptive_pooling;
 mod attention;
+mod attention_inference;
+mod batch_normalisation;
 mod comparison;
 mod compound;
 mod convolution;
@@ -12,6 +15,7 @@ mod diagonals;
 mod elementwise;
 mod entries;
 mod gates;
+mod group_normalisation;
 mod index_lists;
 mod indexing;
 mod joining;
@@ -24,11 +28,13 @@ mod padding;
 mod pooling;
 mod reduction;
 mod resizing;
+mod rotary;
 mod running;
 mod scattering;
 mod searching;
 mod selecting;
 mod slices;
+mod softmax;
 mod sorting;
 mod unary;
 mod uniqueness;
@@ -64,10 +70,16 @@ pub static FAMILIES: &[OperatorFamily] = &[
     activation::FAMILY,
     matmul::FAMILY,
     normalisation::FAMILY,
+    group_normalisation::FAMILY,
+    batch_normalisation::FAMILY,
     loss::FAMILY,
+    softmax::FAMILY,
     convolution::FAMILY,
     pooling::FAMILY,
+    adaptive_pooling::FAMILY,
     attention::FAMILY,
+    attention_inference::FAMILY,
+    rotary::FAMILY,
     activation_backward::FAMILY,
 ];
 
@@ -101,10 +113,16 @@ macro_rules! aclnn_operators {
         $crate::aclnn_activation!($rows);
         $crate::aclnn_matmul!($rows);
         $crate::aclnn_normalisation!($rows);
+        $crate::aclnn_group_normalisation!($rows);
+        $crate::aclnn_batch_normalisation!($rows);
         $crate::aclnn_loss!($rows);
+        $crate::aclnn_softmax!($rows);
         $crate::aclnn_convolution!($rows);
         $crate::aclnn_pooling!($rows);
+        $crate::aclnn_adaptive_pooling!($rows);
         $crate::aclnn_attention!($rows);
+        $crate::aclnn_attention_inference!($rows);
+        $crate::aclnn_rotary!($rows);
         $crate::aclnn_activation_backward!($rows);
     };
 }

@@ -1,4 +1,4 @@
-//! Attention and rotary positions.
+//! Attention in training, and what every attention shares.
 
 use opscope_engine::single_operator::OperatorAttribute;
 use opscope_tensor::{DType, Shape, Tensor};
@@ -11,44 +11,30 @@ use crate::aclnn::parameter::TensorArgument;
 use crate::aclnn::row::operator_rows;
 use crate::aclnn::shape::broadcast;
 
-/// Calls a macro with the rows of attention and rotary positions.
+/// Calls a macro with the rows of attention.
 #[macro_export]
 macro_rules! aclnn_attention {
     ($rows:ident) => {
-        $rows! { "attention and rotary positions";
+        $rows! { "attention";
             aclnnFlashAttentionScore = FlashAttentionScore("aclnn_flash_attention_score.h", "softmax(scaleValue * (query @ key^T + realShiftOptional)) @ value, without what attenMaskOptional masks; sparse modes 0 to 3, without dropout") by attention_in_training
                 (query: Tensor, key: Tensor, value: Tensor, realShiftOptional: OptionalTensor, dropMaskOptional: OptionalTensor, paddingMaskOptional: OptionalTensor, attenMaskOptional: OptionalTensor, prefixOptional: OptionalIntArray, scaleValue: Double, keepProb: Double, preTokens: Int, nextTokens: Int, headNum: Int, inputLayout: Text, innerPrecise: Int, sparseMode: Int, softmaxMaxOut: OptionalOut, softmaxSumOut: OptionalOut, softmaxOutOut: OptionalOut, attentionOutOut: Out);
             aclnnFlashAttentionScoreV2 = FlashAttentionScore("aclnn_flash_attention_score.h", "as aclnnFlashAttentionScore; with pseType 0 realShiftOptional is added after the scale, with 1 before it") by attention_in_training
                 (query: Tensor, key: Tensor, value: Tensor, realShiftOptional: OptionalTensor, dropMaskOptional: OptionalTensor, paddingMaskOptional: OptionalTensor, attenMaskOptional: OptionalTensor, prefixOptional: OptionalIntArray, qStartIdxOptional: OptionalIntArray, kvStartIdxOptional: OptionalIntArray, scaleValue: Double, keepProb: Double, preTokens: Int, nextTokens: Int, headNum: Int, inputLayout: Text, innerPrecise: Int, sparseMode: Int, pseType: Int, softmaxMaxOut: OptionalOut, softmaxSumOut: OptionalOut, softmaxOutOut: OptionalOut, attentionOutOut: Out);
-            aclnnPromptFlashAttention = PromptFlashAttention("aclnn_prompt_flash_attention.h", "softmax(scaleValue * query @ key^T) @ value, without what attenMask masks") by attention_in_inference
-                (query: Tensor, key: Tensor, value: Tensor, pseShift: OptionalTensor, attenMask: OptionalTensor, actualSeqLengths: OptionalIntArray, numHeads: Int, scaleValue: Double, preTokens: Int, nextTokens: Int, inputLayout: Text, numKeyValueHeads: Int, attentionOut: Out);
-            aclnnPromptFlashAttentionV3 = PromptFlashAttention("aclnn_prompt_flash_attention_v3.h", "as aclnnPromptFlashAttention, of the first actualSeqLengthsKv tokens of key and value; sparse modes 0 to 3, not quantised") by attention_in_inference
-                (query: Tensor, key: Tensor, value: Tensor, pseShift: OptionalTensor, attenMask: OptionalTensor, actualSeqLengths: OptionalIntArray, actualSeqLengthsKv: OptionalIntArray, deqScale1: OptionalTensor, quantScale1: OptionalTensor, deqScale2: OptionalTensor, quantScale2: OptionalTensor, quantOffset2: OptionalTensor, numHeads: Int, scaleValue: Double, preTokens: Int, nextTokens: Int, inputLayout: Text, numKeyValueHeads: Int, sparseMode: Int, innerPrecise: Int, attentionOut: Out);
-            aclnnIncreFlashAttention = IncreFlashAttention("aclnn_incre_flash_attention.h", "softmax(scaleValue * query @ key^T) @ value for one token of each sample, of the first actualSeqLengths tokens of key and value") by attention_of_token
-                (query: Tensor, key: TensorList, value: TensorList, pseShift: OptionalTensor, attenMask: OptionalTensor, actualSeqLengths: OptionalIntArray, numHeads: Int, scaleValue: Double, inputLayout: Text, numKeyValueHeads: Int, attentionOut: Out);
-            aclnnIncreFlashAttentionV4 = IncreFlashAttention("aclnn_incre_flash_attention_v4.h", "as aclnnIncreFlashAttention, neither quantised nor in blocks") by attention_of_token
-                (query: Tensor, key: TensorList, value: TensorList, pseShift: OptionalTensor, attenMask: OptionalTensor, actualSeqLengths: OptionalIntArray, dequantScale1: OptionalTensor, quantScale1: OptionalTensor, dequantScale2: OptionalTensor, quantScale2: OptionalTensor, quantOffset2: OptionalTensor, antiquantScale: OptionalTensor, antiquantOffset: OptionalTensor, blocktable: OptionalTensor, kvPaddingSize: OptionalTensor, numHeads: Int, scaleValue: Double, inputLayout: Text, numKeyValueHeads: Int, blockSize: Int, innerPrecise: Int, attentionOut: Out);
-            aclnnFusedInferAttentionScoreV3 = FusedInferAttentionScore("aclnn_fused_infer_attention_score_v3.h", "softmax(scaleValue * query @ key^T) @ value, without what attenMaskOptional masks, of the first actualSeqLengthsKvOptional tokens of key and value; sparse modes 0 to 3, neither quantised nor in blocks") by attention_in_inference
-                (query: Tensor, key: TensorList, value: TensorList, pseShiftOptional: OptionalTensor, attenMaskOptional: OptionalTensor, actualSeqLengthsOptional: OptionalIntArray, actualSeqLengthsKvOptional: OptionalIntArray, deqScale1Optional: OptionalTensor, quantScale1Optional: OptionalTensor, deqScale2Optional: OptionalTensor, quantScale2Optional: OptionalTensor, quantOffset2Optional: OptionalTensor, antiquantScaleOptional: OptionalTensor, antiquantOffsetOptional: OptionalTensor, blockTableOptional: OptionalTensor, queryPaddingSizeOptional: OptionalTensor, kvPaddingSizeOptional: OptionalTensor, keyAntiquantScaleOptional: OptionalTensor, keyAntiquantOffsetOptional: OptionalTensor, valueAntiquantScaleOptional: OptionalTensor, valueAntiquantOffsetOptional: OptionalTensor, keySharedPrefixOptional: OptionalTensor, valueSharedPrefixOptional: OptionalTensor, actualSharedPrefixLenOptional: OptionalIntArray, queryRopeOptional: OptionalTensor, keyRopeOptional: OptionalTensor, keyRopeAntiquantScaleOptional: OptionalTensor, numHeads: Int, scaleValue: Double, preTokens: Int, nextTokens: Int, inputLayout: Text, numKeyValueHeads: Int, sparseMode: Int, innerPrecise: Int, blockSize: Int, antiquantMode: Int, softmaxLseFlag: Flag, keyAntiquantMode: Int, valueAntiquantMode: Int, attentionOut: Out, softmaxLse: OptionalOut);
             aclnnScaledMaskedSoftmax = ScaledMaskedSoftmaxV2("aclnn_scaled_masked_softmax.h", "softmax(scale * x) along the last axis, with -10000 where mask is true") by scaled_masked_softmax
                 (x: Tensor, mask: Tensor, scale: Double, fixedTriuMask: Flag, y: Out);
-            aclnnApplyRotaryPosEmb = ApplyRotaryPosEmb("aclnn_apply_rotary_pos_emb.h", "x * cos + the halves of x, exchanged and the first negated, * sin, for query and key") by rotate_query_and_key
-                (queryRef: Inplace, keyRef: Inplace, cos: Tensor, sin: Tensor, layout: Int);
-            aclnnRotaryPositionEmbedding = RotaryPositionEmbedding("aclnn_rotary_position_embedding.h", "x * cos + x rotated * sin; mode 0 exchanges halves, 1 neighbours, 2 quarters, and 3 halves after the even places were moved in front") by rotate
-                (x: Tensor, cos: Tensor, sin: Tensor, mode: Int, out: Out);
         }
     };
 }
 aclnn_attention!(operator_rows);
 
-fn turned(call: &mut OperatorCall<'_>, x: &Value, order: [i64; 4]) -> Value {
+pub(super) fn turned(call: &mut OperatorCall<'_>, x: &Value, order: [i64; 4]) -> Value {
     let order = vec![("perm", OperatorAttribute::Ints(order.to_vec()))];
     call.node_with("Transpose", &[x], order, x.dtype)
 }
 
 /// The order of the axes of query, key and value: batch, tokens, heads and elements of a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum AxisOrder {
+pub(super) enum AxisOrder {
     /// Heads and their elements are one axis.
     Bsh,
     /// As [`AxisOrder::Bsh`], with the tokens in front.
@@ -58,7 +44,7 @@ enum AxisOrder {
 }
 
 impl AxisOrder {
-    fn new(call: &OperatorCall<'_>, known: &[AxisOrder]) -> Composed<AxisOrder> {
+    pub(super) fn new(call: &OperatorCall<'_>, known: &[AxisOrder]) -> Composed<AxisOrder> {
         let text = call.text("inputLayout")?;
         let found = match text.as_ref() {
             "BSH" | "" => Some(AxisOrder::Bsh),
@@ -75,7 +61,7 @@ impl AxisOrder {
         })
     }
 
-    fn sizes(self, x: &TensorArgument, heads: Option<usize>) -> Option<Sizes> {
+    pub(super) fn sizes(self, x: &TensorArgument, heads: Option<usize>) -> Option<Sizes> {
         let (batch, tokens, heads, width) = match (self, x.dims()) {
             // The number of heads is the program's, as the shape does not tell it.
             (AxisOrder::Bsh, &[b, s, h]) | (AxisOrder::Sbh, &[s, b, h]) => {
@@ -94,7 +80,7 @@ impl AxisOrder {
     }
 
     /// The shape of a tensor in this order.
-    fn dims(self, sizes: &Sizes) -> Vec<usize> {
+    pub(super) fn dims(self, sizes: &Sizes) -> Vec<usize> {
         let Sizes {
             batch,
             tokens,
@@ -110,7 +96,7 @@ impl AxisOrder {
     }
 
     /// The axes that batch, heads, tokens and elements have, once heads are an axis.
-    fn order(self) -> [i64; 4] {
+    pub(super) fn order(self) -> [i64; 4] {
         match self {
             AxisOrder::Bsh | AxisOrder::Bsnd => [0, 2, 1, 3],
             AxisOrder::Sbh => [1, 2, 0, 3],
@@ -118,7 +104,7 @@ impl AxisOrder {
         }
     }
 
-    fn split_dims(self, sizes: &Sizes) -> Vec<usize> {
+    pub(super) fn split_dims(self, sizes: &Sizes) -> Vec<usize> {
         let Sizes {
             batch,
             tokens,
@@ -134,27 +120,27 @@ impl AxisOrder {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Sizes {
-    batch: usize,
-    tokens: usize,
-    heads: usize,
-    width: usize,
+pub(super) struct Sizes {
+    pub(super) batch: usize,
+    pub(super) tokens: usize,
+    pub(super) heads: usize,
+    pub(super) width: usize,
 }
 
 /// The operands of an attention.
-struct Operands<'a> {
-    query: &'a TensorArgument,
-    key: &'a TensorArgument,
-    value: &'a TensorArgument,
-    order: AxisOrder,
-    queries: Sizes,
-    keys: Sizes,
-    values: Sizes,
+pub(super) struct Operands<'a> {
+    pub(super) query: &'a TensorArgument,
+    pub(super) key: &'a TensorArgument,
+    pub(super) value: &'a TensorArgument,
+    pub(super) order: AxisOrder,
+    pub(super) queries: Sizes,
+    pub(super) keys: Sizes,
+    pub(super) values: Sizes,
 }
 
 impl<'a> Operands<'a> {
     /// `heads` and `key_heads` are numbers of heads; 0 or `None` where they follow from the shapes.
-    fn new(
+    pub(super) fn new(
         call: &OperatorCall<'_>,
         [query, key, value]: [&'a TensorArgument; 3],
         order: AxisOrder,
@@ -215,7 +201,7 @@ impl<'a> Operands<'a> {
         Ok(operands)
     }
 
-    fn result(&self) -> Sizes {
+    pub(super) fn result(&self) -> Sizes {
         Sizes {
             width: self.values.width,
             ..self.queries
@@ -223,14 +209,14 @@ impl<'a> Operands<'a> {
     }
 
     /// Whether there is memory for scores and repeated keys.
-    fn expect_room(&self) -> Composed {
+    pub(super) fn expect_room(&self) -> Composed {
         expect_room(self.score_dims())?;
         let [batch, heads, _, keys] = self.score_dims();
         expect_room([batch, heads, keys, self.keys.width.max(self.values.width)])
     }
 
     /// Batch, heads, tokens of the query and tokens of the key.
-    fn score_dims(&self) -> [usize; 4] {
+    pub(super) fn score_dims(&self) -> [usize; 4] {
         let Sizes {
             batch,
             tokens,
@@ -241,7 +227,7 @@ impl<'a> Operands<'a> {
     }
 
     /// A tensor with the axes batch, heads, tokens and elements; heads of keys are repeated.
-    fn heads_first(
+    pub(super) fn heads_first(
         &self,
         call: &mut OperatorCall<'_>,
         x: &TensorArgument,
@@ -262,21 +248,21 @@ impl<'a> Operands<'a> {
         call.reshaped(&value, &[batch, heads * n, tokens, width])
     }
 
-    fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.query.is_empty() || self.key.is_empty() || self.value.is_empty()
     }
 }
 
 /// The result of an attention, with the axes batch, heads, tokens and elements, and the maximum and
 /// the sum of each row of scores.
-struct Attended {
-    result: Value,
-    maximum: Value,
-    sum: Value,
+pub(super) struct Attended {
+    pub(super) result: Value,
+    pub(super) maximum: Value,
+    pub(super) sum: Value,
 }
 
 /// Rows of which everything is masked give 0.
-fn attend(
+pub(super) fn attend(
     call: &mut OperatorCall<'_>,
     operands: &Operands<'_>,
     shift: Option<&Value>,
@@ -332,7 +318,7 @@ fn attend(
 }
 
 /// Stores the result in the order of the axes of the query.
-fn write_attended(
+pub(super) fn write_attended(
     call: &mut OperatorCall<'_>,
     operands: &Operands<'_>,
     result: &Value,
@@ -350,7 +336,7 @@ fn write_attended(
     Ok(())
 }
 
-fn expect_result(
+pub(super) fn expect_result(
     call: &OperatorCall<'_>,
     operands: &Operands<'_>,
     out: &TensorArgument,
@@ -359,12 +345,12 @@ fn expect_result(
     call.expect_dtype(out, is_small_float, SMALL_FLOATS)
 }
 
-fn is_mask(dtype: DType) -> bool {
+pub(super) fn is_mask(dtype: DType) -> bool {
     matches!(dtype, DType::Bool | DType::U8 | DType::I8)
 }
 
 /// A mask of scores: elements other than 0 are left out. Of three axes the first is the batch.
-fn read_mask(
+pub(super) fn read_mask(
     call: &mut OperatorCall<'_>,
     mask: &TensorArgument,
     scores: &[usize],
@@ -379,7 +365,7 @@ fn read_mask(
     call.reshaped(&value, &dims)
 }
 
-fn expect_broadcast(
+pub(super) fn expect_broadcast(
     call: &OperatorCall<'_>,
     tensor: &TensorArgument,
     dims: &[usize],
@@ -408,7 +394,11 @@ fn made_mask(
     flag_value(call, flags.collect(), dims.to_vec())
 }
 
-fn flag_value(call: &mut OperatorCall<'_>, flags: Vec<u8>, dims: Vec<usize>) -> Composed<Value> {
+pub(super) fn flag_value(
+    call: &mut OperatorCall<'_>,
+    flags: Vec<u8>,
+    dims: Vec<usize>,
+) -> Composed<Value> {
     let shape = Shape::new(dims).ok();
     let tensor = shape.and_then(|shape| Tensor::from_vec(DType::Bool, shape, flags).ok());
     let tensor = tensor.ok_or_else(|| Refusal::invalid("the scores are too large"))?;
@@ -508,7 +498,7 @@ fn attention_in_training(call: &mut OperatorCall<'_>) -> Composed {
 const SMALL_MASK: usize = 2048;
 
 /// The masks of a sparse mode. Without a mask everything is seen.
-fn sparse_masks(
+pub(super) fn sparse_masks(
     call: &mut OperatorCall<'_>,
     name: &str,
     scores: &[usize; 4],
@@ -560,201 +550,6 @@ fn sparse_masks(
     }
 }
 
-/// Parameters of the functions for inference that have to be null: shifts, quantised types, blocks
-/// of keys, shared beginnings and rotations.
-const NOT_COMPUTED: &[&str] = &[
-    "pseShift",
-    "deqScale1",
-    "quantScale1",
-    "deqScale2",
-    "quantScale2",
-    "quantOffset2",
-    "dequantScale1",
-    "dequantScale2",
-    "antiquantScale",
-    "antiquantOffset",
-    "blocktable",
-    "blockTable",
-    "queryPaddingSize",
-    "kvPaddingSize",
-    "keyAntiquantScale",
-    "keyAntiquantOffset",
-    "valueAntiquantScale",
-    "valueAntiquantOffset",
-    "keySharedPrefix",
-    "valueSharedPrefix",
-    "queryRope",
-    "keyRope",
-    "keyRopeAntiquantScale",
-];
-
-fn expect_plain(call: &OperatorCall<'_>) -> Composed {
-    for name in NOT_COMPUTED {
-        let name = full_name(call, name);
-        if call.has(&name) && call.optional_tensor(&name)?.is_some() {
-            return Err(Refusal::invalid(format!(
-                "`{name}` is given, which is not computed; expected a null pointer"
-            )));
-        }
-    }
-    if call.has("softmaxLseFlag") && call.flag("softmaxLseFlag")? {
-        return Err(Refusal::invalid(
-            "`softmaxLse` is asked for, which is not computed",
-        ));
-    }
-    Ok(())
-}
-
-/// The name of a parameter, which ends in a word more in newer functions.
-fn full_name(call: &OperatorCall<'_>, name: &str) -> String {
-    let longer = format!("{name}Optional");
-    if call.has(&longer) {
-        longer
-    } else {
-        name.to_owned()
-    }
-}
-
-/// A tensor, or the only one of a list.
-fn single<'a>(call: &OperatorCall<'a>, name: &str) -> Composed<&'a TensorArgument> {
-    if let Ok(tensor) = call.tensor(name) {
-        return Ok(tensor);
-    }
-    let [tensor] = call.tensors(name)? else {
-        return Err(Refusal::invalid(format!(
-            "`{name}` is a list of several tensors; lists of one are computed"
-        )));
-    };
-    Ok(tensor)
-}
-
-/// The operands of a function for inference, whose output was checked.
-fn inferred<'a>(call: &OperatorCall<'a>) -> Composed<Operands<'a>> {
-    expect_plain(call)?;
-    let operands = [
-        call.tensor("query")?,
-        single(call, "key")?,
-        single(call, "value")?,
-    ];
-    let known = [AxisOrder::Bsh, AxisOrder::Bsnd, AxisOrder::Bnsd];
-    let order = AxisOrder::new(call, &known)?;
-    let (heads, key_heads) = (call.int("numHeads")?, call.int("numKeyValueHeads")?);
-    let operands = Operands::new(call, operands, order, heads, Some(key_heads))?;
-    expect_result(call, &operands, call.tensor("attentionOut")?)?;
-    Ok(operands)
-}
-
-fn attention_in_inference(call: &mut OperatorCall<'_>) -> Composed {
-    let out = call.tensor("attentionOut")?;
-    let operands = inferred(call)?;
-    let [_, _, tokens, keys] = operands.score_dims();
-    let name = full_name(call, "actualSeqLengths");
-    let lengths = call.optional_ints(&name)?.unwrap_or_default();
-    // What a device leaves in the rows behind a shorter length is not documented.
-    if lengths.iter().any(|&n| usize::try_from(n) != Ok(tokens)) {
-        return Err(Refusal::invalid(format!(
-            "`{name}` is {lengths:?}; shorter ones than {tokens} are not computed"
-        )));
-    }
-    if call.has("softmaxLse")
-        && let Some(unused) = call.optional_tensor("softmaxLse")?
-    {
-        call.fill(unused, ScalarNumber::Int(0));
-    }
-    if operands.is_empty() {
-        call.fill(out, ScalarNumber::Int(0));
-        return Ok(());
-    }
-    let scores = operands.score_dims();
-    let mask = full_name(call, "attenMask");
-    let mut masks = sparse_masks(call, &mask, &scores)?;
-    let name = full_name(call, "actualSeqLengthsKv");
-    if call.has(&name) {
-        let lengths = call.optional_ints(&name)?.unwrap_or_default();
-        let is_shorter = lengths.iter().any(|&n| usize::try_from(n) != Ok(keys));
-        // The diagonal of that mode ends at the last key of each sample.
-        if is_shorter && call.int("sparseMode")? == 3 {
-            return Err(Refusal::invalid(format!(
-                "`{name}` is {lengths:?}; ones other than {keys} are not computed in mode 3"
-            )));
-        }
-        masks.extend(length_mask(call, &name, lengths, &scores)?);
-    }
-    let attended = attend(call, &operands, None, &masks)?;
-    write_attended(call, &operands, &attended.result, out)
-}
-
-fn attention_of_token(call: &mut OperatorCall<'_>) -> Composed {
-    let out = call.tensor("attentionOut")?;
-    let operands = inferred(call)?;
-    if operands.queries.tokens != 1 {
-        let n = operands.queries.tokens;
-        let text = format!("`query` has {n} tokens; expected 1");
-        return Err(Refusal::invalid(text));
-    }
-    if operands.is_empty() {
-        call.fill(out, ScalarNumber::Int(0));
-        return Ok(());
-    }
-    let scores = operands.score_dims();
-    let mut masks = Vec::new();
-    if let Some(mask) = call
-        .optional_tensor("attenMask")?
-        .filter(|mask| !mask.is_empty())
-    {
-        masks.push(token_mask(call, mask, &scores)?);
-    }
-    if let Some(lengths) = call.optional_ints("actualSeqLengths")? {
-        masks.extend(length_mask(call, "actualSeqLengths", lengths, &scores)?);
-    }
-    let attended = attend(call, &operands, None, &masks)?;
-    write_attended(call, &operands, &attended.result, out)
-}
-
-/// As [`read_mask`], with samples and keys if there are two axes.
-fn token_mask(
-    call: &mut OperatorCall<'_>,
-    mask: &TensorArgument,
-    scores: &[usize; 4],
-) -> Composed<Value> {
-    let &[batch, keys] = mask.dims() else {
-        return read_mask(call, mask, scores);
-    };
-    call.expect_dtype(mask, is_mask, "bool, uint8 or int8")?;
-    let dims = [batch, 1, 1, keys];
-    expect_broadcast(call, mask, &dims, scores)?;
-    let value = call.read(mask, DType::Bool)?;
-    call.reshaped(&value, &dims)
-}
-
-/// Leaves out the keys behind a length for each sample, or one for all.
-fn length_mask(
-    call: &mut OperatorCall<'_>,
-    name: &str,
-    lengths: &[i64],
-    scores: &[usize; 4],
-) -> Composed<Option<Value>> {
-    // Made here and given for each run, as lengths grow with every token: the graph stays.
-    let [batch, _, _, keys] = *scores;
-    if lengths.is_empty() {
-        return Ok(None);
-    }
-    let list: Vec<usize> = lengths
-        .iter()
-        .filter_map(|&n| usize::try_from(n).ok())
-        .collect();
-    let is_known = list.len() == lengths.len() && list.iter().all(|&n| n <= keys);
-    if !is_known || (list.len() != 1 && list.len() != batch) {
-        return Err(Refusal::invalid(format!(
-            "`{name}` is {lengths:?}; expected 1 or {batch} lengths of 0 to {keys}"
-        )));
-    }
-    let flags = list
-        .iter()
-        .flat_map(|&n| (0..keys).map(move |key| u8::from(key >= n)));
-    flag_value(call, flags.collect(), vec![list.len(), 1, 1, keys]).map(Some)
-}
-
 /// Scores that are masked get this number, so that rows that are masked as a whole are uniform.
 const MASKED: f64 = -10_000.0;
 
@@ -786,109 +581,5 @@ fn scaled_masked_softmax(call: &mut OperatorCall<'_>) -> Composed {
     let last = vec![("axis", OperatorAttribute::Int(-1))];
     let result = call.node_with("Softmax", &[&scaled], last, DType::F32);
     call.write(out, &result, x.dtype);
-    Ok(())
-}
-
-/// The places of a rotated row: each element's own place first, then the one that takes part with
-/// the sine, and whether that one is negated.
-struct Rotation {
-    plain: Vec<usize>,
-    turned: Vec<usize>,
-    is_negated: Vec<bool>,
-}
-
-impl Rotation {
-    /// `None` if there is no such mode, or the width cannot be divided.
-    fn new(mode: i64, width: usize) -> Option<Rotation> {
-        let parts = if mode == 2 { 4 } else { 2 };
-        let step = width / parts;
-        if !width.is_multiple_of(parts) || width == 0 || !(0..=3).contains(&mode) {
-            return None;
-        }
-        // An element and its partner are `step` apart, or neighbours.
-        let pairs: Vec<(usize, usize, bool)> = (0..width)
-            .map(|at| match mode {
-                1 => (at, at ^ 1, at % 2 == 0),
-                3 if at < step => (2 * at, 2 * at + 1, true),
-                3 => (2 * (at - step) + 1, 2 * (at - step), false),
-                _ if (at / step).is_multiple_of(2) => (at, at + step, true),
-                _ => (at, at - step, false),
-            })
-            .collect();
-        Some(Rotation {
-            plain: pairs.iter().map(|pair| pair.0).collect(),
-            turned: pairs.iter().map(|pair| pair.1).collect(),
-            is_negated: pairs.iter().map(|pair| pair.2).collect(),
-        })
-    }
-}
-
-/// Stores `x · cos + rotated x · sin`.
-fn write_rotated(
-    call: &mut OperatorCall<'_>,
-    x: &TensorArgument,
-    [cos, sin]: [&TensorArgument; 2],
-    mode: i64,
-    out: &TensorArgument,
-) -> Composed {
-    for tensor in [x, cos, sin] {
-        call.expect_dtype(tensor, is_small_float, SMALL_FLOATS)?;
-    }
-    let &[_, _, _, width] = x.dims() else {
-        let (name, n) = (call.name(x), x.n_axes());
-        let text = format!("`{name}` has {n} axes; expected 4");
-        return Err(Refusal::invalid(text));
-    };
-    call.expect_shape(out, x.dims())?;
-    call.expect_cast(out, x.dtype)?;
-    call.expect_shape(sin, cos.dims())?;
-    expect_broadcast(call, cos, cos.dims(), x.dims())?;
-    let rotation = Rotation::new(mode, width).ok_or_else(|| {
-        Refusal::invalid(format!(
-            "rows of {width} elements cannot be rotated in mode {mode}; expected modes 0 to 3 and \
-             rows of an even number, of a multiple of 4 for mode 2"
-        ))
-    })?;
-    // Both are gathered, as in one mode the plain element moves as well.
-    let value = call.read(x, DType::F32)?;
-    let last = vec![("axis", OperatorAttribute::Int(-1))];
-    let places = call.constant_dims(&rotation.plain)?;
-    let plain = call.node_with("Gather", &[&value, &places], last.clone(), DType::F32);
-    let places = call.constant_dims(&rotation.turned)?;
-    let turned = call.node_with("Gather", &[&value, &places], last, DType::F32);
-    // Half of the partners are negated, which a factor for each place does for every mode.
-    let signs = rotation
-        .is_negated
-        .iter()
-        .map(|&is_negated| if is_negated { -1.0_f32 } else { 1.0 });
-    let bytes = signs.flat_map(f32::to_le_bytes).collect();
-    let shape = Shape::new(vec![width]).ok();
-    let signs = shape.and_then(|shape| Tensor::from_vec(DType::F32, shape, bytes).ok());
-    let signs = signs.ok_or_else(|| Refusal::invalid("a row is too long"))?;
-    let signs = call.tensor_value(signs);
-    let turned = call.node("Mul", &[&turned, &signs], DType::F32);
-    let (cos, sin) = (call.read(cos, DType::F32)?, call.read(sin, DType::F32)?);
-    let plain = call.node("Mul", &[&plain, &cos], DType::F32);
-    let turned = call.node("Mul", &[&turned, &sin], DType::F32);
-    let result = call.node("Add", &[&plain, &turned], DType::F32);
-    call.write(out, &result, x.dtype);
-    Ok(())
-}
-
-fn rotate(call: &mut OperatorCall<'_>) -> Composed {
-    let (x, out) = (call.tensor("x")?, call.tensor("out")?);
-    let (cos, sin) = (call.tensor("cos")?, call.tensor("sin")?);
-    write_rotated(call, x, [cos, sin], call.int("mode")?, out)
-}
-
-fn rotate_query_and_key(call: &mut OperatorCall<'_>) -> Composed {
-    let (query, key) = (call.tensor("queryRef")?, call.tensor("keyRef")?);
-    let (cos, sin) = (call.tensor("cos")?, call.tensor("sin")?);
-    if call.int("layout")? != 1 {
-        return Err(Refusal::invalid("`layout` is not 1; expected 1 (BSND)"));
-    }
-    for x in [query, key] {
-        write_rotated(call, x, [cos, sin], 0, x)?;
-    }
     Ok(())
 }

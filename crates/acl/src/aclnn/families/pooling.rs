@@ -1,4 +1,4 @@
-//! Pooling.
+//! Pools with windows of a given size.
 
 use opscope_engine::single_operator::OperatorAttribute;
 use opscope_tensor::{DType, Shape, Tensor};
@@ -24,18 +24,6 @@ macro_rules! aclnn_pooling {
                 (self_: Tensor, kernelSize: IntArray, strides: IntArray, paddings: IntArray, ceilMode: Flag, countIncludePad: Flag, divisorOverride: Int, cubeMathType: Int8, out: Out);
             aclnnAvgPool3d = AvgPool3D("aclnn_avgpool3d.h", "the mean of each window; the padding counts if countIncludePad is true; divisorOverride divides instead of the number unless it is 0") by average_pool_3d
                 (self_: Tensor, kernelSize: IntArray, stride: IntArray, padding: IntArray, ceilMode: Flag, countIncludePad: Flag, divisorOverride: Int, out: Out);
-            aclnnAdaptiveAvgPool2d = AdaptiveAvgPool2d("aclnn_adaptive_avg_pool2d.h", "the mean of each of outputSize windows") by adaptive_average_2d
-                (self_: Tensor, outputSize: IntArray, out: Out);
-            aclnnAdaptiveAvgPool3d = AdaptiveAvgPool3d("aclnn_adaptive_avg_pool3d.h", "the mean of each of outputSize windows") by adaptive_average_3d
-                (self_: Tensor, outputSize: IntArray, out: Out);
-            aclnnAdaptiveMaxPool2d = AdaptiveMaxPool2d("aclnn_adaptive_max_pool2d.h", "the maximum of each of outputSize windows, and its place in the plane") by adaptive_maximum_2d
-                (self_: Tensor, outputSize: IntArray, outputOut: Out, indicesOut: Out);
-            aclnnAdaptiveMaxPool3d = AdaptiveMaxPool3d("aclnn_adaptive_max_pool3d.h", "the maximum of each of outputSize windows, and its place in the volume") by adaptive_maximum_3d
-                (self_: Tensor, outputSize: IntArray, outputOut: Out, indicesOut: Out);
-            aclnnGlobalAveragePool = GlobalAveragePool("aclnn_global_average_pool.h", "the mean of each channel") by global_average
-                (self_: Tensor, out: Out);
-            aclnnGlobalMaxPool = GlobalMaxPool("aclnn_global_max_pool.h", "the maximum of each channel") by global_maximum
-                (self_: Tensor, out: Out);
         }
     };
 }
@@ -46,7 +34,7 @@ const MOST_AXES: usize = 3;
 
 /// Where windows lie along an axis.
 #[derive(Clone, Copy, Debug)]
-struct Windows {
+pub(super) struct Windows {
     extent: usize,
     kernel: usize,
     stride: usize,
@@ -121,7 +109,7 @@ impl Windows {
 }
 
 /// Numbers for `n` axes: one for all, one for each, or none, for which `other` stands.
-fn numbers(
+pub(super) fn numbers(
     call: &OperatorCall<'_>,
     name: &str,
     n: usize,
@@ -154,15 +142,15 @@ fn numbers(
 }
 
 /// A pool: the tensor, the axes at its end that have windows, and the shape of the result.
-struct Pool<'a> {
-    x: &'a TensorArgument,
-    windows: Vec<Windows>,
-    dims: Vec<usize>,
+pub(super) struct Pool<'a> {
+    pub(super) x: &'a TensorArgument,
+    pub(super) windows: Vec<Windows>,
+    pub(super) dims: Vec<usize>,
 }
 
 impl<'a> Pool<'a> {
     /// The last `n` axes of `self`, behind one or two others.
-    fn tensor(call: &OperatorCall<'a>, n: usize) -> Composed<&'a TensorArgument> {
+    pub(super) fn tensor(call: &OperatorCall<'a>, n: usize) -> Composed<&'a TensorArgument> {
         let x = call.tensor("self")?;
         call.expect_dtype(x, is_small_float, SMALL_FLOATS)?;
         if x.n_axes() != n + 1 && x.n_axes() != n + 2 {
@@ -183,7 +171,7 @@ impl<'a> Pool<'a> {
         Ok(x)
     }
 
-    fn new(
+    pub(super) fn new(
         call: &OperatorCall<'a>,
         n: usize,
         is_rounded_up: bool,
@@ -206,7 +194,7 @@ impl<'a> Pool<'a> {
     }
 
     /// With the usual parameters: a stride that is left out is that of the kernel.
-    fn usual(call: &OperatorCall<'a>, n: usize) -> Composed<Pool<'a>> {
+    pub(super) fn usual(call: &OperatorCall<'a>, n: usize) -> Composed<Pool<'a>> {
         let [stride, padding] = if call.has("strides") {
             ["strides", "paddings"]
         } else {
@@ -240,7 +228,7 @@ impl<'a> Pool<'a> {
     }
 
     /// The elements of all windows.
-    fn members(&self) -> Composed<Vec<Members>> {
+    pub(super) fn members(&self) -> Composed<Vec<Members>> {
         let extents = self.windows.iter().flat_map(|one| [one.n, one.kernel]);
         let first = self.dims.len() - self.windows.len();
         // Kernel and padding are numbers of a program, which no tensor's size bounds.
@@ -249,7 +237,7 @@ impl<'a> Pool<'a> {
     }
 
     /// Stores the maxima, and their places among the elements of the axes with windows.
-    fn write_maxima(
+    pub(super) fn write_maxima(
         &self,
         call: &mut OperatorCall<'_>,
         out: &TensorArgument,
@@ -387,20 +375,20 @@ fn floats(call: &mut OperatorCall<'_>, numbers: &[f32], dims: Vec<usize>) -> Com
 }
 
 /// The elements of the windows along an axis, as many for each window.
-struct Members {
-    extent: usize,
-    n: usize,
+pub(super) struct Members {
+    pub(super) extent: usize,
+    pub(super) n: usize,
     /// How many each window has; shorter ones are filled up.
-    longest: usize,
+    pub(super) longest: usize,
     /// For each window where its elements are.
-    places: Vec<usize>,
+    pub(super) places: Vec<usize>,
     /// Whether these are elements of the window, or fill it up.
-    are_members: Vec<bool>,
+    pub(super) are_members: Vec<bool>,
 }
 
 impl Members {
     /// As many windows as asked for, which cover an axis and may overlap.
-    fn shares(extent: usize, n: usize) -> Members {
+    pub(super) fn shares(extent: usize, n: usize) -> Members {
         let bounds = |window: usize| (window * extent / n, ((window + 1) * extent).div_ceil(n));
         let bounds: Vec<(usize, usize)> = (0..n).map(bounds).collect();
         let longest = bounds
@@ -434,7 +422,7 @@ struct Spread {
 }
 
 /// Numbers of some axes, combined: all pairs, with the first axis outermost.
-fn combined<T: Copy>(
+pub(super) fn combined<T: Copy>(
     axes: &[&[T]],
     shares: &[Members],
     first: T,
@@ -518,54 +506,16 @@ fn spread(call: &mut OperatorCall<'_>, x: &TensorArgument, axes: &[Members]) -> 
     })
 }
 
-/// Checks an adaptive pool and gives its tensor and its numbers of windows.
-fn adaptive<'a>(call: &OperatorCall<'a>, n: usize) -> Composed<(&'a TensorArgument, Vec<usize>)> {
-    let x = Pool::tensor(call, n)?;
-    let list = call.ints("outputSize")?;
-    let sizes: Option<Vec<usize>> = list.iter().map(|&n| usize::try_from(n).ok()).collect();
-    let sizes = sizes.filter(|sizes| sizes.len() == n);
-    let sizes = sizes.ok_or_else(|| {
-        Refusal::invalid(format!("`outputSize` is {list:?}; expected {n} extents"))
-    })?;
-    Ok((x, sizes))
-}
-
-fn adaptive_dims(x: &TensorArgument, sizes: &[usize]) -> Vec<usize> {
-    let mut dims = x.dims()[..x.n_axes() - sizes.len()].to_vec();
-    dims.extend(sizes);
-    dims
-}
-
-fn adaptive_average(call: &mut OperatorCall<'_>, n: usize) -> Composed {
-    let (x, sizes) = adaptive(call, n)?;
-    let out = call.tensor("out")?;
-    call.expect_shape(out, &adaptive_dims(x, &sizes))?;
-    call.expect_cast(out, x.dtype)?;
-    if out.is_empty() {
-        call.fill(out, ScalarNumber::Int(0));
-        return Ok(());
-    }
-    let axes = shares(x, &sizes)?;
-    let counts: Vec<Vec<bool>> = axes.iter().map(|one| one.are_members.clone()).collect();
-    let counts: Vec<&[bool]> = counts.iter().map(Vec::as_slice).collect();
-    let n_together: usize = axes.iter().map(|one| one.longest).product();
-    let members = combined(&counts, &axes, true, |a, b, _| a && b);
-    let windows = members.chunks(n_together.max(1));
-    let counts = windows.map(|window| window.iter().filter(|&&is_member| is_member).count());
-    let counts: Vec<f32> = counts.map(as_number).collect();
-    write_means(call, x, &axes, &counts, out)
-}
-
 #[expect(
     clippy::cast_precision_loss,
     reason = "numbers of elements are divided in floats"
 )]
-fn as_number(n: usize) -> f32 {
+pub(super) fn as_number(n: usize) -> f32 {
     n as f32
 }
 
 /// Stores the sum of each window, divided by a number for each.
-fn write_means(
+pub(super) fn write_means(
     call: &mut OperatorCall<'_>,
     x: &TensorArgument,
     axes: &[Members],
@@ -589,26 +539,9 @@ fn write_means(
     Ok(())
 }
 
-fn adaptive_maximum(call: &mut OperatorCall<'_>, n: usize) -> Composed {
-    let (x, sizes) = adaptive(call, n)?;
-    let (out, indices) = (call.tensor("outputOut")?, call.tensor("indicesOut")?);
-    let dims = adaptive_dims(x, &sizes);
-    call.expect_shape(out, &dims)?;
-    call.expect_shape(indices, &dims)?;
-    call.expect_cast(out, x.dtype)?;
-    let is_index = |dtype| matches!(dtype, DType::I32 | DType::I64);
-    call.expect_dtype(indices, is_index, "int32 or int64")?;
-    if out.is_empty() {
-        call.fill(out, ScalarNumber::Int(0));
-        call.fill(indices, ScalarNumber::Int(0));
-        return Ok(());
-    }
-    write_largest(call, x, &shares(x, &sizes)?, out, Some(indices))
-}
-
 /// Stores the largest element of each window, which is NaN if one is, and its place among the
 /// elements of the axes with windows: the first one's, of NaN the last one's.
-fn write_largest(
+pub(super) fn write_largest(
     call: &mut OperatorCall<'_>,
     x: &TensorArgument,
     axes: &[Members],
@@ -652,87 +585,4 @@ fn write_largest(
         call.write(indices, &places, DType::I64);
     }
     Ok(())
-}
-
-fn shares(x: &TensorArgument, sizes: &[usize]) -> Composed<Vec<Members>> {
-    let first = x.n_axes() - sizes.len();
-    let axes = x.dims()[first..].iter().zip(sizes);
-    // Windows are an element longer than an equal share at most, on both sides.
-    let extents = axes
-        .clone()
-        .flat_map(|(&extent, &size)| [size, extent / size.max(1) + 2]);
-    expect_room(x.dims()[..first].iter().copied().chain(extents))?;
-    Ok(axes
-        .map(|(&extent, &size)| Members::shares(extent, size))
-        .collect())
-}
-
-fn adaptive_average_2d(call: &mut OperatorCall<'_>) -> Composed {
-    adaptive_average(call, 2)
-}
-
-fn adaptive_average_3d(call: &mut OperatorCall<'_>) -> Composed {
-    adaptive_average(call, 3)
-}
-
-fn adaptive_maximum_2d(call: &mut OperatorCall<'_>) -> Composed {
-    adaptive_maximum(call, 2)
-}
-
-fn adaptive_maximum_3d(call: &mut OperatorCall<'_>) -> Composed {
-    adaptive_maximum(call, 3)
-}
-
-fn global(call: &mut OperatorCall<'_>, op: &'static str) -> Composed {
-    let (x, out) = (call.tensor("self")?, call.tensor("out")?);
-    call.expect_dtype(x, is_small_float, SMALL_FLOATS)?;
-    if x.n_axes() < 3 || x.dims()[2..].contains(&0) {
-        let text = format!(
-            "`self` has the shape {:?}; expected axes behind channels",
-            x.dims()
-        );
-        return Err(Refusal::invalid(text));
-    }
-    let mut dims = x.dims().to_vec();
-    dims[2..].fill(1);
-    call.expect_shape(out, &dims)?;
-    call.expect_cast(out, x.dtype)?;
-    if out.is_empty() {
-        call.fill(out, ScalarNumber::Int(0));
-        return Ok(());
-    }
-    // Means are taken in double precision, and rounded once.
-    let value = call.read(x, DType::F64)?;
-    let axes = (2..x.n_axes())
-        .map(|axis| axis.cast_signed() as i64)
-        .collect();
-    let attributes = vec![
-        ("axes", OperatorAttribute::Ints(axes)),
-        ("keepdims", OperatorAttribute::Int(1)),
-    ];
-    let mut result = call.node_with(op, &[&value], attributes.clone(), DType::F64);
-    if op == "ReduceMax" {
-        // Engines may lose NaN, of which a sum is NaN as well.
-        let zero = call.constant(0.0, DType::F64)?;
-        let one = call.constant(1.0, DType::F64)?;
-        let is_nan = call.is_nan(&value);
-        let marks = call.node("Where", &[&is_nan, &one, &zero], DType::F64);
-        let mark = call.node_with(op, &[&marks], attributes.clone(), DType::F64);
-        let has_nan = call.node("Greater", &[&mark, &zero], DType::Bool);
-        let lowest = call.constant(f64::NEG_INFINITY, DType::F64)?;
-        let numbers = call.node("Where", &[&is_nan, &lowest, &value], DType::F64);
-        let largest = call.node_with(op, &[&numbers], attributes, DType::F64);
-        let nan = call.constant(f64::NAN, DType::F64)?;
-        result = call.node("Where", &[&has_nan, &nan, &largest], DType::F64);
-    }
-    call.write(out, &result, x.dtype);
-    Ok(())
-}
-
-fn global_average(call: &mut OperatorCall<'_>) -> Composed {
-    global(call, "ReduceMean")
-}
-
-fn global_maximum(call: &mut OperatorCall<'_>) -> Composed {
-    global(call, "ReduceMax")
 }

@@ -1,0 +1,171 @@
+//! Pools whose windows follow from the size of the result.
+
+use opscope_engine::single_operator::OperatorAttribute;
+use opscope_tensor::DType;
+
+use super::activation::{SMALL_FLOATS, is_small_float};
+use super::pooling::{Members, Pool, as_number, combined, expect_room, write_largest, write_means};
+use crate::aclnn::call::{Composed, OperatorCall, Refusal};
+use crate::aclnn::object::ScalarNumber;
+use crate::aclnn::parameter::TensorArgument;
+use crate::aclnn::row::operator_rows;
+
+/// Calls a macro with the rows of adaptive and global pooling.
+#[macro_export]
+macro_rules! aclnn_adaptive_pooling {
+    ($rows:ident) => {
+        $rows! { "adaptive and global pooling";
+            aclnnAdaptiveAvgPool2d = AdaptiveAvgPool2d("aclnn_adaptive_avg_pool2d.h", "the mean of each of outputSize windows") by adaptive_average_2d
+                (self_: Tensor, outputSize: IntArray, out: Out);
+            aclnnAdaptiveAvgPool3d = AdaptiveAvgPool3d("aclnn_adaptive_avg_pool3d.h", "the mean of each of outputSize windows") by adaptive_average_3d
+                (self_: Tensor, outputSize: IntArray, out: Out);
+            aclnnAdaptiveMaxPool2d = AdaptiveMaxPool2d("aclnn_adaptive_max_pool2d.h", "the maximum of each of outputSize windows, and its place in the plane") by adaptive_maximum_2d
+                (self_: Tensor, outputSize: IntArray, outputOut: Out, indicesOut: Out);
+            aclnnAdaptiveMaxPool3d = AdaptiveMaxPool3d("aclnn_adaptive_max_pool3d.h", "the maximum of each of outputSize windows, and its place in the volume") by adaptive_maximum_3d
+                (self_: Tensor, outputSize: IntArray, outputOut: Out, indicesOut: Out);
+            aclnnGlobalAveragePool = GlobalAveragePool("aclnn_global_average_pool.h", "the mean of each channel") by global_average
+                (self_: Tensor, out: Out);
+            aclnnGlobalMaxPool = GlobalMaxPool("aclnn_global_max_pool.h", "the maximum of each channel") by global_maximum
+                (self_: Tensor, out: Out);
+        }
+    };
+}
+aclnn_adaptive_pooling!(operator_rows);
+
+/// Checks an adaptive pool and gives its tensor and its numbers of windows.
+fn adaptive<'a>(call: &OperatorCall<'a>, n: usize) -> Composed<(&'a TensorArgument, Vec<usize>)> {
+    let x = Pool::tensor(call, n)?;
+    let list = call.ints("outputSize")?;
+    let sizes: Option<Vec<usize>> = list.iter().map(|&n| usize::try_from(n).ok()).collect();
+    let sizes = sizes.filter(|sizes| sizes.len() == n);
+    let sizes = sizes.ok_or_else(|| {
+        Refusal::invalid(format!("`outputSize` is {list:?}; expected {n} extents"))
+    })?;
+    Ok((x, sizes))
+}
+
+fn adaptive_dims(x: &TensorArgument, sizes: &[usize]) -> Vec<usize> {
+    let mut dims = x.dims()[..x.n_axes() - sizes.len()].to_vec();
+    dims.extend(sizes);
+    dims
+}
+
+fn adaptive_average(call: &mut OperatorCall<'_>, n: usize) -> Composed {
+    let (x, sizes) = adaptive(call, n)?;
+    let out = call.tensor("out")?;
+    call.expect_shape(out, &adaptive_dims(x, &sizes))?;
+    call.expect_cast(out, x.dtype)?;
+    if out.is_empty() {
+        call.fill(out, ScalarNumber::Int(0));
+        return Ok(());
+    }
+    let axes = shares(x, &sizes)?;
+    let counts: Vec<Vec<bool>> = axes.iter().map(|one| one.are_members.clone()).collect();
+    let counts: Vec<&[bool]> = counts.iter().map(Vec::as_slice).collect();
+    let n_together: usize = axes.iter().map(|one| one.longest).product();
+    let members = combined(&counts, &axes, true, |a, b, _| a && b);
+    let windows = members.chunks(n_together.max(1));
+    let counts = windows.map(|window| window.iter().filter(|&&is_member| is_member).count());
+    let counts: Vec<f32> = counts.map(as_number).collect();
+    write_means(call, x, &axes, &counts, out)
+}
+
+fn adaptive_maximum(call: &mut OperatorCall<'_>, n: usize) -> Composed {
+    let (x, sizes) = adaptive(call, n)?;
+    let (out, indices) = (call.tensor("outputOut")?, call.tensor("indicesOut")?);
+    let dims = adaptive_dims(x, &sizes);
+    call.expect_shape(out, &dims)?;
+    call.expect_shape(indices, &dims)?;
+    call.expect_cast(out, x.dtype)?;
+    let is_index = |dtype| matches!(dtype, DType::I32 | DType::I64);
+    call.expect_dtype(indices, is_index, "int32 or int64")?;
+    if out.is_empty() {
+        call.fill(out, ScalarNumber::Int(0));
+        call.fill(indices, ScalarNumber::Int(0));
+        return Ok(());
+    }
+    write_largest(call, x, &shares(x, &sizes)?, out, Some(indices))
+}
+
+pub(super) fn shares(x: &TensorArgument, sizes: &[usize]) -> Composed<Vec<Members>> {
+    let first = x.n_axes() - sizes.len();
+    let axes = x.dims()[first..].iter().zip(sizes);
+    // Windows are an element longer than an equal share at most, on both sides.
+    let extents = axes
+        .clone()
+        .flat_map(|(&extent, &size)| [size, extent / size.max(1) + 2]);
+    expect_room(x.dims()[..first].iter().copied().chain(extents))?;
+    Ok(axes
+        .map(|(&extent, &size)| Members::shares(extent, size))
+        .collect())
+}
+
+fn adaptive_average_2d(call: &mut OperatorCall<'_>) -> Composed {
+    adaptive_average(call, 2)
+}
+
+fn adaptive_average_3d(call: &mut OperatorCall<'_>) -> Composed {
+    adaptive_average(call, 3)
+}
+
+fn adaptive_maximum_2d(call: &mut OperatorCall<'_>) -> Composed {
+    adaptive_maximum(call, 2)
+}
+
+fn adaptive_maximum_3d(call: &mut OperatorCall<'_>) -> Composed {
+    adaptive_maximum(call, 3)
+}
+
+fn global(call: &mut OperatorCall<'_>, op: &'static str) -> Composed {
+    let (x, out) = (call.tensor("self")?, call.tensor("out")?);
+    call.expect_dtype(x, is_small_float, SMALL_FLOATS)?;
+    if x.n_axes() < 3 || x.dims()[2..].contains(&0) {
+        let text = format!(
+            "`self` has the shape {:?}; expected axes behind channels",
+            x.dims()
+        );
+        return Err(Refusal::invalid(text));
+    }
+    let mut dims = x.dims().to_vec();
+    dims[2..].fill(1);
+    call.expect_shape(out, &dims)?;
+    call.expect_cast(out, x.dtype)?;
+    if out.is_empty() {
+        call.fill(out, ScalarNumber::Int(0));
+        return Ok(());
+    }
+    // Means are taken in double precision, and rounded once.
+    let value = call.read(x, DType::F64)?;
+    let axes = (2..x.n_axes())
+        .map(|axis| axis.cast_signed() as i64)
+        .collect();
+    let attributes = vec![
+        ("axes", OperatorAttribute::Ints(axes)),
+        ("keepdims", OperatorAttribute::Int(1)),
+    ];
+    let mut result = call.node_with(op, &[&value], attributes.clone(), DType::F64);
+    if op == "ReduceMax" {
+        // Engines may lose NaN, of which a sum is NaN as well.
+        let zero = call.constant(0.0, DType::F64)?;
+        let one = call.constant(1.0, DType::F64)?;
+        let is_nan = call.is_nan(&value);
+        let marks = call.node("Where", &[&is_nan, &one, &zero], DType::F64);
+        let mark = call.node_with(op, &[&marks], attributes.clone(), DType::F64);
+        let has_nan = call.node("Greater", &[&mark, &zero], DType::Bool);
+        let lowest = call.constant(f64::NEG_INFINITY, DType::F64)?;
+        let numbers = call.node("Where", &[&is_nan, &lowest, &value], DType::F64);
+        let largest = call.node_with(op, &[&numbers], attributes, DType::F64);
+        let nan = call.constant(f64::NAN, DType::F64)?;
+        result = call.node("Where", &[&has_nan, &nan, &largest], DType::F64);
+    }
+    call.write(out, &result, x.dtype);
+    Ok(())
+}
+
+fn global_average(call: &mut OperatorCall<'_>) -> Composed {
+    global(call, "ReduceMean")
+}
+
+fn global_maximum(call: &mut OperatorCall<'_>) -> Composed {
+    global(call, "ReduceMax")
+}
