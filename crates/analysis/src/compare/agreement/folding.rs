@@ -6,8 +6,6 @@
 //! store weights in blocks of channels, filled up with zeros; so the order of elements does not
 //! count, and zeros do not.
 
-use std::collections::HashMap;
-
 use opscope_store::record::SlotSide;
 
 use super::ComparedValues;
@@ -49,7 +47,11 @@ impl ComparedValues {
         let folded = &dumps[side].runs[slot.run].slots[slot.slot];
         let unfolded = dumps[1 - side];
         let norms = self.norms_behind(unfolded, 1 - side, other);
-        let Some((found, tolerance)) = elements(folded).filter(|_| !norms.is_empty()) else {
+        // Reading a weight takes long, and most operators have no normalisation behind them.
+        if norms.is_empty() {
+            return false;
+        }
+        let Some((found, tolerance)) = elements(folded) else {
             return false;
         };
         let inputs = || {
@@ -177,16 +179,28 @@ pub(super) fn share_most(a: &ExecutionSlot, b: &ExecutionSlot) -> bool {
     let (Some((a, _)), Some((b, _))) = (elements(a), elements(b)) else {
         return false;
     };
-    let mut counts: HashMap<u64, usize> = HashMap::new();
-    for element in &a {
-        *counts.entry(element.to_bits()).or_default() += 1;
-    }
-    let mut take = |element: &&f64| {
-        let left = counts.get_mut(&element.to_bits()).filter(|left| **left > 0);
-        left.map(|left| *left -= 1).is_some()
-    };
-    let n_same = b.iter().filter(|element| take(element)).count();
-    n_same >= N_SAME_MIN && 2 * n_same > a.len().max(b.len())
+    let is_most = |n_same: usize| n_same >= N_SAME_MIN && 2 * n_same > a.len().max(b.len());
+    // A weight that is laid out as before is told without sorting.
+    let n_in_place = (a.iter().zip(&b))
+        .filter(|(a, b)| a.to_bits() == b.to_bits())
+        .count();
+    is_most(n_in_place) || is_most(n_in_common(&a, &b))
+}
+
+/// How many elements two lists have in common, each as often as both have it.
+fn n_in_common(a: &[f64], b: &[f64]) -> usize {
+    let [a, b] = [a, b].map(|elements| {
+        let mut patterns: Vec<u64> = elements.iter().map(|element| element.to_bits()).collect();
+        patterns.sort_unstable();
+        patterns
+    });
+    let mut b = b.into_iter().peekable();
+    (a.into_iter())
+        .filter(|pattern| {
+            while b.next_if(|other| other < pattern).is_some() {}
+            b.next_if_eq(pattern).is_some()
+        })
+        .count()
 }
 
 /// Whether two slots have the same elements but for rounding, in any order and with zeros between.
@@ -244,6 +258,14 @@ mod tests {
         let weight = norm.folded_weight(&[1.0, 2.0, 3.0, 4.0], 1.0);
         assert_eq!(weight, [1.0, 2.0, 3.0, 4.0]);
         assert_eq!(norm.folded_bias(&[0.0, 1.0], 1.0), [-0.5, 0.5]);
+    }
+
+    #[test]
+    fn elements_in_common_count_as_often_as_both_have_them() {
+        let nan = f64::NAN;
+        assert_eq!(n_in_common(&[1.0, 1.0, nan, 3.0], &[nan, 1.0, 2.0, nan]), 2);
+        assert_eq!(n_in_common(&[-0.0, 5.0, 5.0], &[5.0, 0.0, 5.0, 5.0]), 2);
+        assert_eq!(n_in_common(&[], &[1.0]), 0);
     }
 
     #[test]
