@@ -119,6 +119,9 @@ pub trait LoadedModel: Send {
         let _ = tap;
     }
 
+    /// Gives back what takes long to give back and only runs need. A later run makes it anew.
+    fn rest(&mut self) {}
+
     /// Takes the warnings about runs that went well; each is returned once.
     fn take_warnings(&mut self) -> Vec<String> {
         Vec::new()

@@ -7,6 +7,7 @@
 //! are none are computed, but neither listed in the signature nor returned.
 
 mod by_reference;
+mod domain;
 mod error;
 mod executed;
 mod kind;
@@ -498,6 +499,11 @@ impl LoadedModel for OrtModel {
             // The run does it again, and tells what is wrong.
             let _ = self.prepare_tapped(wanted);
         }
+    }
+
+    fn rest(&mut self) {
+        self.tapped = None;
+        self.plain = None;
     }
 
     fn take_warnings(&mut self) -> Vec<String> {

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ort::environment::Environment;
 use ort::logging::LogLevel;
 
-use super::error;
 use super::native::{LibraryProbe, disable_telemetry};
+use super::{domain, error};
 use crate::{EngineError, guard};
 
 /// The interface that is asked for; libraries from 1.17 on have it.
@@ -24,6 +24,8 @@ pub(super) struct OrtLibrary {
     pub(super) version: String,
     minor: u32,
     pub(super) environment: Environment,
+    /// Whether sessions may be made side by side.
+    pub(super) knows_domain: bool,
 }
 
 impl OrtLibrary {
@@ -78,6 +80,8 @@ impl OrtLibrary {
             Ok::<_, String>(environment)
         })??;
         Ok(OrtLibrary {
+            // A library that cannot do this makes sessions one after the other.
+            knows_domain: domain::introduce(&environment).is_ok(),
             path,
             version,
             minor,

@@ -64,9 +64,10 @@ impl LoadedSession {
         source: SessionSource<'_>,
     ) -> Result<LoadedSession, String> {
         // The library keeps one list of the domains of custom operators, which sessions add to
-        // without regard to others.
+        // without regard to others unless the domain is there already.
         static MAKING: Mutex<()> = Mutex::new(());
-        let making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
+        let making =
+            (!library.knows_domain).then(|| MAKING.lock().unwrap_or_else(PoisonError::into_inner));
         let session = match source {
             SessionSource::File(path) => error::quietly(|| builder.commit_from_file(path)),
             SessionSource::Bytes(bytes, None) => {

@@ -162,7 +162,12 @@ fn create(
     let shared = Arc::new(TapState::new(tapped, has_devices, duty));
     let domain = tap_operator::domain(&shared)?;
     let builder = session::builder(library, options)?;
-    let builder = error::quietly(|| Ok(builder.with_operators(domain)?))?;
+    let builder = error::quietly(|| {
+        // Between two operators a tap may take a while. Threads that wait for the next one by
+        // spinning would take the processors from those that write.
+        let builder = builder.with_intra_op_spinning(false)?;
+        Ok(builder.with_operators(domain)?)
+    })?;
     let session = LoadedSession::new(
         library,
         builder,
