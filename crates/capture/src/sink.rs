@@ -31,6 +31,12 @@ pub trait Sink: Send + Sync {
         false
     }
 
+    /// Whether anybody asks the session where NaN and infinities first came up. Otherwise no tensor
+    /// is searched for them.
+    fn wants_non_finite(&self) -> bool {
+        true
+    }
+
     /// Keeps `record`, whose operator overflowed, and how.
     ///
     /// # Errors

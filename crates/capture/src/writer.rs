@@ -115,7 +115,9 @@ impl RecordWriter {
         let record = &job.record;
         let written = match &job.work {
             RecordWork::Write | RecordWork::WriteBeside => {
-                note_non_finite(job);
+                if self.sink.wants_non_finite() {
+                    note_non_finite(job);
+                }
                 self.look_for_overflow(job);
                 self.sink.write(record)?
             }
