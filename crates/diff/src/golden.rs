@@ -3,16 +3,33 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use opscope_analysis::compare::side::{ComparedDump, ExecutionSlot};
+use opscope_analysis::compare::side::{ComparedDump, ExecutionSlot, OperatorExecution};
 use opscope_store::record::{Record, SlotSide};
 
-/// The executions of a golden dump by name and step.
-pub struct GoldenSlots {
+use crate::running::{RunningGolden, ShownSlots};
+
+/// The executions of the golden side by name and step.
+pub struct GoldenSlots(GoldenSource);
+
+enum GoldenSource {
+    /// A dump that is whole.
+    Dump(DumpTable),
+    /// A run that goes on.
+    Running(Arc<RunningGolden>),
+}
+
+struct DumpTable {
     dump: Arc<ComparedDump>,
     /// None where several executions have the name: which one is meant is decided later.
     runs: HashMap<(String, Option<u64>), Option<usize>>,
     /// Whether the dump has one step, which every step of a target may mean.
     has_one_step: bool,
+}
+
+/// The golden execution that a record is compared with.
+pub(crate) enum GoldenExecution<'a> {
+    OfDump(&'a OperatorExecution),
+    Shown(ShownSlots),
 }
 
 impl GoldenSlots {
@@ -26,29 +43,48 @@ impl GoldenSlots {
             let known = runs.entry((run.op_name.to_string(), step));
             known.and_modify(|at| *at = None).or_insert(Some(index));
         }
-        GoldenSlots {
+        GoldenSlots(GoldenSource::Dump(DumpTable {
             dump,
             runs,
             has_one_step,
+        }))
+    }
+
+    /// Waits for each execution that `golden` has yet to show. The target has to run the same
+    /// steps.
+    pub fn of_run(golden: Arc<RunningGolden>) -> GoldenSlots {
+        GoldenSlots(GoldenSource::Running(golden))
+    }
+
+    /// The execution of the golden side with the name and the step of a record.
+    pub(crate) fn find(&self, record: &Record) -> Option<GoldenExecution<'_>> {
+        match &self.0 {
+            GoldenSource::Dump(table) => table.find(record).map(GoldenExecution::OfDump),
+            GoldenSource::Running(golden) => golden.find(record).map(GoldenExecution::Shown),
         }
     }
+}
 
-    /// The golden dump.
-    pub fn dump(&self) -> &Arc<ComparedDump> {
-        &self.dump
-    }
-
-    /// Which execution of the golden dump has the name and the step of a record.
-    pub(crate) fn run(&self, record: &Record) -> Option<usize> {
+impl DumpTable {
+    fn find(&self, record: &Record) -> Option<&OperatorExecution> {
         // Types may differ, as where an operator was replaced by another one of its name.
         let step = Some(record.step).filter(|_| !self.has_one_step);
         let key = (record.operator.op_name.clone(), step);
-        *self.runs.get(&key)?
+        let run = (*self.runs.get(&key)?)?;
+        Some(&self.dump.runs[run])
     }
+}
 
-    /// A slot of an execution.
-    pub(crate) fn slot(&self, run: usize, side: SlotSide, index: usize) -> Option<&ExecutionSlot> {
+impl GoldenExecution<'_> {
+    /// A slot of the execution.
+    pub(crate) fn slot(&self, side: SlotSide, index: usize) -> Option<&ExecutionSlot> {
         let index = u32::try_from(index).ok()?;
-        self.dump.runs[run].slot(side, index)
+        match self {
+            GoldenExecution::OfDump(run) => run.slot(side, index),
+            GoldenExecution::Shown(slots) => {
+                let mut slots = slots.iter();
+                slots.find(|slot| slot.side == side && slot.index == index)
+            }
+        }
     }
 }

@@ -1,9 +1,11 @@
-//! Two runs beside each other: the golden side is held, and the target is compared while it runs.
+//! Two runs beside each other: the golden side is held, and the target is compared while it runs,
+//! behind the golden side or at the same time.
 //!
 //! | module | job |
 //! | --- | --- |
 //! | [`inputs`] | the same inputs for both models |
 //! | `golden` | the slots of the golden side, found by the names that a running operator has |
+//! | `running` | a golden side that goes on while its target runs |
 //! | `sink` | a sink that compares each tensor with its golden partner and holds what differs |
 //! | `runs` | runs of a model for all its steps |
 //!
@@ -13,10 +15,12 @@
 
 mod golden;
 pub mod inputs;
+mod running;
 mod runs;
 mod sink;
 
 pub use golden::GoldenSlots;
+pub use running::{RunEnd, RunningGolden};
 pub use runs::{RunError, RunOutcome, run_steps};
 pub use sink::{
     ComparingSink, FirstBeyond, StreamedOperator, StreamedSlot, TargetStore, WatchOptions,

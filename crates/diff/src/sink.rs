@@ -9,7 +9,7 @@ use opscope_analysis::compare::side::ExecutionSlot;
 use opscope_analysis::compare::verdict::{Thresholds, level_of_difference};
 use opscope_analysis::elements::LastFile;
 use opscope_capture::{GraphView, SelectedOperators, Sink, SinkError, WrittenFiles};
-use opscope_dump::held::HeldDump;
+use opscope_dump::held::{HeldDump, describe_slots};
 use opscope_store::HeldElements;
 use opscope_store::record::{ModelId, Operator, Record, SlotSide};
 use opscope_tensor::difference::DifferenceOptions;
@@ -125,7 +125,7 @@ impl ComparingSink {
 
     /// Compares the tensors of a record, and holds them if that is asked for.
     fn compare(&self, record: &Record) -> Result<Vec<HeldElements>, SinkError> {
-        let run = self.golden.run(record);
+        let run = self.golden.find(record);
         // Slots of one operator often lie in one file of a golden dump, which stays open for them.
         let mut file = LastFile::default();
         let mut noted = StreamedOperator {
@@ -137,7 +137,7 @@ impl ComparingSink {
         };
         let mut elements = Vec::new();
         for (side, index, tensor) in record.slots() {
-            let golden = run.and_then(|run| self.golden.slot(run, side, index));
+            let golden = run.as_ref().and_then(|run| run.slot(side, index));
             let found = golden
                 .zip(tensor.host_view().ok())
                 .and_then(|(golden, view)| {
@@ -248,6 +248,11 @@ impl Sink for ComparingSink {
         }
     }
 
+    /// The comparison counts what is not finite; a dump that stays tells of it by itself.
+    fn wants_non_finite(&self) -> bool {
+        matches!(self.store, TargetStore::Dump(_))
+    }
+
     fn open_model(
         &self,
         model: &Arc<ModelId>,
@@ -272,7 +277,7 @@ impl Sink for ComparingSink {
     fn write(&self, record: &Record) -> Result<WrittenFiles, SinkError> {
         let elements = self.compare(record)?;
         match &self.store {
-            TargetStore::Held(held) => Ok(held.push(record, elements)),
+            TargetStore::Held(held) => Ok(held.push(record, describe_slots(record, elements))),
             TargetStore::Dump(sink) => sink.write(record),
             TargetStore::Nothing => Ok(WrittenFiles::default()),
         }

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use opscope_analysis::compare::run::{ComparisonRequest, OpenedDumps, run_opened};
 use opscope_analysis::compare::side::ComparedDump;
 use opscope_analysis::compare::verdict::Thresholds;
 use opscope_capture::{SessionOptions, Sink};
 use opscope_diff::{
-    ComparingSink, GoldenSlots, RunError, RunOutcome, TargetStore, WatchOptions, run_steps,
+    ComparingSink, GoldenSlots, RunError, RunOutcome, RunningGolden, TargetStore, WatchOptions,
+    run_steps,
 };
 use opscope_dump::held::{HeldDump, HeldRoom, describe};
 use opscope_engine::fake::FakeModel;
@@ -119,6 +121,78 @@ fn tensors_that_are_the_same_are_held_once() {
     assert_eq!(results[0].operators, results[1].operators);
     assert_eq!(results[0].operators.len(), 6);
     assert!(results[0].summary.first_divergence.is_none());
+}
+
+/// Runs `target` beside a golden model, and gives what was compared and both dumps.
+fn run_beside(
+    room: &Arc<HeldRoom>,
+    (mut target, mut golden): (FakeModel, FakeModel),
+    steps: &[u64],
+) -> (Arc<ComparingSink>, [ComparedDump; 2]) {
+    let [held, golden_held] = [0, 1].map(|_| Arc::new(HeldDump::new(room.clone())));
+    let running = Arc::new(RunningGolden::new(golden_held.clone(), &golden));
+    let slots = GoldenSlots::of_run(running.clone());
+    let store = TargetStore::Held(held.clone());
+    let sink = Arc::new(ComparingSink::new(slots, store, WatchOptions::default()));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let _end = running.end();
+            run(&mut golden, running.clone(), steps, None);
+        });
+        run(&mut target, sink.clone(), steps, None);
+    });
+    (sink, [dump(&target, &held), dump(&golden, &golden_held)])
+}
+
+#[test]
+fn runs_at_the_same_time_give_what_runs_one_after_the_other_give() {
+    // The golden side is slow, so that its target has to wait for it.
+    let slow = |factor: f32| {
+        move || {
+            std::thread::sleep(Duration::from_millis(20));
+            factor
+        }
+    };
+    let room = Arc::new(HeldRoom::new(u64::MAX));
+    let pair = (model(|| 2.0).in_place(), model(slow(2.0)));
+    let (sink, [target, golden]) = run_beside(&room, pair, &[0, 1, 2]);
+    // What is the same on both sides is held once.
+    assert_eq!(room.n_bytes(), [3 * 4 * 4 * N as u64, 0]);
+    let request =
+        ComparisonRequest::with_defaults("a".as_ref(), "b".as_ref(), 1, "test".to_owned());
+    let results = [Some(sink.measured()), None].map(|measured| {
+        let dumps = OpenedDumps {
+            target: &target,
+            golden: &golden,
+            reference: None,
+            measured,
+        };
+        run_opened(&request, dumps).unwrap()
+    });
+    assert_eq!(results[0].operators, results[1].operators);
+    assert_eq!(results[0].operators.len(), 9);
+    assert!(results[0].summary.first_divergence.is_none());
+}
+
+#[test]
+fn a_golden_run_that_ends_early_keeps_nobody_waiting() {
+    let room = Arc::new(HeldRoom::new(u64::MAX));
+    let [held, golden_held] = [0, 1].map(|_| Arc::new(HeldDump::new(room.clone())));
+    let mut golden = model(|| 2.0);
+    let running = Arc::new(RunningGolden::new(golden_held, &golden));
+    let slots = GoldenSlots::of_run(running.clone());
+    let store = TargetStore::Held(held.clone());
+    let sink = Arc::new(ComparingSink::new(slots, store, WatchOptions::default()));
+    let mut target = model(|| 2.0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let _end = running.end();
+            run(&mut golden, running.clone(), &[0], None);
+        });
+        // Steps that the golden side never comes to.
+        run(&mut target, sink.clone(), &[0, 1, 2], None);
+    });
+    assert_eq!(dump(&target, &held).runs.len(), 9);
 }
 
 #[test]

@@ -93,15 +93,22 @@ impl HeldDump {
         self.lock().known.insert(key, held);
     }
 
-    /// Adds a record. `elements` are those of its slots, in their order.
-    pub fn push(&self, record: &Record, elements: Vec<HeldElements>) -> WrittenFiles {
-        let slots = record.slots().zip(elements);
-        let tensors = slots
-            .map(|((side, index, tensor), held)| IndexedTensor {
-                placement: record.operator.placement(side, index).cloned(),
-                ..described(side, index, tensor, held)
-            })
-            .collect();
+    /// Holds the tensors of a record that are not held yet, and gives the elements of its slots in
+    /// their order.
+    ///
+    /// # Errors
+    /// As [`HeldDump::hold`].
+    pub fn hold_all(&self, record: &Record) -> Result<Vec<HeldElements>, SinkError> {
+        let slots = record.slots();
+        let elements = slots.map(|(_, _, tensor)| match self.known(tensor) {
+            Some(held) => Ok(held),
+            None => self.hold(tensor),
+        });
+        elements.collect()
+    }
+
+    /// Adds a record whose slots are `tensors`, made by [`describe_slots`].
+    pub fn push(&self, record: &Record, tensors: Vec<IndexedTensor>) -> WrittenFiles {
         self.lock().records.push(HeldRecord {
             model: record.model.clone(),
             operator: record.operator.clone(),
@@ -162,14 +169,21 @@ impl Sink for HeldDump {
     }
 
     fn write(&self, record: &Record) -> Result<WrittenFiles, SinkError> {
-        let slots = record.slots();
-        let elements = slots.map(|(_, _, tensor)| match self.known(tensor) {
-            Some(held) => Ok(held),
-            None => self.hold(tensor),
-        });
-        let elements = elements.collect::<Result<_, _>>()?;
-        Ok(self.push(record, elements))
+        let elements = self.hold_all(record)?;
+        Ok(self.push(record, describe_slots(record, elements)))
     }
+}
+
+/// The slots of a record as rows of a native dump describe them. `elements` are those of the slots,
+/// in their order.
+pub fn describe_slots(record: &Record, elements: Vec<HeldElements>) -> Vec<IndexedTensor> {
+    let slots = record.slots().zip(elements);
+    slots
+        .map(|((side, index, tensor), held)| IndexedTensor {
+            placement: record.operator.placement(side, index).cloned(),
+            ..described(side, index, tensor, held)
+        })
+        .collect()
 }
 
 /// The description of a model's graph as a reader would find it beside a dump.

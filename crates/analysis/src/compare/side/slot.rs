@@ -166,6 +166,11 @@ impl ExecutionSlot {
         self.parts.as_ref()?.as_ref().err().map(|reason| &**reason)
     }
 
+    /// The slot of a tensor that this process holds, by itself.
+    pub fn of_held(record: IndexedTensor) -> ExecutionSlot {
+        ExecutionSlot::from_record(record, &mut KnownFacts::default())
+    }
+
     /// The slot of a record.
     pub(super) fn from_record(mut record: IndexedTensor, known: &mut KnownFacts) -> ExecutionSlot {
         let (side, index) = record.slot.take().unwrap_or((record::SlotSide::Output, 0));

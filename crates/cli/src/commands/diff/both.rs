@@ -1,21 +1,27 @@
-//! Both sides: the golden one runs and is kept, then the target, which is compared while it runs.
+//! Both sides: the golden one runs and is kept, and the target is compared while it runs, behind it
+//! or beside it.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use opscope_analysis::compare::result::{Comparison, VerdictLevel};
 use opscope_analysis::compare::run::{self, ComparisonRequest, OpenedDumps};
 use opscope_analysis::compare::side::ComparedDump;
 use opscope_capture::{SessionOptions, Sink};
-use opscope_diff::{ComparingSink, FirstBeyond, GoldenSlots, RunOutcome, WatchOptions, run_steps};
+use opscope_diff::{
+    ComparingSink, FirstBeyond, GoldenSlots, RunOutcome, RunningGolden, TargetStore, WatchOptions,
+    run_steps,
+};
+use opscope_dump::held::{HeldDump, HeldRoom};
 
 use super::inputs::{Side, SideInputs};
 use super::side::ModelSide;
-use super::store::{KeepingPlace, KeptSide};
+use super::store::{KeepingPlace, KeptSide, SideStore};
 use super::{DiffArguments, DiffSides, LoadedSide};
 use crate::commands::compare;
-use crate::commands::dump::run_model::{is_signalled, stop_on_signal};
+use crate::commands::dump::run_model::{is_signalled, stop_on_signal, stop_too_on_signal};
 use crate::console::tell;
 use crate::exit::{CommandFailure, INTERRUPTED, USAGE};
 use crate::{format, progress};
@@ -55,6 +61,13 @@ impl<'a> BothSides<'a> {
         sides: &mut DiffSides,
     ) -> Result<ComparedSides, CommandFailure> {
         let inputs = self.inputs(sides)?;
+        let models = (&mut sides.target, &mut sides.golden);
+        if let (LoadedSide::Model(target), LoadedSide::Model(golden)) = models
+            && let KeepingPlace::Process(room) = self.place
+            && self.may_run_at_once([target, golden])
+        {
+            return self.at_once((target, golden), room, &inputs);
+        }
         let golden = self.golden(&mut sides.golden, &inputs)?;
         let target = match &mut sides.target {
             LoadedSide::Model(model) => model,
@@ -196,6 +209,74 @@ impl<'a> BothSides<'a> {
         )
     }
 
+    /// Whether the two models may run at the same time: there are processors for it, neither needs
+    /// the memory of a device, and the target is not to stop early.
+    fn may_run_at_once(&self, sides: [&ModelSide; 2]) -> bool {
+        let mut providers = sides
+            .map(|side| &side.engine.load_options().providers)
+            .into_iter();
+        self.arguments.n_threads() > 1
+            && !self.arguments.first
+            && providers.all(|providers| providers.is_empty())
+    }
+
+    /// Runs both models at the same time. While one waits for its values to be taken, the other
+    /// computes.
+    fn at_once(
+        &mut self,
+        (target, golden): (&mut ModelSide, &mut ModelSide),
+        room: &Arc<HeldRoom>,
+        inputs: &SideInputs,
+    ) -> Result<ComparedSides, CommandFailure> {
+        let message = "running both sides";
+        let [held, golden_held] = [0, 1].map(|_| Arc::new(HeldDump::new(room.clone())));
+        let running = Arc::new(RunningGolden::new(golden_held.clone(), &*golden.model));
+        let options = WatchOptions {
+            difference: self.request.difference,
+            ..WatchOptions::default()
+        };
+        let slots = GoldenSlots::of_run(running.clone());
+        let store = TargetStore::Held(held.clone());
+        let sink = Arc::new(ComparingSink::new(slots, store, options));
+        let as_sink: Arc<dyn Sink> = sink.clone();
+        // Before either run has a flag, a first signal is not taken for a second one.
+        stop_on_signal(Arc::default());
+        let runs = RunFlags::default();
+        let start = Instant::now();
+        let (of_target, of_golden) = progress::with_spinner(message, || {
+            std::thread::scope(|scope| {
+                let of_golden = scope.spawn(|| {
+                    let _end = running.end();
+                    runs.run(golden, Side::Golden, running.clone(), inputs)
+                });
+                let of_target = runs.run(target, Side::Target, as_sink, inputs);
+                (of_target, of_golden.join())
+            })
+        });
+        let of_golden = of_golden.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        self.times.push((message, start.elapsed()));
+        if is_signalled() {
+            return Err(CommandFailure::silent(INTERRUPTED));
+        }
+        // A run that failed has stopped the other one, which says nothing then.
+        let (of_golden, of_target) = match (of_golden, of_target) {
+            (Err(failure), _) | (Ok(_), Err(failure)) => return Err(failure),
+            (Ok(golden), Ok(target)) => (golden, target),
+        };
+        tell_warnings(golden);
+        tell_warnings(target);
+        let finish = |store, name, side: &ModelSide, outcome: &RunOutcome| {
+            SideStore::Held(store).finish(name, side, outcome, self.request)
+        };
+        let kept_golden = finish(golden_held, "golden", golden, &of_golden)?;
+        let kept_target = finish(held, "target", target, &of_target)?;
+        std::thread::scope(|scope| {
+            // Sessions of large models take a while to give their memory back.
+            scope.spawn(|| [golden, target].map(|side| side.model.rest()));
+            self.judged(kept_target, kept_golden, Some(&sink))
+        })
+    }
+
     fn run(
         &mut self,
         model: &mut ModelSide,
@@ -208,26 +289,15 @@ impl<'a> BothSides<'a> {
             Side::Target => "running the target",
             Side::Golden => "running the golden side",
         };
-        let id = model.id.clone();
         let outcome = progress::with_spinner(message, || {
-            run_steps(
-                (&mut *model.model, &id),
-                sink,
-                SessionOptions::default(),
-                &inputs.steps,
-                |nth| inputs.get(side, nth),
-                |session| {
-                    let flag = stop_on_signal(session.stop_flag());
-                    if let Some(comparing) = comparing {
-                        comparing.set_stop_flag(flag);
-                    }
-                },
-            )
+            run_side(model, side, sink, inputs, |flag| {
+                let flag = stop_on_signal(flag);
+                if let Some(comparing) = comparing {
+                    comparing.set_stop_flag(flag);
+                }
+            })
         })?;
-        // Some engines tell only behind a run that they could not show everything.
-        for warning in model.model.take_warnings() {
-            tell!("opscope: warning: {warning}");
-        }
+        tell_warnings(model);
         self.times.push((message, outcome.time));
         Ok(outcome)
     }
@@ -281,5 +351,59 @@ impl<'a> BothSides<'a> {
         };
         let [in_memory, in_file] = room.n_bytes().map(format::bytes);
         tell!("opscope: {times}; held {in_memory} in memory, {in_file} in a temporary file");
+    }
+}
+
+/// The flags of two runs at the same time, each of which stops the other if it fails.
+#[derive(Default)]
+struct RunFlags([OnceLock<Arc<AtomicBool>>; 2]);
+
+impl RunFlags {
+    fn run(
+        &self,
+        model: &mut ModelSide,
+        side: Side,
+        sink: Arc<dyn Sink>,
+        inputs: &SideInputs,
+    ) -> Result<RunOutcome, CommandFailure> {
+        let [own, other] = match side {
+            Side::Target => [0, 1],
+            Side::Golden => [1, 0],
+        };
+        let outcome = run_side(model, side, sink, inputs, |flag| {
+            stop_too_on_signal(self.0[own].get_or_init(|| flag).clone());
+        });
+        if outcome.is_err()
+            && let Some(flag) = self.0[other].get()
+        {
+            flag.store(true, Ordering::Relaxed);
+        }
+        outcome
+    }
+}
+
+/// Runs a model for all steps; `begin` is given the flag that stops the run.
+fn run_side(
+    model: &mut ModelSide,
+    side: Side,
+    sink: Arc<dyn Sink>,
+    inputs: &SideInputs,
+    begin: impl FnOnce(Arc<AtomicBool>),
+) -> Result<RunOutcome, CommandFailure> {
+    let id = model.id.clone();
+    run_steps(
+        (&mut *model.model, &id),
+        sink,
+        SessionOptions::default(),
+        &inputs.steps,
+        |nth| inputs.get(side, nth),
+        |session| begin(session.stop_flag()),
+    )
+}
+
+/// Some engines tell only behind a run that they could not show everything.
+fn tell_warnings(side: &mut ModelSide) {
+    for warning in side.model.take_warnings() {
+        tell!("opscope: warning: {warning}");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, Once, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
@@ -322,25 +322,45 @@ pub(crate) fn is_signalled() -> bool {
 /// Lets the first signal stop the run that `flag` belongs to; a second one ends the process at
 /// once.
 pub(crate) fn stop_on_signal(flag: Arc<AtomicBool>) -> Arc<AtomicBool> {
-    // A process can set this handler once, and `opscope op` runs several models, so the handler
-    // looks up whose turn it is. It runs on a thread of its own, which may take a lock.
-    static CURRENT: Mutex<Option<Arc<AtomicBool>>> = Mutex::new(None);
+    *stopped_runs() = vec![flag.clone()];
+    handle_signals();
+    flag
+}
+
+/// [`stop_on_signal`] for a run beside those that a signal stops already.
+pub(crate) fn stop_too_on_signal(flag: Arc<AtomicBool>) {
+    let mut runs = stopped_runs();
+    // A signal that has come for the others counts for this one.
+    if is_signalled() {
+        flag.store(true, Ordering::Relaxed);
+    }
+    runs.push(flag);
+}
+
+/// The runs that a signal stops. A process can set its handler once, and `opscope op` runs several
+/// models, so the handler looks up whose turn it is.
+fn stopped_runs() -> MutexGuard<'static, Vec<Arc<AtomicBool>>> {
+    static RUNS: Mutex<Vec<Arc<AtomicBool>>> = Mutex::new(Vec::new());
+    RUNS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn handle_signals() {
     static HANDLER: Once = Once::new();
-    *CURRENT.lock().unwrap_or_else(PoisonError::into_inner) = Some(flag.clone());
     HANDLER.call_once(|| {
-        // Without a handler the first signal ends the process.
+        // Without a handler the first signal ends the process. The handler runs on a thread of its
+        // own, which may take a lock.
         let _ = ctrlc::set_handler(|| {
+            let runs = stopped_runs();
             IS_SIGNALLED.store(true, Ordering::Relaxed);
-            let current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
-            let is_second = current
-                .as_ref()
-                .is_none_or(|flag| flag.swap(true, Ordering::Relaxed));
-            if is_second {
+            let mut n_running = 0;
+            for flag in runs.iter() {
+                n_running += usize::from(!flag.swap(true, Ordering::Relaxed));
+            }
+            if n_running == 0 {
                 std::process::exit(INTERRUPTED.into());
             }
         });
     });
-    flag
 }
 
 fn at_step(error: EngineError, step: u64) -> CommandFailure {
