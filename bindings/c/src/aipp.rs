@@ -71,6 +71,7 @@ codes! {
     /// member behind it is the program's and stays.
     aclmdlGetFirstAippInfo(model_id: u32, index: usize, info: OutPointer<AippInfoHead>) => {
         info.require("aclmdlGetFirstAippInfo", "aippInfo")?;
+        // The whole structure has 300,000 bytes, too many for the stack of some threads.
         let found = process().first_aipp_info(model_id, index)?;
         let shapes = found.shapes.iter().map(AippDims::new);
         let shapes = shapes.collect::<Answer<Vec<AippDims>>>()?;

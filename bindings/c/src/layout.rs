@@ -142,6 +142,7 @@ impl AippInfoHead {
             crop: info.crop.into(),
             load_start_pos: info.load_start_pos,
             crop_size: info.crop_size,
+            // The vendor reserves scaling, and files that ask for it are refused.
             resize: 0,
             resize_output: [0; 2],
             padding: info.padding.into(),
@@ -174,7 +175,7 @@ pub(crate) struct AippDims {
 }
 
 impl AippDims {
-    /// What AIPP gives is what the model takes, so both halves are the same.
+    /// The result of AIPP is what the model takes, so both halves are the same.
     ///
     /// # Errors
     /// As for [`IoDims::new`].

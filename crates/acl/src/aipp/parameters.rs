@@ -129,6 +129,7 @@ impl AippParameters {
                 height: from_u64(height),
             }
         });
+        // Numbers of what is switched off do not count.
         let mut padding = Padding::default();
         if op.padding {
             padding = Padding {
@@ -241,6 +242,7 @@ impl AippParameters {
             ));
         }
         let size = self.output_size(item);
+        // The limit is one of padding: pictures that are wide enough pass without.
         let is_padded = size != (part.width, part.height);
         if is_padded && size.0 > PADDED_WIDTH_MAX {
             let width = size.0;
@@ -248,6 +250,7 @@ impl AippParameters {
                 "padding makes it {width} pixels wide, at most {PADDED_WIDTH_MAX} are allowed"
             ));
         }
+        // They are one tensor for the model.
         let first = self.items.first().map(|first| self.output_size(first));
         if first != Some(size) {
             return Err("it does not come out as large as the first one".into());

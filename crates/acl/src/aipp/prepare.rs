@@ -189,6 +189,7 @@ impl RowBuffers {
             unpack_row(parameters, picture, part, row, &mut self.unpacked);
             let mut rows = &self.unpacked;
             if let Some(csc) = &parameters.csc {
+                // A model with one channel needs the first row of the matrix alone.
                 let (unpacked, converted) = (&self.unpacked, &mut self.converted);
                 for (channel, to) in converted.iter_mut().take(channels).enumerate() {
                     let is_yuv = parameters.format == AippInputFormat::Yuv420spU8;
@@ -215,6 +216,7 @@ fn unpack_row(
     rows: &mut Rows,
 ) {
     let (width, height) = (parameters.width, parameters.height);
+    // Rows were counted in the part, and lie in the whole picture.
     let row = part.top + row;
     match parameters.format {
         AippInputFormat::Undefined => {}

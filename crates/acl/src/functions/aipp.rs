@@ -134,6 +134,7 @@ impl AclProcess {
         output_biases: [u8; 3],
         input_biases: [u8; 3],
     ) -> Answer {
+        // A matrix that is switched off is not looked at, as by the vendor.
         let is_on = self.switched("cscSwitch", switch)?;
         if !is_on {
             return self.change_aipp(aipp, |parameters| parameters.csc = None);
@@ -379,6 +380,7 @@ impl AclProcess {
         index: usize,
         aipp: Handle,
     ) -> Answer {
+        // In the vendor's order: wrong handles come before a wrong input.
         self.objects().aipps.find(aipp)?;
         self.objects().datasets.find(dataset)?;
         let description = self.described_input(model_id, index)?;

@@ -216,6 +216,7 @@ impl InputAipp {
             ));
         }
         // With gears it is enough if one of them fits: which one it will be is not known.
+        // The last difference is told: with one gear it is the only one.
         let mut result = Ok(());
         for shape in &self.shapes {
             result = self.check_fit(parameters, shape);
@@ -310,6 +311,7 @@ impl InputAipp {
     fn source_dims(&self) -> Vec<([i64; 4], i64)> {
         let source = |shape: &Shape| {
             let n = extents(shape).first().copied().unwrap_or(-1);
+            // Only the number of pictures is known before the program sets parameters.
             if self.is_dynamic() {
                 return ([n, -1, -1, -1], 0);
             }
@@ -335,6 +337,7 @@ impl InputAipp {
             },
             n_bytes: shape.n_bytes(self.dtype).unwrap_or(0),
         });
+        // These hold for every input that is prepared, the others only where the file has them.
         let info = AippInfo {
             src_format: FORMAT_NCHW,
             src_data_type: data_type::number(self.dtype),
@@ -347,6 +350,7 @@ impl InputAipp {
         }
         let op = &self.op;
         AippInfo {
+            // A size of 0 is told as it is: gears may make it several.
             input_format: op.input_format.number(),
             src_image_size: [op.src_image_size_w, op.src_image_size_h],
             crop: op.crop,

@@ -78,6 +78,7 @@ pub(crate) fn run(arguments: &GearsArguments) -> Result<(), CommandFailure> {
     let gears = match arguments.asked()? {
         None => arguments.read()?,
         Some((kind, values)) => {
+            // Read first: running the model takes longer.
             let aipp = arguments.aipp()?;
             let gears = arguments.make(kind, values)?;
             let gears = gears.with_aipp(aipp);

@@ -53,6 +53,7 @@ pub fn parse(text: &str) -> Result<Vec<AippOp>, InsertOpError> {
 
 fn parse_op(tokens: &mut Tokens<'_>) -> Result<AippOp, InsertOpError> {
     let mut members = Map::new();
+    // Protobuf takes a colon before a message, and angle brackets around it.
     let (mut start, mut token) = tokens.expect("`{`")?;
     if token == Token::Sign(':') {
         (start, token) = tokens.expect("`{`")?;
@@ -66,6 +67,7 @@ fn parse_op(tokens: &mut Tokens<'_>) -> Result<AippOp, InsertOpError> {
         let (start, token) = tokens.expect("a key, or the end of the message")?;
         let key = match token {
             Token::Sign(sign) if sign == end => break,
+            // Signs between members are allowed and mean nothing.
             Token::Sign(',' | ';') if !members.is_empty() => continue,
             Token::Word(key) => key,
             _ => return Err(tokens.error(start, "expected a key")),
@@ -129,9 +131,10 @@ fn value_of(word: &str) -> Value {
     }
     // Only what begins like a number is one: `inf` and `nan` are names.
     let is_number = word.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));
+    // As in C, a float may end in `f`.
     let digits = word.strip_suffix(['f', 'F']).unwrap_or(word);
     match digits.parse::<f64>() {
-        Ok(number) if is_number => number.into(),
+        Ok(number) if is_number && number.is_finite() => number.into(),
         _ => Value::String(word.to_owned()),
     }
 }

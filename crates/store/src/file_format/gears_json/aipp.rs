@@ -227,6 +227,7 @@ impl AippOp {
     /// The matrix that converts colours, row by row: what the file says, and otherwise the one for
     /// the format. Without conversion what the file does not say is 0.
     pub fn matrix(&self) -> [i32; 9] {
+        // As the vendor's converter leaves them.
         let defaults = match self.input_format {
             _ if !self.csc_switch => [0; 9],
             AippInputFormat::Yuv420spU8 => YUV_MATRIX,
@@ -370,6 +371,7 @@ impl AippOp {
             let expected = "an input with 1 or 3 channels";
             return Err(mistake(expected, format!("{extents:?}")));
         }
+        // The rest follows from parameters that only the program knows.
         if self.aipp_mode == AippMode::Dynamic {
             return Ok(());
         }
@@ -383,6 +385,7 @@ impl AippOp {
             let expected = format!("pictures of {width}x{height} after crop and padding");
             return Err(mistake(expected, format!("{}x{}", size.0, size.1)));
         }
+        // The model's own size stands for that of the picture, so it has the same limits.
         if self.src_image_size_w == 0 {
             let is_halved = self.input_format == AippInputFormat::Yuv420spU8;
             let extent_max = u64::from(EXTENT_MAX.unsigned_abs());
@@ -427,10 +430,12 @@ impl AippOp {
         let (width, height) = (self.src_image_size_w, self.src_image_size_h);
         within("src_image_size_w", width, (0, EXTENT_MAX))?;
         within("src_image_size_h", height, (0, EXTENT_MAX))?;
+        // A width of 1 is too narrow for the vendor's hardware, a height of 1 is not.
         if (width == 0) != (height == 0) || width == 1 {
             let expected = "`src_image_size_w` of 2 and more with `src_image_size_h`, or neither";
             return Err(mistake(expected, format!("{width} and {height}")));
         }
+        // The model says the size of what comes out, which is another one then.
         if width == 0 && (self.crop || self.padding) {
             let expected = "`src_image_size_w` and `src_image_size_h` with `crop` or `padding`";
             return Err(mistake(expected, "neither"));
@@ -443,17 +448,20 @@ impl AippOp {
         if !self.crop {
             return Ok(());
         }
+        // An odd start would cut through the four pixels that share a U and a V.
         let (left, top) = (self.load_start_pos_w, self.load_start_pos_h);
         if is_halved && (left % 2 != 0 || top % 2 != 0) {
             let expected = "even `load_start_pos_w` and `load_start_pos_h` with YUV420SP_U8";
             return Err(mistake(expected, format!("{left} and {top}")));
         }
+        // The ranges narrow from key to key, so that no sum below can be too large.
         within("load_start_pos_w", self.load_start_pos_w, (0, width - 1))?;
         within("load_start_pos_h", self.load_start_pos_h, (0, height - 1))?;
         let width_max = width - self.load_start_pos_w;
         let height_max = height - self.load_start_pos_h;
         within("crop_size_w", self.crop_size_w, (0, width_max))?;
         within("crop_size_h", self.crop_size_h, (0, height_max))?;
+        // 0 stands for the model's size, which counts the padding.
         if (self.crop_size_w == 0 || self.crop_size_h == 0) && self.padding {
             let expected = "`crop_size_w` and `crop_size_h` with `padding`";
             return Err(mistake(expected, "0"));
