@@ -459,3 +459,118 @@ def test_misuse_is_a_code_and_a_message(tmp_path: Path) -> None:
     for (call, expected, part), (_, found, message) in zip(cases, result, strict=True):
         assert found == expected, (call, found, message)
         assert part in message, (call, message)
+
+
+TRIALS = """
+path, trials = sys.argv[1], json.load(open(sys.argv[2]))
+acl.init()
+acl.rt.set_device(0)
+model, code = acl.mdl.load_from_file(path)
+assert code == 0, acl.get_recent_err_msg()
+desc = acl.mdl.create_desc()
+assert acl.mdl.get_desc(desc, model) == 0
+
+
+def dataset(sizes):
+    made = acl.mdl.create_dataset()
+    addresses = []
+    for size in sizes:
+        addresses.append(acl.rt.malloc(size, 0)[0])
+        acl.mdl.add_dataset_buffer(made, acl.create_data_buffer(addresses[-1], size))
+    return made, addresses
+
+
+inputs, (picture, _) = dataset([acl.mdl.get_input_size_by_index(desc, i) for i in range(2)])
+size = acl.mdl.get_output_size_by_index(desc, 0)
+outputs, (out,) = dataset([size])
+result = []
+for trial in trials:
+    data = bytes.fromhex(trial["pictures"])[: acl.mdl.get_input_size_by_index(desc, 0)]
+    acl.rt.memcpy(picture, len(data), acl.util.bytes_to_ptr(data), len(data), 0)
+    aipp = acl.mdl.create_aipp(2)
+    for name, arguments in trial["calls"]:
+        assert getattr(acl.mdl, "set_aipp_" + name)(aipp, *arguments) == 0, (name, acl.get_recent_err_msg())
+    code = acl.mdl.set_input_aipp(model, inputs, 1, aipp)
+    message = acl.get_recent_err_msg()
+    assert acl.mdl.destroy_aipp(aipp) == 0
+    values = None
+    if code == 0:
+        assert acl.mdl.execute(model, inputs, outputs) == 0, acl.get_recent_err_msg()
+        values = acl.util.ptr_to_bytes(out, size).hex()
+    result.append([code, message, values])
+"""
+
+
+def drawn_trial(random: np.random.Generator) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Parameters for two pictures of 6 columns and 4 rows, which are right more often than not."""
+    settings: dict[str, Any] = {
+        "input_format": str(random.choice(["YUV420SP_U8", "XRGB8888_U8", "RGB888_U8", "RGB888_U8", "YUV400_U8"])),
+        "src_image_size_w": int(random.integers(3, 6)) * 2 + int(random.random() < 0.1),
+        "src_image_size_h": int(random.integers(2, 5)) * 2,
+        **{key: bool(random.random() < 0.5) for key in ("csc_switch", "rbuv_swap_switch", "ax_swap_switch")},
+    }
+    items = []
+    for _ in range(2):
+        width, height = (int(n) for n in random.integers([1, 1], [7, 5]))
+        start = [int(n) for n in random.integers([0, 0], [4, 3])]
+        if random.random() < 0.8:
+            start = [n // 2 * 2 for n in start]
+        left, top = (int(random.integers(0, n + 1)) for n in (6 - width, 4 - height))
+        wrong = int(random.random() < 0.1)
+        items.append({
+            "crop": bool(random.random() < 0.95), "load_start_pos_w": start[0], "load_start_pos_h": start[1],
+            "crop_size_w": width, "crop_size_h": height, "padding": True,
+            "left_padding_size": left, "right_padding_size": 6 - width - left + wrong,
+            "top_padding_size": top, "bottom_padding_size": 4 - height - top,
+            **{f"mean_chn_{i}": int(random.integers(0, 256)) for i in range(3)},
+            **{f"min_chn_{i}": float(np.float32(random.random())) for i in range(3)},
+            **{f"var_reci_chn_{i}": float(np.float32(random.normal())) for i in range(3)},
+        })  # fmt: skip
+    return settings, items
+
+
+def is_right(settings: dict[str, Any], items: list[dict[str, Any]]) -> bool:
+    """Whether the vendor's documents allow the parameters for a model of three channels, 4 rows and 6 columns."""
+    form, width, height = (settings[key] for key in ("input_format", "src_image_size_w", "src_image_size_h"))
+    is_yuv = form == "YUV420SP_U8"
+    if form == "YUV400_U8" or (is_yuv and (width % 2 or height % 2)):
+        return False
+    for item in items:
+        part = [0, 0, width, height]
+        if item["crop"]:
+            part = [item[key] for key in ("load_start_pos_w", "load_start_pos_h", "crop_size_w", "crop_size_h")]
+        if part[0] + part[2] > width or part[1] + part[3] > height or (is_yuv and (part[0] % 2 or part[1] % 2)):
+            return False
+        columns = part[2] + item["left_padding_size"] + item["right_padding_size"]
+        rows = part[3] + item["top_padding_size"] + item["bottom_padding_size"]
+        if (columns, rows) != (6, 4):
+            return False
+    return 2 * picture_bytes(form, width, height) <= 500
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_parameters_are_refused_or_carried_out(tmp_path: Path, seed: int) -> None:
+    shape = [2, 3, 4, 6]
+    model = write_model(tmp_path, shape, "float32")
+    configure(model, {"aipp_mode": "dynamic", "max_src_image_size": 500})
+    random = np.random.default_rng(seed)
+    trials = [drawn_trial(random) for _ in range(150)]
+    data = [pictures(settings, 2) for settings, _ in trials]
+    listed = [
+        {"pictures": data[i].tobytes().hex(), "calls": as_calls(settings, items)}
+        for i, (settings, items) in enumerate(trials)
+    ]
+    (tmp_path / "trials.json").write_text(json.dumps(listed))
+    results = run_snippet(TRIALS, model, tmp_path / "trials.json", **variables("tract"))
+    n_right = 0
+    for (settings, items), both, (code, message, values) in zip(trials, data, results, strict=True):
+        expected_code = 0 if is_right(settings, items) else 100000
+        assert code == expected_code, (settings, items, message)
+        if code != 0:
+            assert "aippParmsSet" in message
+            continue
+        n_right += 1
+        found = np.frombuffer(bytes.fromhex(values), np.float32).reshape(shape)
+        for picture, item, got in zip(both, items, found, strict=True):
+            np.testing.assert_array_equal(got, prepared(picture, {**settings, **item}, 3, np.float32))
+    assert 20 < n_right < 140

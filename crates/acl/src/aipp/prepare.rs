@@ -256,13 +256,16 @@ fn unpack_row(
 
 /// Gives each U and V to the two pixels that share it.
 fn unpack_pairs(pairs: &[u8], u: &mut [u8], v: &mut [u8]) {
-    for ((pair, u), v) in pairs
-        .chunks_exact(2)
-        .zip(u.chunks_mut(2))
-        .zip(v.chunks_mut(2))
-    {
-        u.fill(pair[0]);
-        v.fill(pair[1]);
+    let (pairs, _) = pairs.as_chunks::<2>();
+    // Pieces of a length that is known: only so is the loop vectorised.
+    let (u, u_odd) = u.as_chunks_mut::<2>();
+    let (v, v_odd) = v.as_chunks_mut::<2>();
+    for ((pair, u), v) in pairs.iter().zip(u).zip(v) {
+        *u = [pair[0]; 2];
+        *v = [pair[1]; 2];
+    }
+    if let (Some(pair), [u], [v]) = (pairs.last(), u_odd, v_odd) {
+        (*u, *v) = (pair[0], pair[1]);
     }
 }
 

@@ -540,7 +540,7 @@ mod tests {
             ),
             (format!(r#"{base}, "src_image_size_w": 8"#), "or neither"),
             (sized.clone(), "pictures of 6x4 after crop"),
-            (sized.replace('8', "7"), "even `src_image_size_w`"),
+            (sized.replace(": 8", ": 7"), "even `src_image_size_w`"),
             (
                 format!(r#"{sized}, "crop": true, "load_start_pos_w": 1"#),
                 "even `load_start_pos_w`",
