@@ -107,7 +107,9 @@ def textproto(*operators: dict[str, Any]) -> str:
     def word(value: Any) -> str:
         return str(value).lower() if isinstance(value, bool) else str(value)
 
-    lines = ["aipp_op {\n" + "".join(f"  {key}: {word(value)}\n" for key, value in op.items()) + "}\n" for op in operators]
+    lines = [
+        "aipp_op {\n" + "".join(f"  {key}: {word(value)}\n" for key, value in op.items()) + "}\n" for op in operators
+    ]
     return "# how pictures are prepared\n" + "".join(lines)
 
 
@@ -184,43 +186,51 @@ acl.finalize()
 result = {"inputs": shown, "codes": codes}
 """
 
+
+def sized(form: str, width: int, height: int, **more: Any) -> dict[str, Any]:
+    return {"input_format": form, "src_image_size_w": width, "src_image_size_h": height, **more}
+
+
+def cropped(left: int, top: int, width: int, height: int) -> dict[str, Any]:
+    start = {"crop": True, "load_start_pos_w": left, "load_start_pos_h": top}
+    return {**start, "crop_size_w": width, "crop_size_h": height}
+
+
+def with_matrix(*elements: int) -> dict[str, Any]:
+    return {"csc_switch": True, **{f"matrix_r{i // 3}c{i % 3}": element for i, element in enumerate(elements)}}
+
+
+GREY = {**with_matrix(76, 150, 30, 0, 0, 0, 0, 0, 0), **{f"output_bias_{i}": 0 for i in range(3)}}
+JPEG = {**with_matrix(256, 0, 359, 256, -88, -183, 256, 454, 0), "input_bias_0": 0}
+NORMALISED = {"mean_chn_0": 104, "mean_chn_1": 117, "min_chn_1": 0.5, "var_reci_chn_0": 0.0039, "var_reci_chn_2": -2.25}
 STATIC: list[tuple[dict[str, Any], list[int], str]] = [
-    ({"input_format": "RGB888_U8", "src_image_size_w": 5, "src_image_size_h": 3}, [2, 3, 3, 5], "float32"),
+    (sized("RGB888_U8", 5, 3), [2, 3, 3, 5], "float32"),
     (
-        {"input_format": "RGB888_U8", "src_image_size_w": 9, "src_image_size_h": 8, "rbuv_swap_switch": True,
-         "crop": True, "load_start_pos_w": 3, "load_start_pos_h": 1, "crop_size_w": 4, "crop_size_h": 5,
-         "padding": True, "left_padding_size": 2, "right_padding_size": 1, "top_padding_size": 3,
-         "padding_value": -1.5, "mean_chn_0": 104, "mean_chn_1": 117, "mean_chn_2": 123,
-         "min_chn_1": 0.5, "var_reci_chn_0": 0.0039215, "var_reci_chn_2": -2.25},
-        [2, 3, 8, 7], "float32",
+        sized("RGB888_U8", 9, 8, rbuv_swap_switch=True, **cropped(3, 1, 4, 5), **NORMALISED)
+        | {"padding": True, "left_padding_size": 2, "right_padding_size": 1, "top_padding_size": 3}
+        | {"padding_value": -1.5},
+        [2, 3, 8, 7],
+        "float32",
     ),
-    ({"input_format": "RGB888_U8", "src_image_size_w": 6, "src_image_size_h": 5, "csc_switch": True}, [1, 3, 5, 6], "float16"),
+    (sized("RGB888_U8", 6, 5, csc_switch=True), [1, 3, 5, 6], "float16"),
+    (sized("RGB888_U8", 6, 5, rbuv_swap_switch=True, var_reci_chn_0=0.25, **GREY), [3, 1, 5, 6], "float32"),
+    (sized("XRGB8888_U8", 3, 4, ax_swap_switch=True), [1, 3, 4, 3], "float32"),
+    (sized("XRGB8888_U8", 3, 4, rbuv_swap_switch=True), [1, 3, 4, 3], "uint8"),
+    (sized("YUV400_U8", 7, 3, mean_chn_0=128, var_reci_chn_0=0.0078125), [2, 1, 3, 7], "float16"),
+    (sized("YUV420SP_U8", 6, 4), [2, 3, 4, 6], "float32"),
     (
-        {"input_format": "RGB888_U8", "src_image_size_w": 6, "src_image_size_h": 5, "csc_switch": True,
-         "rbuv_swap_switch": True, "matrix_r0c0": 76, "matrix_r0c1": 150, "matrix_r0c2": 30, "matrix_r1c0": 0,
-         "matrix_r1c1": 0, "matrix_r1c2": 0, "matrix_r2c0": 0, "matrix_r2c1": 0, "matrix_r2c2": 0,
-         "output_bias_0": 0, "output_bias_1": 0, "output_bias_2": 0, "var_reci_chn_0": 0.25},
-        [3, 1, 5, 6], "float32",
-    ),
-    ({"input_format": "XRGB8888_U8", "src_image_size_w": 3, "src_image_size_h": 4, "ax_swap_switch": True}, [1, 3, 4, 3], "float32"),
-    ({"input_format": "XRGB8888_U8", "src_image_size_w": 3, "src_image_size_h": 4, "rbuv_swap_switch": True}, [1, 3, 4, 3], "uint8"),
-    ({"input_format": "YUV400_U8", "src_image_size_w": 7, "src_image_size_h": 3, "mean_chn_0": 128, "var_reci_chn_0": 0.0078125}, [2, 1, 3, 7], "float16"),
-    ({"input_format": "YUV420SP_U8", "src_image_size_w": 6, "src_image_size_h": 4}, [2, 3, 4, 6], "float32"),
-    (
-        {"input_format": "YUV420SP_U8", "src_image_size_w": 12, "src_image_size_h": 10, "csc_switch": True,
-         "rbuv_swap_switch": True, "crop": True, "load_start_pos_w": 4, "load_start_pos_h": 2, "crop_size_w": 7,
-         "crop_size_h": 5, "padding": True, "bottom_padding_size": 2, "left_padding_size": 1, "padding_value": 9,
-         "mean_chn_0": 3, "var_reci_chn_1": 0.1},
-        [2, 3, 7, 8], "float32",
+        sized("YUV420SP_U8", 12, 10, csc_switch=True, rbuv_swap_switch=True, **cropped(4, 2, 7, 5))
+        | {"padding": True, "bottom_padding_size": 2, "left_padding_size": 1, "padding_value": 9}
+        | {"mean_chn_0": 3, "var_reci_chn_1": 0.1},
+        [2, 3, 7, 8],
+        "float32",
     ),
     (
-        {"input_format": "YUV420SP_U8", "src_image_size_w": 8, "src_image_size_h": 6, "csc_switch": True,
-         "matrix_r0c0": 256, "matrix_r0c1": 0, "matrix_r0c2": 359, "matrix_r1c0": 256, "matrix_r1c1": -88,
-         "matrix_r1c2": -183, "matrix_r2c0": 256, "matrix_r2c1": 454, "matrix_r2c2": 0, "input_bias_0": 0,
-         "padding": True, "right_padding_size": 3, "padding_value": 200},
-        [1, 3, 6, 11], "uint8",
+        sized("YUV420SP_U8", 8, 6, padding=True, right_padding_size=3, padding_value=200, **JPEG),
+        [1, 3, 6, 11],
+        "uint8",
     ),
-]  # fmt: skip
+]
 
 
 def pictures(settings: dict[str, Any], n: int) -> NDArray[np.uint8]:
@@ -242,10 +252,10 @@ def test_static_aipp_prepares_pictures(
     dump = tmp_path / "dump"
     dump.mkdir()
     config = tmp_path / "acl.json"
-    config.write_text(json.dumps({"dump": {"dump_path": str(dump), "dump_mode": "all", "dump_list": [{"model_name": "same"}]}}))
-    result = run_snippet(
-        RUN, model, tmp_path / "pictures", dtype, out, **variables(engine), ACL_CONFIG=str(config)
+    config.write_text(
+        json.dumps({"dump": {"dump_path": str(dump), "dump_mode": "all", "dump_list": [{"model_name": "same"}]}})
     )
+    result = run_snippet(RUN, model, tmp_path / "pictures", dtype, out, **variables(engine), ACL_CONFIG=str(config))
     numpy_dtype = DTYPES[dtype][1]
     expected = np.stack([prepared(picture, settings, shape[1], numpy_dtype) for picture in data])
     found = np.fromfile(out, numpy_dtype).reshape(shape)
@@ -315,9 +325,7 @@ def test_each_picture_has_dynamic_parameters(tmp_path: Path, engine: str, by_inp
     data = pictures(settings, 2)
     (tmp_path / "pictures").write_bytes(data.tobytes())
     dynamic = json.dumps({"n": 2, "calls": as_calls(settings, items), "by_input": by_input})
-    result = run_snippet(
-        RUN, model, tmp_path / "pictures", "float32", tmp_path / "out", dynamic, **variables(engine)
-    )
+    result = run_snippet(RUN, model, tmp_path / "pictures", "float32", tmp_path / "out", dynamic, **variables(engine))
     # Without parameters nothing runs.
     assert result["codes"] == [145000]
     expected = np.stack(
@@ -367,7 +375,10 @@ STATIC_BASE = {"aipp_mode": "static", "input_format": "RGB888_U8"}
         ([{"aipp_mode": "dynamic"}], "expected `max_src_image_size`"),
         ([{**STATIC_BASE, "related_input_rank": 5}], "expected one of the model's 2 inputs"),
         ([STATIC_BASE, STATIC_BASE], "two for `image`, expected one `aipp` for each input"),
-        ([STATIC_BASE, {"aipp_mode": "dynamic", "max_src_image_size": 9, "related_input_rank": 1}], "all static or all"),
+        (
+            [STATIC_BASE, {"aipp_mode": "dynamic", "max_src_image_size": 9, "related_input_rank": 1}],
+            "all static or all",
+        ),
         ([{**STATIC_BASE, "src_image_size_w": 8, "src_image_size_h": 4}], "8x4, expected pictures of 6x4"),
         ([{**STATIC_BASE, "crop": True}], "expected `src_image_size_w` and `src_image_size_h` with `crop`"),
         ([{**STATIC_BASE, "resize": True}], "expected the default of `resize`"),
