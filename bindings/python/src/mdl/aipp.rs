@@ -32,6 +32,7 @@ table! {
             => process().set_aipp_input_format(aipp_parms_set.0, input_format.0.cast_signed());
         /// aclmdlSetAIPPCscParams: a switch, a matrix of three rows and columns, and three offsets
         /// each of output and input.
+        #[expect(clippy::too_many_arguments, reason = "pyACL's interface")]
         set_aipp_csc_params(
             aipp_parms_set: WordArg, csc_switch: NumberArg<i8>,
             csc_matrix_r0c0: NumberArg<i16>, csc_matrix_r0c1: NumberArg<i16>,
@@ -69,6 +70,7 @@ table! {
             aipp_parms_set.0, src_image_size_w.0, src_image_size_h.0
         );
         /// aclmdlSetAIPPScfParams.
+        #[expect(clippy::too_many_arguments, reason = "pyACL's interface")]
         #[pyo3(signature = (aipp_parms_set, scf_switch, scf_input_size_w, scf_input_size_h,
             scf_output_size_w, scf_output_size_h, batch_index = WordArg(0)))]
         set_aipp_scf_params(
@@ -80,6 +82,7 @@ table! {
             [scf_output_size_w.0, scf_output_size_h.0], batch_index.0 as u64,
         );
         /// aclmdlSetAIPPCropParams.
+        #[expect(clippy::too_many_arguments, reason = "pyACL's interface")]
         #[pyo3(signature = (aipp_parms_set, crop_switch, crop_start_pos_w, crop_start_pos_h,
             crop_size_w, crop_size_h, batch_index = WordArg(0)))]
         set_aipp_crop_params(
@@ -91,6 +94,7 @@ table! {
             [crop_size_w.0, crop_size_h.0], batch_index.0 as u64,
         );
         /// aclmdlSetAIPPPaddingParams.
+        #[expect(clippy::too_many_arguments, reason = "pyACL's interface")]
         #[pyo3(signature = (aipp_parms_set, padding_switch, padding_size_top, padding_size_bottom,
             padding_size_left, padding_size_right, batch_index = WordArg(0)))]
         set_aipp_padding_params(

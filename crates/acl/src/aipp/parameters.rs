@@ -205,7 +205,7 @@ impl AippParameters {
             return Err("no size of pictures is set: call aclmdlSetAIPPSrcImageSize".into());
         }
         let is_halved = self.format == AippInputFormat::Yuv420spU8;
-        if is_halved && (self.width % 2 != 0 || self.height % 2 != 0) {
+        if is_halved && (is_odd(self.width) || is_odd(self.height)) {
             let (width, height) = (self.width, self.height);
             return Err(format!(
                 "YUV420SP_U8 pictures have an even width and height, {width}x{height} is set"
@@ -234,7 +234,7 @@ impl AippParameters {
             ));
         }
         let is_halved = self.format == AippInputFormat::Yuv420spU8;
-        if is_halved && (part.left % 2 != 0 || part.top % 2 != 0) {
+        if is_halved && (is_odd(part.left) || is_odd(part.top)) {
             let (left, top) = (part.left, part.top);
             return Err(format!(
                 "of YUV420SP_U8 pictures the part begins at an even column and row, not {left} and \
@@ -283,6 +283,10 @@ impl AippParameters {
             _ => Ok(()),
         }
     }
+}
+
+fn is_odd(n: usize) -> bool {
+    !n.is_multiple_of(2)
 }
 
 fn from_i32(n: i32) -> usize {

@@ -428,7 +428,7 @@ impl AclProcess {
 
     fn within<T>(&self, name: &str, value: T, (least, most): (T, T)) -> Answer
     where
-        T: PartialOrd + std::fmt::Display,
+        T: PartialOrd + std::fmt::Display + Copy,
     {
         // Written so that NaN is outside.
         if value >= least && value <= most {
@@ -438,7 +438,12 @@ impl AclProcess {
         Err(self.invalid(name, value, &reason))
     }
 
-    fn invalid(&self, name: &str, value: impl std::fmt::Display, reason: &str) -> crate::Status {
+    fn invalid(
+        &self,
+        name: &str,
+        value: impl std::fmt::Display + Copy,
+        reason: &str,
+    ) -> crate::Status {
         self.refuse(INVALID_PARAM, "EH0001", &[&value.to_string(), name, reason])
     }
 }

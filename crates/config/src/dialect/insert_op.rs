@@ -229,9 +229,68 @@ fn is_word(c: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use opscope_store::file_format::gears_json::{AippInputFormat, AippMode};
+    use opscope_store::file_format::gears_json::{
+        AippInputFormat, AippMode, ExtentGear, GearInput, GearKind, Gears, encode, parse as reread,
+    };
+    use proptest::prelude::*;
 
     use super::*;
+
+    const WORDS: &[&str] = &[
+        "aipp_op",
+        "{",
+        "}",
+        ":",
+        " ",
+        "\n",
+        "#",
+        "\"",
+        "crop",
+        "true",
+        "src_image_size_w",
+        "8",
+        "-1",
+        "1e400",
+        "0.5f",
+        "aipp_mode",
+        "static",
+        "input_format",
+        "RGB888_U8",
+        "max_src_image_size",
+        "aipp_op { aipp_mode: static input_format: RGB888_U8 ",
+        "padding_value: ",
+        "mean_chn_0: ",
+        "crop_size_h: 4 ",
+        "src_image_size_h: 4 ",
+        "aipp_mode: dynamic ",
+        "<",
+        ">",
+        ";",
+        "ß",
+    ];
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(
+            words in proptest::collection::vec(proptest::sample::select(WORDS), 0..24)
+        ) {
+            let text = words.concat();
+            let ops = match parse(&text) {
+                Ok(ops) => ops,
+                Err(error) => {
+                    prop_assert!(error.place.line <= text.matches('\n').count() + 1);
+                    return Ok(());
+                }
+            };
+            let input = GearInput { name: "x".to_owned(), dims: vec![2, 3, 4, 8] };
+            let gear = ExtentGear { values: vec![], outputs: vec![] };
+            let gears = Gears::new(GearKind::Fixed, vec![input], vec![], vec![gear]).unwrap();
+            if let Ok(gears) = gears.with_aipp(ops) {
+                // A file that was accepted is written and read as it is.
+                prop_assert_eq!(reread(encode(&gears).as_bytes()).unwrap(), gears);
+            }
+        }
+    }
 
     #[test]
     fn files_of_the_vendors_documents_are_read() {

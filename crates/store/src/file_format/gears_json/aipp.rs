@@ -481,7 +481,7 @@ fn or_else<T: Copy, const N: usize>(said: [Option<T>; N], defaults: [T; N]) -> [
 
 fn within<T>(key: &str, value: T, (least, most): (T, T)) -> Result<(), Mistake>
 where
-    T: PartialOrd + std::fmt::Display,
+    T: PartialOrd + std::fmt::Display + Copy,
 {
     // Written so that NaN is outside.
     if value >= least && value <= most {
