@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,7 @@ def prepared(picture: NDArray[np.uint8], settings: dict[str, Any], n_channels: i
         pixels = pixels[top : top + settings["crop_size_h"], left : left + settings["crop_size_w"]]
     if settings.get("csc_switch"):
         pixels = converted(pixels, settings)
-    planes = []
+    planes: list[NDArray[Any]] = []
     for channel in range(n_channels):
         values = pixels[..., channel].astype(np.float32)
         if dtype is not np.uint8:
@@ -88,15 +89,15 @@ def prepared(picture: NDArray[np.uint8], settings: dict[str, Any], n_channels: i
     return np.stack(planes)
 
 
-def write_model(folder: Path, shape: list[int | str], dtype: str, others: int = 0) -> Path:
+def write_model(folder: Path, shape: Sequence[int | str], dtype: str, others: int = 0) -> Path:
     """Gives its inputs back; the first one is the picture."""
     code, _ = DTYPES[dtype]
     names = ["image", *(f"x{i}" for i in range(others))]
     graph = helper.make_graph(
         [helper.make_node("Identity", [name], [f"{name}_out"]) for name in names],
         "same",
-        [helper.make_tensor_value_info(name, code, shape) for name in names],
-        [helper.make_tensor_value_info(f"{name}_out", code, shape) for name in names],
+        [helper.make_tensor_value_info(name, code, list(shape)) for name in names],
+        [helper.make_tensor_value_info(f"{name}_out", code, list(shape)) for name in names],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
     onnx.save(model, folder / "same.onnx")
@@ -178,6 +179,10 @@ if dynamic is not None:
     assert code == 0, acl.get_recent_err_msg()
     # The dataset has a copy.
     assert acl.mdl.destroy_aipp(aipp) == 0
+if "GEAR" in os.environ:
+    index, _ = acl.mdl.get_input_index_by_name(desc, "ascend_mbatch_shape_data")
+    height, width = map(int, os.environ["GEAR"].split("x"))
+    assert acl.mdl.set_dynamic_hw_size(model, inputs, index, height, width) == 0, acl.get_recent_err_msg()
 assert acl.mdl.execute(model, inputs, outputs) == 0, acl.get_recent_err_msg()
 buffer = acl.mdl.get_dataset_buffer(outputs, 0)
 size = acl.mdl.get_output_size_by_index(desc, 0)
@@ -355,6 +360,24 @@ def test_gears_and_aipp_go_together(tmp_path: Path, engine: str) -> None:
     assert image[:4] == ["image", 3 * 72, [-1, 4, 6, 3], [-1, 4, 6, 3]]
     assert [shape["srcDims"]["dims"][0] for shape in image[7][0]["outDims"]] == [1, 3]
     assert extents[0] == "ascend_mbatch_shape_data" and extents[6] == [0, 0xFFFFFFFF, 0]
+
+
+@pytest.mark.parametrize("size", [(4, 6), (2, 10)])
+def test_pictures_have_the_size_of_the_gear(tmp_path: Path, size: tuple[int, int]) -> None:
+    model = write_model(tmp_path, [1, 3, "h", "w"], "float32")
+    configure(model, {"aipp_mode": "static", "input_format": "YUV420SP_U8"}, options=("--size", "4,6;2,10"))
+    height, width = size
+    settings = sized("YUV420SP_U8", width, height)
+    data = pictures(settings, 1)
+    (tmp_path / "pictures").write_bytes(data.tobytes())
+    gear = {"GEAR": f"{height}x{width}"}
+    result = run_snippet(RUN, model, tmp_path / "pictures", "float32", tmp_path / "out", **variables("tract"), **gear)
+    found = np.fromfile(tmp_path / "out", np.float32)[: 3 * height * width]
+    expected = prepared(data[0], settings, 3, np.float32)
+    np.testing.assert_array_equal(found.reshape(expected.shape), expected)
+    image = result["inputs"][0]
+    assert image[:4] == ["image", 36, [1, -1, -1, 3], [1, -1, -1, 1]]
+    assert [shape["srcDims"]["dims"] for shape in image[7][0]["outDims"]] == [[1, 3, 4, 6], [1, 3, 2, 10]]
 
 
 def test_a_model_without_aipp_says_so(tmp_path: Path) -> None:
