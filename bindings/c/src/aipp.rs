@@ -1,32 +1,82 @@
-//! Image preparation in hardware (AIPP). ONNX models have none, so there is nothing to set: every
-//! function answers `ACL_ERROR_API_NOT_SUPPORT`.
+//! AIPP: how inputs are prepared, and the parameters of those that a program prepares.
 
-use opscope_acl::{AIPP_ADVICE, Handle};
+use opscope_acl::{Answer, Handle};
 
+use crate::border::process;
+use crate::layout::{AippDims, AippInfoHead};
 use crate::pointer::OutPointer;
-use crate::table::refusals;
+use crate::table::{codes, results, values};
 
-refusals! {
-    because AIPP_ADVICE;
-    aclmdlCreateAIPP(u64) -> Handle;
-    aclmdlDestroyAIPP(Handle);
-    aclmdlGetAippDataSize(u64, OutPointer<usize>);
-    aclmdlSetAIPPInputFormat(Handle, i32);
+values! {
+    aclmdlCreateAIPP(batch: u64) -> Handle => process().create_aipp(batch).unwrap_or(0), or 0;
+}
+
+results! {
+    aclmdlGetAippDataSize(batch: u64, size: OutPointer<usize>)
+        => size = process().aipp_data_size(batch)?;
+}
+
+codes! {
+    aclmdlDestroyAIPP(aipp: Handle) => process().destroy_aipp(aipp);
+    aclmdlSetAIPPInputFormat(aipp: Handle, format: i32)
+        => process().set_aipp_input_format(aipp, format);
     /// A switch, a matrix of three rows and columns, and three offsets each of output and input.
     aclmdlSetAIPPCscParams(
-        Handle, i8, i16, i16, i16, i16, i16, i16, i16, i16, i16, u8, u8, u8, u8, u8, u8
+        aipp: Handle, on: i8,
+        r0c0: i16, r0c1: i16, r0c2: i16, r1c0: i16, r1c1: i16, r1c2: i16, r2c0: i16, r2c1: i16, r2c2: i16,
+        output_0: u8, output_1: u8, output_2: u8, input_0: u8, input_1: u8, input_2: u8,
+    ) => process().set_aipp_csc_params(
+        aipp, on, [r0c0, r0c1, r0c2, r1c0, r1c1, r1c2, r2c0, r2c1, r2c2],
+        [output_0, output_1, output_2], [input_0, input_1, input_2]
     );
-    aclmdlSetAIPPRbuvSwapSwitch(Handle, i8);
-    aclmdlSetAIPPAxSwapSwitch(Handle, i8);
-    aclmdlSetAIPPSrcImageSize(Handle, i32, i32);
-    aclmdlSetAIPPScfParams(Handle, i8, i32, i32, i32, i32, u64);
-    aclmdlSetAIPPCropParams(Handle, i8, i32, i32, i32, i32, u64);
-    aclmdlSetAIPPPaddingParams(Handle, i8, i32, i32, i32, i32, u64);
-    aclmdlSetAIPPDtcPixelMean(Handle, i16, i16, i16, i16, u64);
-    aclmdlSetAIPPDtcPixelMin(Handle, f32, f32, f32, f32, u64);
-    aclmdlSetAIPPPixelVarReci(Handle, f32, f32, f32, f32, u64);
-    aclmdlSetInputAIPP(u32, Handle, usize, Handle);
-    aclmdlSetAIPPByInputIndex(u32, Handle, usize, Handle);
-    aclmdlGetAippType(u32, usize, OutPointer<i32>, OutPointer<usize>);
-    aclmdlGetFirstAippInfo(u32, usize, usize);
+    aclmdlSetAIPPRbuvSwapSwitch(aipp: Handle, on: i8)
+        => process().set_aipp_rbuv_swap_switch(aipp, on);
+    aclmdlSetAIPPAxSwapSwitch(aipp: Handle, on: i8) => process().set_aipp_ax_swap_switch(aipp, on);
+    aclmdlSetAIPPSrcImageSize(aipp: Handle, width: i32, height: i32)
+        => process().set_aipp_src_image_size(aipp, width, height);
+    aclmdlSetAIPPScfParams(
+        aipp: Handle, on: i8, from_width: i32, from_height: i32, to_width: i32, to_height: i32, index: u64,
+    ) => process().set_aipp_scf_params(
+        aipp, on, [from_width, from_height], [to_width, to_height], index
+    );
+    aclmdlSetAIPPCropParams(
+        aipp: Handle, on: i8, left: i32, top: i32, width: i32, height: i32, index: u64,
+    ) => process().set_aipp_crop_params(aipp, on, [left, top], [width, height], index);
+    aclmdlSetAIPPPaddingParams(
+        aipp: Handle, on: i8, top: i32, bottom: i32, left: i32, right: i32, index: u64,
+    ) => process().set_aipp_padding_params(aipp, on, [top, bottom, left, right], index);
+    aclmdlSetAIPPDtcPixelMean(aipp: Handle, c0: i16, c1: i16, c2: i16, c3: i16, index: u64)
+        => process().set_aipp_dtc_pixel_mean(aipp, [c0, c1, c2, c3], index);
+    aclmdlSetAIPPDtcPixelMin(aipp: Handle, c0: f32, c1: f32, c2: f32, c3: f32, index: u64)
+        => process().set_aipp_dtc_pixel_min(aipp, [c0, c1, c2, c3], index);
+    aclmdlSetAIPPPixelVarReci(aipp: Handle, c0: f32, c1: f32, c2: f32, c3: f32, index: u64)
+        => process().set_aipp_pixel_var_reci(aipp, [c0, c1, c2, c3], index);
+    aclmdlSetInputAIPP(model_id: u32, dataset: Handle, index: usize, aipp: Handle)
+        => process().set_input_aipp(model_id, dataset, index, aipp);
+    aclmdlSetAIPPByInputIndex(model_id: u32, dataset: Handle, index: usize, aipp: Handle)
+        => process().set_aipp_by_input_index(model_id, dataset, index, aipp);
+
+    aclmdlGetAippType(
+        model_id: u32, index: usize, kind: OutPointer<i32>, attached: OutPointer<usize>,
+    ) => {
+        const FUNCTION: &str = "aclmdlGetAippType";
+        attached.require(FUNCTION, "dynamicAttachedDataIndex")?;
+        kind.require(FUNCTION, "type")?;
+        let (number, index) = process().aipp_type(model_id, index)?;
+        kind.set(number);
+        attached.set(index);
+        Ok(())
+    };
+    /// The list of extents has room for 128 entries, of which those that count are written. The
+    /// member behind it is the program's and stays.
+    aclmdlGetFirstAippInfo(model_id: u32, index: usize, info: OutPointer<AippInfoHead>) => {
+        info.require("aclmdlGetFirstAippInfo", "aippInfo")?;
+        // The whole structure has 300,000 bytes, too many for the stack of some threads.
+        let found = process().first_aipp_info(model_id, index)?;
+        let shapes = found.shapes.iter().map(AippDims::new);
+        let shapes = shapes.collect::<Answer<Vec<AippDims>>>()?;
+        info.set(AippInfoHead::new(&found));
+        info.behind().set_all(shapes);
+        Ok(())
+    };
 }

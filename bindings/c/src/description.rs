@@ -53,9 +53,9 @@ values! {
 results! {
     aclmdlGetInputDims(desc: Handle, index: usize, dims: OutPointer<IoDims>)
         => dims = IoDims::new(&process().input_dims(desc, index)?)?;
-    /// Differs from the first version only for models that prepare images in hardware.
+    /// Differs from the first version only for inputs that AIPP prepares.
     aclmdlGetInputDimsV2(desc: Handle, index: usize, dims: OutPointer<IoDims>)
-        => dims = IoDims::new(&process().input_dims(desc, index)?)?;
+        => dims = IoDims::new(&process().input_dims_in_bytes(desc, index)?)?;
     aclmdlGetInputDimsRange(desc: Handle, index: usize, dimsRange: OutPointer<IoDimsRange>)
         => dimsRange = IoDimsRange::new(&process().input_dims_range(desc, index)?)?;
     aclmdlGetOutputDims(desc: Handle, index: usize, dims: OutPointer<IoDims>)

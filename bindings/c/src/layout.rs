@@ -2,7 +2,7 @@
 
 use std::ffi::c_char;
 
-use opscope_acl::{Answer, NamedDims, status};
+use opscope_acl::{AippInfo, AippShape, Answer, NamedDims, status};
 
 /// Most axes of a tensor, and the size of most lists.
 pub(crate) const AXES_MAX: usize = 128;
@@ -103,6 +103,90 @@ impl HeightWidth {
         room.ok_or(status::STORAGE_OVER_LIMIT)?
             .copy_from_slice(sizes);
         Ok(out)
+    }
+}
+
+/// `aclAippInfo` up to its list of extents.
+#[repr(C)]
+pub(crate) struct AippInfoHead {
+    input_format: i32,
+    src_image_size: [i32; 2],
+    crop: i8,
+    load_start_pos: [i32; 2],
+    crop_size: [i32; 2],
+    resize: i8,
+    resize_output: [i32; 2],
+    padding: i8,
+    padding_sizes: [i32; 4],
+    csc: i8,
+    rbuv_swap: i8,
+    ax_swap: i8,
+    single_line_mode: i8,
+    matrix: [i32; 9],
+    output_biases: [i32; 3],
+    input_biases: [i32; 3],
+    means: [i32; 4],
+    minima: [f32; 4],
+    factors: [f32; 4],
+    src_format: i32,
+    src_data_type: i32,
+    src_n_dims: usize,
+    n_shapes: usize,
+}
+
+impl AippInfoHead {
+    pub(crate) fn new(info: &AippInfo) -> AippInfoHead {
+        AippInfoHead {
+            input_format: info.input_format,
+            src_image_size: info.src_image_size,
+            crop: info.crop.into(),
+            load_start_pos: info.load_start_pos,
+            crop_size: info.crop_size,
+            // The vendor reserves scaling, and files that ask for it are refused.
+            resize: 0,
+            resize_output: [0; 2],
+            padding: info.padding.into(),
+            padding_sizes: info.padding_sizes,
+            csc: info.csc.into(),
+            rbuv_swap: info.rbuv_swap.into(),
+            ax_swap: info.ax_swap.into(),
+            single_line_mode: 0,
+            matrix: info.matrix,
+            output_biases: info.output_biases,
+            input_biases: info.input_biases,
+            means: info.means,
+            minima: info.minima,
+            factors: info.factors,
+            src_format: info.src_format,
+            src_data_type: info.src_data_type,
+            src_n_dims: info.src_n_dims,
+            n_shapes: info.shapes.len(),
+        }
+    }
+}
+
+/// `aclAippDims`
+#[repr(C)]
+pub(crate) struct AippDims {
+    src: IoDims,
+    src_size: usize,
+    out: IoDims,
+    out_size: usize,
+}
+
+impl AippDims {
+    /// The result of AIPP is what the model takes, so both halves are the same.
+    ///
+    /// # Errors
+    /// As for [`IoDims::new`].
+    pub(crate) fn new(shape: &AippShape) -> Answer<AippDims> {
+        let dims = IoDims::new(&shape.dims)?;
+        Ok(AippDims {
+            src: dims,
+            src_size: shape.n_bytes,
+            out: dims,
+            out_size: shape.n_bytes,
+        })
     }
 }
 
@@ -218,6 +302,8 @@ mod tests {
         assert_eq!(size_of::<IoDimsRange>(), 8 + 128 * 16);
         assert_eq!(size_of::<BatchSizes>(), 8 + 128 * 8);
         assert_eq!(size_of::<HeightWidth>(), 8 + 128 * 16);
+        assert_eq!(size_of::<AippDims>(), 2 * (1160 + 8));
+        assert_eq!(size_of::<AippInfoHead>(), 200);
         assert_eq!(size_of::<DumpChunk>(), 4120);
         assert_eq!(DumpChunk::DATA, 4116);
         assert_eq!(offset_of!(DumpChunk, offset), 4104);

@@ -74,6 +74,17 @@ impl<T> OutPointer<T> {
     }
 }
 
+impl<T> OutPointer<T> {
+    /// Where other results go that begin where this one ends, in the caller's structure.
+    pub(crate) fn behind<U>(self) -> OutPointer<U> {
+        if self.0.is_null() {
+            return OutPointer(std::ptr::null_mut());
+        }
+        // Not followed here: what is stored there is the caller's promise again.
+        OutPointer(self.0.wrapping_add(1).cast())
+    }
+}
+
 impl OutPointer<c_char> {
     /// Stores a text with its NUL, if that fits `size` bytes.
     pub(crate) fn set_text(self, text: &str, size: usize) -> Answer {

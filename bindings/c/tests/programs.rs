@@ -89,7 +89,8 @@ mod with_an_engine {
     use opscope_store::dump;
     use opscope_store::file_format::dump_data::{DumpFile, PayloadKind};
     use opscope_store::file_format::gears_json::{
-        ExtentGear, GearInput, GearKind, GearOutput, Gears, encode,
+        AippInputFormat, AippMode, AippOp, ExtentGear, GearInput, GearKind, GearOutput, Gears,
+        encode,
     };
     use opscope_tensor::Layout;
 
@@ -626,6 +627,69 @@ mod with_an_engine {
                     "{}",
                     said.stdout
                 );
+            }
+        }
+    }
+
+    #[test]
+    fn pictures_are_prepared() {
+        let program = Program::compile("aipp.c");
+        let relu = r#"{"op": "Relu", "inputs": [{"name": "x", "type": "float", "shape": [1, 3, 2, 2]}],
+            "outputs": [{"name": "y", "type": "float"}]}"#;
+        let made_static = AippOp {
+            aipp_mode: AippMode::Static,
+            input_format: AippInputFormat::Yuv420spU8,
+            rbuv_swap_switch: true,
+            mean_chn_0: 5,
+            var_reci_chn_1: Some(0.5),
+            ..AippOp::default()
+        };
+        let made_dynamic = AippOp {
+            aipp_mode: AippMode::Dynamic,
+            max_src_image_size: 16,
+            ..AippOp::default()
+        };
+        let cases = [
+            (
+                "static",
+                made_static,
+                "x type 1 attached ffffffff size 6 format 1 data 4\ndims [1,2,2,3]\nin bytes [1,3,2,1]\n\
+                 format 1 picture 0x0 crop 0 swap 1 csc 0 mean 5 factor 0.5\n\
+                 source 0 0 4 shapes 1 bytes 48 48\nout [1,3,2,2]\n\
+                 5 15 25 35 100 100 100 100 100 100 100 100\n",
+            ),
+            (
+                "dynamic",
+                made_dynamic,
+                "x type 2 attached 1 size 16 format 1 data 4\ndims [1,-1,-1,-1]\nin bytes [1,-1,-1,-1]\n\
+                 ascend_dynamic_aipp_data type 3 attached ffffffff size 160 format 2 data 4\n\
+                 dims [160]\nin bytes [160]\n\
+                 format 0 picture 0x0 crop 0 swap 0 csc 0 mean 0 factor 0\n\
+                 source 0 0 4 shapes 1 bytes 48 48\nout [1,3,2,2]\n\
+                 0 0 15 21 0 0 8 11 0 0 1.75 2.5\n",
+            ),
+        ];
+        for (kind, op, expected) in cases {
+            let input = GearInput {
+                name: "x".to_owned(),
+                dims: vec![1, 3, 2, 2],
+            };
+            let output = GearOutput {
+                name: "y".to_owned(),
+                dtype: "float32".to_owned(),
+            };
+            let gear = ExtentGear {
+                values: vec![],
+                outputs: vec![vec![1, 3, 2, 2]],
+            };
+            let gears = Gears::new(GearKind::Fixed, vec![input], vec![output], vec![gear]);
+            let gears = gears.and_then(|gears| gears.with_aipp(vec![op]));
+            let model = program.file(&format!("{kind}.onnx"), open_model(relu));
+            let file = format!("{kind}.onnx.gears.json");
+            program.file(&file, encode(&gears.expect("they fit together")));
+            for engine in engines() {
+                let said = run_on(&program, &engine, &[model.as_os_str(), OsStr::new(kind)]);
+                assert_eq!(said.stdout, expected, "{kind} {engine:?}");
             }
         }
     }

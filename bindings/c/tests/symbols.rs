@@ -101,6 +101,8 @@ aclmdlIODims 1160
 aclmdlIODimsRange 2056
 aclmdlBatch 1032
 aclmdlHW 2056
+aclAippDims 2336
+aclAippInfo 200
 acldumpChunk 4120
 acldumpChunk.offset 4104
 acldumpChunk.dataBuf 4116

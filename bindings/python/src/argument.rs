@@ -54,6 +54,9 @@ macro_rules! expected {
 }
 
 expected!(
+    i8: "a whole number of 8 bits",
+    i16: "a whole number of 16 bits",
+    u8: "a whole number of 8 bits that is not negative",
     i32: "a whole number of 32 bits",
     i64: "a whole number of 64 bits",
     u64: "a whole number of 64 bits that is not negative",

@@ -2,7 +2,11 @@
 
 mod tensor_desc;
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 pub(crate) use self::tensor_desc::{N_DIMS_MAX, TensorDesc};
+use crate::aipp::AippParameters;
 use crate::handle::Handle;
 
 /// An address and a length.
@@ -18,6 +22,8 @@ pub(crate) struct Dataset {
     pub(crate) entries: Vec<DatasetEntry>,
     /// The extents that were set for the executions to come.
     pub(crate) gear: Option<GearChoice>,
+    /// The parameters of AIPP that were set, by the position of the buffer for them.
+    pub(crate) aipp: BTreeMap<usize, Arc<AippParameters>>,
 }
 
 #[derive(Clone, Copy, Debug)]

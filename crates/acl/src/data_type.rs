@@ -7,6 +7,8 @@ use opscope_tensor::DType;
 pub(crate) const UNDEFINED: i32 = -1;
 /// `ACL_FORMAT_NCHW`.
 pub(crate) const FORMAT_NCHW: i32 = 0;
+/// `ACL_FORMAT_NHWC`.
+pub(crate) const FORMAT_NHWC: i32 = 1;
 /// `ACL_FORMAT_ND`.
 pub(crate) const FORMAT_ND: i32 = 2;
 

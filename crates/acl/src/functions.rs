@@ -4,6 +4,7 @@
 
 mod aclnn;
 pub(crate) mod aclnn_objects;
+mod aipp;
 mod blas;
 mod configuration;
 mod control;
@@ -39,4 +40,4 @@ mod tensor_desc;
 pub(crate) use dump_args::OperatorDescriptions;
 
 pub use blas::{MatrixProduct, MatrixProductData};
-pub use media::{AIPP_ADVICE, MEDIA_ADVICE};
+pub use media::MEDIA_ADVICE;

@@ -12,11 +12,12 @@
 //! [`OPERATOR_FAMILIES`] is the table of the operators that programs call in two stages.
 //!
 //! Files import downwards only. At the bottom are tables and texts (`status`, `handle`, `message`,
-//! …), above them the state: objects (`data`, `model`, `operator`, `aclnn`, `runtime`), `memory`,
+//! …), above them the state: objects (`aipp`, `data`, `model`, `operator`, `aclnn`, `runtime`), `memory`,
 //! and what is in force (`control`, `dump`, `exception`). `process` composes the state, and
 //! `functions` above it holds the interface, a file for each group.
 
 mod aclnn;
+mod aipp;
 mod callback;
 mod capture;
 mod control;
@@ -50,10 +51,10 @@ pub use data_type::{data_type_size, float_to_float16, float16_to_float};
 pub use engine::engine_of_environment;
 pub use exception::{ExceptionCallback, ExceptionInfo, ExceptionTensor};
 pub use functions::aclnn_objects::{ListKind, NumberList, TensorViewArguments};
-pub use functions::{AIPP_ADVICE, MEDIA_ADVICE, MatrixProduct, MatrixProductData};
+pub use functions::{MEDIA_ADVICE, MatrixProduct, MatrixProductData};
 pub use handle::Handle;
 pub use media::{MediaField, MediaKind, MediaNumber};
-pub use model::{ConfigValue, NamedDims};
+pub use model::{AippInfo, AippShape, ConfigValue, NamedDims};
 pub use operator::AttributeValue;
 pub use opscope_engine::SharedEngine;
 pub use per_process::PerProcess;

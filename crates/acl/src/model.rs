@@ -1,5 +1,6 @@
 //! Loaded models.
 
+mod aipp;
 mod config;
 mod description;
 mod gears;
@@ -12,6 +13,8 @@ use std::sync::{Arc, Mutex};
 use opscope_engine::{FallbackEngine, LoadedModel, ModelSignature};
 use opscope_store::record::ModelId;
 
+pub use self::aipp::{AippInfo, AippShape};
+pub(crate) use self::aipp::{AippRole, InputAipp, parameter_bytes};
 pub use self::config::ConfigValue;
 pub(crate) use self::config::ModelConfig;
 pub use self::description::NamedDims;

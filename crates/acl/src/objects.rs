@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::aclnn::executor::OperatorExecutor;
 use crate::aclnn::object::AclnnObjects;
+use crate::aipp::AippParameters;
 use crate::data::{DataBuffer, Dataset, TensorDesc};
 use crate::handle::{Handle, HandleTable};
 use crate::media::MediaObject;
@@ -19,6 +20,8 @@ pub(crate) struct ObjectTables {
     pub(crate) tensor_descs: HandleTable<TensorDesc>,
     /// `None` until the description is filled.
     pub(crate) model_descs: HandleTable<Option<Arc<ModelDesc>>>,
+    /// Parameters of AIPP that programs set.
+    pub(crate) aipps: HandleTable<AippParameters>,
     pub(crate) configs: HandleTable<ModelConfig>,
     /// Sets of options of executions.
     pub(crate) exec_configs: BTreeSet<Handle>,

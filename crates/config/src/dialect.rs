@@ -3,6 +3,7 @@
 pub mod acl;
 mod explanation;
 mod findings;
+pub mod insert_op;
 pub mod mindspore;
 
 use crate::json::{self, JsonValue};

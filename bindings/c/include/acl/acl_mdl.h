@@ -292,7 +292,7 @@ ACL_FUNC_VISIBILITY aclError aclmdlSetDynamicHWSize(uint32_t model_id, aclmdlDat
 ACL_FUNC_VISIBILITY aclError aclmdlSetInputDynamicDims(uint32_t model_id, aclmdlDataset *dataset, size_t index,
                                                        const aclmdlIODims *dims);
 
-/* ---- AIPP, image preparation in the hardware: accepted by the compiler, refused when called. */
+/* ---- AIPP: pictures that are prepared for the model's inputs */
 
 ACL_FUNC_VISIBILITY aclmdlAIPP *aclmdlCreateAIPP(uint64_t batch);
 ACL_FUNC_VISIBILITY aclError aclmdlDestroyAIPP(const aclmdlAIPP *aipp);

@@ -10,6 +10,8 @@ int main(void)
     printf("aclmdlIODimsRange %zu\n", sizeof(aclmdlIODimsRange));
     printf("aclmdlBatch %zu\n", sizeof(aclmdlBatch));
     printf("aclmdlHW %zu\n", sizeof(aclmdlHW));
+    printf("aclAippDims %zu\n", sizeof(aclAippDims));
+    printf("aclAippInfo %zu\n", offsetof(aclAippInfo, outDims));
     printf("acldumpChunk %zu\n", sizeof(acldumpChunk));
     printf("acldumpChunk.offset %zu\n", offsetof(acldumpChunk, offset));
     printf("acldumpChunk.dataBuf %zu\n", offsetof(acldumpChunk, dataBuf));

@@ -259,8 +259,12 @@ static void models(void)
     FAILS(aclmdlDestroyExecConfigHandle(options));
     GIVES(aclmdlDestroyDataset(dataset), ACL_SUCCESS);
 
-    HOLDS(aclmdlCreateAIPP(1) == NULL);
-    GIVES(aclmdlSetInputAIPP(1, NULL, 0, NULL), ACL_ERROR_API_NOT_SUPPORT);
+    HOLDS(aclmdlCreateAIPP(0) == NULL);
+    FAILS(aclmdlDestroyAIPP(NULL));
+    FAILS(aclmdlSetAIPPRbuvSwapSwitch(STRANGE(aclmdlAIPP), 1));
+    GIVES(aclmdlSetInputAIPP(1, NULL, 0, NULL), (aclError)ACL_ERROR_GE_EXEC_MODEL_ID_INVALID);
+    FAILS(aclmdlGetAippType(1, 0, NULL, NULL));
+    FAILS(aclmdlGetFirstAippInfo(1, 0, NULL));
     GIVES(aclmdlLoadFromFileWithQ(path, &id, NULL, 0, NULL, 0), ACL_ERROR_API_NOT_SUPPORT);
 }
 

@@ -1,4 +1,4 @@
-/* Calls functions of streams, host functions, memory, media, products and overflows in a random order, with handles
+/* Calls functions of streams, host functions, memory, media, AIPP, products and overflows in a random order, with handles
  * that are right, of another kind, destroyed or invented. None may crash or hang, and every code has to be known. */
 #include <string.h>
 
@@ -53,7 +53,8 @@ static void check(aclError code, int line)
                               (aclError)ACL_ERROR_RT_INVALID_HANDLE,
                               (aclError)ACL_ERROR_RT_STREAM_CONTEXT,
                               (aclError)ACL_ERROR_RT_CONTEXT_NULL,
-                              (aclError)ACL_ERROR_GE_PARAM_INVALID};
+                              (aclError)ACL_ERROR_GE_PARAM_INVALID,
+                              (aclError)ACL_ERROR_GE_EXEC_MODEL_ID_INVALID};
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         if (code == known[i]) {
             return;
@@ -150,6 +151,40 @@ static void media(void)
     }
 }
 
+static void aipp(void)
+{
+    aclmdlInputAippType type;
+    size_t n = 0;
+    switch (drawn(9)) {
+    case 0:
+        keep(aclmdlCreateAIPP(drawn(4)));
+        break;
+    case 1:
+        GIVES_A_CODE(aclmdlDestroyAIPP(any()));
+        break;
+    case 2:
+        GIVES_A_CODE(aclmdlSetAIPPInputFormat(any(), (aclAippInputFormat)drawn(20)));
+        break;
+    case 3:
+        GIVES_A_CODE(aclmdlSetAIPPSrcImageSize(any(), (int32_t)drawn(5000), (int32_t)drawn(5000)));
+        break;
+    case 4:
+        GIVES_A_CODE(aclmdlSetAIPPCropParams(any(), (int8_t)drawn(3), (int32_t)drawn(5000), -1, 1, 1, drawn(4)));
+        break;
+    case 5:
+        GIVES_A_CODE(aclmdlSetAIPPPixelVarReci(any(), 1e9F, 0.0F, -1.0F, 1.0F, drawn(4)));
+        break;
+    case 6:
+        GIVES_A_CODE(aclmdlSetInputAIPP(drawn(3), any(), drawn(3), any()));
+        break;
+    case 7:
+        GIVES_A_CODE(aclmdlGetAippDataSize(drawn(2), &n));
+        break;
+    default:
+        GIVES_A_CODE(aclmdlGetAippType(drawn(3), drawn(3), &type, &n));
+    }
+}
+
 static void products(void)
 {
     float one = 1.0F;
@@ -192,9 +227,12 @@ int main(int argc, char **argv)
     MUST(aclInit(NULL));
     MUST(aclrtSetDevice(0));
     for (int i = 0; i < n_calls; i++) {
-        switch (drawn(5)) {
+        switch (drawn(6)) {
         case 0:
             products();
+            break;
+        case 5:
+            aipp();
             break;
         case 1:
         case 2:

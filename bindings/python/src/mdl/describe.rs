@@ -77,10 +77,10 @@ table! {
         /// aclmdlGetInputDims: a dictionary with `name`, `dimCount` and `dims`, and the code.
         get_input_dims(model_desc: WordArg, index: WordArg)
             => process().input_dims(model_desc.0, index.0), into fill_dims;
-        /// aclmdlGetInputDimsV2: as `get_input_dims`, since no model has image preprocessing
-        /// inside.
+        /// aclmdlGetInputDimsV2: as `get_input_dims`, but with a height that counts all planes of
+        /// pictures that AIPP prepares.
         get_input_dims_v2(model_desc: WordArg, index: WordArg)
-            => process().input_dims(model_desc.0, index.0), into fill_dims;
+            => process().input_dims_in_bytes(model_desc.0, index.0), into fill_dims;
         /// aclmdlGetInputDimsRange: a dictionary with `rangeCount` and `range`, pairs of the
         /// smallest and the largest extent, and the code.
         get_input_dims_range(model_desc: WordArg, index: WordArg)

@@ -137,13 +137,26 @@ impl AclProcess {
             .unwrap_or(0)
     }
 
-    /// `aclmdlGetInputDims` and `aclmdlGetInputDimsV2`.
+    /// `aclmdlGetInputDims`. Of an input that AIPP prepares they are those of the picture that
+    /// comes in: batch, height, width and channels.
     ///
     /// # Errors
     /// `INVALID_PARAM` if there is no such description or input, `STORAGE_OVER_LIMIT` for more axes
     /// than 128.
     pub fn input_dims(&self, desc: Handle, index: usize) -> Answer<NamedDims> {
         self.description(desc)?.dims(ModelSide::Input, index)
+    }
+
+    /// `aclmdlGetInputDimsV2`: the same, but of pictures in planes the height counts all planes,
+    /// so that the product of the extents is the number of bytes.
+    ///
+    /// # Errors
+    /// As for [`AclProcess::input_dims`].
+    pub fn input_dims_in_bytes(&self, desc: Handle, index: usize) -> Answer<NamedDims> {
+        let description = self.description(desc)?;
+        let value = description.value(ModelSide::Input, index);
+        let value = value.ok_or(INVALID_PARAM)?;
+        dims_of(value, value.dims_in_bytes())
     }
 
     /// `aclmdlGetOutputDims`.
@@ -182,7 +195,10 @@ impl AclProcess {
         if let Some(gears) = &description.gears
             && index < description.inputs.len()
         {
-            return Ok(gears.input_range(index));
+            return Ok(match description.aipp(index) {
+                Some(aipp) => aipp.ranges(),
+                None => gears.input_range(index),
+            });
         }
         let dims = self.input_dims(desc, index)?.dims.into_iter();
         Ok(dims.map(|n| if n < 0 { (1, -1) } else { (n, n) }).collect())

@@ -1,18 +1,21 @@
 //! Executing a model, and dumping it meanwhile.
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
+use std::sync::Arc;
 
 use opscope_capture::SessionOptions;
 use opscope_engine::ValueInfo;
 use opscope_tensor::{Shape, Tensor};
 
 use super::execution::EngineExecution;
+use crate::aipp::{AippParameters, prepare};
 use crate::capture::ExecutionCapture;
 use crate::data::{DataBuffer, GearChoice, TensorDesc};
 use crate::data_type::{self, FORMAT_ND};
 use crate::handle::Handle;
 use crate::lock::lock;
-use crate::model::{AclModel, InputBuffer, ModelRunState, extents, resolve};
+use crate::model::{AclModel, AippRole, InputAipp, InputBuffer, ModelRunState, extents, resolve};
 use crate::status::{FEATURE_UNSUPPORTED, GE_INTERNAL_ERROR, GE_PARAM_INVALID, INVALID_PARAM};
 use crate::{AclProcess, Answer, Status};
 
@@ -33,6 +36,7 @@ struct DatasetSlot {
 struct DatasetSlots {
     slots: Vec<DatasetSlot>,
     gear: Option<GearChoice>,
+    aipp: BTreeMap<usize, Arc<AippParameters>>,
 }
 
 impl AclProcess {
@@ -99,7 +103,8 @@ impl AclProcess {
         }
         // Copies, so that no lock is held while the model runs.
         let gear = dataset.gear.clone();
-        Ok(DatasetSlots { slots, gear })
+        let aipp = dataset.aipp.clone();
+        Ok(DatasetSlots { slots, gear, aipp })
     }
 
     fn unfit(&self, reason: &str) -> Status {
@@ -149,22 +154,25 @@ impl AclProcess {
 
     fn read_inputs(&self, model: &AclModel, inputs: &DatasetSlots) -> Answer<Vec<Tensor>> {
         let declared = &model.signature.inputs;
-        let (n_expected, n_found) = (declared.len(), inputs.slots.len());
+        let description = &*model.description;
+        let (n_expected, n_found) = (description.n_inputs(), inputs.slots.len());
         // A buffer for the open extents may stand at the end.
-        let has_extra = model.description.is_dynamic() && n_found == n_expected + 1;
+        let has_extra = description.is_dynamic() && n_found == n_expected + 1;
         if n_found != n_expected && !has_extra {
             let reason = format!("the model has {n_expected} inputs, {n_found} buffers were given");
             return Err(self.unfit(&reason));
         }
-        let given: Vec<InputBuffer> = inputs.slots[..n_expected]
-            .iter()
-            .map(|slot| InputBuffer {
+        let mut given = Vec::with_capacity(declared.len());
+        for (i, slot) in inputs.slots.iter().take(declared.len()).enumerate() {
+            // Where a picture is prepared, a program describes the picture.
+            let is_picture = description.aipp_role(i) != AippRole::None;
+            given.push(InputBuffer {
                 n_bytes: slot.buffer.size,
-                dims: slot.dims.clone(),
-            })
-            .collect();
+                dims: slot.dims.clone().filter(|_| !is_picture),
+            });
+        }
         let gear = inputs.gear.as_ref();
-        let shapes = match &model.description.gears {
+        let shapes = match &description.gears {
             Some(gears) => {
                 let described: Vec<_> = given.into_iter().map(|given| given.dims).collect();
                 gears.shapes(gear, &described)
@@ -172,11 +180,47 @@ impl AclProcess {
             None => resolve(declared, &given, gear),
         };
         let shapes = shapes.map_err(|reason| self.unfit(&reason))?;
+        let mut tensors = Vec::with_capacity(declared.len());
         let slots = inputs.slots.iter().enumerate();
-        let inputs = slots.zip(declared.iter().zip(shapes));
-        inputs
-            .map(|((i, slot), (value, shape))| self.read_input(i, slot, value, shape))
-            .collect()
+        for ((i, slot), (value, shape)) in slots.zip(declared.iter().zip(shapes)) {
+            tensors.push(match description.aipp(i) {
+                None => self.read_input(i, slot, value, shape)?,
+                Some(aipp) => {
+                    let parameters = match description.aipp_role(i) {
+                        AippRole::Dynamic(attached) => inputs.aipp.get(&attached).cloned(),
+                        _ => Some(Arc::new(aipp.parameters(&shape))),
+                    };
+                    self.read_pictures((i, slot), value, shape, aipp, parameters)?
+                }
+            });
+        }
+        Ok(tensors)
+    }
+
+    /// Reads pictures and makes of them what the model takes.
+    fn read_pictures(
+        &self,
+        (index, slot): (usize, &DatasetSlot),
+        value: &ValueInfo,
+        shape: Shape,
+        aipp: &InputAipp,
+        parameters: Option<Arc<AippParameters>>,
+    ) -> Answer<Tensor> {
+        let unfit = |reason: String| self.unfit(&format!("input `{}`: {reason}", value.name));
+        let parameters = parameters.ok_or_else(|| {
+            unfit("its AIPP parameters are not set: call aclmdlSetInputAIPP".into())
+        })?;
+        if aipp.is_dynamic() {
+            // The dataset may have got them for another model, or for another gear.
+            let checked = aipp.check(&parameters);
+            let checked = checked.and_then(|()| aipp.check_fit(&parameters, &shape));
+            checked.map_err(unfit)?;
+        }
+        let n = shape.dims().first().copied().unwrap_or(0);
+        let n_bytes = parameters.picture_bytes().saturating_mul(n);
+        self.check_length("input", index, n_bytes, slot)?;
+        let pictures = self.read_padded(slot.buffer, n_bytes)?;
+        prepare(&parameters, &pictures, value.dtype, shape).map_err(unfit)
     }
 
     fn read_input(

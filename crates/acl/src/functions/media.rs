@@ -17,10 +17,6 @@ pub const MEDIA_ADVICE: &str = "Opscope runs networks and processes no pictures.
      convert with another library, for example OpenCV or FFmpeg, and copy the result into memory \
      of aclrtMalloc or acldvppMalloc";
 
-/// Advice to programs instead of preparing pictures inside a model.
-pub const AIPP_ADVICE: &str = "an ONNX model prepares no picture. Prepare it before it is copied \
-     into the input's buffer, with OpenCV for example, or make the preparation part of the model";
-
 impl AclProcess {
     /// For bindings: reports that `function` is there so that programs link, and what to do
     /// instead.

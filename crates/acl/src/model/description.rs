@@ -7,10 +7,11 @@ use opscope_engine::{DeclaredDim, LoadedModel, ModelSignature, ValueInfo};
 use opscope_store::record::Operator;
 use opscope_tensor::{DType, Shape, Tensor};
 
+use super::aipp::{AIPP_INPUT, AippRole, InputAipp};
 use super::gears::ModelGears;
 use super::shapes::extents;
 use crate::Answer;
-use crate::data_type::{self, FORMAT_NCHW, FORMAT_ND};
+use crate::data_type::{self, FORMAT_NCHW, FORMAT_ND, FORMAT_NHWC};
 use crate::lock::lock;
 use crate::status::{INVALID_PARAM, STORAGE_OVER_LIMIT};
 
@@ -38,6 +39,8 @@ pub struct NamedDims {
 pub(crate) struct ModelDesc {
     pub(crate) inputs: Vec<ModelValue>,
     pub(crate) outputs: Vec<ModelValue>,
+    /// Inputs for parameters of AIPP, which stand behind the model's own.
+    aipp_inputs: Vec<ModelValue>,
     /// The input with extents, if any extent is open.
     shape_input: Option<ModelValue>,
     pub(crate) operators: Vec<Arc<Operator>>,
@@ -53,6 +56,9 @@ pub(crate) struct ModelValue {
     pub(crate) short_name: String,
     pub(crate) dtype: DType,
     pub(crate) dims: Vec<i64>,
+    /// Extents whose product is the number of bytes, if they are others than `dims`: of pictures.
+    dims_in_bytes: Option<Vec<i64>>,
+    format: i32,
     /// Bytes in the gear in which it is largest, if there are gears.
     geared_bytes: Option<usize>,
 }
@@ -74,7 +80,8 @@ impl ModelValue {
 
     fn new(info: &ValueInfo, model_id: Option<u32>, side: &str, index: usize) -> ModelValue {
         let dims = info.dims.as_ref();
-        let dims = dims.map(|dims| dims.iter().map(extent_of).collect());
+        let dims: Option<Vec<i64>> = dims.map(|dims| dims.iter().map(extent_of).collect());
+        let dims = dims.unwrap_or_else(|| vec![UNKNOWN_RANK]);
         let name = info.name.clone();
         // `aclmdlIODims` has 128 bytes for a name and its NUL.
         let short_name = if name.len() < NAME_BYTES_MAX {
@@ -87,9 +94,38 @@ impl ModelValue {
             name,
             short_name,
             dtype: info.dtype,
-            dims: dims.unwrap_or_else(|| vec![UNKNOWN_RANK]),
+            // ONNX files name no layout; four axes are taken for an image in ONNX's own order.
+            format: if dims.len() == 4 {
+                FORMAT_NCHW
+            } else {
+                FORMAT_ND
+            },
+            dims,
+            dims_in_bytes: None,
             geared_bytes: None,
         }
+    }
+
+    /// An input that the interface adds to those of the model: a list of `n` elements.
+    fn added(name: String, dtype: DType, n: usize) -> ModelValue {
+        ModelValue {
+            short_name: name.clone(),
+            name,
+            dtype,
+            dims: vec![i64::try_from(n).unwrap_or(i64::MAX)],
+            dims_in_bytes: None,
+            format: FORMAT_ND,
+            geared_bytes: None,
+        }
+    }
+
+    /// Describes the pictures that come in, in place of what is made of them.
+    fn show_pictures(&mut self, aipp: &InputAipp) {
+        self.dtype = DType::U8;
+        self.format = FORMAT_NHWC;
+        self.dims = aipp.dims();
+        self.dims_in_bytes = Some(aipp.dims_in_bytes());
+        self.geared_bytes = Some(aipp.n_bytes());
     }
 
     pub(crate) fn is_open(&self) -> bool {
@@ -112,12 +148,12 @@ impl ModelValue {
     }
 
     pub(crate) fn format(&self) -> i32 {
-        // ONNX files name no layout; four axes are taken for an image in ONNX's own order.
-        if self.dims.len() == 4 {
-            FORMAT_NCHW
-        } else {
-            FORMAT_ND
-        }
+        self.format
+    }
+
+    /// Extents as `aclmdlGetInputDimsV2` gives them.
+    pub(crate) fn dims_in_bytes(&self) -> &[i64] {
+        self.dims_in_bytes.as_ref().unwrap_or(&self.dims)
     }
 
     pub(crate) fn is_called(&self, name: &str) -> bool {
@@ -153,16 +189,29 @@ impl ModelDesc {
             Some(gears) => gears.n_values(),
             None => inputs.iter().map(|value| value.dims.len()).sum(),
         };
-        let shape_input = inputs.iter().any(ModelValue::is_open).then(|| ModelValue {
-            name: SHAPE_INPUT.to_owned(),
-            short_name: SHAPE_INPUT.to_owned(),
-            dtype: DType::I64,
-            dims: vec![i64::try_from(n_axes).unwrap_or(i64::MAX)],
-            geared_bytes: None,
-        });
+        let is_open = inputs.iter().any(ModelValue::is_open);
+        let shape_input =
+            is_open.then(|| ModelValue::added(SHAPE_INPUT.to_owned(), DType::I64, n_axes));
+        let mut aipp_inputs = Vec::new();
+        if let Some(gears) = &gears {
+            for aipp in gears.aipp().inputs() {
+                if let Some(input) = inputs.get_mut(aipp.input) {
+                    input.show_pictures(aipp);
+                }
+            }
+            for (i, aipp) in gears.aipp().dynamic_inputs().enumerate() {
+                // Programs look for the first one under a name that is always the same.
+                let name = match i {
+                    0 => AIPP_INPUT.to_owned(),
+                    i => format!("{AIPP_INPUT}_{i}"),
+                };
+                aipp_inputs.push(ModelValue::added(name, DType::U8, aipp.parameter_bytes()));
+            }
+        }
         ModelDesc {
             inputs,
             outputs,
+            aipp_inputs,
             shape_input,
             operators,
             gears,
@@ -175,14 +224,45 @@ impl ModelDesc {
         self.shape_input.is_some()
     }
 
+    /// How many inputs hold data or parameters; behind them stands the one for extents.
     pub(crate) fn n_inputs(&self) -> usize {
-        self.inputs.len()
+        self.inputs.len() + self.aipp_inputs.len()
     }
 
     /// How many inputs a program counts: a model with gears has one more, as the vendor's converter
     /// makes it.
     pub(crate) fn n_counted_inputs(&self) -> usize {
-        self.inputs.len() + usize::from(self.gears.is_some())
+        self.n_inputs() + usize::from(self.gears.is_some() && self.is_dynamic())
+    }
+
+    /// How AIPP prepares an input of the model's own, if it does.
+    pub(crate) fn aipp(&self, input: usize) -> Option<&InputAipp> {
+        self.gears.as_ref()?.aipp().input(input)
+    }
+
+    /// The input that the parameters of an input for parameters are for.
+    pub(crate) fn aipp_of_parameters(&self, index: usize) -> Option<&InputAipp> {
+        let nth = index.checked_sub(self.inputs.len())?;
+        self.gears.as_ref()?.aipp().dynamic_inputs().nth(nth)
+    }
+
+    /// The part that AIPP plays for an input.
+    pub(crate) fn aipp_role(&self, index: usize) -> AippRole {
+        if self.aipp_of_parameters(index).is_some() {
+            return AippRole::Parameters;
+        }
+        match self.aipp(index) {
+            None => AippRole::None,
+            Some(aipp) if !aipp.is_dynamic() => AippRole::Static,
+            Some(_) => {
+                let gears = self.gears.as_ref();
+                let mut dynamic = gears
+                    .into_iter()
+                    .flat_map(|gears| gears.aipp().dynamic_inputs());
+                let nth = dynamic.position(|aipp| aipp.input == index);
+                AippRole::Dynamic(self.inputs.len() + nth.unwrap_or(0))
+            }
+        }
     }
 
     /// Notes the extents of the results in a gear.
@@ -205,21 +285,25 @@ impl ModelDesc {
 
     pub(crate) fn value(&self, which: ModelSide, index: usize) -> Option<&ModelValue> {
         match which {
-            ModelSide::Input if index == self.inputs.len() => self.shape_input.as_ref(),
-            ModelSide::Input => self.inputs.get(index),
+            ModelSide::Input if index == self.n_inputs() => self.shape_input.as_ref(),
+            ModelSide::Input => {
+                let mut inputs = self.inputs.iter().chain(&self.aipp_inputs);
+                inputs.nth(index)
+            }
             ModelSide::Output => self.outputs.get(index),
         }
     }
 
     pub(crate) fn index(&self, which: ModelSide, name: &str) -> Option<usize> {
-        let values = match which {
-            ModelSide::Input => &self.inputs,
-            ModelSide::Output => &self.outputs,
+        let (values, added): (_, &[ModelValue]) = match which {
+            ModelSide::Input => (&self.inputs, &self.aipp_inputs),
+            ModelSide::Output => (&self.outputs, &[]),
         };
-        let found = values.iter().position(|value| value.is_called(name));
+        let mut values = values.iter().chain(added);
+        let found = values.position(|value| value.is_called(name));
         let is_shape_input = which == ModelSide::Input && name == SHAPE_INPUT && self.is_dynamic();
         // An input of the model's own that is called so goes first.
-        found.or(is_shape_input.then_some(self.inputs.len()))
+        found.or(is_shape_input.then_some(self.n_inputs()))
     }
 
     pub(crate) fn dims(&self, which: ModelSide, index: usize) -> Answer<NamedDims> {

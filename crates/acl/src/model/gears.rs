@@ -4,6 +4,7 @@ use opscope_engine::{DeclaredDim, ModelSignature, ValueInfo};
 use opscope_store::file_format::gears_json::{GearKind, Gears};
 use opscope_tensor::{DType, Shape};
 
+use super::aipp::ModelAipp;
 use super::shapes::extents;
 use crate::Status;
 use crate::data::GearChoice;
@@ -15,6 +16,7 @@ pub(crate) struct ModelGears {
     /// The extents of every input, for each gear.
     inputs: Vec<Vec<Shape>>,
     outputs: Vec<GearedOutput>,
+    aipp: ModelAipp,
 }
 
 /// An output as it is known before the model runs.
@@ -75,11 +77,18 @@ impl ModelGears {
         let outputs = (0..file.outputs.len())
             .map(|i| largest_output(&file, i))
             .collect();
+        let aipp = ModelAipp::new(&file, &inputs, signature)?;
         Ok(ModelGears {
             file,
             inputs,
             outputs,
+            aipp,
         })
+    }
+
+    /// How AIPP prepares inputs.
+    pub(crate) fn aipp(&self) -> &ModelAipp {
+        &self.aipp
     }
 
     /// How many numbers a gear has.
@@ -137,7 +146,7 @@ impl ModelGears {
                 .iter()
                 .flat_map(|gear| gear.values.clone())
                 .collect(),
-            GearKind::Size | GearKind::Dims => Vec::new(),
+            GearKind::Size | GearKind::Dims | GearKind::Fixed => Vec::new(),
         }
     }
 
@@ -150,7 +159,7 @@ impl ModelGears {
                 .iter()
                 .filter_map(|gear| gear.values.as_slice().try_into().ok())
                 .collect(),
-            GearKind::Batch | GearKind::Dims => Vec::new(),
+            GearKind::Batch | GearKind::Dims | GearKind::Fixed => Vec::new(),
         }
     }
 
@@ -158,7 +167,7 @@ impl ModelGears {
     pub(crate) fn dims(&self) -> Vec<Vec<i64>> {
         match self.file.kind {
             GearKind::Dims => self.inputs.iter().map(|shapes| joined(shapes)).collect(),
-            GearKind::Batch | GearKind::Size => Vec::new(),
+            GearKind::Batch | GearKind::Size | GearKind::Fixed => Vec::new(),
         }
     }
 
@@ -208,6 +217,7 @@ impl ModelGears {
             GearKind::Batch => "batch",
             GearKind::Size => "size",
             GearKind::Dims => "open extents",
+            GearKind::Fixed => return "none".to_owned(),
         };
         let mut gears = Vec::with_capacity(self.file.gears.len());
         for gear in &self.file.gears {

@@ -6,12 +6,15 @@ use std::path::PathBuf;
 use anyhow::anyhow;
 use clap::builder::ArgGroup;
 use opscope_capture::Purpose;
+use opscope_config::dialect::insert_op;
+use opscope_config::read_text;
 use opscope_engine::{
     DeclaredDim, FallbackModel, LoadOptions, LoadedModel, ModelSignature, ModelSource, ValueInfo,
 };
 use opscope_store::atomic_file::Creator;
 use opscope_store::file_format::gears_json::{
-    self, ExtentGear, FILE_BYTES_MAX, GearInput, GearKind, GearOutput, Gears, OPEN,
+    self, AippMode, AippOp, ExtentGear, FILE_BYTES_MAX, GearInput, GearKind, GearOutput, Gears,
+    OPEN,
 };
 use opscope_store::regular_file;
 use opscope_tensor::{DType, Shape, Tensor};
@@ -21,34 +24,40 @@ use crate::console::{self, line};
 use crate::engine::EngineArguments;
 use crate::exit::{CommandFailure, PARTIAL, UNREADABLE, USAGE};
 
-/// List the sizes that programs of AscendCL may switch a model with open extents between
+/// List the sizes that programs of AscendCL may switch a model with open extents between, and how
+/// its pictures are prepared (AIPP)
 ///
 /// Writes `MODEL.gears.json` beside the model, which is run once for each gear to learn what its
-/// results have. Without gears, what is there is printed.
+/// results have. With neither gears nor AIPP, what is there is printed.
 #[derive(clap::Args)]
-#[command(group = ArgGroup::new("kind"), after_help = "Examples:
+#[command(group = ArgGroup::new("kind"), group = ArgGroup::new("written").multiple(true), after_help = "Examples:
   opscope gears net.onnx --batch 1,2,4,8
   opscope gears net.onnx --size 224,224;448,448
   opscope gears net.onnx --shape x:-1,3,-1,-1 --dims 1,224,224;8,448,448
+  opscope gears net.onnx --shape x:1,3,224,224 --insert-op-conf aipp.cfg
   opscope gears net.onnx")]
 pub(crate) struct GearsArguments {
     /// The model
     model: PathBuf,
     /// Batches: what the first axis of inputs may be
-    #[arg(long, value_name = "N,N,...", group = "kind")]
+    #[arg(long, value_name = "N,N,...", groups = ["kind", "written"])]
     batch: Option<String>,
     /// Sizes of images: what their height and width may be
-    #[arg(long, value_name = "H,W;H,W;...", group = "kind")]
+    #[arg(long, value_name = "H,W;H,W;...", groups = ["kind", "written"])]
     size: Option<String>,
     /// Values of all open extents together, in the order of inputs and axes
-    #[arg(long, value_name = "N,...;N,...", group = "kind")]
+    #[arg(long, value_name = "N,...;N,...", groups = ["kind", "written"])]
     dims: Option<String>,
+    /// How pictures are prepared for inputs: the file that the vendor's converter takes under the
+    /// same name
+    #[arg(long, value_name = "FILE", group = "written")]
+    insert_op_conf: Option<PathBuf>,
     /// Extents of an input, -1 where the gears set them; may be repeated [default: those of the
     /// model]
-    #[arg(long, value_name = "NAME:-1,3,224,224", requires = "kind")]
+    #[arg(long, value_name = "NAME:-1,3,224,224", requires = "written")]
     shape: Vec<String>,
     /// The file to write [default: beside the model]
-    #[arg(long, value_name = "FILE", requires = "kind")]
+    #[arg(long, value_name = "FILE", requires = "written")]
     out: Option<PathBuf>,
     /// Print the file instead of a table
     #[arg(long)]
@@ -69,7 +78,14 @@ pub(crate) fn run(arguments: &GearsArguments) -> Result<(), CommandFailure> {
     let gears = match arguments.asked()? {
         None => arguments.read()?,
         Some((kind, values)) => {
+            // Read first: running the model takes longer.
+            let aipp = arguments.aipp()?;
             let gears = arguments.make(kind, values)?;
+            let gears = gears.with_aipp(aipp);
+            let gears = gears.map_err(|reason| {
+                let message = format!("--insert-op-conf: {reason}");
+                CommandFailure::message(USAGE, message)
+            })?;
             let path = arguments.path();
             let text = gears_json::encode(&gears);
             let creator = Creator::new(arguments.modes.modes());
@@ -96,6 +112,10 @@ impl GearsArguments {
             (Some(text), ..) => ("--batch", GearKind::Batch, text.replace(',', ";")),
             (_, Some(text), _) => ("--size", GearKind::Size, text.clone()),
             (.., Some(text)) => ("--dims", GearKind::Dims, text.clone()),
+            // A single gear without numbers.
+            _ if self.insert_op_conf.is_some() => {
+                return Ok(Some((GearKind::Fixed, vec![Vec::new()])));
+            }
             _ => return Ok(None),
         };
         let gear = |text: &str| -> Option<Vec<u64>> {
@@ -112,6 +132,18 @@ impl GearsArguments {
         Ok(Some((kind, gears)))
     }
 
+    /// How inputs are prepared, if that is to be written.
+    fn aipp(&self) -> Result<Vec<AippOp>, CommandFailure> {
+        let Some(path) = &self.insert_op_conf else {
+            return Ok(Vec::new());
+        };
+        let text = read_text(path)?;
+        insert_op::parse(&text).map_err(|error| {
+            let message = format!("`{}`, {error}", path.display());
+            CommandFailure::message(USAGE, message)
+        })
+    }
+
     fn read(&self) -> Result<Gears, CommandFailure> {
         let path = self.path();
         let unreadable = |reason: String| {
@@ -124,7 +156,7 @@ impl GearsArguments {
             // other fault needs another answer.
             let failure = unreadable(error.to_string());
             if is_absent {
-                failure.with_hint("`--batch`, `--size` or `--dims` writes it")
+                failure.with_hint("`--batch`, `--size`, `--dims` or `--insert-op-conf` writes it")
             } else {
                 failure
             }
@@ -237,6 +269,7 @@ fn own_dims(kind: GearKind, value: &ValueInfo) -> Result<Vec<i64>, CommandFailur
         // Images have their height and width last, as ONNX orders the axes.
         GearKind::Size => n_axes == 4 && axis >= 2,
         GearKind::Dims => true,
+        GearKind::Fixed => false,
     };
     dims.iter().enumerate().map(|(axis, dim)| match dim {
         DeclaredDim::Fixed(n) => Ok(i64::try_from(*n).unwrap_or(i64::MAX)),
@@ -388,6 +421,16 @@ fn print(gears: &Gears, is_json: bool) -> Result<(), CommandFailure> {
         let join = |texts: Vec<String>| texts.join(", ");
         let (inputs, outputs) = (join(inputs.collect()), join(outputs.collect()));
         line!(out, "{inputs} -> {outputs}")?;
+    }
+    for op in &gears.aipp {
+        let input = gears.aipp_input(op).and_then(|i| gears.inputs.get(i));
+        let name = input.map_or("", |input| &input.name);
+        if op.aipp_mode == AippMode::Static {
+            line!(out, "{name}: AIPP of {} pictures", op.input_format.name())?;
+        } else {
+            let n_bytes = op.max_src_image_size;
+            line!(out, "{name}: AIPP of pictures of up to {n_bytes} bytes")?;
+        }
     }
     Ok(())
 }

@@ -1,16 +1,19 @@
-//! `{model}.gears.json`: the sizes that a model with open extents is prepared for, beside the
-//! model.
+//! `{model}.gears.json`: the sizes that a model with open extents is prepared for, and how pictures
+//! are prepared for its inputs (AIPP), beside the model.
 //!
 //! A converted model of the vendor's carries these lists inside. An ONNX model has no place for
 //! them, so they are in a file of their own: which axes are open, the values that they may take
 //! together, called gears, and what the results have then. `docs/formats/gears_json.md` lists the
 //! members.
 
+mod aipp;
+
 use std::path::{Path, PathBuf};
 
 use opscope_tensor::DType;
 use serde::{Deserialize, Serialize};
 
+pub use self::aipp::{AippInputFormat, AippMode, AippOp};
 use super::json_object;
 use crate::FormatError;
 
@@ -37,6 +40,8 @@ pub enum GearKind {
     Size,
     /// Any axes: a number for each open one, in the order of inputs and axes.
     Dims,
+    /// None: there is one gear, without numbers. Such a file is there for AIPP.
+    Fixed,
 }
 
 /// An input.
@@ -70,7 +75,7 @@ pub struct ExtentGear {
 }
 
 /// The gears of a model.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Gears {
     version: u32,
@@ -82,6 +87,9 @@ pub struct Gears {
     pub outputs: Vec<GearOutput>,
     /// The gears, in the order of the list that was given.
     pub gears: Vec<ExtentGear>,
+    /// How inputs are prepared that are pictures, one entry for each such input.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub aipp: Vec<AippOp>,
 }
 
 /// Where the gears of a model are: beside it, under its whole name and `.gears.json`.
@@ -134,11 +142,34 @@ impl Gears {
             inputs,
             outputs,
             gears,
+            aipp: Vec::new(),
         };
-        match gears.check() {
-            Ok(()) => Ok(gears),
+        gears.checked()
+    }
+
+    /// The same gears of a model whose inputs are prepared so.
+    ///
+    /// # Errors
+    /// As for [`Gears::new`].
+    pub fn with_aipp(self, aipp: Vec<AippOp>) -> Result<Gears, String> {
+        Gears { aipp, ..self }.checked()
+    }
+
+    fn checked(self) -> Result<Gears, String> {
+        match self.check() {
+            Ok(()) => Ok(self),
             Err((expected, found)) => Err(format!("{found}, expected {expected}")),
         }
+    }
+
+    /// The position of the input that an entry is about; `None` if the model has no such input.
+    pub fn aipp_input(&self, op: &AippOp) -> Option<usize> {
+        let name = &op.related_input_name;
+        if !name.is_empty() {
+            return self.inputs.iter().position(|input| input.name == *name);
+        }
+        let rank = usize::try_from(op.related_input_rank).ok()?;
+        (rank < self.inputs.len()).then_some(rank)
     }
 
     /// How many numbers a gear has.
@@ -147,6 +178,7 @@ impl Gears {
             GearKind::Batch => 1,
             GearKind::Size => 2,
             GearKind::Dims => self.inputs.iter().map(|input| n_open(&input.dims)).sum(),
+            GearKind::Fixed => 0,
         }
     }
 
@@ -192,7 +224,51 @@ impl Gears {
             }
         }
         self.check_inputs()?;
-        self.check_gears()
+        self.check_gears()?;
+        self.check_aipp()
+    }
+
+    fn check_aipp(&self) -> Result<(), Mistake> {
+        let mut inputs = Vec::new();
+        for (i, op) in self.aipp.iter().enumerate() {
+            let at = |(expected, found): Mistake| (format!("{expected}, for `aipp` {i}"), found);
+            op.check().map_err(at)?;
+            let n_inputs = self.inputs.len();
+            let input = self.aipp_input(op);
+            let input = input.ok_or_else(|| {
+                let expected = format!("one of the model's {n_inputs} inputs, for `aipp` {i}");
+                mistake(expected, "another")
+            })?;
+            // The vendor inserts one operator for each input.
+            if inputs.contains(&input) {
+                let name = &self.inputs[input].name;
+                return Err(mistake(
+                    "one `aipp` for each input",
+                    format!("two for `{name}`"),
+                ));
+            }
+            inputs.push(input);
+            // Pictures have to fit in every gear: the program may choose any.
+            for gear in &self.gears {
+                let extents = &self.input_dims(gear)[input];
+                op.check_fit(extents).map_err(at)?;
+            }
+        }
+        if self
+            .aipp
+            .iter()
+            .any(|op| op.aipp_mode != self.aipp[0].aipp_mode)
+        {
+            return Err(mistake("`aipp` that is all static or all dynamic", "both"));
+        }
+        // The vendor's converter takes no such model, so no program expects one.
+        if self.kind == GearKind::Dims && !self.aipp.is_empty() {
+            return Err(mistake(
+                "gears of another kind than `dims` with `aipp`",
+                "`dims`",
+            ));
+        }
+        Ok(())
     }
 
     fn check_inputs(&self) -> Result<(), Mistake> {
@@ -210,13 +286,18 @@ impl Gears {
                 GearKind::Batch => n_open == 0 || (n_open == 1 && dims[0] == OPEN),
                 GearKind::Size => n_open == 0 || n_open == 2,
                 GearKind::Dims => true,
+                GearKind::Fixed => n_open == 0,
             };
             if !is_right {
                 return Err(at(match self.kind {
                     GearKind::Batch => "-1 for the first axis and no other",
+                    GearKind::Fixed => "no -1",
                     _ => "-1 for two axes, height and width",
                 }));
             }
+        }
+        if self.kind == GearKind::Fixed {
+            return Ok(());
         }
         let has_open = self.inputs.iter().any(|input| n_open(&input.dims) > 0);
         if !has_open {
