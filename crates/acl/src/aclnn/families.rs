@@ -10,6 +10,7 @@ mod batch_normalisation;
 mod comparison;
 mod compound;
 mod convolution;
+mod convolution_backward;
 mod creation;
 mod diagonals;
 mod elementwise;
@@ -26,6 +27,7 @@ mod moves;
 mod normalisation;
 mod padding;
 mod pooling;
+mod pooling_backward;
 mod reduction;
 mod resizing;
 mod rotary;
@@ -81,6 +83,8 @@ pub static FAMILIES: &[OperatorFamily] = &[
     attention_inference::FAMILY,
     rotary::FAMILY,
     activation_backward::FAMILY,
+    convolution_backward::FAMILY,
+    pooling_backward::FAMILY,
 ];
 
 /// Calls the macro of that name once for each family, with the family's rows.
@@ -124,5 +128,7 @@ macro_rules! aclnn_operators {
         $crate::aclnn_attention_inference!($rows);
         $crate::aclnn_rotary!($rows);
         $crate::aclnn_activation_backward!($rows);
+        $crate::aclnn_convolution_backward!($rows);
+        $crate::aclnn_pooling_backward!($rows);
     };
 }

@@ -60,14 +60,18 @@ fn adaptive_average(call: &mut OperatorCall<'_>, n: usize) -> Composed {
         return Ok(());
     }
     let axes = shares(x, &sizes)?;
-    let counts: Vec<Vec<bool>> = axes.iter().map(|one| one.are_members.clone()).collect();
-    let counts: Vec<&[bool]> = counts.iter().map(Vec::as_slice).collect();
+    let counts = counts(&axes);
+    write_means(call, x, &axes, &counts, out)
+}
+
+/// How many elements each window has.
+pub(super) fn counts(axes: &[Members]) -> Vec<f32> {
+    let each: Vec<&[bool]> = axes.iter().map(|one| one.are_members.as_slice()).collect();
     let n_together: usize = axes.iter().map(|one| one.longest).product();
-    let members = combined(&counts, &axes, true, |a, b, _| a && b);
+    let members = combined(&each, axes, true, |a, b, _| a && b);
     let windows = members.chunks(n_together.max(1));
     let counts = windows.map(|window| window.iter().filter(|&&is_member| is_member).count());
-    let counts: Vec<f32> = counts.map(as_number).collect();
-    write_means(call, x, &axes, &counts, out)
+    counts.map(as_number).collect()
 }
 
 fn adaptive_maximum(call: &mut OperatorCall<'_>, n: usize) -> Composed {

@@ -339,9 +339,10 @@ fn rms_norm_backward(call: &mut OperatorCall<'_>) -> Composed {
     expect_small_floats(call, &[Some(grad), Some(x), Some(rstd), Some(gamma)])?;
     let first = last_axes(call, x, gamma.dims())?;
     call.expect_shape(grad, x.dims())?;
-    // The document gives the axes in front alone, the forward operator appends ones.
+    // The document gives the axes in front alone, its sample fewer, and the forward operator
+    // appends ones: one for each batch is enough.
     let batches = batches_of(x.dims(), first);
-    if rstd.dims() != &x.dims()[..first] {
+    if rstd.n_elements() != batches.iter().product::<usize>() {
         call.expect_shape(rstd, &batches)?;
     }
     expect_result(call, out, x.dims())?;

@@ -338,7 +338,7 @@ fn average_pool(call: &mut OperatorCall<'_>, n: usize) -> Composed {
     clippy::cast_precision_loss,
     reason = "numbers of elements are divided in floats"
 )]
-fn divisors(pool: &Pool<'_>, counts_padding: bool, divisor: i64) -> Vec<f32> {
+pub(super) fn divisors(pool: &Pool<'_>, counts_padding: bool, divisor: i64) -> Vec<f32> {
     let mut numbers = vec![1_usize];
     for axis in &pool.windows {
         let members = (0..axis.n).map(|window| axis.members(window, counts_padding));
@@ -366,7 +366,7 @@ pub(super) fn expect_room(extents: impl IntoIterator<Item = usize>) -> Composed 
 /// Several copies of an element may be there at once.
 const BYTES_OF_A_NUMBER: u64 = 32;
 
-fn floats(call: &mut OperatorCall<'_>, numbers: &[f32], dims: Vec<usize>) -> Composed<Value> {
+pub(super) fn floats(call: &mut OperatorCall<'_>, numbers: &[f32], dims: Vec<usize>) -> Composed<Value> {
     let bytes = numbers.iter().flat_map(|n| n.to_le_bytes()).collect();
     let shape = Shape::new(dims).ok();
     let tensor = shape.and_then(|shape| Tensor::from_vec(DType::F32, shape, bytes).ok());
@@ -413,9 +413,7 @@ impl Members {
 struct Spread {
     /// With the shape of the result, and an axis of members.
     value: Value,
-    is_member: Value,
-    /// Where each member lies among the elements of the axes with windows.
-    places: Value,
+    membership: Membership,
     dims: Vec<usize>,
     /// How many members windows have, those that are filled up included.
     n_together: usize,
@@ -478,14 +476,30 @@ fn spread(call: &mut OperatorCall<'_>, x: &TensorArgument, axes: &[Members]) -> 
     dims.extend(axes.iter().map(|one| one.n));
     let mut whole = dims.clone();
     whole.push(n_together);
-    let whole = call.constant_dims(&whole)?;
-    value = call.node("Reshape", &[&value, &whole], DType::F32);
+    let value = call.reshaped(&value, &whole)?;
+    Ok(Spread {
+        value,
+        membership: membership(call, axes)?,
+        dims,
+        n_together,
+    })
+}
+
+/// Which elements windows have, with an axis for each axis of windows and one of members.
+pub(super) struct Membership {
+    /// Whether it is an element, or fills a window up.
+    pub(super) is_member: Value,
+    /// Where it lies among the elements of the axes with windows.
+    pub(super) places: Value,
+}
+
+pub(super) fn membership(call: &mut OperatorCall<'_>, axes: &[Members]) -> Composed<Membership> {
     let each: Vec<&[bool]> = axes.iter().map(|one| one.are_members.as_slice()).collect();
     let are_members = combined(&each, axes, true, |a, b, _| a && b);
     let each: Vec<&[usize]> = axes.iter().map(|one| one.places.as_slice()).collect();
     let places = combined(&each, axes, 0, |a, b, extent| a * extent + b);
     let mut shape: Vec<usize> = axes.iter().map(|one| one.n).collect();
-    shape.push(n_together);
+    shape.push(axes.iter().map(|one| one.longest).product());
     let whole = call.constant_dims(&shape)?;
     let flags: Vec<f32> = are_members
         .iter()
@@ -497,13 +511,7 @@ fn spread(call: &mut OperatorCall<'_>, x: &TensorArgument, axes: &[Members]) -> 
     let is_member = call.node("Greater", &[&flags, &half], DType::Bool);
     let places = call.constant_dims(&places)?;
     let places = call.node("Reshape", &[&places, &whole], DType::I64);
-    Ok(Spread {
-        value,
-        is_member,
-        places,
-        dims,
-        n_together,
-    })
+    Ok(Membership { is_member, places })
 }
 
 #[expect(
@@ -524,7 +532,7 @@ pub(super) fn write_means(
 ) -> Composed {
     let spread = spread(call, x, axes)?;
     let zero = call.constant(0.0, DType::F32)?;
-    let members = [&spread.is_member, &spread.value, &zero];
+    let members = [&spread.membership.is_member, &spread.value, &zero];
     let value = call.node("Where", &members, DType::F32);
     // Sums are taken in double precision, and rounded once.
     let value = call.cast(&value, DType::F64);
@@ -554,7 +562,7 @@ pub(super) fn write_largest(
         call.constant(0.0, DType::F32)?,
         call.constant(1.0, DType::F32)?,
     );
-    let members = [&spread.is_member, &spread.value, &lowest];
+    let members = [&spread.membership.is_member, &spread.value, &lowest];
     let value = call.node("Where", &members, DType::F32);
     let last = ("axis", OperatorAttribute::Int(-1));
     let last_one = ("select_last_index", OperatorAttribute::Int(1));
@@ -578,7 +586,7 @@ pub(super) fn write_largest(
         let mut whole = spread.dims.clone();
         whole.push(spread.n_together);
         let whole = call.constant_dims(&whole)?;
-        let places = call.node("Expand", &[&spread.places, &whole], DType::I64);
+        let places = call.node("Expand", &[&spread.membership.places, &whole], DType::I64);
         let along = vec![last];
         let places = call.node_with("GatherElements", &[&places, &chosen], along, DType::I64);
         let places = call.reshaped(&places, &spread.dims)?;
