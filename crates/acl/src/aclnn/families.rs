@@ -6,6 +6,8 @@ mod activation_backward;
 mod adaptive_pooling;
 mod attention;
 mod attention_inference;
+mod attention_keys;
+mod attention_masks;
 mod batch_normalisation;
 mod comparison;
 mod compound;

@@ -1,25 +1,29 @@
 //! Attention in training, and what every attention shares.
 
 use opscope_engine::single_operator::OperatorAttribute;
-use opscope_tensor::{DType, Shape, Tensor};
+use opscope_tensor::DType;
 
 use super::activation::{SMALL_FLOATS, is_small_float};
+use super::attention_masks::{Sample, Samples, Sparsity, expect_broadcast, fitted, packed};
 use super::pooling::expect_room;
 use crate::aclnn::call::{Composed, OperatorCall, Refusal, Value};
 use crate::aclnn::object::ScalarNumber;
 use crate::aclnn::parameter::TensorArgument;
 use crate::aclnn::row::operator_rows;
-use crate::aclnn::shape::broadcast;
 
 /// Calls a macro with the rows of attention.
 #[macro_export]
 macro_rules! aclnn_attention {
     ($rows:ident) => {
         $rows! { "attention";
-            aclnnFlashAttentionScore = FlashAttentionScore("aclnn_flash_attention_score.h", "softmax(scaleValue * (query @ key^T + realShiftOptional)) @ value, without what attenMaskOptional masks; sparse modes 0 to 3, without dropout") by attention_in_training
+            aclnnFlashAttentionScore = FlashAttentionScore("aclnn_flash_attention_score.h", "softmax(scaleValue * (query @ key^T + realShiftOptional)) @ value, without what attenMaskOptional masks; sparse modes 0 to 6, without dropout") by attention_in_training
                 (query: Tensor, key: Tensor, value: Tensor, realShiftOptional: OptionalTensor, dropMaskOptional: OptionalTensor, paddingMaskOptional: OptionalTensor, attenMaskOptional: OptionalTensor, prefixOptional: OptionalIntArray, scaleValue: Double, keepProb: Double, preTokens: Int, nextTokens: Int, headNum: Int, inputLayout: Text, innerPrecise: Int, sparseMode: Int, softmaxMaxOut: OptionalOut, softmaxSumOut: OptionalOut, softmaxOutOut: OptionalOut, attentionOutOut: Out);
             aclnnFlashAttentionScoreV2 = FlashAttentionScore("aclnn_flash_attention_score.h", "as aclnnFlashAttentionScore; with pseType 0 realShiftOptional is added after the scale, with 1 before it") by attention_in_training
                 (query: Tensor, key: Tensor, value: Tensor, realShiftOptional: OptionalTensor, dropMaskOptional: OptionalTensor, paddingMaskOptional: OptionalTensor, attenMaskOptional: OptionalTensor, prefixOptional: OptionalIntArray, qStartIdxOptional: OptionalIntArray, kvStartIdxOptional: OptionalIntArray, scaleValue: Double, keepProb: Double, preTokens: Int, nextTokens: Int, headNum: Int, inputLayout: Text, innerPrecise: Int, sparseMode: Int, pseType: Int, softmaxMaxOut: OptionalOut, softmaxSumOut: OptionalOut, softmaxOutOut: OptionalOut, attentionOutOut: Out);
+            aclnnFlashAttentionVarLenScore = FlashAttentionScore("aclnn_flash_attention_score.h", "as aclnnFlashAttentionScore, of samples that lie one after the other and end at the numbers of actualSeqQLenOptional and actualSeqKvLenOptional; sparse modes 2 to 4") by attention_of_packed
+                (query: Tensor, key: Tensor, value: Tensor, realShiftOptional: OptionalTensor, dropMaskOptional: OptionalTensor, paddingMaskOptional: OptionalTensor, attenMaskOptional: OptionalTensor, prefixOptional: OptionalIntArray, actualSeqQLenOptional: OptionalIntArray, actualSeqKvLenOptional: OptionalIntArray, scaleValue: Double, keepProb: Double, preTokens: Int, nextTokens: Int, headNum: Int, inputLayout: Text, innerPrecise: Int, sparseMode: Int, softmaxMaxOut: OptionalOut, softmaxSumOut: OptionalOut, softmaxOutOut: OptionalOut, attentionOutOut: Out);
+            aclnnFlashAttentionVarLenScoreV2 = FlashAttentionScore("aclnn_flash_attention_score.h", "as aclnnFlashAttentionVarLenScore") by attention_of_packed
+                (query: Tensor, key: Tensor, value: Tensor, realShiftOptional: OptionalTensor, dropMaskOptional: OptionalTensor, paddingMaskOptional: OptionalTensor, attenMaskOptional: OptionalTensor, prefixOptional: OptionalIntArray, actualSeqQLenOptional: OptionalIntArray, actualSeqKvLenOptional: OptionalIntArray, qStartIdxOptional: OptionalIntArray, kvStartIdxOptional: OptionalIntArray, scaleValue: Double, keepProb: Double, preTokens: Int, nextTokens: Int, headNum: Int, inputLayout: Text, innerPrecise: Int, sparseMode: Int, pseType: Int, softmaxMaxOut: OptionalOut, softmaxSumOut: OptionalOut, softmaxOutOut: OptionalOut, attentionOutOut: Out);
             aclnnScaledMaskedSoftmax = ScaledMaskedSoftmaxV2("aclnn_scaled_masked_softmax.h", "softmax(scale * x) along the last axis, with -10000 where mask is true") by scaled_masked_softmax
                 (x: Tensor, mask: Tensor, scale: Double, fixedTriuMask: Flag, y: Out);
         }
@@ -41,6 +45,8 @@ pub(super) enum AxisOrder {
     Sbh,
     Bsnd,
     Bnsd,
+    /// Tokens of all samples, one sample after the other.
+    Tnd,
 }
 
 impl AxisOrder {
@@ -50,7 +56,9 @@ impl AxisOrder {
             "BSH" | "" => Some(AxisOrder::Bsh),
             "SBH" => Some(AxisOrder::Sbh),
             "BSND" => Some(AxisOrder::Bsnd),
-            "BNSD" => Some(AxisOrder::Bnsd),
+            // The result has another order, which is the caller's to write.
+            "BNSD" | "BNSD_BSND" => Some(AxisOrder::Bnsd),
+            "TND" => Some(AxisOrder::Tnd),
             _ => None,
         };
         let found = found.filter(|order| known.contains(order));
@@ -69,6 +77,7 @@ impl AxisOrder {
                 (b, s, heads, h / heads)
             }
             (AxisOrder::Bsnd, &[b, s, n, d]) | (AxisOrder::Bnsd, &[b, n, s, d]) => (b, s, n, d),
+            (AxisOrder::Tnd, &[t, n, d]) => (1, t, n, d),
             _ => return None,
         };
         Some(Sizes {
@@ -92,15 +101,24 @@ impl AxisOrder {
             AxisOrder::Sbh => vec![tokens, batch, heads * width],
             AxisOrder::Bsnd => vec![batch, tokens, heads, width],
             AxisOrder::Bnsd => vec![batch, heads, tokens, width],
+            AxisOrder::Tnd => vec![tokens, heads, width],
         }
     }
 
     /// The axes that batch, heads, tokens and elements have, once heads are an axis.
     pub(super) fn order(self) -> [i64; 4] {
         match self {
-            AxisOrder::Bsh | AxisOrder::Bsnd => [0, 2, 1, 3],
+            AxisOrder::Bsh | AxisOrder::Bsnd | AxisOrder::Tnd => [0, 2, 1, 3],
             AxisOrder::Sbh => [1, 2, 0, 3],
             AxisOrder::Bnsd => [0, 1, 2, 3],
+        }
+    }
+
+    /// The way back of [`AxisOrder::order`].
+    fn way_back(self) -> [i64; 4] {
+        match self {
+            AxisOrder::Sbh => [2, 0, 1, 3],
+            other => other.order(),
         }
     }
 
@@ -114,7 +132,9 @@ impl AxisOrder {
         match self {
             AxisOrder::Sbh => vec![tokens, batch, heads, width],
             AxisOrder::Bnsd => vec![batch, heads, tokens, width],
-            AxisOrder::Bsh | AxisOrder::Bsnd => vec![batch, tokens, heads, width],
+            AxisOrder::Bsh | AxisOrder::Bsnd | AxisOrder::Tnd => {
+                vec![batch, tokens, heads, width]
+            }
         }
     }
 }
@@ -127,15 +147,46 @@ pub(super) struct Sizes {
     pub(super) width: usize,
 }
 
+impl Sizes {
+    pub(super) fn is_empty(&self) -> bool {
+        [self.batch, self.tokens, self.heads, self.width].contains(&0)
+    }
+}
+
 /// The operands of an attention.
 pub(super) struct Operands<'a> {
     pub(super) query: &'a TensorArgument,
-    pub(super) key: &'a TensorArgument,
-    pub(super) value: &'a TensorArgument,
     pub(super) order: AxisOrder,
+    /// The order of the result.
+    pub(super) result_order: AxisOrder,
     pub(super) queries: Sizes,
     pub(super) keys: Sizes,
     pub(super) values: Sizes,
+}
+
+/// Query, key and value with the axes batch, heads, tokens and elements.
+pub(super) struct HeadsFirst {
+    pub(super) query: Value,
+    pub(super) key: Value,
+    pub(super) value: Value,
+}
+
+pub(super) fn expect_same_types(
+    call: &OperatorCall<'_>,
+    query: &TensorArgument,
+    others: &[&TensorArgument],
+) -> Composed {
+    call.expect_dtype(query, is_small_float, SMALL_FLOATS)?;
+    for tensor in others {
+        if tensor.dtype != query.dtype {
+            let text = format!("`{}` is {}", call.name(tensor), tensor.dtype);
+            return Err(Refusal::invalid(format!(
+                "{text}, but `query` {}",
+                query.dtype
+            )));
+        }
+    }
+    Ok(())
 }
 
 impl<'a> Operands<'a> {
@@ -147,16 +198,7 @@ impl<'a> Operands<'a> {
         heads: i64,
         key_heads: Option<i64>,
     ) -> Composed<Operands<'a>> {
-        for tensor in [query, key, value] {
-            call.expect_dtype(tensor, is_small_float, SMALL_FLOATS)?;
-            if tensor.dtype != query.dtype {
-                let text = format!("`{}` is {}", call.name(tensor), tensor.dtype);
-                return Err(Refusal::invalid(format!(
-                    "{text}, but `query` {}",
-                    query.dtype
-                )));
-            }
-        }
+        expect_same_types(call, query, &[key, value])?;
         let misfit = || {
             Refusal::invalid(format!(
                 "query, key and value of the shapes {:?}, {:?} and {:?} do not fit together with \
@@ -166,8 +208,7 @@ impl<'a> Operands<'a> {
                 value.dims()
             ))
         };
-        let heads = usize::try_from(heads).ok().filter(|&n| n > 0);
-        let queries = order.sizes(query, heads).ok_or_else(misfit)?;
+        let queries = query_sizes(query, order, heads).ok_or_else(misfit)?;
         let key_heads = match key_heads {
             Some(0) => Some(queries.heads),
             Some(n) => usize::try_from(n).ok(),
@@ -176,8 +217,16 @@ impl<'a> Operands<'a> {
         };
         let keys = order.sizes(key, key_heads).ok_or_else(misfit)?;
         let values = order.sizes(value, Some(keys.heads)).ok_or_else(misfit)?;
-        let fits = Some(queries.heads) == heads
-            && keys.batch == queries.batch
+        Operands::of_sizes(query, order, [queries, keys, values]).ok_or_else(misfit)?
+    }
+
+    /// The operands, if their sizes fit together.
+    pub(super) fn of_sizes(
+        query: &'a TensorArgument,
+        order: AxisOrder,
+        [queries, keys, values]: [Sizes; 3],
+    ) -> Option<Composed<Operands<'a>>> {
+        let fits = keys.batch == queries.batch
             && keys.width == queries.width
             && Sizes {
                 width: keys.width,
@@ -185,20 +234,15 @@ impl<'a> Operands<'a> {
             } == keys
             && keys.heads > 0
             && queries.heads.is_multiple_of(keys.heads);
-        if !fits {
-            return Err(misfit());
-        }
         let operands = Operands {
             query,
-            key,
-            value,
             order,
+            result_order: order,
             queries,
             keys,
             values,
         };
-        operands.expect_room()?;
-        Ok(operands)
+        fits.then(|| operands.expect_room().map(|()| operands))
     }
 
     pub(super) fn result(&self) -> Sizes {
@@ -226,16 +270,27 @@ impl<'a> Operands<'a> {
         [batch, heads, tokens, self.keys.tokens]
     }
 
-    /// A tensor with the axes batch, heads, tokens and elements; heads of keys are repeated.
-    pub(super) fn heads_first(
+    /// The operands as they are given.
+    pub(super) fn read(
         &self,
         call: &mut OperatorCall<'_>,
-        x: &TensorArgument,
+        [key, value]: [&TensorArgument; 2],
+    ) -> Composed<HeadsFirst> {
+        // Every order of the axes becomes one, so that the rest is the same for all of them.
+        Ok(HeadsFirst {
+            query: heads_first(call, self.query, self.order, &self.queries)?,
+            key: heads_first(call, key, self.order, &self.keys)?,
+            value: heads_first(call, value, self.order, &self.values)?,
+        })
+    }
+
+    /// A value whose heads are repeated until there are as many as the query has.
+    pub(super) fn repeated(
+        &self,
+        call: &mut OperatorCall<'_>,
+        value: Value,
         sizes: &Sizes,
     ) -> Composed<Value> {
-        let value = call.read(x, DType::F32)?;
-        let value = call.reshaped(&value, &self.order.split_dims(sizes))?;
-        let value = turned(call, &value, self.order.order());
         // Groups of query heads share a head of the key; neighbours do.
         let n = self.queries.heads / sizes.heads;
         if n == 1 {
@@ -249,8 +304,28 @@ impl<'a> Operands<'a> {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.query.is_empty() || self.key.is_empty() || self.value.is_empty()
+        let each = [self.queries, self.keys, self.values];
+        each.iter().any(Sizes::is_empty)
     }
+}
+
+/// The sizes of a query with this number of heads.
+pub(super) fn query_sizes(query: &TensorArgument, order: AxisOrder, heads: i64) -> Option<Sizes> {
+    let heads = usize::try_from(heads).ok().filter(|&n| n > 0);
+    let sizes = order.sizes(query, heads)?;
+    (Some(sizes.heads) == heads).then_some(sizes)
+}
+
+/// A tensor with the axes batch, heads, tokens and elements.
+pub(super) fn heads_first(
+    call: &mut OperatorCall<'_>,
+    x: &TensorArgument,
+    order: AxisOrder,
+    sizes: &Sizes,
+) -> Composed<Value> {
+    let value = call.read(x, DType::F32)?;
+    let value = call.reshaped(&value, &order.split_dims(sizes))?;
+    Ok(turned(call, &value, order.order()))
 }
 
 /// The result of an attention, with the axes batch, heads, tokens and elements, and the maximum and
@@ -265,18 +340,23 @@ pub(super) struct Attended {
 pub(super) fn attend(
     call: &mut OperatorCall<'_>,
     operands: &Operands<'_>,
+    values: HeadsFirst,
     shift: Option<&Value>,
     masks: &[Value],
 ) -> Composed<Attended> {
-    // Every order of the axes becomes one, so that the rest is the same for all of them.
-    let query = operands.heads_first(call, operands.query, &operands.queries)?;
-    let key = operands.heads_first(call, operands.key, &operands.keys)?;
-    let value = operands.heads_first(call, operands.value, &operands.values)?;
+    let HeadsFirst { query, key, value } = values;
+    let key = operands.repeated(call, key, &operands.keys)?;
+    let value = operands.repeated(call, value, &operands.values)?;
     let key = turned(call, &key, [0, 1, 3, 2]);
     let mut scores = call.node("MatMul", &[&query, &key], DType::F32);
     let scale = call.number_value(ScalarNumber::Float(call.number("scaleValue")?), DType::F32)?;
-    // The older function adds before it scales, which is one of two ways of the newer one.
-    let adds_first = !call.has("pseType") || call.int("pseType")? == 1;
+    // The older function of training adds before it scales, which is one of two ways of the newer
+    // one; functions for inference scale first.
+    let adds_first = if call.has("pseType") {
+        call.int("pseType")? == 1
+    } else {
+        call.has("realShiftOptional")
+    };
     if let Some(shift) = shift.filter(|_| adds_first) {
         scores = call.node("Add", &[&scores, shift], DType::F32);
     }
@@ -324,12 +404,7 @@ pub(super) fn write_attended(
     result: &Value,
     out: &TensorArgument,
 ) -> Composed {
-    // The way back of the order that heads were brought in front with.
-    let back = match operands.order {
-        AxisOrder::Bsh | AxisOrder::Bsnd => [0, 2, 1, 3],
-        AxisOrder::Sbh => [2, 0, 1, 3],
-        AxisOrder::Bnsd => [0, 1, 2, 3],
-    };
+    let back = operands.result_order.way_back();
     let result = turned(call, result, back);
     let result = call.reshaped(&result, out.dims())?;
     call.write(out, &result, operands.query.dtype);
@@ -341,74 +416,8 @@ pub(super) fn expect_result(
     operands: &Operands<'_>,
     out: &TensorArgument,
 ) -> Composed {
-    call.expect_shape(out, &operands.order.dims(&operands.result()))?;
+    call.expect_shape(out, &operands.result_order.dims(&operands.result()))?;
     call.expect_dtype(out, is_small_float, SMALL_FLOATS)
-}
-
-pub(super) fn is_mask(dtype: DType) -> bool {
-    matches!(dtype, DType::Bool | DType::U8 | DType::I8)
-}
-
-/// A mask of scores: elements other than 0 are left out. Of three axes the first is the batch.
-pub(super) fn read_mask(
-    call: &mut OperatorCall<'_>,
-    mask: &TensorArgument,
-    scores: &[usize],
-) -> Composed<Value> {
-    call.expect_dtype(mask, is_mask, "bool, uint8 or int8")?;
-    let mut dims = mask.dims().to_vec();
-    if let &[batch, queries, keys] = mask.dims() {
-        dims = vec![batch, 1, queries, keys];
-    }
-    expect_broadcast(call, mask, &dims, scores)?;
-    let value = call.read(mask, DType::Bool)?;
-    call.reshaped(&value, &dims)
-}
-
-pub(super) fn expect_broadcast(
-    call: &OperatorCall<'_>,
-    tensor: &TensorArgument,
-    dims: &[usize],
-    whole: &[usize],
-) -> Composed {
-    if dims.len() >= 2 && broadcast(dims, whole).is_some_and(|found| found == whole) {
-        return Ok(());
-    }
-    let (name, found) = (call.name(tensor), tensor.dims());
-    Err(Refusal::invalid(format!(
-        "`{name}` has the shape {found:?}; expected one that broadcasts to {whole:?}"
-    )))
-}
-
-/// A mask that is made here. `is_left_out` says which keys a query does not see.
-fn made_mask(
-    call: &mut OperatorCall<'_>,
-    dims: &[usize],
-    is_left_out: impl Fn(usize, usize) -> bool,
-) -> Composed<Value> {
-    let &[n, keys] = dims else {
-        return Err(Refusal::invalid("scores need two axes"));
-    };
-    let pairs = (0..n).flat_map(|query| (0..keys).map(move |key| (query, key)));
-    let flags = pairs.map(|(query, key)| u8::from(is_left_out(query, key)));
-    flag_value(call, flags.collect(), dims.to_vec())
-}
-
-pub(super) fn flag_value(
-    call: &mut OperatorCall<'_>,
-    flags: Vec<u8>,
-    dims: Vec<usize>,
-) -> Composed<Value> {
-    let shape = Shape::new(dims).ok();
-    let tensor = shape.and_then(|shape| Tensor::from_vec(DType::Bool, shape, flags).ok());
-    let tensor = tensor.ok_or_else(|| Refusal::invalid("the scores are too large"))?;
-    Ok(call.tensor_value(tensor))
-}
-
-/// Whether a key lies outside the band of keys that a query sees.
-fn is_outside(query: usize, key: usize, before: i64, after: i64) -> bool {
-    let distance = key.cast_signed() as i64 - query.cast_signed() as i64;
-    distance < before.saturating_neg() || distance > after
 }
 
 /// Refuses all that is asked for and not computed.
@@ -421,13 +430,8 @@ fn refuse_in_training(call: &OperatorCall<'_>) -> Composed {
             "dropout is asked for, which is not computed",
         ));
     }
-    let is_padded = call.optional_tensor("paddingMaskOptional")?.is_some();
-    if is_padded
-        || call
-            .optional_ints("prefixOptional")?
-            .is_some_and(|list| !list.is_empty())
-    {
-        let text = "`paddingMaskOptional` or `prefixOptional` is given, which is not computed";
+    if call.optional_tensor("paddingMaskOptional")?.is_some() {
+        let text = "`paddingMaskOptional` is given, which is not computed";
         return Err(Refusal::invalid(text));
     }
     if call.has("pseType") && !(0..=1).contains(&call.int("pseType")?) {
@@ -438,27 +442,47 @@ fn refuse_in_training(call: &OperatorCall<'_>) -> Composed {
 }
 
 fn attention_in_training(call: &mut OperatorCall<'_>) -> Composed {
-    let each = ["query", "key", "value"];
-    let [query, key, value] = each.map(|name| call.tensor(name));
-    let out = call.tensor("attentionOutOut")?;
     let known = [
         AxisOrder::Bsh,
         AxisOrder::Sbh,
         AxisOrder::Bsnd,
         AxisOrder::Bnsd,
     ];
-    let order = AxisOrder::new(call, &known)?;
+    train(call, &known)
+}
+
+fn attention_of_packed(call: &mut OperatorCall<'_>) -> Composed {
+    train(call, &[AxisOrder::Tnd])
+}
+
+fn train(call: &mut OperatorCall<'_>, known: &[AxisOrder]) -> Composed {
+    let each = ["query", "key", "value"];
+    let [query, key, value] = each.map(|name| call.tensor(name));
+    let (query, key, value) = (query?, key?, value?);
+    let out = call.tensor("attentionOutOut")?;
+    let order = AxisOrder::new(call, known)?;
     let heads = call.int("headNum")?;
-    let operands = Operands::new(call, [query?, key?, value?], order, heads, None)?;
+    let operands = Operands::new(call, [query, key, value], order, heads, None)?;
     refuse_in_training(call)?;
     expect_result(call, &operands, out)?;
     let scores = operands.score_dims();
+    let [batch, heads, queries, keys] = scores;
+    let is_packed = order == AxisOrder::Tnd;
+    let samples = if is_packed {
+        let names = ["actualSeqQLenOptional", "actualSeqKvLenOptional"];
+        packed(call, names, [queries, keys])?
+    } else {
+        Samples::Apart(vec![Sample::alone(queries, keys); batch])
+    };
     let saved = [
         call.optional_tensor("softmaxMaxOut")?,
         call.optional_tensor("softmaxSumOut")?,
     ];
-    let [batch, heads, queries, _] = scores;
-    let statistics = [batch, heads, queries, 8];
+    let statistics = if is_packed {
+        vec![queries, heads, 8]
+    } else {
+        vec![batch, heads, queries, 8]
+    };
     for tensor in saved.into_iter().flatten() {
         call.expect_shape(tensor, &statistics)?;
         call.expect_dtype(tensor, |dtype| dtype == DType::F32, "float32")?;
@@ -472,82 +496,56 @@ fn attention_in_training(call: &mut OperatorCall<'_>) -> Composed {
         }
         return Ok(());
     }
-    let masks = sparse_masks(call, "attenMaskOptional", &scores)?;
+    let sparsity = Sparsity::new(call, "attenMaskOptional", false)?;
+    let masks = sparsity.masks(call, &samples, &scores)?;
     let shift = match call.optional_tensor("realShiftOptional")? {
-        Some(shift) if !shift.is_empty() => {
-            call.expect_dtype(shift, is_small_float, SMALL_FLOATS)?;
-            expect_broadcast(call, shift, shift.dims(), &scores)?;
-            Some(call.read(shift, DType::F32)?)
-        }
+        Some(shift) if !shift.is_empty() => Some(read_shift(call, shift, &samples, &scores)?),
         _ => None,
     };
-    let attended = attend(call, &operands, shift.as_ref(), &masks)?;
+    let values = operands.read(call, [key, value])?;
+    let attended = attend(call, &operands, values, shift.as_ref(), &masks)?;
     write_attended(call, &operands, &attended.result, out)?;
     let statistics = call.constant_dims(&statistics)?;
     for (tensor, value) in saved.into_iter().zip([&attended.maximum, &attended.sum]) {
         if let Some(tensor) = tensor {
+            let value = if is_packed {
+                let value = turned(call, value, [0, 2, 1, 3]);
+                call.reshaped(&value, &[queries, heads, 1])?
+            } else {
+                value.clone()
+            };
             // Each number stands there eight times.
-            let value = call.node("Expand", &[value, &statistics], DType::F32);
+            let value = call.node("Expand", &[&value, &statistics], DType::F32);
             call.write(tensor, &value, DType::F32);
         }
     }
     Ok(())
 }
 
-/// The side of a mask that stands for a larger one of the same form.
-const SMALL_MASK: usize = 2048;
-
-/// The masks of a sparse mode. Without a mask everything is seen.
-pub(super) fn sparse_masks(
+/// What is added to the scores.
+pub(super) fn read_shift(
     call: &mut OperatorCall<'_>,
-    name: &str,
-    scores: &[usize; 4],
-) -> Composed<Vec<Value>> {
-    // By the documents modes and bands have no effect without a mask.
-    let Some(mask) = call.optional_tensor(name)? else {
-        return Ok(Vec::new());
-    };
-    if mask.is_empty() {
-        return Ok(Vec::new());
+    shift: &TensorArgument,
+    samples: &Samples,
+    scores: &[usize],
+) -> Composed<Value> {
+    call.expect_dtype(shift, is_small_float, SMALL_FLOATS)?;
+    if matches!(samples, Samples::Packed(_)) {
+        let name = call.name(shift);
+        return Err(Refusal::invalid(format!(
+            "`{name}` is given for samples that lie one after the other, which is not computed"
+        )));
     }
-    let [_, _, queries, keys] = *scores;
-    let mode = if call.has("sparseMode") {
-        call.int("sparseMode")?
-    } else {
-        0
-    };
-    match mode {
-        0 => {
-            // Both have to agree by the documents; where they do not, neither is overruled.
-            let (before, after) = (call.int("preTokens")?, call.int("nextTokens")?);
-            let mask = read_mask(call, mask, scores)?;
-            let band = made_mask(call, &[queries, keys], |query, key| {
-                is_outside(query, key, before, after)
-            })?;
-            Ok(vec![mask, band])
-        }
-        1 => Ok(vec![read_mask(call, mask, scores)?]),
-        2 | 3 => {
-            call.expect_dtype(mask, is_mask, "bool, uint8 or int8")?;
-            if !mask.dims().ends_with(&[SMALL_MASK, SMALL_MASK]) {
-                return Err(Refusal::invalid(format!(
-                    "`{name}` has the shape {:?}; expected {SMALL_MASK} by \
-                     {SMALL_MASK} for sparse mode {mode}",
-                    mask.dims()
-                )));
-            }
-            // Causal masks are long for long texts; the small one stands for all of its form.
-            // The last query sees the last key in mode 3, the first one the first key in mode 2.
-            let (ahead, behind) = if mode == 3 { (keys, queries) } else { (0, 0) };
-            let made = made_mask(call, &[queries, keys], |query, key| {
-                key + behind > query + ahead
-            })?;
-            Ok(vec![made])
-        }
-        other => Err(Refusal::invalid(format!(
-            "`sparseMode` is {other}; modes 0 to 3 are computed"
-        ))),
-    }
+    let value = call.read(shift, DType::F32)?;
+    let may_be_longer = !call.has("realShiftOptional");
+    fitted(
+        call,
+        shift,
+        value,
+        shift.dims().to_vec(),
+        scores,
+        may_be_longer,
+    )
 }
 
 /// Scores that are masked get this number, so that rows that are masked as a whole are uniform.

@@ -164,7 +164,9 @@ fn convolution_backward(call: &mut OperatorCall<'_>) -> Composed {
     let axes = x.dims()[2..].iter();
     let pads = steps.before.iter().zip(&steps.after);
     // Engines copy the input with its padding, which is a number of the program.
-    let padded = axes.zip(pads).map(|(n, (before, after))| n + before + after);
+    let padded = axes
+        .zip(pads)
+        .map(|(n, (before, after))| n + before + after);
     expect_room(x.dims()[..2].iter().copied().chain(padded))?;
     let mask = expect_mask(call)?;
     if let Some(sizes) = call.optional_ints("biasSizes")? {
@@ -200,7 +202,11 @@ fn convolution_backward(call: &mut OperatorCall<'_>) -> Composed {
         }
         call.expect_shape(out, expected)?;
         call.expect_dtype(out, is_small_float, SMALL_FLOATS)?;
-        let is_of_nothing = if i == 2 { grad.is_empty() } else { gradients.is_empty() };
+        let is_of_nothing = if i == 2 {
+            grad.is_empty()
+        } else {
+            gradients.is_empty()
+        };
         if is_of_nothing || out.is_empty() {
             call.fill(out, ScalarNumber::Int(0));
             continue;

@@ -366,7 +366,11 @@ pub(super) fn expect_room(extents: impl IntoIterator<Item = usize>) -> Composed 
 /// Several copies of an element may be there at once.
 const BYTES_OF_A_NUMBER: u64 = 32;
 
-pub(super) fn floats(call: &mut OperatorCall<'_>, numbers: &[f32], dims: Vec<usize>) -> Composed<Value> {
+pub(super) fn floats(
+    call: &mut OperatorCall<'_>,
+    numbers: &[f32],
+    dims: Vec<usize>,
+) -> Composed<Value> {
     let bytes = numbers.iter().flat_map(|n| n.to_le_bytes()).collect();
     let shape = Shape::new(dims).ok();
     let tensor = shape.and_then(|shape| Tensor::from_vec(DType::F32, shape, bytes).ok());

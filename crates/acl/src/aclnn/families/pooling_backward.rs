@@ -95,12 +95,7 @@ impl<'a> Gradient<'a> {
     }
 
     /// Hands the gradient of each window, divided by its number, on to all its elements.
-    fn share(
-        &self,
-        call: &mut OperatorCall<'_>,
-        axes: &[Members],
-        divisors: &[f32],
-    ) -> Composed {
+    fn share(&self, call: &mut OperatorCall<'_>, axes: &[Members], divisors: &[f32]) -> Composed {
         let windows: Vec<usize> = axes.iter().map(|one| one.n).collect();
         let n_together: usize = axes.iter().map(|one| one.longest).product();
         let grad = call.read(self.grad, DType::F64)?;
@@ -194,7 +189,9 @@ fn adaptive<'a>(call: &OperatorCall<'a>, n: usize) -> Composed<Gradient<'a>> {
     let (grad, x) = (gradient.grad.dims(), gradient.x.dims());
     if grad.len() != x.len() || gradient.parts(grad).0 != gradient.parts(x).0 {
         let text = format!("`gradOutput` has the shape {grad:?}, `self` {x:?}");
-        return Err(Refusal::invalid(format!("{text}; expected the same axes in front")));
+        return Err(Refusal::invalid(format!(
+            "{text}; expected the same axes in front"
+        )));
     }
     Ok(gradient)
 }

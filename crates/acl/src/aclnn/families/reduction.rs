@@ -297,7 +297,10 @@ fn mean_of_integers(
 ) -> Composed {
     // Floats would be cut before they are added, which no sum of theirs would show.
     if !can_cast(reduction.x.dtype, dtype) {
-        let text = format!("`self` is {}, `dtype` {dtype}; expected a float", reduction.x.dtype);
+        let text = format!(
+            "`self` is {}, `dtype` {dtype}; expected a float",
+            reduction.x.dtype
+        );
         return Err(Refusal::invalid(text));
     }
     refuse_nothing(reduction)?;
