@@ -7,6 +7,7 @@ use crate::border::{call, process};
 use crate::pointer::OutPointer;
 use crate::table::{codes, refusals, results, values};
 
+// The number of the device is not looked at: there is one memory.
 results! {
     hi_mpi_dvpp_malloc(_dev_id: u32, dev_ptr: OutPointer<usize>, size: usize)
         => dev_ptr = process().malloc(size, 0)?;

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
-from aclnn import Case, Draw, Out
+from aclnn import ALL_FLOATS, Case, Draw, Out
 
 from aclnn_cases.pooling import SPATIAL, distinct, each, one_or_each, planes, windows
 
@@ -73,12 +73,12 @@ def adaptive(n: int, maxima: bool) -> Callable[[Draw, torch.dtype], list[object]
 
 
 CASES = [
-    Case("aclnnAvgPool2dBackward", average(2), n_draws=8),
-    Case("aclnnAvgPool3dBackward", average(3)),
-    Case("aclnnMaxPool2dWithIndicesBackward", maximum(2), n_draws=8),
-    Case("aclnnMaxPool3dWithArgmaxBackward", maximum(3)),
-    Case("aclnnAdaptiveAvgPool2dBackward", adaptive(2, False)),
-    Case("aclnnAdaptiveAvgPool3dBackward", adaptive(3, False)),
-    Case("aclnnAdaptiveMaxPool2dBackward", adaptive(2, True)),
-    Case("aclnnAdaptiveMaxPool3dBackward", adaptive(3, True)),
+    Case("aclnnAvgPool2dBackward", average(2), ALL_FLOATS, n_draws=8),
+    Case("aclnnAvgPool3dBackward", average(3), ALL_FLOATS),
+    Case("aclnnMaxPool2dWithIndicesBackward", maximum(2), ALL_FLOATS, n_draws=8),
+    Case("aclnnMaxPool3dWithArgmaxBackward", maximum(3), ALL_FLOATS),
+    Case("aclnnAdaptiveAvgPool2dBackward", adaptive(2, False), ALL_FLOATS),
+    Case("aclnnAdaptiveAvgPool3dBackward", adaptive(3, False), ALL_FLOATS),
+    Case("aclnnAdaptiveMaxPool2dBackward", adaptive(2, True), ALL_FLOATS),
+    Case("aclnnAdaptiveMaxPool3dBackward", adaptive(3, True), ALL_FLOATS),
 ]

@@ -5,6 +5,7 @@ mod activation;
 mod activation_backward;
 mod adaptive_pooling;
 mod attention;
+mod attention_backward;
 mod attention_inference;
 mod attention_keys;
 mod attention_masks;
@@ -85,6 +86,7 @@ pub static FAMILIES: &[OperatorFamily] = &[
     attention_inference::FAMILY,
     rotary::FAMILY,
     activation_backward::FAMILY,
+    attention_backward::FAMILY,
     convolution_backward::FAMILY,
     pooling_backward::FAMILY,
 ];
@@ -130,6 +132,7 @@ macro_rules! aclnn_operators {
         $crate::aclnn_attention_inference!($rows);
         $crate::aclnn_rotary!($rows);
         $crate::aclnn_activation_backward!($rows);
+        $crate::aclnn_attention_backward!($rows);
         $crate::aclnn_convolution_backward!($rows);
         $crate::aclnn_pooling_backward!($rows);
     };

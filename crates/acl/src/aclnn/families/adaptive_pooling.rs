@@ -3,7 +3,6 @@
 use opscope_engine::single_operator::OperatorAttribute;
 use opscope_tensor::DType;
 
-use super::activation::{SMALL_FLOATS, is_small_float};
 use super::pooling::{Members, Pool, as_number, combined, expect_room, write_largest, write_means};
 use crate::aclnn::call::{Composed, OperatorCall, Refusal};
 use crate::aclnn::object::ScalarNumber;
@@ -122,7 +121,7 @@ fn adaptive_maximum_3d(call: &mut OperatorCall<'_>) -> Composed {
 
 fn global(call: &mut OperatorCall<'_>, op: &'static str) -> Composed {
     let (x, out) = (call.tensor("self")?, call.tensor("out")?);
-    call.expect_dtype(x, is_small_float, SMALL_FLOATS)?;
+    call.expect_float(x)?;
     if x.n_axes() < 3 || x.dims()[2..].contains(&0) {
         let text = format!(
             "`self` has the shape {:?}; expected axes behind channels",

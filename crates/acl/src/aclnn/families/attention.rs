@@ -336,26 +336,22 @@ pub(super) struct Attended {
     pub(super) sum: Value,
 }
 
-/// Rows of which everything is masked give 0.
-pub(super) fn attend(
+/// The scores of queries and as many heads of keys, -infinity where a mask leaves them out.
+pub(super) fn masked_scores(
     call: &mut OperatorCall<'_>,
-    operands: &Operands<'_>,
-    values: HeadsFirst,
+    [query, key]: [&Value; 2],
     shift: Option<&Value>,
     masks: &[Value],
-) -> Composed<Attended> {
-    let HeadsFirst { query, key, value } = values;
-    let key = operands.repeated(call, key, &operands.keys)?;
-    let value = operands.repeated(call, value, &operands.values)?;
-    let key = turned(call, &key, [0, 1, 3, 2]);
-    let mut scores = call.node("MatMul", &[&query, &key], DType::F32);
+) -> Composed<Value> {
+    let key = turned(call, key, [0, 1, 3, 2]);
+    let mut scores = call.node("MatMul", &[query, &key], DType::F32);
     let scale = call.number_value(ScalarNumber::Float(call.number("scaleValue")?), DType::F32)?;
     // The older function of training adds before it scales, which is one of two ways of the newer
     // one; functions for inference scale first.
     let adds_first = if call.has("pseType") {
         call.int("pseType")? == 1
     } else {
-        call.has("realShiftOptional")
+        is_in_training(call)
     };
     if let Some(shift) = shift.filter(|_| adds_first) {
         scores = call.node("Add", &[&scores, shift], DType::F32);
@@ -369,6 +365,22 @@ pub(super) fn attend(
     for mask in masks {
         scores = call.node("Where", &[mask, &lowest, &scores], DType::F32);
     }
+    Ok(scores)
+}
+
+/// Rows of which everything is masked give 0.
+pub(super) fn attend(
+    call: &mut OperatorCall<'_>,
+    operands: &Operands<'_>,
+    values: HeadsFirst,
+    shift: Option<&Value>,
+    masks: &[Value],
+) -> Composed<Attended> {
+    let HeadsFirst { query, key, value } = values;
+    let key = operands.repeated(call, key, &operands.keys)?;
+    let value = operands.repeated(call, value, &operands.values)?;
+    let scores = masked_scores(call, [&query, &key], shift, masks)?;
+    let lowest = call.constant(f64::NEG_INFINITY, DType::F32)?;
     let (zero, one) = (
         call.constant(0.0, DType::F32)?,
         call.constant(1.0, DType::F32)?,
@@ -404,10 +416,26 @@ pub(super) fn write_attended(
     result: &Value,
     out: &TensorArgument,
 ) -> Composed {
-    let back = operands.result_order.way_back();
-    let result = turned(call, result, back);
-    let result = call.reshaped(&result, out.dims())?;
-    call.write(out, &result, operands.query.dtype);
+    write_ordered(
+        call,
+        operands.result_order,
+        result,
+        out,
+        operands.query.dtype,
+    )
+}
+
+/// Stores a value with the axes batch, heads, tokens and elements in this order.
+pub(super) fn write_ordered(
+    call: &mut OperatorCall<'_>,
+    order: AxisOrder,
+    value: &Value,
+    out: &TensorArgument,
+    dtype: DType,
+) -> Composed {
+    let value = turned(call, value, order.way_back());
+    let value = call.reshaped(&value, out.dims())?;
+    call.write(out, &value, dtype);
     Ok(())
 }
 
@@ -420,8 +448,13 @@ pub(super) fn expect_result(
     call.expect_dtype(out, is_small_float, SMALL_FLOATS)
 }
 
+/// Whether the function is one of training, by the name of its number of heads.
+fn is_in_training(call: &OperatorCall<'_>) -> bool {
+    call.has("headNum")
+}
+
 /// Refuses all that is asked for and not computed.
-fn refuse_in_training(call: &OperatorCall<'_>) -> Composed {
+pub(super) fn refuse_in_training(call: &OperatorCall<'_>) -> Composed {
     let is_dropping = call
         .optional_tensor("dropMaskOptional")?
         .is_some_and(|one| !one.is_empty());
@@ -441,14 +474,16 @@ fn refuse_in_training(call: &OperatorCall<'_>) -> Composed {
     Ok(())
 }
 
+/// The orders in which samples have an axis of their own.
+pub(super) const TRAINED_ORDERS: [AxisOrder; 4] = [
+    AxisOrder::Bsh,
+    AxisOrder::Sbh,
+    AxisOrder::Bsnd,
+    AxisOrder::Bnsd,
+];
+
 fn attention_in_training(call: &mut OperatorCall<'_>) -> Composed {
-    let known = [
-        AxisOrder::Bsh,
-        AxisOrder::Sbh,
-        AxisOrder::Bsnd,
-        AxisOrder::Bnsd,
-    ];
-    train(call, &known)
+    train(call, &TRAINED_ORDERS)
 }
 
 fn attention_of_packed(call: &mut OperatorCall<'_>) -> Composed {
@@ -466,14 +501,9 @@ fn train(call: &mut OperatorCall<'_>, known: &[AxisOrder]) -> Composed {
     refuse_in_training(call)?;
     expect_result(call, &operands, out)?;
     let scores = operands.score_dims();
-    let [batch, heads, queries, keys] = scores;
+    let [batch, heads, queries, _] = scores;
     let is_packed = order == AxisOrder::Tnd;
-    let samples = if is_packed {
-        let names = ["actualSeqQLenOptional", "actualSeqKvLenOptional"];
-        packed(call, names, [queries, keys])?
-    } else {
-        Samples::Apart(vec![Sample::alone(queries, keys); batch])
-    };
+    let samples = trained_samples(call, &operands)?;
     let saved = [
         call.optional_tensor("softmaxMaxOut")?,
         call.optional_tensor("softmaxSumOut")?,
@@ -508,6 +538,7 @@ fn train(call: &mut OperatorCall<'_>, known: &[AxisOrder]) -> Composed {
     let statistics = call.constant_dims(&statistics)?;
     for (tensor, value) in saved.into_iter().zip([&attended.maximum, &attended.sum]) {
         if let Some(tensor) = tensor {
+            // Tokens come before heads where samples are packed.
             let value = if is_packed {
                 let value = turned(call, value, [0, 2, 1, 3]);
                 call.reshaped(&value, &[queries, heads, 1])?
@@ -522,7 +553,20 @@ fn train(call: &mut OperatorCall<'_>, known: &[AxisOrder]) -> Composed {
     Ok(())
 }
 
-/// What is added to the scores.
+/// The samples of a function of training.
+pub(super) fn trained_samples(
+    call: &OperatorCall<'_>,
+    operands: &Operands<'_>,
+) -> Composed<Samples> {
+    let [batch, _, queries, keys] = operands.score_dims();
+    if operands.order == AxisOrder::Tnd {
+        let names = ["actualSeqQLenOptional", "actualSeqKvLenOptional"];
+        return packed(call, names, [queries, keys]);
+    }
+    Ok(Samples::Apart(vec![Sample::alone(queries, keys); batch]))
+}
+
+/// The numbers that are added to the scores.
 pub(super) fn read_shift(
     call: &mut OperatorCall<'_>,
     shift: &TensorArgument,
@@ -537,7 +581,7 @@ pub(super) fn read_shift(
         )));
     }
     let value = call.read(shift, DType::F32)?;
-    let may_be_longer = !call.has("realShiftOptional");
+    let may_be_longer = !is_in_training(call);
     fitted(
         call,
         shift,

@@ -108,7 +108,7 @@ struct Inference<'a> {
     operands: Operands<'a>,
     key: KeyStore<'a>,
     value: KeyStore<'a>,
-    /// What lengthens each token of query and key.
+    /// The part that lengthens each token of query and key.
     rotated: Option<(&'a TensorArgument, KeyStore<'a>)>,
     samples: Samples,
 }
@@ -119,6 +119,7 @@ impl<'a> Inference<'a> {
     fn new(call: &OperatorCall<'a>, names: [Option<&str>; 2]) -> Composed<Inference<'a>> {
         expect_plain(call)?;
         let query = call.tensor("query")?;
+        // Packed samples are for the fused functions alone.
         let mut known = vec![AxisOrder::Bsh, AxisOrder::Bsnd, AxisOrder::Bnsd];
         if call.has("softmaxLseFlag") {
             known.push(AxisOrder::Tnd);
@@ -221,6 +222,7 @@ impl<'a> Inference<'a> {
             Some(shift) => Some(read_shift(call, shift, &self.samples, &scores)?),
             None => None,
         };
+        // Scores go by the whole width, the result by that of the values.
         let mut sizes = self.operands.keys;
         if let Some((_, store)) = &self.rotated {
             sizes.width += store.sizes.width;

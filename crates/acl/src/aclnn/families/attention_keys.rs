@@ -23,7 +23,7 @@ pub(super) struct KeyStore<'a> {
     pub(super) table: Option<&'a TensorArgument>,
 }
 
-/// What the name of a table of blocks is in the functions.
+/// The names that a table of blocks has in the functions.
 const TABLES: [&str; 3] = ["blockTableOptional", "blockTable", "blocktable"];
 
 impl<'a> KeyStore<'a> {
@@ -83,6 +83,7 @@ impl<'a> KeyStore<'a> {
             return Ok(false);
         };
         self.sizes = first;
+        // A single tensor holds all samples; several hold one each.
         if sizes.len() == 1 {
             self.lengths = vec![first.tokens; first.batch];
             return Ok(first.heads == heads);
@@ -153,6 +154,7 @@ impl<'a> KeyStore<'a> {
                         ..self.sizes
                     };
                     let value = heads_first(call, tensor, self.order, &sizes)?;
+                    // The mask of lengths leaves out what is added here.
                     let missing = self.sizes.tokens - tokens;
                     let pads = call.constant_dims(&[0, 0, 0, 0, 0, 0, missing, 0])?;
                     values.push(call.node("Pad", &[&value, &pads], DType::F32));
@@ -202,6 +204,7 @@ impl<'a> KeyStore<'a> {
         if self.order != AxisOrder::Tnd {
             return Ok(value);
         }
+        // Blocks of all samples become one row of keys, as the queries are one row of tokens.
         let value = turned(call, &value, [1, 0, 2, 3]);
         call.reshaped(&value, &[1, heads, n * most * size, width])
     }

@@ -1,4 +1,4 @@
-//! What each token of an attention sees: lengths of samples, masks and sparse modes.
+//! Lengths of samples, masks and sparse modes: they say what each token of an attention sees.
 
 use opscope_tensor::{DType, Shape, Tensor};
 
@@ -45,6 +45,7 @@ impl Samples {
             Samples::Apart(list) => list.len(),
             Samples::Packed(_) => 1,
         };
+        // Left out unless a sample says otherwise, so that gaps between samples are too.
         let mut flags = vec![1_u8; n * keys];
         for (at, sample) in self.list().iter().enumerate() {
             let entry = if n == 1 { 0 } else { at };
@@ -147,7 +148,7 @@ impl<'a> Sparsity<'a> {
         })
     }
 
-    /// What a single token sees: modes and bands have no effect on it.
+    /// For a single token modes and bands have no effect.
     pub(super) fn expect_single_token(&mut self) -> Composed {
         if self.mask.is_some() && matches!(self.mode, 2 | 4) {
             let text = "`sparseMode` is 2 or 4 for a single token; 0, 1 and 3 are computed";
@@ -168,6 +169,7 @@ impl<'a> Sparsity<'a> {
             return Ok(Band::EVERYTHING);
         }
         let (queries, keys) = (sample.queries.1, sample.keys.1);
+        // How far the last key lies behind the last query, from where two modes count.
         let corner = keys.cast_signed() as i64 - queries.cast_signed() as i64;
         let band = match self.mode {
             // Both have to agree by the documents; where they do not, neither is overruled.
@@ -365,6 +367,7 @@ fn flag_value(call: &mut OperatorCall<'_>, flags: Vec<u8>, dims: Vec<usize>) -> 
 
 /// The lengths of samples that a list of ends gives, one after the other.
 pub(super) fn lengths_of_ends(name: &str, ends: &[i64]) -> Composed<Vec<(usize, usize)>> {
+    // Ends that fall would give lengths below 0; equal ones are samples without tokens.
     let mut start = 0;
     let mut samples = Vec::with_capacity(ends.len());
     for &end in ends {
@@ -403,6 +406,7 @@ pub(super) fn packed(
     let [queries, keys] = sides.as_slice() else {
         return Err(Refusal::invalid("there are no lengths"));
     };
+    // Samples of both lists belong together by their place.
     if queries.len() != keys.len() {
         let (a, b) = (queries.len(), keys.len());
         let text = format!("`{}` has {a} samples, `{}` {b}", names[0], names[1]);

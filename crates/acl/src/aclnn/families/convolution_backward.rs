@@ -111,6 +111,7 @@ impl Gradients<'_> {
         let mut joined = vec![each, groups * samples];
         joined.extend(&large_dims[2..]);
         let value = call.reshaped(&value, &joined)?;
+        // The gradient slides over the input as a kernel does, with its windows a stride apart.
         let kernel = turned(call, small, &[1, 0], n);
         let pads = [self.steps.before.as_slice(), &self.steps.after].concat();
         let attributes = vec![
@@ -259,6 +260,7 @@ fn time_first_backward(call: &mut OperatorCall<'_>) -> Composed {
         x_dims: x_dims.to_vec(),
         weight_dims: weight_dims.to_vec(),
     };
+    // Engines refuse convolutions of nothing; sums over nothing are 0.
     if gradients.is_empty() {
         for out in outs {
             call.fill(out, ScalarNumber::Int(0));

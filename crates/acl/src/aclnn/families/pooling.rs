@@ -3,10 +3,10 @@
 use opscope_engine::single_operator::OperatorAttribute;
 use opscope_tensor::{DType, Shape, Tensor};
 
-use super::activation::{SMALL_FLOATS, is_small_float};
 use crate::aclnn::call::{Composed, OperatorCall, Refusal, Value};
 use crate::aclnn::object::ScalarNumber;
 use crate::aclnn::parameter::TensorArgument;
+use crate::aclnn::promotion::compute_type;
 use crate::aclnn::row::operator_rows;
 
 /// Calls a macro with the rows of pooling.
@@ -152,7 +152,7 @@ impl<'a> Pool<'a> {
     /// The last `n` axes of `self`, behind one or two others.
     pub(super) fn tensor(call: &OperatorCall<'a>, n: usize) -> Composed<&'a TensorArgument> {
         let x = call.tensor("self")?;
-        call.expect_dtype(x, is_small_float, SMALL_FLOATS)?;
+        call.expect_float(x)?;
         if x.n_axes() != n + 1 && x.n_axes() != n + 2 {
             let text = format!(
                 "`self` has {} axes; expected {} or {}",
@@ -457,7 +457,8 @@ pub(super) fn combined<T: Copy>(
 fn spread(call: &mut OperatorCall<'_>, x: &TensorArgument, axes: &[Members]) -> Composed<Spread> {
     let n = axes.len();
     let first = x.n_axes() - n;
-    let mut value = call.read(x, DType::F32)?;
+    let compute = compute_type(x.dtype);
+    let mut value = call.read(x, compute)?;
     // Copies of the elements, side by side, on which every engine has sums and maxima that treat
     // NaN and places alike. Engines' own pools do not.
     // Each axis becomes two, of windows and of members.
@@ -466,7 +467,7 @@ fn spread(call: &mut OperatorCall<'_>, x: &TensorArgument, axes: &[Members]) -> 
         let places = call.reshaped(&places, &[share.n, share.longest])?;
         let axis = (first + 2 * i).cast_signed() as i64;
         let along = vec![("axis", OperatorAttribute::Int(axis))];
-        value = call.node_with("Gather", &[&value, &places], along, DType::F32);
+        value = call.node_with("Gather", &[&value, &places], along, compute);
     }
     let outer = 0..first;
     let windows = (0..n).map(|i| first + 2 * i);
@@ -474,7 +475,7 @@ fn spread(call: &mut OperatorCall<'_>, x: &TensorArgument, axes: &[Members]) -> 
     let order = outer.chain(windows).chain(members);
     let order = order.map(|axis| axis.cast_signed() as i64).collect();
     let order = vec![("perm", OperatorAttribute::Ints(order))];
-    value = call.node_with("Transpose", &[&value], order, DType::F32);
+    value = call.node_with("Transpose", &[&value], order, compute);
     let n_together: usize = axes.iter().map(|share| share.longest).product();
     let mut dims = x.dims()[..first].to_vec();
     dims.extend(axes.iter().map(|one| one.n));
@@ -535,9 +536,10 @@ pub(super) fn write_means(
     out: &TensorArgument,
 ) -> Composed {
     let spread = spread(call, x, axes)?;
-    let zero = call.constant(0.0, DType::F32)?;
+    let compute = spread.value.dtype;
+    let zero = call.constant(0.0, compute)?;
     let members = [&spread.membership.is_member, &spread.value, &zero];
-    let value = call.node("Where", &members, DType::F32);
+    let value = call.node("Where", &members, compute);
     // Sums are taken in double precision, and rounded once.
     let value = call.cast(&value, DType::F64);
     let last = call.constant_ints(&[-1])?;
@@ -561,29 +563,27 @@ pub(super) fn write_largest(
     indices: Option<&TensorArgument>,
 ) -> Composed {
     let spread = spread(call, x, axes)?;
-    let lowest = call.constant(f64::NEG_INFINITY, DType::F32)?;
-    let (zero, one) = (
-        call.constant(0.0, DType::F32)?,
-        call.constant(1.0, DType::F32)?,
-    );
+    let compute = spread.value.dtype;
+    let lowest = call.constant(f64::NEG_INFINITY, compute)?;
+    let (zero, one) = (call.constant(0.0, compute)?, call.constant(1.0, compute)?);
     let members = [&spread.membership.is_member, &spread.value, &lowest];
-    let value = call.node("Where", &members, DType::F32);
+    let value = call.node("Where", &members, compute);
     let last = ("axis", OperatorAttribute::Int(-1));
     let last_one = ("select_last_index", OperatorAttribute::Int(1));
     let is_nan = call.is_nan(&value);
     // Comparisons with NaN differ between engines, so that it is looked for apart.
-    let numbers = call.node("Where", &[&is_nan, &lowest, &value], DType::F32);
+    let numbers = call.node("Where", &[&is_nan, &lowest, &value], compute);
     let largest = call.node_with("ArgMax", &[&numbers], vec![last.clone()], DType::I64);
-    let marks = call.node("Where", &[&is_nan, &one, &zero], DType::F32);
+    let marks = call.node("Where", &[&is_nan, &one, &zero], compute);
     let marked = vec![last.clone(), last_one];
     let marked = call.node_with("ArgMax", &[&marks], marked, DType::I64);
     let along = vec![last.clone()];
-    let mark = call.node_with("GatherElements", &[&marks, &marked], along, DType::F32);
+    let mark = call.node_with("GatherElements", &[&marks, &marked], along, compute);
     let has_nan = call.node("Greater", &[&mark, &zero], DType::Bool);
     // PyTorch goes on after NaN and takes each later one, so that the last one's place stays.
     let chosen = call.node("Where", &[&has_nan, &marked, &largest], DType::I64);
     let along = vec![last.clone()];
-    let maxima = call.node_with("GatherElements", &[&value, &chosen], along, DType::F32);
+    let maxima = call.node_with("GatherElements", &[&value, &chosen], along, compute);
     let maxima = call.reshaped(&maxima, &spread.dims)?;
     call.write(out, &maxima, x.dtype);
     if let Some(indices) = indices {

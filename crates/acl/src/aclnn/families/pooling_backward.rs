@@ -3,7 +3,6 @@
 use opscope_engine::single_operator::OperatorAttribute;
 use opscope_tensor::DType;
 
-use super::activation::{SMALL_FLOATS, is_small_float};
 use super::adaptive_pooling::{counts, shares};
 use super::indexing::read_places;
 use super::movement::constant_of;
@@ -55,13 +54,12 @@ impl<'a> Gradient<'a> {
         let names = ["gradInput", "output", "out"];
         let name = names.into_iter().find(|name| call.has(name));
         let out = call.tensor(name.unwrap_or("out"))?;
-        call.expect_dtype(grad, is_small_float, SMALL_FLOATS)?;
         if grad.dtype != x.dtype {
             let text = format!("`gradOutput` is {}, but `self` {}", grad.dtype, x.dtype);
             return Err(Refusal::invalid(text));
         }
         call.expect_shape(out, x.dims())?;
-        call.expect_dtype(out, is_small_float, SMALL_FLOATS)?;
+        call.expect_cast(out, x.dtype)?;
         Ok(Gradient { grad, x, out, n })
     }
 
@@ -137,6 +135,7 @@ impl<'a> Gradient<'a> {
 
     /// Whether there is nothing to hand on.
     fn is_done(&self, call: &mut OperatorCall<'_>) -> bool {
+        // Nothing comes from no windows, and engines refuse scatters of nothing.
         let is_done = self.out.is_empty() || self.grad.is_empty();
         if is_done {
             call.fill(self.out, ScalarNumber::Int(0));
