@@ -109,9 +109,9 @@ impl<'a> KeyStore<'a> {
         let ([blocks], &[samples, most]) = (self.tensors.as_slice(), table.dims()) else {
             return Ok(false);
         };
-        let (size, width) = match blocks.dims() {
-            &[n, size, h] if n > 0 && h.is_multiple_of(heads) => (size, h / heads),
-            &[n, found, size, width] if n > 0 && found == heads => (size, width),
+        let (size, width) = match *blocks.dims() {
+            [n, size, h] if n > 0 && h.is_multiple_of(heads) => (size, h / heads),
+            [n, found, size, width] if n > 0 && found == heads => (size, width),
             _ => return Ok(false),
         };
         let declared = call.int("blockSize")?;
