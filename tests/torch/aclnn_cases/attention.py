@@ -132,14 +132,33 @@ def ends(lengths: list[int]) -> list[int]:
     return torch.tensor(lengths).cumsum(0).tolist()
 
 
+def packed_mask(draw: Draw, mode: int, queries: list[int], keys: list[int]) -> torch.Tensor | None:
+    """A mask for all samples, of which shorter ones take the first rows and columns."""
+    if mode > 1:
+        return triangle(mode)
+    # Without one modes have no effect, so that mode 0 needs it for its band.
+    if mode == 1 and draw.flag():
+        return None
+    return draw.tensor([max(queries) + draw.int(0, 1), max(keys)], torch.bool)
+
+
 def attention_of_each(
-    tensors: list[torch.Tensor], queries: list[int], keys: list[int], scale: float, mode: int, before: int, after: int
+    tensors: list[torch.Tensor],
+    queries: list[int],
+    keys: list[int],
+    scale: float,
+    mode: int,
+    before: int,
+    after: int,
+    mask: torch.Tensor | None = None,
 ) -> list[torch.Tensor]:
     """Result, maxima and sums of samples one after the other, with tokens in front."""
     found = []
     parts = zip(tensors[0].split(queries), tensors[1].split(keys), tensors[2].split(keys), strict=True)
     for query, key, value in parts:
         masked = seen_by_mode(mode, len(query), len(key), before, after)
+        if mask is not None and mode < 2:
+            masked = masked | mask[: len(query), : len(key)]
         sides = [one.transpose(0, 1)[None] for one in (query, key, value)]
         found.append([one[0].transpose(0, 1) for one in attention(*sides, scale, None, masked)])
     return [torch.cat(one) for one in zip(*found, strict=True)]
@@ -147,10 +166,10 @@ def attention_of_each(
 
 def of_packed(draw: Draw, dtype: torch.dtype, newer: bool = False) -> list[object]:
     tensors, queries, keys = packed_samples(draw, dtype)
-    heads, scale, mode = tensors[0].shape[1], draw.number(0.1, 1), draw.int(1, 4)
+    heads, scale, mode = tensors[0].shape[1], draw.number(0.1, 1), draw.int(0, 4)
     before, after = draw.choice([(EVERYTHING, 0), (1, 1), (2, 1)])
-    mask = triangle(mode) if mode > 1 else None
-    result, maximum, total = attention_of_each(tensors, queries, keys, scale, mode, before, after)
+    mask = packed_mask(draw, mode, queries, keys)
+    result, maximum, total = attention_of_each(tensors, queries, keys, scale, mode, before, after, mask)
     expanded = [Out(one.float().expand(-1, -1, 8).clone(), 64, 64) for one in (maximum, total)]
     pse_type = [draw.int(0, 1)] if newer else []
     return [

@@ -14,6 +14,7 @@ from aclnn_cases.attention import (
     attention_of_each,
     ends,
     operands,
+    packed_mask,
     packed_samples,
     placed,
     seen_by_mode,
@@ -58,11 +59,11 @@ def of_training(draw: Draw, dtype: torch.dtype, newer: bool = False) -> list[obj
 
 def of_packed(draw: Draw, dtype: torch.dtype) -> list[object]:
     tensors, queries, keys = packed_samples(draw, dtype)
-    scale, mode = draw.number(0.1, 0.5), draw.int(1, 4)
+    scale, mode = draw.number(0.1, 0.5), draw.int(0, 4)
     before, after = draw.choice([(EVERYTHING, 0), (1, 1), (2, 1)])
-    mask = triangle(mode) if mode > 1 else None
+    mask = packed_mask(draw, mode, queries, keys)
     leaves = [one.double().contiguous().requires_grad_() for one in tensors]
-    result, maximum, total = attention_of_each(leaves, queries, keys, scale, mode, before, after)
+    result, maximum, total = attention_of_each(leaves, queries, keys, scale, mode, before, after, mask)
     dy = draw.tensor(list(result.shape), dtype)
     found = torch.autograd.grad(result, leaves, dy.double())
     saved: list[torch.Tensor | None] = [None, None, None, None]

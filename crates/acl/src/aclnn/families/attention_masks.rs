@@ -1,5 +1,6 @@
 //! Lengths of samples, masks and sparse modes: they say what each token of an attention sees.
 
+use opscope_engine::single_operator::OperatorAttribute;
 use opscope_tensor::{DType, Shape, Tensor};
 
 use super::movement::sliced;
@@ -223,18 +224,61 @@ impl<'a> Sparsity<'a> {
         if let Some(mask) = self.mask {
             if !self.has_mask_of_scores() {
                 self.expect_small_mask(call, mask)?;
-            } else if matches!(samples, Samples::Packed(_)) {
-                return Err(Refusal::invalid(format!(
-                    "`sparseMode` is {} for samples that lie one after the other; 2 to 4 are \
-                     computed",
-                    self.mode
-                )));
+            } else if let Samples::Packed(list) = samples {
+                masks.push(self.packed_mask(call, mask, list, scores)?);
             } else {
                 masks.push(read_mask(call, mask, scores, self.may_be_longer)?);
             }
         }
         masks.extend(self.made_mask(call, samples, scores)?);
         Ok(masks)
+    }
+
+    /// The mask of samples that lie one after the other. All of them take theirs from the first rows
+    /// and columns of one mask, which is as large as the longest sample.
+    fn packed_mask(
+        &self,
+        call: &mut OperatorCall<'_>,
+        mask: &TensorArgument,
+        samples: &[Sample],
+        scores: &[usize; 4],
+    ) -> Composed<Value> {
+        let &[_, _, queries, keys] = scores;
+        let (&[rows, columns] | &[1, 1, rows, columns]) = mask.dims() else {
+            return Err(self.unfit(call, mask));
+        };
+        let is_large = |one: &Sample| one.queries.1 <= rows && one.keys.1 <= columns;
+        // Functions for inference do not say how such a mask is read.
+        if self.may_be_longer || !samples.iter().all(is_large) {
+            return Err(self.unfit(call, mask));
+        }
+        call.expect_dtype(mask, is_mask, "bool, uint8 or int8")?;
+        let value = call.read(mask, DType::Bool)?;
+        let mut value = call.reshaped(&value, &[rows, columns])?;
+        let row_lists = samples.iter().map(|one| one.queries);
+        let column_lists = samples.iter().map(|one| one.keys);
+        let sides = [
+            (queries, row_lists.collect()),
+            (keys, column_lists.collect()),
+        ];
+        for (axis, (n, lists)) in (0..).zip(sides) {
+            let places = places_within(n, lists);
+            let places = call.constant_dims(&places)?;
+            let along = vec![("axis", OperatorAttribute::Int(axis))];
+            value = call.node_with("Gather", &[&value, &places], along, DType::Bool);
+        }
+        call.reshaped(&value, &[1, 1, queries, keys])
+    }
+
+    fn unfit(&self, call: &OperatorCall<'_>, mask: &TensorArgument) -> Refusal {
+        Refusal::invalid(format!(
+            "`{}` has the shape {:?} and `sparseMode` is {} for samples that lie one after the \
+             other; expected mode 2, 3 or 4, or in training a mask of two axes as large as the \
+             longest sample",
+            call.name(mask),
+            mask.dims(),
+            self.mode
+        ))
     }
 
     /// Causal masks are long for long texts; the small one stands for all of its form, and is not
@@ -294,6 +338,19 @@ impl<'a> Sparsity<'a> {
         // Given for each run, as lengths grow with every token: the graph stays.
         flag_value(call, flags, vec![n, 1, queries, keys]).map(Some)
     }
+}
+
+/// For each of `n` tokens how far it lies behind the first one of its sample.
+fn places_within(n: usize, lists: Vec<(usize, usize)>) -> Vec<usize> {
+    // Tokens of no sample are left out by the lengths, so that any place does for them.
+    let mut places = vec![0; n];
+    for (start, length) in lists {
+        let own = places.get_mut(start..start + length).unwrap_or_default();
+        for (place, slot) in own.iter_mut().enumerate() {
+            *slot = place;
+        }
+    }
+    places
 }
 
 pub(super) fn is_mask(dtype: DType) -> bool {
