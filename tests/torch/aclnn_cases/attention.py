@@ -193,7 +193,8 @@ def to_prompt(draw: Draw, dtype: torch.dtype) -> list[object]:
     lengths = draw.choice([None, [queries] * batch, [draw.int(1, queries) for _ in range(batch + 1)]])
     if lengths is not None and queries > 1:
         masked = masked | (torch.arange(queries)[:, None] >= torch.tensor(lengths[:batch])[:, None, None, None])
-    result, _, _ = attention(query, key, value, scale, shift, masked, adds_first=False)
+    # The shift is there for later use, and has no effect.
+    result, _, _ = attention(query, key, value, scale, None, masked)
     key_heads = draw.choice([key.shape[1], 0]) if key.shape[1] == heads else key.shape[1]
     return [
         *(placed(draw, one, layout) for one in (query, key, value)),
@@ -235,7 +236,8 @@ def in_inference(draw: Draw, dtype: torch.dtype, version: str = "prompt") -> lis
         masked = masked | mask[..., :queries, :keys]
         masked = masked | (seen_by_mode(0, queries, keys, before, after) if mode == 0 else False)
     shift = draw.tensor([draw.choice([1, batch]), heads, queries, keys], dtype) if draw.flag() else None
-    result, maximum, total = attention(query, key, value, scale, shift, masked, adds_first=False)
+    read = None if version == "prompt 2" else shift
+    result, maximum, total = attention(query, key, value, scale, read, masked, adds_first=False)
     inner = layout.partition("_")[0]
     pair = [placed(draw, one, inner) for one in (key, with_rubbish(value, lengths))]
     numbers = (heads, scale, before, after, layout, key.shape[1], mode)
@@ -409,7 +411,8 @@ def of_token(draw: Draw, dtype: torch.dtype, version: int = 1) -> list[object]:
         mask = draw.tensor(draw.choice([[batch, keys], [batch, 1, 1, keys]]), torch.bool)
         masked = masked | mask.reshape(batch, 1, 1, keys)
     shift = draw.tensor([draw.choice([1, batch]), heads, 1, keys], dtype) if draw.flag() else None
-    result, _, _ = attention(query, key, value, scale, shift, masked, adds_first=False)
+    read = shift if version > 2 else None
+    result, _, _ = attention(query, key, value, scale, read, masked, adds_first=False)
     absent: list[object] = [None] * {1: 0, 2: 5, 3: 8, 4: 9}[version]
     pair, block = [[placed(draw, one, layout)] for one in (key, with_rubbish(value, full))], 0
     if version > 2 and draw.flag():

@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/* as aclnnIncreFlashAttentionV2; with blocktable key and value lie in blocks */
+/* as aclnnIncreFlashAttentionV2; pseShift is added to the scaled products, and with blocktable key and value lie in blocks */
 ACL_FUNC_VISIBILITY aclnnStatus aclnnIncreFlashAttentionV3GetWorkspaceSize(const aclTensor *query,
         const aclTensorList *key, const aclTensorList *value, const aclTensor *pseShift,
         const aclTensor *attenMask, const aclIntArray *actualSeqLengths,

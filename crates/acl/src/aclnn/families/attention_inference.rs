@@ -18,17 +18,17 @@ use crate::aclnn::row::operator_rows;
 macro_rules! aclnn_attention_inference {
     ($rows:ident) => {
         $rows! { "attention in inference";
-            aclnnPromptFlashAttention = PromptFlashAttention("aclnn_prompt_flash_attention.h", "softmax(scaleValue * query @ key^T + pseShift) @ value, without what attenMask masks") by attention_in_inference
+            aclnnPromptFlashAttention = PromptFlashAttention("aclnn_prompt_flash_attention.h", "softmax(scaleValue * query @ key^T) @ value, without what attenMask masks; pseShift has no effect") by attention_in_inference
                 (query: Tensor, key: Tensor, value: Tensor, pseShift: OptionalTensor, attenMask: OptionalTensor, actualSeqLengths: OptionalIntArray, numHeads: Int, scaleValue: Double, preTokens: Int, nextTokens: Int, inputLayout: Text, numKeyValueHeads: Int, attentionOut: Out);
             aclnnPromptFlashAttentionV2 = PromptFlashAttention("aclnn_prompt_flash_attention_v2.h", "as aclnnPromptFlashAttention, of the first actualSeqLengthsKv tokens of key and value; sparse modes 0 to 4, not quantised") by attention_in_inference
                 (query: Tensor, key: Tensor, value: Tensor, pseShift: OptionalTensor, attenMask: OptionalTensor, actualSeqLengths: OptionalIntArray, actualSeqLengthsKv: OptionalIntArray, deqScale1: OptionalTensor, quantScale1: OptionalTensor, deqScale2: OptionalTensor, quantScale2: OptionalTensor, quantOffset2: OptionalTensor, numHeads: Int, scaleValue: Double, preTokens: Int, nextTokens: Int, inputLayout: Text, numKeyValueHeads: Int, sparseMode: Int, attentionOut: Out);
-            aclnnPromptFlashAttentionV3 = PromptFlashAttention("aclnn_prompt_flash_attention_v3.h", "as aclnnPromptFlashAttentionV2") by attention_in_inference
+            aclnnPromptFlashAttentionV3 = PromptFlashAttention("aclnn_prompt_flash_attention_v3.h", "as aclnnPromptFlashAttentionV2; pseShift is added to the scaled products") by attention_in_inference
                 (query: Tensor, key: Tensor, value: Tensor, pseShift: OptionalTensor, attenMask: OptionalTensor, actualSeqLengths: OptionalIntArray, actualSeqLengthsKv: OptionalIntArray, deqScale1: OptionalTensor, quantScale1: OptionalTensor, deqScale2: OptionalTensor, quantScale2: OptionalTensor, quantOffset2: OptionalTensor, numHeads: Int, scaleValue: Double, preTokens: Int, nextTokens: Int, inputLayout: Text, numKeyValueHeads: Int, sparseMode: Int, innerPrecise: Int, attentionOut: Out);
-            aclnnIncreFlashAttention = IncreFlashAttention("aclnn_incre_flash_attention.h", "softmax(scaleValue * query @ key^T + pseShift) @ value for one token of each sample, of the first actualSeqLengths tokens of key and value") by attention_of_token
+            aclnnIncreFlashAttention = IncreFlashAttention("aclnn_incre_flash_attention.h", "softmax(scaleValue * query @ key^T) @ value for one token of each sample, of the first actualSeqLengths tokens of key and value; pseShift has no effect") by attention_of_token
                 (query: Tensor, key: TensorList, value: TensorList, pseShift: OptionalTensor, attenMask: OptionalTensor, actualSeqLengths: OptionalIntArray, numHeads: Int, scaleValue: Double, inputLayout: Text, numKeyValueHeads: Int, attentionOut: Out);
             aclnnIncreFlashAttentionV2 = IncreFlashAttention("aclnn_incre_flash_attention_v2.h", "as aclnnIncreFlashAttention, not quantised") by attention_of_token
                 (query: Tensor, key: TensorList, value: TensorList, pseShift: OptionalTensor, attenMask: OptionalTensor, actualSeqLengths: OptionalIntArray, dequantScale1: OptionalTensor, quantScale1: OptionalTensor, dequantScale2: OptionalTensor, quantScale2: OptionalTensor, quantOffset2: OptionalTensor, numHeads: Int, scaleValue: Double, inputLayout: Text, numKeyValueHeads: Int, attentionOut: Out);
-            aclnnIncreFlashAttentionV3 = IncreFlashAttention("aclnn_incre_flash_attention_v3.h", "as aclnnIncreFlashAttentionV2; with blocktable key and value lie in blocks") by attention_of_token
+            aclnnIncreFlashAttentionV3 = IncreFlashAttention("aclnn_incre_flash_attention_v3.h", "as aclnnIncreFlashAttentionV2; pseShift is added to the scaled products, and with blocktable key and value lie in blocks") by attention_of_token
                 (query: Tensor, key: TensorList, value: TensorList, pseShift: OptionalTensor, attenMask: OptionalTensor, actualSeqLengths: OptionalIntArray, dequantScale1: OptionalTensor, quantScale1: OptionalTensor, dequantScale2: OptionalTensor, quantScale2: OptionalTensor, quantOffset2: OptionalTensor, antiquantScale: OptionalTensor, antiquantOffset: OptionalTensor, blocktable: OptionalTensor, numHeads: Int, scaleValue: Double, inputLayout: Text, numKeyValueHeads: Int, blockSize: Int, innerPrecise: Int, attentionOut: Out);
             aclnnIncreFlashAttentionV4 = IncreFlashAttention("aclnn_incre_flash_attention_v4.h", "as aclnnIncreFlashAttentionV3") by attention_of_token
                 (query: Tensor, key: TensorList, value: TensorList, pseShift: OptionalTensor, attenMask: OptionalTensor, actualSeqLengths: OptionalIntArray, dequantScale1: OptionalTensor, quantScale1: OptionalTensor, dequantScale2: OptionalTensor, quantScale2: OptionalTensor, quantOffset2: OptionalTensor, antiquantScale: OptionalTensor, antiquantOffset: OptionalTensor, blocktable: OptionalTensor, kvPaddingSize: OptionalTensor, numHeads: Int, scaleValue: Double, inputLayout: Text, numKeyValueHeads: Int, blockSize: Int, innerPrecise: Int, attentionOut: Out);
@@ -219,8 +219,12 @@ impl<'a> Inference<'a> {
         let scores = self.operands.score_dims();
         let masks = sparsity.masks(call, &self.samples, &scores)?;
         let shift = match given(call, "pseShift")? {
-            Some(shift) => Some(read_shift(call, shift, &self.samples, &scores)?),
-            None => None,
+            // Functions without `innerPrecise` have a shift for later use alone: the vendor's pass
+            // a null pointer on in its place.
+            Some(shift) if call.has("innerPrecise") => {
+                Some(read_shift(call, shift, &self.samples, &scores)?)
+            }
+            _ => None,
         };
         // Scores go by the whole width, the result by that of the values.
         let mut sizes = self.operands.keys;
