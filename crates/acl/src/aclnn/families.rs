@@ -9,6 +9,7 @@ mod attention_backward;
 mod attention_inference;
 mod attention_keys;
 mod attention_masks;
+mod attention_operands;
 mod batch_normalisation;
 mod comparison;
 mod compound;
@@ -44,6 +45,7 @@ mod sorting;
 mod unary;
 mod uniqueness;
 mod vectors;
+mod windows;
 
 use super::row::OperatorFamily;
 

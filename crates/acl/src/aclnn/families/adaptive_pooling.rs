@@ -3,7 +3,8 @@
 use opscope_engine::single_operator::OperatorAttribute;
 use opscope_tensor::DType;
 
-use super::pooling::{Members, Pool, as_number, combined, expect_room, write_largest, write_means};
+use super::pooling::{Pool, as_number, expect_room, write_largest, write_means};
+use super::windows::{Members, combined};
 use crate::aclnn::call::{Composed, OperatorCall, Refusal};
 use crate::aclnn::object::ScalarNumber;
 use crate::aclnn::parameter::TensorArgument;

@@ -5,10 +5,12 @@ use opscope_tensor::DType;
 
 use super::activation::{SMALL_FLOATS, is_small_float};
 use super::attention::{
-    AxisOrder, Operands, Sizes, TRAINED_ORDERS, expect_same_types, heads_first, masked_scores,
-    read_shift, refuse_in_training, trained_samples, turned, write_ordered,
+    TRAINED_ORDERS, masked_scores, read_shift, refuse_in_training, trained_samples,
 };
 use super::attention_masks::Sparsity;
+use super::attention_operands::{
+    AxisOrder, Operands, Sizes, expect_same_types, heads_first, turned, write_ordered,
+};
 use super::movement::sliced;
 use crate::aclnn::call::{Composed, OperatorCall, Refusal, Value};
 use crate::aclnn::object::ScalarNumber;

@@ -2,12 +2,12 @@
 
 use opscope_tensor::DType;
 
-use super::attention::{
-    Attended, AxisOrder, HeadsFirst, Operands, attend, expect_result, expect_same_types,
-    heads_first, query_sizes, read_shift, turned, write_attended,
-};
+use super::attention::{Attended, attend, expect_result, read_shift, write_attended};
 use super::attention_keys::{KeyStore, joined_widths};
 use super::attention_masks::{Sample, Samples, Sparsity, lengths_of_ends, packed};
+use super::attention_operands::{
+    AxisOrder, HeadsFirst, Operands, expect_same_types, heads_first, query_sizes, turned,
+};
 use crate::aclnn::call::{Composed, OperatorCall, Refusal, Value};
 use crate::aclnn::object::ScalarNumber;
 use crate::aclnn::parameter::TensorArgument;

@@ -4,8 +4,8 @@
 use opscope_engine::single_operator::OperatorAttribute;
 use opscope_tensor::{DType, Shape, Tensor};
 
-use super::attention::{AxisOrder, Sizes, heads_first, turned};
 use super::attention_masks::Samples;
+use super::attention_operands::{AxisOrder, Sizes, heads_first, turned};
 use super::indexing::read_places;
 use super::movement::joined;
 use super::pooling::expect_room;
